@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Contexts: the primary one of each device, others, and the stack that each thread has of them.
+
+#include <algorithm>
+
+#include "call.h"
+#include "capture.h"
+
+using namespace simcuda;
+
+namespace {
+
+void create(Session &s, CUcontext *out, unsigned flags, CUdevice device) {
+  required(out);
+  auto context = s.driver.new_context(device, flags, 3020);
+  s.thread.contexts.push_back(context);
+  *out = context->handle;
+}
+
+void end_primary(Session &s, Device &device) {
+  if (device.primary && device.primary->alive) s.driver.tear_down(*device.primary, s.lock);
+}
+
+void synchronise(Session &s, const std::shared_ptr<Context> &context) {
+  refuse_context_sync(s, *context);
+  s.finish(s.driver.schedule.pending_of(context.get()));
+}
+
+}  // namespace
+
+SIM_API CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device) {
+  return call(__func__, {out, device}, [&](Session &s) {
+    required(out);
+    Device &d = s.driver.device(device);
+    if (!d.primary) {
+      d.primary = s.driver.new_context(device, 0, 3020);
+      d.primary->primary = true;
+    } else if (!d.primary->alive) {
+      s.driver.revive(*d.primary);
+    }
+    ++d.primary_references;
+    *out = d.primary->handle;
+  });
+}
+
+SIM_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return call(__func__, {device}, [&](Session &s) {
+    Device &d = s.driver.device(device);
+    if (d.primary_references == 0) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+    if (--d.primary_references == 0) end_primary(s, d);
+  });
+}
+
+SIM_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  return call(__func__, {device}, [&](Session &s) {
+    Device &d = s.driver.device(device);
+    refuse_unsafe(s);
+    end_primary(s, d);
+  });
+}
+
+SIM_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
+  return call(__func__, {device, flags, active}, [&](Session &s) {
+    const Device &d = s.driver.device(device);
+    required(flags) = d.primary ? d.primary->flags : 0;
+    required(active) = d.primary && d.primary->alive;
+  });
+}
+
+SIM_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
+  return call(__func__, {device, flags}, [&](Session &s) {
+    Device &d = s.driver.device(device);
+    if (!d.primary) {
+      d.primary = s.driver.new_context(device, flags, 3020);
+      d.primary->primary = true;
+      s.driver.tear_down(*d.primary, s.lock);  // known, but not active
+    }
+    d.primary->flags = flags;
+  });
+}
+
+// The first forms, for clients that look symbols up by their plain names.
+SIM_API CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
+  return cuDevicePrimaryCtxRelease_v2(device);
+}
+
+SIM_API CUresult cuDevicePrimaryCtxReset(CUdevice device) {
+  return cuDevicePrimaryCtxReset_v2(device);
+}
+
+SIM_API CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) {
+  return cuDevicePrimaryCtxSetFlags_v2(device, flags);
+}
+
+SIM_API CUresult cuCtxCreate_v2(CUcontext *out, unsigned flags, CUdevice device) {
+  return call(__func__, {out, flags, device}, [&](Session &s) { create(s, out, flags, device); });
+}
+
+SIM_API CUresult cuCtxCreate_v3(CUcontext *out, void *affinity, int count, unsigned flags,
+                                CUdevice device) {
+  return call(__func__, {out, affinity, count, flags, device}, [&](Session &s) {
+    if (count != 0) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+    create(s, out, flags, device);
+  });
+}
+
+SIM_API CUresult cuCtxCreate_v4(CUcontext *out, void *parameters, unsigned flags, CUdevice device) {
+  return call(__func__, {out, parameters, flags, device}, [&](Session &s) {
+    if (parameters) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+    create(s, out, flags, device);
+  });
+}
+
+SIM_API CUresult cuCtxDestroy_v2(CUcontext handle) {
+  return call(__func__, {handle}, [&](Session &s) {
+    auto context = s.driver.contexts.get(handle, CUDA_ERROR_INVALID_CONTEXT);
+    if (context->primary) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+    auto &stack = s.thread.contexts;
+    if (!stack.empty() && stack.back() == context) stack.pop_back();
+    s.driver.tear_down(*context, s.lock);
+    s.driver.contexts.remove(handle);
+  });
+}
+
+SIM_API CUresult cuCtxGetCurrent(CUcontext *out) {
+  return call(__func__, {out}, [&](Session &s) {
+    auto &stack = s.thread.contexts;
+    required(out) = stack.empty() || !stack.back() ? nullptr : stack.back()->handle;
+  });
+}
+
+SIM_API CUresult cuCtxSetCurrent(CUcontext handle) {
+  return call(__func__, {handle}, [&](Session &s) {
+    auto &stack = s.thread.contexts;
+    if (!handle) {
+      if (!stack.empty()) stack.pop_back();
+      return;
+    }
+    auto context = s.context(handle);
+    if (stack.empty())
+      stack.push_back(context);
+    else
+      stack.back() = context;
+  });
+}
+
+SIM_API CUresult cuCtxPushCurrent_v2(CUcontext handle) {
+  return call(__func__, {handle}, [&](Session &s) {
+    if (!handle) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+    s.thread.contexts.push_back(s.context(handle));
+  });
+}
+
+SIM_API CUresult cuCtxPopCurrent_v2(CUcontext *out) {
+  return call(__func__, {out}, [&](Session &s) {
+    auto &stack = s.thread.contexts;
+    if (stack.empty()) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+    if (out) *out = stack.back()->handle;
+    stack.pop_back();
+  });
+}
+
+SIM_API CUresult cuCtxGetDevice(CUdevice *device) {
+  return call(__func__, {device}, [&](Session &s) { required(device) = s.current()->device; });
+}
+
+SIM_API CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext handle) {
+  return call(__func__, {device, handle},
+              [&](Session &s) { required(device) = s.context(handle)->device; });
+}
+
+SIM_API CUresult cuCtxGetId(CUcontext handle, unsigned long long *id) {
+  return call(__func__, {handle, id}, [&](Session &s) { required(id) = s.context(handle)->id; });
+}
+
+SIM_API CUresult cuCtxGetApiVersion(CUcontext handle, unsigned *version) {
+  return call(__func__, {handle, version},
+              [&](Session &s) { required(version) = s.context(handle)->api_version; });
+}
+
+SIM_API CUresult cuCtxGetFlags(unsigned *flags) {
+  return call(__func__, {flags}, [&](Session &s) { required(flags) = s.current()->flags; });
+}
+
+SIM_API CUresult cuCtxSynchronize(void) {
+  return call(__func__, {}, [&](Session &s) { synchronise(s, s.current()); });
+}
+
+SIM_API CUresult cuCtxSynchronize_v2(CUcontext handle) {
+  return call(__func__, {handle}, [&](Session &s) { synchronise(s, s.context(handle)); });
+}
+
+SIM_API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  return call(__func__, {least, greatest}, [&](Session &s) {
+    s.current();
+    if (least) *least = 0;
+    if (greatest) *greatest = -5;
+  });
+}
+
+SIM_API CUresult cuCtxGetLimit(std::size_t *value, int limit) {
+  return call(__func__, {value, limit}, [&](Session &s) {
+    auto context = s.current();
+    if (limit < 0 || limit > 9) throw Refused{CUDA_ERROR_UNSUPPORTED_LIMIT};
+    required(value) = context->limits[limit];
+  });
+}
+
+SIM_API CUresult cuCtxSetLimit(int limit, std::size_t value) {
+  return call(__func__, {limit, value}, [&](Session &s) {
+    auto context = s.current();
+    if (limit < 0 || limit > 9) throw Refused{CUDA_ERROR_UNSUPPORTED_LIMIT};
+    context->limits[limit] = value;
+  });
+}
+
+SIM_API CUresult cuCtxGetCacheConfig(int *config) {
+  return call(__func__, {config},
+              [&](Session &s) { required(config) = s.current()->cache_config; });
+}
+
+SIM_API CUresult cuCtxSetCacheConfig(int config) {
+  return call(__func__, {config}, [&](Session &s) { s.current()->cache_config = config; });
+}
+
+SIM_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+  return call(__func__, {peer, flags}, [&](Session &s) {
+    auto context = s.current();
+    auto other = s.driver.contexts.get(peer, CUDA_ERROR_INVALID_CONTEXT);
+    if (flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (other->device == context->device) throw Refused{CUDA_ERROR_INVALID_DEVICE};
+    if (!context->peers.insert(peer).second) throw Refused{CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED};
+  });
+}
+
+SIM_API CUresult cuCtxDisablePeerAccess(CUcontext peer) {
+  return call(__func__, {peer}, [&](Session &s) {
+    auto context = s.current();
+    s.driver.contexts.get(peer, CUDA_ERROR_INVALID_CONTEXT);
+    if (!context->peers.erase(peer)) throw Refused{CUDA_ERROR_PEER_ACCESS_NOT_ENABLED};
+  });
+}

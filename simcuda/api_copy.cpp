@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies in one, two and three dimensions. What the host waits for follows the "API synchronization
+// behavior" page of the driver API's manual.
+
+#include <cstring>
+
+#include "call.h"
+#include "capture.h"
+
+using namespace simcuda;
+
+namespace {
+
+struct Shape {
+  std::size_t width, height = 1, depth = 1;
+};
+
+// One side of a copy: rows at a distance of `pitch`, slices of them at a distance of `slice`.
+struct Side {
+  Place place;
+  std::size_t pitch = 0, slice = 0;
+
+  std::size_t row(std::size_t y, std::size_t z) const { return z * slice + y * pitch; }
+};
+
+enum class Host { waits, goes_on };
+
+std::uintptr_t address_of(const void *pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+void add_accesses(std::vector<Access> &accesses, const Side &side, const Shape &shape, bool write) {
+  for (std::size_t z = 0; z < shape.depth; ++z)
+    for (std::size_t y = 0; y < shape.height; ++y) {
+      Access row = side.place.access(shape.width, write);
+      row.begin += side.row(y, z);
+      accesses.push_back(std::move(row));
+    }
+}
+
+void copy_rows(const Side &to, const Side &from, const Shape &shape) {
+  for (std::size_t z = 0; z < shape.depth; ++z)
+    for (std::size_t y = 0; y < shape.height; ++y)
+      copy_bytes(to.place, to.row(y, z), from.place, from.row(y, z), shape.width);
+}
+
+// Takes a copy of pageable memory, which the client may change as soon as the call returns.
+std::shared_ptr<std::vector<std::byte>> stage(const Side &from, const Shape &shape) {
+  auto bytes = std::make_shared<std::vector<std::byte>>(shape.width * shape.height * shape.depth);
+  std::byte *out = bytes->data();
+  for (std::size_t z = 0; z < shape.depth; ++z)
+    for (std::size_t y = 0; y < shape.height; ++y, out += shape.width)
+      std::memcpy(out, from.place.bytes + from.row(y, z), shape.width);
+  return bytes;
+}
+
+void copy(Session &s, CUstream handle, const Side &to, const Side &from, const Shape &shape,
+          Host host) {
+  auto stream = s.stream(handle);
+  s.current();
+  if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return;
+  if (host == Host::waits) refuse_capturing(*stream);
+  std::vector<Access> accesses;
+  add_accesses(accesses, from, shape, false);
+  add_accesses(accesses, to, shape, true);
+
+  const bool staged = from.place.pageable() && !to.place.on_host() && !stream->capture;
+  const bool blocking_attribute = (to.place.allocation && to.place.allocation->sync_memops) ||
+                                  (from.place.allocation && from.place.allocation->sync_memops);
+  bool wait = blocking_attribute;
+  if (from.place.on_host() && to.place.on_host())
+    wait = true;
+  else if (to.place.on_host())
+    wait = wait || host == Host::waits || to.place.pageable();
+  else if (from.place.on_host())
+    wait = wait || (host == Host::waits && !staged);
+
+  OperationPtr operation;
+  if (staged) {
+    // The blocking form waits for the stream before it stages; that is all it waits for.
+    if (host == Host::waits) s.finish(stream);
+    auto bytes = stage(from, shape);
+    const Side source{{nullptr, 0, bytes->data()}, shape.width, shape.width * shape.height};
+    operation = s.submit(stream, "copy", std::move(accesses), [=] {
+      copy_rows(to, source, shape);
+      bytes->clear();
+    });
+  } else {
+    operation = s.submit(stream, "copy", std::move(accesses), [=] { copy_rows(to, from, shape); });
+  }
+  if (wait && operation) s.finish(std::vector<OperationPtr>{operation});
+}
+
+Side linear(Place place) {
+  return {std::move(place)};
+}
+
+void copy_linear(Session &s, CUstream stream, Place to, Place from, std::size_t bytes, Host host) {
+  copy(s, stream, linear(std::move(to)), linear(std::move(from)), {bytes}, host);
+}
+
+// A size of 0 is allowed whatever the pointers are.
+Place any(Session &s, std::uintptr_t address, std::size_t bytes) {
+  return bytes ? s.driver.memory.place(address, bytes) : Place{};
+}
+
+Place device(Session &s, CUdeviceptr address, std::size_t bytes) {
+  return bytes ? s.driver.memory.device_place(address, bytes) : Place{};
+}
+
+struct SideParameters {
+  std::size_t x, y, z;
+  int type;
+  const void *host;
+  CUdeviceptr device;
+  std::size_t pitch, height;
+};
+
+Side side_of(Session &s, const SideParameters &p, const Shape &shape) {
+  if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return {};
+  Side side;
+  side.pitch = p.pitch;
+  side.slice = p.pitch * p.height;
+  if (shape.height > 1 && p.pitch < p.x + shape.width) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (shape.depth > 1 && p.height < p.y + shape.height) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  const std::size_t span = side.row(shape.height - 1, shape.depth - 1) + shape.width;
+  const std::size_t offset = side.row(p.y, p.z) + p.x;
+  switch (p.type) {
+    case CU_MEMORYTYPE_HOST:
+    case CU_MEMORYTYPE_UNIFIED:
+      side.place = s.driver.memory.place(
+          (p.type == CU_MEMORYTYPE_HOST ? address_of(p.host) : p.device) + offset, span);
+      return side;
+    case CU_MEMORYTYPE_DEVICE:
+      side.place = s.driver.memory.device_place(p.device + offset, span);
+      return side;
+    case CU_MEMORYTYPE_ARRAY:
+      throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+    default:
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+  }
+}
+
+void copy_2d(Session &s, const CUDA_MEMCPY2D *parameters, CUstream stream, Host host) {
+  const CUDA_MEMCPY2D &p = required(parameters);
+  const Shape shape{p.WidthInBytes, p.Height};
+  const Side from = side_of(
+      s, {p.srcXInBytes, p.srcY, 0, p.srcMemoryType, p.srcHost, p.srcDevice, p.srcPitch, 0}, shape);
+  const Side to = side_of(
+      s, {p.dstXInBytes, p.dstY, 0, p.dstMemoryType, p.dstHost, p.dstDevice, p.dstPitch, 0}, shape);
+  copy(s, stream, to, from, shape, host);
+}
+
+void copy_3d(Session &s, const CUDA_MEMCPY3D *parameters, CUstream stream, Host host) {
+  const CUDA_MEMCPY3D &p = required(parameters);
+  const Shape shape{p.WidthInBytes, p.Height, p.Depth};
+  if (p.srcLOD || p.dstLOD) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+  const Side from = side_of(s,
+                            {p.srcXInBytes, p.srcY, p.srcZ, p.srcMemoryType, p.srcHost, p.srcDevice,
+                             p.srcPitch, p.srcHeight},
+                            shape);
+  const Side to = side_of(s,
+                          {p.dstXInBytes, p.dstY, p.dstZ, p.dstMemoryType, p.dstHost, p.dstDevice,
+                           p.dstPitch, p.dstHeight},
+                          shape);
+  copy(s, stream, to, from, shape, host);
+}
+
+}  // namespace
+
+SIM_API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+  return call(__func__, {to, from, bytes}, [&](Session &s) {
+    copy_linear(s, nullptr, any(s, to, bytes), any(s, from, bytes), bytes, Host::waits);
+  });
+}
+
+SIM_API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
+                               CUstream stream) {
+  return call(__func__, {to, from, bytes, stream}, [&](Session &s) {
+    copy_linear(s, stream, any(s, to, bytes), any(s, from, bytes), bytes, Host::goes_on);
+  });
+}
+
+SIM_API CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, std::size_t bytes) {
+  return call(__func__, {to, from, bytes}, [&](Session &s) {
+    copy_linear(s, nullptr, device(s, to, bytes), any(s, address_of(from), bytes), bytes,
+                Host::waits);
+  });
+}
+
+SIM_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, std::size_t bytes,
+                                      CUstream stream) {
+  return call(__func__, {to, from, bytes, stream}, [&](Session &s) {
+    copy_linear(s, stream, device(s, to, bytes), any(s, address_of(from), bytes), bytes,
+                Host::goes_on);
+  });
+}
+
+SIM_API CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, std::size_t bytes) {
+  return call(__func__, {to, from, bytes}, [&](Session &s) {
+    copy_linear(s, nullptr, any(s, address_of(to), bytes), device(s, from, bytes), bytes,
+                Host::waits);
+  });
+}
+
+SIM_API CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, std::size_t bytes,
+                                      CUstream stream) {
+  return call(__func__, {to, from, bytes, stream}, [&](Session &s) {
+    copy_linear(s, stream, any(s, address_of(to), bytes), device(s, from, bytes), bytes,
+                Host::goes_on);
+  });
+}
+
+SIM_API CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+  return call(__func__, {to, from, bytes}, [&](Session &s) {
+    copy_linear(s, nullptr, device(s, to, bytes), device(s, from, bytes), bytes, Host::waits);
+  });
+}
+
+SIM_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
+                                      CUstream stream) {
+  return call(__func__, {to, from, bytes, stream}, [&](Session &s) {
+    copy_linear(s, stream, device(s, to, bytes), device(s, from, bytes), bytes, Host::goes_on);
+  });
+}
+
+SIM_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                              CUcontext from_context, std::size_t bytes) {
+  return call(__func__, {to, to_context, from, from_context, bytes}, [&](Session &s) {
+    // Serialised with all the work of the contexts involved, before and after: here, by doing it
+    // all.
+    for (auto &context : {s.current(), s.context(to_context), s.context(from_context)}) {
+      refuse_context_sync(s, *context);
+      s.finish(s.driver.schedule.pending_of(context.get()));
+    }
+    copy_linear(s, nullptr, device(s, to, bytes), device(s, from, bytes), bytes, Host::waits);
+    s.finish(s.stream(nullptr));
+  });
+}
+
+SIM_API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                                   CUcontext from_context, std::size_t bytes, CUstream stream) {
+  return call(__func__, {to, to_context, from, from_context, bytes, stream}, [&](Session &s) {
+    s.context(to_context);
+    s.context(from_context);
+    copy_linear(s, stream, device(s, to, bytes), device(s, from, bytes), bytes, Host::goes_on);
+  });
+}
+
+SIM_API CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *parameters) {
+  return call(__func__, {parameters},
+              [&](Session &s) { copy_2d(s, parameters, nullptr, Host::waits); });
+}
+
+SIM_API CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *parameters) {
+  return call(__func__, {parameters},
+              [&](Session &s) { copy_2d(s, parameters, nullptr, Host::waits); });
+}
+
+SIM_API CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *parameters, CUstream stream) {
+  return call(__func__, {parameters, stream},
+              [&](Session &s) { copy_2d(s, parameters, stream, Host::goes_on); });
+}
+
+SIM_API CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *parameters) {
+  return call(__func__, {parameters},
+              [&](Session &s) { copy_3d(s, parameters, nullptr, Host::waits); });
+}
+
+SIM_API CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *parameters, CUstream stream) {
+  return call(__func__, {parameters, stream},
+              [&](Session &s) { copy_3d(s, parameters, stream, Host::goes_on); });
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Events: a record takes the state of a stream, a wait the state of the event at its own call.
+
+#include "call.h"
+#include "capture.h"
+
+using namespace simcuda;
+
+namespace {
+
+void record(Session &s, CUevent event_handle, CUstream stream_handle, unsigned flags) {
+  auto stream = s.stream(stream_handle);
+  auto event = s.driver.events.get(event_handle);
+  if (flags & ~CU_EVENT_RECORD_EXTERNAL) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (event->context != stream->context) throw Refused{CUDA_ERROR_INVALID_HANDLE};
+  const bool external = flags & CU_EVENT_RECORD_EXTERNAL;
+  if (external && !stream->capture) throw Refused{CUDA_ERROR_ILLEGAL_STATE};
+  if (stream->capture && !external) {
+    capture_record(*stream, *event);
+    return;
+  }
+  auto operation = s.submit(stream, "event record", {}, nullptr);
+  if (!operation) return;  // an external record is a node of the graph
+  event->recorded = operation;
+  event->capture = nullptr;
+  event->capture_tail.clear();
+}
+
+// Asking about an event that was last recorded in a capture is an error, and ends that capture.
+void refuse_captured(Event &event) {
+  if (!event.capture) return;
+  if (!event.capture->ended) invalidate(*event.capture);
+  throw Refused{CUDA_ERROR_CAPTURED_EVENT};
+}
+
+std::vector<OperationPtr> awaited(const Event &event) {
+  if (!event.recorded || event.recorded->state == Operation::State::done) return {};
+  return {event.recorded};
+}
+
+void elapsed(Session &s, float *milliseconds, CUevent start_handle, CUevent end_handle) {
+  auto start = s.driver.events.get(start_handle), end = s.driver.events.get(end_handle);
+  refuse_captured(*start);
+  refuse_captured(*end);
+  if (start->context != end->context || !start->recorded || !end->recorded ||
+      ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
+    throw Refused{CUDA_ERROR_INVALID_HANDLE};
+  if (!awaited(*start).empty() || !awaited(*end).empty()) throw Refused{CUDA_ERROR_NOT_READY};
+  const double difference = static_cast<double>(end->recorded->finished_ns) -
+                            static_cast<double>(start->recorded->finished_ns);
+  required(milliseconds) = static_cast<float>(difference / 1e6);
+}
+
+}  // namespace
+
+SIM_API CUresult cuEventCreate(CUevent *out, unsigned flags) {
+  return call(__func__, {out, flags}, [&](Session &s) {
+    required(out);
+    const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    const bool interprocess_timing =
+        (flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING);
+    if ((flags & ~known) || interprocess_timing) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    auto event = std::make_shared<Event>();
+    event->context = s.current();
+    event->flags = flags;
+    *out = s.driver.events.add(event);
+  });
+}
+
+SIM_API CUresult cuEventDestroy_v2(CUevent handle) {
+  return call(__func__, {handle}, [&](Session &s) {
+    s.driver.events.get(handle);
+    s.driver.events.remove(handle);
+  });
+}
+
+SIM_API CUresult cuEventDestroy(CUevent handle) {
+  return cuEventDestroy_v2(handle);
+}
+
+SIM_API CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return call(__func__, {event, stream}, [&](Session &s) { record(s, event, stream, 0); });
+}
+
+SIM_API CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
+  return call(__func__, {event, stream, flags},
+              [&](Session &s) { record(s, event, stream, flags); });
+}
+
+SIM_API CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent event_handle, unsigned flags) {
+  return call(__func__, {stream_handle, event_handle, flags}, [&](Session &s) {
+    auto stream = s.stream(stream_handle);
+    auto event = s.driver.events.get(event_handle);
+    if (flags & ~CU_EVENT_WAIT_EXTERNAL) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (capture_wait(s, stream, *event, flags)) return;
+    refuse_implicit(*stream);
+    if (awaited(*event).empty()) return;
+    auto operation = std::make_shared<Operation>();
+    operation->what = "event wait";
+    operation->waits_for = awaited(*event);
+    s.submit(stream, std::move(operation));
+  });
+}
+
+SIM_API CUresult cuEventQuery(CUevent handle) {
+  return call(__func__, {handle}, [&](Session &s) {
+    auto event = s.driver.events.get(handle);
+    refuse_captured(*event);
+    refuse_unsafe(s);
+    return s.driver.schedule.query(awaited(*event)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  });
+}
+
+SIM_API CUresult cuEventSynchronize(CUevent handle) {
+  return call(__func__, {handle}, [&](Session &s) {
+    auto event = s.driver.events.get(handle);
+    refuse_captured(*event);
+    s.finish(awaited(*event));
+  });
+}
+
+SIM_API CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) {
+  return call(__func__, {milliseconds, start, end},
+              [&](Session &s) { elapsed(s, milliseconds, start, end); });
+}
+
+SIM_API CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end) {
+  return call(__func__, {milliseconds, start, end},
+              [&](Session &s) { elapsed(s, milliseconds, start, end); });
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Allocations: device, managed and host memory, and what is known of an address.
+
+#include "call.h"
+#include "capture.h"
+
+using namespace simcuda;
+
+namespace {
+
+constexpr std::size_t pitch_alignment = 512;
+
+std::uintptr_t address_of(const void *pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+AllocationPtr allocate(Session &s, Allocation::Kind kind, std::size_t size, unsigned flags) {
+  refuse_unsafe(s);
+  auto context = s.current();
+  if (size == 0) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  Device &device = s.driver.device(context->device);
+  if (kind == Allocation::Kind::device && size > device.total - device.used)
+    throw Refused{CUDA_ERROR_OUT_OF_MEMORY};
+  auto allocation = s.driver.memory.allocate(kind, context->device, size, flags);
+  allocation->context = context;
+  if (kind == Allocation::Kind::device) device.used += size;
+  return allocation;
+}
+
+void allocate_host(Session &s, void **out, std::size_t size, unsigned flags) {
+  required(out);
+  if (flags &
+      ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED))
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  *out = reinterpret_cast<void *>(allocate(s, Allocation::Kind::host, size, flags)->address);
+}
+
+// Frees wait for all the work of the device, so that nothing that was submitted before uses the
+// memory afterwards.
+void finish_device(Session &s, int device) {
+  auto pending = s.driver.schedule.pending_of(nullptr);
+  std::erase_if(pending,
+                [&](auto &operation) { return operation->stream->context->device != device; });
+  s.finish(pending);
+}
+
+AllocationPtr host_allocation(Session &s, const void *pointer) {
+  auto allocation = s.driver.memory.find(address_of(pointer));
+  if (!allocation || !allocation->on_host()) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  return allocation;
+}
+
+// Managed memory is where everybody can reach it already: hints are checked, and no more.
+void check_hint(Session &s, CUdeviceptr pointer, std::size_t bytes) {
+  const auto place = s.driver.memory.device_place(pointer, bytes);
+  if (place.allocation->kind != Allocation::Kind::managed) throw Refused{CUDA_ERROR_INVALID_VALUE};
+}
+
+void prefetch(Session &s, CUdeviceptr pointer, std::size_t bytes, CUstream handle) {
+  auto stream = s.stream(handle);
+  check_hint(s, pointer, bytes);
+  s.submit(stream, "prefetch", {}, nullptr);
+}
+
+}  // namespace
+
+SIM_API CUresult cuMemAlloc_v2(CUdeviceptr *out, std::size_t bytes) {
+  return call(__func__, {out, bytes}, [&](Session &s) {
+    required(out) = allocate(s, Allocation::Kind::device, bytes, 0)->address;
+  });
+}
+
+SIM_API CUresult cuMemAllocPitch_v2(CUdeviceptr *out, std::size_t *pitch, std::size_t width,
+                                    std::size_t height, unsigned element_size) {
+  return call(__func__, {out, pitch, width, height, element_size}, [&](Session &s) {
+    required(out);
+    if (!width || !height || (element_size != 4 && element_size != 8 && element_size != 16))
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    std::size_t row = 0, size = 0;
+    if (__builtin_add_overflow(width, pitch_alignment - 1, &row))
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    row -= row % pitch_alignment;
+    if (__builtin_mul_overflow(row, height, &size)) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    required(pitch) = row;
+    *out = allocate(s, Allocation::Kind::device, size, 0)->address;
+  });
+}
+
+SIM_API CUresult cuMemAllocManaged(CUdeviceptr *out, std::size_t bytes, unsigned flags) {
+  return call(__func__, {out, bytes, flags}, [&](Session &s) {
+    required(out);
+    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    *out = allocate(s, Allocation::Kind::managed, bytes, flags)->address;
+  });
+}
+
+SIM_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
+  return call(__func__, {pointer}, [&](Session &s) {
+    refuse_unsafe(s);
+    s.current();
+    auto allocation = s.driver.memory.find_base(pointer);
+    if (!allocation || allocation->on_host() || allocation->free_submitted)
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    // Memory of a pool is not waited for (cuMemFree, cuda.h): that is the caller's business.
+    if (!allocation->pool) finish_device(s, allocation->device);
+    if (allocation->dead) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (allocation->kind == Allocation::Kind::device)
+      s.driver.device(allocation->device).used -= allocation->size;
+    if (allocation->pool) allocation->pool->gave_back(allocation->size);
+    s.driver.memory.free(*allocation);
+  });
+}
+
+SIM_API CUresult cuMemAllocHost_v2(void **out, std::size_t bytes) {
+  return call(__func__, {out, bytes},
+              [&](Session &s) { allocate_host(s, out, bytes, CU_MEMHOSTALLOC_DEVICEMAP); });
+}
+
+SIM_API CUresult cuMemHostAlloc(void **out, std::size_t bytes, unsigned flags) {
+  return call(__func__, {out, bytes, flags},
+              [&](Session &s) { allocate_host(s, out, bytes, flags); });
+}
+
+SIM_API CUresult cuMemFreeHost(void *pointer) {
+  return call(__func__, {pointer}, [&](Session &s) {
+    refuse_unsafe(s);
+    auto allocation = s.driver.memory.find_base(address_of(pointer));
+    if (!allocation || allocation->kind != Allocation::Kind::host ||
+        allocation->address != address_of(pointer))
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    finish_device(s, allocation->device);
+    s.driver.memory.free(*allocation);
+  });
+}
+
+SIM_API CUresult cuMemHostRegister_v2(void *pointer, std::size_t bytes, unsigned flags) {
+  return call(__func__, {pointer, bytes, flags}, [&](Session &s) {
+    refuse_unsafe(s);
+    auto context = s.current();
+    const unsigned known = 0xf, io_memory = 4;
+    if (!pointer || !bytes || (flags & ~known)) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (flags & io_memory) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+    if (s.driver.memory.overlaps(address_of(pointer), bytes))
+      throw Refused{CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED};
+    s.driver.memory.place(address_of(pointer), bytes);  // not an address of the driver's own
+    s.driver.memory.register_host(pointer, bytes, context->device, flags)->context = context;
+  });
+}
+
+SIM_API CUresult cuMemHostRegister(void *pointer, std::size_t bytes, unsigned flags) {
+  return cuMemHostRegister_v2(pointer, bytes, flags);
+}
+
+SIM_API CUresult cuMemHostUnregister(void *pointer) {
+  return call(__func__, {pointer}, [&](Session &s) {
+    refuse_unsafe(s);
+    auto allocation = s.driver.memory.find_base(address_of(pointer));
+    if (!allocation || allocation->kind != Allocation::Kind::registered)
+      throw Refused{CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED};
+    finish_device(s, allocation->device);
+    s.driver.memory.free(*allocation);
+  });
+}
+
+SIM_API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *pointer, unsigned flags) {
+  return call(__func__, {out, pointer, flags}, [&](Session &s) {
+    if (flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    s.current();
+    auto allocation = host_allocation(s, pointer);
+    required(out) = allocation->device_address() + (address_of(pointer) - allocation->address);
+  });
+}
+
+SIM_API CUresult cuMemHostGetFlags(unsigned *flags, void *pointer) {
+  return call(__func__, {flags, pointer}, [&](Session &s) {
+    auto allocation = host_allocation(s, pointer);
+    required(flags) =
+        allocation->flags | CU_MEMHOSTALLOC_DEVICEMAP;  // implied by unified addressing
+  });
+}
+
+SIM_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, std::size_t *size,
+                                         CUdeviceptr pointer) {
+  return call(__func__, {base, size, pointer}, [&](Session &s) {
+    s.current();
+    auto allocation = s.driver.memory.find(pointer);
+    if (!allocation) throw Refused{CUDA_ERROR_NOT_FOUND};
+    if (base) *base = allocation->device_address();
+    if (size) *size = allocation->size;
+  });
+}
+
+SIM_API CUresult cuMemPrefetchAsync(CUdeviceptr pointer, std::size_t bytes, CUdevice device,
+                                    CUstream stream) {
+  return call(__func__, {pointer, bytes, device, stream},
+              [&](Session &s) { prefetch(s, pointer, bytes, stream); });
+}
+
+SIM_API CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, std::size_t bytes,
+                                       CUmemLocation location, unsigned flags, CUstream stream) {
+  return call(__func__, {pointer, bytes, location.type, location.id, flags, stream},
+              [&](Session &s) {
+                if (flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
+                prefetch(s, pointer, bytes, stream);
+              });
+}
+
+SIM_API CUresult cuMemAdvise(CUdeviceptr pointer, std::size_t bytes, int advice, CUdevice device) {
+  return call(__func__, {pointer, bytes, advice, device},
+              [&](Session &s) { check_hint(s, pointer, bytes); });
+}
+
+SIM_API CUresult cuMemAdvise_v2(CUdeviceptr pointer, std::size_t bytes, int advice,
+                                CUmemLocation location) {
+  return call(__func__, {pointer, bytes, advice, location.type, location.id},
+              [&](Session &s) { check_hint(s, pointer, bytes); });
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memset. The blocking forms wait only where the host could look: in host and managed memory.
+
+#include "call.h"
+#include "capture.h"
+
+using namespace simcuda;
+
+namespace {
+
+struct Fill {
+  CUdeviceptr to;
+  std::size_t pitch;
+  std::uint32_t value;
+  unsigned element;           // bytes
+  std::size_t width, height;  // elements and rows
+};
+
+void fill(Session &s, const Fill &f, CUstream handle, bool host_waits) {
+  auto stream = s.stream(handle);
+  s.current();
+  if (f.width == 0 || f.height == 0) return;
+  if (host_waits) refuse_capturing(*stream);
+  std::size_t row = 0, before_last = 0, span = 0;
+  if (__builtin_mul_overflow(f.width, std::size_t{f.element}, &row) ||
+      __builtin_mul_overflow(f.pitch, f.height - 1, &before_last) ||
+      __builtin_add_overflow(before_last, row, &span))
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (f.to % f.element || (f.height > 1 && (f.pitch < row || f.pitch % f.element)))
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  const Place place = s.driver.memory.device_place(f.to, span);
+  std::vector<Access> accesses;
+  for (std::size_t y = 0; y < f.height; ++y) {
+    accesses.push_back(place.access(row, true));
+    accesses.back().begin += y * f.pitch;
+  }
+  auto operation = s.submit(stream, "memset", std::move(accesses), [=] {
+    for (std::size_t y = 0; y < f.height; ++y)
+      fill_bytes(place, y * f.pitch, f.value, f.element, f.width);
+  });
+  const bool wait = (host_waits && place.host_visible()) || place.allocation->sync_memops;
+  if (wait && operation) s.finish(std::vector<OperationPtr>{operation});
+}
+
+}  // namespace
+
+SIM_API CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, std::size_t count) {
+  return call(__func__, {to, value, count},
+              [&](Session &s) { fill(s, {to, 0, value, 1, count, 1}, nullptr, true); });
+}
+
+SIM_API CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, std::size_t count) {
+  return call(__func__, {to, value, count},
+              [&](Session &s) { fill(s, {to, 0, value, 2, count, 1}, nullptr, true); });
+}
+
+SIM_API CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, std::size_t count) {
+  return call(__func__, {to, value, count},
+              [&](Session &s) { fill(s, {to, 0, value, 4, count, 1}, nullptr, true); });
+}
+
+SIM_API CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count,
+                                 CUstream stream) {
+  return call(__func__, {to, value, count, stream},
+              [&](Session &s) { fill(s, {to, 0, value, 1, count, 1}, stream, false); });
+}
+
+SIM_API CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, std::size_t count,
+                                  CUstream stream) {
+  return call(__func__, {to, value, count, stream},
+              [&](Session &s) { fill(s, {to, 0, value, 2, count, 1}, stream, false); });
+}
+
+SIM_API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count,
+                                  CUstream stream) {
+  return call(__func__, {to, value, count, stream},
+              [&](Session &s) { fill(s, {to, 0, value, 4, count, 1}, stream, false); });
+}
+
+SIM_API CUresult cuMemsetD2D8_v2(CUdeviceptr to, std::size_t pitch, unsigned char value,
+                                 std::size_t width, std::size_t height) {
+  return call(__func__, {to, pitch, value, width, height},
+              [&](Session &s) { fill(s, {to, pitch, value, 1, width, height}, nullptr, true); });
+}
+
+SIM_API CUresult cuMemsetD2D16_v2(CUdeviceptr to, std::size_t pitch, unsigned short value,
+                                  std::size_t width, std::size_t height) {
+  return call(__func__, {to, pitch, value, width, height},
+              [&](Session &s) { fill(s, {to, pitch, value, 2, width, height}, nullptr, true); });
+}
+
+SIM_API CUresult cuMemsetD2D32_v2(CUdeviceptr to, std::size_t pitch, unsigned value,
+                                  std::size_t width, std::size_t height) {
+  return call(__func__, {to, pitch, value, width, height},
+              [&](Session &s) { fill(s, {to, pitch, value, 4, width, height}, nullptr, true); });
+}
+
+SIM_API CUresult cuMemsetD2D8Async(CUdeviceptr to, std::size_t pitch, unsigned char value,
+                                   std::size_t width, std::size_t height, CUstream stream) {
+  return call(__func__, {to, pitch, value, width, height, stream},
+              [&](Session &s) { fill(s, {to, pitch, value, 1, width, height}, stream, false); });
+}
+
+SIM_API CUresult cuMemsetD2D16Async(CUdeviceptr to, std::size_t pitch, unsigned short value,
+                                    std::size_t width, std::size_t height, CUstream stream) {
+  return call(__func__, {to, pitch, value, width, height, stream},
+              [&](Session &s) { fill(s, {to, pitch, value, 2, width, height}, stream, false); });
+}
+
+SIM_API CUresult cuMemsetD2D32Async(CUdeviceptr to, std::size_t pitch, unsigned value,
+                                    std::size_t width, std::size_t height, CUstream stream) {
+  return call(__func__, {to, pitch, value, width, height, stream},
+              [&](Session &s) { fill(s, {to, pitch, value, 4, width, height}, stream, false); });
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Streams and host functions.
+
+#include <algorithm>
+
+#include "call.h"
+#include "capture.h"
+
+using namespace simcuda;
+
+namespace {
+
+void create(Session &s, CUstream *out, unsigned flags, int priority) {
+  required(out);
+  if (flags & ~CU_STREAM_NON_BLOCKING) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  auto stream =
+      s.driver.new_stream(s.current(), Stream::Kind::created, flags, std::clamp(priority, -5, 0));
+  *out = s.driver.streams.add(stream);
+}
+
+void submit_host_function(Session &s, CUstream handle, const char *what,
+                          std::function<void()> function) {
+  auto stream = s.stream(handle);
+  auto operation = std::make_shared<Operation>();
+  operation->what = what;
+  operation->host_function = std::move(function);
+  s.submit(stream, std::move(operation));
+}
+
+}  // namespace
+
+SIM_API CUresult cuStreamCreate(CUstream *out, unsigned flags) {
+  return call(__func__, {out, flags}, [&](Session &s) { create(s, out, flags, 0); });
+}
+
+SIM_API CUresult cuStreamCreateWithPriority(CUstream *out, unsigned flags, int priority) {
+  return call(__func__, {out, flags, priority},
+              [&](Session &s) { create(s, out, flags, priority); });
+}
+
+SIM_API CUresult cuStreamDestroy_v2(CUstream handle) {
+  return call(__func__, {handle}, [&](Session &s) {
+    auto stream = s.driver.streams.get(handle);  // the default streams cannot be destroyed
+    if (stream->capture) {
+      auto capture = stream->capture;
+      invalidate(*capture);
+      if (capture->origin == stream.get()) {
+        capture->ended = true;
+        for (auto &member : capture->streams) member->capture = nullptr;
+      }
+      std::erase(capture->streams, stream);
+      stream->capture = nullptr;
+    }
+    // Its work still runs; nothing waits for it here.
+    s.driver.streams.remove(handle);
+  });
+}
+
+SIM_API CUresult cuStreamDestroy(CUstream handle) {
+  return cuStreamDestroy_v2(handle);
+}
+
+SIM_API CUresult cuStreamSynchronize(CUstream handle) {
+  return call(__func__, {handle}, [&](Session &s) { s.finish(s.stream(handle)); });
+}
+
+SIM_API CUresult cuStreamQuery(CUstream handle) {
+  return call(__func__, {handle}, [&](Session &s) {
+    auto stream = s.stream(handle);
+    refuse_capturing(*stream);
+    refuse_implicit(*stream);
+    return s.driver.schedule.query(s.driver.schedule.awaited(*stream)) ? CUDA_SUCCESS
+                                                                       : CUDA_ERROR_NOT_READY;
+  });
+}
+
+SIM_API CUresult cuStreamGetCtx(CUstream handle, CUcontext *out) {
+  return call(__func__, {handle, out},
+              [&](Session &s) { required(out) = s.stream(handle)->context->handle; });
+}
+
+SIM_API CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *out, CUgreenCtx *green) {
+  return call(__func__, {handle, out, green}, [&](Session &s) {
+    required(out) = s.stream(handle)->context->handle;
+    if (green) *green = nullptr;
+  });
+}
+
+SIM_API CUresult cuStreamGetDevice(CUstream handle, CUdevice *device) {
+  return call(__func__, {handle, device},
+              [&](Session &s) { required(device) = s.stream(handle)->context->device; });
+}
+
+SIM_API CUresult cuStreamGetId(CUstream handle, unsigned long long *id) {
+  return call(__func__, {handle, id}, [&](Session &s) { required(id) = s.stream(handle)->id; });
+}
+
+SIM_API CUresult cuStreamGetFlags(CUstream handle, unsigned *flags) {
+  return call(__func__, {handle, flags},
+              [&](Session &s) { required(flags) = s.stream(handle)->flags; });
+}
+
+SIM_API CUresult cuStreamGetPriority(CUstream handle, int *priority) {
+  return call(__func__, {handle, priority},
+              [&](Session &s) { required(priority) = s.stream(handle)->priority; });
+}
+
+SIM_API CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr pointer, std::size_t length,
+                                        unsigned flags) {
+  return call(__func__, {handle, pointer, length, flags}, [&](Session &s) {
+    auto stream = s.stream(handle);
+    if (stream->kind == Stream::Kind::legacy) throw Refused{CUDA_ERROR_INVALID_HANDLE};
+    auto place = s.driver.memory.device_place(pointer, length);
+    if (place.allocation->kind != Allocation::Kind::managed)
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    s.submit(stream, "attach", {}, nullptr);
+  });
+}
+
+SIM_API CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *data) {
+  return call(__func__, {handle, reinterpret_cast<void *>(function), data}, [&](Session &s) {
+    if (!function) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    submit_host_function(s, handle, "host function", [=] { function(data); });
+  });
+}
+
+SIM_API CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback function, void *data,
+                                     unsigned flags) {
+  return call(__func__, {handle, reinterpret_cast<void *>(function), data, flags}, [&](Session &s) {
+    if (!function || flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    refuse_capturing(*s.stream(handle));  // has no form as a graph node
+    submit_host_function(s, handle, "callback", [=] { function(handle, CUDA_SUCCESS, data); });
+  });
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "call.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "table.h"
+
+namespace simcuda {
+
+struct Entry {
+  struct Fault {
+    std::uint64_t remaining;  // calls until it strikes; 1 is the next
+    CUresult result;
+  };
+
+  std::string_view base;
+  std::atomic<std::uint64_t> calls{0};
+  std::vector<Fault> faults;
+};
+
+namespace {
+
+std::atomic<std::uint64_t> unsupported_calls{0};
+
+// Faults and counters have a lock of their own: it is held for a moment only, before the
+// simulator's.
+std::mutex &entries_mutex() {
+  static auto *mutex = new std::mutex;
+  return *mutex;
+}
+
+struct Entries {
+  std::unordered_map<std::string_view, Entry *> by_symbol, by_base;
+};
+
+void add_fault(Entry &entry, std::uint64_t nth, CUresult result) {
+  std::lock_guard guard(entries_mutex());
+  if (nth == 0)
+    entry.faults.clear();
+  else
+    entry.faults.push_back({nth, result});
+}
+
+// SIMCUDA_FAIL=name:nth:status,...
+void read_faults(Entries &entries) {
+  const char *text = std::getenv("SIMCUDA_FAIL");
+  if (!text) return;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string item(rest.substr(0, rest.find(',')));
+    rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+    char name[128];
+    unsigned long long nth = 0;
+    int status = 0, used = 0;
+    const bool read =
+        std::sscanf(item.c_str(), "%127[^:]:%llu:%d%n", name, &nth, &status, &used) == 3 &&
+        static_cast<std::size_t>(used) == item.size() && nth > 0;
+    auto found = read ? entries.by_base.find(name) : entries.by_base.end();
+    if (found == entries.by_base.end())
+      std::fprintf(
+          stderr, "simcuda: SIMCUDA_FAIL: \"%s\" is not name:nth:status with a name of the table\n",
+          item.c_str());
+    else
+      found->second->faults.push_back({nth, status});
+  }
+}
+
+Entries &entries() {
+  static Entries *all = [] {
+    auto *made = new Entries;
+    for (std::size_t i = 0; i < symbol_count; ++i) {
+      Entry *&entry = made->by_base[symbols[i].base];
+      if (!entry) {
+        entry = new Entry;
+        entry->base = symbols[i].base;
+      }
+      made->by_symbol[symbols[i].name] = entry;
+    }
+    read_faults(*made);
+    return made;
+  }();
+  return *all;
+}
+
+Entry *entry_of_base(const char *name) {
+  if (!name) return nullptr;
+  auto found = entries().by_base.find(name);
+  return found == entries().by_base.end() ? nullptr : found->second;
+}
+
+int log_file() {
+  static const int file = [] {
+    const char *path = std::getenv("SIMCUDA_LOG");
+    return path && *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+  }();
+  return file;
+}
+
+// One write for each line: lines of several threads, or processes, do not mix.
+void log_line(const std::string &line) {
+  [[maybe_unused]] auto written = write(log_file(), line.data(), line.size());
+}
+
+}  // namespace
+
+Entry &entry_of_symbol(const char *symbol) {
+  return *entries().by_symbol.at(symbol);
+}
+
+CUresult admit(Entry &entry, bool needs_driver) {
+  entry.calls.fetch_add(1, std::memory_order_relaxed);
+  if (process_is_ending()) return CUDA_ERROR_DEINITIALIZED;
+  if (process_was_forked()) return CUDA_ERROR_NOT_INITIALIZED;
+  {
+    std::lock_guard guard(entries_mutex());
+    CUresult injected = CUDA_SUCCESS;
+    std::erase_if(entry.faults, [&](Entry::Fault &fault) {
+      if (--fault.remaining > 0) return false;
+      injected = fault.result;
+      return true;
+    });
+    if (injected != CUDA_SUCCESS) return injected;
+  }
+  if (!needs_driver) return CUDA_SUCCESS;
+  // A host function may not call CUDA.
+  if (thread_state().driver_thread) return CUDA_ERROR_NOT_PERMITTED;
+  if (!driver()) return CUDA_ERROR_NOT_INITIALIZED;
+  driver()->schedule.touch();
+  return CUDA_SUCCESS;
+}
+
+CUresult unsupported(const char *symbol) {
+  unsupported_calls.fetch_add(1, std::memory_order_relaxed);
+  return call_without_driver(symbol, {}, [] { return CUDA_ERROR_NOT_SUPPORTED; });
+}
+
+void log_call(const char *symbol, Arguments arguments, CUresult result) {
+  if (log_file() < 0) return;
+  std::string line = std::string(symbol) + '(';
+  const char *comma = "";
+  for (const Argument &argument : arguments) {
+    char text[32];
+    std::snprintf(text, sizeof text, argument.hex ? "%s%#llx" : "%s%lld", comma,
+                  static_cast<unsigned long long>(argument.value));
+    line += text;
+    comma = ", ";
+  }
+  log_line(line + ") = " + std::to_string(result) + '\n');
+}
+
+void log_operation(const Operation &operation) {
+  if (log_file() < 0) return;
+  log_line("  runs #" + std::to_string(operation.id) + ' ' + operation.what + " on stream " +
+           std::to_string(operation.stream->id) + '\n');
+}
+
+}  // namespace simcuda
+
+// The simulator's own exports, for tests. They never change what a client sees but for the faults
+// it asked for.
+SIM_API std::uint64_t simcuda_calls(const char *name) {
+  simcuda::Entry *entry = simcuda::entry_of_base(name);
+  return entry ? entry->calls.load() : UINT64_MAX;
+}
+
+SIM_API std::uint64_t simcuda_unsupported(void) {
+  return simcuda::unsupported_calls.load();
+}
+
+SIM_API void simcuda_reset_counts(void) {
+  for (auto &[base, entry] : simcuda::entries().by_base) entry->calls = 0;
+  simcuda::unsupported_calls = 0;
+}
+
+SIM_API std::int32_t simcuda_fail(const char *name, std::uint64_t nth, std::int32_t status) {
+  simcuda::Entry *entry = simcuda::entry_of_base(name);
+  if (!entry) return CUDA_ERROR_NOT_FOUND;
+  simcuda::add_fault(*entry, nth, status);
+  return CUDA_SUCCESS;
+}
+
+SIM_API std::uint64_t simcuda_pending(void) {
+  simcuda::Driver *driver = simcuda::driver();
+  if (!driver || simcuda::process_was_forked()) return 0;
+  simcuda::Lock lock(simcuda::simulator_mutex());
+  return driver->schedule.pending();
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What every entry point does around its own work: count, refuse what must be refused, inject
+// faults, take the lock, log.
+#pragma once
+
+#include <initializer_list>
+#include <new>
+#include <type_traits>
+
+#include "driver.h"
+
+namespace simcuda {
+
+// One argument of a call, for the log.
+struct Argument {
+  template <class T>
+  Argument(T *p) : value(reinterpret_cast<std::uintptr_t>(p)), hex(true) {}
+  template <class T>
+    requires std::is_integral_v<T>
+  Argument(T v)
+      : value(static_cast<std::uint64_t>(v)),
+        hex(sizeof(T) == sizeof(CUdeviceptr) && std::is_same_v<T, CUdeviceptr>) {}
+  std::uint64_t value;
+  bool hex;
+};
+using Arguments = std::initializer_list<Argument>;
+
+struct Entry;  // the counters of one base name
+
+Entry &entry_of_symbol(const char *symbol);
+// Counts the call; anything but SUCCESS is its result, and its work is not done.
+CUresult admit(Entry &entry, bool needs_driver);
+void log_call(const char *symbol, Arguments arguments, CUresult result);
+void log_operation(const Operation &operation);
+// The result of an entry point that simcuda does not implement.
+CUresult unsupported(const char *symbol);
+
+template <class Body>
+CUresult guarded(const Body &body) noexcept {
+  try {
+    if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
+      body();
+      return CUDA_SUCCESS;
+    } else {
+      return body();
+    }
+  } catch (const Refused &refused) {
+    return refused.result;
+  } catch (const std::bad_alloc &) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+}
+
+// An entry point that works on the driver: body(Session&) returns void or a CUresult.
+template <class Body>
+CUresult call(const char *symbol, Arguments arguments, const Body &body) noexcept {
+  CUresult result = admit(entry_of_symbol(symbol), true);
+  if (result == CUDA_SUCCESS) {
+    result = guarded([&] {
+      Session session(thread_state());
+      return body(session);
+    });
+  }
+  log_call(symbol, arguments, result);
+  return result;
+}
+
+// One that works before cuInit, too.
+template <class Body>
+CUresult call_without_driver(const char *symbol, Arguments arguments, const Body &body) noexcept {
+  CUresult result = admit(entry_of_symbol(symbol), false);
+  if (result == CUDA_SUCCESS) result = guarded(body);
+  log_call(symbol, arguments, result);
+  return result;
+}
+
+// Most output parameters may not be null.
+template <class T>
+T &required(T *pointer) {
+  if (!pointer) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  return *pointer;
+}
+
+// In a per-thread flavour of an entry point stream 0 means CU_STREAM_PER_THREAD.
+class PerThreadDefault {
+ public:
+  PerThreadDefault() : thread_(thread_state()), before_(thread_.per_thread_default) {
+    thread_.per_thread_default = true;
+  }
+  ~PerThreadDefault() { thread_.per_thread_default = before_; }
+  PerThreadDefault(const PerThreadDefault &) = delete;
+  PerThreadDefault &operator=(const PerThreadDefault &) = delete;
+
+ private:
+  ThreadState &thread_;
+  bool before_;
+};
+
+}  // namespace simcuda

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "capture.h"
+
+#include <algorithm>
+
+namespace simcuda {
+namespace {
+
+bool is_capturing(const Stream &stream) {
+  return stream.capture && !stream.capture->ended;
+}
+
+// Whether the nodes that these streams end in all lead to the origin's end.
+bool all_joined(const Capture &capture) {
+  const auto &nodes = capture.graph->nodes;
+  std::vector<bool> reached(nodes.size() + 1, false);
+  for (auto id : capture.origin->capture_tail) reached[id] = true;
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
+    if (reached[node->id])
+      for (auto id : node->depends_on) reached[id] = true;
+  return std::all_of(capture.streams.begin(), capture.streams.end(), [&](auto &stream) {
+    return std::all_of(stream->capture_tail.begin(), stream->capture_tail.end(),
+                       [&](auto id) { return reached[id]; });
+  });
+}
+
+void join_tails(std::vector<std::uint64_t> &into, const std::vector<std::uint64_t> &from) {
+  into.insert(into.end(), from.begin(), from.end());
+  std::sort(into.begin(), into.end());
+  into.erase(std::unique(into.begin(), into.end()), into.end());
+}
+
+}  // namespace
+
+void invalidate(Capture &capture) {
+  capture.active = false;
+}
+
+void refuse_capturing(Stream &stream) {
+  if (!is_capturing(stream)) return;
+  const bool was_active = stream.capture->active;
+  invalidate(*stream.capture);
+  throw Refused{was_active ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                           : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
+}
+
+bool implicit_conflict(const Stream &stream) {
+  if (stream.kind != Stream::Kind::legacy) return false;
+  const auto &others = stream.context->blocking;
+  return std::any_of(others.begin(), others.end(),
+                     [](auto &other) { return is_capturing(*other) && other->capture->active; });
+}
+
+void refuse_implicit(Stream &stream) {
+  if (!implicit_conflict(stream)) return;
+  for (auto &other : stream.context->blocking)
+    if (is_capturing(*other)) invalidate(*other->capture);
+  throw Refused{CUDA_ERROR_STREAM_CAPTURE_IMPLICIT};
+}
+
+void refuse_unsafe(Session &session) {
+  const int mode = session.thread.capture_mode;
+  if (mode == CU_STREAM_CAPTURE_MODE_RELAXED) return;
+  for (auto &weak : session.driver.captures) {
+    auto capture = weak.lock();
+    if (!capture || capture->ended || !capture->active ||
+        capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+      continue;
+    const bool own = capture->thread == &session.thread;
+    const bool global =
+        capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+    if (!own && !global) continue;
+    invalidate(*capture);
+    throw Refused{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED};
+  }
+}
+
+void refuse_context_sync(Session &session, const Context &context) {
+  bool found = false;
+  for (auto &weak : session.driver.captures) {
+    auto capture = weak.lock();
+    if (!capture || capture->ended) continue;
+    for (auto &stream : capture->streams) {
+      if (stream->context.get() != &context) continue;
+      invalidate(*capture);
+      found = true;
+    }
+  }
+  if (found) throw Refused{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED};
+}
+
+void begin_capture(Session &session, CUstream handle, int mode) {
+  auto stream = session.stream(handle);
+  if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (stream->kind == Stream::Kind::legacy) throw Refused{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED};
+  if (is_capturing(*stream)) throw Refused{CUDA_ERROR_ILLEGAL_STATE};
+  auto capture = std::make_shared<Capture>();
+  capture->id = ++session.driver.last_capture_id;
+  capture->mode = mode;
+  capture->thread = &session.thread;
+  capture->origin = stream.get();
+  capture->streams = {stream};
+  capture->graph = std::make_shared<Graph>();
+  // Its handle can be asked for while the capture goes on.
+  session.driver.graphs.add(capture->graph);
+  stream->capture = capture;
+  stream->capture_tail.clear();
+  auto &captures = session.driver.captures;
+  std::erase_if(captures, [](auto &weak) { return weak.expired(); });
+  captures.push_back(capture);
+}
+
+CUresult end_capture(Session &session, CUstream handle, CUgraph *graph) {
+  auto stream = session.stream(handle);
+  if (!is_capturing(*stream)) return CUDA_ERROR_ILLEGAL_STATE;
+  auto capture = stream->capture;
+  if (capture->origin != stream.get()) {
+    invalidate(*capture);
+    return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+  }
+  if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != &session.thread)
+    return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+  CUresult result = CUDA_SUCCESS;
+  if (!capture->active)
+    result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  else if (!all_joined(*capture))
+    result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+  capture->ended = true;
+  for (auto &member : capture->streams) {
+    member->capture = nullptr;
+    member->capture_tail.clear();
+  }
+  capture->streams.clear();
+  capture->origin = nullptr;
+  if (result != CUDA_SUCCESS) session.driver.graphs.remove(capture->graph->handle);
+  *graph = result == CUDA_SUCCESS ? capture->graph->handle : nullptr;
+  return result;
+}
+
+void capture_operation(Stream &stream, Operation &&operation) {
+  Capture &capture = *stream.capture;
+  if (!capture.active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
+  auto &nodes = capture.graph->nodes;
+  const std::uint64_t id = nodes.size() + 1;
+  nodes.push_back({id, operation.what, stream.capture_tail, std::move(operation.accesses),
+                   std::move(operation.run), std::move(operation.host_function)});
+  stream.capture_tail = {id};
+}
+
+void capture_record(Stream &stream, Event &event) {
+  if (!stream.capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
+  event.recorded = nullptr;
+  event.capture = stream.capture;
+  event.capture_tail = stream.capture_tail;
+}
+
+bool capture_wait(Session &, const std::shared_ptr<Stream> &stream, Event &event, unsigned flags) {
+  const bool inside = is_capturing(*stream);
+  if (!inside && !event.capture) return false;
+  if (inside && !stream->capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
+  if (event.capture && event.capture->ended) throw Refused{CUDA_ERROR_CAPTURED_EVENT};
+  if (inside && !event.capture) {
+    if (!(flags & CU_EVENT_WAIT_EXTERNAL)) {
+      invalidate(*stream->capture);
+      throw Refused{CUDA_ERROR_STREAM_CAPTURE_ISOLATION};
+    }
+    Operation node;
+    node.what = "event wait";
+    capture_operation(*stream, std::move(node));
+    return true;
+  }
+  if (inside && event.capture != stream->capture) {
+    invalidate(*stream->capture);
+    invalidate(*event.capture);
+    throw Refused{CUDA_ERROR_STREAM_CAPTURE_MERGE};
+  }
+  if (!inside) {
+    if (!event.capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
+    if (stream->kind == Stream::Kind::legacy) {
+      invalidate(*event.capture);
+      throw Refused{CUDA_ERROR_STREAM_CAPTURE_IMPLICIT};
+    }
+    stream->capture = event.capture;  // the fork: this stream captures from here on
+    stream->capture->streams.push_back(stream);
+    stream->capture_tail.clear();
+  }
+  join_tails(stream->capture_tail, event.capture_tail);
+  return true;
+}
+
+}  // namespace simcuda

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stream capture: which streams a capture holds, what they have recorded, and what is forbidden
+// while one goes on. Graphs can be made and destroyed; running them is not implemented yet.
+#pragma once
+
+#include "driver.h"
+
+namespace simcuda {
+
+struct GraphNode {
+  std::uint64_t id;
+  const char *what;
+  std::vector<std::uint64_t> depends_on;  // ids of earlier nodes
+  std::vector<Access> accesses;
+  std::function<void()> run, host_function;
+};
+
+struct Graph {
+  CUgraph handle = nullptr;
+  std::vector<GraphNode> nodes;  // node i has id i + 1
+};
+
+struct Capture {
+  std::uint64_t id = 0;
+  int mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  bool active = true;  // false once it has been invalidated
+  bool ended = false;
+  const ThreadState *thread = nullptr;
+  Stream *origin = nullptr;                      // compared only
+  std::vector<std::shared_ptr<Stream>> streams;  // the origin and all that joined
+  std::shared_ptr<Graph> graph;
+};
+
+void begin_capture(Session &session, CUstream handle, int mode);
+CUresult end_capture(Session &session, CUstream handle, CUgraph *graph);
+
+// Adds work to the stream's capture; the stream must have one.
+void capture_operation(Stream &stream, Operation &&operation);
+void capture_record(Stream &stream, Event &event);
+// A wait of this stream on this event, where either is captured. True if that was all there is to
+// do.
+bool capture_wait(Session &session, const std::shared_ptr<Stream> &stream, Event &event,
+                  unsigned flags);
+
+void invalidate(Capture &capture);
+// For a call that a capturing stream does not allow: refuses with 900 and ends the capture.
+void refuse_capturing(Stream &stream);
+// Work on the legacy stream, while a blocking stream of its context captures, is refused with 906.
+void refuse_implicit(Stream &stream);
+bool implicit_conflict(const Stream &stream);
+// "Potentially unsafe" calls: allocations, frees, event queries.
+void refuse_unsafe(Session &session);
+// Calls that wait for a whole context.
+void refuse_context_sync(Session &session, const Context &context);
+
+}  // namespace simcuda

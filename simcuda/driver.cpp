@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "driver.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "call.h"
+#include "capture.h"
+
+namespace simcuda {
+namespace {
+
+constexpr std::size_t handle_stride = 64;
+constexpr std::size_t handle_range = std::size_t{1} << 30;
+
+std::atomic<Driver *> the_driver{nullptr};
+std::atomic<bool> ending{false};
+std::atomic<bool> forked{false};
+
+long number(const char *name, long otherwise, long least, long most) {
+  const char *text = std::getenv(name);
+  if (!text || !*text) return otherwise;
+  char *end = nullptr;
+  const long value = std::strtol(text, &end, 10);
+  if (!*end && value >= least && value <= most) return value;
+  std::fprintf(stderr, "simcuda: %s=%s is not a number from %ld to %ld; using %ld\n", name, text,
+               least, most, otherwise);
+  return otherwise;
+}
+
+bool is_set(const char *name, const char *value) {
+  const char *text = std::getenv(name);
+  return text && std::strcmp(text, value) == 0;
+}
+
+Settings read_settings() {
+  Settings s{};
+  s.enabled = is_set("SIMCUDA", "1");
+  s.banner = !is_set("SIMCUDA_BANNER", "0");
+  s.reuse_handles = is_set("SIMCUDA_REUSE_HANDLES", "1");
+  s.driver_version = static_cast<int>(number("SIMCUDA_DRIVER_VERSION", 13000, 11000, 13000));
+  s.devices = static_cast<int>(number("SIMCUDA_DEVICES", 2, 0, 16));
+  s.device_memory = static_cast<std::uint64_t>(number("SIMCUDA_DEVICE_MIB", 4096, 1, 1 << 20))
+                    << 20;
+  s.quiet = std::chrono::milliseconds{number("SIMCUDA_QUIET_MS", 20, 0, 3600000)};
+  s.policy = is_set("SIMCUDA_SCHEDULE", "eager") ? Schedule::Policy::eager : Schedule::Policy::lazy;
+  const char *schedule = std::getenv("SIMCUDA_SCHEDULE");
+  if (schedule && *schedule && s.policy != Schedule::Policy::eager &&
+      std::strcmp(schedule, "lazy") != 0)
+    std::fprintf(stderr, "simcuda: SIMCUDA_SCHEDULE=%s is neither eager nor lazy; using lazy\n",
+                 schedule);
+  return s;
+}
+
+// Runs with the library's own destructors, after those of the clients.
+__attribute__((destructor)) void process_ends() {
+  ending = true;
+}
+
+}  // namespace
+
+const Settings &Settings::get() {
+  static const Settings settings = read_settings();
+  return settings;
+}
+
+HandleSpace::HandleSpace() {
+  void *range =
+      mmap(nullptr, handle_range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) throw std::bad_alloc{};
+  begin_ = next_ = reinterpret_cast<std::uintptr_t>(range);
+  end_ = begin_ + handle_range;
+}
+
+std::uintptr_t HandleSpace::take() {
+  std::uintptr_t handle;
+  if (!free_.empty() && Settings::get().reuse_handles) {
+    handle = free_.back();
+    free_.pop_back();
+  } else if (next_ < end_) {
+    handle = next_;
+    next_ += handle_stride;
+  } else {
+    if (free_.empty()) throw std::bad_alloc{};
+    handle = free_.front();
+    free_.pop_front();
+  }
+  return handle;
+}
+
+void HandleSpace::give_back(std::uintptr_t handle) {
+  free_.push_back(handle);
+}
+
+Driver::Driver(const Settings &settings)
+    : devices(static_cast<std::size_t>(settings.devices)),
+      memory(settings.devices),
+      schedule(settings.policy, settings.quiet) {
+  for (int i = 0; i < settings.devices; ++i) {
+    Device &d = devices[static_cast<std::size_t>(i)];
+    d.ordinal = i;
+    d.total = settings.device_memory;
+    d.default_pool = std::make_shared<Pool>();
+    d.default_pool->device = i;
+    d.default_pool->is_default = true;
+    pools.add(d.default_pool);
+    d.current_pool = d.default_pool;
+  }
+}
+
+Device &Driver::device(CUdevice ordinal) {
+  if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= devices.size())
+    throw Refused{CUDA_ERROR_INVALID_DEVICE};
+  return devices[static_cast<std::size_t>(ordinal)];
+}
+
+std::shared_ptr<Context> Driver::new_context(CUdevice ordinal, unsigned flags,
+                                             unsigned api_version) {
+  device(ordinal);
+  auto context = std::make_shared<Context>();
+  context->device = ordinal;
+  context->flags = flags;
+  context->api_version = api_version;
+  contexts.add(context);
+  revive(*context);
+  return context;
+}
+
+void Driver::revive(Context &context) {
+  context.id = ++last_context_id;
+  context.alive = true;
+  context.legacy = new_stream(contexts.get(context.handle), Stream::Kind::legacy, 0, 0);
+}
+
+std::shared_ptr<Stream> Driver::new_stream(std::shared_ptr<Context> context, Stream::Kind kind,
+                                           unsigned flags, int priority) {
+  auto stream = std::make_shared<Stream>();
+  stream->kind = kind;
+  stream->id = ++last_stream_id;
+  stream->flags = flags;
+  stream->priority = priority;
+  stream->context = std::move(context);
+  auto &blocking = stream->context->blocking;
+  // Streams destroyed with work pending are dropped once that work is done.
+  std::erase_if(blocking, [this](auto &other) {
+    return other->kind == Stream::Kind::created && !streams.find(other->handle) &&
+           (!other->tail || other->tail->state == Operation::State::done);
+  });
+  if (stream->blocking()) blocking.push_back(stream);
+  return stream;
+}
+
+void Driver::tear_down(Context &context, Lock &lock) {
+  schedule.finish(schedule.pending_of(&context), lock);
+  context.alive = false;
+  for (auto &stream : streams.all()) {
+    if (stream->context.get() != &context) continue;
+    if (stream->capture) invalidate(*stream->capture);
+    streams.remove(stream->handle);
+  }
+  for (auto &event : events.all())
+    if (event->context.get() == &context) events.remove(event->handle);
+  for (auto &allocation : memory.all()) {
+    if (allocation->context.get() != &context) continue;
+    if (allocation->kind == Allocation::Kind::device)
+      device(allocation->device).used -= allocation->size;
+    memory.free(*allocation);
+  }
+  context.blocking.clear();
+  context.per_thread.clear();
+  context.peers.clear();
+  context.legacy = nullptr;
+}
+
+ThreadState &thread_state() {
+  // Kept for ever: a thread may call from its own last destructors, and a per-thread stream is
+  // known by this address, which must not recur.
+  // In static storage of the thread: dynamic storage of an opened library crashes LeakSanitizer.
+  thread_local ThreadState *state __attribute__((tls_model("initial-exec"))) = nullptr;
+  if (!state) {
+    static auto *states = new std::deque<std::unique_ptr<ThreadState>>;
+    static auto *mutex = new std::mutex;
+    std::lock_guard guard(*mutex);
+    state = states->emplace_back(std::make_unique<ThreadState>()).get();
+  }
+  return *state;
+}
+
+void become_driver_thread() {
+  thread_state().driver_thread = true;
+}
+
+std::mutex &simulator_mutex() {
+  static auto *mutex = new std::mutex;
+  return *mutex;
+}
+
+Driver *driver() {
+  return the_driver.load(std::memory_order_acquire);
+}
+bool process_is_ending() {
+  return ending;
+}
+bool process_was_forked() {
+  return forked;
+}
+
+CUresult initialise() {
+  const Settings &settings = Settings::get();
+  if (!settings.enabled) return CUDA_ERROR_STUB_LIBRARY;
+  Lock lock(simulator_mutex());
+  if (driver()) return CUDA_SUCCESS;
+  if (settings.banner)
+    std::fprintf(stderr, "simcuda: a simulation of the CUDA driver for tests; no GPU is used\n");
+  if (settings.devices == 0) return CUDA_ERROR_NO_DEVICE;
+  // A child cannot use its parent's driver; a real one refuses it, too.
+  pthread_atfork(nullptr, nullptr, [] { forked = true; });
+  the_driver.store(new Driver(settings), std::memory_order_release);
+  return CUDA_SUCCESS;
+}
+
+std::shared_ptr<Context> Session::current() {
+  if (thread.contexts.empty() || !thread.contexts.back()) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+  auto context = thread.contexts.back();
+  if (!context->alive) throw Refused{CUDA_ERROR_CONTEXT_IS_DESTROYED};
+  return context;
+}
+
+std::shared_ptr<Context> Session::context(CUcontext handle) {
+  if (!handle) return current();
+  auto found = driver.contexts.get(handle, CUDA_ERROR_INVALID_CONTEXT);
+  if (!found->alive) throw Refused{CUDA_ERROR_CONTEXT_IS_DESTROYED};
+  return found;
+}
+
+std::shared_ptr<Stream> Session::stream(CUstream handle) {
+  auto token = reinterpret_cast<std::uintptr_t>(handle);
+  if (token == 0) token = thread.per_thread_default ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+  if (token == CU_STREAM_LEGACY) return current()->legacy;
+  if (token == CU_STREAM_PER_THREAD) {
+    auto context = current();
+    auto &mine = context->per_thread[&thread];
+    if (!mine) mine = driver.new_stream(context, Stream::Kind::per_thread, 0, 0);
+    return mine;
+  }
+  return driver.streams.get(handle);
+}
+
+OperationPtr Session::submit(const std::shared_ptr<Stream> &stream, OperationPtr operation) {
+  operation->stream = stream;
+  if (stream->capture) {
+    capture_operation(*stream, std::move(*operation));
+    return nullptr;
+  }
+  refuse_implicit(*stream);
+  driver.schedule.submit(operation);
+  return operation;
+}
+
+OperationPtr Session::submit(const std::shared_ptr<Stream> &stream, const char *what,
+                             std::vector<Access> accesses, std::function<void()> run) {
+  auto operation = std::make_shared<Operation>();
+  operation->what = what;
+  operation->accesses = std::move(accesses);
+  operation->run = std::move(run);
+  return submit(stream, std::move(operation));
+}
+
+void Session::finish(const std::shared_ptr<Stream> &stream) {
+  refuse_capturing(*stream);
+  refuse_implicit(*stream);
+  finish(driver.schedule.awaited(*stream));
+}
+
+}  // namespace simcuda

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The state of the simulated driver, and of each thread that calls it.
+#pragma once
+
+#include <unordered_map>
+
+#include "memory.h"
+#include "objects.h"
+#include "schedule.h"
+
+namespace simcuda {
+
+struct ThreadState {
+  std::vector<std::shared_ptr<Context>> contexts;  // the top is current
+  int capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  bool per_thread_default = false;
+  bool driver_thread = false;
+};
+
+// What the environment says, read once.
+struct Settings {
+  bool enabled;
+  bool banner;
+  bool reuse_handles;
+  int driver_version;
+  int devices;
+  std::uint64_t device_memory;
+  std::chrono::milliseconds quiet;
+  Schedule::Policy policy;
+
+  static const Settings &get();
+};
+
+// Handles are addresses in a reserved range that nobody can touch. They recur only on request or
+// when the range is used up: a stale one is then found at once, where a real driver may crash.
+class HandleSpace {
+ public:
+  HandleSpace();
+  std::uintptr_t take();
+  void give_back(std::uintptr_t handle);
+
+ private:
+  std::uintptr_t begin_, next_, end_;
+  std::deque<std::uintptr_t> free_;
+};
+
+template <class Handle, class Object>
+class Registry {
+ public:
+  explicit Registry(HandleSpace &space) : space_(space) {}
+  Handle add(std::shared_ptr<Object> object) {
+    auto handle = reinterpret_cast<Handle>(space_.take());
+    object->handle = handle;
+    objects_.emplace(handle, std::move(object));
+    return handle;
+  }
+  std::shared_ptr<Object> find(Handle handle) const {
+    auto it = objects_.find(handle);
+    return it == objects_.end() ? nullptr : it->second;
+  }
+  std::shared_ptr<Object> get(Handle handle, CUresult otherwise = CUDA_ERROR_INVALID_HANDLE) const {
+    auto object = find(handle);
+    if (!object) throw Refused{otherwise};
+    return object;
+  }
+  void remove(Handle handle) {
+    if (objects_.erase(handle)) space_.give_back(reinterpret_cast<std::uintptr_t>(handle));
+  }
+  std::vector<std::shared_ptr<Object>> all() const {
+    std::vector<std::shared_ptr<Object>> found;
+    for (auto &[handle, object] : objects_) found.push_back(object);
+    return found;
+  }
+
+ private:
+  HandleSpace &space_;
+  std::unordered_map<Handle, std::shared_ptr<Object>> objects_;
+};
+
+// Made by cuInit, and never destroyed: calls may come until the very end of the process.
+struct Driver {
+  explicit Driver(const Settings &settings);
+
+  std::vector<Device> devices;
+  HandleSpace handles;
+  Registry<CUcontext, Context> contexts{handles};
+  Registry<CUstream, Stream> streams{handles};
+  Registry<CUevent, Event> events{handles};
+  Registry<CUmemoryPool, Pool> pools{handles};
+  Registry<CUgraph, Graph> graphs{handles};
+  Memory memory;
+  Schedule schedule;
+  std::vector<std::weak_ptr<Capture>> captures;
+  std::uint64_t last_context_id = 0, last_stream_id = 0, last_capture_id = 0;
+
+  Device &device(CUdevice ordinal);
+  std::shared_ptr<Context> new_context(CUdevice device, unsigned flags, unsigned api_version);
+  void revive(Context &context);
+  // Finishes and destroys all that belongs to a context.
+  void tear_down(Context &context, Lock &lock);
+  std::shared_ptr<Stream> new_stream(std::shared_ptr<Context> context, Stream::Kind kind,
+                                     unsigned flags, int priority);
+};
+
+ThreadState &thread_state();
+void become_driver_thread();
+std::mutex &simulator_mutex();
+// Null before cuInit.
+Driver *driver();
+CUresult initialise();
+bool process_is_ending();
+bool process_was_forked();
+
+// One call in progress: it holds the simulator's lock.
+class Session {
+ public:
+  explicit Session(ThreadState &caller)
+      : driver(*simcuda::driver()), thread(caller), lock(simulator_mutex()) {}
+
+  Driver &driver;
+  ThreadState &thread;
+  Lock lock;
+
+  std::shared_ptr<Context> current();                  // or INVALID_CONTEXT, CONTEXT_IS_DESTROYED
+  std::shared_ptr<Context> context(CUcontext handle);  // null means the current one
+  std::shared_ptr<Stream> stream(CUstream handle);
+  void finish(const std::vector<OperationPtr> &operations) {
+    driver.schedule.finish(operations, lock);
+  }
+
+  // Submits work to a stream, or adds it to the stream's capture.
+  OperationPtr submit(const std::shared_ptr<Stream> &stream, const char *what,
+                      std::vector<Access> accesses, std::function<void()> run);
+  OperationPtr submit(const std::shared_ptr<Stream> &stream, OperationPtr operation);
+  // Waits for a stream, as a call that blocks the host does.
+  void finish(const std::shared_ptr<Stream> &stream);
+};
+
+}  // namespace simcuda

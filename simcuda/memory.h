@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory of the simulated devices, and the registry of every address the driver knows.
+//
+// Each byte of an arena is mapped twice: where the client sees it, out of reach unless the host may
+// touch that kind of memory, and where the driver itself works on it.
+#pragma once
+
+#include "objects.h"
+
+namespace simcuda {
+
+inline constexpr int fresh_poison = 0xCB;  // what memory holds that nobody has written yet
+inline constexpr int freed_poison = 0xDB;  // what a read of freed memory yields
+
+class Arena {
+ public:
+  Arena();
+
+  struct Block {
+    std::uintptr_t address = 0;
+    std::byte *bytes = nullptr;
+  };
+  // Addresses are never used again, and a page that nobody owns lies between any two blocks.
+  Block take(std::size_t size, bool host_access);
+  void release(std::uintptr_t address, std::size_t size);
+  bool contains(std::uintptr_t address) const { return address - client_ < size_; }
+
+ private:
+  std::uintptr_t client_ = 0;
+  std::byte *driver_ = nullptr;
+  std::size_t size_ = 0, next_ = 0, usable_ = 0;
+  int file_ = -1;
+};
+
+// One end of a copy, or the target of a memset.
+struct Place {
+  AllocationPtr allocation;  // null: pageable host memory
+  std::uintptr_t address = 0;
+  std::byte *bytes = nullptr;
+
+  bool pageable() const { return !allocation; }
+  bool on_host() const { return !allocation || allocation->on_host(); }
+  // What a plain write of the host would see at once: memset must not be late there.
+  bool host_visible() const { return !allocation || allocation->kind != Allocation::Kind::device; }
+  Access access(std::size_t size, bool write) const { return {allocation, address, size, write}; }
+};
+
+class Memory {
+ public:
+  explicit Memory(int devices) : device_arenas_(devices) {}
+
+  AllocationPtr allocate(Allocation::Kind kind, int device, std::size_t size, unsigned flags);
+  AllocationPtr register_host(void *pointer, std::size_t size, int device, unsigned flags);
+  // Ends an allocation. What still refers to it reads poison and writes nowhere.
+  void free(Allocation &allocation);
+
+  AllocationPtr find(std::uintptr_t address) const;
+  AllocationPtr find_base(std::uintptr_t address) const;
+  bool overlaps(std::uintptr_t address, std::size_t size) const;
+  std::vector<AllocationPtr> all() const;
+
+  // An address that a copy may use for `span` bytes. Unknown addresses are pageable host memory,
+  // unless they are the driver's own: then they were freed, or never allocated.
+  Place place(std::uintptr_t address, std::size_t span) const;
+  // The same for an argument that must be device-accessible.
+  Place device_place(std::uintptr_t address, std::size_t span) const;
+
+ private:
+  void add(const AllocationPtr &allocation);
+
+  std::vector<Arena> device_arenas_;
+  Arena shared_;   // managed and host memory: the host may touch it
+  Arena aliases_;  // device addresses of host memory that has another one there
+  std::map<std::uintptr_t, AllocationPtr> by_address_;
+  std::uint64_t last_buffer_id_ = 0;
+};
+
+void copy_bytes(const Place &to, std::size_t to_offset, const Place &from, std::size_t from_offset,
+                std::size_t size);
+void fill_bytes(const Place &to, std::size_t offset, std::uint32_t value, unsigned width,
+                std::size_t count);
+
+}  // namespace simcuda

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the simulated driver is made of: operations, streams, events, contexts, devices, memory.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "abi.h"
+
+namespace simcuda {
+
+using Clock = std::chrono::steady_clock;
+
+// Thrown inside an entry point; becomes its result.
+struct Refused {
+  CUresult result;
+};
+
+struct Allocation;
+struct Capture;
+struct Context;
+struct Graph;
+struct Stream;
+
+// A range of memory that an operation reads or writes. Without an allocation it is ordinary host
+// memory that the driver knows nothing of.
+struct Access {
+  std::shared_ptr<Allocation> allocation;
+  std::uintptr_t begin;
+  std::size_t size;
+  bool write;
+};
+
+// One piece of work in a stream. It may run once every operation that it waits for is done.
+struct Operation {
+  enum class State { pending, handed_over, done };
+
+  std::uint64_t id = 0;
+  const char *what = "";
+  std::shared_ptr<Stream> stream;
+  std::vector<std::shared_ptr<Operation>> waits_for;
+  std::vector<Access> accesses;
+  std::function<void()> run;            // with the simulator's lock held; may be empty
+  std::function<void()> host_function;  // on the driver's thread, with no lock held
+  State state = State::pending;
+  bool demanded = false;  // somebody wants it done: it runs as soon as it can
+  bool queried = false;   // a query has already answered NOT_READY for it
+  Clock::time_point submitted;
+  std::uint64_t finished_ns = 0;  // on the simulator's virtual clock
+};
+
+using OperationPtr = std::shared_ptr<Operation>;
+
+struct Stream {
+  enum class Kind { legacy, per_thread, created };
+
+  Kind kind = Kind::created;
+  std::uint64_t id = 0;
+  CUstream handle = nullptr;
+  std::shared_ptr<Context> context;
+  unsigned flags = 0;
+  int priority = 0;
+  OperationPtr tail;  // the last operation submitted
+  std::shared_ptr<Capture> capture;
+  std::vector<std::uint64_t>
+      capture_tail;  // ids of the nodes that the next captured one depends on
+
+  bool blocking() const { return kind != Kind::legacy && !(flags & CU_STREAM_NON_BLOCKING); }
+};
+
+struct Event {
+  CUevent handle = nullptr;
+  std::shared_ptr<Context> context;
+  unsigned flags = 0;
+  OperationPtr recorded;             // of the last record; null if never recorded
+  std::shared_ptr<Capture> capture;  // the last record was in this capture
+  std::vector<std::uint64_t> capture_tail;
+};
+
+struct Context {
+  std::uint64_t id = 0;  // changes when a primary context comes to life again; the handle does not
+  CUcontext handle = nullptr;
+  int device = 0;
+  bool primary = false;
+  bool alive = false;
+  unsigned flags = 0;
+  unsigned api_version = 3020;
+  std::map<int, std::size_t> limits;
+  int cache_config = 0;
+  std::set<CUcontext> peers;
+  std::shared_ptr<Stream> legacy;
+  std::map<const void *, std::shared_ptr<Stream>> per_thread;  // by thread
+  // Streams that the legacy stream waits for; a destroyed one stays until its work is done.
+  std::vector<std::shared_ptr<Stream>> blocking;
+};
+
+struct Pool {
+  CUmemoryPool handle = nullptr;
+  int device = 0;
+  bool is_default = false;
+  int handle_types = 0;
+  std::size_t max_size = 0;
+  std::uint64_t release_threshold = 0;
+  std::uint64_t used = 0, used_high = 0, reserved = 0, reserved_high = 0;
+  int reuse[4] = {0, 1, 1, 1};  // by attribute number
+  std::map<int, int> access;    // by device
+
+  void took(std::size_t bytes);
+  void gave_back(std::size_t bytes);
+  void trim(std::uint64_t keep);
+};
+
+struct Device {
+  int ordinal = 0;
+  std::uint64_t total = 0, used = 0;
+  std::shared_ptr<Context> primary;
+  unsigned primary_references = 0;
+  std::shared_ptr<Pool> default_pool, current_pool;
+};
+
+struct Allocation {
+  enum class Kind { device, managed, host, registered };
+
+  Kind kind = Kind::device;
+  std::uint64_t buffer_id = 0;
+  int device = 0;
+  std::shared_ptr<Context> context;  // null for memory of a pool
+  std::shared_ptr<Pool> pool;
+  std::uintptr_t address = 0;  // what the client was given
+  std::uintptr_t alias = 0;    // the device's own address of the same bytes, where it differs
+  std::size_t size = 0;
+  std::byte *bytes = nullptr;  // as the driver sees them
+  unsigned flags = 0;
+  int sync_memops = 0;
+  bool free_submitted = false;
+  bool dead = false;
+
+  bool on_host() const { return kind == Kind::host || kind == Kind::registered; }
+  std::uintptr_t device_address() const { return alias ? alias : address; }
+};
+
+using AllocationPtr = std::shared_ptr<Allocation>;
+
+}  // namespace simcuda

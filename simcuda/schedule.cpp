@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "schedule.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "call.h"
+
+namespace simcuda {
+namespace {
+
+// Real clients wait for a host function without any driver call, so it may not wait for the quiet
+// time of a busy client: it is due after this long at the latest.
+constexpr std::chrono::milliseconds host_function_due{10};
+
+bool is_done(const OperationPtr &operation) {
+  return !operation || operation->state == Operation::State::done;
+}
+
+}  // namespace
+
+std::vector<OperationPtr> Schedule::predecessors(Stream &stream) const {
+  std::vector<OperationPtr> found;
+  auto add = [&](const OperationPtr &tail) {
+    if (!is_done(tail)) found.push_back(tail);
+  };
+  add(stream.tail);
+  Context &context = *stream.context;
+  if (stream.kind == Stream::Kind::legacy) {
+    for (auto &other : context.blocking) add(other->tail);
+  } else if (stream.blocking() && context.legacy) {
+    add(context.legacy->tail);
+  }
+  return found;
+}
+
+std::vector<OperationPtr> Schedule::awaited(Stream &stream) const {
+  if (stream.kind == Stream::Kind::legacy) return predecessors(stream);
+  return is_done(stream.tail) ? std::vector<OperationPtr>{}
+                              : std::vector<OperationPtr>{stream.tail};
+}
+
+void Schedule::submit(OperationPtr operation) {
+  operation->id = ++last_id_;
+  operation->submitted = Clock::now();
+  for (auto &before : predecessors(*operation->stream)) operation->waits_for.push_back(before);
+  operation->stream->tail = operation;
+  pending_.emplace(operation->id, operation);
+  const bool eager = policy_ == Policy::eager;
+  if (eager) demand({operation});
+  // The worker looks by itself while it knows of work; host functions are due sooner than the rest.
+  const bool news = pending_.size() == 1 || operation->host_function;
+  if (operation->state != Operation::State::done && quiet_.count() > 0 && news) start_worker();
+}
+
+void Schedule::mark(const std::vector<OperationPtr> &operations) {
+  std::vector<OperationPtr> todo = operations;
+  while (!todo.empty()) {
+    OperationPtr operation = std::move(todo.back());
+    todo.pop_back();
+    if (is_done(operation) || operation->demanded) continue;
+    operation->demanded = true;
+    todo.insert(todo.end(), operation->waits_for.begin(), operation->waits_for.end());
+  }
+}
+
+// The caller holds the operation: what it let go of here may have been its last other owner.
+void Schedule::complete(Operation &operation) {
+  clock_ns_ += 1000;  // every operation takes a virtual microsecond, so that elapsed times repeat
+  operation.finished_ns = clock_ns_;
+  operation.state = Operation::State::done;
+  operation.waits_for.clear();
+  operation.accesses.clear();
+  operation.run = nullptr;
+  operation.host_function = nullptr;
+  // An event may keep a finished operation for long; the operation keeps nothing.
+  Stream &stream = *operation.stream;
+  if (stream.tail.get() == &operation) stream.tail = nullptr;
+  operation.stream = nullptr;
+}
+
+void Schedule::advance() {
+  for (auto it = pending_.begin(); it != pending_.end();) {
+    OperationPtr operation = it->second;
+    const bool ready =
+        operation->demanded && operation->state == Operation::State::pending &&
+        std::all_of(operation->waits_for.begin(), operation->waits_for.end(), is_done);
+    if (!ready) {
+      ++it;
+      continue;
+    }
+    if (operation->host_function) {
+      operation->state = Operation::State::handed_over;
+      handed_over_.push_back(operation);
+      start_worker();
+      wake_.notify_all();
+      ++it;
+      continue;
+    }
+    log_operation(*operation);
+    if (operation->run) operation->run();
+    complete(*operation);
+    it = pending_.erase(it);
+  }
+  done_.notify_all();
+}
+
+void Schedule::demand(const std::vector<OperationPtr> &operations) {
+  mark(operations);
+  advance();
+}
+
+void Schedule::finish(const std::vector<OperationPtr> &operations, Lock &lock) {
+  demand(operations);
+  done_.wait(lock, [&] { return std::all_of(operations.begin(), operations.end(), is_done); });
+}
+
+bool Schedule::query(const std::vector<OperationPtr> &operations) {
+  bool asked_before = true;
+  for (auto &operation : operations) {
+    if (is_done(operation)) continue;
+    asked_before = asked_before && operation->queried;
+    operation->queried = true;
+  }
+  if (asked_before) demand(operations);
+  return std::all_of(operations.begin(), operations.end(), is_done);
+}
+
+std::vector<OperationPtr> Schedule::pending_of(const Context *context) const {
+  std::vector<OperationPtr> found;
+  for (auto &[id, operation] : pending_)
+    if (!context || operation->stream->context.get() == context) found.push_back(operation);
+  return found;
+}
+
+void Schedule::start_worker() {
+  if (worker_started_) {
+    wake_.notify_all();
+    return;
+  }
+  worker_started_ = true;
+  // Detached: it must not hold up the end of the process, and all it uses lives for ever.
+  std::thread([this] { work(); }).detach();
+}
+
+Clock::time_point Schedule::deadline() const {
+  auto due = Clock::time_point::max();
+  if (quiet_.count() == 0) return due;
+  const Clock::time_point last_call{Clock::duration{last_call_.load(std::memory_order_relaxed)}};
+  for (auto &[id, operation] : pending_) {
+    if (operation->demanded) continue;
+    due = std::min(due, last_call + quiet_);
+    if (operation->host_function)
+      due = std::min(due,
+                     operation->submitted + std::min<Clock::duration>(quiet_, host_function_due));
+  }
+  return due;
+}
+
+void Schedule::work() {
+  become_driver_thread();
+  Lock lock(simulator_mutex());
+  for (;;) {
+    if (!handed_over_.empty()) {
+      OperationPtr operation = handed_over_.front();
+      handed_over_.pop_front();
+      log_operation(*operation);
+      lock.unlock();
+      operation->host_function();
+      lock.lock();
+      complete(*operation);
+      pending_.erase(operation->id);
+      advance();
+      continue;
+    }
+    const auto due = deadline();
+    if (due == Clock::time_point::max()) {
+      wake_.wait(lock);
+    } else if (Clock::now() < due) {
+      wake_.wait_until(lock, due);
+    } else {
+      std::vector<OperationPtr> wanted;
+      const Clock::time_point last_call{
+          Clock::duration{last_call_.load(std::memory_order_relaxed)}};
+      const bool quiet = Clock::now() >= last_call + quiet_;
+      for (auto &[id, operation] : pending_)
+        if (!operation->demanded && (quiet || operation->host_function))
+          wanted.push_back(operation);
+      demand(wanted);
+    }
+  }
+}
+
+}  // namespace simcuda

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Decides when work runs. Work is only ever late, never early: an operation runs after all that it
+// waits for, in the order of submission, and under the lazy policy not before somebody needs it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "objects.h"
+
+namespace simcuda {
+
+using Lock = std::unique_lock<std::mutex>;
+
+class Schedule {
+ public:
+  enum class Policy { lazy, eager };
+
+  Schedule(Policy policy, std::chrono::milliseconds quiet) : policy_(policy), quiet_(quiet) {}
+
+  // All of these with the simulator's lock held.
+  void submit(OperationPtr operation);
+  // What an operation submitted to this stream now would have to wait for.
+  std::vector<OperationPtr> predecessors(Stream &stream) const;
+  // What a host that waits for this stream waits for.
+  std::vector<OperationPtr> awaited(Stream &stream) const;
+  // Runs these, and what they wait for, as far as that goes without waiting for a host function.
+  void demand(const std::vector<OperationPtr> &operations);
+  // The same, and waits for the rest; the lock is free meanwhile.
+  void finish(const std::vector<OperationPtr> &operations, Lock &lock);
+  // A query: the first says no for work that is pending, a later one gets it done.
+  bool query(const std::vector<OperationPtr> &operations);
+  std::vector<OperationPtr> pending_of(const Context *context) const;  // null: of all
+  std::size_t pending() const { return pending_.size(); }
+
+  // Every driver call says so: the quiet time counts from the last one.
+  void touch() {
+    last_call_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+  }
+
+ private:
+  void mark(const std::vector<OperationPtr> &operations);
+  void advance();
+  void complete(Operation &operation);
+  void work();
+  void start_worker();
+  Clock::time_point deadline() const;
+
+  const Policy policy_;
+  const std::chrono::milliseconds quiet_;
+  std::map<std::uint64_t, OperationPtr> pending_;  // in order of submission
+  std::deque<OperationPtr> handed_over_;
+  std::condition_variable done_, wake_;
+  std::atomic<Clock::rep> last_call_{0};
+  std::uint64_t last_id_ = 0;
+  std::uint64_t clock_ns_ = 0;
+  bool worker_started_ = false;
+};
+
+}  // namespace simcuda

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/owned.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "core/error.hpp"
+#include "core/fields.hpp"
+#include "core/storage.hpp"
+#include "core/typestr.hpp"
+
+namespace cai {
+namespace {
+
+struct Block {
+  cai_owner owner;  // first: a pointer to it is a pointer to the block
+  std::atomic<uint64_t> holders;
+  void (*release)(void *context);
+  void *context;
+  cai_array array;
+};
+
+Block *block_of(cai_owner *owner) noexcept { return reinterpret_cast<Block *>(owner); }
+
+void retain_block(cai_owner *owner) {
+  // A new hold is always made from an existing one, which orders it.
+  block_of(owner)->holders.fetch_add(1, std::memory_order_relaxed);
+}
+
+void release_block(cai_owner *owner) {
+  Block *const block = block_of(owner);
+  if (block->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  void (*const release)(void *) = block->release;
+  void *const context = block->context;
+  block->~Block();
+  std::free(block);
+  if (release) release(context);
+}
+
+void release_parent(void *parent) {
+  auto *const owner = static_cast<cai_owner *>(parent);
+  owner->release(owner);
+}
+
+// Blocks of another copy of libcai have another release_block, and are left to it.
+bool is_ours(const cai_owner *owner) noexcept { return owner->release == release_block; }
+
+bool is_view(const cai_owner *owner) noexcept {
+  return is_ours(owner) && reinterpret_cast<const Block *>(owner)->release == release_parent;
+}
+
+// What a view of something in this block must hold. A view of a view holds what that one holds, so
+// that a chain of views is never longer than one, and its end never deeper.
+cai_owner *root_of(cai_owner *owner) noexcept {
+  return is_view(owner) ? static_cast<cai_owner *>(block_of(owner)->context) : owner;
+}
+
+Block *new_block(uint64_t extra) noexcept {
+  void *const memory = std::malloc(sizeof(Block) + extra);
+  if (!memory) return nullptr;
+  return new (memory) Block{{sizeof(cai_owner), 0, retain_block, release_block}, {1}, nullptr,
+                            nullptr, {}};
+}
+
+Storage storage_of(Block *block, uint64_t extra) noexcept { return {block + 1, extra}; }
+
+uint64_t dims_storage(int32_t ndim) noexcept {
+  return uint64_t{2} * static_cast<uint64_t>(ndim) * sizeof(int64_t);
+}
+
+// Stores shape and strides one after the other; the storage was measured for them.
+void store_dims(cai_array *array, int32_t ndim, const int64_t *shape, const int64_t *strides,
+                Storage &storage) noexcept {
+  const auto count = static_cast<uint64_t>(ndim);
+  auto *const dims = storage.take<int64_t>(2 * count);
+  if (count) {
+    std::memcpy(dims, shape, count * sizeof *dims);
+    std::memcpy(dims + count, strides, count * sizeof *dims);
+  }
+  array->ndim = ndim;
+  array->shape = dims;
+  array->strides = dims + count;
+}
+
+// A newer minor's reserved words are not understood here, so they do not go on.
+void forget_reserved(cai_array *array) noexcept {
+  array->abi_minor = CAI_ABI_MINOR;
+  array->reserved0 = 0;
+  array->reserved1 = array->reserved2 = 0;
+}
+
+// A view shares typestr and descr with its root.
+void store_view(cai_array *view, const cai_array &array, const Dims &dims, cai_owner *owner,
+                Storage &storage) noexcept {
+  *view = array;
+  forget_reserved(view);
+  view->owner = owner;
+  view->flags &= ~uint32_t{CAI_FLAG_STRIDES_NONE};
+  view->data = dims.data;
+  store_dims(view, dims.ndim, dims.shape, dims.strides, storage);
+}
+
+uint64_t copy_storage(const cai_array &array) noexcept {
+  return dims_storage(array.ndim) + CAI_TYPESTR_SIZE +
+         fields_storage(array.descr, array.descr_count);
+}
+
+// Copies one array and what it points to, but for the mask.
+void store_copy(cai_array *copy, const cai_array &array, cai_owner *owner, Storage &storage) noexcept {
+  *copy = array;
+  forget_reserved(copy);
+  copy->owner = owner;
+  store_dims(copy, array.ndim, array.shape, array.strides, storage);
+  char *const typestr = storage.take<char>(CAI_TYPESTR_SIZE);
+  format_typestr(array.dtype, typestr);  // never trust the stranger's
+  copy->typestr = typestr;
+  copy->descr = array.descr ? copy_fields(array.descr, array.descr_count, storage) : nullptr;
+}
+
+}  // namespace
+
+cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
+                    uint32_t more_flags) noexcept {
+  uint64_t extra = dims_storage(dims.ndim);
+  if (array.mask) extra += sizeof(cai_array) + dims_storage(mask.ndim);
+  Block *const block = new_block(extra);
+  if (!block) return nullptr;
+  cai_owner *const root = root_of(array.owner);
+  root->retain(root);
+  block->release = release_parent;
+  block->context = root;
+
+  Storage storage = storage_of(block, extra);
+  cai_array *const view = &block->array;
+  store_view(view, array, dims, &block->owner, storage);
+  view->flags |= more_flags;
+  if (array.mask) {
+    auto *const mask_view = storage.take<cai_array>(1);
+    store_view(mask_view, *array.mask, mask, &block->owner, storage);
+    view->mask = mask_view;
+  }
+  return view;
+}
+
+}  // namespace cai
+
+using namespace cai;
+
+cai_status cai_array_own(const cai_array *borrowed, void (*release)(void *context), void *context,
+                         cai_array **out, cai_error *error) {
+  if (!borrowed || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "borrowed or out is NULL");
+  if (const cai_status status = cai_array_validate(borrowed, error)) return status;
+  const cai_array *const mask = borrowed->mask;
+  uint64_t extra = copy_storage(*borrowed);
+  if (mask) extra += sizeof(cai_array) + copy_storage(*mask);
+  Block *const block = new_block(extra);
+  if (!block) return fail(error, CAI_ERR_MEMORY, {}, "no host memory left for an array");
+  Storage storage = storage_of(block, extra);
+  cai_array *const array = &block->array;
+  store_copy(array, *borrowed, &block->owner, storage);
+  if (mask) {
+    auto *const mask_copy = storage.take<cai_array>(1);
+    store_copy(mask_copy, *mask, &block->owner, storage);
+    array->mask = mask_copy;
+  }
+  block->release = release;
+  block->context = context;
+  *out = array;
+  return CAI_OK;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Blocks: an owner, an array, and all that the array points to, in one allocation.
+#pragma once
+
+#include <cstdint>
+
+#include "cai.h"
+
+namespace cai {
+
+// Shape and strides of a view, and the address of its first element.
+struct Dims {
+  uint64_t data = 0;
+  int32_t ndim = 0;
+  int64_t shape[CAI_MAX_NDIM];
+  int64_t strides[CAI_MAX_NDIM];
+};
+
+// Makes a block for a view of `array`, which is valid and owned: all but the dims, those of its mask
+// if it has one, and `more_flags` is as in the array. NULL if memory is short.
+cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
+                    uint32_t more_flags) noexcept;
+
+}  // namespace cai

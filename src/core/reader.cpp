@@ -1,0 +1,571 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads an interface: every rule of the text is here (but for typestr's grammar and descr's).
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "core/descr.hpp"
+#include "core/error.hpp"
+#include "core/judge.hpp"
+#include "core/layout.hpp"
+#include "core/storage.hpp"
+#include "core/text.hpp"
+#include "core/typestr.hpp"
+
+namespace cai {
+namespace {
+
+namespace clause {
+constexpr const char *kInterface = "CAI v3: the attribute is a dict with shape, typestr, data, version";
+constexpr const char *kVersion = "CAI v3, version: an integer, which is 3 here";
+constexpr const char *kShape = "CAI v3, shape: a tuple of integers, none below 0";
+constexpr const char *kTypestr = "CAI v3, typestr: as in NumPy's array interface, '<f4'";
+constexpr const char *kData =
+    "CAI v3, data: a tuple of the pointer, an integer, and the read-only flag, a bool; the pointer is "
+    "0 if and only if there are no elements";
+constexpr const char *kStrides =
+    "CAI v3, strides: None for C order, or a tuple of integers, bytes, one for each extent";
+constexpr const char *kStream =
+    "CAI v3, stream: None, 1 (legacy default), 2 (per-thread default) or a handle; 0 is disallowed";
+constexpr const char *kMask =
+    "CAI v3, mask: None, or an object with an interface whose elements are true where the array's are "
+    "valid, of a shape that broadcasts to the array's";
+constexpr const char *kOffset = "libcai: NumPy's offset and buffers as data are not taken";
+constexpr const char *kAlignment = "libcai: advice on alignment";
+}  // namespace clause
+
+class Reader {
+ public:
+  Reader(const cai_interface &in, bool is_mask, Judge &judge, Storage &storage) noexcept
+      : in_(in), is_mask_(is_mask), judge_(judge), storage_(storage) {}
+
+  // Fills in `array` as the last step, if the judge has no error by then.
+  void read(cai_array *array) noexcept;
+
+ private:
+  bool read_form() noexcept;
+  void read_version() noexcept;
+  bool read_shape() noexcept;
+  bool read_typestr() noexcept;
+  bool read_strides() noexcept;
+  bool assume_c_order() noexcept;
+  void refuse_size() noexcept;
+  void read_data(bool layout_known) noexcept;
+  void read_pointer(const cai_value &pointer, bool layout_known) noexcept;
+  void read_readonly(const cai_value &flag) noexcept;
+  void read_descr() noexcept;
+  void read_stream() noexcept;
+  void read_mask() noexcept;
+  void refuse_offset() noexcept;
+  void advise_alignment() noexcept;
+
+  // Reads a tuple of integers, none below `lowest`, into storage. NULL if one is wrong.
+  int64_t *read_dims(const cai_value &value, int32_t entry, const char *rule,
+                     int64_t lowest) noexcept;
+  // The usual forms are recognised in line; the rest, errors and leniencies, is another function's.
+  bool expect_tuple(const cai_value &value, int32_t entry, const char *rule) noexcept {
+    return value.form == CAI_FORM_TUPLE || expect_unusual_tuple(value, entry, rule);
+  }
+  bool read_signed(const cai_value &value, int32_t entry, int32_t index, const char *rule,
+                   int64_t *out) noexcept {
+    *out = static_cast<int64_t>(value.integer);
+    return (value.form == CAI_FORM_INT && value.range == CAI_RANGE_INT64) ||
+           accept_unusual_signed(value, entry, index, rule);
+  }
+  bool read_unsigned(const cai_value &value, int32_t entry, int32_t index, const char *rule,
+                     uint64_t *out) noexcept {
+    *out = value.integer;
+    return (value.form == CAI_FORM_INT && value.range == CAI_RANGE_INT64 &&
+            value.integer <= INT64_MAX) ||
+           accept_unusual_unsigned(value, entry, index, rule);
+  }
+  [[gnu::cold]] bool expect_unusual_tuple(const cai_value &value, int32_t entry,
+                                          const char *rule) noexcept;
+  [[gnu::cold]] bool accept_unusual_signed(const cai_value &value, int32_t entry, int32_t index,
+                                           const char *rule) noexcept;
+  [[gnu::cold]] bool accept_unusual_unsigned(const cai_value &value, int32_t entry, int32_t index,
+                                             const char *rule) noexcept;
+  bool is_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule) noexcept;
+  void refuse_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule,
+                      const char *why) noexcept;
+  // After an error nothing more is worth reading, unless somebody listens to findings.
+  bool going_on() const noexcept { return judge_.verdict() == CAI_OK || judge_.listens(); }
+  bool is_host() const noexcept { return in_.protocol == CAI_PROTOCOL_HOST; }
+
+  const cai_interface &in_;
+  const bool is_mask_;
+  Judge &judge_;
+  Storage &storage_;
+  cai_array array_{};
+  bool empty_ = false;  // of elements; these three are known once the strides are
+  int64_t lo_ = 0;      // the extent, bytes
+  int64_t hi_ = 0;
+};
+
+// "[2]" behind the name of an entry, or nothing.
+struct Subscript {
+  explicit Subscript(int32_t index) noexcept {
+    if (index >= 0) std::snprintf(text, sizeof text, "[%d]", index);
+  }
+  char text[16] = "";
+};
+
+void Reader::refuse_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule,
+                            const char *why) noexcept {
+  judge_.error(CAI_ERR_VALUE, entry, index, value, rule, "%s is %s, %s", Subscript(index).text,
+               Printed(value).c_str(), why);
+}
+
+bool Reader::is_integer(const cai_value &value, int32_t entry, int32_t index,
+                        const char *rule) noexcept {
+  if (value.form == CAI_FORM_INT) return true;
+  if (value.form == CAI_FORM_INDEX) {
+    judge_.lenience(CAI_ERR_TYPE, entry, index, value, rule, "%s is %s, which is not exactly an int",
+                    Subscript(index).text, Printed(value).c_str());
+    return true;
+  }
+  judge_.error(CAI_ERR_TYPE, entry, index, value, rule, "%s is %s, not an integer",
+               Subscript(index).text, Printed(value).c_str());
+  return false;
+}
+
+bool Reader::accept_unusual_signed(const cai_value &value, int32_t entry, int32_t index,
+                                   const char *rule) noexcept {
+  if (!is_integer(value, entry, index, rule)) return false;
+  if (value.range == CAI_RANGE_INT64) return true;
+  refuse_integer(value, entry, index, rule, "beyond 64 bits and sign");
+  return false;
+}
+
+bool Reader::accept_unusual_unsigned(const cai_value &value, int32_t entry, int32_t index,
+                                     const char *rule) noexcept {
+  if (!is_integer(value, entry, index, rule)) return false;
+  if (value.range > CAI_RANGE_UINT64) {
+    refuse_integer(value, entry, index, rule, "beyond 64 bits");
+    return false;
+  }
+  if (value.range == CAI_RANGE_INT64 && static_cast<int64_t>(value.integer) < 0) {
+    refuse_integer(value, entry, index, rule, "below 0");
+    return false;
+  }
+  return true;
+}
+
+bool Reader::expect_unusual_tuple(const cai_value &value, int32_t entry, const char *rule) noexcept {
+  switch (value.form) {
+    case CAI_FORM_TUPLE_SUBCLASS:
+    case CAI_FORM_LIST:
+      judge_.lenience(CAI_ERR_TYPE, entry, -1, value, rule, " is %s, which is not exactly a tuple",
+                      Printed(value).c_str());
+      return true;
+    case CAI_FORM_MISSING:
+      judge_.error(CAI_ERR_VALUE, entry, -1, value, rule, " is missing");
+      return false;
+    default:
+      judge_.error(CAI_ERR_TYPE, entry, -1, value, rule, " is %s, not a tuple",
+                   Printed(value).c_str());
+      return false;
+  }
+}
+
+int64_t *Reader::read_dims(const cai_value &value, int32_t entry, const char *rule,
+                           int64_t lowest) noexcept {
+  if (value.length && !value.items) {
+    judge_.error(CAI_ERR_TYPE, entry, -1, value, rule, " has items that the binding did not read");
+    return nullptr;
+  }
+  auto *const dims = storage_.take<int64_t>(value.length);
+  if (!dims && value.length) {
+    judge_.abandon(CAI_ERR_STORAGE, "the storage is too small for shape and strides");
+    return nullptr;
+  }
+  bool fine = true;
+  for (uint32_t i = 0; i < value.length; ++i) {
+    const cai_value &item = value.items[i];
+    const auto index = static_cast<int32_t>(i);
+    if (!read_signed(item, entry, index, rule, &dims[i])) {
+      fine = false;
+      if (!going_on()) return nullptr;
+      continue;
+    }
+    if (dims[i] < lowest) {
+      refuse_integer(item, entry, index, rule, "below 0");
+      fine = false;
+      if (!going_on()) return nullptr;
+    }
+  }
+  return fine ? dims : nullptr;
+}
+
+bool Reader::read_form() noexcept {
+  if (in_.dict.form == CAI_FORM_DICT) return true;
+  if (in_.dict.form == CAI_FORM_DICT_SUBCLASS) {
+    judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_INTERFACE, -1, in_.dict, clause::kInterface,
+                    " is %s, of a subclass of dict", Printed(in_.dict).c_str());
+    return true;
+  }
+  judge_.error(CAI_ERR_TYPE, CAI_ENTRY_INTERFACE, -1, in_.dict, clause::kInterface,
+               " is %s, not a dict", Printed(in_.dict).c_str());
+  return false;
+}
+
+void Reader::read_version() noexcept {
+  if (in_.version.form == CAI_FORM_MISSING) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_VERSION, -1, in_.version, clause::kVersion, " is missing");
+    return;
+  }
+  int64_t version;
+  if (!read_signed(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion, &version)) return;
+  if (version < 0 || version > CAI_INTERFACE_VERSION) {
+    refuse_integer(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion, "not one of 0 to 3");
+    return;
+  }
+  if (version != CAI_INTERFACE_VERSION) {
+    judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_VERSION, -1, in_.version, clause::kVersion,
+                    " is %d, an old one", static_cast<int>(version));
+  }
+  array_.version = static_cast<uint32_t>(version);
+}
+
+bool Reader::read_shape() noexcept {
+  if (!expect_tuple(in_.shape, CAI_ENTRY_SHAPE, clause::kShape)) return false;
+  if (in_.shape.length > CAI_MAX_NDIM) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, -1, in_.shape, clause::kShape,
+                 " has %u dimensions, more than %d: %s", in_.shape.length, CAI_MAX_NDIM,
+                 Printed(in_.shape).c_str());
+    return false;
+  }
+  const int64_t *const shape = read_dims(in_.shape, CAI_ENTRY_SHAPE, clause::kShape, 0);
+  if (!shape && in_.shape.length) return false;
+  array_.ndim = static_cast<int32_t>(in_.shape.length);
+  array_.shape = shape;
+  return true;
+}
+
+bool Reader::read_typestr() noexcept {
+  const cai_value &value = in_.typestr;
+  if (value.form == CAI_FORM_MISSING) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr, " is missing");
+    return false;
+  }
+  if ((value.form != CAI_FORM_TEXT && value.form != CAI_FORM_TEXT_SUBCLASS) ||
+      (value.length && !value.text)) {
+    judge_.error(CAI_ERR_TYPE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr, " is %s, not a string",
+                 Printed(value).c_str());
+    return false;
+  }
+  if (value.form == CAI_FORM_TEXT_SUBCLASS) {
+    judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr,
+                    " %s is of a subclass of str", Printed(value).c_str());
+  }
+  const ParsedTypestr parsed = parse_typestr(value.length ? value.text : "", value.length);
+  if (parsed.spelling == Spelling::wrong) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr, " %s %s",
+                 Printed(value).c_str(), parsed.fault);
+    return false;
+  }
+  if (parsed.dtype.kind == 't' && !is_mask_) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr,
+                 " %s is of bits, which only a mask may be", Printed(value).c_str());
+    return false;
+  }
+  if (parsed.spelling == Spelling::loose) {
+    judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr, " %s %s",
+                    Printed(value).c_str(), parsed.fault);
+  }
+  char *const typestr = storage_.take<char>(CAI_TYPESTR_SIZE);
+  if (!typestr) {
+    judge_.abandon(CAI_ERR_STORAGE, "the storage is too small for the typestr");
+    return false;
+  }
+  format_typestr(parsed.dtype, typestr);
+  array_.dtype = parsed.dtype;
+  array_.typestr = typestr;
+  if (is_swapped(parsed.dtype)) array_.flags |= CAI_FLAG_SWAPPED;
+  return true;
+}
+
+bool Reader::assume_c_order() noexcept {
+  array_.flags |= CAI_FLAG_STRIDES_NONE;
+  auto *const strides = storage_.take<int64_t>(static_cast<uint64_t>(array_.ndim));
+  if (!strides && array_.ndim) {
+    judge_.abandon(CAI_ERR_STORAGE, "the storage is too small for the strides");
+    return false;
+  }
+  int64_t units;
+  array_.strides = strides;
+  if (fill_c_strides(array_.ndim, array_.shape, array_.dtype.itemsize, strides, &units) !=
+      LayoutFault::none) {
+    refuse_size();
+    return false;
+  }
+  empty_ = units == 0;
+  hi_ = array_.dtype.kind == 't' ? units / 8 + (units % 8 != 0) : units;
+  return true;
+}
+
+bool Reader::read_strides() noexcept {
+  const cai_value &value = in_.strides;
+  const auto ndim = static_cast<uint32_t>(array_.ndim);
+  if (value.form == CAI_FORM_MISSING || value.form == CAI_FORM_NONE) return assume_c_order();
+  if (!expect_tuple(value, CAI_ENTRY_STRIDES, clause::kStrides)) return false;
+  if (value.length != ndim) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_STRIDES, -1, value, clause::kStrides,
+                 " %s has %u items, but shape has %u", Printed(value).c_str(), value.length, ndim);
+    return false;
+  }
+  if (array_.dtype.kind == 't') {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_STRIDES, -1, value, clause::kStrides,
+                 " %s is given in bytes, but the items are bits", Printed(value).c_str());
+    return false;
+  }
+  array_.strides = read_dims(value, CAI_ENTRY_STRIDES, clause::kStrides, INT64_MIN);
+  if (!array_.strides && ndim) return false;
+  cai_layout layout;
+  switch (compute_layout(array_.ndim, array_.shape, array_.strides, array_.dtype.itemsize, false,
+                         &layout)) {
+    case LayoutFault::shape:
+      refuse_size();
+      return false;
+    case LayoutFault::strides:
+      judge_.error(CAI_ERR_VALUE, CAI_ENTRY_STRIDES, -1, value, clause::kStrides,
+                   " %s reaches too far: the extent in bytes does not fit in 63 bits",
+                   Printed(value).c_str());
+      return false;
+    case LayoutFault::none:
+      break;
+  }
+  empty_ = layout.size == 0;
+  lo_ = layout.lo;
+  hi_ = layout.hi;
+  return true;
+}
+
+void Reader::refuse_size() noexcept {
+  judge_.error(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, -1, in_.shape, clause::kShape,
+               " %s is too large: the size in bytes does not fit in 63 bits",
+               Printed(in_.shape).c_str());
+}
+
+void Reader::read_pointer(const cai_value &pointer, bool layout_known) noexcept {
+  const bool empty = layout_known && empty_;
+  if (pointer.form == CAI_FORM_NONE && empty) {
+    judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_DATA, 0, pointer, clause::kData,
+                    "[0] is None; without elements it is 0");
+    return;
+  }
+  uint64_t data;
+  if (!read_unsigned(pointer, CAI_ENTRY_DATA, 0, clause::kData, &data)) return;
+  if (empty && data != 0) {
+    judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_DATA, 0, pointer, clause::kData,
+                    "[0] is %s, though there are no elements", Printed(pointer).c_str());
+    return;
+  }
+  if (!layout_known || empty) return;
+  if (data == 0) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DATA, 0, pointer, clause::kData,
+                 "[0] is 0, a null pointer, though there are elements");
+    return;
+  }
+  if (extent_wraps(data, lo_, hi_)) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DATA, 0, pointer, clause::kData,
+                 "[0] is %s: its extent of [%lld, %lld) bytes leaves the address space",
+                 Printed(pointer).c_str(), static_cast<long long>(lo_),
+                 static_cast<long long>(hi_));
+    return;
+  }
+  array_.data = data;
+}
+
+void Reader::read_readonly(const cai_value &flag) noexcept {
+  bool readonly = flag.integer != 0;
+  if (flag.form != CAI_FORM_BOOL) {
+    const bool integer = flag.form == CAI_FORM_INT || flag.form == CAI_FORM_INDEX;
+    if (!integer || flag.range != CAI_RANGE_INT64 || flag.integer > 1) {
+      judge_.error(CAI_ERR_TYPE, CAI_ENTRY_DATA, 1, flag, clause::kData, "[1] is %s, not a bool",
+                   Printed(flag).c_str());
+      return;
+    }
+    judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_DATA, 1, flag, clause::kData, "[1] is %s, not a bool",
+                    Printed(flag).c_str());
+  }
+  if (readonly) array_.flags |= CAI_FLAG_READONLY;
+}
+
+void Reader::read_data(bool layout_known) noexcept {
+  const cai_value &value = in_.data;
+  if (!expect_tuple(value, CAI_ENTRY_DATA, clause::kData)) return;
+  if (value.length != 2 || !value.items) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DATA, -1, value, clause::kData,
+                 " %s has %u items, not a pointer and a flag", Printed(value).c_str(), value.length);
+    return;
+  }
+  read_pointer(value.items[0], layout_known);
+  read_readonly(value.items[1]);
+}
+
+void Reader::read_descr() noexcept {
+  if (in_.descr.form == CAI_FORM_MISSING || in_.descr.form == CAI_FORM_NONE) return;
+  const Descr descr = cai::read_descr(in_.descr, array_.dtype, judge_, storage_);
+  array_.descr = descr.fields;
+  array_.descr_count = descr.count;
+  if (descr.swapped && descr.fields) array_.flags |= CAI_FLAG_SWAPPED;
+}
+
+void Reader::read_stream() noexcept {
+  const cai_value &value = in_.stream;
+  if (is_host() || value.form == CAI_FORM_MISSING || value.form == CAI_FORM_NONE) {
+    array_.stream_kind =
+        is_host() || array_.version >= 3 ? CAI_STREAM_NONE : CAI_STREAM_UNSTATED;
+    return;
+  }
+  uint64_t stream;
+  if (!read_unsigned(value, CAI_ENTRY_STREAM, -1, clause::kStream, &stream)) return;
+  if (stream == 0) {
+    judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_STREAM, -1, value, clause::kStream,
+                    " is 0, which is disallowed: it is taken for 1, the legacy default stream");
+    stream = 1;
+  }
+  array_.stream = stream;
+  array_.stream_kind = CAI_STREAM_STREAM;
+}
+
+void Reader::read_mask() noexcept {
+  const cai_value &value = in_.mask;
+  if (value.form == CAI_FORM_MISSING || value.form == CAI_FORM_NONE) return;
+  if (is_mask_) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_MASK, -1, value, clause::kMask, " %s: a mask has no mask",
+                 Printed(value).c_str());
+    return;
+  }
+  if (value.form != CAI_FORM_INTERFACE || !in_.mask_interface) {
+    judge_.error(CAI_ERR_TYPE, CAI_ENTRY_MASK, -1, value, clause::kMask,
+                 " is %s, which has no interface", Printed(value).c_str());
+    return;
+  }
+  const cai_interface &mask_in = *in_.mask_interface;
+  if (mask_in.struct_size < sizeof mask_in || mask_in.protocol != in_.protocol) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_MASK, -1, value, clause::kMask,
+                 " %s is not of the same protocol", Printed(value).c_str());
+    return;
+  }
+  auto *const mask = storage_.take<cai_array>(1);
+  if (!mask) {
+    judge_.abandon(CAI_ERR_STORAGE, "the storage is too small for the mask");
+    return;
+  }
+  *mask = {};
+  const cai_status before = judge_.verdict();
+  {
+    const Judge::WithinMask within(judge_);
+    Reader(mask_in, true, judge_, storage_).read(mask);
+  }
+  if (judge_.verdict() != before || mask->abi_major == 0) return;
+  if (!std::strchr("biut", mask->dtype.kind)) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_MASK, -1, mask_in.typestr, clause::kMask,
+                 " has typestr %s, whose elements are neither true nor false",
+                 Printed(mask_in.typestr).c_str());
+    return;
+  }
+  if (!broadcasts(mask->shape, mask->ndim, array_.shape, array_.ndim)) {
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_MASK, -1, mask_in.shape, clause::kMask,
+                 " has shape %s, which does not broadcast to %s", Printed(mask_in.shape).c_str(),
+                 Printed(in_.shape).c_str());
+    return;
+  }
+  array_.mask = mask;
+  array_.flags |= CAI_FLAG_MASKED;
+}
+
+void Reader::refuse_offset() noexcept {
+  const cai_value &value = in_.offset;
+  if (!is_host() || value.form == CAI_FORM_MISSING) return;
+  if (value.form == CAI_FORM_INT && value.integer == 0) return;
+  judge_.error(CAI_ERR_VALUE, CAI_ENTRY_OFFSET, -1, value, clause::kOffset, " is %s, not 0",
+               Printed(value).c_str());
+}
+
+void Reader::advise_alignment() noexcept {
+  const uint32_t itemsize = array_.dtype.itemsize;
+  if (array_.dtype.kind == 't' || empty_) return;
+  for (int32_t axis = 0; axis < array_.ndim; ++axis) {
+    if (array_.shape[axis] > 1 && array_.strides[axis] % itemsize != 0) {
+      judge_.advice(CAI_ENTRY_STRIDES, axis, in_.strides, clause::kAlignment,
+                    "[%d] is %lld, no multiple of the item size %u: are these elements, not bytes?",
+                    axis, static_cast<long long>(array_.strides[axis]), itemsize);
+    }
+  }
+  const bool is_number = std::strchr("biufcmM", array_.dtype.kind) != nullptr;
+  const uint32_t alignment = std::min<uint32_t>(itemsize, 16);
+  if (is_number && array_.data % alignment != 0) {
+    judge_.advice(CAI_ENTRY_DATA, 0, in_.data.items[0], clause::kAlignment,
+                  "[0] is %s, not aligned to %u bytes", Printed(in_.data.items[0]).c_str(), alignment);
+  }
+}
+
+void Reader::read(cai_array *array) noexcept {
+  if (!read_form()) return;
+  array_.abi_major = CAI_ABI_MAJOR;
+  array_.abi_minor = CAI_ABI_MINOR;
+  array_.device_type = is_host() ? CAI_DEVICE_CPU : CAI_DEVICE_CUDA;
+  array_.device_id = is_host() ? 0 : -1;
+
+  read_version();
+  if (!going_on()) return;
+  const bool shape_known = read_shape();
+  if (!going_on()) return;
+  const bool dtype_known = read_typestr();
+  if (!going_on()) return;
+  const bool known = shape_known && dtype_known && read_strides();
+  if (!going_on()) return;
+  read_data(known);
+  if (!going_on()) return;
+  if (dtype_known) read_descr();
+  if (!going_on()) return;
+  read_stream();
+  if (!going_on()) return;
+  refuse_offset();
+  if (shape_known) read_mask();
+  if (judge_.verdict() == CAI_OK && judge_.listens()) advise_alignment();
+  if (judge_.verdict() == CAI_OK) *array = array_;
+}
+
+}  // namespace
+}  // namespace cai
+
+using namespace cai;
+
+uint64_t cai_interface_storage(const cai_interface *in) {
+  if (!in) return 0;
+  const uint32_t ndim = std::min<uint32_t>(in->shape.length, CAI_MAX_NDIM);
+  uint64_t bytes = uint64_t{2} * ndim * sizeof(int64_t) + CAI_TYPESTR_SIZE;
+  if (in->descr.form == CAI_FORM_LIST) bytes += descr_storage(in->descr);
+  if (in->mask.form == CAI_FORM_INTERFACE && in->mask_interface) {
+    const cai_interface &mask = *in->mask_interface;
+    const uint32_t mask_ndim = std::min<uint32_t>(mask.shape.length, CAI_MAX_NDIM);
+    bytes += sizeof(cai_array) + uint64_t{2} * mask_ndim * sizeof(int64_t) + CAI_TYPESTR_SIZE;
+    if (mask.descr.form == CAI_FORM_LIST) bytes += descr_storage(mask.descr);
+  }
+  return bytes;
+}
+
+cai_status cai_interface_read(const cai_interface *in, uint32_t mode, cai_finding_fn on_finding,
+                              void *context, void *storage, uint64_t storage_size, cai_array *out,
+                              cai_error *error) {
+  if (!in || !out || (!storage && storage_size)) {
+    return fail(error, CAI_ERR_ARGUMENT, {}, "in, out or storage is NULL");
+  }
+  if (in->struct_size < sizeof *in || in->protocol > CAI_PROTOCOL_HOST || mode > CAI_STRICT) {
+    return fail(error, CAI_ERR_ARGUMENT, {},
+                "struct_size %u, protocol %u or mode %u is not one that this library knows",
+                in->struct_size, in->protocol, mode);
+  }
+  if (reinterpret_cast<uintptr_t>(storage) % 8 != 0) {
+    return fail(error, CAI_ERR_ARGUMENT, {}, "the storage is not aligned to 8 bytes");
+  }
+  Judge judge(mode, on_finding, context, error);
+  Storage pieces(storage, storage_size);
+  Reader(*in, false, judge, pieces).read(out);
+  return judge.verdict();
+}

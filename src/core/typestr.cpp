@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/typestr.hpp"
+
+#include <bit>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace cai {
+namespace {
+
+constexpr char kHostOrder = std::endian::native == std::endian::little ? '<' : '>';
+constexpr uint32_t kBytesPerCodePoint = 4;  // of kind 'U'
+
+constexpr const char *kTimeUnits[] = {"",  "Y",  "M",  "W",  "D",  "h",  "m",
+                                      "s", "ms", "us", "ns", "ps", "fs", "as"};
+constexpr uint8_t kTimeUnitCount = sizeof kTimeUnits / sizeof *kTimeUnits;
+
+// The sizes, in bytes, that NumPy gives each kind.
+bool is_known_size(uint8_t kind, uint32_t size) noexcept {
+  switch (kind) {
+    case 'b':
+    case 't':
+      return size == 1;
+    case 'i':
+    case 'u':
+      return size == 1 || size == 2 || size == 4 || size == 8;
+    case 'f':
+      return size == 2 || size == 4 || size == 8 || size == 16;
+    case 'c':
+      return size == 8 || size == 16 || size == 32;
+    case 'm':
+    case 'M':
+      return size == 8;
+    case 'U':
+      return size != 0 && size % kBytesPerCodePoint == 0;
+    case 'S':
+    case 'V':
+      return size != 0;
+    default:
+      return false;
+  }
+}
+
+bool order_matters(uint8_t kind, uint32_t itemsize) noexcept {
+  switch (kind) {
+    case 'b':
+    case 't':
+    case 'S':
+    case 'V':
+      return false;
+    default:
+      return itemsize > 1;
+  }
+}
+
+// A positive decimal number with no leading zero, at most UINT32_MAX; 0 if there is none.
+uint32_t parse_count(const char *&at, const char *end) noexcept {
+  if (at == end || *at < '1' || *at > '9') return 0;
+  uint64_t count = 0;
+  for (; at != end && *at >= '0' && *at <= '9'; ++at) {
+    count = count * 10 + static_cast<uint64_t>(*at - '0');
+    if (count > UINT32_MAX) return 0;
+  }
+  return static_cast<uint32_t>(count);
+}
+
+// "[25s]": parses what follows the size of an 'm' or 'M'.
+bool parse_time(const char *at, const char *end, cai_dtype *dtype) noexcept {
+  if (*at++ != '[' || at == end || *--end != ']') return false;
+  uint32_t step = 1;
+  if (at != end && *at >= '0' && *at <= '9') {
+    step = parse_count(at, end);
+    if (step == 0 || step > INT32_MAX) return false;
+  }
+  const auto length = static_cast<size_t>(end - at);
+  for (uint8_t unit = 1; unit < kTimeUnitCount; ++unit) {
+    if (std::strlen(kTimeUnits[unit]) == length && !std::memcmp(kTimeUnits[unit], at, length)) {
+      dtype->time_unit = unit;
+      dtype->time_step = step;
+      return true;
+    }
+  }
+  return false;
+}
+
+ParsedTypestr wrong(const char *fault) noexcept { return {{}, Spelling::wrong, fault}; }
+
+}  // namespace
+
+ParsedTypestr parse_typestr(const char *text, size_t length) noexcept {
+  ParsedTypestr parsed{{}, Spelling::exact, nullptr};
+  cai_dtype &dtype = parsed.dtype;
+  const char *at = text;
+  const char *const end = text + length;
+
+  char order = '\0';
+  if (at != end && (*at == '<' || *at == '>' || *at == '|' || *at == '=')) order = *at++;
+  if (at == end) return wrong("has no kind");
+  dtype.kind = static_cast<uint8_t>(*at++);
+
+  uint32_t count = parse_count(at, end);
+  if (count == 0) return wrong("is not a byte order, a kind and a size that fits in 32 bits");
+  if (dtype.kind == 'U') {
+    if (count > UINT32_MAX / kBytesPerCodePoint) return wrong("is too large");
+    count *= kBytesPerCodePoint;
+  }
+  if (!is_known_size(dtype.kind, count)) return wrong("is of no kind and size that the text knows");
+  dtype.itemsize = count;
+
+  if (at != end) {
+    const bool is_time = dtype.kind == 'm' || dtype.kind == 'M';
+    if (!is_time || !parse_time(at, end, &dtype)) return wrong("ends in something else");
+  }
+
+  if (!order_matters(dtype.kind, dtype.itemsize)) {
+    dtype.byteorder = '|';
+  } else if (order == '<' || order == '>') {
+    dtype.byteorder = static_cast<uint8_t>(order);
+  } else {
+    dtype.byteorder = static_cast<uint8_t>(kHostOrder);
+  }
+  if (order == '\0' || order == '=' || (order == '|' && dtype.byteorder != '|')) {
+    parsed.spelling = Spelling::loose;
+    parsed.fault = order == '\0' ? "gives no byte order" : "gives no byte order that the text knows";
+  }
+  return parsed;
+}
+
+void format_typestr(const cai_dtype &dtype, char *out) noexcept {
+  char *at = out;
+  char *const end = out + CAI_TYPESTR_SIZE - 1;
+  *at++ = dtype.ext == CAI_EXT_BFLOAT16 ? '<' : static_cast<char>(dtype.byteorder);
+  *at++ = static_cast<char>(dtype.kind);
+  const uint32_t count = dtype.kind == 'U' ? dtype.itemsize / kBytesPerCodePoint : dtype.itemsize;
+  if (count < 10) {
+    *at++ = static_cast<char>('0' + count);
+  } else {
+    at = std::to_chars(at, end, count).ptr;
+  }
+  if (dtype.time_unit) {
+    *at++ = '[';
+    if (dtype.time_step != 1) at = std::to_chars(at, end, dtype.time_step).ptr;
+    for (const char *unit = kTimeUnits[dtype.time_unit]; *unit; ++unit) *at++ = *unit;
+    *at++ = ']';
+  }
+  *at = '\0';
+}
+
+const char *dtype_fault(const cai_dtype &dtype, bool bits_allowed) noexcept {
+  if (dtype.kind == 't' && !bits_allowed) return "is of bits, which only a mask may be";
+  if (!is_known_size(dtype.kind, dtype.itemsize)) return "is of no kind and size that the text knows";
+  if (order_matters(dtype.kind, dtype.itemsize)
+          ? dtype.byteorder != '<' && dtype.byteorder != '>'
+          : dtype.byteorder != '|') {
+    return "has a byte order that does not fit its kind";
+  }
+  if (dtype.ext != CAI_EXT_NONE) {
+    const uint32_t size = dtype.ext == CAI_EXT_BFLOAT16 ? 2 : 1;
+    if (dtype.ext > CAI_EXT_FLOAT8_E8M0FNU) return "has an unknown ext";
+    if (dtype.kind != 'V' || dtype.itemsize != size) return "has an ext that does not fit its kind";
+  }
+  const bool is_time = dtype.kind == 'm' || dtype.kind == 'M';
+  if (dtype.time_unit >= kTimeUnitCount || (dtype.time_unit && !is_time)) {
+    return "has a time unit that does not fit its kind";
+  }
+  if (dtype.time_unit ? dtype.time_step < 1 || dtype.time_step > INT32_MAX : dtype.time_step != 0) {
+    return "has a time step that does not fit its unit";
+  }
+  return nullptr;
+}
+
+bool is_swapped(const cai_dtype &dtype) noexcept {
+  return dtype.byteorder != '|' && dtype.byteorder != kHostOrder;
+}
+
+bool same_dtype(const cai_dtype &a, const cai_dtype &b) noexcept {
+  return a.kind == b.kind && a.byteorder == b.byteorder && a.ext == b.ext &&
+         a.time_unit == b.time_unit && a.itemsize == b.itemsize && a.time_step == b.time_step;
+}
+
+}  // namespace cai
+
+using namespace cai;
+
+cai_status cai_dtype_parse(const char *typestr, uint64_t length, cai_dtype *out, cai_error *error) {
+  if (!typestr || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "typestr or out is NULL");
+  const ParsedTypestr parsed = parse_typestr(typestr, length);
+  if (parsed.spelling == Spelling::wrong) {
+    char shown[96];
+    copy_printable(shown, sizeof shown, typestr, length);
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR}, "typestr '%s' %s", shown, parsed.fault);
+  }
+  *out = parsed.dtype;
+  return CAI_OK;
+}
+
+cai_status cai_dtype_format(const cai_dtype *dtype, char *out, cai_error *error) {
+  if (!dtype || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "dtype or out is NULL");
+  if (const char *fault = dtype_fault(*dtype, true)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR}, "typestr %s: kind %d, itemsize %u", fault,
+                dtype->kind, dtype->itemsize);
+  }
+  format_typestr(*dtype, out);
+  return CAI_OK;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// typestr, "<f4", to and from cai_dtype.
+#pragma once
+
+#include <cstddef>
+
+#include "cai.h"
+
+namespace cai {
+
+// How far a typestr keeps to the text.
+enum class Spelling {
+  exact,
+  loose,  // no byte order, '=', or '|' where order matters: certain in meaning, but not the text
+  wrong,
+};
+
+struct ParsedTypestr {
+  cai_dtype dtype{};
+  Spelling spelling = Spelling::wrong;
+  const char *fault = nullptr;  // what is wrong or loose, to follow "typestr '...' "
+};
+
+ParsedTypestr parse_typestr(const char *text, size_t length) noexcept;
+
+// Writes canonical text and its NUL into CAI_TYPESTR_SIZE bytes. `dtype` must have no fault.
+void format_typestr(const cai_dtype &dtype, char *out) noexcept;
+
+// What is wrong with a type, to follow "typestr "; NULL if nothing is. Only a mask may be of bits.
+const char *dtype_fault(const cai_dtype &dtype, bool bits_allowed) noexcept;
+
+// Whether the items' byte order is not this machine's.
+bool is_swapped(const cai_dtype &dtype) noexcept;
+
+bool same_dtype(const cai_dtype &a, const cai_dtype &b) noexcept;
+
+}  // namespace cai

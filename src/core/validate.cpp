@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Judges a cai_array that someone else filled in.
+#include <cstring>
+
+#include "core/error.hpp"
+#include "core/fields.hpp"
+#include "core/layout.hpp"
+#include "core/text.hpp"
+#include "core/typestr.hpp"
+
+namespace cai {
+namespace {
+
+constexpr uint32_t kCritical = 0xFFFF0000u;
+constexpr uint32_t kUnderstood = CAI_FLAG_READONLY | CAI_FLAG_MASKED | CAI_FLAG_SWAPPED;
+
+cai_status validate(const cai_array &array, bool is_mask, cai_error *error) noexcept;
+
+cai_status validate_prefix(const cai_array &array, cai_error *error) noexcept {
+  if (array.abi_major != CAI_ABI_MAJOR) {
+    return fail(error, CAI_ERR_VERSION, {CAI_ENTRY_INTERFACE},
+                "interface: the array is of ABI major %d, not %d", array.abi_major, CAI_ABI_MAJOR);
+  }
+  if (const uint32_t unknown = array.flags & kCritical & ~kUnderstood) {
+    return fail(error, CAI_ERR_VERSION, {CAI_ENTRY_INTERFACE},
+                "interface: critical flags 0x%x are not known here", unknown);
+  }
+  // A newer minor may have given them a meaning that can be ignored.
+  if (array.abi_minor <= CAI_ABI_MINOR && (array.reserved0 | array.reserved1 | array.reserved2)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_INTERFACE},
+                "interface: a reserved word is not 0: %u, %llu, %llu", array.reserved0,
+                static_cast<unsigned long long>(array.reserved1),
+                static_cast<unsigned long long>(array.reserved2));
+  }
+  if (const cai_owner *owner = array.owner) {
+    if (owner->struct_size < sizeof *owner || !owner->retain || !owner->release) {
+      return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_INTERFACE},
+                  "interface: the owner has struct_size %u or lacks retain or release",
+                  owner->struct_size);
+    }
+  }
+  if (array.version > CAI_INTERFACE_VERSION) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_VERSION}, "version is %u, not one of 0 to %d",
+                array.version, CAI_INTERFACE_VERSION);
+  }
+  return CAI_OK;
+}
+
+cai_status validate_device(const cai_array &array, cai_error *error) noexcept {
+  switch (array.device_type) {
+    case CAI_DEVICE_CPU:
+    case CAI_DEVICE_CUDA:
+    case CAI_DEVICE_CUDA_HOST:
+    case CAI_DEVICE_ROCM:
+    case CAI_DEVICE_CUDA_MANAGED:
+      break;
+    default:
+      return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DATA}, "data is on a device of unknown type %d",
+                  array.device_type);
+  }
+  if (array.device_id < -1) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DATA}, "data is on device %d", array.device_id);
+  }
+  return CAI_OK;
+}
+
+cai_status validate_data(const cai_array &array, const cai_layout &layout, cai_error *error) noexcept {
+  const auto data = static_cast<unsigned long long>(array.data);
+  if ((layout.size == 0) != (array.data == 0)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DATA}, "data is 0x%llx, though there are %lld elements",
+                data, static_cast<long long>(layout.size));
+  }
+  if (extent_wraps(array.data, layout.lo, layout.hi)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DATA},
+                "data is 0x%llx: its extent of [%lld, %lld) bytes leaves the address space", data,
+                static_cast<long long>(layout.lo), static_cast<long long>(layout.hi));
+  }
+  return CAI_OK;
+}
+
+cai_status validate_stream(const cai_array &array, cai_error *error) noexcept {
+  const bool carries = array.stream_kind == CAI_STREAM_STREAM || array.stream_kind == CAI_STREAM_EVENT;
+  if (!carries && array.stream_kind != CAI_STREAM_NONE && array.stream_kind != CAI_STREAM_UNSTATED) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM}, "stream has the invalid kind %u",
+                array.stream_kind);
+  }
+  if (carries != (array.stream != 0)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM}, "stream is 0x%llx, which its kind %u forbids",
+                static_cast<unsigned long long>(array.stream), array.stream_kind);
+  }
+  if (carries && array.device_type == CAI_DEVICE_CPU) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM}, "stream is 0x%llx, but the data is the host's",
+                static_cast<unsigned long long>(array.stream));
+  }
+  return CAI_OK;
+}
+
+cai_status validate_dtype(const cai_array &array, cai_error *error) noexcept {
+  const cai_dtype &dtype = array.dtype;
+  if (const char *fault = dtype_fault(dtype, true)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR},
+                "typestr %s: kind %d, byteorder %d, itemsize %u, ext %d", fault, dtype.kind,
+                dtype.byteorder, dtype.itemsize, dtype.ext);
+  }
+  bool swapped = is_swapped(dtype);
+  if ((array.descr_count == 0) != (array.descr == nullptr)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR}, "descr is %s, though descr_count is %u",
+                array.descr ? "set" : "NULL", array.descr_count);
+  }
+  if (array.descr) {
+    if (dtype.kind != 'V' || dtype.ext) {
+      return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR},
+                  "descr gives fields to a type of kind %d, ext %d", dtype.kind, dtype.ext);
+    }
+    int32_t index = -1;
+    if (const char *fault =
+            fields_fault(array.descr, array.descr_count, dtype.itemsize, &index, &swapped)) {
+      return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR, index}, "descr %s (field %d, item size %u)",
+                  fault, index, dtype.itemsize);
+    }
+  }
+  if (swapped != ((array.flags & CAI_FLAG_SWAPPED) != 0)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR},
+                "typestr has byte order %d, which the flag SWAPPED (flags 0x%x) denies", dtype.byteorder,
+                array.flags);
+  }
+  return CAI_OK;
+}
+
+cai_status validate_mask(const cai_array &array, cai_error *error) noexcept {
+  if ((array.mask != nullptr) != ((array.flags & CAI_FLAG_MASKED) != 0)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK}, "mask is %s, though the flags are 0x%x",
+                array.mask ? "set" : "NULL", array.flags);
+  }
+  if (!array.mask) return CAI_OK;
+  const cai_array &mask = *array.mask;
+  cai_error inner;
+  if (const cai_status status = validate(mask, true, &inner)) {
+    return fail(error, status, {CAI_ENTRY_MASK, inner.index}, "mask: %s", inner.message);
+  }
+  if (mask.owner && mask.owner != array.owner) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK}, "mask has an owner that is not the array's");
+  }
+  if ((mask.device_type == CAI_DEVICE_CPU) != (array.device_type == CAI_DEVICE_CPU)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK}, "mask is on device type %d, the array on %d",
+                mask.device_type, array.device_type);
+  }
+  if (!std::strchr("biut", mask.dtype.kind)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK},
+                "mask has kind %d, whose elements are neither true nor false", mask.dtype.kind);
+  }
+  if (!broadcasts(mask.shape, mask.ndim, array.shape, array.ndim)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK},
+                "mask has shape %s, which does not broadcast to %s",
+                Printed(mask.shape, mask.ndim).c_str(), Printed(array.shape, array.ndim).c_str());
+  }
+  return CAI_OK;
+}
+
+cai_status validate(const cai_array &array, bool is_mask, cai_error *error) noexcept {
+  if (const cai_status status = validate_prefix(array, error)) return status;
+  if (const cai_status status = validate_device(array, error)) return status;
+  cai_layout layout;
+  if (const cai_status status = cai_array_layout(&array, &layout, error)) return status;
+  if (const cai_status status = validate_dtype(array, error)) return status;
+  if (const cai_status status = validate_data(array, layout, error)) return status;
+  if (const cai_status status = validate_stream(array, error)) return status;
+  if (is_mask && array.mask) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK}, "a mask has no mask");
+  }
+  if (array.dtype.kind == 't' && !layout.c_contiguous) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STRIDES}, "strides %s: bits are always contiguous",
+                Printed(array.strides, array.ndim).c_str());
+  }
+  return validate_mask(array, error);
+}
+
+}  // namespace
+}  // namespace cai
+
+using namespace cai;
+
+cai_status cai_array_validate(const cai_array *array, cai_error *error) {
+  if (!array) return fail(error, CAI_ERR_ARGUMENT, {}, "array is NULL");
+  return validate(*array, false, error);
+}

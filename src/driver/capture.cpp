@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "driver/capture.hpp"
+
+#include <cinttypes>
+
+namespace cai::driver {
+
+Relaxed::Relaxed(const Driver &cu, Faults &faults) : cu_(cu), faults_(faults) {
+  must(cu_.cuThreadExchangeStreamCaptureMode, &mode_);
+  active_ = true;
+}
+
+void Relaxed::restore() noexcept {
+  if (!active_) return;
+  active_ = false;
+  CUstreamCaptureMode mode = mode_;
+  if (!faults_.attempt(cu_.cuThreadExchangeStreamCaptureMode, &mode)) {
+    // The failure is noted. It may be an older one that only surfaced here, so try once more:
+    // asking for the same mode twice does no harm.
+    mode = mode_;
+    (void)cu_.cuThreadExchangeStreamCaptureMode(&mode);
+  }
+}
+
+void refuse_capturing(const Driver &cu, std::uint64_t stream) {
+  CUstreamCaptureStatus status = capture_none;
+  const CUresult result = cu.cuStreamIsCapturing(stream_handle(stream), &status);
+  if (result == error_capture_implicit) {
+    throw Failure(
+        CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, result},
+        "stream 0x%" PRIx64
+        " cannot be used: a blocking stream of its context is being captured into a graph",
+        stream);
+  }
+  if (result != success) throw Failure(failure_of(cu.cuStreamIsCapturing.name, result));
+  if (status != capture_none) {
+    throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
+                  status == capture_active ? "stream 0x%" PRIx64 " is being captured into a graph"
+                                           : "stream 0x%" PRIx64
+                                             " belongs to a capture that was invalidated",
+                  stream);
+  }
+}
+
+}  // namespace cai::driver

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "driver/context.hpp"
+
+namespace cai::driver {
+
+Session::Session() : cu(get()), relaxed_(cu, faults) {
+  must(cu.cuCtxGetCurrent, &current_);
+}
+
+void Session::finish() {
+  release_primaries();
+  relaxed_.restore();
+  faults.raise();
+}
+
+CUcontext Session::of_stream(std::uint64_t stream) const {
+  CUcontext context = nullptr;
+  must(cu.cuStreamGetCtx, stream_handle(stream), &context);
+  return context;
+}
+
+CUcontext Session::of_device(int ordinal) {
+  CUdevice device = 0;
+  must(cu.cuDeviceGet, &device, ordinal);
+  if (current_) {
+    CUdevice of_current = 0;
+    must(cu.cuCtxGetDevice, &of_current);
+    if (of_current == device) return current_;
+  }
+  for (const auto &[held, context] : primaries_) {
+    if (held == device) return context;
+  }
+  unsigned flags = 0;
+  int active = 0;
+  must(cu.cuDevicePrimaryCtxGetState, device, &flags, &active);
+  if (!active) return nullptr;
+  primaries_.reserve(primaries_.size() + 1);  // so that nothing fails once it is retained
+  CUcontext context = nullptr;
+  must(cu.cuDevicePrimaryCtxRetain, &context, device);
+  primaries_.emplace_back(device, context);
+  return context;
+}
+
+void Session::release_primaries() noexcept {
+  for (const auto &[device, context] : primaries_) {
+    (void)context;
+    faults.attempt(cu.cuDevicePrimaryCtxRelease, device);
+  }
+  primaries_.clear();
+}
+
+Session::Within::Within(Session &session, CUcontext context)
+    : session_(session), entered_(context), before_(session.current_) {
+  must(session_.cu.cuCtxPushCurrent, context);
+  session_.current_ = context;
+}
+
+Session::Within::~Within() {
+  const Driver &cu = session_.cu;
+  session_.current_ = before_;
+  CUcontext popped = nullptr;
+  if (session_.faults.attempt(cu.cuCtxPopCurrent, &popped)) return;
+  // The failure is noted. It may be an older one that only surfaced here, with the context popped
+  // all the same: look, since a second pop would then take the caller's.
+  CUcontext top = nullptr;
+  if (cu.cuCtxGetCurrent(&top) == success) {
+    if (top == before_) return;
+    if (top == entered_ && cu.cuCtxPopCurrent(&popped) == success) return;
+  }
+  (void)cu.cuCtxSetCurrent(before_);
+}
+
+}  // namespace cai::driver

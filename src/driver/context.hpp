@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Contexts: which one is meant, and the caller's back in its place on every path.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "driver/capture.hpp"
+#include "driver/driver.hpp"
+#include "driver/faults.hpp"
+
+namespace cai::driver {
+
+// One call into libcai that uses the driver. What it changes for the thread (the current context,
+// the capture mode) and what it holds (primary contexts) is as before when it ends, however it
+// ends.
+//
+//   Session session;   // loads the driver
+//   ...                // throws Failure
+//   session.finish();  // puts everything back, and throws what was noted on the way
+class Session {
+ public:
+  Session();
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+  ~Session() { release_primaries(); }
+
+  const Driver &cu;
+  Faults faults;
+
+  void finish();
+
+  // The context current now; null if there is none.
+  CUcontext current() const noexcept { return current_; }
+
+  // Runs `body` with `context` current.
+  template <class Body>
+  void in(CUcontext context, Body &&body) {
+    if (context == current_) return std::forward<Body>(body)();
+    {
+      const Within within(*this, context);
+      std::forward<Body>(body)();
+    }
+    faults.raise();
+  }
+
+  // The context of a stream that is a handle: neither 1 nor 2.
+  CUcontext of_stream(std::uint64_t stream) const;
+
+  // The context that stands for a device where the memory names none: the current one if it is on
+  // that device, else the primary one if it is active, else null. It never makes one.
+  CUcontext of_device(int ordinal);
+
+ private:
+  class Within {
+   public:
+    Within(Session &session, CUcontext context);
+    Within(const Within &) = delete;
+    Within &operator=(const Within &) = delete;
+    ~Within();
+
+   private:
+    Session &session_;
+    CUcontext entered_;
+    CUcontext before_;
+  };
+
+  void release_primaries() noexcept;
+
+  CUcontext current_ = nullptr;
+  std::vector<std::pair<CUdevice, CUcontext>> primaries_;  // retained until the end
+  Relaxed relaxed_;
+};
+
+}  // namespace cai::driver

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "driver/driver.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <memory>
+
+namespace cai::driver {
+namespace {
+
+// cuGetProcAddress as of CUDA 12.0, and as of 11.3.
+using GetProcAddress2 = CUresult (*)(const char *, void **, int, std::uint64_t, int *);
+using GetProcAddress1 = CUresult (*)(const char *, void **, int, std::uint64_t);
+using GetErrorText = CUresult (*)(CUresult, const char **);
+
+struct Loaded {
+  Driver functions;
+  GetErrorText error_name = nullptr;
+  GetErrorText error_text = nullptr;
+  cai_error error{};  // status is CAI_OK if all went well
+};
+
+// No lock and no initialiser that runs: the first threads may load at once, and one of them wins.
+constinit std::atomic<const Loaded *> loaded{nullptr};
+
+class Loader {
+ public:
+  explicit Loader(Loaded &out) : out_(out) {}
+
+  void load() {
+    library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library_) {
+      const char *reason = dlerror();
+      throw Failure(CAI_ERR_DRIVER, {}, "no CUDA driver: %s", reason ? reason : "libcuda.so.1");
+    }
+    find2_ = reinterpret_cast<GetProcAddress2>(dlsym(library_, "cuGetProcAddress_v2"));
+    find1_ = reinterpret_cast<GetProcAddress1>(dlsym(library_, "cuGetProcAddress"));
+    if (!find2_ && !find1_) {
+      throw Failure(CAI_ERR_DRIVER, {},
+                    "the CUDA driver is too old: libcai needs that of CUDA 11.3");
+    }
+    out_.error_name = reinterpret_cast<GetErrorText>(find("cuGetErrorName", 6000));
+    out_.error_text = reinterpret_cast<GetErrorText>(find("cuGetErrorString", 6000));
+    initialise();
+#define CAI_DRIVER_FUNCTION(name, version, ...) require(out_.functions.name, version);
+#include "driver/functions.inc"
+#undef CAI_DRIVER_FUNCTION
+  }
+
+ private:
+  // Null if the driver has no such function.
+  void *find(const char *name, int version) {
+    void *address = nullptr;
+    CUresult result = success;
+    if (find2_) {
+      int found = 0;
+      result = find2_(name, &address, version, get_proc_address_legacy_stream, &found);
+    } else {
+      result = find1_(name, &address, version, get_proc_address_legacy_stream);
+    }
+    if (result == error_stub_library) fail_initialisation(result);
+    return result == success ? address : nullptr;
+  }
+
+  template <class... Arguments>
+  void require(Function<Arguments...> &function, int version) {
+    void *address = find(function.name, version);
+    if (!address) missing(function.name, version);
+    function.address = reinterpret_cast<CUresult (*)(Arguments...)>(address);
+  }
+
+  [[noreturn]] void missing(const char *name, int version) {
+    throw Failure(CAI_ERR_DRIVER, {0, -1, error_not_found},
+                  "the CUDA driver%s has no %s of CUDA %d.%d", version_text(), name, version / 1000,
+                  version % 1000 / 10);
+  }
+
+  void initialise() {
+    const auto init = reinterpret_cast<CUresult (*)(unsigned)>(find("cuInit", 2000));
+    if (!init) missing("cuInit", 2000);
+    if (const CUresult result = init(0)) fail_initialisation(result);
+  }
+
+  [[noreturn]] void fail_initialisation(CUresult result) {
+    const Where where{0, -1, result};
+    if (result == error_no_device) {
+      throw Failure(CAI_ERR_DRIVER, where, "[cuInit] CUDA_ERROR_NO_DEVICE (100): no CUDA device");
+    }
+    if (result == error_stub_library) {
+      throw Failure(CAI_ERR_DRIVER, where,
+                    "[cuInit] CUDA_ERROR_STUB_LIBRARY (34): libcuda.so.1 is a stub, not a driver");
+    }
+    const char *name = text(out_.error_name, result);
+    throw Failure(CAI_ERR_DRIVER, where, "[cuInit] %s (%d): the CUDA driver%s does not start",
+                  name ? name : "unknown error", static_cast<int>(result), version_text());
+  }
+
+  // " 13.0", or nothing if the driver does not say.
+  const char *version_text() {
+    int version = 0;
+    const auto get = reinterpret_cast<CUresult (*)(int *)>(find("cuDriverGetVersion", 2020));
+    if (!get || get(&version) != success || version <= 0) return "";
+    std::snprintf(version_, sizeof version_, " %d.%d", version / 1000, version % 1000 / 10);
+    return version_;
+  }
+
+ public:
+  static const char *text(GetErrorText function, CUresult result) noexcept {
+    const char *found = nullptr;
+    return function && function(result, &found) == success ? found : nullptr;
+  }
+
+ private:
+  Loaded &out_;
+  void *library_ = nullptr;  // stays open: functions of it may be on any thread's stack
+  GetProcAddress2 find2_ = nullptr;
+  GetProcAddress1 find1_ = nullptr;
+  char version_[32] = "";
+};
+
+const Loaded &load_once() {
+  if (const Loaded *found = loaded.load(std::memory_order_acquire)) return *found;
+  auto mine = std::make_unique<Loaded>();
+  try {
+    Loader(*mine).load();
+  } catch (const Failure &failure) {
+    mine->error = failure.error();
+  }
+  const Loaded *theirs = nullptr;
+  if (loaded.compare_exchange_strong(theirs, mine.get(), std::memory_order_acq_rel)) {
+    return *mine.release();
+  }
+  return *theirs;
+}
+
+}  // namespace
+
+const Driver &get() {
+  const Loaded &found = load_once();
+  if (found.error.status != CAI_OK) throw Failure(found.error);
+  return found.functions;
+}
+
+cai_error failure_of(const char *function, CUresult result) noexcept {
+  const Loaded *found = loaded.load(std::memory_order_acquire);
+  const char *name = found ? Loader::text(found->error_name, result) : nullptr;
+  const char *text = found ? Loader::text(found->error_text, result) : nullptr;
+  cai_error error;
+  fail(&error, CAI_ERR_CUDA, {0, -1, result}, "[%s] %s (%d)%s%s", function,
+       name ? name : "unknown error", static_cast<int>(result), text ? ": " : "", text ? text : "");
+  return error;
+}
+
+}  // namespace cai::driver

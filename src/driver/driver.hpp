@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The driver's library: loaded at the first need, for ever. This room alone knows libcuda.
+#pragma once
+
+#include <type_traits>
+
+#include "core/error.hpp"
+#include "driver/types.hpp"
+
+namespace cai::driver {
+
+// A function of the driver, with the name that errors show.
+template <class... Arguments>
+struct Function {
+  const char *name;
+  CUresult (*address)(Arguments...);
+
+  CUresult operator()(Arguments... arguments) const noexcept { return address(arguments...); }
+};
+
+struct Driver {
+#define CAI_DRIVER_FUNCTION(name, version, ...) Function<__VA_ARGS__> name{#name, nullptr};
+#include "driver/functions.inc"
+#undef CAI_DRIVER_FUNCTION
+};
+
+// The driver, or a Failure with CAI_ERR_DRIVER that says what is amiss. The first answer stands for
+// the life of the process.
+const Driver &get();
+
+// "[cuEventRecord] CUDA_ERROR_INVALID_HANDLE (400): invalid resource handle", with CAI_ERR_CUDA.
+cai_error failure_of(const char *function, CUresult result) noexcept;
+
+// Calls a function of the driver that must succeed.
+template <class... Arguments>
+void must(const Function<Arguments...> &function, std::type_identity_t<Arguments>... arguments) {
+  if (const CUresult result = function(arguments...)) {
+    throw Failure(failure_of(function.name, result));
+  }
+}
+
+inline CUstream stream_handle(std::uint64_t value) noexcept {
+  return reinterpret_cast<CUstream>(static_cast<std::uintptr_t>(value));
+}
+
+inline CUevent event_handle(std::uint64_t value) noexcept {
+  return reinterpret_cast<CUevent>(static_cast<std::uintptr_t>(value));
+}
+
+}  // namespace cai::driver

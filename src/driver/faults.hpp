@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Failures that come where nothing may be thrown: the first one is kept, and raised later.
+#pragma once
+
+#include "driver/driver.hpp"
+
+namespace cai::driver {
+
+class Faults {
+ public:
+  void note(const cai_error &error) noexcept {
+    if (first_.status == CAI_OK) first_ = error;
+  }
+
+  // Calls a function of the driver, and notes its failure.
+  template <class... Arguments>
+  bool attempt(const Function<Arguments...> &function,
+               std::type_identity_t<Arguments>... arguments) noexcept {
+    const CUresult result = function(arguments...);
+    if (result != success) note(failure_of(function.name, result));
+    return result == success;
+  }
+
+  void raise() const {
+    if (first_.status != CAI_OK) throw Failure(first_);
+  }
+
+ private:
+  cai_error first_{};
+};
+
+}  // namespace cai::driver

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where an array's memory is, by the driver's word.
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+
+#include "driver/pointer.hpp"
+#include "order/producers.hpp"
+
+namespace cai::order {
+namespace {
+
+// Throws CAI_ERR_BOUNDS if [address + lo, address + hi) leaves the allocation, in which address
+// is. Written so that no sum can overflow.
+void check_bounds(const cai_location &where, uint64_t address, const cai_layout &layout) {
+  const uint64_t below = address - where.base;
+  const uint64_t above = where.size - below;
+  const uint64_t needed_below = uint64_t{0} - static_cast<uint64_t>(layout.lo);
+  const uint64_t needed_above = static_cast<uint64_t>(layout.hi);
+  if (needed_below <= below && needed_above <= above) return;
+  throw Failure(CAI_ERR_BOUNDS, {CAI_ENTRY_DATA},
+                "the array's bytes [0x%" PRIx64 ", 0x%" PRIx64 ") leave the allocation [0x%" PRIx64
+                ", 0x%" PRIx64 ")",
+                address - needed_below, address + needed_above, where.base,
+                where.base + where.size);
+}
+
+cai_location locate(const cai_array &array) {
+  cai_location where{};
+  where.device_type = array.device_type;
+  where.device_id = array.device_id;
+  if (has_no_elements(array)) return where;
+  if (array.device_type == CAI_DEVICE_CPU) {
+    where.flags = CAI_LOCATION_HOST_ACCESSIBLE;
+    where.device_pointer = array.data;
+    return where;
+  }
+  cai_error error;
+  cai_layout layout{};
+  if (cai_array_layout(&array, &layout, &error) != CAI_OK) throw Failure(error);
+
+  driver::Session session;
+  const driver::Pointer pointer = driver::ask(session, array.data, array.device_id);
+  session.finish();
+  if (!pointer.known()) {
+    throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_DATA},
+                  "data 0x%" PRIx64 " is not memory that the CUDA driver knows", array.data);
+  }
+  const bool on_host = pointer.memory_type == driver::memory_type_host;
+  where.device_type = pointer.managed ? CAI_DEVICE_CUDA_MANAGED
+                      : on_host       ? CAI_DEVICE_CUDA_HOST
+                                      : CAI_DEVICE_CUDA;
+  where.device_id = pointer.ordinal;
+  where.context = reinterpret_cast<std::uintptr_t>(pointer.context);
+  where.device_pointer = pointer.device_pointer;
+  if (pointer.managed) where.flags |= CAI_LOCATION_MANAGED;
+  if (pointer.managed || pointer.host_pointer == array.data) {
+    where.flags |= CAI_LOCATION_HOST_ACCESSIBLE;
+  }
+  // Memory that the host and the device know by different addresses has its range in one of them.
+  for (const uint64_t address : {array.data, pointer.device_pointer, pointer.host_pointer}) {
+    if (address - pointer.base < pointer.size) {
+      where.base = pointer.base;
+      where.size = pointer.size;
+      check_bounds(where, address, layout);
+      break;
+    }
+  }
+  return where;
+}
+
+}  // namespace
+}  // namespace cai::order
+
+using namespace cai;
+
+cai_status cai_array_locate(const cai_array *array, cai_location *out, cai_error *error) {
+  return guard(error, [&] {
+    if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
+    const uint32_t size = out->struct_size;
+    if (size < sizeof out->struct_size + sizeof out->flags) {
+      throw Failure(CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, and not sizeof(cai_location)",
+                    size);
+    }
+    order::judge(array, -1);
+    cai_location where = order::locate(*array);
+    where.struct_size = size;
+    std::memcpy(out, &where, std::min<std::size_t>(size, sizeof where));
+  });
+}

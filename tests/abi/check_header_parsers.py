@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Those who read cai.h by program can: cffi the text between the markers, pycparser what the
+preprocessor prints. Both must see what layout.def says, and all of it.
+
+usage: check_header_parsers.py cai.h layout.def libcai.so
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import cffi
+import pycparser
+from tap import Tap, program_environment, tool
+
+header, table, library = sys.argv[1:]
+tap = Tap()
+
+text = Path(header).read_text(encoding="utf-8")
+begin, end = "/* cai.h: declarations begin */", "/* cai.h: declarations end */"
+tap.check(text.count(begin) == 1 and text.count(end) == 1, "each marker is there once")
+sliced = text.split(begin)[1].split(end)[0]
+tap.check(not re.search(r"^\s*#", sliced, re.M), "no directive between the markers")
+tap.check("inline" not in sliced, "no inline function between the markers")
+
+structs, members, values = {}, {}, {}
+for kind, arguments in re.findall(r"^(\w+)\((.*)\)$", Path(table).read_text(encoding="utf-8"), re.M):
+    fields = arguments.split(", ")
+    if kind == "STRUCT":
+        structs[fields[0]] = tuple(map(int, fields[1:]))
+    elif kind == "MEMBER":
+        members.setdefault(fields[0], {})[fields[1]] = tuple(map(int, fields[2:]))
+    elif kind == "VALUE":
+        values[fields[0]] = int(fields[1])
+
+# cffi
+ffi = cffi.FFI()
+ffi.cdef(sliced)
+lib = ffi.dlopen(library)
+seen = {name for name in ffi.list_types()[0] if ffi.typeof(name).kind == "struct"}
+tap.check(seen == set(structs), "cffi: the same structs", *sorted(seen ^ set(structs)))
+for name, (size, alignment) in structs.items():
+    kind = ffi.typeof(name)
+    got = {field: (ffi.offsetof(kind, field), ffi.sizeof(info.type)) for field, info in kind.fields}
+    tap.check(
+        (ffi.sizeof(kind), ffi.alignof(kind), got) == (size, alignment, members[name]),
+        f"cffi: {name}",
+        ffi.sizeof(kind),
+        got,
+    )
+wrong = [name for name, value in values.items() if getattr(lib, name) != value]
+tap.check(not wrong, "cffi: values", *wrong)
+
+# pycparser, on the whole header. Its own stand-ins for system headers are not installed with it;
+# these typedefs are all that cai.h takes from <stdint.h>.
+stdint = "".join(
+    f"typedef {base} {name};\n"
+    for base, name in [
+        ("signed char", "int8_t"), ("short", "int16_t"), ("int", "int32_t"), ("long", "int64_t"),
+        ("unsigned char", "uint8_t"), ("unsigned short", "uint16_t"), ("unsigned", "uint32_t"),
+        ("unsigned long", "uint64_t"),
+    ]
+)  # fmt: skip
+bare = stdint + "#define UINT32_C(c) c##U\n" + text.replace("#include <stdint.h>", "")
+printed = subprocess.run(
+    [tool("cc", "gcc", "clang"), "-E", "-P", "-U__GNUC__", "-x", "c", "-"],
+    input=bare,
+    capture_output=True,
+    text=True,
+    check=True,
+    env=program_environment(),
+).stdout
+tree = pycparser.CParser().parse(printed, header)
+declared = {}
+functions = set()
+enumerators = set()
+for node in tree.ext:
+    if isinstance(node, pycparser.c_ast.Typedef) and isinstance(node.type, pycparser.c_ast.TypeDecl):
+        if isinstance(node.type.type, pycparser.c_ast.Struct):
+            declared[node.name] = [decl.name for decl in node.type.type.decls]
+    elif isinstance(node, pycparser.c_ast.FuncDef):
+        functions.add(node.decl.name)
+    elif isinstance(node, pycparser.c_ast.Decl):
+        if isinstance(node.type, pycparser.c_ast.FuncDecl):
+            functions.add(node.name)
+        elif isinstance(node.type, pycparser.c_ast.Enum):
+            enumerators |= {item.name for item in node.type.values.enumerators}
+tap.check(declared == {k: list(v) for k, v in members.items()}, "pycparser: the same structs, in order")
+tap.check(enumerators == set(values), "pycparser: the same values", *sorted(enumerators ^ set(values)))
+inline = {"cai_array_retain", "cai_array_release", "cai_array_refuses"}
+tap.check(inline <= functions, "pycparser: the inline functions")
+missing = sorted(name for name in functions - inline if not hasattr(lib, name))
+tap.check(len(functions) > len(inline) and not missing, "every function declared is in the library", *missing)
+
+# And as the compiler really prints it, the system's <stdint.h> and attributes included.
+real = subprocess.run(
+    [tool("cc", "gcc", "clang"), "-E", "-P", header],
+    capture_output=True,
+    text=True,
+    check=True,
+    env=program_environment(),
+).stdout
+real = re.sub(r"^#pragma.*$", "", real, flags=re.M)
+try:
+    pycparser.CParser().parse(real, header)
+    tap.check(True, "pycparser: what cc -E prints")
+except Exception as error:  # noqa: BLE001  (its exception has moved between versions)
+    tap.check(False, "pycparser: what cc -E prints", str(error))
+
+tap.finish()

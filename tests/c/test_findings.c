@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The callback of cai_interface_read(): every finding, each complete, and the verdict that follows
+ * from them; the host protocol. */
+#include "make.h"
+
+typedef struct findings {
+  int count, errors, warnings, advice;
+  int of_entry[11];         /* errors */
+  int warnings_of[11];
+  int32_t first, first_status; /* the first error */
+} findings;
+
+static void take(void *context, const cai_finding *f) {
+  findings *all = (findings *)context;
+  ++all->count;
+  CHECK(f->struct_size >= sizeof *f && f->reserved == 0 && f->index >= -1);
+  if (!CHECK(f->severity >= CAI_SEVERITY_ERROR && f->severity <= CAI_SEVERITY_ADVICE)) return;
+  if (!CHECK(f->entry >= CAI_ENTRY_INTERFACE && f->entry <= CAI_ENTRY_OFFSET)) return;
+  CHECK(f->value != NULL && check_utf8(f->value, strlen(f->value)));
+  CHECK(f->clause && f->clause[0] && check_utf8(f->clause, strlen(f->clause)));
+  CHECK(f->text && f->text[0] && check_utf8(f->text, strlen(f->text)) && !strchr(f->text, '\n'));
+  CHECK(strstr(f->text, cai_entry_name(f->entry)) != NULL);
+  if (f->severity == CAI_SEVERITY_ERROR) {
+    CHECK(f->status == CAI_ERR_VALUE || f->status == CAI_ERR_TYPE);
+    if (!all->errors++) all->first = f->entry, all->first_status = f->status;
+    ++all->of_entry[f->entry];
+  } else {
+    CHECK(f->status == 0);
+    if (f->severity == CAI_SEVERITY_WARNING) ++all->warnings, ++all->warnings_of[f->entry];
+    else ++all->advice;
+  }
+}
+
+static uint64_t storage[1024];
+
+/* Reads with the callback; the verdict is that of the errors, and the same without a callback. */
+static findings judge(const cai_interface *in, uint32_t mode) {
+  findings all;
+  cai_array out;
+  cai_status status, silent;
+  memset(&all, 0, sizeof all);
+  memset(&out, 0xA5, sizeof out);
+  check_arm();
+  status = cai_interface_read(in, mode, take, &all, storage, sizeof storage, &out, ERR);
+  CHECK((status == CAI_OK) == (all.errors == 0));
+  if (status) {
+    CHECK(ERR->status == status && ERR->entry == all.first && status == all.first_status);
+    CHECK(check_untouched(&out, sizeof out));
+  } else {
+    CHECK(check_untouched(ERR, sizeof *ERR));
+  }
+  silent = cai_interface_read(in, mode, NULL, NULL, storage, sizeof storage, &out, NULL);
+  CHECK(silent == status);
+  return all;
+}
+
+static void test_none(void) {
+  made_interface d;
+  findings f;
+  check_context = "nothing to find";
+  make_interface(&d);
+  f = judge(&d.in, CAI_STRICT);
+  CHECK(f.errors == 0 && f.warnings == 0);
+  f = judge(&d.in, CAI_LENIENT);
+  CHECK(f.errors == 0 && f.warnings == 0);
+}
+
+/* One dict with a fault in every entry: strict reading finds them all. */
+static void test_many(void) {
+  static cai_value strides[3];
+  made_interface d;
+  cai_interface *in = make_interface(&d);
+  findings f;
+  check_context = "many faults";
+  in->shape.form = CAI_FORM_LIST;
+  in->typestr = make_text("f4");
+  in->data.form = CAI_FORM_LIST;
+  strides[0] = strides[1] = make_int(4);
+  in->strides = make_items(CAI_FORM_LIST, strides, 2);
+  in->stream = make_int(0);
+  in->mask = make_bool(1);
+  in->descr = make_form(CAI_FORM_DICT);
+  f = judge(in, CAI_STRICT);
+  CHECK(f.of_entry[CAI_ENTRY_SHAPE] && f.of_entry[CAI_ENTRY_TYPESTR] && f.of_entry[CAI_ENTRY_DATA] &&
+        f.of_entry[CAI_ENTRY_STRIDES] && f.of_entry[CAI_ENTRY_STREAM] && f.of_entry[CAI_ENTRY_MASK] &&
+        f.of_entry[CAI_ENTRY_DESCR]);
+  CHECK(!f.of_entry[CAI_ENTRY_VERSION] && !f.of_entry[CAI_ENTRY_INTERFACE] && !f.of_entry[CAI_ENTRY_OFFSET]);
+  f = judge(in, CAI_LENIENT); /* takes all but the mask and the descr */
+  CHECK(f.errors == f.of_entry[CAI_ENTRY_MASK] + f.of_entry[CAI_ENTRY_DESCR]);
+  CHECK(f.of_entry[CAI_ENTRY_MASK] && f.of_entry[CAI_ENTRY_DESCR]);
+  check_context = "several faults of one entry";
+  make_interface(&d);
+  d.shape[0] = make_bool(1), d.shape[1] = make_int(-1);
+  CHECK(judge(in, CAI_STRICT).of_entry[CAI_ENTRY_SHAPE] >= 2);
+}
+
+/* What lenient reading takes though the text says otherwise, it says: a warning of that entry. */
+static void test_warnings(void) {
+  made_interface d;
+  cai_value strides[2];
+  cai_interface *in = &d.in;
+  check_context = "warnings";
+#define WARNS(which)                                                                  \
+  do {                                                                                \
+    findings lenient = judge(in, CAI_LENIENT), strict = judge(in, CAI_STRICT);        \
+    CHECK(lenient.errors == 0 && lenient.warnings_of[which] > 0);                     \
+    CHECK(strict.of_entry[which] > 0 && strict.errors == strict.of_entry[which]);     \
+  } while (0)
+  make_interface(&d)->shape.form = CAI_FORM_LIST;
+  WARNS(CAI_ENTRY_SHAPE);
+  make_interface(&d)->shape.form = CAI_FORM_TUPLE_SUBCLASS;
+  CHECK(judge(in, CAI_LENIENT).errors == 0);
+  make_interface(&d), d.shape[0].form = CAI_FORM_INDEX;
+  WARNS(CAI_ENTRY_SHAPE);
+  strides[0] = make_int(12), strides[1] = make_int(4);
+  make_interface(&d)->strides = make_items(CAI_FORM_LIST, strides, 2);
+  WARNS(CAI_ENTRY_STRIDES);
+  make_interface(&d)->typestr = make_text("=f4");
+  WARNS(CAI_ENTRY_TYPESTR);
+  make_interface(&d)->data.form = CAI_FORM_LIST;
+  WARNS(CAI_ENTRY_DATA);
+  make_interface(&d), d.data[1] = make_int(1);
+  WARNS(CAI_ENTRY_DATA);
+  make_interface(&d)->stream = make_int(0);
+  WARNS(CAI_ENTRY_STREAM);
+  make_interface(&d)->version = make_int(2), in->stream = make_form(CAI_FORM_MISSING);
+  WARNS(CAI_ENTRY_VERSION);
+  make_interface(&d)->dict.form = CAI_FORM_DICT_SUBCLASS;
+  CHECK(judge(in, CAI_LENIENT).errors == 0);
+  make_interface(&d)->typestr.form = CAI_FORM_TEXT_SUBCLASS;
+  CHECK(judge(in, CAI_LENIENT).errors == 0);
+}
+
+/* "of a mask's own dict, always CAI_ENTRY_MASK" */
+static void test_mask(void) {
+  made_interface d, k;
+  findings f;
+  check_context = "mask";
+  make_interface(&d)->mask = make_form(CAI_FORM_INTERFACE);
+  d.in.mask_interface = make_interface(&k);
+  k.in.typestr = make_text("|b1");
+  f = judge(&d.in, CAI_STRICT);
+  CHECK(f.errors == 0);
+  k.in.shape.form = CAI_FORM_LIST, k.in.typestr = make_text("b1"), k.in.stream = make_int(0);
+  f = judge(&d.in, CAI_LENIENT);
+  CHECK(f.errors == 0 && f.warnings > 0 && f.warnings == f.warnings_of[CAI_ENTRY_MASK]);
+  f = judge(&d.in, CAI_STRICT);
+  CHECK(f.errors >= 3 && f.errors == f.of_entry[CAI_ENTRY_MASK]);
+  check_context = "mask that holds itself";
+  make_interface(&k)->typestr = make_text("|b1");
+  k.in.mask = make_form(CAI_FORM_INTERFACE), k.in.mask_interface = &k.in;
+  f = judge(&d.in, CAI_LENIENT);
+  CHECK(f.of_entry[CAI_ENTRY_MASK] > 0);
+  d.in.mask_interface = &d.in;
+  f = judge(&d.in, CAI_STRICT);
+  CHECK(f.of_entry[CAI_ENTRY_MASK] > 0);
+  CHECK(cai_interface_storage(&d.in) < sizeof storage);
+  check_context = "INTERFACE without one";
+  d.in.mask_interface = NULL;
+  (void)judge(&d.in, CAI_LENIENT);
+}
+
+/* NumPy's dict: the same reader, device CPU, no stream, no offset. */
+static void test_host(void) {
+  made_interface d;
+  cai_array out;
+  cai_interface *in = make_interface(&d), written;
+  static uint64_t more[512];
+  check_context = "host";
+  in->protocol = CAI_PROTOCOL_HOST;
+  in->stream = make_form(CAI_FORM_MISSING);
+  CHECK_OK(cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  CHECK(out.device_type == CAI_DEVICE_CPU && out.device_id == 0 && out.stream_kind == CAI_STREAM_NONE);
+  CHECK_OK(cai_interface_write(&out, 3, more, sizeof more, &written, ERR));
+  CHECK(written.protocol == CAI_PROTOCOL_HOST && written.stream.form == CAI_FORM_MISSING);
+  CHECK(judge(in, CAI_STRICT).errors == 0);
+  in->offset = make_int(4);
+  CHECK(judge(in, CAI_LENIENT).of_entry[CAI_ENTRY_OFFSET] > 0);
+  in->offset = make_form(CAI_FORM_MISSING);
+  in->data = make_form(CAI_FORM_OBJECT); /* a buffer */
+  CHECK(judge(in, CAI_LENIENT).of_entry[CAI_ENTRY_DATA] > 0);
+  in->data = make_form(CAI_FORM_MISSING);
+  CHECK(judge(in, CAI_LENIENT).of_entry[CAI_ENTRY_DATA] > 0);
+}
+
+/* [("a", "<i4"), ("", "|V4"), (("the title", "b"), "<f8"), ("p", [("x", ">f4"), ("y", "|u1", (2, 2))], (2,))] */
+static void test_descr(void) {
+  cai_value a[2], pad[2], title[2], b[2], x[2], y[3], dims[2], inner[2], p[3], once[1], all[4];
+  made_interface d;
+  cai_array out;
+  const cai_field *f;
+  check_context = "descr";
+  make_interface(&d)->typestr = make_text("|V32");
+  a[0] = make_text("a"), a[1] = make_text("<i4");
+  pad[0] = make_text(""), pad[1] = make_text("|V4");
+  title[0] = make_text("the title"), title[1] = make_text("b");
+  b[0] = make_items(CAI_FORM_TUPLE, title, 2), b[1] = make_text("<f8");
+  x[0] = make_text("x"), x[1] = make_text(">f4");
+  dims[0] = dims[1] = make_int(2);
+  y[0] = make_text("y"), y[1] = make_text("|u1"), y[2] = make_items(CAI_FORM_TUPLE, dims, 2);
+  inner[0] = make_items(CAI_FORM_TUPLE, x, 2), inner[1] = make_items(CAI_FORM_TUPLE, y, 3);
+  once[0] = make_int(2);
+  p[0] = make_text("p"), p[1] = make_items(CAI_FORM_LIST, inner, 2), p[2] = make_items(CAI_FORM_TUPLE, once, 1);
+  all[0] = make_items(CAI_FORM_TUPLE, a, 2), all[1] = make_items(CAI_FORM_TUPLE, pad, 2);
+  all[2] = make_items(CAI_FORM_TUPLE, b, 2), all[3] = make_items(CAI_FORM_TUPLE, p, 3);
+  d.in.descr = make_items(CAI_FORM_LIST, all, 4);
+  if (!CHECK_OK(cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR))) return;
+  f = out.descr;
+  if (!CHECK(f && out.descr_count == 4)) return;
+  CHECK(!strcmp(f[0].name, "a") && f[0].offset == 0 && f[0].dtype.kind == 'i' && !f[0].title && !f[0].fields);
+  CHECK(!strcmp(f[1].name, "") && f[1].offset == 4 && f[1].dtype.kind == 'V' && f[1].dtype.itemsize == 4);
+  CHECK(!strcmp(f[2].name, "b") && f[2].title && !strcmp(f[2].title, "the title") && f[2].offset == 8);
+  CHECK(!strcmp(f[3].name, "p") && f[3].offset == 16 && f[3].dtype.kind == 'V' && f[3].dtype.itemsize == 8);
+  CHECK(f[3].ndim == 1 && f[3].shape && f[3].shape[0] == 2);
+  if (!CHECK(f[3].fields && f[3].field_count == 2)) return;
+  f = f[3].fields;
+  CHECK(!strcmp(f[0].name, "x") && f[0].offset == 0 && f[0].dtype.byteorder == '>' && f[0].ndim == 0 && !f[0].shape);
+  CHECK(!strcmp(f[1].name, "y") && f[1].offset == 4 && f[1].dtype.itemsize == 1 && f[1].ndim == 2);
+  CHECK(f[1].shape && f[1].shape[0] == 2 && f[1].shape[1] == 2);
+  CHECK_OK(cai_array_validate(&out, ERR));
+  check_context = "trivial descr";
+  a[0] = make_text(""), a[1] = make_text("<f4");
+  make_interface(&d)->descr = make_items(CAI_FORM_LIST, all, 1);
+  CHECK_OK(cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  CHECK(!out.descr && out.descr_count == 0); /* "NULL if it says no more than typestr" */
+}
+
+/* What cannot be said in a dict. */
+static void test_export(void) {
+  static const int64_t shape[] = {2, 3};
+  made m, mask;
+  cai_interface out;
+  cai_array *a;
+  check_context = "export";
+  memset(&out, 0xA5, sizeof out);
+  a = make(&m, "<f4", 2, shape, NULL);
+  a->stream_kind = CAI_STREAM_EVENT, a->stream = 4096;
+  CHECK_FAILS(CAI_ERR_EXPORT, ANY, cai_interface_write(a, 3, storage, sizeof storage, &out, ERR));
+  CHECK_FAILS(CAI_ERR_EXPORT, ANY, cai_interface_write(a, 2, storage, sizeof storage, &out, ERR));
+  a->stream_kind = CAI_STREAM_STREAM;
+  CHECK_FAILS(CAI_ERR_EXPORT, ANY, cai_interface_write(a, 2, storage, sizeof storage, &out, ERR));
+  a = make(&m, "<f4", 2, shape, NULL);
+  a->device_type = CAI_DEVICE_ROCM;
+  CHECK_FAILS(CAI_ERR_EXPORT, ANY, cai_interface_write(a, 3, storage, sizeof storage, &out, ERR));
+  a = make(&m, "<f4", 2, shape, NULL);
+  make(&mask, "|b1", 2, shape, NULL);
+  make_mask(&m, &mask);
+  mask.array.stream_kind = CAI_STREAM_EVENT, mask.array.stream = 4096;
+  CHECK_FAILS(CAI_ERR_EXPORT, ANY, cai_interface_write(a, 3, storage, sizeof storage, &out, ERR));
+  CHECK(check_untouched(&out, sizeof out));
+  check_context = "export of managed and pinned memory";
+  a = make(&m, "<f4", 2, shape, NULL);
+  a->device_type = CAI_DEVICE_CUDA_MANAGED;
+  CHECK_OK(cai_interface_write(a, 3, storage, sizeof storage, &out, ERR));
+  CHECK(out.protocol == CAI_PROTOCOL_CUDA);
+  a->device_type = CAI_DEVICE_CUDA_HOST;
+  CHECK_OK(cai_interface_write(a, 3, storage, sizeof storage, &out, ERR));
+  CHECK(out.protocol == CAI_PROTOCOL_CUDA);
+  check_context = "export of bfloat16";
+  a = make(&m, "<V2", 2, shape, NULL);
+  a->dtype.ext = CAI_EXT_BFLOAT16;
+  CHECK_OK(cai_interface_write(a, 3, storage, sizeof storage, &out, ERR));
+  CHECK(out.typestr.length == 3 && memcmp(out.typestr.text, "<V2", 3) == 0);
+}
+
+int main(void) {
+  test_none();
+  test_many();
+  test_warnings();
+  test_mask();
+  test_host();
+  test_descr();
+  test_export();
+  return CHECK_RESULT();
+}

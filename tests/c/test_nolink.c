@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A consumer, and a producer with an owner made by hand, that include cai.h and link nothing. */
+#include <cai.h>
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "The producer's own block begins with it" */
+typedef struct block {
+  cai_owner owner;
+  cai_array array;
+  int64_t shape[1], strides[1];
+  int holders;
+} block;
+
+static int ended;
+
+static void retain(cai_owner *self) { ++((block *)self)->holders; }
+
+static void release(cai_owner *self) {
+  if (--((block *)self)->holders == 0) ++ended;
+}
+
+#define CHECK(condition) \
+  do { if (!(condition)) return printf("%d: failed: %s\n", __LINE__, #condition), 1; } while (0)
+
+int main(void) {
+  block b;
+  cai_array borrowed, copy;
+  memset(&b, 0, sizeof b);
+  b.owner.struct_size = sizeof b.owner;
+  b.owner.retain = retain;
+  b.owner.release = release;
+  b.holders = 1;
+  b.array.abi_major = CAI_ABI_MAJOR;
+  b.array.owner = &b.owner;
+  b.array.ndim = 1;
+  b.array.shape = b.shape;
+  b.array.strides = b.strides;
+
+  CHECK(offsetof(block, owner) == 0);
+  cai_array_retain(&b.array);
+  copy = b.array;
+  cai_array_release(&b.array);
+  CHECK(!ended && b.holders == 1);
+  cai_array_release(&copy);
+  CHECK(ended == 1);
+
+  borrowed = b.array;
+  borrowed.owner = NULL;
+  cai_array_retain(&borrowed);
+  cai_array_release(&borrowed);
+  cai_array_retain(NULL);
+  cai_array_release(NULL);
+  CHECK(ended == 1);
+
+  CHECK(cai_array_refuses(&borrowed, 0) == 0);
+  borrowed.flags = CAI_FLAG_STRIDES_NONE | 0xFFFEu;
+  CHECK(cai_array_refuses(&borrowed, 0) == 0);
+  borrowed.flags = CAI_FLAG_READONLY | CAI_FLAG_MASKED;
+  CHECK(cai_array_refuses(&borrowed, 0) == (CAI_FLAG_READONLY | CAI_FLAG_MASKED));
+  CHECK(cai_array_refuses(&borrowed, CAI_FLAG_READONLY) == CAI_FLAG_MASKED);
+  CHECK(cai_array_refuses(&borrowed, CAI_FLAG_READONLY | CAI_FLAG_MASKED | CAI_FLAG_SWAPPED) == 0);
+  borrowed.flags = UINT32_C(1) << 31;
+  CHECK(cai_array_refuses(&borrowed, CAI_FLAG_READONLY) == UINT32_C(1) << 31);
+  borrowed.abi_major = 0;
+  CHECK(cai_array_refuses(&borrowed, UINT32_MAX) == UINT32_C(0xFFFF0000));
+  CHECK(cai_array_refuses(NULL, UINT32_MAX) == UINT32_C(0xFFFF0000));
+  return 0;
+}

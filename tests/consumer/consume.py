@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds consumer.c against libcai the way somebody else's project would, and runs it.
+
+usage: consume.py (pkg_config | cmake | subproject) BUILD_ROOT SOURCE_ROOT
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+CMAKE = """
+cmake_minimum_required(VERSION 3.20)
+project(consumer C)
+find_package(libcai 0.1 REQUIRED CONFIG)
+find_package(libcai 99 QUIET CONFIG)
+if(libcai_FOUND)
+  message(FATAL_ERROR "version 99 was found")
+endif()
+add_executable(consumer consumer.c)
+target_link_libraries(consumer PRIVATE libcai::cai)
+"""
+
+MESON = """
+project('consumer', 'c', default_options: ['warning_level=0'])
+executable('consumer', 'consumer.c', dependencies: dependency('libcai'))
+"""
+
+
+def run(*command, **options):
+    print("+", shlex.join(map(str, command)), flush=True)
+    return subprocess.run([str(part) for part in command], check=True, text=True, **options)
+
+
+def install(build, stage):
+    """A DESTDIR install; returns its prefix."""
+    run("meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", stage)
+    return next(stage.rglob("include/cai.h")).parent.parent
+
+
+def pkg_config(work, build, _source):
+    stage = work / "stage"
+    prefix = install(build, stage)
+    environment = {
+        **os.environ,
+        "PKG_CONFIG_LIBDIR": str(next(prefix.rglob("libcai.pc")).parent),
+        "PKG_CONFIG_SYSROOT_DIR": str(stage),
+    }
+    flags = run(
+        "pkg-config", "--cflags", "--libs", "libcai", env=environment, stdout=subprocess.PIPE
+    ).stdout.split()
+    run("cc", "-std=c99", HERE / "consumer.c", "-o", work / "consumer", *flags)
+    run(work / "consumer", env={**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)})
+
+
+def cmake(work, build, _source):
+    prefix = install(build, work / "stage")
+    shutil.copy(HERE / "consumer.c", work)
+    (work / "CMakeLists.txt").write_text(CMAKE)
+    run("cmake", "-S", work, "-B", work / "out", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", work / "out")
+    run(work / "out/consumer")  # CMake sets a build-tree RUNPATH
+
+
+def subproject(work, _build, source):
+    shutil.copy(HERE / "consumer.c", work)
+    (work / "meson.build").write_text(MESON)
+    (work / "subprojects").mkdir()
+    (work / "subprojects/libcai").symlink_to(source)
+    run("meson", "setup", work / "out", work, "--force-fallback-for=libcai")
+    run("meson", "compile", "-C", work / "out", "consumer")
+    run(work / "out/consumer")
+
+
+def library_folder(prefix):
+    return str(next(prefix.rglob("libcai.so.0")).parent)
+
+
+def main():
+    way, build, source = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    with tempfile.TemporaryDirectory() as folder:
+        {"pkg_config": pkg_config, "cmake": cmake, "subproject": subproject}[way](
+            Path(folder), build, source
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// For programs that each prove one rule of the driver: they open libcuda.so.1 as any client would,
+// ask for explicit old versions of the functions they use, and exit 0 if the rule holds.
+#pragma once
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef void *CUcontext, *CUstream, *CUevent, *CUmemoryPool, *CUgraph;
+
+#define LEGACY ((CUstream)1)
+#define PER_THREAD ((CUstream)2)
+#define NON_BLOCKING 1u
+
+enum {  // CUresult
+  SUCCESS = 0,
+  INVALID_VALUE = 1,
+  NOT_INITIALIZED = 3,
+  STUB_LIBRARY = 34,
+  INVALID_CONTEXT = 201,
+  INVALID_HANDLE = 400,
+  NOT_FOUND = 500,
+  NOT_READY = 600,
+  LAUNCH_FAILED = 719,
+  NOT_SUPPORTED = 801,
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_INVALIDATED = 901,
+  CAPTURE_MERGE = 902,
+  CAPTURE_UNMATCHED = 903,
+  CAPTURE_UNJOINED = 904,
+  CAPTURE_ISOLATION = 905,
+  CAPTURE_IMPLICIT = 906,
+  CAPTURED_EVENT = 907
+};
+
+static void *library;
+static CUresult (*get_proc_address)(const char *, void **, int, uint64_t, int *);
+
+static inline void open_driver(void) {
+  library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    fprintf(stderr, "%s\n", dlerror());
+    exit(1);
+  }
+  *(void **)&get_proc_address = dlsym(library, "cuGetProcAddress_v2");
+}
+
+// Legacy flavour: stream 0 never silently means the per-thread stream.
+static inline void *find(const char *name, int version) {
+  void *function = NULL;
+  if (get_proc_address(name, &function, version, 1, NULL) != SUCCESS || !function) {
+    fprintf(stderr, "no %s of version %d\n", name, version);
+    exit(1);
+  }
+  return function;
+}
+
+// Declares `name` with the signature of that version and finds it.
+#define USE(name, version, ...)  \
+  CUresult (*name)(__VA_ARGS__); \
+  *(void **)&name = find(#name, version)
+
+#define EXPECT(call, expected)                                                          \
+  do {                                                                                  \
+    long long got_ = (long long)(call), expected_ = (long long)(expected);              \
+    if (got_ != expected_) {                                                            \
+      fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #call, got_, \
+              expected_);                                                               \
+      exit(1);                                                                          \
+    }                                                                                   \
+  } while (0)
+#define OK(call) EXPECT(call, SUCCESS)
+
+// Starts the driver with the primary context of device 0 current.
+static inline CUcontext start(void) {
+  open_driver();
+  USE(cuInit, 2000, unsigned);
+  USE(cuDevicePrimaryCtxRetain, 7000, CUcontext *, CUdevice);
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  CUcontext context = NULL;
+  OK(cuInit(0));
+  OK(cuDevicePrimaryCtxRetain(&context, 0));
+  OK(cuCtxSetCurrent(context));
+  return context;
+}
+
+// Functions that most rules need.
+#define USE_MEMORY                                                           \
+  USE(cuMemAlloc, 3020, CUdeviceptr *, size_t);                              \
+  USE(cuMemFree, 3020, CUdeviceptr);                                         \
+  USE(cuMemcpyHtoD, 3020, CUdeviceptr, const void *, size_t);                \
+  USE(cuMemcpyDtoH, 3020, void *, CUdeviceptr, size_t);                      \
+  USE(cuMemcpyDtoDAsync, 3020, CUdeviceptr, CUdeviceptr, size_t, CUstream);  \
+  USE(cuMemsetD8Async, 3020, CUdeviceptr, unsigned char, size_t, CUstream);  \
+  (void)cuMemAlloc, (void)cuMemFree, (void)cuMemcpyHtoD, (void)cuMemcpyDtoH, \
+      (void)cuMemcpyDtoDAsync, (void)cuMemsetD8Async
+#define USE_STREAMS                                \
+  USE(cuStreamCreate, 2000, CUstream *, unsigned); \
+  USE(cuStreamDestroy, 4000, CUstream);            \
+  USE(cuStreamSynchronize, 2000, CUstream);        \
+  USE(cuStreamQuery, 2000, CUstream);              \
+  (void)cuStreamCreate, (void)cuStreamDestroy, (void)cuStreamSynchronize, (void)cuStreamQuery
+#define USE_EVENTS                                                                    \
+  USE(cuEventCreate, 2000, CUevent *, unsigned);                                      \
+  USE(cuEventDestroy, 4000, CUevent);                                                 \
+  USE(cuEventRecord, 2000, CUevent, CUstream);                                        \
+  USE(cuEventQuery, 2000, CUevent);                                                   \
+  USE(cuEventSynchronize, 2000, CUevent);                                             \
+  USE(cuStreamWaitEvent, 3020, CUstream, CUevent, unsigned);                          \
+  (void)cuEventCreate, (void)cuEventDestroy, (void)cuEventRecord, (void)cuEventQuery, \
+      (void)cuEventSynchronize, (void)cuStreamWaitEvent
+
+// A function of the simulator's own: for sim_*.c only.
+#define USE_SIM(result, name, ...) \
+  result (*name)(__VA_ARGS__);     \
+  *(void **)&name = dlsym(library, #name)

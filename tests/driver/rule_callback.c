@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A stream callback gets the stream and its status, and runs before what comes after it.
+#include "driver_test.h"
+
+static CUstream got_stream;
+static CUresult got_status = -1;
+
+static void note(CUstream stream, CUresult status, void *data) {
+  got_stream = stream;
+  got_status = status;
+  *(int *)data += 1;
+}
+
+int main(void) {
+  start();
+  USE_STREAMS;
+  USE(cuStreamAddCallback, 5000, CUstream, void (*)(CUstream, CUresult, void *), void *, unsigned);
+  CUstream stream;
+  int calls = 0;
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuStreamAddCallback(stream, note, &calls, 0));
+  OK(cuStreamAddCallback(stream, note, &calls, 0));
+  OK(cuStreamSynchronize(stream));
+  EXPECT(calls, 2);
+  EXPECT(got_status, SUCCESS);
+  EXPECT(got_stream == stream, 1);
+  return 0;
+}

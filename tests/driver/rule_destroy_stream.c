@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Work that is pending when its stream is destroyed is still done.
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuCtxSynchronize, 2000, void);
+  CUstream stream;
+  CUdeviceptr data;
+  unsigned char value = 0;
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuMemAlloc(&data, 1));
+  OK(cuMemsetD8Async(data, 5, 1, stream));
+  OK(cuStreamDestroy(stream));
+  OK(cuCtxSynchronize());
+  OK(cuMemcpyDtoH(&value, data, 1));
+  EXPECT(value, 5);
+  return 0;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// With work pending and calls from exit handlers, the process still ends.
+#include "driver_test.h"
+
+static CUdeviceptr data;
+static CUresult (*mem_free)(CUdeviceptr);
+
+static void late(void) { (void)mem_free(data); }
+__attribute__((destructor)) static void later(void) {
+  if (mem_free) (void)mem_free(data);
+}
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  CUstream stream;
+  mem_free = cuMemFree;
+  atexit(late);
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuMemAlloc(&data, 1));
+  OK(cuMemsetD8Async(data, 1, 1, stream));
+  return 0;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A child of a process that uses the driver cannot use it.
+#include "driver_test.h"
+
+#include <sys/wait.h>
+
+int main(void) {
+  start();
+  USE_STREAMS;
+  USE(cuInit, 2000, unsigned);
+  CUstream stream;
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  const pid_t child = fork();
+  if (child == 0)
+    _exit(cuInit(0) == NOT_INITIALIZED && cuStreamSynchronize(stream) == NOT_INITIALIZED ? 0 : 1);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT(status, 0);
+  OK(cuStreamSynchronize(stream));
+  return 0;
+}

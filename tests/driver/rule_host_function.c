@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A host function runs in its stream's order: after what came before, before what comes after.
+#include "driver_test.h"
+
+static unsigned char *host;
+static unsigned char seen;
+
+static void look(void *data) {
+  seen = *host;
+  *host = *(unsigned char *)data;
+}
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
+  USE(cuMemcpyDtoHAsync, 3020, void *, CUdeviceptr, size_t, CUstream);
+  USE(cuMemcpyHtoDAsync, 3020, CUdeviceptr, const void *, size_t, CUstream);
+  USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *);
+  CUstream stream;
+  CUdeviceptr data;
+  unsigned char nine = 9, value = 0;
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuMemAlloc(&data, 1));
+  OK(cuMemHostAlloc((void **)&host, 1, 0));
+  *host = 0;
+  OK(cuMemsetD8Async(data, 7, 1, stream));
+  OK(cuMemcpyDtoHAsync(host, data, 1, stream));
+  OK(cuLaunchHostFunc(stream, look, &nine));
+  OK(cuMemcpyHtoDAsync(data, host, 1, stream));
+  OK(cuStreamSynchronize(stream));
+  EXPECT(seen, 7);
+  OK(cuMemcpyDtoH(&value, data, 1));
+  EXPECT(value, 9);
+  return 0;
+}

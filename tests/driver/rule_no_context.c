@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Without a context there is no memory and no stream; before cuInit there is nothing.
+#include "driver_test.h"
+
+int main(void) {
+  open_driver();
+  USE(cuInit, 2000, unsigned);
+  USE(cuMemAlloc, 3020, CUdeviceptr *, size_t);
+  USE(cuStreamCreate, 2000, CUstream *, unsigned);
+  USE(cuDeviceGet, 2000, CUdevice *, int);
+  CUdeviceptr data;
+  CUstream stream;
+  CUdevice device;
+  EXPECT(cuDeviceGet(&device, 0), NOT_INITIALIZED);
+  OK(cuInit(0));
+  EXPECT(cuMemAlloc(&data, 1), INVALID_CONTEXT);
+  EXPECT(cuStreamCreate(&stream, 0), INVALID_CONTEXT);
+  EXPECT(cuDeviceGet(&device, 99), 101);
+  return 0;
+}

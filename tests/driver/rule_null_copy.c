@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A copy from the null address is refused; one of a whole allocation is not.
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  CUdeviceptr data;
+  static unsigned char host[4u << 20];
+  OK(cuMemAlloc(&data, 2u << 20));
+  OK(cuMemcpyDtoH(host, data, 2u << 20));
+  EXPECT(cuMemcpyDtoH(host, 0, 1), INVALID_VALUE);
+  return 0;
+}

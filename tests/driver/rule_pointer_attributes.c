@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The plural query never fails on a foreign pointer, it gives nulls; the singular one does.
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE(cuPointerGetAttribute, 4000, void *, int, CUdeviceptr);
+  USE(cuPointerGetAttributes, 7000, unsigned, int *, void **, CUdeviceptr);
+  enum { MEMORY_TYPE = 2, DEVICE_POINTER = 3, IS_MANAGED = 8, DEVICE_ORDINAL = 9 };
+  int foreign = 0;
+  unsigned type = 99, managed = 99;
+  CUdeviceptr pointer = 99, data;
+  int ordinal = 99;
+  int wanted[] = {MEMORY_TYPE, IS_MANAGED, DEVICE_POINTER};
+  void *values[] = {&type, &managed, &pointer};
+  OK(cuPointerGetAttributes(3, wanted, values, (CUdeviceptr)(uintptr_t)&foreign));
+  EXPECT(type, 0);
+  EXPECT(managed, 0);
+  EXPECT(pointer, 0);
+  EXPECT(cuPointerGetAttribute(&type, MEMORY_TYPE, (CUdeviceptr)(uintptr_t)&foreign),
+         INVALID_VALUE);
+  OK(cuMemAlloc(&data, 16));
+  OK(cuPointerGetAttributes(3, wanted, values, data + 4));
+  EXPECT(type, 2);
+  EXPECT(managed, 0);
+  EXPECT(pointer == data + 4, 1);
+  OK(cuPointerGetAttribute(&ordinal, DEVICE_ORDINAL, data));
+  EXPECT(ordinal, 0);
+  return 0;
+}

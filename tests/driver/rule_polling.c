@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who polls an event gets there.
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE_EVENTS;
+  CUevent event;
+  CUdeviceptr data;
+  CUresult result;
+  OK(cuEventCreate(&event, 2));
+  OK(cuMemAlloc(&data, 1));
+  OK(cuMemsetD8Async(data, 1, 1, LEGACY));
+  OK(cuEventRecord(event, LEGACY));
+  while ((result = cuEventQuery(event)) == NOT_READY) {
+  }
+  OK(result);
+  return 0;
+}

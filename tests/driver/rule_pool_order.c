@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory of a pool belongs to its stream's order: allocated, used and freed with no wait between.
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuMemPoolCreate, 11020, CUmemoryPool *, const void *);
+  USE(cuMemPoolDestroy, 11020, CUmemoryPool);
+  USE(cuMemPoolGetAttribute, 11020, CUmemoryPool, int, void *);
+  USE(cuMemAllocFromPoolAsync, 11020, CUdeviceptr *, size_t, CUmemoryPool, CUstream);
+  USE(cuMemFreeAsync, 11020, CUdeviceptr, CUstream);
+  enum { USED_MEM_CURRENT = 7 };
+  struct {
+    int type, handles, location_type, location_id;
+    void *security;
+    size_t most;
+    unsigned char reserved[56];
+  } properties = {.type = 1, .location_type = 1};
+  CUmemoryPool pool;
+  CUstream stream;
+  CUdeviceptr data, copy;
+  uint64_t used = 0;
+  unsigned char value = 0;
+  OK(cuMemPoolCreate(&pool, &properties));
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuMemAlloc(&copy, 1));
+  OK(cuMemAllocFromPoolAsync(&data, 1024, pool, stream));
+  OK(cuMemPoolGetAttribute(pool, USED_MEM_CURRENT, &used));
+  EXPECT(used >= 1024, 1);
+  OK(cuMemsetD8Async(data, 3, 1024, stream));
+  OK(cuMemcpyDtoDAsync(copy, data + 1023, 1, stream));
+  OK(cuMemFreeAsync(data, stream));
+  OK(cuStreamSynchronize(stream));
+  OK(cuMemPoolGetAttribute(pool, USED_MEM_CURRENT, &used));
+  EXPECT(used, 0);
+  OK(cuMemcpyDtoH(&value, copy, 1));
+  EXPECT(value, 3);
+  OK(cuMemPoolDestroy(pool));
+  return 0;
+}

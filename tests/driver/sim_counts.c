@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls are counted by base name, all versions and flavours together, and what is not implemented
+// is refused and counted.
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE(cuStreamQuery, 2000, CUstream);
+  USE(cuGraphLaunch, 10000, void *, CUstream);
+  USE_SIM(uint64_t, simcuda_calls, const char *);
+  USE_SIM(uint64_t, simcuda_unsupported, void);
+  USE_SIM(void, simcuda_reset_counts, void);
+  CUresult (*per_thread)(CUstream);
+  *(void **)&per_thread = dlsym(library, "cuStreamQuery_ptsz");
+  simcuda_reset_counts();
+  EXPECT(simcuda_calls("cuStreamQuery"), 0);
+  OK(cuStreamQuery(NULL));
+  OK(per_thread(NULL));
+  EXPECT(simcuda_calls("cuStreamQuery"), 2);
+  EXPECT(simcuda_calls("cuNoSuchFunction") == UINT64_MAX, 1);
+  EXPECT(simcuda_unsupported(), 0);
+  EXPECT(cuGraphLaunch(NULL, NULL), NOT_SUPPORTED);
+  EXPECT(simcuda_calls("cuGraphLaunch"), 1);
+  EXPECT(simcuda_unsupported(), 1);
+  return 0;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An older driver does not know newer names, nor newer versions of old ones.
+#include "driver_test.h"
+
+int main(void) {
+  setenv("SIMCUDA_DRIVER_VERSION", "11040", 1);
+  open_driver();
+  void *function;
+  int status = -1, version = 0;
+  USE(cuDriverGetVersion, 2020, int *);
+  OK(cuDriverGetVersion(&version));
+  EXPECT(version, 11040);
+  OK(get_proc_address("cuStreamGetId", &function, 11040, 0, &status));  // 12.0
+  EXPECT(function == NULL, 1);
+  EXPECT(status, 1);
+  OK(get_proc_address("cuStreamGetCaptureInfo", &function, 11040, 0, &status));
+  EXPECT(function == dlsym(library, "cuStreamGetCaptureInfo_v2"), 1);
+  EXPECT(get_proc_address("cuInit", &function, 12000, 0, &status), INVALID_VALUE);
+  return 0;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The nth call of a name fails as asked, from the environment or by a call, and does nothing.
+#include "driver_test.h"
+
+int main(void) {
+  setenv("SIMCUDA_FAIL", "cuEventRecord:2:719,cuMemAlloc:1:2", 1);
+  start();
+  USE_MEMORY;
+  USE_EVENTS;
+  USE_SIM(void, simcuda_fail, const char *, uint64_t, int32_t);
+  CUevent event;
+  CUdeviceptr data = 0;
+  EXPECT(cuMemAlloc(&data, 1), 2);
+  EXPECT(data, 0);
+  OK(cuMemAlloc(&data, 1));
+  OK(cuEventCreate(&event, 2));
+  OK(cuEventRecord(event, LEGACY));
+  EXPECT(cuEventRecord(event, LEGACY), LAUNCH_FAILED);
+  OK(cuEventRecord(event, LEGACY));
+  simcuda_fail("cuEventRecord", 1, LAUNCH_FAILED);
+  EXPECT(cuEventRecord(event, LEGACY), LAUNCH_FAILED);
+  OK(cuEventRecord(event, LEGACY));
+  simcuda_fail("cuEventRecord", 1, LAUNCH_FAILED);
+  simcuda_fail("cuEventRecord", 0, 0);  // takes it back
+  OK(cuEventRecord(event, LEGACY));
+  return 0;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A host function may not call the driver; it runs with no lock of the driver held, so that a
+// thread which it waits for can call; and a call that does not block does not wait for it.
+#include "driver_test.h"
+
+static CUresult inside = SUCCESS;
+static int entered, leave;  // set by one thread, read by another
+static CUresult (*stream_query)(CUstream);
+
+static void ask(void *data) {
+  __atomic_store_n(&entered, 1, __ATOMIC_RELEASE);
+  inside = stream_query(data);
+  while (!__atomic_load_n(&leave, __ATOMIC_ACQUIRE)) usleep(1000);
+}
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *);
+  CUstream stream;
+  CUdeviceptr data;
+  stream_query = cuStreamQuery;
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuLaunchHostFunc(stream, ask, stream));
+  while (!__atomic_load_n(&entered, __ATOMIC_ACQUIRE)) cuStreamQuery(stream);
+  OK(cuMemAlloc(&data, 1));  // not blocked by the function that runs
+  OK(cuMemsetD8Async(data, 1, 1, stream));
+  EXPECT(cuStreamQuery(stream), NOT_READY);
+  EXPECT(cuStreamQuery(stream), NOT_READY);
+  __atomic_store_n(&leave, 1, __ATOMIC_RELEASE);
+  OK(cuStreamSynchronize(stream));
+  EXPECT(inside, 800);
+  return 0;
+}

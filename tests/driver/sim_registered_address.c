@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Registered and write-combined host memory have another address on the device here, as on hosts
+// where attribute 91 is 0: whoever passes the host's address on is found out.
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE(cuMemHostRegister, 6050, void *, size_t, unsigned);
+  USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
+  USE(cuMemHostGetDevicePointer, 3020, CUdeviceptr *, void *, unsigned);
+  USE(cuDeviceGetAttribute, 2000, int *, int, CUdevice);
+  static char registered[64];
+  void *combined, *plain;
+  CUdeviceptr device;
+  int same = 1;
+  OK(cuDeviceGetAttribute(&same, 91, 0));
+  EXPECT(same, 0);
+  OK(cuMemHostRegister(registered, sizeof registered, 0));
+  OK(cuMemHostGetDevicePointer(&device, registered, 0));
+  EXPECT(device != (CUdeviceptr)(uintptr_t)registered, 1);
+  OK(cuMemHostAlloc(&combined, 64, 4));
+  OK(cuMemHostGetDevicePointer(&device, combined, 0));
+  EXPECT(device != (CUdeviceptr)(uintptr_t)combined, 1);
+  OK(cuMemHostAlloc(&plain, 64, 0));
+  OK(cuMemHostGetDevicePointer(&device, plain, 0));
+  EXPECT(device == (CUdeviceptr)(uintptr_t)plain, 1);
+  return 0;
+}

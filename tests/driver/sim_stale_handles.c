@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Handles of destroyed things are refused, and do not recur unless asked for.
+#include "driver_test.h"
+
+int main(int argc, char **argv) {
+  const int reuse = argc > 1 && strcmp(argv[1], "reuse") == 0;
+  if (reuse) setenv("SIMCUDA_REUSE_HANDLES", "1", 1);
+  start();
+  USE_STREAMS;
+  USE_EVENTS;
+  USE(cuStreamGetId, 12000, CUstream, unsigned long long *);
+  CUstream first, second;
+  CUevent event;
+  unsigned long long one, two;
+  OK(cuEventCreate(&event, 2));
+  OK(cuStreamCreate(&first, 0));
+  OK(cuStreamGetId(first, &one));
+  OK(cuStreamDestroy(first));
+  EXPECT(cuStreamQuery(first), INVALID_HANDLE);
+  EXPECT(cuStreamDestroy(first), INVALID_HANDLE);
+  OK(cuStreamCreate(&second, 0));
+  OK(cuStreamGetId(second, &two));
+  EXPECT(first == second, reuse);
+  EXPECT(one != two, 1);  // ids never recur
+  return 0;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// cai_interface_read() of whole dicts, in both modes, with storage of exactly the size that
+// cai_interface_storage() says, and the callback's findings.
+#include "input.hpp"
+
+namespace {
+
+struct Count {
+  int errors = 0;
+  cai_status first = CAI_OK;
+};
+
+void take(void* context, const cai_finding* finding) {
+  auto& count = *static_cast<Count*>(context);
+  REQUIRE(finding->struct_size >= sizeof *finding && finding->value && finding->clause && finding->text);
+  REQUIRE(finding->clause[0] && fuzz::is_utf8(finding->clause, std::strlen(finding->clause)));
+  REQUIRE(finding->text[0] && fuzz::is_utf8(finding->text, std::strlen(finding->text)));
+  REQUIRE(fuzz::is_utf8(finding->value, std::strlen(finding->value)));
+  REQUIRE(finding->entry >= CAI_ENTRY_INTERFACE && finding->entry <= CAI_ENTRY_OFFSET);
+  if (finding->severity != CAI_SEVERITY_ERROR) {
+    REQUIRE(finding->status == CAI_OK);
+  } else if (!count.errors++) {
+    count.first = finding->status;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Input input(data, size);
+  fuzz::Values values(input);
+  const cai_interface* const in = values.interface(2);
+  cai_status verdicts[2];
+  for (const std::uint32_t mode : {CAI_LENIENT, CAI_STRICT}) {
+    const fuzz::Storage storage(cai_interface_storage(in));
+    cai_array array, untouched;
+    cai_error error;
+    std::memset(&array, 0xA5, sizeof array);
+    std::memset(&untouched, 0xA5, sizeof untouched);
+    Count count;
+    const cai_status status = cai_interface_read(in, mode, take, &count, storage.get(), storage.size(), &array, &error);
+    verdicts[mode] = status;
+    REQUIRE(status == count.first);
+    if (status) {
+      REQUIRE(status == CAI_ERR_VALUE || status == CAI_ERR_TYPE);
+      REQUIRE(std::memcmp(&array, &untouched, sizeof array) == 0);
+      fuzz::require_error(status, error);
+    } else {
+      fuzz::require_round_trip(array);
+    }
+    const cai_status silent = cai_interface_read(in, mode, nullptr, nullptr, storage.get(), storage.size(), &array, &error);
+    REQUIRE(silent == status);
+  }
+  REQUIRE(verdicts[CAI_LENIENT] == CAI_OK || verdicts[CAI_STRICT] != CAI_OK);  // strict takes no more
+  return 0;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Compares the types, constants and prototypes of src/driver with CUDA's own header. Only compiled,
+// by check_driver_types.py where there is such a header; there is nothing to run.
+#include <type_traits>
+
+#include "driver/types.hpp"
+// After ours, since they define macros of the functions' names.
+#include <cuda.h>
+#include <cudaTypedefs.h>
+
+namespace cai::driver {
+
+// Whether two types are passed and stored alike: opaque handles are, whatever they are called; an
+// enum is an integer of its size.
+template <class A, class B>
+constexpr bool alike() {
+  if constexpr (std::is_pointer_v<A> && std::is_pointer_v<B>) {
+    using TargetA = std::remove_cv_t<std::remove_pointer_t<A>>;
+    using TargetB = std::remove_cv_t<std::remove_pointer_t<B>>;
+    if constexpr (std::is_class_v<TargetA> && std::is_class_v<TargetB>) {
+      return true;
+    } else if constexpr (std::is_void_v<TargetA> || std::is_void_v<TargetB>) {
+      return std::is_void_v<TargetA> && std::is_void_v<TargetB>;
+    } else {
+      return alike<TargetA, TargetB>();
+    }
+  } else if constexpr (std::is_pointer_v<A> || std::is_pointer_v<B>) {
+    return false;
+  } else if constexpr (std::is_enum_v<A> || std::is_enum_v<B>) {
+    return sizeof(A) == sizeof(B) && (std::is_enum_v<A> || std::is_integral_v<A>) &&
+           (std::is_enum_v<B> || std::is_integral_v<B>);
+  } else {
+    return std::is_integral_v<A> && std::is_integral_v<B> && sizeof(A) == sizeof(B) &&
+           std::is_signed_v<A> == std::is_signed_v<B>;
+  }
+}
+
+template <class Ours, class Theirs>
+struct AlikeFunctions : std::false_type {};
+template <class Result, class... Ours, class TheirResult, class... Theirs>
+  requires(sizeof...(Ours) == sizeof...(Theirs))
+struct AlikeFunctions<Result (*)(Ours...), TheirResult (*)(Theirs...)>
+    : std::bool_constant<alike<Result, TheirResult>() && (... && alike<Ours, Theirs>())> {};
+
+#define CAI_DRIVER_FUNCTION(name, version, ...)                                            \
+  static_assert(AlikeFunctions<CUresult (*)(__VA_ARGS__), PFN_##name##_v##version>::value, \
+                #name " differs");
+#include "driver/functions.inc"
+CAI_DRIVER_FUNCTION(cuInit, 2000, unsigned)
+CAI_DRIVER_FUNCTION(cuDriverGetVersion, 2020, int *)
+CAI_DRIVER_FUNCTION(cuGetErrorName, 6000, CUresult, const char **)
+CAI_DRIVER_FUNCTION(cuGetErrorString, 6000, CUresult, const char **)
+CAI_DRIVER_FUNCTION(cuGetProcAddress, 11030, const char *, void **, int, std::uint64_t)
+CAI_DRIVER_FUNCTION(cuGetProcAddress, 12000, const char *, void **, int, std::uint64_t, int *)
+#undef CAI_DRIVER_FUNCTION
+
+// This must tell two forms of one function apart, or the check is worth nothing.
+static_assert(!AlikeFunctions<CUresult (*)(CUdevice *), PFN_cuCtxGetDevice_v13000>::value);
+static_assert(
+    !AlikeFunctions<CUresult (*)(CUstream, CUcontext *), PFN_cuStreamGetCtx_v12050>::value);
+
+static_assert(alike<CUdeviceptr, ::CUdeviceptr>());
+static_assert(alike<CUdevice, ::CUdevice>());
+static_assert(sizeof(CUcontext) == sizeof(::CUcontext));
+
+#define SAME(ours, theirs) \
+  static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs))
+SAME(success, CUDA_SUCCESS);
+SAME(error_stub_library, CUDA_ERROR_STUB_LIBRARY);
+SAME(error_no_device, CUDA_ERROR_NO_DEVICE);
+SAME(error_invalid_context, CUDA_ERROR_INVALID_CONTEXT);
+SAME(error_not_found, CUDA_ERROR_NOT_FOUND);
+SAME(error_capture_implicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+SAME(stream_non_blocking, CU_STREAM_NON_BLOCKING);
+SAME(event_disable_timing, CU_EVENT_DISABLE_TIMING);
+SAME(capture_none, CU_STREAM_CAPTURE_STATUS_NONE);
+SAME(capture_active, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+SAME(capture_mode_relaxed, CU_STREAM_CAPTURE_MODE_RELAXED);
+SAME(memory_type_host, CU_MEMORYTYPE_HOST);
+SAME(attribute_context, CU_POINTER_ATTRIBUTE_CONTEXT);
+SAME(attribute_memory_type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+SAME(attribute_device_pointer, CU_POINTER_ATTRIBUTE_DEVICE_POINTER);
+SAME(attribute_host_pointer, CU_POINTER_ATTRIBUTE_HOST_POINTER);
+SAME(attribute_is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED);
+SAME(attribute_device_ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+SAME(attribute_range_start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR);
+SAME(attribute_range_size, CU_POINTER_ATTRIBUTE_RANGE_SIZE);
+SAME(get_proc_address_legacy_stream, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
+
+// The two default streams are macros with a cast to a pointer, which no constant expression can
+// hold.
+#define TEXT(macro) TEXT_OF(macro)
+#define TEXT_OF(...) #__VA_ARGS__
+constexpr bool equal(const char *a, const char *b) {
+  for (; *a && *a == *b; ++a, ++b) {
+  }
+  return *a == *b;
+}
+static_assert(stream_legacy == 1 && equal(TEXT(CU_STREAM_LEGACY), "((CUstream)0x1)"));
+static_assert(stream_per_thread == 2 && equal(TEXT(CU_STREAM_PER_THREAD), "((CUstream)0x2)"));
+
+}  // namespace cai::driver

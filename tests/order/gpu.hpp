@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The driver as a client of libcai uses it, for tests on simcuda: found by name, with no CUDA
+// header.
+#pragma once
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cai.h"
+
+namespace test {
+
+using Handle = void *;
+using Address = std::uint64_t;
+
+// name, arguments
+#define TEST_DRIVER_FUNCTIONS(F)                                  \
+  F(cuInit, unsigned)                                             \
+  F(cuDevicePrimaryCtxRetain, Handle *, int)                      \
+  F(cuDevicePrimaryCtxRelease_v2, int)                            \
+  F(cuDevicePrimaryCtxGetState, int, unsigned *, int *)           \
+  F(cuCtxCreate_v2, Handle *, unsigned, int)                      \
+  F(cuCtxDestroy_v2, Handle)                                      \
+  F(cuCtxGetCurrent, Handle *)                                    \
+  F(cuCtxSetCurrent, Handle)                                      \
+  F(cuCtxPushCurrent_v2, Handle)                                  \
+  F(cuCtxPopCurrent_v2, Handle *)                                 \
+  F(cuCtxSynchronize)                                             \
+  F(cuStreamCreate, Handle *, unsigned)                           \
+  F(cuStreamDestroy_v2, Handle)                                   \
+  F(cuStreamSynchronize, Handle)                                  \
+  F(cuStreamBeginCapture_v2, Handle, int)                         \
+  F(cuStreamEndCapture, Handle, Handle *)                         \
+  F(cuStreamIsCapturing, Handle, int *)                           \
+  F(cuThreadExchangeStreamCaptureMode, int *)                     \
+  F(cuEventCreate, Handle *, unsigned)                            \
+  F(cuEventDestroy_v2, Handle)                                    \
+  F(cuEventRecord, Handle, Handle)                                \
+  F(cuGraphDestroy, Handle)                                       \
+  F(cuMemAlloc_v2, Address *, std::size_t)                        \
+  F(cuMemFree_v2, Address)                                        \
+  F(cuMemAllocManaged, Address *, std::size_t, unsigned)          \
+  F(cuMemHostAlloc, void **, std::size_t, unsigned)               \
+  F(cuMemFreeHost, void *)                                        \
+  F(cuMemHostRegister_v2, void *, std::size_t, unsigned)          \
+  F(cuMemHostUnregister, void *)                                  \
+  F(cuMemHostGetDevicePointer_v2, Address *, void *, unsigned)    \
+  F(cuMemAllocAsync, Address *, std::size_t, Handle)              \
+  F(cuMemFreeAsync, Address, Handle)                              \
+  F(cuMemsetD8Async, Address, unsigned char, std::size_t, Handle) \
+  F(cuMemcpyDtoDAsync_v2, Address, Address, std::size_t, Handle)  \
+  F(cuMemcpyDtoH_v2, void *, Address, std::size_t)
+
+struct Gpu {
+#define TEST_MEMBER(name, ...) int (*name)(__VA_ARGS__) = nullptr;
+  TEST_DRIVER_FUNCTIONS(TEST_MEMBER)
+#undef TEST_MEMBER
+  std::uint64_t (*simcuda_calls)(const char *) = nullptr;
+  std::int32_t (*simcuda_fail)(const char *, std::uint64_t, std::int32_t) = nullptr;
+  void (*simcuda_reset_counts)() = nullptr;
+
+  Gpu() {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      std::fprintf(stderr, "%s\n", dlerror());
+      std::abort();
+    }
+    const auto find = [&](auto &function, const char *name) {
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      if (!function) {
+        std::fprintf(stderr, "the tests in tests/order run on simcuda, and there is no %s\n", name);
+        std::abort();
+      }
+    };
+#define TEST_FIND(name, ...) find(name, #name);
+    TEST_DRIVER_FUNCTIONS(TEST_FIND)
+#undef TEST_FIND
+    find(simcuda_calls, "simcuda_calls");
+    find(simcuda_fail, "simcuda_fail");
+    find(simcuda_reset_counts, "simcuda_reset_counts");
+    if (const int result = cuInit(0)) {
+      std::fprintf(stderr, "cuInit: %d\n", result);
+      std::abort();
+    }
+  }
+};
+
+inline Gpu &gpu() {
+  static Gpu loaded;
+  return loaded;
+}
+
+inline bool lazy() {
+  const char *schedule = std::getenv("SIMCUDA_SCHEDULE");
+  return !schedule || std::string_view(schedule) != "eager";
+}
+
+#define OK(call) ASSERT_EQ((call), 0)
+#define MUST(call)                                                                 \
+  do {                                                                             \
+    if (const int result_ = (call)) {                                              \
+      std::fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, result_); \
+      std::abort();                                                                \
+    }                                                                              \
+  } while (0)
+
+inline std::uint64_t value(Handle handle) {
+  return reinterpret_cast<std::uintptr_t>(handle);
+}
+inline Handle handle(std::uint64_t value) {
+  return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(value));
+}
+
+// Calls of a driver function since the counts were reset.
+inline std::uint64_t calls(const char *name) {
+  return gpu().simcuda_calls(name);
+}
+
+// Every call that libcai may make.
+inline const std::vector<const char *> &driver_functions() {
+  static const std::vector<const char *> names = {
+#define CAI_DRIVER_FUNCTION(name, version, ...) #name,
+#include "driver/functions.inc"
+#undef CAI_DRIVER_FUNCTION
+  };
+  return names;
+}
+
+inline std::uint64_t all_calls() {
+  std::uint64_t sum = 0;
+  for (const char *name : driver_functions()) sum += calls(name);
+  return sum;
+}
+
+inline Handle current() {
+  Handle context = nullptr;
+  MUST(gpu().cuCtxGetCurrent(&context));
+  return context;
+}
+
+// The calling thread's stack of contexts, the current one first.
+inline std::vector<Handle> context_stack() {
+  std::vector<Handle> stack;
+  while (Handle context = current()) {
+    stack.push_back(context);
+    MUST(gpu().cuCtxPopCurrent_v2(&context));
+  }
+  for (auto context = stack.rbegin(); context != stack.rend(); ++context) {
+    MUST(gpu().cuCtxPushCurrent_v2(*context));
+  }
+  return stack;
+}
+
+inline int capture_mode() {
+  int mode = 0;
+  MUST(gpu().cuThreadExchangeStreamCaptureMode(&mode));
+  int mine = mode;
+  MUST(gpu().cuThreadExchangeStreamCaptureMode(&mine));
+  return mode;
+}
+
+inline bool primary_active(int device) {
+  unsigned flags = 0;
+  int active = 0;
+  MUST(gpu().cuDevicePrimaryCtxGetState(device, &flags, &active));
+  return active != 0;
+}
+
+// What libcai must leave as it was.
+struct Surroundings {
+  std::vector<Handle> contexts = context_stack();
+  int mode = capture_mode();
+  bool active[2] = {primary_active(0), primary_active(1)};
+
+  bool operator==(const Surroundings &other) const {
+    return contexts == other.contexts && mode == other.mode && active[0] == other.active[0] &&
+           active[1] == other.active[1];
+  }
+};
+
+// With a context current while it lives.
+class With {
+ public:
+  explicit With(Handle context) { MUST(gpu().cuCtxPushCurrent_v2(context)); }
+  With(const With &) = delete;
+  With &operator=(const With &) = delete;
+  ~With() {
+    Handle popped = nullptr;
+    MUST(gpu().cuCtxPopCurrent_v2(&popped));
+  }
+};
+
+constexpr std::int64_t count = 64;  // elements, bytes, of every array here
+constexpr unsigned blocking = 0;
+constexpr unsigned non_blocking = 1;
+
+// A one-dimensional array of bytes.
+struct Array {
+  std::int64_t shape[1] = {count};
+  std::int64_t strides[1] = {1};
+  cai_array array{};
+
+  Array(Address data, std::uint32_t kind, std::uint64_t stream = 0) {
+    array.abi_major = CAI_ABI_MAJOR;
+    array.abi_minor = CAI_ABI_MINOR;
+    array.data = data;
+    array.device_type = CAI_DEVICE_CUDA;
+    array.device_id = -1;
+    array.dtype = {'u', '|', 0, 0, 1, 0};
+    array.ndim = 1;
+    array.shape = shape;
+    array.strides = strides;
+    array.stream = stream;
+    array.stream_kind = kind;
+    array.version = kind == CAI_STREAM_UNSTATED ? 2 : 3;
+  }
+  Array(const Array &) = delete;
+  Array &operator=(const Array &) = delete;
+
+  Array &empty() {
+    shape[0] = 0;
+    array.data = 0;
+    return *this;
+  }
+  Array &mask(Array &other) {
+    array.mask = &other.array;
+    array.flags |= CAI_FLAG_MASKED;
+    return *this;
+  }
+};
+
+inline std::vector<const cai_array *> pointers(const std::vector<Array *> &arrays) {
+  std::vector<const cai_array *> list;
+  for (const Array *array : arrays) list.push_back(&array->array);
+  return list;
+}
+
+inline cai_status begin_use(const std::vector<Array *> &arrays, std::uint64_t stream,
+                            cai_error *error = nullptr, const cai_use_options *options = nullptr) {
+  const auto list = pointers(arrays);
+  return cai_arrays_begin_use(list.data(), static_cast<std::int32_t>(list.size()), stream, options,
+                              error);
+}
+
+inline cai_status end_use(const std::vector<Array *> &arrays, std::uint64_t stream,
+                          cai_error *error = nullptr, const cai_use_options *options = nullptr) {
+  const auto list = pointers(arrays);
+  return cai_arrays_end_use(list.data(), static_cast<std::int32_t>(list.size()), stream, options,
+                            error);
+}
+
+inline cai_use_options order(std::uint32_t value) {
+  return {sizeof(cai_use_options), value};
+}
+
+// Two contexts that are nobody's primary one, of device 0 and 1, the first being current; and each
+// test leaves its surroundings as they were.
+class OnGpu : public testing::Test {
+ protected:
+  OnGpu() {
+    MUST(gpu().cuCtxCreate_v2(&context0, 0, 0));
+    Handle popped = nullptr;
+    MUST(gpu().cuCtxPopCurrent_v2(&popped));
+    MUST(gpu().cuCtxCreate_v2(&context1, 0, 1));
+    MUST(gpu().cuCtxPopCurrent_v2(&popped));
+    MUST(gpu().cuCtxPushCurrent_v2(context0));
+    before_ = Surroundings();
+    gpu().simcuda_reset_counts();
+  }
+
+  ~OnGpu() override {
+    EXPECT_TRUE(Surroundings() == before_) << "the context stack or the capture mode has changed";
+    MUST(gpu().cuCtxDestroy_v2(context1));
+    MUST(gpu().cuCtxDestroy_v2(context0));
+  }
+
+  Handle stream(unsigned flags = non_blocking, Handle context = nullptr) {
+    const With with(context ? context : context0);
+    Handle made = nullptr;
+    MUST(gpu().cuStreamCreate(&made, flags));
+    return made;
+  }
+
+  Address memory(Handle context = nullptr) {
+    const With with(context ? context : context0);
+    Address made = 0;
+    MUST(gpu().cuMemAlloc_v2(&made, static_cast<std::size_t>(count)));
+    MUST(gpu().cuMemsetD8Async(made, 0, static_cast<std::size_t>(count), nullptr));
+    MUST(gpu().cuCtxSynchronize());
+    return made;
+  }
+
+  static void fill(Address data, unsigned char byte, std::uint64_t on) {
+    MUST(gpu().cuMemsetD8Async(data, byte, static_cast<std::size_t>(count), handle(on)));
+  }
+
+  static void copy(Address to, Address from, std::uint64_t on) {
+    MUST(gpu().cuMemcpyDtoDAsync_v2(to, from, static_cast<std::size_t>(count), handle(on)));
+  }
+
+  // What is in memory once a stream has come to its end.
+  static int read(Address data, std::uint64_t after) {
+    MUST(gpu().cuStreamSynchronize(handle(after)));
+    return read(data);
+  }
+
+  static int read(Address data) {
+    std::vector<unsigned char> bytes(static_cast<std::size_t>(count));
+    MUST(gpu().cuMemcpyDtoH_v2(bytes.data(), data, bytes.size()));
+    for (const unsigned char byte : bytes) {
+      if (byte != bytes.front()) return -1;
+    }
+    return bytes.front();
+  }
+
+  Handle context0 = nullptr;
+  Handle context1 = nullptr;
+
+ private:
+  Surroundings before_{};
+};
+
+}  // namespace test

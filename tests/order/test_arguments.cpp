@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What needs no driver: arguments that are refused, and arrays that ask for no order. Run where
+// there is no driver to be found, and none is missed.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cai.h"
+
+namespace {
+
+constexpr std::uint64_t some_stream = 0x5500;
+
+struct Array {
+  std::int64_t shape[1] = {4};
+  std::int64_t strides[1] = {1};
+  cai_array array{};
+
+  explicit Array(std::uint32_t kind = CAI_STREAM_NONE, std::uint64_t stream = 0) {
+    array.abi_major = CAI_ABI_MAJOR;
+    array.abi_minor = CAI_ABI_MINOR;
+    array.data = 0x7000;
+    array.device_type = CAI_DEVICE_CUDA;
+    array.device_id = -1;
+    array.dtype = {'u', '|', 0, 0, 1, 0};
+    array.ndim = 1;
+    array.shape = shape;
+    array.strides = strides;
+    array.stream = stream;
+    array.stream_kind = kind;
+    array.version = 3;
+  }
+  Array(const Array &) = delete;
+  Array &operator=(const Array &) = delete;
+};
+
+// begin_use and end_use, which take the same.
+using Use = decltype(&cai_arrays_begin_use);
+const Use both[] = {cai_arrays_begin_use, cai_arrays_end_use};
+
+bool driver_is_loaded() {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (library) dlclose(library);
+  return library != nullptr;
+}
+
+class Arguments : public testing::Test {
+ protected:
+  ~Arguments() override { EXPECT_FALSE(driver_is_loaded()); }
+
+  void expect(cai_status expected, cai_status found, std::int32_t index = -1) {
+    EXPECT_EQ(found, expected) << error.message;
+    EXPECT_EQ(error.status, expected);
+    EXPECT_EQ(error.index, index) << error.message;
+    EXPECT_GT(std::strlen(error.message), 0U);
+    error = {};
+  }
+
+  Array good;
+  const cai_array *const one[1] = {&good.array};
+  cai_error error{};
+};
+
+TEST_F(Arguments, CountAndPointers) {
+  const cai_array *const with_null[] = {&good.array, &good.array, nullptr};
+  for (const Use use : both) {
+    expect(CAI_ERR_ARGUMENT, use(one, -1, some_stream, nullptr, &error));
+    expect(CAI_ERR_ARGUMENT, use(nullptr, 1, some_stream, nullptr, &error));
+    expect(CAI_ERR_ARGUMENT, use(with_null, 3, some_stream, nullptr, &error), 2);
+    EXPECT_EQ(use(with_null, 2, some_stream, nullptr, &error), CAI_OK);
+    EXPECT_EQ(use(nullptr, 0, some_stream, nullptr, nullptr), CAI_OK);
+    EXPECT_EQ(use(nullptr, 1, some_stream, nullptr, nullptr), CAI_ERR_ARGUMENT);
+  }
+  std::uint64_t out = 7;
+  expect(CAI_ERR_ARGUMENT, cai_arrays_same_stream(one, 1, nullptr, &error));
+  expect(CAI_ERR_ARGUMENT, cai_arrays_same_stream(one, -1, &out, &error));
+  expect(CAI_ERR_ARGUMENT, cai_arrays_same_stream(nullptr, 1, &out, &error));
+  expect(CAI_ERR_ARGUMENT, cai_arrays_same_stream(with_null, 3, &out, &error), 2);
+  expect(CAI_ERR_ARGUMENT, cai_array_sync_host(nullptr, &error));
+  cai_location where{};
+  where.struct_size = sizeof where;
+  expect(CAI_ERR_ARGUMENT, cai_array_locate(nullptr, &where, &error));
+  expect(CAI_ERR_ARGUMENT, cai_array_locate(&good.array, nullptr, &error));
+  EXPECT_EQ(out, 7U);
+  for (const std::uint32_t size : {0U, 4U, 7U}) {
+    where.struct_size = size;
+    expect(CAI_ERR_ARGUMENT, cai_array_locate(&good.array, &where, &error));
+  }
+}
+
+TEST_F(Arguments, StreamZero) {
+  for (const Use use : both) {
+    expect(CAI_ERR_ARGUMENT, use(one, 1, 0, nullptr, &error));
+    expect(CAI_ERR_ARGUMENT, use(nullptr, 0, 0, nullptr, &error));
+  }
+}
+
+TEST_F(Arguments, Options) {
+  struct Larger {
+    cai_use_options options;
+    std::uint32_t more[4];
+  } larger{{sizeof(Larger), CAI_ORDER_BOTH}, {}};
+  for (const Use use : both) {
+    for (const std::uint32_t order : {0U, 1U, 2U, 3U, 4U}) {
+      const cai_use_options options{sizeof options, order};
+      EXPECT_EQ(use(one, 1, some_stream, &options, &error), CAI_OK);
+    }
+    for (const std::uint32_t order : {5U, 0xffffffffU}) {
+      const cai_use_options options{sizeof options, order};
+      expect(CAI_ERR_ARGUMENT, use(one, 1, some_stream, &options, &error));
+    }
+    for (const std::uint32_t size : {0U, 4U, 7U, 0xffffffffU}) {
+      const cai_use_options options{size, CAI_ORDER_BOTH};
+      expect(CAI_ERR_ARGUMENT, use(one, 1, some_stream, &options, &error));
+    }
+    larger.more[3] = 0;
+    EXPECT_EQ(use(one, 1, some_stream, &larger.options, &error), CAI_OK);
+    larger.more[3] = 1;
+    expect(CAI_ERR_ARGUMENT, use(one, 1, some_stream, &larger.options, &error));
+  }
+}
+
+// Whatever takes arrays judges them, and says which one it was.
+TEST_F(Arguments, Arrays) {
+  const auto refused = [&](cai_array &bad, cai_status status) {
+    const cai_array *const list[] = {&good.array, &bad};
+    for (const Use use : both) {
+      for (const std::uint32_t order : {0U, 1U, 2U, 3U, 4U}) {
+        const cai_use_options options{sizeof options, order};
+        expect(status, use(list, 2, some_stream, &options, &error), 1);
+      }
+    }
+    std::uint64_t out = 0;
+    expect(status, cai_arrays_same_stream(list, 2, &out, &error), 1);
+    expect(status, cai_array_sync_host(&bad, &error));
+    cai_location where{};
+    where.struct_size = sizeof where;
+    expect(status, cai_array_locate(&bad, &where, &error));
+  };
+  Array other_abi;
+  other_abi.array.abi_major = 2;
+  refused(other_abi.array, CAI_ERR_VERSION);
+  Array unknown_flag;
+  unknown_flag.array.flags = 1U << 30;
+  refused(unknown_flag.array, CAI_ERR_VERSION);
+  Array no_kind(0);
+  refused(no_kind.array, CAI_ERR_VALUE);
+  Array stream_zero(CAI_STREAM_STREAM, 0);
+  refused(stream_zero.array, CAI_ERR_VALUE);
+  Array rocm;
+  rocm.array.device_type = CAI_DEVICE_ROCM;
+  refused(rocm.array, CAI_ERR_DEVICE);
+  Array rocm_stream(CAI_STREAM_STREAM, some_stream);
+  rocm_stream.array.device_type = CAI_DEVICE_ROCM;
+  refused(rocm_stream.array, CAI_ERR_DEVICE);
+}
+
+TEST_F(Arguments, NoOrderNeedsNoDriver) {
+  Array stated;
+  Array same(CAI_STREAM_STREAM, some_stream);
+  Array empty(CAI_STREAM_STREAM, 1);
+  empty.shape[0] = 0;
+  empty.array.data = 0;
+  Array host;
+  host.array.device_type = CAI_DEVICE_CPU;
+  host.array.device_id = 0;
+  const cai_array *const list[] = {&stated.array, &same.array, &empty.array, &host.array};
+  for (const Use use : both) {
+    EXPECT_EQ(use(list, 4, some_stream, nullptr, &error), CAI_OK) << error.message;
+  }
+  std::uint64_t out = 0;
+  EXPECT_EQ(cai_arrays_same_stream(list, 4, &out, &error), CAI_OK) << error.message;
+  EXPECT_EQ(out, some_stream);
+  for (const cai_array *array : {&stated.array, &empty.array, &host.array}) {
+    EXPECT_EQ(cai_array_sync_host(array, &error), CAI_OK) << error.message;
+  }
+
+  cai_location where{};
+  where.struct_size = sizeof where;
+  EXPECT_EQ(cai_array_locate(&host.array, &where, &error), CAI_OK) << error.message;
+  EXPECT_EQ(where.flags, static_cast<unsigned>(CAI_LOCATION_HOST_ACCESSIBLE));
+  EXPECT_EQ(where.device_type, CAI_DEVICE_CPU);
+  EXPECT_EQ(where.device_pointer, host.array.data);
+  EXPECT_EQ(where.base, 0U);
+  empty.array.device_id = 3;
+  EXPECT_EQ(cai_array_locate(&empty.array, &where, &error), CAI_OK) << error.message;
+  const cai_location expected{sizeof expected, 0, CAI_DEVICE_CUDA, 3, 0, 0, 0, 0};
+  EXPECT_EQ(std::memcmp(&where, &expected, sizeof where), 0);
+
+  // For the order itself the values tell: only events need none of their own to be refused.
+  Array of_event(CAI_STREAM_EVENT, 0x77);
+  const cai_array *const events[] = {&stated.array, &of_event.array};
+  expect(CAI_ERR_ORDER, cai_arrays_end_use(events, 2, some_stream, nullptr, &error), 1);
+  expect(CAI_ERR_ORDER, cai_arrays_same_stream(events, 2, &out, &error), 1);
+}
+
+}  // namespace

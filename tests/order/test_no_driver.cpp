@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// No driver, or one that is no good: a status that says so, the same again at the next call, and
+// never a crash. TEST_DRIVER says what there is; see meson.build.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cai.h"
+
+namespace {
+
+std::string which() {
+  const char *name = std::getenv("TEST_DRIVER");
+  return name ? name : "none";
+}
+
+struct Array {
+  std::int64_t shape[1] = {4};
+  std::int64_t strides[1] = {1};
+  cai_array array{};
+
+  explicit Array(std::uint64_t stream) {
+    array.abi_major = CAI_ABI_MAJOR;
+    array.abi_minor = CAI_ABI_MINOR;
+    array.data = 0x7000;
+    array.device_type = CAI_DEVICE_CUDA;
+    array.device_id = -1;
+    array.dtype = {'u', '|', 0, 0, 1, 0};
+    array.ndim = 1;
+    array.shape = shape;
+    array.strides = strides;
+    array.stream = stream;
+    array.stream_kind = CAI_STREAM_STREAM;
+    array.version = 3;
+  }
+};
+
+constexpr std::uint64_t consumer = 0x5500;
+
+cai_status begin(std::uint64_t producer, cai_error *error) {
+  const Array array(producer);
+  const cai_array *const list[] = {&array.array};
+  return cai_arrays_begin_use(list, 1, consumer, nullptr, error);
+}
+
+// Of the library that libcai has loaded, if it is one of tests/order.
+int fake(const char *name) {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  const auto function = library ? reinterpret_cast<int (*)()>(dlsym(library, name)) : nullptr;
+  return function ? function() : -1;
+}
+
+struct Expected {
+  int native;
+  const char *text;
+};
+
+Expected expected() {
+  const std::string name = which();
+  if (name == "none") return {0, "libcuda.so.1"};
+  if (name == "stub") return {34, "CUDA_ERROR_STUB_LIBRARY"};
+  if (name == "no_device") return {100, "CUDA_ERROR_NO_DEVICE"};
+  if (name == "old") return {0, "too old"};
+  if (name == "missing") return {500, "cuEventRecord of CUDA 2.0"};
+  if (name == "no_init") return {500, "cuInit"};
+  if (name == "failing") return {999, "[cuInit]"};
+  return {0, nullptr};
+}
+
+// A machine with a driver finds that one, whatever the test would like.
+bool driver_in_the_way() {
+  void *library = which() == "none" ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) : nullptr;
+  if (library) dlclose(library);
+  return library != nullptr;
+}
+
+// Threads that all come first.
+TEST(Driver, FirstNeed) {
+  if (driver_in_the_way()) GTEST_SKIP() << "there is a driver";
+  std::vector<std::thread> threads;
+  std::atomic<int> waiting{4};
+  const Expected what = expected();
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      --waiting;
+      while (waiting > 0) std::this_thread::yield();
+      cai_error error{};
+      const cai_status status = begin(0x6600, &error);
+      if (!what.text) return;
+      EXPECT_EQ(status, CAI_ERR_DRIVER);
+      EXPECT_EQ(error.native, what.native);
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+}
+
+TEST(Driver, StatusAndReason) {
+  const Expected what = expected();
+  if (!what.text) GTEST_SKIP() << "this driver works";
+  if (driver_in_the_way()) GTEST_SKIP() << "there is a driver";
+  const auto check = [&](cai_status status, const cai_error &error) {
+    EXPECT_EQ(status, CAI_ERR_DRIVER);
+    EXPECT_EQ(error.status, CAI_ERR_DRIVER);
+    EXPECT_EQ(error.native, what.native) << error.message;
+    EXPECT_NE(std::string(error.message).find(what.text), std::string::npos) << error.message;
+  };
+  for (const std::uint64_t producer : {std::uint64_t{0x6600}, std::uint64_t{1}, std::uint64_t{2}}) {
+    const Array array(producer);
+    const cai_array *const list[] = {&array.array, &array.array};
+    for (int twice = 0; twice < 2; ++twice) {
+      cai_error error{};
+      check(begin(producer, &error), error);
+      error = {};
+      check(cai_arrays_end_use(list, 2, consumer, nullptr, &error), error);
+      error = {};
+      check(cai_array_sync_host(&array.array, &error), error);
+      error = {};
+      cai_location where{};
+      where.struct_size = sizeof where;
+      check(cai_array_locate(&array.array, &where, &error), error);
+    }
+    EXPECT_EQ(begin(producer, nullptr), CAI_ERR_DRIVER);
+  }
+  // Two default streams of different memory: only a driver could tell them apart.
+  Array one(1);
+  Array two(1);
+  two.array.data = 0x8000;
+  const cai_array *const list[] = {&one.array, &two.array};
+  std::uint64_t out = 7;
+  cai_error error{};
+  check(cai_arrays_same_stream(list, 2, &out, &error), error);
+  EXPECT_EQ(out, 7U);
+  // The threads may have raced for it, but after that nobody asks again.
+  const int calls = fake("fake_init_calls");
+  begin(0x6600, nullptr);
+  EXPECT_EQ(fake("fake_init_calls"), calls);
+}
+
+TEST(Driver, OldWayToFindFunctions) {
+  if (which() != "v1") GTEST_SKIP();
+  cai_error error{};
+  EXPECT_EQ(begin(0x6600, &error), CAI_OK) << error.message;
+  EXPECT_EQ(fake("fake_depth"), 0);
+}
+
+// A pop that fails, whether it has done its work or not, leaves the caller's context current.
+TEST(Driver, PopFails) {
+  const std::string name = which();
+  if (name != "late_pop" && name != "stuck_pop") GTEST_SKIP();
+  cai_error error{};
+  EXPECT_EQ(begin(0x6600, &error), CAI_ERR_CUDA);
+  EXPECT_EQ(error.native, 719);
+  EXPECT_EQ(std::string(error.message).rfind("[cuCtxPopCurrent]", 0), 0U) << error.message;
+  EXPECT_EQ(fake("fake_depth"), 0);
+}
+
+}  // namespace

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The hand-over between streams: right values where a forgotten wait gives wrong ones, and no call
+// more than it takes. Run under the eager and the lazy schedule.
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "gpu.hpp"
+
+namespace test {
+namespace {
+
+class Use : public OnGpu {
+ protected:
+  // Work on `producer` is followed by work on `consumer`: what the latter finds.
+  int hand_over(std::uint64_t producer, Handle producer_context, std::uint64_t consumer,
+                const std::function<void(Address)> &order) {
+    const Address from = memory(producer_context);
+    const Address to = memory();
+    {
+      const With with(producer_context);
+      fill(from, 1, producer);
+    }
+    order(from);
+    copy(to, from, consumer);
+    return read(to, consumer);
+  }
+
+  // Work on `consumer` is followed by a write on `producer`: what the former finds.
+  int hand_back(std::uint64_t producer, Handle producer_context, std::uint64_t consumer,
+                const std::function<void(Address)> &order) {
+    const Address from = memory(producer_context);
+    const Address to = memory();
+    {
+      const With with(producer_context);
+      fill(from, 1, producer);
+      MUST(gpu().cuStreamSynchronize(handle(producer)));
+    }
+    copy(to, from, consumer);
+    order(from);
+    {
+      const With with(producer_context);
+      fill(from, 2, producer);
+      MUST(gpu().cuStreamSynchronize(handle(producer)));
+    }
+    return read(to, consumer);
+  }
+
+  // Both ways, with and without libcai.
+  void expect_order(std::uint64_t producer, Handle producer_context, std::uint64_t consumer,
+                    std::uint32_t kind = CAI_STREAM_STREAM) {
+    const std::uint64_t said = kind == CAI_STREAM_STREAM ? producer : 0;
+    const auto nothing = [](Address) {};
+    if (lazy()) {
+      EXPECT_EQ(hand_over(producer, producer_context, consumer, nothing), 0);
+      EXPECT_EQ(hand_back(producer, producer_context, consumer, nothing), 2);
+    }
+    cai_error error{};
+    EXPECT_EQ(hand_over(producer, producer_context, consumer,
+                        [&](Address data) {
+                          Array array(data, kind, said);
+                          EXPECT_EQ(begin_use({&array}, consumer, &error), CAI_OK) << error.message;
+                        }),
+              1);
+    EXPECT_EQ(hand_back(producer, producer_context, consumer,
+                        [&](Address data) {
+                          Array array(data, kind, said);
+                          EXPECT_EQ(end_use({&array}, consumer, &error), CAI_OK) << error.message;
+                        }),
+              1);
+  }
+
+  // Counts the records and the waits of one begin_use() and one end_use().
+  void expect_calls(const std::vector<Array *> &arrays, std::uint64_t consumer,
+                    std::uint64_t records, std::uint64_t waits, std::uint64_t records_back,
+                    std::uint64_t waits_back) {
+    cai_error error{};
+    gpu().simcuda_reset_counts();
+    ASSERT_EQ(begin_use(arrays, consumer, &error), CAI_OK) << error.message;
+    EXPECT_EQ(calls("cuEventRecord"), records);
+    EXPECT_EQ(calls("cuStreamWaitEvent"), waits);
+    EXPECT_EQ(calls("cuEventCreate"), calls("cuEventDestroy"));
+    EXPECT_EQ(calls("cuStreamSynchronize") + calls("cuEventSynchronize"), 0U);
+    gpu().simcuda_reset_counts();
+    ASSERT_EQ(end_use(arrays, consumer, &error), CAI_OK) << error.message;
+    EXPECT_EQ(calls("cuEventRecord"), records_back);
+    EXPECT_EQ(calls("cuStreamWaitEvent"), waits_back);
+    EXPECT_EQ(calls("cuEventCreate"), calls("cuEventDestroy"));
+    EXPECT_EQ(calls("cuStreamSynchronize") + calls("cuEventSynchronize"), 0U);
+  }
+
+  void expect_no_calls(const std::vector<Array *> &arrays, std::uint64_t consumer) {
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(begin_use(arrays, consumer), CAI_OK);
+    EXPECT_EQ(end_use(arrays, consumer), CAI_OK);
+    EXPECT_EQ(all_calls(), 0U);
+  }
+};
+
+TEST_F(Use, HandleToHandle) {
+  expect_order(value(stream()), context0, value(stream()));
+}
+TEST_F(Use, BlockingToBlocking) {
+  expect_order(value(stream(blocking)), context0, value(stream(blocking)));
+}
+TEST_F(Use, LegacyToHandle) {
+  expect_order(1, context0, value(stream()));
+}
+TEST_F(Use, PerThreadToHandle) {
+  expect_order(2, context0, value(stream()));
+}
+TEST_F(Use, HandleToLegacy) {
+  expect_order(value(stream()), context0, 1);
+}
+TEST_F(Use, HandleToPerThread) {
+  expect_order(value(stream()), context0, 2);
+}
+TEST_F(Use, UnstatedToHandle) {
+  expect_order(1, context0, value(stream()), CAI_STREAM_UNSTATED);
+}
+TEST_F(Use, OtherDevice) {
+  expect_order(value(stream(non_blocking, context1)), context1, value(stream()));
+}
+TEST_F(Use, LegacyOfOtherDevice) {
+  expect_order(1, context1, value(stream()));
+}
+TEST_F(Use, LegacyOfOtherDeviceToLegacy) {
+  expect_order(1, context1, 1);
+}
+TEST_F(Use, PerThreadOfOtherDeviceToPerThread) {
+  expect_order(2, context1, 2);
+}
+TEST_F(Use, UnstatedOfOtherDevice) {
+  expect_order(1, context1, value(stream()), CAI_STREAM_UNSTATED);
+}
+
+TEST_F(Use, OtherContextOfOneDevice) {
+  Handle other = nullptr;
+  Handle popped = nullptr;
+  OK(gpu().cuCtxCreate_v2(&other, 0, 0));
+  OK(gpu().cuCtxPopCurrent_v2(&popped));
+  expect_order(1, other, 1);
+  expect_order(1, other, value(stream()));
+  expect_order(value(stream(non_blocking, other)), other, 1);
+  OK(gpu().cuCtxDestroy_v2(other));
+}
+
+TEST_F(Use, LegacyAndBlockingStreamOrderThemselves) {
+  const std::uint64_t other = value(stream(blocking));
+  const auto nothing = [](Address) {};
+  EXPECT_EQ(hand_over(1, context0, other, nothing), 1);
+  EXPECT_EQ(hand_back(1, context0, other, nothing), 1);
+  EXPECT_EQ(hand_over(other, context0, 1, nothing), 1);
+  EXPECT_EQ(hand_back(other, context0, 1, nothing), 1);
+  EXPECT_EQ(hand_over(1, context0, 2, nothing), 1);
+  EXPECT_EQ(hand_over(2, context0, 1, nothing), 1);
+}
+
+TEST_F(Use, EventOfTheProducer) {
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t consumer = value(stream());
+  Handle event = nullptr;
+  OK(gpu().cuEventCreate(&event, 2));
+  EXPECT_EQ(hand_over(producer, context0, consumer,
+                      [&](Address data) {
+                        MUST(gpu().cuEventRecord(event, handle(producer)));
+                        Array array(data, CAI_STREAM_EVENT, value(event));
+                        Array again(data, CAI_STREAM_EVENT, value(event));
+                        gpu().simcuda_reset_counts();
+                        EXPECT_EQ(begin_use({&array, &again}, consumer), CAI_OK);
+                        EXPECT_EQ(calls("cuEventRecord"), 0U);
+                        EXPECT_EQ(calls("cuStreamWaitEvent"), 1U);
+                      }),
+            1);
+  // The way back is closed, but not for the others.
+  EXPECT_EQ(hand_back(producer, context0, consumer,
+                      [&](Address data) {
+                        Array array(data, CAI_STREAM_EVENT, value(event));
+                        Array other(data, CAI_STREAM_STREAM, producer);
+                        cai_error error{};
+                        EXPECT_EQ(end_use({&other, &array}, consumer, &error), CAI_ERR_ORDER);
+                        EXPECT_EQ(error.index, 1);
+                        EXPECT_NE(std::string(error.message).find("synchronise"),
+                                  std::string::npos);
+                      }),
+            1);
+  Array array(memory(), CAI_STREAM_EVENT, value(event));
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(end_use({&array}, consumer), CAI_ERR_ORDER);
+  EXPECT_EQ(all_calls(), 0U);
+  OK(gpu().cuEventDestroy_v2(event));
+}
+
+TEST_F(Use, EightArraysOnOneStream) {
+  const std::uint64_t producer = value(stream());
+  const Address data = memory();
+  std::vector<std::unique_ptr<Array>> arrays;
+  std::vector<Array *> list;
+  for (int i = 0; i < 8; ++i) {
+    arrays.push_back(std::make_unique<Array>(data, CAI_STREAM_STREAM, producer));
+    list.push_back(arrays.back().get());
+  }
+  expect_calls(list, value(stream()), 1, 1, 1, 1);
+  gpu().simcuda_reset_counts();
+  ASSERT_EQ(begin_use(list, value(stream())), CAI_OK);
+  EXPECT_EQ(calls("cuPointerGetAttributes"), 0U);
+  EXPECT_EQ(calls("cuStreamGetCtx"), 1U);
+}
+
+TEST_F(Use, OneRecordAndOneWaitForEachStream) {
+  const Address data = memory();
+  for (const int streams : {2, 3, 16, 17, 40}) {
+    std::vector<std::unique_ptr<Array>> arrays;
+    std::vector<Array *> list;
+    for (int i = 0; i < streams; ++i) {
+      const std::uint64_t producer = value(stream());
+      for (int twice = 0; twice < 2; ++twice) {
+        arrays.push_back(std::make_unique<Array>(data, CAI_STREAM_STREAM, producer));
+        list.push_back(arrays.back().get());
+      }
+    }
+    const auto n = static_cast<std::uint64_t>(streams);
+    expect_calls(list, value(stream()), n, n, 1, n);
+  }
+}
+
+TEST_F(Use, DefaultStreamsAreToldApartByContext) {
+  Array here(memory(), CAI_STREAM_STREAM, 1);
+  Array here_too(memory(), CAI_STREAM_UNSTATED);
+  Array there(memory(context1), CAI_STREAM_STREAM, 1);
+  Array per_thread(memory(), CAI_STREAM_STREAM, 2);
+  const std::uint64_t consumer = value(stream());
+  expect_calls({&here, &here_too}, consumer, 1, 1, 1, 1);
+  expect_calls({&here, &here_too, &there}, consumer, 2, 2, 1, 2);
+  expect_calls({&here, &per_thread}, consumer, 2, 2, 1, 2);
+  expect_calls({&here, &here_too}, 1, 0, 0, 0, 0);
+  expect_calls({&here, &there}, 1, 1, 1, 1, 1);
+  expect_calls({&per_thread}, 2, 0, 0, 0, 0);
+  expect_calls({&per_thread}, 1, 0, 0, 0, 0);
+}
+
+TEST_F(Use, NoEventWhereTheDriverKeepsOrder) {
+  Array legacy(memory(), CAI_STREAM_STREAM, 1);
+  Array of_blocking(memory(), CAI_STREAM_STREAM, value(stream(blocking)));
+  Array of_non_blocking(memory(), CAI_STREAM_STREAM, value(stream()));
+  expect_calls({&legacy}, value(stream(blocking)), 0, 0, 0, 0);
+  expect_calls({&legacy}, value(stream(non_blocking)), 1, 1, 1, 1);
+  expect_calls({&of_blocking}, 1, 0, 0, 0, 0);
+  expect_calls({&of_non_blocking}, 1, 1, 1, 1, 1);
+  expect_calls({&of_blocking}, 2, 1, 1, 1, 1);
+  Array there(memory(context1), CAI_STREAM_STREAM, 1);
+  expect_calls({&there}, value(stream(blocking)), 1, 1, 1, 1);
+  Array blocking_there(memory(context1), CAI_STREAM_STREAM, value(stream(blocking, context1)));
+  expect_calls({&blocking_there}, 1, 1, 1, 1, 1);
+}
+
+TEST_F(Use, NothingToOrder) {
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const Address data = memory();
+  Array stated(data, CAI_STREAM_NONE);
+  Array same(data, CAI_STREAM_STREAM, consumer);
+  Array empty(0, CAI_STREAM_STREAM, producer);
+  empty.empty();
+  Array empty_legacy(0, CAI_STREAM_STREAM, 1);
+  empty_legacy.empty();
+  Array empty_event(0, CAI_STREAM_EVENT, 1234);
+  empty_event.empty();
+  char bytes[count];
+  Array host(reinterpret_cast<std::uintptr_t>(bytes), CAI_STREAM_NONE);
+  host.array.device_type = CAI_DEVICE_CPU;
+  host.array.device_id = 0;
+  expect_no_calls({}, consumer);
+  expect_no_calls({&stated}, consumer);
+  expect_no_calls({&same}, consumer);
+  expect_no_calls({&empty, &empty_legacy, &empty_event}, consumer);
+  expect_no_calls({&host}, consumer);
+  expect_no_calls({&stated, &same, &empty, &host}, consumer);
+  expect_no_calls({&stated, &empty}, 1);
+  EXPECT_EQ(cai_arrays_begin_use(nullptr, 0, consumer, nullptr, nullptr), CAI_OK);
+  EXPECT_EQ(cai_arrays_end_use(nullptr, 0, consumer, nullptr, nullptr), CAI_OK);
+}
+
+TEST_F(Use, Masks) {
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t other = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const Address data = memory();
+  const auto masked = [&](std::uint32_t kind, std::uint64_t of_mask, std::uint64_t n) {
+    Array array(data, CAI_STREAM_STREAM, producer);
+    Array mask(data, kind, of_mask);
+    array.mask(mask);
+    expect_calls({&array}, consumer, n, n, 1, n);
+  };
+  masked(CAI_STREAM_STREAM, other, 2);
+  masked(CAI_STREAM_STREAM, producer, 1);
+  masked(CAI_STREAM_STREAM, consumer, 1);
+  masked(CAI_STREAM_STREAM, 1, 2);
+  masked(CAI_STREAM_UNSTATED, 0, 2);
+  masked(CAI_STREAM_NONE, 0, 1);
+
+  const std::uint64_t of_mask = value(stream());
+  EXPECT_EQ(hand_over(of_mask, context0, consumer,
+                      [&](Address mask_data) {
+                        Array array(data, CAI_STREAM_NONE);
+                        Array mask(mask_data, CAI_STREAM_STREAM, of_mask);
+                        array.mask(mask);
+                        EXPECT_EQ(begin_use({&array}, consumer), CAI_OK);
+                      }),
+            1);
+}
+
+TEST_F(Use, Options) {
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t consumer = value(stream());
+  Array array(memory(), CAI_STREAM_STREAM, producer);
+  struct Case {
+    std::uint32_t order;
+    std::uint64_t begin, end;
+  };
+  for (const Case &one : {Case{CAI_ORDER_BOTH, 1, 1}, Case{CAI_ORDER_BEGIN, 1, 0},
+                          Case{CAI_ORDER_END, 0, 1}, Case{CAI_ORDER_NONE, 0, 0}}) {
+    const cai_use_options options = order(one.order);
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(begin_use({&array}, consumer, nullptr, &options), CAI_OK);
+    EXPECT_EQ(calls("cuStreamWaitEvent"), one.begin) << one.order;
+    EXPECT_EQ(all_calls() == 0, one.begin == 0) << one.order;
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(end_use({&array}, consumer, nullptr, &options), CAI_OK);
+    EXPECT_EQ(calls("cuStreamWaitEvent"), one.end) << one.order;
+    EXPECT_EQ(all_calls() == 0, one.end == 0) << one.order;
+  }
+}
+
+TEST_F(Use, HostOrder) {
+  const cai_use_options options = order(CAI_ORDER_HOST);
+  for (const std::uint64_t producer : {value(stream()), std::uint64_t{1}, std::uint64_t{2}}) {
+    const std::uint64_t consumer = value(stream());
+    EXPECT_EQ(hand_over(producer, context0, consumer,
+                        [&](Address data) {
+                          Array array(data, CAI_STREAM_STREAM, producer);
+                          gpu().simcuda_reset_counts();
+                          EXPECT_EQ(begin_use({&array}, consumer, nullptr, &options), CAI_OK);
+                          EXPECT_EQ(calls("cuStreamSynchronize"), 1U);
+                          EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
+                        }),
+              1);
+    EXPECT_EQ(hand_back(producer, context0, consumer,
+                        [&](Address data) {
+                          Array array(data, CAI_STREAM_STREAM, producer);
+                          gpu().simcuda_reset_counts();
+                          EXPECT_EQ(end_use({&array}, consumer, nullptr, &options), CAI_OK);
+                          EXPECT_EQ(calls("cuStreamSynchronize"), 1U);
+                          EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
+                        }),
+              1);
+  }
+}
+
+TEST_F(Use, HostOrderWithAnEvent) {
+  const cai_use_options options = order(CAI_ORDER_HOST);
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t consumer = value(stream());
+  Handle event = nullptr;
+  OK(gpu().cuEventCreate(&event, 2));
+  EXPECT_EQ(hand_over(producer, context0, consumer,
+                      [&](Address data) {
+                        MUST(gpu().cuEventRecord(event, handle(producer)));
+                        Array array(data, CAI_STREAM_EVENT, value(event));
+                        EXPECT_EQ(begin_use({&array}, consumer, nullptr, &options), CAI_OK);
+                        EXPECT_EQ(end_use({&array}, consumer, nullptr, &options), CAI_OK);
+                      }),
+            1);
+  OK(gpu().cuEventDestroy_v2(event));
+}
+
+TEST_F(Use, SyncHost) {
+  for (const std::uint64_t producer : {value(stream()), std::uint64_t{1}, std::uint64_t{2}}) {
+    const Address data = memory();
+    const Address mask_data = memory();
+    const std::uint64_t of_mask = value(stream());
+    Array array(data, CAI_STREAM_STREAM, producer);
+    Array mask(mask_data, CAI_STREAM_STREAM, of_mask);
+    array.mask(mask);
+    const Address seen = memory();
+    fill(data, 1, producer);
+    fill(mask_data, 1, of_mask);
+    EXPECT_EQ(cai_array_sync_host(&array.array, nullptr), CAI_OK);
+    const std::uint64_t reader = value(stream());
+    copy(seen, data, reader);
+    EXPECT_EQ(read(seen, reader), 1);
+    copy(seen, mask_data, reader);
+    EXPECT_EQ(read(seen, reader), 1);
+  }
+  Array stated(memory(), CAI_STREAM_NONE);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(cai_array_sync_host(&stated.array, nullptr), CAI_OK);
+  EXPECT_EQ(all_calls(), 0U);
+  Array there(memory(context1), CAI_STREAM_UNSTATED);
+  EXPECT_EQ(cai_array_sync_host(&there.array, nullptr), CAI_OK);
+}
+
+TEST_F(Use, SameStream) {
+  const Address data = memory();
+  const std::uint64_t producer = value(stream());
+  Array of_stream(data, CAI_STREAM_STREAM, producer);
+  Array of_other(data, CAI_STREAM_STREAM, value(stream()));
+  Array stated(data, CAI_STREAM_NONE);
+  Array legacy(data, CAI_STREAM_STREAM, 1);
+  Array legacy_too(memory(), CAI_STREAM_STREAM, 1);
+  Array legacy_there(memory(context1), CAI_STREAM_STREAM, 1);
+  Array unstated(data, CAI_STREAM_UNSTATED);
+  Array per_thread(data, CAI_STREAM_STREAM, 2);
+  Array of_event(data, CAI_STREAM_EVENT, 1234);
+  Array masked(data, CAI_STREAM_NONE);
+  masked.mask(of_stream);
+
+  const auto expect = [](const std::vector<Array *> &arrays, std::uint64_t found, bool driver) {
+    const auto list = pointers(arrays);
+    const auto n = static_cast<std::int32_t>(list.size());
+    std::uint64_t out = 99;
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(cai_arrays_same_stream(list.data(), n, &out, nullptr), CAI_OK);
+    EXPECT_EQ(out, found);
+    EXPECT_EQ(all_calls() != 0, driver);
+  };
+  const auto refuse = [](const std::vector<Array *> &arrays, std::int32_t index) {
+    const auto list = pointers(arrays);
+    const auto n = static_cast<std::int32_t>(list.size());
+    std::uint64_t out = 99;
+    cai_error error{};
+    EXPECT_EQ(cai_arrays_same_stream(list.data(), n, &out, &error), CAI_ERR_ORDER);
+    EXPECT_EQ(out, 99U);
+    EXPECT_EQ(error.index, index) << error.message;
+  };
+  expect({}, 0, false);
+  expect({&stated}, 0, false);
+  expect({&of_stream, &stated, &of_stream, &masked}, producer, false);
+  expect({&legacy}, 1, false);
+  expect({&legacy, &unstated}, 1, false);  // of the same memory
+  expect({&legacy, &legacy_too}, 1, true);
+  expect({&per_thread, &per_thread}, 2, false);
+  refuse({&of_stream, &of_other}, 1);
+  refuse({&of_stream, &legacy}, 0);
+  refuse({&stated, &legacy, &legacy_there}, 2);
+  refuse({&legacy, &per_thread}, 1);
+  refuse({&of_stream, &of_event}, 1);
+  refuse({&masked, &of_other}, 1);
+}
+
+TEST_F(Use, ManyThreads) {
+  const std::uint64_t consumer = value(stream());
+  Array stream_here(memory(), CAI_STREAM_STREAM, value(stream()));
+  Array legacy_there(memory(context1), CAI_STREAM_STREAM, 1);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 100; ++round) {
+        EXPECT_EQ(begin_use({&stream_here, &legacy_there}, consumer), CAI_OK);
+        EXPECT_EQ(end_use({&stream_here, &legacy_there}, consumer), CAI_OK);
+        EXPECT_EQ(current(), nullptr);
+      }
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace test
