@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``libcai config``: what a build against the installed package needs to know."""
+
+import shlex
+
+from libcai import __version__, _library
+
+QUESTIONS = {
+    "version": ("the package's version", lambda: __version__),
+    "cflags": ("flags for the compiler", lambda: shlex.quote(f"-I{_library.INCLUDE_DIR}")),
+    "libs": (
+        "flags for the linker, with a run path to the bundled library",
+        lambda: shlex.join(
+            [f"-L{_library.LIBRARY_DIR}", "-lcai", f"-Wl,-rpath,{_library.LIBRARY_DIR}"]
+        ),
+    ),
+    "includedir": ("the folder of cai.h", lambda: _library.INCLUDE_DIR),
+    "cmake-dir": ("the folder for libcai_DIR", lambda: _library.CMAKE_DIR),
+    "pkg-config-dir": ("the folder for PKG_CONFIG_PATH", lambda: _library.PKG_CONFIG_DIR),
+}
+
+
+def add_to(commands):
+    parser = commands.add_parser(
+        "config",
+        help="print paths and flags for building against libcai",
+        description="Prints what is asked for, one answer a line.",
+    )
+    for name, (text, _) in QUESTIONS.items():
+        parser.add_argument(f"--{name}", dest="asked", action="append_const", const=name, help=text)
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options):
+    if not options.asked:
+        options.parser.error("nothing is asked for")
+    for name in options.asked:
+        print(QUESTIONS[name][1]())
+    return 0

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# cython: language_level=3, embedsignature=True, embedsignature.format=python
+"""The compiled part of libcai: it unpacks Python's values for the C library, and wraps its arrays."""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.list cimport PyList_AsTuple
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.number cimport PyIndex_Check, PyNumber_Index
+from cpython.object cimport PyObject, PyTypeObject, visitproc
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport UINT32_MAX, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset, strcmp, strlen
+
+from libcai cimport *
+
+import sys
+
+from libcai import _library
+from libcai._stream import NO_ORDER as _NO_ORDER, resolve
+from libcai._types import Location, device as device_of
+from libcai.errors import InterfaceTypeError, ViewError, ViewIndexError, from_status
+
+cdef extern from "Python.h":
+    # Declared here to work on borrowed references.
+    PyObject *Py_None
+    PyObject *Py_True
+    PyObject *PyExc_AttributeError
+    PyTypeObject *Py_TYPE(PyObject *)
+    void Py_XINCREF(PyObject *)
+    void Py_XDECREF(PyObject *)
+    bint PyType_Check(PyObject *)
+    bint PyBool_Check(PyObject *)
+    bint PyFloat_Check(PyObject *)
+    bint PyBytes_Check(PyObject *)
+    bint PyLong_Check(PyObject *)
+    bint PyLong_CheckExact(PyObject *)
+    long long PyLong_AsLongLongAndOverflow(PyObject *, int *)
+    unsigned long long PyLong_AsUnsignedLongLong(PyObject *)
+    bint PyUnicode_Check(PyObject *)
+    bint PyUnicode_CheckExact(PyObject *)
+    const char *PyUnicode_AsUTF8AndSize(PyObject *, Py_ssize_t *)
+    bint PyTuple_Check(PyObject *)
+    bint PyTuple_CheckExact(PyObject *)
+    Py_ssize_t PyTuple_GET_SIZE(PyObject *)
+    PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t)
+    bint PyList_Check(PyObject *)
+    Py_ssize_t PyList_GET_SIZE(PyObject *)
+    bint PyDict_Check(PyObject *)
+    bint PyDict_CheckExact(PyObject *)
+    Py_ssize_t PyDict_GET_SIZE(PyObject *)
+    PyObject *PyDict_GetItemWithError(PyObject *, PyObject *)
+    bint PyDict_Next(PyObject *, Py_ssize_t *, PyObject **, PyObject **)
+    PyObject *PyObject_GetAttr(PyObject *, PyObject *)
+    PyObject *PyErr_Occurred()
+    void PyErr_Clear()
+    bint PyErr_ExceptionMatches(PyObject *)
+    int PyDict_SetItem(object, PyObject *, object) except -1
+    dict PyDict_Copy(dict)
+    int PySlice_Unpack(object, Py_ssize_t *, Py_ssize_t *, Py_ssize_t *) except -1
+    tuple PyTuple_New(Py_ssize_t)
+    void PyTuple_SET_ITEM(tuple, Py_ssize_t, PyObject *)
+
+cdef extern from "_compat.h":
+    void cai_py_zero(void *, size_t)
+    int cai_py_optional_attribute(PyObject *, PyObject *, PyObject **) except -1
+    PyObject *cai_py_class_attribute(PyTypeObject *, PyObject *)
+    bint cai_py_small_int(PyObject *, uint64_t *)
+    PyObject *cai_py_take_exception()
+
+cdef extern from "_table.h":
+    const char *cai_py_table_open(const char *path)
+
+cdef extern from "_owner.h":
+    ctypedef struct cai_py_block:
+        PyObject *exporter
+        PyObject *mask_exporter
+        const cai_array *inner
+        cai_owner *held
+        cai_owner owner
+        cai_array array
+    cai_array cai_py_no_array
+    cai_py_block *cai_py_block_new(uint64_t storage)
+    void cai_py_block_free(cai_py_block *)
+    void *cai_py_block_storage(cai_py_block *)
+    void cai_py_block_adopt(cai_py_block *)
+    cai_py_block *cai_py_block_of(cai_owner *)
+    int cai_py_block_traverse(cai_py_block *, visitproc, void *)
+    void cai_py_release_here(cai_owner *)
+    void cai_py_drain()
+    void cai_py_open()
+    void cai_py_close()
+
+
+cdef str text_of(const char *text):
+    return "" if text == NULL else text[:strlen(text)].decode("utf-8", "replace")
+
+
+cdef int raise_error(const cai_error *error, Entries *entries) except -1:
+    """Raises what libcai reported; `entries` are the values of the dict, or NULL."""
+    value = None
+    if entries != NULL and 0 < error.entry < ENTRIES and entries.value[error.entry] != NULL:
+        value = <object>entries.value[error.entry]
+    raise from_status(error.status, error.native, text_of(error.message),
+                      text_of(cai_entry_name(error.entry)), value)
+
+
+include "unpack.pxi"
+include "array.pxi"
+include "views.pxi"
+include "export.pxi"
+include "reading.pxi"
+include "use.pxi"
+
+
+def sizes():
+    """Returns the sizes of the C structs, by name, as this module was compiled."""
+    return {
+        "cai_array": sizeof(cai_array),
+        "cai_dtype": sizeof(cai_dtype),
+        "cai_error": sizeof(cai_error),
+        "cai_field": sizeof(cai_field),
+        "cai_finding": sizeof(cai_finding),
+        "cai_interface": sizeof(cai_interface),
+        "cai_layout": sizeof(cai_layout),
+        "cai_location": sizeof(cai_location),
+        "cai_owner": sizeof(cai_owner),
+        "cai_slice": sizeof(cai_slice),
+        "cai_use_options": sizeof(cai_use_options),
+        "cai_value": sizeof(cai_value),
+    }
+
+
+cdef int start() except -1:
+    cdef bytes path = str(_library.LIBRARY).encode(sys.getfilesystemencoding(), "surrogateescape")
+    cdef const char *missing = cai_py_table_open(path)
+    if missing != NULL:
+        raise ImportError(text_of(missing))
+    if cai_version() != CAI_HEADER_VERSION:
+        raise ImportError(
+            f"the bundled libcai has version {cai_version()}, and this module was compiled for "
+            f"{CAI_HEADER_VERSION}")
+    intern_keys()
+    cai_py_open()
+    collect_arrays()
+    import atexit
+    atexit.register(close)
+    return 0
+
+
+def close():
+    """Ends the deferred releases, for good; called at exit."""
+    cai_py_close()
+
+
+start()
+del close

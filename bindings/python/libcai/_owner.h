@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The owner of an array that Python exported: one block with the exporter, the struct and its
+ * dims. The last release may come from any thread: with the GIL the exporter goes at once; without
+ * it the block is queued, and drained by a pending call or at the next entry into the module. */
+#ifndef CAI_PY_OWNER_H
+#define CAI_PY_OWNER_H
+
+#include <Python.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cai.h"
+
+typedef struct cai_py_block {
+  cai_owner owner; /* first: its address is the block's */
+  PyObject *exporter;      /* one reference, or NULL */
+  PyObject *mask_exporter; /* likewise */
+  const cai_array *inner;  /* of a view: the block that libcai made; one holder of it is ours */
+  cai_owner *held;           /* of a view: what `inner` holds */
+  struct cai_py_block *next; /* in the queue */
+  int64_t holders;
+  uint64_t pooled; /* 1: of CAI_PY_POOLED bytes, and may be kept for the next array */
+  cai_array array;
+  /* storage follows: dims, typestr, descr, mask */
+} cai_py_block;
+
+static struct {
+  PyInterpreterState *interpreter;
+  cai_py_block *queue; /* a stack; taken whole, so there is no ABA */
+  int scheduled;       /* a pending call is under way */
+  int closing;         /* the interpreter ends: leak, and never touch Python */
+  int pushing;         /* threads between the look at `closing` and the end of their push */
+} cai_py_state;
+
+/* Whether this very thread may run Python in our interpreter. (PyGILState_Check() says yes when it
+ * does not know, and PyGILState_Ensure() would wait.) */
+static int cai_py_has_gil(void) {
+#if PY_VERSION_HEX >= 0x030D0000
+  PyThreadState *here = PyThreadState_GetUnchecked();
+#elif PY_VERSION_HEX >= 0x030C0000
+  PyThreadState *here = _PyThreadState_UncheckedGet();
+#else
+  PyThreadState *here = PyGILState_GetThisThreadState();
+  if (here != _PyThreadState_UncheckedGet()) here = NULL;
+#endif
+  return here != NULL && PyThreadState_GetInterpreter(here) == cai_py_state.interpreter;
+}
+
+static void cai_py_block_free(cai_py_block *block) {
+  const cai_array *inner = block->inner;
+  free(block);
+  cai_array_release(inner);
+}
+
+/* Blocks of the usual size, for the next array. Touched with the GIL only. */
+enum { CAI_PY_POOLED = 384, CAI_PY_POOL = 16 };
+static struct {
+  int count;
+  cai_py_block *block[CAI_PY_POOL];
+} cai_py_pool;
+
+/* With the GIL. */
+static void cai_py_block_finish(cai_py_block *block) {
+  PyObject *exporter = block->exporter, *mask = block->mask_exporter;
+  if (block->pooled && !block->inner && cai_py_pool.count < CAI_PY_POOL)
+    cai_py_pool.block[cai_py_pool.count++] = block;
+  else
+    cai_py_block_free(block);
+  Py_XDECREF(mask);
+  Py_XDECREF(exporter);
+}
+
+/* With the GIL. */
+static void cai_py_drain_queue(void) {
+  cai_py_block *block;
+  __atomic_store_n(&cai_py_state.scheduled, 0, __ATOMIC_SEQ_CST);
+  block = __atomic_exchange_n(&cai_py_state.queue, NULL, __ATOMIC_SEQ_CST);
+  while (block) {
+    cai_py_block *next = block->next;
+    cai_py_block_finish(block);
+    block = next;
+  }
+}
+
+static inline void cai_py_drain(void) {
+  if (__atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED)) cai_py_drain_queue();
+}
+
+static int cai_py_drain_pending(void *unused) {
+  (void)unused;
+  cai_py_drain_queue();
+  return 0;
+}
+
+static void cai_py_push(cai_py_block *block) {
+  __atomic_fetch_add(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
+  if (!__atomic_load_n(&cai_py_state.closing, __ATOMIC_SEQ_CST)) {
+    block->next = __atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&cai_py_state.queue, &block->next, block, 1,
+                                        __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+    }
+    if (!__atomic_exchange_n(&cai_py_state.scheduled, 1, __ATOMIC_SEQ_CST) &&
+        Py_AddPendingCall(cai_py_drain_pending, NULL) != 0)
+      __atomic_store_n(&cai_py_state.scheduled, 0, __ATOMIC_SEQ_CST); /* Python's queue is full */
+  }
+  __atomic_fetch_sub(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
+}
+
+static void cai_py_retain(cai_owner *self) {
+  __atomic_fetch_add(&((cai_py_block *)self)->holders, 1, __ATOMIC_RELAXED);
+}
+
+static void cai_py_release(cai_owner *self) {
+  cai_py_block *block = (cai_py_block *)self;
+  if (__atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) != 0) return;
+  if (!block->exporter && !block->mask_exporter)
+    cai_py_block_free(block);
+  else if (cai_py_has_gil())
+    cai_py_block_finish(block);
+  else
+    cai_py_push(block);
+}
+
+/* The same for who has the GIL, and knows it. */
+static inline void cai_py_release_here(cai_owner *owner) {
+  cai_py_block *block = (cai_py_block *)owner;
+  if (owner->release != cai_py_release)
+    owner->release(owner);
+  else if (__atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) == 0)
+    cai_py_block_finish(block);
+}
+
+/* A block with room for `storage` bytes behind it; one holder. NULL if there is no memory. With the
+ * GIL. */
+static cai_py_block *cai_py_block_new(uint64_t storage) {
+  const int pooled = storage <= CAI_PY_POOLED - sizeof(cai_py_block);
+  cai_py_block *block;
+  if (pooled && cai_py_pool.count) {
+    block = cai_py_pool.block[--cai_py_pool.count];
+  } else {
+    if (storage > (uint64_t)PTRDIFF_MAX - sizeof *block) return NULL;
+    block = (cai_py_block *)malloc(pooled ? CAI_PY_POOLED : sizeof *block + (size_t)storage);
+    if (!block) return NULL;
+  }
+  memset(block, 0, offsetof(cai_py_block, array));
+  block->pooled = (uint64_t)pooled;
+  block->owner.struct_size = sizeof block->owner;
+  block->owner.retain = cai_py_retain;
+  block->owner.release = cai_py_release;
+  block->holders = 1;
+  return block;
+}
+
+static inline void *cai_py_block_storage(cai_py_block *block) { return block + 1; }
+
+/* After this the array, and its mask, belong to the block. */
+static inline void cai_py_block_adopt(cai_py_block *block) {
+  block->array.owner = &block->owner;
+  if (block->array.mask) ((cai_array *)block->array.mask)->owner = &block->owner;
+}
+
+/* The block behind an owner, or NULL if the owner is somebody else's. */
+static inline cai_py_block *cai_py_block_of(cai_owner *owner) {
+  return owner && owner->release == cai_py_release ? (cai_py_block *)owner : NULL;
+}
+
+/* What the collector may follow: references that nobody but this one holder keeps alive. */
+static int cai_py_block_traverse(cai_py_block *block, visitproc visit, void *arg) {
+  for (; block && __atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) == 1;
+       block = cai_py_block_of(block->held)) {
+    Py_VISIT(block->exporter);
+    Py_VISIT(block->mask_exporter);
+  }
+  return 0;
+}
+
+/* What an Array is after the collector has cleared it: an empty array on the host. */
+static const int64_t cai_py_no_shape[1] = {0}, cai_py_no_strides[1] = {1};
+static cai_array cai_py_no_array = {
+    .abi_major = CAI_ABI_MAJOR,
+    .abi_minor = CAI_ABI_MINOR,
+    .device_type = CAI_DEVICE_CPU,
+    .dtype = {.kind = 'u', .byteorder = '|', .itemsize = 1},
+    .ndim = 1,
+    .shape = cai_py_no_shape,
+    .strides = cai_py_no_strides,
+    .stream_kind = CAI_STREAM_NONE,
+    .version = CAI_INTERFACE_VERSION,
+    .typestr = "|u1",
+};
+
+static void cai_py_open(void) { cai_py_state.interpreter = PyInterpreterState_Get(); }
+
+/* At exit, with the GIL. A push never waits for the GIL, so this ends soon; the bound is for a
+ * child of fork() that inherited a count. */
+static void cai_py_close(void) {
+  int tries = 0;
+  cai_py_drain_queue();
+  __atomic_store_n(&cai_py_state.closing, 1, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&cai_py_state.pushing, __ATOMIC_SEQ_CST) && ++tries < 100000) sched_yield();
+  cai_py_drain_queue();
+}
+
+#endif

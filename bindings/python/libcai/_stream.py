@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `use` takes for a stream."""
+
+import operator
+
+from libcai.errors import InterfaceError, InterfaceTypeError
+
+NO_ORDER = -1
+LEGACY = 1
+
+
+def resolve(stream):
+    """Returns the integer of a stream, as the text counts them, or -1 for no order.
+
+    An int stands for itself. An object is asked for ``__cuda_stream__()``, ``.handle``, ``.ptr``
+    and ``.cuda_stream``, in this order; there 0 is the legacy default stream.
+    """
+    if type(stream) is int:
+        return _checked(stream, stream)
+    if stream is None:
+        raise InterfaceTypeError(
+            "stream None is ambiguous: say 1 for the legacy default stream, 2 for the per-thread "
+            "one, or -1 for no order",
+            "stream",
+            None,
+        )
+    if isinstance(stream, (bool, float, str, bytes)):
+        raise InterfaceTypeError(f"stream {stream!r} is not a stream", "stream", stream)
+    handle = _handle(stream)
+    if handle is stream:
+        return _checked(_integer(stream, stream), stream)
+    number = _integer(handle, stream)
+    if number == 0:
+        return LEGACY
+    if number < 0:
+        raise _refused(number, stream)
+    return _checked(number, stream)
+
+
+def _handle(stream):
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        answer = protocol() if callable(protocol) else protocol
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            raise InterfaceTypeError(
+                f"stream: __cuda_stream__() gave {answer!r}, not (version, handle)",
+                "stream",
+                stream,
+            )
+        version, handle = answer
+        if version != 0:
+            raise InterfaceError(
+                f"stream: __cuda_stream__() has version {version!r}; 0 is known", "stream", stream
+            )
+        return handle
+    for name in ("handle", "ptr", "cuda_stream"):
+        handle = getattr(stream, name, None)
+        if handle is not None:
+            return handle
+    return stream
+
+
+def _integer(handle, stream):
+    """The integer of a handle: itself, ctypes' `value` (None for NULL), or int() of its type."""
+    if not isinstance(handle, (bool, float, str, bytes)):
+        try:
+            return operator.index(handle)
+        except TypeError:
+            pass
+        if hasattr(handle, "value"):
+            value = handle.value
+            if value is None:
+                return 0
+            if type(value) is int:
+                return value
+        elif hasattr(type(handle), "__int__"):
+            return int(handle)
+    raise InterfaceTypeError(
+        f"stream: {type(stream).__name__} object is not a stream: it is no int, and has neither "
+        "__cuda_stream__() nor an integer .handle, .ptr or .cuda_stream",
+        "stream",
+        stream,
+    )
+
+
+def _checked(number, stream):
+    if number == 0:
+        raise InterfaceError(
+            "stream 0 is ambiguous, and disallowed by the text: say 1 for the legacy default "
+            "stream, 2 for the per-thread one, or -1 for no order",
+            "stream",
+            stream,
+        )
+    if number < NO_ORDER or number >= 1 << 64:
+        raise _refused(number, stream)
+    return number
+
+
+def _refused(number, stream):
+    shown = str(number) if number.bit_length() <= 128 else f"of {number.bit_length()} bits"
+    return InterfaceError(f"stream {shown} is not a stream", "stream", stream)

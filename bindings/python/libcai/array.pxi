@@ -1,0 +1,444 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# libcai.Array: one holder of a cai_array.
+
+cdef dict STREAM_KINDS = {
+    CAI_STREAM_NONE: "none",
+    CAI_STREAM_UNSTATED: "unstated",
+    CAI_STREAM_STREAM: "stream",
+    CAI_STREAM_EVENT: "event",
+}
+
+cdef object extension_types = {
+    CAI_EXT_BFLOAT16: "bfloat16",
+    CAI_EXT_FLOAT8_E4M3FN: "float8_e4m3fn",
+    CAI_EXT_FLOAT8_E5M2: "float8_e5m2",
+    CAI_EXT_FLOAT8_E4M3FNUZ: "float8_e4m3fnuz",
+    CAI_EXT_FLOAT8_E5M2FNUZ: "float8_e5m2fnuz",
+    CAI_EXT_FLOAT8_E4M3: "float8_e4m3",
+    CAI_EXT_FLOAT8_E3M4: "float8_e3m4",
+    CAI_EXT_FLOAT8_E4M3B11FNUZ: "float8_e4m3b11fnuz",
+    CAI_EXT_FLOAT8_E8M0FNU: "float8_e8m0fnu",
+}
+
+cdef object CUDA_UNKNOWN = device_of(CAI_DEVICE_CUDA, -1)
+
+
+cdef tuple tuple_of(const int64_t *values, int32_t count):
+    cdef tuple out = PyTuple_New(count)
+    cdef int32_t i
+    for i in range(count):
+        number = <object>values[i]
+        Py_INCREF(number)
+        PyTuple_SET_ITEM(out, i, <PyObject *>number)
+    return out
+
+
+cdef Array wrap(cai_array *array, cai_owner *owner):
+    """Makes an Array that takes over one holder of `owner`."""
+    cdef Array self
+    try:
+        self = Array.__new__(Array)
+    except BaseException:
+        owner.release(owner)
+        raise
+    self.array = array
+    self.owner = owner
+    return self
+
+
+@cython.final
+@cython.freelist(32)
+cdef class Array:
+    """An array of another library, or a view of one; made by `asarray`.
+
+    It never changes, holds what it was made of, and compares by identity. Shapes are in elements,
+    strides and extents in bytes, as in the text.
+    """
+
+    # Always valid: cai_py_no_array after the collector has cleared a cycle.
+    cdef cai_array *array
+    cdef cai_owner *owner      # the holder is ours; NULL only for cai_py_no_array
+    cdef object numpy_dtype    # when it was asked for; also what makes this a type with GC
+    cdef dict exported         # likewise, if all its values are immutable
+    cdef object __weakref__
+
+    def __cinit__(self):
+        self.array = &cai_py_no_array
+
+    def __init__(self):
+        raise TypeError("libcai.Array is made by libcai.asarray(), from_interface() or from_ptr()")
+
+    def __dealloc__(self):
+        cdef cai_owner *owner = self.owner
+        if owner != NULL:
+            self.owner = NULL
+            self.array = &cai_py_no_array
+            cai_py_release_here(owner)
+        cai_py_drain()
+
+    @staticmethod
+    def from_ptr(address, *, bint steal=True):
+        """Makes an Array of a ``cai_array *`` that compiled code gave.
+
+        Parameters
+        ----------
+        address : int or ctypes.c_void_p
+            Of an owned ``cai_array``, of this copy of libcai or another.
+        steal : bool
+            Take over one holder; otherwise add one. If it fails, the holder stays the caller's.
+
+        Raises
+        ------
+        ViewError
+            For NULL, and for a borrowed array.
+        VersionError
+            For another ABI, or a critical flag that this libcai does not know.
+        InterfaceError
+            If a field has a value that the text forbids.
+        """
+        cdef cai_error error
+        cdef cai_array *array
+        cdef Array self
+        if not isinstance(address, int) and hasattr(address, "value"):
+            address = address.value or 0
+        cai_py_drain()
+        array = <cai_array *><uint64_t>address
+        if array == NULL:
+            raise from_status(CAI_ERR_ARGUMENT, 0, "address 0 is no array")
+        if array.owner == NULL:
+            raise from_status(
+                CAI_ERR_ARGUMENT, 0,
+                f"the array at {hex(address)} is borrowed: it has no owner that could be held")
+        if cai_array_validate(array, &error) != CAI_OK:
+            raise_error(&error, NULL)
+        self = Array.__new__(Array)
+        if not steal:
+            array.owner.retain(array.owner)
+        self.array = array
+        self.owner = array.owner
+        return self
+
+    @property
+    def ptr(self):
+        """Address of the ``cai_array``, valid as long as this object."""
+        return <uint64_t>self.array
+
+    @property
+    def _as_parameter_(self):
+        """For ctypes: the address of the ``cai_array``."""
+        from ctypes import c_void_p
+        return c_void_p(<uint64_t>self.array)
+
+    @property
+    def shape(self):
+        """Extents, in elements; a tuple."""
+        return tuple_of(self.array.shape, self.array.ndim)
+
+    @property
+    def strides(self):
+        """Steps, in bytes; always a tuple."""
+        return tuple_of(self.array.strides, self.array.ndim)
+
+    @property
+    def strides_given(self):
+        """Whether the producer gave strides; if not, the array is C-contiguous."""
+        return not self.array.flags & CAI_FLAG_STRIDES_NONE
+
+    @property
+    def ndim(self):
+        """Number of dimensions."""
+        return self.array.ndim
+
+    @property
+    def size(self):
+        """Number of elements."""
+        return layout_of(self).size
+
+    @property
+    def itemsize(self):
+        """Bytes of an element; 1 for a mask of bits."""
+        return self.array.dtype.itemsize
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements, without gaps."""
+        return layout_of(self).nbytes
+
+    @property
+    def c_contiguous(self):
+        """Whether the elements follow each other in C order."""
+        return layout_of(self).c_contiguous != 0
+
+    @property
+    def f_contiguous(self):
+        """Whether the elements follow each other in Fortran order."""
+        return layout_of(self).f_contiguous != 0
+
+    @property
+    def extent(self):
+        """``(lo, hi)``: the bytes touched, relative to `data`."""
+        cdef cai_layout layout = layout_of(self)
+        return layout.lo, layout.hi
+
+    @property
+    def typestr(self):
+        """The type of an element as in the dict, in its canonical spelling."""
+        return typestr_of(&self.array.dtype)
+
+    @property
+    def kind(self):
+        """The letter of the type: one of ``biufcmMSUV``, or ``t`` in a mask."""
+        return chr(self.array.dtype.kind)
+
+    @property
+    def byteorder(self):
+        """``'<'`` or ``'>'``; ``'|'`` where it does not matter."""
+        return chr(self.array.dtype.byteorder)
+
+    @property
+    def descr(self):
+        """The type of an element as NumPy's ``descr``: a list of fields."""
+        return descr_of(self)
+
+    @property
+    def dtype(self):
+        """The type of an element as a NumPy dtype; imports NumPy.
+
+        bfloat16 and the float8 types need ml_dtypes, and are void without it. A mask of bits has
+        none: TypeError.
+        """
+        if self.numpy_dtype is None:
+            self.numpy_dtype = dtype_of(self)
+        return self.numpy_dtype
+
+    @property
+    def data(self):
+        """Address of the first element, which need not be the lowest; 0 if there is none."""
+        return self.array.data
+
+    @property
+    def readonly(self):
+        """Whether the memory must not be written."""
+        return self.array.flags & CAI_FLAG_READONLY != 0
+
+    @property
+    def stream(self):
+        """1, 2 or a handle where work may be pending; None if there is none, or none was stated."""
+        if self.array.stream_kind in (CAI_STREAM_NONE, CAI_STREAM_UNSTATED):
+            return None
+        return self.array.stream
+
+    @property
+    def stream_kind(self):
+        """``'none'``: the producer states that no order is needed. ``'unstated'``: versions 0 to 2.
+        ``'stream'``. ``'event'``: `stream` is a ``CUevent``."""
+        return STREAM_KINDS.get(self.array.stream_kind, "unknown")
+
+    @property
+    def mask(self):
+        """The Array that says which elements are valid, or None if all are."""
+        if self.array.mask == NULL:
+            return None
+        self.owner.retain(self.owner)
+        return wrap(<cai_array *>self.array.mask, self.owner)
+
+    @property
+    def version(self):
+        """Version of the interface that the producer spoke."""
+        return self.array.version
+
+    @property
+    def device(self):
+        """``(type, id)``, as the producer has it; the id is None if not known, see `locate`."""
+        if self.array.device_type == CAI_DEVICE_CUDA and self.array.device_id == -1:
+            return CUDA_UNKNOWN
+        return device_of(self.array.device_type, self.array.device_id)
+
+    def locate(self):
+        """Asks the driver about the memory.
+
+        Returns
+        -------
+        Location
+            ``(device, context, device_pointer, host_accessible, managed, base, size)``;
+            `device_pointer` is as kernels of the current context use it, `base` and `size` are of
+            the allocation.
+
+        Raises
+        ------
+        CudaError
+            If there is no driver, it does not know the pointer, or the array leaves its
+            allocation.
+        """
+        cdef cai_location out
+        cdef cai_error error
+        cdef cai_status status
+        memset(&out, 0, sizeof(out))
+        out.struct_size = sizeof(out)
+        with nogil:
+            status = cai_array_locate(self.array, &out, &error)
+        if status != CAI_OK:
+            raise_error(&error, NULL)
+        return Location(
+            device=device_of(out.device_type, out.device_id),
+            context=out.context or None,
+            device_pointer=out.device_pointer,
+            host_accessible=out.flags & CAI_LOCATION_HOST_ACCESSIBLE != 0,
+            managed=out.flags & CAI_LOCATION_MANAGED != 0,
+            base=out.base or None,
+            size=out.size or None,
+        )
+
+    def __getitem__(self, key):
+        """A view by integers, slices, ``None`` and ``...``, as NumPy's basic indexing."""
+        return sliced(self, key)
+
+    def reshape(self, *shape):
+        """A view of another shape, in C order; one extent may be -1.
+
+        Raises
+        ------
+        ViewError
+            If the number of elements differs, or the strides would need a copy.
+        """
+        return reshaped(self, shape)
+
+    def transpose(self, *axes):
+        """A view with its axes in another order; reversed if none are given.
+
+        Raises
+        ------
+        ViewError
+            If an axis is out of range, comes twice, or is left out.
+        """
+        return transposed(self, axes)
+
+    def broadcast_to(self, shape):
+        """A read-only view of a larger shape, by NumPy's broadcasting.
+
+        Raises
+        ------
+        ViewError
+            If the shapes do not agree.
+        """
+        return broadcasted(self, shape)
+
+    @property
+    def __cuda_array_interface__(self):
+        """The dict, version 3, of an array on a device; AttributeError for a host array."""
+        if self.array.device_type == CAI_DEVICE_CPU:
+            raise AttributeError(
+                "this libcai.Array is on the host: it has __array_interface__ instead")
+        return export_dict(self)
+
+    @property
+    def __array_interface__(self):
+        """NumPy's dict, version 3, of a host array; AttributeError for an array on a device."""
+        if self.array.device_type != CAI_DEVICE_CPU:
+            raise AttributeError(
+                "this libcai.Array is on a device: it has __cuda_array_interface__ instead")
+        return export_dict(self)
+
+    def __array__(self, dtype=None, copy=None):
+        """Refuses an array on a device; for a host array, NumPy's array of it."""
+        if self.array.device_type != CAI_DEVICE_CPU:
+            raise TypeError(
+                "this libcai.Array is on a device, and is never copied to the host behind your "
+                "back: use the copy function of the library that owns it")
+        import numpy
+        # `self` has __array_interface__, so this does not come back here.
+        return numpy.array(self, dtype=dtype, copy=None if copy is None else copy)
+
+    def __reduce__(self):
+        raise TypeError(
+            "a libcai.Array cannot be pickled: it points to memory of this process; pickle a copy "
+            "of the data instead")
+
+    def __reduce_ex__(self, protocol):
+        return self.__reduce__()
+
+    def __repr__(self):
+        parts = [f"shape={self.shape}", f"typestr={self.typestr!r}"]
+        if not self.c_contiguous:
+            parts.append(f"strides={self.strides}")
+        parts.append(f"data={hex(self.array.data)}")
+        kind, ordinal = self.device
+        name = getattr(kind, "name", str(int(kind))).lower()
+        parts.append(f"device={name}" if ordinal is None else f"device={name}:{ordinal}")
+        if self.array.device_type != CAI_DEVICE_CPU:
+            if self.array.stream_kind == CAI_STREAM_STREAM and self.array.stream <= 2:
+                parts.append(f"stream={self.array.stream}")
+            elif self.stream is not None:
+                parts.append(f"{self.stream_kind}={hex(self.array.stream)}")
+            else:
+                parts.append(f"stream={self.stream_kind}")
+        if self.readonly:
+            parts.append("readonly")
+        if self.array.mask != NULL:
+            parts.append("masked")
+        return f"<libcai.Array {' '.join(parts)}>"
+
+
+cdef cai_layout layout_of(Array self) except *:
+    cdef cai_layout layout
+    cdef cai_error error
+    if cai_array_layout(self.array, &layout, &error) != CAI_OK:
+        raise_error(&error, NULL)
+    return layout
+
+
+cdef object dtype_of(Array self):
+    import numpy
+    if self.array.dtype.kind == c"t":
+        raise TypeError("a mask of bits ('|t1') has no NumPy dtype")
+    if self.array.dtype.ext != CAI_EXT_NONE:
+        name = extension_types.get(self.array.dtype.ext)
+        try:
+            return numpy.dtype(getattr(__import__("ml_dtypes"), name))
+        except (ImportError, AttributeError, TypeError):
+            return numpy.dtype(f"V{self.array.dtype.itemsize}")
+    if self.array.descr == NULL:
+        return numpy.dtype(self.typestr)
+    return numpy.lib.format.descr_to_dtype(descr_of(self))
+
+
+# ---- Garbage collection ------------------------------------------------------------------------
+# Cython's own functions see the Python members; these add what the C block holds.
+
+cdef extern from *:
+    """
+    static traverseproc cai_py_base_traverse;
+    static inquiry cai_py_base_clear;
+    static void cai_py_replace_gc(PyTypeObject *type, traverseproc traverse, inquiry clear) {
+      cai_py_base_traverse = type->tp_traverse;
+      cai_py_base_clear = type->tp_clear;
+      type->tp_traverse = traverse;
+      type->tp_clear = clear;
+    }
+    """
+    ctypedef int (*traverse_fn)(PyObject *, visitproc, void *) noexcept
+    ctypedef int (*clear_fn)(PyObject *) noexcept
+    traverse_fn cai_py_base_traverse
+    clear_fn cai_py_base_clear
+    void cai_py_replace_gc(PyTypeObject *, traverse_fn, clear_fn)
+
+
+cdef int array_traverse(PyObject *self, visitproc visit, void *arg) noexcept:
+    cdef int stop = cai_py_base_traverse(self, visit, arg)
+    if stop:
+        return stop
+    return cai_py_block_traverse(cai_py_block_of((<Array>self).owner), visit, arg)
+
+
+cdef int array_clear(PyObject *self) noexcept:
+    cdef cai_owner *owner = (<Array>self).owner
+    (<Array>self).owner = NULL
+    (<Array>self).array = &cai_py_no_array
+    if owner != NULL:
+        cai_py_release_here(owner)
+    return cai_py_base_clear(self)
+
+
+cdef int collect_arrays() except -1:
+    cai_py_replace_gc(<PyTypeObject *>Array, array_traverse, array_clear)
+    return 0

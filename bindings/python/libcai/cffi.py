@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libcai through cffi, with no compiled module of the package.
+
+Attributes
+----------
+ffi : cffi.FFI
+    Knows every declaration of cai.h.
+lib : object
+    The functions and constants of the bundled library.
+"""
+
+from collections import deque
+
+import cffi
+
+from libcai import _library
+from libcai._unpack import Unpacker, find
+from libcai.errors import from_status
+
+__all__ = ["array_from", "ffi", "lib"]
+
+
+def _declarations():
+    """The part of cai.h that is meant for readers like cffi."""
+    text = _library.HEADER.read_text(encoding="utf-8")
+    begin = "/* cai.h: declarations begin */"
+    return text[text.index(begin) + len(begin) : text.index("/* cai.h: declarations end */")]
+
+
+ffi = cffi.FFI()
+ffi.cdef(_declarations())
+lib = ffi.dlopen(str(_library.LIBRARY))
+
+# The last release may come from a thread that has no GIL and must not wait for it. So what an array
+# calls then is no Python function, but the C library's sem_post(), on a word of its own; we look at
+# the words later. They are the C library's memory, and are lost, not freed, if the process ends
+# first.
+_libc_ffi = cffi.FFI()
+_libc_ffi.cdef("""
+    int sem_init(void *, int, unsigned); int sem_post(void *); int sem_trywait(void *);
+    void *calloc(size_t, size_t); void free(void *);
+""")
+_libc = _libc_ffi.dlopen(None)
+_SEMAPHORE_BYTES = 64  # at least sizeof(sem_t) everywhere
+_post = ffi.cast(
+    "void (*)(void *)", _libc_ffi.cast("uintptr_t", _libc_ffi.addressof(_libc, "sem_post"))
+)
+_LOOKS = 4  # at other arrays' words in each call
+
+
+class _Kept:
+    """The objects that an array keeps alive, and the word that says when no longer."""
+
+    def __init__(self, objects):
+        self.objects = objects
+        self.word = _libc.calloc(1, _SEMAPHORE_BYTES)
+        if self.word == _libc_ffi.NULL:
+            raise MemoryError
+        _libc.sem_init(self.word, 0, 0)
+
+    def ended(self):
+        return _libc.sem_trywait(self.word) == 0
+
+    def free(self):
+        _libc.free(self.word)
+        self.objects = None
+
+
+_waiting = deque()  # of _Kept whose arrays outlived the cdata that array_from() gave
+
+
+def _look():
+    for _ in range(min(_LOOKS, len(_waiting))):
+        kept = _waiting.popleft()
+        if kept.ended():
+            kept.free()
+        else:
+            _waiting.append(kept)
+
+
+def array_from(obj, *, strict=False):
+    """Takes an array from another library, as `libcai.asarray` does, by the same rules.
+
+    Parameters
+    ----------
+    obj : object
+        With ``__cuda_array_interface__``, or NumPy's ``__array_interface__``.
+    strict : bool
+        Take only what follows the text of version 3 to the letter.
+
+    Returns
+    -------
+    cdata ``cai_array *``
+        An owned array. One holder is the cdata's, which keeps `obj` alive; compiled code may add
+        its own. An object whose last holder lets go elsewhere is freed in a later call.
+
+    Raises
+    ------
+    InterfaceError, InterfaceTypeError
+        Names the entry at fault. What the object's own property raises passes unchanged.
+    """
+    _look()
+    host, value = find(obj)
+    unpacker = Unpacker(ffi, lib)
+    interface = unpacker.interface(value, host)
+    size = lib.cai_interface_storage(interface)
+    storage = ffi.new("uint64_t[]", size // 8 + 1)
+    borrowed = ffi.new("cai_array *")
+    error = ffi.new("cai_error *")
+    mode = lib.CAI_STRICT if strict else lib.CAI_LENIENT
+    status = lib.cai_interface_read(
+        interface, mode, ffi.NULL, ffi.NULL, storage, size, borrowed, error
+    )
+    if status != lib.CAI_OK:
+        raise _failure(error, unpacker.entries)
+    kept = _Kept((obj, unpacker.mask_holder))
+    out = ffi.new("cai_array **")
+    context = ffi.cast("void *", int(_libc_ffi.cast("uintptr_t", kept.word)))
+    if lib.cai_array_own(borrowed, _post, context, out, error) != lib.CAI_OK:
+        kept.free()
+        raise _failure(error, {})
+
+    def let_go(array):
+        array.owner.release(array.owner)
+        if kept.ended():
+            kept.free()
+        else:
+            _waiting.append(kept)
+
+    return ffi.gc(out[0], let_go)
+
+
+def _failure(error, entries):
+    entry = ffi.string(lib.cai_entry_name(error.entry)).decode()
+    message = ffi.string(error.message).decode("utf-8", "replace")
+    return from_status(error.status, error.native, message, entry, entries.get(entry))

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The errors of libcai. Each is also the built-in exception that one would expect."""
+
+import builtins
+
+__all__ = [
+    "BufferError",
+    "CudaError",
+    "Error",
+    "InterfaceError",
+    "InterfaceTypeError",
+    "VersionError",
+    "ViewError",
+    "ViewIndexError",
+]
+
+# The values of cai_status, as cai.h gives them.
+_VALUE, _TYPE, _VERSION, _MEMORY, _LAYOUT = -2, -3, -4, -5, -7
+_UNSUPPORTED, _EXPORT, _DRIVER, _ORDER = -8, -9, -10, -15
+
+
+class Error(Exception):
+    """All errors of libcai.
+
+    Attributes
+    ----------
+    status : int
+        The ``cai_status`` behind it; 0 if Python found the fault.
+    """
+
+    status = 0
+
+
+class _EntryError(Error):
+    def __init__(self, message, entry="interface", value=None, status=0):
+        super().__init__(message)
+        self.entry = entry
+        self.value = value
+        self.status = status
+
+    def __reduce__(self):
+        return type(self), (self.args[0], self.entry, None, self.status)
+
+
+class InterfaceError(_EntryError, ValueError):
+    """An entry of the interface has a value that the text forbids.
+
+    Attributes
+    ----------
+    entry : str
+        The dict's key, such as ``"shape"``; ``"interface"`` for the dict as a whole.
+    value : object
+        The offending value: the dict's entry.
+    """
+
+
+class InterfaceTypeError(_EntryError, TypeError):
+    """An entry of the interface has the wrong form, or there is no interface at all.
+
+    Attributes
+    ----------
+    entry : str
+        The dict's key, such as ``"shape"``; ``"interface"`` for the dict as a whole.
+    value : object
+        The offending value: the dict's entry, or the object that has no interface.
+    """
+
+
+class VersionError(Error, ValueError):
+    """An array was made for another ABI, or has a critical flag that this libcai does not know."""
+
+
+class ViewError(Error, ValueError):
+    """There is no such view of the array, or none without a copy."""
+
+
+class ViewIndexError(Error, IndexError):
+    """An index is out of range, or there are too many of them."""
+
+
+class BufferError(Error, builtins.BufferError):
+    """The array cannot leave in that form."""
+
+
+class CudaError(Error, RuntimeError):
+    """The driver is missing, refused a call, or cannot do what was asked.
+
+    Attributes
+    ----------
+    status : int
+        The ``cai_status``.
+    native : int
+        The driver's ``CUresult``, or 0.
+    """
+
+    def __init__(self, message, status=0, native=0):
+        super().__init__(message)
+        self.status = status
+        self.native = native
+
+    def __reduce__(self):
+        return type(self), (self.args[0], self.status, self.native)
+
+
+def from_status(status, native, message, entry="", value=None):
+    """Returns the exception for a failure that libcai reported."""
+    if status == _VALUE:
+        return InterfaceError(message, entry, value, status)
+    if status == _TYPE:
+        return InterfaceTypeError(message, entry, value, status)
+    if status == _MEMORY:
+        return MemoryError(message)
+    if _ORDER <= status <= _DRIVER:
+        return CudaError(message, status, native)
+    if status == _VERSION:
+        error = VersionError(message)
+    elif status == _EXPORT:
+        error = BufferError(message)
+    elif status in (-1, _LAYOUT, _UNSUPPORTED):
+        error = ViewError(message)
+    else:
+        error = Error(message)
+    error.status = status
+    return error

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The way back: from a cai_array to the values of a dict.
+
+cdef enum:
+    EXPORT_WORDS = 96  # on the stack; enough for some ten dimensions
+
+# Copied and filled in: a dict that need not grow.
+cdef dict CUDA_TEMPLATE = dict.fromkeys(
+    ["shape", "typestr", "data", "version", "strides", "stream"])
+cdef dict HOST_TEMPLATE = dict.fromkeys(["shape", "typestr", "data", "version", "strides"])
+CUDA_TEMPLATE["version"] = HOST_TEMPLATE["version"] = CAI_INTERFACE_VERSION
+
+
+cdef struct Written:
+    cai_interface interface
+    uint64_t *storage
+    uint64_t small[EXPORT_WORDS]
+
+
+cdef int write(const cai_array *array, Written *written) except -1:
+    cdef cai_error error
+    cdef uint64_t size = cai_interface_write_storage(array)
+    written.storage = written.small
+    if size > sizeof(written.small):
+        written.storage = <uint64_t *>malloc(size)
+        if written.storage == NULL:
+            raise MemoryError()
+    if cai_interface_write(array, CAI_INTERFACE_VERSION, written.storage, size,
+                           &written.interface, &error) != CAI_OK:
+        close_written(written)
+        raise_error(&error, NULL)
+    return 0
+
+
+cdef void close_written(Written *written) noexcept:
+    if written.storage != written.small:
+        free(written.storage)
+
+
+cdef object value_of(const cai_value *value):
+    """The Python object for a value that libcai wrote."""
+    cdef uint32_t i
+    cdef tuple items
+    if value.form == CAI_FORM_INT:
+        if value.range == CAI_RANGE_UINT64:
+            return value.integer
+        return <int64_t>value.integer
+    if value.form == CAI_FORM_TUPLE:
+        items = PyTuple_New(value.length)
+        for i in range(value.length):
+            item = value_of(&value.items[i])
+            Py_INCREF(item)
+            PyTuple_SET_ITEM(items, i, <PyObject *>item)
+        return items
+    if value.form == CAI_FORM_BOOL:
+        return value.integer != 0
+    if value.form == CAI_FORM_TEXT:
+        return value.text[:value.length].decode("utf-8")
+    if value.form == CAI_FORM_LIST:
+        return [value_of(&value.items[i]) for i in range(value.length)]
+    return None
+
+
+cdef dict export_dict(Array self):
+    cdef dict answer
+    if self.exported is not None:
+        return PyDict_Copy(self.exported)
+    answer = fresh_dict(self)
+    if self.array.mask == NULL and self.array.descr == NULL:
+        self.exported = answer
+        return PyDict_Copy(answer)
+    return answer
+
+
+cdef dict fresh_dict(Array self):
+    cdef Written written
+    cdef cai_interface *out = &written.interface
+    cdef dict answer
+    write(self.array, &written)
+    try:
+        if out.protocol == CAI_PROTOCOL_CUDA:
+            answer = PyDict_Copy(CUDA_TEMPLATE)
+            if out.stream.form == CAI_FORM_INT:
+                PyDict_SetItem(answer, key_of[CAI_ENTRY_STREAM], out.stream.integer)
+        else:
+            answer = PyDict_Copy(HOST_TEMPLATE)
+        PyDict_SetItem(answer, key_of[CAI_ENTRY_SHAPE], value_of(&out.shape))
+        PyDict_SetItem(answer, key_of[CAI_ENTRY_TYPESTR], value_of(&out.typestr))
+        PyDict_SetItem(answer, key_of[CAI_ENTRY_DATA], value_of(&out.data))
+        if out.protocol == CAI_PROTOCOL_HOST and self.array.data == 0:
+            # NumPy before 2.3 takes address 0 for no interface at all, though nothing is there.
+            PyDict_SetItem(answer, key_of[CAI_ENTRY_DATA],
+                           (<uint64_t>&cai_py_no_array, out.data.items[1].integer != 0))
+        if out.strides.form == CAI_FORM_TUPLE:
+            PyDict_SetItem(answer, key_of[CAI_ENTRY_STRIDES], value_of(&out.strides))
+        if out.descr.form == CAI_FORM_LIST:
+            PyDict_SetItem(answer, key_of[CAI_ENTRY_DESCR], value_of(&out.descr))
+        if self.array.mask != NULL:
+            PyDict_SetItem(answer, key_of[CAI_ENTRY_MASK], self.mask)
+        return answer
+    finally:
+        close_written(&written)
+
+
+cdef str typestr_of(const cai_dtype *dtype):
+    cdef char text[32]
+    cdef cai_error error
+    if cai_dtype_format(dtype, text, &error) != CAI_OK:
+        raise_error(&error, NULL)
+    return text[:strlen(text)].decode("ascii")
+
+
+cdef list descr_of(Array self):
+    cdef Written written
+    cdef cai_array array
+    if self.array.descr == NULL:
+        return [("", typestr_of(&self.array.dtype))]
+    array = self.array[0]
+    array.stream_kind = CAI_STREAM_NONE  # an event cannot be written, and is not asked about
+    array.stream = 0
+    array.device_type = CAI_DEVICE_CPU
+    write(&array, &written)
+    try:
+        return value_of(&written.interface.descr)
+    finally:
+        close_written(&written)

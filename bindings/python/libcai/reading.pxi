@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# From an object to its interface, unpacked and held while it is judged.
+
+cdef struct Reading:
+    Entries entries
+    Entries mask_entries
+    PyObject *mask_holder      # borrowed from entries: a mask with an interface, or NULL
+    cai_interface interface
+    cai_interface mask_interface
+    Scratch scratch
+
+cdef object CUDA_NAME = sys.intern("__cuda_array_interface__")
+cdef object HOST_NAME = sys.intern("__array_interface__")
+cdef object numpy_scalar = None
+
+
+cdef inline void reading_open(Reading *r) noexcept:
+    cai_py_zero(&r.entries, sizeof(Entries))
+    r.mask_holder = NULL
+    scratch_open(&r.scratch)
+
+
+cdef inline void reading_close(Reading *r) noexcept:
+    cdef int i
+    scratch_close(&r.scratch)
+    for i in range(ENTRIES):
+        Py_XDECREF(r.entries.value[i])
+    if r.mask_holder != NULL:
+        for i in range(ENTRIES):
+            Py_XDECREF(r.mask_entries.value[i])
+
+
+cdef int attribute(PyObject *obj, object name, PyObject **out, PyObject **hidden) except -1:
+    """Reads an attribute once: 1 and a new reference, or 0.
+
+    An AttributeError out of a property that the class does have counts as absent, too; it is then
+    left in `hidden`, if that is empty. A class is asked for what its metaclass has.
+    """
+    if cai_py_class_attribute(Py_TYPE(obj), <PyObject *>name) == NULL:
+        if PyType_Check(obj):
+            return 0
+        return cai_py_optional_attribute(obj, <PyObject *>name, out)
+    out[0] = PyObject_GetAttr(obj, <PyObject *>name)
+    if out[0] != NULL:
+        return 1
+    if not PyErr_ExceptionMatches(PyExc_AttributeError):
+        return -1
+    if hidden == NULL or hidden[0] != NULL:
+        PyErr_Clear()
+    else:
+        hidden[0] = cai_py_take_exception()
+    return 0
+
+
+cdef int find(PyObject *obj, Entries *entries) except -1:
+    """Finds an object's interface and returns its protocol."""
+    cdef PyObject *hidden = NULL
+    cdef PyObject **out = &entries.value[CAI_ENTRY_INTERFACE]
+    try:
+        if attribute(obj, CUDA_NAME, out, &hidden):
+            return CAI_PROTOCOL_CUDA
+        if attribute(obj, HOST_NAME, out, &hidden):
+            refuse_scalar(<object>obj)
+            return CAI_PROTOCOL_HOST
+        if hidden != NULL:
+            raise <object>hidden
+        raise_no_interface(obj)
+    finally:
+        Py_XDECREF(hidden)
+
+
+cdef int raise_no_interface(PyObject *obj) except -1:
+    cdef str name = type_name(obj)[1:-8]
+    if PyType_Check(obj):
+        for key in (CUDA_NAME, HOST_NAME):
+            if cai_py_class_attribute(<PyTypeObject *>obj, <PyObject *>key) != NULL:
+                shown = (<PyTypeObject *>obj).tp_name.decode("utf-8", "replace")
+                raise InterfaceTypeError(
+                    f"interface: {shown} is a class; its instances have {key}, pass one of them",
+                    "interface", <object>obj)
+    raise InterfaceTypeError(
+        f"interface: a {name} object has neither {CUDA_NAME} nor {HOST_NAME}",
+        "interface", <object>obj)
+
+
+cdef int refuse_scalar(obj) except -1:
+    """NumPy's scalars give the address of a temporary, which is gone by now."""
+    global numpy_scalar
+    if numpy_scalar is None:
+        numpy = sys.modules.get("numpy")
+        numpy_scalar = getattr(numpy, "generic", None)
+    if numpy_scalar is not None and isinstance(obj, numpy_scalar):
+        raise InterfaceTypeError(
+            f"interface: {type(obj).__name__} is a NumPy scalar, whose {HOST_NAME} points to a "
+            "temporary; pass numpy.asarray() of it", "interface", obj)
+    return 0
+
+
+cdef int gather(Reading *r, int protocol) except -1:
+    """Fills in r.interface from the value in r.entries[CAI_ENTRY_INTERFACE]."""
+    cdef PyObject *value = r.entries.value[CAI_ENTRY_INTERFACE]
+    if PyDict_Check(value):
+        fetch(value, protocol, &r.entries)
+    unpack_entries(&r.scratch, &r.entries, protocol, &r.interface)
+    if r.entries.value[CAI_ENTRY_MASK] != NULL:
+        gather_mask(r, protocol)
+    return 0
+
+
+cdef int gather_mask(Reading *r, int protocol) except -1:
+    """The mask, one level deep: the mask of a mask is only said to be there."""
+    cdef PyObject *mask = r.entries.value[CAI_ENTRY_MASK]
+    cdef PyObject **out = &r.mask_entries.value[CAI_ENTRY_INTERFACE]
+    cai_py_zero(&r.mask_entries, sizeof(Entries))
+    name = CUDA_NAME if protocol == CAI_PROTOCOL_CUDA else HOST_NAME
+    if mask == Py_None or not attribute(mask, name, out, NULL):
+        return unpack(&r.scratch, mask, &r.interface.mask, 1, False, False)
+    r.mask_holder = mask
+    r.interface.mask.form = CAI_FORM_INTERFACE
+    put_printed(&r.scratch, type_name(mask), &r.interface.mask)
+    if PyDict_Check(out[0]):
+        fetch(out[0], protocol, &r.mask_entries)
+    unpack_entries(&r.scratch, &r.mask_entries, protocol, &r.mask_interface)
+    r.interface.mask_interface = &r.mask_interface
+    mask = r.mask_entries.value[CAI_ENTRY_MASK]
+    if mask == NULL:
+        return 0
+    if cai_py_class_attribute(Py_TYPE(mask), <PyObject *>name) != NULL:
+        r.mask_interface.mask.form = CAI_FORM_INTERFACE
+        return put_printed(&r.scratch, type_name(mask), &r.mask_interface.mask)
+    return unpack(&r.scratch, mask, &r.mask_interface.mask, 1, False, False)
+
+
+cdef cai_py_block *read_block(Reading *r, uint32_t mode, cai_finding_fn on_finding, void *context,
+                              cai_error *error, cai_status *status) except? NULL:
+    """Judges r.interface, into a new block that holds nothing yet; NULL if *status says so."""
+    cdef uint64_t size = cai_interface_storage(&r.interface)
+    cdef cai_py_block *block = cai_py_block_new(size)
+    if block == NULL:
+        raise MemoryError()
+    status[0] = cai_interface_read(&r.interface, mode, on_finding, context,
+                                   cai_py_block_storage(block), size, &block.array, error)
+    if status[0] == CAI_OK:
+        return block
+    cai_py_block_free(block)
+    return NULL
+
+
+cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint strict):
+    """Makes an Array of what r.entries has; `holder` is kept alive, unless NULL."""
+    cdef cai_error error
+    cdef cai_status status = CAI_OK
+    cdef cai_py_block *block
+    gather(r, protocol)
+    block = read_block(r, CAI_STRICT if strict else CAI_LENIENT, NULL, NULL, &error, &status)
+    if block == NULL:
+        raise_error(&error, &r.entries)
+    cai_py_block_adopt(block)
+    Py_XINCREF(holder)
+    block.exporter = holder
+    Py_XINCREF(r.mask_holder)
+    block.mask_exporter = r.mask_holder
+    return wrap(&block.array, &block.owner)
+
+
+def asarray(obj, /, *, bint strict=False):
+    """Takes an array from another library.
+
+    The driver is not called, and nothing is waited for. The object, and a mask object, are kept
+    alive by the array; the dict is copied.
+
+    Parameters
+    ----------
+    obj : object
+        With ``__cuda_array_interface__``, or NumPy's ``__array_interface__`` (then the device is
+        the CPU); an `Array` is returned as it is.
+    strict : bool
+        Take only what follows the text of version 3 to the letter; otherwise all whose meaning is
+        certain, such as versions 0 to 2, or a list for a tuple.
+
+    Returns
+    -------
+    Array
+
+    Raises
+    ------
+    InterfaceError, InterfaceTypeError
+        Names the entry at fault. What the object's own property raises passes unchanged.
+
+    Notes
+    -----
+    The text, "Python Interface Specification".
+    """
+    cdef Reading r
+    cdef int protocol
+    if type(obj) is Array:
+        return obj
+    cai_py_drain()
+    reading_open(&r)
+    try:
+        protocol = find(<PyObject *>obj, &r.entries)
+        return import_entries(<PyObject *>obj, &r, protocol, strict)
+    finally:
+        reading_close(&r)
+
+
+def from_interface(mapping, *, owner=None, bint strict=False, bint host=False):
+    """Takes an array from the dict itself.
+
+    Parameters
+    ----------
+    mapping : dict
+        The value of ``__cuda_array_interface__``.
+    owner : object, optional
+        Kept alive by the array. Without it the caller vouches for the memory, and for the stream,
+        as long as the array lives.
+    strict : bool
+        As for `asarray`.
+    host : bool
+        The dict is of NumPy's ``__array_interface__``: the memory is the host's.
+
+    Returns
+    -------
+    Array
+
+    Raises
+    ------
+    InterfaceError, InterfaceTypeError
+        Names the entry at fault.
+    """
+    cdef Reading r
+    cdef PyObject *holder = NULL if owner is None else <PyObject *>owner
+    cai_py_drain()
+    reading_open(&r)
+    try:
+        Py_INCREF(mapping)
+        r.entries.value[CAI_ENTRY_INTERFACE] = <PyObject *>mapping
+        return import_entries(
+            holder, &r, CAI_PROTOCOL_HOST if host else CAI_PROTOCOL_CUDA, strict)
+    finally:
+        reading_close(&r)
+
+
+cdef void note_finding(void *context, const cai_finding *finding) noexcept with gil:
+    try:
+        (<list><PyObject *>context).append((
+            finding.severity, text_of(cai_entry_name(finding.entry)), finding.index,
+            text_of(finding.value), text_of(finding.clause), text_of(finding.text)))
+    except MemoryError:
+        pass  # the verdict stands without it
+
+
+def lint(obj, /):
+    """Returns (verdict, attribute that was read, findings) by the strict reading of an object."""
+    cdef Reading r
+    cdef int protocol
+    cdef cai_error error
+    cdef cai_status status = CAI_OK
+    cdef cai_py_block *block
+    cdef list findings = []
+    cai_py_drain()
+    reading_open(&r)
+    try:
+        protocol = find(<PyObject *>obj, &r.entries)
+        gather(&r, protocol)
+        block = read_block(&r, CAI_STRICT, note_finding, <void *>findings, &error, &status)
+        if block != NULL:
+            cai_py_block_free(block)
+        elif status != CAI_ERR_VALUE and status != CAI_ERR_TYPE:
+            raise_error(&error, &r.entries)
+        name = CUDA_NAME if protocol == CAI_PROTOCOL_CUDA else HOST_NAME
+        return status == CAI_OK, name, findings
+    finally:
+        reading_close(&r)

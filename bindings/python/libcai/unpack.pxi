@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Python values to cai_value: only unpacks, judges nothing.
+#
+# Unpacking may run the producer's code (`__index__`, `__repr__`), which may change anything. So
+# every entry is fetched first and held; tuples cannot change; lists are copied to tuples.
+
+cdef enum:
+    ENTRIES = 11          # CAI_ENTRY_* are the indices; [CAI_ENTRY_INTERFACE] is the dict
+    INLINE_VALUES = 24
+    FLAT_ITEMS = 256      # of a shape and the like; what is longer is refused for its length
+    DESCR_LEVELS = 134    # two for each list within lists, more than CAI_MAX_DESCR_DEPTH
+    DESCR_ITEMS = 1 << 18 # in all; a list that holds itself twice has no end
+    PRINTED_BITS = 512    # integers beyond are not printed in digits
+    PRINTED_TEXT = 100
+
+cdef struct Chunk:
+    Chunk *next
+    uint64_t align
+
+cdef struct Entries:
+    PyObject *value[ENTRIES]   # strong, or NULL
+
+cdef struct Scratch:
+    cai_value *next
+    cai_value *end
+    Chunk *chunks
+    PyObject *kept             # a list of what must outlive the reading, or NULL
+    int64_t items_left
+    int64_t items_limit        # of one sequence
+    cai_value first[INLINE_VALUES]
+
+# The keys of the dict, by CAI_ENTRY_*.
+cdef tuple KEYS = ("", "", "version", "shape", "strides", "typestr", "descr", "data", "stream", "mask",
+        "offset")
+cdef PyObject *key_of[ENTRIES]
+
+# The entries of each protocol, in the order in which producers mostly have them.
+cdef int[2][8] ORDER = [
+    [CAI_ENTRY_SHAPE, CAI_ENTRY_TYPESTR, CAI_ENTRY_DATA, CAI_ENTRY_VERSION, CAI_ENTRY_STRIDES,
+     CAI_ENTRY_STREAM, CAI_ENTRY_DESCR, CAI_ENTRY_MASK],
+    [CAI_ENTRY_SHAPE, CAI_ENTRY_TYPESTR, CAI_ENTRY_DATA, CAI_ENTRY_VERSION, CAI_ENTRY_STRIDES,
+     CAI_ENTRY_DESCR, CAI_ENTRY_MASK, CAI_ENTRY_OFFSET],
+]
+cdef PyObject *ordered_key[2][8]
+
+
+cdef int intern_keys() except -1:
+    global KEYS
+    KEYS = tuple([sys.intern(key) for key in KEYS])
+    for i in range(ENTRIES):
+        key_of[i] = <PyObject *>KEYS[i]
+    for i in range(8):
+        ordered_key[0][i] = key_of[ORDER[0][i]]
+        ordered_key[1][i] = key_of[ORDER[1][i]]
+    return 0
+
+
+cdef inline void scratch_open(Scratch *s) noexcept:
+    s.next = s.first
+    s.end = s.first + INLINE_VALUES
+    s.chunks = NULL
+    s.kept = NULL
+    s.items_left = DESCR_ITEMS
+    s.items_limit = FLAT_ITEMS
+
+
+cdef inline void scratch_close(Scratch *s) noexcept:
+    cdef Chunk *chunk
+    while s.chunks != NULL:
+        chunk = s.chunks
+        s.chunks = chunk.next
+        free(chunk)
+    Py_XDECREF(s.kept)
+
+
+cdef inline cai_value *scratch_values(Scratch *s, Py_ssize_t count) except NULL:
+    """Zeroed values, that is missing ones."""
+    cdef cai_value *values = s.next
+    cdef Chunk *chunk
+    if s.end - values >= count:
+        s.next = values + count
+        cai_py_zero(values, <size_t>count * sizeof(cai_value))
+        return values
+    chunk = <Chunk *>calloc(1, sizeof(Chunk) + <size_t>count * sizeof(cai_value))
+    if chunk == NULL:
+        raise MemoryError()
+    chunk.next = s.chunks
+    s.chunks = chunk
+    return <cai_value *>(chunk + 1)
+
+
+cdef int keep(Scratch *s, object value) except -1:
+    cdef list kept
+    if s.kept == NULL:
+        kept = []
+        Py_INCREF(kept)
+        s.kept = <PyObject *>kept
+    (<list>s.kept).append(value)
+    return 0
+
+
+cdef int put_text(Scratch *s, PyObject *text, cai_value *out) except -1:
+    cdef Py_ssize_t length
+    cdef const char *utf8 = PyUnicode_AsUTF8AndSize(text, &length)
+    if utf8 == NULL:
+        PyErr_Clear()
+        encoded = (<object>text).encode("utf-8", "surrogatepass")  # C sees it, and refuses
+        keep(s, encoded)
+        utf8 = PyBytes_AS_STRING(encoded)
+        length = PyBytes_GET_SIZE(encoded)
+    out.text = utf8
+    out.length = <uint32_t>min(length, <Py_ssize_t>UINT32_MAX)
+    return 0
+
+
+cdef int put_printed(Scratch *s, object text, cai_value *out) except -1:
+    keep(s, text)
+    return put_text(s, <PyObject *>text, out)
+
+
+cdef object type_name(PyObject *value):
+    return f"<{Py_TYPE(value).tp_name.decode('utf-8', 'replace')} object>"
+
+
+cdef object describe(PyObject *value):
+    """How a value prints, shortened. Never prints an array: that may copy it from the GPU."""
+    if (cai_py_class_attribute(Py_TYPE(value), <PyObject *>CUDA_NAME) != NULL
+            or cai_py_class_attribute(Py_TYPE(value), <PyObject *>HOST_NAME) != NULL):
+        return type_name(value)
+    try:
+        text = str.__str__(repr(<object>value))
+    except Exception:
+        return type_name(value)
+    return text if len(text) <= PRINTED_TEXT else text[:PRINTED_TEXT - 3] + "..."
+
+
+cdef inline int put_integer(Scratch *s, PyObject *number, cai_value *out) except -1:
+    if cai_py_small_int(number, &out.integer):
+        return 0
+    return put_large_integer(s, number, out)
+
+
+cdef int put_large_integer(Scratch *s, PyObject *number, cai_value *out) except -1:
+    cdef int overflow
+    cdef long long value = PyLong_AsLongLongAndOverflow(number, &overflow)
+    cdef unsigned long long large
+    if overflow == 0:
+        out.integer = <uint64_t>value
+        return 0
+    if overflow > 0:
+        large = PyLong_AsUnsignedLongLong(number)
+        if PyErr_Occurred() == NULL:
+            out.integer = large
+            out.range = CAI_RANGE_UINT64
+            return 0
+        PyErr_Clear()
+    out.range = CAI_RANGE_BEYOND
+    bits = int.bit_length(<object>number)
+    if bits <= PRINTED_BITS:
+        return put_printed(s, int.__repr__(<object>number), out)
+    return put_printed(s, f"an integer of {bits} bits", out)
+
+
+cdef int put_items(Scratch *s, PyObject *items, cai_value *out, int levels,
+                   bint index) except -1:
+    cdef Py_ssize_t i, count = PyTuple_GET_SIZE(items)
+    cdef cai_value *values
+    cdef PyObject *item
+    out.length = <uint32_t>min(count, <Py_ssize_t>UINT32_MAX)
+    if count == 0 or levels == 0 or count > s.items_limit or count > s.items_left:
+        return 0
+    s.items_left -= count
+    values = scratch_values(s, count)
+    out.items = values
+    for i in range(count):
+        item = PyTuple_GET_ITEM(items, i)
+        if PyLong_CheckExact(item):
+            values[i].form = CAI_FORM_INT
+            put_integer(s, item, &values[i])
+        else:
+            unpack(s, item, &values[i], levels - 1, index, index)
+    return 0
+
+
+cdef int put_list(Scratch *s, PyObject *value, cai_value *out, int levels,
+                  bint index) except -1:
+    cdef Py_ssize_t count = PyList_GET_SIZE(value)
+    if count == 0 or levels == 0 or count > s.items_limit or count > s.items_left:
+        out.length = <uint32_t>min(count, <Py_ssize_t>UINT32_MAX)
+        return 0
+    items = PyList_AsTuple(<object>value)
+    keep(s, items)
+    return put_items(s, <PyObject *>items, out, levels, index)
+
+
+cdef int unpack(Scratch *s, PyObject *value, cai_value *out, int levels, bint index,
+                bint index_items) except -1:
+    """Unpacks one value, which someone holds, into a zeroed `out`; NULL is a missing one.
+
+    `levels` of sequences are entered. `__index__` is asked for only where an integer may stand.
+    """
+    if value == NULL:
+        return 0
+    if value == Py_None:
+        out.form = CAI_FORM_NONE
+    elif PyLong_CheckExact(value):
+        out.form = CAI_FORM_INT
+        put_integer(s, value, out)
+    elif PyTuple_CheckExact(value):
+        out.form = CAI_FORM_TUPLE
+        put_items(s, value, out, levels, index_items)
+    elif PyUnicode_CheckExact(value):
+        out.form = CAI_FORM_TEXT
+        put_text(s, value, out)
+    elif PyBool_Check(value):
+        out.form = CAI_FORM_BOOL
+        out.integer = value == Py_True
+    else:
+        unpack_rare(s, value, out, levels, index, index_items)
+    return 0
+
+
+cdef bint is_index(PyObject *value) noexcept:
+    """Whether to ask for `__index__`: NumPy's bool has it before 2.3, with a warning."""
+    return (PyIndex_Check(<object>value) and strcmp(Py_TYPE(value).tp_name, "numpy.bool") != 0
+            and strcmp(Py_TYPE(value).tp_name, "numpy.bool_") != 0)
+
+
+cdef int unpack_rare(Scratch *s, PyObject *value, cai_value *out, int levels, bint index,
+                     bint index_items) except -1:
+    if PyList_Check(value):
+        out.form = CAI_FORM_LIST
+        put_list(s, value, out, levels, index_items)
+    elif PyTuple_Check(value):
+        out.form = CAI_FORM_TUPLE_SUBCLASS
+        put_items(s, value, out, levels, index_items)
+    elif PyLong_Check(value):
+        out.form = CAI_FORM_INDEX
+        put_integer(s, value, out)
+    elif PyFloat_Check(value):
+        out.form = CAI_FORM_FLOAT
+        put_printed(s, describe(value), out)
+    elif PyUnicode_Check(value):
+        out.form = CAI_FORM_TEXT_SUBCLASS
+        put_text(s, value, out)
+    elif PyBytes_Check(value):
+        out.form = CAI_FORM_BYTES
+        out.text = PyBytes_AS_STRING(<object>value)
+        out.length = <uint32_t>min(PyBytes_GET_SIZE(<object>value), <Py_ssize_t>UINT32_MAX)
+    elif PyDict_Check(value):
+        out.form = CAI_FORM_DICT if PyDict_CheckExact(value) else CAI_FORM_DICT_SUBCLASS
+        put_printed(s, describe(value), out)
+    elif index and is_index(value):
+        number = PyNumber_Index(<object>value)
+        keep(s, number)
+        out.form = CAI_FORM_INDEX
+        put_integer(s, <PyObject *>number, out)
+    else:
+        out.form = CAI_FORM_OBJECT
+        put_printed(s, describe(value), out)
+    return 0
+
+
+cdef int fetch(PyObject *mapping, int protocol, Entries *entries) except -1:
+    """Takes references to all values of a dict, at once."""
+    cdef int *order = &ORDER[protocol][0]
+    cdef PyObject *value
+    cdef int i
+    if walk(mapping, order, &ordered_key[protocol][0], entries):
+        return 0
+    for i in range(8):
+        value = PyDict_GetItemWithError(mapping, key_of[order[i]])
+        if value == NULL and PyErr_Occurred() != NULL:
+            return -1
+        Py_XINCREF(value)
+        Py_XDECREF(entries.value[order[i]])  # of the walk
+        entries.value[order[i]] = value
+    return 0
+
+
+cdef inline bint walk(PyObject *mapping, int *order, PyObject **keys, Entries *entries) noexcept:
+    """The frequent case, with no lookup: all keys are the interned ones. No code runs."""
+    cdef Py_ssize_t position = 0
+    cdef PyObject *key
+    cdef PyObject *value
+    cdef int tries, i = 0
+    if PyDict_GET_SIZE(mapping) > 8:
+        return False
+    while PyDict_Next(mapping, &position, &key, &value):
+        for tries in range(8):
+            if key == keys[i]:
+                break
+            i = (i + 1) & 7
+        else:
+            return False
+        Py_INCREF(<object>value)
+        entries.value[order[i]] = value
+        i = (i + 1) & 7
+    return True
+
+
+cdef int unpack_entries(Scratch *s, Entries *entries, int protocol, cai_interface *out) except -1:
+    """Fills in a cai_interface from entries that are held; all but an interface of the mask."""
+    cdef PyObject **value = entries.value
+    cai_py_zero(out, sizeof(out[0]))
+    out.struct_size = sizeof(out[0])
+    out.protocol = protocol
+    if PyDict_CheckExact(value[CAI_ENTRY_INTERFACE]):
+        out.dict.form = CAI_FORM_DICT
+    elif PyDict_Check(value[CAI_ENTRY_INTERFACE]):
+        out.dict.form = CAI_FORM_DICT_SUBCLASS
+    else:
+        unpack(s, value[CAI_ENTRY_INTERFACE], &out.dict, 1, False, False)
+        return 0
+    unpack(s, value[CAI_ENTRY_SHAPE], &out.shape, 1, False, True)
+    unpack(s, value[CAI_ENTRY_TYPESTR], &out.typestr, 0, False, False)
+    unpack(s, value[CAI_ENTRY_DATA], &out.data, 1, False, True)
+    unpack(s, value[CAI_ENTRY_VERSION], &out.version, 0, True, False)
+    unpack(s, value[CAI_ENTRY_STRIDES], &out.strides, 1, False, True)
+    unpack(s, value[CAI_ENTRY_STREAM], &out.stream, 0, True, False)
+    unpack(s, value[CAI_ENTRY_OFFSET], &out.offset, 0, True, False)
+    if value[CAI_ENTRY_DESCR] != NULL:
+        s.items_limit = DESCR_ITEMS
+        unpack(s, value[CAI_ENTRY_DESCR], &out.descr, DESCR_LEVELS, False, True)
+        s.items_limit = FLAT_ITEMS
+    return 0

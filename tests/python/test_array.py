@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libcai.Array: every attribute, and what a type promises."""
+
+import copy
+import ctypes
+import pickle
+import weakref
+
+import libcai
+import numpy as np
+import pytest
+from helpers import ADDRESS, Cuda, interface, producer
+
+
+def test_attributes():
+    array = libcai.asarray(producer(strides=(24, 8), stream=7, data=(ADDRESS, True)))
+    assert array.shape == (2, 3)
+    assert array.strides == (24, 8)
+    assert array.strides_given is True
+    assert array.ndim == 2
+    assert array.size == 6
+    assert array.itemsize == 4
+    assert array.nbytes == 24
+    assert array.typestr == "<f4"
+    assert array.kind == "f"
+    assert array.byteorder == "<"
+    assert array.dtype == np.dtype("<f4")
+    assert array.dtype is array.dtype
+    assert array.descr == [("", "<f4")]
+    assert array.data == ADDRESS
+    assert array.readonly is True
+    assert array.stream == 7
+    assert array.stream_kind == "stream"
+    assert array.mask is None
+    assert array.version == 3
+    assert array.device == (2, None)
+    assert array.device.type is libcai.DeviceType.CUDA
+    assert array.device.id is None
+    assert array.c_contiguous is False
+    assert array.f_contiguous is False
+    assert array.extent == (0, 24 + 16 + 4)
+
+
+def test_defaults():
+    array = libcai.asarray(producer())
+    assert array.strides == (12, 4)
+    assert array.strides_given is False
+    assert array.c_contiguous is True
+    assert array.readonly is False
+    assert array.stream is None
+    assert array.stream_kind == "none"
+
+
+def test_no_dimensions():
+    array = libcai.asarray(producer(shape=()))
+    assert (array.shape, array.strides, array.size, array.extent) == ((), (), 1, (0, 4))
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_old_versions_state_no_stream(version):
+    array = libcai.asarray(producer(version=version, stream=...))
+    assert array.stream is None
+    assert array.stream_kind == "unstated"
+    assert array.version == version
+
+
+def test_addresses_and_streams_of_64_bits():
+    array = libcai.asarray(producer(data=(2**64 - 4096, False), stream=2**64 - 1))
+    assert array.data == 2**64 - 4096
+    assert array.stream == 2**64 - 1
+    assert array.__cuda_array_interface__["data"] == (2**64 - 4096, False)
+    assert array.__cuda_array_interface__["stream"] == 2**64 - 1
+
+
+def test_mask():
+    array = libcai.asarray(producer(mask=producer(typestr="|b1", data=(ADDRESS + 64, False))))
+    mask = array.mask
+    assert isinstance(mask, libcai.Array)
+    assert (mask.typestr, mask.data, mask.mask) == ("|b1", ADDRESS + 64, None)
+    bits = libcai.asarray(producer(shape=(16,), mask=producer(shape=(16,), typestr="|t1")))
+    assert (bits.mask.kind, bits.mask.nbytes) == ("t", 2)
+    with pytest.raises(TypeError, match="t1"):
+        bits.mask.dtype  # noqa: B018
+
+
+DTYPES = [
+    "|b1", "|i1", "|u1", "<i2", ">i2", "<i4", "<i8", ">u8", "<f2", "<f4", ">f8", "<c8", "<c16",
+    "<M8[ns]", "<m8[25s]", "<M8", "<U4", ">U3", "|S5", "|V7",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("typestr", DTYPES)
+def test_dtype(typestr):
+    array = libcai.asarray(producer(typestr=typestr))
+    assert array.typestr == typestr
+    assert array.dtype == np.dtype(typestr)
+    assert array.itemsize == np.dtype(typestr).itemsize
+    assert array.descr == [("", typestr)]
+
+
+STRUCTURES = [
+    [("a", "<i4"), ("b", "<f8")],
+    [("a", "<i4"), ("", "|V4"), ("b", "<f8")],
+    [("v", "<f4", (3,)), ("w", "|u1", (2, 2))],
+    [("p", [("x", "<f4"), ("y", ">f4")]), ("q", "|S3")],
+    [("p", [("x", [("y", "<i2")], (2,))], (3,))],
+    [(("the title", "t"), "<f4")],
+    [("ä", "<M8[us]"), ("b", "|b1")],
+]
+
+
+@pytest.mark.parametrize("descr", STRUCTURES)
+def test_structures(descr):
+    dtype = np.lib.format.descr_to_dtype(descr)
+    array = libcai.asarray(producer(typestr=f"|V{dtype.itemsize}", descr=descr))
+    assert array.descr == descr
+    assert array.dtype == dtype
+    again = libcai.asarray(array[1].transpose())
+    assert again.descr == descr
+    assert libcai.asarray(Cuda(again.__cuda_array_interface__)).descr == descr
+
+
+def test_read_only_attributes():
+    array = libcai.asarray(producer())
+    for name in ("shape", "data", "ptr", "anything"):
+        with pytest.raises(AttributeError):
+            setattr(array, name, 1)
+    assert not hasattr(array, "__dict__")
+
+
+def test_identity():
+    given = producer()
+    one, two = libcai.asarray(given), libcai.asarray(given)
+    assert one != two
+    assert one == one
+    assert len({one, two, one}) == 2
+
+
+def test_it_is_final_and_made_by_functions_only():
+    with pytest.raises(TypeError):
+        type("Sub", (libcai.Array,), {})
+    with pytest.raises(TypeError):
+        libcai.Array()
+    empty = libcai.Array.__new__(libcai.Array)  # no way to crash
+    assert empty.shape == (0,)
+    assert repr(empty)
+    assert np.asarray(empty).shape == (0,)
+
+
+def test_weak_references():
+    array = libcai.asarray(producer())
+    reference = weakref.ref(array)
+    assert reference() is array
+    del array
+    assert reference() is None
+
+
+def test_it_cannot_be_pickled_nor_copied():
+    array = libcai.asarray(producer())
+    for action in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="pickled"):
+            action(array)
+
+
+def test_numpy_does_not_copy_from_a_device():
+    array = libcai.asarray(producer())
+    with pytest.raises(TypeError, match="device"):
+        np.asarray(array)
+    with pytest.raises(TypeError, match="device"):
+        array.__array__()
+    host = libcai.asarray(np.ones(3))
+    assert np.array_equal(host.__array__(), np.ones(3))
+
+
+def test_the_other_attribute_is_missing():
+    device, host = libcai.asarray(producer()), libcai.asarray(np.ones(3))
+    assert hasattr(device, "__cuda_array_interface__")
+    assert not hasattr(device, "__array_interface__")
+    assert hasattr(host, "__array_interface__")
+    assert not hasattr(host, "__cuda_array_interface__")
+
+
+def test_repr():
+    text = repr(libcai.asarray(producer(strides=(12, -4), data=(ADDRESS, True), stream=2)))
+    for part in ("libcai.Array", "(2, 3)", "'<f4'", "(12, -4)", hex(ADDRESS), "cuda", "stream=2"):
+        assert part in text
+    assert "readonly" in text
+    assert "unstated" in repr(libcai.asarray(producer(version=2, stream=...)))
+    assert "masked" in repr(libcai.asarray(producer(mask=producer(typestr="|b1"))))
+
+
+def test_iteration_ends():
+    rows = list(libcai.asarray(np.arange(6).reshape(2, 3)))
+    assert [np.asarray(row).tolist() for row in rows] == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_ctypes_passes_the_address():
+    array = libcai.asarray(producer())
+    assert array._as_parameter_.value == array.ptr
+    memmove = ctypes.CDLL(None).memcpy
+    memmove.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+    first = ctypes.create_string_buffer(128)
+    memmove(first, array, 128)
+    assert int.from_bytes(first.raw[0:2], "little") == 1  # abi_major
+    assert int.from_bytes(first.raw[16:24], "little") == ADDRESS
+
+
+def test_from_ptr_adds_a_holder():
+    array = libcai.asarray(Cuda(interface()))
+    again = libcai.Array.from_ptr(array.ptr, steal=False)
+    del array
+    assert again.shape == (2, 3)
+    third = libcai.Array.from_ptr(ctypes.c_void_p(again.ptr), steal=False)
+    assert third.data == ADDRESS
+
+
+def test_from_ptr_refuses():
+    with pytest.raises(libcai.ViewError):
+        libcai.Array.from_ptr(0)
+    with pytest.raises(libcai.ViewError):
+        libcai.Array.from_ptr(ctypes.c_void_p(None))
+    with pytest.raises(OverflowError):
+        libcai.Array.from_ptr(-1)
+    with pytest.raises(TypeError):
+        libcai.Array.from_ptr("0x10")
+    array = libcai.asarray(producer())
+    image = ctypes.create_string_buffer(ctypes.string_at(array.ptr, 128), 128)
+
+    def changed(offset, data):
+        copied = ctypes.create_string_buffer(image.raw, 128)
+        copied[offset : offset + len(data)] = data
+        return copied
+
+    for error, offset, data in (
+        (libcai.ViewError, 8, bytes(8)),  # no owner: borrowed
+        (libcai.VersionError, 0, b"\x02\x00"),  # another major
+        (libcai.VersionError, 0, bytes(2)),
+        (libcai.VersionError, 7, b"\x40"),  # a critical flag that nobody knows
+        (libcai.InterfaceError, 72, bytes(4)),  # stream_kind 0
+    ):
+        bad = changed(offset, data)
+        with pytest.raises(error):
+            libcai.Array.from_ptr(ctypes.addressof(bad), steal=False)

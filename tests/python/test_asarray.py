@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which objects are taken, what is read of them, and what is held."""
+
+import sys
+from collections import OrderedDict, namedtuple
+
+import libcai
+import numpy as np
+import pytest
+from helpers import ADDRESS, Cuda, Host, interface, producer
+
+
+def test_an_array_is_returned_as_it_is():
+    array = libcai.asarray(producer())
+    assert libcai.asarray(array) is array
+    assert libcai.asarray(array, strict=True) is array
+
+
+def test_numpy_arrays_are_on_the_host():
+    given = np.arange(6, dtype="f4").reshape(2, 3)
+    array = libcai.asarray(given)
+    assert array.device == (libcai.DeviceType.CPU, 0)
+    assert array.data == given.ctypes.data
+    assert array.stream is None
+    assert array.stream_kind == "none"
+
+
+def test_the_gpu_comes_first():
+    class Both(Cuda, Host):
+        pass
+
+    assert libcai.asarray(Both(interface())).device.type == libcai.DeviceType.CUDA
+
+
+def test_the_attribute_is_read_once():
+    reads = []
+
+    class Counting:
+        @property
+        def __cuda_array_interface__(self):
+            reads.append(self)
+            return interface()
+
+    libcai.asarray(Counting())
+    assert len(reads) == 1
+
+
+@pytest.mark.parametrize("base", [Cuda, Host])
+def test_instance_and_class_attributes(base):
+    name = "__cuda_array_interface__" if base is Cuda else "__array_interface__"
+    value = interface(stream=...)
+
+    class Bare:
+        pass
+
+    on_class = type("OnClass", (), {name: value})()
+    on_instance = Bare()
+    setattr(on_instance, name, value)
+
+    class Dynamic:
+        def __getattr__(self, wanted):
+            if wanted == name:
+                return value
+            raise AttributeError(wanted)
+
+    for given in (on_class, on_instance, Dynamic()):
+        assert libcai.asarray(given).shape == (2, 3)
+
+
+def test_the_dict_is_copied_and_never_kept_nor_written():
+    mapping = interface(shape=[2, 3], stream=0, typestr="f4")
+    before = dict(mapping)
+    count = sys.getrefcount(mapping)
+    given = Cuda(mapping)
+    array = libcai.asarray(given)
+    assert sys.getrefcount(mapping) == count + 1  # `given` has it, the array has not
+    assert mapping == before
+    mapping["shape"][0] = 7
+    mapping.clear()
+    assert array.shape == (2, 3)
+    assert array.typestr == "<f4"
+    assert array.stream == 1
+
+
+def test_the_object_and_the_mask_are_held_once():
+    mask = producer(typestr="|b1")
+    given = producer(mask=mask)
+    counts = sys.getrefcount(given), sys.getrefcount(mask)
+    array = libcai.asarray(given)
+    assert (sys.getrefcount(given), sys.getrefcount(mask)) == (counts[0] + 1, counts[1] + 1)
+    view = array[1:]
+    also_mask = array.mask
+    assert (sys.getrefcount(given), sys.getrefcount(mask)) == (counts[0] + 1, counts[1] + 1)
+    del array, view
+    assert sys.getrefcount(given) == counts[0] + 1
+    assert also_mask.shape == (2, 3)
+    del also_mask
+    assert (sys.getrefcount(given), sys.getrefcount(mask)) == counts
+
+
+def test_subclasses_mean_the_same():
+    Shape = namedtuple("Shape", "rows columns")
+
+    class Text(str):
+        __slots__ = ()
+
+    class Number(int):
+        pass
+
+    mapping = OrderedDict(
+        interface(shape=Shape(Number(2), 3), typestr=Text("<f4"), data=(Number(ADDRESS), False))
+    )
+    assert libcai.asarray(Cuda(mapping)).shape == (2, 3)
+    with pytest.raises(libcai.InterfaceTypeError):
+        libcai.asarray(Cuda(mapping), strict=True)
+
+
+def test_from_interface():
+    owner = producer()
+    count = sys.getrefcount(owner)
+    array = libcai.from_interface(interface(), owner=owner)
+    assert array.data == ADDRESS
+    assert sys.getrefcount(owner) == count + 1
+    del array
+    assert sys.getrefcount(owner) == count
+    assert libcai.from_interface(interface()).shape == (2, 3)
+
+
+def test_from_interface_of_the_host():
+    given = np.arange(6, dtype="i2").reshape(2, 3)
+    array = libcai.from_interface(given.__array_interface__, owner=given, host=True)
+    assert array.device.type == libcai.DeviceType.CPU
+    assert np.array_equal(np.asarray(array), given)
+
+
+def test_signatures():
+    with pytest.raises(TypeError):
+        libcai.asarray()
+    with pytest.raises(TypeError):
+        libcai.asarray(producer(), True)
+    with pytest.raises(TypeError):
+        libcai.asarray(obj=producer())
+    with pytest.raises(TypeError):
+        libcai.from_interface(interface(), None)
+    assert libcai.asarray.__doc__
+
+
+def test_version_and_names():
+    assert libcai.__version__.count(".") == 2
+    for name in libcai.__all__:
+        assert getattr(libcai, name) is not None
+    assert set(libcai.__all__) <= set(dir(libcai))
+    with pytest.raises(AttributeError):
+        libcai.nothing  # noqa: B018

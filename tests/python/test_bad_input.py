@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Producers that are wrong, hostile or odd: an error that names the entry, or their own error."""
+
+import sys
+from collections import UserDict
+from types import MappingProxyType
+
+import libcai
+import libcai.cffi
+import numpy as np
+import pytest
+from helpers import ADDRESS, Cuda, Host, interface, producer
+
+READERS = [libcai.asarray, libcai.cffi.array_from]
+pytestmark = pytest.mark.parametrize("read", READERS, ids=["core", "cffi"])
+
+
+def refused(read, given, entry, text="", **options):
+    count = sys.getrefcount(given)
+    with pytest.raises((libcai.InterfaceError, libcai.InterfaceTypeError)) as caught:
+        read(given, **options)
+    error = caught.value
+    assert error.entry == entry
+    assert entry in str(error)
+    assert text in str(error)
+    assert len(str(error)) < 240
+    value = error.value
+    del error, caught
+    if value is not given:
+        assert sys.getrefcount(given) == count
+    return value
+
+
+def test_a_property_that_raises_passes_unchanged(read):
+    for kind in (RuntimeError, KeyError, ValueError, TypeError, MemoryError, KeyboardInterrupt):
+        mine = kind("mine")
+
+        class Raising:
+            @property
+            def __cuda_array_interface__(self, mine=mine):
+                raise mine
+
+        with pytest.raises(kind) as caught:
+            read(Raising())
+        assert caught.value is mine
+
+
+def test_an_attribute_error_counts_as_absent(read):
+    mine = AttributeError("only on the GPU")
+
+    class Hiding:
+        @property
+        def __cuda_array_interface__(self):
+            raise mine
+
+    class Falling(Hiding):
+        __array_interface__ = np.ones(3).__array_interface__
+
+    with pytest.raises(AttributeError) as caught:
+        read(Hiding())
+    assert caught.value is mine
+    assert read(Falling()) is not None
+
+
+def test_a_property_that_returns_itself(read):
+    class Itself:
+        @property
+        def __cuda_array_interface__(self):
+            return self
+
+    refused(read, Itself(), "interface")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, 1, "x", [("shape", (2, 3))], (), interface, MappingProxyType(interface()),
+     UserDict(interface())],
+)  # fmt: skip
+def test_not_a_dict(read, value):
+    assert refused(read, Cuda(value), "interface") is value
+
+
+def test_no_interface(read):
+    for given in (object(), 1, None, [1, 2], "text"):
+        refused(read, given, "interface")
+
+
+def test_a_class_instead_of_an_instance(read):
+    class WithDict:
+        __cuda_array_interface__ = interface()
+
+    for given in (Cuda, Host, WithDict, libcai.Array):
+        refused(read, given, "interface", "class")
+
+    class Meta(type):
+        @property
+        def __cuda_array_interface__(cls):
+            return interface()
+
+    assert read(Meta("Lawful", (), {})) is not None
+
+
+def test_a_method_instead_of_a_property(read):
+    class Method:
+        def __cuda_array_interface__(self):
+            return interface()
+
+    with pytest.raises(libcai.InterfaceTypeError, match="interface"):
+        read(Method())
+
+
+def test_numpy_scalars_point_to_a_temporary(read):
+    refused(read, np.float64(1), "interface", "temporary")
+
+
+@pytest.mark.parametrize(
+    ("changes", "entry"),
+    [
+        ({"shape": (10**10000, 3)}, "shape"),
+        ({"shape": (-(10**10000), 3)}, "shape"),
+        ({"strides": (10**10000, 4)}, "strides"),
+        ({"data": (10**10000, False)}, "data"),
+        ({"version": 10**10000}, "version"),
+        ({"stream": 10**10000}, "stream"),
+        ({"stream": -(2**63) - 1}, "stream"),
+    ],
+)
+def test_integers_of_many_digits(read, changes, entry):
+    refused(read, producer(**changes), entry)
+
+
+def test_dimensions(read):
+    assert read(producer(shape=(1,) * 64)) is not None
+    for count in (65, 257, 100_000):
+        refused(read, producer(shape=(1,) * count), "shape", str(count))
+        refused(read, producer(shape=[1] * count), "shape", str(count))
+        refused(read, producer(strides=(4,) * count), "strides")
+
+
+class Number:
+    def __init__(self, value, action=None):
+        self.value, self.action, self.calls = value, action, 0
+
+    def __index__(self):
+        self.calls += 1
+        if self.action:
+            self.action()
+        return self.value
+
+
+def test_index_is_called_once(read):
+    number = Number(2)
+    assert read(producer(shape=(number, 3))) is not None
+    assert number.calls == 1
+
+
+def test_an_index_that_raises_passes_unchanged(read):
+    for kind in (RuntimeError, ZeroDivisionError, TypeError):
+        mine = kind("mine")
+
+        def action(mine=mine):
+            raise mine
+
+        for changes in (
+            {"shape": (Number(2, action), 3)},
+            {"data": (Number(4096, action), False)},
+            {"stream": Number(7, action)},
+            {"version": Number(3, action)},
+        ):
+            with pytest.raises(kind) as caught:
+                read(producer(**changes))
+            assert caught.value is mine
+
+
+def test_an_index_that_returns_no_integer(read):
+    with pytest.raises(TypeError):
+        read(producer(shape=(Number("2"), 3)))
+
+
+def test_an_index_that_clears_the_dict(read):
+    mapping = interface(descr=[("", "<f4")], mask=None, strides=[12, 4])
+    mapping["shape"] = [Number(2, mapping.clear), 3]
+    assert read(Cuda(mapping)) is not None
+    assert mapping == {}
+
+
+def test_an_index_that_changes_its_list(read):
+    shape = []
+    shape[:] = [Number(2, shape.clear), Number(3, lambda: shape.extend([1] * 1000)), 4]
+    array = read(producer(shape=shape))
+    assert (array.size if read is libcai.asarray else array.shape[2]) in (24, 4)
+
+
+def test_an_index_that_frees_what_it_is_part_of(read):
+    class Fresh:
+        @property
+        def __cuda_array_interface__(self):
+            mapping = interface()
+            mapping["strides"] = [Number(12, mapping.clear), Number(4, mapping.clear)]
+            mapping["data"] = (Number(ADDRESS, mapping.clear), False)
+            return mapping
+
+    assert read(Fresh()) is not None
+
+
+def test_keys_that_compare_with_code(read):
+    class Key(str):
+        def __hash__(self):
+            return hash(str(self))
+
+        def __eq__(self, other):
+            raise ZeroDivisionError
+
+    mapping = interface(shape=...)
+    mapping = {Key("shape"): (2, 3), **mapping}
+    with pytest.raises(ZeroDivisionError):
+        read(Cuda(mapping))
+    assert read(producer(**{"foo": 1})) is not None
+    assert read(Cuda({**interface(), 1: 2, None: 3, (): 4})) is not None
+
+
+class Opaque:
+    def __repr__(self):
+        raise ZeroDivisionError
+
+
+class Long:
+    def __repr__(self):
+        return "ü" * 1_000_000
+
+
+@pytest.mark.parametrize("odd", [Opaque(), Long(), 1j, bytearray(b"<f4"), {1}, float("nan"), "é"])
+def test_odd_values(read, odd):
+    for entry in ("shape", "typestr", "data", "version", "strides", "descr", "mask", "stream"):
+        assert refused(read, producer(**{entry: odd}), entry) is odd
+
+
+def test_an_array_is_never_printed(read):
+    class Loud(Cuda):
+        def __repr__(self):
+            raise AssertionError("printing copies from the GPU")
+
+        def __index__(self):
+            raise AssertionError("so does this")
+
+    refused(read, producer(shape=Loud(interface())), "shape")
+    refused(read, producer(mask=Loud(interface(shape=(7,)))), "mask")
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800", "<f4\udc80", "<f4\0", "\0", "<f4\0\0\0\0", "ⓕ4", "<f\uff14"]
+)
+def test_text(read, text):
+    refused(read, producer(typestr=text), "typestr")
+    refused(read, producer(typestr="|V4", descr=[("a", text)]), "descr")
+
+
+def test_names_of_fields(read):
+    refused(read, producer(descr=[("\ud800", "<f4")]), "descr")
+    refused(read, producer(descr=[("a\0b", "<f4")]), "descr")
+    refused(read, producer(descr=[(b"a", "<f4")]), "descr")
+
+
+def nested(depth):
+    descr = "<f4"
+    for _ in range(depth):
+        descr = [("a", descr)]
+    return descr
+
+
+def test_nested_descr(read):
+    assert read(producer(descr=nested(60), typestr="|V4")) is not None
+    for depth in (66, 200, 10_000):
+        refused(read, producer(descr=nested(depth), typestr="|V4"), "descr")
+    tower = ()
+    for _ in range(10_000):
+        tower = (tower,)
+    refused(read, producer(descr=[tower]), "descr")
+    refused(read, producer(shape=tower), "shape")
+    refused(read, producer(data=tower), "data")
+
+
+def test_lists_that_hold_themselves(read):
+    once, twice, field = [], [], ["a"]
+    once.append(once)
+    twice.extend([twice, twice])
+    field.append([tuple(field), field])
+    for descr in (once, twice, field, [("a", once)], [("a", twice)]):
+        refused(read, producer(descr=descr), "descr")
+        refused(read, producer(shape=descr), "shape")
+        refused(read, producer(data=descr), "data")
+
+
+def test_masks(read):
+    itself = interface()
+    given = Cuda(itself)
+    itself["mask"] = given
+    refused(read, given, "mask")
+    for mask in (given, producer(mask=producer(typestr="|b1"), typestr="|b1")):
+        refused(read, producer(mask=mask), "mask")
+    for mask in (interface(), 0, True, [], object(), Cuda, producer(shape=(4, 4), typestr="|b1")):
+        refused(read, producer(mask=mask), "mask")
+
+    class Raising:
+        @property
+        def __cuda_array_interface__(self):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        read(producer(mask=Raising()))
+    refused(read, producer(mask=producer(typestr="|b1", mask=Raising())), "mask")
+    refused(read, producer(mask=Cuda(None)), "mask")
+
+
+def test_host_dicts(read):
+    data = np.arange(6, dtype="<f4")
+    good = {k: v for k, v in data.__array_interface__.items() if k != "descr"}
+    assert read(Host(good)) is not None
+    refused(read, Host({**good, "offset": 4}), "offset")
+    refused(read, Host({**good, "data": memoryview(data)}), "data")
+    refused(read, np.array([object()]), "typestr")
+
+
+def test_a_strict_reading_refuses_more(read):
+    refused(read, producer(stream=0), "stream", strict=True)
+    assert read(producer(), strict=True) is not None

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What leaves: the dict of an Array, to the letter of the text."""
+
+import libcai
+import numpy as np
+import pytest
+from helpers import ADDRESS, CASES, Case, Cuda, interface, producer
+
+TAKEN = [row for row in CASES if "ok" in row["lenient"]]
+
+
+def test_the_plain_case():
+    mapping = libcai.asarray(producer(stream=7)).__cuda_array_interface__
+    assert mapping == interface(stream=7)
+    assert type(mapping) is dict
+    assert [type(extent) for extent in mapping["shape"]] == [int, int]
+    assert type(mapping["data"]) is tuple
+    assert type(mapping["data"][1]) is bool
+
+
+def test_each_dict_is_its_own():
+    array = libcai.asarray(producer())
+    array.__cuda_array_interface__["shape"] = None
+    assert array.__cuda_array_interface__["shape"] == (2, 3)
+
+
+@pytest.mark.parametrize("row", TAKEN, ids=[row["id"] for row in TAKEN])
+def test_all_that_is_taken_leaves_by_the_letter(row):
+    array = libcai.asarray(Case(row).producer)
+    assert libcai.check(array), str(libcai.check(array))
+    again = libcai.asarray(Cuda(array.__cuda_array_interface__), strict=True)
+    for name in ("shape", "typestr", "data", "readonly", "descr", "extent", "c_contiguous"):
+        assert getattr(again, name) == getattr(array, name)
+    assert (again.mask is None) == (array.mask is None)
+    assert again.version == 3
+
+
+def test_strides_are_none_if_and_only_if_contiguous():
+    assert libcai.asarray(producer(strides=(12, 4))).__cuda_array_interface__["strides"] is None
+    for strides in ((24, 4), (4, 8), (0, 4), (12, -4)):
+        array = libcai.asarray(producer(strides=strides))
+        assert array.__cuda_array_interface__["strides"] == strides
+
+
+def test_read_only_survives():
+    array = libcai.asarray(producer(data=(ADDRESS, True)))
+    assert array.__cuda_array_interface__["data"] == (ADDRESS, True)
+    host = np.arange(3)
+    host.flags.writeable = False
+    assert not np.asarray(libcai.asarray(host)).flags.writeable
+
+
+def test_an_unstated_stream_leaves_as_1():
+    array = libcai.asarray(producer(version=2, stream=...))
+    assert array.__cuda_array_interface__["stream"] == 1
+    assert array.__cuda_array_interface__["version"] == 3
+    assert libcai.asarray(producer()).__cuda_array_interface__["stream"] is None
+
+
+def test_a_mask_leaves_as_an_object():
+    array = libcai.asarray(producer(mask=producer(typestr="|b1")))
+    mask = array.__cuda_array_interface__["mask"]
+    assert isinstance(mask, libcai.Array)
+    assert mask.__cuda_array_interface__["typestr"] == "|b1"
+    assert "mask" not in mask.__cuda_array_interface__
+
+
+def test_descr_only_if_it_says_more():
+    assert "descr" not in libcai.asarray(np.ones(3)).__array_interface__
+    descr = [("a", "<i4"), ("b", "<i4")]
+    array = libcai.asarray(producer(typestr="|V8", descr=descr))
+    assert array.__cuda_array_interface__["descr"] == descr
+
+
+def test_many_dimensions():
+    array = libcai.asarray(producer(shape=(1,) * 63 + (2,), strides=(8,) * 64))
+    mapping = array.__cuda_array_interface__
+    assert mapping["shape"] == (1,) * 63 + (2,)
+    assert mapping["strides"] == (8,) * 64
+
+
+def test_host_arrays_give_numpy_s_dict():
+    given = np.arange(6.0).reshape(2, 3)[:, ::-1]
+    mapping = libcai.asarray(given).__array_interface__
+    assert "stream" not in mapping
+    assert np.array_equal(np.asarray(libcai.asarray(given)), given)

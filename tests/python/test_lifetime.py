@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who keeps what alive, on which thread it ends, and that nothing runs after the interpreter."""
+
+import ctypes
+import gc
+import sys
+import threading
+import time
+import weakref
+
+import libcai
+import numpy as np
+import pytest
+from helpers import Cuda, interface, producer, python
+
+
+class Owner(ctypes.Structure):
+    pass
+
+
+CALL = ctypes.CFUNCTYPE(None, ctypes.POINTER(Owner))  # lets the GIL go
+CALL_WITH_GIL = ctypes.PYFUNCTYPE(None, ctypes.POINTER(Owner))
+Owner._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("flags", ctypes.c_uint32),
+    ("retain", ctypes.c_void_p),
+    ("release", ctypes.c_void_p),
+]
+
+
+def owner_of(array):
+    address = ctypes.c_void_p.from_address(array.ptr + 8).value
+    return ctypes.cast(address, ctypes.POINTER(Owner))
+
+
+def retain(array):
+    """Adds a holder from C; returns its release(), which runs without the GIL."""
+    owner = owner_of(array)
+    CALL(owner.contents.retain)(owner)
+    return lambda call=CALL: call(owner.contents.release)(owner)
+
+
+def until_gone(reference):
+    for _ in range(200):
+        if reference() is None:
+            return True
+        time.sleep(0.005)  # a pending call runs between two instructions of the main thread
+    return False
+
+
+class Watched(Cuda):
+    pass
+
+
+def watched(**changes):
+    given = Watched(interface(**changes))
+    return given, weakref.ref(given)
+
+
+@pytest.mark.usefixtures("collected")
+def test_the_exporter_dies_last():
+    given, reference = watched()
+    array = libcai.asarray(given)
+    del given
+    assert reference() is not None
+    view = array[1:]
+    del array
+    assert reference() is not None
+    del view
+    assert reference() is None
+
+
+@pytest.mark.usefixtures("collected")
+def test_the_mask_s_object_too():
+    mask, mask_reference = watched(typestr="|b1")
+    given, reference = watched(mask=mask)
+    array = libcai.asarray(given)
+    del mask
+    given._interface["mask"] = None
+    del given
+    assert mask_reference() is not None
+    mask = array.mask
+    del array
+    assert reference() is not None
+    assert mask_reference() is not None
+    del mask
+    assert reference() is None
+    assert mask_reference() is None
+
+
+@pytest.mark.usefixtures("collected")
+def test_failures_leave_nothing():
+    given, reference = watched(shape=[2, -1], mask=producer())
+    with pytest.raises(libcai.InterfaceError):
+        libcai.asarray(given)
+    del given
+    assert reference() is None
+
+
+def cycles():
+    def plain(given):
+        given.cached = libcai.asarray(given)
+
+    def view(given):
+        given.cached = libcai.asarray(given)[1:]
+
+    def view_of_view(given):
+        given.cached = libcai.asarray(given)[1:].transpose()[...]
+
+    def several(given):
+        first = libcai.asarray(given)
+        given.cached = [first, libcai.asarray(given)]
+
+    def as_a_mask(given):
+        given.cached = libcai.asarray(Cuda(interface(mask=given)))
+
+    return [plain, view, view_of_view, several, as_a_mask]
+
+
+@pytest.mark.parametrize("tie", cycles(), ids=lambda tie: tie.__name__)
+@pytest.mark.usefixtures("collected")
+def test_a_producer_that_caches_its_own_array_is_freed(tie):
+    given, reference = watched(typestr="|b1")
+    tie(given)
+    del given
+    assert reference() is not None
+    gc.collect()
+    assert reference() is None
+
+
+@pytest.mark.usefixtures("collected")
+def test_the_collector_leaves_what_somebody_else_holds():
+    given, reference = watched()
+    given.cached = libcai.asarray(given)
+    release = retain(given.cached)
+    address = given.cached.ptr
+    del given
+    gc.collect()
+    assert reference() is not None
+    again = libcai.Array.from_ptr(address, steal=False)
+    release()
+    assert again.shape == (2, 3)
+    del again
+    gc.collect()
+    assert reference() is None
+
+
+@pytest.mark.usefixtures("collected")
+def test_two_holders_of_a_cycle():
+    given, reference = watched()
+    given.cached = libcai.asarray(given)
+    view = given.cached[0]
+    del given
+    gc.collect()
+    assert reference() is not None
+    assert view.shape == (3,)
+    del view
+    gc.collect()
+    assert reference() is None
+
+
+def test_an_array_that_the_collector_has_cleared_is_harmless():
+    seen = []
+
+    class Late:
+        def __del__(self):
+            seen.append(repr(self.array))
+
+    given, reference = watched()
+    given.late = Late()
+    given.late.array = given.cached = libcai.asarray(given)
+    del given
+    gc.collect()
+    assert reference() is None
+    assert len(seen) == 1
+
+
+@pytest.mark.usefixtures("collected")
+def test_a_release_with_the_gil_is_prompt():
+    given, reference = watched()
+    array = libcai.asarray(given)
+    release = retain(array)
+    del array, given
+    assert reference() is not None
+    release(CALL_WITH_GIL)
+    assert reference() is None
+
+
+@pytest.mark.usefixtures("collected")
+def test_a_release_without_the_gil_is_queued_and_drained():
+    given, reference = watched()
+    release = retain(libcai.asarray(given))
+    del given
+    release()
+    assert until_gone(reference)
+
+
+@pytest.mark.usefixtures("collected")
+def test_a_release_on_another_thread():
+    references, releases = [], []
+    for _ in range(200):
+        given, reference = watched()
+        releases.append(retain(libcai.asarray(given)))
+        references.append(reference)
+        del given
+    threads = [
+        threading.Thread(
+            target=lambda part: [release() for release in part], args=(releases[i::4],)
+        )
+        for i in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(until_gone(reference) for reference in references)
+
+
+def test_a_release_does_not_wait_for_the_gil():
+    """The thread is one of C; the main thread holds the GIL all the while."""
+    pthread = ctypes.PyDLL(None)
+    given, reference = watched()
+    array = libcai.asarray(given)
+    owner = owner_of(array)
+    CALL(owner.contents.retain)(owner)
+    del array, given
+    thread = ctypes.c_ulong()
+    release = ctypes.c_void_p(owner.contents.release)
+    assert pthread.pthread_create(ctypes.byref(thread), None, release, owner) == 0
+    assert pthread.pthread_join(thread, None) == 0  # PyDLL: the GIL is held while it waits
+    libcai.asarray(producer())  # an entry drains
+    assert reference() is None
+
+
+@pytest.mark.usefixtures("collected")
+def test_each_entry_drains():
+    given, reference = watched()
+    release = retain(libcai.asarray(given))
+    del given
+    done = threading.Thread(target=release)
+    done.start()
+    done.join()
+    libcai.from_interface(interface())
+    assert reference() is None
+
+
+def test_adopting_takes_the_holder():
+    given = producer()
+    count = sys.getrefcount(given)
+    array = libcai.asarray(given)
+    owner = owner_of(array)
+    CALL(owner.contents.retain)(owner)
+    again = libcai.Array.from_ptr(array.ptr)
+    del array
+    assert sys.getrefcount(given) == count + 1
+    del again
+    assert sys.getrefcount(given) == count
+
+
+def test_many_arrays_take_no_memory():
+    given = np.ones((3, 4))
+    for _ in range(3):
+        blocks = sys.getallocatedblocks()
+        for _ in range(1000):
+            array = libcai.asarray(given)
+            view = array[1:].reshape(-1)
+            del array, view
+        grown = sys.getallocatedblocks() - blocks
+    assert grown < 50
+
+
+AT_EXIT = """
+import ctypes, sys, threading, time
+import libcai
+class P:
+    __cuda_array_interface__ = {interface}
+    def __del__(self):
+        print("gone")
+keep = libcai.asarray(P())
+"""
+
+
+def at_exit(more):
+    return python(AT_EXIT.replace("{interface}", repr(interface())) + more)
+
+
+def test_exit_with_a_live_array():
+    assert at_exit("") in ("gone\n", "")
+    assert at_exit("sys.keep = keep; del keep") in ("gone\n", "")
+
+
+def test_exit_with_a_cycle():
+    at_exit("keep.__class__; p = P(); p.cached = libcai.asarray(p); del p")
+
+
+def test_exit_while_a_thread_releases():
+    at_exit(
+        """
+owner = ctypes.c_void_p.from_address(keep.ptr + 8).value
+retain, release = (ctypes.c_void_p.from_address(owner + at).value for at in (8, 16))
+call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def work():
+    while True:
+        array = libcai.asarray(P())
+        owner = ctypes.c_void_p.from_address(array.ptr + 8).value
+        call(retain)(owner)
+        del array
+        call(release)(owner)
+P.__del__ = lambda self: None
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+"""
+    )
+
+
+def test_a_release_after_the_interpreter_has_ended():
+    """libc's atexit runs after Py_Finalize: the release must leak, not touch Python."""
+    out = at_exit(
+        """
+owner = ctypes.c_void_p.from_address(keep.ptr + 8).value
+retain, release = (ctypes.c_void_p.from_address(owner + at).value for at in (8, 16))
+ctypes.CFUNCTYPE(None, ctypes.c_void_p)(retain)(owner)
+at_exit = ctypes.CDLL(None).__cxa_atexit  # calls function(argument)
+at_exit.argtypes = [ctypes.c_void_p] * 3
+assert at_exit(release, owner, None) == 0
+"""
+    )
+    assert out == ""
+
+
+def test_fork():
+    at_exit(
+        """
+import os, warnings
+warnings.simplefilter("ignore")
+P.__del__ = lambda self: None
+pid = os.fork()
+array = libcai.asarray(P())
+del array
+if pid:
+    assert os.waitpid(pid, 0)[1] == 0
+"""
+    )

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`cimport libcai`: the .pxd is the header's, and the example builds."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import libcai
+import pytest
+from helpers import ROOT, python
+from libcai import _library
+
+pytest.importorskip("pycparser")
+
+
+def test_generated_files_are_what_the_header_gives():
+    script = ROOT / "bindings/python/generate.py"
+    spec = importlib.util.spec_from_file_location("generate", script)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    header = _library.HEADER.read_text(encoding="utf-8")
+    for name, generate in module.OUTPUTS.items():
+        committed = (ROOT / "bindings/python/libcai" / name).read_text(encoding="utf-8")
+        assert committed == generate(header), "run bindings/python/generate.py include/cai.h"
+    installed = Path(libcai.__file__).with_name("__init__.pxd").read_text(encoding="utf-8")
+    assert installed == module.pxd(header)
+
+
+def test_every_function_is_in_the_table():
+    names = (ROOT / "bindings/python/libcai/_functions.h").read_text(encoding="utf-8")
+    pxd = Path(libcai.__file__).with_name("__init__.pxd").read_text(encoding="utf-8")
+    found = set(re.findall(r"^    (?:const )?\w+ \*?(cai_\w+)\(", pxd, flags=re.M))
+    found -= {"cai_array_retain", "cai_array_release", "cai_array_refuses"}  # inline
+    assert len(found) > 20
+    assert found == set(re.findall(r"X\((\w+)\)", names))
+    assert found == set(re.findall(r"#define (cai_\w+) ", names))
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_example_builds_and_runs(tmp_path):
+    pytest.importorskip("Cython")
+    pytest.importorskip("setuptools")
+    shutil.copytree(ROOT / "examples/cython", tmp_path, dirs_exist_ok=True)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "setup.py", "-q", "build_ext", "--inplace"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    out = python(
+        "import numpy, libcai, dims; print(dims.total(libcai.asarray(numpy.ones((2, 3, 4)))))",
+        env=environment,
+    )
+    assert out == "9\n"

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libcai.typing, the stubs, and the marker file."""
+
+import inspect
+from importlib.resources import files
+
+import libcai
+import libcai.typing as types
+import numpy as np
+from helpers import producer
+
+
+def test_protocols():
+    array = libcai.asarray(producer())
+    assert isinstance(producer(), types.HasCudaArrayInterface)
+    assert isinstance(array, types.HasCudaArrayInterface)
+    assert isinstance(np.ones(3), types.HasArrayInterface)
+    assert not isinstance(np.ones(3), types.HasCudaArrayInterface)
+
+    class Stream:
+        handle = 7
+
+        def __cuda_stream__(self):
+            return 0, 7
+
+    assert isinstance(Stream(), types.HasCudaStream)
+    assert isinstance(Stream(), types.HasHandle)
+    assert not isinstance(Stream(), types.HasPtr)
+
+
+def test_typed_dicts():
+    required = types.CudaArrayInterface.__required_keys__
+    assert required == {"shape", "typestr", "data", "version"}
+    assert types.CudaArrayInterface.__optional_keys__ == {"strides", "descr", "mask", "stream"}
+
+
+def test_stubs_are_there_and_name_everything():
+    package = files("libcai")
+    assert (package / "py.typed").is_file()
+    stub = (package / "_core.pyi").read_text(encoding="utf-8")
+    for name, _ in inspect.getmembers(libcai.Array):
+        if not name.startswith("__") or name.endswith("interface__"):
+            assert f"def {name}(" in stub
+    outer = (package / "__init__.pyi").read_text(encoding="utf-8")
+    for name in libcai.__all__:
+        assert name in outer
+
+
+def test_errors():
+    assert issubclass(libcai.InterfaceError, (libcai.Error, ValueError))
+    assert issubclass(libcai.InterfaceTypeError, TypeError)
+    assert issubclass(libcai.InterfaceTypeError, libcai.Error)
+    assert issubclass(libcai.BufferError, BufferError)
+    assert issubclass(libcai.BufferError, libcai.Error)
+    assert issubclass(libcai.CudaError, RuntimeError)
+    assert issubclass(libcai.CudaError, libcai.Error)
+    assert issubclass(libcai.ViewIndexError, IndexError)
+    assert issubclass(libcai.ViewError, ValueError)
+    error = libcai.InterfaceError("shape is odd", "shape", 7, -2)
+    assert (error.entry, error.value, error.status, str(error)) == ("shape", 7, -2, "shape is odd")
