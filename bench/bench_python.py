@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Python package beside its neighbours, in one process and one run. Prints JSON.
+
+run.py starts this: with simcuda, the built read_dict on the path, and MPI left asleep.
+"""
+
+import json
+import statistics
+import time
+
+import numpy as np
+import read_dict
+from cuda.core.utils import StridedMemoryView
+from mpi4py import MPI
+from numba import cuda
+
+import libcai
+
+ROUNDS = 300
+SECONDS = 0.001  # each measurement, about: shorter than a time slice, so that some are undisturbed
+
+numba_array = cuda.device_array((6, 8), np.float32)
+static = {**numba_array.__cuda_array_interface__, "strides": (32, 4)}
+assert static["stream"] is None
+
+
+class Producer:
+    __cuda_array_interface__ = static
+
+
+producer = Producer()
+array = libcai.asarray(producer)
+host = np.zeros((6, 8), np.float32)
+view = StridedMemoryView.from_cuda_array_interface
+as_cuda_array, buffer, asarray = cuda.as_cuda_array, MPI.buffer, libcai.asarray
+
+
+def repeated(call):
+    """A function that calls `call` n times."""
+
+    def loop(n):
+        for _ in range(n):
+            call()
+
+    return loop
+
+
+BENCHMARKS = {
+    "libcai.asarray": repeated(lambda: asarray(producer)),
+    "cuda.core StridedMemoryView": repeated(lambda: view(producer, -1)),
+    "numba-cuda as_cuda_array": repeated(lambda: as_cuda_array(producer, sync=False)),
+    "mpi4py MPI.buffer": repeated(lambda: buffer(producer)),
+    "libcai interface": repeated(lambda: array.__cuda_array_interface__),
+    "numba-cuda interface": repeated(lambda: numba_array.__cuda_array_interface__),
+    "libcai.asarray of NumPy": repeated(lambda: asarray(host)),
+    "libcai.use, no order needed": repeated(lambda: use_nothing()),
+    "empty call": repeated(lambda: None),
+    "read the dict": lambda n: read_dict.read(static, n),
+    "unpack the dict": lambda n: read_dict.unpack_only(static, n),
+    "six PyDict_GetItem": lambda n: read_dict.floor(static, n),
+}
+IN_C = ("read the dict", "unpack the dict", "six PyDict_GetItem")
+
+
+def use_nothing():
+    with libcai.use(array, stream=1):
+        pass
+
+
+def timed(loop, count):
+    begin = time.perf_counter_ns()
+    loop(count)
+    return (time.perf_counter_ns() - begin) / count
+
+
+def main():
+    assert read_dict.read(static, 1) == read_dict.floor(static, 1)
+    counts = {}
+    for name, loop in BENCHMARKS.items():
+        count = 1
+        while min(timed(loop, count) for _ in range(5)) * count < SECONDS * 1e9:
+            count *= 2
+        counts[name] = count
+    # Round by round, so that a neighbour's noise meets all of them.
+    times = {name: [] for name in BENCHMARKS}
+    for _ in range(ROUNDS):
+        for name, loop in BENCHMARKS.items():
+            times[name].append(timed(loop, counts[name]))
+    # The loop and the call of the lambda are not what is measured.
+    empty = min(times["empty call"])
+    result = {}
+    for name, all_times in times.items():
+        overhead = 0 if name in IN_C or name == "empty call" else empty
+        result[name] = {
+            "min": min(all_times) - overhead,
+            "median": statistics.median(all_times) - overhead,
+        }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measures libcai and its neighbours, with simcuda as the driver, and prints one table.
+
+`make bench` runs this. Goals are goals: a noisy machine may miss one, and nothing fails for it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("CAI_BENCH_BUILD", ROOT / "build-bench"))
+SIM = ROOT / "tools/sim"
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # meson and ninja
+COUNTERS = ("mallocs", "bytes", "records", "waits")
+SIMULATED = {
+    "SIMCUDA_SCHEDULE": "eager",  # what is queued is done at once, so that nothing piles up
+    "SIMCUDA_BANNER": "0",
+    "SIMCUDA_LIBRARY_DIR": str(BUILD / "simcuda"),
+}
+
+
+def run(*command, **environment):
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=ROOT,
+        env={**os.environ, "PATH": PATH, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    if done.returncode != 0:
+        sys.exit(f"bench: {command[0]} failed\n{done.stdout}")
+    return done.stdout
+
+
+def build_core():
+    setup = ["meson", "setup", BUILD, "-Dbenchmarks=true", "-Dtests=false", "-Dbuildtype=release"]
+    if not (BUILD / "meson-private/coredata.dat").exists():
+        run(*setup)
+    run("ninja", "-C", BUILD)
+
+
+def build_read_dict():
+    """A module with the bindings' own code, linked with the installed library."""
+    folder = BUILD / "python"
+    folder.mkdir(exist_ok=True)
+    bindings = ROOT / "bindings/python/libcai"
+    module = folder / f"read_dict{sysconfig.get_config_var('EXT_SUFFIX')}"
+    source = folder / "read_dict.c"
+    flags = run(sys.executable, "-m", "libcai", "config", "--cflags", "--libs").split()
+    cython = [sys.executable, "-m", "cython", "-3", f"-I{bindings}", "-o", source]
+    run(*cython, ROOT / "bench/read_dict.pyx")
+    headers = [f"-I{sysconfig.get_path('include')}", f"-I{bindings}"]
+    run("cc", "-O2", "-w", "-shared", "-fPIC", *headers, source, "-o", module, *flags)
+    return folder
+
+
+def measure_core():
+    repetitions = ["--benchmark_repetitions=100", "--benchmark_min_time=0.001"]
+    order = ["--benchmark_enable_random_interleaving=true", "--benchmark_format=json"]
+    text = run(SIM, BUILD / "bench/bench_core", *repetitions, *order, **SIMULATED)
+    times, counters = {}, {}
+    for row in json.loads(text)["benchmarks"]:
+        name = row["run_name"].partition("/repeats:")[0].partition("/min_time:")[0]
+        if row["run_type"] == "iteration":
+            times.setdefault(name, []).append(row["real_time"])
+            counters[name] = {key: row[key] for key in COUNTERS if key in row}
+    return {
+        name: {"min": min(all_times), "median": sorted(all_times)[len(all_times) // 2]}
+        for name, all_times in times.items()
+    }, counters
+
+
+class Table:
+    def __init__(self, times, counters):
+        self.times, self.counters = times, counters
+
+    def section(self, title):
+        print(f"\n{title}")
+        print(f"  {'':50} {'min':>9} {'median':>9}   ns")
+
+    def time(self, name, label=None, goal=None):
+        row = self.times[name]
+        text = f"  {label or name:50} {row['min']:9.1f} {row['median']:9.1f}"
+        print(text + (f"   {verdict(row['min'] <= goal)} goal: {goal} at most" if goal else ""))
+
+    def ratio(self, label, slow, fast, at_least=None, at_most=None):
+        ratios = [self.times[slow][key] / self.times[fast][key] for key in ("min", "median")]
+        good = ratios[0] >= at_least if at_least else ratios[0] <= at_most
+        goal = f"{at_least} at least" if at_least else f"{at_most} at most"
+        print(f"  {label:50} {ratios[0]:8.2f}x {ratios[1]:8.2f}x   {verdict(good)} goal: {goal}")
+
+    def counter(self, name, key, label, goal, exact=False):
+        value = self.counters[name][key]
+        rounded = round(value, 2)
+        good = rounded == goal if exact else rounded <= goal
+        kind = "exactly" if exact else "at most"
+        print(f"  {label:50} {rounded:9g} {'':9}   {verdict(good)} goal: {goal} {kind}")
+
+
+def verdict(good):
+    return "ok    " if good else "MISSED"
+
+
+def main():
+    build_core()
+    folder = build_read_dict()
+    core, counters = measure_core()
+    environment = {**SIMULATED, "PYTHONPATH": str(folder), "MPI4PY_RC_INITIALIZE": "0"}
+    python = json.loads(run(SIM, sys.executable, ROOT / "bench/bench_python.py", **environment))
+    table = Table({**core, **python}, counters)
+
+    table.section("Python: an object with a static dict, 2-D, becomes an array")
+    table.time("libcai.asarray")
+    table.time("cuda.core StridedMemoryView")
+    table.time("numba-cuda as_cuda_array", "numba-cuda as_cuda_array(sync=False)")
+    table.time("mpi4py MPI.buffer")
+    table.time("attribute_query", "  of these: one cuPointerGetAttribute of simcuda")
+    ours = "libcai.asarray"
+    table.ratio("cuda.core / libcai", "cuda.core StridedMemoryView", ours, at_least=6)
+    table.ratio("numba-cuda / libcai", "numba-cuda as_cuda_array", ours, at_least=40)
+    table.ratio("mpi4py / libcai", "mpi4py MPI.buffer", ours, at_least=8)
+    table.time("libcai.asarray of NumPy", "libcai.asarray of a NumPy array")
+    table.time("libcai.use, no order needed", "libcai.use of one Array that needs no order")
+
+    table.section("Python: an array becomes a dict")
+    table.time("libcai interface", "libcai Array.__cuda_array_interface__")
+    table.time("numba-cuda interface", "numba-cuda DeviceNDArray.__cuda_array_interface__")
+    table.ratio("numba-cuda / libcai", "numba-cuda interface", "libcai interface", at_least=4)
+
+    table.section("C: reading the dict")
+    table.time("read the dict", "unpack, cai_interface_read")
+    table.time("unpack the dict", "  of this: the bindings' unpacking")
+    table.time("six PyDict_GetItem", "six PyDict_GetItem and no checks")
+    table.ratio("libcai / no checks", "read the dict", "six PyDict_GetItem", at_most=1.3)
+
+    table.section("C: arrays")
+    table.time("validate/2", "cai_array_validate, 2-D")
+    table.time("validate/4", "cai_array_validate, 4-D", goal=20)
+    table.time("own/2", "cai_array_own and the last release, 2-D")
+    table.time("own/4", "cai_array_own and the last release, 4-D")
+    table.counter("own/4", "mallocs", "  mallocs", 1, exact=True)
+    table.counter("own/4", "bytes", "  bytes", 320)
+    table.time("retain_release", "cai_array_retain and cai_array_release", goal=5)
+
+    if "begin_use" in core:
+        table.section("C: order, 8 arrays of one stream on another one")
+        table.time("begin_use", "cai_arrays_begin_use")
+        table.counter("begin_use", "records", "  event records", 1, exact=True)
+        table.counter("begin_use", "waits", "  stream waits", 1, exact=True)
+        table.time("end_use", "cai_arrays_end_use")
+        table.counter("end_use", "records", "  event records", 1, exact=True)
+        table.counter("end_use", "waits", "  stream waits", 1, exact=True)
+        table.time("event_calls", "simcuda's share: event made, recorded, waited for")
+        table.time("same_stream_use", "begin and end of one array on its own stream")
+        table.time("locate", "cai_array_locate")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The examples, built against the installed wheel and run on simcuda."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from helpers import ROOT
+
+EXAMPLES = ROOT / "examples"
+SIMCUDA = os.environ.get("SIMCUDA_LIBRARY_DIR", str(ROOT / "build/simcuda"))
+
+
+def run(*command, status=0, **environment):
+    """Runs a command; returns what it printed."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SIMCUDA", "NUMBA_", "MAKE"))}
+    done = subprocess.run(
+        [str(part) for part in command],
+        env={**kept, "SIMCUDA_LIBRARY_DIR": SIMCUDA, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+def on_simcuda(*command, **more):
+    return run(ROOT / "tools/sim", *command, **{"SIMCUDA_QUIET_MS": "0", **more})
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory):
+    """The folder of libpack.so and pack-main, built as the example says."""
+    folder = tmp_path_factory.mktemp("pack")
+    shutil.copytree(EXAMPLES / "pack", folder, ignore=lambda *_: ["out"], dirs_exist_ok=True)
+    config = run(sys.executable, "-m", "libcai", "config", "--pkg-config-dir").strip()
+    run("make", "-C", folder, f"PKG_CONFIG_PATH={config}", "CFLAGS=-O1 -g -Werror")
+    return folder / "out"
+
+
+def test_pack_says_what_is_missing(tmp_path):
+    shutil.copy(EXAMPLES / "pack/Makefile", tmp_path)
+    nothing = {"PKG_CONFIG_LIBDIR": str(tmp_path), "PKG_CONFIG_PATH": ""}
+    run("make", "-C", tmp_path, status=2, **nothing)
+
+
+@pytest.mark.parametrize("schedule", ["lazy", "eager"])
+def test_pack_from_c(schedule, pack):
+    out = on_simcuda(pack / "pack-main", SIMCUDA_SCHEDULE=schedule)
+    assert "by the simulated driver" in out
+    assert out.endswith("26 of 26 arrays were packed correctly\n")
+
+
+def test_pack_from_c_without_a_driver(pack):
+    """With no libcuda, or with one that gives no device: the host's arrays."""
+    out = run(pack / "pack-main", LD_LIBRARY_PATH=SIMCUDA)
+    assert "not on a GPU: " in out
+    assert out.endswith("13 of 13 arrays were packed correctly\n")
+
+
+# What libpack.so asked the driver for and gave back, whatever failed in between.
+BALANCE = """
+import ctypes, sys
+import numpy as np
+from numba import cuda
+import libcai
+
+libpack = ctypes.CDLL(sys.argv[1])
+libcuda = ctypes.CDLL("libcuda.so.1")
+calls, fail = libcuda.simcuda_calls, libcuda.simcuda_fail
+calls.restype = ctypes.c_uint64
+fail.argtypes = ctypes.c_char_p, ctypes.c_uint64, ctypes.c_int32
+
+def pack(obj):
+    out, error = ctypes.c_void_p(), ctypes.create_string_buffer(256)
+    status = libpack.pack(libcai.asarray(obj), None, ctypes.byref(out), error)
+    context = ctypes.c_void_p()
+    assert libcuda.cuCtxGetCurrent(ctypes.byref(context)) == 0
+    assert context.value == int(cuda.current_context().handle)
+    return libcai.Array.from_ptr(out.value) if status == 0 else status
+
+stream = cuda.stream()
+array = cuda.device_array((6, 8), np.int32, stream=stream)
+array.copy_to_device(np.arange(48, dtype=np.int32).reshape(6, 8), stream=stream)
+assert isinstance(pack(array[:, ::2]), libcai.Array)
+
+PAIRS = ("cuStreamCreate", "cuStreamDestroy"), ("cuMemAllocAsync", "cuMemFreeAsync")
+PAIRS += (("cuEventCreate", "cuEventDestroy"), ("cuCtxPushCurrent", "cuCtxPopCurrent"))
+NAMES = [name for pair in PAIRS for name in pair]
+counts = lambda: {name: calls(name.encode()) for name in NAMES}
+for name, nth in FAULTS:
+    before = counts()
+    fail(name.encode(), nth, 2)
+    status = pack(array[:, ::2])
+    assert status == -11, (name, nth, status)
+    after = counts()
+    for begin, end in PAIRS:
+        begun, ended = after[begin] - before[begin], after[end] - before[end]
+        assert begun - (name == begin) == ended, (name, nth, begin, begun, ended)
+assert isinstance(pack(array[:, ::2]), libcai.Array)
+"""
+
+
+def test_pack_gives_everything_back_when_the_driver_fails(pack):
+    faults = [("cuStreamCreate", 1), ("cuMemcpy2DAsync", 1), ("cuMemcpy2DAsync", 3)]
+    faults += [("cuEventCreate", 1), ("cuStreamWaitEvent", 1), ("cuStreamWaitEvent", 2)]
+    code = BALANCE.replace("FAULTS", repr(faults))
+    on_simcuda(sys.executable, "-c", code, pack / "libpack.so")
+
+
+REFUSED = """
+import ctypes, sys
+import numpy as np
+import libcai
+
+libpack = ctypes.CDLL(sys.argv[1])
+ADDRESS = 0x7F0000001000
+
+class Producer:
+    def __init__(self, **changes):
+        self.__cuda_array_interface__ = {
+            "shape": (2, 3), "typestr": "<f4", "data": (ADDRESS, False), "version": 3, **changes}
+
+def pack(obj):
+    out, error = ctypes.c_void_p(), ctypes.create_string_buffer(256)
+    status = libpack.pack(obj, None, ctypes.byref(out), error)
+    if status == 0:
+        return libcai.Array.from_ptr(out.value)
+    assert not out.value
+    return status, error.raw[16:].partition(b"\\0")[0].decode()
+
+assert pack(None)[0] == -1
+mask = Producer(typestr="|b1")
+status, message = pack(libcai.asarray(Producer(mask=mask)))
+assert status == -8 and "mask" in message, message
+status, message = pack(libcai.asarray(Producer(shape=(2, 3, 4))))
+assert status == -8 and "3 dimensions" in message, message
+assert pack(libcai.asarray(Producer(shape=(6,))))[0] == -8
+status, message = pack(libcai.asarray(Producer()))  # no driver, or not its memory
+assert status in (-10, -13), (status, message)
+
+# Empty arrays need no driver.
+empty = pack(libcai.asarray(Producer(shape=(0, 3), data=(0, False), stream=7)))
+assert (empty.shape, empty.data, empty.stream_kind) == ((0, 3), 0, "none")
+
+# Every type, read-only and swapped ones too.
+for dtype in ["?", "i1", ">i4", "<f8", "<c16", "S5", "<U3", ">U2", "<M8[25s]", "V7",
+              [("a", "<i4"), ("b", ">f8", (2,))]]:
+    a = np.zeros((5, 6), dtype)
+    a.view(np.uint8).reshape(-1)[:] = np.arange(a.nbytes) % 2
+    a.flags.writeable = False
+    for view in a, a.T, a[::-2, ::3], np.broadcast_to(a[0], (3, 6)), a[1:2], a[:, 2:3]:
+        packed = pack(libcai.asarray(view))
+        assert not packed.readonly and packed.c_contiguous and packed.stream_kind == "none"
+        got = np.asarray(packed)
+        assert got.dtype == a.dtype and got.shape == view.shape
+        assert got.tobytes() == view.tobytes(), (dtype, view.strides)
+"""
+
+
+def test_pack_takes_and_refuses(pack):
+    run(sys.executable, "-c", REFUSED, pack / "libpack.so")
+
+
+@pytest.fixture(scope="module")
+def demo_output(pack):
+    return run(sys.executable, EXAMPLES / "demo.py")
+
+
+def test_demo(demo_output):
+    """It finds by itself that there is no GPU."""
+    assert demo_output.endswith("all as it should be\n")
+    assert "driver: simulated" in demo_output
+    assert demo_output.count("equals NumPy") == 15
+    assert "WRONG" not in demo_output
+
+
+def test_demo_shows_what_order_is_for(demo_output):
+    wrong = re.findall(r"wrong: (\S+) at .*, NumPy has (\d+)", demo_output)
+    assert len(wrong) == 2
+    assert all(got != wanted for got, wanted in wrong)
+
+
+def test_demo_notices_a_mistake(pack):
+    """On an eager simulator nothing goes wrong without order: then the demo must not say so."""
+    out = on_simcuda(sys.executable, EXAMPLES / "demo.py", SIMCUDA_SCHEDULE="eager", status=1)
+    assert "right, though nothing was in order" in out
+    assert "WRONG" not in out
+
+
+PACK = """
+import ctypes, sys, threading
+import numpy as np
+from cuda.core import Buffer, Device, LegacyPinnedMemoryResource
+from numba import cuda
+import libcai
+
+libpack = ctypes.CDLL(sys.argv[1])
+libcuda = ctypes.CDLL("libcuda.so.1")
+numbers = np.arange(48, dtype=np.int32).reshape(6, 8)
+
+def pack(obj):
+    out, error = ctypes.c_void_p(), ctypes.create_string_buffer(256)
+    status = libpack.pack(libcai.asarray(obj), None, ctypes.byref(out), error)
+    return libcai.Array.from_ptr(out.value) if status == 0 else status
+
+def pending(numbers=numbers):
+    stream = cuda.stream()
+    array = cuda.device_array(numbers.shape, numbers.dtype, stream=stream)
+    array.copy_to_device(numbers, stream=stream)
+    return array
+
+def current():
+    context = ctypes.c_void_p()
+    assert libcuda.cuCtxGetCurrent(ctypes.byref(context)) == 0
+    return context.value
+"""
+
+
+def test_a_result_may_be_let_go_while_others_still_read_it(pack):
+    """Its memory is freed in the order of its stream, behind the reader's."""
+    code = PACK + textwrap.dedent("""
+        device = Device(0)
+        device.set_current()
+        stream = device.create_stream()
+        host = LegacyPinnedMemoryResource().allocate(numbers.nbytes)
+        packed = pack(pending()[::-1])
+        with libcai.use(packed, stream=stream) as (a,):
+            Buffer.from_handle(a.data, a.nbytes).copy_to(host, stream=stream)
+        del packed, a
+        others = [pack(pending(numbers + 1000)) for _ in range(3)]  # may get the same memory
+        assert (cuda.as_cuda_array(others[0]).copy_to_host() == numbers + 1000).all()
+        stream.sync()
+        got = (ctypes.c_int32 * 48).from_address(int(host.handle))
+        assert list(got) == numbers[::-1].ravel().tolist()
+    """)
+    on_simcuda(sys.executable, "-c", code, pack / "libpack.so", SIMCUDA_SCHEDULE="lazy")
+
+
+def test_pack_works_in_the_context_of_the_memory(pack):
+    """On a thread with no context, for another device's memory, and released on any thread."""
+    code = PACK + textwrap.dedent("""
+        def on_a_thread(work):
+            found = []
+            def run():
+                before = current()
+                found.append(work())
+                found.append((before, current()))
+            thread = threading.Thread(target=run)
+            thread.start()
+            thread.join()
+            assert found[1] == (None, None)
+            return found[0]
+
+        view = libcai.asarray(pending()[:, ::2])
+        packed = on_a_thread(lambda: pack(view))
+        assert packed.device.id == 0
+        assert (cuda.as_cuda_array(packed).copy_to_host() == numbers[:, ::2]).all()
+        # The result's memory is of a pool, which belongs to no context: then one must be current.
+        assert on_a_thread(lambda: pack(packed)) == -13
+        again = pack(packed)
+        assert (cuda.as_cuda_array(again).copy_to_host() == numbers[:, ::2]).all()
+        freed = libcuda.simcuda_calls(b"cuMemFreeAsync")
+        held = [packed, again]
+        del packed, again
+        on_a_thread(held.clear)
+        assert libcuda.simcuda_calls(b"cuMemFreeAsync") == freed + 2
+
+        with cuda.gpus[1]:
+            source = pending()
+        with cuda.gpus[0]:
+            before = current()
+            packed = pack(source[::-1, ::-1])
+            assert current() == before
+        assert packed.device.id == packed.locate().device.id == 1
+        with cuda.gpus[1]:
+            got = cuda.as_cuda_array(packed).copy_to_host()
+        assert (got == numbers[::-1, ::-1]).all()
+    """)
+    on_simcuda(sys.executable, "-c", code, pack / "libpack.so", SIMCUDA_SCHEDULE="lazy")
+
+
+# ---- The README's examples ----------------------------------------------------------------------
+
+
+def test_readme_c(tmp_path):
+    flags = run(sys.executable, "-m", "libcai", "config", "--cflags", "--libs").split()
+    warnings = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    run("cc", *warnings, EXAMPLES / "readme_c.c", "-o", tmp_path / "readme", *flags)
+    assert run(tmp_path / "readme") == (
+        "launch: data 0x7f0000000000, 100 x 200, strides 1600 and 8 bytes, times 2\n"
+    )
+
+
+def test_readme_python():
+    lines = run(sys.executable, EXAMPLES / "readme_python.py").splitlines()
+    assert lines[0] == "(3, 4) (16, 4) float32 1"
+    assert lines[1] == "(32, -4)"
+    assert lines[3] == "[9 5 1]"
+    assert "strides" in "\n".join(lines[4:])
+
+
+def test_readme_cffi(pack):
+    out = run(sys.executable, EXAMPLES / "readme_cffi.py", pack / "libpack.so")
+    assert out == "[[ 3  1]\n [ 7  5]\n [11  9]]\n"
+
+
+def test_pack_through_cffi_on_the_gpu(pack):
+    code = textwrap.dedent("""
+        import runpy, sys
+        import numpy as np
+        from numba import cuda
+
+        sys.argv = sys.argv[1:]
+        pack = runpy.run_path(sys.argv[0])["pack"]
+        numbers = np.arange(48).reshape(6, 8)
+        stream = cuda.stream()
+        array = cuda.device_array((6, 8), numbers.dtype, stream=stream)
+        array.copy_to_device(numbers, stream=stream)
+        packed = pack(array[::-2, 1:7:2])
+        assert packed.stream not in (None, int(stream.handle))
+        assert (cuda.as_cuda_array(packed).copy_to_host() == numbers[::-2, 1:7:2]).all()
+    """)
+    on_simcuda(
+        sys.executable,
+        "-c",
+        code,
+        EXAMPLES / "readme_cffi.py",
+        pack / "libpack.so",
+        SIMCUDA_SCHEDULE="lazy",
+    )
+
+
+def test_readme_shows_what_is_tested():
+    """The README's code is that of the examples, but for headings in comments."""
+    readme = (ROOT / "README.md").read_text()
+    for name in ("readme_c.c", "readme_python.py", "cython/dims.pyx", "readme_cffi.py"):
+        lines = (EXAMPLES / name).read_text().splitlines()
+        while lines[0].startswith(("/* SPDX", "/* cc", "# SPDX", "# cython")) or not lines[0]:
+            del lines[0]
+        assert "\n".join(lines) in readme, name
