@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts of CPython's API that changed their names between 3.10 and 3.13. */
+/* Parts of CPython's API that changed their names between 3.10 and 3.13, and what is quicker in C. */
 #ifndef CAI_PY_COMPAT_H
 #define CAI_PY_COMPAT_H
 
 #include <Python.h>
 #include <stdint.h>
 
-/* memset() of a known size becomes `rep stos`, which takes longer to start than all of this. */
-#if defined(__GNUC__) && !defined(__clang__)
-__attribute__((noinline, optimize("no-tree-loop-distribute-patterns")))
-#endif
-static void cai_py_zero(void *memory, size_t size) {
-  uint64_t *word = (uint64_t *)memory;
-  size_t i;
-  for (i = 0; i < size / sizeof *word; i++) word[i] = 0;
-}
+#include "cai.h"
 
 /* 1: found, 0: absent (no error is raised, nor formatted), -1: an error. */
 static inline int cai_py_optional_attribute(PyObject *object, PyObject *name, PyObject **out) {
@@ -46,6 +38,52 @@ static inline int cai_py_small_int(PyObject *number, uint64_t *out) {
     default: return 0;
   }
 #endif
+}
+
+/* Piece by piece: memset() of all 96 bytes becomes `rep stos`, which takes long to start. */
+static inline void cai_py_no_entries(PyObject **value) {
+  typedef struct {
+    PyObject *value[4];
+  } four;
+  static const four none = {{NULL}};
+  ((four *)value)[0] = none;
+  ((four *)value)[1] = none;
+  ((four *)value)[2] = none;
+}
+
+static inline void cai_py_missing(cai_value *out) {
+  static const cai_value missing = {0};
+  *out = missing;
+}
+
+/* Fills in the whole of `out` for what a dict mostly has, small ints, None, bools and ASCII text, and
+ * for NULL, a missing value: 1. Another value: 0, and `out` is zeroed. No code runs. */
+static inline int cai_py_plain_value(PyObject *value, cai_value *out) {
+  cai_py_missing(out);
+  if (!value) return 1;
+  if (PyLong_CheckExact(value)) {
+    if (!cai_py_small_int(value, &out->integer)) return 0;
+    out->form = CAI_FORM_INT;
+    return 1;
+  }
+  if (value == Py_None) {
+    out->form = CAI_FORM_NONE;
+    return 1;
+  }
+  if (PyBool_Check(value)) {
+    out->form = CAI_FORM_BOOL;
+    out->integer = value == Py_True;
+    return 1;
+  }
+  if (PyUnicode_CheckExact(value) && PyUnicode_IS_COMPACT_ASCII(value)) {
+    const Py_ssize_t length = PyUnicode_GET_LENGTH(value);
+    if (length > UINT32_MAX) return 0;
+    out->form = CAI_FORM_TEXT;
+    out->text = (const char *)PyUnicode_1BYTE_DATA(value);
+    out->length = (uint32_t)length;
+    return 1;
+  }
+  return 0;
 }
 
 /* The current exception, taken: a new reference with its traceback. */

@@ -10,7 +10,7 @@ from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject, PyTypeObject, visitproc
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport UINT32_MAX, int32_t, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset, strcmp, strlen
 
 from libcai cimport *
@@ -63,10 +63,11 @@ cdef extern from "Python.h":
     void PyTuple_SET_ITEM(tuple, Py_ssize_t, PyObject *)
 
 cdef extern from "_compat.h":
-    void cai_py_zero(void *, size_t)
     int cai_py_optional_attribute(PyObject *, PyObject *, PyObject **) except -1
     PyObject *cai_py_class_attribute(PyTypeObject *, PyObject *)
-    bint cai_py_small_int(PyObject *, uint64_t *)
+    void cai_py_no_entries(PyObject **)
+    void cai_py_missing(cai_value *)
+    bint cai_py_plain_value(PyObject *, cai_value *)
     PyObject *cai_py_take_exception()
 
 cdef extern from "_table.h":

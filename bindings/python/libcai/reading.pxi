@@ -15,7 +15,7 @@ cdef object numpy_scalar = None
 
 
 cdef inline void reading_open(Reading *r) noexcept:
-    cai_py_zero(&r.entries, sizeof(Entries))
+    cai_py_no_entries(r.entries.value)
     r.mask_holder = NULL
     scratch_open(&r.scratch)
 
@@ -111,7 +111,7 @@ cdef int gather_mask(Reading *r, int protocol) except -1:
     """The mask, one level deep: the mask of a mask is only said to be there."""
     cdef PyObject *mask = r.entries.value[CAI_ENTRY_MASK]
     cdef PyObject **out = &r.mask_entries.value[CAI_ENTRY_INTERFACE]
-    cai_py_zero(&r.mask_entries, sizeof(Entries))
+    cai_py_no_entries(r.mask_entries.value)
     name = CUDA_NAME if protocol == CAI_PROTOCOL_CUDA else HOST_NAME
     if mask == Py_None or not attribute(mask, name, out, NULL):
         return unpack(&r.scratch, mask, &r.interface.mask, 1, False, False)

@@ -5,7 +5,7 @@
 # every entry is fetched first and held; tuples cannot change; lists are copied to tuples.
 
 cdef enum:
-    ENTRIES = 11          # CAI_ENTRY_* are the indices; [CAI_ENTRY_INTERFACE] is the dict
+    ENTRIES = 12          # CAI_ENTRY_* are the indices; [CAI_ENTRY_INTERFACE] is the dict
     INLINE_VALUES = 24
     FLAT_ITEMS = 256      # of a shape and the like; what is longer is refused for its length
     DESCR_LEVELS = 134    # two for each list within lists, more than CAI_MAX_DESCR_DEPTH
@@ -31,17 +31,17 @@ cdef struct Scratch:
 
 # The keys of the dict, by CAI_ENTRY_*.
 cdef tuple KEYS = ("", "", "version", "shape", "strides", "typestr", "descr", "data", "stream", "mask",
-        "offset")
+        "offset", "")
 cdef PyObject *key_of[ENTRIES]
 
-# The entries of each protocol, in the order in which producers mostly have them.
+# The entries of each protocol, in the order in which the last dict had them: the next one mostly
+# has the same.
 cdef int[2][8] ORDER = [
     [CAI_ENTRY_SHAPE, CAI_ENTRY_TYPESTR, CAI_ENTRY_DATA, CAI_ENTRY_VERSION, CAI_ENTRY_STRIDES,
      CAI_ENTRY_STREAM, CAI_ENTRY_DESCR, CAI_ENTRY_MASK],
     [CAI_ENTRY_SHAPE, CAI_ENTRY_TYPESTR, CAI_ENTRY_DATA, CAI_ENTRY_VERSION, CAI_ENTRY_STRIDES,
      CAI_ENTRY_DESCR, CAI_ENTRY_MASK, CAI_ENTRY_OFFSET],
 ]
-cdef PyObject *ordered_key[2][8]
 
 
 cdef int intern_keys() except -1:
@@ -49,9 +49,6 @@ cdef int intern_keys() except -1:
     KEYS = tuple([sys.intern(key) for key in KEYS])
     for i in range(ENTRIES):
         key_of[i] = <PyObject *>KEYS[i]
-    for i in range(8):
-        ordered_key[0][i] = key_of[ORDER[0][i]]
-        ordered_key[1][i] = key_of[ORDER[1][i]]
     return 0
 
 
@@ -74,14 +71,15 @@ cdef inline void scratch_close(Scratch *s) noexcept:
 
 
 cdef inline cai_value *scratch_values(Scratch *s, Py_ssize_t count) except NULL:
-    """Zeroed values, that is missing ones."""
     cdef cai_value *values = s.next
-    cdef Chunk *chunk
     if s.end - values >= count:
         s.next = values + count
-        cai_py_zero(values, <size_t>count * sizeof(cai_value))
         return values
-    chunk = <Chunk *>calloc(1, sizeof(Chunk) + <size_t>count * sizeof(cai_value))
+    return scratch_chunk(s, count)
+
+
+cdef cai_value *scratch_chunk(Scratch *s, Py_ssize_t count) except NULL:
+    cdef Chunk *chunk = <Chunk *>malloc(sizeof(Chunk) + <size_t>count * sizeof(cai_value))
     if chunk == NULL:
         raise MemoryError()
     chunk.next = s.chunks
@@ -134,13 +132,7 @@ cdef object describe(PyObject *value):
     return text if len(text) <= PRINTED_TEXT else text[:PRINTED_TEXT - 3] + "..."
 
 
-cdef inline int put_integer(Scratch *s, PyObject *number, cai_value *out) except -1:
-    if cai_py_small_int(number, &out.integer):
-        return 0
-    return put_large_integer(s, number, out)
-
-
-cdef int put_large_integer(Scratch *s, PyObject *number, cai_value *out) except -1:
+cdef int put_integer(Scratch *s, PyObject *number, cai_value *out) except -1:
     cdef int overflow
     cdef long long value = PyLong_AsLongLongAndOverflow(number, &overflow)
     cdef unsigned long long large
@@ -165,7 +157,6 @@ cdef int put_items(Scratch *s, PyObject *items, cai_value *out, int levels,
                    bint index) except -1:
     cdef Py_ssize_t i, count = PyTuple_GET_SIZE(items)
     cdef cai_value *values
-    cdef PyObject *item
     out.length = <uint32_t>min(count, <Py_ssize_t>UINT32_MAX)
     if count == 0 or levels == 0 or count > s.items_limit or count > s.items_left:
         return 0
@@ -173,12 +164,7 @@ cdef int put_items(Scratch *s, PyObject *items, cai_value *out, int levels,
     values = scratch_values(s, count)
     out.items = values
     for i in range(count):
-        item = PyTuple_GET_ITEM(items, i)
-        if PyLong_CheckExact(item):
-            values[i].form = CAI_FORM_INT
-            put_integer(s, item, &values[i])
-        else:
-            unpack(s, item, &values[i], levels - 1, index, index)
+        unpack(s, PyTuple_GET_ITEM(items, i), &values[i], levels - 1, index, index)
     return 0
 
 
@@ -193,31 +179,15 @@ cdef int put_list(Scratch *s, PyObject *value, cai_value *out, int levels,
     return put_items(s, <PyObject *>items, out, levels, index)
 
 
-cdef int unpack(Scratch *s, PyObject *value, cai_value *out, int levels, bint index,
-                bint index_items) except -1:
-    """Unpacks one value, which someone holds, into a zeroed `out`; NULL is a missing one.
+cdef inline int unpack(Scratch *s, PyObject *value, cai_value *out, int levels, bint index,
+                       bint index_items) except -1:
+    """Unpacks one value, which someone holds, into all of `out`; NULL is a missing one.
 
     `levels` of sequences are entered. `__index__` is asked for only where an integer may stand.
     """
-    if value == NULL:
+    if cai_py_plain_value(value, out):
         return 0
-    if value == Py_None:
-        out.form = CAI_FORM_NONE
-    elif PyLong_CheckExact(value):
-        out.form = CAI_FORM_INT
-        put_integer(s, value, out)
-    elif PyTuple_CheckExact(value):
-        out.form = CAI_FORM_TUPLE
-        put_items(s, value, out, levels, index_items)
-    elif PyUnicode_CheckExact(value):
-        out.form = CAI_FORM_TEXT
-        put_text(s, value, out)
-    elif PyBool_Check(value):
-        out.form = CAI_FORM_BOOL
-        out.integer = value == Py_True
-    else:
-        unpack_rare(s, value, out, levels, index, index_items)
-    return 0
+    return unpack_other(s, value, out, levels, index, index_items)
 
 
 cdef bint is_index(PyObject *value) noexcept:
@@ -226,9 +196,19 @@ cdef bint is_index(PyObject *value) noexcept:
             and strcmp(Py_TYPE(value).tp_name, "numpy.bool_") != 0)
 
 
-cdef int unpack_rare(Scratch *s, PyObject *value, cai_value *out, int levels, bint index,
-                     bint index_items) except -1:
-    if PyList_Check(value):
+cdef int unpack_other(Scratch *s, PyObject *value, cai_value *out, int levels, bint index,
+                      bint index_items) except -1:
+    """The same for a value that is not plain; `out` is zeroed."""
+    if PyTuple_CheckExact(value):
+        out.form = CAI_FORM_TUPLE
+        put_items(s, value, out, levels, index_items)
+    elif PyLong_CheckExact(value):
+        out.form = CAI_FORM_INT
+        put_integer(s, value, out)
+    elif PyUnicode_CheckExact(value):
+        out.form = CAI_FORM_TEXT
+        put_text(s, value, out)
+    elif PyList_Check(value):
         out.form = CAI_FORM_LIST
         put_list(s, value, out, levels, index_items)
     elif PyTuple_Check(value):
@@ -261,66 +241,86 @@ cdef int unpack_rare(Scratch *s, PyObject *value, cai_value *out, int levels, bi
     return 0
 
 
+cdef inline int unpack_row(Scratch *s, PyObject *value, cai_value *out) except -1:
+    """The same for what mostly is a tuple of plain values."""
+    if value != NULL and PyTuple_CheckExact(value):
+        cai_py_missing(out)
+        out.form = CAI_FORM_TUPLE
+        return put_items(s, value, out, 1, True)
+    return unpack(s, value, out, 1, False, True)
+
+
 cdef int fetch(PyObject *mapping, int protocol, Entries *entries) except -1:
     """Takes references to all values of a dict, at once."""
     cdef int *order = &ORDER[protocol][0]
     cdef PyObject *value
-    cdef int i
-    if walk(mapping, order, &ordered_key[protocol][0], entries):
+    cdef PyObject *before
+    cdef int i, entry
+    if walk(mapping, order, entries):
         return 0
     for i in range(8):
-        value = PyDict_GetItemWithError(mapping, key_of[order[i]])
+        entry = order[i]
+        value = PyDict_GetItemWithError(mapping, key_of[entry])
         if value == NULL and PyErr_Occurred() != NULL:
             return -1
         Py_XINCREF(value)
-        Py_XDECREF(entries.value[order[i]])  # of the walk
-        entries.value[order[i]] = value
+        before = entries.value[entry]  # of the walk
+        entries.value[entry] = value
+        Py_XDECREF(before)
     return 0
 
 
-cdef inline bint walk(PyObject *mapping, int *order, PyObject **keys, Entries *entries) noexcept:
+cdef inline bint walk(PyObject *mapping, int *order, Entries *entries) noexcept:
     """The frequent case, with no lookup: all keys are the interned ones. No code runs."""
     cdef Py_ssize_t position = 0
     cdef PyObject *key
     cdef PyObject *value
-    cdef int tries, i = 0
+    cdef int i, count
     if PyDict_GET_SIZE(mapping) > 8:
         return False
-    while PyDict_Next(mapping, &position, &key, &value):
-        for tries in range(8):
-            if key == keys[i]:
-                break
-            i = (i + 1) & 7
-        else:
+    count = <int>PyDict_GET_SIZE(mapping)
+    for i in range(count):
+        if not PyDict_Next(mapping, &position, &key, &value):
             return False
-        Py_INCREF(<object>value)
+        if key != key_of[order[i]] and not reorder(order, i, key):
+            return False
+        Py_XINCREF(value)
         entries.value[order[i]] = value
-        i = (i + 1) & 7
     return True
+
+
+cdef bint reorder(int *order, int i, PyObject *key) noexcept:
+    """Puts the entry with this key in place `i`, if there is one that has not been met."""
+    cdef int j
+    for j in range(i + 1, 8):
+        if key == key_of[order[j]]:
+            order[i], order[j] = order[j], order[i]
+            return True
+    return False
 
 
 cdef int unpack_entries(Scratch *s, Entries *entries, int protocol, cai_interface *out) except -1:
     """Fills in a cai_interface from entries that are held; all but an interface of the mask."""
     cdef PyObject **value = entries.value
-    cai_py_zero(out, sizeof(out[0]))
     out.struct_size = sizeof(out[0])
     out.protocol = protocol
+    out.mask_interface = NULL
+    cai_py_missing(&out.dict)
+    cai_py_missing(&out.mask)
     if PyDict_CheckExact(value[CAI_ENTRY_INTERFACE]):
         out.dict.form = CAI_FORM_DICT
     elif PyDict_Check(value[CAI_ENTRY_INTERFACE]):
         out.dict.form = CAI_FORM_DICT_SUBCLASS
-    else:
+    else:  # and there are no entries
         unpack(s, value[CAI_ENTRY_INTERFACE], &out.dict, 1, False, False)
-        return 0
-    unpack(s, value[CAI_ENTRY_SHAPE], &out.shape, 1, False, True)
+    unpack_row(s, value[CAI_ENTRY_SHAPE], &out.shape)
     unpack(s, value[CAI_ENTRY_TYPESTR], &out.typestr, 0, False, False)
-    unpack(s, value[CAI_ENTRY_DATA], &out.data, 1, False, True)
+    unpack_row(s, value[CAI_ENTRY_DATA], &out.data)
     unpack(s, value[CAI_ENTRY_VERSION], &out.version, 0, True, False)
-    unpack(s, value[CAI_ENTRY_STRIDES], &out.strides, 1, False, True)
+    unpack_row(s, value[CAI_ENTRY_STRIDES], &out.strides)
     unpack(s, value[CAI_ENTRY_STREAM], &out.stream, 0, True, False)
     unpack(s, value[CAI_ENTRY_OFFSET], &out.offset, 0, True, False)
-    if value[CAI_ENTRY_DESCR] != NULL:
-        s.items_limit = DESCR_ITEMS
-        unpack(s, value[CAI_ENTRY_DESCR], &out.descr, DESCR_LEVELS, False, True)
-        s.items_limit = FLAT_ITEMS
+    s.items_limit = DESCR_ITEMS
+    unpack(s, value[CAI_ENTRY_DESCR], &out.descr, DESCR_LEVELS, False, True)
+    s.items_limit = FLAT_ITEMS
     return 0
