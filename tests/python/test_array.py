@@ -115,6 +115,10 @@ def test_structures(descr):
     array = libcai.asarray(producer(typestr=f"|V{dtype.itemsize}", descr=descr))
     assert array.descr == descr
     assert array.dtype == dtype
+    array.dtype.names = [f"other{i}" for i in range(len(dtype.names))]
+    array.descr.clear()
+    assert array.dtype == dtype
+    assert array.descr
     again = libcai.asarray(array[1].transpose())
     assert again.descr == descr
     assert libcai.asarray(Cuda(again.__cuda_array_interface__)).descr == descr
@@ -221,9 +225,12 @@ def test_from_ptr_refuses():
         libcai.Array.from_ptr(ctypes.c_void_p(None))
     with pytest.raises(OverflowError):
         libcai.Array.from_ptr(-1)
-    with pytest.raises(TypeError):
-        libcai.Array.from_ptr("0x10")
+    for other in ("0x10", None, 4096.0, True, b"", [], ctypes.c_double(4096)):
+        with pytest.raises(TypeError):
+            libcai.Array.from_ptr(other)
     array = libcai.asarray(producer())
+    with pytest.raises(libcai.ViewError, match="is no array"):
+        libcai.Array.from_ptr(array.ptr + 4)
     image = ctypes.create_string_buffer(ctypes.string_at(array.ptr, 128), 128)
 
     def changed(offset, data):

@@ -3,7 +3,10 @@
 
 import ctypes
 import gc
+import shutil
+import subprocess
 import sys
+import sysconfig
 import threading
 import time
 import weakref
@@ -11,7 +14,8 @@ import weakref
 import libcai
 import numpy as np
 import pytest
-from helpers import Cuda, interface, producer, python
+from helpers import ROOT, Cuda, interface, producer, python
+from libcai import _library
 
 
 class Owner(ctypes.Structure):
@@ -342,3 +346,121 @@ if pid:
     assert os.waitpid(pid, 0)[1] == 0
 """
     )
+
+
+def test_a_long_chain_of_owners_takes_no_deep_stack():
+    out = python(
+        """
+import sys
+sys.path.insert(0, sys.argv[1])
+import gc, libcai
+from helpers import interface
+
+def chain(last):
+    for _ in range(300_000):
+        last = libcai.from_interface(interface(), owner=last)
+    return last
+
+last = chain(None)
+del last
+root = []
+root.append(chain(root))
+del root
+gc.collect()
+view = chain(None)[1:]
+del view
+print("ok")
+""",
+        str(ROOT / "tests/python"),
+    )
+    assert out == "ok\n"
+
+
+MEDDLER = """
+#include <Python.h>
+#include "cai.h"
+
+static cai_owner *held;
+
+/* The collector's first pass: a thread without the GIL retains an array just now. */
+static int traverse(PyObject *self, visitproc visit, void *arg) {
+  (void)self, (void)visit, (void)arg;
+  if (held) held->retain(held);
+  held = NULL;
+  return 0;
+}
+static PyObject *make(PyObject *type, PyObject *owner) {
+  PyObject *self = PyType_GenericAlloc((PyTypeObject *)type, 0);
+  held = (cai_owner *)PyLong_AsVoidPtr(owner);
+  return self;
+}
+static void dealloc(PyObject *self) {
+  PyObject_GC_UnTrack(self);
+  PyObject_GC_Del(self);
+}
+static PyMethodDef methods[] = {{"make", make, METH_O | METH_CLASS, NULL}, {0}};
+static PyTypeObject type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "meddler.Meddler",
+    .tp_basicsize = sizeof(PyObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_traverse = traverse,
+    .tp_dealloc = dealloc,
+    .tp_methods = methods,
+};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "meddler", .m_size = -1};
+PyMODINIT_FUNC PyInit_meddler(void) {
+  PyObject *self = PyModule_Create(&module);
+  if (!self || PyType_Ready(&type) < 0 || PyModule_AddObject(self, "Meddler", (PyObject *)&type))
+    return NULL;
+  return self;
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.usefixtures("collected")
+def test_a_retain_amid_a_collection(tmp_path, monkeypatch):
+    """What the first pass of the collector found, no later one may miss."""
+    (tmp_path / "meddler.c").write_text(MEDDLER)
+    headers = [f"-I{sysconfig.get_path('include')}", f"-I{_library.INCLUDE_DIR}"]
+    command = ["cc", "-shared", "-fPIC", *headers, "meddler.c", "-o", "meddler.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    monkeypatch.syspath_prepend(tmp_path)
+    import meddler
+
+    for make in (libcai.asarray, lambda given: libcai.asarray(given)[1:]):
+        given, reference = watched()
+        array = make(given)
+        owner = owner_of(array)
+        meddling = meddler.Meddler.make(ctypes.addressof(owner.contents))
+        del given
+        gc.collect()
+        del meddling
+        assert reference() is not None
+        assert reference()._interface
+        del array
+        assert reference() is not None
+        CALL(owner.contents.release)(owner)
+        assert until_gone(reference)
+
+
+def test_one_interpreter_only():
+    code = """
+import importlib, sys
+import libcai._core
+name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+interpreters = importlib.import_module(name)
+second = interpreters.create(*([] if name.startswith("_xx") else ["legacy"]))
+refused = '''
+try:
+    import libcai._core
+except ImportError:
+    raise SystemExit("refused")
+'''
+try:
+    answer = interpreters.run_string(second, refused)
+except Exception as error:
+    answer = error
+print(answer)
+"""
+    assert "refused" in python(code)

@@ -2,6 +2,7 @@
 """Views, with NumPy as the oracle."""
 
 import sys
+from typing import NamedTuple
 
 import libcai
 import numpy as np
@@ -162,6 +163,15 @@ def test_indices_out_of_range(key):
 def test_other_keys(key):
     with pytest.raises((TypeError, IndexError)):
         libcai.asarray(producer())[key]
+
+
+def test_a_subclass_of_tuple():
+    class Key(NamedTuple):
+        row: object
+        column: object
+
+    given = np.arange(12.0).reshape(3, 4)
+    same(libcai.asarray(given)[Key(slice(1, None), 2)], given[1:, 2])
 
 
 def test_odd_slices():

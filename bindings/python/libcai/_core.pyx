@@ -87,7 +87,7 @@ cdef extern from "_owner.h":
     void *cai_py_block_storage(cai_py_block *)
     void cai_py_block_adopt(cai_py_block *)
     cai_py_block *cai_py_block_of(cai_owner *)
-    int cai_py_block_traverse(cai_py_block *, visitproc, void *)
+    int cai_py_block_traverse(PyObject *, cai_py_block *, visitproc, void *)
     void cai_py_release_here(cai_owner *)
     void cai_py_drain()
     void cai_py_open()

@@ -165,9 +165,13 @@ static inline cai_py_block *cai_py_block_of(cai_owner *owner) {
   return owner && owner->release == cai_py_release ? (cai_py_block *)owner : NULL;
 }
 
-/* What the collector may follow: references that nobody but this one holder keeps alive. */
-static int cai_py_block_traverse(cai_py_block *block, visitproc visit, void *arg) {
-  for (; block && __atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) == 1;
+/* For tp_traverse of `self`, a holder of `block`. The collector's first pass, which alone has `self`
+ * for `arg`, takes away each reference that it is shown: so there, only what nobody but this one
+ * holder keeps alive. The later passes keep alive what they are shown, and must not miss what the
+ * first one took away, though a thread without the GIL has retained the array meanwhile. */
+static int cai_py_block_traverse(PyObject *self, cai_py_block *block, visitproc visit, void *arg) {
+  const int all = arg != (void *)self;
+  for (; block && (all || __atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) == 1);
        block = cai_py_block_of(block->held)) {
     Py_VISIT(block->exporter);
     Py_VISIT(block->mask_exporter);

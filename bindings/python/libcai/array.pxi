@@ -48,6 +48,7 @@ cdef Array wrap(cai_array *array, cai_owner *owner):
 
 @cython.final
 @cython.freelist(32)
+@cython.trashcan(True)  # an array may be the owner of the next one, and so on
 cdef class Array:
     """An array of another library, or a view of one; made by `asarray`.
 
@@ -90,7 +91,7 @@ cdef class Array:
         Raises
         ------
         ViewError
-            For NULL, and for a borrowed array.
+            For NULL or an address that is not aligned, and for a borrowed array.
         VersionError
             For another ABI, or a critical flag that this libcai does not know.
         InterfaceError
@@ -101,10 +102,12 @@ cdef class Array:
         cdef Array self
         if not isinstance(address, int) and hasattr(address, "value"):
             address = address.value or 0
+        if isinstance(address, bool):
+            raise TypeError("an address is required, not a bool")
         cai_py_drain()
-        array = <cai_array *><uint64_t>address
-        if array == NULL:
-            raise from_status(CAI_ERR_ARGUMENT, 0, "address 0 is no array")
+        array = <cai_array *><uint64_t>PyNumber_Index(address)
+        if array == NULL or <uint64_t>array % sizeof(uint64_t) != 0:
+            raise from_status(CAI_ERR_ARGUMENT, 0, f"address {hex(<uint64_t>array)} is no array")
         if array.owner == NULL:
             raise from_status(
                 CAI_ERR_ARGUMENT, 0,
@@ -207,6 +210,8 @@ cdef class Array:
         bfloat16 and the float8 types need ml_dtypes, and are void without it. A mask of bits has
         none: TypeError.
         """
+        if self.array.descr != NULL:
+            return dtype_of(self)  # its names can be changed, so each is the caller's own
         if self.numpy_dtype is None:
             self.numpy_dtype = dtype_of(self)
         return self.numpy_dtype
@@ -347,7 +352,7 @@ cdef class Array:
                 "back: use the copy function of the library that owns it")
         import numpy
         # `self` has __array_interface__, so this does not come back here.
-        return numpy.array(self, dtype=dtype, copy=None if copy is None else copy)
+        return numpy.array(self, dtype=dtype, copy=copy)
 
     def __reduce__(self):
         raise TypeError(
@@ -427,7 +432,7 @@ cdef int array_traverse(PyObject *self, visitproc visit, void *arg) noexcept:
     cdef int stop = cai_py_base_traverse(self, visit, arg)
     if stop:
         return stop
-    return cai_py_block_traverse(cai_py_block_of((<Array>self).owner), visit, arg)
+    return cai_py_block_traverse(self, cai_py_block_of((<Array>self).owner), visit, arg)
 
 
 cdef int array_clear(PyObject *self) noexcept:

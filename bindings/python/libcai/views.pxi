@@ -50,7 +50,7 @@ cdef Array sliced(Array self, key):
     cdef cai_array *made = NULL
     cdef Source source
     cdef Py_ssize_t start, stop, step, count = 0
-    cdef tuple items = key if isinstance(key, tuple) else (key,)
+    cdef tuple items = tuple(key) if isinstance(key, tuple) else (key,)
     if len(items) > MAX_KEYS:
         raise ViewIndexError(f"too many indices: {len(items)}")
     memset(slices, 0, len(items) * sizeof(cai_slice))
