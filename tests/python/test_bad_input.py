@@ -113,6 +113,15 @@ def test_numpy_scalars_point_to_a_temporary(read):
     refused(read, np.float64(1), "interface", "temporary")
 
 
+def test_numpy_s_masked_arrays_leave_their_mask_out(read):
+    given = np.ma.array([1, 2, 3], mask=[False, True, False])
+    for masked in (given, given[:2], np.ma.array([1, 2], mask=False, shrink=False), np.ma.masked):
+        value = refused(read, masked, "mask", "leaves its mask out")
+        assert value is np.ma.getmask(masked)
+    assert read(given.data) is not None
+    assert read(np.ma.array([1, 2, 3])) is not None  # it has no mask
+
+
 @pytest.mark.parametrize(
     ("changes", "entry"),
     [
@@ -278,6 +287,12 @@ def test_nested_descr(read):
     refused(read, producer(descr=[tower]), "descr")
     refused(read, producer(shape=tower), "shape")
     refused(read, producer(data=tower), "data")
+
+
+def test_as_many_fields_as_there_may_be(read):
+    descr = [((f"t{i}", f"n{i}"), "|u1", (1,)) for i in range(1 << 16)]
+    assert read(producer(descr=descr, typestr="|V65536")) is not None
+    refused(read, producer(descr=[*descr, ("z", "|u1")], typestr="|V65537"), "descr")
 
 
 def test_lists_that_hold_themselves(read):

@@ -20,6 +20,7 @@ import sys
 from libcai import _library
 from libcai._stream import NO_ORDER as _NO_ORDER, resolve
 from libcai._types import Location, device as device_of
+from libcai._unpack import refuse_numpy
 from libcai.errors import InterfaceTypeError, ViewError, ViewIndexError, from_status
 
 cdef extern from "Python.h":

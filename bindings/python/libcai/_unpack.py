@@ -14,7 +14,7 @@ HOST_NAME = "__array_interface__"
 
 _FLAT_ITEMS = 256  # of a shape and the like; what is longer is refused for its length
 _DESCR_LEVELS = 134  # two for each list within lists, more than CAI_MAX_DESCR_DEPTH
-_DESCR_ITEMS = 1 << 14  # in all; a list that holds itself twice has no end
+_DESCR_ITEMS = 1 << 19  # in all, enough for CAI_MAX_DESCR_FIELDS; a list may hold itself
 _PRINTED_BITS = 512
 _PRINTED_TEXT = 100
 _MAX_LENGTH = (1 << 32) - 1
@@ -66,7 +66,7 @@ def find(obj):
         return False, value
     value = attribute(obj, HOST_NAME, hidden)
     if value is not _ABSENT:
-        _refuse_scalar(obj)
+        refuse_numpy(obj)
         return True, value
     if hidden:
         raise hidden[0]
@@ -86,15 +86,23 @@ def find(obj):
     )
 
 
-def _refuse_scalar(obj):
-    """NumPy's scalars give the address of a temporary, which is gone by now."""
-    scalar = getattr(sys.modules.get("numpy"), "generic", None)
-    if scalar is not None and isinstance(obj, scalar):
+def refuse_numpy(obj):
+    """Refuses what NumPy's own dict is silent about: a temporary's address, a mask left out."""
+    numpy = sys.modules.get("numpy")
+    if isinstance(obj, getattr(numpy, "generic", ())):
         raise InterfaceTypeError(
             f"interface: {type(obj).__name__} is a NumPy scalar, whose {HOST_NAME} points to a "
             "temporary; pass numpy.asarray() of it",
             "interface",
             obj,
+        )
+    ma = sys.modules.get("numpy.ma")
+    if isinstance(obj, getattr(ma, "MaskedArray", ())) and ma.getmask(obj) is not ma.nomask:
+        raise InterfaceTypeError(
+            f"mask: the {HOST_NAME} of a {type(obj).__name__} leaves its mask out; pass its .data, "
+            "or a dict with the mask, whose True means valid, to from_interface()",
+            "mask",
+            ma.getmask(obj),
         )
 
 

@@ -11,7 +11,7 @@ cdef struct Reading:
 
 cdef object CUDA_NAME = sys.intern("__cuda_array_interface__")
 cdef object HOST_NAME = sys.intern("__array_interface__")
-cdef object numpy_scalar = None
+cdef object numpy_array = None
 
 
 cdef inline void reading_open(Reading *r) noexcept:
@@ -60,13 +60,22 @@ cdef int find(PyObject *obj, Entries *entries) except -1:
         if attribute(obj, CUDA_NAME, out, &hidden):
             return CAI_PROTOCOL_CUDA
         if attribute(obj, HOST_NAME, out, &hidden):
-            refuse_scalar(<object>obj)
+            check_numpy(<object>obj)
             return CAI_PROTOCOL_HOST
         if hidden != NULL:
             raise <object>hidden
         raise_no_interface(obj)
     finally:
         Py_XDECREF(hidden)
+
+
+cdef int check_numpy(obj) except -1:
+    global numpy_array
+    if numpy_array is None:
+        numpy_array = getattr(sys.modules.get("numpy"), "ndarray", None)
+    if type(obj) is not numpy_array:
+        refuse_numpy(obj)
+    return 0
 
 
 cdef int raise_no_interface(PyObject *obj) except -1:
@@ -81,19 +90,6 @@ cdef int raise_no_interface(PyObject *obj) except -1:
     raise InterfaceTypeError(
         f"interface: a {name} object has neither {CUDA_NAME} nor {HOST_NAME}",
         "interface", <object>obj)
-
-
-cdef int refuse_scalar(obj) except -1:
-    """NumPy's scalars give the address of a temporary, which is gone by now."""
-    global numpy_scalar
-    if numpy_scalar is None:
-        numpy = sys.modules.get("numpy")
-        numpy_scalar = getattr(numpy, "generic", None)
-    if numpy_scalar is not None and isinstance(obj, numpy_scalar):
-        raise InterfaceTypeError(
-            f"interface: {type(obj).__name__} is a NumPy scalar, whose {HOST_NAME} points to a "
-            "temporary; pass numpy.asarray() of it", "interface", obj)
-    return 0
 
 
 cdef int gather(Reading *r, int protocol) except -1:

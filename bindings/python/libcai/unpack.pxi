@@ -9,7 +9,7 @@ cdef enum:
     INLINE_VALUES = 24
     FLAT_ITEMS = 256      # of a shape and the like; what is longer is refused for its length
     DESCR_LEVELS = 134    # two for each list within lists, more than CAI_MAX_DESCR_DEPTH
-    DESCR_ITEMS = 1 << 18 # in all; a list that holds itself twice has no end
+    DESCR_ITEMS = 1 << 19 # in all, enough for CAI_MAX_DESCR_FIELDS; a list may hold itself
     PRINTED_BITS = 512    # integers beyond are not printed in digits
     PRINTED_TEXT = 100
 

@@ -73,12 +73,13 @@ cdef class Use:
         cdef cai_status status
         if self.active:
             raise RuntimeError("this libcai.use() has been entered already")
+        self.active = True
         with nogil:
             status = cai_arrays_begin_use(self.items, self.count, self.stream, &self.options,
                                           &error)
         if status != CAI_OK:
+            self.active = False
             raise self.failure(&error)
-        self.active = True
         return self.arrays
 
     def __exit__(self, kind, value, traceback):
