@@ -34,15 +34,17 @@ class Session {
   // The context current now; null if there is none.
   CUcontext current() const noexcept { return current_; }
 
-  // Runs `body` with `context` current.
+  // Runs `body` with `context` current. What was noted before is not this body's, and waits for
+  // finish().
   template <class Body>
   void in(CUcontext context, Body &&body) {
     if (context == current_) return std::forward<Body>(body)();
+    const bool had_faults = faults.any();
     {
       const Within within(*this, context);
       std::forward<Body>(body)();
     }
-    faults.raise();
+    if (!had_faults) faults.raise();
   }
 
   // The context of a stream that is a handle: neither 1 nor 2.

@@ -21,8 +21,10 @@ class Faults {
     return result == success;
   }
 
+  bool any() const noexcept { return first_.status != CAI_OK; }
+
   void raise() const {
-    if (first_.status != CAI_OK) throw Failure(first_);
+    if (any()) throw Failure(first_);
   }
 
  private:

@@ -75,7 +75,7 @@ void judge(const cai_array *array, int32_t index) {
   }
   cai_error error;
   if (cai_array_validate(array, &error) != CAI_OK) {
-    error.index = index;
+    if (index >= 0) error.index = index;  // of one array, what validating found
     throw Failure(error);
   }
   const cai_array *const parts[] = {array, array->mask};

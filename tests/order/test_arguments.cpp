@@ -159,6 +159,24 @@ TEST_F(Arguments, Arrays) {
   refused(rocm_stream.array, CAI_ERR_DEVICE);
 }
 
+// Of several arrays the error names the array; of one, what is wrong in it, as validating does.
+TEST_F(Arguments, IndexOfAnError) {
+  Array bad;
+  bad.shape[0] = -1;
+  const cai_array *const list[] = {&good.array, &bad.array};
+  EXPECT_EQ(cai_arrays_begin_use(list, 2, some_stream, nullptr, &error), CAI_ERR_VALUE);
+  EXPECT_EQ(error.index, 1);
+  cai_error validated{};
+  EXPECT_EQ(cai_array_validate(&bad.array, &validated), CAI_ERR_VALUE);
+  EXPECT_EQ(validated.index, 0);
+  EXPECT_EQ(cai_array_sync_host(&bad.array, &error), CAI_ERR_VALUE);
+  EXPECT_EQ(std::memcmp(&error, &validated, sizeof error), 0);
+  cai_location where{};
+  where.struct_size = sizeof where;
+  EXPECT_EQ(cai_array_locate(&bad.array, &where, &error), CAI_ERR_VALUE);
+  EXPECT_EQ(std::memcmp(&error, &validated, sizeof error), 0);
+}
+
 TEST_F(Arguments, NoOrderNeedsNoDriver) {
   Array stated;
   Array same(CAI_STREAM_STREAM, some_stream);

@@ -283,6 +283,13 @@ TEST_F(Context, EndOrdersTheOthersWhenOneIsUnknown) {
   OK(gpu().cuStreamSynchronize(handle(producer)));
   EXPECT_EQ(read(seen, consumer), 1);
 
+  // A stream that another context must be entered for, after that failure.
+  Array there(memory(context1), CAI_STREAM_STREAM, 1);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(end_use({&unknown, &there, &good}, consumer, &error), CAI_ERR_DEVICE);
+  EXPECT_EQ(error.index, 0);
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);
+
   // The first to be asked is the consumer's stream, and without that there is no order to be had.
   Array a(memory(), CAI_STREAM_STREAM, value(stream()));
   Array b(memory(), CAI_STREAM_STREAM, value(stream()));
