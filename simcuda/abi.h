@@ -54,6 +54,7 @@ inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906;
 inline constexpr CUresult CUDA_ERROR_CAPTURED_EVENT = 907;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908;
+inline constexpr CUresult CUDA_ERROR_UNKNOWN = 999;
 
 // The tokens of the default streams.
 inline constexpr std::uintptr_t CU_STREAM_LEGACY = 1;
@@ -73,6 +74,7 @@ inline constexpr unsigned CU_MEMHOSTALLOC_WRITECOMBINED = 4;
 
 inline constexpr unsigned CU_MEM_ATTACH_GLOBAL = 1;
 inline constexpr unsigned CU_MEM_ATTACH_HOST = 2;
+inline constexpr unsigned CU_MEM_ATTACH_SINGLE = 4;
 
 inline constexpr int CU_MEMORYTYPE_HOST = 1;
 inline constexpr int CU_MEMORYTYPE_DEVICE = 2;
@@ -165,7 +167,6 @@ struct CUDA_MEMCPY2D {
   std::size_t WidthInBytes, Height;
 };
 
-// The peer form has the two contexts in the places of the reserved words.
 struct CUDA_MEMCPY3D {
   std::size_t srcXInBytes, srcY, srcZ, srcLOD;
   int srcMemoryType;

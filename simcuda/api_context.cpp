@@ -125,7 +125,7 @@ SIM_API CUresult cuCtxDestroy_v2(CUcontext handle) {
 SIM_API CUresult cuCtxGetCurrent(CUcontext *out) {
   return call(__func__, {out}, [&](Session &s) {
     auto &stack = s.thread.contexts;
-    required(out) = stack.empty() || !stack.back() ? nullptr : stack.back()->handle;
+    required(out) = stack.empty() ? nullptr : stack.back()->handle;
   });
 }
 

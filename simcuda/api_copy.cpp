@@ -25,10 +25,6 @@ struct Side {
 
 enum class Host { waits, goes_on };
 
-std::uintptr_t address_of(const void *pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 void add_accesses(std::vector<Access> &accesses, const Side &side, const Shape &shape, bool write) {
   for (std::size_t z = 0; z < shape.depth; ++z)
     for (std::size_t y = 0; y < shape.height; ++y) {
@@ -116,23 +112,40 @@ struct SideParameters {
   std::size_t pitch, height;
 };
 
+constexpr std::size_t most_pitch = 0x7FFFFFFF;  // attribute 11 of the device
+
+// factor * count + more, where that can be.
+std::size_t sum(std::size_t factor, std::size_t count, std::size_t more) {
+  std::size_t product = 0, result = 0;
+  if (__builtin_mul_overflow(factor, count, &product) ||
+      __builtin_add_overflow(product, more, &result))
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  return result;
+}
+
 Side side_of(Session &s, const SideParameters &p, const Shape &shape) {
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return {};
+  // Where they are not needed, pitch and height may be 0.
+  if (p.pitch > most_pitch ||
+      ((p.pitch || shape.height > 1) && p.pitch < sum(1, p.x, shape.width)) ||
+      ((p.height || shape.depth > 1) && p.height < sum(1, p.y, shape.height)))
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
   Side side;
   side.pitch = p.pitch;
-  side.slice = p.pitch * p.height;
-  if (shape.height > 1 && p.pitch < p.x + shape.width) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  if (shape.depth > 1 && p.height < p.y + shape.height) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  const std::size_t span = side.row(shape.height - 1, shape.depth - 1) + shape.width;
-  const std::size_t offset = side.row(p.y, p.z) + p.x;
+  side.slice = sum(p.pitch, p.height, 0);
+  const std::size_t span =
+      sum(shape.depth - 1, side.slice, sum(shape.height - 1, side.pitch, shape.width));
+  const std::size_t offset = sum(p.z, side.slice, sum(p.y, side.pitch, p.x));
+  const auto place = [&](std::uintptr_t base) { return sum(1, base, offset); };
   switch (p.type) {
     case CU_MEMORYTYPE_HOST:
+      side.place = s.driver.memory.place(place(address_of(p.host)), span);
+      return side;
     case CU_MEMORYTYPE_UNIFIED:
-      side.place = s.driver.memory.place(
-          (p.type == CU_MEMORYTYPE_HOST ? address_of(p.host) : p.device) + offset, span);
+      side.place = s.driver.memory.place(place(p.device), span);
       return side;
     case CU_MEMORYTYPE_DEVICE:
-      side.place = s.driver.memory.device_place(p.device + offset, span);
+      side.place = s.driver.memory.device_place(place(p.device), span);
       return side;
     case CU_MEMORYTYPE_ARRAY:
       throw Refused{CUDA_ERROR_NOT_SUPPORTED};

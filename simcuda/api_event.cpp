@@ -14,7 +14,7 @@ void record(Session &s, CUevent event_handle, CUstream stream_handle, unsigned f
   if (flags & ~CU_EVENT_RECORD_EXTERNAL) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (event->context != stream->context) throw Refused{CUDA_ERROR_INVALID_HANDLE};
   const bool external = flags & CU_EVENT_RECORD_EXTERNAL;
-  if (external && !stream->capture) throw Refused{CUDA_ERROR_ILLEGAL_STATE};
+  if (external && !stream->capture) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (stream->capture && !external) {
     capture_record(*stream, *event);
     return;
@@ -91,8 +91,9 @@ SIM_API CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent event_handle,
   return call(__func__, {stream_handle, event_handle, flags}, [&](Session &s) {
     auto stream = s.stream(stream_handle);
     auto event = s.driver.events.get(event_handle);
-    if (flags & ~CU_EVENT_WAIT_EXTERNAL) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    if (capture_wait(s, stream, *event, flags)) return;
+    if ((flags & ~CU_EVENT_WAIT_EXTERNAL) || (flags && !stream->capture))
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (capture_wait(stream, *event, flags)) return;
     refuse_implicit(*stream);
     if (awaited(*event).empty()) return;
     auto operation = std::make_shared<Operation>();

@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::size_t pitch_alignment = 512;
 
-std::uintptr_t address_of(const void *pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
 AllocationPtr allocate(Session &s, Allocation::Kind kind, std::size_t size, unsigned flags) {
   refuse_unsafe(s);
   auto context = s.current();
@@ -99,6 +95,7 @@ SIM_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
   return call(__func__, {pointer}, [&](Session &s) {
     refuse_unsafe(s);
     s.current();
+    if (!pointer) return;
     auto allocation = s.driver.memory.find_base(pointer);
     if (!allocation || allocation->on_host() || allocation->free_submitted)
       throw Refused{CUDA_ERROR_INVALID_VALUE};

@@ -41,16 +41,7 @@ SIM_API CUresult cuStreamCreateWithPriority(CUstream *out, unsigned flags, int p
 SIM_API CUresult cuStreamDestroy_v2(CUstream handle) {
   return call(__func__, {handle}, [&](Session &s) {
     auto stream = s.driver.streams.get(handle);  // the default streams cannot be destroyed
-    if (stream->capture) {
-      auto capture = stream->capture;
-      invalidate(*capture);
-      if (capture->origin == stream.get()) {
-        capture->ended = true;
-        for (auto &member : capture->streams) member->capture = nullptr;
-      }
-      std::erase(capture->streams, stream);
-      stream->capture = nullptr;
-    }
+    leave_capture(s.driver, stream);
     // Its work still runs; nothing waits for it here.
     s.driver.streams.remove(handle);
   });
@@ -109,9 +100,13 @@ SIM_API CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr pointer, st
                                         unsigned flags) {
   return call(__func__, {handle, pointer, length, flags}, [&](Session &s) {
     auto stream = s.stream(handle);
-    if (stream->kind == Stream::Kind::legacy) throw Refused{CUDA_ERROR_INVALID_HANDLE};
-    auto place = s.driver.memory.device_place(pointer, length);
-    if (place.allocation->kind != Allocation::Kind::managed)
+    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
+        flags != CU_MEM_ATTACH_SINGLE)
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (flags == CU_MEM_ATTACH_SINGLE && stream->kind == Stream::Kind::legacy)
+      throw Refused{CUDA_ERROR_INVALID_HANDLE};
+    const auto allocation = s.driver.memory.device_place(pointer, length).allocation;
+    if (allocation->kind != Allocation::Kind::managed || (length && length != allocation->size))
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     s.submit(stream, "attach", {}, nullptr);
   });

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +22,7 @@ struct Entry {
 
   std::string_view base;
   std::atomic<std::uint64_t> calls{0};
+  std::atomic<bool> missed{false};  // it is not implemented, and the client has been told
   std::vector<Fault> faults;
 };
 
@@ -63,9 +65,8 @@ void read_faults(Entries &entries) {
         static_cast<std::size_t>(used) == item.size() && nth > 0;
     auto found = read ? entries.by_base.find(name) : entries.by_base.end();
     if (found == entries.by_base.end())
-      std::fprintf(
-          stderr, "simcuda: SIMCUDA_FAIL: \"%s\" is not name:nth:status with a name of the table\n",
-          item.c_str());
+      refuse_setting("SIMCUDA_FAIL", text,
+                     '"' + item + "\" is not name:nth:status with the name of a function");
     else
       found->second->faults.push_back({nth, status});
   }
@@ -97,7 +98,10 @@ Entry *entry_of_base(const char *name) {
 int log_file() {
   static const int file = [] {
     const char *path = std::getenv("SIMCUDA_LOG");
-    return path && *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    if (!path || !*path) return -1;
+    const int opened = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (opened < 0) refuse_setting("SIMCUDA_LOG", path, std::strerror(errno));
+    return opened;
   }();
   return file;
 }
@@ -135,7 +139,14 @@ CUresult admit(Entry &entry, bool needs_driver) {
   return CUDA_SUCCESS;
 }
 
+void read_call_settings() {
+  entries();
+  log_file();
+}
+
 CUresult unsupported(const char *symbol) {
+  if (Settings::get().enabled && !entry_of_symbol(symbol).missed.exchange(true))
+    std::fprintf(stderr, "simcuda: %s is not implemented\n", symbol);
   unsupported_calls.fetch_add(1, std::memory_order_relaxed);
   return call_without_driver(symbol, {}, [] { return CUDA_ERROR_NOT_SUPPORTED; });
 }

@@ -32,7 +32,9 @@ Entry &entry_of_symbol(const char *symbol);
 CUresult admit(Entry &entry, bool needs_driver);
 void log_call(const char *symbol, Arguments arguments, CUresult result);
 void log_operation(const Operation &operation);
-// The result of an entry point that simcuda does not implement.
+// Reads SIMCUDA_FAIL and opens SIMCUDA_LOG, unless that has been done.
+void read_call_settings();
+// What an entry point does that simcuda does not implement.
 CUresult unsupported(const char *symbol);
 
 template <class Body>
@@ -48,6 +50,8 @@ CUresult guarded(const Body &body) noexcept {
     return refused.result;
   } catch (const std::bad_alloc &) {
     return CUDA_ERROR_OUT_OF_MEMORY;
+  } catch (...) {  // the system gives no thread, say
+    return CUDA_ERROR_UNKNOWN;
   }
 }
 
@@ -79,6 +83,10 @@ template <class T>
 T &required(T *pointer) {
   if (!pointer) throw Refused{CUDA_ERROR_INVALID_VALUE};
   return *pointer;
+}
+
+inline std::uintptr_t address_of(const void *pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
 // In a per-thread flavour of an entry point stream 0 means CU_STREAM_PER_THREAD.

@@ -30,6 +30,17 @@ void join_tails(std::vector<std::uint64_t> &into, const std::vector<std::uint64_
   into.erase(std::unique(into.begin(), into.end()), into.end());
 }
 
+// From here on its streams are as others.
+void end(Capture &capture) {
+  capture.ended = true;
+  for (auto &member : capture.streams) {
+    member->capture = nullptr;
+    member->capture_tail.clear();
+  }
+  capture.streams.clear();
+  capture.origin = nullptr;
+}
+
 }  // namespace
 
 void invalidate(Capture &capture) {
@@ -126,16 +137,23 @@ CUresult end_capture(Session &session, CUstream handle, CUgraph *graph) {
     result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   else if (!all_joined(*capture))
     result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-  capture->ended = true;
-  for (auto &member : capture->streams) {
-    member->capture = nullptr;
-    member->capture_tail.clear();
-  }
-  capture->streams.clear();
-  capture->origin = nullptr;
+  end(*capture);
   if (result != CUDA_SUCCESS) session.driver.graphs.remove(capture->graph->handle);
   *graph = result == CUDA_SUCCESS ? capture->graph->handle : nullptr;
   return result;
+}
+
+void leave_capture(Driver &driver, const std::shared_ptr<Stream> &stream) {
+  const auto capture = stream->capture;
+  if (!capture) return;
+  invalidate(*capture);
+  if (capture->origin == stream.get()) {
+    end(*capture);
+    driver.graphs.remove(capture->graph->handle);
+  } else {
+    std::erase(capture->streams, stream);
+    stream->capture = nullptr;
+  }
 }
 
 void capture_operation(Stream &stream, Operation &&operation) {
@@ -155,7 +173,7 @@ void capture_record(Stream &stream, Event &event) {
   event.capture_tail = stream.capture_tail;
 }
 
-bool capture_wait(Session &, const std::shared_ptr<Stream> &stream, Event &event, unsigned flags) {
+bool capture_wait(const std::shared_ptr<Stream> &stream, Event &event, unsigned flags) {
   const bool inside = is_capturing(*stream);
   if (!inside && !event.capture) return false;
   if (inside && !stream->capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};

@@ -34,13 +34,15 @@ struct Capture {
 void begin_capture(Session &session, CUstream handle, int mode);
 CUresult end_capture(Session &session, CUstream handle, CUgraph *graph);
 
+// The stream goes away, and with it any capture that it is in.
+void leave_capture(Driver &driver, const std::shared_ptr<Stream> &stream);
+
 // Adds work to the stream's capture; the stream must have one.
 void capture_operation(Stream &stream, Operation &&operation);
 void capture_record(Stream &stream, Event &event);
 // A wait of this stream on this event, where either is captured. True if that was all there is to
 // do.
-bool capture_wait(Session &session, const std::shared_ptr<Stream> &stream, Event &event,
-                  unsigned flags);
+bool capture_wait(const std::shared_ptr<Stream> &stream, Event &event, unsigned flags);
 
 void invalidate(Capture &capture);
 // For a call that a capturing stream does not allow: refuses with 900 and ends the capture.

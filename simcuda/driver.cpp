@@ -22,39 +22,49 @@ constexpr std::size_t handle_range = std::size_t{1} << 30;
 std::atomic<Driver *> the_driver{nullptr};
 std::atomic<bool> ending{false};
 std::atomic<bool> forked{false};
-
-long number(const char *name, long otherwise, long least, long most) {
-  const char *text = std::getenv(name);
-  if (!text || !*text) return otherwise;
-  char *end = nullptr;
-  const long value = std::strtol(text, &end, 10);
-  if (!*end && value >= least && value <= most) return value;
-  std::fprintf(stderr, "simcuda: %s=%s is not a number from %ld to %ld; using %ld\n", name, text,
-               least, most, otherwise);
-  return otherwise;
-}
+std::atomic<bool> settings_are_bad{false};
 
 bool is_set(const char *name, const char *value) {
   const char *text = std::getenv(name);
   return text && std::strcmp(text, value) == 0;
 }
 
+// An empty one is as none.
+const char *setting(const char *name) {
+  const char *text = std::getenv(name);
+  return text && *text ? text : nullptr;
+}
+
+long number(const char *name, long otherwise, long least, long most) {
+  const char *text = setting(name);
+  if (!text) return otherwise;
+  char *end = nullptr;
+  const long value = std::strtol(text, &end, 10);
+  if (!*end && value >= least && value <= most) return value;
+  refuse_setting(name, text,
+                 "is not a number from " + std::to_string(least) + " to " + std::to_string(most));
+  return otherwise;
+}
+
+Schedule::Policy policy(const char *name) {
+  const char *text = setting(name);
+  if (text && std::strcmp(text, "eager") == 0) return Schedule::Policy::eager;
+  if (text && std::strcmp(text, "lazy") != 0)
+    refuse_setting(name, text, "is neither lazy nor eager");
+  return Schedule::Policy::lazy;
+}
+
 Settings read_settings() {
   Settings s{};
-  s.enabled = is_set("SIMCUDA", "1");
-  s.banner = !is_set("SIMCUDA_BANNER", "0");
-  s.reuse_handles = is_set("SIMCUDA_REUSE_HANDLES", "1");
+  s.enabled = number("SIMCUDA", 0, 0, 1) != 0;
+  s.banner = number("SIMCUDA_BANNER", 1, 0, 1) != 0;
+  s.reuse_handles = number("SIMCUDA_REUSE_HANDLES", 0, 0, 1) != 0;
   s.driver_version = static_cast<int>(number("SIMCUDA_DRIVER_VERSION", 13000, 11000, 13000));
   s.devices = static_cast<int>(number("SIMCUDA_DEVICES", 2, 0, 16));
   s.device_memory = static_cast<std::uint64_t>(number("SIMCUDA_DEVICE_MIB", 4096, 1, 1 << 20))
                     << 20;
   s.quiet = std::chrono::milliseconds{number("SIMCUDA_QUIET_MS", 20, 0, 3600000)};
-  s.policy = is_set("SIMCUDA_SCHEDULE", "eager") ? Schedule::Policy::eager : Schedule::Policy::lazy;
-  const char *schedule = std::getenv("SIMCUDA_SCHEDULE");
-  if (schedule && *schedule && s.policy != Schedule::Policy::eager &&
-      std::strcmp(schedule, "lazy") != 0)
-    std::fprintf(stderr, "simcuda: SIMCUDA_SCHEDULE=%s is neither eager nor lazy; using lazy\n",
-                 schedule);
+  s.policy = policy("SIMCUDA_SCHEDULE");
   return s;
 }
 
@@ -64,6 +74,13 @@ __attribute__((destructor)) void process_ends() {
 }
 
 }  // namespace
+
+void refuse_setting(const char *name, const char *text, const std::string &why) {
+  // Whoever runs without the simulator need not care about the rest.
+  if (!is_set("SIMCUDA", "1") && std::strcmp(name, "SIMCUDA") != 0) return;
+  std::fprintf(stderr, "simcuda: %s=%s: %s\n", name, text, why.c_str());
+  settings_are_bad = true;
+}
 
 const Settings &Settings::get() {
   static const Settings settings = read_settings();
@@ -161,7 +178,7 @@ void Driver::tear_down(Context &context, Lock &lock) {
   context.alive = false;
   for (auto &stream : streams.all()) {
     if (stream->context.get() != &context) continue;
-    if (stream->capture) invalidate(*stream->capture);
+    leave_capture(*this, stream);
     streams.remove(stream->handle);
   }
   for (auto &event : events.all())
@@ -216,8 +233,12 @@ CUresult initialise() {
   if (!settings.enabled) return CUDA_ERROR_STUB_LIBRARY;
   Lock lock(simulator_mutex());
   if (driver()) return CUDA_SUCCESS;
-  if (settings.banner)
+  read_call_settings();
+  if (settings_are_bad) return CUDA_ERROR_INVALID_VALUE;
+  static bool said = !settings.banner;
+  if (!said)
     std::fprintf(stderr, "simcuda: a simulation of the CUDA driver for tests; no GPU is used\n");
+  said = true;
   if (settings.devices == 0) return CUDA_ERROR_NO_DEVICE;
   // A child cannot use its parent's driver; a real one refuses it, too.
   pthread_atfork(nullptr, nullptr, [] { forked = true; });
@@ -226,7 +247,7 @@ CUresult initialise() {
 }
 
 std::shared_ptr<Context> Session::current() {
-  if (thread.contexts.empty() || !thread.contexts.back()) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+  if (thread.contexts.empty()) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
   auto context = thread.contexts.back();
   if (!context->alive) throw Refused{CUDA_ERROR_CONTEXT_IS_DESTROYED};
   return context;

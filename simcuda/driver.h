@@ -31,6 +31,9 @@ struct Settings {
   static const Settings &get();
 };
 
+// For what the environment says and nobody understands: says so, and cuInit will fail.
+void refuse_setting(const char *name, const char *text, const std::string &why);
+
 // Handles are addresses in a reserved range that nobody can touch. They recur only on request or
 // when the range is used up: a stale one is then found at once, where a real driver may crash.
 class HandleSpace {

@@ -190,7 +190,11 @@ void copy_bytes(const Place &to, std::size_t to_offset, const Place &from, std::
 void fill_bytes(const Place &to, std::size_t offset, std::uint32_t value, unsigned width,
                 std::size_t count) {
   if (to.allocation && to.allocation->dead) return;
-  for (std::size_t i = 0; i < count; ++i) std::memcpy(to.bytes + offset + i * width, &value, width);
+  if (width == 1)
+    std::memset(to.bytes + offset, static_cast<int>(value), count);
+  else
+    for (std::size_t i = 0; i < count; ++i)
+      std::memcpy(to.bytes + offset + i * width, &value, width);
 }
 
 }  // namespace simcuda

@@ -45,7 +45,8 @@ struct Operation {
   std::uint64_t id = 0;
   const char *what = "";
   std::shared_ptr<Stream> stream;
-  std::vector<std::shared_ptr<Operation>> waits_for;
+  std::vector<std::shared_ptr<Operation>> waits_for, followers;
+  std::size_t blockers = 0;  // how many of those that it waits for are not done
   std::vector<Access> accesses;
   std::function<void()> run;            // with the simulator's lock held; may be empty
   std::function<void()> host_function;  // on the driver's thread, with no lock held

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "schedule.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <algorithm>
+#include <iterator>
 #include <thread>
 
 #include "call.h"
@@ -12,6 +16,22 @@ namespace {
 // Real clients wait for a host function without any driver call, so it may not wait for the quiet
 // time of a busy client: it is due after this long at the latest.
 constexpr std::chrono::milliseconds host_function_due{10};
+
+// A thread begun meanwhile takes no signals: they are for the client's own threads.
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsHeld(const SignalsHeld &) = delete;
+  SignalsHeld &operator=(const SignalsHeld &) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 bool is_done(const OperationPtr &operation) {
   return !operation || operation->state == Operation::State::done;
@@ -44,6 +64,8 @@ void Schedule::submit(OperationPtr operation) {
   operation->id = ++last_id_;
   operation->submitted = Clock::now();
   for (auto &before : predecessors(*operation->stream)) operation->waits_for.push_back(before);
+  for (auto &before : operation->waits_for) before->followers.push_back(operation);
+  operation->blockers = operation->waits_for.size();
   operation->stream->tail = operation;
   pending_.emplace(operation->id, operation);
   const bool eager = policy_ == Policy::eager;
@@ -60,6 +82,7 @@ void Schedule::mark(const std::vector<OperationPtr> &operations) {
     todo.pop_back();
     if (is_done(operation) || operation->demanded) continue;
     operation->demanded = true;
+    if (operation->blockers == 0) ready_.emplace(operation->id, operation);
     todo.insert(todo.end(), operation->waits_for.begin(), operation->waits_for.end());
   }
 }
@@ -69,6 +92,10 @@ void Schedule::complete(Operation &operation) {
   clock_ns_ += 1000;  // every operation takes a virtual microsecond, so that elapsed times repeat
   operation.finished_ns = clock_ns_;
   operation.state = Operation::State::done;
+  pending_.erase(operation.id);
+  for (auto &next : operation.followers)
+    if (--next->blockers == 0 && next->demanded) ready_.emplace(next->id, next);
+  operation.followers.clear();
   operation.waits_for.clear();
   operation.accesses.clear();
   operation.run = nullptr;
@@ -80,27 +107,17 @@ void Schedule::complete(Operation &operation) {
 }
 
 void Schedule::advance() {
-  for (auto it = pending_.begin(); it != pending_.end();) {
-    OperationPtr operation = it->second;
-    const bool ready =
-        operation->demanded && operation->state == Operation::State::pending &&
-        std::all_of(operation->waits_for.begin(), operation->waits_for.end(), is_done);
-    if (!ready) {
-      ++it;
-      continue;
-    }
+  while (!ready_.empty()) {
+    const OperationPtr operation = ready_.extract(std::prev(ready_.end())).mapped();
     if (operation->host_function) {
       operation->state = Operation::State::handed_over;
       handed_over_.push_back(operation);
       start_worker();
-      wake_.notify_all();
-      ++it;
       continue;
     }
     log_operation(*operation);
     if (operation->run) operation->run();
     complete(*operation);
-    it = pending_.erase(it);
   }
   done_.notify_all();
 }
@@ -138,9 +155,10 @@ void Schedule::start_worker() {
     wake_.notify_all();
     return;
   }
-  worker_started_ = true;
+  const SignalsHeld held;
   // Detached: it must not hold up the end of the process, and all it uses lives for ever.
   std::thread([this] { work(); }).detach();
+  worker_started_ = true;
 }
 
 Clock::time_point Schedule::deadline() const {
@@ -169,7 +187,6 @@ void Schedule::work() {
       operation->host_function();
       lock.lock();
       complete(*operation);
-      pending_.erase(operation->id);
       advance();
       continue;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Decides when work runs. Work is only ever late, never early: an operation runs after all that it
-// waits for, in the order of submission, and under the lazy policy not before somebody needs it.
+// waits for, and under the lazy policy not before somebody needs it. Of several that could run, the
+// one submitted last goes first: where nothing orders two of them, the client learns of it.
 #pragma once
 
 #include <atomic>
@@ -51,6 +52,7 @@ class Schedule {
   const Policy policy_;
   const std::chrono::milliseconds quiet_;
   std::map<std::uint64_t, OperationPtr> pending_;  // in order of submission
+  std::map<std::uint64_t, OperationPtr> ready_;    // those that are demanded and wait for nothing
   std::deque<OperationPtr> handed_over_;
   std::condition_variable done_, wake_;
   std::atomic<Clock::rep> last_call_{0};

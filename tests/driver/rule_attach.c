@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Managed memory may be attached to all streams from the legacy stream, to a single one only from
+// that one.
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
+  USE(cuStreamAttachMemAsync, 6000, CUstream, CUdeviceptr, size_t, unsigned);
+  enum { GLOBAL = 1, HOST = 2, SINGLE = 4 };
+  CUstream stream;
+  CUdeviceptr managed;
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuMemAllocManaged(&managed, 64, GLOBAL));
+  OK(cuStreamAttachMemAsync(stream, managed, 0, SINGLE));
+  OK(cuStreamAttachMemAsync(stream, managed, 0, HOST));
+  OK(cuStreamAttachMemAsync(stream, managed, 64, GLOBAL));
+  OK(cuStreamAttachMemAsync(LEGACY, managed, 0, GLOBAL));
+  EXPECT(cuStreamAttachMemAsync(LEGACY, managed, 0, SINGLE) != SUCCESS, 1);
+  EXPECT(cuStreamAttachMemAsync(stream, managed, 0, 3), INVALID_VALUE);
+  OK(cuStreamSynchronize(stream));
+  OK(cuMemFree(managed));
+  return 0;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies in two and three dimensions refuse pitches and heights that cannot be.
+#include "driver_test.h"
+
+typedef struct {
+  size_t x, y;
+  int type;
+  const void *host;
+  CUdeviceptr device;
+  void *array;
+  size_t pitch;
+} Side;
+
+typedef struct {
+  size_t x, y, z, lod;
+  int type;
+  const void *host;
+  CUdeviceptr device;
+  void *array, *reserved;
+  size_t pitch, height;
+} DeepSide;
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE(cuMemcpy2D, 3020, const void *);
+  USE(cuMemcpy3D, 3020, const void *);
+  enum { DEVICE = 2 };
+  const size_t most_pitch = 0x7FFFFFFF;
+  CUdeviceptr from, to;
+  OK(cuMemAlloc(&from, 64));
+  OK(cuMemAlloc(&to, 64));
+  typedef struct {
+    Side from, to;
+    size_t width, height;
+  } Copy;
+  const Copy good = {{0, 0, DEVICE, NULL, from, NULL, 16}, {0, 0, DEVICE, NULL, to, NULL, 8}, 8, 4};
+  OK(cuMemcpy2D(&good));
+  EXPECT(cuMemcpy2D(NULL), INVALID_VALUE);
+  Copy copy = good;
+  copy.from.pitch = (size_t)-8;  // upwards there is no way
+  copy.from.device = from + 32;
+  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  copy.height = 2;
+  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  copy = good;
+  copy.to.pitch = 7;
+  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  copy = good;
+  copy.from.x = 9;
+  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  copy = good;
+  copy.height = 1;
+  copy.to.pitch = most_pitch + 1;  // not used, and refused all the same
+  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  copy = good;
+  copy.height = (size_t)1 << 61;  // 2^64 bytes
+  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  copy = good;
+  copy.from.type = 7;
+  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  copy = good;
+  copy.width = 0;
+  OK(cuMemcpy2D(&copy));
+
+  struct {
+    DeepSide from, to;
+    size_t width, height, depth;
+  } deep = {{.type = DEVICE, .device = from, .pitch = 8, .height = 4},
+            {.type = DEVICE, .device = to, .pitch = 8, .height = 4},
+            8,
+            4,
+            2};
+  OK(cuMemcpy3D(&deep));
+  deep.from.height = 3;
+  EXPECT(cuMemcpy3D(&deep), INVALID_VALUE);
+  deep.from.height = (size_t)1 << 61;
+  EXPECT(cuMemcpy3D(&deep), INVALID_VALUE);
+  return 0;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A client may close the library with work pending and the driver's thread at work, and open it
+// again: the driver is still there.
+#include "driver_test.h"
+
+static int calls;
+
+static void slow(void *data) {
+  usleep(20000);
+  ++*(int *)data;
+}
+
+int main(void) {
+  start();
+  for (int i = 1; i <= 3; ++i) {
+    USE_STREAMS;
+    USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *);
+    CUstream stream;
+    OK(cuStreamCreate(&stream, NON_BLOCKING));
+    OK(cuLaunchHostFunc(stream, slow, &calls));
+    (void)cuStreamQuery(stream);  // the second query gets it going
+    (void)cuStreamQuery(stream);
+    EXPECT(dlclose(library), 0);
+    usleep(1000);
+    open_driver();
+    OK(cuStreamSynchronize(stream));
+    EXPECT(calls, i);
+    OK(cuStreamDestroy(stream));
+  }
+  return 0;
+}
