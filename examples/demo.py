@@ -150,14 +150,17 @@ def judge_unordered(what, got, wanted):
         print(f"   {what:44} right, though nothing was in order")
 
 
+def viewable(a):
+    return a if isinstance(a, np.ndarray) else libcai.asarray(a)
+
+
 VIEWS = {
     "a[::2, 1:5]": lambda a: a[::2, 1:5],
     "a[1:, ::3]": lambda a: a[1:, ::3],
     "a[::2, ::-1]": lambda a: a[::2, ::-1],
     "a[::-1]": lambda a: a[::-1],
-    "a[::2, ::-1].transpose()": lambda a: (a if isinstance(a, np.ndarray) else libcai.asarray(a))[
-        ::2, ::-1
-    ].transpose(),
+    # Not every library can take this view of its own arrays: libcai.Array can.
+    "a[::2, ::-1].transpose()": lambda a: viewable(a)[::2, ::-1].transpose(),
 }
 
 
@@ -180,7 +183,8 @@ def on_the_gpu(numbers):
 
 
 def without_order(numbers):
-    print("\n3. The same, with order switched off")
+    expected = "a wrong answer may come" if DRIVER == "real" else "a wrong answer must come"
+    print(f"\n3. The same, with order switched off: {expected}")
     view = VIEWS["a[::2, ::-1]"]
     source = pending_array(numbers)
     packed = pack(view(source), ordered=False)
@@ -198,6 +202,7 @@ def main():
     else:
         print("driver: simulated (simcuda): there is no GPU here; work runs only when waited for")
     numbers = np.arange(100, 148, dtype=np.int32).reshape(6, 8)
+    print("a is 6 x 8 numbers, 100 to 147; pack() makes views of it contiguous")
     on_the_host(numbers)
     on_the_gpu(numbers)
     without_order(numbers)

@@ -48,6 +48,7 @@ typedef struct CUDA_MEMCPY2D {
   F(cuStreamSynchronize, 2000, (CUstream))                                  \
   F(cuMemAllocAsync, 11020, (CUdeviceptr *, size_t, CUstream))              \
   F(cuMemFreeAsync, 11020, (CUdeviceptr, CUstream))                         \
+  F(cuMemcpyAsync, 4000, (CUdeviceptr, CUdeviceptr, size_t, CUstream))      \
   F(cuMemcpy2DAsync, 3020, (const CUDA_MEMCPY2D *, CUstream))               \
   F(cuMemcpyHtoDAsync, 3020, (CUdeviceptr, const void *, size_t, CUstream)) \
   F(cuMemcpyDtoHAsync, 3020, (void *, CUdeviceptr, size_t, CUstream))

@@ -41,8 +41,7 @@ static cai_status own(const cai_array *in, uint64_t data, const cai_location *wh
   return cai_array_own(&packed, release, context, out, error);
 }
 
-/* ---- On the host ------------------------------------------------------------------------------
- */
+/* ---- On the host ----------------------------------------------------------------------------- */
 
 static cai_status pack_on_host(const cai_array *in, const cai_layout *layout, cai_array **out,
                                cai_error *error) {
@@ -62,14 +61,15 @@ static cai_status pack_on_host(const cai_array *in, const cai_layout *layout, ca
   return status;
 }
 
-/* ---- On the GPU: the copies -------------------------------------------------------------------
- */
+/* ---- On the GPU: the copies ------------------------------------------------------------------ */
 
 typedef struct stream {
   const driver *cu;
   CUstream handle;
 } stream;
 
+/* Whether a 2-D copy can go on by so many bytes: forwards, past what it has copied, and not too
+ * far. */
 static int is_pitch(int64_t step, int64_t width) { return step >= width && step <= CU_MAX_PITCH; }
 
 /* Copies pieces of `width` bytes that lie some bytes apart, there and here: by one 2-D copy if it
@@ -81,21 +81,23 @@ static cai_status copy_pieces(stream on, int64_t count, int64_t width, CUdevicep
     width *= count;
     count = 1;
   }
-  const int at_once = is_pitch(from_step, width) && is_pitch(to_step, width);
-  const int64_t height = at_once ? count : 1;
-  for (int64_t i = 0; i < count; i += height) {
+  if (count > 1 && is_pitch(from_step, width) && is_pitch(to_step, width)) {
     const CUDA_MEMCPY2D copy = {
         .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
-        .srcDevice = from + (uint64_t)(i * from_step),
-        .srcPitch = (size_t)(at_once ? from_step : width),
+        .srcDevice = from,
+        .srcPitch = (size_t)from_step,
         .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-        .dstDevice = to + (uint64_t)(i * to_step),
-        .dstPitch = (size_t)(at_once ? to_step : width),
+        .dstDevice = to,
+        .dstPitch = (size_t)to_step,
         .WidthInBytes = (size_t)width,
-        .Height = (size_t)height,
+        .Height = (size_t)count,
     };
-    const CUresult result = on.cu->cuMemcpy2DAsync(&copy, on.handle);
-    if (result != 0) return check(on.cu, result, "cuMemcpy2DAsync", error);
+    return check(on.cu, on.cu->cuMemcpy2DAsync(&copy, on.handle), "cuMemcpy2DAsync", error);
+  }
+  for (int64_t i = 0; i < count; i++) {
+    const CUresult result = on.cu->cuMemcpyAsync(
+        to + (uint64_t)(i * to_step), from + (uint64_t)(i * from_step), (size_t)width, on.handle);
+    if (result != 0) return check(on.cu, result, "cuMemcpyAsync", error);
   }
   return CAI_OK;
 }
@@ -139,8 +141,7 @@ static cai_status copy_in_order(stream on, const cai_array *in, const cai_use_op
   if (ended != CAI_OK) {
     /* The producer does not wait for us, so we must not let it go on before the copies are done. */
     const CUresult waited = on.cu->cuStreamSynchronize(on.handle);
-    if (ended ==
-        CAI_ERR_ORDER) { /* it came with an event, and cannot wait; no fault of anybody's */
+    if (ended == CAI_ERR_ORDER) { /* it came with an event, and cannot wait: nobody's fault */
       ended = check(on.cu, waited, "cuStreamSynchronize", &end_error);
     }
   }
@@ -149,8 +150,7 @@ static cai_status copy_in_order(stream on, const cai_array *in, const cai_use_op
   return ended;
 }
 
-/* ---- On the GPU: memory and context -----------------------------------------------------------
- */
+/* ---- On the GPU: memory and context ---------------------------------------------------------- */
 
 /* What a result holds. */
 typedef struct block {
@@ -234,8 +234,7 @@ static cai_status pack_on_gpu(const cai_array *in, const cai_layout *layout,
   return status;
 }
 
-/* ---- The function ------------------------------------------------------------------------------
- */
+/* ---- The function ---------------------------------------------------------------------------- */
 
 EXPORT cai_status pack(const cai_array *in, const cai_use_options *options, cai_array **out,
                        cai_error *error) {

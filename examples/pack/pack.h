@@ -16,7 +16,7 @@ extern "C" {
  * On a GPU it queues copies on a stream of its own, and returns while they may still be pending.
  *
  * An array whose stream is NONE asks for no order, and then nothing makes its owner wait for the
- * copy either: let it write there only after the result's stream.
+ * copy either: let it write there, or free it, only after the result's stream.
  *
  * @param in       stays the caller's; READONLY and SWAPPED arrays are understood, MASKED refused
  * @param options  how to keep order with the producer; NULL: fully. CAI_ORDER_NONE shows what

@@ -113,6 +113,53 @@ def test_pack_gives_everything_back_when_the_driver_fails(pack):
     on_simcuda(sys.executable, "-c", code, pack / "libpack.so")
 
 
+PACK = """
+import ctypes, sys, threading
+import numpy as np
+from cuda.core import Buffer, Device, LegacyPinnedMemoryResource
+from numba import cuda
+import libcai
+
+libpack = ctypes.CDLL(sys.argv[1])
+libcuda = ctypes.CDLL("libcuda.so.1")
+numbers = np.arange(48, dtype=np.int32).reshape(6, 8)
+
+def pack(obj):
+    out, error = ctypes.c_void_p(), ctypes.create_string_buffer(256)
+    status = libpack.pack(libcai.asarray(obj), None, ctypes.byref(out), error)
+    return libcai.Array.from_ptr(out.value) if status == 0 else status
+
+def pending(numbers=numbers):
+    stream = cuda.stream()
+    array = cuda.device_array(numbers.shape, numbers.dtype, stream=stream)
+    array.copy_to_device(numbers, stream=stream)
+    return array
+
+def current():
+    context = ctypes.c_void_p()
+    assert libcuda.cuCtxGetCurrent(ctypes.byref(context)) == 0
+    return context.value
+"""
+
+
+def test_pack_makes_2d_copies_only_of_what_has_gaps(pack):
+    """The pitch of a 2-D copy is limited to 2 GiB; a contiguous array of more is one plain copy."""
+    code = PACK + textwrap.dedent("""
+        libcuda.simcuda_calls.restype = ctypes.c_uint64
+        counts = lambda: [libcuda.simcuda_calls(n) for n in (b"cuMemcpyAsync", b"cuMemcpy2DAsync")]
+        # Views of one array: whole, without gaps in its rows, turned around, by single items.
+        for view, plain, pitched in (
+            (np.s_[:], 1, 0), (np.s_[2:4], 1, 0), (np.s_[:, 1:3], 0, 1), (np.s_[::-1], 6, 0),
+            (np.s_[:, ::2], 0, 4), (np.s_[3:4, 1:5], 1, 0), (np.s_[::-1, ::-1], 48, 0),
+        ):
+            before = counts()
+            packed = pack(pending()[view])
+            assert [a - b for a, b in zip(counts(), before)] == [plain, pitched], view
+            assert (cuda.as_cuda_array(packed).copy_to_host() == numbers[view]).all()
+    """)
+    on_simcuda(sys.executable, "-c", code, pack / "libpack.so", SIMCUDA_SCHEDULE="lazy")
+
+
 REFUSED = """
 import ctypes, sys
 import numpy as np
@@ -191,35 +238,6 @@ def test_demo_notices_a_mistake(pack):
     out = on_simcuda(sys.executable, EXAMPLES / "demo.py", SIMCUDA_SCHEDULE="eager", status=1)
     assert "right, though nothing was in order" in out
     assert "WRONG" not in out
-
-
-PACK = """
-import ctypes, sys, threading
-import numpy as np
-from cuda.core import Buffer, Device, LegacyPinnedMemoryResource
-from numba import cuda
-import libcai
-
-libpack = ctypes.CDLL(sys.argv[1])
-libcuda = ctypes.CDLL("libcuda.so.1")
-numbers = np.arange(48, dtype=np.int32).reshape(6, 8)
-
-def pack(obj):
-    out, error = ctypes.c_void_p(), ctypes.create_string_buffer(256)
-    status = libpack.pack(libcai.asarray(obj), None, ctypes.byref(out), error)
-    return libcai.Array.from_ptr(out.value) if status == 0 else status
-
-def pending(numbers=numbers):
-    stream = cuda.stream()
-    array = cuda.device_array(numbers.shape, numbers.dtype, stream=stream)
-    array.copy_to_device(numbers, stream=stream)
-    return array
-
-def current():
-    context = ctypes.c_void_p()
-    assert libcuda.cuCtxGetCurrent(ctypes.byref(context)) == 0
-    return context.value
-"""
 
 
 def test_a_result_may_be_let_go_while_others_still_read_it(pack):
