@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/typestr.hpp"
 
-#include <bit>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -12,49 +11,48 @@
 namespace cai {
 namespace {
 
-constexpr char kHostOrder = std::endian::native == std::endian::little ? '<' : '>';
 constexpr uint32_t kBytesPerCodePoint = 4;  // of kind 'U'
 
 constexpr const char *kTimeUnits[] = {"",  "Y",  "M",  "W",  "D",  "h",  "m",
                                       "s", "ms", "us", "ns", "ps", "fs", "as"};
 constexpr uint8_t kTimeUnitCount = sizeof kTimeUnits / sizeof *kTimeUnits;
 
-// The sizes, in bytes, that NumPy gives each kind.
-bool is_known_size(uint8_t kind, uint32_t size) noexcept {
+constexpr uint32_t kAnySize = UINT32_MAX;
+
+// The sizes, in bytes, that NumPy gives a kind: powers of two, so that their sum is their set.
+constexpr uint32_t sizes_of(uint8_t kind) noexcept {
   switch (kind) {
     case 'b':
     case 't':
-      return size == 1;
+      return 1;
     case 'i':
     case 'u':
-      return size == 1 || size == 2 || size == 4 || size == 8;
+      return 1 + 2 + 4 + 8;
     case 'f':
-      return size == 2 || size == 4 || size == 8 || size == 16;
+      return 2 + 4 + 8 + 16;
     case 'c':
-      return size == 8 || size == 16 || size == 32;
+      return 8 + 16 + 32;
     case 'm':
     case 'M':
-      return size == 8;
-    case 'U':
-      return size != 0 && size % kBytesPerCodePoint == 0;
+      return 8;
     case 'S':
+    case 'U':
     case 'V':
-      return size != 0;
+      return kAnySize;
     default:
-      return false;
+      return 0;
   }
 }
 
+bool is_known_size(uint8_t kind, uint32_t size) noexcept {
+  const uint32_t sizes = sizes_of(kind);
+  if (sizes != kAnySize) return (size & sizes) != 0 && (size & (size - 1)) == 0;
+  return size != 0 && (kind != 'U' || size % kBytesPerCodePoint == 0);
+}
+
+// Of a kind and a size that are known.
 bool order_matters(uint8_t kind, uint32_t itemsize) noexcept {
-  switch (kind) {
-    case 'b':
-    case 't':
-    case 'S':
-    case 'V':
-      return false;
-    default:
-      return itemsize > 1;
-  }
+  return itemsize > 1 && kind != 'S' && kind != 'V';
 }
 
 // A positive decimal number with no leading zero, at most UINT32_MAX; 0 if there is none.
@@ -163,6 +161,7 @@ const char *dtype_fault(const cai_dtype &dtype, bool bits_allowed) noexcept {
     if (dtype.ext > CAI_EXT_FLOAT8_E8M0FNU) return "has an unknown ext";
     if (dtype.kind != 'V' || dtype.itemsize != size) return "has an ext that does not fit its kind";
   }
+  if (dtype.time_unit == 0 && dtype.time_step == 0) return nullptr;
   const bool is_time = dtype.kind == 'm' || dtype.kind == 'M';
   if (dtype.time_unit >= kTimeUnitCount || (dtype.time_unit && !is_time)) {
     return "has a time unit that does not fit its kind";
@@ -171,10 +170,6 @@ const char *dtype_fault(const cai_dtype &dtype, bool bits_allowed) noexcept {
     return "has a time step that does not fit its unit";
   }
   return nullptr;
-}
-
-bool is_swapped(const cai_dtype &dtype) noexcept {
-  return dtype.byteorder != '|' && dtype.byteorder != kHostOrder;
 }
 
 bool same_dtype(const cai_dtype &a, const cai_dtype &b) noexcept {

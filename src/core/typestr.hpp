@@ -2,6 +2,7 @@
 // typestr, "<f4", to and from cai_dtype.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 
 #include "cai.h"
@@ -29,8 +30,12 @@ void format_typestr(const cai_dtype &dtype, char *out) noexcept;
 // What is wrong with a type, to follow "typestr "; NULL if nothing is. Only a mask may be of bits.
 const char *dtype_fault(const cai_dtype &dtype, bool bits_allowed) noexcept;
 
+inline constexpr char kHostOrder = std::endian::native == std::endian::little ? '<' : '>';
+
 // Whether the items' byte order is not this machine's.
-bool is_swapped(const cai_dtype &dtype) noexcept;
+inline bool is_swapped(const cai_dtype &dtype) noexcept {
+  return dtype.byteorder != kHostOrder && dtype.byteorder != '|';
+}
 
 bool same_dtype(const cai_dtype &a, const cai_dtype &b) noexcept;
 
