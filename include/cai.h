@@ -25,7 +25,7 @@
  *   is never changed once a second party has seen it, so any number of threads may read it.
  * - No function throws, keeps hidden per-thread state, or holds a lock while it runs code that is
  *   not libcai's. Only the functions under "Order" and cai_array_locate() use the driver; they
- *   load it at their first call, and leave the caller's current context as it was.
+ *   load it when first they need it, and leave the caller's current context as it was.
  *
  * The lines between the two markers hold no directive, macro or inline function, so that cffi and
  * LuaJIT can take them as they are; bindgen takes the whole file.
@@ -116,7 +116,7 @@ typedef struct cai_error {
   cai_status status; /**< what the function returned */
   int32_t native;    /**< the driver's CUresult, or 0 */
   int32_t entry;     /**< CAI_ENTRY_*: the entry at fault, or #CAI_ENTRY_NONE */
-  int32_t index;     /**< the axis, field or array at fault, counted from 0, or -1 */
+  int32_t index;     /**< the axis, field, item or array at fault, counted from 0, or -1 */
   char message[240]; /**< NUL-terminated UTF-8: names the entry and shows the value */
 } cai_error;
 
@@ -244,8 +244,8 @@ typedef struct cai_array {
   uint64_t stream;              /**< "stream", see stream_kind; 0 for NONE and UNSTATED */
   uint32_t stream_kind;         /**< CAI_STREAM_* */
   uint32_t version;             /**< "version" of the interface that the producer spoke: 0 to 3 */
-  const struct cai_array *mask; /**< "mask", which has none itself and belongs to the same owner;
-                                     NULL if all elements are valid */
+  const struct cai_array *mask; /**< "mask", which has none itself; its owner is this array's, or
+                                     NULL. NULL if all elements are valid */
   const cai_field *descr;       /**< "descr": NULL if it says no more than typestr */
   const char *typestr;          /**< dtype's canonical text, for printing, or NULL */
   uint32_t descr_count;         /**< of `descr` */
@@ -271,7 +271,7 @@ const char *cai_entry_name(int32_t entry);
  *
  * @param typestr  UTF-8, need not end in NUL
  * @param length   bytes of it
- * @param out      the type; 't' (any number of bits but 1 is refused) included
+ * @param out      the type. Bits are taken as "|t1"; any other number of them is refused
  * @return #CAI_OK; #CAI_ERR_VALUE (entry typestr); #CAI_ERR_ARGUMENT.
  * The text, "typestr". Since 0.1. */
 cai_status cai_dtype_parse(const char *typestr, uint64_t length, cai_dtype *out, cai_error *error);
@@ -296,8 +296,9 @@ typedef struct cai_layout {
 
 /** Computes the layout of an array. Trusts nothing: every product and sum is checked.
  *
- * @return #CAI_OK; #CAI_ERR_VALUE (entry shape or strides) if a size does not fit in 63 bits;
- *         #CAI_ERR_VERSION, #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK; #CAI_ERR_VALUE (entry shape, strides or typestr) if one of them is wrong or a
+ *         size does not fit in 63 bits; #CAI_ERR_VERSION as cai_array_validate();
+ *         #CAI_ERR_ARGUMENT.
  * The text, "strides". Since 0.1. */
 cai_status cai_array_layout(const cai_array *array, cai_layout *out, cai_error *error);
 
@@ -410,7 +411,8 @@ typedef struct cai_finding {
 typedef void (*cai_finding_fn)(void *context, const cai_finding *finding);
 
 /** Returns how many bytes of storage cai_interface_read() needs at most for this interface; 0 if
- * `in` is NULL. It judges nothing. Since 0.1. */
+ * `in` is NULL, or if its struct_size or that of mask_interface is too small. It judges nothing.
+ * Since 0.1. */
 uint64_t cai_interface_storage(const cai_interface *in);
 
 /** Reads an interface: the one place where the text is judged.
@@ -435,7 +437,7 @@ cai_status cai_interface_read(const cai_interface *in, uint32_t mode, cai_findin
                               cai_error *error);
 
 /** Returns how many bytes of storage cai_interface_write() needs for this array; 0 if `array` is
- * NULL or of another ABI major. Since 0.1. */
+ * NULL, or not valid by cai_array_validate(). Since 0.1. */
 uint64_t cai_interface_write_storage(const cai_array *array);
 
 /** Says an array as the values of a dict: the reverse of cai_interface_read(). Strides are NONE if
@@ -459,7 +461,8 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
 
 /** Makes an owned array: one block, one allocation, that holds copies of the dims, the mask, the
  * descr and the typestr, and calls `release` when its last holder lets go. The memory of the array
- * itself is not copied.
+ * itself is not copied. The copy is of this library's ABI minor: unknown advisory flags, and the
+ * reserved words of a newer minor, are left out; so they are of a view.
  *
  * @param borrowed  valid; its owner, if any, is neither retained nor released
  * @param release   runs once, on whatever thread lets go last, with no lock held; may be NULL
@@ -495,8 +498,8 @@ typedef struct cai_slice {
  * missing items mean whole axes.
  *
  * A view is an owned array whose owner holds the one it was made of; the memory, stream, descr and
- * read-only mark are the same. A mask is viewed likewise; a mask of bits cannot be, unless the view
- * leaves every element where it was. On failure nothing is held.
+ * read-only mark are the same. A mask is viewed likewise, and if it cannot be, the error's entry is mask;
+ * a mask of bits cannot be, unless shape and elements stay as they are. On failure nothing is held.
  *
  * @param array  owned (a borrowed array cannot be held)
  * @param slices  `count` items; may be NULL if count is 0
@@ -548,8 +551,8 @@ enum {
                             for the consumer's */
 };
 
-/** How arrays are used. It grows at the tail. NULL, or order 0, is the full order. 8 bytes.
- * Since 0.1. */
+/** How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
+ * or the call is refused. NULL, or order 0, is the full order. 8 bytes. Since 0.1. */
 typedef struct cai_use_options {
   uint32_t struct_size; /**< sizeof(cai_use_options) */
   uint32_t order;       /**< CAI_ORDER_* */
@@ -570,20 +573,23 @@ typedef struct cai_use_options {
  * @param options  may be NULL. Pass the same to cai_arrays_end_use()
  * @return #CAI_OK; #CAI_ERR_CAPTURE if a stream concerned is capturing (they are asked first, and
  *         nothing has happened); #CAI_ERR_DRIVER; #CAI_ERR_CUDA, after which some of the waits may
- *         stand; #CAI_ERR_DEVICE for ROCm; #CAI_ERR_VALUE and #CAI_ERR_VERSION as
- *         cai_array_validate(), cai_error.index being the array; #CAI_ERR_ARGUMENT, also for
- *         stream 0. No driver is needed, nor loaded, if no array needs order.
+ *         stand; #CAI_ERR_DEVICE for ROCm, and for an array whose 1 or 2 has no context;
+ *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_MEMORY;
+ *         #CAI_ERR_ARGUMENT, also for stream 0, and for 1 or 2 if no context is current.
+ *         cai_error.index is the array. No driver is needed, nor loaded, if no array needs order.
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, uint64_t stream,
                                 const cai_use_options *options, cai_error *error);
 
 /** After work on `stream` was queued: makes every producer stream wait for `stream`, after reads
  * too, so that the producer may write, free or reuse the memory in its own order. Takes the same
- * arguments as cai_arrays_begin_use() and costs the same; it keeps nothing between the two.
+ * arguments as cai_arrays_begin_use() and costs the same; it keeps nothing between the two. If one
+ * producer cannot be ordered, the others still are, unless a stream is capturing, and the first
+ * failure is returned.
  *
  * @return as cai_arrays_begin_use(); and #CAI_ERR_ORDER for an array that came with an event, which
- *         has no stream to wait: then synchronise `stream` before letting go of the array. The
- *         others have been ordered.
+ *         has no stream to wait (but for #CAI_ORDER_HOST): then synchronise `stream` before letting
+ *         go of the array.
  * The text, "Synchronization", Consumer. Since 0.1. */
 cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uint64_t stream,
                               const cai_use_options *options, cai_error *error);
@@ -600,7 +606,7 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
 /** Blocks the calling thread until what the producer has pending on the array, and on its mask, is
  * complete. The last resort. Release the GIL first.
  *
- * @return #CAI_OK; the rest as cai_arrays_begin_use().
+ * @return #CAI_OK; the rest as cai_arrays_begin_use(), cai_error.index as cai_array_validate().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_array_sync_host(const cai_array *array, cai_error *error);
 
@@ -612,7 +618,8 @@ enum {
 
 /** What the driver says of an array's memory. It grows at the tail. 48 bytes. Since 0.1. */
 typedef struct cai_location {
-  uint32_t struct_size;    /**< in: sizeof(cai_location); the library fills in no more than that */
+  uint32_t struct_size;    /**< in: sizeof(cai_location), at least 8. The library fills in no more
+                                than that, nor more than it knows: zero the rest */
   uint32_t flags;          /**< CAI_LOCATION_* */
   int32_t device_type;     /**< CAI_DEVICE_*, now known exactly */
   int32_t device_id;       /**< ordinal */
@@ -631,7 +638,8 @@ typedef struct cai_location {
  * @param out    struct_size set by the caller
  * @return #CAI_OK; #CAI_ERR_BOUNDS if the extent leaves the allocation; #CAI_ERR_DEVICE if the
  *         driver does not know the pointer, or for ROCm; #CAI_ERR_DRIVER, #CAI_ERR_CUDA;
- *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT.
+ *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_MEMORY;
+ *         #CAI_ERR_ARGUMENT.
  * The text, "data". Since 0.1. */
 cai_status cai_array_locate(const cai_array *array, cai_location *out, cai_error *error);
 

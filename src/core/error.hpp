@@ -21,8 +21,9 @@ struct Where {
 // Fills in `error`, if there is one, and returns `status`, so that a check is one line:
 // `return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_SHAPE, axis}, "shape[%d] is ...", axis)`.
 // The message is cut at 239 bytes, and made valid UTF-8 whatever went into it.
-[[gnu::format(printf, 4, 5)]] cai_status fail(cai_error *error, cai_status status, Where where,
-                                              const char *format, ...) noexcept;
+[[gnu::cold, gnu::format(printf, 4, 5)]] cai_status fail(cai_error *error, cai_status status,
+                                                         Where where, const char *format,
+                                                         ...) noexcept;
 cai_status fail_v(cai_error *error, cai_status status, Where where, const char *format,
                   va_list arguments) noexcept;
 

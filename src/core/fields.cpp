@@ -15,6 +15,7 @@ uint64_t string_storage(const char *text) noexcept {
 }
 
 struct Inspection {
+  bool newer;
   uint32_t fields_left = CAI_MAX_DESCR_FIELDS;
   bool swapped = false;
 
@@ -29,7 +30,7 @@ const char *Inspection::inspect(const cai_field &field, int depth) noexcept {
   if (field.title && !is_utf8(field.title, std::strlen(field.title))) {
     return "has a title that is not UTF-8";
   }
-  if (field.reserved != 0) return "has a reserved word that is not 0";
+  if (field.reserved != 0 && !newer) return "has a reserved word that is not 0";
   if (field.ndim < 0 || field.ndim > CAI_MAX_NDIM) return "has a sub-array of too many dimensions";
   if (field.ndim > 0 && !field.shape) return "has a sub-array whose shape is NULL";
   if (dtype_fault(field.dtype, false)) return "has a field of a type that is none";
@@ -69,9 +70,9 @@ bool field_size(const cai_field &field, uint64_t *bytes) noexcept {
   return size <= UINT32_MAX;
 }
 
-const char *fields_fault(const cai_field *fields, uint32_t count, uint32_t itemsize, int32_t *index,
-                         bool *swapped) noexcept {
-  Inspection inspection;
+const char *fields_fault(const cai_field *fields, uint32_t count, uint32_t itemsize, bool newer,
+                         int32_t *index, bool *swapped) noexcept {
+  Inspection inspection{newer};
   const char *const fault = inspection.inspect(fields, count, itemsize, 0, index);
   *swapped = inspection.swapped;
   return fault;
@@ -103,6 +104,7 @@ cai_field *copy_fields(const cai_field *fields, uint32_t count, Storage &storage
     const cai_field &field = fields[i];
     cai_field &copy = copies[i];
     copy = field;
+    copy.reserved = 0;
     copy.name = copy_string(field.name, std::strlen(field.name), storage);
     if (!copy.name) return nullptr;
     if (field.title && !(copy.title = copy_string(field.title, std::strlen(field.title), storage))) {

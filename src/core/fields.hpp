@@ -16,9 +16,10 @@ uint64_t fields_storage(const cai_field *fields, uint32_t count) noexcept;
 cai_field *copy_fields(const cai_field *fields, uint32_t count, Storage &storage) noexcept;
 
 // What is wrong with a tree that must fill `itemsize` bytes, to follow "descr "; NULL if nothing is.
-// Tells at which top-level field, and whether any item is in the other byte order.
-const char *fields_fault(const cai_field *fields, uint32_t count, uint32_t itemsize, int32_t *index,
-                         bool *swapped) noexcept;
+// Tells at which top-level field, and whether any item is in the other byte order. Of a newer minor
+// of the ABI, reserved words are not looked at.
+const char *fields_fault(const cai_field *fields, uint32_t count, uint32_t itemsize, bool newer,
+                         int32_t *index, bool *swapped) noexcept;
 
 // Bytes of one field, its sub-array included; false if they do not fit in 32 bits.
 [[nodiscard]] bool field_size(const cai_field &field, uint64_t *bytes) noexcept;

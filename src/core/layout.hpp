@@ -5,23 +5,90 @@
 #include <cstdint>
 
 #include "cai.h"
+#include "core/checked.hpp"
 
 namespace cai {
 
-// Which of them is at fault. `bits` is for kind 't', whose item size and strides count bits.
+// Which of them is at fault: an extent below 0, or a size that does not fit in 63 bits.
 enum class LayoutFault { none, shape, strides };
+
+// What the elements take and where they lie, in the unit of the item size: bytes, or bits for 't'.
+struct Extent {
+  int64_t units = 0;  // of all elements; 0 if there are none, as are lo and hi then
+  int64_t lo = 0;     // they lie in [lo, hi) around the first
+  int64_t hi = 0;
+
+  bool empty() const noexcept { return units == 0; }
+  void bits_to_bytes() noexcept {
+    units = units / 8 + (units % 8 != 0);
+    lo = lo / 8 - (lo % 8 != 0);
+    hi = hi / 8 + (hi % 8 != 0);
+  }
+};
+
+// In line, since every array that is read or validated comes by.
+[[nodiscard]] inline LayoutFault compute_extent(int32_t ndim, const int64_t *shape,
+                                                const int64_t *strides, uint32_t itemsize,
+                                                Extent *out) noexcept {
+  int64_t units = itemsize, lo = 0, hi = itemsize;
+  bool empty = false, strides_fit = true;
+  for (int32_t axis = 0; axis < ndim; ++axis) {
+    const int64_t extent = shape[axis];
+    if (extent > 1) {
+      // NumPy refuses a shape whose extents above 0 overflow, even if another is 0: so do we.
+      if (!multiply(units, extent, &units)) return LayoutFault::shape;
+      int64_t span;
+      if (!multiply(strides[axis], extent - 1, &span) ||
+          !(span < 0 ? add(lo, span, &lo) : add(hi, span, &hi))) {
+        strides_fit = false;  // if there is no element, that is no fault
+      }
+    } else if (extent != 1) {
+      if (extent < 0) return LayoutFault::shape;
+      empty = true;
+    }
+  }
+  if (empty) {
+    *out = {};
+    return LayoutFault::none;
+  }
+  *out = {units, lo, hi};
+  return strides_fit ? LayoutFault::none : LayoutFault::strides;
+}
+
+// Whether the strides are those of C or Fortran order, for an extent that was computed and is not
+// empty. An axis of extent 1 does not matter.
+bool is_c_contiguous(int32_t ndim, const int64_t *shape, const int64_t *strides,
+                     uint32_t itemsize) noexcept;
+bool is_f_contiguous(int32_t ndim, const int64_t *shape, const int64_t *strides,
+                     uint32_t itemsize) noexcept;
 
 // The strides of C order, in the unit of itemsize, as NumPy fills them: an extent of 0 counts as 1.
 // `units` gets the whole, 0 if an extent is 0.
 [[nodiscard]] LayoutFault fill_c_strides(int32_t ndim, const int64_t *shape, uint32_t itemsize,
                                          int64_t *strides, int64_t *units) noexcept;
 
-// Extents must not be negative.
-[[nodiscard]] LayoutFault compute_layout(int32_t ndim, const int64_t *shape, const int64_t *strides,
-                                         uint32_t itemsize, bool bits, cai_layout *out) noexcept;
+// Says which of an array's dimensions, pointers, item size and sizes is wrong.
+[[gnu::cold]] cai_status refuse_dims(const cai_array &array, cai_error *error) noexcept;
+
+// The extent in bytes of an array that nobody has judged.
+inline cai_status extent_of(const cai_array &array, Extent *out, cai_error *error) noexcept {
+  const int32_t ndim = array.ndim;
+  const bool readable = ndim == 0 || (ndim > 0 && ndim <= CAI_MAX_NDIM && array.shape && array.strides);
+  if (!readable || array.dtype.itemsize == 0 ||
+      compute_extent(ndim, array.shape, array.strides, array.dtype.itemsize, out) !=
+          LayoutFault::none) {
+    return refuse_dims(array, error);
+  }
+  if (array.dtype.kind == 't') out->bits_to_bytes();
+  return CAI_OK;
+}
 
 // Whether [data + lo, data + hi) leaves the 64-bit address space.
-bool extent_wraps(uint64_t data, int64_t lo, int64_t hi) noexcept;
+inline bool extent_wraps(uint64_t data, const Extent &extent) noexcept {
+  const auto below = uint64_t{0} - static_cast<uint64_t>(extent.lo);
+  const auto above = static_cast<uint64_t>(extent.hi);
+  return data < below || (above != 0 && data > UINT64_MAX - (above - 1));
+}
 
 // Whether `from` broadcasts to `to` by NumPy's rules.
 bool broadcasts(const int64_t *from, int32_t from_ndim, const int64_t *to, int32_t to_ndim) noexcept;

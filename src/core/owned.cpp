@@ -84,9 +84,12 @@ void store_dims(cai_array *array, int32_t ndim, const int64_t *shape, const int6
   array->strides = dims + count;
 }
 
-// A newer minor's reserved words are not understood here, so they do not go on.
-void forget_reserved(cai_array *array) noexcept {
+// What a newer minor may have added is not understood here, so it does not go on.
+void forget_unknown(cai_array *array) noexcept {
+  constexpr uint32_t known =
+      CAI_FLAG_STRIDES_NONE | CAI_FLAG_READONLY | CAI_FLAG_MASKED | CAI_FLAG_SWAPPED;
   array->abi_minor = CAI_ABI_MINOR;
+  array->flags &= known;
   array->reserved0 = 0;
   array->reserved1 = array->reserved2 = 0;
 }
@@ -95,7 +98,7 @@ void forget_reserved(cai_array *array) noexcept {
 void store_view(cai_array *view, const cai_array &array, const Dims &dims, cai_owner *owner,
                 Storage &storage) noexcept {
   *view = array;
-  forget_reserved(view);
+  forget_unknown(view);
   view->owner = owner;
   view->flags &= ~uint32_t{CAI_FLAG_STRIDES_NONE};
   view->data = dims.data;
@@ -110,7 +113,7 @@ uint64_t copy_storage(const cai_array &array) noexcept {
 // Copies one array and what it points to, but for the mask.
 void store_copy(cai_array *copy, const cai_array &array, cai_owner *owner, Storage &storage) noexcept {
   *copy = array;
-  forget_reserved(copy);
+  forget_unknown(copy);
   copy->owner = owner;
   store_dims(copy, array.ndim, array.shape, array.strides, storage);
   char *const typestr = storage.take<char>(CAI_TYPESTR_SIZE);

@@ -40,8 +40,9 @@ class Reader {
   Reader(const cai_interface &in, bool is_mask, Judge &judge, Storage &storage) noexcept
       : in_(in), is_mask_(is_mask), judge_(judge), storage_(storage) {}
 
-  // Fills in `array` as the last step, if the judge has no error by then.
-  void read(cai_array *array) noexcept;
+  // Fills in `array` as the last step, if the judge has no error by then. Flattened: a plain dict is
+  // read in one function, and what is rare is called.
+  [[gnu::flatten]] void read(cai_array *array) noexcept;
 
  private:
   bool read_form() noexcept;
@@ -54,11 +55,11 @@ class Reader {
   void read_data(bool layout_known) noexcept;
   void read_pointer(const cai_value &pointer, bool layout_known) noexcept;
   void read_readonly(const cai_value &flag) noexcept;
-  void read_descr() noexcept;
+  [[gnu::noinline]] void read_descr() noexcept;
   void read_stream() noexcept;
-  void read_mask() noexcept;
+  [[gnu::noinline]] void read_mask() noexcept;
   void refuse_offset() noexcept;
-  void advise_alignment() noexcept;
+  [[gnu::noinline]] void advise_alignment() noexcept;
 
   // Reads a tuple of integers, none below `lowest`, into storage. NULL if one is wrong.
   int64_t *read_dims(const cai_value &value, int32_t entry, const char *rule,
@@ -98,9 +99,7 @@ class Reader {
   Judge &judge_;
   Storage &storage_;
   cai_array array_{};
-  bool empty_ = false;  // of elements; these three are known once the strides are
-  int64_t lo_ = 0;      // the extent, bytes
-  int64_t hi_ = 0;
+  Extent extent_;  // in bytes; known once the strides are
 };
 
 // "[2]" behind the name of an entry, or nothing.
@@ -300,8 +299,8 @@ bool Reader::assume_c_order() noexcept {
     refuse_size();
     return false;
   }
-  empty_ = units == 0;
-  hi_ = array_.dtype.kind == 't' ? units / 8 + (units % 8 != 0) : units;
+  extent_ = {units, 0, units};
+  if (array_.dtype.kind == 't') extent_.bits_to_bytes();
   return true;
 }
 
@@ -322,9 +321,8 @@ bool Reader::read_strides() noexcept {
   }
   array_.strides = read_dims(value, CAI_ENTRY_STRIDES, clause::kStrides, INT64_MIN);
   if (!array_.strides && ndim) return false;
-  cai_layout layout;
-  switch (compute_layout(array_.ndim, array_.shape, array_.strides, array_.dtype.itemsize, false,
-                         &layout)) {
+  switch (compute_extent(array_.ndim, array_.shape, array_.strides, array_.dtype.itemsize,
+                         &extent_)) {
     case LayoutFault::shape:
       refuse_size();
       return false;
@@ -336,9 +334,6 @@ bool Reader::read_strides() noexcept {
     case LayoutFault::none:
       break;
   }
-  empty_ = layout.size == 0;
-  lo_ = layout.lo;
-  hi_ = layout.hi;
   return true;
 }
 
@@ -349,7 +344,7 @@ void Reader::refuse_size() noexcept {
 }
 
 void Reader::read_pointer(const cai_value &pointer, bool layout_known) noexcept {
-  const bool empty = layout_known && empty_;
+  const bool empty = layout_known && extent_.empty();
   if (pointer.form == CAI_FORM_NONE && empty) {
     judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_DATA, 0, pointer, clause::kData,
                     "[0] is None; without elements it is 0");
@@ -368,11 +363,11 @@ void Reader::read_pointer(const cai_value &pointer, bool layout_known) noexcept 
                  "[0] is 0, a null pointer, though there are elements");
     return;
   }
-  if (extent_wraps(data, lo_, hi_)) {
+  if (extent_wraps(data, extent_)) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DATA, 0, pointer, clause::kData,
                  "[0] is %s: its extent of [%lld, %lld) bytes leaves the address space",
-                 Printed(pointer).c_str(), static_cast<long long>(lo_),
-                 static_cast<long long>(hi_));
+                 Printed(pointer).c_str(), static_cast<long long>(extent_.lo),
+                 static_cast<long long>(extent_.hi));
     return;
   }
   array_.data = data;
@@ -445,7 +440,7 @@ void Reader::read_mask() noexcept {
     return;
   }
   const cai_interface &mask_in = *in_.mask_interface;
-  if (mask_in.struct_size < sizeof mask_in || mask_in.protocol != in_.protocol) {
+  if (mask_in.protocol != in_.protocol) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_MASK, -1, value, clause::kMask,
                  " %s is not of the same protocol", Printed(value).c_str());
     return;
@@ -488,7 +483,7 @@ void Reader::refuse_offset() noexcept {
 
 void Reader::advise_alignment() noexcept {
   const uint32_t itemsize = array_.dtype.itemsize;
-  if (array_.dtype.kind == 't' || empty_) return;
+  if (array_.dtype.kind == 't' || extent_.empty()) return;
   for (int32_t axis = 0; axis < array_.ndim; ++axis) {
     if (array_.shape[axis] > 1 && array_.strides[axis] % itemsize != 0) {
       judge_.advice(CAI_ENTRY_STRIDES, axis, in_.strides, clause::kAlignment,
@@ -536,18 +531,32 @@ void Reader::read(cai_array *array) noexcept {
 
 using namespace cai;
 
+namespace {
+
+const cai_interface *mask_of(const cai_interface &in) noexcept {
+  return in.mask.form == CAI_FORM_INTERFACE ? in.mask_interface : nullptr;
+}
+
+// The size first: what was cut off is not looked into.
+bool is_whole(const cai_interface &in) noexcept {
+  if (in.struct_size < sizeof in) return false;
+  const cai_interface *const mask = mask_of(in);
+  return !mask || mask->struct_size >= sizeof *mask;
+}
+
+// Of an interface without its mask.
+uint64_t part_storage(const cai_interface &in) noexcept {
+  const uint64_t ndim = std::min<uint32_t>(in.shape.length, CAI_MAX_NDIM);
+  return 2 * ndim * sizeof(int64_t) + CAI_TYPESTR_SIZE +
+         (in.descr.form == CAI_FORM_LIST ? descr_storage(in.descr) : 0);
+}
+
+}  // namespace
+
 uint64_t cai_interface_storage(const cai_interface *in) {
-  if (!in) return 0;
-  const uint32_t ndim = std::min<uint32_t>(in->shape.length, CAI_MAX_NDIM);
-  uint64_t bytes = uint64_t{2} * ndim * sizeof(int64_t) + CAI_TYPESTR_SIZE;
-  if (in->descr.form == CAI_FORM_LIST) bytes += descr_storage(in->descr);
-  if (in->mask.form == CAI_FORM_INTERFACE && in->mask_interface) {
-    const cai_interface &mask = *in->mask_interface;
-    const uint32_t mask_ndim = std::min<uint32_t>(mask.shape.length, CAI_MAX_NDIM);
-    bytes += sizeof(cai_array) + uint64_t{2} * mask_ndim * sizeof(int64_t) + CAI_TYPESTR_SIZE;
-    if (mask.descr.form == CAI_FORM_LIST) bytes += descr_storage(mask.descr);
-  }
-  return bytes;
+  if (!in || !is_whole(*in)) return 0;
+  const cai_interface *const mask = mask_of(*in);
+  return part_storage(*in) + (mask ? sizeof(cai_array) + part_storage(*mask) : 0);
 }
 
 cai_status cai_interface_read(const cai_interface *in, uint32_t mode, cai_finding_fn on_finding,
@@ -556,9 +565,9 @@ cai_status cai_interface_read(const cai_interface *in, uint32_t mode, cai_findin
   if (!in || !out || (!storage && storage_size)) {
     return fail(error, CAI_ERR_ARGUMENT, {}, "in, out or storage is NULL");
   }
-  if (in->struct_size < sizeof *in || in->protocol > CAI_PROTOCOL_HOST || mode > CAI_STRICT) {
+  if (!is_whole(*in) || in->protocol > CAI_PROTOCOL_HOST || mode > CAI_STRICT) {
     return fail(error, CAI_ERR_ARGUMENT, {},
-                "struct_size %u, protocol %u or mode %u is not one that this library knows",
+                "struct_size %u (or the mask's), protocol %u or mode %u is not one that this library knows",
                 in->struct_size, in->protocol, mode);
   }
   if (reinterpret_cast<uintptr_t>(storage) % 8 != 0) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Judges a cai_array that someone else filled in.
+#include "core/validate.hpp"
+
 #include <cstring>
 
 #include "core/error.hpp"
@@ -11,22 +13,16 @@
 namespace cai {
 namespace {
 
-constexpr uint32_t kCritical = 0xFFFF0000u;
 constexpr uint32_t kUnderstood = CAI_FLAG_READONLY | CAI_FLAG_MASKED | CAI_FLAG_SWAPPED;
 
 cai_status validate(const cai_array &array, bool is_mask, cai_error *error) noexcept;
 
+// A newer minor may have given reserved words a meaning that can be ignored.
+bool is_newer(const cai_array &array) noexcept { return array.abi_minor > CAI_ABI_MINOR; }
+
 cai_status validate_prefix(const cai_array &array, cai_error *error) noexcept {
-  if (array.abi_major != CAI_ABI_MAJOR) {
-    return fail(error, CAI_ERR_VERSION, {CAI_ENTRY_INTERFACE},
-                "interface: the array is of ABI major %d, not %d", array.abi_major, CAI_ABI_MAJOR);
-  }
-  if (const uint32_t unknown = array.flags & kCritical & ~kUnderstood) {
-    return fail(error, CAI_ERR_VERSION, {CAI_ENTRY_INTERFACE},
-                "interface: critical flags 0x%x are not known here", unknown);
-  }
-  // A newer minor may have given them a meaning that can be ignored.
-  if (array.abi_minor <= CAI_ABI_MINOR && (array.reserved0 | array.reserved1 | array.reserved2)) {
+  if (const cai_status status = check_version(array, error)) return status;
+  if (!is_newer(array) && (array.reserved0 | array.reserved1 | array.reserved2)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_INTERFACE},
                 "interface: a reserved word is not 0: %u, %llu, %llu", array.reserved0,
                 static_cast<unsigned long long>(array.reserved1),
@@ -64,16 +60,16 @@ cai_status validate_device(const cai_array &array, cai_error *error) noexcept {
   return CAI_OK;
 }
 
-cai_status validate_data(const cai_array &array, const cai_layout &layout, cai_error *error) noexcept {
+cai_status validate_data(const cai_array &array, const Extent &extent, cai_error *error) noexcept {
   const auto data = static_cast<unsigned long long>(array.data);
-  if ((layout.size == 0) != (array.data == 0)) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DATA}, "data is 0x%llx, though there are %lld elements",
-                data, static_cast<long long>(layout.size));
+  if (extent.empty() != (array.data == 0)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DATA}, "data is 0x%llx, though there are %s elements",
+                data, extent.empty() ? "no" : "some");
   }
-  if (extent_wraps(array.data, layout.lo, layout.hi)) {
+  if (extent_wraps(array.data, extent)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DATA},
                 "data is 0x%llx: its extent of [%lld, %lld) bytes leaves the address space", data,
-                static_cast<long long>(layout.lo), static_cast<long long>(layout.hi));
+                static_cast<long long>(extent.lo), static_cast<long long>(extent.hi));
   }
   return CAI_OK;
 }
@@ -95,6 +91,26 @@ cai_status validate_stream(const cai_array &array, cai_error *error) noexcept {
   return CAI_OK;
 }
 
+[[gnu::noinline]] cai_status validate_descr(const cai_array &array, bool *swapped,
+                                            cai_error *error) noexcept {
+  if (!array.descr || array.descr_count == 0) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR}, "descr is %s, though descr_count is %u",
+                array.descr ? "set" : "NULL", array.descr_count);
+  }
+  const cai_dtype &dtype = array.dtype;
+  if (dtype.kind != 'V' || dtype.ext) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR},
+                "descr gives fields to a type of kind %d, ext %d", dtype.kind, dtype.ext);
+  }
+  int32_t index = -1;
+  if (const char *fault = fields_fault(array.descr, array.descr_count, dtype.itemsize,
+                                       is_newer(array), &index, swapped)) {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR, index}, "descr %s (field %d, item size %u)",
+                fault, index, dtype.itemsize);
+  }
+  return CAI_OK;
+}
+
 cai_status validate_dtype(const cai_array &array, cai_error *error) noexcept {
   const cai_dtype &dtype = array.dtype;
   if (const char *fault = dtype_fault(dtype, true)) {
@@ -103,21 +119,8 @@ cai_status validate_dtype(const cai_array &array, cai_error *error) noexcept {
                 dtype.byteorder, dtype.itemsize, dtype.ext);
   }
   bool swapped = is_swapped(dtype);
-  if ((array.descr_count == 0) != (array.descr == nullptr)) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR}, "descr is %s, though descr_count is %u",
-                array.descr ? "set" : "NULL", array.descr_count);
-  }
-  if (array.descr) {
-    if (dtype.kind != 'V' || dtype.ext) {
-      return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR},
-                  "descr gives fields to a type of kind %d, ext %d", dtype.kind, dtype.ext);
-    }
-    int32_t index = -1;
-    if (const char *fault =
-            fields_fault(array.descr, array.descr_count, dtype.itemsize, &index, &swapped)) {
-      return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR, index}, "descr %s (field %d, item size %u)",
-                  fault, index, dtype.itemsize);
-    }
+  if (array.descr || array.descr_count) {
+    if (const cai_status status = validate_descr(array, &swapped, error)) return status;
   }
   if (swapped != ((array.flags & CAI_FLAG_SWAPPED) != 0)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR},
@@ -127,12 +130,11 @@ cai_status validate_dtype(const cai_array &array, cai_error *error) noexcept {
   return CAI_OK;
 }
 
-cai_status validate_mask(const cai_array &array, cai_error *error) noexcept {
-  if ((array.mask != nullptr) != ((array.flags & CAI_FLAG_MASKED) != 0)) {
+[[gnu::noinline]] cai_status validate_mask(const cai_array &array, cai_error *error) noexcept {
+  if (!array.mask || !(array.flags & CAI_FLAG_MASKED)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK}, "mask is %s, though the flags are 0x%x",
                 array.mask ? "set" : "NULL", array.flags);
   }
-  if (!array.mask) return CAI_OK;
   const cai_array &mask = *array.mask;
   cai_error inner;
   if (const cai_status status = validate(mask, true, &inner)) {
@@ -160,22 +162,37 @@ cai_status validate_mask(const cai_array &array, cai_error *error) noexcept {
 cai_status validate(const cai_array &array, bool is_mask, cai_error *error) noexcept {
   if (const cai_status status = validate_prefix(array, error)) return status;
   if (const cai_status status = validate_device(array, error)) return status;
-  cai_layout layout;
-  if (const cai_status status = cai_array_layout(&array, &layout, error)) return status;
+  Extent extent;
+  if (const cai_status status = extent_of(array, &extent, error)) return status;
   if (const cai_status status = validate_dtype(array, error)) return status;
-  if (const cai_status status = validate_data(array, layout, error)) return status;
+  if (const cai_status status = validate_data(array, extent, error)) return status;
   if (const cai_status status = validate_stream(array, error)) return status;
   if (is_mask && array.mask) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK}, "a mask has no mask");
   }
-  if (array.dtype.kind == 't' && !layout.c_contiguous) {
+  if (array.dtype.kind == 't' && !extent.empty() &&
+      !is_c_contiguous(array.ndim, array.shape, array.strides, array.dtype.itemsize)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STRIDES}, "strides %s: bits are always contiguous",
                 Printed(array.strides, array.ndim).c_str());
   }
-  return validate_mask(array, error);
+  const bool masked = (array.flags & CAI_FLAG_MASKED) != 0;
+  return array.mask || masked ? validate_mask(array, error) : cai_status{CAI_OK};
 }
 
 }  // namespace
+
+cai_status check_version(const cai_array &array, cai_error *error) noexcept {
+  if (array.abi_major != CAI_ABI_MAJOR) {
+    return fail(error, CAI_ERR_VERSION, {CAI_ENTRY_INTERFACE},
+                "interface: the array is of ABI major %d, not %d", array.abi_major, CAI_ABI_MAJOR);
+  }
+  if (const uint32_t unknown = cai_array_refuses(&array, kUnderstood)) {
+    return fail(error, CAI_ERR_VERSION, {CAI_ENTRY_INTERFACE},
+                "interface: critical flags 0x%x are not known here", unknown);
+  }
+  return CAI_OK;
+}
+
 }  // namespace cai
 
 using namespace cai;

@@ -285,7 +285,6 @@ class Reshaper {
 // be equal; so it is tried on dims of the same shape in which all strides differ.
 template <class Operation>
 bool is_identity(const Operation &operation, const Dims &dims) noexcept {
-  if (is_empty(dims)) return true;
   int64_t units;
   Dims probe = dims;
   probe.data = uint64_t{1} << 63;
@@ -294,6 +293,20 @@ bool is_identity(const Operation &operation, const Dims &dims) noexcept {
   }
   Dims seen = probe;
   return operation(&seen, nullptr, 1) == CAI_OK && seen == probe;
+}
+
+// Does the operation to dims whose items have that size; the result is as a valid array's.
+template <class Operation>
+cai_status apply(const Operation &operation, uint32_t itemsize, Dims *dims, cai_error *error) noexcept {
+  if (const cai_status status = operation(dims, error, itemsize)) return status;
+  Extent extent;
+  if (compute_extent(dims->ndim, dims->shape, dims->strides, itemsize, &extent) != LayoutFault::none) {
+    return fail(error, CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE},
+                "shape %s is too large: the size in bytes does not fit in 63 bits",
+                Printed(dims->shape, dims->ndim).c_str());
+  }
+  if (extent.empty()) dims->data = 0;
+  return CAI_OK;
 }
 
 // What the operation makes of a mask; a mask of bits can only be seen as a whole.
@@ -307,10 +320,11 @@ cai_status view_mask(const cai_array &array, const Operation &operation, Dims *m
     return fail(error, CAI_ERR_UNSUPPORTED, {CAI_ENTRY_MASK},
                 "mask is of bits, typestr |t1: only the whole array can be seen through it");
   }
-  if (const cai_status status = broadcast(whole.shape, whole.ndim, mask, error)) return status;
-  if (const cai_status status = operation(mask, error, array.mask->dtype.itemsize)) return status;
-  if (is_empty(*mask)) mask->data = 0;
-  return CAI_OK;
+  cai_error inner;
+  cai_status status = broadcast(whole.shape, whole.ndim, mask, &inner);
+  if (status == CAI_OK) status = apply(operation, array.mask->dtype.itemsize, mask, &inner);
+  if (status == CAI_OK) return CAI_OK;
+  return fail(error, status, {CAI_ENTRY_MASK, inner.index}, "mask: %s", inner.message);
 }
 
 // Makes the view that `operation(Dims *, cai_error *, itemsize)` describes.
@@ -326,15 +340,7 @@ cai_status make_view(const cai_array *array, const Operation &operation, uint32_
     return fail(error, CAI_ERR_UNSUPPORTED, {CAI_ENTRY_TYPESTR}, "typestr |t1: bits cannot be viewed");
   }
   Dims dims = dims_of(*array);
-  if (const cai_status status = operation(&dims, error, array->dtype.itemsize)) return status;
-  if (is_empty(dims)) dims.data = 0;
-  cai_layout layout;
-  if (compute_layout(dims.ndim, dims.shape, dims.strides, array->dtype.itemsize, false, &layout) !=
-      LayoutFault::none) {
-    return fail(error, CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE},
-                "shape %s is too large: the size in bytes does not fit in 63 bits",
-                Printed(dims.shape, dims.ndim).c_str());
-  }
+  if (const cai_status status = apply(operation, array->dtype.itemsize, &dims, error)) return status;
   Dims mask;
   if (array->mask) {
     if (const cai_status status = view_mask(*array, operation, &mask, error)) return status;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "core/layout.hpp"
 #include "core/storage.hpp"
 #include "core/typestr.hpp"
 
@@ -56,13 +57,19 @@ uint64_t fields_write_storage(const cai_field *fields, uint32_t count) noexcept 
   return bytes;
 }
 
-uint64_t write_storage(const cai_array &array) noexcept {
-  const auto ndim = static_cast<uint64_t>(array.ndim > 0 ? array.ndim : 0);
+// Of a valid array without its mask.
+uint64_t part_storage(const cai_array &array) noexcept {
+  const auto ndim = static_cast<uint64_t>(array.ndim);
   return (2 * ndim + 2) * sizeof(cai_value) + CAI_TYPESTR_SIZE +
          fields_write_storage(array.descr, array.descr_count);
 }
 
-// Every piece was measured by write_storage(), so none is missing.
+uint64_t write_storage(const cai_array &array) noexcept {
+  return part_storage(array) +
+         (array.mask ? sizeof(cai_interface) + part_storage(*array.mask) : 0);
+}
+
+// Every piece was measured by part_storage(), so none is missing.
 class Writer {
  public:
   explicit Writer(Storage &storage) noexcept : storage_(storage) {}
@@ -79,10 +86,9 @@ class Writer {
     data[1].integer = (array.flags & CAI_FLAG_READONLY) != 0;
     out->data = sequence_value(CAI_FORM_TUPLE, data, 2);
     out->version = unsigned_value(version);
-    cai_layout layout{};
-    cai_array_layout(&array, &layout, nullptr);  // the array is valid
-    out->strides = layout.c_contiguous ? value_of_form(CAI_FORM_NONE)
-                                       : dims_value(array.strides, array.ndim);
+    const bool c_order = array.data == 0 || is_c_contiguous(array.ndim, array.shape, array.strides,
+                                                            array.dtype.itemsize);
+    out->strides = c_order ? value_of_form(CAI_FORM_NONE) : dims_value(array.strides, array.ndim);
     if (array.descr) out->descr = fields_value(array.descr, array.descr_count);
     if (out->protocol == CAI_PROTOCOL_CUDA && version >= 3) out->stream = stream_value(array);
   }
@@ -168,10 +174,7 @@ cai_status check_exportable(const cai_array &array, uint32_t version, cai_error 
 using namespace cai;
 
 uint64_t cai_interface_write_storage(const cai_array *array) {
-  if (!array || array->abi_major != CAI_ABI_MAJOR) return 0;
-  uint64_t bytes = write_storage(*array);
-  if (array->mask) bytes += sizeof(cai_interface) + write_storage(*array->mask);
-  return bytes;
+  return array && cai_array_validate(array, nullptr) == CAI_OK ? write_storage(*array) : 0;
 }
 
 cai_status cai_interface_write(const cai_array *array, uint32_t version, void *storage,
@@ -191,22 +194,21 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
       return fail(error, status, {CAI_ENTRY_MASK}, "mask: %s", inner.message);
     }
   }
-  const uint64_t needed = cai_interface_write_storage(array);
+  const uint64_t needed = write_storage(*array);
   if (needed > storage_size) {
     return fail(error, CAI_ERR_STORAGE, {}, "the storage has %llu bytes, %llu are needed",
                 static_cast<unsigned long long>(storage_size), static_cast<unsigned long long>(needed));
   }
   Storage pieces(storage, storage_size);
   Writer writer(pieces);
-  cai_interface whole{};
-  writer.write(*array, version, &whole);
+  *out = {};  // from here on nothing fails
+  writer.write(*array, version, out);
   if (array->mask) {
     auto *const mask = pieces.take<cai_interface>(1);
     *mask = {};
     writer.write(*array->mask, version, mask);
-    whole.mask.form = CAI_FORM_INTERFACE;
-    whole.mask_interface = mask;
+    out->mask.form = CAI_FORM_INTERFACE;
+    out->mask_interface = mask;
   }
-  *out = whole;
   return CAI_OK;
 }

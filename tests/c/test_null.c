@@ -60,6 +60,12 @@ static void test_interface(void) {
   CALL(cai_interface_read, in, CAI_LENIENT, NULL, NULL, (char *)storage + 4, sizeof storage - 4, &out);
   in->struct_size = 0;
   CALL(cai_interface_read, in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out);
+  CHECK(cai_interface_storage(in) == 0);
+  make_interface(&d)->mask = make_form(CAI_FORM_INTERFACE), d.in.mask_interface = &written;
+  written.struct_size = 8; /* an interface cut off here is not looked into */
+  CHECK(cai_interface_storage(in) == 0);
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  memset(&written, 0xA5, sizeof written);
   make_interface(&d)->protocol = 2;
   CALL(cai_interface_read, in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out);
   make_interface(&d);

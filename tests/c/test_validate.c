@@ -32,6 +32,7 @@ static void wrong(cai_status status, int32_t entry) {
   CHECK(cai_array_reshape(&m.array, &flat, 1, &out, NULL) != CAI_OK && !out);
   CHECK(cai_array_transpose(&m.array, NULL, &out, NULL) != CAI_OK && !out);
   CHECK(cai_array_broadcast(&m.array, shape23, 2, &out, NULL) != CAI_OK && !out);
+  CHECK(cai_interface_write_storage(&m.array) == 0);
   if (status != CAI_ERR_VERSION) {
     static uint64_t storage[4096];
     cai_interface written;
@@ -134,7 +135,8 @@ static void test_dims(void) {
 static void test_data(void) {
   fresh("elements at 0")->data = 0, wrong(CAI_ERR_VALUE, CAI_ENTRY_DATA);
   fresh("wraps at the top")->data = UINT64_MAX - 7, wrong(CAI_ERR_VALUE, ANY);
-  fresh("ends at the top")->data = UINT64_MAX - 24, right();
+  fresh("ends with the last byte there is")->data = UINT64_MAX - 23, right();
+  fresh("ends one byte beyond")->data = UINT64_MAX - 22, wrong(CAI_ERR_VALUE, CAI_ENTRY_DATA);
   fresh("wraps at the bottom")->data = 8, m.strides[0] = -12, wrong(CAI_ERR_VALUE, ANY);
   fresh("begins just above 0")->data = 16, m.strides[0] = -12, right();
   fresh("no elements, address 0"), m.shape[1] = 0, m.array.data = 0, right();
@@ -268,6 +270,8 @@ static void test_descr(void) {
   fresh_descr("kind t"), fields[0].dtype.kind = 't', fields[0].dtype.itemsize = 1, wrong_descr();
   fresh_descr("f of 3"), inner[0].dtype.itemsize = 3, wrong_descr();
   fresh_descr("reserved"), fields[0].reserved = 1, wrong_descr();
+  fresh_descr("reserved, of a newer minor"), fields[0].reserved = inner[1].reserved = 1;
+  m.array.abi_minor = CAI_ABI_MINOR + 1, right();
   fresh_descr("shape NULL"), fields[2].shape = NULL, wrong_descr();
   fresh_descr("shape of ndim -1"), fields[2].ndim = -1, wrong_descr();
   fresh_descr("shape of ndim 65"), fields[2].ndim = 65, wrong_descr();
@@ -356,6 +360,8 @@ static void test_layout(void) {
   fresh("layout, extent"), m.strides[0] = INT64_MAX;
   CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_STRIDES, cai_array_layout(&m.array, &layout, ERR));
   fresh("layout, another major")->abi_major = 2;
+  CHECK_FAILS(CAI_ERR_VERSION, ANY, cai_array_layout(&m.array, &layout, ERR));
+  fresh("layout, unknown critical flag")->flags |= 1u << 20;
   CHECK_FAILS(CAI_ERR_VERSION, ANY, cai_array_layout(&m.array, &layout, ERR));
   CHECK(check_untouched(&layout, sizeof layout));
 }

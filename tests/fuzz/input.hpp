@@ -285,7 +285,8 @@ inline bool same_array(const cai_array& a, const cai_array& b, bool whole) {
   if (cai_array_layout(&a, &x, nullptr) || cai_array_layout(&b, &y, nullptr)) return false;
   if (std::memcmp(&x, &y, sizeof x) || a.ndim != b.ndim || a.data != b.data || a.device_type != b.device_type ||
       a.device_id != b.device_id || std::memcmp(&a.dtype, &b.dtype, sizeof a.dtype)) return false;
-  const std::uint32_t ignored = whole ? 0 : 0xFFFF;  // advisory flags do not travel
+  // Advisory flags do not travel in a dict, unknown ones nowhere.
+  const std::uint32_t ignored = whole ? 0xFFFF & ~CAI_FLAG_STRIDES_NONE : 0xFFFF;
   if ((a.flags & ~ignored) != (b.flags & ~ignored)) return false;
   for (std::int32_t k = 0; k < a.ndim; ++k) {
     if (a.shape[k] != b.shape[k]) return false;
