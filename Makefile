@@ -29,7 +29,7 @@ test: ## set up, build, and run every suite
 	@$(PYTHON_VENV) tools/test
 
 .PHONY: test-long
-test-long: ## the same with full counts, valgrind and a search by fuzzers
+test-long: ## full counts, valgrind, an hour of fuzzing (CAI_FUZZ_SECONDS=900 a target)
 	@tools/setup long
 	@$(PYTHON_VENV) tools/test --long
 
@@ -45,6 +45,7 @@ docs: ## build the documentation into build-docs/
 	@tools/setup docs
 	@$(PYTHON_VENV) tools/wheel
 	@$(PYTHON_VENV) -m sphinx -W --keep-going -q docs build-docs
+	@echo build-docs/index.html
 
 .PHONY: wheel
 wheel: ## build the wheel into dist/ and install it into .venv
@@ -61,11 +62,14 @@ format: ## lay out C, C++ and Python in the project's style
 .PHONY: lint
 lint: ## check style and look for mistakes
 	@tools/setup lint
-	@clang-format --dry-run --Werror $(CXX_FILES)
-	@ruff format --check --quiet
-	@ruff check --quiet
 	@tools/build
-	@clang-tidy --quiet -p build $(CORE_FILES)
+	@status=0; \
+	clang-format --dry-run --Werror $(CXX_FILES) || status=1; \
+	ruff format --check --quiet || status=1; \
+	ruff check --quiet || status=1; \
+	printf '%s\n' $(CORE_FILES) | \
+	  xargs -n 1 -P "$$(nproc)" clang-tidy --quiet -p build || status=1; \
+	exit $$status
 
 .PHONY: clean
 clean: ## remove what was built (.venv stays)
