@@ -3,6 +3,7 @@
 
 import inspect
 from importlib.resources import files
+from typing import get_args
 
 import libcai
 import libcai.typing as types
@@ -26,6 +27,14 @@ def test_protocols():
     assert isinstance(Stream(), types.HasCudaStream)
     assert isinstance(Stream(), types.HasHandle)
     assert not isinstance(Stream(), types.HasPtr)
+
+
+def test_a_stream_is_one_of_these():
+    members = get_args(types.Stream)
+    assert int in members
+    assert {types.HasCudaStream, types.HasHandle, types.HasPtr} < set(members)
+    assert isinstance(7, members)
+    assert not isinstance("7", members)
 
 
 def test_typed_dicts():

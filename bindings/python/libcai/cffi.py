@@ -66,7 +66,8 @@ class _Kept:
         self.objects = None
 
 
-_waiting = deque()  # of _Kept whose arrays outlived the cdata that array_from() gave
+# Those whose arrays outlived the cdata that array_from() gave.
+_waiting: "deque[_Kept]" = deque()
 
 
 def _look():

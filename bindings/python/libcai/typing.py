@@ -92,4 +92,4 @@ class HasCudaStreamAttribute(Protocol):
     def cuda_stream(self) -> int: ...
 
 
-Stream: TypeAlias = "int | HasCudaStream | HasHandle | HasPtr | HasCudaStreamAttribute"
+Stream: TypeAlias = int | HasCudaStream | HasHandle | HasPtr | HasCudaStreamAttribute
