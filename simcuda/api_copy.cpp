@@ -25,13 +25,10 @@ struct Side {
 
 enum class Host { waits, goes_on };
 
-void add_accesses(std::vector<Access> &accesses, const Side &side, const Shape &shape, bool write) {
-  for (std::size_t z = 0; z < shape.depth; ++z)
-    for (std::size_t y = 0; y < shape.height; ++y) {
-      Access row = side.place.access(shape.width, write);
-      row.begin += side.row(y, z);
-      accesses.push_back(std::move(row));
-    }
+Access access(const Side &side, const Shape &shape, bool write) {
+  const Place &place = side.place;
+  return {place.allocation, place.address, shape.width, write,
+          shape.height,     side.pitch,    shape.depth, side.slice};
 }
 
 void copy_rows(const Side &to, const Side &from, const Shape &shape) {
@@ -56,9 +53,7 @@ void copy(Session &s, CUstream handle, const Side &to, const Side &from, const S
   s.current();
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return;
   if (host == Host::waits) refuse_capturing(*stream);
-  std::vector<Access> accesses;
-  add_accesses(accesses, from, shape, false);
-  add_accesses(accesses, to, shape, true);
+  std::vector<Access> accesses{access(from, shape, false), access(to, shape, true)};
 
   const bool staged = from.place.pageable() && !to.place.on_host() && !stream->capture;
   const bool blocking_attribute = (to.place.allocation && to.place.allocation->sync_memops) ||

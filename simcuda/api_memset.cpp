@@ -29,12 +29,8 @@ void fill(Session &s, const Fill &f, CUstream handle, bool host_waits) {
   if (f.to % f.element || (f.height > 1 && (f.pitch < row || f.pitch % f.element)))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   const Place place = s.driver.memory.device_place(f.to, span);
-  std::vector<Access> accesses;
-  for (std::size_t y = 0; y < f.height; ++y) {
-    accesses.push_back(place.access(row, true));
-    accesses.back().begin += y * f.pitch;
-  }
-  auto operation = s.submit(stream, "memset", std::move(accesses), [=] {
+  const Access written{place.allocation, place.address, row, true, f.height, f.pitch};
+  auto operation = s.submit(stream, "memset", {written}, [=] {
     for (std::size_t y = 0; y < f.height; ++y)
       fill_bytes(place, y * f.pitch, f.value, f.element, f.width);
   });

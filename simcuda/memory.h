@@ -42,7 +42,6 @@ struct Place {
   bool on_host() const { return !allocation || allocation->on_host(); }
   // What a plain write of the host would see at once: memset must not be late there.
   bool host_visible() const { return !allocation || allocation->kind != Allocation::Kind::device; }
-  Access access(std::size_t size, bool write) const { return {allocation, address, size, write}; }
 };
 
 class Memory {

@@ -29,13 +29,14 @@ struct Context;
 struct Graph;
 struct Stream;
 
-// A range of memory that an operation reads or writes. Without an allocation it is ordinary host
-// memory that the driver knows nothing of.
+// Memory that an operation reads or writes: rows of some bytes, and slices of such rows. Without an
+// allocation it is ordinary host memory that the driver knows nothing of.
 struct Access {
   std::shared_ptr<Allocation> allocation;
   std::uintptr_t begin;
-  std::size_t size;
+  std::size_t size;  // of a row
   bool write;
+  std::size_t rows = 1, pitch = 0, slices = 1, slice_pitch = 0;
 };
 
 // One piece of work in a stream. It may run once every operation that it waits for is done.
