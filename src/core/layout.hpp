@@ -73,7 +73,8 @@ bool is_f_contiguous(int32_t ndim, const int64_t *shape, const int64_t *strides,
 // The extent in bytes of an array that nobody has judged.
 inline cai_status extent_of(const cai_array &array, Extent *out, cai_error *error) noexcept {
   const int32_t ndim = array.ndim;
-  const bool readable = ndim == 0 || (ndim > 0 && ndim <= CAI_MAX_NDIM && array.shape && array.strides);
+  const bool readable =
+      ndim == 0 || (ndim > 0 && ndim <= CAI_MAX_NDIM && array.shape && array.strides);
   if (!readable || array.dtype.itemsize == 0 ||
       compute_extent(ndim, array.shape, array.strides, array.dtype.itemsize, out) !=
           LayoutFault::none) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads an interface: every rule of the text is here (but for typestr's grammar and descr's).
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <new>
 
@@ -12,6 +11,7 @@
 #include "core/storage.hpp"
 #include "core/text.hpp"
 #include "core/typestr.hpp"
+#include "core/values.hpp"
 
 namespace cai {
 namespace {
@@ -38,7 +38,7 @@ constexpr const char *kAlignment = "libcai: advice on alignment";
 class Reader {
  public:
   Reader(const cai_interface &in, bool is_mask, Judge &judge, Storage &storage) noexcept
-      : in_(in), is_mask_(is_mask), judge_(judge), storage_(storage) {}
+      : in_(in), is_mask_(is_mask), judge_(judge), values_(judge), storage_(storage) {}
 
   // Fills in `array` as the last step, if the judge has no error by then. Flattened: a plain dict is
   // read in one function, and what is rare is called.
@@ -64,32 +64,6 @@ class Reader {
   // Reads a tuple of integers, none below `lowest`, into storage. NULL if one is wrong.
   int64_t *read_dims(const cai_value &value, int32_t entry, const char *rule,
                      int64_t lowest) noexcept;
-  // The usual forms are recognised in line; the rest, errors and leniencies, is another function's.
-  bool expect_tuple(const cai_value &value, int32_t entry, const char *rule) noexcept {
-    return value.form == CAI_FORM_TUPLE || expect_unusual_tuple(value, entry, rule);
-  }
-  bool read_signed(const cai_value &value, int32_t entry, int32_t index, const char *rule,
-                   int64_t *out) noexcept {
-    *out = static_cast<int64_t>(value.integer);
-    return (value.form == CAI_FORM_INT && value.range == CAI_RANGE_INT64) ||
-           accept_unusual_signed(value, entry, index, rule);
-  }
-  bool read_unsigned(const cai_value &value, int32_t entry, int32_t index, const char *rule,
-                     uint64_t *out) noexcept {
-    *out = value.integer;
-    return (value.form == CAI_FORM_INT && value.range == CAI_RANGE_INT64 &&
-            value.integer <= INT64_MAX) ||
-           accept_unusual_unsigned(value, entry, index, rule);
-  }
-  [[gnu::cold]] bool expect_unusual_tuple(const cai_value &value, int32_t entry,
-                                          const char *rule) noexcept;
-  [[gnu::cold]] bool accept_unusual_signed(const cai_value &value, int32_t entry, int32_t index,
-                                           const char *rule) noexcept;
-  [[gnu::cold]] bool accept_unusual_unsigned(const cai_value &value, int32_t entry, int32_t index,
-                                             const char *rule) noexcept;
-  bool is_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule) noexcept;
-  void refuse_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule,
-                      const char *why) noexcept;
   // After an error nothing more is worth reading, unless somebody listens to findings.
   bool going_on() const noexcept { return judge_.verdict() == CAI_OK || judge_.listens(); }
   bool is_host() const noexcept { return in_.protocol == CAI_PROTOCOL_HOST; }
@@ -97,76 +71,11 @@ class Reader {
   const cai_interface &in_;
   const bool is_mask_;
   Judge &judge_;
+  Values values_;
   Storage &storage_;
   cai_array array_{};
   Extent extent_;  // in bytes; known once the strides are
 };
-
-// "[2]" behind the name of an entry, or nothing.
-struct Subscript {
-  explicit Subscript(int32_t index) noexcept {
-    if (index >= 0) std::snprintf(text, sizeof text, "[%d]", index);
-  }
-  char text[16] = "";
-};
-
-void Reader::refuse_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule,
-                            const char *why) noexcept {
-  judge_.error(CAI_ERR_VALUE, entry, index, value, rule, "%s is %s, %s", Subscript(index).text,
-               Printed(value).c_str(), why);
-}
-
-bool Reader::is_integer(const cai_value &value, int32_t entry, int32_t index,
-                        const char *rule) noexcept {
-  if (value.form == CAI_FORM_INT) return true;
-  if (value.form == CAI_FORM_INDEX) {
-    judge_.lenience(CAI_ERR_TYPE, entry, index, value, rule, "%s is %s, which is not exactly an int",
-                    Subscript(index).text, Printed(value).c_str());
-    return true;
-  }
-  judge_.error(CAI_ERR_TYPE, entry, index, value, rule, "%s is %s, not an integer",
-               Subscript(index).text, Printed(value).c_str());
-  return false;
-}
-
-bool Reader::accept_unusual_signed(const cai_value &value, int32_t entry, int32_t index,
-                                   const char *rule) noexcept {
-  if (!is_integer(value, entry, index, rule)) return false;
-  if (value.range == CAI_RANGE_INT64) return true;
-  refuse_integer(value, entry, index, rule, "beyond 64 bits and sign");
-  return false;
-}
-
-bool Reader::accept_unusual_unsigned(const cai_value &value, int32_t entry, int32_t index,
-                                     const char *rule) noexcept {
-  if (!is_integer(value, entry, index, rule)) return false;
-  if (value.range > CAI_RANGE_UINT64) {
-    refuse_integer(value, entry, index, rule, "beyond 64 bits");
-    return false;
-  }
-  if (value.range == CAI_RANGE_INT64 && static_cast<int64_t>(value.integer) < 0) {
-    refuse_integer(value, entry, index, rule, "below 0");
-    return false;
-  }
-  return true;
-}
-
-bool Reader::expect_unusual_tuple(const cai_value &value, int32_t entry, const char *rule) noexcept {
-  switch (value.form) {
-    case CAI_FORM_TUPLE_SUBCLASS:
-    case CAI_FORM_LIST:
-      judge_.lenience(CAI_ERR_TYPE, entry, -1, value, rule, " is %s, which is not exactly a tuple",
-                      Printed(value).c_str());
-      return true;
-    case CAI_FORM_MISSING:
-      judge_.error(CAI_ERR_VALUE, entry, -1, value, rule, " is missing");
-      return false;
-    default:
-      judge_.error(CAI_ERR_TYPE, entry, -1, value, rule, " is %s, not a tuple",
-                   Printed(value).c_str());
-      return false;
-  }
-}
 
 int64_t *Reader::read_dims(const cai_value &value, int32_t entry, const char *rule,
                            int64_t lowest) noexcept {
@@ -183,13 +92,13 @@ int64_t *Reader::read_dims(const cai_value &value, int32_t entry, const char *ru
   for (uint32_t i = 0; i < value.length; ++i) {
     const cai_value &item = value.items[i];
     const auto index = static_cast<int32_t>(i);
-    if (!read_signed(item, entry, index, rule, &dims[i])) {
+    if (!values_.read_signed(item, entry, index, rule, &dims[i])) {
       fine = false;
       if (!going_on()) return nullptr;
       continue;
     }
     if (dims[i] < lowest) {
-      refuse_integer(item, entry, index, rule, "below 0");
+      values_.refuse_integer(item, entry, index, rule, "below 0");
       fine = false;
       if (!going_on()) return nullptr;
     }
@@ -215,9 +124,9 @@ void Reader::read_version() noexcept {
     return;
   }
   int64_t version;
-  if (!read_signed(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion, &version)) return;
+  if (!values_.read_signed(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion, &version)) return;
   if (version < 0 || version > CAI_INTERFACE_VERSION) {
-    refuse_integer(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion, "not one of 0 to 3");
+    values_.refuse_integer(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion, "not one of 0 to 3");
     return;
   }
   if (version != CAI_INTERFACE_VERSION) {
@@ -228,7 +137,7 @@ void Reader::read_version() noexcept {
 }
 
 bool Reader::read_shape() noexcept {
-  if (!expect_tuple(in_.shape, CAI_ENTRY_SHAPE, clause::kShape)) return false;
+  if (!values_.expect_tuple(in_.shape, CAI_ENTRY_SHAPE, clause::kShape)) return false;
   if (in_.shape.length > CAI_MAX_NDIM) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, -1, in_.shape, clause::kShape,
                  " has %u dimensions, more than %d: %s", in_.shape.length, CAI_MAX_NDIM,
@@ -308,7 +217,7 @@ bool Reader::read_strides() noexcept {
   const cai_value &value = in_.strides;
   const auto ndim = static_cast<uint32_t>(array_.ndim);
   if (value.form == CAI_FORM_MISSING || value.form == CAI_FORM_NONE) return assume_c_order();
-  if (!expect_tuple(value, CAI_ENTRY_STRIDES, clause::kStrides)) return false;
+  if (!values_.expect_tuple(value, CAI_ENTRY_STRIDES, clause::kStrides)) return false;
   if (value.length != ndim) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_STRIDES, -1, value, clause::kStrides,
                  " %s has %u items, but shape has %u", Printed(value).c_str(), value.length, ndim);
@@ -351,7 +260,7 @@ void Reader::read_pointer(const cai_value &pointer, bool layout_known) noexcept 
     return;
   }
   uint64_t data;
-  if (!read_unsigned(pointer, CAI_ENTRY_DATA, 0, clause::kData, &data)) return;
+  if (!values_.read_unsigned(pointer, CAI_ENTRY_DATA, 0, clause::kData, &data)) return;
   if (empty && data != 0) {
     judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_DATA, 0, pointer, clause::kData,
                     "[0] is %s, though there are no elements", Printed(pointer).c_str());
@@ -390,7 +299,7 @@ void Reader::read_readonly(const cai_value &flag) noexcept {
 
 void Reader::read_data(bool layout_known) noexcept {
   const cai_value &value = in_.data;
-  if (!expect_tuple(value, CAI_ENTRY_DATA, clause::kData)) return;
+  if (!values_.expect_tuple(value, CAI_ENTRY_DATA, clause::kData)) return;
   if (value.length != 2 || !value.items) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DATA, -1, value, clause::kData,
                  " %s has %u items, not a pointer and a flag", Printed(value).c_str(), value.length);
@@ -416,7 +325,7 @@ void Reader::read_stream() noexcept {
     return;
   }
   uint64_t stream;
-  if (!read_unsigned(value, CAI_ENTRY_STREAM, -1, clause::kStream, &stream)) return;
+  if (!values_.read_unsigned(value, CAI_ENTRY_STREAM, -1, clause::kStream, &stream)) return;
   if (stream == 0) {
     judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_STREAM, -1, value, clause::kStream,
                     " is 0, which is disallowed: it is taken for 1, the legacy default stream");

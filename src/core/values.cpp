@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/values.hpp"
+
+#include <cstdio>
+
+#include "core/text.hpp"
+
+namespace cai {
+namespace {
+
+// "[2]" behind the name of an entry, or nothing.
+struct Subscript {
+  explicit Subscript(int32_t index) noexcept {
+    if (index >= 0) std::snprintf(text, sizeof text, "[%d]", index);
+  }
+  char text[16] = "";
+};
+
+}  // namespace
+
+void Values::refuse_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule,
+                            const char *why) noexcept {
+  judge_.error(CAI_ERR_VALUE, entry, index, value, rule, "%s is %s, %s", Subscript(index).text,
+               Printed(value).c_str(), why);
+}
+
+bool Values::is_integer(const cai_value &value, int32_t entry, int32_t index,
+                        const char *rule) noexcept {
+  if (value.form == CAI_FORM_INT) return true;
+  if (value.form == CAI_FORM_INDEX) {
+    judge_.lenience(CAI_ERR_TYPE, entry, index, value, rule, "%s is %s, which is not exactly an int",
+                    Subscript(index).text, Printed(value).c_str());
+    return true;
+  }
+  judge_.error(CAI_ERR_TYPE, entry, index, value, rule, "%s is %s, not an integer",
+               Subscript(index).text, Printed(value).c_str());
+  return false;
+}
+
+bool Values::accept_unusual_signed(const cai_value &value, int32_t entry, int32_t index,
+                                   const char *rule) noexcept {
+  if (!is_integer(value, entry, index, rule)) return false;
+  if (value.range == CAI_RANGE_INT64) return true;
+  refuse_integer(value, entry, index, rule, "beyond 64 bits and sign");
+  return false;
+}
+
+bool Values::accept_unusual_unsigned(const cai_value &value, int32_t entry, int32_t index,
+                                     const char *rule) noexcept {
+  if (!is_integer(value, entry, index, rule)) return false;
+  if (value.range > CAI_RANGE_UINT64) {
+    refuse_integer(value, entry, index, rule, "beyond 64 bits");
+    return false;
+  }
+  if (value.range == CAI_RANGE_INT64 && static_cast<int64_t>(value.integer) < 0) {
+    refuse_integer(value, entry, index, rule, "below 0");
+    return false;
+  }
+  return true;
+}
+
+bool Values::expect_unusual_tuple(const cai_value &value, int32_t entry, const char *rule) noexcept {
+  switch (value.form) {
+    case CAI_FORM_TUPLE_SUBCLASS:
+    case CAI_FORM_LIST:
+      judge_.lenience(CAI_ERR_TYPE, entry, -1, value, rule, " is %s, which is not exactly a tuple",
+                      Printed(value).c_str());
+      return true;
+    case CAI_FORM_MISSING:
+      judge_.error(CAI_ERR_VALUE, entry, -1, value, rule, " is missing");
+      return false;
+    default:
+      judge_.error(CAI_ERR_TYPE, entry, -1, value, rule, " is %s, not a tuple",
+                   Printed(value).c_str());
+      return false;
+  }
+}
+
+}  // namespace cai
