@@ -225,6 +225,87 @@ static void test_descr(void) {
   CHECK(!out.descr && out.descr_count == 0); /* "NULL if it says no more than typestr" */
 }
 
+/* 0 and 1 are certain in meaning, and nothing else that is no bool. */
+static void test_readonly(void) {
+  made_interface d;
+  cai_array out;
+  int i;
+  check_context = "read-only flag";
+  for (i = -1; i < 4; ++i) {
+    make_interface(&d);
+    d.data[1] = make_int(i);
+    CHECK_FAILS(CAI_ERR_TYPE, CAI_ENTRY_DATA,
+                cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
+    if (i == 0 || i == 1) {
+      CHECK_OK(cai_interface_read(&d.in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+      CHECK(out.flags == (CAI_FLAG_STRIDES_NONE | (i ? (uint32_t)CAI_FLAG_READONLY : 0)));
+    } else {
+      CHECK_FAILS(CAI_ERR_TYPE, CAI_ENTRY_DATA,
+                  cai_interface_read(&d.in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+    }
+  }
+}
+
+/* Each part of a descr that has a meaning but not the form that the text asks for. */
+static void test_descr_forms(void) {
+  static const struct { uint8_t field, title, dims, text; } rows[] = {
+      {CAI_FORM_LIST, CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_TEXT},
+      {CAI_FORM_TUPLE, CAI_FORM_LIST, CAI_FORM_TUPLE, CAI_FORM_TEXT},
+      {CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_LIST, CAI_FORM_TEXT},
+      {CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_INT, CAI_FORM_TEXT},
+      {CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_INDEX, CAI_FORM_TEXT},
+      {CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_TEXT_SUBCLASS}};
+  int i;
+  for (i = 0; i < COUNT(rows); ++i) {
+    cai_value title[2], dims[1], parts[3], field;
+    made_interface d;
+    cai_array out;
+    check_context = "forms in descr";
+    make_interface(&d)->typestr = make_text("|V8");
+    title[0] = make_text("the title"), title[1] = make_text("name"), dims[0] = make_int(2);
+    title[1].form = rows[i].text;
+    parts[0] = make_items(rows[i].title, title, 2), parts[1] = make_text("<f4");
+    parts[2] = make_items(rows[i].dims, dims, 1);
+    if (rows[i].dims == CAI_FORM_INT || rows[i].dims == CAI_FORM_INDEX) parts[2] = dims[0], parts[2].form = rows[i].dims;
+    field = make_items(rows[i].field, parts, 3);
+    d.in.descr = make_items(CAI_FORM_LIST, &field, 1);
+    CHECK_FAILS(CAI_ERR_TYPE, CAI_ENTRY_DESCR,
+                cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
+    CHECK(ERR->index == 0);
+    if (!CHECK_OK(cai_interface_read(&d.in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR))) continue;
+    CHECK(out.descr_count == 1 && !strcmp(out.descr->name, "name") && !strcmp(out.descr->title, "the title"));
+    CHECK(out.descr->ndim == 1 && out.descr->shape[0] == 2);
+  }
+}
+
+/* Lists that are shared, not copied: two ways at each of 60 levels. */
+static void test_shared_descr(void) {
+  static cai_value lists[60][2], fields[60][2][3];
+  cai_value none = make_int(0);
+  made_interface d;
+  cai_array out;
+  uint64_t size;
+  void *room;
+  int i, k;
+  check_context = "descr of 2^60 fields";
+  make_interface(&d)->typestr = make_text("|V4");
+  for (i = 0; i < 60; ++i) {
+    for (k = 0; k < 2; ++k) {
+      fields[i][k][0] = make_text(k ? "y" : "x");
+      fields[i][k][1] = i < 59 ? make_items(CAI_FORM_LIST, lists[i + 1], 2) : make_text("<f4");
+      fields[i][k][2] = make_items(CAI_FORM_TUPLE, &none, 1); /* x takes no bytes, y those of its list */
+      lists[i][k] = make_items(CAI_FORM_TUPLE, fields[i][k], k ? 2 : 3);
+    }
+  }
+  d.in.descr = make_items(CAI_FORM_LIST, lists[0], 2);
+  size = cai_interface_storage(&d.in);
+  room = malloc(size);
+  if (!CHECK(room != NULL)) return;
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_DESCR,
+              cai_interface_read(&d.in, CAI_LENIENT, NULL, NULL, room, size, &out, ERR));
+  free(room);
+}
+
 /* What cannot be said in a dict. */
 static void test_export(void) {
   static const int64_t shape[] = {2, 3};
@@ -270,6 +351,9 @@ int main(void) {
   test_mask();
   test_host();
   test_descr();
+  test_readonly();
+  test_descr_forms();
+  test_shared_descr();
   test_export();
   return CHECK_RESULT();
 }

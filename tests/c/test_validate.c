@@ -159,6 +159,8 @@ static void test_stream(void) {
   fresh("UNSTATED with a stream")->stream = 7, m.array.version = 2;
   m.array.stream_kind = CAI_STREAM_UNSTATED, wrong(CAI_ERR_VALUE, CAI_ENTRY_STREAM);
   fresh("UNSTATED")->stream_kind = CAI_STREAM_UNSTATED, m.array.version = 2, right();
+  fresh("STREAM on the host")->stream_kind = CAI_STREAM_STREAM, m.array.stream = 7;
+  m.array.device_type = CAI_DEVICE_CPU, wrong(CAI_ERR_VALUE, CAI_ENTRY_STREAM);
   fresh("STREAM 0")->stream_kind = CAI_STREAM_STREAM, wrong(CAI_ERR_VALUE, CAI_ENTRY_STREAM);
   fresh("STREAM 1")->stream_kind = CAI_STREAM_STREAM, m.array.stream = 1, right();
   fresh("STREAM handle")->stream_kind = CAI_STREAM_STREAM, m.array.stream = UINT64_MAX, right();
@@ -168,7 +170,10 @@ static void test_stream(void) {
   fresh("version UINT32_MAX")->version = UINT32_MAX, wrong(CAI_ERR_VALUE, CAI_ENTRY_VERSION);
 }
 
+static void no_hold(cai_owner *self) { (void)self; }
+
 static void test_mask(void) {
+  static cai_owner owner = {sizeof owner, 0, no_hold, no_hold}, other = {sizeof other, 0, no_hold, no_hold};
   static const int64_t row[] = {3}, column[] = {2, 1}, four[] = {4}, deep[] = {1, 2, 3}, wide[] = {4, 3};
   made second;
   fresh_masked("mask"), right();
@@ -195,6 +200,12 @@ static void test_mask(void) {
   fresh_masked("mask at 0"), mask.array.data = 0, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   fresh_masked("mask of another major"), mask.array.abi_major = 2, wrong(CAI_ERR_VERSION, ANY);
   fresh_masked("mask with a critical flag"), mask.array.flags |= 1u << 20, wrong(CAI_ERR_VERSION, ANY);
+  fresh_masked("mask of an owned array's owner")->owner = &owner, mask.array.owner = &owner, right();
+  fresh_masked("mask of no owner")->owner = &owner, right();
+  fresh_masked("mask of another owner")->owner = &owner, mask.array.owner = &other;
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_MASK, cai_array_validate(&m.array, ERR));
+  fresh_masked("owned mask of a borrowed array"), mask.array.owner = &owner, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  fresh_masked("mask on the host"), mask.array.device_type = CAI_DEVICE_CPU, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   check_context = "a mask by itself";
   make(&m, "|t1", 2, shape23, NULL), right();
   check_context = "bits with gaps";
@@ -282,8 +293,8 @@ static void test_descr(void) {
   for (i = 1; i < 64; ++i) field_shape[i] = 1;
   right();
 
-  check_context = "nested 63 deep", nest(CAI_MAX_DESCR_DEPTH - 1), right();
-  check_context = "nested 66 deep", nest(CAI_MAX_DESCR_DEPTH + 2), wrong_descr();
+  check_context = "nested 64 deep", nest(CAI_MAX_DESCR_DEPTH), right();
+  check_context = "nested 65 deep", nest(CAI_MAX_DESCR_DEPTH + 1), wrong_descr();
   check_context = "nested in itself", nest(1);
   set_field(&levels[0], "n", "|V4", 0), levels[0].fields = levels, levels[0].field_count = 1, wrong_descr();
   check_context = "twice nested in itself, of no bytes";

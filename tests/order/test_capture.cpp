@@ -129,6 +129,12 @@ TEST_F(Capture, NothingToOrder) {
   EXPECT_EQ(begin_use({&same, &stated}, consumer), CAI_OK);
   EXPECT_EQ(end_use({&same, &stated}, consumer), CAI_OK);
   end_capture(consumer);
+
+  Array per_thread(memory(), CAI_STREAM_STREAM, 2);
+  begin_capture(2, global);
+  EXPECT_EQ(begin_use({&per_thread}, 2), CAI_OK);
+  EXPECT_EQ(end_use({&per_thread}, 2), CAI_OK);
+  end_capture(2);
 }
 
 // Streams that nobody concerned captures are ordered, and the capture of somebody else lives on:
