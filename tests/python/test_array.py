@@ -6,10 +6,11 @@ import ctypes
 import pickle
 import weakref
 
-import libcai
 import numpy as np
 import pytest
 from helpers import ADDRESS, Cuda, interface, producer
+
+import libcai
 
 
 def test_attributes():

@@ -4,10 +4,11 @@
 import sys
 from collections import OrderedDict, namedtuple
 
-import libcai
 import numpy as np
 import pytest
 from helpers import ADDRESS, Cuda, Host, interface, producer
+
+import libcai
 
 
 def test_an_array_is_returned_as_it_is():

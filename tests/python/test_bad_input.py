@@ -5,11 +5,12 @@ import sys
 from collections import UserDict
 from types import MappingProxyType
 
-import libcai
-import libcai.cffi
 import numpy as np
 import pytest
 from helpers import ADDRESS, Cuda, Host, interface, producer
+
+import libcai
+import libcai.cffi
 
 READERS = [libcai.asarray, libcai.cffi.array_from]
 pytestmark = pytest.mark.parametrize("read", READERS, ids=["core", "cffi"])

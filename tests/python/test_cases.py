@@ -3,10 +3,11 @@
 
 import sys
 
-import libcai
-import libcai.cffi
 import pytest
 from helpers import CASES, Case, offending
+
+import libcai
+import libcai.cffi
 from libcai.cffi import ffi, lib
 
 VERDICTS = [

@@ -7,9 +7,10 @@ import sys
 import time
 import weakref
 
-import libcai
 import pytest
 from helpers import ADDRESS, ROOT, Cuda, interface, producer, python
+
+import libcai
 from libcai import _core, cffi
 from libcai.cffi import array_from, ffi, lib
 

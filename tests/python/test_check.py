@@ -3,10 +3,11 @@
 
 import json
 
-import libcai
 import numpy as np
 import pytest
 from helpers import Cuda, interface, producer
+
+import libcai
 
 
 def test_a_good_producer():

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import libcai
 import pytest
+
+import libcai
 
 SCRIPT = Path(sys.executable).parent / "libcai"
 PRODUCERS = """

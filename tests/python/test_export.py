@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What leaves: the dict of an Array, to the letter of the text."""
 
-import libcai
 import numpy as np
 import pytest
 from helpers import ADDRESS, CASES, Case, Cuda, interface, producer
+
+import libcai
 
 TAKEN = [row for row in CASES if "ok" in row["lenient"]]
 

@@ -11,10 +11,11 @@ import threading
 import time
 import weakref
 
-import libcai
 import numpy as np
 import pytest
 from helpers import ROOT, Cuda, interface, producer, python
+
+import libcai
 from libcai import _library
 
 

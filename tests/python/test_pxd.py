@@ -9,9 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import libcai
 import pytest
 from helpers import ROOT, python
+
+import libcai
 from libcai import _library
 
 pytest.importorskip("pycparser")

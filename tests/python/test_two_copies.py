@@ -6,9 +6,10 @@ import shutil
 import subprocess
 import weakref
 
-import libcai
 import pytest
 from helpers import ADDRESS, Cuda, interface, python
+
+import libcai
 from libcai import _library
 from libcai.cffi import ffi
 

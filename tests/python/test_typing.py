@@ -5,10 +5,11 @@ import inspect
 from importlib.resources import files
 from typing import get_args
 
-import libcai
-import libcai.typing as types
 import numpy as np
 from helpers import producer
+
+import libcai
+import libcai.typing as types
 
 
 def test_protocols():

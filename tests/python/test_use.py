@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import libcai
 import numpy as np
 import pytest
 from helpers import ROOT, interface, producer
+
+import libcai
 
 
 class Attribute:

@@ -4,13 +4,14 @@
 import sys
 from typing import NamedTuple
 
-import libcai
 import numpy as np
 import pytest
 from helpers import producer
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+import libcai
 
 DTYPES = st.one_of(
     hnp.boolean_dtypes(),

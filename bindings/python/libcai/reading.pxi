@@ -169,7 +169,8 @@ def asarray(obj, /, *, bint strict=False):
     ----------
     obj : object
         With ``__cuda_array_interface__``, or NumPy's ``__array_interface__`` (then the device is
-        the CPU); an `Array` is returned as it is.
+        the CPU); an `Array` is returned as it is. NumPy's scalars, and its arrays with a mask, are
+        refused: their dict points to a temporary, or leaves the mask out.
     strict : bool
         Take only what follows the text of version 3 to the letter; otherwise all whose meaning is
         certain, such as versions 0 to 2, or a list for a tuple.
