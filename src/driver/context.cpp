@@ -56,18 +56,18 @@ Session::Within::Within(Session &session, CUcontext context)
 }
 
 Session::Within::~Within() {
-  const Driver &cu = session_.cu;
+  const Driver &driver = session_.cu;
   session_.current_ = before_;
   CUcontext popped = nullptr;
-  if (session_.faults.attempt(cu.cuCtxPopCurrent, &popped)) return;
+  if (session_.faults.attempt(driver.cuCtxPopCurrent, &popped)) return;
   // The failure is noted. It may be an older one that only surfaced here, with the context popped
   // all the same: look, since a second pop would then take the caller's.
   CUcontext top = nullptr;
-  if (cu.cuCtxGetCurrent(&top) == success) {
+  if (driver.cuCtxGetCurrent(&top) == success) {
     if (top == before_) return;
-    if (top == entered_ && cu.cuCtxPopCurrent(&popped) == success) return;
+    if (top == entered_ && driver.cuCtxPopCurrent(&popped) == success) return;
   }
-  (void)cu.cuCtxSetCurrent(before_);
+  (void)driver.cuCtxSetCurrent(before_);
 }
 
 }  // namespace cai::driver

@@ -74,7 +74,7 @@ TEST_F(Context, NoneIsCurrent) {
   EXPECT_EQ(cai_array_sync_host(&of_event.array, &error), CAI_OK) << error.message;
 
   // A default stream of the consumer's is one of the current context, and there is none.
-  for (const std::uint64_t default_stream : {1, 2}) {
+  for (const std::uint64_t default_stream : {1U, 2U}) {
     EXPECT_EQ(begin_use({&of_stream}, default_stream, &error), CAI_ERR_ARGUMENT);
     EXPECT_NE(std::string(error.message).find("none is current"), std::string::npos);
     EXPECT_EQ(end_use({&of_stream}, default_stream), CAI_ERR_ARGUMENT);
