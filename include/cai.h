@@ -25,7 +25,8 @@
  *   is never changed once a second party has seen it, so any number of threads may read it.
  * - No function throws, keeps hidden per-thread state, or holds a lock while it runs code that is
  *   not libcai's. Only the functions under "Order" and cai_array_locate() use the driver; they
- *   load it when first they need it, and leave the caller's current context as it was.
+ *   load it when first they need it, once for the process, and leave the caller's current context
+ *   as it was.
  *
  * The lines between the two markers hold no directive, macro or inline function, so that cffi and
  * LuaJIT can take them as they are; bindgen takes the whole file.
@@ -576,7 +577,7 @@ typedef struct cai_use_options {
  *         stand; #CAI_ERR_DEVICE for ROCm, and for an array whose 1 or 2 has no context;
  *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_MEMORY;
  *         #CAI_ERR_ARGUMENT, also for stream 0, and for 1 or 2 if no context is current.
- *         cai_error.index is the array. No driver is needed, nor loaded, if no array needs order.
+ *         cai_error.index is the array, or -1 for the consumer's stream. No driver is needed, nor loaded, if no array needs order.
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, uint64_t stream,
                                 const cai_use_options *options, cai_error *error);

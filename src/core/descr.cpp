@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <new>
 
 #include "core/checked.hpp"
 #include "core/fields.hpp"
@@ -200,22 +198,14 @@ bool DescrReader::read_field(const cai_value &item, int32_t index, int depth,
          (item.length == 2 || read_shape(item.items[2], index, out));
 }
 
-// A name that two fields share would make one of them unreachable.
 bool DescrReader::names_differ(const cai_value &list, const List &read) noexcept {
-  if (read.count < 2) return true;
-  const std::unique_ptr<const char *[]> names(new (std::nothrow) const char *[read.count]);
-  if (!names) {
+  const char *shared;
+  if (!find_shared_name(read.fields, read.count, &shared)) {
     judge_.abandon(CAI_ERR_MEMORY, "no host memory left");
     return false;
   }
-  for (uint32_t i = 0; i < read.count; ++i) names[i] = read.fields[i].name;
-  const char **const end = names.get() + read.count;
-  std::sort(names.get(), end, [](const char *a, const char *b) { return std::strcmp(a, b) < 0; });
-  const char **const twin = std::adjacent_find(names.get(), end, [](const char *a, const char *b) {
-    return *a != '\0' && !std::strcmp(a, b);
-  });
-  if (twin == end) return true;
-  judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DESCR, -1, list, kClause, " has two fields named '%s'", *twin);
+  if (!shared) return true;
+  judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DESCR, -1, list, kClause, " has two fields named '%s'", shared);
   return false;
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/fields.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <memory>
+#include <new>
 
 #include "core/checked.hpp"
 #include "core/text.hpp"
@@ -56,10 +60,30 @@ const char *Inspection::inspect(const cai_field *fields, uint32_t count, uint64_
     offset += bytes;
   }
   if (index) *index = -1;
+  const char *shared;
+  if (find_shared_name(fields, count, &shared) && shared) return "has two fields of one name";
   return offset == itemsize ? nullptr : "does not add up to the item size";
 }
 
 }  // namespace
+
+bool find_shared_name(const cai_field *fields, uint32_t count, const char **name) noexcept {
+  *name = nullptr;
+  if (count < 2) return true;
+  const char *few[64];  // enough for most, so that judging allocates nothing
+  std::unique_ptr<const char *[]> many;
+  if (count > std::size(few)) many.reset(new (std::nothrow) const char *[count]);
+  const char **const names = count > std::size(few) ? many.get() : few;
+  if (!names) return false;
+  for (uint32_t i = 0; i < count; ++i) names[i] = fields[i].name;
+  const char **const end = names + count;
+  std::sort(names, end, [](const char *a, const char *b) { return std::strcmp(a, b) < 0; });
+  const char **const twin = std::adjacent_find(names, end, [](const char *a, const char *b) {
+    return *a != '\0' && !std::strcmp(a, b);
+  });
+  if (twin != end) *name = *twin;
+  return true;
+}
 
 bool field_size(const cai_field &field, uint64_t *bytes) noexcept {
   int64_t size = field.dtype.itemsize;

@@ -21,6 +21,10 @@ cai_field *copy_fields(const cai_field *fields, uint32_t count, Storage &storage
 const char *fields_fault(const cai_field *fields, uint32_t count, uint32_t itemsize, bool newer,
                          int32_t *index, bool *swapped) noexcept;
 
+// A name that two of the fields share, which would make one of them unreachable; NULL if there is
+// none. False if memory is too short to tell.
+[[nodiscard]] bool find_shared_name(const cai_field *fields, uint32_t count, const char **name) noexcept;
+
 // Bytes of one field, its sub-array included; false if they do not fit in 32 bits.
 [[nodiscard]] bool field_size(const cai_field &field, uint64_t *bytes) noexcept;
 

@@ -258,6 +258,9 @@ static void test_descr(void) {
   fresh_descr("descr"), right();
   fresh_descr("title"), fields[0].title = "a title", right();
   fresh_descr("padding"), fields[0].name = "", fields[0].dtype.kind = 'V', fields[0].dtype.byteorder = '|', right();
+  fresh_descr("one name twice"), fields[2].name = "a", wrong_descr();
+  fresh_descr("one name twice within"), inner[1].name = "x", wrong_descr();
+  fresh_descr("one name at two depths"), inner[0].name = "a", right();
   fresh_descr("count without fields")->descr = NULL, wrong_descr();
   fresh_descr("fields without count")->descr_count = 0, wrong_descr();
   fresh_descr("sum too small")->descr_count = 2, wrong_descr();
