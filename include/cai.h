@@ -577,7 +577,8 @@ typedef struct cai_use_options {
  *         stand; #CAI_ERR_DEVICE for ROCm, and for an array whose 1 or 2 has no context;
  *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_MEMORY;
  *         #CAI_ERR_ARGUMENT, also for stream 0, and for 1 or 2 if no context is current.
- *         cai_error.index is the array, or -1 for the consumer's stream. No driver is needed, nor loaded, if no array needs order.
+ *         cai_error.index is the array, or -1 for the consumer's stream. No driver is needed, nor
+ *         loaded, if no array needs order.
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, uint64_t stream,
                                 const cai_use_options *options, cai_error *error);
