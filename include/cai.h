@@ -31,6 +31,7 @@
  * The lines between the two markers hold no directive, macro or inline function, so that cffi and
  * LuaJIT can take them as they are; bindgen takes the whole file.
  */
+/* clang-format off: the comments beside the fields are set by hand */
 #ifndef CAI_H
 #define CAI_H
 
@@ -70,14 +71,14 @@ typedef int32_t cai_status;
 /** Values of #cai_status. New ones may be added: treat an unknown value as a failure. Since 0.1. */
 enum {
   CAI_OK = 0,
-  CAI_ERR_ARGUMENT = -1,    /**< an argument of the call itself is wrong, or NULL */
-  CAI_ERR_VALUE = -2,       /**< an entry of the interface or a field of the array has a value that
-                                 the text forbids; cai_error.entry says which */
-  CAI_ERR_TYPE = -3,        /**< an entry has the wrong form: a list for a tuple, a float for an int */
-  CAI_ERR_VERSION = -4,     /**< made for another ABI major, or marked with an unknown critical flag */
-  CAI_ERR_MEMORY = -5,      /**< no host memory left */
-  CAI_ERR_STORAGE = -6,     /**< the caller's storage is too small */
-  CAI_ERR_LAYOUT = -7,      /**< the view asked for needs a copy */
+  CAI_ERR_ARGUMENT = -1, /**< an argument of the call itself is wrong, or NULL */
+  CAI_ERR_VALUE = -2,    /**< an entry of the interface or a field of the array has a value that
+                              the text forbids; cai_error.entry says which */
+  CAI_ERR_TYPE = -3,     /**< an entry has the wrong form: a list for a tuple, a float for an int */
+  CAI_ERR_VERSION = -4,  /**< made for another ABI major, or marked with an unknown critical flag */
+  CAI_ERR_MEMORY = -5,   /**< no host memory left */
+  CAI_ERR_STORAGE = -6,  /**< the caller's storage is too small */
+  CAI_ERR_LAYOUT = -7,   /**< the view asked for needs a copy */
   CAI_ERR_UNSUPPORTED = -8, /**< lawful, but nothing that libcai can do */
   CAI_ERR_EXPORT = -9,      /**< the array cannot be said in that form */
   CAI_ERR_DRIVER = -10,     /**< there is no CUDA driver or no device here, or it is too old */
@@ -105,10 +106,10 @@ enum {
 
 /** Limits. Since 0.1. */
 enum {
-  CAI_MAX_NDIM = 64,        /**< dimensions, as in NumPy */
-  CAI_MAX_DESCR_DEPTH = 64, /**< descr lists within descr lists */
+  CAI_MAX_NDIM = 64,              /**< dimensions, as in NumPy */
+  CAI_MAX_DESCR_DEPTH = 64,       /**< descr lists within descr lists */
   CAI_MAX_DESCR_FIELDS = 1 << 16, /**< fields of a descr, the nested ones too */
-  CAI_TYPESTR_SIZE = 32     /**< bytes that hold any typestr and its NUL */
+  CAI_TYPESTR_SIZE = 32           /**< bytes that hold any typestr and its NUL */
 };
 
 /** Why a call failed: 256 bytes for ever, provided by the caller; there is nothing to free.
@@ -130,8 +131,8 @@ enum {
   CAI_FLAG_STRIDES_NONE = 1 << 0, /**< advisory: the producer gave no strides (None or missing) */
   CAI_FLAG_READONLY = 1 << 16,    /**< critical: "data", second item: must not be written */
   CAI_FLAG_MASKED = 1 << 17,      /**< critical: `mask` is not NULL; some elements are invalid */
-  CAI_FLAG_SWAPPED = 1 << 18      /**< critical: the byte order of the items, or of a field of descr,
-                                       is not the host's */
+  CAI_FLAG_SWAPPED = 1 << 18 /**< critical: the byte order of the items, or of a field of descr,
+                                  is not the host's */
 };
 
 /** Values of cai_array.device_type, which are DLPack's. Since 0.1. */
@@ -175,7 +176,7 @@ enum {
   CAI_TIME_M = 2, /**< months */
   CAI_TIME_W = 3,
   CAI_TIME_D = 4,
-  CAI_TIME_H = 5,  /**< "h" */
+  CAI_TIME_H = 5,   /**< "h" */
   CAI_TIME_MIN = 6, /**< "m": minutes */
   CAI_TIME_S = 7,
   CAI_TIME_MS = 8,
@@ -287,10 +288,10 @@ cai_status cai_dtype_format(const cai_dtype *dtype, char *out, cai_error *error)
 
 /** What follows from shape, strides and item size. 40 bytes. Since 0.1. */
 typedef struct cai_layout {
-  int64_t size;         /**< number of elements: the product of the shape */
-  int64_t nbytes;       /**< size * itemsize; for kind 't', bits rounded up to bytes */
-  int64_t lo;           /**< the bytes touched are [lo, hi) relative to `data`: the extent, summed */
-  int64_t hi;           /**< over all axes; lo <= 0, and both are 0 if there are no elements */
+  int64_t size;   /**< number of elements: the product of the shape */
+  int64_t nbytes; /**< size * itemsize; for kind 't', bits rounded up to bytes */
+  int64_t lo;     /**< the bytes touched are [lo, hi) relative to `data`: the extent, summed */
+  int64_t hi;     /**< over all axes; lo <= 0, and both are 0 if there are no elements */
   int32_t c_contiguous; /**< 1 or 0. NumPy's rules: an axis of extent 1 does not matter, an empty */
   int32_t f_contiguous; /**< array is both; but stride 0 over a larger extent is neither */
 } cai_layout;
@@ -305,8 +306,8 @@ cai_status cai_array_layout(const cai_array *array, cai_layout *out, cai_error *
 
 /** Judges a struct that someone else filled in: prefix, critical flags, reserved words, kinds, null
  * pointers, dimensions, sizes and extents, the mask and the descr. Reads everything the struct
- * points to, so the pointers themselves must be good. It never asks the driver. A mask may be judged
- * by itself; so kind 't' is lawful here, though no dict may have it but a mask's.
+ * points to, so the pointers themselves must be good. It never asks the driver. A mask may be
+ * judged by itself; so kind 't' is lawful here, though no dict may have it but a mask's.
  *
  * @return #CAI_OK; #CAI_ERR_VALUE, which names the entry; #CAI_ERR_VERSION for another ABI major or
  *         an unknown critical flag; #CAI_ERR_ARGUMENT.
@@ -318,22 +319,22 @@ cai_status cai_array_validate(const cai_array *array, cai_error *error);
 /** Values of cai_value.form: what a producer's value is, before anybody judges it. The names are
  * Python's; other languages use MISSING, NONE, INT, BOOL, FLOAT, TEXT and TUPLE. Since 0.1. */
 enum {
-  CAI_FORM_MISSING = 0,        /**< the dict has no such key */
+  CAI_FORM_MISSING = 0, /**< the dict has no such key */
   CAI_FORM_NONE = 1,
-  CAI_FORM_INT = 2,            /**< exactly int */
-  CAI_FORM_INDEX = 3,          /**< an integer by `__index__`, a subclass of int included */
-  CAI_FORM_BOOL = 4,           /**< integer is 0 or 1 */
-  CAI_FORM_FLOAT = 5,          /**< text: how it prints */
-  CAI_FORM_TEXT = 6,           /**< exactly str; text, length */
-  CAI_FORM_TEXT_SUBCLASS = 7,  /**< likewise */
-  CAI_FORM_BYTES = 8,          /**< text, length */
-  CAI_FORM_TUPLE = 9,          /**< exactly tuple; items, length */
+  CAI_FORM_INT = 2,             /**< exactly int */
+  CAI_FORM_INDEX = 3,           /**< an integer by `__index__`, a subclass of int included */
+  CAI_FORM_BOOL = 4,            /**< integer is 0 or 1 */
+  CAI_FORM_FLOAT = 5,           /**< text: how it prints */
+  CAI_FORM_TEXT = 6,            /**< exactly str; text, length */
+  CAI_FORM_TEXT_SUBCLASS = 7,   /**< likewise */
+  CAI_FORM_BYTES = 8,           /**< text, length */
+  CAI_FORM_TUPLE = 9,           /**< exactly tuple; items, length */
   CAI_FORM_TUPLE_SUBCLASS = 10, /**< likewise */
-  CAI_FORM_LIST = 11,          /**< list, and subclasses; likewise */
-  CAI_FORM_DICT = 12,          /**< exactly dict */
+  CAI_FORM_LIST = 11,           /**< list, and subclasses; likewise */
+  CAI_FORM_DICT = 12,           /**< exactly dict */
   CAI_FORM_DICT_SUBCLASS = 13,
-  CAI_FORM_OBJECT = 14,        /**< anything else. text: how it prints, or NULL */
-  CAI_FORM_INTERFACE = 15      /**< for "mask": an object with an interface of its own */
+  CAI_FORM_OBJECT = 14,   /**< anything else. text: how it prints, or NULL */
+  CAI_FORM_INTERFACE = 15 /**< for "mask": an object with an interface of its own */
 };
 
 /** Values of cai_value.range. Since 0.1. */
@@ -367,9 +368,9 @@ enum {
  * Zero it, set struct_size, dict and the entries that are there. It grows at the tail.
  * 336 bytes. Since 0.1. */
 typedef struct cai_interface {
-  uint32_t struct_size;                       /**< sizeof(cai_interface) */
-  uint32_t protocol;                          /**< CAI_PROTOCOL_* */
-  cai_value dict;                             /**< the dict itself: its form, and how it prints */
+  uint32_t struct_size; /**< sizeof(cai_interface) */
+  uint32_t protocol;    /**< CAI_PROTOCOL_* */
+  cai_value dict;       /**< the dict itself: its form, and how it prints */
   cai_value shape;
   cai_value typestr;
   cai_value data;
@@ -478,20 +479,20 @@ cai_status cai_array_own(const cai_array *borrowed, void (*release)(void *contex
 
 /** Values of cai_slice.kind. Since 0.1. */
 enum {
-  CAI_SLICE_RANGE = 1,    /**< start:stop:step on one axis */
-  CAI_SLICE_INDEX = 2,    /**< one index, `start`; the axis goes */
-  CAI_SLICE_NEWAXIS = 3,  /**< a new axis of extent 1 */
-  CAI_SLICE_ELLIPSIS = 4, /**< all axes that the others leave; at most once */
+  CAI_SLICE_RANGE = 1,         /**< start:stop:step on one axis */
+  CAI_SLICE_INDEX = 2,         /**< one index, `start`; the axis goes */
+  CAI_SLICE_NEWAXIS = 3,       /**< a new axis of extent 1 */
+  CAI_SLICE_ELLIPSIS = 4,      /**< all axes that the others leave; at most once */
   CAI_SLICE_NO_START = 1 << 8, /**< with RANGE: start is left out */
   CAI_SLICE_NO_STOP = 1 << 9   /**< with RANGE: stop is left out */
 };
 
 /** One item of an index expression. 32 bytes. Since 0.1. */
 typedef struct cai_slice {
-  int64_t start; /**< elements; negative counts from the end, as in Python */
-  int64_t stop;  /**< likewise, exclusive */
-  int64_t step;  /**< elements, not 0 */
-  int32_t kind;  /**< CAI_SLICE_* */
+  int64_t start;     /**< elements; negative counts from the end, as in Python */
+  int64_t stop;      /**< likewise, exclusive */
+  int64_t step;      /**< elements, not 0 */
+  int32_t kind;      /**< CAI_SLICE_* */
   uint32_t reserved; /**< 0 */
 } cai_slice;
 
@@ -499,14 +500,15 @@ typedef struct cai_slice {
  * missing items mean whole axes.
  *
  * A view is an owned array whose owner holds the one it was made of; the memory, stream, descr and
- * read-only mark are the same. A mask is viewed likewise, and if it cannot be, the error's entry is mask;
- * a mask of bits cannot be, unless shape and elements stay as they are. On failure nothing is held.
+ * read-only mark are the same. A mask is viewed likewise, and if it cannot be, the error's entry is
+ * mask; a mask of bits cannot be, unless shape and elements stay as they are. On failure nothing is
+ * held.
  *
  * @param array  owned (a borrowed array cannot be held)
  * @param slices  `count` items; may be NULL if count is 0
  * @param out    an owned array with one holder
- * @return #CAI_OK; #CAI_ERR_ARGUMENT for an index out of range (cai_error.index is the item), a step
- *         of 0, too many items or a borrowed array; #CAI_ERR_UNSUPPORTED for a mask of bits;
+ * @return #CAI_OK; #CAI_ERR_ARGUMENT for an index out of range (cai_error.index is the item), a
+ * step of 0, too many items or a borrowed array; #CAI_ERR_UNSUPPORTED for a mask of bits;
  *         #CAI_ERR_MEMORY; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate().
  * Since 0.1. */
 cai_status cai_array_slice(const cai_array *array, const cai_slice *slices, int32_t count,
@@ -524,8 +526,8 @@ cai_status cai_array_reshape(const cai_array *array, const int64_t *shape, int32
 
 /** Makes a view with its axes in another order. As cai_array_slice() but for:
  *
- * @param axes  array->ndim of them: axis i of the view is axis axes[i] of the array; negative counts
- *              from the end. NULL reverses the axes
+ * @param axes  array->ndim of them: axis i of the view is axis axes[i] of the array; negative
+ * counts from the end. NULL reverses the axes
  * @return also #CAI_ERR_ARGUMENT if an axis is out of range or comes twice.
  * Since 0.1. */
 cai_status cai_array_transpose(const cai_array *array, const int32_t *axes, cai_array **out,
@@ -632,9 +634,9 @@ typedef struct cai_location {
   uint64_t size;           /**< bytes of the allocation; 0 if it is not known */
 } cai_location;
 
-/** Asks the driver about an array's memory; the array itself is not changed. It is not asked about an
- * empty array, which is where it says, with all else 0; nor about a host array, whose device_pointer
- * is `data`, with HOST_ACCESSIBLE and all else 0.
+/** Asks the driver about an array's memory; the array itself is not changed. It is not asked about
+ * an empty array, which is where it says, with all else 0; nor about a host array, whose
+ * device_pointer is `data`, with HOST_ACCESSIBLE and all else 0.
  *
  * @param array  valid
  * @param out    struct_size set by the caller

@@ -6,7 +6,8 @@
 
 namespace cai {
 
-// Each returns false, and leaves `into` unspecified, if the result does not fit in 63 bits and sign.
+// Each returns false, and leaves `into` unspecified, if the result does not fit in 63 bits and
+// sign.
 [[nodiscard]] inline bool multiply(int64_t a, int64_t b, int64_t *into) noexcept {
   return !__builtin_mul_overflow(a, b, into);
 }
@@ -15,6 +16,8 @@ namespace cai {
   return !__builtin_add_overflow(a, b, into);
 }
 
-constexpr uint64_t round_up8(uint64_t bytes) noexcept { return (bytes + 7) & ~uint64_t{7}; }
+constexpr uint64_t round_up8(uint64_t bytes) noexcept {
+  return (bytes + 7) & ~uint64_t{7};
+}
 
 }  // namespace cai

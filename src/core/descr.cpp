@@ -98,8 +98,8 @@ class DescrReader {
 bool DescrReader::read_text(const cai_value &text, int32_t index, const char *role,
                             const char **out) noexcept {
   if (!is_text(text) || (text.length && !text.text)) {
-    judge_.error(CAI_ERR_TYPE, CAI_ENTRY_DESCR, index, text, kClause, "[%d]: the %s is %s, not a string",
-                 index, role, Printed(text).c_str());
+    judge_.error(CAI_ERR_TYPE, CAI_ENTRY_DESCR, index, text, kClause,
+                 "[%d]: the %s is %s, not a string", index, role, Printed(text).c_str());
     return false;
   }
   if (text.form == CAI_FORM_TEXT_SUBCLASS) tolerate(index, text, "is of a subclass of str");
@@ -205,7 +205,8 @@ bool DescrReader::names_differ(const cai_value &list, const List &read) noexcept
     return false;
   }
   if (!shared) return true;
-  judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DESCR, -1, list, kClause, " has two fields named '%s'", shared);
+  judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DESCR, -1, list, kClause, " has two fields named '%s'",
+               shared);
   return false;
 }
 
@@ -236,11 +237,19 @@ bool DescrReader::read_list(const cai_value &list, int depth, List *out) noexcep
     if (!read_field(list.items[i], index, depth, &field)) return false;
     uint64_t bytes;
     field.offset = out->bytes;
-    if (!field_size(field, &bytes) || (out->bytes += bytes) > UINT32_MAX) {
+    const bool fits = field_size(field, &bytes);
+    if (fits) out->bytes += bytes;
+    if (!fits || out->bytes > UINT32_MAX) {
       return refuse(CAI_ERR_VALUE, index, list.items[i], "makes the item too large");
     }
   }
   return names_differ(list, *out);
+}
+
+// [("", typestr)]
+bool says_no_more(const cai_field &field, const cai_dtype &dtype) noexcept {
+  return !*field.name && !field.title && !field.ndim && !field.field_count &&
+         same_dtype(field.dtype, dtype);
 }
 
 }  // namespace
@@ -258,14 +267,11 @@ Descr read_descr(const cai_value &descr, const cai_dtype &dtype, Judge &judge,
   if (list.bytes != dtype.itemsize) {
     judge.error(CAI_ERR_VALUE, CAI_ENTRY_DESCR, -1, descr, kClause,
                 " adds up to %llu bytes, but typestr says %u: %s",
-                static_cast<unsigned long long>(list.bytes), dtype.itemsize, Printed(descr).c_str());
+                static_cast<unsigned long long>(list.bytes), dtype.itemsize,
+                Printed(descr).c_str());
     return {};
   }
-  const cai_field &first = *list.fields;
-  if (list.count == 1 && !*first.name && !first.title && !first.ndim && !first.field_count &&
-      same_dtype(first.dtype, dtype)) {
-    return {};
-  }
+  if (list.count == 1 && says_no_more(list.fields[0], dtype)) return {};
   if (dtype.kind != 'V') {
     judge.error(CAI_ERR_VALUE, CAI_ENTRY_DESCR, -1, descr, kClause,
                 " gives fields to a typestr of kind '%c', not 'V': %s", dtype.kind,

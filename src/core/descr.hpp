@@ -19,8 +19,8 @@ struct Descr {
   bool swapped = false;  // some item is not in the host's byte order
 };
 
-// Reads a descr that is neither missing nor None; `dtype` is what typestr says. What is wrong goes to
-// the judge, and then the result says nothing.
+// Reads a descr that is neither missing nor None; `dtype` is what typestr says. What is wrong goes
+// to the judge, and then the result says nothing.
 Descr read_descr(const cai_value &descr, const cai_dtype &dtype, Judge &judge,
                  Storage &storage) noexcept;
 

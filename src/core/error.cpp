@@ -23,7 +23,8 @@ cai_status fail_v(cai_error *error, cai_status status, Where where, const char *
   return status;
 }
 
-cai_status fail(cai_error *error, cai_status status, Where where, const char *format, ...) noexcept {
+cai_status fail(cai_error *error, cai_status status, Where where, const char *format,
+                ...) noexcept {
   va_list arguments;
   va_start(arguments, format);
   fail_v(error, status, where, format, arguments);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How every room reports failure: fail() where nothing may be thrown, Failure and guard() elsewhere.
+// How every room reports failure: fail() where nothing may be thrown, Failure and guard()
+// elsewhere.
 #pragma once
 
 #include <cstdarg>

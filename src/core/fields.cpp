@@ -41,12 +41,13 @@ const char *Inspection::inspect(const cai_field &field, int depth) noexcept {
   swapped = swapped || is_swapped(field.dtype);
   if (field.field_count == 0) return field.fields ? "has nested fields without a count" : nullptr;
   if (!field.fields) return "has nested fields that are NULL";
-  if (field.dtype.kind != 'V' || field.dtype.ext) return "has nested fields in a type that is not V";
+  if (field.dtype.kind != 'V' || field.dtype.ext)
+    return "has nested fields in a type that is not V";
   return inspect(field.fields, field.field_count, field.dtype.itemsize, depth + 1, nullptr);
 }
 
-const char *Inspection::inspect(const cai_field *fields, uint32_t count, uint64_t itemsize, int depth,
-                                int32_t *index) noexcept {
+const char *Inspection::inspect(const cai_field *fields, uint32_t count, uint64_t itemsize,
+                                int depth, int32_t *index) noexcept {
   if (depth >= CAI_MAX_DESCR_DEPTH) return "is nested too deep";
   if (count > fields_left) return "has too many fields";
   fields_left -= count;
@@ -78,9 +79,8 @@ bool find_shared_name(const cai_field *fields, uint32_t count, const char **name
   for (uint32_t i = 0; i < count; ++i) names[i] = fields[i].name;
   const char **const end = names + count;
   std::sort(names, end, [](const char *a, const char *b) { return std::strcmp(a, b) < 0; });
-  const char **const twin = std::adjacent_find(names, end, [](const char *a, const char *b) {
-    return *a != '\0' && !std::strcmp(a, b);
-  });
+  const char **const twin = std::adjacent_find(
+      names, end, [](const char *a, const char *b) { return *a != '\0' && !std::strcmp(a, b); });
   if (twin != end) *name = *twin;
   return true;
 }
@@ -131,8 +131,9 @@ cai_field *copy_fields(const cai_field *fields, uint32_t count, Storage &storage
     copy.reserved = 0;
     copy.name = copy_string(field.name, std::strlen(field.name), storage);
     if (!copy.name) return nullptr;
-    if (field.title && !(copy.title = copy_string(field.title, std::strlen(field.title), storage))) {
-      return nullptr;
+    if (field.title) {
+      copy.title = copy_string(field.title, std::strlen(field.title), storage);
+      if (!copy.title) return nullptr;
     }
     copy.shape = nullptr;
     if (field.ndim > 0) {
@@ -142,9 +143,9 @@ cai_field *copy_fields(const cai_field *fields, uint32_t count, Storage &storage
       std::memcpy(shape, field.shape, ndim * sizeof *shape);
       copy.shape = shape;
     }
-    if (field.field_count > 0 &&
-        !(copy.fields = copy_fields(field.fields, field.field_count, storage))) {
-      return nullptr;
+    if (field.field_count > 0) {
+      copy.fields = copy_fields(field.fields, field.field_count, storage);
+      if (!copy.fields) return nullptr;
     }
   }
   return copies;

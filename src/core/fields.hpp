@@ -15,15 +15,16 @@ uint64_t fields_storage(const cai_field *fields, uint32_t count) noexcept;
 // A deep copy, or NULL if the storage is too small.
 cai_field *copy_fields(const cai_field *fields, uint32_t count, Storage &storage) noexcept;
 
-// What is wrong with a tree that must fill `itemsize` bytes, to follow "descr "; NULL if nothing is.
-// Tells at which top-level field, and whether any item is in the other byte order. Of a newer minor
-// of the ABI, reserved words are not looked at.
+// What is wrong with a tree that must fill `itemsize` bytes, to follow "descr "; NULL if nothing
+// is. Tells at which top-level field, and whether any item is in the other byte order. Of a newer
+// minor of the ABI, reserved words are not looked at.
 const char *fields_fault(const cai_field *fields, uint32_t count, uint32_t itemsize, bool newer,
                          int32_t *index, bool *swapped) noexcept;
 
 // A name that two of the fields share, which would make one of them unreachable; NULL if there is
 // none. False if memory is too short to tell.
-[[nodiscard]] bool find_shared_name(const cai_field *fields, uint32_t count, const char **name) noexcept;
+[[nodiscard]] bool find_shared_name(const cai_field *fields, uint32_t count,
+                                    const char **name) noexcept;
 
 // Bytes of one field, its sub-array included; false if they do not fit in 32 bits.
 [[nodiscard]] bool field_size(const cai_field &field, uint64_t *bytes) noexcept;

@@ -31,10 +31,15 @@ void Judge::report(const Remark &remark, const char *format, va_list arguments) 
   }
   if (!on_finding_) return;
   const Printed printed(remark.value);
-  const cai_finding finding{sizeof(cai_finding), remark.severity, whole.entry,
-                            remark.index,        is_error ? remark.status : CAI_OK,
-                            0,                   printed.c_str(),
-                            remark.clause,       whole.message};
+  const cai_finding finding{sizeof(cai_finding),
+                            remark.severity,
+                            whole.entry,
+                            remark.index,
+                            is_error ? remark.status : CAI_OK,
+                            0,
+                            printed.c_str(),
+                            remark.clause,
+                            whole.message};
   on_finding_(context_, &finding);
 }
 

@@ -30,9 +30,11 @@ class Judge {
       const char *format, ...) noexcept;
 
   // A lawful value that is likely a mistake.
-  [[gnu::cold, gnu::noinline, gnu::format(printf, 6, 7)]] void advice(
-      int32_t entry, int32_t index, const cai_value &value, const char *clause, const char *format,
-      ...) noexcept;
+  [[gnu::cold, gnu::noinline, gnu::format(printf, 6, 7)]] void advice(int32_t entry, int32_t index,
+                                                                      const cai_value &value,
+                                                                      const char *clause,
+                                                                      const char *format,
+                                                                      ...) noexcept;
 
   // No finding about the interface: the call itself cannot go on.
   [[gnu::cold, gnu::noinline]] void abandon(cai_status status, const char *message) noexcept;

@@ -45,7 +45,8 @@ bool is_f_contiguous(int32_t ndim, const int64_t *shape, const int64_t *strides,
   return true;
 }
 
-bool broadcasts(const int64_t *from, int32_t from_ndim, const int64_t *to, int32_t to_ndim) noexcept {
+bool broadcasts(const int64_t *from, int32_t from_ndim, const int64_t *to,
+                int32_t to_ndim) noexcept {
   if (from_ndim > to_ndim) return false;
   for (int32_t axis = 0; axis < from_ndim; ++axis) {
     const int64_t extent = from[axis];
@@ -56,8 +57,8 @@ bool broadcasts(const int64_t *from, int32_t from_ndim, const int64_t *to, int32
 
 cai_status refuse_dims(const cai_array &array, cai_error *error) noexcept {
   if (array.ndim < 0 || array.ndim > CAI_MAX_NDIM) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_SHAPE}, "shape has %d dimensions; 0 to %d are allowed",
-                array.ndim, CAI_MAX_NDIM);
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_SHAPE},
+                "shape has %d dimensions; 0 to %d are allowed", array.ndim, CAI_MAX_NDIM);
   }
   if (array.ndim > 0 && (!array.shape || !array.strides)) {
     return fail(error, CAI_ERR_VALUE, {array.shape ? CAI_ENTRY_STRIDES : CAI_ENTRY_SHAPE},

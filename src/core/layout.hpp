@@ -92,6 +92,7 @@ inline bool extent_wraps(uint64_t data, const Extent &extent) noexcept {
 }
 
 // Whether `from` broadcasts to `to` by NumPy's rules.
-bool broadcasts(const int64_t *from, int32_t from_ndim, const int64_t *to, int32_t to_ndim) noexcept;
+bool broadcasts(const int64_t *from, int32_t from_ndim, const int64_t *to,
+                int32_t to_ndim) noexcept;
 
 }  // namespace cai

@@ -34,8 +34,9 @@ const char *cai_status_name(cai_status status) {
 }
 
 const char *cai_entry_name(int32_t entry) {
-  static const char *const names[] = {"",      "interface", "version", "shape", "strides", "typestr",
-                                      "descr", "data",      "stream",  "mask",  "offset"};
+  static const char *const names[] = {"",        "interface", "version", "shape",
+                                      "strides", "typestr",   "descr",   "data",
+                                      "stream",  "mask",      "offset"};
   const bool known = entry > CAI_ENTRY_NONE && entry <= CAI_ENTRY_OFFSET;
   return known ? names[entry] : "";
 }

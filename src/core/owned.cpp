@@ -22,7 +22,9 @@ struct Block {
   cai_array array;
 };
 
-Block *block_of(cai_owner *owner) noexcept { return reinterpret_cast<Block *>(owner); }
+Block *block_of(cai_owner *owner) noexcept {
+  return reinterpret_cast<Block *>(owner);
+}
 
 void retain_block(cai_owner *owner) {
   // A new hold is always made from an existing one, which orders it.
@@ -45,7 +47,9 @@ void release_parent(void *parent) {
 }
 
 // Blocks of another copy of libcai have another release_block, and are left to it.
-bool is_ours(const cai_owner *owner) noexcept { return owner->release == release_block; }
+bool is_ours(const cai_owner *owner) noexcept {
+  return owner->release == release_block;
+}
 
 bool is_view(const cai_owner *owner) noexcept {
   return is_ours(owner) && reinterpret_cast<const Block *>(owner)->release == release_parent;
@@ -60,11 +64,13 @@ cai_owner *root_of(cai_owner *owner) noexcept {
 Block *new_block(uint64_t extra) noexcept {
   void *const memory = std::malloc(sizeof(Block) + extra);
   if (!memory) return nullptr;
-  return new (memory) Block{{sizeof(cai_owner), 0, retain_block, release_block}, {1}, nullptr,
-                            nullptr, {}};
+  return new (memory)
+      Block{{sizeof(cai_owner), 0, retain_block, release_block}, {1}, nullptr, nullptr, {}};
 }
 
-Storage storage_of(Block *block, uint64_t extra) noexcept { return {block + 1, extra}; }
+Storage storage_of(Block *block, uint64_t extra) noexcept {
+  return {block + 1, extra};
+}
 
 uint64_t dims_storage(int32_t ndim) noexcept {
   return uint64_t{2} * static_cast<uint64_t>(ndim) * sizeof(int64_t);
@@ -111,7 +117,8 @@ uint64_t copy_storage(const cai_array &array) noexcept {
 }
 
 // Copies one array and what it points to, but for the mask.
-void store_copy(cai_array *copy, const cai_array &array, cai_owner *owner, Storage &storage) noexcept {
+void store_copy(cai_array *copy, const cai_array &array, cai_owner *owner,
+                Storage &storage) noexcept {
   *copy = array;
   forget_unknown(copy);
   copy->owner = owner;

@@ -16,8 +16,8 @@ struct Dims {
   int64_t strides[CAI_MAX_NDIM];
 };
 
-// Makes a block for a view of `array`, which is valid and owned: all but the dims, those of its mask
-// if it has one, and `more_flags` is as in the array. NULL if memory is short.
+// Makes a block for a view of `array`, which is valid and owned: all but the dims, those of its
+// mask if it has one, and `more_flags` is as in the array. NULL if memory is short.
 cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
                     uint32_t more_flags) noexcept;
 

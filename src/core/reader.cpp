@@ -17,7 +17,8 @@ namespace cai {
 namespace {
 
 namespace clause {
-constexpr const char *kInterface = "CAI v3: the attribute is a dict with shape, typestr, data, version";
+constexpr const char *kInterface =
+    "CAI v3: the attribute is a dict with shape, typestr, data, version";
 constexpr const char *kVersion = "CAI v3, version: an integer, which is 3 here";
 constexpr const char *kShape = "CAI v3, shape: a tuple of integers, none below 0";
 constexpr const char *kTypestr = "CAI v3, typestr: as in NumPy's array interface, '<f4'";
@@ -40,8 +41,8 @@ class Reader {
   Reader(const cai_interface &in, bool is_mask, Judge &judge, Storage &storage) noexcept
       : in_(in), is_mask_(is_mask), judge_(judge), values_(judge), storage_(storage) {}
 
-  // Fills in `array` as the last step, if the judge has no error by then. Flattened: a plain dict is
-  // read in one function, and what is rare is called.
+  // Fills in `array` as the last step, if the judge has no error by then. Flattened: a plain dict
+  // is read in one function, and what is rare is called.
   [[gnu::flatten]] void read(cai_array *array) noexcept;
 
  private:
@@ -120,13 +121,15 @@ bool Reader::read_form() noexcept {
 
 void Reader::read_version() noexcept {
   if (in_.version.form == CAI_FORM_MISSING) {
-    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_VERSION, -1, in_.version, clause::kVersion, " is missing");
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_VERSION, -1, in_.version, clause::kVersion,
+                 " is missing");
     return;
   }
   int64_t version;
   if (!values_.read_signed(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion, &version)) return;
   if (version < 0 || version > CAI_INTERFACE_VERSION) {
-    values_.refuse_integer(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion, "not one of 0 to 3");
+    values_.refuse_integer(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion,
+                           "not one of 0 to 3");
     return;
   }
   if (version != CAI_INTERFACE_VERSION) {
@@ -159,8 +162,8 @@ bool Reader::read_typestr() noexcept {
   }
   if ((value.form != CAI_FORM_TEXT && value.form != CAI_FORM_TEXT_SUBCLASS) ||
       (value.length && !value.text)) {
-    judge_.error(CAI_ERR_TYPE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr, " is %s, not a string",
-                 Printed(value).c_str());
+    judge_.error(CAI_ERR_TYPE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr,
+                 " is %s, not a string", Printed(value).c_str());
     return false;
   }
   if (value.form == CAI_FORM_TEXT_SUBCLASS) {
@@ -230,8 +233,8 @@ bool Reader::read_strides() noexcept {
   }
   array_.strides = read_dims(value, CAI_ENTRY_STRIDES, clause::kStrides, INT64_MIN);
   if (!array_.strides && ndim) return false;
-  switch (compute_extent(array_.ndim, array_.shape, array_.strides, array_.dtype.itemsize,
-                         &extent_)) {
+  switch (
+      compute_extent(array_.ndim, array_.shape, array_.strides, array_.dtype.itemsize, &extent_)) {
     case LayoutFault::shape:
       refuse_size();
       return false;
@@ -302,7 +305,8 @@ void Reader::read_data(bool layout_known) noexcept {
   if (!values_.expect_tuple(value, CAI_ENTRY_DATA, clause::kData)) return;
   if (value.length != 2 || !value.items) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DATA, -1, value, clause::kData,
-                 " %s has %u items, not a pointer and a flag", Printed(value).c_str(), value.length);
+                 " %s has %u items, not a pointer and a flag", Printed(value).c_str(),
+                 value.length);
     return;
   }
   read_pointer(value.items[0], layout_known);
@@ -320,8 +324,7 @@ void Reader::read_descr() noexcept {
 void Reader::read_stream() noexcept {
   const cai_value &value = in_.stream;
   if (is_host() || value.form == CAI_FORM_MISSING || value.form == CAI_FORM_NONE) {
-    array_.stream_kind =
-        is_host() || array_.version >= 3 ? CAI_STREAM_NONE : CAI_STREAM_UNSTATED;
+    array_.stream_kind = is_host() || array_.version >= 3 ? CAI_STREAM_NONE : CAI_STREAM_UNSTATED;
     return;
   }
   uint64_t stream;
@@ -404,7 +407,8 @@ void Reader::advise_alignment() noexcept {
   const uint32_t alignment = std::min<uint32_t>(itemsize, 16);
   if (is_number && array_.data % alignment != 0) {
     judge_.advice(CAI_ENTRY_DATA, 0, in_.data.items[0], clause::kAlignment,
-                  "[0] is %s, not aligned to %u bytes", Printed(in_.data.items[0]).c_str(), alignment);
+                  "[0] is %s, not aligned to %u bytes", Printed(in_.data.items[0]).c_str(),
+                  alignment);
   }
 }
 
@@ -475,9 +479,10 @@ cai_status cai_interface_read(const cai_interface *in, uint32_t mode, cai_findin
     return fail(error, CAI_ERR_ARGUMENT, {}, "in, out or storage is NULL");
   }
   if (!is_whole(*in) || in->protocol > CAI_PROTOCOL_HOST || mode > CAI_STRICT) {
-    return fail(error, CAI_ERR_ARGUMENT, {},
-                "struct_size %u (or the mask's), protocol %u or mode %u is not one that this library knows",
-                in->struct_size, in->protocol, mode);
+    return fail(
+        error, CAI_ERR_ARGUMENT, {},
+        "struct_size %u (or the mask's), protocol %u or mode %u is not one that this library knows",
+        in->struct_size, in->protocol, mode);
   }
   if (reinterpret_cast<uintptr_t>(storage) % 8 != 0) {
     return fail(error, CAI_ERR_ARGUMENT, {}, "the storage is not aligned to 8 bytes");

@@ -87,7 +87,9 @@ void Printed::append(const char *text, size_t length) noexcept {
   length_ += copy_printable(text_ + length_, sizeof text_ - length_, text, length);
 }
 
-void Printed::append(const char *text) noexcept { append(text, std::strlen(text)); }
+void Printed::append(const char *text) noexcept {
+  append(text, std::strlen(text));
+}
 
 void Printed::append_items(const cai_value &value, const char *open, const char *close,
                            int depth) noexcept {
@@ -140,7 +142,8 @@ void Printed::append(const cai_value &value, int depth) noexcept {
       return append_items(value, "[", "]", depth);
     default:
       if (value.text) return append(value.text, value.length);
-      if (value.form == CAI_FORM_DICT || value.form == CAI_FORM_DICT_SUBCLASS) return append("a dict");
+      if (value.form == CAI_FORM_DICT || value.form == CAI_FORM_DICT_SUBCLASS)
+        return append("a dict");
       return append(value.form == CAI_FORM_FLOAT ? "a float" : "an object");
   }
 }

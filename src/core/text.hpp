@@ -27,7 +27,8 @@ class Printed {
   void append(const cai_value &value, int depth) noexcept;
   void append(const char *text, size_t length) noexcept;
   void append(const char *text) noexcept;
-  void append_items(const cai_value &value, const char *open, const char *close, int depth) noexcept;
+  void append_items(const cai_value &value, const char *open, const char *close,
+                    int depth) noexcept;
 
   char text_[97] = "";
   size_t length_ = 0;

@@ -68,7 +68,9 @@ uint32_t parse_count(const char *&at, const char *end) noexcept {
 
 // "[25s]": parses what follows the size of an 'm' or 'M'.
 bool parse_time(const char *at, const char *end, cai_dtype *dtype) noexcept {
-  if (*at++ != '[' || at == end || *--end != ']') return false;
+  if (end - at < 2 || *at != '[' || end[-1] != ']') return false;
+  ++at;
+  --end;
   uint32_t step = 1;
   if (at != end && *at >= '0' && *at <= '9') {
     step = parse_count(at, end);
@@ -85,7 +87,9 @@ bool parse_time(const char *at, const char *end, cai_dtype *dtype) noexcept {
   return false;
 }
 
-ParsedTypestr wrong(const char *fault) noexcept { return {{}, Spelling::wrong, fault}; }
+ParsedTypestr wrong(const char *fault) noexcept {
+  return {{}, Spelling::wrong, fault};
+}
 
 }  // namespace
 
@@ -123,7 +127,8 @@ ParsedTypestr parse_typestr(const char *text, size_t length) noexcept {
   }
   if (order == '\0' || order == '=' || (order == '|' && dtype.byteorder != '|')) {
     parsed.spelling = Spelling::loose;
-    parsed.fault = order == '\0' ? "gives no byte order" : "gives no byte order that the text knows";
+    parsed.fault =
+        order == '\0' ? "gives no byte order" : "gives no byte order that the text knows";
   }
   return parsed;
 }
@@ -150,10 +155,10 @@ void format_typestr(const cai_dtype &dtype, char *out) noexcept {
 
 const char *dtype_fault(const cai_dtype &dtype, bool bits_allowed) noexcept {
   if (dtype.kind == 't' && !bits_allowed) return "is of bits, which only a mask may be";
-  if (!is_known_size(dtype.kind, dtype.itemsize)) return "is of no kind and size that the text knows";
-  if (order_matters(dtype.kind, dtype.itemsize)
-          ? dtype.byteorder != '<' && dtype.byteorder != '>'
-          : dtype.byteorder != '|') {
+  if (!is_known_size(dtype.kind, dtype.itemsize))
+    return "is of no kind and size that the text knows";
+  if (order_matters(dtype.kind, dtype.itemsize) ? dtype.byteorder != '<' && dtype.byteorder != '>'
+                                                : dtype.byteorder != '|') {
     return "has a byte order that does not fit its kind";
   }
   if (dtype.ext != CAI_EXT_NONE) {
@@ -196,8 +201,8 @@ cai_status cai_dtype_parse(const char *typestr, uint64_t length, cai_dtype *out,
 cai_status cai_dtype_format(const cai_dtype *dtype, char *out, cai_error *error) {
   if (!dtype || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "dtype or out is NULL");
   if (const char *fault = dtype_fault(*dtype, true)) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR}, "typestr %s: kind %d, itemsize %u", fault,
-                dtype->kind, dtype->itemsize);
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR}, "typestr %s: kind %d, itemsize %u",
+                fault, dtype->kind, dtype->itemsize);
   }
   format_typestr(*dtype, out);
   return CAI_OK;

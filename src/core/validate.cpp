@@ -18,7 +18,9 @@ constexpr uint32_t kUnderstood = CAI_FLAG_READONLY | CAI_FLAG_MASKED | CAI_FLAG_
 cai_status validate(const cai_array &array, bool is_mask, cai_error *error) noexcept;
 
 // A newer minor may have given reserved words a meaning that can be ignored.
-bool is_newer(const cai_array &array) noexcept { return array.abi_minor > CAI_ABI_MINOR; }
+bool is_newer(const cai_array &array) noexcept {
+  return array.abi_minor > CAI_ABI_MINOR;
+}
 
 cai_status validate_prefix(const cai_array &array, cai_error *error) noexcept {
   if (const cai_status status = check_version(array, error)) return status;
@@ -63,8 +65,9 @@ cai_status validate_device(const cai_array &array, cai_error *error) noexcept {
 cai_status validate_data(const cai_array &array, const Extent &extent, cai_error *error) noexcept {
   const auto data = static_cast<unsigned long long>(array.data);
   if (extent.empty() != (array.data == 0)) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DATA}, "data is 0x%llx, though there are %s elements",
-                data, extent.empty() ? "no" : "some");
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DATA},
+                "data is 0x%llx, though there are %s elements", data,
+                extent.empty() ? "no" : "some");
   }
   if (extent_wraps(array.data, extent)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DATA},
@@ -75,17 +78,21 @@ cai_status validate_data(const cai_array &array, const Extent &extent, cai_error
 }
 
 cai_status validate_stream(const cai_array &array, cai_error *error) noexcept {
-  const bool carries = array.stream_kind == CAI_STREAM_STREAM || array.stream_kind == CAI_STREAM_EVENT;
-  if (!carries && array.stream_kind != CAI_STREAM_NONE && array.stream_kind != CAI_STREAM_UNSTATED) {
+  const bool carries =
+      array.stream_kind == CAI_STREAM_STREAM || array.stream_kind == CAI_STREAM_EVENT;
+  if (!carries && array.stream_kind != CAI_STREAM_NONE &&
+      array.stream_kind != CAI_STREAM_UNSTATED) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM}, "stream has the invalid kind %u",
                 array.stream_kind);
   }
   if (carries != (array.stream != 0)) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM}, "stream is 0x%llx, which its kind %u forbids",
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM},
+                "stream is 0x%llx, which its kind %u forbids",
                 static_cast<unsigned long long>(array.stream), array.stream_kind);
   }
   if (carries && array.device_type == CAI_DEVICE_CPU) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM}, "stream is 0x%llx, but the data is the host's",
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_STREAM},
+                "stream is 0x%llx, but the data is the host's",
                 static_cast<unsigned long long>(array.stream));
   }
   return CAI_OK;
@@ -124,8 +131,8 @@ cai_status validate_dtype(const cai_array &array, cai_error *error) noexcept {
   }
   if (swapped != ((array.flags & CAI_FLAG_SWAPPED) != 0)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR},
-                "typestr has byte order %d, which the flag SWAPPED (flags 0x%x) denies", dtype.byteorder,
-                array.flags);
+                "typestr has byte order %d, which the flag SWAPPED (flags 0x%x) denies",
+                dtype.byteorder, array.flags);
   }
   return CAI_OK;
 }
@@ -141,11 +148,12 @@ cai_status validate_dtype(const cai_array &array, cai_error *error) noexcept {
     return fail(error, status, {CAI_ENTRY_MASK, inner.index}, "mask: %s", inner.message);
   }
   if (mask.owner && mask.owner != array.owner) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK}, "mask has an owner that is not the array's");
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK},
+                "mask has an owner that is not the array's");
   }
   if ((mask.device_type == CAI_DEVICE_CPU) != (array.device_type == CAI_DEVICE_CPU)) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK}, "mask is on device type %d, the array on %d",
-                mask.device_type, array.device_type);
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK},
+                "mask is on device type %d, the array on %d", mask.device_type, array.device_type);
   }
   if (!std::strchr("biut", mask.dtype.kind)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK},

@@ -28,8 +28,9 @@ bool Values::is_integer(const cai_value &value, int32_t entry, int32_t index,
                         const char *rule) noexcept {
   if (value.form == CAI_FORM_INT) return true;
   if (value.form == CAI_FORM_INDEX) {
-    judge_.lenience(CAI_ERR_TYPE, entry, index, value, rule, "%s is %s, which is not exactly an int",
-                    Subscript(index).text, Printed(value).c_str());
+    judge_.lenience(CAI_ERR_TYPE, entry, index, value, rule,
+                    "%s is %s, which is not exactly an int", Subscript(index).text,
+                    Printed(value).c_str());
     return true;
   }
   judge_.error(CAI_ERR_TYPE, entry, index, value, rule, "%s is %s, not an integer",
@@ -59,7 +60,8 @@ bool Values::accept_unusual_unsigned(const cai_value &value, int32_t entry, int3
   return true;
 }
 
-bool Values::expect_unusual_tuple(const cai_value &value, int32_t entry, const char *rule) noexcept {
+bool Values::expect_unusual_tuple(const cai_value &value, int32_t entry,
+                                  const char *rule) noexcept {
   switch (value.form) {
     case CAI_FORM_TUPLE_SUBCLASS:
     case CAI_FORM_LIST:

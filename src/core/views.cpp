@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Views: slice, reshape, transpose, broadcast. Each is one operation on dims, done to the array and,
-// since a mask is seen through the same glass, to its mask.
+// Views: slice, reshape, transpose, broadcast. Each is one operation on dims, done to the array
+// and, since a mask is seen through the same glass, to its mask.
 #include <algorithm>
 #include <cstring>
 
@@ -31,7 +31,8 @@ bool is_empty(const Dims &dims) noexcept {
   return std::find(dims.shape, dims.shape + dims.ndim, 0) != dims.shape + dims.ndim;
 }
 
-// Wraps where the product means nothing: in an array with no elements, past an array's last element.
+// Wraps where the product means nothing: in an array with no elements, past an array's last
+// element.
 int64_t wrapping_product(int64_t a, int64_t b) noexcept {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
@@ -94,8 +95,8 @@ class Slicer {
     }
     if (consumed > dims->ndim || ellipses > 1 || fresh > CAI_MAX_NDIM) {
       return fail(error, CAI_ERR_ARGUMENT, {},
-                  "%d indices, %d new axes and %d ellipses are too many for %d dimensions", consumed,
-                  fresh, ellipses, dims->ndim);
+                  "%d indices, %d new axes and %d ellipses are too many for %d dimensions",
+                  consumed, fresh, ellipses, dims->ndim);
     }
     const int32_t left_alone = dims->ndim - consumed;
     Dims view;
@@ -196,6 +197,7 @@ bool restride(const Dims &from, uint32_t itemsize, Dims *to) noexcept {
       continue;
     }
     // From here to the left, take axes on either side until the runs hold as many elements.
+    if (old_axis == 0) return false;  // never, since both hold as many elements
     int64_t have = old.shape[--old_axis];
     stride = old.strides[old_axis];
     int64_t want = to->shape[--axis];
@@ -204,6 +206,7 @@ bool restride(const Dims &from, uint32_t itemsize, Dims *to) noexcept {
     while (have != want) {
       if (have < want) {
         int64_t next;
+        if (old_axis == 0) return false;  // likewise
         if (!multiply(old.strides[old_axis], old.shape[old_axis], &next)) return false;
         if (old.strides[--old_axis] != next) return false;
         have *= old.shape[old_axis];
@@ -281,8 +284,8 @@ class Reshaper {
   int32_t ndim_;
 };
 
-// Whether an operation leaves every element where it was. Equal dims do not show it, since strides may
-// be equal; so it is tried on dims of the same shape in which all strides differ.
+// Whether an operation leaves every element where it was. Equal dims do not show it, since strides
+// may be equal; so it is tried on dims of the same shape in which all strides differ.
 template <class Operation>
 bool is_identity(const Operation &operation, const Dims &dims) noexcept {
   int64_t units;
@@ -297,10 +300,12 @@ bool is_identity(const Operation &operation, const Dims &dims) noexcept {
 
 // Does the operation to dims whose items have that size; the result is as a valid array's.
 template <class Operation>
-cai_status apply(const Operation &operation, uint32_t itemsize, Dims *dims, cai_error *error) noexcept {
+cai_status apply(const Operation &operation, uint32_t itemsize, Dims *dims,
+                 cai_error *error) noexcept {
   if (const cai_status status = operation(dims, error, itemsize)) return status;
   Extent extent;
-  if (compute_extent(dims->ndim, dims->shape, dims->strides, itemsize, &extent) != LayoutFault::none) {
+  if (compute_extent(dims->ndim, dims->shape, dims->strides, itemsize, &extent) !=
+      LayoutFault::none) {
     return fail(error, CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE},
                 "shape %s is too large: the size in bytes does not fit in 63 bits",
                 Printed(dims->shape, dims->ndim).c_str());
@@ -337,10 +342,12 @@ cai_status make_view(const cai_array *array, const Operation &operation, uint32_
     return fail(error, CAI_ERR_ARGUMENT, {}, "the array is borrowed: a view cannot hold it");
   }
   if (array->dtype.kind == 't') {
-    return fail(error, CAI_ERR_UNSUPPORTED, {CAI_ENTRY_TYPESTR}, "typestr |t1: bits cannot be viewed");
+    return fail(error, CAI_ERR_UNSUPPORTED, {CAI_ENTRY_TYPESTR},
+                "typestr |t1: bits cannot be viewed");
   }
   Dims dims = dims_of(*array);
-  if (const cai_status status = apply(operation, array->dtype.itemsize, &dims, error)) return status;
+  if (const cai_status status = apply(operation, array->dtype.itemsize, &dims, error))
+    return status;
   Dims mask;
   if (array->mask) {
     if (const cai_status status = view_mask(*array, operation, &mask, error)) return status;
@@ -410,8 +417,8 @@ cai_status cai_array_broadcast(const cai_array *array, const int64_t *shape, int
   if (const cai_status status = check_shape(shape, ndim, error)) return status;
   for (int32_t axis = 0; axis < ndim; ++axis) {
     if (shape[axis] < 0) {
-      return fail(error, CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE, axis}, "shape[%d] is %lld, below 0", axis,
-                  static_cast<long long>(shape[axis]));
+      return fail(error, CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE, axis}, "shape[%d] is %lld, below 0",
+                  axis, static_cast<long long>(shape[axis]));
     }
   }
   return make_view(

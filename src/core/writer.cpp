@@ -65,8 +65,7 @@ uint64_t part_storage(const cai_array &array) noexcept {
 }
 
 uint64_t write_storage(const cai_array &array) noexcept {
-  return part_storage(array) +
-         (array.mask ? sizeof(cai_interface) + part_storage(*array.mask) : 0);
+  return part_storage(array) + (array.mask ? sizeof(cai_interface) + part_storage(*array.mask) : 0);
 }
 
 // Every piece was measured by part_storage(), so none is missing.
@@ -153,13 +152,15 @@ cai_status check_exportable(const cai_array &array, uint32_t version, cai_error 
       break;
     default:
       return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_DATA},
-                  "data is on device type %d, which the interface does not know", array.device_type);
+                  "data is on device type %d, which the interface does not know",
+                  array.device_type);
   }
   const auto stream = static_cast<unsigned long long>(array.stream);
   if (array.stream_kind == CAI_STREAM_EVENT) {
-    return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},
-                "stream is the event 0x%llx, which a dict cannot carry: order a stream behind it first",
-                stream);
+    return fail(
+        error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},
+        "stream is the event 0x%llx, which a dict cannot carry: order a stream behind it first",
+        stream);
   }
   if (version == 2 && array.stream_kind == CAI_STREAM_STREAM) {
     return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},
@@ -197,7 +198,8 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
   const uint64_t needed = write_storage(*array);
   if (needed > storage_size) {
     return fail(error, CAI_ERR_STORAGE, {}, "the storage has %llu bytes, %llu are needed",
-                static_cast<unsigned long long>(storage_size), static_cast<unsigned long long>(needed));
+                static_cast<unsigned long long>(storage_size),
+                static_cast<unsigned long long>(needed));
   }
   Storage pieces(storage, storage_size);
   Writer writer(pieces);

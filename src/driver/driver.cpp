@@ -32,7 +32,7 @@ class Loader {
   void load() {
     library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library_) {
-      const char *reason = dlerror();
+      const char *reason = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc keeps one per thread
       throw Failure(CAI_ERR_DRIVER, {}, "no CUDA driver: %s", reason ? reason : "libcuda.so.1");
     }
     find2_ = reinterpret_cast<GetProcAddress2>(dlsym(library_, "cuGetProcAddress_v2"));

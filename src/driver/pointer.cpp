@@ -24,7 +24,7 @@ CUresult query(const Driver &cu, std::uint64_t address, bool with_device_pointer
 
   const auto read = [&](auto &field, int which) {
     static_assert(sizeof field <= sizeof values[0]);
-    std::memcpy(&field, values[which], sizeof field);
+    std::memcpy(static_cast<void *>(&field), values[which], sizeof field);
   };
   static constexpr unsigned char zeros[8] = {};
   read(out.context, context);

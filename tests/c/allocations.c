@@ -9,7 +9,8 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
 #define SANITIZED 1
 #endif
 #endif
@@ -53,7 +54,8 @@ static int allowed(size_t size) {
   if (now == 0) return errno = ENOMEM, 0;
   if (now > 0) __atomic_store_n(&left, now - 1, __ATOMIC_SEQ_CST);
   __atomic_fetch_add(&made, 1, __ATOMIC_SEQ_CST);
-  if (size > __atomic_load_n(&largest, __ATOMIC_SEQ_CST)) __atomic_store_n(&largest, size, __ATOMIC_SEQ_CST);
+  if (size > __atomic_load_n(&largest, __ATOMIC_SEQ_CST))
+    __atomic_store_n(&largest, size, __ATOMIC_SEQ_CST);
   return 1;
 }
 
@@ -74,13 +76,13 @@ static void *early_block(size_t size) {
 }
 
 /* A function pointer out of dlsym(), in the way that ISO C allows. */
-#define NEXT(function, name)                                \
-  static int finding;                                       \
-  if (!function && !finding) {                              \
-    void *found;                                            \
-    finding = 1;                                            \
-    found = dlsym(RTLD_NEXT, name);                         \
-    memcpy(&function, &found, sizeof found);                \
+#define NEXT(function, name)                 \
+  static int finding;                        \
+  if (!function && !finding) {               \
+    void *found;                             \
+    finding = 1;                             \
+    found = dlsym(RTLD_NEXT, name);          \
+    memcpy(&function, &found, sizeof found); \
   }
 
 void *malloc(size_t size) {

@@ -37,12 +37,18 @@ static inline int check_that(int holds, const char *what, const char *file, int 
 static inline int check_utf8(const char *text, size_t size) {
   const unsigned char *p = (const unsigned char *)text, *end = p + size;
   while (p < end) {
-    size_t more = *p < 0x80 ? 0 : *p >= 0xC2 && *p < 0xE0 ? 1 : *p >= 0xE0 && *p < 0xF0 ? 2
-                  : *p >= 0xF0 && *p < 0xF5 ? 3 : 9, i;
+    size_t more = *p < 0x80                 ? 0
+                  : *p >= 0xC2 && *p < 0xE0 ? 1
+                  : *p >= 0xE0 && *p < 0xF0 ? 2
+                  : *p >= 0xF0 && *p < 0xF5 ? 3
+                                            : 9,
+           i;
     if (more == 9 || (size_t)(end - p) <= more) return 0;
     if ((*p == 0xE0 && p[1] < 0xA0) || (*p == 0xED && p[1] > 0x9F) || (*p == 0xF0 && p[1] < 0x90) ||
-        (*p == 0xF4 && p[1] > 0x8F)) return 0;
-    for (i = 1; i <= more; ++i) if ((p[i] & 0xC0) != 0x80) return 0;
+        (*p == 0xF4 && p[1] > 0x8F))
+      return 0;
+    for (i = 1; i <= more; ++i)
+      if ((p[i] & 0xC0) != 0x80) return 0;
     p += more + 1;
   }
   return 1;
@@ -52,14 +58,18 @@ static inline int check_utf8(const char *text, size_t size) {
 static inline int check_untouched(const void *memory, size_t size) {
   const unsigned char *bytes = (const unsigned char *)memory;
   size_t i;
-  for (i = 0; i < size; ++i) if (bytes[i] != 0xA5) return 0;
+  for (i = 0; i < size; ++i)
+    if (bytes[i] != 0xA5) return 0;
   return 1;
 }
 
-static inline void check_arm(void) { memset(&check_error, 0xA5, sizeof check_error); }
+static inline void check_arm(void) {
+  memset(&check_error, 0xA5, sizeof check_error);
+}
 
 static inline int check_ok(cai_status status, const char *call, const char *file, int line) {
-  if (status == CAI_OK) return check_that(check_untouched(ERR, sizeof *ERR), "error untouched", file, line);
+  if (status == CAI_OK)
+    return check_that(check_untouched(ERR, sizeof *ERR), "error untouched", file, line);
   fprintf(stderr, "status %d: %.239s\n", status, check_error.message);
   return check_that(0, call, file, line);
 }
@@ -74,7 +84,8 @@ static inline int check_fails(cai_status wanted, int32_t entry, cai_status statu
     return check_that(0, call, file, line);
   }
   if (!check_that(memchr(check_error.message, 0, sizeof check_error.message) != NULL,
-                  "message ends in NUL", file, line)) return 0;
+                  "message ends in NUL", file, line))
+    return 0;
   length = strlen(check_error.message);
   return check_that(length > 0, "message says something", file, line) &
          check_that(check_utf8(check_error.message, length), "message is UTF-8", file, line) &

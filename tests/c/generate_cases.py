@@ -16,7 +16,18 @@ MISSING, NONE, INT, INDEX, BOOL, FLOAT, TEXT = 0, 1, 2, 3, 4, 5, 6
 BYTES, TUPLE, LIST, DICT, INTERFACE = 8, 9, 11, 12, 15
 INT64, UINT64, BEYOND = 0, 1, 2
 
-ENTRIES = ["", "interface", "version", "shape", "strides", "typestr", "descr", "data", "stream", "mask"]
+ENTRIES = [
+    "",
+    "interface",
+    "version",
+    "shape",
+    "strides",
+    "typestr",
+    "descr",
+    "data",
+    "stream",
+    "mask",
+]
 
 # id: (what the message must show, T or V or ?)
 OFFENCES = {
@@ -113,7 +124,13 @@ OFFENCES = {
 
 def c_text(text):
     # Octal escapes end after three digits, whatever follows.
-    return '"' + "".join(f"\\{b:03o}" if b < 32 or b > 126 or b in b'"\\?' else chr(b) for b in text.encode()) + '"'
+    return (
+        '"'
+        + "".join(
+            f"\\{b:03o}" if b < 32 or b > 126 or b in b'"\\?' else chr(b) for b in text.encode()
+        )
+        + '"'
+    )
 
 
 def python(value):
@@ -204,9 +221,8 @@ class Table:
                     fields[key] = self.raw(value[key])
         name = self.name()
         inner = ", ".join(f".{key} = {text}" for key, text in fields.items())
-        self.lines.append(
-            f"static const cai_interface {name} = {{.struct_size = sizeof(cai_interface), {inner}}};"
-        )
+        size = ".struct_size = sizeof(cai_interface)"
+        self.lines.append(f"static const cai_interface {name} = {{{size}, {inner}}};")
         return name
 
     def dims(self, numbers):
@@ -221,7 +237,9 @@ class Table:
             entry = verdict["reject"]
             shown, status = OFFENCES[case["id"]]
             status = {"T": "CAI_ERR_TYPE", "V": "CAI_ERR_VALUE", "?": "ANY"}[status]
-            return f"{{.status = {status}, .entry = {ENTRIES.index(entry)}, .shown = {c_text(shown)}}}"
+            return (
+                f"{{.status = {status}, .entry = {ENTRIES.index(entry)}, .shown = {c_text(shown)}}}"
+            )
         facts = verdict["ok"]
         texts = {
             "shape": self.dims(facts["shape"]),

@@ -37,8 +37,10 @@ static inline cai_array *make(made *m, const char *typestr, int32_t ndim, const 
   for (i = ndim - 1; i >= 0; --i) {
     m->shape[i] = shape[i];
     m->strides[i] = strides ? strides[i] : step;
-    if (shape[i]) step = (int64_t)((uint64_t)step * (uint64_t)shape[i]); /* wraps in tests of overflow */
-    else a->data = 0;
+    if (shape[i])
+      step = (int64_t)((uint64_t)step * (uint64_t)shape[i]); /* wraps in tests of overflow */
+    else
+      a->data = 0;
   }
   return a;
 }

@@ -26,13 +26,17 @@ typedef struct row {
 
 #define GUARD 64
 #define STORAGE 8192
-static union { uint64_t align; unsigned char bytes[STORAGE + GUARD]; } first, second;
+static union {
+  uint64_t align;
+  unsigned char bytes[STORAGE + GUARD];
+} first, second;
 
 static int inside(const void *pointer, const void *start, uint64_t size) {
   return (uintptr_t)pointer >= (uintptr_t)start && (uintptr_t)pointer < (uintptr_t)start + size;
 }
 
-static void check_fields_inside(const cai_field *fields, uint32_t count, const void *start, uint64_t size) {
+static void check_fields_inside(const cai_field *fields, uint32_t count, const void *start,
+                                uint64_t size) {
   uint32_t i;
   for (i = 0; i < count; ++i) {
     CHECK(inside(&fields[i], start, size));
@@ -83,7 +87,8 @@ static void check_facts(const verdict *f, const cai_array *a, int as_read) {
     CHECK(!!(a->flags & CAI_FLAG_STRIDES_NONE) == !f->strides_given);
     CHECK(a->stream == f->stream);
     CHECK(a->stream_kind == (uint32_t)(f->stream        ? CAI_STREAM_STREAM
-                                       : f->version < 3 ? CAI_STREAM_UNSTATED : CAI_STREAM_NONE));
+                                       : f->version < 3 ? CAI_STREAM_UNSTATED
+                                                        : CAI_STREAM_NONE));
   }
   if (CHECK_OK(cai_array_layout(a, &layout, ERR))) {
     CHECK(layout.size == f->size);
@@ -93,7 +98,8 @@ static void check_facts(const verdict *f, const cai_array *a, int as_read) {
   }
 }
 
-static int fields_equal(const cai_field *a, uint32_t a_count, const cai_field *b, uint32_t b_count) {
+static int fields_equal(const cai_field *a, uint32_t a_count, const cai_field *b,
+                        uint32_t b_count) {
   uint32_t i;
   int32_t k;
   if (!a || !b) return !a && !b && a_count == b_count;
@@ -102,14 +108,17 @@ static int fields_equal(const cai_field *a, uint32_t a_count, const cai_field *b
     const cai_field *x = &a[i], *y = &b[i];
     if (strcmp(x->name, y->name) || !x->title != !y->title || x->offset != y->offset ||
         (x->title && strcmp(x->title, y->title)) || x->ndim != y->ndim ||
-        memcmp(&x->dtype, &y->dtype, sizeof x->dtype)) return 0;
-    for (k = 0; k < x->ndim; ++k) if (x->shape[k] != y->shape[k]) return 0;
+        memcmp(&x->dtype, &y->dtype, sizeof x->dtype))
+      return 0;
+    for (k = 0; k < x->ndim; ++k)
+      if (x->shape[k] != y->shape[k]) return 0;
     if (!fields_equal(x->fields, x->field_count, y->fields, y->field_count)) return 0;
   }
   return 1;
 }
 
-static void check_written_form(const verdict *f, const cai_array *a, const cai_interface *out, uint32_t version) {
+static void check_written_form(const verdict *f, const cai_array *a, const cai_interface *out,
+                               uint32_t version) {
   cai_layout layout;
   CHECK_OK(cai_array_layout(a, &layout, ERR));
   CHECK(out->struct_size == sizeof *out && out->protocol == CAI_PROTOCOL_CUDA);
@@ -175,7 +184,8 @@ static void check_written(const verdict *f, const cai_array *a) {
     CHECK(check_untouched(&out, sizeof out));
   } else if (CHECK_OK(cai_interface_write(a, 2, first.bytes, size, &out, ERR))) {
     check_written_form(f, a, &out, 2);
-    if (CHECK_OK(cai_interface_read(&out, CAI_LENIENT, NULL, NULL, second.bytes, STORAGE, &again, ERR))) {
+    if (CHECK_OK(cai_interface_read(&out, CAI_LENIENT, NULL, NULL, second.bytes, STORAGE, &again,
+                                    ERR))) {
       check_facts(f, &again, 0);
       CHECK(again.version == 2 && again.stream_kind == CAI_STREAM_UNSTATED && again.stream == 0);
     }
@@ -212,7 +222,8 @@ static void check_refused(const row *r, uint32_t mode, const verdict *f) {
   cai_array a;
   memset(&a, 0xA5, sizeof a);
   memset(first.bytes, 0xA5, sizeof first.bytes);
-  if (CHECK_FAILS(f->status, f->entry, cai_interface_read(r->in, mode, NULL, NULL, first.bytes, size, &a, ERR))) {
+  if (CHECK_FAILS(f->status, f->entry,
+                  cai_interface_read(r->in, mode, NULL, NULL, first.bytes, size, &a, ERR))) {
     int named = CHECK(strstr(ERR->message, cai_entry_name(f->entry)) != NULL);
     int shown = CHECK(strstr(ERR->message, f->shown) != NULL);
     CHECK(ERR->native == 0);
@@ -237,7 +248,8 @@ static void check_sizes(const row *r, uint32_t mode, const verdict *f) {
     memset(&a, 0xA5, sizeof a);
     memset(first.bytes, 0xA5, sizeof first.bytes);
     check_arm();
-    status = cai_interface_read(r->in, mode, NULL, NULL, small ? first.bytes : NULL, small, &a, ERR);
+    status =
+        cai_interface_read(r->in, mode, NULL, NULL, small ? first.bytes : NULL, small, &a, ERR);
     CHECK(check_untouched(first.bytes + small, GUARD));
     if (status == CAI_OK) {
       CHECK(!f->status);
@@ -260,10 +272,13 @@ int main(void) {
   for (i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
     for (mode = CAI_LENIENT; mode <= CAI_STRICT; ++mode) {
       const verdict *f = mode == CAI_STRICT ? &rows[i].strict : &rows[i].lenient;
-      snprintf(context, sizeof context, "%s, %s", rows[i].id, mode == CAI_STRICT ? "strict" : "lenient");
+      snprintf(context, sizeof context, "%s, %s", rows[i].id,
+               mode == CAI_STRICT ? "strict" : "lenient");
       check_sizes(&rows[i], (uint32_t)mode, f);
-      if (f->status) check_refused(&rows[i], (uint32_t)mode, f);
-      else check_taken(&rows[i], (uint32_t)mode, f);
+      if (f->status)
+        check_refused(&rows[i], (uint32_t)mode, f);
+      else
+        check_taken(&rows[i], (uint32_t)mode, f);
     }
   }
   printf("%zu cases, both modes\n", i);

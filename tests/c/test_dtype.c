@@ -2,7 +2,8 @@
 /* cai_dtype_parse() and cai_dtype_format(): every kind, size, unit and order; refusals. */
 #include "make.h"
 
-static void taken(const char *text, char kind, char byteorder, uint32_t itemsize, const char *canonical) {
+static void taken(const char *text, char kind, char byteorder, uint32_t itemsize,
+                  const char *canonical) {
   cai_dtype dtype, again;
   char out[CAI_TYPESTR_SIZE];
   check_context = text;
@@ -14,7 +15,8 @@ static void taken(const char *text, char kind, char byteorder, uint32_t itemsize
   memset(out, 0xA5, sizeof out);
   if (!CHECK_OK(cai_dtype_format(&dtype, out, ERR))) return;
   CHECK(memchr(out, 0, sizeof out) != NULL);
-  if (!CHECK(strcmp(out, canonical) == 0)) fprintf(stderr, "  \"%s\", not \"%s\"\n", out, canonical);
+  if (!CHECK(strcmp(out, canonical) == 0))
+    fprintf(stderr, "  \"%s\", not \"%s\"\n", out, canonical);
   CHECK_OK(cai_dtype_parse(out, strlen(out), &again, ERR));
   CHECK(memcmp(&dtype, &again, sizeof dtype) == 0);
 }
@@ -28,7 +30,8 @@ static void refused_bytes(const char *bytes, size_t length) {
   memset(&dtype, 0xA5, sizeof dtype);
   if (CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_dtype_parse(copy, length, &dtype, ERR))) {
     CHECK(strstr(ERR->message, "typestr") != NULL);
-    if (length < 100 && check_utf8(bytes, length) && !memchr(bytes, 0, length) && !memchr(bytes, '\n', length)) {
+    if (length < 100 && check_utf8(bytes, length) && !memchr(bytes, 0, length) &&
+        !memchr(bytes, '\n', length)) {
       CHECK(strstr(ERR->message, check_context) != NULL);
     }
   }
@@ -42,9 +45,11 @@ static void refused(const char *text) {
 }
 
 static void test_plain(void) {
-  static const struct { char kind; uint32_t size; } types[] = {
-      {'b', 1}, {'i', 1}, {'i', 2}, {'i', 4}, {'i', 8}, {'u', 1}, {'u', 2}, {'u', 4}, {'u', 8},
-      {'f', 2}, {'f', 4}, {'f', 8}, {'f', 16}, {'c', 8}, {'c', 16}, {'c', 32}};
+  static const struct {
+    char kind;
+    uint32_t size;
+  } types[] = {{'b', 1}, {'i', 1}, {'i', 2}, {'i', 4}, {'i', 8},  {'u', 1}, {'u', 2},  {'u', 4},
+               {'u', 8}, {'f', 2}, {'f', 4}, {'f', 8}, {'f', 16}, {'c', 8}, {'c', 16}, {'c', 32}};
   int i;
   for (i = 0; i < COUNT(types); ++i) {
     static const char orders[] = "<>=|";
@@ -52,9 +57,12 @@ static void test_plain(void) {
     int k;
     for (k = 0; k < 5; ++k) {
       char order = orders[k], leaves = types[i].size == 1 ? '|' : order == '>' ? '>' : '<';
-      snprintf(canonical, sizeof canonical, "%c%c%u", leaves, types[i].kind, (unsigned)types[i].size);
-      if (order) snprintf(text, sizeof text, "%c%c%u", order, types[i].kind, (unsigned)types[i].size);
-      else snprintf(text, sizeof text, "%c%u", types[i].kind, (unsigned)types[i].size);
+      snprintf(canonical, sizeof canonical, "%c%c%u", leaves, types[i].kind,
+               (unsigned)types[i].size);
+      if (order)
+        snprintf(text, sizeof text, "%c%c%u", order, types[i].kind, (unsigned)types[i].size);
+      else
+        snprintf(text, sizeof text, "%c%u", types[i].kind, (unsigned)types[i].size);
       taken(text, types[i].kind, leaves, types[i].size, canonical);
     }
   }
@@ -74,7 +82,8 @@ static void test_plain(void) {
 }
 
 static void test_time(void) {
-  static const char *const units[] = {NULL, "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"};
+  static const char *const units[] = {NULL, "Y",  "M",  "W",  "D",  "h",  "m",
+                                      "s",  "ms", "us", "ns", "ps", "fs", "as"};
   int kind, unit, step;
   for (kind = 0; kind < 2; ++kind) {
     char letter = kind ? 'M' : 'm';
@@ -84,11 +93,15 @@ static void test_time(void) {
         char text[40], canonical[40];
         cai_dtype dtype;
         if (!units[unit] && step) continue;
-        if (!units[unit]) snprintf(text, sizeof text, "<%c8", letter);
-        else if (!steps[step]) snprintf(text, sizeof text, "<%c8[%s]", letter, units[unit]);
-        else snprintf(text, sizeof text, "<%c8[%u%s]", letter, steps[step], units[unit]);
+        if (!units[unit])
+          snprintf(text, sizeof text, "<%c8", letter);
+        else if (!steps[step])
+          snprintf(text, sizeof text, "<%c8[%s]", letter, units[unit]);
+        else
+          snprintf(text, sizeof text, "<%c8[%u%s]", letter, steps[step], units[unit]);
         strcpy(canonical, text);
-        if (units[unit] && steps[step] == 1) snprintf(canonical, sizeof canonical, "<%c8[%s]", letter, units[unit]);
+        if (units[unit] && steps[step] == 1)
+          snprintf(canonical, sizeof canonical, "<%c8[%s]", letter, units[unit]);
         taken(text, letter, '<', 8, canonical);
         CHECK_OK(cai_dtype_parse(text, strlen(text), &dtype, ERR));
         CHECK(dtype.time_unit == unit);
@@ -103,23 +116,112 @@ static void test_time(void) {
 }
 
 static void test_refused(void) {
-  static const char *const texts[] = {
-      "", " ", "<", ">", "|", "=", "f", "<f", "4", "<4", "X", "<X4", "@f4", "#f4", "!f4", "<<f4", "<>f4",
-      "<f0", "<i0", "|S0", "<U0", "|V0", "|b0", "<f1", "<f3", "<f5", "<f32", "<i3", "<i5", "<u3", "<u7",
-      "|b2", "<b4", "<c1", "<c2", "<c4", "<c12", "<f4 ", " <f4", "< f4", "<f 4", "<f+4", "<f-4", "<f4\n",
-      "<f4.0", "<f0x4", "<f4,", "<f4<f4", "(2,)f4", "|O8", "|O", "<q4", "<F4", "<I4", "?", "|?", "<d",
-      "float32", "<f4[ns]", "<i8[s]", "|V8[s]", "<M", "<M4", "<M16", "<m1", "<M8[", "<M8]", "<M8[xx]", "<M8[s",
-      "<M8s]", "<M8[s]]", "<M8[s]x", "<M8[S]", "<M8[H]", "<M8[25]", "<M8[-1s]", "<M8[1.5s]", "<M8[ s]",
-      "<M8[0s]", "<M8[2147483648s]", "<M8[99999999999s]", "<M8[18446744073709551617s]", "<f99999999999", "|S4294967296",
-      "|V4294967296", "<U1073741824", "|V18446744073709551616", "|V18446744073709551617",
-      "<f18446744073709551620", "<f4294967300", "|t", "|t0", "|t2", "|t8", "\xd9\xa3", "<f\xd9\xa4",
-      "<\357\274\2464"};
+  static const char *const texts[] = {"",
+                                      " ",
+                                      "<",
+                                      ">",
+                                      "|",
+                                      "=",
+                                      "f",
+                                      "<f",
+                                      "4",
+                                      "<4",
+                                      "X",
+                                      "<X4",
+                                      "@f4",
+                                      "#f4",
+                                      "!f4",
+                                      "<<f4",
+                                      "<>f4",
+                                      "<f0",
+                                      "<i0",
+                                      "|S0",
+                                      "<U0",
+                                      "|V0",
+                                      "|b0",
+                                      "<f1",
+                                      "<f3",
+                                      "<f5",
+                                      "<f32",
+                                      "<i3",
+                                      "<i5",
+                                      "<u3",
+                                      "<u7",
+                                      "|b2",
+                                      "<b4",
+                                      "<c1",
+                                      "<c2",
+                                      "<c4",
+                                      "<c12",
+                                      "<f4 ",
+                                      " <f4",
+                                      "< f4",
+                                      "<f 4",
+                                      "<f+4",
+                                      "<f-4",
+                                      "<f4\n",
+                                      "<f4.0",
+                                      "<f0x4",
+                                      "<f4,",
+                                      "<f4<f4",
+                                      "(2,)f4",
+                                      "|O8",
+                                      "|O",
+                                      "<q4",
+                                      "<F4",
+                                      "<I4",
+                                      "?",
+                                      "|?",
+                                      "<d",
+                                      "float32",
+                                      "<f4[ns]",
+                                      "<i8[s]",
+                                      "|V8[s]",
+                                      "<M",
+                                      "<M4",
+                                      "<M16",
+                                      "<m1",
+                                      "<M8[",
+                                      "<M8]",
+                                      "<M8[xx]",
+                                      "<M8[s",
+                                      "<M8s]",
+                                      "<M8[s]]",
+                                      "<M8[s]x",
+                                      "<M8[S]",
+                                      "<M8[H]",
+                                      "<M8[25]",
+                                      "<M8[-1s]",
+                                      "<M8[1.5s]",
+                                      "<M8[ s]",
+                                      "<M8[0s]",
+                                      "<M8[2147483648s]",
+                                      "<M8[99999999999s]",
+                                      "<M8[18446744073709551617s]",
+                                      "<f99999999999",
+                                      "|S4294967296",
+                                      "|V4294967296",
+                                      "<U1073741824",
+                                      "|V18446744073709551616",
+                                      "|V18446744073709551617",
+                                      "<f18446744073709551620",
+                                      "<f4294967300",
+                                      "|t",
+                                      "|t0",
+                                      "|t2",
+                                      "|t8",
+                                      "\xd9\xa3",
+                                      "<f\xd9\xa4",
+                                      "<\357\274\2464"};
   static char long_digits[10003] = "<f";
   int i;
   for (i = 0; i < COUNT(texts); ++i) refused(texts[i]);
   check_context = "NUL";
   refused_bytes("<f4", 4);
-  refused_bytes("<f\0" "4", 4);
+  refused_bytes(
+      "<f\0"
+      "4",
+      4);
   refused_bytes("\0", 1);
   check_context = "not UTF-8";
   refused_bytes("\xff", 1);

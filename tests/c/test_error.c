@@ -6,19 +6,47 @@
 static uint64_t storage[1024];
 
 static void test_names(void) {
-  static const struct { int32_t value; const char *name; } statuses[] = {
-      {CAI_OK, "CAI_OK"}, {CAI_ERR_ARGUMENT, "CAI_ERR_ARGUMENT"}, {CAI_ERR_VALUE, "CAI_ERR_VALUE"},
-      {CAI_ERR_TYPE, "CAI_ERR_TYPE"}, {CAI_ERR_VERSION, "CAI_ERR_VERSION"}, {CAI_ERR_MEMORY, "CAI_ERR_MEMORY"},
-      {CAI_ERR_STORAGE, "CAI_ERR_STORAGE"}, {CAI_ERR_LAYOUT, "CAI_ERR_LAYOUT"},
-      {CAI_ERR_UNSUPPORTED, "CAI_ERR_UNSUPPORTED"}, {CAI_ERR_EXPORT, "CAI_ERR_EXPORT"},
-      {CAI_ERR_DRIVER, "CAI_ERR_DRIVER"}, {CAI_ERR_CUDA, "CAI_ERR_CUDA"}, {CAI_ERR_CAPTURE, "CAI_ERR_CAPTURE"},
-      {CAI_ERR_DEVICE, "CAI_ERR_DEVICE"}, {CAI_ERR_BOUNDS, "CAI_ERR_BOUNDS"}, {CAI_ERR_ORDER, "CAI_ERR_ORDER"},
-      {-16, "CAI_ERR_UNKNOWN"}, {1, "CAI_ERR_UNKNOWN"}, {INT32_MIN, "CAI_ERR_UNKNOWN"}, {INT32_MAX, "CAI_ERR_UNKNOWN"}};
-  static const struct { int32_t value; const char *name; } entries[] = {
-      {CAI_ENTRY_NONE, ""}, {CAI_ENTRY_INTERFACE, "interface"}, {CAI_ENTRY_VERSION, "version"},
-      {CAI_ENTRY_SHAPE, "shape"}, {CAI_ENTRY_STRIDES, "strides"}, {CAI_ENTRY_TYPESTR, "typestr"},
-      {CAI_ENTRY_DESCR, "descr"}, {CAI_ENTRY_DATA, "data"}, {CAI_ENTRY_STREAM, "stream"}, {CAI_ENTRY_MASK, "mask"},
-      {CAI_ENTRY_OFFSET, "offset"}, {11, ""}, {-1, ""}, {INT32_MIN, ""}, {INT32_MAX, ""}};
+  static const struct {
+    int32_t value;
+    const char *name;
+  } statuses[] = {{CAI_OK, "CAI_OK"},
+                  {CAI_ERR_ARGUMENT, "CAI_ERR_ARGUMENT"},
+                  {CAI_ERR_VALUE, "CAI_ERR_VALUE"},
+                  {CAI_ERR_TYPE, "CAI_ERR_TYPE"},
+                  {CAI_ERR_VERSION, "CAI_ERR_VERSION"},
+                  {CAI_ERR_MEMORY, "CAI_ERR_MEMORY"},
+                  {CAI_ERR_STORAGE, "CAI_ERR_STORAGE"},
+                  {CAI_ERR_LAYOUT, "CAI_ERR_LAYOUT"},
+                  {CAI_ERR_UNSUPPORTED, "CAI_ERR_UNSUPPORTED"},
+                  {CAI_ERR_EXPORT, "CAI_ERR_EXPORT"},
+                  {CAI_ERR_DRIVER, "CAI_ERR_DRIVER"},
+                  {CAI_ERR_CUDA, "CAI_ERR_CUDA"},
+                  {CAI_ERR_CAPTURE, "CAI_ERR_CAPTURE"},
+                  {CAI_ERR_DEVICE, "CAI_ERR_DEVICE"},
+                  {CAI_ERR_BOUNDS, "CAI_ERR_BOUNDS"},
+                  {CAI_ERR_ORDER, "CAI_ERR_ORDER"},
+                  {-16, "CAI_ERR_UNKNOWN"},
+                  {1, "CAI_ERR_UNKNOWN"},
+                  {INT32_MIN, "CAI_ERR_UNKNOWN"},
+                  {INT32_MAX, "CAI_ERR_UNKNOWN"}};
+  static const struct {
+    int32_t value;
+    const char *name;
+  } entries[] = {{CAI_ENTRY_NONE, ""},
+                 {CAI_ENTRY_INTERFACE, "interface"},
+                 {CAI_ENTRY_VERSION, "version"},
+                 {CAI_ENTRY_SHAPE, "shape"},
+                 {CAI_ENTRY_STRIDES, "strides"},
+                 {CAI_ENTRY_TYPESTR, "typestr"},
+                 {CAI_ENTRY_DESCR, "descr"},
+                 {CAI_ENTRY_DATA, "data"},
+                 {CAI_ENTRY_STREAM, "stream"},
+                 {CAI_ENTRY_MASK, "mask"},
+                 {CAI_ENTRY_OFFSET, "offset"},
+                 {11, ""},
+                 {-1, ""},
+                 {INT32_MIN, ""},
+                 {INT32_MAX, ""}};
   int i;
   check_context = "names";
   for (i = 0; i < COUNT(statuses); ++i) {
@@ -31,12 +59,16 @@ static void test_names(void) {
     CHECK(name && strcmp(name, entries[i].name) == 0);
   }
   CHECK(cai_version() == 10000 * CAI_VERSION_MAJOR + 100 * CAI_VERSION_MINOR + CAI_VERSION_PATCH);
-  CHECK(CAI_HEADER_VERSION == 10000 * CAI_VERSION_MAJOR + 100 * CAI_VERSION_MINOR + CAI_VERSION_PATCH);
+  CHECK(CAI_HEADER_VERSION ==
+        10000 * CAI_VERSION_MAJOR + 100 * CAI_VERSION_MINOR + CAI_VERSION_PATCH);
 }
 
 /* The error is 256 bytes, and nothing beyond them is written. */
 static void test_size(void) {
-  struct { cai_error error; unsigned char guard[64]; } place;
+  struct {
+    cai_error error;
+    unsigned char guard[64];
+  } place;
   cai_dtype dtype;
   check_context = "size";
   CHECK(sizeof(cai_error) == 256);
@@ -45,7 +77,8 @@ static void test_size(void) {
   CHECK(check_untouched(&place, sizeof place));
   CHECK(cai_dtype_parse("<f3", 3, &dtype, &place.error) == CAI_ERR_VALUE);
   CHECK(check_untouched(place.guard, sizeof place.guard));
-  CHECK(place.error.status == CAI_ERR_VALUE && place.error.entry == CAI_ENTRY_TYPESTR && place.error.native == 0);
+  CHECK(place.error.status == CAI_ERR_VALUE && place.error.entry == CAI_ENTRY_TYPESTR &&
+        place.error.native == 0);
 }
 
 /* The same failure gives the same 256 bytes: none of them is left as it was. */
@@ -56,14 +89,15 @@ static void same_twice(const cai_interface *in) {
   memset(&one, 0x00, sizeof one);
   memset(&two, 0xFF, sizeof two);
   status = cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, &one);
-  CHECK(cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, &two) == status);
+  CHECK(cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, &two) ==
+        status);
   if (status) CHECK(memcmp(&one, &two, sizeof one) == 0);
 }
 
 /* Text in every place where a producer's text can come to be shown. */
 static void show(const char *bytes, uint32_t length) {
-  static const uint8_t forms[] = {CAI_FORM_FLOAT, CAI_FORM_TEXT, CAI_FORM_TEXT_SUBCLASS, CAI_FORM_BYTES,
-                                  CAI_FORM_OBJECT, CAI_FORM_DICT};
+  static const uint8_t forms[] = {CAI_FORM_FLOAT, CAI_FORM_TEXT,   CAI_FORM_TEXT_SUBCLASS,
+                                  CAI_FORM_BYTES, CAI_FORM_OBJECT, CAI_FORM_DICT};
   made_interface d;
   cai_array out;
   int form, place;
@@ -72,16 +106,36 @@ static void show(const char *bytes, uint32_t length) {
       cai_value value = make_bytes_of(forms[form], bytes, length), list, pair[2];
       cai_interface *in = make_interface(&d);
       switch (place) {
-        case 0: in->typestr = value; break;
-        case 1: in->version = value; break;
-        case 2: in->stream = value; break;
-        case 3: in->shape = value; break;
-        case 4: d.shape[1] = value; break;
-        case 5: d.data[0] = value; break;
-        case 6: d.data[1] = value; break;
-        case 7: in->strides = value; break;
-        case 8: in->mask = value; break;
-        case 9: in->descr = value; break;
+        case 0:
+          in->typestr = value;
+          break;
+        case 1:
+          in->version = value;
+          break;
+        case 2:
+          in->stream = value;
+          break;
+        case 3:
+          in->shape = value;
+          break;
+        case 4:
+          d.shape[1] = value;
+          break;
+        case 5:
+          d.data[0] = value;
+          break;
+        case 6:
+          d.data[1] = value;
+          break;
+        case 7:
+          in->strides = value;
+          break;
+        case 8:
+          in->mask = value;
+          break;
+        case 9:
+          in->descr = value;
+          break;
         default:
           pair[0] = value;
           pair[1] = make_text("<f8");
@@ -89,18 +143,39 @@ static void show(const char *bytes, uint32_t length) {
           in->descr = make_items(CAI_FORM_LIST, &list, 1);
           break;
       }
-      CHECK_FAILS(ANY, ANY, cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
-      CHECK_FAILS(ANY, ANY, cai_interface_read(in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
+      CHECK_FAILS(
+          ANY, ANY,
+          cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+      CHECK_FAILS(
+          ANY, ANY,
+          cai_interface_read(in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
       same_twice(in);
     }
   }
 }
 
 static void test_text(void) {
-  static const char *const texts[] = {
-      "", "plain", "two\nlines", "a\ttab", "\x7f\x1b[31mred", "\xff", "\xc3", "a\xc3", "\xe2\x82", "\xf0\x9f\x98",
-      "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\x80", "\xfe\xff",
-      "\xe2\x82\xac", "%s%n%d", "%", "'quoted\"", "\\"};
+  static const char *const texts[] = {"",
+                                      "plain",
+                                      "two\nlines",
+                                      "a\ttab",
+                                      "\x7f\x1b[31mred",
+                                      "\xff",
+                                      "\xc3",
+                                      "a\xc3",
+                                      "\xe2\x82",
+                                      "\xf0\x9f\x98",
+                                      "\xc0\xaf",
+                                      "\xed\xa0\x80",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf8\x88\x80\x80\x80",
+                                      "\x80",
+                                      "\xfe\xff",
+                                      "\xe2\x82\xac",
+                                      "%s%n%d",
+                                      "%",
+                                      "'quoted\"",
+                                      "\\"};
   char text[700];
   int i;
   size_t pad;
@@ -139,15 +214,19 @@ static void test_long(void) {
   d.shape[0] = make_form(CAI_FORM_INT);
   d.shape[0].range = CAI_RANGE_BEYOND;
   d.shape[0].text = digits, d.shape[0].length = 10000;
-  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_SHAPE,
+              cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
   d.shape[0].text = NULL, d.shape[0].length = 0;
-  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_SHAPE,
+              cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
   in = make_interface(&d);
   for (i = 0; i < 1000; ++i) many[i] = make_int(INT64_MIN + i);
   in->strides = make_items(CAI_FORM_TUPLE, many, 1000);
-  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_STRIDES, cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_STRIDES,
+              cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
   in->shape = in->strides;
-  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_SHAPE,
+              cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
 }
 
 static void test_index(void) {
@@ -156,10 +235,12 @@ static void test_index(void) {
   cai_interface *in = make_interface(&d);
   check_context = "index";
   d.shape[1] = make_int(-1);
-  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_SHAPE,
+              cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
   CHECK(ERR->index == 1);
   make_interface(&d)->version = make_int(9);
-  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_VERSION, cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_VERSION,
+              cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
   CHECK(ERR->index == -1);
 }
 

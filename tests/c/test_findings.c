@@ -5,7 +5,7 @@
 
 typedef struct findings {
   int count, errors, warnings, advice;
-  int of_entry[11];         /* errors */
+  int of_entry[11]; /* errors */
   int warnings_of[11];
   int32_t first, first_status; /* the first error */
 } findings;
@@ -26,8 +26,10 @@ static void take(void *context, const cai_finding *f) {
     ++all->of_entry[f->entry];
   } else {
     CHECK(f->status == 0);
-    if (f->severity == CAI_SEVERITY_WARNING) ++all->warnings, ++all->warnings_of[f->entry];
-    else ++all->advice;
+    if (f->severity == CAI_SEVERITY_WARNING)
+      ++all->warnings, ++all->warnings_of[f->entry];
+    else
+      ++all->advice;
   }
 }
 
@@ -81,10 +83,11 @@ static void test_many(void) {
   in->mask = make_bool(1);
   in->descr = make_form(CAI_FORM_DICT);
   f = judge(in, CAI_STRICT);
-  CHECK(f.of_entry[CAI_ENTRY_SHAPE] && f.of_entry[CAI_ENTRY_TYPESTR] && f.of_entry[CAI_ENTRY_DATA] &&
-        f.of_entry[CAI_ENTRY_STRIDES] && f.of_entry[CAI_ENTRY_STREAM] && f.of_entry[CAI_ENTRY_MASK] &&
-        f.of_entry[CAI_ENTRY_DESCR]);
-  CHECK(!f.of_entry[CAI_ENTRY_VERSION] && !f.of_entry[CAI_ENTRY_INTERFACE] && !f.of_entry[CAI_ENTRY_OFFSET]);
+  CHECK(f.of_entry[CAI_ENTRY_SHAPE] && f.of_entry[CAI_ENTRY_TYPESTR] &&
+        f.of_entry[CAI_ENTRY_DATA] && f.of_entry[CAI_ENTRY_STRIDES] &&
+        f.of_entry[CAI_ENTRY_STREAM] && f.of_entry[CAI_ENTRY_MASK] && f.of_entry[CAI_ENTRY_DESCR]);
+  CHECK(!f.of_entry[CAI_ENTRY_VERSION] && !f.of_entry[CAI_ENTRY_INTERFACE] &&
+        !f.of_entry[CAI_ENTRY_OFFSET]);
   f = judge(in, CAI_LENIENT); /* takes all but the mask and the descr */
   CHECK(f.errors == f.of_entry[CAI_ENTRY_MASK] + f.of_entry[CAI_ENTRY_DESCR]);
   CHECK(f.of_entry[CAI_ENTRY_MASK] && f.of_entry[CAI_ENTRY_DESCR]);
@@ -100,11 +103,11 @@ static void test_warnings(void) {
   cai_value strides[2];
   cai_interface *in = &d.in;
   check_context = "warnings";
-#define WARNS(which)                                                                  \
-  do {                                                                                \
-    findings lenient = judge(in, CAI_LENIENT), strict = judge(in, CAI_STRICT);        \
-    CHECK(lenient.errors == 0 && lenient.warnings_of[which] > 0);                     \
-    CHECK(strict.of_entry[which] > 0 && strict.errors == strict.of_entry[which]);     \
+#define WARNS(which)                                                              \
+  do {                                                                            \
+    findings lenient = judge(in, CAI_LENIENT), strict = judge(in, CAI_STRICT);    \
+    CHECK(lenient.errors == 0 && lenient.warnings_of[which] > 0);                 \
+    CHECK(strict.of_entry[which] > 0 && strict.errors == strict.of_entry[which]); \
   } while (0)
   make_interface(&d)->shape.form = CAI_FORM_LIST;
   WARNS(CAI_ENTRY_SHAPE);
@@ -170,7 +173,8 @@ static void test_host(void) {
   in->protocol = CAI_PROTOCOL_HOST;
   in->stream = make_form(CAI_FORM_MISSING);
   CHECK_OK(cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
-  CHECK(out.device_type == CAI_DEVICE_CPU && out.device_id == 0 && out.stream_kind == CAI_STREAM_NONE);
+  CHECK(out.device_type == CAI_DEVICE_CPU && out.device_id == 0 &&
+        out.stream_kind == CAI_STREAM_NONE);
   CHECK_OK(cai_interface_write(&out, 3, more, sizeof more, &written, ERR));
   CHECK(written.protocol == CAI_PROTOCOL_HOST && written.stream.form == CAI_FORM_MISSING);
   CHECK(judge(in, CAI_STRICT).errors == 0);
@@ -183,7 +187,8 @@ static void test_host(void) {
   CHECK(judge(in, CAI_LENIENT).of_entry[CAI_ENTRY_DATA] > 0);
 }
 
-/* [("a", "<i4"), ("", "|V4"), (("the title", "b"), "<f8"), ("p", [("x", ">f4"), ("y", "|u1", (2, 2))], (2,))] */
+/* [("a", "<i4"), ("", "|V4"), (("the title", "b"), "<f8"), ("p", [("x", ">f4"), ("y", "|u1", (2,
+ * 2))], (2,))] */
 static void test_descr(void) {
   cai_value a[2], pad[2], title[2], b[2], x[2], y[3], dims[2], inner[2], p[3], once[1], all[4];
   made_interface d;
@@ -200,21 +205,29 @@ static void test_descr(void) {
   y[0] = make_text("y"), y[1] = make_text("|u1"), y[2] = make_items(CAI_FORM_TUPLE, dims, 2);
   inner[0] = make_items(CAI_FORM_TUPLE, x, 2), inner[1] = make_items(CAI_FORM_TUPLE, y, 3);
   once[0] = make_int(2);
-  p[0] = make_text("p"), p[1] = make_items(CAI_FORM_LIST, inner, 2), p[2] = make_items(CAI_FORM_TUPLE, once, 1);
+  p[0] = make_text("p"), p[1] = make_items(CAI_FORM_LIST, inner, 2),
+  p[2] = make_items(CAI_FORM_TUPLE, once, 1);
   all[0] = make_items(CAI_FORM_TUPLE, a, 2), all[1] = make_items(CAI_FORM_TUPLE, pad, 2);
   all[2] = make_items(CAI_FORM_TUPLE, b, 2), all[3] = make_items(CAI_FORM_TUPLE, p, 3);
   d.in.descr = make_items(CAI_FORM_LIST, all, 4);
-  if (!CHECK_OK(cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR))) return;
+  if (!CHECK_OK(
+          cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR)))
+    return;
   f = out.descr;
   if (!CHECK(f && out.descr_count == 4)) return;
-  CHECK(!strcmp(f[0].name, "a") && f[0].offset == 0 && f[0].dtype.kind == 'i' && !f[0].title && !f[0].fields);
-  CHECK(!strcmp(f[1].name, "") && f[1].offset == 4 && f[1].dtype.kind == 'V' && f[1].dtype.itemsize == 4);
-  CHECK(!strcmp(f[2].name, "b") && f[2].title && !strcmp(f[2].title, "the title") && f[2].offset == 8);
-  CHECK(!strcmp(f[3].name, "p") && f[3].offset == 16 && f[3].dtype.kind == 'V' && f[3].dtype.itemsize == 8);
+  CHECK(!strcmp(f[0].name, "a") && f[0].offset == 0 && f[0].dtype.kind == 'i' && !f[0].title &&
+        !f[0].fields);
+  CHECK(!strcmp(f[1].name, "") && f[1].offset == 4 && f[1].dtype.kind == 'V' &&
+        f[1].dtype.itemsize == 4);
+  CHECK(!strcmp(f[2].name, "b") && f[2].title && !strcmp(f[2].title, "the title") &&
+        f[2].offset == 8);
+  CHECK(!strcmp(f[3].name, "p") && f[3].offset == 16 && f[3].dtype.kind == 'V' &&
+        f[3].dtype.itemsize == 8);
   CHECK(f[3].ndim == 1 && f[3].shape && f[3].shape[0] == 2);
   if (!CHECK(f[3].fields && f[3].field_count == 2)) return;
   f = f[3].fields;
-  CHECK(!strcmp(f[0].name, "x") && f[0].offset == 0 && f[0].dtype.byteorder == '>' && f[0].ndim == 0 && !f[0].shape);
+  CHECK(!strcmp(f[0].name, "x") && f[0].offset == 0 && f[0].dtype.byteorder == '>' &&
+        f[0].ndim == 0 && !f[0].shape);
   CHECK(!strcmp(f[1].name, "y") && f[1].offset == 4 && f[1].dtype.itemsize == 1 && f[1].ndim == 2);
   CHECK(f[1].shape && f[1].shape[0] == 2 && f[1].shape[1] == 2);
   CHECK_OK(cai_array_validate(&out, ERR));
@@ -234,27 +247,31 @@ static void test_readonly(void) {
   for (i = -1; i < 4; ++i) {
     make_interface(&d);
     d.data[1] = make_int(i);
-    CHECK_FAILS(CAI_ERR_TYPE, CAI_ENTRY_DATA,
-                cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
+    CHECK_FAILS(
+        CAI_ERR_TYPE, CAI_ENTRY_DATA,
+        cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
     if (i == 0 || i == 1) {
-      CHECK_OK(cai_interface_read(&d.in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+      CHECK_OK(
+          cai_interface_read(&d.in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
       CHECK(out.flags == (CAI_FLAG_STRIDES_NONE | (i ? (uint32_t)CAI_FLAG_READONLY : 0)));
     } else {
-      CHECK_FAILS(CAI_ERR_TYPE, CAI_ENTRY_DATA,
-                  cai_interface_read(&d.in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+      CHECK_FAILS(
+          CAI_ERR_TYPE, CAI_ENTRY_DATA,
+          cai_interface_read(&d.in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
     }
   }
 }
 
 /* Each part of a descr that has a meaning but not the form that the text asks for. */
 static void test_descr_forms(void) {
-  static const struct { uint8_t field, title, dims, text; } rows[] = {
-      {CAI_FORM_LIST, CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_TEXT},
-      {CAI_FORM_TUPLE, CAI_FORM_LIST, CAI_FORM_TUPLE, CAI_FORM_TEXT},
-      {CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_LIST, CAI_FORM_TEXT},
-      {CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_INT, CAI_FORM_TEXT},
-      {CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_INDEX, CAI_FORM_TEXT},
-      {CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_TEXT_SUBCLASS}};
+  static const struct {
+    uint8_t field, title, dims, text;
+  } rows[] = {{CAI_FORM_LIST, CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_TEXT},
+              {CAI_FORM_TUPLE, CAI_FORM_LIST, CAI_FORM_TUPLE, CAI_FORM_TEXT},
+              {CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_LIST, CAI_FORM_TEXT},
+              {CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_INT, CAI_FORM_TEXT},
+              {CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_INDEX, CAI_FORM_TEXT},
+              {CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_TUPLE, CAI_FORM_TEXT_SUBCLASS}};
   int i;
   for (i = 0; i < COUNT(rows); ++i) {
     cai_value title[2], dims[1], parts[3], field;
@@ -266,14 +283,19 @@ static void test_descr_forms(void) {
     title[1].form = rows[i].text;
     parts[0] = make_items(rows[i].title, title, 2), parts[1] = make_text("<f4");
     parts[2] = make_items(rows[i].dims, dims, 1);
-    if (rows[i].dims == CAI_FORM_INT || rows[i].dims == CAI_FORM_INDEX) parts[2] = dims[0], parts[2].form = rows[i].dims;
+    if (rows[i].dims == CAI_FORM_INT || rows[i].dims == CAI_FORM_INDEX)
+      parts[2] = dims[0], parts[2].form = rows[i].dims;
     field = make_items(rows[i].field, parts, 3);
     d.in.descr = make_items(CAI_FORM_LIST, &field, 1);
-    CHECK_FAILS(CAI_ERR_TYPE, CAI_ENTRY_DESCR,
-                cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
+    CHECK_FAILS(
+        CAI_ERR_TYPE, CAI_ENTRY_DESCR,
+        cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
     CHECK(ERR->index == 0);
-    if (!CHECK_OK(cai_interface_read(&d.in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR))) continue;
-    CHECK(out.descr_count == 1 && !strcmp(out.descr->name, "name") && !strcmp(out.descr->title, "the title"));
+    if (!CHECK_OK(
+            cai_interface_read(&d.in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR)))
+      continue;
+    CHECK(out.descr_count == 1 && !strcmp(out.descr->name, "name") &&
+          !strcmp(out.descr->title, "the title"));
     CHECK(out.descr->ndim == 1 && out.descr->shape[0] == 2);
   }
 }
@@ -293,7 +315,8 @@ static void test_shared_descr(void) {
     for (k = 0; k < 2; ++k) {
       fields[i][k][0] = make_text(k ? "y" : "x");
       fields[i][k][1] = i < 59 ? make_items(CAI_FORM_LIST, lists[i + 1], 2) : make_text("<f4");
-      fields[i][k][2] = make_items(CAI_FORM_TUPLE, &none, 1); /* x takes no bytes, y those of its list */
+      fields[i][k][2] =
+          make_items(CAI_FORM_TUPLE, &none, 1); /* x takes no bytes, y those of its list */
       lists[i][k] = make_items(CAI_FORM_TUPLE, fields[i][k], k ? 2 : 3);
     }
   }

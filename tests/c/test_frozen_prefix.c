@@ -13,7 +13,8 @@ static void release(cai_owner *self) { (void)self, --holders; }
 
 int main(void) {
   long page = sysconf(_SC_PAGESIZE);
-  char *pages = (char *)mmap(NULL, (size_t)page * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char *pages = (char *)mmap(NULL, (size_t)page * 2, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   static const int64_t shape[] = {1};
   static uint64_t storage[64];
   cai_owner owner;
@@ -46,7 +47,8 @@ int main(void) {
   CHECK_FAILS(CAI_ERR_VERSION, ANY, cai_array_transpose(a, NULL, &out, ERR));
   CHECK_FAILS(CAI_ERR_VERSION, ANY, cai_array_broadcast(a, shape, 1, &out, ERR));
   (void)cai_interface_write_storage(a);
-  CHECK_FAILS(CAI_ERR_VERSION, ANY, cai_interface_write(a, 3, storage, sizeof storage, &written, ERR));
+  CHECK_FAILS(CAI_ERR_VERSION, ANY,
+              cai_interface_write(a, 3, storage, sizeof storage, &written, ERR));
   {
     const cai_array *arrays[1];
     cai_location location;

@@ -22,8 +22,10 @@ static void release(cai_owner *self) {
   if (--((block *)self)->holders == 0) ++ended;
 }
 
-#define CHECK(condition) \
-  do { if (!(condition)) return printf("%d: failed: %s\n", __LINE__, #condition), 1; } while (0)
+#define CHECK(condition)                                                          \
+  do {                                                                            \
+    if (!(condition)) return printf("%d: failed: %s\n", __LINE__, #condition), 1; \
+  } while (0)
 
 int main(void) {
   block b;

@@ -3,10 +3,10 @@
  * without a cai_error; and the other arguments that are wrong by themselves. */
 #include "make.h"
 
-#define REFUSED(call_with_error, call_without)                    \
-  do {                                                            \
-    CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, call_with_error);          \
-    CHECK((call_without) == CAI_ERR_ARGUMENT);                    \
+#define REFUSED(call_with_error, call_without)           \
+  do {                                                   \
+    CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, call_with_error); \
+    CHECK((call_without) == CAI_ERR_ARGUMENT);           \
   } while (0)
 
 /* One call, with ERR and with NULL in the place of `error`. */
@@ -57,19 +57,22 @@ static void test_interface(void) {
   CALL(cai_interface_read, NULL, CAI_LENIENT, NULL, NULL, NULL, 1, NULL);
   CALL(cai_interface_read, in, 2, NULL, NULL, storage, sizeof storage, &out);
   CALL(cai_interface_read, in, UINT32_MAX, NULL, NULL, storage, sizeof storage, &out);
-  CALL(cai_interface_read, in, CAI_LENIENT, NULL, NULL, (char *)storage + 4, sizeof storage - 4, &out);
+  CALL(cai_interface_read, in, CAI_LENIENT, NULL, NULL, (char *)storage + 4, sizeof storage - 4,
+       &out);
   in->struct_size = 0;
   CALL(cai_interface_read, in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out);
   CHECK(cai_interface_storage(in) == 0);
   make_interface(&d)->mask = make_form(CAI_FORM_INTERFACE), d.in.mask_interface = &written;
   written.struct_size = 8; /* an interface cut off here is not looked into */
   CHECK(cai_interface_storage(in) == 0);
-  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY,
+              cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
   memset(&written, 0xA5, sizeof written);
   make_interface(&d)->protocol = 2;
   CALL(cai_interface_read, in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out);
   make_interface(&d);
-  CHECK_FAILS(CAI_ERR_STORAGE, ANY, cai_interface_read(in, CAI_LENIENT, NULL, NULL, NULL, 0, &out, ERR));
+  CHECK_FAILS(CAI_ERR_STORAGE, ANY,
+              cai_interface_read(in, CAI_LENIENT, NULL, NULL, NULL, 0, &out, ERR));
   CHECK(check_untouched(&out, sizeof out));
 
   check_context = "write";

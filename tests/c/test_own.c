@@ -67,7 +67,8 @@ static void test_copies(void) {
   CHECK(a->typestr && strcmp(a->typestr, "|V16") == 0);
   CHECK(a->mask && a->mask->owner == a->owner && a->mask->ndim == 2 && a->mask->shape[0] == 4 &&
         a->mask->shape[1] == 5 && a->mask->stream == 2 && a->mask->dtype.kind == 'b');
-  CHECK(a->descr_count == 2 && strcmp(a->descr[0].name, "outer") == 0 && strcmp(a->descr[0].title, "a title") == 0);
+  CHECK(a->descr_count == 2 && strcmp(a->descr[0].name, "outer") == 0 &&
+        strcmp(a->descr[0].title, "a title") == 0);
   CHECK(strcmp(a->descr[1].name, "plain") == 0 && !a->descr[1].title && a->descr[1].offset == 8);
   CHECK(a->descr[0].field_count == 1 && strcmp(a->descr[0].fields[0].name, "inner") == 0);
   CHECK(a->descr[0].fields[0].ndim == 1 && a->descr[0].fields[0].shape != field_shape &&
@@ -331,8 +332,8 @@ static void test_foreign_owner(void) {
   CHECK(foreign_holders == 1);
 }
 
-/* What a newer minor may mean by reserved words and advisory flags is not known here, so a copy or a
- * view, which says that it is of this minor, has none of it. */
+/* What a newer minor may mean by reserved words and advisory flags is not known here, so a copy or
+ * a view, which says that it is of this minor, has none of it. */
 static void test_newer_minor(void) {
   cai_array *a, *view;
   int i;
@@ -354,7 +355,8 @@ static void test_newer_minor(void) {
     const cai_array *made_here = i ? view : a;
     CHECK(made_here->abi_minor == CAI_ABI_MINOR && made_here->mask->abi_minor == CAI_ABI_MINOR);
     CHECK(!made_here->reserved0 && !made_here->reserved1 && !made_here->reserved2);
-    CHECK(!made_here->mask->reserved0 && !made_here->mask->reserved1 && !made_here->mask->reserved2);
+    CHECK(!made_here->mask->reserved0 && !made_here->mask->reserved1 &&
+          !made_here->mask->reserved2);
   }
   cai_array_release(view);
   cai_array_release(a);

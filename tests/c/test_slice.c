@@ -15,7 +15,9 @@ static void map_walk(const void *context, const int64_t *index, int64_t *source)
 static void python_range(const cai_slice *s, int64_t extent, int64_t *start, int64_t *count) {
   int64_t low = s->step < 0 ? -1 : 0, high = s->step < 0 ? extent - 1 : extent;
   int64_t stop, i;
-  *start = s->kind & START ? (s->step < 0 ? high : low) : s->start < 0 ? s->start + extent : s->start;
+  *start = s->kind & START ? (s->step < 0 ? high : low)
+           : s->start < 0  ? s->start + extent
+                           : s->start;
   stop = s->kind & STOP ? (s->step < 0 ? low : high) : s->stop < 0 ? s->stop + extent : s->stop;
   *start = *start < low ? low : *start > high ? high : *start;
   stop = stop < low ? low : stop > high ? high : stop;
@@ -73,7 +75,8 @@ static void check_slice(const cai_array *a, const cai_slice *slices, int32_t cou
   cai_status status = expect_slice(&e, &w, a, slices, count, &item);
   memset(&view, 0xA5, sizeof view);
   if (status) {
-    if (CHECK_FAILS(status, ANY, cai_array_slice(a, slices, count, &view, ERR))) CHECK(item == ANY || ERR->index == item);
+    if (CHECK_FAILS(status, ANY, cai_array_slice(a, slices, count, &view, ERR)))
+      CHECK(item == ANY || ERR->index == item);
     CHECK(check_untouched(&view, sizeof view));
   } else if (CHECK_OK(cai_array_slice(a, slices, count, &view, ERR))) {
     check_view(&e, a, view);
@@ -83,7 +86,8 @@ static void check_slice(const cai_array *a, const cai_slice *slices, int32_t cou
 
 static void test_python_slices(void) {
   static const int64_t five[] = {5};
-  static const int64_t ends[] = {INT64_MIN, INT64_MIN + 1, -7, -6, -5, -4, -1, 0, 1, 3, 4, 5, 6, 7, INT64_MAX};
+  static const int64_t ends[] = {INT64_MIN, INT64_MIN + 1, -7, -6, -5, -4, -1, 0, 1, 3, 4, 5, 6,
+                                 7,         INT64_MAX};
   static const int64_t steps[] = {-6, -5, -2, -1, 1, 2, 4, 5, 6, 0};
   cai_array *a;
   int i, k, n, without;
@@ -96,7 +100,8 @@ static void test_python_slices(void) {
     for (k = 0; k < COUNT(ends); ++k) {
       for (n = 0; n < COUNT(steps); ++n) {
         for (without = 0; without < 4; ++without) {
-          cai_slice s = range(ends[i], ends[k], steps[n], (without & 1 ? START : 0) | (without & 2 ? STOP : 0));
+          cai_slice s = range(ends[i], ends[k], steps[n],
+                              (without & 1 ? START : 0) | (without & 2 ? STOP : 0));
           check_slice(a, &s, 1);
         }
       }
@@ -108,7 +113,8 @@ static void test_python_slices(void) {
 /* Steps so large that a stride cannot say them: but then there is one element at most. */
 static void test_large_steps(void) {
   static const int64_t five[] = {5};
-  static const int64_t steps[] = {INT64_MAX, INT64_MAX / 2, INT64_MIN, INT64_MIN + 1, -INT64_MAX / 4};
+  static const int64_t steps[] = {INT64_MAX, INT64_MAX / 2, INT64_MIN, INT64_MIN + 1,
+                                  -INT64_MAX / 4};
   cai_array *a, *view;
   int i;
   check_context = "large steps";
@@ -134,10 +140,10 @@ static void test_slice_errors(void) {
   make(&m, "<f4", 2, shape, NULL);
   a = own();
   memset(&view, 0xA5, sizeof view);
-#define REFUSED(count, at)                                                                   \
-  do {                                                                                       \
+#define REFUSED(count, at)                                                                         \
+  do {                                                                                             \
     if (CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_slice(a, s, count, &view, ERR)) && at != ANY) \
-      CHECK(ERR->index == at);                                                               \
+      CHECK(ERR->index == at);                                                                     \
   } while (0)
   s[0] = item(CAI_SLICE_INDEX, 0), s[1] = item(CAI_SLICE_INDEX, 3), s[2] = item(CAI_SLICE_INDEX, 0);
   REFUSED(2, 1);
@@ -182,7 +188,8 @@ static void test_random_slices(void) {
         s[i] = kind < 6   ? range(pick(13) - 6, pick(13) - 6, pick(2) ? 1 + pick(3) : -1 - pick(3),
                                   (pick(3) ? 0 : START) | (pick(3) ? 0 : STOP))
                : kind < 8 ? item(CAI_SLICE_INDEX, pick(6) - 3)
-               : kind < 9 ? item(CAI_SLICE_NEWAXIS, 0) : item(CAI_SLICE_ELLIPSIS, 0);
+               : kind < 9 ? item(CAI_SLICE_NEWAXIS, 0)
+                          : item(CAI_SLICE_ELLIPSIS, 0);
       }
       check_slice(a, s, count);
     }

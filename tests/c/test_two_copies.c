@@ -40,7 +40,8 @@ static void copy_file(const char *from, const char *to) {
   char bytes[65536];
   size_t n;
   if (!in || !out) perror(from), exit(1);
-  while ((n = fread(bytes, 1, sizeof bytes, in)) > 0) if (fwrite(bytes, 1, n, out) != n) exit(1);
+  while ((n = fread(bytes, 1, sizeof bytes, in)) > 0)
+    if (fwrite(bytes, 1, n, out) != n) exit(1);
   fclose(in);
   if (fclose(out)) exit(1);
 }
@@ -101,7 +102,8 @@ int main(int argc, char **argv) {
     cai_array_release(a);
     cai_array_release(views[0]);
     cai_array_release(views[1]);
-    CHECK(released == 0 && views[2]->ndim == 1 && views[2]->shape[0] == 3 && views[2]->data == ADDRESS);
+    CHECK(released == 0 && views[2]->ndim == 1 && views[2]->shape[0] == 3 &&
+          views[2]->data == ADDRESS);
     CHECK_OK(here->validate(views[2], ERR));
     cai_array_release(views[2]);
     CHECK(released == 1);

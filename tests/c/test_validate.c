@@ -64,7 +64,8 @@ static void test_prefix(void) {
   fresh("reserved0")->reserved0 = 1, wrong(CAI_ERR_VALUE, ANY);
   fresh("reserved1")->reserved1 = 1, wrong(CAI_ERR_VALUE, ANY);
   fresh("reserved2")->reserved2 = UINT64_C(1) << 63, wrong(CAI_ERR_VALUE, ANY);
-  fresh("reserved, of a newer minor")->reserved1 = 7, m.array.abi_minor = CAI_ABI_MINOR + 1, right();
+  fresh("reserved, of a newer minor")->reserved1 = 7, m.array.abi_minor = CAI_ABI_MINOR + 1,
+  right();
 }
 
 static void test_dtype(void) {
@@ -89,12 +90,14 @@ static void test_dtype(void) {
   check_context = "bfloat16";
   make(&m, "|V2", 2, shape23, NULL)->dtype.ext = CAI_EXT_BFLOAT16, right();
   check_context = "bfloat16 of one byte";
-  make(&m, "|V1", 2, shape23, NULL)->dtype.ext = CAI_EXT_BFLOAT16, wrong(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR);
+  make(&m, "|V1", 2, shape23, NULL)->dtype.ext = CAI_EXT_BFLOAT16,
+                              wrong(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR);
 }
 
 static void test_dims(void) {
   static const int64_t big[] = {INT64_C(1) << 32, INT64_C(1) << 32};
-  static const int64_t half[] = {INT64_C(1) << 31, INT64_C(1) << 31}, zero_big[] = {0, INT64_MAX, INT64_MAX};
+  static const int64_t half[] = {INT64_C(1) << 31, INT64_C(1) << 31},
+                       zero_big[] = {0, INT64_MAX, INT64_MAX};
   int64_t ones[CAI_MAX_NDIM];
   int i;
   for (i = 0; i < CAI_MAX_NDIM; ++i) ones[i] = 1;
@@ -115,13 +118,16 @@ static void test_dims(void) {
   wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
   fresh("product"), memcpy(m.shape, big, sizeof big), wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
   m.strides[0] = m.strides[1] = 0, wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
-  fresh("product with the item size"), memcpy(m.shape, half, sizeof half), m.strides[0] = m.strides[1] = 0;
+  fresh("product with the item size"), memcpy(m.shape, half, sizeof half),
+      m.strides[0] = m.strides[1] = 0;
   wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
   fresh("one extent"), m.shape[0] = INT64_MAX, wrong(CAI_ERR_VALUE, ANY);
   fresh("sum of the extent"), m.strides[0] = INT64_MAX, wrong(CAI_ERR_VALUE, CAI_ENTRY_STRIDES);
-  fresh("sum below"), m.shape[0] = 3, m.strides[0] = INT64_MIN, wrong(CAI_ERR_VALUE, CAI_ENTRY_STRIDES);
+  fresh("sum below"), m.shape[0] = 3, m.strides[0] = INT64_MIN,
+                      wrong(CAI_ERR_VALUE, CAI_ENTRY_STRIDES);
   fresh("just within, but below address 0"), m.strides[0] = INT64_MIN, wrong(CAI_ERR_VALUE, ANY);
-  fresh("product of extent and stride"), m.strides[1] = INT64_MAX / 2 + 1, wrong(CAI_ERR_VALUE, CAI_ENTRY_STRIDES);
+  fresh("product of extent and stride"), m.strides[1] = INT64_MAX / 2 + 1,
+                                         wrong(CAI_ERR_VALUE, CAI_ENTRY_STRIDES);
   fresh("stride of one axis in reach, of both not"), m.strides[0] = m.strides[1] = INT64_MAX / 2;
   wrong(CAI_ERR_VALUE, CAI_ENTRY_STRIDES);
   fresh("stride of extent 1 does not matter"), m.shape[0] = 1, m.strides[0] = INT64_MIN, right();
@@ -173,45 +179,60 @@ static void test_stream(void) {
 static void no_hold(cai_owner *self) { (void)self; }
 
 static void test_mask(void) {
-  static cai_owner owner = {sizeof owner, 0, no_hold, no_hold}, other = {sizeof other, 0, no_hold, no_hold};
-  static const int64_t row[] = {3}, column[] = {2, 1}, four[] = {4}, deep[] = {1, 2, 3}, wide[] = {4, 3};
+  static cai_owner owner = {sizeof owner, 0, no_hold, no_hold},
+                   other = {sizeof other, 0, no_hold, no_hold};
+  static const int64_t row[] = {3}, column[] = {2, 1}, four[] = {4}, deep[] = {1, 2, 3},
+                       wide[] = {4, 3};
   made second;
   fresh_masked("mask"), right();
-  fresh_masked("no flag")->flags &= ~(uint32_t)CAI_FLAG_MASKED, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  fresh_masked("no flag")->flags &= ~(uint32_t)CAI_FLAG_MASKED,
+      wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   fresh_masked("no mask")->mask = NULL, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   fresh_masked("bits"), make(&mask, "|t1", 2, shape23, NULL), right();
   fresh_masked("broadcast row"), make(&mask, "|b1", 1, row, NULL), right();
   fresh_masked("broadcast column"), make(&mask, "|b1", 2, column, NULL), right();
   fresh_masked("broadcast scalar"), make(&mask, "|b1", 0, NULL, NULL), right();
-  fresh_masked("another extent"), make(&mask, "|b1", 1, four, NULL), wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
-  fresh_masked("another extent, first"), make(&mask, "|b1", 2, wide, NULL), wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
-  fresh_masked("more dimensions"), make(&mask, "|b1", 3, deep, NULL), wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
-  fresh_masked("text as a mask"), make(&mask, "|S1", 2, shape23, NULL), wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  fresh_masked("another extent"), make(&mask, "|b1", 1, four, NULL),
+      wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  fresh_masked("another extent, first"), make(&mask, "|b1", 2, wide, NULL),
+      wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  fresh_masked("more dimensions"), make(&mask, "|b1", 3, deep, NULL),
+      wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  fresh_masked("text as a mask"), make(&mask, "|S1", 2, shape23, NULL),
+      wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   fresh_masked("masked mask"), make(&second, "|b1", 2, shape23, NULL), make_mask(&mask, &second);
   wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
-  fresh_masked("mask of itself"), mask.array.mask = &mask.array, mask.array.flags |= CAI_FLAG_MASKED;
+  fresh_masked("mask of itself"), mask.array.mask = &mask.array,
+                                  mask.array.flags |= CAI_FLAG_MASKED;
   wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   fresh_masked("array as its own mask")->mask = &m.array, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   fresh_masked("mask without shape"), mask.array.shape = NULL, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
-  fresh_masked("mask with stream kind 0"), mask.array.stream_kind = 0, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  fresh_masked("mask with stream kind 0"), mask.array.stream_kind = 0,
+                                           wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   fresh_masked("mask of negative extent"), mask.shape[0] = -2, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   fresh_masked("mask of kind 0"), mask.array.dtype.kind = 0, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
-  fresh_masked("mask with reserved word"), mask.array.reserved2 = 1, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  fresh_masked("mask with reserved word"), mask.array.reserved2 = 1,
+                                           wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   fresh_masked("mask at 0"), mask.array.data = 0, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   fresh_masked("mask of another major"), mask.array.abi_major = 2, wrong(CAI_ERR_VERSION, ANY);
-  fresh_masked("mask with a critical flag"), mask.array.flags |= 1u << 20, wrong(CAI_ERR_VERSION, ANY);
-  fresh_masked("mask of an owned array's owner")->owner = &owner, mask.array.owner = &owner, right();
+  fresh_masked("mask with a critical flag"), mask.array.flags |= 1u << 20,
+      wrong(CAI_ERR_VERSION, ANY);
+  fresh_masked("mask of an owned array's owner")->owner = &owner, mask.array.owner = &owner,
+  right();
   fresh_masked("mask of no owner")->owner = &owner, right();
   fresh_masked("mask of another owner")->owner = &owner, mask.array.owner = &other;
   CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_MASK, cai_array_validate(&m.array, ERR));
-  fresh_masked("owned mask of a borrowed array"), mask.array.owner = &owner, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
-  fresh_masked("mask on the host"), mask.array.device_type = CAI_DEVICE_CPU, wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  fresh_masked("owned mask of a borrowed array"), mask.array.owner = &owner,
+                                                  wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  fresh_masked("mask on the host"), mask.array.device_type = CAI_DEVICE_CPU,
+                                    wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   check_context = "a mask by itself";
   make(&m, "|t1", 2, shape23, NULL), right();
   check_context = "bits with gaps";
   make(&m, "|t1", 2, shape23, shape23), wrong(CAI_ERR_VALUE, CAI_ENTRY_STRIDES);
   check_context = "bits with gaps as a mask";
-  fresh_masked("bits with gaps"), make(&mask, "|t1", 2, shape23, shape23), wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  fresh_masked("bits with gaps"), make(&mask, "|t1", 2, shape23, shape23),
+      wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
 }
 
 static cai_field fields[3], inner[2], levels[CAI_MAX_DESCR_DEPTH + 3];
@@ -253,11 +274,13 @@ static void nest(int depth) {
 }
 
 static void test_descr(void) {
-  static const char *const not_utf8[] = {"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf4\x90\x80\x80"};
+  static const char *const not_utf8[] = {"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\xaf",
+                                         "\xf4\x90\x80\x80"};
   int i;
   fresh_descr("descr"), right();
   fresh_descr("title"), fields[0].title = "a title", right();
-  fresh_descr("padding"), fields[0].name = "", fields[0].dtype.kind = 'V', fields[0].dtype.byteorder = '|', right();
+  fresh_descr("padding"), fields[0].name = "", fields[0].dtype.kind = 'V',
+                          fields[0].dtype.byteorder = '|', right();
   fresh_descr("one name twice"), fields[2].name = "a", wrong_descr();
   fresh_descr("one name twice within"), inner[1].name = "x", wrong_descr();
   fresh_descr("one name at two depths"), inner[0].name = "a", right();
@@ -279,7 +302,8 @@ static void test_descr(void) {
   fresh_descr("inner sum"), fields[1].field_count = 1, wrong_descr();
   fresh_descr("inner count 0"), fields[1].field_count = 0, wrong_descr();
   fresh_descr("inner NULL"), fields[1].fields = NULL, wrong_descr();
-  fresh_descr("inner of kind f"), fields[1].dtype.kind = 'f', fields[1].dtype.byteorder = '<', wrong_descr();
+  fresh_descr("inner of kind f"), fields[1].dtype.kind = 'f', fields[1].dtype.byteorder = '<',
+                                  wrong_descr();
   fresh_descr("kind 0"), fields[0].dtype.kind = 0, wrong_descr();
   fresh_descr("kind t"), fields[0].dtype.kind = 't', fields[0].dtype.itemsize = 1, wrong_descr();
   fresh_descr("f of 3"), inner[0].dtype.itemsize = 3, wrong_descr();
@@ -291,7 +315,8 @@ static void test_descr(void) {
   fresh_descr("shape of ndim 65"), fields[2].ndim = 65, wrong_descr();
   fresh_descr("negative shape"), field_shape[0] = -2, wrong_descr();
   fresh_descr("shape overflows"), field_shape[0] = INT64_MAX, wrong_descr();
-  fresh_descr("shape comes round to the sum"), field_shape[0] = (INT64_C(1) << 62) + 2, wrong_descr();
+  fresh_descr("shape comes round to the sum"), field_shape[0] = (INT64_C(1) << 62) + 2,
+                                               wrong_descr();
   fresh_descr("64 dimensions"), fields[2].ndim = 64;
   for (i = 1; i < 64; ++i) field_shape[i] = 1;
   right();
@@ -299,9 +324,11 @@ static void test_descr(void) {
   check_context = "nested 64 deep", nest(CAI_MAX_DESCR_DEPTH), right();
   check_context = "nested 65 deep", nest(CAI_MAX_DESCR_DEPTH + 1), wrong_descr();
   check_context = "nested in itself", nest(1);
-  set_field(&levels[0], "n", "|V4", 0), levels[0].fields = levels, levels[0].field_count = 1, wrong_descr();
+  set_field(&levels[0], "n", "|V4", 0), levels[0].fields = levels, levels[0].field_count = 1,
+                                        wrong_descr();
   check_context = "twice nested in itself, of no bytes";
-  set_field(&fields[0], "x", "|V4", 0), set_field(&fields[1], "y", "|V4", 0), set_field(&fields[2], "z", "<f4", 0);
+  set_field(&fields[0], "x", "|V4", 0), set_field(&fields[1], "y", "|V4", 0),
+      set_field(&fields[2], "z", "<f4", 0);
   field_shape[0] = 0;
   for (i = 0; i < 2; ++i) {
     fields[i].fields = fields, fields[i].field_count = 3;
@@ -328,18 +355,21 @@ static void test_shared_descr(void) {
 }
 
 static void test_layout(void) {
-  static const struct { int32_t ndim; int64_t shape[3], strides[3], size, lo, hi; int c, f; } rows[] = {
-      {0, {0}, {0}, 1, 0, 4, 1, 1},
-      {1, {3}, {4}, 3, 0, 12, 1, 1},
-      {1, {3}, {-4}, 3, -8, 4, 0, 0},
-      {2, {2, 3}, {12, 4}, 6, 0, 24, 1, 0},
-      {2, {2, 3}, {4, 8}, 6, 0, 24, 0, 1},
-      {2, {2, 3}, {0, 4}, 6, 0, 12, 0, 0},
-      {2, {1, 3}, {0, 4}, 3, 0, 12, 1, 1},
-      {2, {0, 3}, {7, 7}, 0, 0, 0, 1, 1},
-      {3, {2, 3, 4}, {-48, 16, -4}, 24, -60, 36, 0, 0},
-      {3, {2, 1, 4}, {16, -999, 4}, 8, 0, 32, 1, 0},
-      {1, {1}, {INT64_MIN}, 1, 0, 4, 1, 1}};
+  static const struct {
+    int32_t ndim;
+    int64_t shape[3], strides[3], size, lo, hi;
+    int c, f;
+  } rows[] = {{0, {0}, {0}, 1, 0, 4, 1, 1},
+              {1, {3}, {4}, 3, 0, 12, 1, 1},
+              {1, {3}, {-4}, 3, -8, 4, 0, 0},
+              {2, {2, 3}, {12, 4}, 6, 0, 24, 1, 0},
+              {2, {2, 3}, {4, 8}, 6, 0, 24, 0, 1},
+              {2, {2, 3}, {0, 4}, 6, 0, 12, 0, 0},
+              {2, {1, 3}, {0, 4}, 3, 0, 12, 1, 1},
+              {2, {0, 3}, {7, 7}, 0, 0, 0, 1, 1},
+              {3, {2, 3, 4}, {-48, 16, -4}, 24, -60, 36, 0, 0},
+              {3, {2, 1, 4}, {16, -999, 4}, 8, 0, 32, 1, 0},
+              {1, {1}, {INT64_MIN}, 1, 0, 4, 1, 1}};
   cai_layout layout;
   int i;
   check_context = "layout";

@@ -100,7 +100,8 @@ static void test_broadcast(void) {
 
 static void test_broadcast_errors(void) {
   static const int64_t shape[] = {1, 3}, fewer[] = {3}, negative[] = {-1, 3};
-  static const int64_t huge[] = {INT64_MAX, 3}, huge_two[] = {INT64_C(1) << 32, INT64_C(1) << 31, 1, 3};
+  static const int64_t huge[] = {INT64_MAX, 3},
+                       huge_two[] = {INT64_C(1) << 32, INT64_C(1) << 31, 1, 3};
   int64_t many[CAI_MAX_NDIM + 1];
   cai_array *a, *view;
   int i;
@@ -139,7 +140,8 @@ static int32_t factors(int64_t count, int64_t *shape) {
   int32_t ndim = 0, k;
   while (ndim < 5 && (count > 1 || pick(3) == 0)) {
     int64_t f;
-    do f = 1 + pick(count < 30 ? (int32_t)count : 30); while (count % f);
+    do f = 1 + pick(count < 30 ? (int32_t)count : 30);
+    while (count % f);
     if (ndim == 4) f = count;
     shape[ndim++] = f;
     count /= f;
@@ -164,11 +166,14 @@ static void test_reshape(void) {
     if (pick(4) == 0) { /* an axis split, so that more often a view exists */
       e.ndim = 0;
       for (k = 0; k < a->ndim; ++k) {
-        if (a->shape[k] == 4 && e.ndim < 5) e.shape[e.ndim++] = 2, e.shape[e.ndim++] = 2;
-        else e.shape[e.ndim++] = a->shape[k];
+        if (a->shape[k] == 4 && e.ndim < 5)
+          e.shape[e.ndim++] = 2, e.shape[e.ndim++] = 2;
+        else
+          e.shape[e.ndim++] = a->shape[k];
         if (e.ndim > 5) break;
       }
-      if (count_of(e.shape, e.ndim) != count || e.ndim > 5) e.ndim = a->ndim, memcpy(e.shape, a->shape, (size_t)a->ndim * 8);
+      if (count_of(e.shape, e.ndim) != count || e.ndim > 5)
+        e.ndim = a->ndim, memcpy(e.shape, a->shape, (size_t)a->ndim * 8);
     } else if (count) {
       e.ndim = factors(count, e.shape);
     } else {
@@ -197,15 +202,37 @@ static void test_reshape(void) {
 
 static void test_reshape_errors(void) {
   static const int64_t shape[] = {2, 3}, empty[] = {0, 3};
-  static const struct { int32_t ndim; int64_t shape[3]; } refused[] = {
-      {1, {5}}, {1, {7}}, {0, {0}}, {2, {2, 2}}, {2, {-1, -1}}, {2, {-2, -3}}, {2, {-6, -1}}, {2, {4, -1}},
-      {2, {0, -1}}, {1, {INT64_MIN}}, {2, {INT64_C(1) << 62, 4}}, {2, {INT64_C(1) << 32, INT64_C(1) << 32}},
-      {3, {INT64_MAX, INT64_MAX, 6}}, {3, {(INT64_C(1) << 62) + 3, 2, 2}}, {3, {INT64_MAX, INT64_MAX, -1}}};
-  static const struct { int32_t ndim; int64_t shape[3], result[3]; } taken[] = {
-      {1, {0}, {0}}, {1, {-1}, {0}}, {2, {-1, 3}, {0, 3}}, {2, {5, 0}, {5, 0}}, {3, {1, 0, 7}, {1, 0, 7}}};
-  static const struct { int64_t shape[4]; } hostile[] = {
-      {{INT64_MAX, INT64_MAX, 0, 1}}, {{INT64_MAX, INT64_MAX, -5, 0}}, {{INT64_MAX, INT64_MAX, 7, 0}},
-      {{0, -5, INT64_MAX, INT64_MAX}}, {{INT64_MAX, 0, INT64_MAX, INT64_MAX}}, {{INT64_MIN, 0, 1, 1}}};
+  static const struct {
+    int32_t ndim;
+    int64_t shape[3];
+  } refused[] = {{1, {5}},
+                 {1, {7}},
+                 {0, {0}},
+                 {2, {2, 2}},
+                 {2, {-1, -1}},
+                 {2, {-2, -3}},
+                 {2, {-6, -1}},
+                 {2, {4, -1}},
+                 {2, {0, -1}},
+                 {1, {INT64_MIN}},
+                 {2, {INT64_C(1) << 62, 4}},
+                 {2, {INT64_C(1) << 32, INT64_C(1) << 32}},
+                 {3, {INT64_MAX, INT64_MAX, 6}},
+                 {3, {(INT64_C(1) << 62) + 3, 2, 2}},
+                 {3, {INT64_MAX, INT64_MAX, -1}}};
+  static const struct {
+    int32_t ndim;
+    int64_t shape[3], result[3];
+  } taken[] = {{1, {0}, {0}},
+               {1, {-1}, {0}},
+               {2, {-1, 3}, {0, 3}},
+               {2, {5, 0}, {5, 0}},
+               {3, {1, 0, 7}, {1, 0, 7}}};
+  static const struct {
+    int64_t shape[4];
+  } hostile[] = {{{INT64_MAX, INT64_MAX, 0, 1}},         {{INT64_MAX, INT64_MAX, -5, 0}},
+                 {{INT64_MAX, INT64_MAX, 7, 0}},         {{0, -5, INT64_MAX, INT64_MAX}},
+                 {{INT64_MAX, 0, INT64_MAX, INT64_MAX}}, {{INT64_MIN, 0, 1, 1}}};
   int64_t ones[CAI_MAX_NDIM + 1];
   cai_array *a, *view;
   int i, k;
@@ -214,14 +241,16 @@ static void test_reshape_errors(void) {
   a = own();
   memset(&view, 0xA5, sizeof view);
   for (i = 0; i < COUNT(refused); ++i) {
-    CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(a, refused[i].shape, refused[i].ndim, &view, ERR));
+    CHECK_FAILS(CAI_ERR_ARGUMENT, ANY,
+                cai_array_reshape(a, refused[i].shape, refused[i].ndim, &view, ERR));
   }
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(a, NULL, 1, &view, ERR));
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(a, shape, -1, &view, ERR));
   for (i = 0; i <= CAI_MAX_NDIM; ++i) ones[i] = 1;
   ones[0] = 6;
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(a, ones, CAI_MAX_NDIM + 1, &view, ERR));
-  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(&m.array, shape, 2, &view, ERR)); /* borrowed */
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY,
+              cai_array_reshape(&m.array, shape, 2, &view, ERR)); /* borrowed */
   CHECK(check_untouched(&view, sizeof view));
   if (CHECK_OK(cai_array_reshape(a, ones, CAI_MAX_NDIM, &view, ERR))) cai_array_release(view);
   cai_array_release(a);
@@ -238,11 +267,13 @@ static void test_reshape_errors(void) {
   }
   for (i = 0; i < COUNT(hostile); ++i) { /* lawful or not: never a wrong view */
     if (cai_array_reshape(a, hostile[i].shape, 4, &view, NULL)) continue;
-    for (k = 0; k < 4; ++k) CHECK(hostile[i].shape[k] >= 0 && view->shape[k] == hostile[i].shape[k]);
+    for (k = 0; k < 4; ++k)
+      CHECK(hostile[i].shape[k] >= 0 && view->shape[k] == hostile[i].shape[k]);
     CHECK_OK(cai_array_validate(view, ERR));
     cai_array_release(view);
   }
-  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(a, refused[8].shape, 2, &view, ERR)); /* (0, -1) */
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY,
+              cai_array_reshape(a, refused[8].shape, 2, &view, ERR)); /* (0, -1) */
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(a, shape, 2, &view, ERR));
   cai_array_release(a);
 }
@@ -268,12 +299,12 @@ static void test_bit_masks(void) {
   CHECK(check_untouched(&view, sizeof view));
   /* "unless the view leaves the array as it is" */
   s[0] = range(0, 0, 1, START | STOP), s[1] = item(CAI_SLICE_ELLIPSIS, 0);
-#define SAME(call)                                                                          \
-  if (CHECK_OK(call)) {                                                                     \
+#define SAME(call)                                                                           \
+  if (CHECK_OK(call)) {                                                                      \
     CHECK(view->mask && view->mask->dtype.kind == 't' && view->mask->data == a->mask->data); \
-    CHECK(view->ndim == 2 && view->shape[0] == 2 && view->shape[1] == 3);                   \
-    CHECK_OK(cai_array_validate(view, ERR));                                                \
-    cai_array_release(view);                                                                \
+    CHECK(view->ndim == 2 && view->shape[0] == 2 && view->shape[1] == 3);                    \
+    CHECK_OK(cai_array_validate(view, ERR));                                                 \
+    cai_array_release(view);                                                                 \
   }
   SAME(cai_array_slice(a, NULL, 0, &view, ERR))
   SAME(cai_array_slice(a, s, 2, &view, ERR))
@@ -412,7 +443,8 @@ static void test_chain(void) {
   if (!allocations_counted()) chain_length /= 10;
   pthread_attr_init(&attributes);
   if (pthread_attr_setstacksize(&attributes, allocations_counted() ? 65536 : 262144) ||
-      pthread_create(&thread, &attributes, chain, NULL)) abort();
+      pthread_create(&thread, &attributes, chain, NULL))
+    abort();
   pthread_join(thread, NULL);
   pthread_attr_destroy(&attributes);
 }

@@ -75,7 +75,8 @@ static inline void check_view(const expectation *e, const cai_array *a, const ca
   CHECK_OK(cai_array_validate(view, ERR));
   CHECK(view->owner != NULL && view->owner != a->owner);
   CHECK(view->data == 0 || e->count != 0);
-  CHECK(view->stream == a->stream && view->stream_kind == a->stream_kind && view->version == a->version);
+  CHECK(view->stream == a->stream && view->stream_kind == a->stream_kind &&
+        view->version == a->version);
   CHECK(view->device_type == a->device_type && view->device_id == a->device_id);
   CHECK(memcmp(&view->dtype, &a->dtype, sizeof a->dtype) == 0);
   CHECK((view->flags & CAI_FLAG_SWAPPED) == (a->flags & CAI_FLAG_SWAPPED));
@@ -84,7 +85,8 @@ static inline void check_view(const expectation *e, const cai_array *a, const ca
   CHECK(!view->mask == !a->mask);
   CHECK(!view->mask || view->mask->owner == view->owner);
   if (!CHECK(view->ndim == e->ndim)) return;
-  if (!CHECK(!e->ndim || memcmp(view->shape, e->shape, (size_t)e->ndim * 8) == 0) || !e->count) return;
+  if (!CHECK(!e->ndim || memcmp(view->shape, e->shape, (size_t)e->ndim * 8) == 0) || !e->count)
+    return;
   do {
     same &= address_of(view, index, view->ndim) == e->address[n];
     if (a->mask && view->mask) same &= address_of(view->mask, index, view->ndim) == e->mask[n];
@@ -149,13 +151,17 @@ static inline int32_t pick(int32_t bound) { /* 0 to bound - 1 */
   return (int32_t)((seed >> 8) % (uint32_t)bound);
 }
 
-/* An owned array of up to four axes, with any strides, with no mask, a full one or one to broadcast. */
+/* An owned array of up to four axes, with any strides, with no mask, a full one or one to
+ * broadcast. */
 static inline cai_array *random_array(void) {
   int64_t shape[4], strides[4], step = 4;
   int32_t ndim = pick(5), k, how = pick(4);
   for (k = ndim - 1; k >= 0; --k) {
     shape[k] = pick(8) ? 1 + pick(4) : 0;
-    strides[k] = how == 0 ? step : how == 1 ? -step : how == 2 ? 4 * (pick(60) - 30) : step + 4 * pick(2);
+    strides[k] = how == 0   ? step
+                 : how == 1 ? -step
+                 : how == 2 ? 4 * (pick(60) - 30)
+                            : step + 4 * pick(2);
     if (shape[k]) step *= shape[k];
   }
   if (how == 3 && ndim > 1) { /* a permutation */
@@ -168,7 +174,8 @@ static inline cai_array *random_array(void) {
   m.array.stream_kind = CAI_STREAM_STREAM, m.array.stream = 5;
   if (pick(2)) {
     int32_t drop = pick(2) ? 0 : pick(ndim + 1);
-    for (k = drop; k < ndim; ++k) if (drop && pick(2)) shape[k] = 1;
+    for (k = drop; k < ndim; ++k)
+      if (drop && pick(2)) shape[k] = 1;
     for (k = drop; k < ndim; ++k) strides[k] = pick(40) - 20;
     make(&mask, "|b1", ndim - drop, shape + drop, pick(2) ? strides + drop : NULL);
     if (mask.array.data) mask.array.data += UINT64_C(1) << 32;

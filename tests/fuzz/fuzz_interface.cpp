@@ -10,9 +10,10 @@ struct Count {
   cai_status first = CAI_OK;
 };
 
-void take(void* context, const cai_finding* finding) {
-  auto& count = *static_cast<Count*>(context);
-  REQUIRE(finding->struct_size >= sizeof *finding && finding->value && finding->clause && finding->text);
+void take(void *context, const cai_finding *finding) {
+  auto &count = *static_cast<Count *>(context);
+  REQUIRE(finding->struct_size >= sizeof *finding && finding->value && finding->clause &&
+          finding->text);
   REQUIRE(finding->clause[0] && fuzz::is_utf8(finding->clause, std::strlen(finding->clause)));
   REQUIRE(finding->text[0] && fuzz::is_utf8(finding->text, std::strlen(finding->text)));
   REQUIRE(fuzz::is_utf8(finding->value, std::strlen(finding->value)));
@@ -26,10 +27,10 @@ void take(void* context, const cai_finding* finding) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
   fuzz::Input input(data, size);
   fuzz::Values values(input);
-  const cai_interface* const in = values.interface(2);
+  const cai_interface *const in = values.interface(2);
   cai_status verdicts[2];
   for (const std::uint32_t mode : {CAI_LENIENT, CAI_STRICT}) {
     const fuzz::Storage storage(cai_interface_storage(in));
@@ -38,7 +39,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::memset(&array, 0xA5, sizeof array);
     std::memset(&untouched, 0xA5, sizeof untouched);
     Count count;
-    const cai_status status = cai_interface_read(in, mode, take, &count, storage.get(), storage.size(), &array, &error);
+    const cai_status status =
+        cai_interface_read(in, mode, take, &count, storage.get(), storage.size(), &array, &error);
     verdicts[mode] = status;
     REQUIRE(status == count.first);
     if (status) {
@@ -48,9 +50,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else {
       fuzz::require_round_trip(array);
     }
-    const cai_status silent = cai_interface_read(in, mode, nullptr, nullptr, storage.get(), storage.size(), &array, &error);
+    const cai_status silent = cai_interface_read(in, mode, nullptr, nullptr, storage.get(),
+                                                 storage.size(), &array, &error);
     REQUIRE(silent == status);
   }
-  REQUIRE(verdicts[CAI_LENIENT] == CAI_OK || verdicts[CAI_STRICT] != CAI_OK);  // strict takes no more
+  REQUIRE(verdicts[CAI_LENIENT] == CAI_OK ||
+          verdicts[CAI_STRICT] != CAI_OK);  // strict takes no more
   return 0;
 }

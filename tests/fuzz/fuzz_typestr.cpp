@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cai_dtype_parse() of any bytes; what it takes, cai_dtype_format() says, and that is canonical. And
-// cai_dtype_format() of any struct: what it says, cai_dtype_parse() takes.
+// cai_dtype_parse() of any bytes; what it takes, cai_dtype_format() says, and that is canonical.
+// And cai_dtype_format() of any struct: what it says, cai_dtype_parse() takes.
 #include "input.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
   cai_dtype dtype, again;
   cai_error error;
   char text[CAI_TYPESTR_SIZE + 1], twice[CAI_TYPESTR_SIZE];
   text[CAI_TYPESTR_SIZE] = '#';
-  const auto* chars = reinterpret_cast<const char*>(data);
+  const auto *chars = reinterpret_cast<const char *>(data);
   const cai_status status = cai_dtype_parse(data ? chars : "", size, &dtype, &error);
   if (status == CAI_OK) {
     REQUIRE(dtype.itemsize != 0 && dtype.ext == CAI_EXT_NONE);

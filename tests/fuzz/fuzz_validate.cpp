@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cai_array_validate() of structs whose pointers are good, or NULL, and whose contents are anything.
-// What it takes, every function takes.
+// cai_array_validate() of structs whose pointers are good, or NULL, and whose contents are
+// anything. What it takes, every function takes.
 #include "input.hpp"
 
 namespace {
@@ -18,17 +18,18 @@ struct Fields {
   char names[field_count][2][8];
 };
 
-cai_dtype dtype(fuzz::Input& input) {
-  static const char* const known[] = {"<f4", "|b1", "|V8", "<i8", ">f4", "|t1", "<M8[25s]", "<U4", "|V16", "|V4"};
-  const char* const text = known[input.below(10)];
+cai_dtype dtype(fuzz::Input &input) {
+  static const char *const known[] = {"<f4", "|b1",      "|V8", "<i8",  ">f4",
+                                      "|t1", "<M8[25s]", "<U4", "|V16", "|V4"};
+  const char *const text = known[input.below(10)];
   cai_dtype out{};
   REQUIRE(cai_dtype_parse(text, std::strlen(text), &out, nullptr) == CAI_OK);
   return out;
 }
 
 // Valid, or nearly: then some of its bytes are made anything.
-void fill(fuzz::Input& input, Block& block) {
-  cai_array& a = block.array;
+void fill(fuzz::Input &input, Block &block) {
+  cai_array &a = block.array;
   a.abi_major = CAI_ABI_MAJOR;
   a.dtype = dtype(input);
   a.flags = a.dtype.byteorder == '>' ? CAI_FLAG_SWAPPED : 0;
@@ -51,37 +52,78 @@ void fill(fuzz::Input& input, Block& block) {
   a.version = a.stream_kind == CAI_STREAM_UNSTATED ? 2 : 3;
 }
 
-void spoil(fuzz::Input& input, cai_array& a) {
+void spoil(fuzz::Input &input, cai_array &a) {
   switch (input.below(20)) {
-    case 0: a.abi_major = input.byte(); break;
-    case 1: a.abi_minor = input.byte(); break;
-    case 2: a.flags ^= 1u << input.below(32); break;
-    case 3: a.data = input.word(); break;
-    case 4: a.data = static_cast<std::uint64_t>(input.number()); break;
-    case 5: a.device_type = static_cast<std::int32_t>(input.number()); break;
-    case 6: a.device_id = static_cast<std::int32_t>(input.number()); break;
-    case 7: reinterpret_cast<std::uint8_t*>(&a.dtype)[input.below(12)] = input.byte(); break;
-    case 8: a.dtype.itemsize = static_cast<std::uint32_t>(input.number()); break;
-    case 9: a.ndim = static_cast<std::int32_t>(input.below(70)) - 2; break;
-    case 10: a.ndim = static_cast<std::int32_t>(input.number()); break;
-    case 11: a.shape = nullptr; break;
-    case 12: a.strides = nullptr; break;
-    case 13: a.stream = static_cast<std::uint64_t>(input.number()); break;
-    case 14: a.stream_kind = input.byte(); break;
-    case 15: a.version = input.byte(); break;
-    case 16: a.mask = nullptr; break;
-    case 17: a.reserved0 = input.byte(); break;
-    case 18: a.reserved1 = input.byte(); break;
-    default: a.reserved2 = input.byte(); break;
+    case 0:
+      a.abi_major = input.byte();
+      break;
+    case 1:
+      a.abi_minor = input.byte();
+      break;
+    case 2:
+      a.flags ^= 1u << input.below(32);
+      break;
+    case 3:
+      a.data = input.word();
+      break;
+    case 4:
+      a.data = static_cast<std::uint64_t>(input.number());
+      break;
+    case 5:
+      a.device_type = static_cast<std::int32_t>(input.number());
+      break;
+    case 6:
+      a.device_id = static_cast<std::int32_t>(input.number());
+      break;
+    case 7:
+      reinterpret_cast<std::uint8_t *>(&a.dtype)[input.below(12)] = input.byte();
+      break;
+    case 8:
+      a.dtype.itemsize = static_cast<std::uint32_t>(input.number());
+      break;
+    case 9:
+      a.ndim = static_cast<std::int32_t>(input.below(70)) - 2;
+      break;
+    case 10:
+      a.ndim = static_cast<std::int32_t>(input.number());
+      break;
+    case 11:
+      a.shape = nullptr;
+      break;
+    case 12:
+      a.strides = nullptr;
+      break;
+    case 13:
+      a.stream = static_cast<std::uint64_t>(input.number());
+      break;
+    case 14:
+      a.stream_kind = input.byte();
+      break;
+    case 15:
+      a.version = input.byte();
+      break;
+    case 16:
+      a.mask = nullptr;
+      break;
+    case 17:
+      a.reserved0 = input.byte();
+      break;
+    case 18:
+      a.reserved1 = input.byte();
+      break;
+    default:
+      a.reserved2 = input.byte();
+      break;
   }
 }
 
 // Fields that may hold each other, in any order; a field holds later ones, and rarely itself.
-void fill(fuzz::Input& input, Fields& pool, cai_array& a) {
+void fill(fuzz::Input &input, Fields &pool, cai_array &a) {
   for (int i = 0; i < field_count; ++i) {
-    cai_field& f = pool.fields[i];
+    cai_field &f = pool.fields[i];
     f.dtype = dtype(input);
-    for (int k = 0; k < 4; ++k) pool.names[i][k / 2][k % 2] = static_cast<char>(input.below(4) == 1 ? input.byte() : 'a');
+    for (int k = 0; k < 4; ++k)
+      pool.names[i][k / 2][k % 2] = static_cast<char>(input.below(4) == 1 ? input.byte() : 'a');
     f.name = input.below(16) == 1 ? nullptr : pool.names[i][0];
     f.title = input.below(4) == 1 ? pool.names[i][1] : nullptr;
     f.offset = i == 0 ? 0 : pool.fields[i - 1].offset + pool.fields[i - 1].dtype.itemsize;
@@ -105,14 +147,15 @@ void fill(fuzz::Input& input, Fields& pool, cai_array& a) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
   fuzz::Input input(data, size);
   Block block{}, mask{};
   Fields pool{};
   fill(input, block);
   if (input.below(3) == 1) {
     fill(input, mask);
-    if (input.below(4) != 1) cai_dtype_parse("|b1", 3, &mask.array.dtype, nullptr), mask.array.flags = 0;
+    if (input.below(4) != 1)
+      cai_dtype_parse("|b1", 3, &mask.array.dtype, nullptr), mask.array.flags = 0;
     block.array.mask = input.below(16) == 1 ? &block.array : &mask.array;
     block.array.flags |= CAI_FLAG_MASKED;
     if (input.below(8) == 1) mask.array.mask = &mask.array, mask.array.flags |= CAI_FLAG_MASKED;
@@ -126,7 +169,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (status) {
     fuzz::require_error(status, error);
     REQUIRE(status == CAI_ERR_VALUE || status == CAI_ERR_VERSION);
-    cai_array* owned = nullptr;
+    cai_array *owned = nullptr;
     REQUIRE(cai_array_own(&block.array, nullptr, nullptr, &owned, nullptr) == status && !owned);
     cai_layout layout;
     (void)cai_array_layout(&block.array, &layout, nullptr);

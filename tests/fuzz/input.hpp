@@ -14,19 +14,19 @@
 #include <string>
 #include <vector>
 
-#define REQUIRE(condition)                                                             \
-  do {                                                                                 \
-    if (!(condition)) {                                                                \
-      std::fprintf(stderr, "%s:%d: required: %s\n", __FILE__, __LINE__, #condition);   \
-      std::abort();                                                                    \
-    }                                                                                  \
+#define REQUIRE(condition)                                                           \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
+      std::fprintf(stderr, "%s:%d: required: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                  \
+    }                                                                                \
   } while (0)
 
 namespace fuzz {
 
 class Input {
  public:
-  Input(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
+  Input(const std::uint8_t *data, std::size_t size) : at_(data), end_(data + size) {}
 
   bool done() const { return at_ == end_; }
 
@@ -43,9 +43,14 @@ class Input {
 
   // Mostly small, else at some edge, else anything.
   std::int64_t number() {
-    static constexpr std::int64_t edges[] = {INT64_MAX,        INT64_MIN,        INT64_MAX - 7,
-                                             std::int64_t{1} << 62, std::int64_t{1} << 32,
-                                             std::int64_t{1} << 31, -(std::int64_t{1} << 32), 4096};
+    static constexpr std::int64_t edges[] = {INT64_MAX,
+                                             INT64_MIN,
+                                             INT64_MAX - 7,
+                                             std::int64_t{1} << 62,
+                                             std::int64_t{1} << 32,
+                                             std::int64_t{1} << 31,
+                                             -(std::int64_t{1} << 32),
+                                             4096};
     const unsigned kind = byte();
     if (kind < 160) return static_cast<std::int64_t>(kind % 20) - 2;
     if (kind < 200) return edges[kind % 8];
@@ -54,32 +59,34 @@ class Input {
   }
 
   std::string rest() {
-    std::string text(reinterpret_cast<const char*>(at_), static_cast<std::size_t>(end_ - at_));
+    std::string text(reinterpret_cast<const char *>(at_), static_cast<std::size_t>(end_ - at_));
     at_ = end_;
     return text;
   }
 
  private:
-  const std::uint8_t* at_;
-  const std::uint8_t* end_;
+  const std::uint8_t *at_;
+  const std::uint8_t *end_;
 };
 
 // Owns the parts of a tree of raw values.
 class Values {
  public:
-  explicit Values(Input& input) : input_(input) {}
+  explicit Values(Input &input) : input_(input) {}
 
   // Often a typestr or a name that might be in a dict, else any bytes.
   cai_value text(std::uint8_t form = CAI_FORM_TEXT) {
-    static const char* const known[] = {
-        "<f4", "|b1", "|u1", "<i8", ">f4", "f4", "=i4", "|t1", "<M8[ns]", ">m8[25s]", "<U4", "|S5", "|V8",
-        "|V16", "|V4", "<c16", "<f3", "|O8", "", "a", "b", "name", "\xe2\x82\xac", "\xff", "|V12", "<f8"};
+    static const char *const known[] = {
+        "<f4",      "|b1", "|u1", "<i8",  ">f4",          "f4",   "=i4",  "|t1", "<M8[ns]",
+        ">m8[25s]", "<U4", "|S5", "|V8",  "|V16",         "|V4",  "<c16", "<f3", "|O8",
+        "",         "a",   "b",   "name", "\xe2\x82\xac", "\xff", "|V12", "<f8"};
     const unsigned which = input_.byte();
     std::string bytes;
     if (which < 200) {
       bytes = known[which % (sizeof known / sizeof known[0])];
     } else {
-      for (unsigned n = input_.below(24); n > 0; --n) bytes.push_back(static_cast<char>(input_.byte()));
+      for (unsigned n = input_.below(24); n > 0; --n)
+        bytes.push_back(static_cast<char>(input_.byte()));
     }
     return stored(form, bytes);
   }
@@ -100,7 +107,7 @@ class Values {
     return value;
   }
 
-  cai_value items(std::uint8_t form, const std::vector<cai_value>& list) {
+  cai_value items(std::uint8_t form, const std::vector<cai_value> &list) {
     cai_value value{};
     value.form = form;
     value.length = static_cast<std::uint32_t>(list.size());
@@ -111,7 +118,8 @@ class Values {
   }
 
   std::uint8_t tuple_form() {
-    return input_.below(8) == 1 ? static_cast<std::uint8_t>(CAI_FORM_LIST) : static_cast<std::uint8_t>(CAI_FORM_TUPLE);
+    return input_.below(8) == 1 ? static_cast<std::uint8_t>(CAI_FORM_LIST)
+                                : static_cast<std::uint8_t>(CAI_FORM_TUPLE);
   }
 
   cai_value integers(unsigned most) {
@@ -150,7 +158,7 @@ class Values {
       case CAI_FORM_LIST: {
         std::vector<cai_value> list;
         const unsigned n = input_.below(5);
-        if (depth == 0) { // "NULL means that the binding did not go so deep"
+        if (depth == 0) {  // "NULL means that the binding did not go so deep"
           value.form = static_cast<std::uint8_t>(form);
           value.length = n;
           return value;
@@ -180,9 +188,9 @@ class Values {
   }
 
   // A whole dict; a mask may have a mask, and be a dict seen before.
-  const cai_interface* interface(int masks) {
+  const cai_interface *interface(int masks) {
     interfaces_.emplace_back();
-    cai_interface& in = interfaces_.back();
+    cai_interface &in = interfaces_.back();
     in = {};
     in.struct_size = sizeof in;
     in.protocol = input_.below(8) == 1;
@@ -201,15 +209,15 @@ class Values {
       in.mask.form = CAI_FORM_INTERFACE;
       in.mask_interface = input_.below(16) == 1 ? &in : interface(masks - 1);
     }
-    cai_value* const entries[] = {&in.dict, &in.shape, &in.typestr, &in.data,   &in.version,
-                                  &in.strides, &in.descr, &in.mask, &in.stream, &in.offset};
+    cai_value *const entries[] = {&in.dict,    &in.shape, &in.typestr, &in.data,   &in.version,
+                                  &in.strides, &in.descr, &in.mask,    &in.stream, &in.offset};
     for (unsigned n = input_.below(6) == 1 ? 1 + input_.below(2) : 0; n > 0; --n) {
       *entries[input_.below(10)] = anything();
     }
     return &in;
   }
 
-  cai_value stored(std::uint8_t form, const std::string& bytes) {
+  cai_value stored(std::uint8_t form, const std::string &bytes) {
     cai_value value{};
     value.form = form;
     texts_.push_back(std::make_unique<char[]>(bytes.size() + (bytes.empty() ? 1 : 0)));
@@ -220,29 +228,34 @@ class Values {
   }
 
  private:
-  Input& input_;
+  Input &input_;
   std::vector<std::unique_ptr<cai_value[]>> tuples_;
   std::vector<std::unique_ptr<char[]>> texts_;
   std::deque<cai_interface> interfaces_;
 };
 
-inline bool is_utf8(const char* text, std::size_t size) {
-  const auto* p = reinterpret_cast<const unsigned char*>(text);
-  const unsigned char* const end = p + size;
+inline bool is_utf8(const char *text, std::size_t size) {
+  const auto *p = reinterpret_cast<const unsigned char *>(text);
+  const unsigned char *const end = p + size;
   while (p < end) {
-    const unsigned more = *p < 0x80 ? 0 : *p >= 0xC2 && *p < 0xE0 ? 1 : *p >= 0xE0 && *p < 0xF0 ? 2
-                          : *p >= 0xF0 && *p < 0xF5 ? 3 : 9;
+    const unsigned more = *p < 0x80                 ? 0
+                          : *p >= 0xC2 && *p < 0xE0 ? 1
+                          : *p >= 0xE0 && *p < 0xF0 ? 2
+                          : *p >= 0xF0 && *p < 0xF5 ? 3
+                                                    : 9;
     if (more == 9 || static_cast<std::size_t>(end - p) <= more) return false;
     if ((*p == 0xE0 && p[1] < 0xA0) || (*p == 0xED && p[1] > 0x9F) || (*p == 0xF0 && p[1] < 0x90) ||
-        (*p == 0xF4 && p[1] > 0x8F)) return false;
-    for (unsigned i = 1; i <= more; ++i) if ((p[i] & 0xC0) != 0x80) return false;
+        (*p == 0xF4 && p[1] > 0x8F))
+      return false;
+    for (unsigned i = 1; i <= more; ++i)
+      if ((p[i] & 0xC0) != 0x80) return false;
     p += more + 1;
   }
   return true;
 }
 
 // What every failure owes its caller.
-inline void require_error(cai_status status, const cai_error& error) {
+inline void require_error(cai_status status, const cai_error &error) {
   REQUIRE(error.status == status && status < 0 && error.index >= -1);
   REQUIRE(error.entry >= CAI_ENTRY_NONE && error.entry <= CAI_ENTRY_OFFSET);
   REQUIRE(std::memchr(error.message, 0, sizeof error.message) != nullptr);
@@ -256,35 +269,41 @@ class Storage {
     if (!block_) std::abort();
   }
   ~Storage() { std::free(block_); }
-  Storage(const Storage&) = delete;
-  Storage& operator=(const Storage&) = delete;
-  void* get() const { return block_; }
+  Storage(const Storage &) = delete;
+  Storage &operator=(const Storage &) = delete;
+  void *get() const { return block_; }
   std::uint64_t size() const { return size_; }
 
  private:
   std::uint64_t size_;
-  void* block_;
+  void *block_;
 };
 
-inline bool same_fields(const cai_field* a, std::uint32_t a_count, const cai_field* b, std::uint32_t b_count) {
+inline bool same_fields(const cai_field *a, std::uint32_t a_count, const cai_field *b,
+                        std::uint32_t b_count) {
   if (!a || !b || a_count != b_count) return !a && !b && a_count == b_count;
   for (std::uint32_t i = 0; i < a_count; ++i) {
     const cai_field &x = a[i], &y = b[i];
-    if (std::strcmp(x.name, y.name) || !x.title != !y.title || (x.title && std::strcmp(x.title, y.title)) ||
-        x.offset != y.offset || std::memcmp(&x.dtype, &y.dtype, sizeof x.dtype) || x.ndim != y.ndim) return false;
-    for (std::int32_t k = 0; k < x.ndim; ++k) if (x.shape[k] != y.shape[k]) return false;
+    if (std::strcmp(x.name, y.name) || !x.title != !y.title ||
+        (x.title && std::strcmp(x.title, y.title)) || x.offset != y.offset ||
+        std::memcmp(&x.dtype, &y.dtype, sizeof x.dtype) || x.ndim != y.ndim)
+      return false;
+    for (std::int32_t k = 0; k < x.ndim; ++k)
+      if (x.shape[k] != y.shape[k]) return false;
     if (!same_fields(x.fields, x.field_count, y.fields, y.field_count)) return false;
   }
   return true;
 }
 
-// 1 if a dict could not tell them apart, but for its version and an unstated stream. `whole` compares
-// these and all strides, too.
-inline bool same_array(const cai_array& a, const cai_array& b, bool whole) {
+// 1 if a dict could not tell them apart, but for its version and an unstated stream. `whole`
+// compares these and all strides, too.
+inline bool same_array(const cai_array &a, const cai_array &b, bool whole) {
   cai_layout x, y;
   if (cai_array_layout(&a, &x, nullptr) || cai_array_layout(&b, &y, nullptr)) return false;
-  if (std::memcmp(&x, &y, sizeof x) || a.ndim != b.ndim || a.data != b.data || a.device_type != b.device_type ||
-      a.device_id != b.device_id || std::memcmp(&a.dtype, &b.dtype, sizeof a.dtype)) return false;
+  if (std::memcmp(&x, &y, sizeof x) || a.ndim != b.ndim || a.data != b.data ||
+      a.device_type != b.device_type || a.device_id != b.device_id ||
+      std::memcmp(&a.dtype, &b.dtype, sizeof a.dtype))
+    return false;
   // Advisory flags do not travel in a dict, unknown ones nowhere.
   const std::uint32_t ignored = whole ? 0xFFFF & ~CAI_FLAG_STRIDES_NONE : 0xFFFF;
   if ((a.flags & ~ignored) != (b.flags & ~ignored)) return false;
@@ -292,7 +311,8 @@ inline bool same_array(const cai_array& a, const cai_array& b, bool whole) {
     if (a.shape[k] != b.shape[k]) return false;
     if (a.strides[k] != b.strides[k] && (whole || (x.size > 0 && a.shape[k] > 1))) return false;
   }
-  if (whole && (a.version != b.version || a.stream_kind != b.stream_kind || a.stream != b.stream)) return false;
+  if (whole && (a.version != b.version || a.stream_kind != b.stream_kind || a.stream != b.stream))
+    return false;
   const bool unstated = a.stream_kind == CAI_STREAM_UNSTATED && a.device_type != CAI_DEVICE_CPU;
   if (!whole && (b.stream != (unstated ? 1 : a.stream))) return false;
   if (!same_fields(a.descr, a.descr_count, b.descr, b.descr_count)) return false;
@@ -300,16 +320,18 @@ inline bool same_array(const cai_array& a, const cai_array& b, bool whole) {
   return same_array(*a.mask, *b.mask, whole);
 }
 
-inline void count_release(void* context) { ++*static_cast<int*>(context); }
+inline void count_release(void *context) {
+  ++*static_cast<int *>(context);
+}
 
 // 1 if a dict says all of its device and its type.
-inline bool sayable(const cai_array& a) {
+inline bool sayable(const cai_array &a) {
   return a.dtype.ext == CAI_EXT_NONE && ((a.device_type == CAI_DEVICE_CPU && a.device_id == 0) ||
                                          (a.device_type == CAI_DEVICE_CUDA && a.device_id == -1));
 }
 
 // A valid array can be owned, said as a dict, and read again, strictly; nothing is lost.
-inline void require_round_trip(const cai_array& array) {
+inline void require_round_trip(const cai_array &array) {
   cai_error error;
   REQUIRE(cai_array_validate(&array, &error) == CAI_OK);
   cai_layout layout;
@@ -318,22 +340,24 @@ inline void require_round_trip(const cai_array& array) {
   REQUIRE((layout.size == 0) == (layout.hi == 0));
 
   int released = 0;
-  cai_array* owned = nullptr;
+  cai_array *owned = nullptr;
   REQUIRE(cai_array_own(&array, count_release, &released, &owned, &error) == CAI_OK);
   REQUIRE(cai_array_validate(owned, &error) == CAI_OK);
   REQUIRE(same_array(array, *owned, true));
 
   const Storage storage(cai_interface_write_storage(owned));
   cai_interface out;
-  const cai_status status = cai_interface_write(owned, 3, storage.get(), storage.size(), &out, &error);
+  const cai_status status =
+      cai_interface_write(owned, 3, storage.get(), storage.size(), &out, &error);
   if (status) {
     require_error(status, error);
     REQUIRE(status == CAI_ERR_EXPORT);
   } else {
     const Storage again_storage(cai_interface_storage(&out));
     cai_array again;
-    const cai_status read = cai_interface_read(&out, CAI_STRICT, nullptr, nullptr, again_storage.get(),
-                                               again_storage.size(), &again, &error);
+    const cai_status read =
+        cai_interface_read(&out, CAI_STRICT, nullptr, nullptr, again_storage.get(),
+                           again_storage.size(), &again, &error);
     if (array.dtype.kind == 't') {  // a mask by itself, which no dict may be
       REQUIRE(read == CAI_ERR_VALUE && error.entry == CAI_ENTRY_TYPESTR);
       cai_array_release(owned);
@@ -342,7 +366,8 @@ inline void require_round_trip(const cai_array& array) {
     if (read) std::fprintf(stderr, "%s\n", error.message);
     REQUIRE(read == CAI_OK);
     REQUIRE(cai_array_validate(&again, &error) == CAI_OK);
-    if (sayable(array) && (!array.mask || sayable(*array.mask))) REQUIRE(same_array(*owned, again, false));
+    if (sayable(array) && (!array.mask || sayable(*array.mask)))
+      REQUIRE(same_array(*owned, again, false));
   }
   REQUIRE(released == 0);
   cai_array_release(owned);

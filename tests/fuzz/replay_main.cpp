@@ -15,13 +15,13 @@
 #include <random>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size);
 
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-const Bytes* current;
+const Bytes *current;
 
 void show_and_die(int) {
   for (const std::uint8_t byte : *current) std::fprintf(stderr, "%02x", byte);
@@ -29,7 +29,7 @@ void show_and_die(int) {
   std::_Exit(1);
 }
 
-void run(const Bytes& input) {
+void run(const Bytes &input) {
   // An exact allocation, so that a sanitizer sees a read one byte too far.
   Bytes copy(input);
   copy.shrink_to_fit();
@@ -37,7 +37,7 @@ void run(const Bytes& input) {
   LLVMFuzzerTestOneInput(copy.data(), copy.size());
 }
 
-Bytes variation(const std::vector<Bytes>& seeds, std::mt19937& random) {
+Bytes variation(const std::vector<Bytes> &seeds, std::mt19937 &random) {
   const auto below = [&](std::size_t bound) { return bound ? random() % bound : 0; };
   Bytes input;
   if (below(3) != 0) input = seeds[below(seeds.size())];
@@ -52,10 +52,10 @@ Bytes variation(const std::vector<Bytes>& seeds, std::mt19937& random) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char **argv) {
   std::vector<std::filesystem::path> files;
   for (int i = 1; i < argc; ++i) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[i])) {
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(argv[i])) {
       if (entry.is_regular_file()) files.push_back(entry.path());
     }
   }
@@ -67,14 +67,14 @@ int main(int argc, char** argv) {
   std::signal(SIGABRT, show_and_die);
   std::printf("1..%zu\n", files.size() + 1);
   std::vector<Bytes> seeds;
-  for (const auto& path : files) {
+  for (const auto &path : files) {
     std::ifstream file(path, std::ios::binary);
     seeds.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     run(seeds.back());
     std::printf("ok %zu - %s\n", seeds.size(), path.filename().c_str());
     std::fflush(stdout);
   }
-  const char* const wanted = std::getenv("CAI_FUZZ_RUNS");
+  const char *const wanted = std::getenv("CAI_FUZZ_RUNS");
   const long runs = wanted ? std::atol(wanted) : 20000;
   std::mt19937 random(1);  // its sequence is the same everywhere
   for (long i = 0; i < runs; ++i) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts of CPython's API that changed their names between 3.10 and 3.13, and what is quicker in C. */
+/* Parts of CPython's API that changed their names between 3.10 and 3.13, and what is quicker in C.
+ */
 #ifndef CAI_PY_COMPAT_H
 #define CAI_PY_COMPAT_H
 
@@ -31,11 +32,20 @@ static inline int cai_py_small_int(PyObject *number, uint64_t *out) {
 #else
   const digit *digits = ((const PyLongObject *)number)->ob_digit;
   switch (Py_SIZE(number)) {
-    case 0: *out = 0; return 1;
-    case 1: *out = digits[0]; return 1;
-    case -1: *out = (uint64_t) - (int64_t)digits[0]; return 1;
-    case 2: *out = digits[0] | (uint64_t)digits[1] << PyLong_SHIFT; return 1;
-    default: return 0;
+    case 0:
+      *out = 0;
+      return 1;
+    case 1:
+      *out = digits[0];
+      return 1;
+    case -1:
+      *out = (uint64_t)-(int64_t)digits[0];
+      return 1;
+    case 2:
+      *out = digits[0] | (uint64_t)digits[1] << PyLong_SHIFT;
+      return 1;
+    default:
+      return 0;
   }
 #endif
 }
@@ -56,8 +66,8 @@ static inline void cai_py_missing(cai_value *out) {
   *out = missing;
 }
 
-/* Fills in the whole of `out` for what a dict mostly has, small ints, None, bools and ASCII text, and
- * for NULL, a missing value: 1. Another value: 0, and `out` is zeroed. No code runs. */
+/* Fills in the whole of `out` for what a dict mostly has, small ints, None, bools and ASCII text,
+ * and for NULL, a missing value: 1. Another value: 0, and `out` is zeroed. No code runs. */
 static inline int cai_py_plain_value(PyObject *value, cai_value *out) {
   cai_py_missing(out);
   if (!value) return 1;

@@ -13,10 +13,10 @@
 #include "cai.h"
 
 typedef struct cai_py_block {
-  cai_owner owner; /* first: its address is the block's */
-  PyObject *exporter;      /* one reference, or NULL */
-  PyObject *mask_exporter; /* likewise */
-  const cai_array *inner;  /* of a view: the block that libcai made; one holder of it is ours */
+  cai_owner owner;           /* first: its address is the block's */
+  PyObject *exporter;        /* one reference, or NULL */
+  PyObject *mask_exporter;   /* likewise */
+  const cai_array *inner;    /* of a view: the block that libcai made; one holder of it is ours */
   cai_owner *held;           /* of a view: what `inner` holds */
   struct cai_py_block *next; /* in the queue */
   int64_t holders;
@@ -152,7 +152,9 @@ static cai_py_block *cai_py_block_new(uint64_t storage) {
   return block;
 }
 
-static inline void *cai_py_block_storage(cai_py_block *block) { return block + 1; }
+static inline void *cai_py_block_storage(cai_py_block *block) {
+  return block + 1;
+}
 
 /* After this the array, and its mask, belong to the block. */
 static inline void cai_py_block_adopt(cai_py_block *block) {
@@ -165,10 +167,10 @@ static inline cai_py_block *cai_py_block_of(cai_owner *owner) {
   return owner && owner->release == cai_py_release ? (cai_py_block *)owner : NULL;
 }
 
-/* For tp_traverse of `self`, a holder of `block`. The collector's first pass, which alone has `self`
- * for `arg`, takes away each reference that it is shown: so there, only what nobody but this one
- * holder keeps alive. The later passes keep alive what they are shown, and must not miss what the
- * first one took away, though a thread without the GIL has retained the array meanwhile. */
+/* For tp_traverse of `self`, a holder of `block`. The collector's first pass, which alone has
+ * `self` for `arg`, takes away each reference that it is shown: so there, only what nobody but this
+ * one holder keeps alive. The later passes keep alive what they are shown, and must not miss what
+ * the first one took away, though a thread without the GIL has retained the array meanwhile. */
 static int cai_py_block_traverse(PyObject *self, cai_py_block *block, visitproc visit, void *arg) {
   const int all = arg != (void *)self;
   for (; block && (all || __atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) == 1);
@@ -194,7 +196,9 @@ static cai_array cai_py_no_array = {
     .typestr = "|u1",
 };
 
-static void cai_py_open(void) { cai_py_state.interpreter = PyInterpreterState_Get(); }
+static void cai_py_open(void) {
+  cai_py_state.interpreter = PyInterpreterState_Get();
+}
 
 /* At exit, with the GIL. A push never waits for the GIL, so this ends soon; the bound is for a
  * child of fork() that inherited a count. */
@@ -202,7 +206,8 @@ static void cai_py_close(void) {
   int tries = 0;
   cai_py_drain_queue();
   __atomic_store_n(&cai_py_state.closing, 1, __ATOMIC_SEQ_CST);
-  while (__atomic_load_n(&cai_py_state.pushing, __ATOMIC_SEQ_CST) && ++tries < 100000) sched_yield();
+  while (__atomic_load_n(&cai_py_state.pushing, __ATOMIC_SEQ_CST) && ++tries < 100000)
+    sched_yield();
   cai_py_drain_queue();
 }
 

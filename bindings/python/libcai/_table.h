@@ -16,12 +16,13 @@ static struct {
 } cai_py_table;
 #undef CAI_PY_MEMBER
 
-/* Opens the library and fills in the table. Returns NULL, or what is missing (static, or dlerror's). */
+/* Opens the library and fills in the table. Returns NULL, or what is missing (static, or
+ * dlerror's). */
 static const char *cai_py_table_open(const char *path) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) return dlerror();
-#define CAI_PY_FIND(name)                                                        \
-  *(void **)&cai_py_table.p_##name = dlsym(library, #name);                      \
+#define CAI_PY_FIND(name)                                   \
+  *(void **)&cai_py_table.p_##name = dlsym(library, #name); \
   if (!cai_py_table.p_##name) return "the bundled libcai has no function " #name;
   CAI_PY_FUNCTIONS(CAI_PY_FIND)
 #undef CAI_PY_FIND
