@@ -3,7 +3,6 @@
 
 import ctypes
 import gc
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -418,7 +417,6 @@ PyMODINIT_FUNC PyInit_meddler(void) {
 """
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 @pytest.mark.usefixtures("collected")
 def test_a_retain_amid_a_collection(tmp_path, monkeypatch):
     """What the first pass of the collector found, no later one may miss."""
