@@ -214,8 +214,8 @@ typedef struct cai_field {
 } cai_field;
 
 /** Who keeps an array alive. The producer's own block begins with it; every array in the block
- * points to it. It grows at the tail: test struct_size before using what is not listed here.
- * 24 bytes. Since 0.1. */
+ * points to it. These 24 bytes never change, in any ABI major; it grows at the tail: test struct_size
+ * before using what is not listed here. Since 0.1. */
 typedef struct cai_owner {
   uint32_t struct_size; /**< bytes of this struct that the producer filled in, at least 24 */
   uint32_t flags;       /**< 0 */
