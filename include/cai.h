@@ -213,17 +213,45 @@ typedef struct cai_field {
   uint32_t reserved;              /**< 0 */
 } cai_field;
 
+/** Flags of cai_owner.flags. Unknown ones are ignored. Since 0.1. */
+enum {
+  CAI_OWNER_STREAM_ORDERED = 1 << 0, /**< `release` gives the memory back in the order of the stream
+                                          that the array came with: a use that this stream waits for
+                                          need not hold the release up */
+  CAI_OWNER_RECLAIMS = 1 << 1 /**< the producer calls cai_array_reclaim() before it writes again, so
+                                   its stream need not wait when a use ends */
+};
+
 /** Who keeps an array alive. The producer's own block begins with it; every array in the block
- * points to it. These 24 bytes never change, in any ABI major; it grows at the tail: test struct_size
- * before using what is not listed here. Since 0.1. */
+ * points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
+ * struct_size before using more. 64 bytes.
+ *
+ * From `used_on` on it says how uses of the memory are kept: work queued on streams that the
+ * array's own stream need not know of. A producer that fills in a block of its own sets used_on to
+ * cai_owner_used_on() and await_uses to cai_owner_await_uses(), leaves `uses` NULL, and ends its
+ * block through cai_owner_end(); or has functions of its own; or stops after `release`, and then no
+ * use is kept. The block of a view names the owner that it holds in `keeper` instead. Since 0.1. */
 typedef struct cai_owner {
   uint32_t struct_size; /**< bytes of this struct that the producer filled in, at least 24 */
-  uint32_t flags;       /**< 0 */
+  uint32_t flags;       /**< CAI_OWNER_* */
   /** Adds one holder. Any thread, no GIL, no context; must not fail. */
   void (*retain)(struct cai_owner *self);
   /** Takes one holder away; the last one ends the block, and may run the producer's code. Any
-   * thread, no GIL, no context; must not fail. It does not wait for work on the GPU. */
+   * thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while kept
+   * uses are pending, the block's end is put off. */
   void (*release)(struct cai_owner *self);
+  /** Keeps a use: what is queued on `stream` by now reads the memory, or (#CAI_ACCESS_WRITE) also
+   * writes it. As cai_owner_used_on(). NULL: uses are not kept. */
+  cai_status (*used_on)(struct cai_owner *self, uint64_t stream, uint32_t access, cai_error *error);
+  /** Makes `stream` wait for the kept uses that `access` conflicts with. As cai_owner_await_uses().
+   * NULL if and only if used_on is. */
+  cai_status (*await_uses)(struct cai_owner *self, uint64_t stream, uint32_t access,
+                           cai_error *error);
+  void *uses;      /**< used_on's own; NULL as long as no use was ever kept */
+  uint64_t thread; /**< the kernel's id of the thread whose stream 2 an array of the block came
+                        with; 0 if there is none, or it is not said */
+  struct cai_owner *keeper; /**< NULL; or an owner that this one holds, whose flags, used_on and so
+                                 on stand for this one's, and that has no keeper itself */
 } cai_owner;
 
 /** An array, by the names of the dict: 128 bytes, never more; callers may keep it on the
@@ -453,8 +481,9 @@ uint64_t cai_interface_write_storage(const cai_array *array);
  * @param storage_size  bytes; cai_interface_write_storage(array) suffice
  * @param out           points into `storage`, `array` and what the array points to
  * @return #CAI_OK; #CAI_ERR_EXPORT if a dict cannot say it: an event, a stream in version 2, a
- *         device that is neither CPU nor CUDA; #CAI_ERR_STORAGE; #CAI_ERR_VALUE and
- *         #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT.
+ *         device that is neither CPU nor CUDA, and NONE where the owner has kept uses (publish a
+ *         copy of the struct); #CAI_ERR_STORAGE; #CAI_ERR_VALUE and #CAI_ERR_VERSION as
+ *         cai_array_validate(); #CAI_ERR_ARGUMENT.
  * The text, "Python Interface Specification". Since 0.1. */
 cai_status cai_interface_write(const cai_array *array, uint32_t version, void *storage,
                                uint64_t storage_size, cai_interface *out, cai_error *error);
@@ -544,6 +573,32 @@ cai_status cai_array_broadcast(const cai_array *array, const int64_t *shape, int
 
 /* ---- Order on the GPU --------------------------------------------------------------------- */
 
+/* How work on a stream is handed from one library to another, and back. `P` is the producer's
+ * stream, as the array says it; `C` is the consumer's:
+ *
+ *     P  --[ writes x ]--+                                   +--[ writes x again ]-->
+ *                        | record                     wait   |
+ *                   begin_use                             end_use
+ *                        | wait                       record |
+ *     C  ----------------+--[ kernels that read x ]----------+----------------------->
+ *
+ *  1. The producer says on which stream its work is pending: by `stream`, or cai_array_publish().
+ *  2. The consumer calls cai_arrays_begin_use() before it queues work on a stream of its own.
+ *  3. It queues its work on that stream, and on no other.
+ *  4. It calls cai_arrays_end_use() with the same arguments, after reads too; then the producer's
+ *     later work on P comes after the consumer's.
+ *  5. Nobody waits but streams: the host goes on, and neither call may be left out because "it is
+ *     fast".
+ *  6. Where P cannot wait (the array came with None, an event, or another thread's stream 2), the
+ *     owner keeps the use; so it does to know when the memory may go.
+ *  7. The producer that writes on another stream than P calls cai_array_reclaim() for it first.
+ *  8. The last cai_array_release() ends the array once all kept uses are complete: after it the
+ *     memory may be freed or reused in any order. Until then some later call of libcai, or
+ *     cai_drain(), finds them complete; nothing waits.
+ *  9. A consumer that does not call end_use() hands its stream to cai_array_release_on().
+ * 10. Inside a graph capture both sides must be in the capture; else the call is refused before it
+ *     does harm, unless an option says what is meant. */
+
 /** Values of cai_use_options.order. Since 0.1. */
 enum {
   CAI_ORDER_BOTH = 0,  /**< what the text asks for: begin_use() and end_use() both do their part */
@@ -554,31 +609,64 @@ enum {
                             for the consumer's */
 };
 
+/** Values of cai_use_options.access, and of the functions' `access`. Since 0.1. */
+enum {
+  CAI_ACCESS_DEFAULT = 0, /**< a write, or a read if the array is marked read-only */
+  CAI_ACCESS_READ = 1,    /**< waits for kept writes only, and is kept as a read */
+  CAI_ACCESS_WRITE = 2    /**< reads or writes; refused for an array that is marked read-only */
+};
+
+/** Flags of cai_use_options.flags: what to do where only one side is being captured into a graph.
+ * By default the call is refused. Since 0.1. */
+enum {
+  CAI_USE_EXTERNAL = 1 << 0, /**< the consumer captures, the producer does not, and has work
+                                  pending: the graph waits, at each launch, for what was pending at
+                                  begin_use() (and for nothing later: order each launch with a use
+                                  of its own) */
+  CAI_USE_FORK = 1 << 1 /**< the producer captures, the consumer does not: the consumer's stream
+                             joins the capture in begin_use(), and is joined back in end_use() */
+};
+
 /** How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
- * or the call is refused. NULL, or order 0, is the full order. 8 bytes. Since 0.1. */
+ * or the call is refused. NULL, or all 0 after struct_size, is the full order. 16 bytes; of 8 at
+ * least. Since 0.1. */
 typedef struct cai_use_options {
   uint32_t struct_size; /**< sizeof(cai_use_options) */
   uint32_t order;       /**< CAI_ORDER_* */
+  uint32_t access;      /**< CAI_ACCESS_*, for all the arrays */
+  uint32_t flags;       /**< CAI_USE_* */
 } cai_use_options;
 
 /** Before work on `stream` reads or writes the arrays: makes the stream wait for what their
- * producers have pending, their masks' too. One event record and one wait for each distinct
- * producer stream; none for `stream` itself, for NONE, for empty arrays, for host arrays, nor where
+ * producers have pending, their masks' too, and for kept uses that conflict with the access. One
+ * event record and one wait for each distinct producer stream, one wait for each kept use that none
+ * of these covers; none for `stream` itself, for NONE, for empty arrays, for host arrays, nor where
  * the legacy stream and a blocking stream of one context are in order anyway. The host never waits
- * (but for #CAI_ORDER_HOST). UNSTATED counts as the legacy stream of the array's device.
+ * (but for #CAI_ORDER_HOST). UNSTATED is what cai_provide_streams() made it, else the legacy stream
+ * of the array's device.
  *
  * 1 and 2 mean, for an array, the context of its memory (else the current one if it is on that
  * device, else the primary one if it is active); for `stream`, the current context. A 2 is valid
  * on the thread that said it only.
  *
+ * Captures: streams of one capture are ordered within it. If only `stream` captures, a producer
+ * with nothing pending needs no order (the launch's place is the caller's affair); one with work
+ * pending is refused, see #CAI_USE_EXTERNAL. If only the producer does, see #CAI_USE_FORK. No
+ * capture is ever invalidated.
+ *
+ * The environment relaxes it, read once: CAI_SYNC=0 makes every order but #CAI_ORDER_HOST
+ * #CAI_ORDER_NONE; CAI_NONE=legacy distrusts NONE, and takes it for UNSTATED.
+ *
  * @param arrays   `count` arrays; may be NULL if count is 0
  * @param stream   the consumer's: 1, 2 or a CUstream
  * @param options  may be NULL. Pass the same to cai_arrays_end_use()
- * @return #CAI_OK; #CAI_ERR_CAPTURE if a stream concerned is capturing (they are asked first, and
- *         nothing has happened); #CAI_ERR_DRIVER; #CAI_ERR_CUDA, after which some of the waits may
- *         stand; #CAI_ERR_DEVICE for ROCm, and for an array whose 1 or 2 has no context;
- *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_MEMORY;
- *         #CAI_ERR_ARGUMENT, also for stream 0, and for 1 or 2 if no context is current.
+ * @return #CAI_OK; #CAI_ERR_CAPTURE if a capture allows no such order (the streams are asked first,
+ *         and nothing has happened); #CAI_ERR_DRIVER; #CAI_ERR_CUDA, after which some of the waits
+ *         may stand; #CAI_ERR_DEVICE for ROCm, and for an array whose 1 or 2 has no context;
+ *         #CAI_ERR_ORDER for a 2 of another thread; #CAI_ERR_VALUE for a write to a read-only
+ *         array; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_MEMORY;
+ *         #CAI_ERR_ARGUMENT, also for stream 0, for 1 or 2 if no context is current, and for a
+ *         variable of the environment that is none of its values.
  *         cai_error.index is the array, or -1 for the consumer's stream. No driver is needed, nor
  *         loaded, if no array needs order.
  * The text, "Synchronization". Since 0.1. */
@@ -586,14 +674,18 @@ cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, u
                                 const cai_use_options *options, cai_error *error);
 
 /** After work on `stream` was queued: makes every producer stream wait for `stream`, after reads
- * too, so that the producer may write, free or reuse the memory in its own order. Takes the same
- * arguments as cai_arrays_begin_use() and costs the same; it keeps nothing between the two. If one
- * producer cannot be ordered, the others still are, unless a stream is capturing, and the first
- * failure is returned.
+ * too, so that the producer may write, free or reuse the memory in its own order; and lets the
+ * owners keep the use. One event record in all. Takes the same arguments as cai_arrays_begin_use();
+ * nothing is remembered between the two. If one producer cannot be ordered, the others still are,
+ * unless a capture forbids, and the first failure is returned.
  *
- * @return as cai_arrays_begin_use(); and #CAI_ERR_ORDER for an array that came with an event, which
- *         has no stream to wait (but for #CAI_ORDER_HOST): then synchronise `stream` before letting
- *         go of the array.
+ * A use is kept by every owner that has `used_on`, save where the array's stream waits for it and
+ * the owner is #CAI_OWNER_STREAM_ORDERED, where the array's stream is `stream` or in order with it
+ * anyway, and in a capture. If the owner is #CAI_OWNER_RECLAIMS, the array's stream does not wait.
+ *
+ * @return as cai_arrays_begin_use(); and #CAI_ERR_ORDER for an array that came with an event, or
+ *         with another thread's 2, and whose owner keeps no uses (but for #CAI_ORDER_HOST): no
+ *         stream can wait in its place. Then use cai_array_release_on(), or #CAI_ORDER_HOST.
  * The text, "Synchronization", Consumer. Since 0.1. */
 cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uint64_t stream,
                               const cai_use_options *options, cai_error *error);
@@ -601,18 +693,133 @@ cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uin
 /** Finds the one stream on which the arrays can be used with no event at all: the producer's own.
  *
  * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any
- * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream; #CAI_ERR_DRIVER and #CAI_ERR_CUDA if
+ * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, or an owner has kept a use that the
+ *         array's stream does not wait for; #CAI_ERR_DRIVER and #CAI_ERR_CUDA if
  *         the driver had to tell two contexts apart; the rest as cai_arrays_begin_use().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,
                                   cai_error *error);
 
-/** Blocks the calling thread until what the producer has pending on the array, and on its mask, is
- * complete. The last resort. Release the GIL first.
+/** Blocks the calling thread until what the producer has pending on the array and on its mask, and
+ * all uses that its owner has kept, are complete. The last resort. Release the GIL first.
  *
  * @return #CAI_OK; the rest as cai_arrays_begin_use(), cai_error.index as cai_array_validate().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_array_sync_host(const cai_array *array, cai_error *error);
+
+/** Producer's side: before the producer's own work on `stream` reads or writes an array that others
+ * may have used. Makes `stream` wait for the array's own stream, where consumers have put their
+ * ends, and for kept uses that conflict with the access.
+ *
+ * @param stream  1, 2 or a CUstream
+ * @param access  CAI_ACCESS_*; what the producer is about to do
+ * @return as cai_arrays_begin_use(), cai_error.index as cai_array_validate().
+ * The text, "Synchronization", Producer. Since 0.1. */
+cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access,
+                             cai_error *error);
+
+/** Producer's side: says one stream for work that is pending on several. Makes `target` wait for
+ * `streams`, for the stream or event that the array has by now, and for kept uses; then the array's
+ * stream is `target`. For an array that nobody else has seen: a fresh one, or a copy of the struct,
+ * which shares the owner. A mask has a stream of its own, and is published by itself.
+ *
+ * Before the producer works on one of `streams` again, it calls cai_array_reclaim() for it. If the
+ * array had come from somebody else, its own stream must in the end wait for `target`: call
+ * cai_arrays_end_use() with the original.
+ *
+ * @param array    gets stream `target`, stream_kind STREAM, version 3; unchanged on failure
+ * @param streams  `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
+ * @param target   1, 2 or a CUstream; must live as long as the array
+ * @return as cai_arrays_begin_use(); cai_error.index is the stream of `streams`, or -1.
+ * The text, "Synchronization", Producer: streams 7, 9, 15 exported as 3. Since 0.1. */
+cai_status cai_array_publish(cai_array *array, const uint64_t *streams, int32_t count,
+                             uint64_t target, cai_error *error);
+
+/** Producer's side: the array comes with an event instead of a stream, which may then go, and which
+ * is the way to another thread for work on a stream 2. A dict cannot carry it. `stream` waits for
+ * what cai_array_publish() says; then an event is recorded there, which belongs to the owner, and
+ * lives as long as the array.
+ *
+ * @param array  owned, by an owner whose used_on is cai_owner_used_on(); as for cai_array_publish()
+ *               otherwise; gets the event, stream_kind EVENT, version 3; unchanged on failure
+ * @return as cai_array_publish(); #CAI_ERR_ARGUMENT if the owner cannot hold the event;
+ *         #CAI_ERR_CAPTURE if `stream` is being captured.
+ * Since 0.1. */
+cai_status cai_array_publish_event(cai_array *array, uint64_t stream, cai_error *error);
+
+/** Takes one holder away, as cai_array_release(), once all that is queued on `stream` by now is
+ * complete; for a consumer that does not end its use, or does not trust the memory's allocation
+ * stream to be the array's. The host does not wait, and no CUDA callback is used: a later call
+ * under "Order" or cai_drain() finds out. If `stream` is being captured, the graph takes the holder:
+ * it goes when the graph, and what was made of it, has gone.
+ *
+ * @param array  owned. On failure the holder is still the caller's
+ * @return #CAI_OK; #CAI_ERR_ARGUMENT for a borrowed array, too; the rest as cai_arrays_begin_use().
+ * Since 0.1. */
+cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_error *error);
+
+/** Ends the arrays whose release was put off until kept uses were complete, and now are; runs their
+ * producers' code on this thread. The functions under "Order" do so in passing, for a few of the
+ * contexts that they touch anyway; this one does it for the current context and the active primary
+ * ones. Call it with `wait` before destroying or resetting a context in which arrays were used.
+ *
+ * @param wait  not 0: the host waits for the uses to complete. Release the GIL first
+ * @param left  may be NULL; gets the number of arrays whose end is still put off
+ * @return #CAI_OK, also if nothing was put off, and then with no driver; #CAI_ERR_DRIVER;
+ *         #CAI_ERR_CUDA.
+ * Since 0.1. */
+cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error);
+
+/** A framework's word on UNSTATED arrays: which stream is current where they were made. 24 bytes;
+ * it grows at the tail. Since 0.1. */
+typedef struct cai_stream_provider {
+  uint32_t struct_size; /**< sizeof(cai_stream_provider) */
+  uint32_t reserved;    /**< 0 */
+  /** Says the stream on which work on the array is pending.
+   *
+   * @param array   valid, stream_kind UNSTATED; do not keep it
+   * @param stream  gets 1, 2 or a CUstream of the array's context
+   * @return 1 if the array is the framework's own and *stream is set; 0 to let another be asked.
+   * Any thread, with or without the GIL; no lock is held. It must not call the functions under
+   * "Order". */
+  int32_t (*current)(void *context, const cai_array *array, uint64_t *stream);
+  void *context; /**< for `current` */
+} cai_stream_provider;
+
+/** Registers a provider for the life of the process; providers are asked in order of registration.
+ *
+ * @param provider  is copied; its code and its context must stay for ever
+ * @return #CAI_OK; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ * Since 0.1. */
+cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *error);
+
+/** For cai_owner.used_on: keeps a use in cai_owner.uses, one for each stream; an event is recorded
+ * on `stream`. Any thread.
+ *
+ * @param stream  1, 2 (of the current context) or a CUstream
+ * @param access  #CAI_ACCESS_READ or #CAI_ACCESS_WRITE
+ * @return #CAI_OK; #CAI_ERR_CAPTURE if the stream is being captured; #CAI_ERR_DRIVER;
+ *         #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ * Since 0.1. */
+cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error);
+
+/** For cai_owner.await_uses: makes `stream` wait for the uses kept in cai_owner.uses that conflict
+ * with the access: reads with writes, writes with all. Any thread.
+ *
+ * @param stream  as cai_owner_used_on(); or 0: the host waits
+ * @return as cai_owner_used_on().
+ * Since 0.1. */
+cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t access,
+                                cai_error *error);
+
+/** For a producer's own cai_owner.release, after the last holder has let go: calls end(self) now if
+ * no use is pending, else later, on a thread that calls a function under "Order" or cai_drain(). It
+ * calls no driver, and does not fail. Until `end` is called, the block stays.
+ *
+ * @param self  its used_on is cai_owner_used_on()
+ * @param end   frees the block, and may run any code; no lock is held
+ * Since 0.1. */
+void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));
 
 /** Flags of cai_location.flags. Since 0.1. */
 enum {

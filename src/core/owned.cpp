@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/owned.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -31,9 +33,8 @@ void retain_block(cai_owner *owner) {
   block_of(owner)->holders.fetch_add(1, std::memory_order_relaxed);
 }
 
-void release_block(cai_owner *owner) {
+void end_block(cai_owner *owner) {
   Block *const block = block_of(owner);
-  if (block->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   void (*const release)(void *) = block->release;
   void *const context = block->context;
   block->~Block();
@@ -41,9 +42,26 @@ void release_block(cai_owner *owner) {
   if (release) release(context);
 }
 
+void release_block(cai_owner *owner) {
+  Block *const block = block_of(owner);
+  if (block->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // The uses of a view's memory are kept by what it is a view of.
+  if (block->owner.keeper) {
+    end_block(owner);
+  } else {
+    cai_owner_end(owner, end_block);
+  }
+}
+
 void release_parent(void *parent) {
   auto *const owner = static_cast<cai_owner *>(parent);
   owner->release(owner);
+}
+
+// Whether the array's stream is the calling thread's own.
+bool is_of_thread(const cai_array &array) noexcept {
+  constexpr uint64_t per_thread_stream = 2;
+  return array.stream_kind == CAI_STREAM_STREAM && array.stream == per_thread_stream;
 }
 
 // Blocks of another copy of libcai have another release_block, and are left to it.
@@ -64,8 +82,19 @@ cai_owner *root_of(cai_owner *owner) noexcept {
 Block *new_block(uint64_t extra) noexcept {
   void *const memory = std::malloc(sizeof(Block) + extra);
   if (!memory) return nullptr;
-  return new (memory)
-      Block{{sizeof(cai_owner), 0, retain_block, release_block}, {1}, nullptr, nullptr, {}};
+  return new (memory) Block{{.struct_size = sizeof(cai_owner),
+                             .flags = 0,
+                             .retain = retain_block,
+                             .release = release_block,
+                             .used_on = cai_owner_used_on,
+                             .await_uses = cai_owner_await_uses,
+                             .uses = nullptr,
+                             .thread = 0,
+                             .keeper = nullptr},
+                            {1},
+                            nullptr,
+                            nullptr,
+                            {}};
 }
 
 Storage storage_of(Block *block, uint64_t extra) noexcept {
@@ -141,6 +170,9 @@ cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
   root->retain(root);
   block->release = release_parent;
   block->context = root;
+  block->owner.keeper = root;
+  block->owner.used_on = nullptr;
+  block->owner.await_uses = nullptr;
 
   Storage storage = storage_of(block, extra);
   cai_array *const view = &block->array;
@@ -152,6 +184,22 @@ cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
     view->mask = mask_view;
   }
   return view;
+}
+
+bool is_own_array(const cai_array &array) noexcept {
+  return array.owner && is_ours(array.owner) && &array == &block_of(array.owner)->array;
+}
+
+cai_owner *keeper_of(const cai_array &array) noexcept {
+  cai_owner *owner = array.owner;
+  if (owner && owner->struct_size >= sizeof *owner && owner->keeper) owner = owner->keeper;
+  return owner && owner->struct_size >= sizeof *owner ? owner : nullptr;
+}
+
+uint64_t this_thread() noexcept {
+  thread_local uint64_t id = 0;
+  if (!id) id = static_cast<uint64_t>(gettid());
+  return id;
 }
 
 }  // namespace cai
@@ -177,6 +225,9 @@ cai_status cai_array_own(const cai_array *borrowed, void (*release)(void *contex
   }
   block->release = release;
   block->context = context;
+  if (is_of_thread(*array) || (array->mask && is_of_thread(*array->mask))) {
+    block->owner.thread = this_thread();
+  }
   *out = array;
   return CAI_OK;
 }

@@ -21,4 +21,14 @@ struct Dims {
 cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
                     uint32_t more_flags) noexcept;
 
+// Whether this is the very array in a block of this library: valid, since nobody may change it.
+bool is_own_array(const cai_array &array) noexcept;
+
+// The owner that keeps the uses of an array's memory: the array's own, or what that one holds. NULL
+// if the array is borrowed, or the owner is too short to say.
+cai_owner *keeper_of(const cai_array &array) noexcept;
+
+// The kernel's id of the calling thread.
+uint64_t this_thread() noexcept;
+
 }  // namespace cai

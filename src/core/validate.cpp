@@ -2,6 +2,7 @@
 // Judges a cai_array that someone else filled in.
 #include "core/validate.hpp"
 
+#include <cstddef>
 #include <cstring>
 
 #include "core/error.hpp"
@@ -31,7 +32,7 @@ cai_status validate_prefix(const cai_array &array, cai_error *error) noexcept {
                 static_cast<unsigned long long>(array.reserved2));
   }
   if (const cai_owner *owner = array.owner) {
-    if (owner->struct_size < sizeof *owner || !owner->retain || !owner->release) {
+    if (owner->struct_size < offsetof(cai_owner, used_on) || !owner->retain || !owner->release) {
       return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_INTERFACE},
                   "interface: the owner has struct_size %u or lacks retain or release",
                   owner->struct_size);

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/layout.hpp"
+#include "core/owned.hpp"
 #include "core/storage.hpp"
 #include "core/typestr.hpp"
 
@@ -159,8 +160,15 @@ cai_status check_exportable(const cai_array &array, uint32_t version, cai_error 
   if (array.stream_kind == CAI_STREAM_EVENT) {
     return fail(
         error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},
-        "stream is the event 0x%llx, which a dict cannot carry: order a stream behind it first",
+        "stream is the event 0x%llx, which a dict cannot carry: cai_array_publish() it on a stream",
         stream);
+  }
+  if (array.stream_kind == CAI_STREAM_NONE && array.device_type != CAI_DEVICE_CPU) {
+    const cai_owner *const keeper = keeper_of(array);
+    if (keeper && __atomic_load_n(&keeper->uses, __ATOMIC_ACQUIRE)) {
+      return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},
+                  "stream is None, but uses of the array may be pending: cai_array_publish() it");
+    }
   }
   if (version == 2 && array.stream_kind == CAI_STREAM_STREAM) {
     return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},

@@ -22,9 +22,11 @@ void Relaxed::restore() noexcept {
   }
 }
 
-void refuse_capturing(const Driver &cu, std::uint64_t stream) {
+Capture capture_of(const Driver &cu, std::uint64_t stream) {
   CUstreamCaptureStatus status = capture_none;
-  const CUresult result = cu.cuStreamIsCapturing(stream_handle(stream), &status);
+  Capture capture;
+  const CUresult result = cu.cuStreamGetCaptureInfo(stream_handle(stream), &status, &capture.id,
+                                                    &capture.graph, nullptr, nullptr);
   if (result == error_capture_implicit) {
     throw Failure(
         CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, result},
@@ -32,14 +34,13 @@ void refuse_capturing(const Driver &cu, std::uint64_t stream) {
         " cannot be used: a blocking stream of its context is being captured into a graph",
         stream);
   }
-  if (result != success) throw Failure(failure_of(cu.cuStreamIsCapturing.name, result));
-  if (status != capture_none) {
+  if (result != success) throw Failure(failure_of(cu.cuStreamGetCaptureInfo.name, result));
+  if (status == capture_none) return {};
+  if (status != capture_active) {
     throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
-                  status == capture_active ? "stream 0x%" PRIx64 " is being captured into a graph"
-                                           : "stream 0x%" PRIx64
-                                             " belongs to a capture that was invalidated",
-                  stream);
+                  "stream 0x%" PRIx64 " belongs to a capture that was invalidated", stream);
   }
+  return capture;
 }
 
 }  // namespace cai::driver

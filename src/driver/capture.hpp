@@ -25,8 +25,17 @@ class Relaxed {
   bool active_ = false;
 };
 
-// Throws CAI_ERR_CAPTURE if the stream is being captured, or is the legacy stream while a blocking
-// stream of the current context is. For 1 and 2, their context must be current.
-void refuse_capturing(const Driver &cu, std::uint64_t stream);
+// The capture that a stream is in.
+struct Capture {
+  std::uint64_t id = 0;  // 0: none
+  CUgraph graph = nullptr;
+
+  explicit operator bool() const noexcept { return id != 0; }
+};
+
+// Asks without harm. Throws CAI_ERR_CAPTURE if the capture was invalidated, and for the legacy
+// stream while a blocking stream of the current context is being captured. For 1 and 2, their
+// context must be current.
+Capture capture_of(const Driver &cu, std::uint64_t stream);
 
 }  // namespace cai::driver

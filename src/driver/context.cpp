@@ -3,13 +3,13 @@
 
 namespace cai::driver {
 
-Session::Session() : cu(get()), relaxed_(cu, faults) {
+Session::Session() : cu(get()) {
   must(cu.cuCtxGetCurrent, &current_);
 }
 
 void Session::finish() {
   release_primaries();
-  relaxed_.restore();
+  if (relaxed_) relaxed_->restore();
   faults.raise();
 }
 
@@ -17,6 +17,13 @@ CUcontext Session::of_stream(std::uint64_t stream) const {
   CUcontext context = nullptr;
   must(cu.cuStreamGetCtx, stream_handle(stream), &context);
   return context;
+}
+
+std::uint64_t Session::id_of(CUcontext context) const {
+  if (!cu.cuCtxGetId) return reinterpret_cast<std::uintptr_t>(context);
+  unsigned long long id = 0;
+  must(cu.cuCtxGetId, context, &id);
+  return id;
 }
 
 CUcontext Session::of_device(int ordinal) {
@@ -27,6 +34,22 @@ CUcontext Session::of_device(int ordinal) {
     must(cu.cuCtxGetDevice, &of_current);
     if (of_current == device) return current_;
   }
+  return primary_of(device);
+}
+
+std::vector<CUcontext> Session::primaries() {
+  std::vector<CUcontext> found;
+  int count = 0;
+  must(cu.cuDeviceGetCount, &count);
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    CUdevice device = 0;
+    must(cu.cuDeviceGet, &device, ordinal);
+    if (const CUcontext context = primary_of(device)) found.push_back(context);
+  }
+  return found;
+}
+
+CUcontext Session::primary_of(CUdevice device) {
   for (const auto &[held, context] : primaries_) {
     if (held == device) return context;
   }
@@ -35,6 +58,7 @@ CUcontext Session::of_device(int ordinal) {
   must(cu.cuDevicePrimaryCtxGetState, device, &flags, &active);
   if (!active) return nullptr;
   primaries_.reserve(primaries_.size() + 1);  // so that nothing fails once it is retained
+  relax();
   CUcontext context = nullptr;
   must(cu.cuDevicePrimaryCtxRetain, &context, device);
   primaries_.emplace_back(device, context);

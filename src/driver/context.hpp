@@ -2,7 +2,7 @@
 // Contexts: which one is meant, and the caller's back in its place on every path.
 #pragma once
 
-#include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,6 +31,12 @@ class Session {
 
   void finish();
 
+  // From here to the end this thread may make the calls that a capture elsewhere forbids: creating,
+  // destroying, querying, waiting on the host.
+  void relax() {
+    if (!relaxed_) relaxed_.emplace(cu, faults);
+  }
+
   // The context current now; null if there is none.
   CUcontext current() const noexcept { return current_; }
 
@@ -50,9 +56,16 @@ class Session {
   // The context of a stream that is a handle: neither 1 nor 2.
   CUcontext of_stream(std::uint64_t stream) const;
 
+  // What tells a context from all others there ever were: handles recur. The context must be alive.
+  // Drivers before CUDA 12.0 have nothing better than the handle.
+  std::uint64_t id_of(CUcontext context) const;
+
   // The context that stands for a device where the memory names none: the current one if it is on
   // that device, else the primary one if it is active, else null. It never makes one.
   CUcontext of_device(int ordinal);
+
+  // The primary contexts that are active, for the rest of the session.
+  std::vector<CUcontext> primaries();
 
  private:
   class Within {
@@ -68,11 +81,12 @@ class Session {
     CUcontext before_;
   };
 
+  CUcontext primary_of(CUdevice device);  // null if it is not active
   void release_primaries() noexcept;
 
   CUcontext current_ = nullptr;
   std::vector<std::pair<CUdevice, CUcontext>> primaries_;  // retained until the end
-  Relaxed relaxed_;
+  std::optional<Relaxed> relaxed_;
 };
 
 }  // namespace cai::driver

@@ -45,6 +45,7 @@ class Loader {
     out_.error_text = reinterpret_cast<GetErrorText>(find("cuGetErrorString", 6000));
     initialise();
 #define CAI_DRIVER_FUNCTION(name, version, ...) require(out_.functions.name, version);
+#define CAI_DRIVER_OPTIONAL(name, version, ...) assign(out_.functions.name, find(#name, version));
 #include "driver/functions.inc"
 #undef CAI_DRIVER_FUNCTION
   }
@@ -68,6 +69,11 @@ class Loader {
   void require(Function<Arguments...> &function, int version) {
     void *address = find(function.name, version);
     if (!address) missing(function.name, version);
+    assign(function, address);
+  }
+
+  template <class... Arguments>
+  static void assign(Function<Arguments...> &function, void *address) {
     function.address = reinterpret_cast<CUresult (*)(Arguments...)>(address);
   }
 

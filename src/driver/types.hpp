@@ -3,6 +3,7 @@
 // tests/order/check_driver_types.cpp compares them with CUDA's own header.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cai::driver {
@@ -14,6 +15,10 @@ using CUdeviceptr = std::uint64_t;
 using CUcontext = struct CUctx_st *;
 using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
+using CUgraph = struct CUgraph_st *;
+using CUgraphNode = struct CUgraphNode_st *;
+using CUuserObject = struct CUuserObject_st *;
+using CUhostFn = void (*)(void *);
 using CUstreamCaptureStatus = std::int32_t;
 using CUstreamCaptureMode = std::int32_t;
 using CUpointer_attribute = std::int32_t;
@@ -24,12 +29,16 @@ inline constexpr CUresult error_stub_library = 34;
 inline constexpr CUresult error_no_device = 100;
 inline constexpr CUresult error_invalid_context = 201;
 inline constexpr CUresult error_not_found = 500;
+inline constexpr CUresult error_not_ready = 600;
 inline constexpr CUresult error_capture_implicit = 906;
 
 inline constexpr std::uint64_t stream_legacy = 1;
 inline constexpr std::uint64_t stream_per_thread = 2;
 inline constexpr std::uint32_t stream_non_blocking = 1;
 inline constexpr std::uint32_t event_disable_timing = 2;
+inline constexpr std::uint32_t event_wait_external = 1;
+inline constexpr std::uint32_t user_object_no_destructor_sync = 1;
+inline constexpr std::uint32_t graph_user_object_move = 1;
 
 inline constexpr CUstreamCaptureStatus capture_none = 0;
 inline constexpr CUstreamCaptureStatus capture_active = 1;

@@ -1,33 +1,61 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Events of libcai's own, for ordering only. The one place where they come from and go to.
+// Events of libcai's own, for ordering only: counted, and pooled by context. The one place where
+// they come from and go to.
 #pragma once
 
-#include "driver/context.hpp"
-#include "order/producers.hpp"
+#include <utility>
+
+#include "order/stream.hpp"
 
 namespace cai::order {
 
-// An event of the current context. It may go as soon as the last wait for it is queued: a wait
-// takes the event's state at the time of the call, and the driver keeps what it needs.
-class OrderEvent {
+struct PooledEvent;
+
+// A share of an event. The last one gives the event back to the pool, which calls no driver: a wait
+// takes the event's state at the time of the call, so it may be recorded anew as soon as the last
+// wait for it is queued.
+class Event {
  public:
-  explicit OrderEvent(driver::Session &session) : session_(session) {
-    driver::must(session_.cu.cuEventCreate, &event_, driver::event_disable_timing);
+  Event() = default;
+  Event(const Event &other) noexcept;
+  Event(Event &&other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  Event &operator=(Event other) noexcept {
+    std::swap(node_, other.node_);
+    return *this;
   }
-  OrderEvent(const OrderEvent &) = delete;
-  OrderEvent &operator=(const OrderEvent &) = delete;
-  ~OrderEvent() { session_.faults.attempt(session_.cu.cuEventDestroy, event_); }
+  ~Event();
 
-  // The stream must be of the context that was current when the event was made.
-  void record(const Stream &stream) {
-    driver::must(session_.cu.cuEventRecord, event_, stream.handle());
-  }
+  // Records a new event on the stream, which must be of the context that it was identified with.
+  static Event record(driver::Session &session, Stream &stream);
 
-  driver::CUevent handle() const noexcept { return event_; }
+  explicit operator bool() const noexcept { return node_ != nullptr; }
+  bool operator==(const Event &) const = default;
+  driver::CUevent handle() const noexcept;
+  std::uint64_t context_id() const noexcept;
+  driver::CUcontext context() const noexcept;  // may have gone; to be compared only
+
+  // Destroys the event: it was recorded in a capture, and must not serve for anything else. The
+  // failure is the session's. For the only share.
+  void destroy(driver::Session &session) noexcept;
+
+  // The only share may be given to somebody who calls condemn() once nothing refers to the event
+  // any more: let_go() then.
+  PooledEvent *node() const noexcept { return node_; }
+  PooledEvent *let_go() noexcept { return std::exchange(node_, nullptr); }
 
  private:
-  driver::Session &session_;
-  driver::CUevent event_ = nullptr;
+  explicit Event(PooledEvent *node) noexcept : node_(node) {}
+
+  PooledEvent *node_ = nullptr;
 };
+
+// An event that is not to be used again, from where the driver may not be called: it is destroyed
+// by and by.
+void condemn(PooledEvent *event) noexcept;
+
+bool any_condemned() noexcept;
+
+// Destroys the condemned events of a context that is alive.
+void destroy_condemned(driver::Session &session, std::uint64_t context_id) noexcept;
 
 }  // namespace cai::order

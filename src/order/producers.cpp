@@ -4,36 +4,12 @@
 #include <algorithm>
 #include <cinttypes>
 
+#include "core/owned.hpp"
 #include "driver/pointer.hpp"
+#include "order/provider.hpp"
 
 namespace cai::order {
 namespace {
-
-void add(const cai_array &array, int32_t index, Demand &out) {
-  if (array.device_type == CAI_DEVICE_CPU || has_no_elements(array)) return;
-  switch (array.stream_kind) {
-    case CAI_STREAM_NONE:
-      return;
-    case CAI_STREAM_EVENT:
-      out.events.add_unless({array.stream, index},
-                            [&](const Event &other) { return other.value == array.stream; });
-      return;
-    default:
-      break;
-  }
-  const std::uint64_t value =
-      array.stream_kind == CAI_STREAM_UNSTATED ? driver::stream_legacy : array.stream;
-  if (value > driver::stream_per_thread) {
-    out.handles.add_unless({value, nullptr, index},
-                           [&](const Stream &other) { return other.value == value; });
-  } else {
-    out.defaults.add_unless({value, array.data, array.device_id, index},
-                            [&](const Demand::Default &other) {
-                              return other.value == value && other.data == array.data &&
-                                     other.device_id == array.device_id;
-                            });
-  }
-}
 
 driver::CUcontext context_of_memory(driver::Session &session, const Demand::Default &array) {
   const driver::Pointer pointer = driver::ask(session, array.data, array.device_id);
@@ -54,11 +30,56 @@ driver::CUcontext context_of_memory(driver::Session &session, const Demand::Defa
   return context;
 }
 
-bool is_blocking(const driver::Session &session, const Stream &stream) {
-  if (stream.value == driver::stream_per_thread) return true;
-  unsigned flags = 0;
-  driver::must(session.cu.cuStreamGetFlags, stream.handle(), &flags);
-  return !(flags & driver::stream_non_blocking);
+void add_uses(const cai_array &array, bool write, int32_t index, const Wanted &wanted,
+              Demand &out) {
+  cai_owner *const keeper = keeper_of(array);
+  if (!keeper) return;
+  if (keeps_here(keeper)) {
+    Uses *const uses = uses_of(keeper);
+    if (uses) uses->add_conflicts(write, wanted.stream, index, out.conflicts, out.handles);
+  } else if (keeps_by_itself(keeper)) {
+    out.keepers.add_unless({keeper, write, index},
+                           [&](const Demand::Keeper &other) { return other.owner == keeper; });
+  }
+}
+
+// Whether the producer itself orders its next write behind the uses that it is told of.
+bool is_reclaimed(const cai_array &array) noexcept {
+  const cai_owner *const keeper = keeper_of(array);
+  return keeper && (keeper->flags & CAI_OWNER_RECLAIMS) && keeps_uses(keeper);
+}
+
+void add(const cai_array &array, bool write, int32_t index, const Wanted &wanted, Demand &out) {
+  if (!may_be_pending(array)) return;
+  const bool ending = wanted.purpose == Wanted::For::ending;
+  if (ending && is_reclaimed(array)) return;
+  if (wanted.purpose == Wanted::For::waiting) add_uses(array, write, index, wanted, out);
+  if (array.stream_kind == CAI_STREAM_EVENT) {
+    out.events.add_unless({array.stream, index}, [&](const Demand::EventOf &other) {
+      return other.value == array.stream;
+    });
+    return;
+  }
+  if (is_of_another_thread(array)) {
+    if (ending) return;
+    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                  "stream 2 is that of thread %" PRIu64
+                  ", and means another one here: cai_array_publish_event() it there",
+                  keeper_of(array)->thread);
+  }
+  const std::uint64_t value = stream_value(array);
+  if (value == 0) return;
+  if (value > driver::stream_per_thread) {
+    if (value == wanted.stream) return;  // told apart here, the commonest case needs no driver
+    out.handles.add_unless({value, nullptr, index},
+                           [&](const Stream &other) { return other.value == value; });
+  } else {
+    out.defaults.add_unless({value, array.data, array.device_id, index},
+                            [&](const Demand::Default &other) {
+                              return other.value == value && other.data == array.data &&
+                                     other.device_id == array.device_id;
+                            });
+  }
 }
 
 }  // namespace
@@ -74,7 +95,7 @@ void judge(const cai_array *array, int32_t index) {
     throw Failure(CAI_ERR_ARGUMENT, {0, index}, "arrays[%d] is NULL", static_cast<int>(index));
   }
   cai_error error;
-  if (cai_array_validate(array, &error) != CAI_OK) {
+  if (!is_own_array(*array) && cai_array_validate(array, &error) != CAI_OK) {
     if (index >= 0) error.index = index;  // of one array, what validating found
     throw Failure(error);
   }
@@ -95,18 +116,42 @@ void judge(const cai_array *array, int32_t index) {
   }
 }
 
-void collect(const cai_array *array, int32_t index, Demand &out) {
-  judge(array, index);
-  add(*array, index, out);
-  if (array->mask) add(*array->mask, index, out);
-}
-
-void collect_all(const cai_array *const *arrays, int32_t count, Demand &out) {
+void judge_all(const cai_array *const *arrays, int32_t count) {
   if (count < 0) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "count is negative: %d", static_cast<int>(count));
   }
   if (count > 0 && !arrays) throw Failure(CAI_ERR_ARGUMENT, {}, "arrays is NULL");
-  for (int32_t index = 0; index < count; ++index) collect(arrays[index], index, out);
+  for (int32_t index = 0; index < count; ++index) judge(arrays[index], index);
+}
+
+bool may_be_pending(const cai_array &array) noexcept {
+  return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
+}
+
+bool is_of_another_thread(const cai_array &array) noexcept {
+  if (array.stream_kind != CAI_STREAM_STREAM || array.stream != driver::stream_per_thread) {
+    return false;
+  }
+  const cai_owner *const keeper = keeper_of(array);
+  return keeper && keeper->thread && keeper->thread != this_thread();
+}
+
+std::uint64_t stream_value(const cai_array &array) {
+  switch (array.stream_kind) {
+    case CAI_STREAM_STREAM:
+      return array.stream;
+    case CAI_STREAM_UNSTATED:
+      return provided_stream(array);
+    case CAI_STREAM_NONE:
+      return Environment::get().distrust_none ? driver::stream_legacy : 0;
+    default:
+      return 0;
+  }
+}
+
+void collect(const cai_array &array, int32_t index, const Wanted &wanted, Demand &out) {
+  add(array, writes(array, wanted.access, index), index, wanted, out);
+  if (array.mask) add(*array.mask, false, index, wanted, out);
 }
 
 void resolve(driver::Session &session, Demand &demand, OnFailure on_failure, Few<Stream> &out) {
@@ -117,35 +162,6 @@ void resolve(driver::Session &session, Demand &demand, OnFailure on_failure, Few
       out.add_unless(stream, [&](const Stream &other) { return same(stream, other); });
     });
   }
-}
-
-Stream consumer_of(driver::Session &session, std::uint64_t value) {
-  Stream stream{value, nullptr, -1};
-  if (!stream.is_default()) return stream;
-  stream.context = session.current();
-  if (!stream.context) {
-    throw Failure(CAI_ERR_ARGUMENT, {},
-                  "stream %d is a default stream of the current context, and none is current",
-                  static_cast<int>(value));
-  }
-  return stream;
-}
-
-driver::CUcontext context_of(driver::Session &session, Stream &stream) {
-  if (!stream.context) stream.context = session.of_stream(stream.value);
-  return stream.context;
-}
-
-bool same(const Stream &a, const Stream &b) noexcept {
-  return a.value == b.value && (!a.is_default() || a.context == b.context);
-}
-
-bool implicitly_ordered(driver::Session &session, Stream &a, Stream &b) {
-  const bool a_is_legacy = a.value == driver::stream_legacy;
-  const bool b_is_legacy = b.value == driver::stream_legacy;
-  if (a_is_legacy == b_is_legacy) return false;
-  if (context_of(session, a) != context_of(session, b)) return false;
-  return is_blocking(session, a_is_legacy ? b : a);
 }
 
 }  // namespace cai::order

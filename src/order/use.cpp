@@ -3,170 +3,205 @@
 #include <algorithm>
 #include <cinttypes>
 
-#include "driver/capture.hpp"
-#include "order/event.hpp"
-#include "order/producers.hpp"
+#include "core/owned.hpp"
+#include "order/releases.hpp"
+#include "order/waiting.hpp"
 
 namespace cai::order {
 namespace {
 
-uint32_t order_of(const cai_use_options *options) {
-  if (!options) return CAI_ORDER_BOTH;
-  constexpr uint32_t known = sizeof(cai_use_options);
-  constexpr uint32_t limit = 4096;  // beyond that it is no struct but an uninitialised number
-  const uint32_t size = options->struct_size;
-  if (size < known || size > limit) {
-    throw Failure(CAI_ERR_ARGUMENT, {},
-                  "options->struct_size is %u, and not sizeof(cai_use_options)", size);
-  }
-  const auto *bytes = reinterpret_cast<const unsigned char *>(options);
-  if (std::any_of(bytes + known, bytes + size, [](unsigned char byte) { return byte != 0; })) {
-    throw Failure(CAI_ERR_ARGUMENT, {},
-                  "options asks for something that this libcai is too old for");
-  }
-  if (options->order > CAI_ORDER_HOST) {
-    throw Failure(CAI_ERR_ARGUMENT, {}, "options->order is %u, and not a CAI_ORDER_*",
-                  options->order);
-  }
-  return options->order;
-}
+constexpr const char *host_in_capture = "the host cannot wait for it";
 
-void check_stream(std::uint64_t stream) {
-  if (stream == 0) {
-    throw Failure(CAI_ERR_ARGUMENT, {},
-                  "stream is 0, which is never a stream: 1 is the legacy default stream");
-  }
-}
-
-void refuse_capturing(driver::Session &session, Stream &stream) {
-  for_array(stream.index, [&] {
-    with(session, stream, [&] { driver::refuse_capturing(session.cu, stream.value); });
-  });
-}
-
-void refuse_capturing(driver::Session &session, Few<Stream> &streams) {
-  for (Stream &stream : streams) refuse_capturing(session, stream);
-}
-
-void wait(driver::Session &session, Stream &stream, driver::CUevent event) {
-  with(session, stream,
-       [&] { driver::must(session.cu.cuStreamWaitEvent, stream.handle(), event, 0U); });
-}
-
-void synchronize(driver::Session &session, Stream &stream) {
-  with(session, stream, [&] { driver::must(session.cu.cuStreamSynchronize, stream.handle()); });
-}
-
-// The host waits for the streams and the events.
-void wait_on_host(driver::Session &session, Few<Stream> &streams, Few<Event> &events) {
-  for (Stream &stream : streams) {
-    for_array(stream.index, [&] { synchronize(session, stream); });
-  }
-  for (const Event &event : events) {
-    for_array(event.index, [&] {
-      driver::must(session.cu.cuEventSynchronize, driver::event_handle(event.value));
-    });
-  }
-}
-
-// Leaves the streams that need a wait, once nobody concerned is found capturing.
-void leave_unordered(driver::Session &session, Stream &consumer, OnFailure on_failure,
-                     Few<Stream> &producers, bool also_events) {
-  producers.remove_if([&](const Stream &producer) { return same(producer, consumer); });
-  if (producers.empty() && !also_events) return;
-  refuse_capturing(session, consumer);
-  producers.remove_if([&](Stream &producer) {
-    return !attempt(session, on_failure, producer.index,
-                    [&] { refuse_capturing(session, producer); });
-  });
-  producers.remove_if([&](Stream &producer) {
-    bool in_order = false;
-    return !attempt(session, on_failure, producer.index, [&] {
-      in_order = implicitly_ordered(session, producer, consumer);
-    }) || in_order;
-  });
-}
-
-void begin(Demand &demand, std::uint64_t stream, uint32_t order) {
-  const bool on_host = order == CAI_ORDER_HOST;
-  if (!on_host) {
-    // Told apart here, the commonest case of all needs no driver.
-    demand.handles.remove_if([&](const Stream &producer) { return producer.value == stream; });
-  }
+void begin(const cai_array *const *arrays, int32_t count, std::uint64_t stream,
+           const Options &options) {
+  const Wanted wanted{Wanted::For::waiting, options.on_host() ? 0 : stream, options.access};
+  Demand demand;
+  for (int32_t index = 0; index < count; ++index) collect(*arrays[index], index, wanted, demand);
   if (demand.empty()) return;
 
-  driver::Session session;
-  Stream consumer = consumer_of(session, stream);
-  Few<Stream> producers;
-  resolve(session, demand, OnFailure::stop, producers);
-  if (on_host) {
-    refuse_capturing(session, consumer);
-    refuse_capturing(session, producers);
-    wait_on_host(session, producers, demand.events);
-  } else {
-    leave_unordered(session, consumer, OnFailure::stop, producers, !demand.events.empty());
-    for (Stream &producer : producers) {
-      for_array(producer.index, [&] {
-        session.in(context_of(session, producer), [&] {
-          OrderEvent event(session);
-          event.record(producer);
-          wait(session, consumer, event.handle());
-        });
-      });
+  Ending ending;
+  {
+    driver::Session session;
+    Stream consumer = stream_here(session, stream);
+    Few<Stream> producers;
+    resolve(session, demand, OnFailure::stop, producers);
+    if (options.on_host()) {
+      refuse_capturing(session, consumer, host_in_capture);
+      wait_on_host(session, producers, demand);
+    } else {
+      wait_for_all(session, consumer, producers, demand, options.flags);
+      if (consumer.context_id) look(session, consumer, ending);
     }
-    for (const Event &event : demand.events) {
-      for_array(event.index, [&] { wait(session, consumer, driver::event_handle(event.value)); });
+    session.finish();
+  }
+  await_keepers(demand, options.on_host() ? 0 : stream);
+}
+
+// The end of a use, array by array: whose stream waits, whose owner keeps it.
+class End {
+ public:
+  End(const cai_array *const *arrays, int32_t count, std::uint64_t stream, const Options &options)
+      : arrays_(arrays), count_(count), stream_(stream), options_(options) {
+    const Wanted wanted{Wanted::For::ending, stream, options.access};
+    for (int32_t index = 0; index < count; ++index) {
+      const cai_array &array = *arrays[index];
+      collect(array, index, wanted, demand_);
+      const cai_owner *const keeper = keeper_of(array);
+      if (!asks_for_end(array)) continue;
+      if (keeps_here(keeper)) {
+        some_keep_ = some_keep_ || stream_value(array) != stream || array.mask;
+      } else if (keeps_by_itself(keeper)) {
+        some_keep_themselves_ = true;
+      } else if (has_no_way_back(array) || (array.mask && has_no_way_back(*array.mask))) {
+        if (orphan_ < 0) orphan_ = index;
+      }
     }
   }
-  session.finish();
-}
 
-// Makes every producer wait for the consumer, even if one of them cannot.
-void order_back(driver::Session &session, Stream &consumer, Few<Stream> &producers) {
-  session.in(context_of(session, consumer), [&] {
-    OrderEvent event(session);
-    event.record(consumer);
-    for (Stream &producer : producers) {
-      attempt(session, OnFailure::go_on, producer.index,
-              [&] { wait(session, producer, event.handle()); });
+  void on_stream() {
+    Ending ending;
+    if (!demand_.streams_empty() || some_keep_) {
+      driver::Session session;
+      Stream consumer = stream_here(session, stream_);
+      order_back(session, consumer);
+      if (consumer.context_id) look(session, consumer, ending);
+      session.finish();
     }
-  });
-}
+    if (some_keep_themselves_) tell_keepers();
+    if (orphan_ >= 0) refuse_orphan();
+  }
 
-void end(Demand &demand, std::uint64_t stream, uint32_t order) {
-  if (order == CAI_ORDER_HOST) {
-    if (demand.empty()) return;
+  void on_host() {
+    if (demand_.empty() && !some_keep_ && !some_keep_themselves_) return;
     driver::Session session;
-    Stream consumer = consumer_of(session, stream);
-    refuse_capturing(session, consumer);
+    Stream consumer = stream_here(session, stream_);
+    refuse_capturing(session, consumer, host_in_capture);
     synchronize(session, consumer);
     session.finish();
-    return;
   }
-  demand.handles.remove_if([&](const Stream &producer) { return producer.value == stream; });
-  if (!demand.streams_empty()) {
-    driver::Session session;
-    Stream consumer = consumer_of(session, stream);
+
+ private:
+  static bool asks_for_end(const cai_array &array) {
+    return may_be_pending(array) || (array.mask && may_be_pending(*array.mask));
+  }
+
+  // No stream can wait in the place of whoever wrote the array.
+  static bool has_no_way_back(const cai_array &array) {
+    return may_be_pending(array) &&
+           (array.stream_kind == CAI_STREAM_EVENT || is_of_another_thread(array));
+  }
+
+  void order_back(driver::Session &session, Stream &consumer) {
     Few<Stream> producers;
-    resolve(session, demand, OnFailure::go_on, producers);
-    leave_unordered(session, consumer, OnFailure::go_on, producers, false);
-    if (!producers.empty()) order_back(session, consumer, producers);
-    session.finish();
+    resolve(session, demand_, OnFailure::go_on, producers);
+    producers.remove_if([&](const Stream &producer) { return same(producer, consumer); });
+    if (producers.empty() && !some_keep_) return;
+    probe(session, consumer);
+    struct Step {
+      Stream *producer;
+      Edge edge;
+      bool done;
+    };
+    Few<Step> steps;
+    for (Stream &producer : producers) {
+      attempt(session, OnFailure::go_on, producer.index, [&] {
+        probe(session, producer);
+        steps.add({&producer, edge_between(session, consumer, producer, Way::back, options_.flags),
+                   false});
+      });
+    }
+    Event event;
+    for (Step &step : steps) {
+      step.done = attempt(session, OnFailure::go_on, step.producer->index,
+                          [&] { order(session, consumer, *step.producer, step.edge, event); });
+    }
+    if (!some_keep_ || consumer.capture) return;  // what is in a graph is not pending
+    const auto waits = [&](std::uint64_t value) -> const Step * {
+      const Step *found = nullptr;
+      for (const Step &step : steps) {
+        if (step.producer->value != value) continue;
+        if (found || !step.done) return nullptr;  // of two contexts: which one is not known here
+        found = &step;
+      }
+      return found;
+    };
+    for (int32_t index = 0; index < count_; ++index) {
+      const cai_array &array = *arrays_[index];
+      cai_owner *const keeper = keeper_of(array);
+      if (!asks_for_end(array) || !keeps_here(keeper)) continue;
+      const std::uint64_t own = own_stream(array);
+      Cover cover;
+      if (own) {
+        const bool among = std::any_of(producers.begin(), producers.end(),
+                                       [&](const Stream &other) { return other.value == own; });
+        if (!among && own == stream_) continue;  // it is the consumer's
+        if (const Step *const step = waits(own)) {
+          if (step->edge == Edge::none) continue;  // in order with it
+          cover = Cover::by(*step->producer);
+        }
+      }
+      if (cover.value && (keeper->flags & CAI_OWNER_STREAM_ORDERED)) continue;
+      attempt(session, OnFailure::go_on, index, [&] {
+        if (!event) event = Event::record(session, consumer);
+        Uses &uses = make_uses_of(keeper);
+        identify(session, consumer);
+        uses.keep(consumer.key(), event, writes(array, options_.access, index), cover);
+        uses.prune(session, consumer.context_id);
+      });
+    }
   }
-  if (!demand.events.empty()) {
-    const Event &event = *demand.events.begin();
+
+  // The stream of the array that its mask, if it has one, came with too; else 0. One that does not
+  // wait counts for nothing.
+  static std::uint64_t own_stream(const cai_array &array) {
+    const auto of = [](const cai_array &part) {
+      return is_of_another_thread(part) ? 0 : stream_value(part);
+    };
+    if (array.mask && of(*array.mask) != of(array)) return 0;
+    return of(array);
+  }
+
+  void tell_keepers() {
+    Demand told;
+    for (int32_t index = 0; index < count_; ++index) {
+      const cai_array &array = *arrays_[index];
+      cai_owner *const keeper = keeper_of(array);
+      if (!asks_for_end(array) || !keeps_by_itself(keeper)) continue;
+      const std::uint32_t access =
+          writes(array, options_.access, index) ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
+      cai_error error;
+      if (keeper->used_on(keeper, stream_, access, &error) != CAI_OK) {
+        if (error.index < 0) error.index = index;
+        throw Failure(error);
+      }
+    }
+  }
+
+  [[noreturn]] void refuse_orphan() const {
+    const cai_array &array = *arrays_[orphan_];
+    const cai_array &part = has_no_way_back(array) ? array : *array.mask;
+    const bool event = part.stream_kind == CAI_STREAM_EVENT;
     throw Failure(
-        CAI_ERR_ORDER, {CAI_ENTRY_STREAM, event.index},
-        "event 0x%" PRIx64
-        " has no stream that could wait: synchronise the consumer's stream before letting "
-        "go of the array",
-        event.value);
+        CAI_ERR_ORDER, {CAI_ENTRY_STREAM, orphan_},
+        "%s 0x%" PRIx64
+        " has no stream that could wait, and the owner keeps no uses: let go of the array "
+        "by cai_array_release_on(), or end the use with CAI_ORDER_HOST",
+        event ? "event" : "another thread's stream", part.stream);
   }
-}
+
+  const cai_array *const *arrays_;
+  int32_t count_;
+  std::uint64_t stream_;
+  Options options_;
+  Demand demand_;
+  bool some_keep_ = false;
+  bool some_keep_themselves_ = false;
+  int32_t orphan_ = -1;
+};
 
 std::uint64_t same_stream(Demand &demand) {
   if (!demand.events.empty()) {
-    const Event &event = *demand.events.begin();
+    const Demand::EventOf &event = *demand.events.begin();
     throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, event.index},
                   "event 0x%" PRIx64 " is no stream to work on", event.value);
   }
@@ -197,14 +232,27 @@ std::uint64_t same_stream(Demand &demand) {
   return value;
 }
 
+// The array's own stream does not come after uses that it was never told of.
+void refuse_uncovered(const cai_array &array, int32_t index) {
+  const cai_owner *const keeper = keeper_of(array);
+  if (!may_be_pending(array) || !keeps_here(keeper)) return;
+  Uses *const uses = uses_of(keeper);
+  if (!uses || !uses->any_uncovered()) return;
+  throw Failure(
+      CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+      "uses of the array are kept that its stream does not wait for: begin a use instead");
+}
+
 void sync_host(Demand &demand) {
   if (demand.empty()) return;
-  driver::Session session;
-  Few<Stream> producers;
-  resolve(session, demand, OnFailure::stop, producers);
-  refuse_capturing(session, producers);
-  wait_on_host(session, producers, demand.events);
-  session.finish();
+  if (!demand.streams_empty() || !demand.events.empty() || !demand.conflicts.empty()) {
+    driver::Session session;
+    Few<Stream> producers;
+    resolve(session, demand, OnFailure::stop, producers);
+    wait_on_host(session, producers, demand);
+    session.finish();
+  }
+  await_keepers(demand, 0);
 }
 
 }  // namespace
@@ -215,24 +263,23 @@ using namespace cai;
 cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, uint64_t stream,
                                 const cai_use_options *options, cai_error *error) {
   return guard(error, [&] {
-    const uint32_t order = order::order_of(options);
+    const order::Options judged = order::judge_options(options);
     order::check_stream(stream);
-    order::Demand demand;
-    order::collect_all(arrays, count, demand);
-    if (order == CAI_ORDER_END || order == CAI_ORDER_NONE) return;
-    order::begin(demand, stream, order);
+    order::judge_all(arrays, count);
+    if (judged.order == CAI_ORDER_END || judged.order == CAI_ORDER_NONE) return;
+    order::begin(arrays, count, stream, judged);
   });
 }
 
 cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uint64_t stream,
                               const cai_use_options *options, cai_error *error) {
   return guard(error, [&] {
-    const uint32_t order = order::order_of(options);
+    const order::Options judged = order::judge_options(options);
     order::check_stream(stream);
-    order::Demand demand;
-    order::collect_all(arrays, count, demand);
-    if (order == CAI_ORDER_BEGIN || order == CAI_ORDER_NONE) return;
-    order::end(demand, stream, order);
+    order::judge_all(arrays, count);
+    if (judged.order == CAI_ORDER_BEGIN || judged.order == CAI_ORDER_NONE) return;
+    order::End end(arrays, count, stream, judged);
+    judged.on_host() ? end.on_host() : end.on_stream();
   });
 }
 
@@ -240,16 +287,23 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
                                   cai_error *error) {
   return guard(error, [&] {
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
+    order::judge_all(arrays, count);
+    const order::Wanted wanted{order::Wanted::For::adopting, 0, CAI_ACCESS_DEFAULT};
     order::Demand demand;
-    order::collect_all(arrays, count, demand);
+    for (int32_t index = 0; index < count; ++index) {
+      order::refuse_uncovered(*arrays[index], index);
+      order::collect(*arrays[index], index, wanted, demand);
+    }
     *out = order::same_stream(demand);
   });
 }
 
 cai_status cai_array_sync_host(const cai_array *array, cai_error *error) {
   return guard(error, [&] {
+    order::judge(array, -1);
+    const order::Wanted wanted{order::Wanted::For::waiting, 0, CAI_ACCESS_DEFAULT};
     order::Demand demand;
-    order::collect(array, -1, demand);
+    order::collect(*array, -1, wanted, demand);
     order::sync_host(demand);
   });
 }

@@ -179,8 +179,8 @@ static void test_stream(void) {
 static void no_hold(cai_owner *self) { (void)self; }
 
 static void test_mask(void) {
-  static cai_owner owner = {sizeof owner, 0, no_hold, no_hold},
-                   other = {sizeof other, 0, no_hold, no_hold};
+  static cai_owner owner = {.struct_size = 24, .retain = no_hold, .release = no_hold},
+                   other = {.struct_size = 24, .retain = no_hold, .release = no_hold};
   static const int64_t row[] = {3}, column[] = {2, 1}, four[] = {4}, deep[] = {1, 2, 3},
                        wide[] = {4, 3};
   made second;

@@ -14,7 +14,9 @@ namespace cai::driver {
 // enum is an integer of its size.
 template <class A, class B>
 constexpr bool alike() {
-  if constexpr (std::is_pointer_v<A> && std::is_pointer_v<B>) {
+  if constexpr (std::is_same_v<A, B>) {
+    return true;
+  } else if constexpr (std::is_pointer_v<A> && std::is_pointer_v<B>) {
     using TargetA = std::remove_cv_t<std::remove_pointer_t<A>>;
     using TargetB = std::remove_cv_t<std::remove_pointer_t<B>>;
     if constexpr (std::is_class_v<TargetA> && std::is_class_v<TargetB>) {
@@ -70,6 +72,10 @@ SAME(error_stub_library, CUDA_ERROR_STUB_LIBRARY);
 SAME(error_no_device, CUDA_ERROR_NO_DEVICE);
 SAME(error_invalid_context, CUDA_ERROR_INVALID_CONTEXT);
 SAME(error_not_found, CUDA_ERROR_NOT_FOUND);
+SAME(error_not_ready, CUDA_ERROR_NOT_READY);
+SAME(event_wait_external, CU_EVENT_WAIT_EXTERNAL);
+SAME(user_object_no_destructor_sync, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+SAME(graph_user_object_move, CU_GRAPH_USER_OBJECT_MOVE);
 SAME(error_capture_implicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
 SAME(stream_non_blocking, CU_STREAM_NON_BLOCKING);
 SAME(event_disable_timing, CU_EVENT_DISABLE_TIMING);

@@ -259,7 +259,7 @@ inline cai_status end_use(const std::vector<Array *> &arrays, std::uint64_t stre
 }
 
 inline cai_use_options order(std::uint32_t value) {
-  return {sizeof(cai_use_options), value};
+  return {sizeof(cai_use_options), value, CAI_ACCESS_DEFAULT, 0};
 }
 
 // Two contexts that are nobody's primary one, of device 0 and 1, the first being current; and each

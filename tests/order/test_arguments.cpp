@@ -103,18 +103,18 @@ TEST_F(Arguments, Options) {
   struct Larger {
     cai_use_options options;
     std::uint32_t more[4];
-  } larger{{sizeof(Larger), CAI_ORDER_BOTH}, {}};
+  } larger{{sizeof(Larger), CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, 0}, {}};
   for (const Use use : both) {
     for (const std::uint32_t order : {0U, 1U, 2U, 3U, 4U}) {
-      const cai_use_options options{sizeof options, order};
+      const cai_use_options options{sizeof options, order, CAI_ACCESS_DEFAULT, 0};
       EXPECT_EQ(use(one, 1, some_stream, &options, &error), CAI_OK);
     }
     for (const std::uint32_t order : {5U, 0xffffffffU}) {
-      const cai_use_options options{sizeof options, order};
+      const cai_use_options options{sizeof options, order, CAI_ACCESS_DEFAULT, 0};
       expect(CAI_ERR_ARGUMENT, use(one, 1, some_stream, &options, &error));
     }
     for (const std::uint32_t size : {0U, 4U, 7U, 0xffffffffU}) {
-      const cai_use_options options{size, CAI_ORDER_BOTH};
+      const cai_use_options options{size, CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, 0};
       expect(CAI_ERR_ARGUMENT, use(one, 1, some_stream, &options, &error));
     }
     larger.more[3] = 0;
@@ -130,7 +130,7 @@ TEST_F(Arguments, Arrays) {
     const cai_array *const list[] = {&good.array, &bad};
     for (const Use use : both) {
       for (const std::uint32_t order : {0U, 1U, 2U, 3U, 4U}) {
-        const cai_use_options options{sizeof options, order};
+        const cai_use_options options{sizeof options, order, CAI_ACCESS_DEFAULT, 0};
         expect(status, use(list, 2, some_stream, &options, &error), 1);
       }
     }

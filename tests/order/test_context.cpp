@@ -189,6 +189,7 @@ TEST_F(Context, EveryCallOfTheDriverMayFail) {
   const auto break_everything = [&] {
     for (const Scenario &scenario : scenarios) {
       cai_error error{};
+      scenario.run(nullptr);  // the events that it takes are in the pool from here on
       gpu().simcuda_reset_counts();
       const cai_status sound = scenario.run(&error);
       std::vector<std::uint64_t> counts;
@@ -204,8 +205,6 @@ TEST_F(Context, EveryCallOfTheDriverMayFail) {
             OK(gpu().simcuda_fail(name, nth, status));
             error = {};
             const cai_status result = scenario.run(&error);
-            const std::uint64_t created = calls("cuEventCreate");
-            const std::uint64_t destroyed = calls("cuEventDestroy");
             ++injected;
             ASSERT_EQ(result, CAI_ERR_CUDA) << "otherwise " << sound;
             EXPECT_EQ(error.status, CAI_ERR_CUDA);
@@ -216,7 +215,7 @@ TEST_F(Context, EveryCallOfTheDriverMayFail) {
             EXPECT_NE(std::string(error.message).find("(" + std::to_string(status) + ")"),
                       std::string::npos)
                 << error.message;
-            EXPECT_EQ(created, destroyed + (std::strcmp(name, "cuEventCreate") == 0 ? 1 : 0));
+            EXPECT_EQ(calls("cuEventCreate"), 0U) << "an event was lost";
             // A reference that could not be given back is lost; all else is as it was.
             if (std::strcmp(name, "cuDevicePrimaryCtxRelease") == 0) {
               OK(gpu().cuDevicePrimaryCtxRelease_v2(1));
@@ -295,7 +294,7 @@ TEST_F(Context, EndOrdersTheOthersWhenOneIsUnknown) {
   Array b(memory(), CAI_STREAM_STREAM, value(stream()));
   Array c(memory(), CAI_STREAM_STREAM, value(stream()));
   for (std::uint64_t nth = 1; nth <= 4; ++nth) {
-    OK(gpu().simcuda_fail("cuStreamIsCapturing", nth, 719));
+    OK(gpu().simcuda_fail("cuStreamGetCaptureInfo", nth, 719));
     gpu().simcuda_reset_counts();
     EXPECT_EQ(end_use({&a, &b, &c}, consumer, &error), CAI_ERR_CUDA);
     EXPECT_EQ(error.index, static_cast<int>(nth) - 2);

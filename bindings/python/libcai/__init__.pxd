@@ -132,11 +132,20 @@ cdef extern from "cai.h" nogil:
         uint32_t field_count
         uint32_t reserved
 
+    enum:
+        CAI_OWNER_STREAM_ORDERED
+        CAI_OWNER_RECLAIMS
+
     ctypedef struct cai_owner:
         uint32_t struct_size
         uint32_t flags
         void (*retain)(cai_owner *self)
         void (*release)(cai_owner *self)
+        cai_status (*used_on)(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error)
+        cai_status (*await_uses)(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error)
+        void *uses
+        uint64_t thread
+        cai_owner *keeper
 
     ctypedef struct cai_array:
         uint16_t abi_major
@@ -284,14 +293,41 @@ cdef extern from "cai.h" nogil:
         CAI_ORDER_NONE
         CAI_ORDER_HOST
 
+    enum:
+        CAI_ACCESS_DEFAULT
+        CAI_ACCESS_READ
+        CAI_ACCESS_WRITE
+
+    enum:
+        CAI_USE_EXTERNAL
+        CAI_USE_FORK
+
     ctypedef struct cai_use_options:
         uint32_t struct_size
         uint32_t order
+        uint32_t access
+        uint32_t flags
 
     cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, uint64_t stream, const cai_use_options *options, cai_error *error)
     cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uint64_t stream, const cai_use_options *options, cai_error *error)
     cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out, cai_error *error)
     cai_status cai_array_sync_host(const cai_array *array, cai_error *error)
+    cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access, cai_error *error)
+    cai_status cai_array_publish(cai_array *array, const uint64_t *streams, int32_t count, uint64_t target, cai_error *error)
+    cai_status cai_array_publish_event(cai_array *array, uint64_t stream, cai_error *error)
+    cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_error *error)
+    cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error)
+
+    ctypedef struct cai_stream_provider:
+        uint32_t struct_size
+        uint32_t reserved
+        int32_t (*current)(void *context, const cai_array *array, uint64_t *stream)
+        void *context
+
+    cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *error)
+    cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error)
+    cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error)
+    void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self))
 
     enum:
         CAI_LOCATION_HOST_ACCESSIBLE

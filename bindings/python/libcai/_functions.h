@@ -25,6 +25,15 @@
   X(cai_arrays_end_use) \
   X(cai_arrays_same_stream) \
   X(cai_array_sync_host) \
+  X(cai_array_reclaim) \
+  X(cai_array_publish) \
+  X(cai_array_publish_event) \
+  X(cai_array_release_on) \
+  X(cai_drain) \
+  X(cai_provide_streams) \
+  X(cai_owner_used_on) \
+  X(cai_owner_await_uses) \
+  X(cai_owner_end) \
   X(cai_array_locate)
 
 #else
@@ -49,6 +58,15 @@
 #define cai_arrays_end_use (*cai_py_table.p_cai_arrays_end_use)
 #define cai_arrays_same_stream (*cai_py_table.p_cai_arrays_same_stream)
 #define cai_array_sync_host (*cai_py_table.p_cai_array_sync_host)
+#define cai_array_reclaim (*cai_py_table.p_cai_array_reclaim)
+#define cai_array_publish (*cai_py_table.p_cai_array_publish)
+#define cai_array_publish_event (*cai_py_table.p_cai_array_publish_event)
+#define cai_array_release_on (*cai_py_table.p_cai_array_release_on)
+#define cai_drain (*cai_py_table.p_cai_drain)
+#define cai_provide_streams (*cai_py_table.p_cai_provide_streams)
+#define cai_owner_used_on (*cai_py_table.p_cai_owner_used_on)
+#define cai_owner_await_uses (*cai_py_table.p_cai_owner_await_uses)
+#define cai_owner_end (*cai_py_table.p_cai_owner_end)
 #define cai_array_locate (*cai_py_table.p_cai_array_locate)
 
 #endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "order/edge.hpp"
+
+#include <cinttypes>
+#include <memory>
+
+namespace cai::order {
+namespace {
+
+bool is_idle(driver::Session &session, Stream &stream) {
+  session.relax();
+  driver::CUresult result = driver::success;
+  with(session, stream, [&] { result = session.cu.cuStreamQuery(stream.handle()); });
+  if (result == driver::success) return true;
+  if (result == driver::error_not_ready) return false;
+  throw Failure(driver::failure_of(session.cu.cuStreamQuery.name, result));
+}
+
+[[noreturn]] void refuse(const Stream &capturing, const Stream &other, const char *what_to_do) {
+  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
+                "stream 0x%" PRIx64 " is being captured into a graph, stream 0x%" PRIx64 " %s",
+                capturing.value, other.value, what_to_do);
+}
+
+// What a graph holds on to. The driver runs the destructor on a thread of its own.
+struct Held {
+  void (*destroy)(void *context);  // null: called off
+  void *context;
+};
+
+void destroy_held(void *argument) {
+  const std::unique_ptr<Held> held(static_cast<Held *>(argument));
+  if (held->destroy) held->destroy(held->context);
+}
+
+}  // namespace
+
+Edge edge_between(driver::Session &session, Stream &from, Stream &to, Way way, uint32_t flags) {
+  if (!from.capture && !to.capture) {
+    return implicitly_ordered(session, from, to) ? Edge::none : Edge::event;
+  }
+  if (from.capture && to.capture) {
+    if (from.capture.id == to.capture.id) return Edge::within;
+    refuse(from, to, "into another: nothing can order the two");
+  }
+  if (to.capture && way == Way::forth) {
+    // What is complete needs no order; where the launch belongs is the affair of who launches.
+    if (is_idle(session, from)) return Edge::none;
+    if (flags & CAI_USE_EXTERNAL) return Edge::external;
+    refuse(to, from,
+           "is not, and has work pending: wait for it before the capture, or say CAI_USE_EXTERNAL");
+  }
+  if (from.capture && way == Way::back) return Edge::none;  // the work is in the graph, not pending
+  refuse(from.capture ? from : to, from.capture ? to : from,
+         "is not: capture it too, or say CAI_USE_FORK");
+}
+
+void order(driver::Session &session, Stream &from, Stream &to, Edge edge, Event &event) {
+  switch (edge) {
+    case Edge::none:
+      return;
+    case Edge::event:
+      if (!event) event = Event::record(session, from);
+      return wait(session, to, event.handle());
+    case Edge::within: {
+      // What a capture has touched must not serve for anything else. It takes an event of its own
+      // for each edge: a capture is no place to save a microsecond.
+      Event captured = Event::record(session, from);
+      try {
+        wait(session, to, captured.handle());
+      } catch (...) {
+        captured.destroy(session);
+        throw;
+      }
+      return captured.destroy(session);
+    }
+    case Edge::external: {
+      Event outside = Event::record(session, from);
+      PooledEvent *const node = outside.node();
+      give_to_graph(
+          session, to.capture,
+          [](void *condemned) { condemn(static_cast<PooledEvent *>(condemned)); }, node);
+      const driver::CUevent handle = outside.handle();
+      outside.let_go();
+      return wait(session, to, handle, driver::event_wait_external);
+    }
+  }
+}
+
+void wait(driver::Session &session, Stream &stream, driver::CUevent event, uint32_t flags) {
+  with(session, stream,
+       [&] { driver::must(session.cu.cuStreamWaitEvent, stream.handle(), event, flags); });
+}
+
+bool is_pending(driver::Session &session, driver::CUevent event) {
+  session.relax();
+  const driver::CUresult result = session.cu.cuEventQuery(event);
+  if (result != driver::success && result != driver::error_not_ready) {
+    throw Failure(driver::failure_of(session.cu.cuEventQuery.name, result));
+  }
+  return result == driver::error_not_ready;
+}
+
+void give_to_graph(driver::Session &session, const driver::Capture &capture,
+                   void (*destroy)(void *context), void *context) {
+  const driver::Driver &cu = session.cu;
+  auto held = std::make_unique<Held>(Held{destroy, context});
+  driver::CUuserObject object = nullptr;
+  driver::must(cu.cuUserObjectCreate, &object, held.get(), &destroy_held, 1U,
+               driver::user_object_no_destructor_sync);
+  Held *const theirs = held.release();
+  const driver::CUresult result =
+      cu.cuGraphRetainUserObject(capture.graph, object, 1U, driver::graph_user_object_move);
+  if (result == driver::success) return;
+  theirs->destroy = nullptr;
+  session.faults.attempt(cu.cuUserObjectRelease, object, 1U);
+  throw Failure(driver::failure_of(cu.cuGraphRetainUserObject.name, result));
+}
+
+}  // namespace cai::order

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "order/options.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/error.hpp"
+
+namespace cai::order {
+namespace {
+
+// Which of two values a variable has; the first one if it is not set, or empty.
+bool second_of(const char *name, const char *first, const char *second) {
+  const char *const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): once, and early
+  if (!value || !*value || std::strcmp(value, first) == 0) return false;
+  if (std::strcmp(value, second) == 0) return true;
+  throw Failure(CAI_ERR_ARGUMENT, {}, "the environment has %s=%s, which is neither %s nor %s", name,
+                value, first, second);
+}
+
+Environment read_environment() {
+  return {!second_of("CAI_SYNC", "1", "0"), second_of("CAI_NONE", "none", "legacy")};
+}
+
+}  // namespace
+
+const Environment &Environment::get() {
+  static const Environment environment = read_environment();
+  return environment;
+}
+
+Options judge_options(const cai_use_options *options) {
+  Options found;
+  if (options) {
+    constexpr uint32_t least = offsetof(cai_use_options, access);
+    constexpr uint32_t limit = 4096;  // beyond that it is no struct but an uninitialised number
+    const uint32_t size = options->struct_size;
+    if (size < least || size > limit) {
+      throw Failure(CAI_ERR_ARGUMENT, {},
+                    "options->struct_size is %u, and not sizeof(cai_use_options)", size);
+    }
+    cai_use_options known{};
+    std::memcpy(&known, options, std::min<std::size_t>(size, sizeof known));
+    const auto *const bytes = reinterpret_cast<const unsigned char *>(options);
+    const auto is_set = [](unsigned char byte) { return byte != 0; };
+    constexpr uint32_t all_flags = CAI_USE_EXTERNAL | CAI_USE_FORK;
+    if ((size > sizeof known && std::any_of(bytes + sizeof known, bytes + size, is_set)) ||
+        (known.flags & ~all_flags)) {
+      throw Failure(CAI_ERR_ARGUMENT, {},
+                    "options asks for something that this libcai is too old for");
+    }
+    if (known.order > CAI_ORDER_HOST) {
+      throw Failure(CAI_ERR_ARGUMENT, {}, "options->order is %u, and not a CAI_ORDER_*",
+                    known.order);
+    }
+    judge_access(known.access, "options->access");
+    found = {known.order, known.access, known.flags};
+  }
+  if (!Environment::get().sync && !found.on_host()) found.order = CAI_ORDER_NONE;
+  return found;
+}
+
+void judge_access(uint32_t access, const char *name) {
+  if (access > CAI_ACCESS_WRITE) {
+    throw Failure(CAI_ERR_ARGUMENT, {}, "%s is %u, and not a CAI_ACCESS_*", name, access);
+  }
+}
+
+bool writes(const cai_array &array, uint32_t access, int32_t index) {
+  const bool readonly = array.flags & CAI_FLAG_READONLY;
+  if (access == CAI_ACCESS_WRITE && readonly) {
+    throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_DATA, index},
+                  "data: the array is marked read-only, and CAI_ACCESS_WRITE asked for");
+  }
+  return access != CAI_ACCESS_READ && !readonly;
+}
+
+}  // namespace cai::order

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How arrays are to be used: by the call's options, and by the environment.
+#pragma once
+
+#include "cai.h"
+
+namespace cai::order {
+
+struct Options {
+  uint32_t order = CAI_ORDER_BOTH;
+  uint32_t access = CAI_ACCESS_DEFAULT;
+  uint32_t flags = 0;
+
+  bool on_host() const noexcept { return order == CAI_ORDER_HOST; }
+};
+
+// Judges a call's options, and relaxes them if the environment says so.
+Options judge_options(const cai_use_options *options);
+
+void judge_access(uint32_t access, const char *name);
+
+// Whether the array may be written by who uses it so. Throws for a write to a read-only array.
+bool writes(const cai_array &array, uint32_t access, int32_t index);
+
+// What the environment says, read once. Throws CAI_ERR_ARGUMENT for what nobody understands.
+struct Environment {
+  bool sync;           // CAI_SYNC
+  bool distrust_none;  // CAI_NONE
+
+  static const Environment &get();
+};
+
+}  // namespace cai::order

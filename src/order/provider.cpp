@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "order/provider.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cinttypes>
+#include <cstring>
+#include <memory>
+
+#include "core/error.hpp"
+#include "driver/types.hpp"
+
+namespace cai::order {
+namespace {
+
+// A list that only grows, at its end: it is read with no lock.
+struct Registered {
+  cai_stream_provider provider;
+  std::atomic<Registered *> next{nullptr};
+};
+constinit std::atomic<Registered *> first{nullptr};
+
+}  // namespace
+
+uint64_t provided_stream(const cai_array &array) {
+  Registered *item = first.load(std::memory_order_acquire);
+  for (; item; item = item->next.load(std::memory_order_acquire)) {
+    uint64_t stream = 0;
+    if (!item->provider.current(item->provider.context, &array, &stream)) continue;
+    if (stream == 0) {
+      throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
+                    "a stream provider says stream 0, which is never a stream");
+    }
+    return stream;
+  }
+  return driver::stream_legacy;
+}
+
+}  // namespace cai::order
+
+using namespace cai;
+
+cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *error) {
+  return guard(error, [&] {
+    if (!provider) throw Failure(CAI_ERR_ARGUMENT, {}, "provider is NULL");
+    if (provider->struct_size < sizeof *provider) {
+      throw Failure(CAI_ERR_ARGUMENT, {},
+                    "provider->struct_size is %u, and not sizeof(cai_stream_provider)",
+                    provider->struct_size);
+    }
+    if (!provider->current) throw Failure(CAI_ERR_ARGUMENT, {}, "provider->current is NULL");
+    auto item = std::make_unique<order::Registered>();
+    item->provider = *provider;
+    std::atomic<order::Registered *> *end = &order::first;
+    order::Registered *there = nullptr;
+    while (!end->compare_exchange_weak(there, item.get(), std::memory_order_acq_rel)) {
+      if (there) end = &there->next;
+      there = nullptr;
+    }
+    static_cast<void>(item.release());  // it stays for the life of the process
+  });
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The frameworks' word on arrays whose stream nobody stated.
+#pragma once
+
+#include "cai.h"
+
+namespace cai::order {
+
+// The stream of an UNSTATED array: what a provider says, else the legacy stream.
+uint64_t provided_stream(const cai_array &array);
+
+}  // namespace cai::order

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The producer's side: which stream an array comes with, what its owner keeps, when it may go.
+#include <cinttypes>
+#include <memory>
+
+#include "core/owned.hpp"
+#include "order/releases.hpp"
+#include "order/waiting.hpp"
+
+namespace cai::order {
+namespace {
+
+// Makes a stream wait for all that is pending on an array. What `body` adds takes place in the same
+// session, with the stream in order.
+template <class Body>
+void after_all(const cai_array &array, std::uint64_t value, std::uint32_t access,
+               const std::uint64_t *streams, int32_t count, Body &&body) {
+  Demand demand;
+  collect(array, -1, {Wanted::For::waiting, value, access}, demand);
+  Ending ending;
+  {
+    driver::Session session;
+    Stream stream = stream_here(session, value);
+    Few<Stream> others;
+    for (int32_t index = 0; index < count; ++index) {
+      const Stream other = stream_here(session, streams[index], index);
+      others.add_unless(other, [&](const Stream &added) { return same(other, added); });
+    }
+    resolve(session, demand, OnFailure::stop, others);
+    wait_for_all(session, stream, others, demand, 0);
+    std::forward<Body>(body)(session, stream, demand);
+    if (stream.context_id) look(session, stream, ending);
+    session.finish();
+  }
+  await_keepers(demand, value);
+}
+
+void reclaim(const cai_array &array, std::uint64_t stream, std::uint32_t access) {
+  after_all(array, stream, access, nullptr, 0,
+            [&](driver::Session &, Stream &waiting, Demand &demand) {
+              cai_owner *const keeper = keeper_of(array);
+              if (!keeps_here(keeper) || stream_value(array) != stream) return;
+              if (Uses *const uses = uses_of(keeper)) uses->cover(demand.conflicts, waiting);
+            });
+}
+
+void say_stream(cai_array &array, std::uint32_t kind, std::uint64_t stream) {
+  array.stream = stream;
+  array.stream_kind = kind;
+  array.version = CAI_INTERFACE_VERSION;
+}
+
+void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std::uint64_t target) {
+  cai_owner *const keeper = keeper_of(array);
+  Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
+  // Others may have the array already, under its own stream or none: they will not hear of `target`
+  // unless the owner does.
+  const bool again = array.stream_kind != CAI_STREAM_NONE || (uses && uses->any());
+  after_all(array, target, CAI_ACCESS_DEFAULT, streams, count,
+            [&](driver::Session &session, Stream &stream, Demand &) {
+              if (!again || !keeps_here(keeper) || stream_value(array) == target) return;
+              identify(session, stream);
+              stream.index = -1;
+              make_uses_of(keeper).keep_open(stream);
+            });
+  say_stream(array, CAI_STREAM_STREAM, target);
+}
+
+void publish_event(cai_array &array, std::uint64_t value) {
+  cai_owner *const keeper = keeper_of(array);
+  if (!keeps_here(keeper)) {
+    throw Failure(CAI_ERR_ARGUMENT, {},
+                  "the array's owner cannot hold an event: its used_on is not cai_owner_used_on()");
+  }
+  std::uint64_t handle = 0;
+  after_all(array, value, CAI_ACCESS_DEFAULT, nullptr, 0,
+            [&](driver::Session &session, Stream &stream, Demand &) {
+              refuse_capturing(session, stream, "an event of it is of no use outside");
+              Event event = Event::record(session, stream);
+              handle = reinterpret_cast<std::uintptr_t>(event.handle());
+              make_uses_of(keeper).hold(std::move(event));
+            });
+  say_stream(array, CAI_STREAM_EVENT, handle);
+}
+
+void keep(driver::Session &session, Uses &uses, Stream &stream, bool write) {
+  const Event event = Event::record(session, stream);
+  uses.keep(stream.key(), event, write, {});
+  uses.prune(session, stream.context_id);
+}
+
+void used_on(cai_owner *owner, std::uint64_t value, bool write) {
+  driver::Session session;
+  Stream stream = stream_here(session, value);
+  refuse_capturing(session, stream, "a use in it cannot be kept");
+  keep(session, make_uses_of(owner), stream, write);
+  session.finish();
+}
+
+void release(cai_owner *owner) {
+  owner->release(owner);
+}
+
+// An array's end that hangs on nothing else: its holder goes as soon as it is looked at.
+std::unique_ptr<Uses> new_holder(cai_owner *owner) {
+  auto holder = std::make_unique<Uses>();
+  holder->owner = owner;
+  holder->end = release;
+  return holder;
+}
+
+void release_on(const cai_array &array, std::uint64_t value) {
+  cai_owner *const owner = array.owner;
+  cai_owner *const keeper = keeper_of(array);
+  Ending ending;
+  driver::Session session;
+  Stream stream = stream_here(session, value);
+  probe(session, stream);
+  if (stream.capture) {
+    std::unique_ptr<Uses> holder = new_holder(owner);
+    give_to_graph(
+        session, stream.capture, [](void *uses) { put_off(static_cast<Uses *>(uses)); },
+        holder.get());
+    static_cast<void>(holder.release());
+    return session.finish();
+  }
+  if (keeps_here(keeper)) {
+    keep(session, make_uses_of(keeper), stream, true);
+    look(session, stream, ending);
+    session.finish();
+  } else {
+    std::unique_ptr<Uses> holder = new_holder(owner);
+    keep(session, *holder, stream, true);
+    session.finish();
+    put_off(holder.release());
+    return;
+  }
+  owner->release(owner);
+}
+
+bool judge_use(cai_owner *self, std::uint32_t access) {
+  if (!self || self->struct_size < sizeof *self) {
+    throw Failure(CAI_ERR_ARGUMENT, {}, "self is NULL, or its struct_size less than %zu",
+                  sizeof *self);
+  }
+  if (access != CAI_ACCESS_READ && access != CAI_ACCESS_WRITE) {
+    throw Failure(CAI_ERR_ARGUMENT, {},
+                  "access is %u, neither CAI_ACCESS_READ nor CAI_ACCESS_WRITE", access);
+  }
+  return access == CAI_ACCESS_WRITE;
+}
+
+}  // namespace
+}  // namespace cai::order
+
+using namespace cai;
+
+cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access,
+                             cai_error *error) {
+  return guard(error, [&] {
+    order::judge(array, -1);
+    order::check_stream(stream);
+    order::judge_access(access, "access");
+    order::reclaim(*array, stream, access);
+  });
+}
+
+cai_status cai_array_publish(cai_array *array, const uint64_t *streams, int32_t count,
+                             uint64_t target, cai_error *error) {
+  return guard(error, [&] {
+    order::judge(array, -1);
+    order::check_stream(target, "target");
+    if (count < 0) {
+      throw Failure(CAI_ERR_ARGUMENT, {}, "count is negative: %d", static_cast<int>(count));
+    }
+    if (count > 0 && !streams) throw Failure(CAI_ERR_ARGUMENT, {}, "streams is NULL");
+    for (int32_t index = 0; index < count; ++index) {
+      order::for_array(index, [&] { order::check_stream(streams[index], "a stream"); });
+    }
+    order::publish(*array, streams, count, target);
+  });
+}
+
+cai_status cai_array_publish_event(cai_array *array, uint64_t stream, cai_error *error) {
+  return guard(error, [&] {
+    order::judge(array, -1);
+    order::check_stream(stream);
+    order::publish_event(*array, stream);
+  });
+}
+
+cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_error *error) {
+  return guard(error, [&] {
+    order::judge(array, -1);
+    order::check_stream(stream);
+    if (!array->owner)
+      throw Failure(CAI_ERR_ARGUMENT, {}, "the array is borrowed: it has no holder");
+    if (!order::may_be_pending(*array) && !(array->mask && order::may_be_pending(*array->mask))) {
+      return cai_array_release(array);
+    }
+    order::release_on(*array, stream);
+  });
+}
+
+cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error) {
+  return guard(error, [&] {
+    const bool write = order::judge_use(self, access);
+    order::check_stream(stream);
+    order::used_on(self, stream, write);
+  });
+}
+
+cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t access,
+                                cai_error *error) {
+  return guard(error, [&] {
+    const bool write = order::judge_use(self, access);
+    order::Uses *const uses = order::uses_of(self);
+    if (!uses) return;
+    order::Demand demand;
+    uses->add_conflicts(write, stream, -1, demand.conflicts, demand.handles);
+    if (demand.empty()) return;
+    driver::Session session;
+    if (stream == 0) {
+      order::wait_on_host(session, demand.handles, demand);
+    } else {
+      order::Stream waiting = order::stream_here(session, stream);
+      order::wait_for_all(session, waiting, demand.handles, demand, 0);
+    }
+    session.finish();
+  });
+}
+
+void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self)) {
+  order::Uses *const uses = order::uses_of(self);
+  if (!uses) return end(self);
+  uses->owner = self;
+  uses->end = end;
+  if (uses->pending_in()) return order::put_off(uses);
+  delete uses;
+  end(self);
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "order/releases.hpp"
+
+#include <atomic>
+
+namespace cai::order {
+namespace {
+
+constexpr int asked_in_passing = 8;
+constexpr int looked_at_in_passing = 64;
+
+// Those whose end is put off, the oldest first. The lock is held for the list alone.
+struct Waiting {
+  std::mutex mutex;
+  Uses *first = nullptr;
+  Uses *last = nullptr;
+  std::atomic<int64_t> count{0};
+
+  void push(Uses *uses) noexcept {
+    uses->next = nullptr;
+    (last ? last->next : first) = uses;
+    last = uses;
+  }
+  Uses *pop() noexcept {
+    Uses *const uses = first;
+    if (uses) {
+      first = uses->next;
+      if (!first) last = nullptr;
+    }
+    return uses;
+  }
+};
+
+// Never destroyed: arrays end until the very end of the process.
+Waiting &waiting() {
+  static auto *const made = new Waiting;
+  return *made;
+}
+
+// Takes out of the list those that have something pending in the context, or nothing at all: at
+// most `asked` of them, after looking at `looked` others. Those others go to the end of the line.
+Uses *take(driver::CUcontext context, int64_t asked, int64_t looked) noexcept {
+  Waiting &all = waiting();
+  const std::lock_guard lock(all.mutex);
+  Uses *taken = nullptr;
+  while (asked > 0 && looked > 0) {
+    Uses *const uses = all.pop();
+    if (!uses) break;
+    const driver::CUcontext of = uses->pending_in();
+    if (of == context || of == nullptr) {
+      uses->next = taken;
+      taken = uses;
+      --asked;
+    } else {
+      all.push(uses);
+      --looked;
+    }
+  }
+  return taken;
+}
+
+// Settles what take() gave, and puts back what is still pending.
+void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
+            std::uint64_t context_id, bool wait, Ending &ending) noexcept {
+  Waiting &all = waiting();
+  while (taken) {
+    Uses *const uses = taken;
+    taken = uses->next;
+    uses->settle(session, context, context_id, wait);
+    if (!uses->pending_in()) {
+      all.count.fetch_sub(1, std::memory_order_relaxed);
+      ending.add(uses);
+    } else {
+      const std::lock_guard lock(all.mutex);
+      all.push(uses);
+    }
+  }
+}
+
+// In the contexts that may be asked, since they are alive.
+void settle_all(driver::Session &session, bool wait, Ending &ending) {
+  std::vector<driver::CUcontext> contexts = session.primaries();
+  const driver::CUcontext current = session.current();
+  if (current && std::find(contexts.begin(), contexts.end(), current) == contexts.end()) {
+    contexts.push_back(current);
+  }
+  session.relax();
+  for (const driver::CUcontext context : contexts) {
+    session.in(context, [&] {
+      const std::uint64_t id = session.id_of(context);
+      const int64_t count = waiting().count.load(std::memory_order_relaxed);
+      settle(session, take(context, count, count), context, id, wait, ending);
+      destroy_condemned(session, id);
+    });
+  }
+}
+
+}  // namespace
+
+void put_off(Uses *uses) noexcept {
+  Waiting &all = waiting();
+  const std::lock_guard lock(all.mutex);
+  all.push(uses);
+  all.count.fetch_add(1, std::memory_order_relaxed);
+}
+
+Ending::~Ending() {
+  while (Uses *const uses = first_) {
+    first_ = uses->next;
+    cai_owner *const owner = uses->owner;
+    void (*const end)(cai_owner *) = uses->end;
+    delete uses;
+    end(owner);
+  }
+}
+
+void look(driver::Session &session, const Stream &stream, Ending &ending) {
+  if (waiting().count.load(std::memory_order_relaxed) == 0) return;
+  Uses *const taken = take(stream.context, asked_in_passing, looked_at_in_passing);
+  if (!taken) return;
+  session.relax();
+  settle(session, taken, stream.context, stream.context_id, false, ending);
+}
+
+}  // namespace cai::order
+
+using namespace cai;
+
+cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
+  order::Ending ending;
+  return guard(error, [&] {
+    std::atomic<int64_t> &count = order::waiting().count;
+    if (count.load(std::memory_order_acquire) != 0 || order::any_condemned()) {
+      driver::Session session;
+      order::settle_all(session, wait != 0, ending);
+      session.finish();
+    }
+    if (left) *left = count.load(std::memory_order_relaxed);
+  });
+}

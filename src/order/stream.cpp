@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "order/stream.hpp"
+
+#include "core/owned.hpp"
+
+namespace cai::order {
+namespace {
+
+// The contexts of the streams that this thread met last. The id of a stream never recurs, so what
+// is known of one stays true as long as anybody can name it.
+struct Known {
+  std::uint64_t stream_id;
+  std::uint64_t context_id;
+  driver::CUcontext context;
+};
+constexpr std::size_t known_count = 64;
+thread_local Known known[known_count];
+
+bool is_blocking(const driver::Session &session, const Stream &stream) {
+  if (stream.value == driver::stream_per_thread) return true;
+  unsigned flags = 0;
+  driver::must(session.cu.cuStreamGetFlags, stream.handle(), &flags);
+  return !(flags & driver::stream_non_blocking);
+}
+
+}  // namespace
+
+StreamKey Stream::key() const noexcept {
+  return {value, is_default() ? context_id : id,
+          value == driver::stream_per_thread ? this_thread() : 0};
+}
+
+void check_stream(std::uint64_t stream, const char *name) {
+  if (stream == 0) {
+    throw Failure(CAI_ERR_ARGUMENT, {},
+                  "%s is 0, which is never a stream: 1 is the legacy default stream", name);
+  }
+}
+
+Stream stream_here(driver::Session &session, std::uint64_t value, int32_t index) {
+  Stream stream{value, nullptr, index};
+  if (!stream.is_default()) return stream;
+  stream.context = session.current();
+  if (!stream.context) {
+    throw Failure(CAI_ERR_ARGUMENT, {0, index},
+                  "stream %d is a default stream of the current context, and none is current",
+                  static_cast<int>(value));
+  }
+  return stream;
+}
+
+void identify(driver::Session &session, Stream &stream) {
+  if (stream.context_id) return;
+  if (!stream.is_default() && session.cu.cuStreamGetId) {
+    unsigned long long id = 0;
+    driver::must(session.cu.cuStreamGetId, stream.handle(), &id);
+    stream.id = id;
+    Known &entry = known[id % known_count];
+    if (entry.stream_id != id || !entry.context) {
+      const driver::CUcontext context = session.of_stream(stream.value);
+      entry = {id, session.id_of(context), context};
+    }
+    stream.context = entry.context;
+    stream.context_id = entry.context_id;
+    return;
+  }
+  if (!stream.context) stream.context = session.of_stream(stream.value);
+  stream.context_id = session.id_of(stream.context);
+}
+
+void probe(driver::Session &session, Stream &stream) {
+  for_array(stream.index, [&] {
+    with(session, stream, [&] { stream.capture = driver::capture_of(session.cu, stream.value); });
+  });
+}
+
+bool same(const Stream &a, const Stream &b) noexcept {
+  return a.value == b.value && (!a.is_default() || a.context == b.context);
+}
+
+bool implicitly_ordered(driver::Session &session, Stream &a, Stream &b) {
+  const bool a_is_legacy = a.value == driver::stream_legacy;
+  const bool b_is_legacy = b.value == driver::stream_legacy;
+  if (a_is_legacy == b_is_legacy) return false;
+  identify(session, a);
+  identify(session, b);
+  if (a.context != b.context) return false;
+  return is_blocking(session, a_is_legacy ? b : a);
+}
+
+void synchronize(driver::Session &session, Stream &stream) {
+  session.relax();
+  with(session, stream, [&] { driver::must(session.cu.cuStreamSynchronize, stream.handle()); });
+}
+
+}  // namespace cai::order

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Streams as the driver must be told of them: together with the context that they are of.
+#pragma once
+
+#include <utility>
+
+#include "driver/context.hpp"
+
+namespace cai::order {
+
+// What tells a stream from all others there ever were, for which its value is not enough: handles
+// recur, and 1 and 2 mean another stream in another context, 2 on another thread too.
+struct StreamKey {
+  std::uint64_t value = 0;
+  std::uint64_t id =
+      0;  // of the stream if it is a handle, of the context for 1 and 2; 0: not known
+  std::uint64_t thread = 0;  // for 2
+
+  bool operator==(const StreamKey &) const = default;
+};
+
+// A stream, together with the context that gives 1 and 2 their meaning. That of a handle is looked
+// up when it is needed, and null till then.
+struct Stream {
+  std::uint64_t value;
+  driver::CUcontext context;
+  int32_t index;  // of the first array that came with it; -1 for the consumer's
+  std::uint64_t context_id = 0;
+  std::uint64_t id = 0;  // of a handle, as far as the driver can tell
+  driver::Capture capture{};
+
+  // 1 or 2, a default stream of `context`.
+  bool is_default() const noexcept { return value <= driver::stream_per_thread; }
+  driver::CUstream handle() const noexcept { return driver::stream_handle(value); }
+  StreamKey key() const noexcept;
+};
+
+// Throws CAI_ERR_ARGUMENT for 0, which is never a stream; `name` is the argument's.
+void check_stream(std::uint64_t stream, const char *name = "stream");
+
+// A stream that a caller named. 1 and 2 mean the current context.
+Stream stream_here(driver::Session &session, std::uint64_t stream, int32_t index = -1);
+
+// Fills in the context, and what tells it and the stream from all others.
+void identify(driver::Session &session, Stream &stream);
+
+// Fills in the capture. Throws CAI_ERR_CAPTURE if the stream can't be used because of one.
+void probe(driver::Session &session, Stream &stream);
+
+bool same(const Stream &a, const Stream &b) noexcept;
+
+// Whether the driver keeps two streams in order by itself: the legacy stream and a blocking stream
+// of one context.
+bool implicitly_ordered(driver::Session &session, Stream &a, Stream &b);
+
+// Runs `body` so that the driver understands the stream as it was meant: 1 and 2 with their context
+// current, a handle with any.
+template <class Body>
+void with(driver::Session &session, Stream &stream, Body &&body) {
+  if (stream.is_default() || !session.current()) {
+    if (!stream.context) identify(session, stream);
+    session.in(stream.context, std::forward<Body>(body));
+  } else {
+    std::forward<Body>(body)();
+  }
+}
+
+void synchronize(driver::Session &session, Stream &stream);
+
+// Runs `body`; a Failure that names no array yet is of array `index`.
+template <class Body>
+void for_array(int32_t index, Body &&body) {
+  try {
+    std::forward<Body>(body)();
+  } catch (const Failure &failure) {
+    cai_error error = failure.error();
+    if (error.index < 0) error.index = index;
+    throw Failure(error);
+  }
+}
+
+// What becomes of the others when one stream cannot be ordered.
+enum class OnFailure {
+  stop,
+  go_on,  // the first failure is noted, to be raised at the session's end
+};
+
+// Runs `body` for array `index`; false if it failed and the others go on. A capture stops them all:
+// it is found before anything has happened.
+template <class Body>
+bool attempt(driver::Session &session, OnFailure on_failure, int32_t index, Body &&body) {
+  try {
+    for_array(index, std::forward<Body>(body));
+    return true;
+  } catch (const Failure &failure) {
+    if (on_failure == OnFailure::stop || failure.error().status == CAI_ERR_CAPTURE) throw;
+    session.faults.note(failure.error());
+    return false;
+  }
+}
+
+}  // namespace cai::order

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "order/uses.hpp"
+
+#include <atomic>
+#include <memory>
+
+namespace cai::order {
+namespace {
+
+// Beyond so many streams it pays to ask which ones are done.
+constexpr std::size_t slots_many = 8;
+
+// An error of the context's counts as done: nothing there will ever be pending again.
+bool is_complete(driver::Session &session, const Event &event) {
+  return session.cu.cuEventQuery(event.handle()) != driver::error_not_ready;
+}
+
+std::atomic_ref<void *> pointer_in(const cai_owner *owner) noexcept {
+  return std::atomic_ref<void *>(const_cast<cai_owner *>(owner)->uses);
+}
+
+}  // namespace
+
+bool keeps_uses(const cai_owner *owner) noexcept {
+  return owner && owner->struct_size >= sizeof(cai_owner) && owner->used_on && owner->await_uses;
+}
+
+bool keeps_here(const cai_owner *owner) noexcept {
+  return keeps_uses(owner) && owner->used_on == cai_owner_used_on;
+}
+
+bool keeps_by_itself(const cai_owner *owner) noexcept {
+  return keeps_uses(owner) && owner->used_on != cai_owner_used_on;
+}
+
+Uses *uses_of(const cai_owner *owner) noexcept {
+  return static_cast<Uses *>(pointer_in(owner).load(std::memory_order_acquire));
+}
+
+Uses &make_uses_of(cai_owner *owner) {
+  if (Uses *const found = uses_of(owner)) return *found;
+  auto made = std::make_unique<Uses>();
+  void *theirs = nullptr;
+  if (pointer_in(owner).compare_exchange_strong(theirs, made.get(), std::memory_order_acq_rel)) {
+    return *made.release();
+  }
+  return *static_cast<Uses *>(theirs);
+}
+
+void Uses::keep(const StreamKey &user, const Event &event, bool write, const Cover &cover) {
+  const std::lock_guard lock(mutex_);
+  Slot *slot = nullptr;
+  if (user.id) {
+    for (Slot &other : slots_) {
+      if (other.user == user) slot = &other;
+    }
+  }
+  if (!slot) slot = &slots_.emplace_back(Slot{user, {}, {}, {}, {}});
+  // The event comes after the one that was here, on the same stream.
+  slot->last = event;
+  slot->cover = cover;
+  if (!write) return;
+  slot->last_write = event;
+  slot->write_cover = cover;
+}
+
+void Uses::keep_open(const Stream &stream) {
+  const std::lock_guard lock(mutex_);
+  for (const Stream &other : open_) {
+    if (same(stream, other)) return;
+  }
+  open_.push_back(stream);
+}
+
+void Uses::hold(Event event) {
+  const std::lock_guard lock(mutex_);
+  held_.push_back(std::move(event));
+}
+
+void Uses::add_conflicts(bool write, std::uint64_t stream, int32_t index, Conflicts &out,
+                         Few<Stream> &streams) {
+  const std::lock_guard lock(mutex_);
+  const bool is_handle = stream > driver::stream_per_thread;
+  for (const Slot &slot : slots_) {
+    const Event &event = write ? slot.last : slot.last_write;
+    const Cover &cover = write ? slot.cover : slot.write_cover;
+    if (!event || (is_handle && cover.value == stream)) continue;
+    out.add_unless({event, slot.user, cover, index},
+                   [&](const Conflict &other) { return other.event == event; });
+  }
+  for (const Stream &open : open_) {
+    streams.add_unless(open, [&](const Stream &other) { return same(open, other); });
+  }
+}
+
+bool Uses::any() {
+  const std::lock_guard lock(mutex_);
+  return !slots_.empty() || !open_.empty();
+}
+
+bool Uses::any_uncovered() {
+  const std::lock_guard lock(mutex_);
+  return !open_.empty() || std::any_of(slots_.begin(), slots_.end(),
+                                       [](const Slot &slot) { return slot.cover.value == 0; });
+}
+
+void Uses::cover(Conflicts &conflicts, const Stream &stream) {
+  const std::lock_guard lock(mutex_);
+  for (Slot &slot : slots_) {
+    for (const Conflict &conflict : conflicts) {
+      if (slot.last == conflict.event) slot.cover = Cover::by(stream);
+      if (slot.last_write == conflict.event) slot.write_cover = Cover::by(stream);
+    }
+  }
+}
+
+void Uses::prune(driver::Session &session, std::uint64_t context_id) {
+  std::vector<Event> asked;
+  {
+    const std::lock_guard lock(mutex_);
+    if (slots_.size() <= slots_many) return;
+    for (const Slot &slot : slots_) {
+      if (slot.last.context_id() == context_id) asked.push_back(slot.last);
+    }
+  }
+  session.relax();
+  std::erase_if(asked, [&](const Event &event) { return !is_complete(session, event); });
+  const std::lock_guard lock(mutex_);
+  std::erase_if(slots_, [&](const Slot &slot) {
+    return std::find(asked.begin(), asked.end(), slot.last) != asked.end();
+  });
+}
+
+driver::CUcontext Uses::pending_in() const noexcept {
+  return slots_.empty() ? nullptr : slots_.front().last.context();
+}
+
+void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
+                  bool wait) noexcept {
+  std::erase_if(slots_, [&](const Slot &slot) {
+    const Event &event = slot.last;
+    if (event.context() != context) return false;
+    if (event.context_id() != context_id) return true;
+    if (wait) return session.faults.attempt(session.cu.cuEventSynchronize, event.handle()), true;
+    return is_complete(session, event);
+  });
+}
+
+}  // namespace cai::order

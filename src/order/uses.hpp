@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Uses that an owner keeps: which streams have work on its memory that the array's own stream need
+// not know of, and how far that work has come.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "order/event.hpp"
+#include "order/few.hpp"
+
+namespace cai::order {
+
+// The array's stream that waits for a use, so that whoever waits for that stream waits for the use
+// as well. Value 0: there is none. It lives as long as the array, so its handle says enough.
+struct Cover {
+  std::uint64_t value = 0;
+  driver::CUcontext context = nullptr;  // for 1 and 2
+
+  static Cover by(const Stream &stream) noexcept {
+    return {stream.value, stream.is_default() ? stream.context : nullptr};
+  }
+  bool is(const Stream &stream) const noexcept {
+    return value == stream.value && (!stream.is_default() || context == stream.context);
+  }
+};
+
+// A kept use that somebody has to wait for.
+struct Conflict {
+  Event event;
+  StreamKey user;
+  Cover cover;
+  int32_t index = -1;  // of the array
+};
+
+using Conflicts = Few<Conflict, 4>;
+
+// What cai_owner.uses points to.
+class Uses {
+ public:
+  Uses() = default;
+  Uses(const Uses &) = delete;
+  Uses &operator=(const Uses &) = delete;
+
+  void keep(const StreamKey &user, const Event &event, bool write, const Cover &cover);
+
+  // A stream on which others were sent to work by way of a dict: it must be asked how far it is.
+  void keep_open(const Stream &stream);
+
+  // An event that an array came with: it lives as long as the owner.
+  void hold(Event event);
+
+  // Adds what a read, or a write, conflicts with; but for what the array's own stream covers, if
+  // that is `stream`.
+  void add_conflicts(bool write, std::uint64_t stream, int32_t index, Conflicts &out,
+                     Few<Stream> &streams);
+
+  bool any();            // kept, open ones too
+  bool any_uncovered();  // likewise, that the array's stream does not wait for
+
+  // The array's own stream has been made to wait for these uses.
+  void cover(Conflicts &conflicts, const Stream &stream);
+
+  // Once there are many: forgets the uses that are complete. For contexts that are alive.
+  void prune(driver::Session &session, std::uint64_t context_id);
+
+  // From here on for an owner that has lost its last holder.
+
+  // A context in which a use may be pending; null if there is none.
+  driver::CUcontext pending_in() const noexcept;
+  // Forgets the uses of a context that is alive, which are complete, or get waited for. Uses of an
+  // older context with the same handle have gone with it.
+  void settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
+              bool wait) noexcept;
+
+  // For the list of those whose end is put off.
+  cai_owner *owner = nullptr;
+  void (*end)(cai_owner *owner) = nullptr;
+  Uses *next = nullptr;
+
+ private:
+  struct Slot {
+    StreamKey user;
+    Event last, last_write;  // of the stream's uses: one event, where the last one was a write
+    Cover cover, write_cover;
+  };
+
+  std::mutex mutex_;  // never held while the driver is called, save where nobody else is left
+  std::vector<Slot> slots_;
+  std::vector<Stream> open_;
+  std::vector<Event> held_;
+};
+
+// Whether an owner keeps uses; and does so here, or with functions of its own.
+bool keeps_uses(const cai_owner *owner) noexcept;
+bool keeps_here(const cai_owner *owner) noexcept;
+bool keeps_by_itself(const cai_owner *owner) noexcept;
+
+// What an owner that keeps its uses here has kept; null if nothing, or made at need.
+Uses *uses_of(const cai_owner *owner) noexcept;
+Uses &make_uses_of(cai_owner *owner);
+
+}  // namespace cai::order

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "order/waiting.hpp"
+
+#include <algorithm>
+#include <cinttypes>
+
+namespace cai::order {
+namespace {
+
+bool is_covered(const Conflict &conflict, const Stream &stream, Few<Stream> &producers) {
+  if (conflict.cover.value == 0) return false;
+  return conflict.cover.is(stream) ||
+         std::any_of(producers.begin(), producers.end(),
+                     [&](const Stream &producer) { return conflict.cover.is(producer); });
+}
+
+// Leaves the demands that the stream does not meet by itself.
+void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producers,
+                 Conflicts &conflicts) {
+  conflicts.remove_if(
+      [&](const Conflict &conflict) { return is_covered(conflict, stream, producers); });
+  producers.remove_if([&](const Stream &producer) { return same(producer, stream); });
+  if (conflicts.empty()) return;
+  identify(session, stream);
+  conflicts.remove_if(
+      [&](const Conflict &conflict) { return conflict.user.id && conflict.user == stream.key(); });
+}
+
+// An event outside of the capture that the stream is in: the graph could not wait for it.
+void judge_event(driver::Session &session, const Stream &stream, driver::CUevent event,
+                 int32_t index, bool external) {
+  if (external || !is_pending(session, event)) return;
+  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, index, 0},
+                "stream 0x%" PRIx64
+                " is being captured into a graph, and an earlier use of the array is pending: wait "
+                "for it before the capture",
+                stream.value);
+}
+
+}  // namespace
+
+void refuse_capturing(driver::Session &session, Stream &stream, const char *what_to_do) {
+  probe(session, stream);
+  if (!stream.capture) return;
+  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, stream.index, 0},
+                "stream 0x%" PRIx64 " is being captured into a graph: %s", stream.value,
+                what_to_do);
+}
+
+void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
+                  std::uint32_t flags) {
+  leave_unmet(session, stream, producers, demand.conflicts);
+  if (producers.empty() && demand.conflicts.empty() && demand.events.empty()) return;
+
+  // First everybody is asked, so that a capture that forbids it finds nothing done.
+  probe(session, stream);
+  for (Stream &producer : producers) probe(session, producer);
+  Stream *fork = nullptr;
+  if (!stream.capture && (flags & CAI_USE_FORK)) {
+    fork = std::find_if(producers.begin(), producers.end(),
+                        [](const Stream &producer) { return bool(producer.capture); });
+    if (fork == producers.end()) fork = nullptr;
+    if (fork) stream.capture = fork->capture;  // as it will be
+  }
+  struct Step {
+    Stream *producer;
+    Edge edge;
+  };
+  Few<Step> steps;
+  for (Stream &producer : producers) {
+    for_array(producer.index, [&] {
+      steps.add({&producer, edge_between(session, producer, stream, Way::forth, flags)});
+    });
+  }
+  const bool external = flags & CAI_USE_EXTERNAL;
+  if (stream.capture) {
+    for (const Demand::EventOf &event : demand.events) {
+      judge_event(session, stream, driver::event_handle(event.value), event.index, external);
+    }
+    for (const Conflict &conflict : demand.conflicts) {
+      judge_event(session, stream, conflict.event.handle(), conflict.index, false);
+    }
+    // What is complete needs no order, and would be refused in a capture.
+    if (!external) demand.events.remove_if([](const auto &) { return true; });
+    demand.conflicts.remove_if([](const auto &) { return true; });
+  }
+
+  // The fork first: it takes the stream into the capture.
+  std::stable_partition(steps.begin(), steps.end(),
+                        [](const Step &step) { return step.edge == Edge::within; });
+  bool forked = false;
+  try {
+    for (const Step &step : steps) {
+      for_array(step.producer->index, [&] {
+        Event event;
+        order(session, *step.producer, stream, step.edge, event);
+      });
+      forked = fork != nullptr;
+    }
+    for (const Demand::EventOf &event : demand.events) {
+      for_array(event.index, [&] {
+        wait(session, stream, driver::event_handle(event.value),
+             stream.capture ? driver::event_wait_external : 0);
+      });
+    }
+    for (const Conflict &conflict : demand.conflicts) {
+      for_array(conflict.index, [&] { wait(session, stream, conflict.event.handle()); });
+    }
+  } catch (const Failure &failure) {
+    // Left in the capture, the stream would spoil it when it ends.
+    if (forked) {
+      session.faults.note(failure.error());
+      Event event;
+      order(session, stream, *fork, Edge::within, event);
+    }
+    throw;
+  }
+}
+
+void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand) {
+  constexpr const char *advice = "the host cannot wait for it";
+  for (Stream &producer : producers) refuse_capturing(session, producer, advice);
+  session.relax();
+  for (Stream &producer : producers) {
+    for_array(producer.index, [&] { synchronize(session, producer); });
+  }
+  for (const Demand::EventOf &event : demand.events) {
+    for_array(event.index, [&] {
+      driver::must(session.cu.cuEventSynchronize, driver::event_handle(event.value));
+    });
+  }
+  for (const Conflict &conflict : demand.conflicts) {
+    for_array(conflict.index,
+              [&] { driver::must(session.cu.cuEventSynchronize, conflict.event.handle()); });
+  }
+}
+
+void await_keepers(Demand &demand, std::uint64_t stream) {
+  for (const Demand::Keeper &keeper : demand.keepers) {
+    cai_error error;
+    const std::uint32_t access = keeper.writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
+    if (keeper.owner->await_uses(keeper.owner, stream, access, &error) != CAI_OK) {
+      if (error.index < 0) error.index = keeper.index;
+      throw Failure(error);
+    }
+  }
+}
+
+}  // namespace cai::order

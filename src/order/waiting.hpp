@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A stream, or the host, waits for all that arrays ask for.
+#pragma once
+
+#include "order/edge.hpp"
+#include "order/producers.hpp"
+
+namespace cai::order {
+
+// Makes the stream wait for the producers, and for the rest of the demand but its keepers. `flags`
+// are CAI_USE_*.
+void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
+                  std::uint32_t flags);
+
+// The host waits, likewise.
+void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand);
+
+// After the session: owners that keep uses by themselves make the stream wait, or the host (0).
+void await_keepers(Demand &demand, std::uint64_t stream);
+
+// Throws CAI_ERR_CAPTURE if a stream is being captured.
+void refuse_capturing(driver::Session &session, Stream &stream, const char *what_to_do);
+
+}  // namespace cai::order
