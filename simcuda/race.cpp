@@ -120,13 +120,14 @@ void Races::host_saw(const Moment &moment) {
   host_.host = ++host_.tick;
 }
 
-void Races::host_saw(const Operation &operation) {
-  if (operation.step) host_saw(operation.step->moment);
+void Races::host_saw(const std::vector<OperationPtr> &operations) {
+  for (auto &operation : operations)
+    if (operation->step) host_saw(operation->step->moment);
 }
 
 void Races::host_function_returned(const Operation &operation) {
   host_functions_.erase(operation.id);
-  host_saw(operation);
+  if (operation.step) host_saw(operation.step->moment);
 }
 
 void Races::host_saw(const std::vector<Moment> &moments) {
@@ -161,6 +162,15 @@ void Races::host_frees(Allocation &allocation) {
   // The report needs an owner; this one lives as long as the call.
   const AllocationPtr borrowed(&allocation, [](Allocation *) {});
   use(here(), borrowed, *allocation.history, 0, allocation.size, Effect::frees);
+}
+
+void Races::names_freed(const AllocationPtr &allocation, std::uintptr_t address, std::size_t size) {
+  if (!on_ || !allocation->history || !allocation->history->freed) return;
+  report_.found({{allocation->history->freed, Effect::frees},
+                 {here(), Effect::names},
+                 allocation,
+                 address,
+                 address + size});
 }
 
 void Races::use(const StepPtr &step, const Access &access, Effect effect) {
@@ -230,7 +240,10 @@ void Races::use(const StepPtr &step, const AllocationPtr &allocation, History &h
       last_after = std::make_shared<Uses>(std::move(after));
     return last_after;
   });
-  if (effect == Effect::frees) history.freed = step;
+  if (effect == Effect::frees) {
+    history = History{};  // what comes now is compared with the free alone
+    history.freed = step;
+  }
   if (history.sweep_is_due())
     history.sweep([&](const History::UsesPtr &before) -> History::UsesPtr {
       Uses after = *before;

@@ -22,7 +22,7 @@ class Races {
   // host has seen, and compares what it uses with what was used before.
   void submitted(Operation &operation);
   // The host goes on after these.
-  void host_saw(const Operation &operation);
+  void host_saw(const std::vector<OperationPtr> &operations);
   void host_saw(const std::vector<Moment> &moments);
   // A host function has returned: a client may wait for that without a call.
   void host_function_returned(const Operation &operation);
@@ -34,6 +34,8 @@ class Races {
   void host_uses(const Access &access);
   // A call frees memory at once.
   void host_frees(Allocation &allocation);
+  // A call names memory after a stream was told to free it.
+  void names_freed(const AllocationPtr &allocation, std::uintptr_t address, std::size_t size);
 
   // No more work will be submitted to this stream.
   void retire(Stream &stream);

@@ -27,7 +27,7 @@ struct Step {
 
 using StepPtr = std::shared_ptr<const Step>;
 
-enum class Effect { reads, writes, allocates, frees };
+enum class Effect { reads, writes, allocates, frees, names };
 
 struct Use {
   StepPtr step;

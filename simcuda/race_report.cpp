@@ -64,6 +64,8 @@ const char *verb(Effect effect) {
       return " allocates";
     case Effect::frees:
       return " frees";
+    case Effect::names:
+      return " names the memory, and is refused";
   }
   return "";
 }
