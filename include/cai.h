@@ -750,7 +750,7 @@ cai_status cai_array_publish_event(cai_array *array, uint64_t stream, cai_error 
 /** Takes one holder away, as cai_array_release(), once all that is queued on `stream` by now is
  * complete; for a consumer that does not end its use, or does not trust the memory's allocation
  * stream to be the array's. The host does not wait, and no CUDA callback is used: a later call
- * under "Order" or cai_drain() finds out. If `stream` is being captured, the graph takes the holder:
+ * under "Order" or cai_drain() finds out. If `stream` is being captured, the graph takes it over:
  * it goes when the graph, and what was made of it, has gone.
  *
  * @param array  owned. On failure the holder is still the caller's

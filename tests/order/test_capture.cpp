@@ -127,8 +127,9 @@ TEST_F(Capture, LegacyStreamWhileABlockingStreamIsCapturing) {
   expect_refused({&legacy}, consumer, 0);
   expect_refused({&unstated}, consumer, 0);
   expect_refused({&of_stream}, 1, -1);
-  expect_refused({&legacy}, other, 0);  // in order by itself, but not in a capture
   cai_error error{};
+  EXPECT_EQ(begin_use({&legacy}, other, &error), CAI_ERR_CAPTURE);  // in order, but for the capture
+  EXPECT_EQ(error.index, 0);
   EXPECT_EQ(begin_use({&legacy}, consumer, &error), CAI_ERR_CAPTURE);
   EXPECT_EQ(error.native, 906);
   EXPECT_EQ(begin_use({&there}, consumer, &error), CAI_OK) << error.message;  // another context's
