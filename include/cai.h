@@ -780,8 +780,8 @@ typedef struct cai_stream_provider {
    * @param array   valid, stream_kind UNSTATED; do not keep it
    * @param stream  gets 1, 2 or a CUstream of the array's context
    * @return 1 if the array is the framework's own and *stream is set; 0 to let another be asked.
-   * Any thread, with or without the GIL; no lock is held. It must not call the functions under
-   * "Order". */
+   * Both the beginning and the end of a use ask, and expect the same answer. Any thread, with or
+   * without the GIL; no lock is held. It must not call the functions under "Order". */
   int32_t (*current)(void *context, const cai_array *array, uint64_t *stream);
   void *context; /**< for `current` */
 } cai_stream_provider;

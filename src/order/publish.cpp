@@ -117,12 +117,13 @@ void release_on(const cai_array &array, std::uint64_t value) {
   Stream stream = stream_here(session, value);
   probe(session, stream);
   if (stream.capture) {
+    session.finish();  // what has become of the holder is certain after this
     std::unique_ptr<Uses> holder = new_holder(owner);
     give_to_graph(
         session, stream.capture, [](void *uses) { put_off(static_cast<Uses *>(uses)); },
         holder.get());
     static_cast<void>(holder.release());
-    return session.finish();
+    return;
   }
   if (keeps_here(keeper)) {
     keep(session, make_uses_of(keeper), stream, true);

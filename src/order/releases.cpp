@@ -85,13 +85,17 @@ void settle_all(driver::Session &session, bool wait, Ending &ending) {
     contexts.push_back(current);
   }
   session.relax();
-  for (const driver::CUcontext context : contexts) {
+  const auto settle_in = [&](driver::CUcontext context) {
     session.in(context, [&] {
       const std::uint64_t id = session.id_of(context);
       const int64_t count = waiting().count.load(std::memory_order_relaxed);
       settle(session, take(context, count, count), context, id, wait, ending);
       destroy_condemned(session, id);
     });
+  };
+  // What is done in one context may still be pending in another one.
+  for (std::size_t round = 0; round < contexts.size(); ++round) {
+    for (const driver::CUcontext context : contexts) settle_in(context);
   }
 }
 

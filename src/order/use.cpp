@@ -49,7 +49,9 @@ class End {
       const cai_owner *const keeper = keeper_of(array);
       if (!asks_for_end(array)) continue;
       if (keeps_here(keeper)) {
-        some_keep_ = some_keep_ || stream_value(array) != stream || array.mask;
+        // Which stream 1 or 2 is shows later.
+        const bool own_handle = stream > driver::stream_per_thread && stream_value(array) == stream;
+        some_keep_ = some_keep_ || !own_handle || array.mask;
       } else if (keeps_by_itself(keeper)) {
         some_keep_themselves_ = true;
       } else if (has_no_way_back(array) || (array.mask && has_no_way_back(*array.mask))) {
