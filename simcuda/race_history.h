@@ -49,7 +49,7 @@ struct Uses {
 class History {
  public:
   using UsesPtr = std::shared_ptr<const Uses>;  // null: not used
-  using Change = std::function<UsesPtr(const UsesPtr &)>;
+  using Change = std::function<UsesPtr(const UsesPtr &, std::uintptr_t begin, std::uintptr_t end)>;
 
   // Replaces what is known of the bytes from `begin` up to `end`; `change` is asked once for each
   // segment.

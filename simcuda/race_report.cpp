@@ -72,7 +72,8 @@ const char *verb(Effect effect) {
 
 std::string headline(const Race &race) {
   const std::string first = numbered(*race.earlier.step), second = numbered(*race.later.step);
-  if (race.earlier.effect == Effect::frees) return second + " uses memory that " + first + " freed";
+  if (race.earlier.effect == Effect::frees)
+    return second + " uses memory that " + first + " has freed";
   const std::string unordered = "nothing orders " + first + " before " + second;
   if (race.later.effect == Effect::frees)
     return second + " frees memory that " + first + " may still use: " + unordered;
@@ -112,9 +113,8 @@ std::string remedy(const Race &race) {
   if (race.earlier.effect == Effect::frees)
     text += "free it after its last use";
   else if (race.later.step->by_host())
-    text += "synchronise the host with operation " + first +
-            " first: with its stream, or with an "
-            "event recorded after it";
+    text +=
+        "wait for operation " + first + " first: for its stream, or for an event recorded after it";
   else
     text +=
         "record an event after operation " + first + " and wait for it before operation " + second;
@@ -143,7 +143,7 @@ void RaceReport::found(const Race &race) {
   telling = true;
   if (told_.size() > most_told || !told_.insert(pair_of(race)).second) return;
   if (told_.size() > most_told) {
-    say("simcuda: more races than these are only counted\n");
+    say("simcuda: more races are only counted\n");
     return;
   }
   say("simcuda: race: " + headline(race) + '\n' + line_of(race.earlier) + line_of(race.later) +
