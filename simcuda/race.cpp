@@ -73,6 +73,7 @@ Lane Races::lane_of(Operation &operation) {
     found->second = lane;
     lanes_[lane].last.lane = lane;
     lanes_[lane].context = operation.stream->context;
+    lanes_[lane].name = std::make_shared<std::string>(line_of(*operation.stream));
   }
   return found->second;
 }
@@ -108,7 +109,7 @@ void Races::submitted(Operation &operation) {
   step->number = operation.id;
   step->call = thread_state().call;
   step->what = operation.what;
-  step->line = line_of(*operation.stream);
+  step->line = lanes_[lane].name;
   operation.step = step;
   if (operation.host_function) host_functions_.emplace(operation.id, step);
   for (auto &access : operation.accesses) use(step, access, effect_of(access));
@@ -155,7 +156,8 @@ StepPtr Races::here() {
   auto step = std::make_shared<Step>();
   step->moment = host_;
   step->call = thread_state().call;
-  step->line = "the host";
+  static const auto name = std::make_shared<const std::string>("the host");
+  step->line = name;
   return step;
 }
 

@@ -50,6 +50,7 @@ class Races {
   struct LaneState {
     Moment last;
     std::shared_ptr<Context> context;
+    std::shared_ptr<const std::string> name;
   };
 
   void host_saw(const Moment &moment);

@@ -19,8 +19,9 @@ namespace simcuda {
 struct Step {
   Moment moment;
   std::uint64_t number = 0;  // of the operation; 0: the host itself
-  std::string call, what;
-  std::string line;  // "stream 0x... (blocking) of context 0x..."
+  const char *call = "";
+  std::string what;
+  std::shared_ptr<const std::string> line;  // "blocking stream 0x... of context 0x..."
 
   bool by_host() const { return number == 0; }
 };

@@ -45,8 +45,9 @@ void leave_evidence() {
 
 // "cuMemsetD8Async", "cuGraphLaunch (memset)", "the host's access".
 std::string name_of(const Step &step) {
-  const bool of_many = step.call.starts_with("cuGraph") || step.call.starts_with("cuLaunch");
-  return of_many ? step.call + " (" + step.what + ')' : step.call;
+  const std::string call = step.call;
+  const bool of_many = call.starts_with("cuGraph") || call.starts_with("cuLaunch");
+  return of_many ? call + " (" + step.what + ')' : call;
 }
 
 std::string numbered(const Step &step) {
@@ -83,7 +84,7 @@ std::string headline(const Race &race) {
 }
 
 std::string line_of(const Use &use) {
-  return "simcuda:   " + numbered(*use.step) + verb(use.effect) + ", on " + use.step->line + '\n';
+  return "simcuda:   " + numbered(*use.step) + verb(use.effect) + ", on " + *use.step->line + '\n';
 }
 
 std::string memory_of(const Race &race) {
@@ -102,8 +103,8 @@ std::string memory_of(const Race &race) {
 std::string pair_of(const Race &race) {
   const Step &first = *race.earlier.step, &second = *race.later.step;
   const auto memory = race.allocation ? race.allocation->buffer_id : 0;
-  return name_of(first) + verb(race.earlier.effect) + first.line + '\n' + name_of(second) +
-         verb(race.later.effect) + second.line + '\n' + std::to_string(memory);
+  return name_of(first) + verb(race.earlier.effect) + *first.line + '\n' + name_of(second) +
+         verb(race.later.effect) + *second.line + '\n' + std::to_string(memory);
 }
 
 std::string remedy(const Race &race) {
