@@ -18,6 +18,8 @@ using CUevent = struct CUevent_st *;
 using CUmemoryPool = struct CUmemPoolHandle_st *;
 using CUgraph = struct CUgraph_st *;
 using CUgraphNode = struct CUgraphNode_st *;
+using CUgraphExec = struct CUgraphExec_st *;
+using CUuserObject = struct CUuserObject_st *;
 using CUgreenCtx = struct CUgreenCtx_st *;
 using CUarray = struct CUarray_st *;
 
@@ -87,6 +89,26 @@ inline constexpr int CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2;
 inline constexpr int CU_STREAM_CAPTURE_MODE_GLOBAL = 0;
 inline constexpr int CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1;
 inline constexpr int CU_STREAM_CAPTURE_MODE_RELAXED = 2;
+
+inline constexpr unsigned CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0;
+inline constexpr unsigned CU_STREAM_SET_CAPTURE_DEPENDENCIES = 1;
+
+inline constexpr int CU_GRAPH_NODE_TYPE_KERNEL = 0;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEMCPY = 1;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEMSET = 2;
+inline constexpr int CU_GRAPH_NODE_TYPE_HOST = 3;
+inline constexpr int CU_GRAPH_NODE_TYPE_GRAPH = 4;
+inline constexpr int CU_GRAPH_NODE_TYPE_EMPTY = 5;
+inline constexpr int CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6;
+inline constexpr int CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEM_FREE = 11;
+inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1;
+inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2;
+inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4;
+inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8;
+inline constexpr unsigned CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1;
+inline constexpr unsigned CU_GRAPH_USER_OBJECT_MOVE = 1;
 
 inline constexpr int CU_MEM_ALLOCATION_TYPE_PINNED = 1;
 inline constexpr int CU_MEM_ALLOCATION_TYPE_MANAGED = 2;
@@ -183,6 +205,30 @@ struct CUDA_MEMCPY3D {
   void *dstReserved;
   std::size_t dstPitch, dstHeight;
   std::size_t WidthInBytes, Height, Depth;
+};
+
+struct CUgraphEdgeData {
+  unsigned char from_port, to_port, type;
+  unsigned char reserved[5];
+};
+
+struct CUDA_GRAPH_INSTANTIATE_PARAMS {
+  std::uint64_t flags;
+  CUstream hUploadStream;
+  CUgraphNode hErrNode_out;
+  int result_out;
+};
+
+struct CUDA_MEMSET_NODE_PARAMS {
+  CUdeviceptr dst;
+  std::size_t pitch;
+  unsigned value, elementSize;
+  std::size_t width, height;
+};
+
+struct CUDA_HOST_NODE_PARAMS {
+  CUhostFn fn;
+  void *userData;
 };
 
 static_assert(sizeof(CUmemPoolProps) == 88 && sizeof(CUDA_MEMCPY2D) == 128 &&

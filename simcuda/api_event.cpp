@@ -15,13 +15,14 @@ void record(Session &s, CUevent event_handle, CUstream stream_handle, unsigned f
   if (event->context != stream->context) throw Refused{CUDA_ERROR_INVALID_HANDLE};
   const bool external = flags & CU_EVENT_RECORD_EXTERNAL;
   if (external && !stream->capture) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  if (stream->capture && !external) {
-    capture_record(*stream, *event);
+  if (stream->capture) {
+    if (external)
+      capture_external(*stream, "event record", event);
+    else
+      capture_record(*stream, *event);
     return;
   }
-  auto operation = s.submit(stream, "event record", {}, nullptr);
-  if (!operation) return;  // an external record is a node of the graph
-  event->recorded = operation;
+  event->recorded = s.submit(stream, "event record", {}, nullptr);
   event->capture = nullptr;
   event->capture_tail.clear();
 }
@@ -93,7 +94,7 @@ SIM_API CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent event_handle,
     auto event = s.driver.events.get(event_handle);
     if ((flags & ~CU_EVENT_WAIT_EXTERNAL) || (flags && !stream->capture))
       throw Refused{CUDA_ERROR_INVALID_VALUE};
-    if (capture_wait(stream, *event, flags)) return;
+    if (capture_wait(stream, event, flags)) return;
     refuse_implicit(*stream);
     if (awaited(*event).empty()) return;
     auto operation = std::make_shared<Operation>();

@@ -99,6 +99,10 @@ SIM_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
     auto allocation = s.driver.memory.find_base(pointer);
     if (!allocation || allocation->on_host() || allocation->free_submitted)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (allocation->of_graph) {
+      free_graph_memory(s, s.stream(nullptr), allocation);
+      return;
+    }
     // Memory of a pool is not waited for (cuMemFree, cuda.h): that is the caller's business.
     if (!allocation->pool) finish_device(s, allocation->device);
     if (allocation->dead) throw Refused{CUDA_ERROR_INVALID_VALUE};

@@ -178,7 +178,7 @@ void Driver::tear_down(Context &context, Lock &lock) {
   context.alive = false;
   for (auto &stream : streams.all()) {
     if (stream->context.get() != &context) continue;
-    leave_capture(*this, stream);
+    leave_capture(stream);
     streams.remove(stream->handle);
   }
   for (auto &event : events.all())

@@ -91,6 +91,9 @@ struct Driver {
   Registry<CUevent, Event> events{handles};
   Registry<CUmemoryPool, Pool> pools{handles};
   Registry<CUgraph, Graph> graphs{handles};
+  Registry<CUgraphNode, GraphNode> graph_nodes{handles};
+  Registry<CUgraphExec, GraphExec> graph_execs{handles};
+  Registry<CUuserObject, UserObject> user_objects{handles};
   Memory memory;
   Schedule schedule;
   std::vector<std::weak_ptr<Capture>> captures;

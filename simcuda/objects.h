@@ -27,7 +27,11 @@ struct Allocation;
 struct Capture;
 struct Context;
 struct Graph;
+struct GraphExec;
+struct GraphMemory;
+struct GraphNode;
 struct Stream;
+struct UserObject;
 
 // Memory that an operation reads or writes: rows of some bytes, and slices of such rows. Without an
 // allocation it is ordinary host memory that the driver knows nothing of.
@@ -48,6 +52,8 @@ struct Operation {
   std::shared_ptr<Stream> stream;
   std::vector<std::shared_ptr<Operation>> waits_for, followers;
   std::size_t blockers = 0;  // how many of those that it waits for are not done
+  // 0: the stream's own line. Chains of a graph that run beside each other have numbers from 1.
+  std::uint32_t branch = 0;
   std::vector<Access> accesses;
   std::function<void()> run;            // with the simulator's lock held; may be empty
   std::function<void()> host_function;  // on the driver's thread, with no lock held
@@ -71,8 +77,10 @@ struct Stream {
   int priority = 0;
   OperationPtr tail;  // the last operation submitted
   std::shared_ptr<Capture> capture;
-  std::vector<std::uint64_t>
-      capture_tail;  // ids of the nodes that the next captured one depends on
+  // What the next captured node depends on; the handles, as told to a client that asks.
+  std::vector<std::shared_ptr<GraphNode>> capture_tail;
+  std::vector<CUgraphNode> told_dependencies;
+  std::vector<CUgraphEdgeData> told_edges;
 
   bool blocking() const { return kind != Kind::legacy && !(flags & CU_STREAM_NON_BLOCKING); }
 };
@@ -83,7 +91,7 @@ struct Event {
   unsigned flags = 0;
   OperationPtr recorded;             // of the last record; null if never recorded
   std::shared_ptr<Capture> capture;  // the last record was in this capture
-  std::vector<std::uint64_t> capture_tail;
+  std::vector<std::shared_ptr<GraphNode>> capture_tail;
 };
 
 struct Context {
@@ -135,14 +143,17 @@ struct Allocation {
   int device = 0;
   std::shared_ptr<Context> context;  // null for memory of a pool
   std::shared_ptr<Pool> pool;
-  std::uintptr_t address = 0;  // what the client was given
-  std::uintptr_t alias = 0;    // the device's own address of the same bytes, where it differs
+  std::weak_ptr<GraphMemory> graph;  // of a graph's own memory
+  std::uintptr_t address = 0;        // what the client was given
+  std::uintptr_t alias = 0;          // the device's own address of the same bytes, where it differs
   std::size_t size = 0;
   std::byte *bytes = nullptr;  // as the driver sees them
   unsigned flags = 0;
   int sync_memops = 0;
   bool free_submitted = false;
   bool dead = false;
+
+  bool of_graph = false;
 
   bool on_host() const { return kind == Kind::host || kind == Kind::registered; }
   std::uintptr_t device_address() const { return alias ? alias : address; }

@@ -61,18 +61,30 @@ std::vector<OperationPtr> Schedule::awaited(Stream &stream) const {
 }
 
 void Schedule::submit(OperationPtr operation) {
+  for (auto &before : predecessors(*operation->stream)) operation->waits_for.push_back(before);
+  operation->stream->tail = operation;
+  enqueue(operation);
+}
+
+void Schedule::enqueue(const OperationPtr &operation) {
   operation->id = ++last_id_;
   operation->submitted = Clock::now();
-  for (auto &before : predecessors(*operation->stream)) operation->waits_for.push_back(before);
-  for (auto &before : operation->waits_for) before->followers.push_back(operation);
-  operation->blockers = operation->waits_for.size();
-  operation->stream->tail = operation;
+  for (auto &other : operation->waits_for) {
+    if (is_done(other)) continue;
+    other->followers.push_back(operation);
+    ++operation->blockers;
+  }
   pending_.emplace(operation->id, operation);
   const bool eager = policy_ == Policy::eager;
   if (eager) demand({operation});
   // The worker looks by itself while it knows of work; host functions are due sooner than the rest.
   const bool news = pending_.size() == 1 || operation->host_function;
   if (operation->state != Operation::State::done && quiet_.count() > 0 && news) start_worker();
+}
+
+void Schedule::call_later(std::function<void()> function) {
+  called_later_.push_back(std::move(function));
+  start_worker();
 }
 
 void Schedule::mark(const std::vector<OperationPtr> &operations) {
@@ -188,6 +200,14 @@ void Schedule::work() {
       lock.lock();
       complete(*operation);
       advance();
+      continue;
+    }
+    if (!called_later_.empty()) {
+      const auto function = std::move(called_later_.front());
+      called_later_.pop_front();
+      lock.unlock();
+      function();
+      lock.lock();
       continue;
     }
     const auto due = deadline();

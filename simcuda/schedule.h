@@ -23,6 +23,8 @@ class Schedule {
 
   // All of these with the simulator's lock held.
   void submit(OperationPtr operation);
+  // Work of the stream beside its line: it waits for nothing but what it says.
+  void submit_beside(const OperationPtr &operation) { enqueue(operation); }
   // What an operation submitted to this stream now would have to wait for.
   std::vector<OperationPtr> predecessors(Stream &stream) const;
   // What a host that waits for this stream waits for.
@@ -36,12 +38,16 @@ class Schedule {
   std::vector<OperationPtr> pending_of(const Context *context) const;  // null: of all
   std::size_t pending() const { return pending_.size(); }
 
+  // Calls this on the driver's thread, with no lock held, as soon as can be.
+  void call_later(std::function<void()> function);
+
   // Every driver call says so: the quiet time counts from the last one.
   void touch() {
     last_call_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
   }
 
  private:
+  void enqueue(const OperationPtr &operation);
   void mark(const std::vector<OperationPtr> &operations);
   void advance();
   void complete(Operation &operation);
@@ -54,6 +60,7 @@ class Schedule {
   std::map<std::uint64_t, OperationPtr> pending_;  // in order of submission
   std::map<std::uint64_t, OperationPtr> ready_;    // those that are demanded and wait for nothing
   std::deque<OperationPtr> handed_over_;
+  std::deque<std::function<void()>> called_later_;
   std::condition_variable done_, wake_;
   std::atomic<Clock::rep> last_call_{0};
   std::uint64_t last_id_ = 0;
