@@ -8,6 +8,13 @@ using namespace simcuda;
 
 namespace {
 
+// For calls that ask about its work.
+std::shared_ptr<Event> event_of(Session &s, CUevent handle) {
+  auto event = s.driver.events.get(handle);
+  refuse_failed(*event->context);
+  return event;
+}
+
 void record(Session &s, CUevent event_handle, CUstream stream_handle, unsigned flags) {
   auto stream = s.stream(stream_handle);
   auto event = s.driver.events.get(event_handle);
@@ -40,7 +47,7 @@ std::vector<OperationPtr> awaited(const Event &event) {
 }
 
 void elapsed(Session &s, float *milliseconds, CUevent start_handle, CUevent end_handle) {
-  auto start = s.driver.events.get(start_handle), end = s.driver.events.get(end_handle);
+  auto start = event_of(s, start_handle), end = event_of(s, end_handle);
   refuse_captured(*start);
   refuse_captured(*end);
   if (start->context != end->context || !start->recorded || !end->recorded ||
@@ -106,16 +113,16 @@ SIM_API CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent event_handle,
 
 SIM_API CUresult cuEventQuery(CUevent handle) {
   return call(__func__, {handle}, [&](Session &s) {
-    auto event = s.driver.events.get(handle);
+    auto event = event_of(s, handle);
     refuse_captured(*event);
     refuse_unsafe(s);
-    return s.driver.schedule.query(awaited(*event)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    return s.query(awaited(*event)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }
 
 SIM_API CUresult cuEventSynchronize(CUevent handle) {
   return call(__func__, {handle}, [&](Session &s) {
-    auto event = s.driver.events.get(handle);
+    auto event = event_of(s, handle);
     refuse_captured(*event);
     s.finish(awaited(*event));
   });

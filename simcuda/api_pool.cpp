@@ -128,13 +128,15 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     }
     allocation->free_submitted = true;
     Driver *driver = &s.driver;
-    s.submit(stream, "free", {{allocation, allocation->address, allocation->size, true}},
-             [driver, allocation] {
-               if (allocation->dead) return;  // its context went first
-               driver->device(allocation->device).used -= allocation->size;
-               if (allocation->pool) allocation->pool->gave_back(allocation->size);
-               driver->memory.free(*allocation);
-             });
+    s.submit(
+        stream, "free", {{allocation, allocation->address, allocation->size, true}},
+        [driver, allocation] {
+          if (allocation->dead) return;  // its context went first
+          driver->device(allocation->device).used -= allocation->size;
+          if (allocation->pool) allocation->pool->gave_back(allocation->size);
+          driver->memory.free(*allocation);
+        },
+        true);
   });
 }
 

@@ -19,11 +19,12 @@ void create(Session &s, CUstream *out, unsigned flags, int priority) {
 }
 
 void submit_host_function(Session &s, CUstream handle, const char *what,
-                          std::function<void()> function) {
+                          std::function<void()> function, bool after_errors) {
   auto stream = s.stream(handle);
   auto operation = std::make_shared<Operation>();
   operation->what = what;
   operation->host_function = std::move(function);
+  operation->after_errors = after_errors;
   s.submit(stream, std::move(operation));
 }
 
@@ -60,8 +61,7 @@ SIM_API CUresult cuStreamQuery(CUstream handle) {
     auto stream = s.stream(handle);
     refuse_capturing(*stream);
     refuse_implicit(*stream);
-    return s.driver.schedule.query(s.driver.schedule.awaited(*stream)) ? CUDA_SUCCESS
-                                                                       : CUDA_ERROR_NOT_READY;
+    return s.query(s.driver.schedule.awaited(*stream)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }
 
@@ -115,7 +115,7 @@ SIM_API CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr pointer, st
 SIM_API CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *data) {
   return call(__func__, {handle, reinterpret_cast<void *>(function), data}, [&](Session &s) {
     if (!function) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    submit_host_function(s, handle, "host function", [=] { function(data); });
+    submit_host_function(s, handle, "host function", [=] { function(data); }, false);
   });
 }
 
@@ -123,7 +123,10 @@ SIM_API CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback function,
                                      unsigned flags) {
   return call(__func__, {handle, reinterpret_cast<void *>(function), data, flags}, [&](Session &s) {
     if (!function || flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    refuse_capturing(*s.stream(handle));  // has no form as a graph node
-    submit_host_function(s, handle, "callback", [=] { function(handle, CUDA_SUCCESS, data); });
+    auto stream = s.stream(handle);
+    refuse_capturing(*stream);  // has no form as a graph node
+    const auto context = stream->context;
+    submit_host_function(
+        s, handle, "callback", [=] { function(handle, context->error, data); }, true);
   });
 }

@@ -12,6 +12,7 @@
 
 #include "call.h"
 #include "capture.h"
+#include "kernel.h"
 
 namespace simcuda {
 namespace {
@@ -152,6 +153,7 @@ std::shared_ptr<Context> Driver::new_context(CUdevice ordinal, unsigned flags,
 void Driver::revive(Context &context) {
   context.id = ++last_context_id;
   context.alive = true;
+  context.error = CUDA_SUCCESS;
   context.legacy = new_stream(contexts.get(context.handle), Stream::Kind::legacy, 0, 0);
 }
 
@@ -189,9 +191,11 @@ void Driver::tear_down(Context &context, Lock &lock) {
       device(allocation->device).used -= allocation->size;
     memory.free(*allocation);
   }
+  remove_modules_of(*this, context);
   context.blocking.clear();
   context.per_thread.clear();
   context.peers.clear();
+  for (auto &other : contexts.all()) other->peers.erase(context.handle);
   context.legacy = nullptr;
 }
 
@@ -250,6 +254,7 @@ std::shared_ptr<Context> Session::current() {
   if (thread.contexts.empty()) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
   auto context = thread.contexts.back();
   if (!context->alive) throw Refused{CUDA_ERROR_CONTEXT_IS_DESTROYED};
+  refuse_failed(*context);
   return context;
 }
 
@@ -270,7 +275,9 @@ std::shared_ptr<Stream> Session::stream(CUstream handle) {
     if (!mine) mine = driver.new_stream(context, Stream::Kind::per_thread, 0, 0);
     return mine;
   }
-  return driver.streams.get(handle);
+  auto found = driver.streams.get(handle);
+  refuse_failed(*found->context);
+  return found;
 }
 
 OperationPtr Session::submit(const std::shared_ptr<Stream> &stream, OperationPtr operation) {
@@ -285,11 +292,13 @@ OperationPtr Session::submit(const std::shared_ptr<Stream> &stream, OperationPtr
 }
 
 OperationPtr Session::submit(const std::shared_ptr<Stream> &stream, const char *what,
-                             std::vector<Access> accesses, std::function<void()> run) {
+                             std::vector<Access> accesses, std::function<void()> run,
+                             bool after_errors) {
   auto operation = std::make_shared<Operation>();
   operation->what = what;
   operation->accesses = std::move(accesses);
   operation->run = std::move(run);
+  operation->after_errors = after_errors;
   return submit(stream, std::move(operation));
 }
 

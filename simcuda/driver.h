@@ -94,6 +94,9 @@ struct Driver {
   Registry<CUgraphNode, GraphNode> graph_nodes{handles};
   Registry<CUgraphExec, GraphExec> graph_execs{handles};
   Registry<CUuserObject, UserObject> user_objects{handles};
+  Registry<CUmodule, Module> modules{handles};
+  Registry<CUlibrary, Library> libraries{handles};
+  Registry<CUfunction, Function> functions{handles};
   Memory memory;
   Schedule schedule;
   std::vector<std::weak_ptr<Capture>> captures;
@@ -107,6 +110,16 @@ struct Driver {
   std::shared_ptr<Stream> new_stream(std::shared_ptr<Context> context, Stream::Kind kind,
                                      unsigned flags, int priority);
 };
+
+// Errors after which a context can only be destroyed.
+bool is_sticky(CUresult error);
+void refuse_failed(const Context &context);
+// Whether its context still lets it run.
+bool may_run(const Operation &operation);
+// Does its work; what goes wrong there ends its context.
+void run_work(const Operation &operation);
+// An error that a call was made to return: if it is such a one, the current context has failed.
+void fail_current(CUresult error);
 
 ThreadState &thread_state();
 void become_driver_thread();
@@ -130,13 +143,14 @@ class Session {
   std::shared_ptr<Context> current();                  // or INVALID_CONTEXT, CONTEXT_IS_DESTROYED
   std::shared_ptr<Context> context(CUcontext handle);  // null means the current one
   std::shared_ptr<Stream> stream(CUstream handle);
-  void finish(const std::vector<OperationPtr> &operations) {
-    driver.schedule.finish(operations, lock);
-  }
+  // Both return the error of a context whose work fails meanwhile.
+  void finish(const std::vector<OperationPtr> &operations);
+  bool query(const std::vector<OperationPtr> &operations);
 
   // Submits work to a stream, or adds it to the stream's capture.
   OperationPtr submit(const std::shared_ptr<Stream> &stream, const char *what,
-                      std::vector<Access> accesses, std::function<void()> run);
+                      std::vector<Access> accesses, std::function<void()> run,
+                      bool after_errors = false);
   OperationPtr submit(const std::shared_ptr<Stream> &stream, OperationPtr operation);
   // Waits for a stream, as a call that blocks the host does.
   void finish(const std::shared_ptr<Stream> &stream);

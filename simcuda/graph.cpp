@@ -16,6 +16,7 @@ struct NodeType {
 // What an operation becomes when it is captured; the rest are empty nodes.
 constexpr NodeType node_types[] = {
     {"kernel", CU_GRAPH_NODE_TYPE_KERNEL},
+    {"busy", CU_GRAPH_NODE_TYPE_KERNEL},
     {"copy", CU_GRAPH_NODE_TYPE_MEMCPY},
     {"memset", CU_GRAPH_NODE_TYPE_MEMSET},
     {"host function", CU_GRAPH_NODE_TYPE_HOST},
@@ -207,6 +208,8 @@ GraphNodePtr add_node(Driver &driver, Graph &graph, std::vector<GraphNodePtr> de
   node->accesses = std::move(operation.accesses);
   node->run = std::move(operation.run);
   node->host_function = std::move(operation.host_function);
+  node->duration_ns = operation.duration_ns;
+  node->busy_ns = operation.busy_ns;
   driver.graph_nodes.add(node);
   graph.nodes.push_back(node);
   return node;
@@ -299,6 +302,8 @@ void launch(Session &session, const std::shared_ptr<GraphExec> &exec,
     operation->accesses = node.accesses;
     operation->run = node.run;
     operation->host_function = node.host_function;
+    operation->duration_ns = node.duration_ns;
+    operation->busy_ns = node.busy_ns;
     for (auto index : step.after) {
       operation->waits_for.push_back(operations[index]);
       waited_for[index] = true;
@@ -361,8 +366,9 @@ void free_graph_memory(Session &session, const std::shared_ptr<Stream> &stream,
   auto memory = allocation->graph.lock();
   if (!memory || memory->freed_in_graph || !memory->outstanding)
     throw Refused{CUDA_ERROR_INVALID_VALUE};
-  session.submit(stream, "free", {{allocation, allocation->address, allocation->size, true}},
-                 [memory] { poison(memory->allocation, freed_poison); });
+  session.submit(
+      stream, "free", {{allocation, allocation->address, allocation->size, true}},
+      [memory] { poison(memory->allocation, freed_poison); }, true);
   allocation->free_submitted = true;
   memory->outstanding = nullptr;
 }

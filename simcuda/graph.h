@@ -56,6 +56,7 @@ struct GraphNode {
   std::vector<std::shared_ptr<GraphNode>> depends_on;
   std::vector<Access> accesses;
   std::function<void()> run, host_function;
+  std::uint64_t duration_ns = 0, busy_ns = 0;
   std::shared_ptr<Event> event;            // of a record or a wait
   std::shared_ptr<GraphMemory> memory;     // of an allocation or a free
   std::shared_ptr<const GraphPlan> child;  // of a graph in the graph

@@ -2,6 +2,7 @@
 // What the simulated driver is made of: operations, streams, events, contexts, devices, memory.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -26,10 +27,13 @@ struct Refused {
 struct Allocation;
 struct Capture;
 struct Context;
+struct Function;
 struct Graph;
 struct GraphExec;
 struct GraphMemory;
 struct GraphNode;
+struct Library;
+struct Module;
 struct Stream;
 struct UserObject;
 
@@ -58,6 +62,10 @@ struct Operation {
   std::function<void()> run;            // with the simulator's lock held; may be empty
   std::function<void()> host_function;  // on the driver's thread, with no lock held
   State state = State::pending;
+  bool after_errors = false;  // it runs in a context that has failed, too
+  std::uint64_t duration_ns = 1000;
+  // Of work that keeps its stream busy: for how much longer a mere query will not see its end.
+  std::uint64_t busy_ns = 0;
   bool demanded = false;  // somebody wants it done: it runs as soon as it can
   bool queried = false;   // a query has already answered NOT_READY for it
   Clock::time_point submitted;
@@ -100,6 +108,8 @@ struct Context {
   int device = 0;
   bool primary = false;
   bool alive = false;
+  // The first that left it unusable; every later call returns it. Callbacks are told it, too.
+  std::atomic<CUresult> error{CUDA_SUCCESS};
   unsigned flags = 0;
   unsigned api_version = 3020;
   std::map<int, std::size_t> limits;

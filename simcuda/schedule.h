@@ -33,7 +33,8 @@ class Schedule {
   void demand(const std::vector<OperationPtr> &operations);
   // The same, and waits for the rest; the lock is free meanwhile.
   void finish(const std::vector<OperationPtr> &operations, Lock &lock);
-  // A query: the first says no for work that is pending, a later one gets it done.
+  // A query: the first says no for work that is pending, a later one gets it done. Where work
+  // keeps a stream busy, each passes a virtual millisecond of that first.
   bool query(const std::vector<OperationPtr> &operations);
   std::vector<OperationPtr> pending_of(const Context *context) const;  // null: of all
   std::size_t pending() const { return pending_.size(); }
@@ -50,6 +51,9 @@ class Schedule {
   void enqueue(const OperationPtr &operation);
   void mark(const std::vector<OperationPtr> &operations);
   void advance();
+  // Of these and what they wait for, whatever keeps a stream busy: passes so much of its time, and
+  // says whether some is left.
+  bool busy_after(const std::vector<OperationPtr> &operations, std::uint64_t ns);
   void complete(Operation &operation);
   void work();
   void start_worker();
@@ -65,6 +69,7 @@ class Schedule {
   std::atomic<Clock::rep> last_call_{0};
   std::uint64_t last_id_ = 0;
   std::uint64_t clock_ns_ = 0;
+  std::size_t busy_ = 0;  // operations that keep a stream busy
   bool worker_started_ = false;
 };
 

@@ -11,11 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../simcuda/simcuda.h"
+
 typedef int CUresult;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef void *CUcontext, *CUstream, *CUevent, *CUmemoryPool, *CUgraph;
 typedef void *CUgraphExec, *CUgraphNode, *CUuserObject;
+typedef void *CUmodule, *CUfunction, *CUlibrary, *CUkernel, *CUgreenCtx;
 
 #define LEGACY ((CUstream)1)
 #define PER_THREAD ((CUstream)2)
@@ -122,6 +125,12 @@ static inline CUcontext start(void) {
   (void)cuEventCreate, (void)cuEventDestroy, (void)cuEventRecord, (void)cuEventQuery, \
       (void)cuEventSynchronize, (void)cuStreamWaitEvent
 
+#define USE_KERNELS                                                                       \
+  USE(cuModuleLoadData, 2000, CUmodule *, const void *);                                  \
+  USE(cuModuleGetFunction, 2000, CUfunction *, CUmodule, const char *);                   \
+  USE(cuLaunchKernel, 4000, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, \
+      unsigned, unsigned, CUstream, void **, void **);                                    \
+  (void)cuModuleLoadData, (void)cuModuleGetFunction, (void)cuLaunchKernel
 #define USE_CAPTURE                                    \
   USE(cuStreamBeginCapture, 10010, CUstream, int);     \
   USE(cuStreamEndCapture, 10000, CUstream, CUgraph *); \
@@ -139,7 +148,11 @@ static inline CUcontext start(void) {
   (void)cuGraphCreate, (void)cuGraphDestroy, (void)cuGraphInstantiateWithFlags, \
       (void)cuGraphLaunch, (void)cuGraphExecDestroy, (void)cuGraphGetNodes
 
-// A function of the simulator's own: for sim_*.c only.
+// A function of the simulator's own: for sim_*.c only. The pointer has the function's name.
+#pragma GCC diagnostic ignored "-Wshadow"
+#define FIND_SIM(name)    \
+  __typeof__(name) *name; \
+  *(void **)&name = dlsym(library, #name)
 #define USE_SIM(result, name, ...) \
   result (*name)(__VA_ARGS__);     \
   *(void **)&name = dlsym(library, #name)

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What becomes of a context in which something went wrong on the device: nothing more runs in it,
+// and every call returns the error, until the context is destroyed.
+
+#include <algorithm>
+
+#include "call.h"
+
+namespace simcuda {
+namespace {
+
+using Contexts = std::vector<std::shared_ptr<Context>>;
+
+// Finished operations do not know their streams any more.
+Contexts contexts_of(const std::vector<OperationPtr> &operations) {
+  Contexts found;
+  for (auto &operation : operations)
+    if (operation && operation->stream) found.push_back(operation->stream->context);
+  return found;
+}
+
+}  // namespace
+
+bool is_sticky(CUresult error) {
+  return error == CUDA_ERROR_ECC_UNCORRECTABLE || error == CUDA_ERROR_ILLEGAL_ADDRESS ||
+         error == CUDA_ERROR_LAUNCH_TIMEOUT || error == CUDA_ERROR_ASSERT ||
+         (error >= CUDA_ERROR_HARDWARE_STACK_ERROR && error <= CUDA_ERROR_LAUNCH_FAILED);
+}
+
+void refuse_failed(const Context &context) {
+  if (context.error != CUDA_SUCCESS) throw Refused{context.error};
+}
+
+bool may_run(const Operation &operation) {
+  return operation.after_errors || operation.stream->context->error == CUDA_SUCCESS;
+}
+
+void run_work(const Operation &operation) {
+  if (!may_run(operation)) return;
+  log_operation(operation);
+  try {
+    if (operation.run) operation.run();
+  } catch (const Refused &refused) {
+    operation.stream->context->error = refused.result;
+  }
+}
+
+void fail_current(CUresult error) {
+  ThreadState &thread = thread_state();
+  if (!is_sticky(error) || !driver() || thread.driver_thread || thread.contexts.empty()) return;
+  Lock lock(simulator_mutex());
+  thread.contexts.back()->error = error;
+}
+
+void Session::finish(const std::vector<OperationPtr> &operations) {
+  const auto contexts = contexts_of(operations);
+  driver.schedule.finish(operations, lock);
+  for (auto &context : contexts) refuse_failed(*context);
+}
+
+bool Session::query(const std::vector<OperationPtr> &operations) {
+  const auto contexts = contexts_of(operations);
+  const bool done = driver.schedule.query(operations);
+  for (auto &context : contexts) refuse_failed(*context);
+  return done;
+}
+
+}  // namespace simcuda
