@@ -70,7 +70,9 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
   device.used += bytes;
   pool->took(bytes);
   // The memory is the stream's from here on: what anybody wrote before is gone.
-  s.submit(stream, "allocate", {{allocation, allocation->address, bytes, true}}, [allocation] {
+  Access whole{allocation, allocation->address, bytes, true};
+  whole.life = Access::Life::begins;
+  s.submit(stream, "allocate", {whole}, [allocation] {
     if (!allocation->dead) std::memset(allocation->bytes, fresh_poison, allocation->size);
   });
   *out = allocation->address;
@@ -128,8 +130,10 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     }
     allocation->free_submitted = true;
     Driver *driver = &s.driver;
+    Access whole{allocation, allocation->address, allocation->size, true};
+    whole.life = Access::Life::ends;
     s.submit(
-        stream, "free", {{allocation, allocation->address, allocation->size, true}},
+        stream, "free", {whole},
         [driver, allocation] {
           if (allocation->dead) return;  // its context went first
           driver->device(allocation->device).used -= allocation->size;

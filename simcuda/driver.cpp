@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -48,11 +49,28 @@ long number(const char *name, long otherwise, long least, long most) {
 }
 
 Schedule::Policy policy(const char *name) {
+  using Kind = Schedule::Policy::Kind;
   const char *text = setting(name);
-  if (text && std::strcmp(text, "eager") == 0) return Schedule::Policy::eager;
-  if (text && std::strcmp(text, "lazy") != 0)
-    refuse_setting(name, text, "is neither lazy nor eager");
-  return Schedule::Policy::lazy;
+  if (!text || std::strcmp(text, "lazy") == 0) return {Kind::lazy};
+  if (std::strcmp(text, "eager") == 0) return {Kind::eager};
+  if (std::strncmp(text, "random:", 7) == 0) {
+    const char *end = text + std::strlen(text);
+    std::uint64_t seed = 0;
+    const auto read = std::from_chars(text + 7, end, seed);
+    if (read.ec == std::errc{} && read.ptr == end) return {Kind::random, seed};
+  }
+  refuse_setting(name, text, "is none of lazy, eager, random:SEED with a number as SEED");
+  return {};
+}
+
+RaceMode race_mode(const char *name) {
+  const char *text = setting(name);
+  if (!text || std::strcmp(text, "log") == 0) return RaceMode::log;
+  if (std::strcmp(text, "off") == 0) return RaceMode::off;
+  if (std::strcmp(text, "count") == 0) return RaceMode::count;
+  if (std::strcmp(text, "abort") == 0) return RaceMode::abort;
+  refuse_setting(name, text, "is none of off, count, log, abort");
+  return RaceMode::log;
 }
 
 Settings read_settings() {
@@ -66,12 +84,15 @@ Settings read_settings() {
                     << 20;
   s.quiet = std::chrono::milliseconds{number("SIMCUDA_QUIET_MS", 20, 0, 3600000)};
   s.policy = policy("SIMCUDA_SCHEDULE");
+  s.strict = number("SIMCUDA_STRICT", 0, 0, 1) != 0;
+  s.races = race_mode("SIMCUDA_RACES");
   return s;
 }
 
 // Runs with the library's own destructors, after those of the clients.
 __attribute__((destructor)) void process_ends() {
   ending = true;
+  if (!forked) say_races_at_end();
 }
 
 }  // namespace
@@ -118,8 +139,12 @@ void HandleSpace::give_back(std::uintptr_t handle) {
 
 Driver::Driver(const Settings &settings)
     : devices(static_cast<std::size_t>(settings.devices)),
-      memory(settings.devices),
-      schedule(settings.policy, settings.quiet) {
+      races(settings.races),
+      memory(settings.devices,
+             [this](const AllocationPtr &allocation, std::uintptr_t address, std::size_t size) {
+               races.names_freed(allocation, address, size);
+             }),
+      schedule(settings.policy, settings.quiet, races) {
   for (int i = 0; i < settings.devices; ++i) {
     Device &d = devices[static_cast<std::size_t>(i)];
     d.ordinal = i;
@@ -166,21 +191,26 @@ std::shared_ptr<Stream> Driver::new_stream(std::shared_ptr<Context> context, Str
   stream->priority = priority;
   stream->context = std::move(context);
   auto &blocking = stream->context->blocking;
-  // Streams destroyed with work pending are dropped once that work is done.
+  // A destroyed stream is dropped once its work is done and comes before all that follows anyway.
   std::erase_if(blocking, [this](auto &other) {
-    return other->kind == Stream::Kind::created && !streams.find(other->handle) &&
-           (!other->tail || other->tail->state == Operation::State::done);
+    return other->destroyed && (!other->tail || (other->tail->state == Operation::State::done &&
+                                                 races.is_settled(other->tail)));
   });
   if (stream->blocking()) blocking.push_back(stream);
   return stream;
 }
 
 void Driver::tear_down(Context &context, Lock &lock) {
-  schedule.finish(schedule.pending_of(&context), lock);
+  const auto own = [&](const Context &other) { return &other == &context; };
+  const auto reached = races.reached(own);
+  schedule.finish(schedule.pending_of(own), lock);
+  races.host_saw(reached);
   context.alive = false;
   for (auto &stream : streams.all()) {
     if (stream->context.get() != &context) continue;
     leave_capture(stream);
+    stream->destroyed = true;
+    races.retire(*stream);
     streams.remove(stream->handle);
   }
   for (auto &event : events.all())
@@ -189,6 +219,7 @@ void Driver::tear_down(Context &context, Lock &lock) {
     if (allocation->context.get() != &context) continue;
     if (allocation->kind == Allocation::Kind::device)
       device(allocation->device).used -= allocation->size;
+    races.host_frees(*allocation);
     memory.free(*allocation);
   }
   remove_modules_of(*this, context);
@@ -302,10 +333,70 @@ OperationPtr Session::submit(const std::shared_ptr<Stream> &stream, const char *
   return submit(stream, std::move(operation));
 }
 
+namespace {
+
+using Contexts = std::vector<std::shared_ptr<Context>>;
+
+// Of those that are not done: finished operations do not know their streams any more.
+Contexts contexts_of(const std::vector<OperationPtr> &operations) {
+  Contexts found;
+  for (auto &operation : operations)
+    if (operation->stream) found.push_back(operation->stream->context);
+  return found;
+}
+
+void refuse_failed(const Contexts &contexts) {
+  for (auto &context : contexts) refuse_failed(*context);
+}
+
+}  // namespace
+
+void Session::finish(const std::vector<OperationPtr> &operations) {
+  const auto contexts = contexts_of(operations);
+  driver.schedule.finish(operations, lock);
+  driver.races.host_saw(operations);
+  refuse_failed(contexts);
+}
+
+bool Session::query(const std::vector<OperationPtr> &operations) {
+  const auto contexts = contexts_of(operations);
+  const bool done = driver.schedule.query(operations);
+  refuse_failed(contexts);
+  if (done) driver.races.host_saw(operations);
+  return done;
+}
+
+void Session::finish(const Races::Chosen &chosen) {
+  // Before the lock is let go: what others submit meanwhile is not waited for.
+  const auto reached = driver.races.reached(chosen);
+  const auto pending = driver.schedule.pending_of(chosen);
+  const auto contexts = contexts_of(pending);
+  driver.schedule.finish(pending, lock);
+  driver.races.host_saw(reached);
+  refuse_failed(contexts);
+}
+
 void Session::finish(const std::shared_ptr<Stream> &stream) {
   refuse_capturing(*stream);
   refuse_implicit(*stream);
-  finish(driver.schedule.awaited(*stream));
+  const auto seen = promised(*stream);
+  driver.schedule.finish(driver.schedule.awaited(*stream), lock);
+  driver.races.host_saw(seen);
+  simcuda::refuse_failed(*stream->context);
+}
+
+bool Session::query(const std::shared_ptr<Stream> &stream) {
+  const bool done = driver.schedule.query(driver.schedule.awaited(*stream));
+  simcuda::refuse_failed(*stream->context);
+  if (done) driver.races.host_saw(promised(*stream));
+  return done;
+}
+
+// That waiting for the legacy stream means its blocking streams, too, is said nowhere.
+std::vector<OperationPtr> Session::promised(Stream &stream) const {
+  if (stream.kind != Stream::Kind::legacy || !Settings::get().strict)
+    return driver.schedule.awaited(stream);
+  return stream.tail ? std::vector<OperationPtr>{stream.tail} : std::vector<OperationPtr>{};
 }
 
 }  // namespace simcuda

@@ -2,25 +2,9 @@
 // What becomes of a context in which something went wrong on the device: nothing more runs in it,
 // and every call returns the error, until the context is destroyed.
 
-#include <algorithm>
-
 #include "call.h"
 
 namespace simcuda {
-namespace {
-
-using Contexts = std::vector<std::shared_ptr<Context>>;
-
-// Finished operations do not know their streams any more.
-Contexts contexts_of(const std::vector<OperationPtr> &operations) {
-  Contexts found;
-  for (auto &operation : operations)
-    if (operation && operation->stream) found.push_back(operation->stream->context);
-  return found;
-}
-
-}  // namespace
-
 bool is_sticky(CUresult error) {
   return error == CUDA_ERROR_ECC_UNCORRECTABLE || error == CUDA_ERROR_ILLEGAL_ADDRESS ||
          error == CUDA_ERROR_LAUNCH_TIMEOUT || error == CUDA_ERROR_ASSERT ||
@@ -50,19 +34,6 @@ void fail_current(CUresult error) {
   if (!is_sticky(error) || !driver() || thread.driver_thread || thread.contexts.empty()) return;
   Lock lock(simulator_mutex());
   thread.contexts.back()->error = error;
-}
-
-void Session::finish(const std::vector<OperationPtr> &operations) {
-  const auto contexts = contexts_of(operations);
-  driver.schedule.finish(operations, lock);
-  for (auto &context : contexts) refuse_failed(*context);
-}
-
-bool Session::query(const std::vector<OperationPtr> &operations) {
-  const auto contexts = contexts_of(operations);
-  const bool done = driver.schedule.query(operations);
-  for (auto &context : contexts) refuse_failed(*context);
-  return done;
 }
 
 }  // namespace simcuda

@@ -57,6 +57,12 @@ void poison(const AllocationPtr &allocation, int value) {
   if (!allocation->dead) std::memset(allocation->bytes, value, allocation->size);
 }
 
+Access whole(const AllocationPtr &allocation, Access::Life life) {
+  Access access{allocation, allocation->address, allocation->size, true};
+  access.life = life;
+  return access;
+}
+
 // Those that an earlier launch allocated and nobody has freed since.
 std::vector<AllocationPtr> unfreed(const GraphPlan &plan) {
   std::vector<AllocationPtr> found;
@@ -327,7 +333,7 @@ void launch(Session &session, const std::shared_ptr<GraphExec> &exec,
     node.event->capture_tail.clear();
   }
   session.driver.schedule.submit(opening);
-  for (auto &operation : operations) session.driver.schedule.submit_beside(operation);
+  for (auto &operation : operations) session.driver.schedule.enqueue(operation, {});
   session.driver.schedule.submit(closing);
 }
 
@@ -340,7 +346,7 @@ CUdeviceptr capture_allocation(Session &session, Stream &stream, int device, std
   poison(allocation, freed_poison);  // nothing is there before the launch
   Operation operation;
   operation.what = "allocate";
-  operation.accesses = {{allocation, allocation->address, bytes, true}};
+  operation.accesses = {whole(allocation, Access::Life::begins)};
   operation.run = [allocation] { poison(allocation, fresh_poison); };
   capture_operation(stream, std::move(operation))->memory = memory;
   return allocation->address;
@@ -356,7 +362,7 @@ void capture_free(Stream &stream, const AllocationPtr &allocation) {
   });
   Operation operation;
   operation.what = "free";
-  operation.accesses = {{allocation, allocation->address, allocation->size, true}};
+  operation.accesses = {whole(allocation, Access::Life::ends)};
   operation.run = [allocation] { poison(allocation, freed_poison); };
   capture_operation(stream, std::move(operation))->memory = memory;
 }
@@ -367,7 +373,7 @@ void free_graph_memory(Session &session, const std::shared_ptr<Stream> &stream,
   if (!memory || memory->freed_in_graph || !memory->outstanding)
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   session.submit(
-      stream, "free", {{allocation, allocation->address, allocation->size, true}},
+      stream, "free", {whole(allocation, Access::Life::ends)},
       [memory] { poison(memory->allocation, freed_poison); }, true);
   allocation->free_submitted = true;
   memory->outstanding = nullptr;

@@ -32,8 +32,10 @@ struct Graph;
 struct GraphExec;
 struct GraphMemory;
 struct GraphNode;
+class History;
 struct Library;
 struct Module;
+struct Step;
 struct Stream;
 struct UserObject;
 
@@ -45,6 +47,7 @@ struct Access {
   std::size_t size;  // of a row
   bool write;
   std::size_t rows = 1, pitch = 0, slices = 1, slice_pitch = 0;
+  enum class Life { goes_on, begins, ends } life = Life::goes_on;  // of the allocation
 };
 
 // One piece of work in a stream. It may run once every operation that it waits for is done.
@@ -56,8 +59,7 @@ struct Operation {
   std::shared_ptr<Stream> stream;
   std::vector<std::shared_ptr<Operation>> waits_for, followers;
   std::size_t blockers = 0;  // how many of those that it waits for are not done
-  // 0: the stream's own line. Chains of a graph that run beside each other have numbers from 1.
-  std::uint32_t branch = 0;
+  std::uint32_t branch = 0;  // of a launched graph, counted from 1; 0: the stream's own line
   std::vector<Access> accesses;
   std::function<void()> run;            // with the simulator's lock held; may be empty
   std::function<void()> host_function;  // on the driver's thread, with no lock held
@@ -69,7 +71,8 @@ struct Operation {
   bool demanded = false;  // somebody wants it done: it runs as soon as it can
   bool queried = false;   // a query has already answered NOT_READY for it
   Clock::time_point submitted;
-  std::uint64_t finished_ns = 0;  // on the simulator's virtual clock
+  std::uint64_t finished_ns = 0;     // on the simulator's virtual clock
+  std::shared_ptr<const Step> step;  // what the race detector knows of it
 };
 
 using OperationPtr = std::shared_ptr<Operation>;
@@ -83,12 +86,14 @@ struct Stream {
   std::shared_ptr<Context> context;
   unsigned flags = 0;
   int priority = 0;
-  OperationPtr tail;  // the last operation submitted
+  bool destroyed = false;
+  OperationPtr tail;  // the last operation submitted, done or not
   std::shared_ptr<Capture> capture;
   // What the next captured node depends on; the handles, as told to a client that asks.
   std::vector<std::shared_ptr<GraphNode>> capture_tail;
   std::vector<CUgraphNode> told_dependencies;
   std::vector<CUgraphEdgeData> told_edges;
+  std::map<std::uint32_t, std::uint32_t> lanes;  // of the race detector, by branch
 
   bool blocking() const { return kind != Kind::legacy && !(flags & CU_STREAM_NON_BLOCKING); }
 };
@@ -117,7 +122,7 @@ struct Context {
   std::set<CUcontext> peers;
   std::shared_ptr<Stream> legacy;
   std::map<const void *, std::shared_ptr<Stream>> per_thread;  // by thread
-  // Streams that the legacy stream waits for; a destroyed one stays until its work is done.
+  // Streams that the legacy stream waits for; a destroyed one stays until that has happened.
   std::vector<std::shared_ptr<Stream>> blocking;
 };
 
@@ -161,6 +166,7 @@ struct Allocation {
   unsigned flags = 0;
   int sync_memops = 0;
   bool free_submitted = false;
+  std::shared_ptr<History> history;  // of its uses, for the race detector
   bool dead = false;
 
   bool of_graph = false;
