@@ -77,10 +77,8 @@ void note_memory(const GraphNode &node) {
   if (!node.memory) return;
   const bool allocates = node.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC;
   node.memory->allocation->free_submitted = !allocates;
-  if (allocates)
-    node.memory->outstanding = node.memory;
-  else
-    node.memory->outstanding = nullptr;
+  node.memory->outstanding = allocates ? node.memory : nullptr;
+  if (allocates) node.memory->allocation->history = nullptr;  // new memory, if at an old address
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ int main(void) {
   CUgraphExec exec = NULL;
   float elapsed = 0;
   int queries = 1;
-  OK(cuMemAlloc(&data, 1));
+  OK(cuMemAlloc(&data, 2));
   OK(cuStreamCreate(&stream, NON_BLOCKING));
   OK(cuStreamCreate(&other, NON_BLOCKING));
   OK(cuEventCreate(&before, 0));
@@ -29,7 +29,7 @@ int main(void) {
   OK(simcuda_busy(stream, MILLISECONDS * 1000000ull));
   OK(cuMemsetD8Async(data, 1, 1, stream));
   OK(cuEventRecord(after, stream));
-  OK(cuMemsetD8Async(data, 1, 1, other));
+  OK(cuMemsetD8Async(data + 1, 1, 1, other));
   OK(cuStreamSynchronize(other));  // waits for nothing there
   while (cuEventQuery(after) == NOT_READY && queries < 1000) ++queries;
   EXPECT(queries >= MILLISECONDS, 1);
