@@ -125,6 +125,13 @@ void Races::host_saw(const std::vector<OperationPtr> &operations) {
     if (operation->step) host_saw(operation->step->moment);
 }
 
+void Races::host_function_begins(const Operation &operation) {
+  if (!operation.step) return;
+  Moment before = operation.step->moment;
+  --before.tick;
+  host_saw(before);
+}
+
 void Races::host_function_returned(const Operation &operation) {
   host_functions_.erase(operation.id);
   if (operation.step) host_saw(operation.step->moment);

@@ -24,7 +24,9 @@ class Races {
   // The host goes on after these.
   void host_saw(const std::vector<OperationPtr> &operations);
   void host_saw(const std::vector<Moment> &moments);
-  // A host function has returned: a client may wait for that without a call.
+  // A client may learn without a call that a host function runs, and that it has returned. So the
+  // host goes on after all that comes before the function, and then after the function.
+  void host_function_begins(const Operation &operation);
   void host_function_returned(const Operation &operation);
   // All work that the contexts that this says yes to have been given so far.
   using Chosen = std::function<bool(const Context &)>;

@@ -251,6 +251,7 @@ void Schedule::work() {
       if (may_run(*operation)) {
         log_operation(*operation);
         thread_state().running = operation->step;
+        races_.host_function_begins(*operation);
         lock.unlock();
         operation->host_function();
         lock.lock();
@@ -262,6 +263,7 @@ void Schedule::work() {
     if (!called_later_.empty()) {
       const auto function = std::move(called_later_.front());
       called_later_.pop_front();
+      thread_state().running = nullptr;
       lock.unlock();
       function();
       lock.lock();
