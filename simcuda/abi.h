@@ -25,6 +25,7 @@ using CUfunction = struct CUfunc_st *;
 using CUlibrary = struct CUlib_st *;
 using CUkernel = struct CUkern_st *;
 using CUgreenCtx = struct CUgreenCtx_st *;
+using CUdevResourceDesc = struct CUdevResourceDesc_st *;
 using CUarray = struct CUarray_st *;
 
 using CUhostFn = void (*)(void *user_data);
@@ -67,6 +68,9 @@ inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906;
 inline constexpr CUresult CUDA_ERROR_CAPTURED_EVENT = 907;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908;
+inline constexpr CUresult CUDA_ERROR_INVALID_RESOURCE_TYPE = 914;
+inline constexpr CUresult CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915;
+inline constexpr CUresult CUDA_ERROR_STREAM_DETACHED = 917;
 inline constexpr CUresult CUDA_ERROR_UNKNOWN = 999;
 
 // The tokens of the default streams.
@@ -120,6 +124,11 @@ inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4;
 inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8;
 inline constexpr unsigned CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1;
 inline constexpr unsigned CU_GRAPH_USER_OBJECT_MOVE = 1;
+
+inline constexpr int CU_DEV_RESOURCE_TYPE_SM = 1;
+inline constexpr unsigned CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING = 1;
+inline constexpr unsigned CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 2;
+inline constexpr unsigned CU_GREEN_CTX_DEFAULT_STREAM = 1;
 
 inline constexpr int CU_MEM_ALLOCATION_TYPE_PINNED = 1;
 inline constexpr int CU_MEM_ALLOCATION_TYPE_MANAGED = 2;
@@ -218,6 +227,17 @@ struct CUDA_MEMCPY3D {
   std::size_t WidthInBytes, Height, Depth;
 };
 
+struct CUdevSmResource {
+  unsigned smCount, minSmPartitionSize, smCoscheduledAlignment, flags;
+};
+
+struct CUdevResource {
+  int type;
+  unsigned char _internal_padding[92];
+  unsigned char _oversize[40];  // CUdevSmResource, for that type
+  void *nextResource;           // from CUDA 13.1 on
+};
+
 struct CUgraphEdgeData {
   unsigned char from_port, to_port, type;
   unsigned char reserved[5];
@@ -277,6 +297,7 @@ struct CUDA_HOST_NODE_PARAMS {
   void *userData;
 };
 
+static_assert(sizeof(CUdevResource) == 144);
 static_assert(sizeof(CUmemPoolProps) == 88 && sizeof(CUDA_MEMCPY2D) == 128 &&
               sizeof(CUDA_MEMCPY3D) == 200);
 

@@ -19,7 +19,7 @@ void record(Session &s, CUevent event_handle, CUstream stream_handle, unsigned f
   auto stream = s.stream(stream_handle);
   auto event = s.driver.events.get(event_handle);
   if (flags & ~CU_EVENT_RECORD_EXTERNAL) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  if (event->context != stream->context) throw Refused{CUDA_ERROR_INVALID_HANDLE};
+  if (event->context != owner_of(stream->context)) throw Refused{CUDA_ERROR_INVALID_HANDLE};
   const bool external = flags & CU_EVENT_RECORD_EXTERNAL;
   if (external && !stream->capture) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (stream->capture) {
@@ -71,7 +71,7 @@ SIM_API CUresult cuEventCreate(CUevent *out, unsigned flags) {
         (flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING);
     if ((flags & ~known) || interprocess_timing) throw Refused{CUDA_ERROR_INVALID_VALUE};
     auto event = std::make_shared<Event>();
-    event->context = s.current();
+    event->context = owner_of(s.current());
     event->flags = flags;
     *out = s.driver.events.add(event);
   });

@@ -35,7 +35,7 @@ const FunctionPtr &named(const std::map<std::string, FunctionPtr> &functions, co
 
 // A library's kernels in the current context.
 std::shared_ptr<Module> module_of(Session &s, Library &library) {
-  auto &module = library.modules[s.current().get()];
+  auto &module = library.modules[owner_of(s.current()).get()];
   if (!module) {
     Code code;
     for (auto &[name, kernel] : library.kernels) code.push_back(kernel->code);

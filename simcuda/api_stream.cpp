@@ -74,8 +74,9 @@ SIM_API CUresult cuStreamGetCtx(CUstream handle, CUcontext *out) {
 
 SIM_API CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *out, CUgreenCtx *green) {
   return call(__func__, {handle, out, green}, [&](Session &s) {
-    required(out) = s.stream(handle)->context->handle;
-    if (green) *green = nullptr;
+    const auto context = s.stream(handle)->context;
+    required(out) = owner_of(context)->handle;
+    if (green) *green = context->green;
   });
 }
 
@@ -127,7 +128,7 @@ SIM_API CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback function,
     if (!function || flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
     auto stream = s.stream(handle);
     refuse_capturing(*stream);  // has no form as a graph node
-    const auto context = stream->context;
+    const auto context = owner_of(stream->context);
     submit_host_function(
         s, handle, "callback", [=] { function(handle, context->error, data); }, true);
   });

@@ -95,7 +95,7 @@ void refuse_context_sync(Session &session, const Context &context) {
     auto capture = weak.lock();
     if (!capture || capture->ended) continue;
     for (auto &stream : capture->streams) {
-      if (stream->context.get() != &context) continue;
+      if (!stream->context->is_within(context)) continue;
       invalidate(*capture);
       found = true;
     }

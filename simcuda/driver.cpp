@@ -13,6 +13,7 @@
 
 #include "call.h"
 #include "capture.h"
+#include "green.h"
 #include "kernel.h"
 
 namespace simcuda {
@@ -200,12 +201,31 @@ std::shared_ptr<Stream> Driver::new_stream(std::shared_ptr<Context> context, Str
   return stream;
 }
 
+std::shared_ptr<Context> Driver::retain_primary(CUdevice ordinal) {
+  Device &d = device(ordinal);
+  if (!d.primary) {
+    d.primary = new_context(ordinal, 0, 3020);
+    d.primary->primary = true;
+  } else if (!d.primary->alive) {
+    revive(*d.primary);
+  }
+  ++d.primary_references;
+  return d.primary;
+}
+
+void Driver::release_primary(CUdevice ordinal, Lock &lock) {
+  Device &d = device(ordinal);
+  if (d.primary_references == 0) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+  if (--d.primary_references == 0 && d.primary->alive) tear_down(*d.primary, lock);
+}
+
 void Driver::tear_down(Context &context, Lock &lock) {
   const auto own = [&](const Context &other) { return &other == &context; };
   const auto reached = races.reached(own);
   schedule.finish(schedule.pending_of(own), lock);
   races.host_saw(reached);
   context.alive = false;
+  end_green_of(*this, context);
   for (auto &stream : streams.all()) {
     if (stream->context.get() != &context) continue;
     leave_capture(stream);
@@ -227,6 +247,7 @@ void Driver::tear_down(Context &context, Lock &lock) {
   context.per_thread.clear();
   context.peers.clear();
   for (auto &other : contexts.all()) other->peers.erase(context.handle);
+  context.gate = nullptr;
   context.legacy = nullptr;
 }
 
@@ -302,11 +323,13 @@ std::shared_ptr<Stream> Session::stream(CUstream handle) {
   if (token == CU_STREAM_LEGACY) return current()->legacy;
   if (token == CU_STREAM_PER_THREAD) {
     auto context = current();
+    if (context->green) throw Refused{CUDA_ERROR_INVALID_HANDLE};
     auto &mine = context->per_thread[&thread];
     if (!mine) mine = driver.new_stream(context, Stream::Kind::per_thread, 0, 0);
     return mine;
   }
   auto found = driver.streams.get(handle);
+  if (!found->context->alive) throw Refused{CUDA_ERROR_STREAM_DETACHED};
   refuse_failed(*found->context);
   return found;
 }

@@ -98,6 +98,8 @@ struct Driver {
   Registry<CUgraphNode, GraphNode> graph_nodes{handles};
   Registry<CUgraphExec, GraphExec> graph_execs{handles};
   Registry<CUuserObject, UserObject> user_objects{handles};
+  Registry<CUgreenCtx, GreenContext> green_contexts{handles};
+  Registry<CUdevResourceDesc, ResourceDescriptor> resource_descriptors{handles};
   Registry<CUmodule, Module> modules{handles};
   Registry<CUlibrary, Library> libraries{handles};
   Registry<CUfunction, Function> functions{handles};
@@ -110,6 +112,8 @@ struct Driver {
   Device &device(CUdevice ordinal);
   std::shared_ptr<Context> new_context(CUdevice device, unsigned flags, unsigned api_version);
   void revive(Context &context);
+  std::shared_ptr<Context> retain_primary(CUdevice device);
+  void release_primary(CUdevice device, Lock &lock);
   // Finishes and destroys all that belongs to a context.
   void tear_down(Context &context, Lock &lock);
   std::shared_ptr<Stream> new_stream(std::shared_ptr<Context> context, Stream::Kind kind,

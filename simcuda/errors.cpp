@@ -12,11 +12,12 @@ bool is_sticky(CUresult error) {
 }
 
 void refuse_failed(const Context &context) {
-  if (context.error != CUDA_SUCCESS) throw Refused{context.error};
+  const Context &owner = context.parent ? *context.parent : context;
+  if (owner.error != CUDA_SUCCESS) throw Refused{owner.error};
 }
 
 bool may_run(const Operation &operation) {
-  return operation.after_errors || operation.stream->context->error == CUDA_SUCCESS;
+  return operation.after_errors || owner_of(operation.stream->context)->error == CUDA_SUCCESS;
 }
 
 void run_work(const Operation &operation) {
@@ -25,7 +26,7 @@ void run_work(const Operation &operation) {
   try {
     if (operation.run) operation.run();
   } catch (const Refused &refused) {
-    operation.stream->context->error = refused.result;
+    owner_of(operation.stream->context)->error = refused.result;
   }
 }
 
@@ -33,7 +34,7 @@ void fail_current(CUresult error) {
   ThreadState &thread = thread_state();
   if (!is_sticky(error) || !driver() || thread.driver_thread || thread.contexts.empty()) return;
   Lock lock(simulator_mutex());
-  thread.contexts.back()->error = error;
+  owner_of(thread.contexts.back())->error = error;
 }
 
 }  // namespace simcuda

@@ -169,7 +169,7 @@ Code read_image(const char *symbol, const void *image) {
 
 std::shared_ptr<Module> add_module(Session &session, const Code &code) {
   auto module = std::make_shared<Module>();
-  module->context = session.current();
+  module->context = owner_of(session.current());
   for (auto &kernel : code) {
     auto function = std::make_shared<Function>();
     function->code = kernel;
@@ -196,7 +196,8 @@ void launch_kernel(Session &session, const std::shared_ptr<Stream> &stream, CUfu
                    const LaunchShape &shape, void **parameters, void **extra) {
   auto function = session.driver.functions.get(handle);
   const auto module = function->module.lock();
-  if (module && module->context != stream->context) throw Refused{CUDA_ERROR_INVALID_HANDLE};
+  if (module && module->context != owner_of(stream->context))
+    throw Refused{CUDA_ERROR_INVALID_HANDLE};
   check_shape(shape);
   auto launch = std::make_shared<Launch>();
   take_arguments(*launch, *function->code, parameters, extra);
@@ -220,7 +221,7 @@ void launch_kernel(Session &session, const std::shared_ptr<Stream> &stream, CUfu
   session.submit(
       stream, "kernel", std::move(accesses),
       [code = function->code, launch, ranges = std::move(ranges), places = std::move(places),
-       context = stream->context] { run(*code, *launch, ranges, places, *context); });
+       context = owner_of(stream->context)] { run(*code, *launch, ranges, places, *context); });
 }
 
 }  // namespace simcuda

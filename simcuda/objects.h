@@ -32,9 +32,11 @@ struct Graph;
 struct GraphExec;
 struct GraphMemory;
 struct GraphNode;
+struct GreenContext;
 class History;
 struct Library;
 struct Module;
+struct ResourceDescriptor;
 struct Step;
 struct Stream;
 struct UserObject;
@@ -120,11 +122,22 @@ struct Context {
   std::map<int, std::size_t> limits;
   int cache_config = 0;
   std::set<CUcontext> peers;
+  // Of a green context: its own handle, and the primary context that it is a part of.
+  CUgreenCtx green = nullptr;
+  std::shared_ptr<Context> parent;
+  OperationPtr gate;  // all work that is submitted from now on comes after this
   std::shared_ptr<Stream> legacy;
   std::map<const void *, std::shared_ptr<Stream>> per_thread;  // by thread
   // Streams that the legacy stream waits for; a destroyed one stays until that has happened.
   std::vector<std::shared_ptr<Stream>> blocking;
+
+  bool is_within(const Context &other) const { return this == &other || parent.get() == &other; }
 };
+
+// The context that memory, events and modules belong to, and errors stay with.
+inline const std::shared_ptr<Context> &owner_of(const std::shared_ptr<Context> &context) {
+  return context->parent ? context->parent : context;
+}
 
 struct Pool {
   CUmemoryPool handle = nullptr;

@@ -54,6 +54,8 @@ std::vector<OperationPtr> Schedule::predecessors(Stream &stream) const {
   };
   add(stream.tail);
   Context &context = *stream.context;
+  add(context.gate);
+  if (context.parent) add(context.parent->gate);
   if (stream.kind == Stream::Kind::legacy) {
     for (auto &other : context.blocking) add(other->tail);
   } else if (stream.blocking() && context.legacy) {
@@ -123,7 +125,8 @@ void Schedule::mark(const std::vector<OperationPtr> &operations) {
     todo.pop_back();
     if (is_done(operation) || operation->demanded) continue;
     operation->demanded = true;
-    if (operation->blockers == 0 && !operation->busy_ns) ready_.emplace(urgency(operation->id), operation);
+    if (operation->blockers == 0 && !operation->busy_ns)
+      ready_.emplace(urgency(operation->id), operation);
     todo.insert(todo.end(), operation->waits_for.begin(), operation->waits_for.end());
   }
 }
@@ -136,7 +139,8 @@ void Schedule::complete(Operation &operation) {
   if (operation.host_function) races_.host_function_returned(operation);
   pending_.erase(operation.id);
   for (auto &next : operation.followers)
-    if (--next->blockers == 0 && next->demanded && !next->busy_ns) ready_.emplace(urgency(next->id), next);
+    if (--next->blockers == 0 && next->demanded && !next->busy_ns)
+      ready_.emplace(urgency(next->id), next);
   operation.followers.clear();
   operation.waits_for.clear();
   operation.accesses.clear();
@@ -183,7 +187,8 @@ bool Schedule::busy_after(const std::vector<OperationPtr> &operations, std::uint
       continue;
     }
     --busy_;
-    if (operation->demanded && operation->blockers == 0) ready_.emplace(urgency(operation->id), operation);
+    if (operation->demanded && operation->blockers == 0)
+      ready_.emplace(urgency(operation->id), operation);
   }
   return left;
 }

@@ -24,6 +24,7 @@ STRUCTS = {
     "CUmemPoolProps": "CUmemPoolProps",
     "CUDA_MEMCPY2D": "CUDA_MEMCPY2D",
     "CUDA_MEMCPY3D": "CUDA_MEMCPY3D",
+    "CUdevResource": "CUdevResource",
     "CUgraphEdgeData": "CUgraphEdgeData",
     "CUDA_GRAPH_INSTANTIATE_PARAMS": "CUDA_GRAPH_INSTANTIATE_PARAMS",
     "CUDA_MEMSET_NODE_PARAMS": "CUDA_MEMSET_NODE_PARAMS_v1",
