@@ -24,43 +24,47 @@ using Handle = void *;
 using Address = std::uint64_t;
 
 // name, arguments
-#define TEST_DRIVER_FUNCTIONS(F)                                  \
-  F(cuInit, unsigned)                                             \
-  F(cuDevicePrimaryCtxRetain, Handle *, int)                      \
-  F(cuDevicePrimaryCtxRelease_v2, int)                            \
-  F(cuDevicePrimaryCtxGetState, int, unsigned *, int *)           \
-  F(cuDevicePrimaryCtxReset_v2, int)                              \
-  F(cuCtxCreate_v2, Handle *, unsigned, int)                      \
-  F(cuCtxDestroy_v2, Handle)                                      \
-  F(cuCtxGetCurrent, Handle *)                                    \
-  F(cuCtxSetCurrent, Handle)                                      \
-  F(cuCtxPushCurrent_v2, Handle)                                  \
-  F(cuCtxPopCurrent_v2, Handle *)                                 \
-  F(cuCtxSynchronize)                                             \
-  F(cuStreamCreate, Handle *, unsigned)                           \
-  F(cuStreamDestroy_v2, Handle)                                   \
-  F(cuStreamSynchronize, Handle)                                  \
-  F(cuStreamBeginCapture_v2, Handle, int)                         \
-  F(cuStreamEndCapture, Handle, Handle *)                         \
-  F(cuStreamIsCapturing, Handle, int *)                           \
-  F(cuLaunchHostFunc, Handle, void (*)(void *), void *)           \
-  F(cuThreadExchangeStreamCaptureMode, int *)                     \
-  F(cuEventCreate, Handle *, unsigned)                            \
-  F(cuEventDestroy_v2, Handle)                                    \
-  F(cuEventRecord, Handle, Handle)                                \
-  F(cuGraphDestroy, Handle)                                       \
-  F(cuMemAlloc_v2, Address *, std::size_t)                        \
-  F(cuMemFree_v2, Address)                                        \
-  F(cuMemAllocManaged, Address *, std::size_t, unsigned)          \
-  F(cuMemHostAlloc, void **, std::size_t, unsigned)               \
-  F(cuMemFreeHost, void *)                                        \
-  F(cuMemHostRegister_v2, void *, std::size_t, unsigned)          \
-  F(cuMemHostUnregister, void *)                                  \
-  F(cuMemHostGetDevicePointer_v2, Address *, void *, unsigned)    \
-  F(cuMemAllocAsync, Address *, std::size_t, Handle)              \
-  F(cuMemFreeAsync, Address, Handle)                              \
-  F(cuMemsetD8Async, Address, unsigned char, std::size_t, Handle) \
-  F(cuMemcpyDtoDAsync_v2, Address, Address, std::size_t, Handle)  \
+#define TEST_DRIVER_FUNCTIONS(F)                                       \
+  F(cuInit, unsigned)                                                  \
+  F(cuDevicePrimaryCtxRetain, Handle *, int)                           \
+  F(cuDevicePrimaryCtxRelease_v2, int)                                 \
+  F(cuDevicePrimaryCtxGetState, int, unsigned *, int *)                \
+  F(cuDevicePrimaryCtxReset_v2, int)                                   \
+  F(cuCtxCreate_v2, Handle *, unsigned, int)                           \
+  F(cuCtxDestroy_v2, Handle)                                           \
+  F(cuCtxGetCurrent, Handle *)                                         \
+  F(cuCtxSetCurrent, Handle)                                           \
+  F(cuCtxPushCurrent_v2, Handle)                                       \
+  F(cuCtxPopCurrent_v2, Handle *)                                      \
+  F(cuCtxSynchronize)                                                  \
+  F(cuStreamCreate, Handle *, unsigned)                                \
+  F(cuStreamDestroy_v2, Handle)                                        \
+  F(cuStreamSynchronize, Handle)                                       \
+  F(cuStreamBeginCapture_v2, Handle, int)                              \
+  F(cuStreamEndCapture, Handle, Handle *)                              \
+  F(cuStreamIsCapturing, Handle, int *)                                \
+  F(cuLaunchHostFunc, Handle, void (*)(void *), void *)                \
+  F(cuThreadExchangeStreamCaptureMode, int *)                          \
+  F(cuEventCreate, Handle *, unsigned)                                 \
+  F(cuEventDestroy_v2, Handle)                                         \
+  F(cuEventRecord, Handle, Handle)                                     \
+  F(cuGraphDestroy, Handle)                                            \
+  F(cuGraphInstantiateWithFlags, Handle *, Handle, unsigned long long) \
+  F(cuGraphLaunch, Handle, Handle)                                     \
+  F(cuGraphExecDestroy, Handle)                                        \
+  F(cuStreamWaitEvent, Handle, Handle, unsigned)                       \
+  F(cuMemAlloc_v2, Address *, std::size_t)                             \
+  F(cuMemFree_v2, Address)                                             \
+  F(cuMemAllocManaged, Address *, std::size_t, unsigned)               \
+  F(cuMemHostAlloc, void **, std::size_t, unsigned)                    \
+  F(cuMemFreeHost, void *)                                             \
+  F(cuMemHostRegister_v2, void *, std::size_t, unsigned)               \
+  F(cuMemHostUnregister, void *)                                       \
+  F(cuMemHostGetDevicePointer_v2, Address *, void *, unsigned)         \
+  F(cuMemAllocAsync, Address *, std::size_t, Handle)                   \
+  F(cuMemFreeAsync, Address, Handle)                                   \
+  F(cuMemsetD8Async, Address, unsigned char, std::size_t, Handle)      \
+  F(cuMemcpyDtoDAsync_v2, Address, Address, std::size_t, Handle)       \
   F(cuMemcpyDtoH_v2, void *, Address, std::size_t)
 
 struct Gpu {

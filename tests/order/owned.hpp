@@ -10,15 +10,15 @@
 
 namespace test {
 
-inline cai_status begin_use(const std::vector<const cai_array *> &arrays, std::uint64_t stream,
+inline cai_status begin_use(std::initializer_list<const cai_array *> arrays, std::uint64_t stream,
                             cai_error *error = nullptr, const cai_use_options *options = nullptr) {
-  return cai_arrays_begin_use(arrays.data(), static_cast<std::int32_t>(arrays.size()), stream,
+  return cai_arrays_begin_use(arrays.begin(), static_cast<std::int32_t>(arrays.size()), stream,
                               options, error);
 }
 
-inline cai_status end_use(const std::vector<const cai_array *> &arrays, std::uint64_t stream,
+inline cai_status end_use(std::initializer_list<const cai_array *> arrays, std::uint64_t stream,
                           cai_error *error = nullptr, const cai_use_options *options = nullptr) {
-  return cai_arrays_end_use(arrays.data(), static_cast<std::int32_t>(arrays.size()), stream,
+  return cai_arrays_end_use(arrays.begin(), static_cast<std::int32_t>(arrays.size()), stream,
                             options, error);
 }
 
