@@ -2,46 +2,10 @@
 // What fails on the way, a call of the driver or an allocation, whichever it is: each once, with no
 // event there yet that could be taken for a new one. It is told; nothing is lost; and the next call
 // does what this one should have done.
-#include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
-
 #include <functional>
-#include <new>
 
+#include "failing_new.hpp"
 #include "owned.hpp"
-
-namespace {
-
-// The allocations of libcai's own, of which one fails.
-struct {
-  std::uintptr_t begin = 0, end = 0;  // libcai's code
-  std::atomic<bool> counts{false};
-  std::atomic<long> until_failure{-1};
-  std::atomic<long> seen{0};
-} allocations;
-
-bool may_allocate(void *caller) {
-  const auto at = reinterpret_cast<std::uintptr_t>(caller);
-  if (!allocations.counts || at < allocations.begin || at >= allocations.end) return true;
-  ++allocations.seen;
-  return allocations.until_failure < 0 || allocations.until_failure-- != 0;
-}
-
-}  // namespace
-
-// For the library as well: the program's own comes first.
-void *operator new(std::size_t size) {
-  if (!may_allocate(__builtin_return_address(0))) throw std::bad_alloc();
-  if (void *const block = std::malloc(size)) return block;
-  throw std::bad_alloc();
-}
-void operator delete(void *block) noexcept {
-  std::free(block);
-}
-void operator delete(void *block, std::size_t) noexcept {
-  std::free(block);
-}
 
 namespace test {
 namespace {
@@ -224,25 +188,6 @@ TEST_F(Faults, OfEveryCallOfTheDriver) {
 }
 
 TEST_F(Faults, OfEveryAllocation) {
-  Dl_info info{};
-  const link_map *map = nullptr;
-  ASSERT_NE(dladdr1(reinterpret_cast<void *>(&cai_drain), &info,
-                    reinterpret_cast<void **>(const_cast<link_map **>(&map)), RTLD_DL_LINKMAP),
-            0);
-  dl_iterate_phdr(
-      [](dl_phdr_info *each, std::size_t, void *base) {
-        if (each->dlpi_addr != static_cast<const link_map *>(base)->l_addr) return 0;
-        for (int i = 0; i < each->dlpi_phnum; ++i) {
-          const auto &segment = each->dlpi_phdr[i];
-          if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X)) continue;
-          allocations.begin = each->dlpi_addr + segment.p_vaddr;
-          allocations.end = allocations.begin + segment.p_memsz;
-        }
-        return 1;
-      },
-      const_cast<link_map *>(map));
-  ASSERT_NE(allocations.begin, 0U);
-
   long failed = 0;
   for (const Scenario &scenario : scenarios()) {
     for (long nth = 0;; ++nth) {
@@ -251,13 +196,10 @@ TEST_F(Faults, OfEveryAllocation) {
       scenario.before(scene);
       const Surroundings before;
       cai_error error{};
-      allocations.seen = 0;
-      allocations.until_failure = nth;
-      allocations.counts = true;
-      const cai_status result = scenario.run(scene, &error);
-      allocations.counts = false;
+      cai_status result = CAI_OK;
+      const long seen = with_failing_new(nth, [&] { result = scenario.run(scene, &error); });
       ASSERT_TRUE(Surroundings() == before);
-      if (allocations.seen <= nth) {
+      if (seen <= nth) {
         ASSERT_EQ(result, CAI_OK) << error.message;
         if (scenario.taken) scenario.taken(scene);
         break;
