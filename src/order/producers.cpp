@@ -123,12 +123,15 @@ void judge(const cai_array *array, int32_t index) {
   }
 }
 
-void judge_all(const cai_array *const *arrays, int32_t count) {
+void judge_all(const cai_array *const *arrays, int32_t count, std::uint32_t access) {
   if (count < 0) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "count is negative: %d", static_cast<int>(count));
   }
   if (count > 0 && !arrays) throw Failure(CAI_ERR_ARGUMENT, {}, "arrays is NULL");
-  for (int32_t index = 0; index < count; ++index) judge(arrays[index], index);
+  for (int32_t index = 0; index < count; ++index) {
+    judge(arrays[index], index);
+    static_cast<void>(writes(*arrays[index], access, index));  // or refuses
+  }
 }
 
 bool may_be_pending(const cai_array &array) noexcept {

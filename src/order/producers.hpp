@@ -57,7 +57,7 @@ struct Wanted {
 
 // Judges an array, its mask included; `index` is where it stands in the call, or -1.
 void judge(const cai_array *array, int32_t index);
-void judge_all(const cai_array *const *arrays, int32_t count);
+void judge_all(const cai_array *const *arrays, int32_t count, std::uint32_t access);
 bool has_no_elements(const cai_array &array) noexcept;
 
 // Whether an array, a mask perhaps, can have work pending at all.

@@ -269,7 +269,7 @@ cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, u
   return guard(error, [&] {
     const order::Options judged = order::judge_options(options);
     order::check_stream(stream);
-    order::judge_all(arrays, count);
+    order::judge_all(arrays, count, judged.access);
     if (judged.order == CAI_ORDER_END || judged.order == CAI_ORDER_NONE) return;
     order::begin(arrays, count, stream, judged);
   });
@@ -280,7 +280,7 @@ cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uin
   return guard(error, [&] {
     const order::Options judged = order::judge_options(options);
     order::check_stream(stream);
-    order::judge_all(arrays, count);
+    order::judge_all(arrays, count, judged.access);
     if (judged.order == CAI_ORDER_BEGIN || judged.order == CAI_ORDER_NONE) return;
     order::End end(arrays, count, stream, judged);
     judged.on_host() ? end.on_host() : end.on_stream();
@@ -291,7 +291,7 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
                                   cai_error *error) {
   return guard(error, [&] {
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
-    order::judge_all(arrays, count);
+    order::judge_all(arrays, count, CAI_ACCESS_DEFAULT);
     const order::Wanted wanted{order::Wanted::For::adopting, 0, CAI_ACCESS_DEFAULT};
     order::Demand demand;
     for (int32_t index = 0; index < count; ++index) {
