@@ -12,6 +12,8 @@ int main(void) {
   CUdeviceptr data;
   OK(cuStreamCreate(&stream, NON_BLOCKING));
   OK(cuMemAlloc(&data, 1));
+  OK(cuMemsetD8Async(data, 0, 1, LEGACY));  // the first of all may load code, and wait for that
+  OK(cuStreamSynchronize(LEGACY));
   HOLD_UP(stream);
   OK(cuMemsetD8Async(data, 1, 1, LEGACY));
   OK(cuStreamSynchronize(LEGACY));

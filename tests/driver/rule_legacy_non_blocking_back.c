@@ -15,6 +15,8 @@ int main(void) {
   OK(cuStreamCreate(&stream, NON_BLOCKING));
   OK(cuEventCreate(&event, 2));
   OK(cuMemAlloc(&data, 1));
+  OK(cuMemsetD8Async(data, 0, 1, LEGACY));  // the first of all may load code, and wait for that
+  OK(cuStreamSynchronize(LEGACY));
   HOLD_UP(LEGACY);
   OK(cuEventRecord(event, LEGACY));
   OK(cuMemsetD8Async(data, 1, 1, stream));

@@ -63,15 +63,18 @@ int main(void) {
   for (int question = 0; question < QUESTIONS; ++question) {
     const pid_t child = fork();
     if (child == 0) {
+      alarm(20);
       ask(question);
       return 0;
     }
     int status = -1;
     EXPECT(waitpid(child, &status, 0), child);
-    if (WIFSIGNALED(status))
+    if (WIFSIGNALED(status)) {
       printf("found: call %d: signal %d (assumed: none)\n", question, WTERMSIG(status));
-    else
+      fflush(stdout);
+    } else {
       EXPECT(WEXITSTATUS(status), 0);
+    }
   }
   return 0;
 }

@@ -17,6 +17,10 @@ int main(void) {
   OK(cuMemAlloc(&data, SIZE));
   OK(cuMemAlloc(&copy, SIZE));
   bytes_of(&bytes, data, producer);
+  // The first of each may load code, and wait for that.
+  OK(cuMemsetD8Async(data, 0, SIZE, LEGACY));
+  OK(cuMemcpyDtoDAsync(copy, data, SIZE, LEGACY));
+  OK(cuStreamSynchronize(LEGACY));
 
   HOLD_UP(producer);
   OK(cuMemsetD8Async(data, 1, SIZE, producer));

@@ -16,6 +16,10 @@ int main(void) {
   OK(cuStreamCreate(&consumer, NON_BLOCKING));
   OK(cuMemAlloc(&data, SIZE));
   OK(cuMemAlloc(&copy, SIZE));
+  // The first of each may load code, and wait for that.
+  OK(cuMemsetD8Async(data, 0, SIZE, LEGACY));
+  OK(cuMemcpyDtoDAsync(copy, data, SIZE, LEGACY));
+  OK(cuStreamSynchronize(LEGACY));
   OK(cuMemsetD8Async(data, 1, SIZE, producer));
   OK(cuStreamSynchronize(producer));
   bytes_of(&bytes, data, producer);

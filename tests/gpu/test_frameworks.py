@@ -88,7 +88,9 @@ class CuPy(Framework):
             return self.cupy.asarray(given).copy()
 
     def bytes(self, array):
-        return array.get(stream=self.own).tobytes()
+        with self.own:
+            self.own.synchronize()
+            return array.get().tobytes()
 
 
 class Torch(Framework):
@@ -199,11 +201,11 @@ class Jax(Framework):
         import jax
 
         self.jax = jax
-        # XLA has streams of its own, and says none: it waits before it exports.
+        # XLA's streams are its own, and its dict, of version 2, names none.
         self.stream = None
 
     def filled(self, value):
-        return self.jax.numpy.full(SIZE, value, dtype="uint8")
+        return self.jax.numpy.full(SIZE, value, dtype="uint8").block_until_ready()
 
 
 FRAMEWORKS = (Plain, CuPy, Torch, Numba, CudaCore, Jax)
