@@ -10,6 +10,7 @@ results. Exit status 1: some rule does not hold; the table is written all the sa
 import argparse
 import ctypes
 import datetime
+import difflib
 import os
 import re
 import signal
@@ -167,8 +168,13 @@ def check(here, outcomes):
     tables = sorted(RESULTS.glob(f"????-??-??-{here.slug}.md"))
     if not tables:
         sys.exit(f"there is no table for {here.slug} in {RESULTS}")
-    if tables[-1].read_text() != table(here, tables[-1].name[:10], outcomes):
-        sys.exit(f"{tables[-1].name} is not what the rules find now: run tests/driver/results.py")
+    newest = tables[-1]
+    kept, now = newest.read_text(), table(here, newest.name[:10], outcomes)
+    if kept == now:
+        return
+    difference = difflib.unified_diff(kept.splitlines(), now.splitlines(), n=0, lineterm="")
+    print(*difference, sep="\n")
+    sys.exit(f"{newest.name} is not what the rules find now: see tests/driver/results/README.md")
 
 
 def main():
