@@ -71,6 +71,8 @@ void copy(Session &s, CUstream handle, const Side &to, const Side &from, const S
     // The blocking form waits for the stream before it stages; that is all it waits for.
     if (host == Host::waits) s.finish(stream);
     auto bytes = stage(from, shape);
+    s.driver.races.host_uses(accesses.front());
+    accesses.erase(accesses.begin());
     const Side source{{nullptr, 0, bytes->data()}, shape.width, shape.width * shape.height};
     operation = s.submit(stream, "copy", std::move(accesses), [=] {
       copy_rows(to, source, shape);
@@ -239,7 +241,7 @@ SIM_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr 
     // all.
     for (auto &context : {s.current(), s.context(to_context), s.context(from_context)}) {
       refuse_context_sync(s, *context);
-      s.finish(s.driver.schedule.pending_of(context.get()));
+      s.finish([&](const Context &other) { return &other == context.get(); });
     }
     copy_linear(s, nullptr, device(s, to, bytes), device(s, from, bytes), bytes, Host::waits);
     s.finish(s.stream(nullptr));

@@ -34,8 +34,7 @@ void refuse_captured(Event &event) {
 }
 
 std::vector<OperationPtr> awaited(const Event &event) {
-  if (!event.recorded || event.recorded->state == Operation::State::done) return {};
-  return {event.recorded};
+  return event.recorded ? std::vector<OperationPtr>{event.recorded} : std::vector<OperationPtr>{};
 }
 
 void elapsed(Session &s, float *milliseconds, CUevent start_handle, CUevent end_handle) {
@@ -45,7 +44,11 @@ void elapsed(Session &s, float *milliseconds, CUevent start_handle, CUevent end_
   if (start->context != end->context || !start->recorded || !end->recorded ||
       ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
     throw Refused{CUDA_ERROR_INVALID_HANDLE};
-  if (!awaited(*start).empty() || !awaited(*end).empty()) throw Refused{CUDA_ERROR_NOT_READY};
+  if (start->recorded->state != Operation::State::done ||
+      end->recorded->state != Operation::State::done)
+    throw Refused{CUDA_ERROR_NOT_READY};
+  s.driver.races.host_saw(*start->recorded);
+  s.driver.races.host_saw(*end->recorded);
   const double difference = static_cast<double>(end->recorded->finished_ns) -
                             static_cast<double>(start->recorded->finished_ns);
   required(milliseconds) = static_cast<float>(difference / 1e6);
@@ -108,7 +111,7 @@ SIM_API CUresult cuEventQuery(CUevent handle) {
     auto event = s.driver.events.get(handle);
     refuse_captured(*event);
     refuse_unsafe(s);
-    return s.driver.schedule.query(awaited(*event)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    return s.query(awaited(*event)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }
 

@@ -34,10 +34,17 @@ void allocate_host(Session &s, void **out, std::size_t size, unsigned flags) {
 // Frees wait for all the work of the device, so that nothing that was submitted before uses the
 // memory afterwards.
 void finish_device(Session &s, int device) {
-  auto pending = s.driver.schedule.pending_of(nullptr);
-  std::erase_if(pending,
-                [&](auto &operation) { return operation->stream->context->device != device; });
-  s.finish(pending);
+  const auto chosen = [&](const Context &context) { return context.device == device; };
+  // Nothing promises that, so that a strict client is not ordered by it.
+  if (Settings::get().strict)
+    s.driver.schedule.finish(s.driver.schedule.pending_of(chosen), s.lock);
+  else
+    s.finish(chosen);
+}
+
+void end(Session &s, Allocation &allocation) {
+  s.driver.races.host_frees(allocation);
+  s.driver.memory.free(allocation);
 }
 
 AllocationPtr host_allocation(Session &s, const void *pointer) {
@@ -105,7 +112,7 @@ SIM_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
     if (allocation->kind == Allocation::Kind::device)
       s.driver.device(allocation->device).used -= allocation->size;
     if (allocation->pool) allocation->pool->gave_back(allocation->size);
-    s.driver.memory.free(*allocation);
+    end(s, *allocation);
   });
 }
 
@@ -127,7 +134,7 @@ SIM_API CUresult cuMemFreeHost(void *pointer) {
         allocation->address != address_of(pointer))
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     finish_device(s, allocation->device);
-    s.driver.memory.free(*allocation);
+    end(s, *allocation);
   });
 }
 
@@ -156,7 +163,7 @@ SIM_API CUresult cuMemHostUnregister(void *pointer) {
     if (!allocation || allocation->kind != Allocation::Kind::registered)
       throw Refused{CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED};
     finish_device(s, allocation->device);
-    s.driver.memory.free(*allocation);
+    end(s, *allocation);
   });
 }
 

@@ -68,7 +68,9 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
   device.used += bytes;
   pool->took(bytes);
   // The memory is the stream's from here on: what anybody wrote before is gone.
-  s.submit(stream, "allocate", {{allocation, allocation->address, bytes, true}}, [allocation] {
+  Access whole{allocation, allocation->address, bytes, true};
+  whole.life = Access::Life::begins;
+  s.submit(stream, "allocate", {whole}, [allocation] {
     if (!allocation->dead) std::memset(allocation->bytes, fresh_poison, allocation->size);
   });
   *out = allocation->address;
@@ -119,13 +121,14 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     refuse_implicit(*stream);
     allocation->free_submitted = true;
     Driver *driver = &s.driver;
-    s.submit(stream, "free", {{allocation, allocation->address, allocation->size, true}},
-             [driver, allocation] {
-               if (allocation->dead) return;  // its context went first
-               driver->device(allocation->device).used -= allocation->size;
-               if (allocation->pool) allocation->pool->gave_back(allocation->size);
-               driver->memory.free(*allocation);
-             });
+    Access whole{allocation, allocation->address, allocation->size, true};
+    whole.life = Access::Life::ends;
+    s.submit(stream, "free", {whole}, [driver, allocation] {
+      if (allocation->dead) return;  // its context went first
+      driver->device(allocation->device).used -= allocation->size;
+      if (allocation->pool) allocation->pool->gave_back(allocation->size);
+      driver->memory.free(*allocation);
+    });
   });
 }
 

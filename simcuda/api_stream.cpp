@@ -43,6 +43,8 @@ SIM_API CUresult cuStreamDestroy_v2(CUstream handle) {
     auto stream = s.driver.streams.get(handle);  // the default streams cannot be destroyed
     leave_capture(s.driver, stream);
     // Its work still runs; nothing waits for it here.
+    stream->destroyed = true;
+    s.driver.races.retire(*stream);
     s.driver.streams.remove(handle);
   });
 }
@@ -60,8 +62,7 @@ SIM_API CUresult cuStreamQuery(CUstream handle) {
     auto stream = s.stream(handle);
     refuse_capturing(*stream);
     refuse_implicit(*stream);
-    return s.driver.schedule.query(s.driver.schedule.awaited(*stream)) ? CUDA_SUCCESS
-                                                                       : CUDA_ERROR_NOT_READY;
+    return s.query(s.driver.schedule.awaited(*stream)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }
 

@@ -89,6 +89,11 @@ Entries &entries() {
   return *all;
 }
 
+void clear_faults() {
+  std::lock_guard guard(entries_mutex());
+  for (auto &[base, entry] : entries().by_base) entry->faults.clear();
+}
+
 Entry *entry_of_base(const char *name) {
   if (!name) return nullptr;
   auto found = entries().by_base.find(name);
@@ -115,6 +120,10 @@ void log_line(const std::string &line) {
 
 Entry &entry_of_symbol(const char *symbol) {
   return *entries().by_symbol.at(symbol);
+}
+
+const char *base_name(const Entry &entry) {
+  return entry.base.data();  // whole in the table
 }
 
 CUresult admit(Entry &entry, bool needs_driver) {
@@ -206,4 +215,33 @@ SIM_API std::uint64_t simcuda_pending(void) {
   if (!driver || simcuda::process_was_forked()) return 0;
   simcuda::Lock lock(simcuda::simulator_mutex());
   return driver->schedule.pending();
+}
+
+SIM_API std::uint64_t simcuda_races(void) {
+  return simcuda::races_found();
+}
+
+SIM_API std::int32_t simcuda_host_access(const void *address, std::uint64_t size,
+                                         std::int32_t write) {
+  if (simcuda::process_was_forked() || !simcuda::driver()) return CUDA_ERROR_NOT_INITIALIZED;
+  if (size == 0) return CUDA_SUCCESS;
+  return simcuda::guarded([&] {
+    simcuda::Driver &driver = *simcuda::driver();
+    simcuda::Lock lock(simcuda::simulator_mutex());
+    const auto place = driver.memory.place(simcuda::address_of(address), size);
+    if (!place.host_visible()) throw simcuda::Refused{CUDA_ERROR_INVALID_VALUE};
+    simcuda::thread_state().call = "an access of its own";
+    driver.races.host_uses({place.allocation, place.address, size, write != 0});
+  });
+}
+
+SIM_API void simcuda_reset(void) {
+  simcuda_reset_counts();
+  simcuda::clear_faults();
+  simcuda::Driver *driver = simcuda::driver();
+  if (!driver || simcuda::process_was_forked()) return;
+  simcuda::Lock lock(simcuda::simulator_mutex());
+  const auto all = [](const simcuda::Context &) { return true; };
+  driver->schedule.finish(driver->schedule.pending_of(all), lock);
+  driver->races.forget(driver->memory.all());
 }

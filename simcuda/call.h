@@ -28,6 +28,7 @@ using Arguments = std::initializer_list<Argument>;
 struct Entry;  // the counters of one base name
 
 Entry &entry_of_symbol(const char *symbol);
+const char *base_name(const Entry &entry);
 // Counts the call; anything but SUCCESS is its result, and its work is not done.
 CUresult admit(Entry &entry, bool needs_driver);
 void log_call(const char *symbol, Arguments arguments, CUresult result);
@@ -58,9 +59,11 @@ CUresult guarded(const Body &body) noexcept {
 // An entry point that works on the driver: body(Session&) returns void or a CUresult.
 template <class Body>
 CUresult call(const char *symbol, Arguments arguments, const Body &body) noexcept {
-  CUresult result = admit(entry_of_symbol(symbol), true);
+  Entry &entry = entry_of_symbol(symbol);
+  CUresult result = admit(entry, true);
   if (result == CUDA_SUCCESS) {
     result = guarded([&] {
+      thread_state().call = base_name(entry);
       Session session(thread_state());
       return body(session);
     });

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -47,11 +48,28 @@ long number(const char *name, long otherwise, long least, long most) {
 }
 
 Schedule::Policy policy(const char *name) {
+  using Kind = Schedule::Policy::Kind;
   const char *text = setting(name);
-  if (text && std::strcmp(text, "eager") == 0) return Schedule::Policy::eager;
-  if (text && std::strcmp(text, "lazy") != 0)
-    refuse_setting(name, text, "is neither lazy nor eager");
-  return Schedule::Policy::lazy;
+  if (!text || std::strcmp(text, "lazy") == 0) return {Kind::lazy};
+  if (std::strcmp(text, "eager") == 0) return {Kind::eager};
+  if (std::strncmp(text, "random:", 7) == 0) {
+    const char *end = text + std::strlen(text);
+    std::uint64_t seed = 0;
+    const auto read = std::from_chars(text + 7, end, seed);
+    if (read.ec == std::errc{} && read.ptr == end) return {Kind::random, seed};
+  }
+  refuse_setting(name, text, "is none of lazy, eager, random:SEED with a number as SEED");
+  return {};
+}
+
+RaceMode race_mode(const char *name) {
+  const char *text = setting(name);
+  if (!text || std::strcmp(text, "log") == 0) return RaceMode::log;
+  if (std::strcmp(text, "off") == 0) return RaceMode::off;
+  if (std::strcmp(text, "count") == 0) return RaceMode::count;
+  if (std::strcmp(text, "abort") == 0) return RaceMode::abort;
+  refuse_setting(name, text, "is none of off, count, log, abort");
+  return RaceMode::log;
 }
 
 Settings read_settings() {
@@ -65,12 +83,15 @@ Settings read_settings() {
                     << 20;
   s.quiet = std::chrono::milliseconds{number("SIMCUDA_QUIET_MS", 20, 0, 3600000)};
   s.policy = policy("SIMCUDA_SCHEDULE");
+  s.strict = number("SIMCUDA_STRICT", 0, 0, 1) != 0;
+  s.races = race_mode("SIMCUDA_RACES");
   return s;
 }
 
 // Runs with the library's own destructors, after those of the clients.
 __attribute__((destructor)) void process_ends() {
   ending = true;
+  if (!forked) say_races_at_end();
 }
 
 }  // namespace
@@ -118,7 +139,8 @@ void HandleSpace::give_back(std::uintptr_t handle) {
 Driver::Driver(const Settings &settings)
     : devices(static_cast<std::size_t>(settings.devices)),
       memory(settings.devices),
-      schedule(settings.policy, settings.quiet) {
+      races(settings.races),
+      schedule(settings.policy, settings.quiet, races) {
   for (int i = 0; i < settings.devices; ++i) {
     Device &d = devices[static_cast<std::size_t>(i)];
     d.ordinal = i;
@@ -164,21 +186,26 @@ std::shared_ptr<Stream> Driver::new_stream(std::shared_ptr<Context> context, Str
   stream->priority = priority;
   stream->context = std::move(context);
   auto &blocking = stream->context->blocking;
-  // Streams destroyed with work pending are dropped once that work is done.
+  // A destroyed stream is dropped once its work is done and comes before all that follows anyway.
   std::erase_if(blocking, [this](auto &other) {
-    return other->kind == Stream::Kind::created && !streams.find(other->handle) &&
-           (!other->tail || other->tail->state == Operation::State::done);
+    return other->destroyed && (!other->tail || (other->tail->state == Operation::State::done &&
+                                                 races.is_settled(other->tail)));
   });
   if (stream->blocking()) blocking.push_back(stream);
   return stream;
 }
 
 void Driver::tear_down(Context &context, Lock &lock) {
-  schedule.finish(schedule.pending_of(&context), lock);
+  const auto own = [&](const Context &other) { return &other == &context; };
+  const auto reached = races.reached(own);
+  schedule.finish(schedule.pending_of(own), lock);
+  races.host_saw(reached);
   context.alive = false;
   for (auto &stream : streams.all()) {
     if (stream->context.get() != &context) continue;
     leave_capture(*this, stream);
+    stream->destroyed = true;
+    races.retire(*stream);
     streams.remove(stream->handle);
   }
   for (auto &event : events.all())
@@ -187,6 +214,7 @@ void Driver::tear_down(Context &context, Lock &lock) {
     if (allocation->context.get() != &context) continue;
     if (allocation->kind == Allocation::Kind::device)
       device(allocation->device).used -= allocation->size;
+    races.host_frees(*allocation);
     memory.free(*allocation);
   }
   context.blocking.clear();
@@ -291,6 +319,24 @@ OperationPtr Session::submit(const std::shared_ptr<Stream> &stream, const char *
   operation->accesses = std::move(accesses);
   operation->run = std::move(run);
   return submit(stream, std::move(operation));
+}
+
+void Session::finish(const std::vector<OperationPtr> &operations) {
+  driver.schedule.finish(operations, lock);
+  for (auto &operation : operations) driver.races.host_saw(*operation);
+}
+
+void Session::finish(const Races::Chosen &chosen) {
+  // Before the lock is let go: what others submit meanwhile is not waited for.
+  const auto reached = driver.races.reached(chosen);
+  driver.schedule.finish(driver.schedule.pending_of(chosen), lock);
+  driver.races.host_saw(reached);
+}
+
+bool Session::query(const std::vector<OperationPtr> &operations) {
+  if (!driver.schedule.query(operations)) return false;
+  for (auto &operation : operations) driver.races.host_saw(*operation);
+  return true;
 }
 
 void Session::finish(const std::shared_ptr<Stream> &stream) {

@@ -15,6 +15,8 @@ struct ThreadState {
   int capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   bool per_thread_default = false;
   bool driver_thread = false;
+  const char *call = "";  // the call in progress, by its base name
+  StepPtr running;        // the host function that runs on this thread
 };
 
 // What the environment says, read once.
@@ -22,11 +24,13 @@ struct Settings {
   bool enabled;
   bool banner;
   bool reuse_handles;
+  bool strict;
   int driver_version;
   int devices;
   std::uint64_t device_memory;
   std::chrono::milliseconds quiet;
   Schedule::Policy policy;
+  RaceMode races;
 
   static const Settings &get();
 };
@@ -92,6 +96,7 @@ struct Driver {
   Registry<CUmemoryPool, Pool> pools{handles};
   Registry<CUgraph, Graph> graphs{handles};
   Memory memory;
+  Races races;
   Schedule schedule;
   std::vector<std::weak_ptr<Capture>> captures;
   std::uint64_t last_context_id = 0, last_stream_id = 0, last_capture_id = 0;
@@ -118,7 +123,9 @@ bool process_was_forked();
 class Session {
  public:
   explicit Session(ThreadState &caller)
-      : driver(*simcuda::driver()), thread(caller), lock(simulator_mutex()) {}
+      : driver(*simcuda::driver()), thread(caller), lock(simulator_mutex()) {
+    driver.schedule.stir();
+  }
 
   Driver &driver;
   ThreadState &thread;
@@ -127,16 +134,20 @@ class Session {
   std::shared_ptr<Context> current();                  // or INVALID_CONTEXT, CONTEXT_IS_DESTROYED
   std::shared_ptr<Context> context(CUcontext handle);  // null means the current one
   std::shared_ptr<Stream> stream(CUstream handle);
-  void finish(const std::vector<OperationPtr> &operations) {
-    driver.schedule.finish(operations, lock);
-  }
+
+  // Waits for work, as a call that blocks the host does: the host goes on after it.
+  void finish(const std::vector<OperationPtr> &operations);
+  // The same for a stream,
+  void finish(const std::shared_ptr<Stream> &stream);
+  // and for all work of some contexts.
+  void finish(const Races::Chosen &chosen);
+  // Whether that work is done: if so, the host goes on after it.
+  bool query(const std::vector<OperationPtr> &operations);
 
   // Submits work to a stream, or adds it to the stream's capture.
   OperationPtr submit(const std::shared_ptr<Stream> &stream, const char *what,
                       std::vector<Access> accesses, std::function<void()> run);
   OperationPtr submit(const std::shared_ptr<Stream> &stream, OperationPtr operation);
-  // Waits for a stream, as a call that blocks the host does.
-  void finish(const std::shared_ptr<Stream> &stream);
 };
 
 }  // namespace simcuda

@@ -27,6 +27,8 @@ struct Allocation;
 struct Capture;
 struct Context;
 struct Graph;
+class History;
+struct Step;
 struct Stream;
 
 // Memory that an operation reads or writes: rows of some bytes, and slices of such rows. Without an
@@ -37,6 +39,7 @@ struct Access {
   std::size_t size;  // of a row
   bool write;
   std::size_t rows = 1, pitch = 0, slices = 1, slice_pitch = 0;
+  enum class Life { goes_on, begins, ends } life = Life::goes_on;  // of the allocation
 };
 
 // One piece of work in a stream. It may run once every operation that it waits for is done.
@@ -48,6 +51,7 @@ struct Operation {
   std::shared_ptr<Stream> stream;
   std::vector<std::shared_ptr<Operation>> waits_for, followers;
   std::size_t blockers = 0;  // how many of those that it waits for are not done
+  std::uint32_t branch = 0;  // of a launched graph, counted from 1; 0: the stream's own line
   std::vector<Access> accesses;
   std::function<void()> run;            // with the simulator's lock held; may be empty
   std::function<void()> host_function;  // on the driver's thread, with no lock held
@@ -55,7 +59,8 @@ struct Operation {
   bool demanded = false;  // somebody wants it done: it runs as soon as it can
   bool queried = false;   // a query has already answered NOT_READY for it
   Clock::time_point submitted;
-  std::uint64_t finished_ns = 0;  // on the simulator's virtual clock
+  std::uint64_t finished_ns = 0;     // on the simulator's virtual clock
+  std::shared_ptr<const Step> step;  // what the race detector knows of it
 };
 
 using OperationPtr = std::shared_ptr<Operation>;
@@ -69,10 +74,12 @@ struct Stream {
   std::shared_ptr<Context> context;
   unsigned flags = 0;
   int priority = 0;
-  OperationPtr tail;  // the last operation submitted
+  bool destroyed = false;
+  OperationPtr tail;  // the last operation submitted, done or not
   std::shared_ptr<Capture> capture;
   std::vector<std::uint64_t>
       capture_tail;  // ids of the nodes that the next captured one depends on
+  std::map<std::uint32_t, std::uint32_t> lanes;  // of the race detector, by branch
 
   bool blocking() const { return kind != Kind::legacy && !(flags & CU_STREAM_NON_BLOCKING); }
 };
@@ -99,7 +106,7 @@ struct Context {
   std::set<CUcontext> peers;
   std::shared_ptr<Stream> legacy;
   std::map<const void *, std::shared_ptr<Stream>> per_thread;  // by thread
-  // Streams that the legacy stream waits for; a destroyed one stays until its work is done.
+  // Streams that the legacy stream waits for; a destroyed one stays until that has happened.
   std::vector<std::shared_ptr<Stream>> blocking;
 };
 
@@ -142,6 +149,7 @@ struct Allocation {
   unsigned flags = 0;
   int sync_memops = 0;
   bool free_submitted = false;
+  std::shared_ptr<History> history;  // of its uses, for the race detector
   bool dead = false;
 
   bool on_host() const { return kind == Kind::host || kind == Kind::registered; }

@@ -34,7 +34,15 @@ class SignalsHeld {
 };
 
 bool is_done(const OperationPtr &operation) {
-  return !operation || operation->state == Operation::State::done;
+  return operation->state == Operation::State::done;
+}
+
+// Mixes the bits of both, and no two ids into one.
+std::uint64_t scramble(std::uint64_t seed, std::uint64_t id) {
+  std::uint64_t x = id + seed * 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
 }
 
 }  // namespace
@@ -42,7 +50,7 @@ bool is_done(const OperationPtr &operation) {
 std::vector<OperationPtr> Schedule::predecessors(Stream &stream) const {
   std::vector<OperationPtr> found;
   auto add = [&](const OperationPtr &tail) {
-    if (!is_done(tail)) found.push_back(tail);
+    if (tail) found.push_back(tail);
   };
   add(stream.tail);
   Context &context = *stream.context;
@@ -56,23 +64,50 @@ std::vector<OperationPtr> Schedule::predecessors(Stream &stream) const {
 
 std::vector<OperationPtr> Schedule::awaited(Stream &stream) const {
   if (stream.kind == Stream::Kind::legacy) return predecessors(stream);
-  return is_done(stream.tail) ? std::vector<OperationPtr>{}
-                              : std::vector<OperationPtr>{stream.tail};
+  return stream.tail ? std::vector<OperationPtr>{stream.tail} : std::vector<OperationPtr>{};
 }
 
 void Schedule::submit(OperationPtr operation) {
+  Stream &stream = *operation->stream;
+  const auto before = predecessors(stream);
+  stream.tail = operation;
+  // Whatever comes after this comes after those, too.
+  if (stream.kind == Stream::Kind::legacy)
+    std::erase_if(stream.context->blocking, [](auto &other) { return other->destroyed; });
+  enqueue(std::move(operation), before);
+}
+
+void Schedule::enqueue(OperationPtr operation, const std::vector<OperationPtr> &predecessors) {
   operation->id = ++last_id_;
   operation->submitted = Clock::now();
-  for (auto &before : predecessors(*operation->stream)) operation->waits_for.push_back(before);
-  for (auto &before : operation->waits_for) before->followers.push_back(operation);
-  operation->blockers = operation->waits_for.size();
-  operation->stream->tail = operation;
+  auto &waits_for = operation->waits_for;
+  waits_for.insert(waits_for.end(), predecessors.begin(), predecessors.end());
+  races_.submitted(*operation);
+  std::erase_if(waits_for, is_done);
+  for (auto &before : waits_for) before->followers.push_back(operation);
+  operation->blockers = waits_for.size();
   pending_.emplace(operation->id, operation);
-  const bool eager = policy_ == Policy::eager;
-  if (eager) demand({operation});
+  if (policy_.kind == Policy::Kind::eager) demand({operation});
   // The worker looks by itself while it knows of work; host functions are due sooner than the rest.
   const bool news = pending_.size() == 1 || operation->host_function;
   if (operation->state != Operation::State::done && quiet_.count() > 0 && news) start_worker();
+}
+
+std::uint64_t Schedule::urgency(std::uint64_t id) const {
+  return policy_.kind == Policy::Kind::random ? scramble(policy_.seed, id) : id;
+}
+
+void Schedule::stir() {
+  if (policy_.kind != Policy::Kind::random || pending_.empty()) return;
+  // Drawn from the number of the call, not from a state that other threads draw from.
+  std::uint64_t draw = scramble(~policy_.seed, ++calls_);
+  const std::uint64_t first = pending_.begin()->first, last = std::prev(pending_.end())->first;
+  std::vector<OperationPtr> wanted;
+  for (unsigned count = draw % 4; count > 0; --count) {
+    draw = scramble(policy_.seed, draw);
+    wanted.push_back(pending_.lower_bound(first + draw % (last - first + 1))->second);
+  }
+  demand(wanted);
 }
 
 void Schedule::mark(const std::vector<OperationPtr> &operations) {
@@ -82,7 +117,7 @@ void Schedule::mark(const std::vector<OperationPtr> &operations) {
     todo.pop_back();
     if (is_done(operation) || operation->demanded) continue;
     operation->demanded = true;
-    if (operation->blockers == 0) ready_.emplace(operation->id, operation);
+    if (operation->blockers == 0) ready_.emplace(urgency(operation->id), operation);
     todo.insert(todo.end(), operation->waits_for.begin(), operation->waits_for.end());
   }
 }
@@ -92,17 +127,16 @@ void Schedule::complete(Operation &operation) {
   clock_ns_ += 1000;  // every operation takes a virtual microsecond, so that elapsed times repeat
   operation.finished_ns = clock_ns_;
   operation.state = Operation::State::done;
+  if (operation.host_function) races_.host_function_returned(operation);
   pending_.erase(operation.id);
   for (auto &next : operation.followers)
-    if (--next->blockers == 0 && next->demanded) ready_.emplace(next->id, next);
+    if (--next->blockers == 0 && next->demanded) ready_.emplace(urgency(next->id), next);
   operation.followers.clear();
   operation.waits_for.clear();
   operation.accesses.clear();
   operation.run = nullptr;
   operation.host_function = nullptr;
-  // An event may keep a finished operation for long; the operation keeps nothing.
-  Stream &stream = *operation.stream;
-  if (stream.tail.get() == &operation) stream.tail = nullptr;
+  // A stream or an event may keep a finished operation for long; the operation keeps nothing.
   operation.stream = nullptr;
 }
 
@@ -143,10 +177,10 @@ bool Schedule::query(const std::vector<OperationPtr> &operations) {
   return std::all_of(operations.begin(), operations.end(), is_done);
 }
 
-std::vector<OperationPtr> Schedule::pending_of(const Context *context) const {
+std::vector<OperationPtr> Schedule::pending_of(const Races::Chosen &chosen) const {
   std::vector<OperationPtr> found;
   for (auto &[id, operation] : pending_)
-    if (!context || operation->stream->context.get() == context) found.push_back(operation);
+    if (chosen(*operation->stream->context)) found.push_back(operation);
   return found;
 }
 
@@ -183,6 +217,7 @@ void Schedule::work() {
       OperationPtr operation = handed_over_.front();
       handed_over_.pop_front();
       log_operation(*operation);
+      thread_state().running = operation->step;
       lock.unlock();
       operation->host_function();
       lock.lock();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Decides when work runs. Work is only ever late, never early: an operation runs after all that it
 // waits for, and under the lazy policy not before somebody needs it. Of several that could run, the
-// one submitted last goes first: where nothing orders two of them, the client learns of it.
+// one submitted last goes first: where nothing orders two of them, the client learns of it. The
+// random policy draws both from a seed: when something runs, and what runs first.
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <mutex>
 
 #include "objects.h"
+#include "race.h"
 
 namespace simcuda {
 
@@ -17,15 +19,22 @@ using Lock = std::unique_lock<std::mutex>;
 
 class Schedule {
  public:
-  enum class Policy { lazy, eager };
+  struct Policy {
+    enum class Kind { lazy, eager, random } kind = Kind::lazy;
+    std::uint64_t seed = 0;
+  };
 
-  Schedule(Policy policy, std::chrono::milliseconds quiet) : policy_(policy), quiet_(quiet) {}
+  Schedule(Policy policy, std::chrono::milliseconds quiet, Races &races)
+      : policy_(policy), quiet_(quiet), races_(races) {}
 
   // All of these with the simulator's lock held.
+  // Work for a stream: after all that the stream, and what it waits for, orders before it.
   void submit(OperationPtr operation);
-  // What an operation submitted to this stream now would have to wait for.
+  // Work that waits for these alone, and for what it waits for already.
+  void enqueue(OperationPtr operation, const std::vector<OperationPtr> &predecessors);
+  // What an operation submitted to this stream now comes after: some of that may be done.
   std::vector<OperationPtr> predecessors(Stream &stream) const;
-  // What a host that waits for this stream waits for.
+  // What a host that waits for this stream comes after.
   std::vector<OperationPtr> awaited(Stream &stream) const;
   // Runs these, and what they wait for, as far as that goes without waiting for a host function.
   void demand(const std::vector<OperationPtr> &operations);
@@ -33,9 +42,11 @@ class Schedule {
   void finish(const std::vector<OperationPtr> &operations, Lock &lock);
   // A query: the first says no for work that is pending, a later one gets it done.
   bool query(const std::vector<OperationPtr> &operations);
-  std::vector<OperationPtr> pending_of(const Context *context) const;  // null: of all
+  std::vector<OperationPtr> pending_of(const Races::Chosen &chosen) const;
   std::size_t pending() const { return pending_.size(); }
 
+  // A call begins: under the random policy some of what is pending is done now.
+  void stir();
   // Every driver call says so: the quiet time counts from the last one.
   void touch() {
     last_call_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
@@ -49,15 +60,20 @@ class Schedule {
   void start_worker();
   Clock::time_point deadline() const;
 
+  std::uint64_t urgency(std::uint64_t id) const;
+
   const Policy policy_;
   const std::chrono::milliseconds quiet_;
+  Races &races_;
   std::map<std::uint64_t, OperationPtr> pending_;  // in order of submission
-  std::map<std::uint64_t, OperationPtr> ready_;    // those that are demanded and wait for nothing
+  // Those that are demanded and wait for nothing, the most urgent last.
+  std::map<std::uint64_t, OperationPtr> ready_;
   std::deque<OperationPtr> handed_over_;
   std::condition_variable done_, wake_;
   std::atomic<Clock::rep> last_call_{0};
   std::uint64_t last_id_ = 0;
   std::uint64_t clock_ns_ = 0;
+  std::uint64_t calls_ = 0;
   bool worker_started_ = false;
 };
 

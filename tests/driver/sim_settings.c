@@ -39,7 +39,10 @@ int main(void) {
       {"SIMCUDA_DRIVER_VERSION", "13.0"}, {"SIMCUDA_DEVICE_MIB", "0"},
       {"SIMCUDA_FAIL", "cuMemAlloc:1"},   {"SIMCUDA_FAIL", "cuNothing:1:2"},
       {"SIMCUDA_FAIL", "cuMemAlloc:0:2"}, {"SIMCUDA_LOG", "/nowhere/at/all.log"},
-      {"SIMCUDA_REUSE_HANDLES", "maybe"},
+      {"SIMCUDA_REUSE_HANDLES", "maybe"}, {"SIMCUDA_SCHEDULE", "random"},
+      {"SIMCUDA_SCHEDULE", "random:"},    {"SIMCUDA_SCHEDULE", "random:1x"},
+      {"SIMCUDA_SCHEDULE", "random:-1"},  {"SIMCUDA_SCHEDULE", "random:99999999999999999999"},
+      {"SIMCUDA_RACES", "all"},           {"SIMCUDA_STRICT", "yes"},
   };
   char text[4096], again[4096];
   for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
@@ -57,6 +60,8 @@ int main(void) {
   EXPECT(init_with("SIMCUDA_SCHEDULE", "", text, sizeof text), SUCCESS);
   EXPECT(strlen(text), 0);
   EXPECT(init_with("SIMCUDA_SCHEDULE", "eager", text, sizeof text), SUCCESS);
+  EXPECT(init_with("SIMCUDA_SCHEDULE", "random:18446744073709551615", text, sizeof text), SUCCESS);
+  EXPECT(init_with("SIMCUDA_RACES", "count", text, sizeof text), SUCCESS);
   EXPECT(init_with("SIMCUDA_FAIL", "cuMemAlloc:1:2,cuMemFree:3:4", text, sizeof text), SUCCESS);
   EXPECT(strlen(text), 0);
   return 0;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finds races: two uses of the same memory, of which one writes, that nothing orders. They are
+// looked for when work is submitted, in logical time: it does not matter when the work runs.
+#pragma once
+
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "objects.h"
+#include "race_history.h"
+#include "race_report.h"
+
+namespace simcuda {
+
+// All of it with the simulator's lock held.
+class Races {
+ public:
+  explicit Races(RaceMode mode) : on_(mode != RaceMode::off), report_(mode) {}
+
+  // Gives the operation its place in logical time, after all that it waits for and all that the
+  // host has seen, and compares what it uses with what was used before.
+  void submitted(Operation &operation);
+  // The host goes on after these.
+  void host_saw(const Operation &operation);
+  void host_saw(const std::vector<Moment> &moments);
+  // A host function has returned: a client may wait for that without a call.
+  void host_function_returned(const Operation &operation);
+  // All work that the contexts that this says yes to have been given so far.
+  using Chosen = std::function<bool(const Context &)>;
+  std::vector<Moment> reached(const Chosen &chosen) const;
+
+  // The host uses memory itself; in a host function, as a part of that.
+  void host_uses(const Access &access);
+  // A call frees memory at once.
+  void host_frees(Allocation &allocation);
+
+  // No more work will be submitted to this stream.
+  void retire(Stream &stream);
+  // Whatever is submitted from now on comes after this.
+  bool is_settled(const OperationPtr &operation) const;
+
+  void forget(const std::vector<AllocationPtr> &allocations);
+
+ private:
+  struct LaneState {
+    Moment last;
+    std::shared_ptr<Context> context;
+  };
+
+  void host_saw(const Moment &moment);
+  Lane lane_of(Operation &operation);
+  Lane take_lane();
+  bool settled(const Step &step) const;
+  StepPtr here();
+  void use(const StepPtr &step, const Access &access, Effect effect);
+  void use(const StepPtr &step, const AllocationPtr &allocation, History &history,
+           std::uintptr_t begin, std::size_t size, Effect effect);
+
+  const bool on_;
+  RaceReport report_;
+  Moment host_;
+  std::vector<LaneState> lanes_ = std::vector<LaneState>(1);  // the first is the host's, not used
+  std::deque<Lane> retired_;
+  std::map<std::uint64_t, StepPtr> host_functions_;  // that have not returned
+  History pageable_;                                 // memory that the driver does not know
+};
+
+}  // namespace simcuda

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "race_history.h"
+
+#include <algorithm>
+
+namespace simcuda {
+
+void Moment::learn(const Moment &other) {
+  if (comes_after(other)) return;
+  host = std::max(host, other.known(host_lane));
+  std::shared_ptr<std::vector<Tick>> mine;
+  const auto raise = [&](Lane which, Tick to) {
+    if (known(which) >= to) return;
+    if (!mine) {
+      mine = others ? std::make_shared<std::vector<Tick>>(*others)
+                    : std::make_shared<std::vector<Tick>>();
+      others = mine;
+    }
+    if (which >= mine->size()) mine->resize(which + 1);
+    (*mine)[which] = to;
+  };
+  if (!others) others = other.others;
+  if (other.others && others != other.others)
+    for (Lane i = 0; i < other.others->size(); ++i) raise(i, (*other.others)[i]);
+  raise(other.lane, other.tick);
+}
+
+void History::split(std::uintptr_t at) {
+  auto next = segments_.upper_bound(at);
+  if (next == segments_.begin()) return;
+  auto segment = std::prev(next);
+  if (segment->first == at || segment->second.end <= at) return;
+  segments_.emplace_hint(next, at, segment->second);
+  segment->second.end = at;
+}
+
+// Makes one segment of this and the one before, if they touch and were used alike.
+History::Segments::iterator History::join_before(Segments::iterator segment) {
+  if (segment == segments_.begin() || segment == segments_.end()) return segment;
+  auto before = std::prev(segment);
+  const bool alike =
+      before->second.uses == segment->second.uses || *before->second.uses == *segment->second.uses;
+  if (before->second.end != segment->first || !alike) return segment;
+  before->second.end = segment->second.end;
+  segments_.erase(segment);
+  return before;
+}
+
+void History::change(std::uintptr_t begin, std::uintptr_t end, const Change &change) {
+  split(begin);
+  split(end);
+  auto segment = segments_.lower_bound(begin);
+  for (auto at = begin; at < end;) {
+    const bool gap = segment == segments_.end() || segment->first > at;
+    const auto until = gap ? std::min(end, segment == segments_.end() ? end : segment->first)
+                           : segment->second.end;
+    UsesPtr uses = change(gap ? nullptr : segment->second.uses);
+    if (!uses) {
+      if (!gap) segment = segments_.erase(segment);
+    } else {
+      if (gap)
+        segment = segments_.emplace_hint(segment, at, Segment{until, std::move(uses)});
+      else
+        segment->second.uses = std::move(uses);
+      segment = std::next(join_before(segment));
+    }
+    at = until;
+  }
+  join_before(segment);
+}
+
+void History::sweep(const Change &change) {
+  for (auto segment = segments_.begin(); segment != segments_.end();) {
+    UsesPtr uses = change(segment->second.uses);
+    if (!uses) {
+      segment = segments_.erase(segment);
+      continue;
+    }
+    segment->second.uses = std::move(uses);
+    segment = std::next(join_before(segment));
+  }
+  limit_ = std::max<std::size_t>(1024, 2 * segments_.size());
+}
+
+}  // namespace simcuda

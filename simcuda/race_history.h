@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who used which bytes of an allocation last: as much as later uses must be compared with.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "abi.h"
+#include "race_clock.h"
+
+namespace simcuda {
+
+// What a report says of an operation, or of a use by the host, and its place in logical time. It
+// outlives the operation.
+struct Step {
+  Moment moment;
+  std::uint64_t number = 0;  // of the operation; 0: the host itself
+  std::string call, what;
+  std::string line;  // "stream 0x... (blocking) of context 0x..."
+
+  bool by_host() const { return number == 0; }
+};
+
+using StepPtr = std::shared_ptr<const Step>;
+
+enum class Effect { reads, writes, allocates, frees };
+
+struct Use {
+  StepPtr step;
+  Effect effect;
+
+  bool operator==(const Use &) const = default;
+};
+
+// The uses of some bytes that nothing later has made irrelevant. A use that comes after another one
+// stands for it: whoever comes after the later comes after the earlier, too. So there is at most
+// one writer and one reader of each lane.
+struct Uses {
+  std::vector<Use> writers, readers;
+
+  bool operator==(const Uses &) const = default;
+};
+
+// Bytes that were used alike are one segment, however many they are.
+class History {
+ public:
+  using UsesPtr = std::shared_ptr<const Uses>;  // null: not used
+  using Change = std::function<UsesPtr(const UsesPtr &)>;
+
+  // Replaces what is known of the bytes from `begin` up to `end`; `change` is asked once for each
+  // segment.
+  void change(std::uintptr_t begin, std::uintptr_t end, const Change &change);
+  // Replaces all of it. Due when it has grown much since the last time.
+  void sweep(const Change &change);
+  bool sweep_is_due() const { return segments_.size() > limit_; }
+  std::size_t size() const { return segments_.size(); }
+
+  StepPtr freed;  // set once the memory is gone
+
+ private:
+  struct Segment {
+    std::uintptr_t end;
+    UsesPtr uses;
+  };
+  using Segments = std::map<std::uintptr_t, Segment>;
+
+  void split(std::uintptr_t at);
+  Segments::iterator join_before(Segments::iterator segment);
+
+  Segments segments_;
+  std::size_t limit_ = 1024;
+};
+
+}  // namespace simcuda

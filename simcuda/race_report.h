@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Counts races, and tells of them.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "objects.h"
+#include "race_history.h"
+
+namespace simcuda {
+
+enum class RaceMode { off, count, log, abort };
+
+// Two uses of the same bytes that nothing orders, `later` being submitted later.
+struct Race {
+  Use earlier, later;
+  AllocationPtr allocation;  // null: pageable memory
+  std::uintptr_t begin, end;
+};
+
+class RaceReport {
+ public:
+  explicit RaceReport(RaceMode mode) : mode_(mode) {}
+
+  void found(const Race &race);
+  void forget();
+
+ private:
+  const RaceMode mode_;
+  std::set<std::string> told_;
+  // The operation that was looked at last, and those that race with it already.
+  StepPtr later_;
+  std::set<std::pair<const Step *, const Allocation *>> with_;
+};
+
+// Of this process.
+std::uint64_t races_found();
+// What a process in which races were found says at its end.
+void say_races_at_end();
+
+}  // namespace simcuda
