@@ -23,21 +23,28 @@ class Missing(RuntimeError):
 
 
 def command(*arguments):
-    """Returns the command that runs another one on simcuda.
+    """Returns the command that runs another one on simcuda, and ends with 66 if it raced.
 
     Raises
     ------
     Missing
         If this package came without simcuda.
     """
-    for file in (LIBRARY, SCRIPT):
-        if not file.is_file():
-            raise Missing(f"simcuda is not in this installation of libcai: {file} is missing")
+    check()
     return ["/bin/sh", str(SCRIPT), *map(str, arguments)]
 
 
+def check():
+    """Raises Missing if this package came without simcuda, or lies where no loader finds it."""
+    for file in (LIBRARY, SCRIPT):
+        if not file.is_file():
+            raise Missing(f"simcuda is not in this installation of libcai: {file} is missing")
+    if not {":", ";"}.isdisjoint(str(FOLDER)):
+        raise Missing(f"simcuda cannot be used: the loader cannot search a folder named {FOLDER}")
+
+
 def environment(base, *, schedule=None, races=None, strict=False, devices=None, fail=None):
-    """Returns a copy of an environment with the settings in it; None leaves one as it is."""
+    """Returns a copy of an environment with settings in it; None leaves one as it is."""
     changed = dict(base, SIMCUDA_LIBRARY_DIR=str(FOLDER))
     given = {
         "SIMCUDA_SCHEDULE": schedule,
@@ -48,6 +55,16 @@ def environment(base, *, schedule=None, races=None, strict=False, devices=None, 
     }
     changed.update({name: str(value) for name, value in given.items() if value is not None})
     return changed
+
+
+def driver(base, races):
+    """Returns a copy of an environment in which simcuda is the driver, as the script sets it up.
+
+    Each process that races leaves its report in a file in the folder `races`. For those who have to
+    start the program themselves.
+    """
+    path = filter(None, [str(FOLDER), base.get("LD_LIBRARY_PATH")])
+    return dict(base, SIMCUDA="1", LD_LIBRARY_PATH=":".join(path), SIMCUDA_RACE_DIR=str(races))
 
 
 def schedule(text):
