@@ -193,7 +193,7 @@ class _Run:
         """The child's command line and environment; its orders are a file."""
         config, item = self.item.config, self.item
         option = config.option
-        target = item.path
+        target = pathlib.Path(os.path.relpath(item.path, config.invocation_params.dir))
         while "[" in str(target):  # pytest would take it for a test's parameters
             target = target.parent
         orders = {
@@ -209,7 +209,8 @@ class _Run:
         if config.pluginmanager.has_plugin("cacheprovider"):
             arguments += ["-o", f"cache_dir={folder / 'cache'}"]
         arguments += [f"--import-mode={option.importmode}"]
-        arguments += [part for name in option.plugins or () for part in ("-p", name)]
+        others = [name for name in option.plugins or () if not name.startswith("libcai")]
+        arguments += [part for name in others for part in ("-p", name)]
         arguments += [part for ini in option.override_ini or () for part in ("-o", ini)]
         arguments += [part for rule in option.pythonwarnings or () for part in ("-W", rule)]
         if option.confcutdir:
