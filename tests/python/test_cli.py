@@ -98,8 +98,10 @@ def test_config():
         "--pkg-config-dir",
         "--cflags",
         "--libs",
+        "--simcuda-dir",
     ).stdout.splitlines()
-    version, include, cmake, pkg_config, cflags, libs = answers
+    version, include, cmake, pkg_config, cflags, libs, simcuda = answers
+    assert (Path(simcuda) / "libcuda.so.1").is_file()
     assert version == libcai.__version__
     assert (Path(include) / "cai.h").is_file()
     assert (Path(cmake) / "libcaiConfig.cmake").is_file()
