@@ -47,8 +47,7 @@ void elapsed(Session &s, float *milliseconds, CUevent start_handle, CUevent end_
   if (start->recorded->state != Operation::State::done ||
       end->recorded->state != Operation::State::done)
     throw Refused{CUDA_ERROR_NOT_READY};
-  s.driver.races.host_saw(*start->recorded);
-  s.driver.races.host_saw(*end->recorded);
+  s.driver.races.host_saw({start->recorded, end->recorded});
   const double difference = static_cast<double>(end->recorded->finished_ns) -
                             static_cast<double>(start->recorded->finished_ns);
   required(milliseconds) = static_cast<float>(difference / 1e6);

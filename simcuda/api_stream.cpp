@@ -62,7 +62,7 @@ SIM_API CUresult cuStreamQuery(CUstream handle) {
     auto stream = s.stream(handle);
     refuse_capturing(*stream);
     refuse_implicit(*stream);
-    return s.query(s.driver.schedule.awaited(*stream)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    return s.query(stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }
 

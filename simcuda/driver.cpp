@@ -138,8 +138,11 @@ void HandleSpace::give_back(std::uintptr_t handle) {
 
 Driver::Driver(const Settings &settings)
     : devices(static_cast<std::size_t>(settings.devices)),
-      memory(settings.devices),
       races(settings.races),
+      memory(settings.devices,
+             [this](const AllocationPtr &allocation, std::uintptr_t address, std::size_t size) {
+               races.names_freed(allocation, address, size);
+             }),
       schedule(settings.policy, settings.quiet, races) {
   for (int i = 0; i < settings.devices; ++i) {
     Device &d = devices[static_cast<std::size_t>(i)];
@@ -323,7 +326,13 @@ OperationPtr Session::submit(const std::shared_ptr<Stream> &stream, const char *
 
 void Session::finish(const std::vector<OperationPtr> &operations) {
   driver.schedule.finish(operations, lock);
-  for (auto &operation : operations) driver.races.host_saw(*operation);
+  driver.races.host_saw(operations);
+}
+
+bool Session::query(const std::vector<OperationPtr> &operations) {
+  if (!driver.schedule.query(operations)) return false;
+  driver.races.host_saw(operations);
+  return true;
 }
 
 void Session::finish(const Races::Chosen &chosen) {
@@ -333,16 +342,25 @@ void Session::finish(const Races::Chosen &chosen) {
   driver.races.host_saw(reached);
 }
 
-bool Session::query(const std::vector<OperationPtr> &operations) {
-  if (!driver.schedule.query(operations)) return false;
-  for (auto &operation : operations) driver.races.host_saw(*operation);
-  return true;
-}
-
 void Session::finish(const std::shared_ptr<Stream> &stream) {
   refuse_capturing(*stream);
   refuse_implicit(*stream);
-  finish(driver.schedule.awaited(*stream));
+  const auto seen = promised(*stream);
+  driver.schedule.finish(driver.schedule.awaited(*stream), lock);
+  driver.races.host_saw(seen);
+}
+
+bool Session::query(const std::shared_ptr<Stream> &stream) {
+  if (!driver.schedule.query(driver.schedule.awaited(*stream))) return false;
+  driver.races.host_saw(promised(*stream));
+  return true;
+}
+
+// That waiting for the legacy stream means its blocking streams, too, is said nowhere.
+std::vector<OperationPtr> Session::promised(Stream &stream) const {
+  if (stream.kind != Stream::Kind::legacy || !Settings::get().strict)
+    return driver.schedule.awaited(stream);
+  return stream.tail ? std::vector<OperationPtr>{stream.tail} : std::vector<OperationPtr>{};
 }
 
 }  // namespace simcuda

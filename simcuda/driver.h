@@ -95,8 +95,8 @@ struct Driver {
   Registry<CUevent, Event> events{handles};
   Registry<CUmemoryPool, Pool> pools{handles};
   Registry<CUgraph, Graph> graphs{handles};
-  Memory memory;
   Races races;
+  Memory memory;
   Schedule schedule;
   std::vector<std::weak_ptr<Capture>> captures;
   std::uint64_t last_context_id = 0, last_stream_id = 0, last_capture_id = 0;
@@ -141,13 +141,17 @@ class Session {
   void finish(const std::shared_ptr<Stream> &stream);
   // and for all work of some contexts.
   void finish(const Races::Chosen &chosen);
-  // Whether that work is done: if so, the host goes on after it.
+  // Whether work is done: if so, the host goes on after it.
   bool query(const std::vector<OperationPtr> &operations);
+  bool query(const std::shared_ptr<Stream> &stream);
 
   // Submits work to a stream, or adds it to the stream's capture.
   OperationPtr submit(const std::shared_ptr<Stream> &stream, const char *what,
                       std::vector<Access> accesses, std::function<void()> run);
   OperationPtr submit(const std::shared_ptr<Stream> &stream, OperationPtr operation);
+
+ private:
+  std::vector<OperationPtr> promised(Stream &stream) const;
 };
 
 }  // namespace simcuda

@@ -13,6 +13,7 @@ namespace simcuda {
 namespace {
 
 constexpr std::size_t page = 4096;
+constexpr std::size_t most_freed = 4096;  // that are remembered
 // As much address space as the process may reserve, between these bounds.
 constexpr std::size_t largest_arena = std::size_t{256} << 30;
 constexpr std::size_t smallest_arena = std::size_t{1} << 30;
@@ -127,7 +128,11 @@ void Memory::free(Allocation &allocation) {
   const auto size = allocation.size;
   const auto kind = allocation.kind;
   const auto device = static_cast<std::size_t>(allocation.device);
-  by_address_.erase(address);
+  auto node = by_address_.extract(address);
+  if (allocation.free_submitted) {
+    freed_.insert(std::move(node));
+    if (freed_.size() > most_freed) freed_.erase(freed_.begin());
+  }
   if (kind == Allocation::Kind::device)
     device_arenas_[device].release(address, size);
   else if (kind != Allocation::Kind::registered)
@@ -162,14 +167,23 @@ Place Memory::place(std::uintptr_t address, std::size_t span) const {
   if (AllocationPtr allocation = find(address)) {
     const bool by_alias = allocation->alias && address - allocation->alias < allocation->size;
     const std::size_t offset = address - (by_alias ? allocation->alias : allocation->address);
+    if (allocation->free_submitted) stale_(allocation, address, span);
     if (span > allocation->size - offset || allocation->free_submitted)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     return {allocation, address, allocation->bytes + offset};
   }
+  if (AllocationPtr allocation = freed(address)) stale_(allocation, address, span);
   bool ours = shared_.contains(address) || aliases_.contains(address);
   for (auto &arena : device_arenas_) ours = ours || arena.contains(address);
   if (ours || !address) throw Refused{CUDA_ERROR_INVALID_VALUE};
   return {nullptr, address, reinterpret_cast<std::byte *>(address)};
+}
+
+AllocationPtr Memory::freed(std::uintptr_t address) const {
+  auto it = freed_.upper_bound(address);
+  if (it == freed_.begin()) return nullptr;
+  --it;
+  return address - it->first < it->second->size ? it->second : nullptr;
 }
 
 Place Memory::device_place(std::uintptr_t address, std::size_t span) const {

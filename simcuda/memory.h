@@ -46,7 +46,10 @@ struct Place {
 
 class Memory {
  public:
-  explicit Memory(int devices) : device_arenas_(devices) {}
+  // Told of an address that is refused because a stream was told to free it.
+  using Stale = std::function<void(const AllocationPtr &, std::uintptr_t, std::size_t)>;
+
+  Memory(int devices, Stale stale) : stale_(std::move(stale)), device_arenas_(devices) {}
 
   AllocationPtr allocate(Allocation::Kind kind, int device, std::size_t size, unsigned flags);
   AllocationPtr register_host(void *pointer, std::size_t size, int device, unsigned flags);
@@ -66,7 +69,11 @@ class Memory {
 
  private:
   void add(const AllocationPtr &allocation);
+  AllocationPtr freed(std::uintptr_t address) const;
 
+  const Stale stale_;
+  // The last of those that were freed in the order of a stream. Addresses grow.
+  std::map<std::uintptr_t, AllocationPtr> freed_;
   std::vector<Arena> device_arenas_;
   Arena shared_;   // managed and host memory: the host may touch it
   Arena aliases_;  // device addresses of host memory that has another one there

@@ -218,6 +218,7 @@ void Schedule::work() {
       handed_over_.pop_front();
       log_operation(*operation);
       thread_state().running = operation->step;
+      races_.host_function_begins(*operation);
       lock.unlock();
       operation->host_function();
       lock.lock();

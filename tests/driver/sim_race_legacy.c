@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The legacy stream is ordered with the blocking streams of its context, the per-thread ones too,
+// whether they live or not; a non-blocking stream is outside, and two blocking ones are not
+// ordered.
+#include "race_test.h"
+
+int main(void) {
+  start_races();
+  USE_MEMORY;
+  USE_STREAMS;
+  CUdeviceptr data, copy;
+  CUstream blocking, second, free, brief;
+  OK(cuMemAlloc(&data, 64));
+  OK(cuMemAlloc(&copy, 64));
+  OK(cuStreamCreate(&blocking, 0));
+  OK(cuStreamCreate(&second, 0));
+  OK(cuStreamCreate(&free, NON_BLOCKING));
+
+  RACES(0, OK(cuMemsetD8Async(data, 1, 64, blocking));
+        OK(cuMemcpyDtoDAsync(copy, data, 64, LEGACY)););
+  RACES(1, OK(cuMemsetD8Async(data, 1, 64, free)); OK(cuMemcpyDtoDAsync(copy, data, 64, LEGACY)););
+  RACES(0, OK(cuMemsetD8Async(data, 1, 64, LEGACY));
+        OK(cuMemcpyDtoDAsync(copy, data, 64, blocking)););
+  RACES(1, OK(cuMemsetD8Async(data, 1, 64, LEGACY)); OK(cuMemcpyDtoDAsync(copy, data, 64, free)););
+  RACES(0, OK(cuMemsetD8Async(data, 1, 64, PER_THREAD));
+        OK(cuMemcpyDtoDAsync(copy, data, 64, LEGACY)););
+  RACES(1, OK(cuMemsetD8Async(data, 1, 64, PER_THREAD));
+        OK(cuMemcpyDtoDAsync(copy, data, 64, blocking)););
+  // Two blocking streams need a barrier between them.
+  RACES(1, OK(cuMemsetD8Async(data, 1, 64, blocking));
+        OK(cuMemcpyDtoDAsync(copy, data, 64, second)););
+  RACES(0, OK(cuMemsetD8Async(data, 1, 64, blocking)); OK(cuMemsetD8Async(copy, 1, 64, LEGACY));
+        OK(cuMemcpyDtoDAsync(copy, data, 64, second)););
+  // It holds for a stream that was destroyed, and for one that began later.
+  RACES(0, OK(cuStreamCreate(&brief, 0)); OK(cuMemsetD8Async(data, 1, 64, brief));
+        OK(cuStreamDestroy(brief)); OK(cuMemcpyDtoDAsync(copy, data, 64, LEGACY)););
+  RACES(0, OK(cuMemsetD8Async(data, 1, 64, LEGACY)); OK(cuStreamCreate(&brief, 0));
+        OK(cuMemcpyDtoDAsync(copy, data, 64, brief)); OK(cuStreamDestroy(brief)););
+  return 0;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Managed memory is the host's again once the work that uses it is waited for.
+#include "race_test.h"
+
+int main(void) {
+  start_races();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
+  USE(cuMemsetD8, 3020, CUdeviceptr, unsigned char, size_t);
+  enum { READ, WRITE };
+  CUdeviceptr managed;
+  CUstream stream;
+  OK(cuMemAllocManaged(&managed, 64, 1));
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  void *const address = (void *)(uintptr_t)managed;
+
+  RACES(1, OK(cuMemsetD8Async(managed, 1, 64, stream));
+        OK(simcuda_host_access(address, 64, READ)););
+  RACES(0, OK(cuMemsetD8Async(managed, 1, 64, stream)); OK(cuStreamSynchronize(stream));
+        OK(simcuda_host_access(address, 64, READ)););
+  RACES(1, OK(cuMemsetD8Async(managed, 1, 32, stream));
+        OK(simcuda_host_access((char *)address + 31, 1, WRITE)););
+  RACES(0, OK(cuMemsetD8Async(managed, 1, 32, stream));
+        OK(simcuda_host_access((char *)address + 32, 32, WRITE)););
+  // The blocking form waits where the host can look.
+  RACES(0, OK(cuMemsetD8(managed, 1, 64)); OK(simcuda_host_access(address, 64, READ)););
+  // Launched after the host's write.
+  RACES(0, OK(simcuda_host_access(address, 64, WRITE));
+        OK(cuMemsetD8Async(managed, 1, 64, stream)););
+  return 0;
+}
