@@ -618,5 +618,13 @@ def test_other_peoples_pytest(project):
     assert min(took) < 0.05
 
 
+def test_libcai_may_be_imported_before_pytest_starts(pytester):
+    pytester.makepyfile("def test_one(): pass")
+    options = ["-W", "error", "-p", "no:hypothesispytest"]
+    code = f"import libcai, pytest, sys; sys.exit(pytest.main({options}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=pytester.path, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+
+
 def test_the_package_has_what_the_marker_needs():
     _simcuda.check()
