@@ -4,6 +4,7 @@ the wheel lies."""
 
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,17 @@ def test_the_library_is_the_one_that_was_checked():
     root = TESTS.parent
     run(sys.executable, TESTS / "abi/check_needed.py", library, "0")
     run(sys.executable, TESTS / "abi/check_symbols.py", library, root / "src/libcai.map", *headers)
+
+
+def test_simcuda_needs_nothing_but_the_c_library():
+    library = installed_package() / "simcuda/libcuda.so.1"
+    dynamic = run("readelf", "--dynamic", "--wide", library)
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+    assert needed
+    assert all(re.match(r"(libc|libm|libpthread|libdl|librt|ld-linux.*)\.so", n) for n in needed)
+    assert re.findall(r"\(SONAME\).*\[(.*)\]", dynamic) == ["libcuda.so.1"]
+    assert not re.search(r"\((RPATH|RUNPATH|TEXTREL)\)", dynamic)
+    assert ".symtab" not in run("readelf", "--sections", "--wide", library)  # stripped
 
 
 def test_version():
