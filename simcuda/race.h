@@ -24,7 +24,9 @@ class Races {
   // The host goes on after these.
   void host_saw(const std::vector<OperationPtr> &operations);
   void host_saw(const std::vector<Moment> &moments);
-  // A host function has returned: a client may wait for that without a call.
+  // A client may learn without a call that a host function runs, and that it has returned. So the
+  // host goes on after all that comes before the function, and then after the function.
+  void host_function_begins(const Operation &operation);
   void host_function_returned(const Operation &operation);
   // All work that the contexts that this says yes to have been given so far.
   using Chosen = std::function<bool(const Context &)>;
@@ -48,6 +50,7 @@ class Races {
   struct LaneState {
     Moment last;
     std::shared_ptr<Context> context;
+    std::shared_ptr<const std::string> name;
   };
 
   void host_saw(const Moment &moment);
@@ -56,8 +59,9 @@ class Races {
   bool settled(const Step &step) const;
   StepPtr here();
   void use(const StepPtr &step, const Access &access, Effect effect);
-  void use(const StepPtr &step, const AllocationPtr &allocation, History &history,
-           std::uintptr_t begin, std::size_t size, Effect effect);
+  History::UsesPtr add(const History::UsesPtr &before, const Use &mine,
+                       const std::function<void(const Use &)> &races_with) const;
+  void sweep(History &history) const;
 
   const bool on_;
   RaceReport report_;

@@ -34,6 +34,10 @@ class Event {
   std::uint64_t context_id() const noexcept;
   driver::CUcontext context() const noexcept;  // may have gone; to be compared only
 
+  // Whether it was recorded after the other one for certain. Threads may record on one stream at
+  // the same time, and then nobody knows which came first.
+  bool follows(const Event &other) const noexcept;
+
   // Destroys the event: it was recorded in a capture, and must not serve for anything else. The
   // failure is the session's. For the only share.
   void destroy(driver::Session &session) noexcept;

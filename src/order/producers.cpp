@@ -38,8 +38,12 @@ void add_uses(const cai_array &array, bool write, int32_t index, const Wanted &w
     Uses *const uses = uses_of(keeper);
     if (uses) uses->add_conflicts(write, wanted.stream, index, out.conflicts, out.handles);
   } else if (keeps_by_itself(keeper)) {
-    out.keepers.add_unless({keeper, write, index},
-                           [&](const Demand::Keeper &other) { return other.owner == keeper; });
+    for (Demand::Keeper &other : out.keepers) {
+      if (other.owner != keeper) continue;
+      other.writes = other.writes || write;
+      return;
+    }
+    out.keepers.add({keeper, write, index});
   }
 }
 
@@ -53,7 +57,10 @@ void add(const cai_array &array, bool write, int32_t index, const Wanted &wanted
   if (!may_be_pending(array)) return;
   const bool ending = wanted.purpose == Wanted::For::ending;
   if (ending && is_reclaimed(array)) return;
-  if (wanted.purpose == Wanted::For::waiting) add_uses(array, write, index, wanted, out);
+  const bool completing = wanted.purpose == Wanted::For::completing;
+  if (completing || wanted.purpose == Wanted::For::waiting) {
+    add_uses(array, write || completing, index, wanted, out);
+  }
   if (array.stream_kind == CAI_STREAM_EVENT) {
     out.events.add_unless({array.stream, index}, [&](const Demand::EventOf &other) {
       return other.value == array.stream;
@@ -65,7 +72,7 @@ void add(const cai_array &array, bool write, int32_t index, const Wanted &wanted
     throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                   "stream 2 is that of thread %" PRIu64
                   ", and means another one here: cai_array_publish_event() it there",
-                  keeper_of(array)->thread);
+                  thread_said_by(keeper_of(array)).load(std::memory_order_relaxed));
   }
   const std::uint64_t value = stream_value(array);
   if (value == 0) return;
@@ -133,7 +140,13 @@ bool is_of_another_thread(const cai_array &array) noexcept {
     return false;
   }
   const cai_owner *const keeper = keeper_of(array);
-  return keeper && keeper->thread && keeper->thread != this_thread();
+  if (!keeper) return false;
+  const std::uint64_t thread = thread_said_by(keeper).load(std::memory_order_relaxed);
+  return thread && thread != this_thread();
+}
+
+std::atomic_ref<std::uint64_t> thread_said_by(const cai_owner *owner) noexcept {
+  return std::atomic_ref<std::uint64_t>(const_cast<cai_owner *>(owner)->thread);
 }
 
 std::uint64_t stream_value(const cai_array &array) {

@@ -3,6 +3,8 @@
 // uses that their owners keep.
 #pragma once
 
+#include <atomic>
+
 #include "order/options.hpp"
 #include "order/uses.hpp"
 
@@ -43,9 +45,10 @@ struct Demand {
 // What the arrays are wanted for.
 struct Wanted {
   enum class For {
-    waiting,   // for what is pending, kept uses too
-    adopting,  // what is pending, but for kept uses
-    ending,    // those that must wait for a use that ends
+    waiting,     // for what is pending, and for kept uses that conflict
+    completing,  // for what is pending, and for all kept uses
+    adopting,    // what is pending, but for kept uses
+    ending,      // those that must wait for a use that ends
   };
   For purpose;
   std::uint64_t stream;  // what waits, or is waited for; 0: the host
@@ -62,6 +65,9 @@ bool may_be_pending(const cai_array &array) noexcept;
 
 // Whether the array came with another thread's stream 2, which nobody here can name.
 bool is_of_another_thread(const cai_array &array) noexcept;
+
+// The owner's word on whose stream 2 its arrays came with: that of the first one who says it.
+std::atomic_ref<std::uint64_t> thread_said_by(const cai_owner *owner) noexcept;
 
 // The stream that stands for the array's own: 0 if it has none. An UNSTATED one is asked about.
 std::uint64_t stream_value(const cai_array &array);

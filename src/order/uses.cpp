@@ -52,11 +52,10 @@ void Uses::keep(const StreamKey &user, const Event &event, bool write, const Cov
   Slot *slot = nullptr;
   if (user.id) {
     for (Slot &other : slots_) {
-      if (other.user == user) slot = &other;
+      if (other.user == user && (event == other.last || event.follows(other.last))) slot = &other;
     }
   }
   if (!slot) slot = &slots_.emplace_back(Slot{user, {}, {}, {}, {}});
-  // The event comes after the one that was here, on the same stream.
   slot->last = event;
   slot->cover = cover;
   if (!write) return;
@@ -89,7 +88,9 @@ void Uses::add_conflicts(bool write, std::uint64_t stream, int32_t index, Confli
                    [&](const Conflict &other) { return other.event == event; });
   }
   for (const Stream &open : open_) {
-    streams.add_unless(open, [&](const Stream &other) { return same(open, other); });
+    Stream stream_of = open;
+    stream_of.index = index;
+    streams.add_unless(stream_of, [&](const Stream &other) { return same(open, other); });
   }
 }
 
@@ -131,8 +132,13 @@ void Uses::prune(driver::Session &session, std::uint64_t context_id) {
   });
 }
 
-driver::CUcontext Uses::pending_in() const noexcept {
-  return slots_.empty() ? nullptr : slots_.front().last.context();
+bool Uses::pending() const noexcept {
+  return !slots_.empty();
+}
+
+bool Uses::pending_in(driver::CUcontext context) const noexcept {
+  return std::any_of(slots_.begin(), slots_.end(),
+                     [&](const Slot &slot) { return slot.last.context() == context; });
 }
 
 void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,

@@ -66,8 +66,8 @@ class Uses {
 
   // From here on for an owner that has lost its last holder.
 
-  // A context in which a use may be pending; null if there is none.
-  driver::CUcontext pending_in() const noexcept;
+  bool pending() const noexcept;
+  bool pending_in(driver::CUcontext context) const noexcept;
   // Forgets the uses of a context that is alive, which are complete, or get waited for. Uses of an
   // older context with the same handle have gone with it.
   void settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,

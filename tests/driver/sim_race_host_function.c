@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A host function comes at its place in the stream, and what it has done the client may know of
-// once it has returned.
+// once it has returned: so it returns here no earlier than it is to.
 #include <stdatomic.h>
 
 #include "race_test.h"
 
 enum { READ, WRITE };
-static atomic_int calls;
+static atomic_int calls, may_go;
 
 static void touch(void *memory) {
+  while (!may_go) usleep(100);
   OK(simcuda_host_access(memory, 64, WRITE));
   ++calls;
 }
 
-static void await_calls(int expected) {  // without a call that would order anything
-  while (calls < expected) usleep(100);
+static void await_call(void) {  // without a call that would order anything
+  while (!calls) usleep(100);
 }
 
 int main(void) {
@@ -34,25 +35,26 @@ int main(void) {
   OK(cuStreamCreate(&one, NON_BLOCKING));
   OK(cuStreamCreate(&two, NON_BLOCKING));
   OK(cuEventCreate(&event, 2));
+  may_go = 1;
 
   RACES(0, OK(cuMemcpyDtoHAsync(locked, data, 64, one)); OK(cuLaunchHostFunc(one, touch, locked));
         OK(cuStreamSynchronize(one)); OK(simcuda_host_access(locked, 64, READ)););
   // Against another stream, whichever of them is first, and whatever is done by then.
   RACES(1, OK(cuMemcpyDtoHAsync(locked, data, 64, two)); OK(cuLaunchHostFunc(one, touch, locked));
         OK(cuStreamSynchronize(one)););
-  RACES(1, OK(cuLaunchHostFunc(one, touch, locked)); OK(cuMemcpyDtoHAsync(locked, data, 64, two));
-        OK(cuStreamSynchronize(two)); OK(cuStreamSynchronize(one)););
-  RACES(0, OK(cuLaunchHostFunc(one, touch, locked)); OK(cuEventRecord(event, one));
-        OK(cuStreamWaitEvent(two, event, 0)); OK(cuMemcpyDtoHAsync(locked, data, 64, two));
-        OK(cuStreamSynchronize(two)););
+#define LAUNCH \
+  may_go = 0;  \
+  OK(cuLaunchHostFunc(one, touch, locked))
+  RACES(1, LAUNCH; OK(cuMemcpyDtoHAsync(locked, data, 64, two)); OK(cuStreamSynchronize(two));
+        may_go = 1; OK(cuStreamSynchronize(one)););
+  RACES(0, LAUNCH; OK(cuEventRecord(event, one)); OK(cuStreamWaitEvent(two, event, 0));
+        OK(cuMemcpyDtoHAsync(locked, data, 64, two)); may_go = 1; OK(cuStreamSynchronize(two)););
   // The stream goes on: a later use in it is none of the function's.
-  RACES(0, OK(cuLaunchHostFunc(one, touch, locked)); OK(cuMemcpyDtoHAsync(locked, data, 64, one));
+  RACES(0, LAUNCH; OK(cuMemcpyDtoHAsync(locked, data, 64, one)); may_go = 1;
         OK(cuStreamSynchronize(one)););
-  // The client waits for the function itself.
-  RACES(0, calls = 0; OK(cuMemsetD8Async(data, 1, 64, one));
-        OK(cuLaunchHostFunc(one, touch, locked)); OK(cuEventRecord(event, one));
-        (void)cuEventQuery(event); (void)cuEventQuery(event); await_calls(1);
-        (void)cuEventQuery(event); OK(cuEventSynchronize(event));
+  // The client waits for the function itself, and not for its return.
+  RACES(0, OK(cuMemsetD8Async(data, 1, 64, one)); LAUNCH; OK(cuEventRecord(event, one));
+        (void)cuEventQuery(event); (void)cuEventQuery(event); calls = 0; may_go = 1; await_call();
         OK(cuMemsetD8Async(data, 2, 64, two)););
   return 0;
 }

@@ -76,10 +76,11 @@ TEST_F(Capture, ConsumerIsCapturing) {
     Array legacy(memory(), CAI_STREAM_STREAM, 1);
     Array of_event(memory(), CAI_STREAM_EVENT, value(event));
     const std::uint64_t consumer = value(stream());
-    if (lazy()) {
-      for (Array *each : {&array, &legacy, &of_event}) {
-        begin_capture(consumer, mode);
-        fill(each->array.data, 1, each == &legacy ? 1 : producer);
+    for (Array *each : {&array, &legacy, &of_event}) {
+      const std::uint64_t busy = each == &legacy ? 1 : producer;
+      begin_capture(consumer, mode);
+      {
+        const Gate gate(busy);
         if (each == &of_event) MUST(gpu().cuEventRecord(event, handle(producer)));
         gpu().simcuda_reset_counts();
         cai_error error{};
@@ -87,9 +88,9 @@ TEST_F(Capture, ConsumerIsCapturing) {
         EXPECT_EQ(error.index, 0);
         EXPECT_NE(std::string(error.message).find("pending"), std::string::npos) << error.message;
         EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
-        end_capture(consumer);
-        OK(gpu().cuStreamSynchronize(handle(each == &legacy ? 1 : producer)));
       }
+      end_capture(consumer);
+      OK(gpu().cuStreamSynchronize(handle(busy)));
     }
     begin_capture(consumer, mode);
     gpu().simcuda_reset_counts();
