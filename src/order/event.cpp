@@ -174,8 +174,8 @@ Event::Event(const Event &other) noexcept : node_(other.node_) {
   if (node_) node_->shares.fetch_add(1, std::memory_order_relaxed);
 }
 
-Event::~Event() {
-  if (node_ && node_->shares.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+void Event::drop() noexcept {
+  if (node_->shares.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     node_->shares.store(1, std::memory_order_relaxed);
     give_back(node_);
   }

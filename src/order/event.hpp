@@ -23,7 +23,9 @@ class Event {
     std::swap(node_, other.node_);
     return *this;
   }
-  ~Event();
+  ~Event() {
+    if (node_) drop();
+  }
 
   // Records a new event on the stream, which must be of the context that it was identified with.
   static Event record(driver::Session &session, Stream &stream);
@@ -49,6 +51,7 @@ class Event {
 
  private:
   explicit Event(PooledEvent *node) noexcept : node_(node) {}
+  void drop() noexcept;
 
   PooledEvent *node_ = nullptr;
 };

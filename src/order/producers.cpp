@@ -30,13 +30,14 @@ driver::CUcontext context_of_memory(driver::Session &session, const Demand::Defa
   return context;
 }
 
-void add_uses(const cai_array &array, bool write, int32_t index, const Wanted &wanted,
-              Demand &out) {
+// `own` is the array's stream, which is waited for anyway.
+void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t index,
+              const Wanted &wanted, Demand &out) {
   cai_owner *const keeper = keeper_of(array);
   if (!keeper) return;
   if (keeps_here(keeper)) {
     Uses *const uses = uses_of(keeper);
-    if (uses) uses->add_conflicts(write, wanted.stream, index, out.conflicts, out.handles);
+    if (uses) uses->add_conflicts(write, wanted.stream, own, index, out.conflicts, out.handles);
   } else if (keeps_by_itself(keeper)) {
     for (Demand::Keeper &other : out.keepers) {
       if (other.owner != keeper) continue;
@@ -57,16 +58,6 @@ void add(const cai_array &array, bool write, int32_t index, const Wanted &wanted
   if (!may_be_pending(array)) return;
   const bool ending = wanted.purpose == Wanted::For::ending;
   if (ending && is_reclaimed(array)) return;
-  const bool completing = wanted.purpose == Wanted::For::completing;
-  if (completing || wanted.purpose == Wanted::For::waiting) {
-    add_uses(array, write || completing, index, wanted, out);
-  }
-  if (array.stream_kind == CAI_STREAM_EVENT) {
-    out.events.add_unless({array.stream, index}, [&](const Demand::EventOf &other) {
-      return other.value == array.stream;
-    });
-    return;
-  }
   if (is_of_another_thread(array)) {
     if (ending) return;
     throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
@@ -75,6 +66,16 @@ void add(const cai_array &array, bool write, int32_t index, const Wanted &wanted
                   thread_said_by(keeper_of(array)).load(std::memory_order_relaxed));
   }
   const std::uint64_t value = stream_value(array);
+  const bool completing = wanted.purpose == Wanted::For::completing;
+  if (completing || wanted.purpose == Wanted::For::waiting) {
+    add_uses(array, value, write || completing, index, wanted, out);
+  }
+  if (array.stream_kind == CAI_STREAM_EVENT) {
+    out.events.add_unless({array.stream, index}, [&](const Demand::EventOf &other) {
+      return other.value == array.stream;
+    });
+    return;
+  }
   if (value == 0) return;
   if (value > driver::stream_per_thread) {
     if (value == wanted.stream) return;  // told apart here, the commonest case needs no driver
@@ -90,11 +91,6 @@ void add(const cai_array &array, bool write, int32_t index, const Wanted &wanted
 }
 
 }  // namespace
-
-bool has_no_elements(const cai_array &array) noexcept {
-  return std::any_of(array.shape, array.shape + array.ndim,
-                     [](int64_t extent) { return extent == 0; });
-}
 
 void judge(const cai_array *array, int32_t index) {
   if (!array) {
@@ -132,10 +128,6 @@ void judge_all(const cai_array *const *arrays, int32_t count, std::uint32_t acce
     judge(arrays[index], index);
     static_cast<void>(writes(*arrays[index], access, index));  // or refuses
   }
-}
-
-bool may_be_pending(const cai_array &array) noexcept {
-  return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
 }
 
 bool is_of_another_thread(const cai_array &array) noexcept {

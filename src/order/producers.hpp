@@ -3,6 +3,7 @@
 // uses that their owners keep.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 
 #include "order/options.hpp"
@@ -58,10 +59,16 @@ struct Wanted {
 // Judges an array, its mask included; `index` is where it stands in the call, or -1.
 void judge(const cai_array *array, int32_t index);
 void judge_all(const cai_array *const *arrays, int32_t count, std::uint32_t access);
-bool has_no_elements(const cai_array &array) noexcept;
+
+inline bool has_no_elements(const cai_array &array) noexcept {
+  return std::any_of(array.shape, array.shape + array.ndim,
+                     [](int64_t extent) { return extent == 0; });
+}
 
 // Whether an array, a mask perhaps, can have work pending at all.
-bool may_be_pending(const cai_array &array) noexcept;
+inline bool may_be_pending(const cai_array &array) noexcept {
+  return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
+}
 
 // Whether the array came with another thread's stream 2, which nobody here can name.
 bool is_of_another_thread(const cai_array &array) noexcept;

@@ -97,8 +97,7 @@ void publish_event(cai_array &array, std::uint64_t value) {
 
 void keep(driver::Session &session, Uses &uses, Stream &stream, bool write) {
   const Event event = Event::record(session, stream);
-  uses.keep(stream.key(), event, write, {});
-  uses.prune(session, stream.context_id);
+  if (uses.keep(stream.key(), event, write, {})) uses.prune(session, stream.context_id);
 }
 
 void used_on(cai_owner *owner, std::uint64_t value, bool write) {
@@ -230,7 +229,7 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
     order::Uses *const uses = order::uses_of(self);
     if (!uses) return;
     order::Demand demand;
-    uses->add_conflicts(write, stream, -1, demand.conflicts, demand.handles);
+    uses->add_conflicts(write, stream, 0, -1, demand.conflicts, demand.handles);
     if (demand.empty()) return;
     driver::Session session;
     if (stream == 0) {

@@ -155,8 +155,9 @@ class End {
         if (!event) event = Event::record(session, consumer);
         Uses &uses = make_uses_of(keeper);
         identify(session, consumer);
-        uses.keep(consumer.key(), event, writes(array, options_.access, index), cover);
-        uses.prune(session, consumer.context_id);
+        if (uses.keep(consumer.key(), event, writes(array, options_.access, index), cover)) {
+          uses.prune(session, consumer.context_id);
+        }
       });
     }
   }

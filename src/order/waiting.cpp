@@ -86,8 +86,10 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   }
 
   // The fork first: it takes the stream into the capture.
-  std::stable_partition(steps.begin(), steps.end(),
-                        [](const Step &step) { return step.edge == Edge::within; });
+  if (fork) {
+    std::stable_partition(steps.begin(), steps.end(),
+                          [](const Step &step) { return step.edge == Edge::within; });
+  }
   bool forked = false;
   try {
     for (const Step &step : steps) {

@@ -14,6 +14,7 @@ import pytest
 
 TESTS = Path(__file__).resolve().parent.parent
 CONSUMER = TESTS / "consumer/consumer.c"
+CONSUMER_CPP = TESTS / "consumer/consumer_cpp.cpp"
 
 CMAKE = """
 cmake_minimum_required(VERSION 3.20)
@@ -58,7 +59,9 @@ def test_pkg_config(package, tmp_path):
         PKG_CONFIG_LIBDIR=str(package / "lib/pkgconfig"),
     ).split()
     run("cc", "-std=c99", CONSUMER, "-o", tmp_path / "consumer", *flags)
-    run(tmp_path / "consumer", LD_LIBRARY_PATH=str(package / "lib"))
+    run("c++", "-std=c++20", CONSUMER_CPP, "-o", tmp_path / "consumer_cpp", *flags)
+    for program in ("consumer", "consumer_cpp"):
+        run(tmp_path / program, LD_LIBRARY_PATH=str(package / "lib"))
 
 
 def test_cmake(package, tmp_path):
