@@ -230,7 +230,7 @@ SIM_API std::int32_t simcuda_host_access(const void *address, std::uint64_t size
     simcuda::Lock lock(simcuda::simulator_mutex());
     const auto place = driver.memory.place(simcuda::address_of(address), size);
     if (!place.host_visible()) throw simcuda::Refused{CUDA_ERROR_INVALID_VALUE};
-    simcuda::thread_state().call = "an access by the host";
+    simcuda::thread_state().call = "the host's access";
     driver.races.host_uses({place.allocation, place.address, size, write != 0});
   });
 }

@@ -73,6 +73,7 @@ Lane Races::lane_of(Operation &operation) {
     found->second = lane;
     lanes_[lane].last.lane = lane;
     lanes_[lane].context = operation.stream->context;
+    lanes_[lane].name = std::make_shared<std::string>(line_of(*operation.stream));
   }
   return found->second;
 }
@@ -108,7 +109,7 @@ void Races::submitted(Operation &operation) {
   step->number = operation.id;
   step->call = thread_state().call;
   step->what = operation.what;
-  step->line = line_of(*operation.stream);
+  step->line = lanes_[lane].name;
   operation.step = step;
   if (operation.host_function) host_functions_.emplace(operation.id, step);
   for (auto &access : operation.accesses) use(step, access, effect_of(access));
@@ -155,7 +156,8 @@ StepPtr Races::here() {
   auto step = std::make_shared<Step>();
   step->moment = host_;
   step->call = thread_state().call;
-  step->line = "the host";
+  static const auto name = std::make_shared<const std::string>("the host");
+  step->line = name;
   return step;
 }
 
@@ -165,10 +167,9 @@ void Races::host_uses(const Access &access) {
 
 void Races::host_frees(Allocation &allocation) {
   if (!on_) return;
-  if (!allocation.history) allocation.history = std::make_shared<History>();
   // The report needs an owner; this one lives as long as the call.
   const AllocationPtr borrowed(&allocation, [](Allocation *) {});
-  use(here(), borrowed, *allocation.history, 0, allocation.size, Effect::frees);
+  use(here(), {borrowed, allocation.address, allocation.size, true}, Effect::frees);
 }
 
 void Races::names_freed(const AllocationPtr &allocation, std::uintptr_t address, std::size_t size) {
@@ -181,13 +182,34 @@ void Races::names_freed(const AllocationPtr &allocation, std::uintptr_t address,
 }
 
 void Races::use(const StepPtr &step, const Access &access, Effect effect) {
+  std::uintptr_t base = 0, begin = access.begin;
   History *history = &pageable_;
-  std::uintptr_t begin = access.begin;
   if (access.allocation) {
     if (!access.allocation->history) access.allocation->history = std::make_shared<History>();
     history = access.allocation->history.get();
+    base = access.allocation->address;
     begin = offset_in(*access.allocation, access.begin);
   }
+  const Use mine{step, effect};
+  if (history->freed) {
+    report_.found({{history->freed, Effect::frees},
+                   mine,
+                   access.allocation,
+                   base + begin,
+                   base + begin + access.size});
+    return;
+  }
+
+  History::UsesPtr last_before, last_after;  // rows that were used alike stay so
+  const History::Change change = [&](const History::UsesPtr &before, std::uintptr_t from,
+                                     std::uintptr_t to) {
+    if (last_after && before == last_before) return last_after;
+    last_before = before;
+    last_after = add(before, mine, [&](const Use &other) {
+      report_.found({other, mine, access.allocation, base + from, base + to});
+    });
+    return last_after;
+  };
   std::size_t row = access.size, rows = access.rows, slices = access.slices;
   if (rows == 1 || access.pitch == row) {  // without gaps
     row *= rows;
@@ -198,68 +220,58 @@ void Races::use(const StepPtr &step, const Access &access, Effect effect) {
     }
   }
   for (std::size_t z = 0; z < slices; ++z)
-    for (std::size_t y = 0; y < rows; ++y)
-      use(step, access.allocation, *history, begin + z * access.slice_pitch + y * access.pitch, row,
-          effect);
+    for (std::size_t y = 0; y < rows; ++y) {
+      const std::uintptr_t at = begin + z * access.slice_pitch + y * access.pitch;
+      history->change(at, at + row, change);
+    }
+  if (effect == Effect::frees) {
+    *history = History{};  // whatever comes now is compared with the free alone
+    history->freed = step;
+  }
+  if (history->sweep_is_due()) sweep(*history);
 }
 
-void Races::use(const StepPtr &step, const AllocationPtr &allocation, History &history,
-                std::uintptr_t begin, std::size_t size, Effect effect) {
-  const Use mine{step, effect};
-  const std::uintptr_t shown = begin + (allocation ? allocation->address : 0);
-  const auto race_with = [&](const Use &other) {
-    report_.found({other, mine, allocation, shown, shown + size});
+// What is known of bytes after one more use of them; tells of the earlier uses that it races with.
+History::UsesPtr Races::add(const History::UsesPtr &before, const Use &mine,
+                            const std::function<void(const Use &)> &races_with) const {
+  const Moment &now = mine.step->moment;
+  const bool writes = mine.effect != Effect::reads;
+  Uses after = before ? *before : Uses{};
+  // What a host function uses can come before what was submitted after the function.
+  const auto check = [&](const Use &other) {
+    if (!now.comes_after(other.step->moment) && !other.step->moment.comes_after(now))
+      races_with(other);
   };
-  if (history.freed) {
-    race_with({history.freed, Effect::frees});
-    return;
-  }
-  const bool writes = effect != Effect::reads;
-  const Moment &now = step->moment;
-  // Only what a host function uses can come before what was submitted earlier.
-  const auto ordered = [&](const Use &other) {
-    return now.comes_after(other.step->moment) || other.step->moment.comes_after(now);
-  };
-  const auto outlived = [&](const Use &other) {
+  std::for_each(after.writers.begin(), after.writers.end(), check);
+  if (writes) std::for_each(after.readers.begin(), after.readers.end(), check);
+
+  const bool outlived = settled(*mine.step) ||
+                        std::any_of(after.writers.begin(), after.writers.end(), [&](auto &other) {
+                          return other.step != mine.step && other.step->moment.comes_after(now);
+                        });
+  const auto is_settled = [&](const Use &other) { return settled(*other.step); };
+  const auto is_outlived = [&](const Use &other) {
     return now.comes_after(other.step->moment) || settled(*other.step);
   };
-  History::UsesPtr last_before, last_after;
-  history.change(begin, begin + size, [&](const History::UsesPtr &before) -> History::UsesPtr {
-    if (last_after && before == last_before) return last_after;
-    Uses after = before ? *before : Uses{};
-    for (auto &other : after.writers)
-      if (!ordered(other)) race_with(other);
-    if (writes)
-      for (auto &other : after.readers)
-        if (!ordered(other)) race_with(other);
-    const bool superseded = std::any_of(
-        after.writers.begin(), after.writers.end(),
-        [&](auto &other) { return other.step != step && other.step->moment.comes_after(now); });
-    std::erase_if(after.readers, outlived);
-    if (writes)
-      std::erase_if(after.writers, outlived);
-    else
-      std::erase_if(after.writers, [&](auto &other) { return settled(*other.step); });
-    if (!superseded && !settled(*step)) (writes ? after.writers : after.readers).push_back(mine);
-    last_before = before;
-    last_after = nullptr;
-    if (!after.writers.empty() || !after.readers.empty())
-      last_after = std::make_shared<Uses>(std::move(after));
-    return last_after;
+  std::erase_if(after.readers, is_outlived);
+  if (writes)
+    std::erase_if(after.writers, is_outlived);
+  else
+    std::erase_if(after.writers, is_settled);
+  if (!outlived) (writes ? after.writers : after.readers).push_back(mine);
+  if (after.writers.empty() && after.readers.empty()) return nullptr;
+  return std::make_shared<const Uses>(std::move(after));
+}
+
+void Races::sweep(History &history) const {
+  history.sweep([&](const History::UsesPtr &before, std::uintptr_t, std::uintptr_t) {
+    Uses after = *before;
+    const auto is_settled = [&](const Use &other) { return settled(*other.step); };
+    if (std::erase_if(after.writers, is_settled) + std::erase_if(after.readers, is_settled) == 0)
+      return before;
+    if (after.writers.empty() && after.readers.empty()) return History::UsesPtr{};
+    return std::make_shared<const Uses>(std::move(after));
   });
-  if (effect == Effect::frees) {
-    history = History{};  // what comes now is compared with the free alone
-    history.freed = step;
-  }
-  if (history.sweep_is_due())
-    history.sweep([&](const History::UsesPtr &before) -> History::UsesPtr {
-      Uses after = *before;
-      const auto gone = [&](auto &other) { return settled(*other.step); };
-      if (std::erase_if(after.writers, gone) + std::erase_if(after.readers, gone) == 0)
-        return before;
-      if (after.writers.empty() && after.readers.empty()) return nullptr;
-      return std::make_shared<Uses>(std::move(after));
-    });
 }
 
 void Races::forget(const std::vector<AllocationPtr> &allocations) {

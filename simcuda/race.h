@@ -50,6 +50,7 @@ class Races {
   struct LaneState {
     Moment last;
     std::shared_ptr<Context> context;
+    std::shared_ptr<const std::string> name;
   };
 
   void host_saw(const Moment &moment);
@@ -58,8 +59,9 @@ class Races {
   bool settled(const Step &step) const;
   StepPtr here();
   void use(const StepPtr &step, const Access &access, Effect effect);
-  void use(const StepPtr &step, const AllocationPtr &allocation, History &history,
-           std::uintptr_t begin, std::size_t size, Effect effect);
+  History::UsesPtr add(const History::UsesPtr &before, const Use &mine,
+                       const std::function<void(const Use &)> &races_with) const;
+  void sweep(History &history) const;
 
   const bool on_;
   RaceReport report_;

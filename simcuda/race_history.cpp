@@ -54,7 +54,7 @@ void History::change(std::uintptr_t begin, std::uintptr_t end, const Change &cha
     const bool gap = segment == segments_.end() || segment->first > at;
     const auto until = gap ? std::min(end, segment == segments_.end() ? end : segment->first)
                            : segment->second.end;
-    UsesPtr uses = change(gap ? nullptr : segment->second.uses);
+    UsesPtr uses = change(gap ? nullptr : segment->second.uses, at, until);
     if (!uses) {
       if (!gap) segment = segments_.erase(segment);
     } else {
@@ -71,7 +71,7 @@ void History::change(std::uintptr_t begin, std::uintptr_t end, const Change &cha
 
 void History::sweep(const Change &change) {
   for (auto segment = segments_.begin(); segment != segments_.end();) {
-    UsesPtr uses = change(segment->second.uses);
+    UsesPtr uses = change(segment->second.uses, segment->first, segment->second.end);
     if (!uses) {
       segment = segments_.erase(segment);
       continue;

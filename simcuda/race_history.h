@@ -19,8 +19,9 @@ namespace simcuda {
 struct Step {
   Moment moment;
   std::uint64_t number = 0;  // of the operation; 0: the host itself
-  std::string call, what;
-  std::string line;  // "stream 0x... (blocking) of context 0x..."
+  const char *call = "";
+  std::string what;
+  std::shared_ptr<const std::string> line;  // "blocking stream 0x... of context 0x..."
 
   bool by_host() const { return number == 0; }
 };
@@ -49,7 +50,7 @@ struct Uses {
 class History {
  public:
   using UsesPtr = std::shared_ptr<const Uses>;  // null: not used
-  using Change = std::function<UsesPtr(const UsesPtr &)>;
+  using Change = std::function<UsesPtr(const UsesPtr &, std::uintptr_t begin, std::uintptr_t end)>;
 
   // Replaces what is known of the bytes from `begin` up to `end`; `change` is asked once for each
   // segment.

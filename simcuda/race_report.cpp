@@ -45,8 +45,9 @@ void leave_evidence() {
 
 // "cuMemsetD8Async", "cuGraphLaunch (memset)", "the host's access".
 std::string name_of(const Step &step) {
-  const bool of_many = step.call.starts_with("cuGraph") || step.call.starts_with("cuLaunch");
-  return of_many ? step.call + " (" + step.what + ')' : step.call;
+  const std::string call = step.call;
+  const bool of_many = call.starts_with("cuGraph") || call.starts_with("cuLaunch");
+  return of_many ? call + " (" + step.what + ')' : call;
 }
 
 std::string numbered(const Step &step) {
@@ -72,7 +73,8 @@ const char *verb(Effect effect) {
 
 std::string headline(const Race &race) {
   const std::string first = numbered(*race.earlier.step), second = numbered(*race.later.step);
-  if (race.earlier.effect == Effect::frees) return second + " uses memory that " + first + " freed";
+  if (race.earlier.effect == Effect::frees)
+    return second + " uses memory that " + first + " has freed";
   const std::string unordered = "nothing orders " + first + " before " + second;
   if (race.later.effect == Effect::frees)
     return second + " frees memory that " + first + " may still use: " + unordered;
@@ -82,7 +84,7 @@ std::string headline(const Race &race) {
 }
 
 std::string line_of(const Use &use) {
-  return "simcuda:   " + numbered(*use.step) + verb(use.effect) + ", on " + use.step->line + '\n';
+  return "simcuda:   " + numbered(*use.step) + verb(use.effect) + ", on " + *use.step->line + '\n';
 }
 
 std::string memory_of(const Race &race) {
@@ -101,8 +103,8 @@ std::string memory_of(const Race &race) {
 std::string pair_of(const Race &race) {
   const Step &first = *race.earlier.step, &second = *race.later.step;
   const auto memory = race.allocation ? race.allocation->buffer_id : 0;
-  return name_of(first) + verb(race.earlier.effect) + first.line + '\n' + name_of(second) +
-         verb(race.later.effect) + second.line + '\n' + std::to_string(memory);
+  return name_of(first) + verb(race.earlier.effect) + *first.line + '\n' + name_of(second) +
+         verb(race.later.effect) + *second.line + '\n' + std::to_string(memory);
 }
 
 std::string remedy(const Race &race) {
@@ -112,9 +114,8 @@ std::string remedy(const Race &race) {
   if (race.earlier.effect == Effect::frees)
     text += "free it after its last use";
   else if (race.later.step->by_host())
-    text += "synchronise the host with operation " + first +
-            " first: with its stream, or with an "
-            "event recorded after it";
+    text +=
+        "wait for operation " + first + " first: for its stream, or for an event recorded after it";
   else
     text +=
         "record an event after operation " + first + " and wait for it before operation " + second;
@@ -143,7 +144,7 @@ void RaceReport::found(const Race &race) {
   telling = true;
   if (told_.size() > most_told || !told_.insert(pair_of(race)).second) return;
   if (told_.size() > most_told) {
-    say("simcuda: more races than these are only counted\n");
+    say("simcuda: more races are only counted\n");
     return;
   }
   say("simcuda: race: " + headline(race) + '\n' + line_of(race.earlier) + line_of(race.later) +

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A seed gives the same schedule again, and other seeds give others; none of them breaks the order
+// that there is, nor makes a query say no for ever.
+#include <sys/wait.h>
+
+#include "driver_test.h"
+
+enum { SEEDS = 24, STREAMS = 4, CELLS = 8, ROUNDS = 3 };
+
+typedef struct {
+  unsigned char cells[CELLS], in_order, pending[ROUNDS];
+} Outcome;
+
+// On each cell every stream leaves its own number; on the last byte one stream does, in order.
+static Outcome race(void) {
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuCtxSynchronize, 2000, void);
+  USE_SIM(uint64_t, simcuda_pending, void);
+  Outcome outcome;
+  memset(&outcome, 0, sizeof outcome);
+  CUstream streams[STREAMS];
+  CUdeviceptr data;
+  for (int s = 0; s < STREAMS; ++s) OK(cuStreamCreate(&streams[s], NON_BLOCKING));
+  OK(cuMemAlloc(&data, CELLS + 1));
+  for (int round = 0; round < ROUNDS; ++round) {
+    for (unsigned c = 0; c < CELLS; ++c)
+      for (int s = 0; s < STREAMS; ++s)
+        OK(cuMemsetD8Async(data + c, (unsigned char)s, 1, streams[s]));
+    OK(cuMemsetD8Async(data + CELLS, (unsigned char)round, 1, streams[0]));
+    outcome.pending[round] = (unsigned char)simcuda_pending();
+  }
+  while (cuStreamQuery(streams[0]) == NOT_READY);
+  OK(cuCtxSynchronize());
+  OK(cuMemcpyDtoH(outcome.cells, data, CELLS));
+  OK(cuMemcpyDtoH(&outcome.in_order, data + CELLS, 1));
+  return outcome;
+}
+
+static Outcome race_with(int seed) {
+  int ends[2];
+  EXPECT(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char schedule[32];
+    snprintf(schedule, sizeof schedule, "random:%d", seed);
+    setenv("SIMCUDA_SCHEDULE", schedule, 1);
+    const Outcome outcome = race();
+    _exit(write(ends[1], &outcome, sizeof outcome) != sizeof outcome);
+  }
+  Outcome outcome;
+  EXPECT(read(ends[0], &outcome, sizeof outcome), sizeof outcome);
+  close(ends[0]);
+  close(ends[1]);
+  int status = 0;
+  EXPECT(waitpid(child, &status, 0), child);
+  EXPECT(status, 0);
+  return outcome;
+}
+
+int main(void) {
+  setenv("SIMCUDA_RACES", "count", 1);
+  Outcome all[SEEDS];
+  int distinct = 0, winners[STREAMS] = {0};
+  for (int seed = 0; seed < SEEDS; ++seed) {
+    all[seed] = race_with(seed);
+    const Outcome again = race_with(seed);
+    EXPECT(memcmp(&all[seed], &again, sizeof again), 0);
+    EXPECT(again.in_order, ROUNDS - 1);
+    int known = 0;
+    for (int other = 0; other < seed; ++other)
+      known = known || memcmp(&all[other], &again, sizeof again) == 0;
+    distinct += !known;
+    for (int c = 0; c < CELLS; ++c) ++winners[again.cells[c]];
+  }
+  EXPECT(distinct > SEEDS / 2, 1);
+  for (int s = 0; s < STREAMS; ++s) EXPECT(winners[s] > 0, 1);
+  return 0;
+}
