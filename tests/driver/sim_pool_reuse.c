@@ -43,7 +43,7 @@ int main(void) {
   OK(cuEventRecord(event, one));
   OK(cuStreamWaitEvent(two, event, 0));
   OK(cuMemAllocAsync(&second, SIZE, two));
-  EXPECT(second == first, 1);  // behind the event
+  EXPECT(second == first, 1);              // behind the event
   OK(cuMemAllocAsync(&third, SIZE, two));  // its own
   EXPECT(third != first, 1);
 
