@@ -622,7 +622,8 @@ enum {
   CAI_USE_EXTERNAL = 1 << 0, /**< the consumer captures, the producer does not, and has work
                                   pending: the graph waits, at each launch, for what was pending at
                                   begin_use() (and for nothing later: order each launch with a use
-                                  of its own) */
+                                  of its own). The event of a borrowed array must outlive the
+                                  graph */
   CAI_USE_FORK = 1 << 1 /**< the producer captures, the consumer does not: the consumer's stream
                              joins the capture in begin_use(), and is joined back in end_use() */
 };

@@ -20,7 +20,6 @@ CUcontext Session::of_stream(std::uint64_t stream) const {
 }
 
 std::uint64_t Session::id_of(CUcontext context) const {
-  if (!cu.cuCtxGetId) return reinterpret_cast<std::uintptr_t>(context);
   unsigned long long id = 0;
   must(cu.cuCtxGetId, context, &id);
   return id;

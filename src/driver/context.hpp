@@ -57,7 +57,6 @@ class Session {
   CUcontext of_stream(std::uint64_t stream) const;
 
   // What tells a context from all others there ever were: handles recur. The context must be alive.
-  // Drivers before CUDA 12.0 have nothing better than the handle.
   std::uint64_t id_of(CUcontext context) const;
 
   // The context that stands for a device where the memory names none: the current one if it is on

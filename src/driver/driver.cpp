@@ -10,9 +10,8 @@
 namespace cai::driver {
 namespace {
 
-// cuGetProcAddress as of CUDA 12.0, and as of 11.3.
-using GetProcAddress2 = CUresult (*)(const char *, void **, int, std::uint64_t, int *);
-using GetProcAddress1 = CUresult (*)(const char *, void **, int, std::uint64_t);
+// cuGetProcAddress as of CUDA 12.0.
+using GetProcAddress = CUresult (*)(const char *, void **, int, std::uint64_t, int *);
 using GetErrorText = CUresult (*)(CUresult, const char **);
 
 struct Loaded {
@@ -35,17 +34,15 @@ class Loader {
       const char *reason = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc keeps one per thread
       throw Failure(CAI_ERR_DRIVER, {}, "no CUDA driver: %s", reason ? reason : "libcuda.so.1");
     }
-    find2_ = reinterpret_cast<GetProcAddress2>(dlsym(library_, "cuGetProcAddress_v2"));
-    find1_ = reinterpret_cast<GetProcAddress1>(dlsym(library_, "cuGetProcAddress"));
-    if (!find2_ && !find1_) {
+    find_ = reinterpret_cast<GetProcAddress>(dlsym(library_, "cuGetProcAddress_v2"));
+    if (!find_) {
       throw Failure(CAI_ERR_DRIVER, {},
-                    "the CUDA driver is too old: libcai needs that of CUDA 11.3");
+                    "the CUDA driver is too old: libcai needs that of CUDA 12.0");
     }
     out_.error_name = reinterpret_cast<GetErrorText>(find("cuGetErrorName", 6000));
     out_.error_text = reinterpret_cast<GetErrorText>(find("cuGetErrorString", 6000));
     initialise();
 #define CAI_DRIVER_FUNCTION(name, version, ...) require(out_.functions.name, version);
-#define CAI_DRIVER_OPTIONAL(name, version, ...) assign(out_.functions.name, find(#name, version));
 #include "driver/functions.inc"
 #undef CAI_DRIVER_FUNCTION
   }
@@ -54,13 +51,8 @@ class Loader {
   // Null if the driver has no such function.
   void *find(const char *name, int version) {
     void *address = nullptr;
-    CUresult result = success;
-    if (find2_) {
-      int found = 0;
-      result = find2_(name, &address, version, get_proc_address_legacy_stream, &found);
-    } else {
-      result = find1_(name, &address, version, get_proc_address_legacy_stream);
-    }
+    int found = 0;
+    const CUresult result = find_(name, &address, version, get_proc_address_legacy_stream, &found);
     if (result == error_stub_library) fail_initialisation(result);
     return result == success ? address : nullptr;
   }
@@ -69,11 +61,6 @@ class Loader {
   void require(Function<Arguments...> &function, int version) {
     void *address = find(function.name, version);
     if (!address) missing(function.name, version);
-    assign(function, address);
-  }
-
-  template <class... Arguments>
-  static void assign(Function<Arguments...> &function, void *address) {
     function.address = reinterpret_cast<CUresult (*)(Arguments...)>(address);
   }
 
@@ -121,8 +108,7 @@ class Loader {
  private:
   Loaded &out_;
   void *library_ = nullptr;  // stays open: functions of it may be on any thread's stack
-  GetProcAddress2 find2_ = nullptr;
-  GetProcAddress1 find1_ = nullptr;
+  GetProcAddress find_ = nullptr;
   char version_[32] = "";
 };
 

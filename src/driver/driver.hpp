@@ -16,7 +16,6 @@ struct Function {
   CUresult (*address)(Arguments...);
 
   CUresult operator()(Arguments... arguments) const noexcept { return address(arguments...); }
-  explicit operator bool() const noexcept { return address != nullptr; }
 };
 
 struct Driver {

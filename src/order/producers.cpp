@@ -71,7 +71,7 @@ void add(const cai_array &array, bool write, int32_t index, const Wanted &wanted
     add_uses(array, value, write || completing, index, wanted, out);
   }
   if (array.stream_kind == CAI_STREAM_EVENT) {
-    out.events.add_unless({array.stream, index}, [&](const Demand::EventOf &other) {
+    out.events.add_unless({array.stream, index, array.owner}, [&](const Demand::EventOf &other) {
       return other.value == array.stream;
     });
     return;

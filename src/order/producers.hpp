@@ -23,6 +23,7 @@ struct Demand {
   struct EventOf {
     std::uint64_t value;
     int32_t index;
+    cai_owner *owner;  // of the first array that came with it; null: borrowed
   };
   // Uses kept by functions of the owner's own.
   struct Keeper {

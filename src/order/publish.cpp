@@ -108,18 +108,6 @@ void used_on(cai_owner *owner, std::uint64_t value, bool write) {
   session.finish();
 }
 
-void release(cai_owner *owner) {
-  owner->release(owner);
-}
-
-// An array's end that hangs on nothing else: its holder goes as soon as it is looked at.
-std::unique_ptr<Uses> new_holder(cai_owner *owner) {
-  auto holder = std::make_unique<Uses>();
-  holder->owner = owner;
-  holder->end = release;
-  return holder;
-}
-
 void release_on(const cai_array &array, std::uint64_t value) {
   cai_owner *const owner = array.owner;
   cai_owner *const keeper = keeper_of(array);
@@ -129,12 +117,8 @@ void release_on(const cai_array &array, std::uint64_t value) {
   probe(session, stream);
   if (stream.capture) {
     session.finish();  // what has become of the holder is certain after this
-    std::unique_ptr<Uses> holder = new_holder(owner);
-    give_to_graph(
-        session, stream.capture, [](void *uses) { put_off(static_cast<Uses *>(uses)); },
-        holder.get());
-    static_cast<void>(holder.release());
-    return;
+    hold_for_graph(session, stream.capture, owner);
+    return owner->release(owner);
   }
   if (keeps_here(keeper)) {
     keep(session, make_uses_of(keeper), stream, true);

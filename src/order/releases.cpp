@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "order/edge.hpp"
+
 namespace cai::order {
 namespace {
 
@@ -119,6 +121,26 @@ void look(driver::Session &session, const Stream &stream, Ending &ending) {
   if (!taken) return;
   session.relax();
   settle(session, taken, stream.context, stream.context_id, false, ending);
+}
+
+std::unique_ptr<Uses> new_holder(cai_owner *owner) {
+  auto holder = std::make_unique<Uses>();
+  holder->owner = owner;
+  holder->end = [](cai_owner *held) { held->release(held); };
+  return holder;
+}
+
+void hold_for_graph(driver::Session &session, const driver::Capture &capture, cai_owner *owner) {
+  std::unique_ptr<Uses> holder = new_holder(owner);
+  owner->retain(owner);
+  try {
+    give_to_graph(
+        session, capture, [](void *uses) { put_off(static_cast<Uses *>(uses)); }, holder.get());
+  } catch (...) {
+    owner->release(owner);
+    throw;
+  }
+  static_cast<void>(holder.release());
 }
 
 }  // namespace cai::order

@@ -2,6 +2,8 @@
 // Ends of arrays that are put off until the uses of their memory are complete.
 #pragma once
 
+#include <memory>
+
 #include "order/uses.hpp"
 
 namespace cai::order {
@@ -30,5 +32,12 @@ class Ending {
 // Looks, for a few of those that are put off, whether what is pending in the stream's context is
 // complete by now; the stream is identified. Cheap where nothing is put off.
 void look(driver::Session &session, const Stream &stream, Ending &ending);
+
+// An end that hangs on uses of its own: one holder of `owner` goes when they are complete.
+std::unique_ptr<Uses> new_holder(cai_owner *owner);
+
+// Adds a holder that the graph which is being captured lets go when it, and all that was made of
+// it, has gone.
+void hold_for_graph(driver::Session &session, const driver::Capture &capture, cai_owner *owner);
 
 }  // namespace cai::order

@@ -51,7 +51,7 @@ Stream stream_here(driver::Session &session, std::uint64_t value, int32_t index)
 
 void identify(driver::Session &session, Stream &stream) {
   if (stream.context_id) return;
-  if (!stream.is_default() && session.cu.cuStreamGetId) {
+  if (!stream.is_default()) {
     unsigned long long id = 0;
     driver::must(session.cu.cuStreamGetId, stream.handle(), &id);
     stream.id = id;

@@ -12,8 +12,7 @@ namespace cai::order {
 // recur, and 1 and 2 mean another stream in another context, 2 on another thread too.
 struct StreamKey {
   std::uint64_t value = 0;
-  std::uint64_t id =
-      0;  // of the stream if it is a handle, of the context for 1 and 2; 0: not known
+  std::uint64_t id = 0;      // of the stream if it is a handle, of the context for 1 and 2
   std::uint64_t thread = 0;  // for 2
 
   bool operator==(const StreamKey &) const = default;
@@ -26,7 +25,7 @@ struct Stream {
   driver::CUcontext context;
   int32_t index;  // of the first array that came with it; -1 for the consumer's
   std::uint64_t context_id = 0;
-  std::uint64_t id = 0;  // of a handle, as far as the driver can tell
+  std::uint64_t id = 0;  // of a handle
   driver::Capture capture{};
 
   // 1 or 2, a default stream of `context`.

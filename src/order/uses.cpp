@@ -39,12 +39,9 @@ Uses &make_uses_of(cai_owner *owner) {
 bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cover &cover) {
   const std::lock_guard lock(mutex_);
   Slot *slot = nullptr;
-  if (user.id) {
-    for (Slot &other : slots_) {
-      if (other.user == user &&
-          (event == other.last().event || event.follows(other.last().event))) {
-        slot = &other;
-      }
+  for (Slot &other : slots_) {
+    if (other.user == user && (event == other.last().event || event.follows(other.last().event))) {
+      slot = &other;
     }
   }
   if (!slot) slot = &slots_.emplace_back(Slot{user, {}, {}});

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cinttypes>
 
+#include "order/releases.hpp"
+
 namespace cai::order {
 namespace {
 
@@ -22,19 +24,16 @@ void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producer
   producers.remove_if([&](const Stream &producer) { return same(producer, stream); });
   if (conflicts.empty()) return;
   identify(session, stream);
-  conflicts.remove_if(
-      [&](const Conflict &conflict) { return conflict.user.id && conflict.user == stream.key(); });
+  conflicts.remove_if([&](const Conflict &conflict) { return conflict.user == stream.key(); });
 }
 
-// An event outside of the capture that the stream is in: the graph could not wait for it.
-void judge_event(driver::Session &session, const Stream &stream, driver::CUevent event,
-                 int32_t index, bool external) {
-  if (external || !is_pending(session, event)) return;
+// An event outside of the capture that the stream is in: it is no part of the graph.
+void refuse_pending(driver::Session &session, const Stream &stream, driver::CUevent event,
+                    int32_t index, const char *what_is_pending) {
+  if (!is_pending(session, event)) return;
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, index, 0},
-                "stream 0x%" PRIx64
-                " is being captured into a graph, and an earlier use of the array is pending: wait "
-                "for it before the capture",
-                stream.value);
+                "stream 0x%" PRIx64 " is being captured into a graph, and %s", stream.value,
+                what_is_pending);
 }
 
 }  // namespace
@@ -62,6 +61,12 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
     if (fork == producers.end()) fork = nullptr;
     if (fork) stream.capture = fork->capture;  // as it will be
   }
+  if (fork && !demand.keepers.empty()) {
+    throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, demand.keepers.begin()->index, 0},
+                  "an owner keeps uses by itself, and cannot be asked for them in a capture that "
+                  "stream 0x%" PRIx64 " is yet to join",
+                  stream.value);
+  }
   struct Step {
     Stream *producer;
     Edge edge;
@@ -75,10 +80,14 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   const bool external = flags & CAI_USE_EXTERNAL;
   if (stream.capture) {
     for (const Demand::EventOf &event : demand.events) {
-      judge_event(session, stream, driver::event_handle(event.value), event.index, external);
+      if (external) break;
+      refuse_pending(session, stream, driver::event_handle(event.value), event.index,
+                     "the array's event is pending: wait for it before the capture, or say "
+                     "CAI_USE_EXTERNAL");
     }
     for (const Conflict &conflict : demand.conflicts) {
-      judge_event(session, stream, conflict.event.handle(), conflict.index, false);
+      refuse_pending(session, stream, conflict.event.handle(), conflict.index,
+                     "an earlier use of the array is pending: wait for it before the capture");
     }
     // What is complete needs no order, and would be refused in a capture.
     if (!external) demand.events.remove_if([](const auto &) { return true; });
@@ -101,6 +110,8 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
     }
     for (const Demand::EventOf &event : demand.events) {
       for_array(event.index, [&] {
+        // The graph goes by the event at every launch, and the event goes with the owner.
+        if (stream.capture && event.owner) hold_for_graph(session, stream.capture, event.owner);
         wait(session, stream, driver::event_handle(event.value),
              stream.capture ? driver::event_wait_external : 0);
       });

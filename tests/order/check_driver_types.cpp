@@ -52,7 +52,6 @@ CAI_DRIVER_FUNCTION(cuInit, 2000, unsigned)
 CAI_DRIVER_FUNCTION(cuDriverGetVersion, 2020, int *)
 CAI_DRIVER_FUNCTION(cuGetErrorName, 6000, CUresult, const char **)
 CAI_DRIVER_FUNCTION(cuGetErrorString, 6000, CUresult, const char **)
-CAI_DRIVER_FUNCTION(cuGetProcAddress, 11030, const char *, void **, int, std::uint64_t)
 CAI_DRIVER_FUNCTION(cuGetProcAddress, 12000, const char *, void **, int, std::uint64_t, int *)
 #undef CAI_DRIVER_FUNCTION
 

@@ -66,7 +66,7 @@ Expected expected() {
   if (name == "none") return {0, "libcuda.so.1"};
   if (name == "stub") return {34, "CUDA_ERROR_STUB_LIBRARY"};
   if (name == "no_device") return {100, "CUDA_ERROR_NO_DEVICE"};
-  if (name == "old") return {0, "too old"};
+  if (name == "old" || name == "v1") return {0, "needs that of CUDA 12.0"};
   if (name == "missing") return {500, "cuEventRecord of CUDA 2.0"};
   if (name == "no_init") return {500, "cuInit"};
   if (name == "failing") return {999, "[cuInit]"};
@@ -140,13 +140,6 @@ TEST(Driver, StatusAndReason) {
   const int calls = fake("fake_init_calls");
   begin(0x6600, nullptr);
   EXPECT_EQ(fake("fake_init_calls"), calls);
-}
-
-TEST(Driver, OldWayToFindFunctions) {
-  ASSERT_EQ(which(), "v1");
-  cai_error error{};
-  EXPECT_EQ(begin(0x6600, &error), CAI_OK) << error.message;
-  EXPECT_EQ(fake("fake_depth"), 0);
 }
 
 // A pop that fails, whether it has done its work or not, leaves the caller's context current.
