@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Judge what `mutants` found: each call of libcai that orders work is needed, and is tested.
+
+usage: check_mutants.py MUTANTS SOURCE_ROOT
+
+A scenario without a dropped call must be free of races; with any one of its ordering calls dropped
+it must not be, under every schedule. A place in src/order that makes such a call, directly or
+through a function that does, must be on the stack of one of them. CAI_TEST_LONG=1: 200 random
+schedules.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from collections import defaultdict
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "abi"))
+from tap import Tap, program_environment, tool  # noqa: E402
+
+DRIVER = (
+    "cuEventQuery cuEventRecord cuEventSynchronize cuStreamQuery cuStreamSynchronize"
+    " cuStreamWaitEvent"
+).split()
+# Functions of src/order that come to such a call, as they are called: who calls one is a place, too.
+ORDERING = (
+    "Event::record after_all await_keepers is_complete is_idle is_pending judge_event"
+    " keep look order order::begin order::publish order::publish_event order::reclaim"
+    " order::release_on order::sync_host order::used_on order_back settle settle_all synchronize"
+    " tell_keepers uses->settle uses.prune wait wait_for_all wait_on_host"
+).split()
+PLACE = re.compile(rf"(?<![\w:.>])(?:{'|'.join(ORDERING)})\(|\b(?:{'|'.join(DRIVER)})\b")
+DEFINITION = re.compile(r"\s*(?!return|else)(?:[\w:]+[ *&]+)+")
+
+
+def places(root):
+    """Each `file:line` in src/order that calls what orders."""
+    found = set()
+    for path in sorted((root / "src/order").glob("*.cpp")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            code = line.split("//")[0]
+            for match in PLACE.finditer(code):
+                is_name = code[match.end() :].startswith(".name")
+                if not is_name and not DEFINITION.fullmatch(code[: match.start()]):
+                    found.add(f"{path.name}:{number}")
+    return found
+
+
+class Frames:
+    """The places in src/order that offsets in the program stand for."""
+
+    def __init__(self, program, offsets):
+        said = subprocess.run(
+            [tool("addr2line"), "-e", program],
+            input="\n".join(offsets),
+            capture_output=True,
+            text=True,
+            check=True,
+            env=program_environment(),
+        ).stdout.splitlines()
+        self.of = {}
+        for offset, line in zip(offsets, said, strict=True):
+            if place := re.search(r"src/order/(\w+\.cpp:\d+)", line):
+                self.of[offset] = place[1]
+
+    def stack(self, offsets):
+        return [self.of[offset] for offset in offsets if offset in self.of]
+
+
+class Trial:
+    """A scenario under one schedule."""
+
+    def __init__(self, schedule):
+        self.schedule = schedule
+        self.calls = []  # (function, implied, offsets)
+        self.runs = []  # (races, refused, finished)
+
+
+def run(program, seeds):
+    done = subprocess.run([program, str(seeds)], stdout=subprocess.PIPE, text=True)
+    scenarios = defaultdict(list)
+    for line in done.stdout.splitlines():
+        kind, *words = line.split()
+        if kind == "scenario":
+            trial = Trial(words[1])
+            scenarios[words[0]].append(trial)
+        elif kind == "call":
+            trial.calls.append((words[0], words[1] == "1", words[2:]))
+        else:
+            trial.runs.append(tuple(map(int, words)))
+    return scenarios, done.returncode
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    program, root = sys.argv[1], pathlib.Path(sys.argv[2])
+    tap = Tap()
+    long = os.environ.get("CAI_TEST_LONG") == "1"
+    scenarios, status = run(program, 200 if long else 10)
+    tap.check(status == 0 and scenarios, "the scenarios ran", f"exit status {status}")
+    trials = [trial for found in scenarios.values() for trial in found]
+    frames = Frames(program, sorted({o for t in trials for *_, stack in t.calls for o in stack}))
+
+    reached = set()
+    for name, found in scenarios.items():
+        wrong = [f"under {t.schedule}: {t.runs[0]}" for t in found if t.runs[0] != (0, 0, 1)]
+        tap.check(
+            not wrong, f"{name} has no race", "(races, what was refused, whether it ended)", *wrong
+        )
+        # Which calls were harmless to drop, or not in spite of what the scenario says; and when.
+        wrong = defaultdict(list)
+        for trial in found:
+            for index, (function, implied, offsets) in enumerate(trial.calls):
+                stack = frames.stack(offsets)
+                reached.update(stack)
+                races, refused, _ = trial.runs[1 + index]
+                if bool(races or refused) == implied:
+                    says = "is not implied" if implied else "makes no race when it is dropped"
+                    wrong[f"call {index}, {function} in {' < '.join(stack)}, {says}"].append(
+                        trial.schedule
+                    )
+        tap.check(
+            not wrong,
+            f"{name} needs its calls",
+            *(f"{k}: {', '.join(v)}" for k, v in wrong.items()),
+        )
+    tap.finish()
+
+
+if __name__ == "__main__":
+    main()
