@@ -18,7 +18,14 @@ using CUevent = struct CUevent_st *;
 using CUmemoryPool = struct CUmemPoolHandle_st *;
 using CUgraph = struct CUgraph_st *;
 using CUgraphNode = struct CUgraphNode_st *;
+using CUgraphExec = struct CUgraphExec_st *;
+using CUuserObject = struct CUuserObject_st *;
+using CUmodule = struct CUmod_st *;
+using CUfunction = struct CUfunc_st *;
+using CUlibrary = struct CUlib_st *;
+using CUkernel = struct CUkern_st *;
 using CUgreenCtx = struct CUgreenCtx_st *;
+using CUdevResourceDesc = struct CUdevResourceDesc_st *;
 using CUarray = struct CUarray_st *;
 
 using CUhostFn = void (*)(void *user_data);
@@ -32,17 +39,24 @@ inline constexpr CUresult CUDA_ERROR_DEINITIALIZED = 4;
 inline constexpr CUresult CUDA_ERROR_STUB_LIBRARY = 34;
 inline constexpr CUresult CUDA_ERROR_NO_DEVICE = 100;
 inline constexpr CUresult CUDA_ERROR_INVALID_DEVICE = 101;
+inline constexpr CUresult CUDA_ERROR_INVALID_IMAGE = 200;
 inline constexpr CUresult CUDA_ERROR_INVALID_CONTEXT = 201;
+inline constexpr CUresult CUDA_ERROR_ECC_UNCORRECTABLE = 214;
 inline constexpr CUresult CUDA_ERROR_UNSUPPORTED_LIMIT = 215;
 inline constexpr CUresult CUDA_ERROR_INVALID_HANDLE = 400;
 inline constexpr CUresult CUDA_ERROR_ILLEGAL_STATE = 401;
 inline constexpr CUresult CUDA_ERROR_NOT_FOUND = 500;
 inline constexpr CUresult CUDA_ERROR_NOT_READY = 600;
+inline constexpr CUresult CUDA_ERROR_ILLEGAL_ADDRESS = 700;
+inline constexpr CUresult CUDA_ERROR_LAUNCH_TIMEOUT = 702;
 inline constexpr CUresult CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704;
 inline constexpr CUresult CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = 705;
 inline constexpr CUresult CUDA_ERROR_CONTEXT_IS_DESTROYED = 709;
+inline constexpr CUresult CUDA_ERROR_ASSERT = 710;
 inline constexpr CUresult CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712;
 inline constexpr CUresult CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713;
+inline constexpr CUresult CUDA_ERROR_HARDWARE_STACK_ERROR = 714;
+inline constexpr CUresult CUDA_ERROR_LAUNCH_FAILED = 719;
 inline constexpr CUresult CUDA_ERROR_NOT_PERMITTED = 800;
 inline constexpr CUresult CUDA_ERROR_NOT_SUPPORTED = 801;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900;
@@ -54,6 +68,9 @@ inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906;
 inline constexpr CUresult CUDA_ERROR_CAPTURED_EVENT = 907;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908;
+inline constexpr CUresult CUDA_ERROR_INVALID_RESOURCE_TYPE = 914;
+inline constexpr CUresult CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915;
+inline constexpr CUresult CUDA_ERROR_STREAM_DETACHED = 917;
 inline constexpr CUresult CUDA_ERROR_UNKNOWN = 999;
 
 // The tokens of the default streams.
@@ -87,6 +104,31 @@ inline constexpr int CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2;
 inline constexpr int CU_STREAM_CAPTURE_MODE_GLOBAL = 0;
 inline constexpr int CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1;
 inline constexpr int CU_STREAM_CAPTURE_MODE_RELAXED = 2;
+
+inline constexpr unsigned CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0;
+inline constexpr unsigned CU_STREAM_SET_CAPTURE_DEPENDENCIES = 1;
+
+inline constexpr int CU_GRAPH_NODE_TYPE_KERNEL = 0;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEMCPY = 1;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEMSET = 2;
+inline constexpr int CU_GRAPH_NODE_TYPE_HOST = 3;
+inline constexpr int CU_GRAPH_NODE_TYPE_GRAPH = 4;
+inline constexpr int CU_GRAPH_NODE_TYPE_EMPTY = 5;
+inline constexpr int CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6;
+inline constexpr int CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10;
+inline constexpr int CU_GRAPH_NODE_TYPE_MEM_FREE = 11;
+inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1;
+inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2;
+inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4;
+inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8;
+inline constexpr unsigned CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1;
+inline constexpr unsigned CU_GRAPH_USER_OBJECT_MOVE = 1;
+
+inline constexpr int CU_DEV_RESOURCE_TYPE_SM = 1;
+inline constexpr unsigned CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING = 1;
+inline constexpr unsigned CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 2;
+inline constexpr unsigned CU_GREEN_CTX_DEFAULT_STREAM = 1;
 
 inline constexpr int CU_MEM_ALLOCATION_TYPE_PINNED = 1;
 inline constexpr int CU_MEM_ALLOCATION_TYPE_MANAGED = 2;
@@ -185,6 +227,77 @@ struct CUDA_MEMCPY3D {
   std::size_t WidthInBytes, Height, Depth;
 };
 
+struct CUdevSmResource {
+  unsigned smCount, minSmPartitionSize, smCoscheduledAlignment, flags;
+};
+
+struct CUdevResource {
+  int type;
+  unsigned char _internal_padding[92];
+  unsigned char _oversize[40];  // CUdevSmResource, for that type
+  void *nextResource;           // from CUDA 13.1 on
+};
+
+struct CUgraphEdgeData {
+  unsigned char from_port, to_port, type;
+  unsigned char reserved[5];
+};
+
+struct CUDA_GRAPH_INSTANTIATE_PARAMS {
+  std::uint64_t flags;
+  CUstream hUploadStream;
+  CUgraphNode hErrNode_out;
+  int result_out;
+};
+
+struct CUDA_MEMSET_NODE_PARAMS {
+  CUdeviceptr dst;
+  std::size_t pitch;
+  unsigned value, elementSize;
+  std::size_t width, height;
+};
+
+struct CUDA_KERNEL_NODE_PARAMS_v1 {
+  CUfunction func;
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  void **kernelParams;
+  void **extra;
+};
+
+struct CUDA_KERNEL_NODE_PARAMS_v2 {
+  CUfunction func;
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  void **kernelParams;
+  void **extra;
+  CUkernel kern;
+  CUcontext ctx;
+};
+
+struct CUlaunchAttribute {
+  int id;
+  char pad[4];
+  char value[64];
+};
+
+struct CUlaunchConfig {
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  CUstream hStream;
+  CUlaunchAttribute *attrs;
+  unsigned numAttrs;
+};
+
+struct CUDA_HOST_NODE_PARAMS {
+  CUhostFn fn;
+  void *userData;
+};
+
+static_assert(sizeof(CUdevResource) == 144);
 static_assert(sizeof(CUmemPoolProps) == 88 && sizeof(CUDA_MEMCPY2D) == 128 &&
               sizeof(CUDA_MEMCPY3D) == 200);
 

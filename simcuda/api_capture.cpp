@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stream capture as clients see it. Graphs cannot be run yet: see README.md.
+// Stream capture as clients see it.
 
 #include "call.h"
 #include "capture.h"
@@ -26,6 +26,7 @@ struct CaptureInfo {
   std::uint64_t *id;
   CUgraph *graph = nullptr;
   const CUgraphNode **dependencies = nullptr;
+  const CUgraphEdgeData **edges = nullptr;
   std::size_t *dependency_count = nullptr;
 };
 
@@ -36,10 +37,29 @@ void get_info(Session &s, CUstream handle, const CaptureInfo &out) {
   const bool active = status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
   if (out.id && active) *out.id = stream->capture->id;
   if (out.graph && active) *out.graph = stream->capture->graph->handle;
-  if (!out.dependencies && !out.dependency_count) return;
-  // Nodes have no handles that a client could use yet: their number is told, not they.
-  if (out.dependencies) *out.dependencies = nullptr;
-  if (out.dependency_count) *out.dependency_count = active ? stream->capture_tail.size() : 0;
+  if (!active) return;
+  // The client may look at these until its next call on the stream.
+  stream->told_dependencies.clear();
+  for (auto &node : stream->capture_tail) stream->told_dependencies.push_back(node->handle);
+  stream->told_edges.assign(stream->capture_tail.size(), CUgraphEdgeData{});
+  if (out.dependencies) *out.dependencies = stream->told_dependencies.data();
+  if (out.edges) *out.edges = stream->told_edges.data();
+  if (out.dependency_count) *out.dependency_count = stream->capture_tail.size();
+}
+
+void update_dependencies(Session &s, CUstream handle, const CUgraphNode *dependencies,
+                         const CUgraphEdgeData *edges, std::size_t count, unsigned flags) {
+  auto stream = s.stream(handle);
+  if (!stream->capture) throw Refused{CUDA_ERROR_ILLEGAL_STATE};
+  if (!stream->capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
+  if (flags != CU_STREAM_ADD_CAPTURE_DEPENDENCIES && flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  check_edges(edges, count);
+  auto nodes = nodes_of(s, *stream->capture->graph, dependencies, count);
+  if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+    stream->capture_tail = std::move(nodes);
+  else
+    join_tails(stream->capture_tail, nodes);
 }
 
 }  // namespace
@@ -73,16 +93,44 @@ SIM_API CUresult cuStreamGetCaptureInfo(CUstream stream, int *status, std::uint6
 SIM_API CUresult cuStreamGetCaptureInfo_v2(CUstream stream, int *status, std::uint64_t *id,
                                            CUgraph *graph, const CUgraphNode **dependencies,
                                            std::size_t *count) {
-  return call(__func__, {stream, status, id, graph, dependencies, count},
-              [&](Session &s) { get_info(s, stream, {status, id, graph, dependencies, count}); });
+  return call(__func__, {stream, status, id, graph, dependencies, count}, [&](Session &s) {
+    get_info(s, stream, {status, id, graph, dependencies, nullptr, count});
+  });
 }
 
 SIM_API CUresult cuStreamGetCaptureInfo_v3(CUstream stream, int *status, std::uint64_t *id,
                                            CUgraph *graph, const CUgraphNode **dependencies,
-                                           const void **edges, std::size_t *count) {
+                                           const CUgraphEdgeData **edges, std::size_t *count) {
   return call(__func__, {stream, status, id, graph, dependencies, edges, count}, [&](Session &s) {
-    if (edges) *edges = nullptr;
-    get_info(s, stream, {status, id, graph, dependencies, count});
+    if (edges && !dependencies) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    get_info(s, stream, {status, id, graph, dependencies, edges, count});
+  });
+}
+
+SIM_API CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *dependencies,
+                                                   std::size_t count, unsigned flags) {
+  return call(__func__, {stream, dependencies, count, flags}, [&](Session &s) {
+    update_dependencies(s, stream, dependencies, nullptr, count, flags);
+  });
+}
+
+SIM_API CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *dependencies,
+                                                      const CUgraphEdgeData *edges,
+                                                      std::size_t count, unsigned flags) {
+  return call(__func__, {stream, dependencies, edges, count, flags}, [&](Session &s) {
+    update_dependencies(s, stream, dependencies, edges, count, flags);
+  });
+}
+
+SIM_API CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle,
+                                             const CUgraphNode *dependencies,
+                                             const CUgraphEdgeData *edges, std::size_t count,
+                                             int mode) {
+  return call(__func__, {stream, handle, dependencies, edges, count, mode}, [&](Session &s) {
+    auto graph = s.driver.graphs.get(handle, CUDA_ERROR_INVALID_VALUE);
+    if (graph->capturing) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    check_edges(edges, count);
+    begin_capture(s, stream, mode, graph, nodes_of(s, *graph, dependencies, count));
   });
 }
 
@@ -93,12 +141,5 @@ SIM_API CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     *mode = s.thread.capture_mode;
     s.thread.capture_mode = wanted;
-  });
-}
-
-SIM_API CUresult cuGraphDestroy(CUgraph handle) {
-  return call(__func__, {handle}, [&](Session &s) {
-    s.driver.graphs.get(handle, CUDA_ERROR_INVALID_VALUE);
-    s.driver.graphs.remove(handle);
   });
 }

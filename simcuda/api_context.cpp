@@ -23,7 +23,7 @@ void end_primary(Session &s, Device &device) {
 
 void synchronise(Session &s, const std::shared_ptr<Context> &context) {
   refuse_context_sync(s, *context);
-  s.finish([&](const Context &other) { return &other == context.get(); });
+  s.finish([&](const Context &other) { return other.is_within(*context); });
 }
 
 }  // namespace
@@ -31,24 +31,12 @@ void synchronise(Session &s, const std::shared_ptr<Context> &context) {
 SIM_API CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device) {
   return call(__func__, {out, device}, [&](Session &s) {
     required(out);
-    Device &d = s.driver.device(device);
-    if (!d.primary) {
-      d.primary = s.driver.new_context(device, 0, 3020);
-      d.primary->primary = true;
-    } else if (!d.primary->alive) {
-      s.driver.revive(*d.primary);
-    }
-    ++d.primary_references;
-    *out = d.primary->handle;
+    *out = s.driver.retain_primary(device)->handle;
   });
 }
 
 SIM_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  return call(__func__, {device}, [&](Session &s) {
-    Device &d = s.driver.device(device);
-    if (d.primary_references == 0) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
-    if (--d.primary_references == 0) end_primary(s, d);
-  });
+  return call(__func__, {device}, [&](Session &s) { s.driver.release_primary(device, s.lock); });
 }
 
 SIM_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
@@ -114,7 +102,7 @@ SIM_API CUresult cuCtxCreate_v4(CUcontext *out, void *parameters, unsigned flags
 SIM_API CUresult cuCtxDestroy_v2(CUcontext handle) {
   return call(__func__, {handle}, [&](Session &s) {
     auto context = s.driver.contexts.get(handle, CUDA_ERROR_INVALID_CONTEXT);
-    if (context->primary) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+    if (context->primary || context->green) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
     auto &stack = s.thread.contexts;
     if (!stack.empty() && stack.back() == context) stack.pop_back();
     s.driver.tear_down(*context, s.lock);
@@ -225,7 +213,7 @@ SIM_API CUresult cuCtxSetCacheConfig(int config) {
 
 SIM_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   return call(__func__, {peer, flags}, [&](Session &s) {
-    auto context = s.current();
+    auto context = owner_of(s.current());
     auto other = s.driver.contexts.get(peer, CUDA_ERROR_INVALID_CONTEXT);
     if (flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
     if (other->device == context->device) throw Refused{CUDA_ERROR_INVALID_DEVICE};
@@ -235,7 +223,7 @@ SIM_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
 
 SIM_API CUresult cuCtxDisablePeerAccess(CUcontext peer) {
   return call(__func__, {peer}, [&](Session &s) {
-    auto context = s.current();
+    auto context = owner_of(s.current());
     s.driver.contexts.get(peer, CUDA_ERROR_INVALID_CONTEXT);
     if (!context->peers.erase(peer)) throw Refused{CUDA_ERROR_PEER_ACCESS_NOT_ENABLED};
   });

@@ -47,9 +47,8 @@ std::shared_ptr<std::vector<std::byte>> stage(const Side &from, const Shape &sha
   return bytes;
 }
 
-void copy(Session &s, CUstream handle, const Side &to, const Side &from, const Shape &shape,
-          Host host) {
-  auto stream = s.stream(handle);
+void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, const Side &from,
+          const Shape &shape, Host host) {
   s.current();
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return;
   if (host == Host::waits) refuse_capturing(*stream);
@@ -89,7 +88,7 @@ Side linear(Place place) {
 }
 
 void copy_linear(Session &s, CUstream stream, Place to, Place from, std::size_t bytes, Host host) {
-  copy(s, stream, linear(std::move(to)), linear(std::move(from)), {bytes}, host);
+  copy(s, s.stream(stream), linear(std::move(to)), linear(std::move(from)), {bytes}, host);
 }
 
 // A size of 0 is allowed whatever the pointers are.
@@ -158,10 +157,11 @@ void copy_2d(Session &s, const CUDA_MEMCPY2D *parameters, CUstream stream, Host 
       s, {p.srcXInBytes, p.srcY, 0, p.srcMemoryType, p.srcHost, p.srcDevice, p.srcPitch, 0}, shape);
   const Side to = side_of(
       s, {p.dstXInBytes, p.dstY, 0, p.dstMemoryType, p.dstHost, p.dstDevice, p.dstPitch, 0}, shape);
-  copy(s, stream, to, from, shape, host);
+  copy(s, s.stream(stream), to, from, shape, host);
 }
 
-void copy_3d(Session &s, const CUDA_MEMCPY3D *parameters, CUstream stream, Host host) {
+void copy_3d(Session &s, const CUDA_MEMCPY3D *parameters, const std::shared_ptr<Stream> &stream,
+             Host host) {
   const CUDA_MEMCPY3D &p = required(parameters);
   const Shape shape{p.WidthInBytes, p.Height, p.Depth};
   if (p.srcLOD || p.dstLOD) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
@@ -274,10 +274,23 @@ SIM_API CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *parameters, CUstream st
 
 SIM_API CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *parameters) {
   return call(__func__, {parameters},
-              [&](Session &s) { copy_3d(s, parameters, nullptr, Host::waits); });
+              [&](Session &s) { copy_3d(s, parameters, s.stream(nullptr), Host::waits); });
 }
 
 SIM_API CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *parameters, CUstream stream) {
   return call(__func__, {parameters, stream},
-              [&](Session &s) { copy_3d(s, parameters, stream, Host::goes_on); });
+              [&](Session &s) { copy_3d(s, parameters, s.stream(stream), Host::goes_on); });
+}
+
+SIM_API CUresult cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph graph,
+                                      const CUgraphNode *dependencies, std::size_t count,
+                                      const CUDA_MEMCPY3D *parameters, CUcontext context) {
+  return call(__func__, {out, graph, dependencies, count, parameters, context}, [&](Session &s) {
+    required(out);
+    const CUDA_MEMCPY3D &p = required(parameters);
+    if (!p.WidthInBytes || !p.Height || !p.Depth) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    auto stream = node_stream(s, graph, dependencies, count, context);
+    copy_3d(s, parameters, stream, Host::goes_on);
+    *out = made_node(*stream);
+  });
 }

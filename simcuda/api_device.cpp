@@ -29,7 +29,7 @@ constexpr DeviceAttribute device_attributes[] = {
     {13, 1000000},                                           // clock rate
     {14, 512},                                               // texture alignment
     {15, 1},                                                 // GPU overlap
-    {16, 4},                                                 // multiprocessors
+    {16, 132},                                               // multiprocessors
     {19, 1},                                                 // can map host memory
     {21, 131072},     {22, 131072}, {23, 65536}, {30, 512},  // surface alignment
     {31, 1},                                                 // concurrent kernels

@@ -8,20 +8,28 @@ using namespace simcuda;
 
 namespace {
 
+// For calls that ask about its work.
+std::shared_ptr<Event> event_of(Session &s, CUevent handle) {
+  auto event = s.driver.events.get(handle);
+  refuse_failed(*event->context);
+  return event;
+}
+
 void record(Session &s, CUevent event_handle, CUstream stream_handle, unsigned flags) {
   auto stream = s.stream(stream_handle);
   auto event = s.driver.events.get(event_handle);
   if (flags & ~CU_EVENT_RECORD_EXTERNAL) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  if (event->context != stream->context) throw Refused{CUDA_ERROR_INVALID_HANDLE};
+  if (event->context != owner_of(stream->context)) throw Refused{CUDA_ERROR_INVALID_HANDLE};
   const bool external = flags & CU_EVENT_RECORD_EXTERNAL;
   if (external && !stream->capture) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  if (stream->capture && !external) {
-    capture_record(*stream, *event);
+  if (stream->capture) {
+    if (external)
+      capture_external(*stream, "event record", event);
+    else
+      capture_record(*stream, *event);
     return;
   }
-  auto operation = s.submit(stream, "event record", {}, nullptr);
-  if (!operation) return;  // an external record is a node of the graph
-  event->recorded = operation;
+  event->recorded = s.submit(stream, "event record", {}, nullptr);
   event->capture = nullptr;
   event->capture_tail.clear();
 }
@@ -38,7 +46,7 @@ std::vector<OperationPtr> awaited(const Event &event) {
 }
 
 void elapsed(Session &s, float *milliseconds, CUevent start_handle, CUevent end_handle) {
-  auto start = s.driver.events.get(start_handle), end = s.driver.events.get(end_handle);
+  auto start = event_of(s, start_handle), end = event_of(s, end_handle);
   refuse_captured(*start);
   refuse_captured(*end);
   if (start->context != end->context || !start->recorded || !end->recorded ||
@@ -63,7 +71,7 @@ SIM_API CUresult cuEventCreate(CUevent *out, unsigned flags) {
         (flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING);
     if ((flags & ~known) || interprocess_timing) throw Refused{CUDA_ERROR_INVALID_VALUE};
     auto event = std::make_shared<Event>();
-    event->context = s.current();
+    event->context = owner_of(s.current());
     event->flags = flags;
     *out = s.driver.events.add(event);
   });
@@ -95,7 +103,7 @@ SIM_API CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent event_handle,
     auto event = s.driver.events.get(event_handle);
     if ((flags & ~CU_EVENT_WAIT_EXTERNAL) || (flags && !stream->capture))
       throw Refused{CUDA_ERROR_INVALID_VALUE};
-    if (capture_wait(stream, *event, flags)) return;
+    if (capture_wait(stream, event, flags)) return;
     refuse_implicit(*stream);
     if (awaited(*event).empty()) return;
     auto operation = std::make_shared<Operation>();
@@ -107,7 +115,7 @@ SIM_API CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent event_handle,
 
 SIM_API CUresult cuEventQuery(CUevent handle) {
   return call(__func__, {handle}, [&](Session &s) {
-    auto event = s.driver.events.get(handle);
+    auto event = event_of(s, handle);
     refuse_captured(*event);
     refuse_unsafe(s);
     return s.query(awaited(*event)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
@@ -116,7 +124,7 @@ SIM_API CUresult cuEventQuery(CUevent handle) {
 
 SIM_API CUresult cuEventSynchronize(CUevent handle) {
   return call(__func__, {handle}, [&](Session &s) {
-    auto event = s.driver.events.get(handle);
+    auto event = event_of(s, handle);
     refuse_captured(*event);
     s.finish(awaited(*event));
   });

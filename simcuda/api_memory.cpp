@@ -18,7 +18,7 @@ AllocationPtr allocate(Session &s, Allocation::Kind kind, std::size_t size, unsi
   if (kind == Allocation::Kind::device && size > device.total - device.used)
     throw Refused{CUDA_ERROR_OUT_OF_MEMORY};
   auto allocation = s.driver.memory.allocate(kind, context->device, size, flags);
-  allocation->context = context;
+  allocation->context = owner_of(context);
   if (kind == Allocation::Kind::device) device.used += size;
   return allocation;
 }
@@ -106,6 +106,10 @@ SIM_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
     auto allocation = s.driver.memory.find_base(pointer);
     if (!allocation || allocation->on_host() || allocation->free_submitted)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (allocation->of_graph) {
+      free_graph_memory(s, s.stream(nullptr), allocation);
+      return;
+    }
     // Memory of a pool is not waited for (cuMemFree, cuda.h): that is the caller's business.
     if (!allocation->pool) finish_device(s, allocation->device);
     if (allocation->dead) throw Refused{CUDA_ERROR_INVALID_VALUE};
@@ -148,7 +152,8 @@ SIM_API CUresult cuMemHostRegister_v2(void *pointer, std::size_t bytes, unsigned
     if (s.driver.memory.overlaps(address_of(pointer), bytes))
       throw Refused{CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED};
     s.driver.memory.place(address_of(pointer), bytes);  // not an address of the driver's own
-    s.driver.memory.register_host(pointer, bytes, context->device, flags)->context = context;
+    s.driver.memory.register_host(pointer, bytes, context->device, flags)->context =
+        owner_of(context);
   });
 }
 

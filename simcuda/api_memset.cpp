@@ -16,8 +16,7 @@ struct Fill {
   std::size_t width, height;  // elements and rows
 };
 
-void fill(Session &s, const Fill &f, CUstream handle, bool host_waits) {
-  auto stream = s.stream(handle);
+void fill(Session &s, const Fill &f, const std::shared_ptr<Stream> &stream, bool host_waits) {
   s.current();
   if (f.width == 0 || f.height == 0) return;
   if (host_waits) refuse_capturing(*stream);
@@ -36,6 +35,10 @@ void fill(Session &s, const Fill &f, CUstream handle, bool host_waits) {
   });
   const bool wait = (host_waits && place.host_visible()) || place.allocation->sync_memops;
   if (wait && operation) s.finish(std::vector<OperationPtr>{operation});
+}
+
+void fill(Session &s, const Fill &f, CUstream stream, bool host_waits) {
+  fill(s, f, s.stream(stream), host_waits);
 }
 
 }  // namespace
@@ -107,4 +110,19 @@ SIM_API CUresult cuMemsetD2D32Async(CUdeviceptr to, std::size_t pitch, unsigned 
                                     std::size_t width, std::size_t height, CUstream stream) {
   return call(__func__, {to, pitch, value, width, height, stream},
               [&](Session &s) { fill(s, {to, pitch, value, 4, width, height}, stream, false); });
+}
+
+SIM_API CUresult cuGraphAddMemsetNode(CUgraphNode *out, CUgraph graph,
+                                      const CUgraphNode *dependencies, std::size_t count,
+                                      const CUDA_MEMSET_NODE_PARAMS *parameters,
+                                      CUcontext context) {
+  return call(__func__, {out, graph, dependencies, count, parameters, context}, [&](Session &s) {
+    required(out);
+    const auto &p = required(parameters);
+    if ((p.elementSize != 1 && p.elementSize != 2 && p.elementSize != 4) || !p.width || !p.height)
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    auto stream = node_stream(s, graph, dependencies, count, context);
+    fill(s, {p.dst, p.pitch, p.value, p.elementSize, p.width, p.height}, stream, false);
+    *out = made_node(*stream);
+  });
 }

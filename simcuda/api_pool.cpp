@@ -55,10 +55,12 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
   required(out);
   auto stream = s.stream(handle);
   if (!bytes) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  // Memory of a graph comes with graphs.
-  if (stream->capture) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
-  refuse_implicit(*stream);
   if (!pool) pool = s.driver.device(stream->context->device).current_pool;
+  if (stream->capture) {
+    *out = capture_allocation(s, *stream, pool->device, bytes);
+    return;
+  }
+  refuse_implicit(*stream);
   Device &device = s.driver.device(pool->device);
   const bool pool_full = pool->max_size && bytes > pool->max_size - std::min<std::uint64_t>(
                                                                         pool->used, pool->max_size);
@@ -117,18 +119,28 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     auto allocation = s.driver.memory.find_base(pointer);
     if (!allocation || allocation->kind != Allocation::Kind::device || allocation->free_submitted)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
-    if (stream->capture) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+    if (stream->capture) {
+      capture_free(*stream, allocation);
+      return;
+    }
     refuse_implicit(*stream);
+    if (allocation->of_graph) {
+      free_graph_memory(s, stream, allocation);
+      return;
+    }
     allocation->free_submitted = true;
     Driver *driver = &s.driver;
     Access whole{allocation, allocation->address, allocation->size, true};
     whole.life = Access::Life::ends;
-    s.submit(stream, "free", {whole}, [driver, allocation] {
-      if (allocation->dead) return;  // its context went first
-      driver->device(allocation->device).used -= allocation->size;
-      if (allocation->pool) allocation->pool->gave_back(allocation->size);
-      driver->memory.free(*allocation);
-    });
+    s.submit(
+        stream, "free", {whole},
+        [driver, allocation] {
+          if (allocation->dead) return;  // its context went first
+          driver->device(allocation->device).used -= allocation->size;
+          if (allocation->pool) allocation->pool->gave_back(allocation->size);
+          driver->memory.free(*allocation);
+        },
+        true);
   });
 }
 

@@ -19,11 +19,12 @@ void create(Session &s, CUstream *out, unsigned flags, int priority) {
 }
 
 void submit_host_function(Session &s, CUstream handle, const char *what,
-                          std::function<void()> function) {
+                          std::function<void()> function, bool after_errors) {
   auto stream = s.stream(handle);
   auto operation = std::make_shared<Operation>();
   operation->what = what;
   operation->host_function = std::move(function);
+  operation->after_errors = after_errors;
   s.submit(stream, std::move(operation));
 }
 
@@ -41,7 +42,7 @@ SIM_API CUresult cuStreamCreateWithPriority(CUstream *out, unsigned flags, int p
 SIM_API CUresult cuStreamDestroy_v2(CUstream handle) {
   return call(__func__, {handle}, [&](Session &s) {
     auto stream = s.driver.streams.get(handle);  // the default streams cannot be destroyed
-    leave_capture(s.driver, stream);
+    leave_capture(stream);
     // Its work still runs; nothing waits for it here.
     stream->destroyed = true;
     s.driver.races.retire(*stream);
@@ -73,8 +74,9 @@ SIM_API CUresult cuStreamGetCtx(CUstream handle, CUcontext *out) {
 
 SIM_API CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *out, CUgreenCtx *green) {
   return call(__func__, {handle, out, green}, [&](Session &s) {
-    required(out) = s.stream(handle)->context->handle;
-    if (green) *green = nullptr;
+    const auto context = s.stream(handle)->context;
+    required(out) = owner_of(context)->handle;
+    if (green) *green = context->green;
   });
 }
 
@@ -116,7 +118,7 @@ SIM_API CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr pointer, st
 SIM_API CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *data) {
   return call(__func__, {handle, reinterpret_cast<void *>(function), data}, [&](Session &s) {
     if (!function) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    submit_host_function(s, handle, "host function", [=] { function(data); });
+    submit_host_function(s, handle, "host function", [=] { function(data); }, false);
   });
 }
 
@@ -124,7 +126,10 @@ SIM_API CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback function,
                                      unsigned flags) {
   return call(__func__, {handle, reinterpret_cast<void *>(function), data, flags}, [&](Session &s) {
     if (!function || flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    refuse_capturing(*s.stream(handle));  // has no form as a graph node
-    submit_host_function(s, handle, "callback", [=] { function(handle, CUDA_SUCCESS, data); });
+    auto stream = s.stream(handle);
+    refuse_capturing(*stream);  // has no form as a graph node
+    const auto context = owner_of(stream->context);
+    submit_host_function(
+        s, handle, "callback", [=] { function(handle, context->error, data); }, true);
   });
 }

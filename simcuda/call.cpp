@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "simcuda.h"
 #include "table.h"
 
 namespace simcuda {
@@ -153,10 +154,14 @@ void read_call_settings() {
   log_file();
 }
 
-CUresult unsupported(const char *symbol) {
+void note_unsupported(const char *symbol) {
   if (Settings::get().enabled && !entry_of_symbol(symbol).missed.exchange(true))
     std::fprintf(stderr, "simcuda: %s is not implemented\n", symbol);
   unsupported_calls.fetch_add(1, std::memory_order_relaxed);
+}
+
+CUresult unsupported(const char *symbol) {
+  note_unsupported(symbol);
   return call_without_driver(symbol, {}, [] { return CUDA_ERROR_NOT_SUPPORTED; });
 }
 

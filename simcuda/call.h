@@ -37,6 +37,8 @@ void log_operation(const Operation &operation);
 void read_call_settings();
 // What an entry point does that simcuda does not implement.
 CUresult unsupported(const char *symbol);
+// Says so, once for each, and counts; for entry points that are implemented in part.
+void note_unsupported(const char *symbol);
 
 template <class Body>
 CUresult guarded(const Body &body) noexcept {
@@ -67,6 +69,8 @@ CUresult call(const char *symbol, Arguments arguments, const Body &body) noexcep
       Session session(thread_state());
       return body(session);
     });
+  } else {
+    fail_current(result);
   }
   log_call(symbol, arguments, result);
   return result;

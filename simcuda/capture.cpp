@@ -12,36 +12,39 @@ bool is_capturing(const Stream &stream) {
 
 // Whether the nodes that these streams end in all lead to the origin's end.
 bool all_joined(const Capture &capture) {
-  const auto &nodes = capture.graph->nodes;
-  std::vector<bool> reached(nodes.size() + 1, false);
-  for (auto id : capture.origin->capture_tail) reached[id] = true;
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
-    if (reached[node->id])
-      for (auto id : node->depends_on) reached[id] = true;
+  std::set<const GraphNode *> reached;
+  auto todo = capture.origin->capture_tail;
+  while (!todo.empty()) {
+    const auto node = std::move(todo.back());
+    todo.pop_back();
+    if (reached.insert(node.get()).second)
+      todo.insert(todo.end(), node->depends_on.begin(), node->depends_on.end());
+  }
   return std::all_of(capture.streams.begin(), capture.streams.end(), [&](auto &stream) {
     return std::all_of(stream->capture_tail.begin(), stream->capture_tail.end(),
-                       [&](auto id) { return reached[id]; });
+                       [&](auto &node) { return reached.contains(node.get()); });
   });
-}
-
-void join_tails(std::vector<std::uint64_t> &into, const std::vector<std::uint64_t> &from) {
-  into.insert(into.end(), from.begin(), from.end());
-  std::sort(into.begin(), into.end());
-  into.erase(std::unique(into.begin(), into.end()), into.end());
 }
 
 // From here on its streams are as others.
 void end(Capture &capture) {
   capture.ended = true;
+  capture.graph->capturing = false;
   for (auto &member : capture.streams) {
     member->capture = nullptr;
     member->capture_tail.clear();
   }
+  if (!capture.active && !capture.into_clients_graph) destroy_graph(*driver(), *capture.graph);
   capture.streams.clear();
   capture.origin = nullptr;
 }
 
 }  // namespace
+
+void join_tails(std::vector<GraphNodePtr> &into, const std::vector<GraphNodePtr> &from) {
+  for (auto &node : from)
+    if (std::find(into.begin(), into.end(), node) == into.end()) into.push_back(node);
+}
 
 void invalidate(Capture &capture) {
   capture.active = false;
@@ -92,7 +95,7 @@ void refuse_context_sync(Session &session, const Context &context) {
     auto capture = weak.lock();
     if (!capture || capture->ended) continue;
     for (auto &stream : capture->streams) {
-      if (stream->context.get() != &context) continue;
+      if (!stream->context->is_within(context)) continue;
       invalidate(*capture);
       found = true;
     }
@@ -100,7 +103,8 @@ void refuse_context_sync(Session &session, const Context &context) {
   if (found) throw Refused{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED};
 }
 
-void begin_capture(Session &session, CUstream handle, int mode) {
+void begin_capture(Session &session, CUstream handle, int mode, const std::shared_ptr<Graph> &graph,
+                   std::vector<GraphNodePtr> dependencies) {
   auto stream = session.stream(handle);
   if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED)
     throw Refused{CUDA_ERROR_INVALID_VALUE};
@@ -112,11 +116,12 @@ void begin_capture(Session &session, CUstream handle, int mode) {
   capture->thread = &session.thread;
   capture->origin = stream.get();
   capture->streams = {stream};
-  capture->graph = std::make_shared<Graph>();
   // Its handle can be asked for while the capture goes on.
-  session.driver.graphs.add(capture->graph);
+  capture->graph = graph ? graph : new_graph(session.driver);
+  capture->graph->capturing = true;
+  capture->into_clients_graph = graph != nullptr;
   stream->capture = capture;
-  stream->capture_tail.clear();
+  stream->capture_tail = std::move(dependencies);
   auto &captures = session.driver.captures;
   std::erase_if(captures, [](auto &weak) { return weak.expired(); });
   captures.push_back(capture);
@@ -137,33 +142,36 @@ CUresult end_capture(Session &session, CUstream handle, CUgraph *graph) {
     result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   else if (!all_joined(*capture))
     result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+  if (result != CUDA_SUCCESS) invalidate(*capture);
   end(*capture);
-  if (result != CUDA_SUCCESS) session.driver.graphs.remove(capture->graph->handle);
   *graph = result == CUDA_SUCCESS ? capture->graph->handle : nullptr;
   return result;
 }
 
-void leave_capture(Driver &driver, const std::shared_ptr<Stream> &stream) {
+void leave_capture(const std::shared_ptr<Stream> &stream) {
   const auto capture = stream->capture;
   if (!capture) return;
   invalidate(*capture);
   if (capture->origin == stream.get()) {
     end(*capture);
-    driver.graphs.remove(capture->graph->handle);
   } else {
     std::erase(capture->streams, stream);
     stream->capture = nullptr;
   }
 }
 
-void capture_operation(Stream &stream, Operation &&operation) {
+GraphNodePtr capture_operation(Stream &stream, Operation &&operation) {
   Capture &capture = *stream.capture;
   if (!capture.active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
-  auto &nodes = capture.graph->nodes;
-  const std::uint64_t id = nodes.size() + 1;
-  nodes.push_back({id, operation.what, stream.capture_tail, std::move(operation.accesses),
-                   std::move(operation.run), std::move(operation.host_function)});
-  stream.capture_tail = {id};
+  auto node = add_node(*driver(), *capture.graph, stream.capture_tail, std::move(operation));
+  stream.capture_tail = {node};
+  return node;
+}
+
+void capture_external(Stream &stream, const char *what, const std::shared_ptr<Event> &event) {
+  Operation operation;
+  operation.what = what;
+  capture_operation(stream, std::move(operation))->event = event;
 }
 
 void capture_record(Stream &stream, Event &event) {
@@ -173,37 +181,36 @@ void capture_record(Stream &stream, Event &event) {
   event.capture_tail = stream.capture_tail;
 }
 
-bool capture_wait(const std::shared_ptr<Stream> &stream, Event &event, unsigned flags) {
+bool capture_wait(const std::shared_ptr<Stream> &stream, const std::shared_ptr<Event> &event,
+                  unsigned flags) {
   const bool inside = is_capturing(*stream);
-  if (!inside && !event.capture) return false;
+  if (!inside && !event->capture) return false;
   if (inside && !stream->capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
-  if (event.capture && event.capture->ended) throw Refused{CUDA_ERROR_CAPTURED_EVENT};
-  if (inside && !event.capture) {
+  if (event->capture && event->capture->ended) throw Refused{CUDA_ERROR_CAPTURED_EVENT};
+  if (inside && !event->capture) {
     if (!(flags & CU_EVENT_WAIT_EXTERNAL)) {
       invalidate(*stream->capture);
       throw Refused{CUDA_ERROR_STREAM_CAPTURE_ISOLATION};
     }
-    Operation node;
-    node.what = "event wait";
-    capture_operation(*stream, std::move(node));
+    capture_external(*stream, "event wait", event);
     return true;
   }
-  if (inside && event.capture != stream->capture) {
+  if (inside && event->capture != stream->capture) {
     invalidate(*stream->capture);
-    invalidate(*event.capture);
+    invalidate(*event->capture);
     throw Refused{CUDA_ERROR_STREAM_CAPTURE_MERGE};
   }
   if (!inside) {
-    if (!event.capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
+    if (!event->capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
     if (stream->kind == Stream::Kind::legacy) {
-      invalidate(*event.capture);
+      invalidate(*event->capture);
       throw Refused{CUDA_ERROR_STREAM_CAPTURE_IMPLICIT};
     }
-    stream->capture = event.capture;  // the fork: this stream captures from here on
+    stream->capture = event->capture;  // the fork: this stream captures from here on
     stream->capture->streams.push_back(stream);
     stream->capture_tail.clear();
   }
-  join_tails(stream->capture_tail, event.capture_tail);
+  join_tails(stream->capture_tail, event->capture_tail);
   return true;
 }
 

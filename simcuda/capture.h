@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stream capture: which streams a capture holds, what they have recorded, and what is forbidden
-// while one goes on. Graphs can be made and destroyed; running them is not implemented yet.
+// while one goes on.
 #pragma once
 
-#include "driver.h"
+#include "graph.h"
 
 namespace simcuda {
-
-struct GraphNode {
-  std::uint64_t id;
-  const char *what;
-  std::vector<std::uint64_t> depends_on;  // ids of earlier nodes
-  std::vector<Access> accesses;
-  std::function<void()> run, host_function;
-};
-
-struct Graph {
-  CUgraph handle = nullptr;
-  std::vector<GraphNode> nodes;  // node i has id i + 1
-};
 
 struct Capture {
   std::uint64_t id = 0;
@@ -29,21 +16,29 @@ struct Capture {
   Stream *origin = nullptr;                      // compared only
   std::vector<std::shared_ptr<Stream>> streams;  // the origin and all that joined
   std::shared_ptr<Graph> graph;
+  bool into_clients_graph = false;  // which stays the client's, however the capture ends
 };
 
-void begin_capture(Session &session, CUstream handle, int mode);
+// Into a new graph, or behind these nodes of one that the client has.
+void begin_capture(Session &session, CUstream handle, int mode,
+                   const std::shared_ptr<Graph> &graph = nullptr,
+                   std::vector<GraphNodePtr> dependencies = {});
 CUresult end_capture(Session &session, CUstream handle, CUgraph *graph);
 
 // The stream goes away, and with it any capture that it is in.
-void leave_capture(Driver &driver, const std::shared_ptr<Stream> &stream);
+void leave_capture(const std::shared_ptr<Stream> &stream);
 
 // Adds work to the stream's capture; the stream must have one.
-void capture_operation(Stream &stream, Operation &&operation);
+GraphNodePtr capture_operation(Stream &stream, Operation &&operation);
 void capture_record(Stream &stream, Event &event);
+// A record or a wait that acts on the event at each launch.
+void capture_external(Stream &stream, const char *what, const std::shared_ptr<Event> &event);
 // A wait of this stream on this event, where either is captured. True if that was all there is to
 // do.
-bool capture_wait(const std::shared_ptr<Stream> &stream, Event &event, unsigned flags);
+bool capture_wait(const std::shared_ptr<Stream> &stream, const std::shared_ptr<Event> &event,
+                  unsigned flags);
 
+void join_tails(std::vector<GraphNodePtr> &into, const std::vector<GraphNodePtr> &from);
 void invalidate(Capture &capture);
 // For a call that a capturing stream does not allow: refuses with 900 and ends the capture.
 void refuse_capturing(Stream &stream);

@@ -13,6 +13,8 @@
 
 #include "call.h"
 #include "capture.h"
+#include "green.h"
+#include "kernel.h"
 
 namespace simcuda {
 namespace {
@@ -177,6 +179,7 @@ std::shared_ptr<Context> Driver::new_context(CUdevice ordinal, unsigned flags,
 void Driver::revive(Context &context) {
   context.id = ++last_context_id;
   context.alive = true;
+  context.error = CUDA_SUCCESS;
   context.legacy = new_stream(contexts.get(context.handle), Stream::Kind::legacy, 0, 0);
 }
 
@@ -198,15 +201,34 @@ std::shared_ptr<Stream> Driver::new_stream(std::shared_ptr<Context> context, Str
   return stream;
 }
 
+std::shared_ptr<Context> Driver::retain_primary(CUdevice ordinal) {
+  Device &d = device(ordinal);
+  if (!d.primary) {
+    d.primary = new_context(ordinal, 0, 3020);
+    d.primary->primary = true;
+  } else if (!d.primary->alive) {
+    revive(*d.primary);
+  }
+  ++d.primary_references;
+  return d.primary;
+}
+
+void Driver::release_primary(CUdevice ordinal, Lock &lock) {
+  Device &d = device(ordinal);
+  if (d.primary_references == 0) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
+  if (--d.primary_references == 0 && d.primary->alive) tear_down(*d.primary, lock);
+}
+
 void Driver::tear_down(Context &context, Lock &lock) {
   const auto own = [&](const Context &other) { return &other == &context; };
   const auto reached = races.reached(own);
   schedule.finish(schedule.pending_of(own), lock);
   races.host_saw(reached);
   context.alive = false;
+  end_green_of(*this, context);
   for (auto &stream : streams.all()) {
     if (stream->context.get() != &context) continue;
-    leave_capture(*this, stream);
+    leave_capture(stream);
     stream->destroyed = true;
     races.retire(*stream);
     streams.remove(stream->handle);
@@ -220,9 +242,12 @@ void Driver::tear_down(Context &context, Lock &lock) {
     races.host_frees(*allocation);
     memory.free(*allocation);
   }
+  remove_modules_of(*this, context);
   context.blocking.clear();
   context.per_thread.clear();
   context.peers.clear();
+  for (auto &other : contexts.all()) other->peers.erase(context.handle);
+  context.gate = nullptr;
   context.legacy = nullptr;
 }
 
@@ -281,6 +306,7 @@ std::shared_ptr<Context> Session::current() {
   if (thread.contexts.empty()) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
   auto context = thread.contexts.back();
   if (!context->alive) throw Refused{CUDA_ERROR_CONTEXT_IS_DESTROYED};
+  refuse_failed(*context);
   return context;
 }
 
@@ -297,11 +323,15 @@ std::shared_ptr<Stream> Session::stream(CUstream handle) {
   if (token == CU_STREAM_LEGACY) return current()->legacy;
   if (token == CU_STREAM_PER_THREAD) {
     auto context = current();
+    if (context->green) throw Refused{CUDA_ERROR_INVALID_HANDLE};
     auto &mine = context->per_thread[&thread];
     if (!mine) mine = driver.new_stream(context, Stream::Kind::per_thread, 0, 0);
     return mine;
   }
-  return driver.streams.get(handle);
+  auto found = driver.streams.get(handle);
+  if (!found->context->alive) throw Refused{CUDA_ERROR_STREAM_DETACHED};
+  refuse_failed(*found->context);
+  return found;
 }
 
 OperationPtr Session::submit(const std::shared_ptr<Stream> &stream, OperationPtr operation) {
@@ -316,30 +346,57 @@ OperationPtr Session::submit(const std::shared_ptr<Stream> &stream, OperationPtr
 }
 
 OperationPtr Session::submit(const std::shared_ptr<Stream> &stream, const char *what,
-                             std::vector<Access> accesses, std::function<void()> run) {
+                             std::vector<Access> accesses, std::function<void()> run,
+                             bool after_errors) {
   auto operation = std::make_shared<Operation>();
   operation->what = what;
   operation->accesses = std::move(accesses);
   operation->run = std::move(run);
+  operation->after_errors = after_errors;
   return submit(stream, std::move(operation));
 }
 
+namespace {
+
+using Contexts = std::vector<std::shared_ptr<Context>>;
+
+// Of those that are not done: finished operations do not know their streams any more.
+Contexts contexts_of(const std::vector<OperationPtr> &operations) {
+  Contexts found;
+  for (auto &operation : operations)
+    if (operation->stream) found.push_back(operation->stream->context);
+  return found;
+}
+
+void refuse_failed(const Contexts &contexts) {
+  for (auto &context : contexts) refuse_failed(*context);
+}
+
+}  // namespace
+
 void Session::finish(const std::vector<OperationPtr> &operations) {
+  const auto contexts = contexts_of(operations);
   driver.schedule.finish(operations, lock);
   driver.races.host_saw(operations);
+  refuse_failed(contexts);
 }
 
 bool Session::query(const std::vector<OperationPtr> &operations) {
-  if (!driver.schedule.query(operations)) return false;
-  driver.races.host_saw(operations);
-  return true;
+  const auto contexts = contexts_of(operations);
+  const bool done = driver.schedule.query(operations);
+  refuse_failed(contexts);
+  if (done) driver.races.host_saw(operations);
+  return done;
 }
 
 void Session::finish(const Races::Chosen &chosen) {
   // Before the lock is let go: what others submit meanwhile is not waited for.
   const auto reached = driver.races.reached(chosen);
-  driver.schedule.finish(driver.schedule.pending_of(chosen), lock);
+  const auto pending = driver.schedule.pending_of(chosen);
+  const auto contexts = contexts_of(pending);
+  driver.schedule.finish(pending, lock);
   driver.races.host_saw(reached);
+  refuse_failed(contexts);
 }
 
 void Session::finish(const std::shared_ptr<Stream> &stream) {
@@ -348,12 +405,14 @@ void Session::finish(const std::shared_ptr<Stream> &stream) {
   const auto seen = promised(*stream);
   driver.schedule.finish(driver.schedule.awaited(*stream), lock);
   driver.races.host_saw(seen);
+  simcuda::refuse_failed(*stream->context);
 }
 
 bool Session::query(const std::shared_ptr<Stream> &stream) {
-  if (!driver.schedule.query(driver.schedule.awaited(*stream))) return false;
-  driver.races.host_saw(promised(*stream));
-  return true;
+  const bool done = driver.schedule.query(driver.schedule.awaited(*stream));
+  simcuda::refuse_failed(*stream->context);
+  if (done) driver.races.host_saw(promised(*stream));
+  return done;
 }
 
 // That waiting for the legacy stream means its blocking streams, too, is said nowhere.

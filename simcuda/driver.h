@@ -95,6 +95,14 @@ struct Driver {
   Registry<CUevent, Event> events{handles};
   Registry<CUmemoryPool, Pool> pools{handles};
   Registry<CUgraph, Graph> graphs{handles};
+  Registry<CUgraphNode, GraphNode> graph_nodes{handles};
+  Registry<CUgraphExec, GraphExec> graph_execs{handles};
+  Registry<CUuserObject, UserObject> user_objects{handles};
+  Registry<CUgreenCtx, GreenContext> green_contexts{handles};
+  Registry<CUdevResourceDesc, ResourceDescriptor> resource_descriptors{handles};
+  Registry<CUmodule, Module> modules{handles};
+  Registry<CUlibrary, Library> libraries{handles};
+  Registry<CUfunction, Function> functions{handles};
   Races races;
   Memory memory;
   Schedule schedule;
@@ -104,11 +112,23 @@ struct Driver {
   Device &device(CUdevice ordinal);
   std::shared_ptr<Context> new_context(CUdevice device, unsigned flags, unsigned api_version);
   void revive(Context &context);
+  std::shared_ptr<Context> retain_primary(CUdevice device);
+  void release_primary(CUdevice device, Lock &lock);
   // Finishes and destroys all that belongs to a context.
   void tear_down(Context &context, Lock &lock);
   std::shared_ptr<Stream> new_stream(std::shared_ptr<Context> context, Stream::Kind kind,
                                      unsigned flags, int priority);
 };
+
+// Errors after which a context can only be destroyed.
+bool is_sticky(CUresult error);
+void refuse_failed(const Context &context);
+// Whether its context still lets it run.
+bool may_run(const Operation &operation);
+// Does its work; what goes wrong there ends its context.
+void run_work(const Operation &operation);
+// An error that a call was made to return: if it is such a one, the current context has failed.
+void fail_current(CUresult error);
 
 ThreadState &thread_state();
 void become_driver_thread();
@@ -135,6 +155,7 @@ class Session {
   std::shared_ptr<Context> context(CUcontext handle);  // null means the current one
   std::shared_ptr<Stream> stream(CUstream handle);
 
+  // These return the error of a context whose work fails meanwhile.
   // Waits for work, as a call that blocks the host does: the host goes on after it.
   void finish(const std::vector<OperationPtr> &operations);
   // The same for a stream,
@@ -147,7 +168,8 @@ class Session {
 
   // Submits work to a stream, or adds it to the stream's capture.
   OperationPtr submit(const std::shared_ptr<Stream> &stream, const char *what,
-                      std::vector<Access> accesses, std::function<void()> run);
+                      std::vector<Access> accesses, std::function<void()> run,
+                      bool after_errors = false);
   OperationPtr submit(const std::shared_ptr<Stream> &stream, OperationPtr operation);
 
  private:

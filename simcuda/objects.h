@@ -2,6 +2,7 @@
 // What the simulated driver is made of: operations, streams, events, contexts, devices, memory.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -26,10 +27,19 @@ struct Refused {
 struct Allocation;
 struct Capture;
 struct Context;
+struct Function;
 struct Graph;
+struct GraphExec;
+struct GraphMemory;
+struct GraphNode;
+struct GreenContext;
 class History;
+struct Library;
+struct Module;
+struct ResourceDescriptor;
 struct Step;
 struct Stream;
+struct UserObject;
 
 // Memory that an operation reads or writes: rows of some bytes, and slices of such rows. Without an
 // allocation it is ordinary host memory that the driver knows nothing of.
@@ -56,6 +66,10 @@ struct Operation {
   std::function<void()> run;            // with the simulator's lock held; may be empty
   std::function<void()> host_function;  // on the driver's thread, with no lock held
   State state = State::pending;
+  bool after_errors = false;  // it runs in a context that has failed, too
+  std::uint64_t duration_ns = 1000;
+  // Of work that keeps its stream busy: for how much longer a mere query will not see its end.
+  std::uint64_t busy_ns = 0;
   bool demanded = false;  // somebody wants it done: it runs as soon as it can
   bool queried = false;   // a query has already answered NOT_READY for it
   Clock::time_point submitted;
@@ -77,8 +91,10 @@ struct Stream {
   bool destroyed = false;
   OperationPtr tail;  // the last operation submitted, done or not
   std::shared_ptr<Capture> capture;
-  std::vector<std::uint64_t>
-      capture_tail;  // ids of the nodes that the next captured one depends on
+  // What the next captured node depends on; the handles, as told to a client that asks.
+  std::vector<std::shared_ptr<GraphNode>> capture_tail;
+  std::vector<CUgraphNode> told_dependencies;
+  std::vector<CUgraphEdgeData> told_edges;
   std::map<std::uint32_t, std::uint32_t> lanes;  // of the race detector, by branch
 
   bool blocking() const { return kind != Kind::legacy && !(flags & CU_STREAM_NON_BLOCKING); }
@@ -90,7 +106,7 @@ struct Event {
   unsigned flags = 0;
   OperationPtr recorded;             // of the last record; null if never recorded
   std::shared_ptr<Capture> capture;  // the last record was in this capture
-  std::vector<std::uint64_t> capture_tail;
+  std::vector<std::shared_ptr<GraphNode>> capture_tail;
 };
 
 struct Context {
@@ -99,16 +115,29 @@ struct Context {
   int device = 0;
   bool primary = false;
   bool alive = false;
+  // The first that left it unusable; every later call returns it. Callbacks are told it, too.
+  std::atomic<CUresult> error{CUDA_SUCCESS};
   unsigned flags = 0;
   unsigned api_version = 3020;
   std::map<int, std::size_t> limits;
   int cache_config = 0;
   std::set<CUcontext> peers;
+  // Of a green context: its own handle, and the primary context that it is a part of.
+  CUgreenCtx green = nullptr;
+  std::shared_ptr<Context> parent;
+  OperationPtr gate;  // all work that is submitted from now on comes after this
   std::shared_ptr<Stream> legacy;
   std::map<const void *, std::shared_ptr<Stream>> per_thread;  // by thread
   // Streams that the legacy stream waits for; a destroyed one stays until that has happened.
   std::vector<std::shared_ptr<Stream>> blocking;
+
+  bool is_within(const Context &other) const { return this == &other || parent.get() == &other; }
 };
+
+// The context that memory, events and modules belong to, and errors stay with.
+inline const std::shared_ptr<Context> &owner_of(const std::shared_ptr<Context> &context) {
+  return context->parent ? context->parent : context;
+}
 
 struct Pool {
   CUmemoryPool handle = nullptr;
@@ -142,8 +171,9 @@ struct Allocation {
   int device = 0;
   std::shared_ptr<Context> context;  // null for memory of a pool
   std::shared_ptr<Pool> pool;
-  std::uintptr_t address = 0;  // what the client was given
-  std::uintptr_t alias = 0;    // the device's own address of the same bytes, where it differs
+  std::weak_ptr<GraphMemory> graph;  // of a graph's own memory
+  std::uintptr_t address = 0;        // what the client was given
+  std::uintptr_t alias = 0;          // the device's own address of the same bytes, where it differs
   std::size_t size = 0;
   std::byte *bytes = nullptr;  // as the driver sees them
   unsigned flags = 0;
@@ -151,6 +181,8 @@ struct Allocation {
   bool free_submitted = false;
   std::shared_ptr<History> history;  // of its uses, for the race detector
   bool dead = false;
+
+  bool of_graph = false;
 
   bool on_host() const { return kind == Kind::host || kind == Kind::registered; }
   std::uintptr_t device_address() const { return alias ? alias : address; }

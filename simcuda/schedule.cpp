@@ -54,6 +54,8 @@ std::vector<OperationPtr> Schedule::predecessors(Stream &stream) const {
   };
   add(stream.tail);
   Context &context = *stream.context;
+  add(context.gate);
+  if (context.parent) add(context.parent->gate);
   if (stream.kind == Stream::Kind::legacy) {
     for (auto &other : context.blocking) add(other->tail);
   } else if (stream.blocking() && context.legacy) {
@@ -87,10 +89,16 @@ void Schedule::enqueue(OperationPtr operation, const std::vector<OperationPtr> &
   for (auto &before : waits_for) before->followers.push_back(operation);
   operation->blockers = waits_for.size();
   pending_.emplace(operation->id, operation);
+  if (operation->busy_ns) ++busy_;
   if (policy_.kind == Policy::Kind::eager) demand({operation});
   // The worker looks by itself while it knows of work; host functions are due sooner than the rest.
   const bool news = pending_.size() == 1 || operation->host_function;
   if (operation->state != Operation::State::done && quiet_.count() > 0 && news) start_worker();
+}
+
+void Schedule::call_later(std::function<void()> function) {
+  called_later_.push_back(std::move(function));
+  start_worker();
 }
 
 std::uint64_t Schedule::urgency(std::uint64_t id) const {
@@ -117,20 +125,22 @@ void Schedule::mark(const std::vector<OperationPtr> &operations) {
     todo.pop_back();
     if (is_done(operation) || operation->demanded) continue;
     operation->demanded = true;
-    if (operation->blockers == 0) ready_.emplace(urgency(operation->id), operation);
+    if (operation->blockers == 0 && !operation->busy_ns)
+      ready_.emplace(urgency(operation->id), operation);
     todo.insert(todo.end(), operation->waits_for.begin(), operation->waits_for.end());
   }
 }
 
 // The caller holds the operation: what it let go of here may have been its last other owner.
 void Schedule::complete(Operation &operation) {
-  clock_ns_ += 1000;  // every operation takes a virtual microsecond, so that elapsed times repeat
+  clock_ns_ += operation.duration_ns;  // virtual, so that elapsed times repeat
   operation.finished_ns = clock_ns_;
   operation.state = Operation::State::done;
   if (operation.host_function) races_.host_function_returned(operation);
   pending_.erase(operation.id);
   for (auto &next : operation.followers)
-    if (--next->blockers == 0 && next->demanded) ready_.emplace(urgency(next->id), next);
+    if (--next->blockers == 0 && next->demanded && !next->busy_ns)
+      ready_.emplace(urgency(next->id), next);
   operation.followers.clear();
   operation.waits_for.clear();
   operation.accesses.clear();
@@ -143,14 +153,13 @@ void Schedule::complete(Operation &operation) {
 void Schedule::advance() {
   while (!ready_.empty()) {
     const OperationPtr operation = ready_.extract(std::prev(ready_.end())).mapped();
-    if (operation->host_function) {
+    if (operation->host_function && may_run(*operation)) {
       operation->state = Operation::State::handed_over;
       handed_over_.push_back(operation);
       start_worker();
       continue;
     }
-    log_operation(*operation);
-    if (operation->run) operation->run();
+    run_work(*operation);
     complete(*operation);
   }
   done_.notify_all();
@@ -161,12 +170,40 @@ void Schedule::demand(const std::vector<OperationPtr> &operations) {
   advance();
 }
 
+bool Schedule::busy_after(const std::vector<OperationPtr> &operations, std::uint64_t ns) {
+  if (busy_ == 0) return false;
+  bool left = false;
+  std::set<const Operation *> seen;
+  auto todo = operations;
+  while (!todo.empty()) {
+    const OperationPtr operation = std::move(todo.back());
+    todo.pop_back();
+    if (is_done(operation) || !seen.insert(operation.get()).second) continue;
+    todo.insert(todo.end(), operation->waits_for.begin(), operation->waits_for.end());
+    if (!operation->busy_ns) continue;
+    operation->busy_ns -= std::min(operation->busy_ns, ns);
+    if (operation->busy_ns) {
+      left = true;
+      continue;
+    }
+    --busy_;
+    if (operation->demanded && operation->blockers == 0)
+      ready_.emplace(urgency(operation->id), operation);
+  }
+  return left;
+}
+
 void Schedule::finish(const std::vector<OperationPtr> &operations, Lock &lock) {
+  busy_after(operations, UINT64_MAX);
   demand(operations);
   done_.wait(lock, [&] { return std::all_of(operations.begin(), operations.end(), is_done); });
 }
 
 bool Schedule::query(const std::vector<OperationPtr> &operations) {
+  const std::uint64_t passed_ns = 1000000;
+  const bool busy = busy_after(operations, passed_ns);
+  advance();
+  if (busy) return false;
   bool asked_before = true;
   for (auto &operation : operations) {
     if (is_done(operation)) continue;
@@ -200,7 +237,7 @@ Clock::time_point Schedule::deadline() const {
   if (quiet_.count() == 0) return due;
   const Clock::time_point last_call{Clock::duration{last_call_.load(std::memory_order_relaxed)}};
   for (auto &[id, operation] : pending_) {
-    if (operation->demanded) continue;
+    if (operation->demanded && !operation->busy_ns) continue;
     due = std::min(due, last_call + quiet_);
     if (operation->host_function)
       due = std::min(due,
@@ -216,14 +253,25 @@ void Schedule::work() {
     if (!handed_over_.empty()) {
       OperationPtr operation = handed_over_.front();
       handed_over_.pop_front();
-      log_operation(*operation);
-      thread_state().running = operation->step;
-      races_.host_function_begins(*operation);
-      lock.unlock();
-      operation->host_function();
-      lock.lock();
+      if (may_run(*operation)) {
+        log_operation(*operation);
+        thread_state().running = operation->step;
+        races_.host_function_begins(*operation);
+        lock.unlock();
+        operation->host_function();
+        lock.lock();
+      }
       complete(*operation);
       advance();
+      continue;
+    }
+    if (!called_later_.empty()) {
+      const auto function = std::move(called_later_.front());
+      called_later_.pop_front();
+      thread_state().running = nullptr;
+      lock.unlock();
+      function();
+      lock.lock();
       continue;
     }
     const auto due = deadline();
@@ -237,8 +285,9 @@ void Schedule::work() {
           Clock::duration{last_call_.load(std::memory_order_relaxed)}};
       const bool quiet = Clock::now() >= last_call + quiet_;
       for (auto &[id, operation] : pending_)
-        if (!operation->demanded && (quiet || operation->host_function))
+        if (quiet || (!operation->demanded && operation->host_function))
           wanted.push_back(operation);
+      if (quiet) busy_after(wanted, UINT64_MAX);
       demand(wanted);
     }
   }

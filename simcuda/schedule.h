@@ -40,10 +40,14 @@ class Schedule {
   void demand(const std::vector<OperationPtr> &operations);
   // The same, and waits for the rest; the lock is free meanwhile.
   void finish(const std::vector<OperationPtr> &operations, Lock &lock);
-  // A query: the first says no for work that is pending, a later one gets it done.
+  // A query: the first says no for work that is pending, a later one gets it done. Where work
+  // keeps a stream busy, each passes a virtual millisecond of that first.
   bool query(const std::vector<OperationPtr> &operations);
   std::vector<OperationPtr> pending_of(const Races::Chosen &chosen) const;
   std::size_t pending() const { return pending_.size(); }
+
+  // Calls this on the driver's thread, with no lock held, as soon as can be.
+  void call_later(std::function<void()> function);
 
   // A call begins: under the random policy some of what is pending is done now.
   void stir();
@@ -53,8 +57,12 @@ class Schedule {
   }
 
  private:
+  void enqueue(const OperationPtr &operation);
   void mark(const std::vector<OperationPtr> &operations);
   void advance();
+  // Of these and what they wait for, whatever keeps a stream busy: passes so much of its time, and
+  // says whether some is left.
+  bool busy_after(const std::vector<OperationPtr> &operations, std::uint64_t ns);
   void complete(Operation &operation);
   void work();
   void start_worker();
@@ -69,10 +77,12 @@ class Schedule {
   // Those that are demanded and wait for nothing, the most urgent last.
   std::map<std::uint64_t, OperationPtr> ready_;
   std::deque<OperationPtr> handed_over_;
+  std::deque<std::function<void()>> called_later_;
   std::condition_variable done_, wake_;
   std::atomic<Clock::rep> last_call_{0};
   std::uint64_t last_id_ = 0;
   std::uint64_t clock_ns_ = 0;
+  std::size_t busy_ = 0;  // operations that keep a stream busy
   std::uint64_t calls_ = 0;
   bool worker_started_ = false;
 };

@@ -24,6 +24,15 @@ STRUCTS = {
     "CUmemPoolProps": "CUmemPoolProps",
     "CUDA_MEMCPY2D": "CUDA_MEMCPY2D",
     "CUDA_MEMCPY3D": "CUDA_MEMCPY3D",
+    "CUdevResource": "CUdevResource",
+    "CUgraphEdgeData": "CUgraphEdgeData",
+    "CUDA_GRAPH_INSTANTIATE_PARAMS": "CUDA_GRAPH_INSTANTIATE_PARAMS",
+    "CUDA_MEMSET_NODE_PARAMS": "CUDA_MEMSET_NODE_PARAMS_v1",
+    "CUDA_KERNEL_NODE_PARAMS_v1": "CUDA_KERNEL_NODE_PARAMS_v1",
+    "CUDA_KERNEL_NODE_PARAMS_v2": "CUDA_KERNEL_NODE_PARAMS_v2",
+    "CUlaunchAttribute": "CUlaunchAttribute",
+    "CUlaunchConfig": "CUlaunchConfig",
+    "CUDA_HOST_NODE_PARAMS": "CUDA_HOST_NODE_PARAMS_v1",
 }
 # Named for both of their uses here; CUDA has them as reserved words.
 RENAMED = {"srcReserved": "reserved0", "dstReserved": "reserved1"}

@@ -11,10 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../simcuda/simcuda.h"
+
 typedef int CUresult;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef void *CUcontext, *CUstream, *CUevent, *CUmemoryPool, *CUgraph;
+typedef void *CUgraphExec, *CUgraphNode, *CUuserObject;
+typedef void *CUmodule, *CUfunction, *CUlibrary, *CUkernel, *CUgreenCtx;
 
 #define LEGACY ((CUstream)1)
 #define PER_THREAD ((CUstream)2)
@@ -27,8 +31,10 @@ enum {  // CUresult
   STUB_LIBRARY = 34,
   INVALID_CONTEXT = 201,
   INVALID_HANDLE = 400,
+  ILLEGAL_STATE = 401,
   NOT_FOUND = 500,
   NOT_READY = 600,
+  ILLEGAL_ADDRESS = 700,
   LAUNCH_FAILED = 719,
   NOT_SUPPORTED = 801,
   CAPTURE_UNSUPPORTED = 900,
@@ -38,7 +44,8 @@ enum {  // CUresult
   CAPTURE_UNJOINED = 904,
   CAPTURE_ISOLATION = 905,
   CAPTURE_IMPLICIT = 906,
-  CAPTURED_EVENT = 907
+  CAPTURED_EVENT = 907,
+  CAPTURE_WRONG_THREAD = 908
 };
 
 static void *library;
@@ -118,7 +125,34 @@ static inline CUcontext start(void) {
   (void)cuEventCreate, (void)cuEventDestroy, (void)cuEventRecord, (void)cuEventQuery, \
       (void)cuEventSynchronize, (void)cuStreamWaitEvent
 
-// A function of the simulator's own: for sim_*.c only.
+#define USE_KERNELS                                                                       \
+  USE(cuModuleLoadData, 2000, CUmodule *, const void *);                                  \
+  USE(cuModuleGetFunction, 2000, CUfunction *, CUmodule, const char *);                   \
+  USE(cuLaunchKernel, 4000, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, \
+      unsigned, unsigned, CUstream, void **, void **);                                    \
+  (void)cuModuleLoadData, (void)cuModuleGetFunction, (void)cuLaunchKernel
+#define USE_CAPTURE                                    \
+  USE(cuStreamBeginCapture, 10010, CUstream, int);     \
+  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *); \
+  USE(cuStreamIsCapturing, 10000, CUstream, int *);    \
+  enum { NONE = 0, ACTIVE = 1, INVALIDATED = 2 };      \
+  enum { GLOBAL = 0, THREAD_LOCAL = 1, RELAXED = 2 };  \
+  (void)cuStreamBeginCapture, (void)cuStreamEndCapture, (void)cuStreamIsCapturing
+#define USE_GRAPHS                                                              \
+  USE(cuGraphCreate, 10000, CUgraph *, unsigned);                               \
+  USE(cuGraphDestroy, 10000, CUgraph);                                          \
+  USE(cuGraphInstantiateWithFlags, 11040, CUgraphExec *, CUgraph, uint64_t);    \
+  USE(cuGraphLaunch, 10000, CUgraphExec, CUstream);                             \
+  USE(cuGraphExecDestroy, 10000, CUgraphExec);                                  \
+  USE(cuGraphGetNodes, 10000, CUgraph, CUgraphNode *, size_t *);                \
+  (void)cuGraphCreate, (void)cuGraphDestroy, (void)cuGraphInstantiateWithFlags, \
+      (void)cuGraphLaunch, (void)cuGraphExecDestroy, (void)cuGraphGetNodes
+
+// A function of the simulator's own: for sim_*.c only. The pointer has the function's name.
+#pragma GCC diagnostic ignored "-Wshadow"
+#define FIND_SIM(name)    \
+  __typeof__(name) *name; \
+  *(void **)&name = dlsym(library, #name)
 #define USE_SIM(result, name, ...) \
   result (*name)(__VA_ARGS__);     \
   *(void **)&name = dlsym(library, #name)

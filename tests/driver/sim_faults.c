@@ -3,7 +3,7 @@
 #include "driver_test.h"
 
 int main(void) {
-  setenv("SIMCUDA_FAIL", "cuEventRecord:2:719,cuMemAlloc:1:2", 1);
+  setenv("SIMCUDA_FAIL", "cuEventRecord:2:999,cuMemAlloc:1:2", 1);
   start();
   USE_MEMORY;
   USE_EVENTS;
@@ -15,12 +15,12 @@ int main(void) {
   OK(cuMemAlloc(&data, 1));
   OK(cuEventCreate(&event, 2));
   OK(cuEventRecord(event, LEGACY));
-  EXPECT(cuEventRecord(event, LEGACY), LAUNCH_FAILED);
+  EXPECT(cuEventRecord(event, LEGACY), 999);
   OK(cuEventRecord(event, LEGACY));
-  simcuda_fail("cuEventRecord", 1, LAUNCH_FAILED);
-  EXPECT(cuEventRecord(event, LEGACY), LAUNCH_FAILED);
+  simcuda_fail("cuEventRecord", 1, 999);
+  EXPECT(cuEventRecord(event, LEGACY), 999);
   OK(cuEventRecord(event, LEGACY));
-  simcuda_fail("cuEventRecord", 1, LAUNCH_FAILED);
+  simcuda_fail("cuEventRecord", 1, 999);
   simcuda_fail("cuEventRecord", 0, 0);  // takes it back
   OK(cuEventRecord(event, LEGACY));
   return 0;

@@ -198,7 +198,7 @@ TEST_F(Context, EveryCallOfTheDriverMayFail) {
       for (std::size_t f = 0; f < counts.size(); ++f) {
         const char *name = driver_functions()[f];
         for (std::uint64_t nth = 1; nth <= counts[f]; ++nth) {
-          for (const std::int32_t status : {719, 709, 400}) {
+          for (const std::int32_t status : {999, 709, 400}) {
             SCOPED_TRACE(std::string(scenario.name) + ": " + name + " " + std::to_string(nth));
             const Surroundings before;
             gpu().simcuda_reset_counts();
@@ -253,7 +253,7 @@ TEST_F(Context, EndOrdersTheOthersWhenOneFails) {
       fill(data, 1, first);
       MUST(gpu().cuStreamSynchronize(handle(first)));
       copy(seen, data, consumer);
-      OK(gpu().simcuda_fail("cuStreamWaitEvent", nth, 719));
+      OK(gpu().simcuda_fail("cuStreamWaitEvent", nth, 999));
       cai_error error{};
       EXPECT_EQ(end_use({&a, &b, &c}, consumer, &error), CAI_ERR_CUDA);
       EXPECT_EQ(error.index, static_cast<int>(nth) - 1);
@@ -294,7 +294,7 @@ TEST_F(Context, EndOrdersTheOthersWhenOneIsUnknown) {
   Array b(memory(), CAI_STREAM_STREAM, value(stream()));
   Array c(memory(), CAI_STREAM_STREAM, value(stream()));
   for (std::uint64_t nth = 1; nth <= 4; ++nth) {
-    OK(gpu().simcuda_fail("cuStreamGetCaptureInfo", nth, 719));
+    OK(gpu().simcuda_fail("cuStreamGetCaptureInfo", nth, 999));
     gpu().simcuda_reset_counts();
     EXPECT_EQ(end_use({&a, &b, &c}, consumer, &error), CAI_ERR_CUDA);
     EXPECT_EQ(error.index, static_cast<int>(nth) - 2);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What becomes of a context in which something went wrong on the device: nothing more runs in it,
+// and every call returns the error, until the context is destroyed.
+
+#include "call.h"
+
+namespace simcuda {
+bool is_sticky(CUresult error) {
+  return error == CUDA_ERROR_ECC_UNCORRECTABLE || error == CUDA_ERROR_ILLEGAL_ADDRESS ||
+         error == CUDA_ERROR_LAUNCH_TIMEOUT || error == CUDA_ERROR_ASSERT ||
+         (error >= CUDA_ERROR_HARDWARE_STACK_ERROR && error <= CUDA_ERROR_LAUNCH_FAILED);
+}
+
+void refuse_failed(const Context &context) {
+  const Context &owner = context.parent ? *context.parent : context;
+  if (owner.error != CUDA_SUCCESS) throw Refused{owner.error};
+}
+
+bool may_run(const Operation &operation) {
+  return operation.after_errors || owner_of(operation.stream->context)->error == CUDA_SUCCESS;
+}
+
+void run_work(const Operation &operation) {
+  if (!may_run(operation)) return;
+  log_operation(operation);
+  try {
+    if (operation.run) operation.run();
+  } catch (const Refused &refused) {
+    owner_of(operation.stream->context)->error = refused.result;
+  }
+}
+
+void fail_current(CUresult error) {
+  ThreadState &thread = thread_state();
+  if (!is_sticky(error) || !driver() || thread.driver_thread || thread.contexts.empty()) return;
+  Lock lock(simulator_mutex());
+  owner_of(thread.contexts.back())->error = error;
+}
+
+}  // namespace simcuda

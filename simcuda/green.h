@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Green contexts: a part of a device's multiprocessors, with streams of its own. What else there is
+// in one (memory, events, modules, errors) belongs to the primary context that it is a part of.
+#pragma once
+
+#include "driver.h"
+
+namespace simcuda {
+
+struct GreenContext {
+  CUgreenCtx handle = nullptr;
+  std::shared_ptr<Context> context;  // what clients can make current
+  CUdevResource resource{};
+};
+
+struct ResourceDescriptor {
+  CUdevResourceDesc handle = nullptr;
+  int device = 0;
+  CUdevResource resource{};
+};
+
+// Its streams stay, and can only be destroyed from here on.
+void end_green(Driver &driver, const std::shared_ptr<GreenContext> &green);
+// Those that go with the primary context.
+void end_green_of(Driver &driver, const Context &primary);
+
+}  // namespace simcuda

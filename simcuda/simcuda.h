@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What simcuda's libcuda.so.1 exports beside CUDA's driver interface, for tests: found by dlsym.
+ * Any thread may call these, at any time, unless it says otherwise. A result is a CUresult.
+ *
+ * A `name` is a base name: "cuMemAlloc" stands for all its versions and flavours. A stream is a
+ * CUstream, with the same meaning of 0, 1 and 2 as in cuStreamSynchronize. */
+#ifndef SIMCUDA_H
+#define SIMCUDA_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- Calls ------------------------------------------------------------------------------------ */
+
+/* How often a function has been called in this process; UINT64_MAX if there is no such name. */
+uint64_t simcuda_calls(const char *name);
+/* How often something was called that simcuda does not implement. */
+uint64_t simcuda_unsupported(void);
+/* Sets both to 0. */
+void simcuda_reset_counts(void);
+/* Operations that have been submitted and have not run. */
+uint64_t simcuda_pending(void);
+
+/* The nth call of `name` from now on (1: the next) does nothing and returns `status`; nth 0 takes
+ * back all of that name. An error that a device would not recover from (214, 700, 702, 710, 714 to
+ * 719) becomes the state of the caller's current context: all its calls return it from there on.
+ * Returns 0, or 500 if there is no such name. */
+int32_t simcuda_fail(const char *name, uint64_t nth, int32_t status);
+
+/* --- Work ------------------------------------------------------------------------------------- */
+
+/* Submits work that keeps the stream busy for so long, by the virtual clock that
+ * cuEventElapsedTime reads (one clock for all streams: work beside it adds up). Under every
+ * schedule, what follows is late: nothing but a call that waits, or quiet time, ends it at once; a
+ * query passes a virtual millisecond, and says CUDA_ERROR_NOT_READY while any is left. In a
+ * capture it becomes a node. Returns 0 or what cuLaunchKernel would. */
+int32_t simcuda_busy(void *stream, uint64_t nanoseconds);
+
+/* --- Kernels ---------------------------------------------------------------------------------- */
+
+/* A launch, as a kernel sees it. The arguments are copies, taken by the launch. */
+typedef struct simcuda_launch {
+  uint32_t grid[3];  /* blocks */
+  uint32_t block[3]; /* threads */
+  uint32_t shared_bytes;
+  uint32_t argument_count;
+  const void *const *arguments;
+} simcuda_launch;
+
+/* Memory that a launch reads or writes. */
+typedef struct simcuda_range {
+  uint64_t address; /* on the device */
+  uint64_t size;    /* in bytes */
+  int32_t write;    /* 0: it is read; else written, or read and written */
+  int32_t reserved; /* 0 */
+  void *bytes;      /* for `run`: where the memory is. Of ranges that are only read, too. */
+} simcuda_range;
+
+/* States the ranges of a launch: fills the first `capacity` of them, but for `bytes`, and returns
+ * how many there are. Called once or twice by each launch, or by each capture of one. */
+typedef uint32_t (*simcuda_kernel_ranges)(const simcuda_launch *launch, simcuda_range *out,
+                                          uint32_t capacity);
+/* Does the work of all threads of a launch, on those ranges in the same order. Returns 0, or an
+ * error such as 719 that ends the context. */
+typedef int32_t (*simcuda_kernel_run)(const simcuda_launch *launch, const simcuda_range *ranges,
+                                      uint32_t count);
+
+/* Registers a kernel, or replaces it for functions that are got later. It has `argument_count`
+ * arguments, of `argument_sizes` bytes each. `ranges` may be NULL: it touches nothing; `run` may be
+ * NULL: it changes nothing. Both are part of the device, not of the client: they run on any thread,
+ * may call neither CUDA (that returns 800) nor simcuda, wait for nobody and throw nothing. A range
+ * outside of any allocation, or of another device without access to it, is an illegal address
+ * (700) when the kernel runs; freed memory reads as 0xDB and keeps nothing.
+ *
+ * Clients find it through a module or library whose image is the text "simcuda module\n" and then
+ * a line for the name of each kernel: cuModuleLoadData and cuModuleGetFunction, or
+ * cuLibraryLoadData and cuLibraryGetKernel. Real images are CUDA_ERROR_NOT_SUPPORTED.
+ *
+ * Returns 0, or 1 for no name, one with a line feed, or an argument of 0 bytes. */
+int32_t simcuda_kernel(const char *name, const uint32_t *argument_sizes, uint32_t argument_count,
+                       simcuda_kernel_ranges ranges, simcuda_kernel_run run);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All forms of cuGraphInstantiate give a graph that runs (cuda.h).
+#include "driver_test.h"
+
+struct parameters {
+  uint64_t flags;
+  CUstream upload;
+  CUgraphNode error_node;
+  int result;
+};
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE_CAPTURE;
+  USE_GRAPHS;
+  USE(cuGraphInstantiate, 11000, CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
+  USE(cuGraphInstantiateWithParams, 12000, CUgraphExec *, CUgraph, struct parameters *);
+  USE(cuGraphExecGetFlags, 12000, CUgraphExec, uint64_t *);
+  enum { UPLOAD = 2 };
+  CUdeviceptr data;
+  CUstream stream;
+  CUgraph graph = NULL;
+  CUgraphExec execs[2] = {NULL, NULL};
+  CUgraphNode node = NULL;
+  char log[8] = "x";
+  uint64_t flags = 9;
+  OK(cuMemAlloc(&data, 1));
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuStreamBeginCapture(stream, GLOBAL));
+  OK(cuMemsetD8Async(data, 3, 1, stream));
+  OK(cuStreamEndCapture(stream, &graph));
+  OK(cuGraphInstantiate(&execs[0], graph, &node, log, sizeof log));
+  struct parameters parameters = {UPLOAD, stream, NULL, -1};
+  OK(cuGraphInstantiateWithParams(&execs[1], graph, &parameters));
+  EXPECT(parameters.result, 0);
+  EXPECT(parameters.error_node == NULL, 1);
+  OK(cuGraphExecGetFlags(execs[0], &flags));
+  EXPECT(flags, 0);
+  for (int i = 0; i < 2; ++i) {
+    unsigned char value = 0;
+    OK(cuMemsetD8Async(data, 0, 1, stream));
+    OK(cuGraphLaunch(execs[i], stream));
+    OK(cuStreamSynchronize(stream));
+    OK(cuMemcpyDtoH(&value, data, 1));
+    EXPECT(value, 3);
+    OK(cuGraphExecDestroy(execs[i]));
+  }
+  return 0;
+}

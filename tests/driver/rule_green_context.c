@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A green context has streams of its own, which tell of it; its memory is the primary context's;
+// its streams outlive it, and can then only be destroyed (the green contexts' functions, cuda.h).
+#include "driver_test.h"
+
+struct resource {
+  int type;
+  unsigned char own[92];
+  unsigned count, least, alignment;
+  unsigned char rest[28];
+  void *next;
+};
+
+int main(void) {
+  CUcontext primary = start(), converted = NULL, told = NULL;
+  USE_MEMORY;
+  USE_STREAMS;
+  USE_EVENTS;
+  USE(cuDeviceGetDevResource, 12040, CUdevice, struct resource *, int);
+  USE(cuDevSmResourceSplitByCount, 12040, struct resource *, unsigned *, const struct resource *,
+      struct resource *, unsigned, unsigned);
+  USE(cuDevResourceGenerateDesc, 12040, void **, struct resource *, unsigned);
+  USE(cuGreenCtxCreate, 12040, CUgreenCtx *, void *, CUdevice, unsigned);
+  USE(cuGreenCtxDestroy, 12040, CUgreenCtx);
+  USE(cuGreenCtxGetDevResource, 12040, CUgreenCtx, struct resource *, int);
+  USE(cuCtxFromGreenCtx, 12040, CUcontext *, CUgreenCtx);
+  USE(cuGreenCtxStreamCreate, 12050, CUstream *, CUgreenCtx, unsigned, int);
+  USE(cuStreamGetGreenCtx, 12040, CUstream, CUgreenCtx *);
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  USE(cuCtxSynchronize, 2000, void);
+  CUresult (*get_context)(CUstream, CUcontext *);
+  CUresult (*get_contexts)(CUstream, CUcontext *, CUgreenCtx *);
+  *(void **)&get_context = find("cuStreamGetCtx", 9020);
+  *(void **)&get_contexts = find("cuStreamGetCtx", 12050);
+  enum { SM = 1, DEFAULT_STREAM = 1, INVALID_RESOURCE_TYPE = 914, DETACHED = 917, SIZE = 4096 };
+  static unsigned char bytes[SIZE];
+  struct resource all, part, remainder;
+  unsigned groups = 1;
+  void *descriptor = NULL;
+  CUgreenCtx green = NULL, told_green = NULL;
+  CUstream stream, regular;
+  CUevent event;
+  CUdeviceptr data;
+  memset(&all, 0, sizeof all);
+  memset(&part, 0, sizeof part);
+  EXPECT(cuDeviceGetDevResource(0, &all, 0), INVALID_RESOURCE_TYPE);
+  OK(cuDeviceGetDevResource(0, &all, SM));
+  EXPECT(all.type, SM);
+  EXPECT(all.count >= all.least && all.least > 0, 1);
+  OK(cuDevSmResourceSplitByCount(NULL, &groups, &all, NULL, 0, all.least));
+  EXPECT(groups >= 1, 1);
+  EXPECT(cuDevSmResourceSplitByCount(&part, &groups, &all, NULL, 0, all.count + 1), INVALID_VALUE);
+  groups = 1;
+  OK(cuDevSmResourceSplitByCount(&part, &groups, &all, &remainder, 0, all.least));
+  EXPECT(groups, 1);
+  EXPECT(part.count >= all.least, 1);
+  EXPECT(part.count % all.alignment, 0);
+  OK(cuDevResourceGenerateDesc(&descriptor, &part, 1));
+  EXPECT(cuGreenCtxCreate(&green, NULL, 0, DEFAULT_STREAM), INVALID_VALUE);
+  OK(cuGreenCtxCreate(&green, descriptor, 0, DEFAULT_STREAM));
+  OK(cuGreenCtxGetDevResource(green, &remainder, SM));
+  EXPECT(remainder.count, part.count);
+  OK(cuCtxFromGreenCtx(&converted, green));
+
+  EXPECT(cuGreenCtxStreamCreate(&stream, green, 0, 0), INVALID_VALUE);
+  OK(cuGreenCtxStreamCreate(&stream, green, NON_BLOCKING, 0));
+  OK(get_context(stream, &told));
+  EXPECT(told == converted, 1);
+  OK(get_contexts(stream, &told, &told_green));
+  EXPECT(told == primary && told_green == green, 1);
+  OK(cuStreamCreate(&regular, NON_BLOCKING));
+  OK(get_contexts(regular, &told, &told_green));
+  EXPECT(told == primary && told_green == NULL, 1);
+  OK(cuStreamGetGreenCtx(regular, &told_green));
+  EXPECT(told_green == NULL, 1);
+
+  OK(cuMemAlloc(&data, SIZE));
+  OK(cuMemsetD8Async(data, 5, SIZE, stream));
+  OK(cuCtxSynchronize());  // of the primary context: its green contexts, too
+  OK(cuMemcpyDtoH(bytes, data, SIZE));
+  EXPECT(bytes[0], 5);
+  EXPECT(bytes[SIZE - 1], 5);
+
+  // Current: the tokens mean its streams.
+  OK(cuCtxSetCurrent(converted));
+  OK(get_contexts(LEGACY, &told, &told_green));
+  EXPECT(told == primary && told_green == green, 1);
+  EXPECT(get_contexts(PER_THREAD, &told, &told_green), INVALID_HANDLE);
+  OK(cuCtxSetCurrent(primary));
+
+  OK(cuGreenCtxDestroy(green));
+  OK(cuEventCreate(&event, 2));
+  EXPECT(cuStreamSynchronize(stream), DETACHED);
+  EXPECT(cuMemsetD8Async(data, 5, SIZE, stream), DETACHED);
+  OK(cuStreamDestroy(stream));
+  OK(cuMemcpyDtoH(bytes, data, SIZE));  // the memory is still there
+  OK(cuMemFree(data));
+  return 0;
+}
