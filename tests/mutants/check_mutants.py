@@ -17,34 +17,55 @@ import sys
 from collections import defaultdict
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "abi"))
-from tap import Tap, program_environment, tool  # noqa: E402
+from tap import Tap, program_environment, tool
 
-DRIVER = (
-    "cuEventQuery cuEventRecord cuEventSynchronize cuStreamQuery cuStreamSynchronize"
-    " cuStreamWaitEvent"
-).split()
-# Functions of src/order that come to such a call, as they are called: who calls one is a place, too.
-ORDERING = (
-    "Event::record after_all await_keepers is_complete is_idle is_pending judge_event"
-    " keep look order order::begin order::publish order::publish_event order::reclaim"
-    " order::release_on order::sync_host order::used_on order_back settle settle_all synchronize"
-    " tell_keepers uses->settle uses.prune wait wait_for_all wait_on_host"
-).split()
-PLACE = re.compile(rf"(?<![\w:.>])(?:{'|'.join(ORDERING)})\(|\b(?:{'|'.join(DRIVER)})\b")
+# The driver's functions that order work, which watch.cpp knows.
+DRIVER = {
+    "cuEventQuery",
+    "cuEventRecord",
+    "cuEventSynchronize",
+    "cuStreamQuery",
+    "cuStreamSynchronize",
+    "cuStreamWaitEvent",
+}
+# What src/order calls that comes to one of them in the end: each such call is a place, too.
+ORDERING = re.compile(
+    r"(?<![\w:.>])(?:order::begin|order::publish|order::publish_event|order::reclaim"
+    r"|order::release_on|order::sync_host|order::used_on|uses->settle|uses\.prune|Event::record"
+    r"|(?:order::)?(?:after_all|await_keepers|is_complete|is_idle|is_pending|judge_event|keep|look"
+    r"|order|order_back|settle|settle_all|synchronize|tell_keepers|wait|wait_for_all"
+    r"|wait_on_host))\("
+)
+# What does so for some of its callers only, or runs what it is given. No place, but on the stacks.
+PASSING = re.compile(
+    r"\b(?:attempt|await_uses|edge_between|erase_if|for_array|forward<Body|guard|in|on_host"
+    r"|settle_in|used_on|with)\b"
+)
 DEFINITION = re.compile(r"\s*(?!return|else)(?:[\w:]+[ *&]+)+")
 
 
-def places(root):
-    """Each `file:line` in src/order that calls what orders."""
-    found = set()
-    for path in sorted((root / "src/order").glob("*.cpp")):
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            code = line.split("//")[0]
-            for match in PLACE.finditer(code):
-                is_name = code[match.end() :].startswith(".name")
-                if not is_name and not DEFINITION.fullmatch(code[: match.start()]):
-                    found.add(f"{path.name}:{number}")
-    return found
+class Sources:
+    """The lines of src/order."""
+
+    def __init__(self, root):
+        self.lines = {
+            f"{path.name}:{number}": line.split("//")[0]
+            for path in sorted((root / "src/order").glob("*.cpp"))
+            for number, line in enumerate(path.read_text().splitlines(), 1)
+        }
+        driver = re.compile(rf"\b(?:{'|'.join(DRIVER)})\b(?!\.name)")
+        self.places = {
+            place
+            for place, code in self.lines.items()
+            if driver.search(code)
+            or any(
+                not DEFINITION.fullmatch(code[: match.start()]) for match in ORDERING.finditer(code)
+            )
+        }
+
+    def unnamed(self, reached):
+        """Places on a stack that are none by the names above."""
+        return [place for place in reached - self.places if not PASSING.search(self.lines[place])]
 
 
 class Frames:
@@ -126,6 +147,14 @@ def main():
             f"{name} needs its calls",
             *(f"{k}: {', '.join(v)}" for k, v in wrong.items()),
         )
+    sources = Sources(root)
+    missed = sorted(sources.places - reached)
+    tap.check(not missed, "every place that orders is reached", *missed)
+    unnamed = sorted(sources.unnamed(reached))
+    tap.check(not unnamed, "what orders is named in this file", *unnamed)
+    functions = (root / "src/driver/functions.inc").read_text()
+    orders = set(re.findall(r"\((cu\w*(?:Query|Record|Synchronize|WaitEvent))\b", functions))
+    tap.check(orders == DRIVER, "the driver's functions that order are watched", *orders ^ DRIVER)
     tap.finish()
 
 

@@ -16,6 +16,8 @@ const More &more() {
     };
     find(all.cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync_v2");
     find(all.cuStreamWaitEvent, "cuStreamWaitEvent");
+    find(all.cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags");
+    find(all.cuGraphLaunch, "cuGraphLaunch");
     find(all.simcuda_races, "simcuda_races");
     find(all.simcuda_host_access, "simcuda_host_access");
     return all;
@@ -74,50 +76,35 @@ void host_writes(Address address) {
   answered(more().simcuda_host_access(handle(address), count, 1));
 }
 
-void must(cai_status status, const cai_error &error) {
-  if (status == CAI_OK) return;
-  std::fprintf(stderr, "%s: %s\n", cai_status_name(status), error.message);
-  std::abort();
-}
-
 cai_use_options use(std::uint32_t order, std::uint32_t access, std::uint32_t flags) {
   return {sizeof(cai_use_options), order, access, flags};
 }
 
 void begin(Arrays arrays, Stream on, cai_use_options options) {
-  cai_error error;
-  must(cai_arrays_begin_use(arrays.begin(), static_cast<int32_t>(arrays.size()), on, &options,
-                            &error),
-       error);
+  const auto many = static_cast<int32_t>(arrays.size());
+  answered(cai_arrays_begin_use(arrays.begin(), many, on, &options, nullptr));
 }
 
 void end(Arrays arrays, Stream on, cai_use_options options) {
-  cai_error error;
-  must(
-      cai_arrays_end_use(arrays.begin(), static_cast<int32_t>(arrays.size()), on, &options, &error),
-      error);
+  const auto many = static_cast<int32_t>(arrays.size());
+  answered(cai_arrays_end_use(arrays.begin(), many, on, &options, nullptr));
 }
 
 void reclaim(const cai_array *array, Stream on, std::uint32_t access) {
-  cai_error error;
-  must(cai_array_reclaim(array, on, access, &error), error);
+  answered(cai_array_reclaim(array, on, access, nullptr));
 }
 
 void publish(cai_array *array, std::initializer_list<Stream> streams, Stream target) {
-  cai_error error;
-  must(cai_array_publish(array, streams.begin(), static_cast<int32_t>(streams.size()), target,
-                         &error),
-       error);
+  const auto many = static_cast<int32_t>(streams.size());
+  answered(cai_array_publish(array, streams.begin(), many, target, nullptr));
 }
 
 void publish_event(cai_array *array, Stream on) {
-  cai_error error;
-  must(cai_array_publish_event(array, on, &error), error);
+  answered(cai_array_publish_event(array, on, nullptr));
 }
 
 void release_on(const cai_array *array, Stream on) {
-  cai_error error;
-  must(cai_array_release_on(array, on, &error), error);
+  answered(cai_array_release_on(array, on, nullptr));
 }
 
 namespace {
@@ -137,17 +124,15 @@ void free_memory(void *context) {
 
 cai_array *owned(Address data, std::uint32_t kind, Stream value) {
   Array array(data, kind, value);
-  cai_error error;
   cai_array *made = nullptr;
-  must(cai_array_own(&array.array, nullptr, nullptr, &made, &error), error);
+  answered(cai_array_own(&array.array, nullptr, nullptr, &made, nullptr));
   return made;
 }
 
 cai_array *owned_and_freed_on(Stream on, Address data, std::uint32_t kind, Stream value) {
   Array array(data, kind, value);
-  cai_error error;
   cai_array *made = nullptr;
-  must(cai_array_own(&array.array, free_memory, new Freed{data, on}, &made, &error), error);
+  answered(cai_array_own(&array.array, free_memory, new Freed{data, on}, &made, nullptr));
   return made;
 }
 

@@ -31,8 +31,8 @@ struct Scenario {
   static Scenario registered_##name(#name, scenario_##name); \
   static void scenario_##name()
 
-// What the driver answers to the scenario itself: a refusal is a result, too, of a call that was
-// dropped before.
+// What the driver, or libcai, answers to the scenario itself: a refusal is a result, too, of a call
+// that was dropped before.
 void answered(int result);
 
 // The nth call of libcai's from here, 0 being the next, orders what is in order already, in a way
@@ -44,6 +44,8 @@ void implied(int nth);
 struct More {
   int (*cuMemcpyDtoHAsync_v2)(void *, Address, std::size_t, Handle);
   int (*cuStreamWaitEvent)(Handle, Handle, unsigned);
+  int (*cuGraphInstantiateWithFlags)(Handle *, Handle, unsigned long long);
+  int (*cuGraphLaunch)(Handle, Handle);
   std::uint64_t (*simcuda_races)();
   std::int32_t (*simcuda_host_access)(const void *, std::uint64_t, std::int32_t);
 };
@@ -63,7 +65,7 @@ void reads(Address data, Stream on);
 void host_reads(Address managed);
 void host_writes(Address managed);
 
-// The public functions, which must succeed.
+// The public functions.
 using Arrays = std::initializer_list<const cai_array *>;
 cai_use_options use(std::uint32_t order, std::uint32_t access = CAI_ACCESS_DEFAULT,
                     std::uint32_t flags = 0);
@@ -73,7 +75,6 @@ void reclaim(const cai_array *array, Stream on, std::uint32_t access = CAI_ACCES
 void publish(cai_array *array, std::initializer_list<Stream> streams, Stream target);
 void publish_event(cai_array *array, Stream on);
 void release_on(const cai_array *array, Stream on);
-void must(cai_status status, const cai_error &error);
 
 // An owned array of such memory, which goes back to its pool, on a stream, in the end.
 cai_array *owned(Address data, std::uint32_t kind, Stream value = 0);

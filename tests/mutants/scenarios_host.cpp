@@ -50,14 +50,13 @@ SCENARIO(sync_host) {
   writes(x.array.data, p);
   writes(mask.array.data, q);
   mask.array.stream = value(recorded(q));
-  cai_error error;
-  must(cai_array_sync_host(&x.array, &error), error);
+  answered(cai_array_sync_host(&x.array, nullptr));
   host_writes(x.array.data);
   host_reads(mask.array.data);
   cai_array *const kept = owned(managed(), CAI_STREAM_NONE);
   reads(kept->data, r);
   end({kept}, r);
-  must(cai_array_sync_host(kept, &error), error);
+  answered(cai_array_sync_host(kept, nullptr));
   host_writes(kept->data);
 }
 
@@ -66,8 +65,7 @@ SCENARIO(sync_host_and_copy) {
   const Stream p = stream();
   Array x(memory(), CAI_STREAM_STREAM, p);
   writes(x.array.data, p);
-  cai_error error;
-  must(cai_array_sync_host(&x.array, &error), error);
+  answered(cai_array_sync_host(&x.array, nullptr));
   unsigned char bytes[count];
   answered(gpu().cuMemcpyDtoH_v2(bytes, x.array.data, count));
 }

@@ -100,8 +100,7 @@ SCENARIO(use_of_unstated_with_provider) {
   const cai_stream_provider provider{
       sizeof provider, 0, [](void *, const cai_array *, Stream *out) { return *out = p, 1; },
       nullptr};
-  cai_error error;
-  must(cai_provide_streams(&provider, &error), error);
+  answered(cai_provide_streams(&provider, nullptr));
   const Stream c = stream();
   Array x(memory(), CAI_STREAM_UNSTATED);
   writes(x.array.data, p);
@@ -194,8 +193,7 @@ SCENARIO(kept_use_of_view) {
   const Stream c = stream(), p = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_NONE);
   cai_array *view = nullptr;
-  cai_error error;
-  must(cai_array_transpose(x, nullptr, &view, &error), error);
+  answered(cai_array_transpose(x, nullptr, &view, nullptr));
   begin({view}, c);
   writes(view->data, c);
   end({view}, c);
