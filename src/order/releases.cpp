@@ -46,8 +46,7 @@ Uses *take(driver::CUcontext context, int64_t asked, int64_t looked) noexcept {
   while (asked > 0 && looked > 0) {
     Uses *const uses = all.pop();
     if (!uses) break;
-    const driver::CUcontext of = uses->pending_in();
-    if (of == context || of == nullptr) {
+    if (uses->pending_in(context) || !uses->pending()) {
       uses->next = taken;
       taken = uses;
       --asked;
@@ -67,7 +66,7 @@ void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
     Uses *const uses = taken;
     taken = uses->next;
     uses->settle(session, context, context_id, wait);
-    if (!uses->pending_in()) {
+    if (!uses->pending()) {
       all.count.fetch_sub(1, std::memory_order_relaxed);
       ending.add(uses);
     } else {
@@ -85,17 +84,13 @@ void settle_all(driver::Session &session, bool wait, Ending &ending) {
     contexts.push_back(current);
   }
   session.relax();
-  const auto settle_in = [&](driver::CUcontext context) {
+  for (const driver::CUcontext context : contexts) {
     session.in(context, [&] {
       const std::uint64_t id = session.id_of(context);
       const int64_t count = waiting().count.load(std::memory_order_relaxed);
       settle(session, take(context, count, count), context, id, wait, ending);
       destroy_condemned(session, id);
     });
-  };
-  // What is done in one context may still be pending in another one.
-  for (std::size_t round = 0; round < contexts.size(); ++round) {
-    for (const driver::CUcontext context : contexts) settle_in(context);
   }
 }
 

@@ -41,6 +41,7 @@ PASSING = re.compile(
     r"\b(?:attempt|await_uses|edge_between|erase_if|for_array|forward<Body|guard|in|on_host"
     r"|settle_in|used_on|with)\b"
 )
+EXPECTED = ["a race", "nothing", "a refusal"]  # by watch.hpp's numbers
 DEFINITION = re.compile(r"\s*(?!return|else)(?:[\w:]+[ *&]+)+")
 
 
@@ -94,7 +95,7 @@ class Trial:
 
     def __init__(self, schedule):
         self.schedule = schedule
-        self.calls = []  # (function, implied, offsets)
+        self.calls = []  # (function, what is expected, offsets)
         self.runs = []  # (races, refused, finished)
 
 
@@ -107,7 +108,7 @@ def run(program, seeds):
             trial = Trial(words[1])
             scenarios[words[0]].append(trial)
         elif kind == "call":
-            trial.calls.append((words[0], words[1] == "1", words[2:]))
+            trial.calls.append((words[0], EXPECTED[int(words[1])], words[2:]))
         else:
             trial.runs.append(tuple(map(int, words)))
     return scenarios, done.returncode
@@ -130,18 +131,17 @@ def main():
         tap.check(
             not wrong, f"{name} has no race", "(races, what was refused, whether it ended)", *wrong
         )
-        # Which calls were harmless to drop, or not in spite of what the scenario says; and when.
+        # What came of calls that were dropped, where it is not what the scenario says; and when.
         wrong = defaultdict(list)
         for trial in found:
-            for index, (function, implied, offsets) in enumerate(trial.calls):
+            for index, (function, expected, offsets) in enumerate(trial.calls):
                 stack = frames.stack(offsets)
                 reached.update(stack)
                 races, refused, _ = trial.runs[1 + index]
-                if bool(races or refused) == implied:
-                    says = "is not implied" if implied else "makes no race when it is dropped"
-                    wrong[f"call {index}, {function} in {' < '.join(stack)}, {says}"].append(
-                        trial.schedule
-                    )
+                found_out = "a race" if races else "a refusal" if refused else "nothing"
+                if found_out != expected:
+                    what = f"call {index}, {function} in {' < '.join(stack)}"
+                    wrong[f"{what}: {found_out} instead of {expected}"].append(trial.schedule)
         tap.check(
             not wrong,
             f"{name} needs its calls",

@@ -5,7 +5,7 @@
 // under the lazy schedule and so many random ones. Prints, for check_mutants.py to judge:
 //
 //     scenario NAME SCHEDULE
-//     call FUNCTION IMPLIED OFFSET...    for each call: its stack, the innermost first
+//     call FUNCTION EXPECTED OFFSET...   for each call: its stack, the innermost first
 //     run RACES REFUSED FINISHED         with none dropped, with the first one dropped, and so on
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -34,7 +34,7 @@ void run(const Scenario &scenario, const std::string &schedule, int dropped) {
     MUST(gpu().cuDevicePrimaryCtxRetain(&context1, 1));
     MUST(gpu().cuCtxSetCurrent(context0));
     scenario.run();
-    outcome->races = more().simcuda_races();
+    outcome->races = gpu().simcuda_races();
     outcome->finished = 1;
     _exit(0);
   }
@@ -51,7 +51,7 @@ void run_all(const Scenario &scenario, const std::string &schedule) {
   const int calls = outcome->calls;
   for (int index = 0; index < calls; ++index) {
     const Call &call = outcome->call[index];
-    std::printf("call %s %d", call.function, call.implied);
+    std::printf("call %s %d", call.function, static_cast<int>(call.expected));
     for (int frame = 0; frame < call.depth; ++frame) std::printf(" %" PRIx64, call.frames[frame]);
     std::printf("\n");
   }
@@ -64,8 +64,16 @@ void answered(int result) {
   if (result && !outcome->refused) outcome->refused = result;
 }
 
+static void expect(int nth, Expected expected) {
+  if (outcome->calls + nth < most_calls) outcome->call[outcome->calls + nth].expected = expected;
+}
+
 void implied(int nth) {
-  if (outcome->calls + nth < most_calls) outcome->call[outcome->calls + nth].implied = true;
+  expect(nth, Expected::nothing);
+}
+
+void refuses_later(int nth) {
+  expect(nth, Expected::refusal);
 }
 
 }  // namespace mutants

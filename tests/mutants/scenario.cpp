@@ -15,10 +15,6 @@ const More &more() {
       if (!function) std::abort();
     };
     find(all.cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync_v2");
-    find(all.cuStreamWaitEvent, "cuStreamWaitEvent");
-    find(all.cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags");
-    find(all.cuGraphLaunch, "cuGraphLaunch");
-    find(all.simcuda_races, "simcuda_races");
     find(all.simcuda_host_access, "simcuda_host_access");
     return all;
   }();

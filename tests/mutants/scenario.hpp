@@ -40,13 +40,12 @@ void answered(int result);
 // too.
 void implied(int nth);
 
+// Likewise, but that what comes later is refused when it is dropped, and races with nothing.
+void refuses_later(int nth);
+
 // Functions that tests/order does not need.
 struct More {
   int (*cuMemcpyDtoHAsync_v2)(void *, Address, std::size_t, Handle);
-  int (*cuStreamWaitEvent)(Handle, Handle, unsigned);
-  int (*cuGraphInstantiateWithFlags)(Handle *, Handle, unsigned long long);
-  int (*cuGraphLaunch)(Handle, Handle);
-  std::uint64_t (*simcuda_races)();
   std::int32_t (*simcuda_host_access)(const void *, std::uint64_t, std::int32_t);
 };
 const More &more();

@@ -15,13 +15,13 @@ void launch(Stream origin) {
   Handle graph = nullptr, exec = nullptr;
   answered(gpu().cuStreamEndCapture(handle(origin), &graph));
   if (!graph) return;
-  answered(more().cuGraphInstantiateWithFlags(&exec, graph, 0));
-  answered(more().cuGraphLaunch(exec, handle(origin)));
+  answered(gpu().cuGraphInstantiateWithFlags(&exec, graph, 0));
+  answered(gpu().cuGraphLaunch(exec, handle(origin)));
 }
 
 // The scenario's own edge, by which libcai's is not needed to leave or join the capture.
 void edge(Stream from, Stream to) {
-  answered(more().cuStreamWaitEvent(handle(to), recorded(from), 0));
+  answered(gpu().cuStreamWaitEvent(handle(to), recorded(from), 0));
 }
 
 SCENARIO(use_within_capture) {
@@ -44,6 +44,8 @@ SCENARIO(use_forks_capture) {
   Array x(memory(), CAI_STREAM_STREAM, p);
   capture(p);
   writes(x.array.data, p);
+  refuses_later(0);  // the consumer is not in the capture, and the use cannot end there
+  refuses_later(1);
   begin({&x.array}, c, fork);
   reads(x.array.data, c);
   end({&x.array}, c, fork);
@@ -52,7 +54,8 @@ SCENARIO(use_forks_capture) {
   launch(p);
 }
 
-// The second wait fails: the consumer must not stay in the capture.
+// The second wait fails: the consumer must not stay in the capture. Where that wait is dropped, or
+// is another one, begin_use succeeds and nobody ends the use.
 SCENARIO(fork_that_fails) {
   const Stream p = stream(), q = stream(), c = stream();
   const cai_use_options fork = use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_FORK);
@@ -61,6 +64,7 @@ SCENARIO(fork_that_fails) {
   capture(p);
   edge(p, q);
   answered(gpu().simcuda_fail("cuStreamWaitEvent", 2, 1));
+  for (int nth = 0; nth < 4; ++nth) refuses_later(nth);
   implied(4);  // the way back: the consumer has added nothing to the graph, which simcuda lets pass
   implied(5);
   if (cai_arrays_begin_use(arrays, 2, c, &fork, nullptr) == CAI_OK) reads(x.array.data, c);

@@ -10,9 +10,12 @@ namespace mutants {
 constexpr int most_calls = 128;
 constexpr int most_frames = 48;
 
+// What comes of it when a call is dropped.
+enum class Expected { race, nothing, refusal };
+
 struct Call {
   char function[24];
-  bool implied;
+  Expected expected;
   int depth;
   std::uint64_t frames[most_frames];  // offsets in this program, the innermost first
 };
