@@ -16,7 +16,7 @@ void add_pair(Pair *pair) {
 FUNCTIONS(DEFINE)
 #undef DEFINE
 
-static int32_t (*simcuda_host_access)(const void *, uint64_t, int32_t);
+static int32_t (*host_access)(const void *, uint64_t, int32_t);
 
 CUcontext here, there;
 CUstream one, two, three, far;
@@ -62,8 +62,8 @@ void record(CUevent event, CUstream on) { OK(cuEventRecord(event, on)); }
 void await(CUstream waits, CUevent event) { OK(cuStreamWaitEvent(waits, event, 0)); }
 void after(CUstream later, CUstream earlier) { await(later, mark(earlier)); }
 void finish(CUstream with) { OK(cuStreamSynchronize(with)); }
-void look(const void *memory) { OK(simcuda_host_access(memory, BYTES, 0)); }
-void change(void *memory) { OK(simcuda_host_access(memory, BYTES, 1)); }
+void look(const void *memory) { OK(host_access(memory, BYTES, 0)); }
+void change(void *memory) { OK(host_access(memory, BYTES, 1)); }
 
 void capture(CUstream origin) { OK(cuStreamBeginCapture(origin, 0)); }
 
@@ -88,8 +88,8 @@ static void run_child(const Pair *pair, bool ordered, Result *result) {
 #define FIND(name, version, ...) *(void **)&name = find(#name, version);
   FUNCTIONS(FIND)
 #undef FIND
-  USE_SIM(uint64_t, simcuda_races, void);
-  *(void **)&simcuda_host_access = dlsym(library, "simcuda_host_access");
+  FIND_SIM(simcuda_races);
+  *(void **)&host_access = dlsym(library, "simcuda_host_access");
   OK(cuInit(0));
   OK(cuDevicePrimaryCtxRetain(&here, 0));
   OK(cuDevicePrimaryCtxRetain(&there, 1));
