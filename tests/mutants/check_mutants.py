@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Judge what `mutants` found: each call of libcai that orders work is needed, and is tested.
+
+usage: check_mutants.py MUTANTS SOURCE_ROOT
+
+A scenario without a dropped call must be free of races; with any one of its ordering calls dropped
+it must not be, under every schedule. A place in src/order that makes such a call, directly or
+through a function that does, must be on the stack of one of them. CAI_TEST_LONG=1: 200 random
+schedules.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from collections import defaultdict
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "abi"))
+from tap import Tap, program_environment, tool
+
+# The driver's functions that order work, which watch.cpp knows.
+DRIVER = {
+    "cuEventQuery",
+    "cuEventRecord",
+    "cuEventSynchronize",
+    "cuStreamQuery",
+    "cuStreamSynchronize",
+    "cuStreamWaitEvent",
+}
+# What src/order calls that comes to one of them in the end: each such call is a place, too.
+ORDERING = re.compile(
+    r"(?<![\w:.>])(?:order::begin|order::publish|order::publish_event|order::reclaim"
+    r"|order::release_on|order::sync_host|order::used_on|uses->settle|uses\.prune|Event::record"
+    r"|(?:order::)?(?:after_all|await_keepers|is_complete|is_idle|is_pending|judge_event|keep|look"
+    r"|order|order_back|settle|settle_all|synchronize|tell_keepers|wait|wait_for_all"
+    r"|wait_on_host))\("
+)
+# What does so for some of its callers only, or runs what it is given. No place, but on the stacks.
+PASSING = re.compile(
+    r"\b(?:attempt|await_uses|edge_between|erase_if|for_array|forward<Body|guard|in|on_host"
+    r"|settle_in|used_on|with)\b"
+)
+EXPECTED = ["a race", "nothing", "a refusal"]  # by watch.hpp's numbers
+DEFINITION = re.compile(r"\s*(?!return|else)(?:[\w:]+[ *&]+)+")
+
+
+class Sources:
+    """The lines of src/order."""
+
+    def __init__(self, root):
+        self.lines = {
+            f"{path.name}:{number}": line.split("//")[0]
+            for path in sorted((root / "src/order").glob("*.cpp"))
+            for number, line in enumerate(path.read_text().splitlines(), 1)
+        }
+        driver = re.compile(rf"\b(?:{'|'.join(DRIVER)})\b(?!\.name)")
+        self.places = {
+            place
+            for place, code in self.lines.items()
+            if driver.search(code)
+            or any(
+                not DEFINITION.fullmatch(code[: match.start()]) for match in ORDERING.finditer(code)
+            )
+        }
+
+    def unnamed(self, reached):
+        """Places on a stack that are none by the names above."""
+        return [place for place in reached - self.places if not PASSING.search(self.lines[place])]
+
+
+class Frames:
+    """The places in src/order that offsets in the program stand for."""
+
+    def __init__(self, program, offsets):
+        said = subprocess.run(
+            [tool("addr2line"), "-e", program],
+            input="\n".join(offsets),
+            capture_output=True,
+            text=True,
+            check=True,
+            env=program_environment(),
+        ).stdout.splitlines()
+        self.of = {}
+        for offset, line in zip(offsets, said, strict=True):
+            if place := re.search(r"src/order/(\w+\.cpp:\d+)", line):
+                self.of[offset] = place[1]
+
+    def stack(self, offsets):
+        return [self.of[offset] for offset in offsets if offset in self.of]
+
+
+class Trial:
+    """A scenario under one schedule."""
+
+    def __init__(self, schedule):
+        self.schedule = schedule
+        self.calls = []  # (function, what is expected, offsets)
+        self.runs = []  # (races, refused, finished)
+
+
+def run(program, seeds):
+    done = subprocess.run([program, str(seeds)], stdout=subprocess.PIPE, text=True)
+    scenarios = defaultdict(list)
+    for line in done.stdout.splitlines():
+        kind, *words = line.split()
+        if kind == "scenario":
+            trial = Trial(words[1])
+            scenarios[words[0]].append(trial)
+        elif kind == "call":
+            trial.calls.append((words[0], EXPECTED[int(words[1])], words[2:]))
+        else:
+            trial.runs.append(tuple(map(int, words)))
+    return scenarios, done.returncode
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    program, root = sys.argv[1], pathlib.Path(sys.argv[2])
+    tap = Tap()
+    long = os.environ.get("CAI_TEST_LONG") == "1"
+    scenarios, status = run(program, 200 if long else 10)
+    tap.check(status == 0 and scenarios, "the scenarios ran", f"exit status {status}")
+    trials = [trial for found in scenarios.values() for trial in found]
+    frames = Frames(program, sorted({o for t in trials for *_, stack in t.calls for o in stack}))
+
+    reached = set()
+    for name, found in scenarios.items():
+        wrong = [f"under {t.schedule}: {t.runs[0]}" for t in found if t.runs[0] != (0, 0, 1)]
+        tap.check(
+            not wrong, f"{name} has no race", "(races, what was refused, whether it ended)", *wrong
+        )
+        # What came of calls that were dropped, where it is not what the scenario says; and when.
+        wrong = defaultdict(list)
+        for trial in found:
+            for index, (function, expected, offsets) in enumerate(trial.calls):
+                stack = frames.stack(offsets)
+                reached.update(stack)
+                races, refused, _ = trial.runs[1 + index]
+                found_out = "a race" if races else "a refusal" if refused else "nothing"
+                if found_out != expected:
+                    what = f"call {index}, {function} in {' < '.join(stack)}"
+                    wrong[f"{what}: {found_out} instead of {expected}"].append(trial.schedule)
+        tap.check(
+            not wrong,
+            f"{name} needs its calls",
+            *(f"{k}: {', '.join(v)}" for k, v in wrong.items()),
+        )
+    sources = Sources(root)
+    missed = sorted(sources.places - reached)
+    tap.check(not missed, "every place that orders is reached", *missed)
+    unnamed = sorted(sources.unnamed(reached))
+    tap.check(not unnamed, "what orders is named in this file", *unnamed)
+    functions = (root / "src/driver/functions.inc").read_text()
+    orders = set(re.findall(r"\((cu\w*(?:Query|Record|Synchronize|WaitEvent))\b", functions))
+    tap.check(orders == DRIVER, "the driver's functions that order are watched", *orders ^ DRIVER)
+    tap.finish()
+
+
+if __name__ == "__main__":
+    main()

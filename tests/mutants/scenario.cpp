@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "scenario.hpp"
+
+namespace mutants {
+
+Handle context0, context1;
+
+const More &more() {
+  static const More found = [] {
+    void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    More all{};
+    const auto find = [&](auto &function, const char *name) {
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      if (!function) std::abort();
+    };
+    find(all.cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync_v2");
+    find(all.simcuda_host_access, "simcuda_host_access");
+    return all;
+  }();
+  return found;
+}
+
+Stream stream(unsigned flags, Handle context) {
+  const With with(context ? context : context0);
+  Handle made = nullptr;
+  MUST(gpu().cuStreamCreate(&made, flags));
+  return value(made);
+}
+
+Address memory(Handle context) {
+  const With with(context ? context : context0);
+  Address made = 0;
+  MUST(gpu().cuMemAlloc_v2(&made, count));
+  return made;
+}
+
+Address managed() {
+  Address made = 0;
+  MUST(gpu().cuMemAllocManaged(&made, count, 1));
+  return made;
+}
+
+Address pooled() {
+  const Stream on = stream();
+  Address made = 0;
+  MUST(gpu().cuMemAllocAsync(&made, count, handle(on)));
+  MUST(gpu().cuStreamSynchronize(handle(on)));
+  return made;
+}
+
+Handle recorded(Stream on) {
+  Handle event = nullptr;
+  MUST(gpu().cuEventCreate(&event, 2));
+  MUST(gpu().cuEventRecord(event, handle(on)));
+  return event;
+}
+
+void writes(Address data, Stream on, std::size_t size) {
+  answered(gpu().cuMemsetD8Async(data, 1, size, handle(on)));
+}
+
+void reads(Address data, Stream on) {
+  answered(gpu().cuMemcpyDtoDAsync_v2(memory(), data, count, handle(on)));
+}
+
+void host_reads(Address address) {
+  answered(more().simcuda_host_access(handle(address), count, 0));
+}
+
+void host_writes(Address address) {
+  answered(more().simcuda_host_access(handle(address), count, 1));
+}
+
+cai_use_options use(std::uint32_t order, std::uint32_t access, std::uint32_t flags) {
+  return {sizeof(cai_use_options), order, access, flags};
+}
+
+void begin(Arrays arrays, Stream on, cai_use_options options) {
+  const auto many = static_cast<int32_t>(arrays.size());
+  answered(cai_arrays_begin_use(arrays.begin(), many, on, &options, nullptr));
+}
+
+void end(Arrays arrays, Stream on, cai_use_options options) {
+  const auto many = static_cast<int32_t>(arrays.size());
+  answered(cai_arrays_end_use(arrays.begin(), many, on, &options, nullptr));
+}
+
+void reclaim(const cai_array *array, Stream on, std::uint32_t access) {
+  answered(cai_array_reclaim(array, on, access, nullptr));
+}
+
+void publish(cai_array *array, std::initializer_list<Stream> streams, Stream target) {
+  const auto many = static_cast<int32_t>(streams.size());
+  answered(cai_array_publish(array, streams.begin(), many, target, nullptr));
+}
+
+void publish_event(cai_array *array, Stream on) {
+  answered(cai_array_publish_event(array, on, nullptr));
+}
+
+void release_on(const cai_array *array, Stream on) {
+  answered(cai_array_release_on(array, on, nullptr));
+}
+
+namespace {
+
+struct Freed {
+  Address data;
+  Stream on;
+};
+
+void free_memory(void *context) {
+  auto *const freed = static_cast<Freed *>(context);
+  answered(gpu().cuMemFreeAsync(freed->data, handle(freed->on)));
+  delete freed;
+}
+
+}  // namespace
+
+cai_array *owned(Address data, std::uint32_t kind, Stream value) {
+  Array array(data, kind, value);
+  cai_array *made = nullptr;
+  answered(cai_array_own(&array.array, nullptr, nullptr, &made, nullptr));
+  return made;
+}
+
+cai_array *owned_and_freed_on(Stream on, Address data, std::uint32_t kind, Stream value) {
+  Array array(data, kind, value);
+  cai_array *made = nullptr;
+  answered(cai_array_own(&array.array, free_memory, new Freed{data, on}, &made, nullptr));
+  return made;
+}
+
+}  // namespace mutants

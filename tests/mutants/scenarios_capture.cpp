@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Orders within a capture, and those of a capture with what is outside. What races is the launch.
+// Some calls that are dropped leave a stream in the capture, and then its end is refused.
+#include "scenario.hpp"
+
+namespace mutants {
+namespace {
+
+void capture(Stream origin) {
+  constexpr int relaxed = 2;  // for the scenario's own memory
+  answered(gpu().cuStreamBeginCapture_v2(handle(origin), relaxed));
+}
+
+void launch(Stream origin) {
+  Handle graph = nullptr, exec = nullptr;
+  answered(gpu().cuStreamEndCapture(handle(origin), &graph));
+  if (!graph) return;
+  answered(gpu().cuGraphInstantiateWithFlags(&exec, graph, 0));
+  answered(gpu().cuGraphLaunch(exec, handle(origin)));
+}
+
+// The scenario's own edge, by which libcai's is not needed to leave or join the capture.
+void edge(Stream from, Stream to) {
+  answered(gpu().cuStreamWaitEvent(handle(to), recorded(from), 0));
+}
+
+SCENARIO(use_within_capture) {
+  const Stream p = stream(), c = stream();
+  Array x(memory(), CAI_STREAM_STREAM, p);
+  capture(p);
+  edge(p, c);
+  writes(x.array.data, p);
+  begin({&x.array}, c);
+  reads(x.array.data, c);
+  end({&x.array}, c);
+  writes(x.array.data, p);
+  edge(c, p);
+  launch(p);
+}
+
+SCENARIO(use_forks_capture) {
+  const Stream p = stream(), c = stream();
+  const cai_use_options fork = use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_FORK);
+  Array x(memory(), CAI_STREAM_STREAM, p);
+  capture(p);
+  writes(x.array.data, p);
+  refuses_later(0);  // the consumer is not in the capture, and the use cannot end there
+  refuses_later(1);
+  begin({&x.array}, c, fork);
+  reads(x.array.data, c);
+  end({&x.array}, c, fork);
+  writes(x.array.data, p);
+  edge(c, p);
+  launch(p);
+}
+
+// The second wait fails: the consumer must not stay in the capture. Where that wait is dropped, or
+// is another one, begin_use succeeds and nobody ends the use.
+SCENARIO(fork_that_fails) {
+  const Stream p = stream(), q = stream(), c = stream();
+  const cai_use_options fork = use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_FORK);
+  Array x(memory(), CAI_STREAM_STREAM, p), y(memory(), CAI_STREAM_STREAM, q);
+  const cai_array *const arrays[] = {&x.array, &y.array};
+  capture(p);
+  edge(p, q);
+  answered(gpu().simcuda_fail("cuStreamWaitEvent", 2, 1));
+  for (int nth = 0; nth < 4; ++nth) refuses_later(nth);
+  implied(4);  // the way back: the consumer has added nothing to the graph, which simcuda lets pass
+  implied(5);
+  if (cai_arrays_begin_use(arrays, 2, c, &fork, nullptr) == CAI_OK) reads(x.array.data, c);
+  answered(gpu().simcuda_fail("cuStreamWaitEvent", 0, 0));
+  edge(q, p);
+  launch(p);
+}
+
+SCENARIO(capture_waits_for_stream_outside) {
+  const Stream p = stream(), c = stream();
+  Array x(memory(), CAI_STREAM_STREAM, p);
+  capture(c);
+  writes(x.array.data, p);
+  begin({&x.array}, c, use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_EXTERNAL));
+  reads(x.array.data, c);
+  launch(c);
+}
+
+SCENARIO(capture_waits_for_event_outside) {
+  const Stream p = stream(), c = stream();
+  Array x(memory(), CAI_STREAM_EVENT);
+  writes(x.array.data, p);
+  x.array.stream = value(recorded(p));
+  capture(c);
+  begin({&x.array}, c, use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_EXTERNAL));
+  reads(x.array.data, c);
+  launch(c);
+}
+
+// What is pending outside is refused until it is complete.
+void begin_once_complete(const cai_array *array, Stream on) {
+  while (cai_arrays_begin_use(&array, 1, on, nullptr, nullptr) == CAI_ERR_CAPTURE) continue;
+}
+
+SCENARIO(capture_after_stream_outside) {
+  const Stream p = stream(), c = stream();
+  Array x(memory(), CAI_STREAM_STREAM, p);
+  writes(x.array.data, p);
+  capture(c);
+  begin_once_complete(&x.array, c);
+  reads(x.array.data, c);
+  launch(c);
+}
+
+SCENARIO(capture_after_event_outside) {
+  const Stream p = stream(), c = stream();
+  Array x(memory(), CAI_STREAM_EVENT);
+  writes(x.array.data, p);
+  x.array.stream = value(recorded(p));
+  capture(c);
+  begin_once_complete(&x.array, c);
+  reads(x.array.data, c);
+  launch(c);
+}
+
+SCENARIO(capture_after_kept_use) {
+  const Stream c = stream(), d = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_NONE);
+  writes(x->data, d);
+  end({x}, d);
+  capture(c);
+  begin_once_complete(x, c);
+  reads(x->data, c);
+  launch(c);
+}
+
+}  // namespace
+}  // namespace mutants

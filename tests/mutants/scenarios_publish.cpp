@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The producer's side: publish, reclaim, release; and owners with functions of their own.
+#include "scenario.hpp"
+
+namespace mutants {
+namespace {
+
+// The text's own case: work on 7, 9 and 15 leaves as 3.
+SCENARIO(publish_many_streams) {
+  const Stream seven = stream(), nine = stream(), three = stream(), c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_NONE);
+  const Address first = x->data, second = x->data + half;
+  writes(first, seven, half);
+  writes(second, nine, half);
+  publish(x, {seven, nine}, three);
+  begin({x}, c);
+  writes(x->data, c);
+  end({x}, c);
+  reclaim(x, seven);
+  writes(first, seven, half);
+  reclaim(x, nine);
+  writes(second, nine, half);
+}
+
+// Who had the array under its first stream hears of the second one from the owner.
+SCENARIO(publish_again) {
+  const Stream p = stream(), target = stream(), c = stream(), d = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  cai_array again = *x;
+  writes(x->data, p);
+  publish(&again, {}, target);
+  again.owner = nullptr;  // as a dict, which leaves the owner behind
+  begin({&again}, c);
+  writes(x->data, c);
+  end({&again}, c);
+  implied(2);  // p, which the target has waited for
+  implied(3);
+  begin({x}, d, use(CAI_ORDER_BEGIN));
+  writes(x->data, d);
+}
+
+SCENARIO(publish_by_event) {
+  const Stream p = stream(), c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_NONE);
+  writes(x->data, p);
+  publish_event(x, p);
+  begin({x}, c, use(CAI_ORDER_BEGIN));
+  reads(x->data, c);
+}
+
+// After a kept use, and in place of a stream; for who does not know the owner.
+SCENARIO(publish_by_event_after_uses) {
+  const Stream p = stream(), q = stream(), c = stream(), d = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_NONE), *const y =
+                                                             owned(memory(), CAI_STREAM_STREAM, q);
+  writes(x->data, c);
+  end({x}, c);
+  writes(y->data, q);
+  for (cai_array *const array : {x, y}) {
+    publish_event(array, p);
+    cai_array borrowed = *array;
+    borrowed.owner = nullptr;
+    begin({&borrowed}, d, use(CAI_ORDER_BEGIN));
+    writes(array->data, d);
+  }
+}
+
+SCENARIO(reclaim_array_of_event) {
+  const Stream p = stream(), q = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_NONE);
+  writes(x->data, p);
+  publish_event(x, p);
+  reclaim(x, q);
+  writes(x->data, q);
+}
+
+SCENARIO(reclaim_for_reading) {
+  const Stream p = stream(), c = stream(), q = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  writes(x->data, p);
+  begin({x}, c);
+  writes(x->data, c);
+  end({x}, c);
+  reclaim(x, q, CAI_ACCESS_READ);
+  reads(x->data, q);
+}
+
+// Others are looked at in passing; what is complete by then has been waited for.
+SCENARIO(release_on_stream) {
+  const Stream f = stream();
+  for (int round = 0; round < 3; ++round) {
+    const Stream c = stream();
+    cai_array *const x = owned_and_freed_on(f, pooled(), CAI_STREAM_NONE);
+    writes(x->data, c);
+    release_on(x, c);
+  }
+  answered(cai_drain(1, nullptr, nullptr));
+}
+
+SCENARIO(release_on_stream_and_look) {
+  const Stream p = stream(), c = stream(), d = stream(), f = stream();
+  const auto release = [&] {
+    cai_array *const x = owned_and_freed_on(f, pooled(), CAI_STREAM_NONE);
+    writes(x->data, c);
+    release_on(x, c);
+  };
+  cai_array *const y = owned(memory(), CAI_STREAM_NONE);
+  writes(y->data, d);
+  release();
+  end({y}, d);
+  release();
+  begin({y}, p, use(CAI_ORDER_BEGIN));
+  writes(y->data, p);
+  end({y}, p);
+  release();
+  implied(0);  // p has waited for d
+  reclaim(y, c);
+  writes(y->data, c);
+}
+
+SCENARIO(release_many_on_streams) {
+  constexpr int users = 10;
+  const Stream f = stream();
+  cai_array *const x = owned_and_freed_on(f, pooled(), CAI_STREAM_NONE);
+  for (int user = 0; user < users; ++user) {
+    const Stream c = stream();
+    cai_array_retain(x);
+    reads(x->data, c);
+    release_on(x, c);
+  }
+  cai_array_release(x);
+  answered(cai_drain(1, nullptr, nullptr));
+}
+
+SCENARIO(release_on_stream_with_foreign_owner) {
+  struct Producer : cai_owner {
+    Address data;
+    Stream on;
+  };
+  const auto retain = [](cai_owner *) {};
+  const auto release = [](cai_owner *self) {
+    auto *const producer = static_cast<Producer *>(self);
+    answered(gpu().cuMemFreeAsync(producer->data, handle(producer->on)));
+  };
+  const Stream c = stream();
+  Array x(pooled(), CAI_STREAM_NONE);
+  Producer producer{};
+  producer.struct_size = 24;
+  producer.retain = retain;
+  producer.release = release;
+  producer.data = x.array.data;
+  producer.on = stream();
+  x.array.owner = &producer;
+  writes(x.array.data, c);
+  release_on(&x.array, c);
+  answered(cai_drain(1, nullptr, nullptr));
+}
+
+// The last holder lets go while a use is pending.
+SCENARIO(drain_and_wait) {
+  const Stream c = stream(), d = stream(non_blocking, context1), f = stream();
+  for (const Stream on : {c, d}) {
+    cai_array *const x = owned_and_freed_on(f, pooled(), CAI_STREAM_NONE);
+    writes(x->data, on);
+    end({x}, on);
+    cai_array_release(x);
+  }
+  answered(cai_drain(1, nullptr, nullptr));
+}
+
+SCENARIO(drain_and_ask) {
+  const Stream c = stream(), f = stream();
+  cai_array *const x = owned_and_freed_on(f, pooled(), CAI_STREAM_NONE);
+  writes(x->data, c);
+  end({x}, c);
+  cai_array_release(x);
+  for (int64_t left = 1; left;) answered(cai_drain(0, &left, nullptr));
+}
+
+// Memory that goes back in the order of its array's stream needs nothing kept.
+SCENARIO(stream_ordered_owner) {
+  const Stream p = stream(), c = stream();
+  cai_array *const x = owned_and_freed_on(p, pooled(), CAI_STREAM_STREAM, p);
+  x->owner->flags |= CAI_OWNER_STREAM_ORDERED;
+  writes(x->data, p);
+  begin({x}, c);
+  reads(x->data, c);
+  end({x}, c);
+  cai_array_release(x);
+}
+
+// The owner's functions, as somebody calls them who has no array.
+SCENARIO(owner_functions) {
+  const Stream c = stream(), d = stream();
+  for (const Stream waits : {d, Stream{0}}) {
+    cai_array *const x = owned(managed(), CAI_STREAM_NONE);
+    writes(x->data, c);
+    answered(cai_owner_used_on(x->owner, c, CAI_ACCESS_WRITE, nullptr));
+    answered(cai_owner_await_uses(x->owner, waits, CAI_ACCESS_WRITE, nullptr));
+    waits ? writes(x->data, waits) : host_writes(x->data);
+  }
+}
+
+// An owner that keeps uses by itself: here, in another owner.
+struct Delegate : cai_owner {
+  cai_owner *to;
+};
+
+cai_status delegate_used_on(cai_owner *self, uint64_t on, uint32_t access, cai_error *error) {
+  return cai_owner_used_on(static_cast<Delegate *>(self)->to, on, access, error);
+}
+
+cai_status delegate_await(cai_owner *self, uint64_t on, uint32_t access, cai_error *error) {
+  return cai_owner_await_uses(static_cast<Delegate *>(self)->to, on, access, error);
+}
+
+void delegate(Delegate &delegate, cai_owner *to) {
+  delegate.struct_size = sizeof(cai_owner);
+  delegate.retain = [](cai_owner *) {};
+  delegate.release = [](cai_owner *) {};
+  delegate.used_on = delegate_used_on;
+  delegate.await_uses = delegate_await;
+  delegate.to = to;
+}
+
+SCENARIO(owner_with_own_functions) {
+  const Stream p = stream(), c = stream(), d = stream();
+  Array x(memory(), CAI_STREAM_NONE), y(memory(), CAI_STREAM_NONE);
+  Delegate owners[2]{};
+  for (Array *const array : {&x, &y}) {
+    Delegate &owner = owners[array == &y];
+    delegate(owner, owned(array->array.data, CAI_STREAM_NONE)->owner);
+    array->array.owner = &owner;
+    begin({&array->array}, c);
+    writes(array->array.data, c);
+    end({&array->array}, c);
+  }
+  begin({&x.array}, d, use(CAI_ORDER_BEGIN));
+  writes(x.array.data, d);
+  reclaim(&y.array, p);
+  writes(y.array.data, p);
+}
+
+SCENARIO(owner_with_own_functions_and_host) {
+  const Stream c = stream();
+  const Address data = managed();
+  Array x(data, CAI_STREAM_NONE);
+  Delegate owner{};
+  delegate(owner, owned(data, CAI_STREAM_NONE)->owner);
+  x.array.owner = &owner;
+  for (int round = 0; round < 2; ++round) {
+    writes(data, c);
+    end({&x.array}, c, use(CAI_ORDER_END));
+    if (round == 0) {
+      begin({&x.array}, c, use(CAI_ORDER_HOST));
+    } else {
+      answered(cai_array_sync_host(&x.array, nullptr));
+    }
+    host_writes(data);
+  }
+}
+
+}  // namespace
+}  // namespace mutants

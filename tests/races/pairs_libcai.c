@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What libcai orders, and who must call it. */
+#include "cai.h"
+#include "pairs.h"
+
+static const int64_t shape[] = {BYTES}, strides[] = {1};
+
+static uint64_t number(const void *handle) { return (uint64_t)(uintptr_t)handle; }
+
+static cai_array array_of(CUdeviceptr memory, uint32_t kind, const void *handle) {
+  return (cai_array){.abi_major = CAI_ABI_MAJOR,
+                     .abi_minor = CAI_ABI_MINOR,
+                     .data = memory,
+                     .device_type = CAI_DEVICE_CUDA,
+                     .device_id = -1,
+                     .dtype = {'u', '|', 0, 0, 1, 0},
+                     .ndim = 1,
+                     .shape = shape,
+                     .strides = strides,
+                     .stream = number(handle),
+                     .stream_kind = kind,
+                     .version = kind == CAI_STREAM_UNSTATED ? 2 : 3};
+}
+
+static void free_on_three(void *block) { OK(cuMemFreeAsync(*(CUdeviceptr *)block, three)); }
+
+static cai_array *own(CUdeviceptr *block, uint32_t kind, const void *handle) {
+  const cai_array array = array_of(*block, kind, handle);
+  cai_array *made;
+  OK(cai_array_own(&array, block == &data ? NULL : free_on_three, block, &made, NULL));
+  return made;
+}
+
+// Of a pool, and goes back to it in the end.
+static cai_array *own_block(void) {
+  static CUdeviceptr block;
+  OK(cuMemAllocAsync(&block, BYTES, three));
+  finish(three);
+  return own(&block, CAI_STREAM_NONE, NULL);
+}
+
+static void begin(const cai_array *array, CUstream on) {
+  OK(cai_arrays_begin_use(&array, 1, number(on), NULL, NULL));
+}
+
+static void end(const cai_array *array, CUstream on) {
+  OK(cai_arrays_end_use(&array, 1, number(on), NULL, NULL));
+}
+
+static void reclaim(const cai_array *array, CUstream on) {
+  OK(cai_array_reclaim(array, number(on), CAI_ACCESS_DEFAULT, NULL));
+}
+
+PAIR(begin_use, FILL, TAKE) {
+  cai_array x = array_of(data, CAI_STREAM_STREAM, one);
+  fill(data, one);
+  if (ordered) begin(&x, two);
+  take(data, two);
+}
+
+PAIR(begin_use_on_another_stream, FILL, TAKE) {
+  cai_array x = array_of(data, CAI_STREAM_STREAM, one);
+  fill(data, one);
+  begin(&x, ordered ? two : three);
+  take(data, two);
+}
+
+PAIR(begin_use_too_early, FILL, TAKE) {
+  cai_array x = array_of(data, CAI_STREAM_STREAM, one);
+  if (!ordered) begin(&x, two);
+  fill(data, one);
+  if (ordered) begin(&x, two);
+  take(data, two);
+}
+
+PAIR(end_use, TAKE, FILL) {
+  cai_array x = array_of(data, CAI_STREAM_STREAM, one);
+  begin(&x, two);
+  take(data, two);
+  if (ordered) end(&x, two);
+  fill(data, one);
+}
+
+PAIR(end_use_too_early, TAKE, FILL) {
+  cai_array x = array_of(data, CAI_STREAM_STREAM, one);
+  begin(&x, two);
+  if (!ordered) end(&x, two);
+  take(data, two);
+  if (ordered) end(&x, two);
+  fill(data, one);
+}
+
+PAIR(array_says_another_stream, FILL, TAKE) {
+  cai_array x = array_of(data, CAI_STREAM_STREAM, ordered ? one : three);
+  fill(data, one);
+  begin(&x, two);
+  take(data, two);
+}
+
+PAIR(array_of_none_has_work_pending, FILL, TAKE) {
+  cai_array x = array_of(data, CAI_STREAM_NONE, NULL);
+  fill(data, one);
+  if (ordered) finish(one);
+  begin(&x, two);
+  take(data, two);
+}
+
+PAIR(array_of_unstated, FILL, TAKE) {
+  CUstream other = stream(ordered ? BLOCKING : NON_BLOCKING);  // the legacy stream stands in
+  cai_array x = array_of(data, CAI_STREAM_UNSTATED, NULL);
+  fill(data, other);
+  begin(&x, two);
+  take(data, two);
+}
+
+PAIR(array_of_event, FILL, TAKE) {
+  CUevent before = mark(one);
+  fill(data, one);
+  CUevent marked = mark(one);
+  cai_array x = array_of(data, CAI_STREAM_EVENT, ordered ? marked : before);
+  begin(&x, two);
+  take(data, two);
+}
+
+PAIR(mask, FILL, TAKE) {
+  cai_array of_mask = array_of(data, CAI_STREAM_STREAM, one);
+  cai_array x = array_of(fresh(), CAI_STREAM_STREAM, three);
+  if (ordered) x.mask = &of_mask, x.flags |= CAI_FLAG_MASKED;
+  fill(data, one);
+  begin(&x, two);
+  take(data, two);
+}
+
+PAIR(order_none, FILL, TAKE) {
+  const cai_use_options options = {sizeof options, ordered ? CAI_ORDER_BEGIN : CAI_ORDER_NONE, 0,
+                                   0};
+  cai_array x = array_of(data, CAI_STREAM_STREAM, one);
+  const cai_array *const list = &x;
+  fill(data, one);
+  OK(cai_arrays_begin_use(&list, 1, number(two), &options, NULL));
+  take(data, two);
+}
+
+PAIR(order_host, FILL, HOST) {
+  const cai_use_options options = {sizeof options, ordered ? CAI_ORDER_HOST : CAI_ORDER_BOTH, 0, 0};
+  cai_array x = array_of(managed, CAI_STREAM_STREAM, one);
+  const cai_array *const list = &x;
+  fill(managed, one);
+  OK(cai_arrays_begin_use(&list, 1, number(two), &options, NULL));
+  look(host(managed));
+}
+
+PAIR(sync_host, FILL, HOST) {
+  cai_array x = array_of(managed, CAI_STREAM_STREAM, one);
+  fill(managed, one);
+  if (ordered) OK(cai_array_sync_host(&x, NULL));
+  look(host(managed));
+}
+
+PAIR(same_stream, FILL, TAKE) {
+  cai_array x = array_of(data, CAI_STREAM_STREAM, one);
+  const cai_array *const list = &x;
+  uint64_t same;
+  fill(data, one);
+  OK(cai_arrays_same_stream(&list, 1, &same, NULL));
+  take(data, ordered ? (CUstream)host(same) : two);
+}
+
+PAIR(kept_use, FILL, TAKE) {
+  cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
+  begin(x, one);
+  fill(data, one);
+  if (ordered) end(x, one);
+  begin(x, two);
+  take(data, two);
+}
+
+// Who says that it reads waits for nobody that reads.
+PAIR(access, TAKE, FILL) {
+  cai_use_options options = {sizeof options, CAI_ORDER_BOTH, CAI_ACCESS_READ, 0};
+  cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
+  const cai_array *const list = x;
+  take(data, one);
+  OK(cai_arrays_end_use(&list, 1, number(one), &options, NULL));
+  options.access = ordered ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
+  OK(cai_arrays_begin_use(&list, 1, number(two), &options, NULL));
+  fill(data, two);
+}
+
+PAIR(reclaim_before_write, TAKE, FILL) {
+  cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
+  begin(x, two);
+  take(data, two);
+  end(x, two);
+  if (ordered) reclaim(x, one);
+  fill(data, one);
+}
+
+PAIR(use_of_view, TAKE, FILL) {
+  cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
+  cai_array *view;
+  OK(cai_array_transpose(x, NULL, &view, NULL));
+  take(data, two);
+  if (ordered) end(view, two);
+  reclaim(x, one);
+  fill(data, one);
+}
+
+PAIR(publish, FILL, TAKE) {
+  cai_array x = array_of(data, CAI_STREAM_NONE, NULL);
+  const uint64_t streams[] = {number(three), number(one)};
+  fill(data, one);
+  OK(cai_array_publish(&x, streams, ordered ? 2 : 1, number(stream(NON_BLOCKING)), NULL));
+  begin(&x, two);
+  take(data, two);
+}
+
+PAIR(publish_and_reclaim, TAKE, FILL) {
+  cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
+  const uint64_t mine = number(one);
+  OK(cai_array_publish(x, &mine, 1, number(three), NULL));
+  begin(x, two);
+  take(data, two);
+  end(x, two);
+  if (ordered) reclaim(x, one);
+  fill(data, one);
+}
+
+PAIR(publish_event, FILL, TAKE) {
+  cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
+  fill(data, one);
+  OK(cai_array_publish_event(x, number(ordered ? one : three), NULL));
+  begin(x, two);
+  take(data, two);
+}
+
+PAIR(release_on, FILL, "cuMemFreeAsync") {
+  cai_array *const x = own_block();
+  fill(x->data, two);
+  if (ordered)
+    OK(cai_array_release_on(x, number(two), NULL));
+  else
+    cai_array_release(x);
+  OK(cai_drain(1, NULL, NULL));
+}
+
+PAIR(release_after_use, FILL, "cuMemFreeAsync") {
+  cai_array *const x = own_block();
+  begin(x, two);
+  fill(x->data, two);
+  if (ordered) end(x, two);
+  cai_array_release(x);
+  OK(cai_drain(1, NULL, NULL));
+}
+
+PAIR(owner_functions, FILL, TAKE) {
+  cai_owner *const owner = own(&data, CAI_STREAM_NONE, NULL)->owner;
+  fill(data, one);
+  OK(cai_owner_used_on(owner, number(one), CAI_ACCESS_WRITE, NULL));
+  if (ordered) OK(cai_owner_await_uses(owner, number(two), CAI_ACCESS_READ, NULL));
+  take(data, two);
+}
+
+PAIR(use_within_capture, LAUNCH, LAUNCH) {
+  cai_array x = array_of(data, CAI_STREAM_STREAM, one);
+  capture(one);
+  after(two, one);
+  fill(data, one);
+  if (ordered) begin(&x, two);
+  fill(data, two);
+  after(one, two);
+  launch(captured(one), one);
+}
