@@ -21,6 +21,7 @@
 
 #include <stdbool.h>
 
+#include "../../simcuda/simcuda.h"
 #include "../driver/driver_test.h"
 
 typedef struct Pair {
