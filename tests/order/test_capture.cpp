@@ -349,6 +349,62 @@ TEST_F(Capture, TheConsumersWaitsForWhatIsOutside) {
   OK(gpu().cuEventDestroy_v2(event));
 }
 
+// The graph goes by the array's own event, so the owner may not give it to anybody else.
+TEST_F(Capture, AGraphHoldsTheEventThatItWaitsFor) {
+  const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_EXTERNAL);
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t consumer = value(stream());
+  Owned array(memory(), CAI_STREAM_NONE);
+  Handle graph = nullptr;
+  {
+    const Gate gate(producer);
+    fill(array->data, 1, producer);
+    cai_error error{};
+    ASSERT_EQ(cai_array_publish_event(array.get(), producer, &error), CAI_OK) << error.message;
+    begin_capture(consumer, global);
+    ASSERT_EQ(begin_use({array}, consumer, &error, &options), CAI_OK) << error.message;
+    OK(gpu().cuStreamEndCapture(handle(consumer), &graph));
+  }
+  array.release();
+  EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  EXPECT_FALSE(array.ended());
+  OK(gpu().cuGraphDestroy(graph));
+  for (int i = 0; i < 2000 && !array.ended(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  }
+  EXPECT_TRUE(array.ended());
+}
+
+// What keeps uses by itself can only make the consumer wait before it is in the capture, which the
+// graph would know nothing of.
+TEST_F(Capture, ForkWithAKeeperIsRefused) {
+  const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);
+  static int asked;
+  asked = 0;
+  cai_owner keeper{};
+  keeper.struct_size = sizeof keeper;
+  keeper.retain = keeper.release = [](cai_owner *) {};
+  keeper.used_on = [](cai_owner *, std::uint64_t, std::uint32_t, cai_error *) {
+    return CAI_OK + 0;
+  };
+  keeper.await_uses = [](cai_owner *, std::uint64_t, std::uint32_t, cai_error *) {
+    ++asked;
+    return CAI_OK + 0;
+  };
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t consumer = value(stream());
+  Array array(memory(), CAI_STREAM_STREAM, producer);
+  array.array.owner = &keeper;
+  begin_capture(producer, global);
+  cai_error error{};
+  EXPECT_EQ(begin_use({&array}, consumer, &error, &options), CAI_ERR_CAPTURE);
+  EXPECT_EQ(error.index, 0);
+  EXPECT_EQ(asked, 0);
+  EXPECT_FALSE(capturing(consumer));
+  end_capture(producer);
+}
+
 // Uses that are kept are uses outside, too.
 TEST_F(Capture, KeptUses) {
   const std::uint64_t user = value(stream());
