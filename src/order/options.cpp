@@ -68,13 +68,9 @@ void judge_access(uint32_t access, const char *name) {
   }
 }
 
-bool writes(const cai_array &array, uint32_t access, int32_t index) {
-  const bool readonly = array.flags & CAI_FLAG_READONLY;
-  if (access == CAI_ACCESS_WRITE && readonly) {
-    throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_DATA, index},
-                  "data: the array is marked read-only, and CAI_ACCESS_WRITE asked for");
-  }
-  return access != CAI_ACCESS_READ && !readonly;
+void refuse_write(int32_t index) {
+  throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_DATA, index},
+                "data: the array is marked read-only, and CAI_ACCESS_WRITE asked for");
 }
 
 }  // namespace cai::order

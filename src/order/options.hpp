@@ -19,8 +19,14 @@ Options judge_options(const cai_use_options *options);
 
 void judge_access(uint32_t access, const char *name);
 
+[[noreturn]] void refuse_write(int32_t index);
+
 // Whether the array may be written by who uses it so. Throws for a write to a read-only array.
-bool writes(const cai_array &array, uint32_t access, int32_t index);
+inline bool writes(const cai_array &array, uint32_t access, int32_t index) {
+  const bool readonly = array.flags & CAI_FLAG_READONLY;
+  if (access == CAI_ACCESS_WRITE && readonly) refuse_write(index);
+  return access != CAI_ACCESS_READ && !readonly;
+}
 
 // What the environment says, read once. Throws CAI_ERR_ARGUMENT for what nobody understands.
 struct Environment {

@@ -34,11 +34,11 @@ driver::CUcontext context_of_memory(driver::Session &session, const Demand::Defa
 void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t index,
               const Wanted &wanted, Demand &out) {
   cai_owner *const keeper = keeper_of(array);
-  if (!keeper) return;
+  if (!has_kept(keeper)) return;
   if (keeps_here(keeper)) {
-    Uses *const uses = uses_of(keeper);
-    if (uses) uses->add_conflicts(write, wanted.stream, own, index, out.conflicts, out.handles);
-  } else if (keeps_by_itself(keeper)) {
+    Uses &uses = *uses_of(keeper);
+    uses.add_conflicts(write, wanted.stream, own, index, out.conflicts, out.handles);
+  } else {
     for (Demand::Keeper &other : out.keepers) {
       if (other.owner != keeper) continue;
       other.writes = other.writes || write;
@@ -46,6 +46,22 @@ void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t ind
     }
     out.keepers.add({keeper, write, index});
   }
+}
+
+// Whether the array states that there is nothing to wait for, and is believed.
+bool states_none(const cai_array &array) {
+  return array.stream_kind == CAI_STREAM_NONE && !Environment::get().distrust_none;
+}
+
+// Whether the array came with this very stream, for certain: 1 and 2 have more than one meaning.
+bool is_on(const cai_array &array, std::uint64_t stream) noexcept {
+  return array.stream == stream && array.stream_kind == CAI_STREAM_STREAM &&
+         stream > driver::stream_per_thread;
+}
+
+template <class Condition>
+bool of_both(const cai_array &array, Condition &&holds) {
+  return holds(array) && (!array.mask || holds(*array.mask));
 }
 
 // Whether the producer itself orders its next write behind the uses that it is told of.
@@ -128,6 +144,20 @@ void judge_all(const cai_array *const *arrays, int32_t count, std::uint32_t acce
     judge(arrays[index], index);
     static_cast<void>(writes(*arrays[index], access, index));  // or refuses
   }
+}
+
+bool nothing_before(const cai_array &array, std::uint64_t stream) {
+  return of_both(array, [&](const cai_array &part) {
+    if (!may_be_pending(part)) return true;
+    return (states_none(part) || is_on(part, stream)) && !has_kept(keeper_of(part));
+  });
+}
+
+bool nothing_after(const cai_array &array, std::uint64_t stream) {
+  return of_both(array, [&](const cai_array &part) {
+    if (!may_be_pending(part) || is_on(part, stream)) return true;
+    return states_none(part) && !keeps_uses(keeper_of(part));
+  });
 }
 
 bool is_of_another_thread(const cai_array &array) noexcept {

@@ -71,6 +71,11 @@ inline bool may_be_pending(const cai_array &array) noexcept {
   return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
 }
 
+// Whether nothing has to be put in order before work on `stream` (0: by the host) uses the array,
+// or after it: seen at a glance for what needs no driver.
+bool nothing_before(const cai_array &array, std::uint64_t stream);
+bool nothing_after(const cai_array &array, std::uint64_t stream);
+
 // Whether the array came with another thread's stream 2, which nobody here can name.
 bool is_of_another_thread(const cai_array &array) noexcept;
 

@@ -15,6 +15,10 @@ constexpr const char *host_in_capture = "the host cannot wait for it";
 void begin(const cai_array *const *arrays, int32_t count, std::uint64_t stream,
            const Options &options) {
   const Wanted wanted{Wanted::For::waiting, options.on_host() ? 0 : stream, options.access};
+  if (std::all_of(arrays, arrays + count,
+                  [&](const cai_array *array) { return nothing_before(*array, wanted.stream); })) {
+    return;
+  }
   Demand demand;
   for (int32_t index = 0; index < count; ++index) collect(*arrays[index], index, wanted, demand);
   if (demand.empty()) return;
@@ -204,6 +208,17 @@ class End {
   int32_t orphan_ = -1;
 };
 
+void end(const cai_array *const *arrays, int32_t count, std::uint64_t stream,
+         const Options &options) {
+  const std::uint64_t waited_for = options.on_host() ? 0 : stream;
+  if (std::all_of(arrays, arrays + count,
+                  [&](const cai_array *array) { return nothing_after(*array, waited_for); })) {
+    return;
+  }
+  End end(arrays, count, stream, options);
+  options.on_host() ? end.on_host() : end.on_stream();
+}
+
 std::uint64_t same_stream(Demand &demand) {
   if (!demand.events.empty()) {
     const Demand::EventOf &event = *demand.events.begin();
@@ -283,8 +298,7 @@ cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uin
     order::check_stream(stream);
     order::judge_all(arrays, count, judged.access);
     if (judged.order == CAI_ORDER_BEGIN || judged.order == CAI_ORDER_NONE) return;
-    order::End end(arrays, count, stream, judged);
-    judged.on_host() ? end.on_host() : end.on_stream();
+    order::end(arrays, count, stream, judged);
   });
 }
 

@@ -103,6 +103,9 @@ class Uses {
 inline bool keeps_uses(const cai_owner *owner) noexcept {
   return owner && owner->struct_size >= sizeof(cai_owner) && owner->used_on && owner->await_uses;
 }
+inline bool has_kept(const cai_owner *owner) noexcept {  // by now
+  return keeps_uses(owner) && __atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) != nullptr;
+}
 inline bool keeps_here(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->used_on == cai_owner_used_on;
 }
