@@ -66,6 +66,10 @@ bool is_of_another_thread(const cai_array &array) noexcept;
 // The stream that stands for the array's own: 0 if it has none. An UNSTATED one is asked about.
 std::uint64_t stream_value(const cai_array &array);
 
+// The stream with which the array is to come: 1 and 2 are of its memory's context, as they will be
+// for whoever gets the array.
+Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_t stream);
+
 // Adds what an array that has been judged asks for; and its mask.
 void collect(const cai_array &array, int32_t index, const Wanted &wanted, Demand &out);
 

@@ -115,10 +115,13 @@ void Uses::cover(Conflicts &conflicts, const Stream &stream) {
 }
 
 void Uses::prune(driver::Session &session, std::uint64_t context_id) {
+  if (count() > slots_many) forget_complete(session, context_id);
+}
+
+void Uses::forget_complete(driver::Session &session, std::uint64_t context_id) {
   std::vector<Event> asked;
   {
     const std::lock_guard lock(mutex_);
-    if (slots_.size() <= slots_many) return;
     for (const Slot &slot : slots_) {
       if (slot.last.context_id() == context_id) asked.push_back(slot.last);
     }
@@ -129,6 +132,11 @@ void Uses::prune(driver::Session &session, std::uint64_t context_id) {
   std::erase_if(slots_, [&](const Slot &slot) {
     return std::find(asked.begin(), asked.end(), slot.last) != asked.end();
   });
+}
+
+std::size_t Uses::count() {
+  const std::lock_guard lock(mutex_);
+  return slots_.size();
 }
 
 driver::CUcontext Uses::pending_in() const noexcept {

@@ -64,6 +64,10 @@ class Uses {
   // Once there are many: forgets the uses that are complete. For contexts that are alive.
   void prune(driver::Session &session, std::uint64_t context_id);
 
+  // Forgets the uses of a context that is alive, and has this id, which are complete.
+  void forget_complete(driver::Session &session, std::uint64_t context_id);
+  std::size_t count();
+
   // From here on for an owner that has lost its last holder.
 
   // A context in which a use may be pending; null if there is none.
