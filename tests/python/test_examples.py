@@ -49,7 +49,6 @@ def test_pack_says_what_is_missing(tmp_path):
     run("make", "-C", tmp_path, status=2, **nothing)
 
 
-@pytest.mark.parametrize("schedule", ["lazy", "eager"])
 def test_pack_from_c(schedule, pack):
     out = on_simcuda(pack / "pack-main", SIMCUDA_SCHEDULE=schedule)
     assert "by the simulated driver" in out
@@ -142,7 +141,7 @@ def current():
 """
 
 
-def test_pack_makes_2d_copies_only_of_what_has_gaps(pack):
+def test_pack_makes_2d_copies_only_of_what_has_gaps(pack, schedule):
     """The pitch of a 2-D copy is limited to 2 GiB; a contiguous array of more is one plain copy."""
     code = PACK + textwrap.dedent("""
         libcuda.simcuda_calls.restype = ctypes.c_uint64
@@ -157,7 +156,7 @@ def test_pack_makes_2d_copies_only_of_what_has_gaps(pack):
             assert [a - b for a, b in zip(counts(), before)] == [plain, pitched], view
             assert (cuda.as_cuda_array(packed).copy_to_host() == numbers[view]).all()
     """)
-    on_simcuda(sys.executable, "-c", code, pack / "libpack.so", SIMCUDA_SCHEDULE="lazy")
+    on_simcuda(sys.executable, "-c", code, pack / "libpack.so", SIMCUDA_SCHEDULE=schedule)
 
 
 REFUSED = """
@@ -240,7 +239,7 @@ def test_demo_notices_a_mistake(pack):
     assert "WRONG" not in out
 
 
-def test_a_result_may_be_let_go_while_others_still_read_it(pack):
+def test_a_result_may_be_let_go_while_others_still_read_it(pack, schedule):
     """Its memory is freed in the order of its stream, behind the reader's."""
     code = PACK + textwrap.dedent("""
         device = Device(0)
@@ -257,10 +256,10 @@ def test_a_result_may_be_let_go_while_others_still_read_it(pack):
         got = (ctypes.c_int32 * 48).from_address(int(host.handle))
         assert list(got) == numbers[::-1].ravel().tolist()
     """)
-    on_simcuda(sys.executable, "-c", code, pack / "libpack.so", SIMCUDA_SCHEDULE="lazy")
+    on_simcuda(sys.executable, "-c", code, pack / "libpack.so", SIMCUDA_SCHEDULE=schedule)
 
 
-def test_pack_works_in_the_context_of_the_memory(pack):
+def test_pack_works_in_the_context_of_the_memory(pack, schedule):
     """On a thread with no context, for another device's memory, and released on any thread."""
     code = PACK + textwrap.dedent("""
         def on_a_thread(work):
@@ -300,7 +299,7 @@ def test_pack_works_in_the_context_of_the_memory(pack):
             got = cuda.as_cuda_array(packed).copy_to_host()
         assert (got == numbers[::-1, ::-1]).all()
     """)
-    on_simcuda(sys.executable, "-c", code, pack / "libpack.so", SIMCUDA_SCHEDULE="lazy")
+    on_simcuda(sys.executable, "-c", code, pack / "libpack.so", SIMCUDA_SCHEDULE=schedule)
 
 
 # ---- The README's examples ----------------------------------------------------------------------
@@ -328,7 +327,7 @@ def test_readme_cffi(pack):
     assert out == "[[ 3  1]\n [ 7  5]\n [11  9]]\n"
 
 
-def test_pack_through_cffi_on_the_gpu(pack):
+def test_pack_through_cffi_on_the_gpu(pack, schedule):
     code = textwrap.dedent("""
         import runpy, sys
         import numpy as np
@@ -350,7 +349,7 @@ def test_pack_through_cffi_on_the_gpu(pack):
         code,
         EXAMPLES / "readme_cffi.py",
         pack / "libpack.so",
-        SIMCUDA_SCHEDULE="lazy",
+        SIMCUDA_SCHEDULE=schedule,
     )
 
 

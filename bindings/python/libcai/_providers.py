@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which stream is current in a framework whose dicts do not say so: versions 0 to 2."""
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from libcai._stream import LEGACY, NO_ORDER, resolve
 from libcai.errors import InterfaceError
+
+if TYPE_CHECKING:
+    from libcai.typing import Stream
 
 
 def _torch(tensor):
@@ -15,7 +22,7 @@ def _torch(tensor):
 _providers = {"torch": _torch}
 
 
-def provide_stream(module, function):
+def provide_stream(module: str, function: Callable[[Any], Stream | None]) -> None:
     """Says where to look for the stream of a framework's arrays that do not state one.
 
     `asarray` calls the function for an object whose interface has a version from 0 to 2, which

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Less order than the text asks for, where somebody asks for it: by a block, or the environment."""
 
+from __future__ import annotations
+
 import os
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 from libcai.errors import UseError
@@ -12,8 +14,8 @@ from libcai.errors import UseError
 _ENVIRONMENT = os.environ.get("CAI_EXPORT_STREAM", "")
 _VALUES = {"": True, "0": False, "1": True}
 
-_sync: "ContextVar[bool]" = ContextVar("libcai sync", default=True)
-_export_stream: "ContextVar[bool | None]" = ContextVar("libcai export_stream", default=None)
+_sync: ContextVar[bool] = ContextVar("libcai sync", default=True)
+_export_stream: ContextVar[bool | None] = ContextVar("libcai export_stream", default=None)
 
 
 def sync():
@@ -84,7 +86,9 @@ def _add_reasons(count):
         _tell(_reasons)
 
 
-def relaxed(sync=None, export_stream=None):
+def relaxed(
+    sync: bool | None = None, export_stream: bool | None = None
+) -> AbstractContextManager[None]:
     """Relaxes the order within a ``with`` block; what is left out is then yours to keep.
 
     It holds for the thread, or the asynchronous task, that entered the block, and for no thread
