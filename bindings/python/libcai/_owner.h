@@ -177,13 +177,20 @@ static cai_py_block *cai_py_block_new(uint64_t storage) {
     block = (cai_py_block *)malloc(pooled ? CAI_PY_POOLED : sizeof *block + (size_t)storage);
     if (!block) return NULL;
   }
-  memset(block, 0, offsetof(cai_py_block, array));
-  block->pooled = (uint64_t)pooled;
+  /* Field by field: memset() of all of it becomes `rep stos`, which takes long to start. */
   block->owner.struct_size = sizeof block->owner;
+  block->owner.flags = 0;
   block->owner.retain = cai_py_retain;
   block->owner.release = cai_py_release;
   block->owner.used_on = cai_owner_used_on;
   block->owner.await_uses = cai_owner_await_uses;
+  block->owner.uses = NULL;
+  block->owner.thread = 0;
+  block->owner.keeper = NULL;
+  block->exporter = block->mask_exporter = block->streams = NULL;
+  block->inner = NULL;
+  block->held = NULL;
+  block->pooled = (uint64_t)pooled;
   block->holders = 1;
   return block;
 }
