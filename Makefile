@@ -33,6 +33,10 @@ test-long: ## full counts, valgrind, an hour of fuzzing (CAI_FUZZ_SECONDS=900 a 
 	@tools/setup long
 	@$(PYTHON_VENV) tools/test --long
 
+.PHONY: test-gpu
+test-gpu: ## on a GPU: driver rules, order, pairs of frameworks, with what the machine has
+	@$${PYTHON:-python3} tests/gpu/run.py
+
 .PHONY: bench
 bench: ## measure
 	@tools/setup bench

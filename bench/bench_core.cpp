@@ -6,68 +6,14 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
-#include "cai.h"
-
-// ---- Every malloc of the process is counted: the program's own comes before the C library's -----
-
-extern "C" void *__libc_malloc(std::size_t size);
-
-namespace {
-std::uint64_t mallocs = 0;
-std::uint64_t malloc_bytes = 0;
-}  // namespace
-
-extern "C" void *malloc(std::size_t size) {
-  ++mallocs;
-  malloc_bytes += size;
-  return __libc_malloc(size);
-}
+#include "bench.hpp"
 
 namespace {
 
-void check(cai_status status, const cai_error &error) {
-  if (status == CAI_OK) return;
-  std::fprintf(stderr, "bench_core: %s\n", error.message);
-  std::exit(1);
-}
-
-void check(int result, const char *call) {
-  if (result == 0) return;
-  std::fprintf(stderr, "bench_core: %s gave %d\n", call, result);
-  std::exit(1);
-}
-
-// An array of float32, in C order, of 4 dimensions at most.
-struct Made {
-  std::array<std::int64_t, 4> shape{2, 3, 4, 5};
-  std::array<std::int64_t, 4> strides{};
-  cai_array array{};
-
-  explicit Made(std::int32_t ndim, std::uint64_t data = 0x7F0000001000, std::uint64_t stream = 0) {
-    std::int64_t step = 4;
-    for (auto axis = static_cast<std::size_t>(ndim); axis-- > 0;) {
-      strides[axis] = step;
-      step *= shape[axis];
-    }
-    array.abi_major = CAI_ABI_MAJOR;
-    array.abi_minor = CAI_ABI_MINOR;
-    array.data = data;
-    array.device_type = CAI_DEVICE_CUDA;
-    array.dtype = {'f', '<', 0, 0, 4, 0};
-    array.ndim = ndim;
-    array.shape = shape.data();
-    array.strides = strides.data();
-    array.stream = stream;
-    array.stream_kind = stream ? CAI_STREAM_STREAM : CAI_STREAM_NONE;
-    array.version = 3;
-  }
-  Made(const Made &) = delete;
-  Made &operator=(const Made &) = delete;
-};
+using bench::check, bench::Made, bench::mallocs, bench::malloc_bytes;
 
 void validate(benchmark::State &state) {
   const Made made(static_cast<std::int32_t>(state.range(0)));

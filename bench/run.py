@@ -15,9 +15,12 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("CAI_BENCH_BUILD", ROOT / "build-bench"))
 SIM = ROOT / "tools/sim"
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # meson and ninja
-COUNTERS = ("mallocs", "bytes", "records", "waits")
+COUNTERS = ("mallocs", "bytes", "records", "waits", "creates", "destroys", "probes")
+COUNTERS += ("contexts", "ids", "currents")
+# simcuda at its cheapest.
 SIMULATED = {
     "SIMCUDA_SCHEDULE": "eager",  # what is queued is done at once, so that nothing piles up
+    "SIMCUDA_RACES": "off",
     "SIMCUDA_BANNER": "0",
     "SIMCUDA_LIBRARY_DIR": str(BUILD / "simcuda"),
 }
@@ -59,13 +62,18 @@ def build_read_dict():
     return folder
 
 
-def measure_core():
+def measure(*command, **environment):
+    """Runs one program of Google Benchmark's: times and counters by name."""
     repetitions = ["--benchmark_repetitions=100", "--benchmark_min_time=0.001"]
     order = ["--benchmark_enable_random_interleaving=true", "--benchmark_format=json"]
-    text = run(SIM, BUILD / "bench/bench_core", *repetitions, *order, **SIMULATED)
+    text = run(*command, *repetitions, *order, **environment)
     times, counters = {}, {}
     for row in json.loads(text)["benchmarks"]:
-        name = row["run_name"].partition("/repeats:")[0].partition("/min_time:")[0]
+        name = row["run_name"]
+        for more in ("/repeats:", "/min_time:", "/real_time", "/threads:"):
+            name = name.partition(more)[0]
+        if row["threads"] > 1:
+            name += f"/{row['threads']}"
         if row["run_type"] == "iteration":
             times.setdefault(name, []).append(row["real_time"])
             counters[name] = {key: row[key] for key in COUNTERS if key in row}
@@ -94,12 +102,54 @@ class Table:
         goal = f"{at_least} at least" if at_least else f"{at_most} at most"
         print(f"  {label:50} {ratios[0]:8.2f}x {ratios[1]:8.2f}x   {verdict(good)} goal: {goal}")
 
-    def counter(self, name, key, label, goal, exact=False):
-        value = self.counters[name][key]
-        rounded = round(value, 2)
+    def counter(self, name, key, label, goal=None, exact=False):
+        rounded = round(self.counters[name][key], 2)
+        if goal is None:
+            print(f"  {label:50} {rounded:9g}")
+            return
         good = rounded == goal if exact else rounded <= goal
         kind = "exactly" if exact else "at most"
         print(f"  {label:50} {rounded:9g} {'':9}   {verdict(good)} goal: {goal} {kind}")
+
+
+def order_of_eight(table):
+    table.section("C: order, 8 owned arrays of 2 streams used on a third, there and back")
+    table.time("use", "cai_arrays_begin_use and cai_arrays_end_use")
+    table.time("by_hand", "the same calls made by hand, and a look at each stream")
+    table.ratio("libcai / by hand", "use", "by_hand", at_most=1.2)
+    table.time("event_for_each", "there only: an event made, and destroyed, for each")
+    for name, goal in {"records": 3, "waits": 4, "creates": 0, "destroys": 0}.items():
+        table.counter("use", name, f"  {name}", goal, exact=True)
+    for name in ("probes", "contexts", "ids", "currents"):
+        table.counter("use", name, f"  {name}")
+
+
+def order_of_one(table):
+    table.section("C: order that one owned array needs; the driver does nothing")
+    for name, label in {
+        "none_begin": "begin, None stated and no use kept",
+        "same_begin": "begin on the array's own stream",
+        "same_end": "end on the array's own stream",
+        "empty_begin": "begin, no elements",
+        "empty_end": "end, no elements",
+    }.items():
+        table.time(name, label, goal=10)
+    table.time("none_end", "end, None stated: one record")
+
+
+def order_alone(table):
+    """libcai's own time. The cores are as many as the machine has to spare."""
+    table.section("C: order, 8 owned arrays of 2 streams; the driver does nothing")
+    table.time("use_begin", "cai_arrays_begin_use")
+    table.time("use_end", "cai_arrays_end_use")
+    table.time("use", "both")
+    table.counter("use", "mallocs", "  mallocs", 0, exact=True)
+    for threads in (2, 4, 8):
+        if threads > (os.cpu_count() or 1):
+            break
+        name = f"use_by_threads/{threads}"
+        table.time(name, f"both, by {threads} threads, each its own arrays")
+        table.ratio(f"  faster, of {threads}", "use_by_threads", name, at_least=0.9 * threads)
 
 
 def verdict(good):
@@ -109,7 +159,10 @@ def verdict(good):
 def main():
     build_core()
     folder = build_read_dict()
-    core, counters = measure_core()
+    core, counters = measure(SIM, BUILD / "bench/bench_core", **SIMULATED)
+    bench_order = BUILD / "bench/bench_order"
+    order = Table(*measure(SIM, bench_order, "--benchmark_filter=-threads", **SIMULATED))
+    stub = Table(*measure(bench_order, LD_LIBRARY_PATH=str(BUILD / "bench/stub")))
     environment = {**SIMULATED, "PYTHONPATH": str(folder), "MPI4PY_RC_INITIALIZE": "0"}
     python = json.loads(run(SIM, sys.executable, ROOT / "bench/bench_python.py", **environment))
     table = Table({**core, **python}, counters)
@@ -150,8 +203,12 @@ def main():
     table.counter("own/4", "bytes", "  bytes", 320)
     table.time("retain_release", "cai_array_retain and cai_array_release", goal=5)
 
+    order_of_eight(order)
+    order_of_one(stub)
+    order_alone(stub)
+
     if "begin_use" in core:
-        table.section("C: order, 8 arrays of one stream on another one")
+        table.section("C: order, 8 borrowed arrays of one stream on another one")
         table.time("begin_use", "cai_arrays_begin_use")
         table.counter("begin_use", "records", "  event records", 1, exact=True)
         table.counter("begin_use", "waits", "  stream waits", 1, exact=True)

@@ -37,6 +37,7 @@ if DRIVER is None and __name__ == "__main__":
         sys.exit("demo: the simulated driver does not start")
     # Lazy, and never by itself: what nobody waits for has not happened yet.
     os.environ.update(SIMCUDA_SCHEDULE="lazy", SIMCUDA_QUIET_MS="0", SIMCUDA_BANNER="0")
+    os.environ["SIMCUDA_RACES"] = "count"  # the last part races on purpose
     os.execv(SIM, [str(SIM), sys.executable, __file__, *sys.argv[1:]])
 
 import numpy as np  # noqa: E402

@@ -731,7 +731,8 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  * @param streams  `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
  * @param target   1 or 2 of the context of the array's memory, or a CUstream; must live as long as
  *                 the array
- * @return as cai_arrays_begin_use(); cai_error.index is the stream of `streams`, or -1.
+ * @return as cai_arrays_begin_use(); #CAI_ERR_ORDER also for a target 2 if arrays of the owner
+ *         come with another thread's; cai_error.index is the stream of `streams`, or -1.
  * The text, "Synchronization", Producer: streams 7, 9, 15 exported as 3. Since 0.1. */
 cai_status cai_array_publish(cai_array *array, const uint64_t *streams, int32_t count,
                              uint64_t target, cai_error *error);

@@ -28,7 +28,8 @@ std::string hex(std::uintptr_t value) {
   return text;
 }
 
-// A file of this process's own in the folder that tools/sim looks into when all is over.
+// A file of this process's own in the folder that tools/sim looks into when all is over; what is
+// said of races is in it, since the client may have standard error elsewhere.
 std::string evidence() {
   const char *folder = std::getenv("SIMCUDA_RACE_DIR");
   if (!folder || !*folder) return {};
@@ -36,11 +37,18 @@ std::string evidence() {
   return std::string(folder) + '/' + std::to_string(getpid()) + '-' + std::to_string(started);
 }
 
-void leave_evidence() {
+void leave_evidence(const std::string &text) {
   const std::string path = evidence();
   if (path.empty()) return;
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (file >= 0) close(file);
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) return;
+  [[maybe_unused]] auto written = write(file, text.data(), text.size());
+  close(file);
+}
+
+void tell(const std::string &text) {
+  say(text);
+  leave_evidence(text);
 }
 
 // "cuMemsetD8Async", "cuGraphLaunch (memset)", "the host's access".
@@ -138,17 +146,16 @@ void RaceReport::found(const Race &race) {
   if (later_ != race.later.step) with_.clear();
   later_ = race.later.step;
   if (!with_.insert({race.earlier.step.get(), race.allocation.get()}).second) return;
-  const std::uint64_t number = ++count;
+  ++count;
   if (mode_ == RaceMode::count) return;
-  if (number == 1) leave_evidence();
   telling = true;
   if (told_.size() > most_told || !told_.insert(pair_of(race)).second) return;
   if (told_.size() > most_told) {
-    say("simcuda: more races are only counted\n");
+    tell("simcuda: more races are only counted\n");
     return;
   }
-  say("simcuda: race: " + headline(race) + '\n' + line_of(race.earlier) + line_of(race.later) +
-      memory_of(race) + remedy(race));
+  tell("simcuda: race: " + headline(race) + '\n' + line_of(race.earlier) + line_of(race.later) +
+       memory_of(race) + remedy(race));
   if (mode_ == RaceMode::abort) std::abort();
 }
 

@@ -13,9 +13,21 @@
 extern "C" {
 #endif
 
+/* --- Races ------------------------------------------------------------------------------------ */
+
+/* Races found so far in this process; 0 under SIMCUDA_RACES=off. */
+uint64_t simcuda_races(void);
+/* The host reads memory now, or (`write` not 0) writes it: compared with the work on streams as any
+ * other use. In a host function, at its place in the stream. INVALID_VALUE for an address that the
+ * host cannot use. */
+int32_t simcuda_host_access(const void *address, uint64_t size, int32_t write);
+/* Finishes all work; forgets races, uses of memory, counts of calls and faults that a test left. */
+void simcuda_reset(void);
+
 /* --- Calls ------------------------------------------------------------------------------------ */
 
-/* How often a function has been called in this process; UINT64_MAX if there is no such name. */
+/* How often a function has been called in this process, or (NULL) all of them; UINT64_MAX if there is
+ * no such name. */
 uint64_t simcuda_calls(const char *name);
 /* How often something was called that simcuda does not implement. */
 uint64_t simcuda_unsupported(void);

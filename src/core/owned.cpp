@@ -196,11 +196,6 @@ bool is_own_array(const cai_array &array) noexcept {
   return array.owner && is_ours(array.owner) && &array == &block_of(array.owner)->array;
 }
 
-cai_owner *keeper_of(const cai_array &array) noexcept {
-  cai_owner *const keeper = keeper_of(array.owner);
-  return keeper && keeper->struct_size >= sizeof *keeper ? keeper : nullptr;
-}
-
 uint64_t this_thread() noexcept {
   thread_local uint64_t id = 0;
   if (!id) id = static_cast<uint64_t>(gettid());

@@ -26,7 +26,11 @@ bool is_own_array(const cai_array &array) noexcept;
 
 // The owner that keeps the uses of an array's memory: the array's own, or what that one holds. NULL
 // if the array is borrowed, or the owner is too short to say.
-cai_owner *keeper_of(const cai_array &array) noexcept;
+inline cai_owner *keeper_of(const cai_array &array) noexcept {
+  cai_owner *owner = array.owner;
+  if (owner && owner->struct_size >= sizeof *owner && owner->keeper) owner = owner->keeper;
+  return owner && owner->struct_size >= sizeof *owner ? owner : nullptr;
+}
 
 // The kernel's id of the calling thread.
 uint64_t this_thread() noexcept;

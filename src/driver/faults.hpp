@@ -8,6 +8,8 @@ namespace cai::driver {
 
 class Faults {
  public:
+  Faults() noexcept { first_.status = CAI_OK; }  // the rest is not looked at
+
   void note(const cai_error &error) noexcept {
     if (first_.status == CAI_OK) first_ = error;
   }
@@ -28,7 +30,7 @@ class Faults {
   }
 
  private:
-  cai_error first_{};
+  cai_error first_;
 };
 
 }  // namespace cai::driver

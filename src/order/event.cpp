@@ -12,6 +12,7 @@ struct PooledEvent {
   driver::CUevent event;
   driver::CUcontext context;
   std::uint64_t context_id;
+  std::uint64_t recording = 0, recorded = 0;  // when, in the order of all records of the process
   std::atomic<std::uint32_t> shares{1};
   PooledEvent *next = nullptr;
 };
@@ -128,13 +129,19 @@ class Own {
   std::size_t next_ = 0;
 };
 
+std::atomic<std::uint64_t> records{0};
+
 thread_local bool Own::ended = false;
 thread_local Own own;
 
 PooledEvent *take(std::uint64_t context_id) {
+  Common &all = common();
+  if (Own::ended) {
+    const std::lock_guard lock(all.mutex);
+    return all.of(context_id).idle.pop();
+  }
   Stack &mine = own.of(context_id);
   if (PooledEvent *const node = mine.pop()) return node;
-  Common &all = common();
   const std::lock_guard lock(all.mutex);
   mine.take(all.of(context_id).idle, own_most / 2);
   return mine.pop();
@@ -167,8 +174,8 @@ Event::Event(const Event &other) noexcept : node_(other.node_) {
   if (node_) node_->shares.fetch_add(1, std::memory_order_relaxed);
 }
 
-Event::~Event() {
-  if (node_ && node_->shares.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+void Event::drop() noexcept {
+  if (node_->shares.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     node_->shares.store(1, std::memory_order_relaxed);
     give_back(node_);
   }
@@ -188,9 +195,15 @@ Event Event::record(driver::Session &session, Stream &stream) {
       event.node_ = node.release();
     });
   }
+  event.node_->recording = ++records;
   with(session, stream,
        [&] { driver::must(session.cu.cuEventRecord, event.handle(), stream.handle()); });
+  event.node_->recorded = ++records;
   return event;
+}
+
+bool Event::follows(const Event &other) const noexcept {
+  return node_->recording > other.node_->recorded;
 }
 
 driver::CUevent Event::handle() const noexcept {

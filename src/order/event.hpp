@@ -23,7 +23,9 @@ class Event {
     std::swap(node_, other.node_);
     return *this;
   }
-  ~Event();
+  ~Event() {
+    if (node_) drop();
+  }
 
   // Records a new event on the stream, which must be of the context that it was identified with.
   static Event record(driver::Session &session, Stream &stream);
@@ -33,6 +35,10 @@ class Event {
   driver::CUevent handle() const noexcept;
   std::uint64_t context_id() const noexcept;
   driver::CUcontext context() const noexcept;  // may have gone; to be compared only
+
+  // Whether it was recorded after the other one for certain. Threads may record on one stream at
+  // the same time, and then nobody knows which came first.
+  bool follows(const Event &other) const noexcept;
 
   // Destroys the event: it was recorded in a capture, and must not serve for anything else. The
   // failure is the session's. For the only share.
@@ -45,6 +51,7 @@ class Event {
 
  private:
   explicit Event(PooledEvent *node) noexcept : node_(node) {}
+  void drop() noexcept;
 
   PooledEvent *node_ = nullptr;
 };

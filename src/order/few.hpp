@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A list that is short as a rule: up to `inline_size` items need no allocation.
+// A list that is short as a rule: up to `inline_size` items need no allocation, and an empty one
+// next to nothing.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace cai::order {
 
 template <class Item, std::size_t inline_size = 16>
 class Few {
  public:
-  // Not {}: what is not yet in use need not be zero.
-  Few() {}  // NOLINT(modernize-use-equals-default)
+  Few() noexcept {}  // NOLINT(modernize-use-equals-default): an item's life begins in add()
   Few(const Few &) = delete;
   Few &operator=(const Few &) = delete;
+  ~Few() {
+    std::destroy(begin(), end());
+    if (items_ != few_) std::allocator<Item>().deallocate(items_, capacity_);
+  }
 
   void add(Item item) {
-    if (many_.empty() && size_ < inline_size) {
-      few_[size_] = std::move(item);
-    } else {
-      if (many_.empty()) many_.assign(few_, few_ + size_);
-      many_.push_back(std::move(item));
-    }
+    if (size_ == capacity_) grow();
+    std::construct_at(items_ + size_, std::move(item));
     ++size_;
   }
 
@@ -35,25 +36,35 @@ class Few {
 
   template <class Condition>
   void remove_if(Condition &&condition) {
-    Item *kept = begin();
-    for (Item &item : *this) {
-      if (condition(item)) continue;
-      if (kept != &item) *kept = std::move(item);
-      ++kept;
-    }
-    size_ = static_cast<std::size_t>(kept - begin());
-    if (!many_.empty()) many_.resize(size_);
+    Item *const kept = std::remove_if(begin(), end(), condition);
+    std::destroy(kept, end());
+    size_ = static_cast<std::size_t>(kept - items_);
   }
 
-  Item *begin() noexcept { return many_.empty() ? few_ : many_.data(); }
-  Item *end() noexcept { return begin() + size_; }
+  Item *begin() noexcept { return items_; }
+  Item *end() noexcept { return items_ + size_; }
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
 
  private:
+  static_assert(std::is_nothrow_move_constructible_v<Item>);
+
+  void grow() {
+    std::allocator<Item> memory;
+    Item *const more = memory.allocate(2 * capacity_);
+    std::uninitialized_move(begin(), end(), more);
+    std::destroy(begin(), end());
+    if (items_ != few_) memory.deallocate(items_, capacity_);
+    items_ = more;
+    capacity_ *= 2;
+  }
+
+  union {
+    Item few_[inline_size];
+  };
+  Item *items_ = few_;
   std::size_t size_ = 0;
-  Item few_[inline_size];
-  std::vector<Item> many_;  // holds all the items once they are more than fit
+  std::size_t capacity_ = inline_size;
 };
 
 }  // namespace cai::order

@@ -30,16 +30,21 @@ driver::CUcontext context_of_memory(driver::Session &session, const Demand::Defa
   return context;
 }
 
-void add_uses(const cai_array &array, bool write, int32_t index, const Wanted &wanted,
-              Demand &out) {
+// `own` is the array's stream, which is waited for anyway.
+void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t index,
+              const Wanted &wanted, Demand &out) {
   cai_owner *const keeper = keeper_of(array);
   if (!keeper) return;
   if (keeps_here(keeper)) {
     Uses *const uses = uses_of(keeper);
-    if (uses) uses->add_conflicts(write, wanted.stream, index, out.conflicts, out.handles);
+    if (uses) uses->add_conflicts(write, wanted.stream, own, index, out.conflicts, out.handles);
   } else if (keeps_by_itself(keeper)) {
-    out.keepers.add_unless({keeper, write, index},
-                           [&](const Demand::Keeper &other) { return other.owner == keeper; });
+    for (Demand::Keeper &other : out.keepers) {
+      if (other.owner != keeper) continue;
+      other.writes = other.writes || write;
+      return;
+    }
+    out.keepers.add({keeper, write, index});
   }
 }
 
@@ -53,21 +58,24 @@ void add(const cai_array &array, bool write, int32_t index, const Wanted &wanted
   if (!may_be_pending(array)) return;
   const bool ending = wanted.purpose == Wanted::For::ending;
   if (ending && is_reclaimed(array)) return;
-  if (wanted.purpose == Wanted::For::waiting) add_uses(array, write, index, wanted, out);
+  if (is_of_another_thread(array)) {
+    if (ending) return;
+    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                  "stream 2 is that of thread %" PRIu64
+                  ", and means another one here: cai_array_publish_event() it there",
+                  thread_said_by(keeper_of(array)).load(std::memory_order_relaxed));
+  }
+  const std::uint64_t value = stream_value(array);
+  const bool completing = wanted.purpose == Wanted::For::completing;
+  if (completing || wanted.purpose == Wanted::For::waiting) {
+    add_uses(array, value, write || completing, index, wanted, out);
+  }
   if (array.stream_kind == CAI_STREAM_EVENT) {
     out.events.add_unless({array.stream, index}, [&](const Demand::EventOf &other) {
       return other.value == array.stream;
     });
     return;
   }
-  if (is_of_another_thread(array)) {
-    if (ending) return;
-    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
-                  "stream 2 is that of thread %" PRIu64
-                  ", and means another one here: cai_array_publish_event() it there",
-                  keeper_of(array)->thread);
-  }
-  const std::uint64_t value = stream_value(array);
   if (value == 0) return;
   if (value > driver::stream_per_thread) {
     if (value == wanted.stream) return;  // told apart here, the commonest case needs no driver
@@ -83,11 +91,6 @@ void add(const cai_array &array, bool write, int32_t index, const Wanted &wanted
 }
 
 }  // namespace
-
-bool has_no_elements(const cai_array &array) noexcept {
-  return std::any_of(array.shape, array.shape + array.ndim,
-                     [](int64_t extent) { return extent == 0; });
-}
 
 void judge(const cai_array *array, int32_t index) {
   if (!array) {
@@ -116,16 +119,15 @@ void judge(const cai_array *array, int32_t index) {
   }
 }
 
-void judge_all(const cai_array *const *arrays, int32_t count) {
+void judge_all(const cai_array *const *arrays, int32_t count, std::uint32_t access) {
   if (count < 0) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "count is negative: %d", static_cast<int>(count));
   }
   if (count > 0 && !arrays) throw Failure(CAI_ERR_ARGUMENT, {}, "arrays is NULL");
-  for (int32_t index = 0; index < count; ++index) judge(arrays[index], index);
-}
-
-bool may_be_pending(const cai_array &array) noexcept {
-  return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
+  for (int32_t index = 0; index < count; ++index) {
+    judge(arrays[index], index);
+    static_cast<void>(writes(*arrays[index], access, index));  // or refuses
+  }
 }
 
 bool is_of_another_thread(const cai_array &array) noexcept {
@@ -133,7 +135,13 @@ bool is_of_another_thread(const cai_array &array) noexcept {
     return false;
   }
   const cai_owner *const keeper = keeper_of(array);
-  return keeper && keeper->thread && keeper->thread != this_thread();
+  if (!keeper) return false;
+  const std::uint64_t thread = thread_said_by(keeper).load(std::memory_order_relaxed);
+  return thread && thread != this_thread();
+}
+
+std::atomic_ref<std::uint64_t> thread_said_by(const cai_owner *owner) noexcept {
+  return std::atomic_ref<std::uint64_t>(const_cast<cai_owner *>(owner)->thread);
 }
 
 std::uint64_t stream_value(const cai_array &array) {

@@ -3,6 +3,9 @@
 // uses that their owners keep.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+
 #include "order/options.hpp"
 #include "order/uses.hpp"
 
@@ -43,9 +46,10 @@ struct Demand {
 // What the arrays are wanted for.
 struct Wanted {
   enum class For {
-    waiting,   // for what is pending, kept uses too
-    adopting,  // what is pending, but for kept uses
-    ending,    // those that must wait for a use that ends
+    waiting,     // for what is pending, and for kept uses that conflict
+    completing,  // for what is pending, and for all kept uses
+    adopting,    // what is pending, but for kept uses
+    ending,      // those that must wait for a use that ends
   };
   For purpose;
   std::uint64_t stream;  // what waits, or is waited for; 0: the host
@@ -54,14 +58,23 @@ struct Wanted {
 
 // Judges an array, its mask included; `index` is where it stands in the call, or -1.
 void judge(const cai_array *array, int32_t index);
-void judge_all(const cai_array *const *arrays, int32_t count);
-bool has_no_elements(const cai_array &array) noexcept;
+void judge_all(const cai_array *const *arrays, int32_t count, std::uint32_t access);
+
+inline bool has_no_elements(const cai_array &array) noexcept {
+  return std::any_of(array.shape, array.shape + array.ndim,
+                     [](int64_t extent) { return extent == 0; });
+}
 
 // Whether an array, a mask perhaps, can have work pending at all.
-bool may_be_pending(const cai_array &array) noexcept;
+inline bool may_be_pending(const cai_array &array) noexcept {
+  return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
+}
 
 // Whether the array came with another thread's stream 2, which nobody here can name.
 bool is_of_another_thread(const cai_array &array) noexcept;
+
+// The owner's word on whose stream 2 its arrays came with: that of the first one who says it.
+std::atomic_ref<std::uint64_t> thread_said_by(const cai_owner *owner) noexcept;
 
 // The stream that stands for the array's own: 0 if it has none. An UNSTATED one is asked about.
 std::uint64_t stream_value(const cai_array &array);

@@ -28,11 +28,11 @@ void after_all(const cai_array &array, std::uint64_t value, Find find, std::uint
     driver::Session session;
     Stream stream = find(session, array, value);
     Few<Stream> others;
+    resolve(session, demand, OnFailure::stop, others);
     for (int32_t index = 0; index < count; ++index) {
       const Stream other = stream_here(session, streams[index], index);
       others.add_unless(other, [&](const Stream &added) { return same(other, added); });
     }
-    resolve(session, demand, OnFailure::stop, others);
     wait_for_all(session, stream, others, demand, 0);
     std::forward<Body>(body)(session, stream, demand);
     if (stream.context_id) look(session, stream, ending);
@@ -56,8 +56,20 @@ void say_stream(cai_array &array, std::uint32_t kind, std::uint64_t stream) {
   array.version = CAI_INTERFACE_VERSION;
 }
 
+// Stream 2 is the calling thread's, and only the owner can tell others so.
+void say_thread(cai_owner *keeper) {
+  std::uint64_t said = 0;
+  if (thread_said_by(keeper).compare_exchange_strong(said, this_thread()) || said == this_thread())
+    return;
+  throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
+                "target is stream 2, and the owner says that of thread %" PRIu64
+                " already: cai_array_publish_event() it",
+                said);
+}
+
 void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std::uint64_t target) {
   cai_owner *const keeper = keeper_of(array);
+  if (keeper && target == driver::stream_per_thread) say_thread(keeper);
   Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   // Others may have the array already, under its own stream or none: they will not hear of `target`
   // unless the owner does.
@@ -91,8 +103,7 @@ void publish_event(cai_array &array, std::uint64_t value) {
 
 void keep(driver::Session &session, Uses &uses, Stream &stream, bool write) {
   const Event event = Event::record(session, stream);
-  uses.keep(stream.key(), event, write, {});
-  uses.prune(session, stream.context_id);
+  if (uses.keep(stream.key(), event, write, {})) uses.prune(session, stream.context_id);
 }
 
 void used_on(cai_owner *owner, std::uint64_t value, bool write) {
@@ -224,7 +235,7 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
     order::Uses *const uses = order::uses_of(self);
     if (!uses) return;
     order::Demand demand;
-    uses->add_conflicts(write, stream, -1, demand.conflicts, demand.handles);
+    uses->add_conflicts(write, stream, 0, -1, demand.conflicts, demand.handles);
     if (demand.empty()) return;
     driver::Session session;
     if (stream == 0) {
@@ -238,11 +249,12 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
 }
 
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self)) {
-  order::Uses *const uses = order::uses_of(self);
+  if (!self || !end) return;
+  order::Uses *const uses = order::keeps_here(self) ? order::uses_of(self) : nullptr;
   if (!uses) return end(self);
   uses->owner = self;
   uses->end = end;
-  if (uses->pending_in()) return order::put_off(uses);
+  if (uses->pending()) return order::put_off(uses);
   delete uses;
   end(self);
 }

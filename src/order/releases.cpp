@@ -46,8 +46,7 @@ Uses *take(driver::CUcontext context, int64_t asked, int64_t looked) noexcept {
   while (asked > 0 && looked > 0) {
     Uses *const uses = all.pop();
     if (!uses) break;
-    const driver::CUcontext of = uses->pending_in();
-    if (of == context || of == nullptr) {
+    if (uses->pending_in(context) || !uses->pending()) {
       uses->next = taken;
       taken = uses;
       --asked;
@@ -67,7 +66,7 @@ void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
     Uses *const uses = taken;
     taken = uses->next;
     uses->settle(session, context, context_id, wait);
-    if (!uses->pending_in()) {
+    if (!uses->pending()) {
       all.count.fetch_sub(1, std::memory_order_relaxed);
       ending.add(uses);
     } else {
@@ -152,9 +151,8 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
     order::Uses *const uses = order::uses_of(self);
     if (uses && ask && uses->count() != 0) {
       driver::Session session;
-      order::in_each(session, [&](driver::CUcontext, std::uint64_t id) {
-        uses->forget_complete(session, id);
-      });
+      order::in_each(session,
+                     [&](driver::CUcontext, std::uint64_t id) { uses->prune(session, id); });
       session.finish();
     }
     *left = uses ? static_cast<int64_t>(uses->count()) : 0;

@@ -48,12 +48,10 @@ class End {
       collect(array, index, wanted, demand_);
       const cai_owner *const keeper = keeper_of(array);
       if (!asks_for_end(array)) continue;
-      if (keeps_here(keeper)) {
+      if (keeps_uses(keeper)) {
         // Which stream 1 or 2 is shows later.
         const bool own_handle = stream > driver::stream_per_thread && stream_value(array) == stream;
         some_keep_ = some_keep_ || !own_handle || array.mask;
-      } else if (keeps_by_itself(keeper)) {
-        some_keep_themselves_ = true;
       } else if (has_no_way_back(array) || (array.mask && has_no_way_back(*array.mask))) {
         if (orphan_ < 0) orphan_ = index;
       }
@@ -62,19 +60,25 @@ class End {
 
   void on_stream() {
     Ending ending;
+    driver::Faults faults;
     if (!demand_.streams_empty() || some_keep_) {
-      driver::Session session;
-      Stream consumer = stream_here(session, stream_);
-      order_back(session, consumer);
-      if (consumer.context_id) look(session, consumer, ending);
-      session.finish();
+      try {
+        driver::Session session;
+        Stream consumer = stream_here(session, stream_);
+        order_back(session, consumer);
+        if (consumer.context_id) look(session, consumer, ending);
+        session.finish();
+      } catch (const Failure &failure) {
+        faults.note(failure.error());
+      }
     }
-    if (some_keep_themselves_) tell_keepers();
+    tell_keepers(faults);
+    faults.raise();
     if (orphan_ >= 0) refuse_orphan();
   }
 
   void on_host() {
-    if (demand_.empty() && !some_keep_ && !some_keep_themselves_) return;
+    if (demand_.empty() && !some_keep_ && orphan_ < 0) return;
     driver::Session session;
     Stream consumer = stream_here(session, stream_);
     refuse_capturing(session, consumer, host_in_capture);
@@ -130,7 +134,7 @@ class End {
     for (int32_t index = 0; index < count_; ++index) {
       const cai_array &array = *arrays_[index];
       cai_owner *const keeper = keeper_of(array);
-      if (!asks_for_end(array) || !keeps_here(keeper)) continue;
+      if (!asks_for_end(array) || !keeps_uses(keeper)) continue;
       const std::uint64_t own = own_stream(array);
       Cover cover;
       if (own) {
@@ -143,12 +147,17 @@ class End {
         }
       }
       if (cover.value && (keeper->flags & CAI_OWNER_STREAM_ORDERED)) continue;
+      if (keeps_by_itself(keeper)) {
+        told_.add({keeper, writes(array, options_.access, index), index});
+        continue;
+      }
       attempt(session, OnFailure::go_on, index, [&] {
         if (!event) event = Event::record(session, consumer);
         Uses &uses = make_uses_of(keeper);
         identify(session, consumer);
-        uses.keep(consumer.key(), event, writes(array, options_.access, index), cover);
-        uses.prune(session, consumer.context_id);
+        if (uses.keep(consumer.key(), event, writes(array, options_.access, index), cover)) {
+          uses.prune(session, consumer.context_id);
+        }
       });
     }
   }
@@ -163,19 +172,13 @@ class End {
     return of(array);
   }
 
-  void tell_keepers() {
-    Demand told;
-    for (int32_t index = 0; index < count_; ++index) {
-      const cai_array &array = *arrays_[index];
-      cai_owner *const keeper = keeper_of(array);
-      if (!asks_for_end(array) || !keeps_by_itself(keeper)) continue;
-      const std::uint32_t access =
-          writes(array, options_.access, index) ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
-      cai_error error;
-      if (keeper->used_on(keeper, stream_, access, &error) != CAI_OK) {
-        if (error.index < 0) error.index = index;
-        throw Failure(error);
-      }
+  // After the session: they may call libcai themselves.
+  void tell_keepers(driver::Faults &faults) {
+    for (const Demand::Keeper &told : told_) {
+      cai_error error{};
+      const std::uint32_t access = told.writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
+      const cai_status status = told.owner->used_on(told.owner, stream_, access, &error);
+      if (status != CAI_OK) faults.note(error_of_keeper(error, status, told.index));
     }
   }
 
@@ -196,8 +199,8 @@ class End {
   std::uint64_t stream_;
   Options options_;
   Demand demand_;
+  Few<Demand::Keeper, 4> told_;  // that keep uses by themselves, and are to keep this one
   bool some_keep_ = false;
-  bool some_keep_themselves_ = false;
   int32_t orphan_ = -1;
 };
 
@@ -267,7 +270,7 @@ cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, u
   return guard(error, [&] {
     const order::Options judged = order::judge_options(options);
     order::check_stream(stream);
-    order::judge_all(arrays, count);
+    order::judge_all(arrays, count, judged.access);
     if (judged.order == CAI_ORDER_END || judged.order == CAI_ORDER_NONE) return;
     order::begin(arrays, count, stream, judged);
   });
@@ -278,7 +281,7 @@ cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uin
   return guard(error, [&] {
     const order::Options judged = order::judge_options(options);
     order::check_stream(stream);
-    order::judge_all(arrays, count);
+    order::judge_all(arrays, count, judged.access);
     if (judged.order == CAI_ORDER_BEGIN || judged.order == CAI_ORDER_NONE) return;
     order::End end(arrays, count, stream, judged);
     judged.on_host() ? end.on_host() : end.on_stream();
@@ -289,7 +292,7 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
                                   cai_error *error) {
   return guard(error, [&] {
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
-    order::judge_all(arrays, count);
+    order::judge_all(arrays, count, CAI_ACCESS_DEFAULT);
     const order::Wanted wanted{order::Wanted::For::adopting, 0, CAI_ACCESS_DEFAULT};
     order::Demand demand;
     for (int32_t index = 0; index < count; ++index) {
@@ -303,7 +306,7 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
 cai_status cai_array_sync_host(const cai_array *array, cai_error *error) {
   return guard(error, [&] {
     order::judge(array, -1);
-    const order::Wanted wanted{order::Wanted::For::waiting, 0, CAI_ACCESS_DEFAULT};
+    const order::Wanted wanted{order::Wanted::For::completing, 0, CAI_ACCESS_DEFAULT};
     order::Demand demand;
     order::collect(*array, -1, wanted, demand);
     order::sync_host(demand);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "order/uses.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
@@ -21,18 +22,6 @@ std::atomic_ref<void *> pointer_in(const cai_owner *owner) noexcept {
 
 }  // namespace
 
-bool keeps_uses(const cai_owner *owner) noexcept {
-  return owner && owner->struct_size >= sizeof(cai_owner) && owner->used_on && owner->await_uses;
-}
-
-bool keeps_here(const cai_owner *owner) noexcept {
-  return keeps_uses(owner) && owner->used_on == cai_owner_used_on;
-}
-
-bool keeps_by_itself(const cai_owner *owner) noexcept {
-  return keeps_uses(owner) && owner->used_on != cai_owner_used_on;
-}
-
 Uses *uses_of(const cai_owner *owner) noexcept {
   return static_cast<Uses *>(pointer_in(owner).load(std::memory_order_acquire));
 }
@@ -47,21 +36,21 @@ Uses &make_uses_of(cai_owner *owner) {
   return *static_cast<Uses *>(theirs);
 }
 
-void Uses::keep(const StreamKey &user, const Event &event, bool write, const Cover &cover) {
+bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cover &cover) {
   const std::lock_guard lock(mutex_);
   Slot *slot = nullptr;
   if (user.id) {
     for (Slot &other : slots_) {
-      if (other.user == user) slot = &other;
+      if (other.user == user &&
+          (event == other.last().event || event.follows(other.last().event))) {
+        slot = &other;
+      }
     }
   }
-  if (!slot) slot = &slots_.emplace_back(Slot{user, {}, {}, {}, {}});
-  // The event comes after the one that was here, on the same stream.
-  slot->last = event;
-  slot->cover = cover;
-  if (!write) return;
-  slot->last_write = event;
-  slot->write_cover = cover;
+  if (!slot) slot = &slots_.emplace_back(Slot{user, {}, {}});
+  (write ? slot->write : slot->read) = {event, cover};
+  if (write) slot->read = {};
+  return slots_.size() > slots_many;
 }
 
 void Uses::keep_open(const Stream &stream) {
@@ -77,19 +66,20 @@ void Uses::hold(Event event) {
   held_.push_back(std::move(event));
 }
 
-void Uses::add_conflicts(bool write, std::uint64_t stream, int32_t index, Conflicts &out,
-                         Few<Stream> &streams) {
+void Uses::add_conflicts(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
+                         Conflicts &out, Few<Stream> &streams) {
   const std::lock_guard lock(mutex_);
-  const bool is_handle = stream > driver::stream_per_thread;
   for (const Slot &slot : slots_) {
-    const Event &event = write ? slot.last : slot.last_write;
-    const Cover &cover = write ? slot.cover : slot.write_cover;
-    if (!event || (is_handle && cover.value == stream)) continue;
+    const auto &[event, cover] = write ? slot.last() : slot.write;
+    const bool is_handle = cover.value > driver::stream_per_thread;
+    if (!event || (is_handle && (cover.value == stream || cover.value == own))) continue;
     out.add_unless({event, slot.user, cover, index},
                    [&](const Conflict &other) { return other.event == event; });
   }
   for (const Stream &open : open_) {
-    streams.add_unless(open, [&](const Stream &other) { return same(open, other); });
+    Stream stream_of = open;
+    stream_of.index = index;
+    streams.add_unless(stream_of, [&](const Stream &other) { return same(open, other); });
   }
 }
 
@@ -100,37 +90,35 @@ bool Uses::any() {
 
 bool Uses::any_uncovered() {
   const std::lock_guard lock(mutex_);
-  return !open_.empty() || std::any_of(slots_.begin(), slots_.end(),
-                                       [](const Slot &slot) { return slot.cover.value == 0; });
+  return !open_.empty() || std::any_of(slots_.begin(), slots_.end(), [](const Slot &slot) {
+    return slot.last().cover.value == 0;
+  });
 }
 
 void Uses::cover(Conflicts &conflicts, const Stream &stream) {
   const std::lock_guard lock(mutex_);
   for (Slot &slot : slots_) {
     for (const Conflict &conflict : conflicts) {
-      if (slot.last == conflict.event) slot.cover = Cover::by(stream);
-      if (slot.last_write == conflict.event) slot.write_cover = Cover::by(stream);
+      if (slot.read.event == conflict.event) slot.read.cover = Cover::by(stream);
+      if (slot.write.event == conflict.event) slot.write.cover = Cover::by(stream);
     }
   }
 }
 
 void Uses::prune(driver::Session &session, std::uint64_t context_id) {
-  if (count() > slots_many) forget_complete(session, context_id);
-}
-
-void Uses::forget_complete(driver::Session &session, std::uint64_t context_id) {
   std::vector<Event> asked;
   {
     const std::lock_guard lock(mutex_);
     for (const Slot &slot : slots_) {
-      if (slot.last.context_id() == context_id) asked.push_back(slot.last);
+      const Event &last = slot.last().event;
+      if (last.context_id() == context_id) asked.push_back(last);
     }
   }
   session.relax();
   std::erase_if(asked, [&](const Event &event) { return !is_complete(session, event); });
   const std::lock_guard lock(mutex_);
   std::erase_if(slots_, [&](const Slot &slot) {
-    return std::find(asked.begin(), asked.end(), slot.last) != asked.end();
+    return std::find(asked.begin(), asked.end(), slot.last().event) != asked.end();
   });
 }
 
@@ -139,14 +127,19 @@ std::size_t Uses::count() {
   return slots_.size();
 }
 
-driver::CUcontext Uses::pending_in() const noexcept {
-  return slots_.empty() ? nullptr : slots_.front().last.context();
+bool Uses::pending() const noexcept {
+  return !slots_.empty();
+}
+
+bool Uses::pending_in(driver::CUcontext context) const noexcept {
+  return std::any_of(slots_.begin(), slots_.end(),
+                     [&](const Slot &slot) { return slot.last().event.context() == context; });
 }
 
 void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
                   bool wait) noexcept {
   std::erase_if(slots_, [&](const Slot &slot) {
-    const Event &event = slot.last;
+    const Event &event = slot.last().event;
     if (event.context() != context) return false;
     if (event.context_id() != context_id) return true;
     if (wait) return session.faults.attempt(session.cu.cuEventSynchronize, event.handle()), true;

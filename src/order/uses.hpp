@@ -42,7 +42,8 @@ class Uses {
   Uses(const Uses &) = delete;
   Uses &operator=(const Uses &) = delete;
 
-  void keep(const StreamKey &user, const Event &event, bool write, const Cover &cover);
+  // Returns whether they are so many by now that it pays to prune().
+  bool keep(const StreamKey &user, const Event &event, bool write, const Cover &cover);
 
   // A stream on which others were sent to work by way of a dict: it must be asked how far it is.
   void keep_open(const Stream &stream);
@@ -50,10 +51,10 @@ class Uses {
   // An event that an array came with: it lives as long as the owner.
   void hold(Event event);
 
-  // Adds what a read, or a write, conflicts with; but for what the array's own stream covers, if
-  // that is `stream`.
-  void add_conflicts(bool write, std::uint64_t stream, int32_t index, Conflicts &out,
-                     Few<Stream> &streams);
+  // Adds what a read, or a write, conflicts with; but for what one of two streams covers: `stream`,
+  // which is to wait, and `own`, which it waits for anyway.
+  void add_conflicts(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
+                     Conflicts &out, Few<Stream> &streams);
 
   bool any();            // kept, open ones too
   bool any_uncovered();  // likewise, that the array's stream does not wait for
@@ -61,17 +62,14 @@ class Uses {
   // The array's own stream has been made to wait for these uses.
   void cover(Conflicts &conflicts, const Stream &stream);
 
-  // Once there are many: forgets the uses that are complete. For contexts that are alive.
+  // Forgets the uses that are complete. For contexts that are alive.
   void prune(driver::Session &session, std::uint64_t context_id);
-
-  // Forgets the uses of a context that is alive, and has this id, which are complete.
-  void forget_complete(driver::Session &session, std::uint64_t context_id);
   std::size_t count();
 
   // From here on for an owner that has lost its last holder.
 
-  // A context in which a use may be pending; null if there is none.
-  driver::CUcontext pending_in() const noexcept;
+  bool pending() const noexcept;
+  bool pending_in(driver::CUcontext context) const noexcept;
   // Forgets the uses of a context that is alive, which are complete, or get waited for. Uses of an
   // older context with the same handle have gone with it.
   void settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
@@ -83,10 +81,17 @@ class Uses {
   Uses *next = nullptr;
 
  private:
+  struct Kept {
+    Event event;
+    Cover cover;
+  };
+  // The uses on one stream, where each comes after those before.
   struct Slot {
     StreamKey user;
-    Event last, last_write;  // of the stream's uses: one event, where the last one was a write
-    Cover cover, write_cover;
+    Kept write, read;  // the last write, and the last read if that came later
+
+    Kept &last() noexcept { return read.event ? read : write; }
+    const Kept &last() const noexcept { return read.event ? read : write; }
   };
 
   std::mutex mutex_;  // never held while the driver is called, save where nobody else is left
@@ -96,9 +101,15 @@ class Uses {
 };
 
 // Whether an owner keeps uses; and does so here, or with functions of its own.
-bool keeps_uses(const cai_owner *owner) noexcept;
-bool keeps_here(const cai_owner *owner) noexcept;
-bool keeps_by_itself(const cai_owner *owner) noexcept;
+inline bool keeps_uses(const cai_owner *owner) noexcept {
+  return owner && owner->struct_size >= sizeof(cai_owner) && owner->used_on && owner->await_uses;
+}
+inline bool keeps_here(const cai_owner *owner) noexcept {
+  return keeps_uses(owner) && owner->used_on == cai_owner_used_on;
+}
+inline bool keeps_by_itself(const cai_owner *owner) noexcept {
+  return keeps_uses(owner) && owner->used_on != cai_owner_used_on;
+}
 
 // What an owner that keeps its uses here has kept; null if nothing, or made at need.
 Uses *uses_of(const cai_owner *owner) noexcept;

@@ -86,8 +86,10 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   }
 
   // The fork first: it takes the stream into the capture.
-  std::stable_partition(steps.begin(), steps.end(),
-                        [](const Step &step) { return step.edge == Edge::within; });
+  if (fork) {
+    std::stable_partition(steps.begin(), steps.end(),
+                          [](const Step &step) { return step.edge == Edge::within; });
+  }
   bool forked = false;
   try {
     for (const Step &step : steps) {
@@ -106,12 +108,14 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
     for (const Conflict &conflict : demand.conflicts) {
       for_array(conflict.index, [&] { wait(session, stream, conflict.event.handle()); });
     }
-  } catch (const Failure &failure) {
+  } catch (...) {
     // Left in the capture, the stream would spoil it when it ends.
     if (forked) {
-      session.faults.note(failure.error());
       Event event;
-      order(session, stream, *fork, Edge::within, event);
+      try {
+        order(session, stream, *fork, Edge::within, event);
+      } catch (...) {  // NOLINT(bugprone-empty-catch): the first failure is the one to tell of
+      }
     }
     throw;
   }
@@ -135,14 +139,20 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
   }
 }
 
+cai_error error_of_keeper(cai_error said, cai_status status, int32_t index) noexcept {
+  if (said.status == CAI_OK) {
+    fail(&said, status, {}, "a function of the owner's own says %s", cai_status_name(status));
+  }
+  if (said.index < 0) said.index = index;
+  return said;
+}
+
 void await_keepers(Demand &demand, std::uint64_t stream) {
   for (const Demand::Keeper &keeper : demand.keepers) {
-    cai_error error;
+    cai_error error{};
     const std::uint32_t access = keeper.writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
-    if (keeper.owner->await_uses(keeper.owner, stream, access, &error) != CAI_OK) {
-      if (error.index < 0) error.index = keeper.index;
-      throw Failure(error);
-    }
+    const cai_status status = keeper.owner->await_uses(keeper.owner, stream, access, &error);
+    if (status != CAI_OK) throw Failure(error_of_keeper(error, status, keeper.index));
   }
 }
 

@@ -15,6 +15,9 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
 // The host waits, likewise.
 void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand);
 
+// What a function of an owner's own has said, about an array. It may have left the error as it was.
+cai_error error_of_keeper(cai_error said, cai_status status, int32_t index) noexcept;
+
 // After the session: owners that keep uses by themselves make the stream wait, or the host (0).
 void await_keepers(Demand &demand, std::uint64_t stream);
 

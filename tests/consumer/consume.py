@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds consumer.c against libcai the way somebody else's project would, and runs it.
+"""Builds consumer.c and consumer_cpp.cpp against libcai the way somebody else's project would, and
+runs them.
 
 usage: consume.py (pkg_config | cmake | subproject) BUILD_ROOT SOURCE_ROOT
 """
@@ -13,10 +14,13 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+SOURCES = ["consumer.c", "consumer_cpp.cpp"]
+PROGRAMS = ["consumer", "consumer_cpp"]
 
 CMAKE = """
 cmake_minimum_required(VERSION 3.20)
-project(consumer C)
+project(consumer C CXX)
+set(CMAKE_CXX_STANDARD 20)
 find_package(libcai 0.1 REQUIRED CONFIG)
 find_package(libcai 99 QUIET CONFIG)
 if(libcai_FOUND)
@@ -24,17 +28,26 @@ if(libcai_FOUND)
 endif()
 add_executable(consumer consumer.c)
 target_link_libraries(consumer PRIVATE libcai::cai)
+add_executable(consumer_cpp consumer_cpp.cpp)
+target_link_libraries(consumer_cpp PRIVATE libcai::cai)
 """
 
 MESON = """
-project('consumer', 'c', default_options: ['warning_level=0'])
-executable('consumer', 'consumer.c', dependencies: dependency('libcai'))
+project('consumer', 'c', 'cpp', default_options: ['warning_level=0', 'cpp_std=c++20'])
+libcai = dependency('libcai')
+executable('consumer', 'consumer.c', dependencies: libcai)
+executable('consumer_cpp', 'consumer_cpp.cpp', dependencies: libcai)
 """
 
 
 def run(*command, **options):
     print("+", shlex.join(map(str, command)), flush=True)
     return subprocess.run([str(part) for part in command], check=True, text=True, **options)
+
+
+def copy_sources(work):
+    for source in SOURCES:
+        shutil.copy(HERE / source, work)
 
 
 def install(build, stage):
@@ -55,26 +68,30 @@ def pkg_config(work, build, _source):
         "pkg-config", "--cflags", "--libs", "libcai", env=environment, stdout=subprocess.PIPE
     ).stdout.split()
     run("cc", "-std=c99", HERE / "consumer.c", "-o", work / "consumer", *flags)
-    run(work / "consumer", env={**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)})
+    run("c++", "-std=c++20", HERE / "consumer_cpp.cpp", "-o", work / "consumer_cpp", *flags)
+    for program in PROGRAMS:
+        run(work / program, env={**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)})
 
 
 def cmake(work, build, _source):
     prefix = install(build, work / "stage")
-    shutil.copy(HERE / "consumer.c", work)
+    copy_sources(work)
     (work / "CMakeLists.txt").write_text(CMAKE)
     run("cmake", "-S", work, "-B", work / "out", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", work / "out")
-    run(work / "out/consumer")  # CMake sets a build-tree RUNPATH
+    for program in PROGRAMS:
+        run(work / "out" / program)  # CMake sets a build-tree RUNPATH
 
 
 def subproject(work, _build, source):
-    shutil.copy(HERE / "consumer.c", work)
+    copy_sources(work)
     (work / "meson.build").write_text(MESON)
     (work / "subprojects").mkdir()
     (work / "subprojects/libcai").symlink_to(source)
     run("meson", "setup", work / "out", work, "--force-fallback-for=libcai")
-    run("meson", "compile", "-C", work / "out", "consumer")
-    run(work / "out/consumer")
+    run("meson", "compile", "-C", work / "out", *PROGRAMS)
+    for program in PROGRAMS:
+        run(work / "out" / program)
 
 
 def library_folder(prefix):

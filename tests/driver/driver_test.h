@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // For programs that each prove one rule of the driver: they open libcuda.so.1 as any client would,
-// ask for explicit old versions of the functions they use, and exit 0 if the rule holds.
+// ask for explicit old versions of the functions they use, and exit 0 if the rule holds, 77 if this
+// machine lacks what the rule is about. Where no source states the rule, the program says with
+// FOUND what the driver does; check_rules.py says how each begins, results.py makes a table of all.
 #pragma once
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +23,13 @@ typedef void *CUcontext, *CUstream, *CUevent, *CUmemoryPool, *CUgraph;
 typedef void *CUgraphExec, *CUgraphNode, *CUuserObject;
 typedef void *CUmodule, *CUfunction, *CUlibrary, *CUkernel, *CUgreenCtx;
 
+typedef struct {  // CUmemPoolProps
+  int type, handles, location_type, location_id;
+  void *security;
+  size_t most;
+  unsigned char reserved[56];
+} PoolProperties;
+
 #define LEGACY ((CUstream)1)
 #define PER_THREAD ((CUstream)2)
 #define NON_BLOCKING 1u
@@ -28,14 +38,20 @@ enum {  // CUresult
   SUCCESS = 0,
   INVALID_VALUE = 1,
   NOT_INITIALIZED = 3,
+  DEINITIALIZED = 4,
   STUB_LIBRARY = 34,
+  INVALID_DEVICE = 101,
   INVALID_CONTEXT = 201,
   INVALID_HANDLE = 400,
   ILLEGAL_STATE = 401,
   NOT_FOUND = 500,
   NOT_READY = 600,
   ILLEGAL_ADDRESS = 700,
+  PEER_ALREADY_ENABLED = 704,
+  PEER_NOT_ENABLED = 705,
+  CONTEXT_IS_DESTROYED = 709,
   LAUNCH_FAILED = 719,
+  NOT_PERMITTED = 800,
   NOT_SUPPORTED = 801,
   CAPTURE_UNSUPPORTED = 900,
   CAPTURE_INVALIDATED = 901,
@@ -60,12 +76,16 @@ static inline void open_driver(void) {
   *(void **)&get_proc_address = dlsym(library, "cuGetProcAddress_v2");
 }
 
+static inline int on_simcuda(void) {
+  return dlsym(library, "simcuda_calls") != NULL;
+}
+
 // Legacy flavour: stream 0 never silently means the per-thread stream.
 static inline void *find(const char *name, int version) {
   void *function = NULL;
   if (get_proc_address(name, &function, version, 1, NULL) != SUCCESS || !function) {
-    fprintf(stderr, "no %s of version %d\n", name, version);
-    exit(1);
+    printf("skipped: this driver has no %s of version %d\n", name, version);
+    exit(on_simcuda() ? 1 : 77);  // simcuda has all that the rules need
   }
   return function;
 }
@@ -86,6 +106,42 @@ static inline void *find(const char *name, int version) {
   } while (0)
 #define OK(call) EXPECT(call, SUCCESS)
 
+// What no source settles: says what this driver does. Only simcuda must do what it assumes.
+static inline void found(const char *what, const char *answer, const char *assumed) {
+  printf("found: %s: %s (assumed: %s)\n", what, answer, assumed);
+  fflush(stdout);  // the next question may be the last
+  if (on_simcuda() && strcmp(answer, assumed) != 0) exit(1);
+}
+
+static inline const char *status_name(CUresult status) {
+  const char *name = "no status";
+  CUresult (*error_name)(CUresult, const char **);
+  *(void **)&error_name = dlsym(library, "cuGetErrorName");
+  (void)error_name(status, &name);
+  return name;
+}
+
+#define FOUND_STATUS(what, call, assumed) found(what, status_name(call), status_name(assumed))
+#define FOUND(what, yes, assumed) found(what, (yes) ? "yes" : "no", (assumed) ? "yes" : "no")
+
+// A host function that holds its stream up until the gate opens, or for a while if it never does.
+static int gate_is_open;
+
+static inline void open_gate(void) {
+  __atomic_store_n(&gate_is_open, 1, __ATOMIC_SEQ_CST);
+}
+
+static inline void wait_at_gate(void *milliseconds) {
+  for (uintptr_t i = 0; i < (uintptr_t)milliseconds; ++i) {
+    if (__atomic_load_n(&gate_is_open, __ATOMIC_SEQ_CST)) return;
+    usleep(1000);
+  }
+}
+
+#define USE_GATE USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *)
+// Long enough for any call that does not wait; who waits after all waits a second at most.
+#define HOLD_UP(stream) OK(cuLaunchHostFunc(stream, wait_at_gate, (void *)(uintptr_t)1000))
+
 // Starts the driver with the primary context of device 0 current.
 static inline CUcontext start(void) {
   open_driver();
@@ -97,6 +153,21 @@ static inline CUcontext start(void) {
   OK(cuDevicePrimaryCtxRetain(&context, 0));
   OK(cuCtxSetCurrent(context));
   return context;
+}
+
+static inline void in_another_thread(void *(*work)(void *), void *argument) {
+  pthread_t thread;
+  EXPECT(pthread_create(&thread, NULL, work, argument), 0);
+  EXPECT(pthread_join(thread, NULL), 0);
+}
+
+static inline void need_two_devices(void) {
+  USE(cuDeviceGetCount, 2000, int *);
+  int count = 0;
+  OK(cuDeviceGetCount(&count));
+  if (count >= 2) return;
+  printf("skipped: one device only\n");
+  exit(77);
 }
 
 // Functions that most rules need.
@@ -131,12 +202,13 @@ static inline CUcontext start(void) {
   USE(cuLaunchKernel, 4000, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, \
       unsigned, unsigned, CUstream, void **, void **);                                    \
   (void)cuModuleLoadData, (void)cuModuleGetFunction, (void)cuLaunchKernel
-#define USE_CAPTURE                                    \
-  USE(cuStreamBeginCapture, 10010, CUstream, int);     \
-  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *); \
-  USE(cuStreamIsCapturing, 10000, CUstream, int *);    \
-  enum { NONE = 0, ACTIVE = 1, INVALIDATED = 2 };      \
-  enum { GLOBAL = 0, THREAD_LOCAL = 1, RELAXED = 2 };  \
+#define USE_CAPTURE                                                                          \
+  enum { NONE = 0, ACTIVE = 1, INVALIDATED = 2, GLOBAL = 0, THREAD_LOCAL = 1, RELAXED = 2 }; \
+  USE_STREAMS;                                                                               \
+  USE_EVENTS;                                                                                \
+  USE(cuStreamBeginCapture, 10010, CUstream, int);                                           \
+  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);                                       \
+  USE(cuStreamIsCapturing, 10000, CUstream, int *);                                          \
   (void)cuStreamBeginCapture, (void)cuStreamEndCapture, (void)cuStreamIsCapturing
 #define USE_GRAPHS                                                              \
   USE(cuGraphCreate, 10000, CUgraph *, unsigned);                               \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Managed memory may be attached to all streams from the legacy stream, to a single one only from
-// that one.
+// Rule: Managed memory may be attached to all streams from the legacy stream, to a single one only
+// from that one.
+// Source: cuda.h, cuStreamAttachMemAsync
 #include "driver_test.h"
 
 int main(void) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the next captured node depends on can be added to and replaced
-// (cuStreamUpdateCaptureDependencies, cuda.h).
+// Rule: What the next captured node depends on can be added to and replaced.
+// Source: cuda.h, cuStreamUpdateCaptureDependencies
 #include "driver_test.h"
 
 int main(void) {
   start();
   USE_MEMORY;
-  USE_STREAMS;
   USE_CAPTURE;
   USE_GRAPHS;
   USE(cuStreamUpdateCaptureDependencies, 11030, CUstream, CUgraphNode *, size_t, unsigned);

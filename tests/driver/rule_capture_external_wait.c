@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// With the external flag that wait becomes a node of the graph.
+// Rule: With the external flag a wait for an event from outside the capture becomes a node of the
+// graph.
+// Source: cuda.h, cuStreamWaitEvent
 #include "driver_test.h"
 
 int main(void) {
   start();
-  USE_STREAMS;
-  USE_EVENTS;
-  USE(cuStreamBeginCapture, 10010, CUstream, int);
-  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
-  USE(cuStreamIsCapturing, 10000, CUstream, int *);
-  (void)cuStreamIsCapturing, (void)cuStreamEndCapture;
-  enum { NONE = 0, ACTIVE = 1, INVALIDATED = 2, GLOBAL = 0, THREAD_LOCAL = 1, RELAXED = 2 };
+  USE_CAPTURE;
   CUgraph graph = NULL;
   CUstream stream;
-  int status = NONE;
   CUevent event;
   CUstream outside;
   OK(cuStreamCreate(&stream, NON_BLOCKING));
@@ -24,6 +19,5 @@ int main(void) {
   OK(cuStreamWaitEvent(stream, event, 1));
   OK(cuStreamEndCapture(stream, &graph));
   EXPECT(graph != NULL, 1);
-  (void)graph, (void)status;
   return 0;
 }

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A stream that waits for a captured event joins the capture, and leaves it when the capture ends.
+// Rule: A stream that waits for a captured event joins the capture, and leaves it when the capture
+// ends.
+// Source: CUDA programming guide, Cross-stream dependencies and events
 #include "driver_test.h"
 
 int main(void) {
   start();
-  USE_STREAMS;
-  USE_EVENTS;
-  USE(cuStreamBeginCapture, 10010, CUstream, int);
-  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
-  USE(cuStreamIsCapturing, 10000, CUstream, int *);
-  (void)cuStreamIsCapturing, (void)cuStreamEndCapture;
-  enum { NONE = 0, ACTIVE = 1, INVALIDATED = 2, GLOBAL = 0, THREAD_LOCAL = 1, RELAXED = 2 };
+  USE_CAPTURE;
   CUgraph graph = NULL;
   CUstream stream;
   int status = NONE;
@@ -30,6 +26,5 @@ int main(void) {
   OK(cuStreamEndCapture(stream, &graph));
   OK(cuStreamIsCapturing(other, &status));
   EXPECT(status, NONE);
-  (void)graph, (void)status;
   return 0;
 }

@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// While a blocking stream captures, a probe of the legacy stream says 906 and harms nothing.
+// Rule: While a blocking stream captures, a probe of the legacy stream says 906 and harms nothing.
+// Source: cuda.h, cuStreamIsCapturing; to be checked on a GPU
 #include "driver_test.h"
 
 int main(void) {
   start();
-  USE_STREAMS;
-  USE_EVENTS;
-  USE(cuStreamBeginCapture, 10010, CUstream, int);
-  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
-  USE(cuStreamIsCapturing, 10000, CUstream, int *);
-  (void)cuStreamIsCapturing, (void)cuStreamEndCapture;
-  enum { NONE = 0, ACTIVE = 1, INVALIDATED = 2, GLOBAL = 0, THREAD_LOCAL = 1, RELAXED = 2 };
+  USE_CAPTURE;
   CUgraph graph = NULL;
   CUstream stream;
   int status = NONE;
   OK(cuStreamCreate(&stream, 0));
   OK(cuStreamBeginCapture(stream, RELAXED));
-  EXPECT(cuStreamIsCapturing(LEGACY, &status), CAPTURE_IMPLICIT);
+  FOUND_STATUS("probe of stream 1", cuStreamIsCapturing(LEGACY, &status), CAPTURE_IMPLICIT);
+  FOUND_STATUS("probe of stream 0", cuStreamIsCapturing(NULL, &status), CAPTURE_IMPLICIT);
   OK(cuStreamIsCapturing(stream, &status));
-  EXPECT(status, ACTIVE);
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuStreamIsCapturing(LEGACY, &status));
-  EXPECT(status, NONE);
-  (void)graph, (void)status;
+  FOUND("the capture goes on", status == ACTIVE, 1);
+  FOUND_STATUS("end of the capture", cuStreamEndCapture(stream, &graph), SUCCESS);
+  FOUND_STATUS("probe afterwards", cuStreamIsCapturing(LEGACY, &status), SUCCESS);
   return 0;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each form of cuStreamGetCaptureInfo tells of the capture, its graph and the nodes that the next
-// one will depend on (cuStreamGetCaptureInfo, cuda.h).
+// Rule: Each form of cuStreamGetCaptureInfo tells of the capture, its graph and the nodes that the
+// next one will depend on.
+// Source: cuda.h, cuStreamGetCaptureInfo
 #include "driver_test.h"
 
 int main(void) {
   start();
   USE_MEMORY;
-  USE_STREAMS;
   USE_CAPTURE;
   USE_GRAPHS;
   CUresult (*info_1)(CUstream, int *, uint64_t *);

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A capturing stream cannot wait for an event that was recorded outside: 905.
+// Rule: A capturing stream cannot wait for an event that was recorded outside: 905.
+// Source: cuda.h, CUDA_ERROR_STREAM_CAPTURE_ISOLATION
 #include "driver_test.h"
 
 int main(void) {
   start();
-  USE_STREAMS;
-  USE_EVENTS;
-  USE(cuStreamBeginCapture, 10010, CUstream, int);
-  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
-  USE(cuStreamIsCapturing, 10000, CUstream, int *);
-  (void)cuStreamIsCapturing, (void)cuStreamEndCapture;
-  enum { NONE = 0, ACTIVE = 1, INVALIDATED = 2, GLOBAL = 0, THREAD_LOCAL = 1, RELAXED = 2 };
+  USE_CAPTURE;
   CUgraph graph = NULL;
   CUstream stream;
-  int status = NONE;
   CUevent event;
   CUstream outside;
   OK(cuStreamCreate(&stream, NON_BLOCKING));
@@ -23,6 +17,5 @@ int main(void) {
   OK(cuStreamBeginCapture(stream, RELAXED));
   EXPECT(cuStreamWaitEvent(stream, event, 0), CAPTURE_ISOLATION);
   EXPECT(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
-  (void)graph, (void)status;
   return 0;
 }

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A wait that would join two captures is refused with 902.
+// Rule: A wait that would join two captures is refused with 902.
+// Source: cuda.h, CUDA_ERROR_STREAM_CAPTURE_MERGE
 #include "driver_test.h"
 
 int main(void) {
   start();
-  USE_STREAMS;
-  USE_EVENTS;
-  USE(cuStreamBeginCapture, 10010, CUstream, int);
-  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
-  USE(cuStreamIsCapturing, 10000, CUstream, int *);
-  (void)cuStreamIsCapturing, (void)cuStreamEndCapture;
-  enum { NONE = 0, ACTIVE = 1, INVALIDATED = 2, GLOBAL = 0, THREAD_LOCAL = 1, RELAXED = 2 };
-  CUgraph graph = NULL;
+  USE_CAPTURE;
   CUstream stream;
-  int status = NONE;
   CUevent event;
   CUstream other;
   OK(cuStreamCreate(&stream, NON_BLOCKING));
@@ -23,6 +16,5 @@ int main(void) {
   OK(cuStreamBeginCapture(other, RELAXED));
   OK(cuEventRecord(event, other));
   EXPECT(cuStreamWaitEvent(stream, event, 0), CAPTURE_MERGE);
-  (void)graph, (void)status;
   return 0;
 }

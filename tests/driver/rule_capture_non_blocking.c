@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A capture of a non-blocking stream leaves the legacy stream alone.
+// Rule: A capture of a non-blocking stream leaves the legacy stream alone.
+// Source: CUDA programming guide, Prohibited and unhandled operations
 #include "driver_test.h"
 
 int main(void) {
   start();
-  USE_STREAMS;
-  USE_EVENTS;
-  USE(cuStreamBeginCapture, 10010, CUstream, int);
-  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
-  USE(cuStreamIsCapturing, 10000, CUstream, int *);
-  (void)cuStreamIsCapturing, (void)cuStreamEndCapture;
-  enum { NONE = 0, ACTIVE = 1, INVALIDATED = 2, GLOBAL = 0, THREAD_LOCAL = 1, RELAXED = 2 };
+  USE_MEMORY;
+  USE_CAPTURE;
   CUgraph graph = NULL;
   CUstream stream;
   int status = NONE;
-  USE_MEMORY;
   CUdeviceptr data;
   OK(cuMemAlloc(&data, 1));
   OK(cuStreamCreate(&stream, NON_BLOCKING));
@@ -24,6 +19,5 @@ int main(void) {
   OK(cuMemsetD8Async(data, 1, 1, LEGACY));
   OK(cuStreamSynchronize(LEGACY));
   OK(cuStreamEndCapture(stream, &graph));
-  (void)graph, (void)status;
   return 0;
 }

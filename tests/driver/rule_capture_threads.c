@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Only a relaxed capture may be ended by another thread (cuStreamEndCapture, cuda.h); what other
-// threads may do meanwhile is a matter of both modes (cuThreadExchangeStreamCaptureMode, cuda.h).
+// Rule: Only a relaxed capture may be ended by another thread; what other threads may do meanwhile
+// is a matter of both modes.
+// Source: cuda.h, cuStreamEndCapture; cuda.h, cuThreadExchangeStreamCaptureMode
 #include <pthread.h>
 
 #include "driver_test.h"
@@ -38,7 +39,6 @@ static void run_other(int mode) {
 
 int main(void) {
   context = start();
-  USE_STREAMS;
   USE_CAPTURE;
   USE_GRAPHS;
   OK(cuStreamCreate(&stream, NON_BLOCKING));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A capture can add to a graph that there is (cuStreamBeginCaptureToGraph, cuda.h).
+// Rule: A capture can add to a graph that there is.
+// Source: cuda.h, cuStreamBeginCaptureToGraph
 #include "driver_test.h"
 
 int main(void) {
   start();
   USE_MEMORY;
-  USE_STREAMS;
   USE_CAPTURE;
   USE_GRAPHS;
   USE(cuStreamBeginCaptureToGraph, 12030, CUstream, CUgraph, const CUgraphNode *, const void *,

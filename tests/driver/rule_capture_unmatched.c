@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A capture ends on the stream that it began on: 903.
+// Rule: A capture ends on the stream that it began on: 903.
+// Source: cuda.h, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED
 #include "driver_test.h"
 
 int main(void) {
   start();
-  USE_STREAMS;
-  USE_EVENTS;
-  USE(cuStreamBeginCapture, 10010, CUstream, int);
-  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
-  USE(cuStreamIsCapturing, 10000, CUstream, int *);
-  (void)cuStreamIsCapturing, (void)cuStreamEndCapture;
-  enum { NONE = 0, ACTIVE = 1, INVALIDATED = 2, GLOBAL = 0, THREAD_LOCAL = 1, RELAXED = 2 };
+  USE_CAPTURE;
   CUgraph graph = NULL;
   CUstream stream;
-  int status = NONE;
   CUevent fork;
   CUstream other;
   OK(cuStreamCreate(&stream, NON_BLOCKING));
@@ -23,6 +17,5 @@ int main(void) {
   OK(cuEventRecord(fork, stream));
   OK(cuStreamWaitEvent(other, fork, 0));
   EXPECT(cuStreamEndCapture(other, &graph), CAPTURE_UNMATCHED);
-  (void)graph, (void)status;
   return 0;
 }

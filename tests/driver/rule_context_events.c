@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An event can stand for all work of a context, and all its later work can wait for one; neither
-// goes with a capture (cuCtxRecordEvent and cuCtxWaitEvent, cuda.h).
+// Rule: An event can stand for all work of a context, and all its later work can wait for one;
+// neither goes with a capture.
+// Source: cuda.h, cuCtxRecordEvent and cuCtxWaitEvent
 #include "driver_test.h"
 
 int main(void) {
   CUcontext context = start();
   USE_MEMORY;
-  USE_STREAMS;
-  USE_EVENTS;
   USE_CAPTURE;
   USE(cuCtxRecordEvent, 12050, CUcontext, CUevent);
   USE(cuCtxWaitEvent, 12050, CUcontext, CUevent);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Contexts are pushed and popped on a stack of the thread; set replaces the top.
+// Rule: Contexts are pushed and popped on a stack of the thread; setting one replaces the top.
+// Source: cuda.h, cuCtxPushCurrent and cuCtxSetCurrent
 #include "driver_test.h"
 
 int main(void) {

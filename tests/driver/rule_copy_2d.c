@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A copy in two dimensions moves the rows and leaves what lies between them.
+// Rule: A copy in two dimensions moves the rows and leaves what lies between them.
+// Source: cuda.h, cuMemcpy2D
 #include "driver_test.h"
 
 typedef struct {

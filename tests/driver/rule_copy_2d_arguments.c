@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies in two and three dimensions refuse pitches and heights that cannot be.
+// Rule: Copies in two and three dimensions refuse pitches and heights that cannot be.
+// Source: cuda.h, cuMemcpy2D and cuMemcpy3D
 #include "driver_test.h"
 
 typedef struct {

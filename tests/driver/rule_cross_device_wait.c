@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A stream of one device waits for an event of another. Exit 77: one device only.
+// Rule: A stream of one device waits for an event of another.
+// Source: cuda.h, cuStreamWaitEvent
 #include "driver_test.h"
 
 int main(void) {
   start();
+  need_two_devices();
   USE_MEMORY;
   USE_STREAMS;
   USE_EVENTS;
-  USE(cuDeviceGetCount, 2000, int *);
   USE(cuDevicePrimaryCtxRetain, 7000, CUcontext *, CUdevice);
   USE(cuCtxSetCurrent, 4000, CUcontext);
   CUcontext second = NULL;
-  int count = 0;
   CUstream producer, consumer;
   CUevent event;
   CUdeviceptr data, copy;
   unsigned char value = 0;
-  OK(cuDeviceGetCount(&count));
-  if (count < 2) return 77;
   OK(cuMemAlloc(&data, 1));
   OK(cuStreamCreate(&producer, NON_BLOCKING));
   OK(cuEventCreate(&event, 2));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Work that is pending when its stream is destroyed is still done.
+// Rule: Work that is pending when its stream is destroyed is still done.
+// Source: cuda.h, cuStreamDestroy
 #include "driver_test.h"
 
 int main(void) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A wait takes the event's state at the time of its call: recording the event again, even after
-// work that waits for the waiter, changes nothing and cannot form a cycle.
+// Rule: A wait takes the event's state at the time of its call: recording the event again, even
+// after work that waits for the waiter, changes nothing and cannot form a cycle.
+// Source: cuda.h, cuEventRecord
 #include "driver_test.h"
 
 int main(void) {

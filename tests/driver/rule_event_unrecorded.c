@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An event that was never recorded is complete, and a wait for it waits for nothing.
+// Rule: An event that was never recorded is complete, and a wait for it waits for nothing.
+// Source: cuda.h, cuEventQuery and cuStreamWaitEvent
 #include "driver_test.h"
 
 int main(void) {

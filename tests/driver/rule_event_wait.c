@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An event recorded in one stream and waited for in another orders them.
+// Rule: An event recorded in one stream and waited for in another orders them.
+// Source: cuda.h, cuStreamWaitEvent and cuEventDestroy
 #include "driver_test.h"
 
 int main(void) {

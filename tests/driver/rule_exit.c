@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// With work pending and calls from exit handlers, the process still ends.
+// Rule: With work pending and calls from exit handlers, the process still ends.
+// Source: assumed, after what clients do; to be checked on a GPU
 #include "driver_test.h"
 
 static CUdeviceptr data;

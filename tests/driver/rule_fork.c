@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A child of a process that uses the driver cannot use it.
+// Rule: A child of a process that uses the driver cannot use it.
+// Source: assumed, after what clients see; to be checked on a GPU
 #include "driver_test.h"
 
 #include <sys/wait.h>

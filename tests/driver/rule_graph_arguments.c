@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is no graph, no edge or no flag is INVALID_VALUE (the graph functions' results, cuda.h).
+// Rule: What is no graph, no edge or no flag is INVALID_VALUE.
+// Source: cuda.h, the graph functions' results
 #include "driver_test.h"
 
 int main(void) {

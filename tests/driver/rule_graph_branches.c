@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A captured fork becomes branches, with the edges that the events made (CUDA programming guide).
+// Rule: A captured fork becomes branches, with the edges that the events made.
+// Source: CUDA programming guide
 #include "driver_test.h"
 
 int main(void) {
   start();
   USE_MEMORY;
-  USE_STREAMS;
-  USE_EVENTS;
   USE_CAPTURE;
   USE_GRAPHS;
   USE(cuGraphGetRootNodes, 10000, CUgraph, CUgraphNode *, size_t *);

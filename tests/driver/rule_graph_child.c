@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A graph launched into a capture becomes one node, and runs in its place (CUDA programming guide).
+// Rule: A graph launched into a capture becomes one node, and runs in its place.
+// Source: CUDA programming guide
 #include "driver_test.h"
 
 int main(void) {
   start();
   USE_MEMORY;
-  USE_STREAMS;
   USE_CAPTURE;
   USE_GRAPHS;
   USE(cuGraphNodeGetType, 10000, CUgraphNode, int *);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A clone is a graph of its own, whose nodes can be found (cuGraphClone, cuda.h).
+// Rule: A clone is a graph of its own, whose nodes can be found.
+// Source: cuda.h, cuGraphClone
 #include "driver_test.h"
 
 int main(void) {

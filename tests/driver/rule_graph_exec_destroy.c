@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What has been launched still runs when its executable graph is destroyed (cuGraphExecDestroy,
-// cuda.h).
+// Rule: What has been launched still runs when its executable graph is destroyed.
+// Source: cuda.h, cuGraphExecDestroy
 #include "driver_test.h"
 
 int main(void) {
   start();
   USE_MEMORY;
-  USE_STREAMS;
   USE_CAPTURE;
   USE_GRAPHS;
   CUdeviceptr data;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// External records and waits act at each launch (cuGraphAddEventRecordNode and -WaitNode, cuda.h).
+// Rule: External records and waits act at each launch.
+// Source: cuda.h, cuGraphAddEventRecordNode and -WaitNode
 #include <pthread.h>
 
 #include "driver_test.h"
@@ -15,8 +16,6 @@ static void pass(void *unused) {
 int main(void) {
   start();
   USE_MEMORY;
-  USE_STREAMS;
-  USE_EVENTS;
   USE_CAPTURE;
   USE_GRAPHS;
   USE(cuEventRecordWithFlags, 11010, CUevent, CUstream, unsigned);

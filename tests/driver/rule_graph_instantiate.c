@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All forms of cuGraphInstantiate give a graph that runs (cuda.h).
+// Rule: All forms of cuGraphInstantiate give a graph that runs.
+// Source: cuda.h
 #include "driver_test.h"
 
 struct parameters {
@@ -12,7 +13,6 @@ struct parameters {
 int main(void) {
   start();
   USE_MEMORY;
-  USE_STREAMS;
   USE_CAPTURE;
   USE_GRAPHS;
   USE(cuGraphInstantiate, 11000, CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A graph runs when it is launched, each time, in the order of the stream (cuGraphLaunch, cuda.h).
+// Rule: A graph runs when it is launched, each time, in the order of the stream.
+// Source: cuda.h, cuGraphLaunch
 #include "driver_test.h"
 
 int main(void) {
   start();
   USE_MEMORY;
-  USE_STREAMS;
   USE_CAPTURE;
   USE_GRAPHS;
   enum { SIZE = 1 << 16 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory allocated in a capture has one address for all launches; without its free in the graph it
-// outlives the launch, and has to be freed before the next (cuGraphAddMemAllocNode, cuda.h).
+// Rule: Memory allocated in a capture has one address for all launches; without its free in the
+// graph it outlives the launch, and has to be freed before the next.
+// Source: cuda.h, cuGraphAddMemAllocNode
 #include "driver_test.h"
 
 int main(void) {
   start();
   USE_MEMORY;
-  USE_STREAMS;
   USE_CAPTURE;
   USE_GRAPHS;
   USE(cuMemAllocAsync, 11020, CUdeviceptr *, size_t, CUstream);

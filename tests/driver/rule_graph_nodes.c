@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nodes made one by one run in the order of their edges (cuGraphAdd...Node, cuda.h).
+// Rule: Nodes made one by one run in the order of their edges.
+// Source: cuda.h, cuGraphAdd...Node
 #include "driver_test.h"
 
 struct copy_3d {

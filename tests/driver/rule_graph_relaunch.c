@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Launches of one executable graph follow each other, in whatever streams (cuGraphLaunch, cuda.h).
+// Rule: Launches of one executable graph follow each other, in whatever streams.
+// Source: cuda.h, cuGraphLaunch
 #include <pthread.h>
 
 #include "driver_test.h"
@@ -24,7 +25,6 @@ static void leave(void *unused) {
 
 int main(void) {
   start();
-  USE_STREAMS;
   USE_CAPTURE;
   USE_GRAPHS;
   USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *);

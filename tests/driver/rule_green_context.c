@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A green context has streams of its own, which tell of it; its memory is the primary context's;
-// its streams outlive it, and can then only be destroyed (the green contexts' functions, cuda.h).
+// Rule: A green context has streams of its own, which tell of it; its memory is the primary
+// context's; its streams outlive it, and can then only be destroyed.
+// Source: cuda.h, the green contexts' functions
 #include "driver_test.h"
 
 struct resource {

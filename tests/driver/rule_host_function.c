@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A host function runs in its stream's order: after what came before, before what comes after.
+// Rule: A host function runs in its stream's order: after what came before, before what comes
+// after.
+// Source: cuda.h, cuLaunchHostFunc
 #include "driver_test.h"
 
 static unsigned char *host;

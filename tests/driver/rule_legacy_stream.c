@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The legacy stream and a blocking stream of its context wait for each other, both ways.
+// Rule: The legacy stream and a blocking stream of its context wait for each other, both ways.
+// Source: CUDA driver API manual, Stream synchronization behavior
 #include "driver_test.h"
 
 int main(void) {

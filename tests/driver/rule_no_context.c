@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Without a context there is no memory and no stream; before cuInit there is nothing.
+// Rule: Without a context there is no memory and no stream; before cuInit there is nothing.
+// Source: cuda.h, the return values of each function
 #include "driver_test.h"
 
 int main(void) {

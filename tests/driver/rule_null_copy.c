@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A copy from the null address is refused; one of a whole allocation is not.
+// Rule: A copy from the null address is refused; one of a whole allocation is not.
+// Source: assumed, after what clients see; to be checked on a GPU
 #include "driver_test.h"
 
 int main(void) {

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two devices: their memory has distinct addresses, and a copy between them works. Exit 77: one
-// only.
+// Rule: The memory of two devices has distinct addresses, and a copy between them works.
+// Source: cuda.h, cuMemcpyPeerAsync
 #include "driver_test.h"
 
 int main(void) {
   CUcontext first = start(), second = NULL;
+  need_two_devices();
   USE_MEMORY;
   USE_STREAMS;
-  USE(cuDeviceGetCount, 2000, int *);
   USE(cuDevicePrimaryCtxRetain, 7000, CUcontext *, CUdevice);
   USE(cuCtxSetCurrent, 4000, CUcontext);
   USE(cuCtxSynchronize, 2000, void);
   USE(cuMemcpyPeerAsync, 4000, CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream);
   USE(cuPointerGetAttribute, 4000, void *, int, CUdeviceptr);
-  int count = 0, ordinal = -1;
+  int ordinal = -1;
   CUdeviceptr here, there;
   unsigned char value = 4;
-  OK(cuDeviceGetCount(&count));
-  if (count < 2) return 77;
   OK(cuMemAlloc(&here, 1));
   OK(cuMemcpyHtoD(here, &value, 1));
   OK(cuCtxSynchronize());  // a pageable copy may return before it is done; no stream of the other

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cuMemcpyPeer is ordered after all the work of both contexts, and before what comes next there.
-// Exit 77: one device only.
+// Rule: cuMemcpyPeer is ordered after all the work of both contexts, and before what comes next
+// there.
+// Source: cuda.h, cuMemcpyPeer
 #include "driver_test.h"
 
 int main(void) {
   CUcontext first = start(), second = NULL;
+  need_two_devices();
   USE_MEMORY;
   USE_STREAMS;
-  USE(cuDeviceGetCount, 2000, int *);
   USE(cuDevicePrimaryCtxRetain, 7000, CUcontext *, CUdevice);
   USE(cuCtxSetCurrent, 4000, CUcontext);
   USE(cuMemcpyPeer, 4000, CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t);
-  int count = 0;
   CUstream stream;
   CUdeviceptr here, there;
   unsigned char value = 0;
-  OK(cuDeviceGetCount(&count));
-  if (count < 2) return 77;
   OK(cuMemAlloc(&here, 1));
   OK(cuStreamCreate(&stream, NON_BLOCKING));
   OK(cuDevicePrimaryCtxRetain(&second, 1));

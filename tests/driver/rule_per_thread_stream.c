@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The per-thread stream is a blocking stream: the legacy stream orders it, both ways.
+// Rule: The per-thread stream is a blocking stream: the legacy stream orders it, both ways.
+// Source: CUDA driver API manual, Stream synchronization behavior
 #include "driver_test.h"
 
 int main(void) {

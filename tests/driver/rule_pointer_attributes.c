@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plural query never fails on a foreign pointer, it gives nulls; the singular one does.
+// Rule: The plural query never fails on a foreign pointer, it gives nulls; the singular one does.
+// Source: cuda.h, cuPointerGetAttributes and cuPointerGetAttribute
 #include "driver_test.h"
 
 int main(void) {

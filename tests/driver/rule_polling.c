@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who polls an event gets there.
+// Rule: Who polls an event gets there, without any other call.
+// Source: cuda.h, cuEventQuery
 #include "driver_test.h"
 
 int main(void) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of a pool belongs to its stream's order: allocated, used and freed with no wait between.
+// Rule: Memory of a pool belongs to its stream's order: allocated, used and freed with no wait
+// between.
+// Source: cuda.h, cuMemAllocFromPoolAsync and cuMemFreeAsync
 #include "driver_test.h"
 
 int main(void) {
@@ -12,12 +14,7 @@ int main(void) {
   USE(cuMemAllocFromPoolAsync, 11020, CUdeviceptr *, size_t, CUmemoryPool, CUstream);
   USE(cuMemFreeAsync, 11020, CUdeviceptr, CUstream);
   enum { USED_MEM_CURRENT = 7 };
-  struct {
-    int type, handles, location_type, location_id;
-    void *security;
-    size_t most;
-    unsigned char reserved[56];
-  } properties = {.type = 1, .location_type = 1};
+  const PoolProperties properties = {.type = 1, .location_type = 1};
   CUmemoryPool pool;
   CUstream stream;
   CUdeviceptr data, copy;

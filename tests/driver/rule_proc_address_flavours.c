@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A version names the signature, the flags name the flavour: base names give what was new at that
-// version, and a function without a per-thread flavour falls back to its only one.
+// Rule: A version names the signature, the flags name the flavour: base names give what was new at
+// that version, and a function without a per-thread flavour falls back to its only one.
+// Source: cuda.h, cuGetProcAddress
 #include "driver_test.h"
 
 static void *named(const char *name, int version, uint64_t flags) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random programs of at most eight operations on three streams and two events: what they leave
-// behind, and what the host saw meanwhile, is what some order could give that the manual allows.
+// Rule: Random programs of at most eight operations on three streams and two events: what they
+// leave behind, and what the host saw meanwhile, is what some order could give that the manual
+// allows.
+// Source: cuda.h, cuEventRecord, cuStreamWaitEvent and the manual's page on streams
 #include "driver_test.h"
 
 enum { CELLS = 2, READS = 3, STREAMS = 3, EVENTS = 2, MOST = 8, MOST_RESULTS = 4096 };

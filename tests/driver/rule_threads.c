@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many threads at once, each with streams of its own, some shared: each gets its own work right.
+// Rule: Many threads at once, each with streams of its own, some shared: each gets its own work
+// right.
+// Source: cuda.h: the driver API is safe to call from many threads
 #include <pthread.h>
 
 #include "driver_test.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A client may close the library with work pending and the driver's thread at work, and open it
-// again: the driver is still there.
+// Rule: A client may close the library with work pending and the driver's thread at work, and open
+// it again: the driver is still there.
+// Source: assumed, after what clients do; to be checked on a GPU
 #include "driver_test.h"
 
 static int calls;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A user object is destroyed once, on a thread of the driver's, when neither its callers nor a
-// graph, an executable graph or a launch holds it (cuUserObjectCreate, cuda.h).
+// Rule: A user object is destroyed once, on a thread of the driver's, when neither its callers nor
+// a graph, an executable graph or a launch holds it.
+// Source: cuda.h, cuUserObjectCreate
 #include <pthread.h>
 
 #include "driver_test.h"
@@ -36,7 +37,6 @@ static void expect_alive(void) {
 int main(void) {
   start();
   main_thread = pthread_self();
-  USE_STREAMS;
   USE_CAPTURE;
   USE_GRAPHS;
   USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *);

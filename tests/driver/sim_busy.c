@@ -4,11 +4,9 @@
 
 int main(void) {
   start();
-  USE_STREAMS;
   USE_MEMORY;
   USE_CAPTURE;
   USE_GRAPHS;
-  USE_EVENTS;
   USE(cuEventElapsedTime, 2000, float *, CUevent, CUevent);
   FIND_SIM(simcuda_busy);
   FIND_SIM(simcuda_pending);

@@ -7,6 +7,7 @@ int main(void) {
   start();
   USE(cuStreamQuery, 2000, CUstream);
   USE(cuArrayDestroy, 2000, void *);
+  USE(cuStreamSynchronize, 2000, CUstream);
   USE_SIM(uint64_t, simcuda_calls, const char *);
   USE_SIM(uint64_t, simcuda_unsupported, void);
   USE_SIM(void, simcuda_reset_counts, void);
@@ -17,6 +18,8 @@ int main(void) {
   OK(cuStreamQuery(NULL));
   OK(per_thread(NULL));
   EXPECT(simcuda_calls("cuStreamQuery"), 2);
+  OK(cuStreamSynchronize(NULL));
+  EXPECT(simcuda_calls(NULL), 3);
   EXPECT(simcuda_calls("cuNoSuchFunction") == UINT64_MAX, 1);
   EXPECT(simcuda_unsupported(), 0);
   EXPECT(cuArrayDestroy(NULL), NOT_SUPPORTED);

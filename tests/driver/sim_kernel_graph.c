@@ -22,7 +22,6 @@ struct kernel_node {
 int main(void) {
   start();
   USE_MEMORY;
-  USE_STREAMS;
   USE_KERNELS;
   USE_CAPTURE;
   USE_GRAPHS;

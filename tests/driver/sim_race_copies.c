@@ -31,24 +31,22 @@ int main(void) {
 
   // To the host.
   RACES(0, OK(cuMemcpyDtoHAsync(pageable, data, 64, stream));
-        OK(simcuda_host_access(pageable, 64, READ)););
-  RACES(1, OK(cuMemcpyDtoHAsync(locked, data, 64, stream));
-        OK(simcuda_host_access(locked, 64, READ)););
+        OK(sim.host_access(pageable, 64, READ)););
+  RACES(1, OK(cuMemcpyDtoHAsync(locked, data, 64, stream)); OK(sim.host_access(locked, 64, READ)););
   RACES(0, OK(cuMemcpyDtoHAsync(locked, data, 64, stream)); OK(cuStreamSynchronize(stream));
-        OK(simcuda_host_access(locked, 64, READ)););
+        OK(sim.host_access(locked, 64, READ)););
   RACES(0, OK(cuMemcpyDtoHAsync(locked, data, 32, stream));
-        OK(simcuda_host_access(locked + 32, 32, READ)););
-  RACES(0, OK(cuMemcpyDtoH(locked, data, 64)); OK(simcuda_host_access(locked, 64, WRITE)););
+        OK(sim.host_access(locked + 32, 32, READ)););
+  RACES(0, OK(cuMemcpyDtoH(locked, data, 64)); OK(sim.host_access(locked, 64, WRITE)););
   // To the device: the host may not change the source, and may look at it.
   RACES(0, OK(cuMemcpyHtoDAsync(data, pageable, 64, stream));
-        OK(simcuda_host_access(pageable, 64, WRITE)););
+        OK(sim.host_access(pageable, 64, WRITE)););
   RACES(1, OK(cuMemcpyHtoDAsync(data, locked, 64, stream));
-        OK(simcuda_host_access(locked, 64, WRITE)););
-  RACES(0, OK(cuMemcpyHtoDAsync(data, locked, 64, stream));
-        OK(simcuda_host_access(locked, 64, READ)););
-  RACES(0, OK(cuMemcpyHtoD(data, locked, 64)); OK(simcuda_host_access(locked, 64, WRITE)););
+        OK(sim.host_access(locked, 64, WRITE)););
+  RACES(0, OK(cuMemcpyHtoDAsync(data, locked, 64, stream)); OK(sim.host_access(locked, 64, READ)););
+  RACES(0, OK(cuMemcpyHtoD(data, locked, 64)); OK(sim.host_access(locked, 64, WRITE)););
   // What the host did before comes before.
-  RACES(0, OK(simcuda_host_access(locked, 64, WRITE));
+  RACES(0, OK(sim.host_access(locked, 64, WRITE));
         OK(cuMemcpyHtoDAsync(data, locked, 64, stream)););
   // Two addresses of the same bytes.
   RACES(1, OK(cuMemcpyDtoHAsync(page + 64, data, 64, stream));
@@ -62,10 +60,10 @@ int main(void) {
   RACES(0, OK(cuMemcpyHtoD(data, pageable, 64)); OK(cuStreamSynchronize(LEGACY));
         OK(cuMemsetD8Async(data, 0, 1, stream)););
   // The host can't touch memory of the device, nor what is not there.
-  EXPECT(simcuda_host_access((void *)(uintptr_t)data, 1, READ), INVALID_VALUE);
-  EXPECT(simcuda_host_access(locked, 65, READ), INVALID_VALUE);
-  EXPECT(simcuda_host_access(NULL, 1, READ), INVALID_VALUE);
-  OK(simcuda_host_access(NULL, 0, READ));
+  EXPECT(sim.host_access((void *)(uintptr_t)data, 1, READ), INVALID_VALUE);
+  EXPECT(sim.host_access(locked, 65, READ), INVALID_VALUE);
+  EXPECT(sim.host_access(NULL, 1, READ), INVALID_VALUE);
+  OK(sim.host_access(NULL, 0, READ));
   RACES(0, OK(cuMemcpyDtoHAsync(locked, data, 64, stream)); OK(cuMemFreeHost(locked)););
   RACES(0, OK(cuMemcpyDtoHAsync(page, data, 64, stream)); OK(cuMemHostUnregister(page)););
   return 0;

@@ -10,7 +10,7 @@ static atomic_int calls, may_go;
 
 static void touch(void *memory) {
   while (!may_go) usleep(100);
-  OK(simcuda_host_access(memory, 64, WRITE));
+  OK(sim.host_access(memory, 64, WRITE));
   ++calls;
 }
 
@@ -38,7 +38,7 @@ int main(void) {
   may_go = 1;
 
   RACES(0, OK(cuMemcpyDtoHAsync(locked, data, 64, one)); OK(cuLaunchHostFunc(one, touch, locked));
-        OK(cuStreamSynchronize(one)); OK(simcuda_host_access(locked, 64, READ)););
+        OK(cuStreamSynchronize(one)); OK(sim.host_access(locked, 64, READ)););
   // Against another stream, whichever of them is first, and whatever is done by then.
   RACES(1, OK(cuMemcpyDtoHAsync(locked, data, 64, two)); OK(cuLaunchHostFunc(one, touch, locked));
         OK(cuStreamSynchronize(one)););

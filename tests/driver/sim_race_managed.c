@@ -15,18 +15,16 @@ int main(void) {
   OK(cuStreamCreate(&stream, NON_BLOCKING));
   void *const address = (void *)(uintptr_t)managed;
 
-  RACES(1, OK(cuMemsetD8Async(managed, 1, 64, stream));
-        OK(simcuda_host_access(address, 64, READ)););
+  RACES(1, OK(cuMemsetD8Async(managed, 1, 64, stream)); OK(sim.host_access(address, 64, READ)););
   RACES(0, OK(cuMemsetD8Async(managed, 1, 64, stream)); OK(cuStreamSynchronize(stream));
-        OK(simcuda_host_access(address, 64, READ)););
+        OK(sim.host_access(address, 64, READ)););
   RACES(1, OK(cuMemsetD8Async(managed, 1, 32, stream));
-        OK(simcuda_host_access((char *)address + 31, 1, WRITE)););
+        OK(sim.host_access((char *)address + 31, 1, WRITE)););
   RACES(0, OK(cuMemsetD8Async(managed, 1, 32, stream));
-        OK(simcuda_host_access((char *)address + 32, 32, WRITE)););
+        OK(sim.host_access((char *)address + 32, 32, WRITE)););
   // The blocking form waits where the host can look.
-  RACES(0, OK(cuMemsetD8(managed, 1, 64)); OK(simcuda_host_access(address, 64, READ)););
+  RACES(0, OK(cuMemsetD8(managed, 1, 64)); OK(sim.host_access(address, 64, READ)););
   // Launched after the host's write.
-  RACES(0, OK(simcuda_host_access(address, 64, WRITE));
-        OK(cuMemsetD8Async(managed, 1, 64, stream)););
+  RACES(0, OK(sim.host_access(address, 64, WRITE)); OK(cuMemsetD8Async(managed, 1, 64, stream)););
   return 0;
 }

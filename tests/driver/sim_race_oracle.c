@@ -208,12 +208,12 @@ static Result run(const Case *c, uint64_t seed) {
   CUevent events[EVENTS];
   for (int e = 0; e < EVENTS; ++e) OK(cuEventCreate(&events[e], 2));
   for (int cell = 0; cell < CELLS; ++cell) cells[cell] = initial(cell);
-  simcuda_reset();
+  sim.reset();
   for (int i = 0; i < p->count; ++i) {
     const Operation *o = &p->operations[i];
     const CUstream stream = streams[o->stream][p->kinds[o->stream]];
     const CUdeviceptr to = (uintptr_t)&cells[o->to], from = (uintptr_t)&cells[o->from];
-    const uint64_t before = simcuda_races();
+    const uint64_t before = sim.races();
     switch (o->what) {
       case FILL:
         OK(cuMemsetD8Async(to, (unsigned char)(i + 1), 1, stream));
@@ -222,11 +222,11 @@ static Result run(const Case *c, uint64_t seed) {
         OK(cuMemcpyDtoDAsync(to, from, 1, stream));
         break;
       case HOST_READ:
-        OK(simcuda_host_access(&cells[o->to], 1, 0));
+        OK(sim.host_access(&cells[o->to], 1, 0));
         result.read[i] = cells[o->to];
         break;
       case HOST_WRITE:
-        OK(simcuda_host_access(&cells[o->to], 1, 1));
+        OK(sim.host_access(&cells[o->to], 1, 1));
         cells[o->to] = (unsigned char)(i + 1);
         break;
       case RECORD:
@@ -242,9 +242,9 @@ static Result run(const Case *c, uint64_t seed) {
         OK(cuEventSynchronize(events[o->event]));
         break;
     }
-    if ((simcuda_races() > before) != c->races[i])
+    if ((sim.races() > before) != c->races[i])
       fprintf(stderr, "program %llu, operation %d\n", (unsigned long long)seed, i);
-    EXPECT(simcuda_races() > before, c->races[i]);
+    EXPECT(sim.races() > before, c->races[i]);
   }
   OK(cuCtxSynchronize());
   memcpy(result.cells, cells, CELLS);

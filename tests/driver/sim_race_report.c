@@ -92,11 +92,11 @@ static void in_a_loop(void) {
     OK(cuStreamSynchronize(one));
     OK(cuStreamSynchronize(two));
   }
-  EXPECT(simcuda_races(), 10);
+  EXPECT(sim.races(), 10);
   // Other memory is another pair.
   OK(cuMemsetD8Async(more, 1, 64, one));
   OK(cuMemsetD8Async(more, 2, 64, two));
-  EXPECT(simcuda_races(), 11);
+  EXPECT(sim.races(), 11);
 }
 
 static void many_pairs(void) {
@@ -110,7 +110,7 @@ static void many_pairs(void) {
     OK(cuMemsetD8Async(data, 1, 1, one));
     OK(cuMemsetD8Async(data, 2, 1, two));
   }
-  EXPECT(simcuda_races(), 200);
+  EXPECT(sim.races(), 200);
 }
 
 static void by_the_host(void) {
@@ -122,7 +122,7 @@ static void by_the_host(void) {
   OK(cuMemAlloc(&data, 64));
   OK(cuMemHostAlloc(&locked, 64, 0));
   OK(cuMemcpyHtoDAsync(data, locked, 64, PER_THREAD));
-  OK(simcuda_host_access(locked, 64, 1));
+  OK(sim.host_access(locked, 64, 1));
 }
 
 static void in_a_pool(void) {
@@ -148,14 +148,14 @@ static void none(void) {
 
 static void forgotten(void) {
   two_streams();
-  EXPECT(simcuda_races(), 1);
-  simcuda_reset();
-  EXPECT(simcuda_races(), 0);
+  EXPECT(sim.races(), 1);
+  sim.reset();
+  EXPECT(sim.races(), 0);
 }
 
 static void nothing_found(void) {
   two_streams();
-  EXPECT(simcuda_races(), 0);
+  EXPECT(sim.races(), 0);
 }
 
 int main(void) {

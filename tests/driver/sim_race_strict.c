@@ -43,6 +43,6 @@ int main(int argc, char **argv) {
   RACES(0, OK(cuMemsetD8Async(data, 1, 64, blocking)); OK(cuMemsetD8Async(data, 3, 64, LEGACY));
         OK(cuStreamSynchronize(LEGACY)); OK(cuMemsetD8Async(data, 2, 64, other)););
   // A pageable source has been read in any case.
-  RACES(0, OK(cuMemcpyHtoD(data, page, 64)); OK(simcuda_host_access(page, 64, 1)););
+  RACES(0, OK(cuMemcpyHtoD(data, page, 64)); OK(sim.host_access(page, 64, 1)););
   return 0;
 }

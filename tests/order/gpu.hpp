@@ -6,12 +6,14 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cai.h"
@@ -22,41 +24,47 @@ using Handle = void *;
 using Address = std::uint64_t;
 
 // name, arguments
-#define TEST_DRIVER_FUNCTIONS(F)                                  \
-  F(cuInit, unsigned)                                             \
-  F(cuDevicePrimaryCtxRetain, Handle *, int)                      \
-  F(cuDevicePrimaryCtxRelease_v2, int)                            \
-  F(cuDevicePrimaryCtxGetState, int, unsigned *, int *)           \
-  F(cuCtxCreate_v2, Handle *, unsigned, int)                      \
-  F(cuCtxDestroy_v2, Handle)                                      \
-  F(cuCtxGetCurrent, Handle *)                                    \
-  F(cuCtxSetCurrent, Handle)                                      \
-  F(cuCtxPushCurrent_v2, Handle)                                  \
-  F(cuCtxPopCurrent_v2, Handle *)                                 \
-  F(cuCtxSynchronize)                                             \
-  F(cuStreamCreate, Handle *, unsigned)                           \
-  F(cuStreamDestroy_v2, Handle)                                   \
-  F(cuStreamSynchronize, Handle)                                  \
-  F(cuStreamBeginCapture_v2, Handle, int)                         \
-  F(cuStreamEndCapture, Handle, Handle *)                         \
-  F(cuStreamIsCapturing, Handle, int *)                           \
-  F(cuThreadExchangeStreamCaptureMode, int *)                     \
-  F(cuEventCreate, Handle *, unsigned)                            \
-  F(cuEventDestroy_v2, Handle)                                    \
-  F(cuEventRecord, Handle, Handle)                                \
-  F(cuGraphDestroy, Handle)                                       \
-  F(cuMemAlloc_v2, Address *, std::size_t)                        \
-  F(cuMemFree_v2, Address)                                        \
-  F(cuMemAllocManaged, Address *, std::size_t, unsigned)          \
-  F(cuMemHostAlloc, void **, std::size_t, unsigned)               \
-  F(cuMemFreeHost, void *)                                        \
-  F(cuMemHostRegister_v2, void *, std::size_t, unsigned)          \
-  F(cuMemHostUnregister, void *)                                  \
-  F(cuMemHostGetDevicePointer_v2, Address *, void *, unsigned)    \
-  F(cuMemAllocAsync, Address *, std::size_t, Handle)              \
-  F(cuMemFreeAsync, Address, Handle)                              \
-  F(cuMemsetD8Async, Address, unsigned char, std::size_t, Handle) \
-  F(cuMemcpyDtoDAsync_v2, Address, Address, std::size_t, Handle)  \
+#define TEST_DRIVER_FUNCTIONS(F)                                       \
+  F(cuInit, unsigned)                                                  \
+  F(cuDevicePrimaryCtxRetain, Handle *, int)                           \
+  F(cuDevicePrimaryCtxRelease_v2, int)                                 \
+  F(cuDevicePrimaryCtxGetState, int, unsigned *, int *)                \
+  F(cuDevicePrimaryCtxReset_v2, int)                                   \
+  F(cuCtxCreate_v2, Handle *, unsigned, int)                           \
+  F(cuCtxDestroy_v2, Handle)                                           \
+  F(cuCtxGetCurrent, Handle *)                                         \
+  F(cuCtxSetCurrent, Handle)                                           \
+  F(cuCtxPushCurrent_v2, Handle)                                       \
+  F(cuCtxPopCurrent_v2, Handle *)                                      \
+  F(cuCtxSynchronize)                                                  \
+  F(cuStreamCreate, Handle *, unsigned)                                \
+  F(cuStreamDestroy_v2, Handle)                                        \
+  F(cuStreamSynchronize, Handle)                                       \
+  F(cuStreamBeginCapture_v2, Handle, int)                              \
+  F(cuStreamEndCapture, Handle, Handle *)                              \
+  F(cuStreamIsCapturing, Handle, int *)                                \
+  F(cuLaunchHostFunc, Handle, void (*)(void *), void *)                \
+  F(cuThreadExchangeStreamCaptureMode, int *)                          \
+  F(cuEventCreate, Handle *, unsigned)                                 \
+  F(cuEventDestroy_v2, Handle)                                         \
+  F(cuEventRecord, Handle, Handle)                                     \
+  F(cuGraphDestroy, Handle)                                            \
+  F(cuGraphInstantiateWithFlags, Handle *, Handle, unsigned long long) \
+  F(cuGraphLaunch, Handle, Handle)                                     \
+  F(cuGraphExecDestroy, Handle)                                        \
+  F(cuStreamWaitEvent, Handle, Handle, unsigned)                       \
+  F(cuMemAlloc_v2, Address *, std::size_t)                             \
+  F(cuMemFree_v2, Address)                                             \
+  F(cuMemAllocManaged, Address *, std::size_t, unsigned)               \
+  F(cuMemHostAlloc, void **, std::size_t, unsigned)                    \
+  F(cuMemFreeHost, void *)                                             \
+  F(cuMemHostRegister_v2, void *, std::size_t, unsigned)               \
+  F(cuMemHostUnregister, void *)                                       \
+  F(cuMemHostGetDevicePointer_v2, Address *, void *, unsigned)         \
+  F(cuMemAllocAsync, Address *, std::size_t, Handle)                   \
+  F(cuMemFreeAsync, Address, Handle)                                   \
+  F(cuMemsetD8Async, Address, unsigned char, std::size_t, Handle)      \
+  F(cuMemcpyDtoDAsync_v2, Address, Address, std::size_t, Handle)       \
   F(cuMemcpyDtoH_v2, void *, Address, std::size_t)
 
 struct Gpu {
@@ -66,6 +74,7 @@ struct Gpu {
   std::uint64_t (*simcuda_calls)(const char *) = nullptr;
   std::int32_t (*simcuda_fail)(const char *, std::uint64_t, std::int32_t) = nullptr;
   void (*simcuda_reset_counts)() = nullptr;
+  std::uint64_t (*simcuda_races)() = nullptr;
 
   Gpu() {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -87,6 +96,7 @@ struct Gpu {
     find(simcuda_calls, "simcuda_calls");
     find(simcuda_fail, "simcuda_fail");
     find(simcuda_reset_counts, "simcuda_reset_counts");
+    find(simcuda_races, "simcuda_races");
     if (const int result = cuInit(0)) {
       std::fprintf(stderr, "cuInit: %d\n", result);
       std::abort();
@@ -97,11 +107,6 @@ struct Gpu {
 inline Gpu &gpu() {
   static Gpu loaded;
   return loaded;
-}
-
-inline bool lazy() {
-  const char *schedule = std::getenv("SIMCUDA_SCHEDULE");
-  return !schedule || std::string_view(schedule) != "eager";
 }
 
 #define OK(call) ASSERT_EQ((call), 0)
@@ -199,6 +204,31 @@ class With {
   }
 };
 
+// Work on a stream that is pending until the gate opens, whatever the schedule.
+class Gate {
+ public:
+  explicit Gate(std::uint64_t stream) {
+    const auto pass = [](void *data) {
+      const std::unique_ptr<Open> open(static_cast<Open *>(data));
+      (*open)->wait(false);
+    };
+    MUST(gpu().cuLaunchHostFunc(handle(stream), pass, new Open(open_)));
+  }
+  Gate(const Gate &) = delete;
+  Gate &operator=(const Gate &) = delete;
+  ~Gate() { open(); }
+
+  void open() {
+    *open_ = true;
+    open_->notify_all();
+  }
+
+ private:
+  using Open = std::shared_ptr<std::atomic<bool>>;  // the work may go by later than the gate goes
+
+  Open open_ = std::make_shared<std::atomic<bool>>(false);
+};
+
 constexpr std::int64_t count = 64;  // elements, bytes, of every array here
 constexpr unsigned blocking = 0;
 constexpr unsigned non_blocking = 1;
@@ -263,7 +293,7 @@ inline cai_use_options order(std::uint32_t value) {
 }
 
 // Two contexts that are nobody's primary one, of device 0 and 1, the first being current; and each
-// test leaves its surroundings as they were.
+// test leaves its surroundings as they were, and no race that it did not count.
 class OnGpu : public testing::Test {
  protected:
   OnGpu() {
@@ -274,10 +304,12 @@ class OnGpu : public testing::Test {
     MUST(gpu().cuCtxPopCurrent_v2(&popped));
     MUST(gpu().cuCtxPushCurrent_v2(context0));
     before_ = Surroundings();
+    expected_races_ = gpu().simcuda_races();
     gpu().simcuda_reset_counts();
   }
 
   ~OnGpu() override {
+    EXPECT_EQ(gpu().simcuda_races(), expected_races_) << "races that nobody counted";
     EXPECT_TRUE(Surroundings() == before_) << "the context stack or the capture mode has changed";
     MUST(gpu().cuCtxDestroy_v2(context1));
     MUST(gpu().cuCtxDestroy_v2(context0));
@@ -307,6 +339,27 @@ class OnGpu : public testing::Test {
     MUST(gpu().cuMemcpyDtoDAsync_v2(to, from, static_cast<std::size_t>(count), handle(on)));
   }
 
+  // The host waits for all that the two contexts have been given.
+  void finish() const {
+    for (const Handle context : {context0, context1}) {
+      const With with(context);
+      MUST(gpu().cuCtxSynchronize());
+    }
+  }
+
+  // How many races there are in what `body` queues. simcuda finds them by what orders the work,
+  // whenever it runs.
+  template <class Body>
+  std::uint64_t races(Body &&body) {
+    finish();
+    const std::uint64_t before = gpu().simcuda_races();
+    std::forward<Body>(body)();
+    finish();
+    const std::uint64_t found = gpu().simcuda_races() - before;
+    expected_races_ += found;
+    return found;
+  }
+
   // What is in memory once a stream has come to its end.
   static int read(Address data, std::uint64_t after) {
     MUST(gpu().cuStreamSynchronize(handle(after)));
@@ -327,6 +380,7 @@ class OnGpu : public testing::Test {
 
  private:
   Surroundings before_{};
+  std::uint64_t expected_races_ = 0;
 };
 
 }  // namespace test

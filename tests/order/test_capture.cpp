@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Graph capture: refused before anything has happened, and never harmed.
+#include <chrono>
 #include <thread>
 
-#include "gpu.hpp"
+#include "owned.hpp"
 
 namespace test {
 namespace {
@@ -25,6 +26,37 @@ class Capture : public OnGpu {
     Handle graph = nullptr;
     EXPECT_EQ(gpu().cuStreamEndCapture(handle(stream), &graph), 0);
     if (graph) MUST(gpu().cuGraphDestroy(graph));
+  }
+
+  static bool capturing(std::uint64_t stream) {
+    int status = 0;
+    EXPECT_EQ(gpu().cuStreamIsCapturing(handle(stream), &status), 0);
+    return status == 1;
+  }
+
+  // One stream after another, by an event of the test's own.
+  static void fork(std::uint64_t from, std::uint64_t to) {
+    Handle event = nullptr;
+    MUST(gpu().cuEventCreate(&event, 2));
+    MUST(gpu().cuEventRecord(event, handle(from)));
+    MUST(gpu().cuStreamWaitEvent(handle(to), event, 0));
+    int mode = relaxed;
+    MUST(gpu().cuThreadExchangeStreamCaptureMode(&mode));
+    MUST(gpu().cuEventDestroy_v2(event));
+    MUST(gpu().cuThreadExchangeStreamCaptureMode(&mode));
+  }
+
+  // Ends the capture, and runs what was captured.
+  static void launch(std::uint64_t stream) {
+    ASSERT_TRUE(capturing(stream)) << "the capture was invalidated";
+    Handle graph = nullptr;
+    Handle runnable = nullptr;
+    MUST(gpu().cuStreamEndCapture(handle(stream), &graph));
+    MUST(gpu().cuGraphInstantiateWithFlags(&runnable, graph, 0));
+    MUST(gpu().cuGraphLaunch(runnable, handle(stream)));
+    MUST(gpu().cuStreamSynchronize(handle(stream)));
+    MUST(gpu().cuGraphExecDestroy(runnable));
+    MUST(gpu().cuGraphDestroy(graph));
   }
 
   static void expect_refused(const std::vector<Array *> &arrays, std::uint64_t consumer,
@@ -76,10 +108,11 @@ TEST_F(Capture, ConsumerIsCapturing) {
     Array legacy(memory(), CAI_STREAM_STREAM, 1);
     Array of_event(memory(), CAI_STREAM_EVENT, value(event));
     const std::uint64_t consumer = value(stream());
-    if (lazy()) {
-      for (Array *each : {&array, &legacy, &of_event}) {
-        begin_capture(consumer, mode);
-        fill(each->array.data, 1, each == &legacy ? 1 : producer);
+    for (Array *each : {&array, &legacy, &of_event}) {
+      const std::uint64_t busy = each == &legacy ? 1 : producer;
+      begin_capture(consumer, mode);
+      {
+        const Gate gate(busy);
         if (each == &of_event) MUST(gpu().cuEventRecord(event, handle(producer)));
         gpu().simcuda_reset_counts();
         cai_error error{};
@@ -87,9 +120,9 @@ TEST_F(Capture, ConsumerIsCapturing) {
         EXPECT_EQ(error.index, 0);
         EXPECT_NE(std::string(error.message).find("pending"), std::string::npos) << error.message;
         EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
-        end_capture(consumer);
-        OK(gpu().cuStreamSynchronize(handle(each == &legacy ? 1 : producer)));
       }
+      end_capture(consumer);
+      OK(gpu().cuStreamSynchronize(handle(busy)));
     }
     begin_capture(consumer, mode);
     gpu().simcuda_reset_counts();
@@ -198,6 +231,190 @@ TEST_F(Capture, SomebodyElseIsCapturing) {
     use();
     std::thread(use).join();
     end_capture(other);
+  }
+}
+
+// Two streams of one capture are in order within it, both ways.
+TEST_F(Capture, OneForBoth) {
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, producer);
+  const Address to = memory();
+  EXPECT_EQ(races([&] {
+              begin_capture(producer, global);
+              fill(array->data, 1, producer);
+              fork(producer, consumer);
+              EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+              copy(to, array->data, consumer);
+              EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+              fill(array->data, 2, producer);
+              launch(producer);
+            }),
+            0U);
+  EXPECT_EQ(read(to), 1);
+  EXPECT_EQ(read(array->data), 2);
+}
+
+TEST_F(Capture, OfTwoStreamsByThemselves) {
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t consumer = value(stream());
+  Array array(memory(), CAI_STREAM_STREAM, producer);
+  begin_capture(producer, global);
+  begin_capture(consumer, global);
+  for (const std::uint32_t flags : {0, int{CAI_USE_FORK}, int{CAI_USE_EXTERNAL}}) {
+    const cai_use_options options = access(CAI_ACCESS_DEFAULT, flags);
+    cai_error error{};
+    EXPECT_EQ(begin_use({&array}, consumer, &error, &options), CAI_ERR_CAPTURE);
+    EXPECT_EQ(error.index, 0);
+    EXPECT_EQ(end_use({&array}, consumer, &error, &options), CAI_ERR_CAPTURE);
+  }
+  end_capture(consumer);
+  end_capture(producer);
+}
+
+// The producer captures: the consumer's stream is taken along, and joined back.
+TEST_F(Capture, TheProducersTakesTheConsumerAlong) {
+  const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);
+  for (const int mode : {global, thread_local_mode, relaxed}) {
+    const std::uint64_t producer = value(stream());
+    const std::uint64_t consumer = value(stream());
+    const Owned array(memory(), CAI_STREAM_STREAM, producer);
+    const Address to = memory();
+    EXPECT_EQ(races([&] {
+                begin_capture(producer, mode);
+                fill(array->data, 1, producer);
+                cai_error error{};
+                EXPECT_EQ(begin_use({array}, consumer, &error, &options), CAI_OK) << error.message;
+                EXPECT_TRUE(capturing(consumer));
+                copy(to, array->data, consumer);
+                EXPECT_EQ(end_use({array}, consumer, &error, &options), CAI_OK) << error.message;
+                fill(array->data, 2, producer);
+                launch(producer);
+              }),
+              0U);
+    EXPECT_EQ(read(to), 1);
+    EXPECT_FALSE(capturing(consumer));
+  }
+}
+
+TEST_F(Capture, TheConsumerIsJoinedBackOnFailure) {
+  const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);
+  for (const char *name : {"cuStreamWaitEvent", "cuEventRecord"}) {
+    const std::uint64_t producer = value(stream());
+    const std::uint64_t consumer = value(stream());
+    const std::uint64_t other = value(stream());
+    Array array(memory(), CAI_STREAM_STREAM, producer);
+    Array second(memory(), CAI_STREAM_STREAM, other);
+    begin_capture(producer, global);
+    fork(producer, other);
+    OK(gpu().simcuda_fail(name, 2, 999));
+    cai_error error{};
+    EXPECT_EQ(begin_use({&array, &second}, consumer, &error, &options), CAI_ERR_CUDA);
+    EXPECT_EQ(error.native, 999);
+    EXPECT_EQ(error.index, 1);
+    // Joined, the capture can end.
+    fork(other, producer);
+    end_capture(producer);
+  }
+}
+
+// The consumer captures, and the producer is busy: the graph waits for what was pending.
+TEST_F(Capture, TheConsumersWaitsForWhatIsOutside) {
+  const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_EXTERNAL);
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t consumer = value(stream());
+  Handle event = nullptr;
+  OK(gpu().cuEventCreate(&event, 2));
+  Array of_stream(memory(), CAI_STREAM_STREAM, producer);
+  Array of_event(memory(), CAI_STREAM_EVENT, value(event));
+  for (Array *each : {&of_stream, &of_event}) {
+    const Address to = memory();
+    EXPECT_EQ(races([&] {
+                Gate gate(producer);
+                fill(each->array.data, 1, producer);
+                OK(gpu().cuEventRecord(event, handle(producer)));
+                begin_capture(consumer, global);
+                cai_error error{};
+                EXPECT_EQ(begin_use({each}, consumer, &error, &options), CAI_OK) << error.message;
+                copy(to, each->array.data, consumer);
+                if (each == &of_stream) {
+                  EXPECT_EQ(end_use({each}, consumer, &error, &options), CAI_OK) << error.message;
+                }
+                gate.open();
+                launch(consumer);
+              }),
+              0U);
+    EXPECT_EQ(read(to), 1);
+  }
+  OK(gpu().cuEventDestroy_v2(event));
+}
+
+// Uses that are kept are uses outside, too.
+TEST_F(Capture, KeptUses) {
+  const std::uint64_t user = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_NONE);
+  begin_capture(consumer, global);
+  {
+    const Gate gate(user);
+    EXPECT_EQ(end_use({array}, user), CAI_OK);
+    for (const std::uint32_t flags : {0, int{CAI_USE_EXTERNAL}}) {
+      const cai_use_options options = access(CAI_ACCESS_DEFAULT, flags);
+      cai_error error{};
+      EXPECT_EQ(begin_use({array}, consumer, &error, &options), CAI_ERR_CAPTURE);
+      EXPECT_EQ(error.index, 0);
+      EXPECT_NE(std::string(error.message).find("pending"), std::string::npos) << error.message;
+    }
+    EXPECT_EQ(cai_array_reclaim(array, consumer, CAI_ACCESS_WRITE, nullptr), CAI_ERR_CAPTURE);
+    EXPECT_EQ(cai_owner_used_on(array->owner, consumer, CAI_ACCESS_READ, nullptr), CAI_ERR_CAPTURE);
+  }
+  end_capture(consumer);
+  finish();
+  begin_capture(consumer, global);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+  EXPECT_EQ(end_use({array}, consumer), CAI_OK);  // nothing is kept of it
+  EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
+  end_capture(consumer);
+}
+
+// The graph is a holder, and so is what was made of it.
+TEST_F(Capture, ReleaseOnTheStream) {
+  const std::uint64_t consumer = value(stream());
+  Owned array(memory(), CAI_STREAM_NONE);
+  const auto drained = [&] {
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    return array.ended();
+  };
+  begin_capture(consumer, global);
+  fill(array->data, 1, consumer);
+  cai_error error{};
+  ASSERT_EQ(cai_array_release_on(array, consumer, &error), CAI_OK) << error.message;
+  array.gone();
+  Handle graph = nullptr;
+  Handle runnable = nullptr;
+  OK(gpu().cuStreamEndCapture(handle(consumer), &graph));
+  EXPECT_FALSE(drained());
+  OK(gpu().cuGraphInstantiateWithFlags(&runnable, graph, 0));
+  OK(gpu().cuGraphDestroy(graph));
+  OK(gpu().cuGraphLaunch(runnable, handle(consumer)));
+  OK(gpu().cuStreamSynchronize(handle(consumer)));
+  EXPECT_FALSE(drained());
+  OK(gpu().cuGraphExecDestroy(runnable));
+  // User objects go on a thread of the driver's.
+  for (int i = 0; i < 2000 && !drained(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(array.ended());
+
+  Owned kept(memory(), CAI_STREAM_NONE);
+  for (const char *name : {"cuUserObjectCreate", "cuGraphRetainUserObject"}) {
+    begin_capture(consumer, global);
+    OK(gpu().simcuda_fail(name, 1, 999));
+    EXPECT_EQ(cai_array_release_on(kept, consumer, &error), CAI_ERR_CUDA) << name;
+    end_capture(consumer);
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    EXPECT_FALSE(kept.ended());
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The hand-over between streams: right values where a forgotten wait gives wrong ones, and no call
-// more than it takes. Run under the eager and the lazy schedule.
+// The hand-over between streams: no race where a forgotten wait is one, and no call more than it
+// takes.
 #include <functional>
 #include <memory>
 #include <thread>
@@ -12,23 +12,30 @@ namespace {
 
 class Use : public OnGpu {
  protected:
-  // Work on `producer` is followed by work on `consumer`: what the latter finds.
-  int hand_over(std::uint64_t producer, Handle producer_context, std::uint64_t consumer,
-                const std::function<void(Address)> &order) {
+  struct Outcome {
+    std::uint64_t races;
+    int seen;  // by the consumer
+  };
+
+  // Work on `producer` is followed by work on `consumer`.
+  Outcome hand_over(std::uint64_t producer, Handle producer_context, std::uint64_t consumer,
+                    const std::function<void(Address)> &order) {
     const Address from = memory(producer_context);
     const Address to = memory();
-    {
-      const With with(producer_context);
-      fill(from, 1, producer);
-    }
-    order(from);
-    copy(to, from, consumer);
-    return read(to, consumer);
+    const std::uint64_t found = races([&] {
+      {
+        const With with(producer_context);
+        fill(from, 1, producer);
+      }
+      order(from);
+      copy(to, from, consumer);
+    });
+    return {found, read(to)};
   }
 
-  // Work on `consumer` is followed by a write on `producer`: what the former finds.
-  int hand_back(std::uint64_t producer, Handle producer_context, std::uint64_t consumer,
-                const std::function<void(Address)> &order) {
+  // Work on `consumer` is followed by a write on `producer`.
+  Outcome hand_back(std::uint64_t producer, Handle producer_context, std::uint64_t consumer,
+                    const std::function<void(Address)> &order) {
     const Address from = memory(producer_context);
     const Address to = memory();
     {
@@ -36,14 +43,18 @@ class Use : public OnGpu {
       fill(from, 1, producer);
       MUST(gpu().cuStreamSynchronize(handle(producer)));
     }
-    copy(to, from, consumer);
-    order(from);
-    {
+    const std::uint64_t found = races([&] {
+      copy(to, from, consumer);
+      order(from);
       const With with(producer_context);
       fill(from, 2, producer);
-      MUST(gpu().cuStreamSynchronize(handle(producer)));
-    }
-    return read(to, consumer);
+    });
+    return {found, read(to)};
+  }
+
+  static void expect_ordered(const Outcome &outcome) {
+    EXPECT_EQ(outcome.races, 0U);
+    EXPECT_EQ(outcome.seen, 1);
   }
 
   // Both ways, with and without libcai.
@@ -51,23 +62,17 @@ class Use : public OnGpu {
                     std::uint32_t kind = CAI_STREAM_STREAM) {
     const std::uint64_t said = kind == CAI_STREAM_STREAM ? producer : 0;
     const auto nothing = [](Address) {};
-    if (lazy()) {
-      EXPECT_EQ(hand_over(producer, producer_context, consumer, nothing), 0);
-      EXPECT_EQ(hand_back(producer, producer_context, consumer, nothing), 2);
-    }
+    EXPECT_EQ(hand_over(producer, producer_context, consumer, nothing).races, 1U);
+    EXPECT_EQ(hand_back(producer, producer_context, consumer, nothing).races, 1U);
     cai_error error{};
-    EXPECT_EQ(hand_over(producer, producer_context, consumer,
-                        [&](Address data) {
-                          Array array(data, kind, said);
-                          EXPECT_EQ(begin_use({&array}, consumer, &error), CAI_OK) << error.message;
-                        }),
-              1);
-    EXPECT_EQ(hand_back(producer, producer_context, consumer,
-                        [&](Address data) {
-                          Array array(data, kind, said);
-                          EXPECT_EQ(end_use({&array}, consumer, &error), CAI_OK) << error.message;
-                        }),
-              1);
+    expect_ordered(hand_over(producer, producer_context, consumer, [&](Address data) {
+      Array array(data, kind, said);
+      EXPECT_EQ(begin_use({&array}, consumer, &error), CAI_OK) << error.message;
+    }));
+    expect_ordered(hand_back(producer, producer_context, consumer, [&](Address data) {
+      Array array(data, kind, said);
+      EXPECT_EQ(end_use({&array}, consumer, &error), CAI_OK) << error.message;
+    }));
   }
 
   // Counts the records and the waits of one begin_use() and one end_use(), once the events are in
@@ -151,12 +156,12 @@ TEST_F(Use, OtherContextOfOneDevice) {
 TEST_F(Use, LegacyAndBlockingStreamOrderThemselves) {
   const std::uint64_t other = value(stream(blocking));
   const auto nothing = [](Address) {};
-  EXPECT_EQ(hand_over(1, context0, other, nothing), 1);
-  EXPECT_EQ(hand_back(1, context0, other, nothing), 1);
-  EXPECT_EQ(hand_over(other, context0, 1, nothing), 1);
-  EXPECT_EQ(hand_back(other, context0, 1, nothing), 1);
-  EXPECT_EQ(hand_over(1, context0, 2, nothing), 1);
-  EXPECT_EQ(hand_over(2, context0, 1, nothing), 1);
+  expect_ordered(hand_over(1, context0, other, nothing));
+  expect_ordered(hand_back(1, context0, other, nothing));
+  expect_ordered(hand_over(other, context0, 1, nothing));
+  expect_ordered(hand_back(other, context0, 1, nothing));
+  expect_ordered(hand_over(1, context0, 2, nothing));
+  expect_ordered(hand_over(2, context0, 1, nothing));
 }
 
 TEST_F(Use, EventOfTheProducer) {
@@ -164,29 +169,24 @@ TEST_F(Use, EventOfTheProducer) {
   const std::uint64_t consumer = value(stream());
   Handle event = nullptr;
   OK(gpu().cuEventCreate(&event, 2));
-  EXPECT_EQ(hand_over(producer, context0, consumer,
-                      [&](Address data) {
-                        MUST(gpu().cuEventRecord(event, handle(producer)));
-                        Array array(data, CAI_STREAM_EVENT, value(event));
-                        Array again(data, CAI_STREAM_EVENT, value(event));
-                        gpu().simcuda_reset_counts();
-                        EXPECT_EQ(begin_use({&array, &again}, consumer), CAI_OK);
-                        EXPECT_EQ(calls("cuEventRecord"), 0U);
-                        EXPECT_EQ(calls("cuStreamWaitEvent"), 1U);
-                      }),
-            1);
+  expect_ordered(hand_over(producer, context0, consumer, [&](Address data) {
+    MUST(gpu().cuEventRecord(event, handle(producer)));
+    Array array(data, CAI_STREAM_EVENT, value(event));
+    Array again(data, CAI_STREAM_EVENT, value(event));
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(begin_use({&array, &again}, consumer), CAI_OK);
+    EXPECT_EQ(calls("cuEventRecord"), 0U);
+    EXPECT_EQ(calls("cuStreamWaitEvent"), 1U);
+  }));
   // The way back is closed, but not for the others.
-  EXPECT_EQ(hand_back(producer, context0, consumer,
-                      [&](Address data) {
-                        Array array(data, CAI_STREAM_EVENT, value(event));
-                        Array other(data, CAI_STREAM_STREAM, producer);
-                        cai_error error{};
-                        EXPECT_EQ(end_use({&other, &array}, consumer, &error), CAI_ERR_ORDER);
-                        EXPECT_EQ(error.index, 1);
-                        EXPECT_NE(std::string(error.message).find("cai_array_release_on"),
-                                  std::string::npos);
-                      }),
-            1);
+  expect_ordered(hand_back(producer, context0, consumer, [&](Address data) {
+    Array array(data, CAI_STREAM_EVENT, value(event));
+    Array other(data, CAI_STREAM_STREAM, producer);
+    cai_error error{};
+    EXPECT_EQ(end_use({&other, &array}, consumer, &error), CAI_ERR_ORDER);
+    EXPECT_EQ(error.index, 1);
+    EXPECT_NE(std::string(error.message).find("cai_array_release_on"), std::string::npos);
+  }));
   Array array(memory(), CAI_STREAM_EVENT, value(event));
   gpu().simcuda_reset_counts();
   EXPECT_EQ(end_use({&array}, consumer), CAI_ERR_ORDER);
@@ -305,14 +305,12 @@ TEST_F(Use, Masks) {
   masked(CAI_STREAM_NONE, 0, 1);
 
   const std::uint64_t of_mask = value(stream());
-  EXPECT_EQ(hand_over(of_mask, context0, consumer,
-                      [&](Address mask_data) {
-                        Array array(data, CAI_STREAM_NONE);
-                        Array mask(mask_data, CAI_STREAM_STREAM, of_mask);
-                        array.mask(mask);
-                        EXPECT_EQ(begin_use({&array}, consumer), CAI_OK);
-                      }),
-            1);
+  expect_ordered(hand_over(of_mask, context0, consumer, [&](Address mask_data) {
+    Array array(data, CAI_STREAM_NONE);
+    Array mask(mask_data, CAI_STREAM_STREAM, of_mask);
+    array.mask(mask);
+    EXPECT_EQ(begin_use({&array}, consumer), CAI_OK);
+  }));
 }
 
 TEST_F(Use, Options) {
@@ -341,24 +339,20 @@ TEST_F(Use, HostOrder) {
   const cai_use_options options = order(CAI_ORDER_HOST);
   for (const std::uint64_t producer : {value(stream()), std::uint64_t{1}, std::uint64_t{2}}) {
     const std::uint64_t consumer = value(stream());
-    EXPECT_EQ(hand_over(producer, context0, consumer,
-                        [&](Address data) {
-                          Array array(data, CAI_STREAM_STREAM, producer);
-                          gpu().simcuda_reset_counts();
-                          EXPECT_EQ(begin_use({&array}, consumer, nullptr, &options), CAI_OK);
-                          EXPECT_EQ(calls("cuStreamSynchronize"), 1U);
-                          EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
-                        }),
-              1);
-    EXPECT_EQ(hand_back(producer, context0, consumer,
-                        [&](Address data) {
-                          Array array(data, CAI_STREAM_STREAM, producer);
-                          gpu().simcuda_reset_counts();
-                          EXPECT_EQ(end_use({&array}, consumer, nullptr, &options), CAI_OK);
-                          EXPECT_EQ(calls("cuStreamSynchronize"), 1U);
-                          EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
-                        }),
-              1);
+    expect_ordered(hand_over(producer, context0, consumer, [&](Address data) {
+      Array array(data, CAI_STREAM_STREAM, producer);
+      gpu().simcuda_reset_counts();
+      EXPECT_EQ(begin_use({&array}, consumer, nullptr, &options), CAI_OK);
+      EXPECT_EQ(calls("cuStreamSynchronize"), 1U);
+      EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
+    }));
+    expect_ordered(hand_back(producer, context0, consumer, [&](Address data) {
+      Array array(data, CAI_STREAM_STREAM, producer);
+      gpu().simcuda_reset_counts();
+      EXPECT_EQ(end_use({&array}, consumer, nullptr, &options), CAI_OK);
+      EXPECT_EQ(calls("cuStreamSynchronize"), 1U);
+      EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
+    }));
   }
 }
 
@@ -368,14 +362,12 @@ TEST_F(Use, HostOrderWithAnEvent) {
   const std::uint64_t consumer = value(stream());
   Handle event = nullptr;
   OK(gpu().cuEventCreate(&event, 2));
-  EXPECT_EQ(hand_over(producer, context0, consumer,
-                      [&](Address data) {
-                        MUST(gpu().cuEventRecord(event, handle(producer)));
-                        Array array(data, CAI_STREAM_EVENT, value(event));
-                        EXPECT_EQ(begin_use({&array}, consumer, nullptr, &options), CAI_OK);
-                        EXPECT_EQ(end_use({&array}, consumer, nullptr, &options), CAI_OK);
-                      }),
-            1);
+  expect_ordered(hand_over(producer, context0, consumer, [&](Address data) {
+    MUST(gpu().cuEventRecord(event, handle(producer)));
+    Array array(data, CAI_STREAM_EVENT, value(event));
+    EXPECT_EQ(begin_use({&array}, consumer, nullptr, &options), CAI_OK);
+    EXPECT_EQ(end_use({&array}, consumer, nullptr, &options), CAI_OK);
+  }));
   OK(gpu().cuEventDestroy_v2(event));
 }
 

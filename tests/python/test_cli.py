@@ -2,6 +2,9 @@
 """The command `libcai`."""
 
 import json
+import os
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -95,8 +98,10 @@ def test_config():
         "--pkg-config-dir",
         "--cflags",
         "--libs",
+        "--simcuda-dir",
     ).stdout.splitlines()
-    version, include, cmake, pkg_config, cflags, libs = answers
+    version, include, cmake, pkg_config, cflags, libs, simcuda = answers
+    assert (Path(simcuda) / "libcuda.so.1").is_file()
     assert version == libcai.__version__
     assert (Path(include) / "cai.h").is_file()
     assert (Path(cmake) / "libcaiConfig.cmake").is_file()
@@ -124,3 +129,161 @@ def test_a_program_builds_with_the_flags(tmp_path):
         f"cc {source} -o {tmp_path}/program {' '.join(flags.split())}", shell=True, check=True
     )
     subprocess.run([tmp_path / "program"], check=True)
+
+
+# ---- libcai sim ---------------------------------------------------------------------------------
+
+# Which driver a process finds, and what cuInit says.
+DRIVER = """
+import ctypes, sys
+status = ctypes.CDLL("libcuda.so.1").cuInit(0)
+path = [line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if "libcuda" in line][0]
+print(status, path, *sys.argv[1:])
+"""
+COUNT = """
+import ctypes
+count = ctypes.c_int()
+cuda = ctypes.CDLL("libcuda.so.1")
+print(cuda.cuInit(0), cuda.cuDeviceGetCount(ctypes.byref(count)), count.value)
+"""
+SETTINGS = """
+import os
+print(*(os.environ.get("SIMCUDA_" + name) for name in ("SCHEDULE", "RACES", "STRICT", "DEVICES")))
+"""
+
+
+@pytest.fixture(autouse=True)
+def without_settings(monkeypatch):
+    for name in [name for name in os.environ if name.startswith("SIMCUDA")]:
+        monkeypatch.delenv(name)
+
+
+def simulated():
+    return Path(libcai.__file__).resolve().parent / "simcuda/libcuda.so.1"
+
+
+def test_sim_runs_on_the_packages_driver():
+    done = command("sim", sys.executable, "-c", DRIVER, "--seeds", "a b", "", "*")
+    assert (done.returncode, done.stdout) == (0, f"0 {simulated()} --seeds a b  *\n"), done.stderr
+    assert "simulation" in done.stderr
+
+
+def test_sim_passes_on_what_is_after_two_dashes():
+    done = command("sim", "--devices=1", "--", sys.executable, "-c", COUNT)
+    assert done.stdout == "0 0 1\n", done.stderr
+
+
+def test_sim_sets_what_it_is_told():
+    program = [sys.executable, "-c", SETTINGS]
+    assert command("sim", *program).stdout == "None None None None\n"
+    given = ["--schedule=random:7", "--races", "count", "--strict", "--devices=3"]
+    assert command("sim", *given, *program).stdout == "random:7 count 1 3\n"
+    assert command("sim", "--seed=7", *program).stdout == "random:7 None None None\n"
+
+
+def test_sim_makes_a_call_fail():
+    done = command("sim", "--fail=cuInit:1:2,cuDeviceGetCount:1:101", sys.executable, "-c", COUNT)
+    assert done.stdout == "2 101 0\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--schedule", "soon"),
+        ("--schedule", "random"),
+        ("--schedule", "random:-1"),
+        ("--schedule", f"random:{2**64}"),
+        ("--seed", "x"),
+        ("--seed", "-1"),
+        ("--seeds", "0"),
+        ("--races", "maybe"),
+        ("--devices", "17"),
+        ("--devices", "٣"),
+        ("--fail", "cuInit"),
+        ("--fail", "cuInit:0:2"),
+        ("--fail", "cuInit:1:2,"),
+    ],
+)
+def test_sim_names_a_bad_value(arguments):
+    done = command("sim", *arguments, "true")
+    assert done.returncode == 2
+    assert arguments[0] in done.stderr
+    assert repr(arguments[1].rpartition(",")[2]) in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--",), ("--strict",), ("--colour", "true"), ("--seed=1", "--seeds=2", "true")],
+)
+def test_sim_usage(arguments):
+    done = command("sim", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", -9), ("exit 66", 66)]
+)
+def test_sim_ends_as_the_program_does(script, status):
+    assert command("sim", "sh", "-c", script).returncode in (status, 128 - status)
+
+
+def test_sim_says_what_cannot_be_run():
+    done = command("sim", "/no/such/program")
+    assert done.returncode == 127
+    assert "/no/such/program" in done.stderr
+
+
+# Fails under the seed that it is told, and says under which it ran.
+SEEDED = """
+import os, sys
+seed = os.environ["SIMCUDA_SCHEDULE"]
+print(seed, flush=True)
+if seed == "random:" + sys.argv[1]:
+    os.kill(os.getpid(), 15) if sys.argv[2] == "killed" else sys.exit(int(sys.argv[2]))
+"""
+
+
+def test_sim_runs_under_seeds():
+    program = [sys.executable, "-c", SEEDED]
+    done = command("sim", "--seeds=3", *program, "4", "1")
+    assert done.returncode == 0
+    assert done.stdout == "random:1\nrandom:2\nrandom:3\n"
+    assert done.stderr.endswith("3 seeds: no race, no failure\n")
+
+
+@pytest.mark.parametrize(("how", "status", "told"), [("5", 5, "with 5"), ("killed", 143, "15")])
+def test_sim_stops_at_the_first_bad_seed(how, status, told):
+    done = command("sim", "--seeds=9", "--strict", sys.executable, "-c", SEEDED, "2", how)
+    assert done.returncode == status
+    assert done.stdout == "random:1\nrandom:2\n"
+    assert "seed 2" in done.stderr
+    assert told in done.stderr
+    # It gives the command that does it again.
+    again = shlex.split(done.stderr.partition("again: libcai ")[2])
+    once = command(*again)
+    assert once.returncode in (status, 128 + 15, -15)
+    assert once.stdout == "random:2\n"
+
+
+def test_sim_in_a_package_without_simcuda(tmp_path):
+    copy = tmp_path / "libcai"
+    shutil.copytree(Path(libcai.__file__).parent, copy, ignore=lambda *_: ["simcuda"])
+    done = subprocess.run(
+        [sys.executable, "-m", "libcai", "sim", "true"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2
+    assert f"{copy}/simcuda/libcuda.so.1 is missing" in done.stderr
+
+
+def test_only_sim_makes_it_the_driver():
+    """Importing all of the package loads no driver, and finds none."""
+    code = "import libcai, libcai.cffi, libcai._core, libcai._simcuda\n" + (
+        "assert 'libcuda' not in open('/proc/self/maps').read()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    copies = list(simulated().parent.parent.rglob("libcuda*"))
+    assert copies == [simulated()]

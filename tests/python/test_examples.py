@@ -314,6 +314,18 @@ def test_readme_c(tmp_path):
     )
 
 
+def test_cpp(tmp_path):
+    """That of docs/cpp.rst, which includes the file."""
+    flags = run(sys.executable, "-m", "libcai", "config", "--cflags", "--libs").split()
+    warnings = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    run("c++", *warnings, EXAMPLES / "cpp.cpp", "-o", tmp_path / "cpp", *flags)
+    lines = run(tmp_path / "cpp").splitlines()
+    assert lines[0] == "launch: data 0x7f000000031c, 50 elements, 1600 bytes apart, times 2"
+    assert lines[1:3] == ["freed", "freed"]
+    assert lines[3].startswith("CAI_ERR_ARGUMENT: shape (7, -1)")
+    assert len(lines) == 4
+
+
 def test_readme_python():
     lines = run(sys.executable, EXAMPLES / "readme_python.py").splitlines()
     assert lines[0] == "(3, 4) (16, 4) float32 1"

@@ -4,6 +4,7 @@ the wheel lies."""
 
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 TESTS = Path(__file__).resolve().parent.parent
 CONSUMER = TESTS / "consumer/consumer.c"
+CONSUMER_CPP = TESTS / "consumer/consumer_cpp.cpp"
 
 CMAKE = """
 cmake_minimum_required(VERSION 3.20)
@@ -57,7 +59,9 @@ def test_pkg_config(package, tmp_path):
         PKG_CONFIG_LIBDIR=str(package / "lib/pkgconfig"),
     ).split()
     run("cc", "-std=c99", CONSUMER, "-o", tmp_path / "consumer", *flags)
-    run(tmp_path / "consumer", LD_LIBRARY_PATH=str(package / "lib"))
+    run("c++", "-std=c++20", CONSUMER_CPP, "-o", tmp_path / "consumer_cpp", *flags)
+    for program in ("consumer", "consumer_cpp"):
+        run(tmp_path / program, LD_LIBRARY_PATH=str(package / "lib"))
 
 
 def test_cmake(package, tmp_path):
@@ -83,6 +87,17 @@ def test_the_library_is_the_one_that_was_checked():
     root = TESTS.parent
     run(sys.executable, TESTS / "abi/check_needed.py", library, "0")
     run(sys.executable, TESTS / "abi/check_symbols.py", library, root / "src/libcai.map", *headers)
+
+
+def test_simcuda_needs_nothing_but_the_c_library():
+    library = installed_package() / "simcuda/libcuda.so.1"
+    dynamic = run("readelf", "--dynamic", "--wide", library)
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+    assert needed
+    assert all(re.match(r"(libc|libm|libpthread|libdl|librt|ld-linux.*)\.so", n) for n in needed)
+    assert re.findall(r"\(SONAME\).*\[(.*)\]", dynamic) == ["libcuda.so.1"]
+    assert not re.search(r"\((RPATH|RUNPATH|TEXTREL)\)", dynamic)
+    assert ".symtab" not in run("readelf", "--sections", "--wide", library)  # stripped
 
 
 def test_version():

@@ -5,6 +5,8 @@
 and gives an `Array`, whose ``ptr`` is the ``cai_array *`` that compiled code takes; `use` orders
 work on the GPU between the producer's stream and yours; `check` says what is wrong with a
 producer. "The text" in the documentation is version 3 of the interface, in Numba's documentation.
+
+.. PYTEST_DONT_REWRITE: with our plugin, pytest would warn whoever imports libcai before it starts.
 """
 
 from libcai._version import __version__

@@ -99,7 +99,7 @@ cdef extern from "_owner.h":
     bint cai_py_was_used(const cai_owner *)
     bint cai_py_is_per_thread(const cai_array *)
     bint cai_py_is_elsewhere(const cai_array *)
-    bint cai_py_claim_thread(cai_owner *)
+    uint64_t cai_py_this_thread()
     void cai_py_ask_suspects(int64_t)
     cai_status cai_py_keep_use(cai_owner *, uint64_t, uint32_t, cai_error *) nogil
     void cai_py_drain()

@@ -224,21 +224,13 @@ static inline int cai_py_is_per_thread(const cai_array *array) {
   return array && array->stream_kind == CAI_STREAM_STREAM && array->stream == 2;
 }
 
-/* Says whose stream 2 an array of the owner comes with: this thread's. 0 if it is another one's
- * already. */
-static inline int cai_py_claim_thread(cai_owner *owner) {
-  const uint64_t here = cai_py_this_thread();
-  uint64_t said = 0;
-  return __atomic_compare_exchange_n(&owner->thread, &said, here, 0, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_ACQUIRE) ||
-         said == here;
-}
-
 /* Whether the array came with the stream 2 of a thread that is not this one. */
 static inline int cai_py_is_elsewhere(const cai_array *array) {
   const cai_owner *const keeper = cai_py_keeper(array->owner);
-  return cai_py_is_per_thread(array) && keeper && keeper->thread &&
-         keeper->thread != cai_py_this_thread();
+  uint64_t thread;
+  if (!cai_py_is_per_thread(array) || !keeper) return 0;
+  thread = __atomic_load_n(&keeper->thread, __ATOMIC_ACQUIRE);
+  return thread && thread != cai_py_this_thread();
 }
 
 /* The block behind an owner, or NULL if the owner is somebody else's. */

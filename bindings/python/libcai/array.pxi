@@ -339,7 +339,7 @@ cdef class Array:
         Parameters
         ----------
         stream : int or object
-            What `use` takes, but not -1. It must live as long as the memory; an object is kept
+            What `use` takes, but not -1; 1 and 2 are of the memory's context. It must live as long as the memory; an object is kept
             alive so.
         streams : sequence, optional
             Likewise, where work on the memory is pending that nobody has been told of.
@@ -354,10 +354,10 @@ cdef class Array:
         InterfaceError, InterfaceTypeError
             For a stream that is none.
         UseError
-            For a host array; for a default stream if no context is current; for 2 if the memory has
-            come with another thread's.
+            For a host array; for a default stream of `streams` if no context is current.
         CudaError
-            If the driver refuses, or a capture forbids it.
+            If the driver refuses, or a capture forbids it; for 2 if the memory has come with
+            another thread's.
 
         Notes
         -----

@@ -51,16 +51,6 @@ cdef int keep_stream(cai_owner *owner, stream) except -1:
     return 0
 
 
-cdef int claim_thread(const cai_array *array, uint64_t stream) except -1:
-    """Before an array comes with stream 2: says whose that is."""
-    cdef cai_py_block *block = cai_py_block_of(cai_py_keeper(array.owner))
-    if stream == 2 and block != NULL and not cai_py_claim_thread(&block.owner):
-        raise UseError(
-            "stream 2 of another thread is said of this memory already: publish_event() it, or "
-            "publish() it on another stream")
-    return 0
-
-
 cdef Array copied(Array self):
     """Another Array on the same memory, which nobody else has seen."""
     cdef Source source
@@ -90,7 +80,6 @@ cdef Array published(Array self, stream, tuple others):
     try:
         for i in range(count):
             values[i] = number_of(others[i])
-        claim_thread(copy.array, target)
         keep_stream(copy.owner, stream)  # first: a failure may leave the owner with the handle
         with nogil:
             status = cai_array_publish(copy.array, values, count, target, &error)

@@ -164,7 +164,7 @@ cdef int say_streams(cai_py_block *block, bint ask) except -1:
             and mask.stream_kind == CAI_STREAM_UNSTATED):
         say_provided(block, mask, <object>block.mask_exporter)
     if cai_py_is_per_thread(array) or cai_py_is_per_thread(mask):
-        cai_py_claim_thread(&block.owner)
+        block.owner.thread = cai_py_this_thread()
     return 0
 
 

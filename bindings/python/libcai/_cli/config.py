@@ -3,7 +3,7 @@
 
 import shlex
 
-from libcai import __version__, _library
+from libcai import __version__, _library, _simcuda
 
 QUESTIONS = {
     "version": ("the package's version", lambda: __version__),
@@ -17,6 +17,7 @@ QUESTIONS = {
     "includedir": ("the folder of cai.h", lambda: _library.INCLUDE_DIR),
     "cmake-dir": ("the folder for libcai_DIR", lambda: _library.CMAKE_DIR),
     "pkg-config-dir": ("the folder for PKG_CONFIG_PATH", lambda: _library.PKG_CONFIG_DIR),
+    "simcuda-dir": ("the folder of the simulated driver", lambda: _simcuda.FOLDER),
 }
 
 

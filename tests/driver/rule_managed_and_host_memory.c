@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Managed memory says so; host memory, allocated or registered, has a device address that works.
+// Rule: Managed memory is the host's too; host memory, allocated or registered, is the device's.
+// Source: cuda.h, cuMemAllocManaged, cuMemHostAlloc and cuMemHostRegister
 #include "driver_test.h"
 
 int main(void) {

@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/**
+ * @file cai.hpp
+ * cai.h for C++20: holders of arrays, and uses that end by themselves.
+ *
+ * All of it is compiled into the program that includes it, and calls the C functions; nothing here
+ * is part of the ABI, so do not pass these classes from one library to another: pass `cai_array *`.
+ * What a function does, and with which status it may fail, cai.h says in full.
+ *
+ * - What fails throws cai::error. Compiled without exceptions, it says why on standard error and
+ *   aborts; there, the C functions themselves, cai::array::adopt() and cai::use::try_begin() are
+ *   the way that returns a #cai_status.
+ * - Nothing thrown here ever passes through C code.
+ * - Objects are no more thread-safe than std::shared_ptr: several threads may hold the same array,
+ *   each by a cai::array of its own.
+ */
+#ifndef CAI_CAI_HPP
+#define CAI_CAI_HPP
+
+#include <cai.h>
+
+#include <array>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace cai {
+// Two libraries in one process may have been compiled with two versions of this header: the name
+// changes with the layout of what is below.
+inline namespace v1 {
+
+// ---- Failure ------------------------------------------------------------------------------------
+
+/** Why a call failed: #cai_error as an exception. what() is the status' name and the message.
+ * Since 0.1. */
+class error : public std::runtime_error {
+ public:
+  /** Takes a copy. May throw std::bad_alloc. */
+  explicit error(const cai_error &raw)
+      : std::runtime_error(std::string(cai_status_name(raw.status)) + ": " + raw.message),
+        raw_(raw) {}
+
+  /** CAI_ERR_*. */
+  cai_status status() const noexcept { return raw_.status; }
+  /** The driver's CUresult, or 0. */
+  std::int32_t native() const noexcept { return raw_.native; }
+  /** CAI_ENTRY_*: the entry at fault, or #CAI_ENTRY_NONE. */
+  std::int32_t entry() const noexcept { return raw_.entry; }
+  /** The axis, field, item or array at fault, or -1. */
+  std::int32_t index() const noexcept { return raw_.index; }
+  /** All of it, to be handed on through C; valid as long as the exception. */
+  const cai_error &raw() const noexcept { return raw_; }
+
+ private:
+  cai_error raw_;
+};
+
+/** Throws `raw` as cai::error if `status` is not #CAI_OK; else `raw` is not looked at. Since 0.1.
+ *
+ *     cai_error error;
+ *     cai::check(cai_array_validate(x, &error), error);
+ */
+inline void check(cai_status status, const cai_error &raw) {
+  if (status == CAI_OK) return;
+#if defined(__cpp_exceptions)
+  throw error(raw);
+#else
+  std::fprintf(stderr, "%s: %s\n", cai_status_name(raw.status), raw.message);
+  std::abort();
+#endif
+}
+
+/** Takes a failure that nobody can be told of: of a use that ended in a destructor, or
+ * (#CAI_ERR_ARGUMENT) of an owner that threw. Runs on the thread where it happened; must not throw.
+ * Since 0.1. */
+using failure_hook = void (*)(const cai_error &failure) noexcept;
+
+namespace detail {
+
+inline void print_failure(const cai_error &failure) noexcept {
+  std::fprintf(stderr, "libcai: %s: %s\n", cai_status_name(failure.status), failure.message);
+}
+
+inline std::atomic<failure_hook> hook{print_failure};
+
+inline void report(const cai_error &failure) noexcept {
+  hook.load(std::memory_order_acquire)(failure);
+}
+
+inline cai_error failure(cai_status status, const char *format, const char *what = "") noexcept {
+  cai_error made{status, 0, CAI_ENTRY_NONE, -1, {}};
+  // The caller's format has one %s at most.
+  std::snprintf(made.message, sizeof made.message, format, what);
+  return made;
+}
+
+}  // namespace detail
+
+/** Sets who is told of such failures; nullptr: they are printed on standard error, as at first.
+ * Any thread. Returns the hook that was set before. Since 0.1. */
+inline failure_hook on_failure(failure_hook hook) noexcept {
+  return detail::hook.exchange(hook ? hook : detail::print_failure, std::memory_order_acq_rel);
+}
+
+// ---- Items of an index expression ---------------------------------------------------------------
+
+/** One index, as `a[i]`: the axis goes. Since 0.1. */
+constexpr cai_slice index(std::int64_t i) noexcept {
+  return {i, 0, 1, CAI_SLICE_INDEX, 0};
+}
+
+/** A range, as `a[start:stop:step]`; std::nullopt is what Python leaves out. Since 0.1. */
+constexpr cai_slice range(std::optional<std::int64_t> start = {},
+                          std::optional<std::int64_t> stop = {}, std::int64_t step = 1) noexcept {
+  return {start.value_or(0), stop.value_or(0), step,
+          CAI_SLICE_RANGE | (start ? 0 : CAI_SLICE_NO_START) | (stop ? 0 : CAI_SLICE_NO_STOP), 0};
+}
+
+/** A new axis of extent 1. Since 0.1. */
+inline constexpr cai_slice newaxis{0, 0, 1, CAI_SLICE_NEWAXIS, 0};
+
+/** All axes that the other items leave, as `...`. Since 0.1. */
+inline constexpr cai_slice ellipsis{0, 0, 1, CAI_SLICE_ELLIPSIS, 0};
+
+// ---- Arrays -------------------------------------------------------------------------------------
+
+/** One holder of an owned #cai_array, or none: it is let go of when the object goes. A copy is
+ * another holder of the same array. Functions other than those that take and give pointers need an
+ * array to be held. Since 0.1. */
+class array {
+ public:
+  /** Holds none. */
+  array() noexcept = default;
+
+  /** Takes over the caller's holder of an owned array, as C functions give it; or nullptr. */
+  [[nodiscard]] static array adopt(cai_array *owned) noexcept { return array(owned); }
+
+  /** Adds a holder to an owned array, or nullptr; the caller's is still the caller's. The struct
+   * must lie in its owner's block, as all that libcai makes do: not a copy of it on the stack.
+   * Throws #CAI_ERR_ARGUMENT for a borrowed array. */
+  [[nodiscard]] static array retain(const cai_array *held) {
+    if (held && !held->owner) {
+      check(CAI_ERR_ARGUMENT,
+            detail::failure(CAI_ERR_ARGUMENT, "a borrowed array cannot be held: own it"));
+    }
+    cai_array_retain(held);
+    return array(const_cast<cai_array *>(held));
+  }
+
+  /** Makes an owned array, as cai_array_own(): `owner` is moved or copied to the heap, and dropped
+   * once, when the last holder has let go and all kept uses are complete, on whatever thread that
+   * happens. If it can be called with no arguments, it is called, and then destroyed: a lambda that
+   * frees; else it is destroyed: a std::shared_ptr. What it throws goes to on_failure().
+   *
+   * @param borrowed  valid; its own owner, if any, is not touched
+   * @throws error as cai_array_own(), std::bad_alloc, and what moving `owner` throws; it is then
+   *         destroyed if it was moved, and never called */
+  template <class Owner>
+    requires std::destructible<std::decay_t<Owner>>
+  [[nodiscard]] static array own(const cai_array &borrowed, Owner &&owner) {
+    using Kept = std::decay_t<Owner>;
+    auto kept = std::make_unique<Kept>(std::forward<Owner>(owner));
+    array made = make([&](cai_array **out, cai_error *raw) {
+      return cai_array_own(&borrowed, drop<Kept>, kept.get(), out, raw);
+    });
+    static_cast<void>(kept.release());  // the array's now
+    return made;
+  }
+
+  array(const array &other) noexcept : array_(other.array_) { cai_array_retain(array_); }
+  array(array &&other) noexcept : array_(std::exchange(other.array_, nullptr)) {}
+  array &operator=(array other) noexcept {
+    std::swap(array_, other.array_);
+    return *this;
+  }
+  ~array() { cai_array_release(array_); }
+
+  /** The array, for C functions: borrowed from this object; nullptr if none is held. */
+  const cai_array *get() const noexcept { return array_; }
+
+  /** Gives the holder to the caller, who ends it with cai_array_release(); then none is held. */
+  [[nodiscard]] cai_array *release() noexcept { return std::exchange(array_, nullptr); }
+
+  /** Lets go, without waiting for the destructor. */
+  void reset() noexcept { cai_array_release(std::exchange(array_, nullptr)); }
+
+  explicit operator bool() const noexcept { return array_ != nullptr; }
+  const cai_array *operator->() const noexcept { return array_; }
+  const cai_array &operator*() const noexcept { return *array_; }
+
+  /** Extents, in elements; valid while the array is held. */
+  std::span<const std::int64_t> shape() const noexcept { return dims(array_->shape); }
+  /** Steps, in bytes, of any sign; likewise. */
+  std::span<const std::int64_t> strides() const noexcept { return dims(array_->strides); }
+  /** The type of an element. */
+  const cai_dtype &dtype() const noexcept { return array_->dtype; }
+  /** Address of the first element; 0 if there are none. */
+  std::uint64_t data() const noexcept { return array_->data; }
+  /** 1, 2, a CUstream or a CUevent, as `stream_kind` says; 0 for NONE and UNSTATED. */
+  std::uint64_t stream() const noexcept { return array_->stream; }
+  /** Whether the memory must not be written. */
+  bool is_readonly() const noexcept { return (array_->flags & CAI_FLAG_READONLY) != 0; }
+
+  /** A view, as cai_array_slice(): `x.slice({cai::range({}, {}, 2), cai::index(-1)})`. Throws as
+   * that fails; so do the other views. */
+  [[nodiscard]] array slice(std::span<const cai_slice> items) const {
+    return make([&](cai_array **out, cai_error *raw) {
+      return cai_array_slice(array_, items.data(), count_of(items), out, raw);
+    });
+  }
+  [[nodiscard]] array slice(std::initializer_list<cai_slice> items) const {
+    return slice(std::span(items.begin(), items.size()));
+  }
+
+  /** A view of another shape, in C order; one extent may be -1: cai_array_reshape(). */
+  [[nodiscard]] array reshape(std::span<const std::int64_t> shape) const {
+    return make([&](cai_array **out, cai_error *raw) {
+      return cai_array_reshape(array_, shape.data(), count_of(shape), out, raw);
+    });
+  }
+  [[nodiscard]] array reshape(std::initializer_list<std::int64_t> shape) const {
+    return reshape(std::span(shape.begin(), shape.size()));
+  }
+
+  /** A view with its axes reversed: cai_array_transpose(). */
+  [[nodiscard]] array transpose() const { return transposed(nullptr); }
+
+  /** Likewise with axis i being axis axes[i] of the array. Throws #CAI_ERR_ARGUMENT also if there
+   * are not as many as the array has. */
+  [[nodiscard]] array transpose(std::span<const std::int32_t> axes) const {
+    if (axes.size() != shape().size()) {
+      check(
+          CAI_ERR_ARGUMENT,
+          detail::failure(CAI_ERR_ARGUMENT, "transpose: one axis is needed for each of the array"));
+    }
+    constexpr std::int32_t no_axes = 0;
+    return transposed(axes.empty() ? &no_axes : axes.data());
+  }
+  [[nodiscard]] array transpose(std::initializer_list<std::int32_t> axes) const {
+    return transpose(std::span(axes.begin(), axes.size()));
+  }
+
+  /** A read-only view of a larger shape: cai_array_broadcast(). */
+  [[nodiscard]] array broadcast(std::span<const std::int64_t> shape) const {
+    return make([&](cai_array **out, cai_error *raw) {
+      return cai_array_broadcast(array_, shape.data(), count_of(shape), out, raw);
+    });
+  }
+  [[nodiscard]] array broadcast(std::initializer_list<std::int64_t> shape) const {
+    return broadcast(std::span(shape.begin(), shape.size()));
+  }
+
+  /** Lets go once all that is queued on `stream` by now is complete: cai_array_release_on(). Then
+   * none is held. Throws as that fails; the array is then still held. */
+  void release_on(std::uint64_t stream) {
+    cai_error raw;
+    check(cai_array_release_on(array_, stream, &raw), raw);
+    array_ = nullptr;
+  }
+
+  /** Producer's side: the array comes with `target`, which waits for `streams`:
+   * cai_array_publish(). For an array that nobody else has seen. Throws as that fails; the array is
+   * then unchanged. */
+  void publish(std::span<const std::uint64_t> streams, std::uint64_t target) {
+    cai_error raw;
+    check(cai_array_publish(array_, streams.data(), count_of(streams), target, &raw), raw);
+  }
+  void publish(std::initializer_list<std::uint64_t> streams, std::uint64_t target) {
+    publish(std::span(streams.begin(), streams.size()), target);
+  }
+
+  /** Producer's side: the array comes with an event, recorded on `stream`:
+   * cai_array_publish_event(). Otherwise as publish(). */
+  void publish_event(std::uint64_t stream) {
+    cai_error raw;
+    check(cai_array_publish_event(array_, stream, &raw), raw);
+  }
+
+  /** Producer's side: before work on `stream` that reads or (`access`, CAI_ACCESS_*) writes an
+   * array that others may have used: cai_array_reclaim(). Throws as that fails. */
+  void reclaim(std::uint64_t stream, std::uint32_t access = CAI_ACCESS_DEFAULT) const {
+    cai_error raw;
+    check(cai_array_reclaim(array_, stream, access, &raw), raw);
+  }
+
+ private:
+  explicit array(cai_array *owned) noexcept : array_(owned) {}
+
+  template <class Make>
+  static array make(Make &&function) {
+    cai_array *out = nullptr;
+    cai_error raw;
+    check(function(&out, &raw), raw);
+    return array(out);
+  }
+
+  // C takes the number of items as an int32_t; more than that it refuses in any case.
+  template <class Item>
+  static std::int32_t count_of(std::span<Item> items) noexcept {
+    constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
+    return static_cast<std::int32_t>(items.size() < most ? items.size() : most);
+  }
+
+  std::span<const std::int64_t> dims(const std::int64_t *values) const noexcept {
+    return {values, static_cast<std::size_t>(array_->ndim)};
+  }
+
+  array transposed(const std::int32_t *axes) const {
+    return make([&](cai_array **out, cai_error *raw) {
+      return cai_array_transpose(array_, axes, out, raw);
+    });
+  }
+
+  template <class Kept>
+  static void drop(void *context) {
+#if defined(__cpp_exceptions)
+    try {
+      end(static_cast<Kept *>(context));
+    } catch (const std::exception &thrown) {
+      detail::report(
+          detail::failure(CAI_ERR_ARGUMENT, "the owner of an array threw: %s", thrown.what()));
+    } catch (...) {
+      detail::report(detail::failure(CAI_ERR_ARGUMENT, "the owner of an array threw"));
+    }
+#else
+    end(static_cast<Kept *>(context));
+#endif
+  }
+
+  template <class Kept>
+  static void end(Kept *context) {
+    const std::unique_ptr<Kept> kept(context);
+    if constexpr (std::invocable<Kept &>) static_cast<void>((*kept)());
+  }
+
+  cai_array *array_ = nullptr;
+};
+
+// ---- Uses ---------------------------------------------------------------------------------------
+
+/** How arrays are used: #cai_use_options with names and defaults. Since 0.1.
+ *
+ *     cai::use guard(stream, x, y, cai::options{.access = CAI_ACCESS_READ});
+ */
+struct options {
+  std::uint32_t order = CAI_ORDER_BOTH;      /**< CAI_ORDER_* */
+  std::uint32_t access = CAI_ACCESS_DEFAULT; /**< CAI_ACCESS_* */
+  std::uint32_t flags = 0;                   /**< CAI_USE_* */
+
+  /** As C takes it. */
+  constexpr operator cai_use_options() const noexcept {
+    return {sizeof(cai_use_options), order, access, flags};
+  }
+};
+
+namespace detail {
+
+// An array as an argument: a cai::array that stays, or a cai_array by pointer or reference.
+inline const cai_array *pointer_to(const array &value) noexcept {
+  return value.get();
+}
+inline const cai_array *pointer_to(const cai_array &value) noexcept {
+  return &value;
+}
+inline const cai_array *pointer_to(const cai_array *value) noexcept {
+  return value;
+}
+
+template <class Argument>
+concept lasting_array = requires(Argument &&value) {
+  pointer_to(value);
+} && (std::is_lvalue_reference_v<Argument> || std::is_pointer_v<std::remove_cvref_t<Argument>>);
+
+template <class Argument>
+concept options_like = std::same_as<std::remove_cvref_t<Argument>, options>;
+
+template <class... Arguments>
+inline constexpr bool arrays_then_options = false;
+template <class Last>
+inline constexpr bool arrays_then_options<Last> = lasting_array<Last> || options_like<Last>;
+template <class First, class... Others>
+  requires(sizeof...(Others) > 0)
+inline constexpr bool arrays_then_options<First, Others...> =
+    lasting_array<First> && arrays_then_options<Others...>;
+
+}  // namespace detail
+
+/** Arrays in use on a stream, from the constructor, cai_arrays_begin_use(), to end() or the
+ * destructor, cai_arrays_end_use(): on every path, exceptions too.
+ *
+ *     {
+ *       cai::use guard(stream, x, y);
+ *       launch_my_kernels(stream);  // on this stream, and on no other
+ *     }
+ *
+ * The arrays are not held: they must outlive the guard. Up to 8 of them need no memory. A guard
+ * that was moved from does nothing. End it on the thread that began it if `stream` is 1 or 2, with
+ * the same context current. Since 0.1. */
+class use {
+ public:
+  /** In use are none. */
+  use() noexcept = default;
+
+  /** Begins: `cai::use guard(stream, arrays..., options)`. Each array is a cai::array that is no
+   * temporary, a `cai_array` or a pointer to one; cai::options may come last.
+   * @throws error as cai_arrays_begin_use() fails, std::bad_alloc beyond 8 arrays; nothing has
+   *         begun then */
+  template <class... Arguments>
+    requires detail::arrays_then_options<Arguments...>
+  explicit use(std::uint64_t stream, Arguments &&...arguments) {
+    const cai_array *arrays[sizeof...(arguments)] = {};
+    std::size_t count = 0;
+    options how;
+    const auto take = [&](const auto &argument) {
+      if constexpr (detail::options_like<decltype(argument)>) {
+        how = argument;
+      } else {
+        arrays[count++] = detail::pointer_to(argument);
+      }
+    };
+    (take(arguments), ...);
+    begin_or_throw(std::span(arrays, count), stream, how);
+  }
+
+  /** Likewise, for as many arrays as there are; the span itself need not stay. */
+  use(std::span<const cai_array *const> arrays, std::uint64_t stream, const options &how = {}) {
+    begin_or_throw(arrays, stream, how);
+  }
+
+  /** Begins, and throws nothing: for a guard with none in use, else #CAI_ERR_ARGUMENT.
+   * @param error  may be NULL
+   * @return as cai_arrays_begin_use(); #CAI_ERR_MEMORY */
+  [[nodiscard]] cai_status try_begin(std::span<const cai_array *const> arrays, std::uint64_t stream,
+                                     const options &how, cai_error *error) noexcept {
+    if (active_) return fail(error, CAI_ERR_ARGUMENT, "the guard has arrays in use");
+    if (arrays.size() > few_.size()) {
+      if (arrays.size() > std::numeric_limits<std::int32_t>::max()) {
+        return fail(error, CAI_ERR_ARGUMENT, "more arrays than an int32_t counts");
+      }
+      many_.reset(new (std::nothrow) const cai_array *[arrays.size()]);
+      if (!many_) return fail(error, CAI_ERR_MEMORY, "no host memory left");
+    } else {
+      many_.reset();
+    }
+    const cai_array **const kept = many_ ? many_.get() : few_.data();
+    for (std::size_t i = 0; i < arrays.size(); ++i) kept[i] = arrays[i];
+    count_ = static_cast<std::int32_t>(arrays.size());
+    stream_ = stream;
+    options_ = how;
+    const cai_status status = cai_arrays_begin_use(kept, count_, stream_, &options_, error);
+    active_ = status == CAI_OK;
+    return status;
+  }
+
+  /** Ends the use; does nothing if none is on.
+   * @throws error as cai_arrays_end_use() fails. The use is then not over: end it again, or the
+   *         destructor does what it can */
+  void end() {
+    cai_error raw;
+    check(try_end(&raw), raw);
+  }
+
+  /** Likewise, and throws nothing. @param error  may be NULL */
+  [[nodiscard]] cai_status try_end(cai_error *error) noexcept {
+    if (!active_) return CAI_OK;
+    const cai_status status = end_as(options_, error);
+    active_ = status != CAI_OK;
+    return status;
+  }
+
+  /** Whether arrays are in use. */
+  explicit operator bool() const noexcept { return active_; }
+
+  use(const use &) = delete;
+  use &operator=(const use &) = delete;
+  use(use &&other) noexcept { take(other); }
+  /** Ends what this guard has in use, as the destructor does. */
+  use &operator=(use &&other) noexcept {
+    if (this != &other) {
+      finish();
+      take(other);
+    }
+    return *this;
+  }
+
+  /** Ends the use. Should that fail, the failure goes to on_failure(), and the host waits for the
+   * stream (#CAI_ORDER_HOST; not while it is being captured), so that the memory is safe all the
+   * same. */
+  ~use() { finish(); }
+
+ private:
+  static constexpr std::size_t few = 8;
+
+  static cai_status fail(cai_error *error, cai_status status, const char *message) noexcept {
+    if (error) *error = detail::failure(status, "%s", message);
+    return status;
+  }
+
+  void begin_or_throw(std::span<const cai_array *const> arrays, std::uint64_t stream,
+                      const options &how) {
+    cai_error raw;
+    const cai_status status = try_begin(arrays, stream, how, &raw);
+    check(status, raw);
+  }
+
+  cai_status end_as(const cai_use_options &how, cai_error *error) const noexcept {
+    return cai_arrays_end_use(many_ ? many_.get() : few_.data(), count_, stream_, &how, error);
+  }
+
+  void finish() noexcept {
+    cai_error failure;
+    if (try_end(&failure) == CAI_OK) return;
+    active_ = false;
+    detail::report(failure);
+    cai_use_options on_host = options_;
+    on_host.order = CAI_ORDER_HOST;
+    if (end_as(on_host, &failure) != CAI_OK && failure.status != CAI_ERR_CAPTURE) {
+      detail::report(failure);
+    }
+  }
+
+  void take(use &other) noexcept {
+    few_ = other.few_;
+    many_ = std::move(other.many_);
+    count_ = other.count_;
+    stream_ = other.stream_;
+    options_ = other.options_;
+    active_ = std::exchange(other.active_, false);
+  }
+
+  std::array<const cai_array *, few> few_{};
+  std::unique_ptr<const cai_array *[]> many_;
+  std::int32_t count_ = 0;
+  bool active_ = false;
+  std::uint64_t stream_ = 0;
+  cai_use_options options_{};
+};
+
+}  // namespace v1
+}  // namespace cai
+
+#endif  // CAI_CAI_HPP

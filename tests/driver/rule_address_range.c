@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: The range of an allocation is found from any address in it.
+// Source: cuda.h, cuMemGetAddressRange
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE(cuMemGetAddressRange, 3020, CUdeviceptr *, size_t *, CUdeviceptr);
+  CUdeviceptr data, base = 0;
+  size_t size = 0;
+  OK(cuMemAlloc(&data, 4096));
+  OK(cuMemGetAddressRange(&base, &size, data + 4095));
+  EXPECT(base == data, 1);
+  EXPECT(size, 4096);
+  OK(cuMemGetAddressRange(NULL, &size, data));
+  OK(cuMemFree(data));
+  EXPECT(cuMemGetAddressRange(&base, &size, data) != SUCCESS, 1);
+  return 0;
+}

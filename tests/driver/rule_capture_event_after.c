@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: A wait for a captured event after its capture has ended is refused with 907.
+// Source: assumed; to be checked on a GPU
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE_CAPTURE;
+  CUgraph graph = NULL;
+  CUstream stream;
+  CUevent event;
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuEventCreate(&event, 2));
+  OK(cuStreamBeginCapture(stream, RELAXED));
+  OK(cuEventRecord(event, stream));
+  OK(cuStreamEndCapture(stream, &graph));
+  FOUND_STATUS("cuStreamWaitEvent", cuStreamWaitEvent(stream, event, 0), CAPTURED_EVENT);
+  return 0;
+}

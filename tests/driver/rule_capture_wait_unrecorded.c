@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: A capturing stream cannot wait for an event that was never recorded: 905.
+// Source: assumed; to be checked on a GPU
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE_CAPTURE;
+  CUgraph graph = NULL;
+  CUstream stream;
+  CUevent event;
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuEventCreate(&event, 2));
+  OK(cuStreamBeginCapture(stream, RELAXED));
+  FOUND_STATUS("cuStreamWaitEvent", cuStreamWaitEvent(stream, event, 0), CAPTURE_ISOLATION);
+  FOUND_STATUS("end of the capture", cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  return 0;
+}

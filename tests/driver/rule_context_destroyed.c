@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: What was made in a destroyed context is refused, and the memory is no longer known.
+// Source: assumed; to be checked on a GPU
+#include "attributes.h"
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE_EVENTS;
+  USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
+  USE(cuCtxDestroy, 4000, CUcontext);
+  USE(cuCtxPushCurrent, 4000, CUcontext);
+  CUcontext context;
+  CUstream stream;
+  CUevent event;
+  CUdeviceptr data;
+  Attributes attributes;
+  OK(cuCtxCreate(&context, 0, 0));
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuEventCreate(&event, 2));
+  OK(cuMemAlloc(&data, 1));
+  OK(cuCtxDestroy(context));
+  FOUND_STATUS("attributes of its memory", get_attributes(data, &attributes), SUCCESS);
+  FOUND("the memory is known", attributes.of[MEMORY_TYPE] != NO_MEMORY, 0);
+  FOUND_STATUS("cuStreamQuery", cuStreamQuery(stream), INVALID_HANDLE);
+  FOUND_STATUS("cuEventQuery", cuEventQuery(event), INVALID_HANDLE);
+  FOUND_STATUS("cuCtxPushCurrent", cuCtxPushCurrent(context), INVALID_CONTEXT);
+  return 0;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: cuMemFree of pool memory waits for nothing.
+// Source: cuda.h, cuMemFree
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE_GATE;
+  USE(cuMemAllocAsync, 11020, CUdeviceptr *, size_t, CUstream);
+  CUstream stream;
+  CUdeviceptr data;
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuMemAllocAsync(&data, 1024, stream));
+  OK(cuStreamSynchronize(stream));
+  HOLD_UP(stream);
+  OK(cuMemFree(data));
+  EXPECT(cuStreamQuery(stream), NOT_READY);
+  open_gate();
+  OK(cuStreamSynchronize(stream));
+  return 0;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: A blocking memset of pinned or managed memory is done when it returns.
+// Source: CUDA driver API manual, API synchronization behavior
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
+  USE(cuMemHostGetDevicePointer, 3020, CUdeviceptr *, void *, unsigned);
+  USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
+  USE(cuMemsetD8, 3020, CUdeviceptr, unsigned char, size_t);
+  unsigned char *host;
+  CUdeviceptr device, managed;
+  OK(cuMemHostAlloc((void **)&host, 64, 2));
+  OK(cuMemHostGetDevicePointer(&device, host, 0));
+  OK(cuMemsetD8(device, 4, 64));
+  EXPECT(host[63], 4);
+  OK(cuMemAllocManaged(&managed, 64, 1));
+  OK(cuMemsetD8(managed, 5, 64));
+  EXPECT(((unsigned char *)(uintptr_t)managed)[63], 5);
+  return 0;
+}

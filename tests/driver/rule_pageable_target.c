@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: A copy to pageable memory, "async" too, has arrived when it returns, after all that came
+// before.
+// Source: CUDA driver API manual, API synchronization behavior; to be checked on a GPU
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE_GATE;
+  USE(cuMemcpyDtoHAsync, 3020, void *, CUdeviceptr, size_t, CUstream);
+  CUstream stream;
+  CUdeviceptr data;
+  static unsigned char target;
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuMemAlloc(&data, 1));
+  OK(cuMemsetD8Async(data, 7, 1, stream));
+  HOLD_UP(stream);
+  OK(cuMemcpyDtoHAsync(&target, data, 1, stream));
+  FOUND("it has arrived", target == 7, 1);
+  open_gate();
+  OK(cuStreamSynchronize(stream));
+  EXPECT(target, 7);
+  return 0;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: Without another choice cuMemAllocAsync takes from the device's default pool.
+// Source: cuda.h, cuMemAllocAsync and cuDeviceGetMemPool
+#include "attributes.h"
+
+int main(void) {
+  start();
+  USE_STREAMS;
+  USE(cuDeviceGetDefaultMemPool, 11020, CUmemoryPool *, CUdevice);
+  USE(cuDeviceGetMemPool, 11020, CUmemoryPool *, CUdevice);
+  USE(cuMemAllocAsync, 11020, CUdeviceptr *, size_t, CUstream);
+  CUmemoryPool by_default, current;
+  CUdeviceptr data;
+  OK(cuDeviceGetDefaultMemPool(&by_default, 0));
+  OK(cuDeviceGetMemPool(&current, 0));
+  EXPECT(by_default == current, 1);
+  OK(cuMemAllocAsync(&data, 64, LEGACY));
+  OK(cuStreamSynchronize(LEGACY));
+  EXPECT(attributes_of(data).of[MEMPOOL_HANDLE] == address_of(by_default), 1);
+  return 0;
+}

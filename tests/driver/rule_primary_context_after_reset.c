@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: What was made in a primary context before its reset is refused afterwards, and nothing
+// crashes.
+// Source: assumed; to be checked on a GPU
+#include "driver_test.h"
+
+#include <sys/wait.h>
+
+enum { QUERY, EVENT_QUERY, RECORD, FREE, FILL, SYNCHRONIZE, STREAM_CONTEXT, ID, CREATE, QUESTIONS };
+
+// Each in a process of its own: on a real driver some may end it.
+static void ask(int question) {
+  const CUcontext context = start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE_EVENTS;
+  USE(cuDevicePrimaryCtxReset, 11000, CUdevice);
+  USE(cuCtxSynchronize, 2000, void);
+  USE(cuStreamGetCtx, 9020, CUstream, CUcontext *);
+  USE(cuCtxGetId, 12000, CUcontext, unsigned long long *);
+  CUstream stream, other;
+  CUevent event;
+  CUdeviceptr data;
+  CUcontext of_stream;
+  unsigned long long id;
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuEventCreate(&event, 2));
+  OK(cuMemAlloc(&data, 1));
+  OK(cuDevicePrimaryCtxReset(0));
+  switch (question) {
+    case QUERY:
+      FOUND_STATUS("cuStreamQuery", cuStreamQuery(stream), INVALID_HANDLE);
+      break;
+    case EVENT_QUERY:
+      FOUND_STATUS("cuEventQuery", cuEventQuery(event), INVALID_HANDLE);
+      break;
+    case RECORD:
+      FOUND_STATUS("cuEventRecord", cuEventRecord(event, stream), INVALID_HANDLE);
+      break;
+    case FREE:
+      FOUND_STATUS("cuMemFree", cuMemFree(data), CONTEXT_IS_DESTROYED);
+      break;
+    case FILL:
+      FOUND_STATUS("cuMemsetD8Async", cuMemsetD8Async(data, 1, 1, LEGACY), CONTEXT_IS_DESTROYED);
+      break;
+    case SYNCHRONIZE:
+      FOUND_STATUS("cuCtxSynchronize", cuCtxSynchronize(), CONTEXT_IS_DESTROYED);
+      break;
+    case STREAM_CONTEXT:
+      FOUND_STATUS("cuStreamGetCtx of a stream", cuStreamGetCtx(stream, &of_stream),
+                   INVALID_HANDLE);
+      break;
+    case ID:
+      FOUND_STATUS("cuCtxGetId", cuCtxGetId(context, &id), CONTEXT_IS_DESTROYED);
+      break;
+    case CREATE:
+      FOUND_STATUS("cuStreamCreate", cuStreamCreate(&other, 0), CONTEXT_IS_DESTROYED);
+      break;
+  }
+}
+
+int main(void) {
+  for (int question = 0; question < QUESTIONS; ++question) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      ask(question);
+      return 0;
+    }
+    int status = -1;
+    EXPECT(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status)) {
+      printf("found: call %d: signal %d (assumed: none)\n", question, WTERMSIG(status));
+      fflush(stdout);
+    } else {
+      EXPECT(WEXITSTATUS(status), 0);
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: A name asked for by a version from before it existed gives SUCCESS, a null pointer and
+// status 2.
+// Source: cuda.h, cuGetProcAddress
+#include "driver_test.h"
+
+int main(void) {
+  open_driver();
+  void *function = &function;
+  int status = -1;
+  OK(get_proc_address("cuMemAllocAsync", &function, 9000, 0, &status));  // came with 11.2
+  EXPECT(function == NULL, 1);
+  EXPECT(status, 2);
+  return 0;
+}

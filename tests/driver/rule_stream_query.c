@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: A query says NOT_READY while work is pending and never waits for it.
+// Source: cuda.h, cuStreamQuery
+#include "driver_test.h"
+
+int main(void) {
+  start();
+  USE_STREAMS;
+  USE_GATE;
+  CUstream stream;
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuStreamQuery(stream));
+  HOLD_UP(stream);
+  EXPECT(cuStreamQuery(stream), NOT_READY);
+  open_gate();
+  OK(cuStreamSynchronize(stream));
+  OK(cuStreamQuery(stream));
+  return 0;
+}

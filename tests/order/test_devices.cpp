@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Kept uses where contexts matter: none current, another device's, a part of a device's, and
+// primary ones that are not active and stay so.
+#include <dlfcn.h>
+
+#include "owned.hpp"
+
+namespace test {
+namespace {
+
+class Devices : public OnGpu {
+ protected:
+  // A write here, then one there, both told to libcai.
+  void expect_order(const cai_array *array, std::uint64_t first, std::uint64_t second) {
+    const auto use = [&](std::uint64_t stream) {
+      cai_error error{};
+      EXPECT_EQ(begin_use({array}, stream, &error), CAI_OK) << error.message;
+      fill(array->data, 1, stream);
+      EXPECT_EQ(end_use({array}, stream, &error), CAI_OK) << error.message;
+    };
+    // Of whatever context they are, the host has seen them done before anything else.
+    const auto wait = [&] {
+      for (const std::uint64_t each : {first, second}) {
+        MUST(gpu().cuStreamSynchronize(handle(each)));
+      }
+    };
+    EXPECT_EQ(races([&] {
+                fill(array->data, 1, first);
+                fill(array->data, 2, second);
+                wait();
+              }),
+              1U);
+    EXPECT_EQ(races([&] {
+                use(first);
+                use(second);
+                use(first);
+                wait();
+              }),
+              0U);
+  }
+};
+
+TEST_F(Devices, NoneIsCurrent) {
+  Owned array(memory(), CAI_STREAM_NONE);
+  Owned other(memory(), CAI_STREAM_NONE);
+  const std::uint64_t streams[] = {value(stream()), value(stream())};
+  const std::uint64_t target = value(stream());
+  cai_error error{};
+  const auto work = [&](Address data, std::uint64_t on) {
+    const With with(context0);
+    fill(data, 1, on);
+  };
+  {
+    Handle popped = nullptr;
+    OK(gpu().cuCtxPopCurrent_v2(&popped));
+    ASSERT_EQ(current(), nullptr);
+    EXPECT_EQ(races([&] {
+                EXPECT_EQ(begin_use({array}, target, &error), CAI_OK) << error.message;
+                work(array->data, target);
+                EXPECT_EQ(end_use({array}, target, &error), CAI_OK) << error.message;
+                EXPECT_EQ(cai_array_reclaim(array, streams[0], CAI_ACCESS_WRITE, &error), CAI_OK)
+                    << error.message;
+                work(array->data, streams[0]);
+              }),
+              0U);
+    cai_array copy = *array.get();
+    EXPECT_EQ(cai_array_publish(&copy, streams, 2, target, &error), CAI_OK) << error.message;
+    EXPECT_EQ(cai_array_publish_event(&copy, target, &error), CAI_OK) << error.message;
+    EXPECT_EQ(cai_owner_used_on(array->owner, target, CAI_ACCESS_READ, &error), CAI_OK)
+        << error.message;
+    EXPECT_EQ(cai_owner_await_uses(array->owner, target, CAI_ACCESS_WRITE, &error), CAI_OK)
+        << error.message;
+    EXPECT_EQ(cai_owner_await_uses(array->owner, 0, CAI_ACCESS_WRITE, &error), CAI_OK)
+        << error.message;
+    EXPECT_EQ(cai_array_sync_host(array, &error), CAI_OK) << error.message;
+    EXPECT_EQ(cai_array_release_on(other, target, &error), CAI_OK) << error.message;
+    other.gone();
+    EXPECT_EQ(cai_drain(0, nullptr, &error), CAI_OK) << error.message;
+    for (const std::uint64_t one : {1U, 2U}) {
+      EXPECT_EQ(cai_array_reclaim(array, one, CAI_ACCESS_WRITE, &error), CAI_ERR_ARGUMENT);
+      EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, one, &error), CAI_ERR_ARGUMENT);
+      EXPECT_EQ(cai_array_publish(&copy, &one, 1, target, &error), CAI_ERR_ARGUMENT);
+      EXPECT_EQ(error.index, 0);
+      EXPECT_EQ(cai_array_publish_event(&copy, one, &error), CAI_ERR_ARGUMENT);
+      EXPECT_EQ(cai_array_release_on(array, one, &error), CAI_ERR_ARGUMENT);
+      EXPECT_EQ(cai_owner_used_on(array->owner, one, CAI_ACCESS_READ, &error), CAI_ERR_ARGUMENT);
+      EXPECT_EQ(end_use({array}, one, &error), CAI_ERR_ARGUMENT);
+    }
+    EXPECT_EQ(current(), nullptr);
+    OK(gpu().cuCtxPushCurrent_v2(context0));
+  }
+}
+
+TEST_F(Devices, NoPrimaryContextIsMade) {
+  ASSERT_FALSE(primary_active(0) || primary_active(1));
+  const Owned array(memory(), CAI_STREAM_NONE);
+  const Owned unstated(memory(), CAI_STREAM_UNSTATED);
+  const std::uint64_t consumer = value(stream());
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(begin_use({array, unstated}, consumer), CAI_OK);
+  EXPECT_EQ(end_use({array, unstated}, consumer), CAI_OK);
+  EXPECT_EQ(cai_array_reclaim(unstated, 1, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+  cai_array copy = *array.get();
+  EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, 1, nullptr), CAI_OK);
+  Owned pending(memory(), CAI_STREAM_NONE);
+  EXPECT_EQ(end_use({pending}, consumer), CAI_OK);
+  pending.release();
+  EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  EXPECT_EQ(calls("cuDevicePrimaryCtxRetain"), 0U);
+  EXPECT_FALSE(primary_active(0) || primary_active(1));
+}
+
+// Events are waited for across devices, whether or not these see each other's memory.
+TEST_F(Devices, TwoWithAndWithoutPeerAccess) {
+  const auto enable = reinterpret_cast<int (*)(Handle, unsigned)>(
+      dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "cuCtxEnablePeerAccess"));
+  ASSERT_NE(enable, nullptr);
+  for (const bool peers : {false, true}) {
+    if (peers) {
+      OK(enable(context1, 0));
+      const With with(context1);
+      OK(enable(context0, 0));
+    }
+    Owned array(memory(), CAI_STREAM_NONE);
+    Owned of_stream(memory(), CAI_STREAM_STREAM, value(stream(non_blocking, context1)));
+    const std::uint64_t here = value(stream());
+    const std::uint64_t there = value(stream(non_blocking, context1));
+    expect_order(array, here, there);
+    expect_order(of_stream, here, there);
+    array.release();
+    of_stream.release();
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    const With with(context1);
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    EXPECT_TRUE(array.ended() && of_stream.ended());
+  }
+}
+
+// A green context is a part of a device: its streams have its context, and the primary's memory.
+TEST_F(Devices, PartOfOne) {
+  struct Resource {
+    int type;
+    unsigned char own[92];
+    unsigned count, least, alignment;
+    unsigned char rest[28];
+    void *next;
+  };
+  void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  const auto find = [&]<class... Arguments>(int (*&function)(Arguments...), const char *name) {
+    function = reinterpret_cast<int (*)(Arguments...)>(dlsym(library, name));
+    ASSERT_NE(function, nullptr) << name;
+  };
+  int (*get_resource)(int, Resource *, int) = nullptr;
+  int (*generate)(void **, Resource *, unsigned) = nullptr;
+  int (*create)(Handle *, void *, int, unsigned) = nullptr;
+  int (*destroy)(Handle) = nullptr;
+  int (*create_stream)(Handle *, Handle, unsigned, int) = nullptr;
+  int (*convert)(Handle *, Handle) = nullptr;
+  find(get_resource, "cuDeviceGetDevResource");
+  find(generate, "cuDevResourceGenerateDesc");
+  find(create, "cuGreenCtxCreate");
+  find(destroy, "cuGreenCtxDestroy");
+  find(create_stream, "cuGreenCtxStreamCreate");
+  find(convert, "cuCtxFromGreenCtx");
+  constexpr int sm = 1;
+  constexpr unsigned default_stream = 1;
+
+  Handle primary = nullptr;
+  OK(gpu().cuDevicePrimaryCtxRetain(&primary, 0));
+  {
+    Resource all{};
+    void *descriptor = nullptr;
+    Handle green = nullptr;
+    Handle of_green = nullptr;
+    Handle context = nullptr;
+    OK(get_resource(0, &all, sm));
+    OK(generate(&descriptor, &all, 1));
+    OK(create(&green, descriptor, 0, default_stream));
+    OK(convert(&context, green));
+    OK(create_stream(&of_green, green, non_blocking, 0));
+    const std::uint64_t regular = value(stream(non_blocking, primary));
+    {
+      Owned array(memory(primary), CAI_STREAM_NONE);
+      Owned of_stream(memory(primary), CAI_STREAM_STREAM, value(of_green));
+      expect_order(array, value(of_green), regular);
+      expect_order(of_stream, value(of_green), regular);
+      array.release();
+      of_stream.release();
+      EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+      const With with(context);
+      EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+      EXPECT_TRUE(array.ended() && of_stream.ended());
+    }
+    OK(gpu().cuStreamDestroy_v2(of_green));
+    OK(destroy(green));
+  }
+  while (primary_active(0)) OK(gpu().cuDevicePrimaryCtxRelease_v2(0));
+}
+
+}  // namespace
+}  // namespace test

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Producers that keep uses by functions of their own: told what libcai's own are told, and trusted
+// with the waiting.
+#include "owned.hpp"
+
+namespace test {
+namespace {
+
+// Keeps its uses in an owner of libcai's, whose functions it calls as any client may.
+class Keeper {
+ public:
+  struct Told {
+    std::uint64_t stream;
+    std::uint32_t access;
+    bool operator==(const Told &) const = default;
+  };
+
+  Keeper() {
+    owner.struct_size = sizeof(cai_owner);
+    owner.retain = [](cai_owner *) {};
+    owner.release = [](cai_owner *) {};
+    owner.used_on = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,
+                       cai_error *error) {
+      Keeper &keeper = of(self);
+      keeper.used.push_back({stream, access});
+      if (keeper.fails != CAI_OK) return keeper.fail(error);
+      return cai_owner_used_on(keeper.behind_.owner(), stream, access, error);
+    };
+    owner.await_uses = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,
+                          cai_error *error) {
+      Keeper &keeper = of(self);
+      keeper.awaited.push_back({stream, access});
+      if (keeper.fails != CAI_OK) return keeper.fail(error);
+      return cai_owner_await_uses(keeper.behind_.owner(), stream, access, error);
+    };
+    owner.uses = this;
+  }
+  Keeper(const Keeper &) = delete;
+  Keeper &operator=(const Keeper &) = delete;
+  ~Keeper() = default;
+
+  cai_owner owner{};
+  std::vector<Told> used, awaited;
+  cai_status fails = CAI_OK;
+  bool writes_error = true;
+
+ private:
+  static Keeper &of(cai_owner *self) { return *static_cast<Keeper *>(self->uses); }
+  cai_status fail(cai_error *error) const {
+    if (writes_error && error) {
+      *error = {};
+      error->status = fails;
+      error->index = -1;
+      std::strcpy(error->message, "the keeper's own words");
+    }
+    return fails;
+  }
+
+  Producer behind_;
+};
+
+class Keepers : public OnGpu {
+ protected:
+  using Told = std::vector<Keeper::Told>;
+
+  Array &of(Keeper &keeper, Array &array) {
+    array.array.owner = &keeper.owner;
+    return array;
+  }
+};
+
+TEST_F(Keepers, KeepUses) {
+  Keeper keeper;
+  Array array(memory(), CAI_STREAM_NONE);
+  of(keeper, array);
+  const Address to = memory();
+  const std::uint64_t a = value(stream());
+  const std::uint64_t b = value(stream());
+  const cai_use_options reading = access(CAI_ACCESS_READ);
+  EXPECT_EQ(races([&] {
+              EXPECT_EQ(begin_use({&array}, a), CAI_OK);
+              fill(array.array.data, 1, a);
+              EXPECT_EQ(end_use({&array}, a), CAI_OK);
+              EXPECT_EQ(begin_use({&array}, b, nullptr, &reading), CAI_OK);
+              copy(to, array.array.data, b);
+              EXPECT_EQ(end_use({&array}, b, nullptr, &reading), CAI_OK);
+              EXPECT_EQ(cai_array_reclaim(&array.array, 1, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+              fill(array.array.data, 2, 1);
+            }),
+            0U);
+  EXPECT_EQ(keeper.used, (Told{{a, CAI_ACCESS_WRITE}, {b, CAI_ACCESS_READ}}));
+  EXPECT_EQ(keeper.awaited,
+            (Told{{a, CAI_ACCESS_WRITE}, {b, CAI_ACCESS_READ}, {1, CAI_ACCESS_WRITE}}));
+  keeper.awaited.clear();
+  EXPECT_EQ(cai_array_sync_host(&array.array, nullptr), CAI_OK);
+  EXPECT_EQ(keeper.awaited, (Told{{0, CAI_ACCESS_WRITE}}));
+}
+
+// One owner of two arrays: if one is written, that decides.
+TEST_F(Keepers, AreAskedOnceForAllTheirArrays) {
+  Keeper keeper;
+  Array marked(memory(), CAI_STREAM_NONE);
+  Array plain(memory(), CAI_STREAM_NONE);
+  marked.array.flags |= CAI_FLAG_READONLY;
+  of(keeper, marked);
+  of(keeper, plain);
+  const std::uint64_t consumer = value(stream());
+  EXPECT_EQ(begin_use({&marked, &plain}, consumer), CAI_OK);
+  EXPECT_EQ(keeper.awaited, (Told{{consumer, CAI_ACCESS_WRITE}}));
+}
+
+TEST_F(Keepers, AreNotToldWhatTheirStreamKnows) {
+  const std::uint64_t consumer = value(stream());
+  Keeper ordered;
+  ordered.owner.flags = CAI_OWNER_STREAM_ORDERED;
+  Keeper plain;
+  Keeper same;
+  Keeper same_default;
+  Array of_ordered(memory(), CAI_STREAM_STREAM, value(stream()));
+  Array of_plain(memory(), CAI_STREAM_STREAM, value(stream()));
+  Array of_same(memory(), CAI_STREAM_STREAM, consumer);
+  Array of_default(memory(), CAI_STREAM_STREAM, 1);
+  of(ordered, of_ordered);
+  of(plain, of_plain);
+  of(same, of_same);
+  of(same_default, of_default);
+  EXPECT_EQ(end_use({&of_ordered, &of_plain, &of_same}, consumer), CAI_OK);
+  EXPECT_EQ(end_use({&of_default}, 1), CAI_OK);
+  EXPECT_EQ(ordered.used, Told{});
+  EXPECT_EQ(plain.used, (Told{{consumer, CAI_ACCESS_WRITE}}));
+  EXPECT_EQ(same.used, Told{});
+  EXPECT_EQ(same_default.used, Told{});
+}
+
+TEST_F(Keepers, AreNotToldInACapture) {
+  Keeper keeper;
+  Array array(memory(), CAI_STREAM_NONE);
+  of(keeper, array);
+  const std::uint64_t consumer = value(stream());
+  OK(gpu().cuStreamBeginCapture_v2(handle(consumer), 0));
+  EXPECT_EQ(end_use({&array}, consumer), CAI_OK);
+  EXPECT_EQ(keeper.used, Told{});
+  Handle graph = nullptr;
+  OK(gpu().cuStreamEndCapture(handle(consumer), &graph));
+  OK(gpu().cuGraphDestroy(graph));
+}
+
+// The first failure is told, and all the others are ordered all the same.
+TEST_F(Keepers, MayFail) {
+  for (const bool writes_error : {true, false}) {
+    Keeper bad;
+    Keeper good;
+    bad.fails = CAI_ERR_UNSUPPORTED;
+    bad.writes_error = writes_error;
+    Array of_bad(memory(), CAI_STREAM_NONE);
+    Array of_good(memory(), CAI_STREAM_NONE);
+    Array of_stream(memory(), CAI_STREAM_STREAM, value(stream()));
+    of(bad, of_bad);
+    of(good, of_good);
+    const std::uint64_t consumer = value(stream());
+    cai_error error{};
+    const auto expect_error = [&](cai_status status, std::int32_t index) {
+      EXPECT_EQ(status, CAI_ERR_UNSUPPORTED);
+      EXPECT_EQ(error.status, CAI_ERR_UNSUPPORTED);
+      EXPECT_EQ(error.index, index);
+      EXPECT_NE(std::string(error.message).find(writes_error ? "own words" : "CAI_ERR_UNSUPPORTED"),
+                std::string::npos)
+          << error.message;
+      error = {};
+    };
+    gpu().simcuda_reset_counts();
+    expect_error(end_use({&of_stream, &of_bad, &of_good}, consumer, &error), 1);
+    EXPECT_EQ(calls("cuStreamWaitEvent"), 1U);
+    EXPECT_EQ(good.used.size(), 1U);
+    expect_error(begin_use({&of_good, &of_bad}, consumer, &error), 1);
+    expect_error(cai_array_sync_host(&of_bad.array, &error), -1);
+    expect_error(cai_array_reclaim(&of_bad.array, consumer, CAI_ACCESS_READ, &error), -1);
+
+    // A stream that cannot be ordered is no reason not to tell.
+    OK(gpu().simcuda_fail("cuStreamWaitEvent", 1, 999));
+    EXPECT_EQ(end_use({&of_stream, &of_good}, consumer, &error), CAI_ERR_CUDA);
+    EXPECT_EQ(error.index, 0);
+    EXPECT_EQ(good.used.size(), 2U);
+  }
+}
+
+// The graph keeps no uses; the stream of a capture that has been spoilt tells nobody anything.
+TEST_F(Keepers, HoldAnArrayUntilItsReleaseOnAStream) {
+  Keeper keeper;
+  int released = 0;
+  Array borrowed(memory(), CAI_STREAM_NONE);
+  cai_array *array = nullptr;
+  ASSERT_EQ(cai_array_own(
+                &borrowed.array, [](void *count) { ++*static_cast<int *>(count); }, &released,
+                &array, nullptr),
+            CAI_OK);
+  const std::uint64_t consumer = value(stream());
+  {
+    const Gate gate(consumer);
+    array->owner->used_on = keeper.owner.used_on;
+    array->owner->await_uses = keeper.owner.await_uses;
+    EXPECT_EQ(cai_array_release_on(array, consumer, nullptr), CAI_OK);
+    left_after_drain();
+    EXPECT_EQ(released, 0);
+  }
+  left_after_drain(1);
+  EXPECT_EQ(released, 1);
+  EXPECT_EQ(keeper.used, Told{});
+}
+
+}  // namespace
+}  // namespace test

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arrays whose stream nobody stated, and who is asked about them. Providers stay for the life of
+// the process, so they are registered in the order of the tests here.
+#include <functional>
+#include <thread>
+
+#include "owned.hpp"
+
+namespace test {
+namespace {
+
+std::function<std::int32_t(const cai_array *, std::uint64_t *)> first, second;
+
+void provide(std::function<std::int32_t(const cai_array *, std::uint64_t *)> &which) {
+  const cai_stream_provider provider{
+      sizeof provider, 0,
+      [](void *context, const cai_array *array, std::uint64_t *out) {
+        const auto &function =
+            *static_cast<std::function<std::int32_t(const cai_array *, std::uint64_t *)> *>(
+                context);
+        return function ? function(array, out) : 0;
+      },
+      &which};
+  cai_error error{};
+  ASSERT_EQ(cai_provide_streams(&provider, &error), CAI_OK) << error.message;
+}
+
+class Providers : public OnGpu {
+ protected:
+  static void SetUpTestSuite() {
+    provide(first);
+    provide(second);
+  }
+  ~Providers() override { first = second = nullptr; }
+};
+
+TEST_F(Providers, AreAskedInTheirOrder) {
+  const std::uint64_t of_first = value(stream());
+  const std::uint64_t of_second = value(stream());
+  const std::uint64_t consumer = value(stream());
+  Array mine(memory(), CAI_STREAM_UNSTATED);
+  Array theirs(memory(), CAI_STREAM_UNSTATED);
+  Array nobodys(memory(), CAI_STREAM_UNSTATED);
+  first = [&](const cai_array *array, std::uint64_t *out) {
+    EXPECT_EQ(array->stream_kind, std::uint32_t{CAI_STREAM_UNSTATED});
+    if (array->data != mine.array.data) return 0;
+    *out = of_first;
+    return 1;
+  };
+  second = [&](const cai_array *array, std::uint64_t *out) {
+    EXPECT_NE(array->data, mine.array.data);
+    if (array->data != theirs.array.data) return 0;
+    *out = of_second;
+    return 1;
+  };
+  const auto found = [](Array &array) {
+    const cai_array *const one = &array.array;
+    std::uint64_t out = 0;
+    EXPECT_EQ(cai_arrays_same_stream(&one, 1, &out, nullptr), CAI_OK);
+    return out;
+  };
+  EXPECT_EQ(found(mine), of_first);
+  EXPECT_EQ(found(theirs), of_second);
+  EXPECT_EQ(found(nobodys), 1U);
+  const Address to = memory();
+  EXPECT_EQ(races([&] {
+              fill(theirs.array.data, 1, of_second);
+              EXPECT_EQ(begin_use({&mine, &theirs, &nobodys}, consumer), CAI_OK);
+              copy(to, theirs.array.data, consumer);
+              EXPECT_EQ(end_use({&mine, &theirs, &nobodys}, consumer), CAI_OK);
+              fill(theirs.array.data, 2, of_second);
+            }),
+            0U);
+  EXPECT_EQ(cai_array_sync_host(&theirs.array, nullptr), CAI_OK);
+}
+
+TEST_F(Providers, AreNotAskedAboutOthers) {
+  first = [](const cai_array *, std::uint64_t *) -> std::int32_t {
+    ADD_FAILURE() << "asked";
+    return 0;
+  };
+  const std::uint64_t consumer = value(stream());
+  Array stated(memory(), CAI_STREAM_NONE);
+  Array of_stream(memory(), CAI_STREAM_STREAM, value(stream()));
+  Array empty(0, CAI_STREAM_UNSTATED);
+  empty.empty();
+  EXPECT_EQ(begin_use({&stated, &of_stream, &empty}, consumer), CAI_OK);
+  EXPECT_EQ(end_use({&stated, &of_stream, &empty}, consumer), CAI_OK);
+  const cai_use_options none = order(CAI_ORDER_NONE);
+  Array unstated(memory(), CAI_STREAM_UNSTATED);
+  EXPECT_EQ(begin_use({&unstated}, consumer, nullptr, &none), CAI_OK);
+  EXPECT_EQ(end_use({&unstated}, consumer, nullptr, &none), CAI_OK);
+}
+
+TEST_F(Providers, SayingNoStreamAreRefused) {
+  first = [](const cai_array *, std::uint64_t *out) {
+    *out = 0;
+    return 1;
+  };
+  Array array(memory(), CAI_STREAM_UNSTATED);
+  cai_error error{};
+  EXPECT_EQ(begin_use({&array}, value(stream()), &error), CAI_ERR_ORDER);
+  EXPECT_NE(std::string(error.message).find("provider"), std::string::npos) << error.message;
+}
+
+// Two threads end uses on one stream. Which of their events is the newer one only the driver knows;
+// here the older one is kept last. (The provider is where the first thread can be held.)
+TEST_F(Providers, TwoThreadsEndTheirUsesOfOneStream) {
+  const Owned array(memory(), CAI_STREAM_NONE);
+  Array held(memory(), CAI_STREAM_UNSTATED);
+  const Owned holds(held.array);
+  const Address to[] = {memory(), memory()};
+  const std::uint64_t consumer = value(stream());
+  const std::uint64_t producer = value(stream());
+  bool done = false;
+  first = [&](const cai_array *, std::uint64_t *out) {
+    *out = producer;
+    // Once the first thread's event is recorded.
+    if (calls("cuEventRecord") == 0 || std::exchange(done, true)) return 1;
+    std::thread([&] {
+      const With with(context0);
+      copy(to[1], array->data, consumer);
+      EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+    }).join();
+    return 1;
+  };
+  EXPECT_EQ(races([&] {
+              copy(to[0], array->data, consumer);
+              gpu().simcuda_reset_counts();
+              EXPECT_EQ(end_use({holds, array}, consumer), CAI_OK);
+              EXPECT_TRUE(done);
+              const std::uint64_t writer = value(stream());
+              EXPECT_EQ(cai_array_reclaim(array, writer, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+              fill(array->data, 1, writer);
+            }),
+            0U);
+}
+
+}  // namespace
+}  // namespace test

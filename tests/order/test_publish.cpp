@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an array comes with: one stream for work on several, or an event.
+#include <thread>
+
+#include "owned.hpp"
+
+namespace test {
+namespace {
+
+class Publish : public OnGpu {
+ protected:
+  // A consumer that knows nothing of libcai's owners: it has the dict's stream alone.
+  void consume(const cai_array *array, std::uint64_t on) {
+    Array dict(array->data, CAI_STREAM_STREAM, array->stream);
+    EXPECT_EQ(begin_use({&dict}, on), CAI_OK);
+    fill(array->data, 9, on);
+    EXPECT_EQ(end_use({&dict}, on), CAI_OK);
+  }
+};
+
+// The example of the text.
+TEST_F(Publish, SevenNineAndFifteenAsThree) {
+  const std::uint64_t streams[] = {value(stream()), value(stream()), value(stream())};
+  const std::uint64_t three = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_NONE);
+  const auto produce = [&] {
+    for (unsigned i = 0; i < 3; ++i) {
+      MUST(gpu().cuMemsetD8Async(array->data + 8 * i, 1, 8, handle(streams[i])));
+    }
+  };
+  EXPECT_EQ(races([&] {
+              produce();
+              array.get()->stream = three;
+              array.get()->stream_kind = CAI_STREAM_STREAM;
+              consume(array, consumer);
+            }),
+            3U);
+  EXPECT_EQ(races([&] {
+              produce();
+              cai_array published = *array.get();
+              gpu().simcuda_reset_counts();
+              cai_error error{};
+              EXPECT_EQ(cai_array_publish(&published, streams, 3, three, &error), CAI_OK)
+                  << error.message;
+              EXPECT_EQ(calls("cuEventRecord"), 3U);
+              EXPECT_EQ(calls("cuStreamWaitEvent"), 3U);
+              EXPECT_EQ(published.stream, three);
+              EXPECT_EQ(published.stream_kind, std::uint32_t{CAI_STREAM_STREAM});
+              EXPECT_EQ(published.version, 3U);
+              consume(&published, consumer);
+              // The producer's own streams know nothing of the consumer, till they are told.
+              for (const std::uint64_t own : streams) {
+                EXPECT_EQ(cai_array_reclaim(&published, own, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+              }
+              produce();
+            }),
+            0U);
+}
+
+// The array's own stream is waited for once, whether or not it is named.
+TEST_F(Publish, ItsOwnStreamToo) {
+  const std::uint64_t own = value(stream());
+  const std::uint64_t other = value(stream());
+  const std::uint64_t target = value(stream());
+  const std::uint64_t streams[] = {own, other, target, own};
+  Array array(memory(), CAI_STREAM_STREAM, own);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(cai_array_publish(&array.array, streams, 4, target, nullptr), CAI_OK);
+  EXPECT_EQ(calls("cuEventRecord"), 2U);
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(cai_array_publish(&array.array, nullptr, 0, target, nullptr), CAI_OK);
+  EXPECT_EQ(all_calls(), 1U);  // which context is current
+}
+
+// Whoever has the original learns of work on the stream that a copy was published with.
+TEST_F(Publish, ACopyOfWhatOthersHave) {
+  Handle event = nullptr;
+  OK(gpu().cuEventCreate(&event, 2));
+  const std::uint64_t own = value(stream());
+  OK(gpu().cuEventRecord(event, handle(own)));
+  const Owned of_stream(memory(), CAI_STREAM_STREAM, own);
+  const Owned of_event(memory(), CAI_STREAM_EVENT, value(event));
+  const Owned none(memory(), CAI_STREAM_NONE);
+  const std::uint64_t early = value(stream());
+  for (const cai_array *array : {of_stream.get(), of_event.get(), none.get()}) {
+    const std::uint64_t target = value(stream());
+    const std::uint64_t consumer = value(stream());
+    const std::uint64_t late = value(stream());
+    const auto publish_and_consume = [&] {
+      EXPECT_EQ(begin_use({array}, early), CAI_OK);
+      fill(array->data, 1, early);
+      EXPECT_EQ(end_use({array}, early), CAI_OK);
+      cai_array copy = *array;
+      EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, target, nullptr), CAI_OK);
+      consume(&copy, consumer);
+    };
+    EXPECT_EQ(races([&] {
+                publish_and_consume();
+                EXPECT_EQ(begin_use({array}, late), CAI_OK);
+                fill(array->data, 2, late);
+                EXPECT_EQ(end_use({array}, late), CAI_OK);
+              }),
+              0U);
+    EXPECT_EQ(races([&] {
+                publish_and_consume();
+                EXPECT_EQ(cai_array_sync_host(array, nullptr), CAI_OK);
+                fill(array->data, 3, value(stream()));
+                finish();
+              }),
+              0U);
+  }
+  OK(gpu().cuEventDestroy_v2(event));
+}
+
+TEST_F(Publish, ADictCannotSayNoneOfWhatIsInUse) {
+  const Owned array(memory(), CAI_STREAM_NONE);
+  std::vector<unsigned char> storage(cai_interface_write_storage(array));
+  cai_interface dict{};
+  cai_error error{};
+  const auto write = [&](const cai_array *each) {
+    return cai_interface_write(each, 3, storage.data(), storage.size(), &dict, &error);
+  };
+  EXPECT_EQ(write(array), CAI_OK) << error.message;
+  EXPECT_EQ(end_use({array}, value(stream())), CAI_OK);
+  EXPECT_EQ(write(array), CAI_ERR_EXPORT);
+  EXPECT_EQ(error.entry, CAI_ENTRY_STREAM);
+  cai_array copy = *array.get();
+  const std::uint64_t target = value(stream());
+  EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, target, nullptr), CAI_OK);
+  EXPECT_EQ(write(&copy), CAI_OK) << error.message;
+  EXPECT_EQ(dict.stream.integer, target);
+  // An event is nothing that a dict could carry.
+  EXPECT_EQ(cai_array_publish_event(&copy, target, nullptr), CAI_OK);
+  EXPECT_EQ(write(&copy), CAI_ERR_EXPORT);
+}
+
+// Its event is nobody else's as long as the array lives, and then serves again.
+TEST_F(Publish, AnEvent) {
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const std::uint64_t busy = value(stream());
+  const Address to = memory();
+  Array other(memory(), CAI_STREAM_STREAM, busy);
+  const auto do_something_else = [&] {
+    for (int i = 0; i < 40; ++i) {
+      EXPECT_EQ(begin_use({&other}, value(stream())), CAI_OK);
+      EXPECT_EQ(end_use({&other}, value(stream())), CAI_OK);
+    }
+  };
+  std::uint64_t event = 0;
+  EXPECT_EQ(races([&] {
+              Owned array(memory(), CAI_STREAM_STREAM, producer);
+              fill(array->data, 1, producer);
+              EXPECT_EQ(cai_array_publish_event(array.get(), producer, nullptr), CAI_OK);
+              EXPECT_EQ(array->stream_kind, std::uint32_t{CAI_STREAM_EVENT});
+              EXPECT_EQ(array->version, 3U);
+              event = array->stream;
+              OK(gpu().cuStreamDestroy_v2(handle(producer)));  // it may go
+              do_something_else();
+              gpu().simcuda_reset_counts();
+              EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+              EXPECT_EQ(calls("cuStreamWaitEvent"), 1U);
+              EXPECT_EQ(calls("cuEventRecord"), 0U);
+              copy(to, array->data, consumer);
+              EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+              finish();
+            }),
+            0U);
+  gpu().simcuda_reset_counts();
+  do_something_else();
+  EXPECT_EQ(calls("cuEventCreate") + calls("cuEventDestroy"), 0U);
+}
+
+// The way to another thread for what is on a thread's own stream.
+TEST_F(Publish, AnEventForAnotherThread) {
+  const Owned array(memory(), CAI_STREAM_STREAM, 2);
+  const std::uint64_t consumer = value(stream());
+  const Address to = memory();
+  EXPECT_EQ(races([&] {
+              fill(array->data, 1, 2);
+              cai_array published = *array.get();
+              EXPECT_EQ(cai_array_publish_event(&published, 2, nullptr), CAI_OK);
+              std::thread([&] {
+                const With with(context0);
+                EXPECT_EQ(begin_use({&published}, consumer), CAI_OK);
+                copy(to, published.data, consumer);
+                EXPECT_EQ(end_use({&published}, consumer), CAI_OK);
+              }).join();
+              EXPECT_EQ(cai_array_reclaim(array, 2, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+              fill(array->data, 2, 2);
+            }),
+            0U);
+}
+
+// Stream 2 is somebody's, and the owner can say whose.
+TEST_F(Publish, AThreadsOwnStream) {
+  const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  cai_array published = *array.get();
+  EXPECT_EQ(cai_array_publish(&published, nullptr, 0, 2, nullptr), CAI_OK);
+  const std::uint64_t consumer = value(stream());
+  EXPECT_EQ(begin_use({&published}, consumer), CAI_OK);
+  std::thread([&] {
+    const With with(context0);
+    cai_error error{};
+    EXPECT_EQ(begin_use({&published}, consumer), CAI_ERR_ORDER);
+    cai_array again = *array.get();
+    EXPECT_EQ(cai_array_publish(&again, nullptr, 0, 2, &error), CAI_ERR_ORDER);
+    EXPECT_NE(std::string(error.message).find("cai_array_publish_event"), std::string::npos);
+    EXPECT_EQ(cai_array_publish_event(&again, 2, &error), CAI_OK) << error.message;
+  }).join();
+}
+
+// On failure the array is as it was, to the byte.
+TEST_F(Publish, NothingOnFailure) {
+  const std::uint64_t target = value(stream());
+  const std::uint64_t capturing = value(stream());
+  const std::uint64_t streams[] = {value(stream()), 0, value(stream())};
+  const std::uint64_t sound[] = {streams[0], streams[2]};
+  const std::uint64_t captured[] = {streams[0], capturing};
+  const Owned owned(memory(), CAI_STREAM_STREAM, value(stream()));
+  const Owned kept(memory(), CAI_STREAM_NONE);
+  EXPECT_EQ(end_use({kept}, value(stream())), CAI_OK);
+  Array borrowed(memory(), CAI_STREAM_NONE);
+  const Producer old(0, 24);
+  Array of_old(memory(), CAI_STREAM_NONE);
+  of_old.array.owner = old.owner();
+  cai_error error{};
+  const auto expect = [&](const cai_array &array, cai_status status, std::int32_t index,
+                          const std::function<cai_status(cai_array *)> &call) {
+    cai_array before = array;
+    cai_array after = array;
+    error = {};
+    EXPECT_EQ(call(&after), status) << error.message;
+    EXPECT_EQ(error.index, index) << error.message;
+    EXPECT_EQ(std::memcmp(&before, &after, sizeof before), 0);
+  };
+  for (const cai_array *array : {owned.get(), kept.get(), &borrowed.array}) {
+    expect(*array, CAI_ERR_ARGUMENT, 1,
+           [&](cai_array *a) { return cai_array_publish(a, streams, 3, target, &error); });
+    expect(*array, CAI_ERR_ARGUMENT, -1,
+           [&](cai_array *a) { return cai_array_publish(a, sound, 2, 0, &error); });
+    expect(*array, CAI_ERR_ARGUMENT, -1,
+           [&](cai_array *a) { return cai_array_publish(a, sound, -1, target, &error); });
+    expect(*array, CAI_ERR_ARGUMENT, -1,
+           [&](cai_array *a) { return cai_array_publish(a, nullptr, 1, target, &error); });
+    expect(*array, CAI_ERR_ARGUMENT, -1,
+           [&](cai_array *a) { return cai_array_publish_event(a, 0, &error); });
+    OK(gpu().simcuda_fail("cuStreamWaitEvent", array == kept.get() ? 3 : 2, 999));
+    expect(*array, CAI_ERR_CUDA,
+           array == kept.get()    ? -1
+           : array == owned.get() ? 0
+                                  : 1,
+           [&](cai_array *a) { return cai_array_publish(a, sound, 2, target, &error); });
+    OK(gpu().cuStreamBeginCapture_v2(handle(capturing), 0));
+    expect(*array, CAI_ERR_CAPTURE, 1,
+           [&](cai_array *a) { return cai_array_publish(a, captured, 2, target, &error); });
+    expect(*array, array == &borrowed.array ? CAI_ERR_ARGUMENT : CAI_ERR_CAPTURE, -1,
+           [&](cai_array *a) { return cai_array_publish_event(a, capturing, &error); });
+    Handle graph = nullptr;
+    OK(gpu().cuStreamEndCapture(handle(capturing), &graph));
+    OK(gpu().cuGraphDestroy(graph));
+    if (array->owner) {
+      OK(gpu().simcuda_fail("cuEventRecord", array == kept.get() ? 1 : 2, 999));
+      expect(*array, CAI_ERR_CUDA, -1,
+             [&](cai_array *a) { return cai_array_publish_event(a, target, &error); });
+    }
+  }
+  expect(of_old.array, CAI_ERR_ARGUMENT, -1,
+         [&](cai_array *a) { return cai_array_publish_event(a, target, &error); });
+  EXPECT_EQ(cai_array_publish(&of_old.array, sound, 2, target, &error), CAI_OK) << error.message;
+}
+
+}  // namespace
+}  // namespace test

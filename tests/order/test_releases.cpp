@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When an array ends: not before the uses of its memory are complete, however the memory then goes,
+// and without anybody waiting.
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "owned.hpp"
+
+namespace test {
+namespace {
+
+class Releases : public OnGpu {
+ protected:
+  const std::int64_t left_before_ = left_after_drain();
+
+  std::int64_t left(std::int32_t wait = 0) const { return left_after_drain(wait) - left_before_; }
+
+  Address pool_memory(std::uint64_t on) {
+    Address made = 0;
+    MUST(gpu().cuMemAllocAsync(&made, static_cast<std::size_t>(count), handle(on)));
+    fill(made, 0, on);
+    MUST(gpu().cuStreamSynchronize(handle(on)));
+    return made;
+  }
+};
+
+TEST_F(Releases, ArePutOffUntilTheUsesAreComplete) {
+  const std::uint64_t consumer = value(stream());
+  for (const bool in_passing : {false, true}) {
+    Owned array(memory(), CAI_STREAM_NONE);
+    Gate gate(consumer);
+    EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+    gpu().simcuda_reset_counts();
+    array.release();
+    EXPECT_EQ(all_calls(), 0U);
+    EXPECT_FALSE(array.ended());
+    EXPECT_EQ(left(), 1);
+    EXPECT_FALSE(array.ended());
+    gate.open();
+    finish();
+    if (in_passing) {
+      Array other(memory(), CAI_STREAM_STREAM, value(stream()));
+      EXPECT_EQ(begin_use({&other}, consumer), CAI_OK);
+      EXPECT_EQ(end_use({&other}, consumer), CAI_OK);
+    } else {
+      EXPECT_EQ(left(), 0);
+    }
+    EXPECT_TRUE(array.ended());
+  }
+}
+
+TEST_F(Releases, AreAtOnceWithNothingPending) {
+  const std::uint64_t own = value(stream());
+  Owned unused(memory(), CAI_STREAM_NONE);
+  Owned used(memory(), CAI_STREAM_STREAM, own);
+  EXPECT_EQ(begin_use({used}, own), CAI_OK);
+  EXPECT_EQ(end_use({used}, own), CAI_OK);  // in order anyway
+  gpu().simcuda_reset_counts();
+  unused.release();
+  used.release();
+  EXPECT_TRUE(unused.ended());
+  EXPECT_TRUE(used.ended());
+  std::int64_t nothing = -1;
+  EXPECT_EQ(cai_drain(1, &nothing, nullptr), CAI_OK);
+  EXPECT_EQ(nothing, left_before_);
+  if (left_before_ == 0) {
+    EXPECT_EQ(all_calls(), 0U);
+  }
+}
+
+TEST_F(Releases, AreWaitedForByDrain) {
+  const std::uint64_t consumer = value(stream());
+  Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  Gate gate(consumer);
+  EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+  array.release();
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_FALSE(array.ended());
+    gate.open();
+  });
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(array.ended());
+  opener.join();
+}
+
+// A context that was reset has taken the uses with it. Its events are not to be touched.
+TEST_F(Releases, AfterAReset) {
+  Handle primary = nullptr;
+  OK(gpu().cuDevicePrimaryCtxRetain(&primary, 1));
+  {
+    Owned array(memory(primary), CAI_STREAM_NONE);
+    EXPECT_EQ(end_use({array}, value(stream(non_blocking, primary))), CAI_OK);
+    array.release();
+    EXPECT_FALSE(array.ended());
+    OK(gpu().cuDevicePrimaryCtxReset_v2(1));
+    EXPECT_FALSE(primary_active(1));
+    EXPECT_EQ(left(1), 1);  // nobody may be asked
+    EXPECT_FALSE(primary_active(1));
+    Handle again = nullptr;
+    OK(gpu().cuDevicePrimaryCtxRetain(&again, 1));
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(left(1), 0);
+    EXPECT_EQ(calls("cuEventQuery") + calls("cuEventSynchronize"), 0U);
+    EXPECT_TRUE(array.ended());
+  }
+  while (primary_active(1)) OK(gpu().cuDevicePrimaryCtxRelease_v2(1));
+}
+
+TEST_F(Releases, OnAStream) {
+  const std::uint64_t consumer = value(stream());
+  Handle event = nullptr;
+  OK(gpu().cuEventCreate(&event, 2));
+  Owned of_event(memory(), CAI_STREAM_EVENT, value(event));
+  Producer producer;
+  Producer old(0, 24);
+  Array of_producer(memory(), CAI_STREAM_NONE);
+  Array of_old(memory(), CAI_STREAM_STREAM, value(stream()));
+  of_producer.array.owner = producer.owner();
+  of_old.array.owner = old.owner();
+  {
+    const Gate gate(consumer);
+    for (const cai_array *array : {of_event.get(), &of_producer.array, &of_old.array}) {
+      gpu().simcuda_reset_counts();
+      cai_error error{};
+      EXPECT_EQ(cai_array_release_on(array, consumer, &error), CAI_OK) << error.message;
+      EXPECT_EQ(calls("cuEventRecord"), 1U);
+      EXPECT_EQ(calls("cuStreamWaitEvent") + calls("cuLaunchHostFunc"), 0U);
+    }
+    of_event.gone();
+    producer.gone();
+    old.gone();
+    EXPECT_EQ(left(), 3);
+    EXPECT_FALSE(of_event.ended() || producer.ended() || old.ended());
+  }
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(of_event.ended() && producer.ended() && old.ended());
+  OK(gpu().cuEventDestroy_v2(event));
+}
+
+TEST_F(Releases, OnAStreamOfWhatHasNothingPending) {
+  Array empty(0, CAI_STREAM_STREAM, value(stream()));
+  empty.empty();
+  char bytes[count];
+  Array host(reinterpret_cast<std::uintptr_t>(bytes), CAI_STREAM_NONE);
+  host.array.device_type = CAI_DEVICE_CPU;
+  host.array.device_id = 0;
+  const std::uint64_t consumer = value(stream());
+  for (const Array *each : {&empty, &host}) {
+    Owned array(each->array);
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(cai_array_release_on(array, consumer, nullptr), CAI_OK);
+    array.gone();
+    EXPECT_TRUE(array.ended());
+    EXPECT_EQ(all_calls(), 0U);
+  }
+}
+
+// On failure the holder is still the caller's.
+TEST_F(Releases, OnAStreamMayFail) {
+  const std::uint64_t consumer = value(stream());
+  Array borrowed(memory(), CAI_STREAM_NONE);
+  cai_error error{};
+  EXPECT_EQ(cai_array_release_on(&borrowed.array, consumer, &error), CAI_ERR_ARGUMENT);
+  EXPECT_NE(std::string(error.message).find("borrowed"), std::string::npos);
+  Producer old(0, 24);
+  Array of_old(memory(), CAI_STREAM_NONE);
+  of_old.array.owner = old.owner();
+  Owned array(memory(), CAI_STREAM_NONE);
+  for (const cai_array *each : {array.get(), &of_old.array}) {
+    for (const char *name : {"cuStreamGetCaptureInfo", "cuEventRecord", "cuCtxGetCurrent"}) {
+      OK(gpu().simcuda_fail(name, 1, 999));
+      EXPECT_EQ(cai_array_release_on(each, consumer, &error), CAI_ERR_CUDA) << name;
+      EXPECT_EQ(left(1), 0);
+      EXPECT_FALSE(array.ended() || old.ended());
+    }
+    EXPECT_EQ(cai_array_release_on(each, 0, &error), CAI_ERR_ARGUMENT);
+  }
+  EXPECT_EQ(old.holders(), 1);
+}
+
+// What may become of memory once a use has ended, was reclaimed, or released: the header's word.
+TEST_F(Releases, MemoryMayGoInAnyOrder) {
+  const std::uint64_t own = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const std::uint64_t unrelated = value(stream());
+  const Address to[] = {memory(), memory(), memory(), memory(), memory(), memory()};
+  struct Way {
+    const char *name;
+    std::function<Address()> make;
+    std::function<void(Address)> go;
+  };
+  const std::vector<Way> ways = {
+      {"freed on another stream", [&] { return pool_memory(own); },
+       [&](Address data) { MUST(gpu().cuMemFreeAsync(data, handle(unrelated))); }},
+      {"freed at once, of a pool", [&] { return pool_memory(own); },
+       [](Address data) { MUST(gpu().cuMemFree_v2(data)); }},
+      {"freed at once", [&] { return memory(); },
+       [](Address data) { MUST(gpu().cuMemFree_v2(data)); }},
+      {"used again on another stream", [&] { return memory(); },
+       [&](Address data) { fill(data, 1, unrelated); }},
+  };
+  for (const Way &way : ways) {
+    SCOPED_TRACE(way.name);
+    // cuMemFree() of plain memory waits, so that nothing can go wrong there.
+    const bool waits = std::string(way.name) == "freed at once";
+    const Address bare = way.make();
+    EXPECT_EQ(races([&] {
+                copy(to[0], bare, consumer);
+                way.go(bare);
+              }),
+              waits ? 0U : 1U);
+    for (const std::uint32_t kind : {CAI_STREAM_NONE, CAI_STREAM_STREAM}) {
+      for (const bool by_release_on : {false, true}) {
+        const Address data = way.make();
+        EXPECT_EQ(races([&] {
+                    Owned array(data, kind, kind == CAI_STREAM_NONE ? 0 : own,
+                                [&] { way.go(data); });
+                    EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+                    copy(to[by_release_on ? 1 : 2], data, consumer);
+                    if (by_release_on) {
+                      EXPECT_EQ(cai_array_release_on(array, consumer, nullptr), CAI_OK);
+                      array.gone();
+                    } else {
+                      EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+                      array.release();
+                    }
+                    while (left() > 0) std::this_thread::yield();
+                  }),
+                  0U);
+      }
+    }
+  }
+}
+
+TEST_F(Releases, MemoryMayGoInTheOrderOfItsStream) {
+  const std::uint64_t own = value(stream());
+  const std::uint64_t other = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const Address to = memory();
+  // After the end of a use, in the order of the array's stream; in the release, too.
+  const Address freed = pool_memory(own);
+  EXPECT_EQ(races([&] {
+              Array array(freed, CAI_STREAM_STREAM, own);
+              EXPECT_EQ(begin_use({&array}, consumer), CAI_OK);
+              copy(to, freed, consumer);
+              EXPECT_EQ(end_use({&array}, consumer), CAI_OK);
+              MUST(gpu().cuMemFreeAsync(freed, handle(own)));
+            }),
+            0U);
+  const Address ordered = pool_memory(own);
+  EXPECT_EQ(races([&] {
+              Owned array(ordered, CAI_STREAM_STREAM, own,
+                          [&] { MUST(gpu().cuMemFreeAsync(ordered, handle(own))); });
+              array->owner->flags |= CAI_OWNER_STREAM_ORDERED;
+              EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+              copy(to, ordered, consumer);
+              EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+              array.release();
+              EXPECT_TRUE(array.ended());
+            }),
+            0U);
+  // After reclaiming, in the order of the stream that it was reclaimed for.
+  const Address reclaimed = pool_memory(own);
+  EXPECT_EQ(races([&] {
+              const Owned array(reclaimed, CAI_STREAM_NONE);
+              EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+              copy(to, reclaimed, consumer);
+              EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+              EXPECT_EQ(cai_array_reclaim(array, other, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+              MUST(gpu().cuMemFreeAsync(reclaimed, handle(other)));
+            }),
+            0U);
+}
+
+// The same default stream by its value, of another context: this one's stream is not in order.
+TEST_F(Releases, WaitForUsesOnADefaultStreamOfAnotherContext) {
+  Owned array(memory(context1), CAI_STREAM_STREAM, 1);
+  const Gate gate(1);
+  EXPECT_EQ(end_use({array}, 1), CAI_OK);
+  array.release();
+  EXPECT_FALSE(array.ended());
+}
+
+// What an end runs is anybody's code.
+TEST_F(Releases, MayCallLibcaiAgain) {
+  const std::uint64_t consumer = value(stream());
+  Array other(memory(), CAI_STREAM_STREAM, value(stream()));
+  Owned inner(memory(), CAI_STREAM_NONE);
+  EXPECT_EQ(end_use({inner}, consumer), CAI_OK);
+  bool ran = false;
+  Owned outer(memory(), CAI_STREAM_NONE, 0, [&] {
+    EXPECT_EQ(begin_use({&other}, consumer), CAI_OK);
+    EXPECT_EQ(end_use({&other}, consumer), CAI_OK);
+    inner.release();
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    EXPECT_TRUE(inner.ended());
+    ran = true;
+  });
+  EXPECT_EQ(end_use({outer}, consumer), CAI_OK);
+  outer.release();
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(ran);
+}
+
+// A holder that is a view's holds the root.
+TEST_F(Releases, OfAView) {
+  const std::uint64_t consumer = value(stream());
+  Owned root(memory(), CAI_STREAM_NONE);
+  cai_array *view = nullptr;
+  ASSERT_EQ(cai_array_slice(root, nullptr, 0, &view, nullptr), CAI_OK);
+  root.release();
+  EXPECT_FALSE(root.ended());
+  {
+    const Gate gate(consumer);
+    EXPECT_EQ(cai_array_release_on(view, consumer, nullptr), CAI_OK);
+    EXPECT_EQ(left(), 1);
+    EXPECT_FALSE(root.ended());
+  }
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(root.ended());
+}
+
+TEST_F(Releases, OnManyThreads) {
+  constexpr int rounds = 50;
+  std::atomic<int> ended{0};
+  const Owned shared(memory(), CAI_STREAM_NONE);
+  const Address data = memory();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, mine = value(stream())] {
+      const With with(context0);
+      for (int round = 0; round < rounds; ++round) {
+        Array borrowed(data, CAI_STREAM_STREAM, mine);
+        cai_array *array = nullptr;
+        MUST(cai_array_own(
+            &borrowed.array, [](void *n) { ++*static_cast<std::atomic<int> *>(n); }, &ended, &array,
+            nullptr));
+        EXPECT_EQ(begin_use({array, shared}, mine), CAI_OK);
+        EXPECT_EQ(end_use({array, shared}, 1), CAI_OK);
+        EXPECT_EQ(end_use({array, shared}, mine), CAI_OK);
+        if (round % 3 == 0) {
+          EXPECT_EQ(cai_array_release_on(array, mine, nullptr), CAI_OK);
+        } else {
+          cai_array_release(array);
+        }
+        if (round % 10 == 0) {
+          EXPECT_EQ(cai_drain(round % 20 == 0, nullptr, nullptr), CAI_OK);
+        }
+      }
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+  EXPECT_EQ(left(1), 0);
+  EXPECT_EQ(ended, 4 * rounds);
+}
+
+}  // namespace
+}  // namespace test
