@@ -50,6 +50,34 @@ Device &device_at(Session &s, const CUmemLocation &location) {
   return s.driver.device(location.id);
 }
 
+std::size_t whole_pages(std::size_t bytes) {
+  const std::size_t page = 4096;
+  return (bytes + page - 1) / page * page;
+}
+
+// Memory of the pool that work of this stream may have: freed in the same stream, or by what this
+// stream comes after, or by now; else, for an edge that orders this block alone, by anything.
+struct Reusable {
+  std::vector<Pool::FreeBlock>::iterator block;
+  bool needs_edge;
+};
+
+Reusable find_block(Session &s, Pool &pool, Stream &stream, std::size_t bytes) {
+  auto &blocks = pool.free_blocks;
+  Reusable best{blocks.end(), false};
+  for (auto block = blocks.begin(); block != blocks.end(); ++block) {
+    if (whole_pages(block->size) != whole_pages(bytes)) continue;
+    const bool done = block->freed->state == Operation::State::done;
+    const bool ordered = block->stream == stream.id ||
+                         (done ? pool.reuse[CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC] != 0
+                               : pool.reuse[CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] &&
+                                     s.driver.schedule.comes_after(stream, block->freed));
+    if (ordered) return {block, false};
+    if (pool.reuse[CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES]) best = {block, true};
+  }
+  return best;
+}
+
 void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared_ptr<Pool> pool,
                     CUstream handle) {
   required(out);
@@ -65,16 +93,28 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
   const bool pool_full = pool->max_size && bytes > pool->max_size - std::min<std::uint64_t>(
                                                                         pool->used, pool->max_size);
   if (bytes > device.total - device.used || pool_full) throw Refused{CUDA_ERROR_OUT_OF_MEMORY};
-  auto allocation = s.driver.memory.allocate(Allocation::Kind::device, pool->device, bytes, 0);
+  auto operation = std::make_shared<Operation>();
+  operation->what = "allocate";
+  AllocationPtr allocation;
+  const auto [block, needs_edge] = find_block(s, *pool, *stream, bytes);
+  if (block == pool->free_blocks.end()) {
+    allocation = s.driver.memory.allocate(Allocation::Kind::device, pool->device, bytes, 0);
+  } else {
+    allocation = s.driver.memory.reuse(block->address, block->bytes, pool->device, bytes);
+    if (needs_edge) operation->merely_after.push_back(block->freed);
+    pool->free_blocks.erase(block);
+  }
   allocation->pool = pool;
   device.used += bytes;
   pool->took(bytes);
   // The memory is the stream's from here on: what anybody wrote before is gone.
   Access whole{allocation, allocation->address, bytes, true};
   whole.life = Access::Life::begins;
-  s.submit(stream, "allocate", {whole}, [allocation] {
+  operation->accesses = {whole};
+  operation->run = [allocation] {
     if (!allocation->dead) std::memset(allocation->bytes, fresh_poison, allocation->size);
-  });
+  };
+  s.submit(stream, std::move(operation));
   *out = allocation->address;
 }
 
@@ -132,7 +172,7 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     Driver *driver = &s.driver;
     Access whole{allocation, allocation->address, allocation->size, true};
     whole.life = Access::Life::ends;
-    s.submit(
+    auto freed = s.submit(
         stream, "free", {whole},
         [driver, allocation] {
           if (allocation->dead) return;  // its context went first
@@ -141,6 +181,9 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
           driver->memory.free(*allocation);
         },
         true);
+    if (allocation->pool)
+      allocation->pool->free_blocks.push_back(
+          {allocation->address, allocation->bytes, allocation->size, stream->id, freed});
   });
 }
 
@@ -201,7 +244,13 @@ SIM_API CUresult cuMemPoolGetAttribute(CUmemoryPool handle, int attribute, void 
 }
 
 SIM_API CUresult cuMemPoolTrimTo(CUmemoryPool handle, std::size_t keep) {
-  return call(__func__, {handle, keep}, [&](Session &s) { pool_of(s, handle)->trim(keep); });
+  return call(__func__, {handle, keep}, [&](Session &s) {
+    auto pool = pool_of(s, handle);
+    pool->trim(keep);
+    // What is given back to the device has no address any more.
+    std::erase_if(pool->free_blocks,
+                  [](auto &block) { return block.freed->state == Operation::State::done; });
+  });
 }
 
 SIM_API CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *descriptions,

@@ -105,6 +105,19 @@ AllocationPtr Memory::allocate(Allocation::Kind kind, int device, std::size_t si
   return allocation;
 }
 
+AllocationPtr Memory::reuse(std::uintptr_t address, std::byte *bytes, int device,
+                            std::size_t size) {
+  auto allocation = std::make_shared<Allocation>();
+  allocation->kind = Allocation::Kind::device;
+  allocation->device = device;
+  allocation->address = address;
+  allocation->bytes = bytes;
+  allocation->size = size;
+  freed_.erase(address);
+  add(allocation);
+  return allocation;
+}
+
 AllocationPtr Memory::register_host(void *pointer, std::size_t size, int device, unsigned flags) {
   auto allocation = std::make_shared<Allocation>();
   allocation->kind = Allocation::Kind::registered;
@@ -128,7 +141,10 @@ void Memory::free(Allocation &allocation) {
   const auto size = allocation.size;
   const auto kind = allocation.kind;
   const auto device = static_cast<std::size_t>(allocation.device);
-  auto node = by_address_.extract(address);
+  auto found = by_address_.find(address);
+  // What is handed out again before its free has run belongs to somebody else by now.
+  if (found == by_address_.end() || found->second.get() != &allocation) return;
+  auto node = by_address_.extract(found);
   if (allocation.free_submitted) {
     freed_.insert(std::move(node));
     if (freed_.size() > most_freed) freed_.erase(freed_.begin());

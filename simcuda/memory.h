@@ -52,6 +52,8 @@ class Memory {
   Memory(int devices, Stale stale) : stale_(std::move(stale)), device_arenas_(devices) {}
 
   AllocationPtr allocate(Allocation::Kind kind, int device, std::size_t size, unsigned flags);
+  // Device memory where some was freed, or will have been.
+  AllocationPtr reuse(std::uintptr_t address, std::byte *bytes, int device, std::size_t size);
   AllocationPtr register_host(void *pointer, std::size_t size, int device, unsigned flags);
   // Ends an allocation. What still refers to it reads poison and writes nowhere.
   void free(Allocation &allocation);

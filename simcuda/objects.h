@@ -60,6 +60,8 @@ struct Operation {
   const char *what = "";
   std::shared_ptr<Stream> stream;
   std::vector<std::shared_ptr<Operation>> waits_for, followers;
+  // In time alone: an edge that a pool put in for a block of memory promises nothing else.
+  std::vector<std::shared_ptr<Operation>> merely_after;
   std::size_t blockers = 0;  // how many of those that it waits for are not done
   std::uint32_t branch = 0;  // of a launched graph, counted from 1; 0: the stream's own line
   std::vector<Access> accesses;
@@ -149,6 +151,16 @@ struct Pool {
   std::uint64_t used = 0, used_high = 0, reserved = 0, reserved_high = 0;
   int reuse[4] = {0, 1, 1, 1};  // by attribute number
   std::map<int, int> access;    // by device
+
+  // Memory that has been freed in stream order, perhaps not yet: it may be handed out again.
+  struct FreeBlock {
+    std::uintptr_t address;
+    std::byte *bytes;
+    std::size_t size;
+    std::uint64_t stream;
+    OperationPtr freed;
+  };
+  std::vector<FreeBlock> free_blocks;
 
   void took(std::size_t bytes);
   void gave_back(std::size_t bytes);

@@ -85,6 +85,8 @@ void Schedule::enqueue(OperationPtr operation, const std::vector<OperationPtr> &
   auto &waits_for = operation->waits_for;
   waits_for.insert(waits_for.end(), predecessors.begin(), predecessors.end());
   races_.submitted(*operation);
+  waits_for.insert(waits_for.end(), operation->merely_after.begin(), operation->merely_after.end());
+  operation->merely_after.clear();
   std::erase_if(waits_for, is_done);
   for (auto &before : waits_for) before->followers.push_back(operation);
   operation->blockers = waits_for.size();
@@ -103,6 +105,19 @@ void Schedule::call_later(std::function<void()> function) {
 
 std::uint64_t Schedule::urgency(std::uint64_t id) const {
   return policy_.kind == Policy::Kind::random ? scramble(policy_.seed, id) : id;
+}
+
+bool Schedule::comes_after(Stream &stream, const OperationPtr &operation) const {
+  std::set<const Operation *> seen;
+  auto todo = predecessors(stream);
+  while (!todo.empty()) {
+    const OperationPtr before = std::move(todo.back());
+    todo.pop_back();
+    if (before == operation) return true;
+    if (seen.insert(before.get()).second)
+      todo.insert(todo.end(), before->waits_for.begin(), before->waits_for.end());
+  }
+  return false;
 }
 
 void Schedule::stir() {

@@ -34,6 +34,8 @@ class Schedule {
   void enqueue(OperationPtr operation, const std::vector<OperationPtr> &predecessors);
   // What an operation submitted to this stream now comes after: some of that may be done.
   std::vector<OperationPtr> predecessors(Stream &stream) const;
+  // Whether that is so for an operation that is not done.
+  bool comes_after(Stream &stream, const OperationPtr &operation) const;
   // What a host that waits for this stream comes after.
   std::vector<OperationPtr> awaited(Stream &stream) const;
   // Runs these, and what they wait for, as far as that goes without waiting for a host function.

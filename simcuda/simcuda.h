@@ -42,6 +42,16 @@ uint64_t simcuda_pending(void);
  * Returns 0, or 500 if there is no such name. */
 int32_t simcuda_fail(const char *name, uint64_t nth, int32_t status);
 
+/* --- Races ------------------------------------------------------------------------------------ */
+
+/* Races found so far in this process. */
+uint64_t simcuda_races(void);
+/* The host reads or writes memory now (`size` bytes; `write` not 0: it writes): that may race.
+ * Returns 0, or a CUresult for memory that the host cannot touch. */
+int32_t simcuda_host_access(const void *address, uint64_t size, int32_t write);
+/* Finishes all work, and forgets races, uses of memory, counts and faults. */
+void simcuda_reset(void);
+
 /* --- Work ------------------------------------------------------------------------------------- */
 
 /* Submits work that keeps the stream busy for so long, by the virtual clock that

@@ -14,8 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../simcuda/simcuda.h"
-
 typedef int CUresult;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
@@ -220,7 +218,7 @@ static inline void need_two_devices(void) {
   (void)cuGraphCreate, (void)cuGraphDestroy, (void)cuGraphInstantiateWithFlags, \
       (void)cuGraphLaunch, (void)cuGraphExecDestroy, (void)cuGraphGetNodes
 
-// A function of the simulator's own: for sim_*.c only. The pointer has the function's name.
+// A function of the simulator's own, for sim_*.c only: a pointer with the name that simcuda.h has.
 #pragma GCC diagnostic ignored "-Wshadow"
 #define FIND_SIM(name)    \
   __typeof__(name) *name; \

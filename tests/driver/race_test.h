@@ -2,6 +2,7 @@
 // For programs that prove what races simcuda finds: each has pairs, of which one lacks an edge.
 #pragma once
 
+#include "../../simcuda/simcuda.h"
 #include "driver_test.h"
 
 static struct {

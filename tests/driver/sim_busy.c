@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A busy stream keeps what follows late, however often one asks, until somebody waits.
+#include "../../simcuda/simcuda.h"
+
 #include "driver_test.h"
 
 int main(void) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An error of the device ends its context: calls return it, work no longer runs, host functions are
 // not called and callbacks are told, until the context is destroyed. Others go on.
+#include "../../simcuda/simcuda.h"
+
 #include "driver_test.h"
 
 static int called, told;

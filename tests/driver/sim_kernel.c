@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A kernel that a test registers runs in the order of its stream, with the arguments of its launch.
+#include "../../simcuda/simcuda.h"
+
 #include "driver_test.h"
 
 static uint32_t ranges_of_fill(const simcuda_launch *launch, simcuda_range *out,

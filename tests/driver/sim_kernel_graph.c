@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A captured launch, and a node made for one, run with their own arguments at each launch.
+#include "../../simcuda/simcuda.h"
+
 #include "driver_test.h"
 
 static uint32_t ranges_of_add(const simcuda_launch *launch, simcuda_range *out, uint32_t capacity) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A kernel reaches another device's memory only with access: enabled between the contexts, or set
 // for the pool. Without it the address is illegal. Copies between devices need none.
+#include "../../simcuda/simcuda.h"
+
 #include "driver_test.h"
 
 static uint32_t ranges_of_touch(const simcuda_launch *launch, simcuda_range *out,
