@@ -155,14 +155,18 @@ cdef int say_provided(cai_py_block *block, cai_array *array, obj) except -1:
 
 
 cdef int say_streams(cai_py_block *block, bint ask) except -1:
-    """For what is not plain: an unstated stream, or this thread's own."""
+    """For what is not plain: an unstated stream, or this thread's own. Ends the block on failure."""
     cdef cai_array *array = &block.array
     cdef cai_array *mask = <cai_array *>array.mask
-    if ask and array.stream_kind == CAI_STREAM_UNSTATED:
-        say_provided(block, array, <object>block.exporter)
-    if (ask and mask != NULL and block.mask_exporter != NULL
-            and mask.stream_kind == CAI_STREAM_UNSTATED):
-        say_provided(block, mask, <object>block.mask_exporter)
+    try:
+        if ask and array.stream_kind == CAI_STREAM_UNSTATED:
+            say_provided(block, array, <object>block.exporter)
+        if (ask and mask != NULL and block.mask_exporter != NULL
+                and mask.stream_kind == CAI_STREAM_UNSTATED):
+            say_provided(block, mask, <object>block.mask_exporter)
+    except BaseException:
+        cai_py_release_here(&block.owner)
+        raise
     if cai_py_is_per_thread(array) or cai_py_is_per_thread(mask):
         block.owner.thread = cai_py_this_thread()
     return 0
@@ -185,11 +189,7 @@ cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint stric
     block.mask_exporter = r.mask_holder
     if (block.array.stream_kind == CAI_STREAM_UNSTATED or block.array.stream == 2
             or block.array.mask != NULL):
-        try:
-            say_streams(block, ask)
-        except BaseException:
-            cai_py_release_here(&block.owner)
-            raise
+        say_streams(block, ask)
     return wrap(&block.array, &block.owner)
 
 
