@@ -30,7 +30,9 @@ class Producer:
 
 producer = Producer()
 array = libcai.asarray(producer)
+one, *eight = [libcai.asarray(Producer()) for _ in range(9)]
 host = np.zeros((6, 8), np.float32)
+host_array = libcai.asarray(host)
 view = StridedMemoryView.from_cuda_array_interface
 as_cuda_array, buffer, asarray = cuda.as_cuda_array, MPI.buffer, libcai.asarray
 
@@ -52,8 +54,11 @@ BENCHMARKS = {
     "mpi4py MPI.buffer": repeated(lambda: buffer(producer)),
     "libcai interface": repeated(lambda: array.__cuda_array_interface__),
     "numba-cuda interface": repeated(lambda: numba_array.__cuda_array_interface__),
+    "libcai interface after uses": repeated(lambda: one.__cuda_array_interface__),
     "libcai.asarray of NumPy": repeated(lambda: asarray(host)),
-    "libcai.use, no order needed": repeated(lambda: use_nothing()),
+    "libcai.use, no order needed": repeated(lambda: use(host_array)),
+    "libcai.use, kept by the owner": repeated(lambda: use(one)),
+    "libcai.use of 8, kept by owners": repeated(lambda: use(*eight)),
     "empty call": repeated(lambda: None),
     "read the dict": lambda n: read_dict.read(static, n),
     "unpack the dict": lambda n: read_dict.unpack_only(static, n),
@@ -62,8 +67,8 @@ BENCHMARKS = {
 IN_C = ("read the dict", "unpack the dict", "six PyDict_GetItem")
 
 
-def use_nothing():
-    with libcai.use(array, stream=1):
+def use(*arrays):
+    with libcai.use(*arrays, stream=1):
         pass
 
 

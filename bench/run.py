@@ -179,9 +179,12 @@ def main():
     table.ratio("mpi4py / libcai", "mpi4py MPI.buffer", ours, at_least=8)
     table.time("libcai.asarray of NumPy", "libcai.asarray of a NumPy array")
     table.time("libcai.use, no order needed", "libcai.use of one Array that needs no order")
+    table.time("libcai.use, kept by the owner", "libcai.use of one Array that came with None")
+    table.time("libcai.use of 8, kept by owners", "libcai.use of eight of them")
 
     table.section("Python: an array becomes a dict")
     table.time("libcai interface", "libcai Array.__cuda_array_interface__")
+    table.time("libcai interface after uses", "  of an array with None after uses: it says 1")
     table.time("numba-cuda interface", "numba-cuda DeviceNDArray.__cuda_array_interface__")
     table.ratio("numba-cuda / libcai", "numba-cuda interface", "libcai interface", at_least=4)
 

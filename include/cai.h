@@ -730,7 +730,8 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  *
  * @param array    gets stream `target`, stream_kind STREAM, version 3; unchanged on failure
  * @param streams  `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
- * @param target   1, 2 or a CUstream; must live as long as the array
+ * @param target   1 or 2 of the context of the array's memory, or a CUstream; must live as long as
+ *                 the array
  * @return as cai_arrays_begin_use(); #CAI_ERR_ORDER also for a target 2 if arrays of the owner
  *         come with another thread's; cai_error.index is the stream of `streams`, or -1.
  * The text, "Synchronization", Producer: streams 7, 9, 15 exported as 3. Since 0.1. */
@@ -822,6 +823,16 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
  * @param end   frees the block, and may run any code; no lock is held
  * Since 0.1. */
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));
+
+/** Counts the uses that are kept in cai_owner.uses, for a binding whose garbage collector must not
+ * take the producer away before they are complete. Any thread.
+ *
+ * @param ask   0: no driver is called, and all that are kept count; else those of the current
+ *              context and of the active primary ones are asked about, and forgotten if complete
+ * @param left  the uses still kept
+ * @return #CAI_OK; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_ARGUMENT.
+ * Since 0.1. */
+cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_error *error);
 
 /** Flags of cai_location.flags. Since 0.1. */
 enum {

@@ -79,6 +79,12 @@ cai_owner *root_of(cai_owner *owner) noexcept {
   return is_view(owner) ? static_cast<cai_owner *>(block_of(owner)->context) : owner;
 }
 
+// Who keeps the uses of what an owner owns. A stranger's view names another, as ours do.
+cai_owner *keeper_of(cai_owner *owner) noexcept {
+  const bool says = owner && owner->struct_size >= sizeof *owner;
+  return says && owner->keeper ? owner->keeper : owner;
+}
+
 Block *new_block(uint64_t extra) noexcept {
   void *const memory = std::malloc(sizeof(Block) + extra);
   if (!memory) return nullptr;
@@ -170,7 +176,7 @@ cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
   root->retain(root);
   block->release = release_parent;
   block->context = root;
-  block->owner.keeper = root;
+  block->owner.keeper = keeper_of(root);
   block->owner.used_on = nullptr;
   block->owner.await_uses = nullptr;
 

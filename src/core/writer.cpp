@@ -163,7 +163,7 @@ cai_status check_exportable(const cai_array &array, uint32_t version, cai_error 
         "stream is the event 0x%llx, which a dict cannot carry: cai_array_publish() it on a stream",
         stream);
   }
-  if (array.stream_kind == CAI_STREAM_NONE && array.device_type != CAI_DEVICE_CPU) {
+  if (array.stream_kind == CAI_STREAM_NONE && array.device_type != CAI_DEVICE_CPU && array.data) {
     const cai_owner *const keeper = keeper_of(array);
     if (keeper && __atomic_load_n(&keeper->uses, __ATOMIC_ACQUIRE)) {
       return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},

@@ -187,6 +187,13 @@ std::uint64_t stream_value(const cai_array &array) {
   }
 }
 
+Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_t stream) {
+  if (stream > driver::stream_per_thread || !may_be_pending(array)) {
+    return stream_here(session, stream);
+  }
+  return {stream, context_of_memory(session, {stream, array.data, array.device_id, -1}), -1};
+}
+
 void collect(const cai_array &array, int32_t index, const Wanted &wanted, Demand &out) {
   add(array, writes(array, wanted.access, index), index, wanted, out);
   if (array.mask) add(*array.mask, false, index, wanted, out);

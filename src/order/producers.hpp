@@ -85,6 +85,10 @@ std::atomic_ref<std::uint64_t> thread_said_by(const cai_owner *owner) noexcept;
 // The stream that stands for the array's own: 0 if it has none. An UNSTATED one is asked about.
 std::uint64_t stream_value(const cai_array &array);
 
+// The stream with which the array is to come: 1 and 2 are of its memory's context, as they will be
+// for whoever gets the array.
+Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_t stream);
+
 // Adds what an array that has been judged asks for; and its mask.
 void collect(const cai_array &array, int32_t index, const Wanted &wanted, Demand &out);
 

@@ -10,17 +10,23 @@
 namespace cai::order {
 namespace {
 
-// Makes a stream wait for all that is pending on an array. What `body` adds takes place in the same
-// session, with the stream in order.
+using Find = Stream (*)(driver::Session &session, const cai_array &array, std::uint64_t stream);
+
+Stream find_here(driver::Session &session, const cai_array &, std::uint64_t stream) {
+  return stream_here(session, stream);
+}
+
+// Makes a stream, which `find` finds, wait for all that is pending on an array. What `body` adds
+// takes place in the same session, with the stream in order.
 template <class Body>
-void after_all(const cai_array &array, std::uint64_t value, std::uint32_t access,
+void after_all(const cai_array &array, std::uint64_t value, Find find, std::uint32_t access,
                const std::uint64_t *streams, int32_t count, Body &&body) {
   Demand demand;
   collect(array, -1, {Wanted::For::waiting, value, access}, demand);
   Ending ending;
   {
     driver::Session session;
-    Stream stream = stream_here(session, value);
+    Stream stream = find(session, array, value);
     Few<Stream> others;
     resolve(session, demand, OnFailure::stop, others);
     for (int32_t index = 0; index < count; ++index) {
@@ -36,7 +42,7 @@ void after_all(const cai_array &array, std::uint64_t value, std::uint32_t access
 }
 
 void reclaim(const cai_array &array, std::uint64_t stream, std::uint32_t access) {
-  after_all(array, stream, access, nullptr, 0,
+  after_all(array, stream, find_here, access, nullptr, 0,
             [&](driver::Session &, Stream &waiting, Demand &demand) {
               cai_owner *const keeper = keeper_of(array);
               if (!keeps_here(keeper) || stream_value(array) != stream) return;
@@ -68,7 +74,7 @@ void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std:
   // Others may have the array already, under its own stream or none: they will not hear of `target`
   // unless the owner does.
   const bool again = array.stream_kind != CAI_STREAM_NONE || (uses && uses->any());
-  after_all(array, target, CAI_ACCESS_DEFAULT, streams, count,
+  after_all(array, target, stream_for, CAI_ACCESS_DEFAULT, streams, count,
             [&](driver::Session &session, Stream &stream, Demand &) {
               if (!again || !keeps_here(keeper) || stream_value(array) == target) return;
               identify(session, stream);
@@ -85,7 +91,7 @@ void publish_event(cai_array &array, std::uint64_t value) {
                   "the array's owner cannot hold an event: its used_on is not cai_owner_used_on()");
   }
   std::uint64_t handle = 0;
-  after_all(array, value, CAI_ACCESS_DEFAULT, nullptr, 0,
+  after_all(array, value, find_here, CAI_ACCESS_DEFAULT, nullptr, 0,
             [&](driver::Session &session, Stream &stream, Demand &) {
               refuse_capturing(session, stream, "an event of it is of no use outside");
               Event event = Event::record(session, stream);

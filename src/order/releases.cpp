@@ -78,8 +78,9 @@ void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
   }
 }
 
-// In the contexts that may be asked, since they are alive.
-void settle_all(driver::Session &session, bool wait, Ending &ending) {
+// Runs `body(context, id)` in each context that may be asked, since it is alive.
+template <class Body>
+void in_each(driver::Session &session, Body &&body) {
   std::vector<driver::CUcontext> contexts = session.primaries();
   const driver::CUcontext current = session.current();
   if (current && std::find(contexts.begin(), contexts.end(), current) == contexts.end()) {
@@ -87,13 +88,16 @@ void settle_all(driver::Session &session, bool wait, Ending &ending) {
   }
   session.relax();
   for (const driver::CUcontext context : contexts) {
-    session.in(context, [&] {
-      const std::uint64_t id = session.id_of(context);
-      const int64_t count = waiting().count.load(std::memory_order_relaxed);
-      settle(session, take(context, count, count), context, id, wait, ending);
-      destroy_condemned(session, id);
-    });
+    session.in(context, [&] { body(context, session.id_of(context)); });
   }
+}
+
+void settle_all(driver::Session &session, bool wait, Ending &ending) {
+  in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
+    const int64_t count = waiting().count.load(std::memory_order_relaxed);
+    settle(session, take(context, count, count), context, id, wait, ending);
+    destroy_condemned(session, id);
+  });
 }
 
 }  // namespace
@@ -157,5 +161,22 @@ cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
       session.finish();
     }
     if (left) *left = count.load(std::memory_order_relaxed);
+  });
+}
+
+cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_error *error) {
+  return guard(error, [&] {
+    if (!self || self->struct_size < sizeof *self || !left) {
+      throw Failure(CAI_ERR_ARGUMENT, {},
+                    "self or left is NULL, or self->struct_size less than %zu", sizeof *self);
+    }
+    order::Uses *const uses = order::uses_of(self);
+    if (uses && ask && uses->count() != 0) {
+      driver::Session session;
+      order::in_each(session,
+                     [&](driver::CUcontext, std::uint64_t id) { uses->prune(session, id); });
+      session.finish();
+    }
+    *left = uses ? static_cast<int64_t>(uses->count()) : 0;
   });
 }

@@ -119,6 +119,11 @@ void Uses::prune(driver::Session &session, std::uint64_t context_id) {
   });
 }
 
+std::size_t Uses::count() {
+  const std::lock_guard lock(mutex_);
+  return slots_.size();
+}
+
 bool Uses::pending() const noexcept {
   return !slots_.empty();
 }

@@ -64,6 +64,7 @@ class Uses {
 
   // Forgets the uses that are complete. For contexts that are alive.
   void prune(driver::Session &session, std::uint64_t context_id);
+  std::size_t count();
 
   // From here on for an owner that has lost its last holder.
 

@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from simulation import schedule, simulated  # noqa: F401
+
 settings.register_profile(
     "short",
     max_examples=60,

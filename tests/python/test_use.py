@@ -2,14 +2,14 @@
 """libcai.use and locate(): the streams that are taken here, the driver's part on simcuda."""
 
 import ctypes
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import ROOT, interface, producer
+from helpers import interface, producer
+from simulation import environment, run
 
 import libcai
 
@@ -147,82 +147,11 @@ def test_locating_a_host_array():
 
 # ---- On simcuda --------------------------------------------------------------------------------
 
-SIMCUDA = Path(os.environ.get("SIMCUDA_LIBRARY_DIR", ROOT / "build/simcuda"))
-HERE = str(Path(__file__).parent)
-
-PRELUDE = f"""
-import sys
-sys.path.insert(0, {HERE!r})
-from ctypes import *
-from helpers import producer
-import libcai
-
-cuda = CDLL("libcuda.so.1")
-cuda.simcuda_calls.restype = c_uint64
-
-def call(name, *arguments):
-    status = getattr(cuda, name)(*arguments)
-    assert status == 0, (name, status)
-
-def calls(name):
-    return cuda.simcuda_calls(name.encode())
-
-call("cuInit", 0)
-context = c_void_p()
-call("cuDevicePrimaryCtxRetain", byref(context), 0)
-call("cuCtxSetCurrent", context)
-
-def new_stream():
-    stream = c_void_p()
-    call("cuStreamCreate", byref(stream), 1)  # non-blocking
-    return stream
-
-def new_memory(size=4096):
-    memory = c_uint64()
-    call("cuMemAlloc_v2", byref(memory), c_size_t(size))
-    return memory
-
-def array(stream, memory=None, **changes):
-    memory = memory or new_memory()
-    given = producer(data=(memory.value, False), stream=stream and stream.value, **changes)
-    given.memory = memory
-    return given
-
-def fill(memory, value, count, stream):
-    call("cuMemsetD32Async", memory, value, c_size_t(count), stream)
-
-def read(memory, count, stream):
-    host = (c_uint32 * count)()
-    call("cuMemcpyDtoHAsync_v2", host, memory, c_size_t(4 * count), stream)
-    return host
-"""
-
-
-def simulated(code, **settings):
-    assert (SIMCUDA / "libcuda.so.1").exists(), f"simcuda is not built: none in {SIMCUDA}"
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SIMCUDA", "CUDA_"))}
-    paths = [str(SIMCUDA.resolve()), *filter(None, [kept.get("LD_LIBRARY_PATH")])]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PRELUDE + code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={
-            **kept,
-            "SIMCUDA": "1",
-            "SIMCUDA_QUIET_MS": "0",
-            "LD_LIBRARY_PATH": os.pathsep.join(paths),
-            **settings,
-        },
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 RACE = """
 theirs, mine = new_stream(), new_stream()
 given = array(theirs, shape=(6,), typestr="<i4")
 call("cuMemsetD32_v2", given.memory, 1, c_size_t(6))
+call("cuCtxSynchronize")
 fill(given.memory, 42, 6, theirs)  # pending
 with libcai.use(given, stream=ORDER or mine) as (a,):
     out = read(given.memory, 6, mine)
@@ -231,15 +160,19 @@ print(list(out))
 """
 
 
-def test_a_use_orders():
+def test_a_use_orders(simulated):
     assert simulated(RACE.replace("ORDER", "None")) == f"{[42] * 6}\n"
 
 
+def test_no_order_is_a_race(simulated):
+    simulated(RACE.replace("ORDER", "-1"), races=True)
+
+
 def test_no_order_shows_the_wrong_value():
-    assert simulated(RACE.replace("ORDER", "-1")) != f"{[42] * 6}\n"
+    assert run(RACE.replace("ORDER", "-1"), "lazy", races=True) != f"{[42] * 6}\n"
 
 
-def test_the_way_back():
+def test_the_way_back(simulated):
     assert "[7, 7, 7, 7, 7, 7]" in simulated(
         """
 theirs, mine = new_stream(), new_stream()
@@ -260,7 +193,7 @@ print(list(out))
     )
 
 
-def test_counts():
+def test_counts(simulated):
     """Eight arrays on one other stream: one record and one wait, each way."""
     simulated(
         """
@@ -273,14 +206,14 @@ with libcai.use(*given, stream=mine):
 assert [calls(n) - s for n, s in zip(names, start)] == [2, 2, 0, 0]
 with libcai.use(*given, stream=theirs):
     pass
-with libcai.use(array(None), stream=mine):
+with libcai.use(array(None), stream=mine):  # nobody waits, and the owner keeps it
     pass
-assert [calls(n) - s for n, s in zip(names, start)] == [2, 2, 0, 0]
+assert [calls(n) - s for n, s in zip(names, start)] == [3, 2, 0, 0]
 """
     )
 
 
-def test_the_use_ends_after_an_exception():
+def test_the_use_ends_after_an_exception(simulated):
     simulated(
         """
 theirs, mine = new_stream(), new_stream()
@@ -295,7 +228,7 @@ assert calls("cuEventRecord") - start == 2
     )
 
 
-def test_an_end_that_fails_waits_on_the_host():
+def test_an_end_that_fails_waits_on_the_host(simulated):
     code = """
 theirs, mine = new_stream(), new_stream()
 given = array(theirs)
@@ -315,10 +248,12 @@ except ZeroDivisionError as error:
 
 
 def test_capture_is_refused():
-    simulated(
+    """Where something is pending, as under the lazy schedule it is."""
+    run(
         """
 theirs, mine = new_stream(), new_stream()
 given = array(theirs)
+fill(given.memory, 1, 6, theirs)
 call("cuStreamBeginCapture_v2", mine, 1)
 try:
     with libcai.use(given, stream=mine):
@@ -331,7 +266,7 @@ call("cuStreamEndCapture", mine, byref(graph))  # unharmed
     )
 
 
-def test_locate():
+def test_locate(simulated):
     simulated(
         """
 memory = new_memory(4096)
@@ -358,7 +293,7 @@ else:
     )
 
 
-def test_threads():
+def test_threads(simulated):
     """The GIL is let go around the driver: eight threads use arrays at once."""
     simulated(
         """
@@ -385,9 +320,9 @@ assert not failures, failures
 
 def test_no_driver_is_an_error_of_its_own():
     """Without SIMCUDA=1 the stub refuses: an array on a stream cannot be ordered."""
-    code = f"""
+    code = """
 import sys
-sys.path.insert(0, {HERE!r})
+sys.path.insert(0, sys.argv[1])
 from helpers import producer
 import libcai
 try:
@@ -396,14 +331,12 @@ try:
 except libcai.CudaError as error:
     print(error.status)
 """
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("SIMCUDA")}
-    paths = [str(SIMCUDA.resolve()), *filter(None, [kept.get("LD_LIBRARY_PATH")])]
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, str(Path(__file__).parent)],
         capture_output=True,
         text=True,
         timeout=60,
-        env={**kept, "LD_LIBRARY_PATH": os.pathsep.join(paths)},
+        env=environment(),
     )
     assert done.stdout == "-10\n", done.stderr
 

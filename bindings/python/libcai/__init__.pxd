@@ -328,6 +328,7 @@ cdef extern from "cai.h" nogil:
     cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error)
     cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error)
     void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self))
+    cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_error *error)
 
     enum:
         CAI_LOCATION_HOST_ACCESSIBLE

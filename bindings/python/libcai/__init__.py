@@ -16,6 +16,7 @@ from libcai.errors import (
     Error,
     InterfaceError,
     InterfaceTypeError,
+    UseError,
     VersionError,
     ViewError,
     ViewIndexError,
@@ -31,7 +32,10 @@ _HOME = {
     "Report": "libcai._lint",
     "asarray": "libcai._core",
     "check": "libcai._lint",
+    "drain": "libcai._core",
     "from_interface": "libcai._core",
+    "provide_stream": "libcai._providers",
+    "relaxed": "libcai._relaxed",
     "use": "libcai._core",
 }
 
@@ -47,13 +51,17 @@ __all__ = [
     "InterfaceTypeError",
     "Location",
     "Report",
+    "UseError",
     "VersionError",
     "ViewError",
     "ViewIndexError",
     "__version__",
     "asarray",
     "check",
+    "drain",
     "from_interface",
+    "provide_stream",
+    "relaxed",
     "use",
 ]
 

@@ -9,7 +9,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject, PyTypeObject, visitproc
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport UINT32_MAX, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, UINT32_MAX, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset, strcmp, strlen
 
@@ -18,10 +18,14 @@ from libcai cimport *
 import sys
 
 from libcai import _library
+from libcai import _relaxed
+from libcai._providers import provided
 from libcai._stream import NO_ORDER as _NO_ORDER, resolve
 from libcai._types import Location, device as device_of
 from libcai._unpack import refuse_numpy
-from libcai.errors import InterfaceTypeError, ViewError, ViewIndexError, from_status
+from libcai.errors import (
+    BufferError, InterfaceError, InterfaceTypeError, UseError, ViewError, ViewIndexError, from_order,
+    from_status)
 
 cdef extern from "Python.h":
     # Declared here to work on borrowed references.
@@ -78,7 +82,7 @@ cdef extern from "_owner.h":
     ctypedef struct cai_py_block:
         PyObject *exporter
         PyObject *mask_exporter
-        const cai_array *inner
+        PyObject *streams
         cai_owner *held
         cai_owner owner
         cai_array array
@@ -87,9 +91,17 @@ cdef extern from "_owner.h":
     void cai_py_block_free(cai_py_block *)
     void *cai_py_block_storage(cai_py_block *)
     void cai_py_block_adopt(cai_py_block *)
+    void cai_py_block_view(cai_py_block *, const cai_array *, cai_owner *)
     cai_py_block *cai_py_block_of(cai_owner *)
     int cai_py_block_traverse(PyObject *, cai_py_block *, visitproc, void *)
     void cai_py_release_here(cai_owner *)
+    cai_owner *cai_py_keeper(cai_owner *)
+    bint cai_py_was_used(const cai_owner *)
+    bint cai_py_is_per_thread(const cai_array *)
+    bint cai_py_is_elsewhere(const cai_array *)
+    uint64_t cai_py_this_thread()
+    void cai_py_ask_suspects(int64_t)
+    cai_status cai_py_keep_use(cai_owner *, uint64_t, uint32_t, cai_error *) nogil
     void cai_py_drain()
     void cai_py_open()
     void cai_py_close()
@@ -113,6 +125,7 @@ include "array.pxi"
 include "views.pxi"
 include "export.pxi"
 include "reading.pxi"
+include "order.pxi"
 include "use.pxi"
 
 
@@ -144,6 +157,7 @@ cdef int start() except -1:
             f"the bundled libcai has version {cai_version()}, and this module was compiled for "
             f"{CAI_HEADER_VERSION}")
     intern_keys()
+    _relaxed.on_change(count_relaxed)
     cai_py_open()
     collect_arrays()
     import atexit

@@ -34,6 +34,7 @@
   X(cai_owner_used_on) \
   X(cai_owner_await_uses) \
   X(cai_owner_end) \
+  X(cai_owner_pending) \
   X(cai_array_locate)
 
 #else
@@ -67,6 +68,7 @@
 #define cai_owner_used_on (*cai_py_table.p_cai_owner_used_on)
 #define cai_owner_await_uses (*cai_py_table.p_cai_owner_await_uses)
 #define cai_owner_end (*cai_py_table.p_cai_owner_end)
+#define cai_owner_pending (*cai_py_table.p_cai_owner_pending)
 #define cai_array_locate (*cai_py_table.p_cai_array_locate)
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The owner of an array that Python exported: one block with the exporter, the struct and its
  * dims. The last release may come from any thread: with the GIL the exporter goes at once; without
- * it the block is queued, and drained by a pending call or at the next entry into the module. */
+ * it the block is queued, and drained by a pending call or at the next entry into the module. While
+ * uses of the memory are kept, libcai puts that off; the block has no holder then. */
 #ifndef CAI_PY_OWNER_H
 #define CAI_PY_OWNER_H
 
@@ -9,7 +10,10 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "_table.h"
 #include "cai.h"
 
 typedef struct cai_py_block {
@@ -18,7 +22,8 @@ typedef struct cai_py_block {
   PyObject *mask_exporter;   /* likewise */
   const cai_array *inner;    /* of a view: the block that libcai made; one holder of it is ours */
   cai_owner *held;           /* of a view: what `inner` holds */
-  struct cai_py_block *next; /* in the queue */
+  PyObject *streams;         /* a dict of stream objects that live as long, by id(); or NULL */
+  struct cai_py_block *next; /* in the queue, or among the suspects */
   int64_t holders;
   uint64_t pooled; /* 1: of CAI_PY_POOLED bytes, and may be kept for the next array */
   cai_array array;
@@ -62,11 +67,12 @@ static struct {
 
 /* With the GIL. */
 static void cai_py_block_finish(cai_py_block *block) {
-  PyObject *exporter = block->exporter, *mask = block->mask_exporter;
+  PyObject *exporter = block->exporter, *mask = block->mask_exporter, *streams = block->streams;
   if (block->pooled && !block->inner && cai_py_pool.count < CAI_PY_POOL)
     cai_py_pool.block[cai_py_pool.count++] = block;
   else
     cai_py_block_free(block);
+  Py_XDECREF(streams);
   Py_XDECREF(mask);
   Py_XDECREF(exporter);
 }
@@ -111,10 +117,15 @@ static void cai_py_retain(cai_owner *self) {
   __atomic_fetch_add(&((cai_py_block *)self)->holders, 1, __ATOMIC_RELAXED);
 }
 
-static void cai_py_release(cai_owner *self) {
+/* Whether libcai has ever kept a use of the block's memory. */
+static inline int cai_py_was_used(const cai_owner *owner) {
+  return __atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) != NULL;
+}
+
+/* What libcai calls once no use is pending, on any thread. */
+static void cai_py_end(cai_owner *self) {
   cai_py_block *block = (cai_py_block *)self;
-  if (__atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) != 0) return;
-  if (!block->exporter && !block->mask_exporter)
+  if (!block->exporter && !block->mask_exporter && !block->streams)
     cai_py_block_free(block);
   else if (cai_py_has_gil())
     cai_py_block_finish(block);
@@ -122,13 +133,36 @@ static void cai_py_release(cai_owner *self) {
     cai_py_push(block);
 }
 
+static void cai_py_release(cai_owner *self) {
+  if (__atomic_sub_fetch(&((cai_py_block *)self)->holders, 1, __ATOMIC_ACQ_REL) != 0) return;
+  if (cai_py_was_used(self))
+    cai_owner_end(self, cai_py_end);
+  else
+    cai_py_end(self);
+}
+
 /* The same for who has the GIL, and knows it. */
 static inline void cai_py_release_here(cai_owner *owner) {
   cai_py_block *block = (cai_py_block *)owner;
   if (owner->release != cai_py_release)
     owner->release(owner);
-  else if (__atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) == 0)
+  else if (__atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) != 0)
+    return;
+  else if (cai_py_was_used(owner))
+    cai_owner_end(owner, cai_py_end);
+  else
     cai_py_block_finish(block);
+}
+
+/* The owner that keeps the uses of what `owner` owns; NULL if it is too short to say. */
+static inline cai_owner *cai_py_keeper(cai_owner *owner) {
+  if (owner && owner->struct_size >= sizeof *owner && owner->keeper) owner = owner->keeper;
+  return owner && owner->struct_size >= sizeof *owner ? owner : NULL;
+}
+
+static inline cai_status cai_py_keep_use(cai_owner *keeper, uint64_t stream, uint32_t access,
+                                         cai_error *error) {
+  return keeper->used_on(keeper, stream, access, error);
 }
 
 /* A block with room for `storage` bytes behind it; one holder. NULL if there is no memory. With the
@@ -143,11 +177,20 @@ static cai_py_block *cai_py_block_new(uint64_t storage) {
     block = (cai_py_block *)malloc(pooled ? CAI_PY_POOLED : sizeof *block + (size_t)storage);
     if (!block) return NULL;
   }
-  memset(block, 0, offsetof(cai_py_block, array));
-  block->pooled = (uint64_t)pooled;
+  /* Field by field: memset() of all of it becomes `rep stos`, which takes long to start. */
   block->owner.struct_size = sizeof block->owner;
+  block->owner.flags = 0;
   block->owner.retain = cai_py_retain;
   block->owner.release = cai_py_release;
+  block->owner.used_on = cai_owner_used_on;
+  block->owner.await_uses = cai_owner_await_uses;
+  block->owner.uses = NULL;
+  block->owner.thread = 0;
+  block->owner.keeper = NULL;
+  block->exporter = block->mask_exporter = block->streams = NULL;
+  block->inner = NULL;
+  block->held = NULL;
+  block->pooled = (uint64_t)pooled;
   block->holders = 1;
   return block;
 }
@@ -162,21 +205,99 @@ static inline void cai_py_block_adopt(cai_py_block *block) {
   if (block->array.mask) ((cai_array *)block->array.mask)->owner = &block->owner;
 }
 
+/* A view's block: `inner`, which libcai made and which holds `held`, becomes its own. Uses are kept
+ * where `held` keeps them. */
+static inline void cai_py_block_view(cai_py_block *block, const cai_array *inner, cai_owner *held) {
+  cai_owner *const keeper = cai_py_keeper(held);
+  block->inner = inner;
+  block->held = held;
+  block->owner.keeper = keeper ? keeper : held;
+  block->owner.used_on = NULL;
+  block->owner.await_uses = NULL;
+}
+
+static inline uint64_t cai_py_this_thread(void) {
+  return (uint64_t)syscall(SYS_gettid);
+}
+
+static inline int cai_py_is_per_thread(const cai_array *array) {
+  return array && array->stream_kind == CAI_STREAM_STREAM && array->stream == 2;
+}
+
+/* Whether the array came with the stream 2 of a thread that is not this one. */
+static inline int cai_py_is_elsewhere(const cai_array *array) {
+  const cai_owner *const keeper = cai_py_keeper(array->owner);
+  uint64_t thread;
+  if (!cai_py_is_per_thread(array) || !keeper) return 0;
+  thread = __atomic_load_n(&keeper->thread, __ATOMIC_ACQUIRE);
+  return thread && thread != cai_py_this_thread();
+}
+
 /* The block behind an owner, or NULL if the owner is somebody else's. */
 static inline cai_py_block *cai_py_block_of(cai_owner *owner) {
   return owner && owner->release == cai_py_release ? (cai_py_block *)owner : NULL;
 }
 
+/* Blocks whose exporter the collector was not shown, since uses of the memory were kept: what it
+ * takes apart, it may free. Each has a holder more. With the GIL. */
+static struct {
+  cai_py_block *first, *last;
+} cai_py_suspects;
+
+/* How many uses are kept; if the driver is asked first, then only of those that are not complete.
+ */
+static int64_t cai_py_pending(cai_owner *owner, int ask) {
+  int64_t left = 0;
+  if (cai_py_was_used(owner) && cai_owner_pending(owner, ask, &left, NULL) != CAI_OK) return 1;
+  return left;
+}
+
+static void cai_py_suspect(cai_py_block *block) {
+  block->next = NULL;
+  *(cai_py_suspects.first ? &cai_py_suspects.last->next : &cai_py_suspects.first) = block;
+  cai_py_suspects.last = block;
+}
+
+/* Asks about `most` of the suspects: those whose uses are complete are none any more, and the next
+ * collection may take them. With the GIL, which is let go meanwhile. */
+static void cai_py_ask_suspects(int64_t most) {
+  cai_py_block *asked = cai_py_suspects.first, *block = asked;
+  if (!asked) return;
+  while (--most > 0 && block->next) block = block->next;
+  cai_py_suspects.first = block->next;
+  block->next = NULL;
+  while ((block = asked)) {
+    int64_t left;
+    asked = block->next;
+    Py_BEGIN_ALLOW_THREADS;
+    left = cai_py_pending(&block->owner, 1);
+    Py_END_ALLOW_THREADS;
+    if (left)
+      cai_py_suspect(block);
+    else
+      cai_py_release_here(&block->owner);
+  }
+}
+
 /* For tp_traverse of `self`, a holder of `block`. The collector's first pass, which alone has
  * `self` for `arg`, takes away each reference that it is shown: so there, only what nobody but this
- * one holder keeps alive. The later passes keep alive what they are shown, and must not miss what
- * the first one took away, though a thread without the GIL has retained the array meanwhile. */
+ * one holder keeps alive, and whose memory no kept use needs. The later passes keep alive what they
+ * are shown, and must not miss what the first one took away, though a thread without the GIL has
+ * retained the array meanwhile. */
 static int cai_py_block_traverse(PyObject *self, cai_py_block *block, visitproc visit, void *arg) {
   const int all = arg != (void *)self;
-  for (; block && (all || __atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) == 1);
-       block = cai_py_block_of(block->held)) {
+  for (; block; block = cai_py_block_of(block->held)) {
+    if (!all) {
+      if (__atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) != 1) return 0;
+      if (cai_py_pending(&block->owner, 0)) {
+        cai_py_retain(&block->owner);
+        cai_py_suspect(block);
+        return 0;
+      }
+    }
     Py_VISIT(block->exporter);
     Py_VISIT(block->mask_exporter);
+    Py_VISIT(block->streams);
   }
   return 0;
 }

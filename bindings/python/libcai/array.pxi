@@ -328,9 +328,125 @@ cdef class Array:
         """
         return broadcasted(self, shape)
 
+    def publish(self, stream, *, streams=()):
+        """Says one stream for work that is pending on several: a new Array on the same memory.
+
+        `stream` waits for this array's stream or event, for uses that the owner has kept, and for
+        `streams`. The host never waits. Before you work on one of `streams` again, call `reclaim`;
+        if this array came from another library, its stream must in the end wait for `stream`:
+        `use` it with ``order='end'``.
+
+        Parameters
+        ----------
+        stream : int or object
+            What `use` takes, but not -1; 1 and 2 are of the memory's context. It must live as long as the memory; an object is kept
+            alive so.
+        streams : sequence, optional
+            Likewise, where work on the memory is pending that nobody has been told of.
+
+        Returns
+        -------
+        Array
+            With `stream`, version 3, the rest as here. A mask keeps its own stream.
+
+        Raises
+        ------
+        InterfaceError, InterfaceTypeError
+            For a stream that is none.
+        UseError
+            For a host array; for a default stream of `streams` if no context is current.
+        CudaError
+            If the driver refuses, or a capture forbids it; for 2 if the memory has come with
+            another thread's.
+
+        Notes
+        -----
+        The text, "Synchronization", Producer.
+        """
+        return published(self, stream, tuple(streams))
+
+    def publish_event(self, stream):
+        """Says an event on a stream, which may then go: a new Array on the same memory.
+
+        As `publish` otherwise. It is also the way for work on stream 2 to another thread. A dict
+        cannot carry an event: `publish` what this returns before it is exported.
+
+        Raises
+        ------
+        UseError
+            Also if the array's owner, which compiled code made, cannot hold an event.
+        CudaError
+            Also if `stream` is being captured.
+        """
+        return published_event(self, stream)
+
+    def reclaim(self, stream, access="write"):
+        """Before the producer works on the memory again: makes a stream wait for others' uses.
+
+        Parameters
+        ----------
+        stream : int or object
+            Where the work will be queued; what `use` takes, but not -1.
+        access : str, optional
+            ``'read'`` waits for others' writes only; ``'write'`` for reads too. None is a write, or
+            a read if the array is marked read-only.
+
+        Raises
+        ------
+        InterfaceError, InterfaceTypeError
+            For a stream that is none, and for a write to an array that is marked read-only.
+        UseError
+            For an unknown word, and for a default stream if no context is current.
+        CudaError
+            If the driver refuses, or a capture forbids it.
+
+        Notes
+        -----
+        The text, "Synchronization", Producer.
+        """
+        reclaimed(self, number_of(stream), access_of(access))
+        cai_py_ask_suspects(ASKED_IN_PASSING)
+
+    def used_on(self, stream, access="write"):
+        """Keeps a use of the memory: what is queued on `stream` by now, outside of a `use` block.
+
+        Later uses wait for it, and the memory stays until it is complete. The array's own stream
+        does not wait; `reclaim` makes it.
+
+        Parameters
+        ----------
+        stream, access
+            As for `reclaim`.
+
+        Raises
+        ------
+        InterfaceError, InterfaceTypeError, UseError
+            As `reclaim`.
+        CudaError
+            As `reclaim`; also if the array's owner keeps no uses, and if the stream is being
+            captured.
+        """
+        kept_on(self, number_of(stream), access_of(access))
+
+    def synchronize(self):
+        """Blocks until all that is pending on the array, and on its mask, is complete: the
+        producer's work, and uses that the owner has kept. The GIL is released. The last resort.
+
+        Raises
+        ------
+        CudaError
+            If the driver refuses, or a stream is being captured.
+        """
+        waited_for(self)
+
     @property
     def __cuda_array_interface__(self):
-        """The dict, version 3, of an array on a device; AttributeError for a host array."""
+        """The dict, version 3, of an array on a device; AttributeError for a host array.
+
+        The stream that it says comes after uses that the owner has kept: an array that came with
+        none then says 1, of the current context. An array that came with an event, or with another
+        thread's stream 2, cannot be exported: BufferError. See also `libcai.relaxed`.
+        """
         if self.array.device_type == CAI_DEVICE_CPU:
             raise AttributeError(
                 "this libcai.Array is on the host: it has __array_interface__ instead")

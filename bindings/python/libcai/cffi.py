@@ -14,6 +14,7 @@ from collections import deque
 import cffi
 
 from libcai import _library
+from libcai._providers import provided
 from libcai._unpack import Unpacker, find
 from libcai.errors import from_status
 
@@ -93,7 +94,9 @@ def array_from(obj, *, strict=False):
     -------
     cdata ``cai_array *``
         An owned array. One holder is the cdata's, which keeps `obj` alive; compiled code may add
-        its own. An object whose last holder lets go elsewhere is freed in a later call.
+        its own. An object whose last holder lets go elsewhere, or whose memory has uses pending,
+        is freed in a later call, after ``lib.cai_drain`` or a function like it has found them
+        complete.
 
     Raises
     ------
@@ -114,7 +117,12 @@ def array_from(obj, *, strict=False):
     )
     if status != lib.CAI_OK:
         raise _failure(error, unpacker.entries)
-    kept = _Kept((obj, unpacker.mask_holder))
+    streams = [
+        _say_provided(part, holder)
+        for part, holder in ((borrowed, obj), (borrowed.mask, unpacker.mask_holder))
+        if part and holder is not None
+    ]
+    kept = _Kept((obj, unpacker.mask_holder, streams))
     out = ffi.new("cai_array **")
     context = ffi.cast("void *", int(_libc_ffi.cast("uintptr_t", kept.word)))
     if lib.cai_array_own(borrowed, _post, context, out, error) != lib.CAI_OK:
@@ -129,6 +137,17 @@ def array_from(obj, *, strict=False):
             _waiting.append(kept)
 
     return ffi.gc(out[0], let_go)
+
+
+def _say_provided(array, obj):
+    """Sets the stream that an object's framework says, and its dict does not; returns it."""
+    answer = provided(obj) if array.stream_kind == lib.CAI_STREAM_UNSTATED else None
+    if answer is None:
+        return None
+    array = ffi.cast("cai_array *", array)
+    array.stream_kind = lib.CAI_STREAM_STREAM
+    array.stream, stream = answer
+    return stream
 
 
 def _failure(error, entries):

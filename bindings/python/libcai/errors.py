@@ -9,13 +9,14 @@ __all__ = [
     "Error",
     "InterfaceError",
     "InterfaceTypeError",
+    "UseError",
     "VersionError",
     "ViewError",
     "ViewIndexError",
 ]
 
 # The values of cai_status, as cai.h gives them.
-_VALUE, _TYPE, _VERSION, _MEMORY, _LAYOUT = -2, -3, -4, -5, -7
+_ARGUMENT, _VALUE, _TYPE, _VERSION, _MEMORY, _LAYOUT = -1, -2, -3, -4, -5, -7
 _UNSUPPORTED, _EXPORT, _DRIVER, _ORDER = -8, -9, -10, -15
 
 
@@ -78,6 +79,11 @@ class ViewIndexError(Error, IndexError):
     """An index is out of range, or there are too many of them."""
 
 
+class UseError(Error, ValueError):
+    """Arrays cannot be used so: an unknown word, a default stream with no context current, or a
+    variable of the environment that has none of its values."""
+
+
 class BufferError(Error, builtins.BufferError):
     """The array cannot leave in that form."""
 
@@ -116,9 +122,18 @@ def from_status(status, native, message, entry="", value=None):
         error = VersionError(message)
     elif status == _EXPORT:
         error = BufferError(message)
-    elif status in (-1, _LAYOUT, _UNSUPPORTED):
+    elif status in (_ARGUMENT, _LAYOUT, _UNSUPPORTED):
         error = ViewError(message)
     else:
         error = Error(message)
+    error.status = status
+    return error
+
+
+def from_order(status, native, message, entry=""):
+    """The same for a function under "Order", whose arguments are not a view's."""
+    if status != _ARGUMENT:
+        return from_status(status, native, message, entry)
+    error = UseError(message)
     error.status = status
     return error

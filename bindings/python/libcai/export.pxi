@@ -62,21 +62,60 @@ cdef object value_of(const cai_value *value):
 
 
 cdef dict export_dict(Array self):
+    if self.array.device_type == CAI_DEVICE_CPU:
+        return plain_dict(self)
+    if relaxed_reasons and not _relaxed.export_stream():
+        return dict_without_stream(self)
+    if self.array.stream_kind == CAI_STREAM_EVENT:
+        raise BufferError(
+            "stream: the array comes with an event, which a dict cannot say: publish() it on a "
+            "stream, and export what that returns")
+    if cai_py_is_elsewhere(self.array):
+        raise BufferError(
+            "stream: the array comes with stream 2 of another thread, which means another stream "
+            "here: publish_event() it there, publish() that on a stream, and export what it returns")
+    if self.array.data != 0 and cai_py_was_used(cai_py_keeper(self.owner)):
+        return dict_after_uses(self)
+    return plain_dict(self)
+
+
+cdef dict plain_dict(Array self):
     cdef dict answer
     if self.exported is not None:
         return PyDict_Copy(self.exported)
-    answer = fresh_dict(self)
+    answer = fresh_dict(self, self.array)
     if self.array.mask == NULL and self.array.descr == NULL:
         self.exported = answer
         return PyDict_Copy(answer)
     return answer
 
 
-cdef dict fresh_dict(Array self):
+cdef dict dict_after_uses(Array self):
+    """The stream that is said must come after uses which the owner alone knows of."""
+    cdef Array copy
+    if self.array.stream_kind == CAI_STREAM_STREAM:
+        reclaimed(self, self.array.stream, CAI_ACCESS_DEFAULT)
+        return plain_dict(self)
+    copy = published(self, 1, ())
+    return fresh_dict(self, copy.array)
+
+
+cdef dict dict_without_stream(Array self):
+    cdef Source source
+    open_source(&source, self)
+    source.array.stream_kind = CAI_STREAM_NONE
+    source.array.stream = 0
+    # An owner may know of uses, and libcai would insist on a stream.
+    source.array.owner = source.mask.owner = NULL
+    return fresh_dict(self, &source.array)
+
+
+cdef dict fresh_dict(Array self, const cai_array *array):
+    """The dict of `array`, which is self's, or a copy that differs in the stream."""
     cdef Written written
     cdef cai_interface *out = &written.interface
     cdef dict answer
-    write(self.array, &written)
+    write(array, &written)
     try:
         if out.protocol == CAI_PROTOCOL_CUDA:
             answer = PyDict_Copy(CUDA_TEMPLATE)

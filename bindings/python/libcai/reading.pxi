@@ -142,8 +142,39 @@ cdef cai_py_block *read_block(Reading *r, uint32_t mode, cai_finding_fn on_findi
     return NULL
 
 
-cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint strict):
-    """Makes an Array of what r.entries has; `holder` is kept alive, unless NULL."""
+cdef int say_provided(cai_py_block *block, cai_array *array, obj) except -1:
+    """Asks an object's framework for the stream that its dict does not state."""
+    answer = provided(obj)
+    if answer is None:
+        return 0
+    number, stream = answer
+    keep_stream(&block.owner, stream)
+    array.stream_kind = CAI_STREAM_STREAM
+    array.stream = number
+    return 0
+
+
+cdef int say_streams(cai_py_block *block, bint ask) except -1:
+    """For what is not plain: an unstated stream, or this thread's own. Ends the block on failure."""
+    cdef cai_array *array = &block.array
+    cdef cai_array *mask = <cai_array *>array.mask
+    try:
+        if ask and array.stream_kind == CAI_STREAM_UNSTATED:
+            say_provided(block, array, <object>block.exporter)
+        if (ask and mask != NULL and block.mask_exporter != NULL
+                and mask.stream_kind == CAI_STREAM_UNSTATED):
+            say_provided(block, mask, <object>block.mask_exporter)
+    except BaseException:
+        cai_py_release_here(&block.owner)
+        raise
+    if cai_py_is_per_thread(array) or cai_py_is_per_thread(mask):
+        block.owner.thread = cai_py_this_thread()
+    return 0
+
+
+cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint strict, bint ask):
+    """Makes an Array of what r.entries has; `holder` is kept alive, unless NULL. `ask` the
+    frameworks about an unstated stream."""
     cdef cai_error error
     cdef cai_status status = CAI_OK
     cdef cai_py_block *block
@@ -156,6 +187,9 @@ cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint stric
     block.exporter = holder
     Py_XINCREF(r.mask_holder)
     block.mask_exporter = r.mask_holder
+    if (block.array.stream_kind == CAI_STREAM_UNSTATED or block.array.stream == 2
+            or block.array.mask != NULL):
+        say_streams(block, ask)
     return wrap(&block.array, &block.owner)
 
 
@@ -163,7 +197,8 @@ def asarray(obj, /, *, bint strict=False):
     """Takes an array from another library.
 
     The driver is not called, and nothing is waited for. The object, and a mask object, are kept
-    alive by the array; the dict is copied.
+    alive by the array; the dict is copied. An object that states no stream (versions 0 to 2) gets
+    the one that its framework says is current, see `provide_stream`.
 
     Parameters
     ----------
@@ -196,7 +231,7 @@ def asarray(obj, /, *, bint strict=False):
     reading_open(&r)
     try:
         protocol = find(<PyObject *>obj, &r.entries)
-        return import_entries(<PyObject *>obj, &r, protocol, strict)
+        return import_entries(<PyObject *>obj, &r, protocol, strict, True)
     finally:
         reading_close(&r)
 
@@ -233,7 +268,7 @@ def from_interface(mapping, *, owner=None, bint strict=False, bint host=False):
         Py_INCREF(mapping)
         r.entries.value[CAI_ENTRY_INTERFACE] = <PyObject *>mapping
         return import_entries(
-            holder, &r, CAI_PROTOCOL_HOST if host else CAI_PROTOCOL_CUDA, strict)
+            holder, &r, CAI_PROTOCOL_HOST if host else CAI_PROTOCOL_CUDA, strict, False)
     finally:
         reading_close(&r)
 

@@ -14,8 +14,7 @@ cdef Array view(Array self, cai_array *made):
         cai_array_release(made)
         raise MemoryError()
     block.array = made[0]
-    block.inner = made
-    block.held = root_of(self)
+    cai_py_block_view(block, made, root_of(self))
     if made.mask != NULL:
         mask = <cai_array *>cai_py_block_storage(block)
         mask[0] = made.mask[0]

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The producer's side of the order, what is left out of it on demand, and the way to another stream.
+
+cdef enum:
+    ASKED_IN_PASSING = 8  # suspects, see _owner.h
+
+cdef int relaxed_reasons = 0  # while it is 0, nobody need be asked
+
+cdef dict ACCESSES = {
+    None: CAI_ACCESS_DEFAULT, "read": CAI_ACCESS_READ, "write": CAI_ACCESS_WRITE}
+
+
+def count_relaxed(int reasons):
+    global relaxed_reasons
+    relaxed_reasons = reasons
+
+
+cdef object order_error(const cai_error *error):
+    return from_order(error.status, error.native, text_of(error.message),
+                      text_of(cai_entry_name(error.entry)))
+
+
+cdef uint32_t access_of(access) except? 99:
+    if access is None or isinstance(access, str):
+        value = ACCESSES.get(access)
+        if value is not None:
+            return value
+    raise UseError(f"access is {access!r}, and neither 'read' nor 'write'")
+
+
+cdef uint64_t number_of(stream) except 0:
+    number = resolve(stream)
+    if number == _NO_ORDER:
+        raise InterfaceError(
+            "stream -1 means no order, and is no stream to work on", "stream", stream)
+    return number
+
+
+cdef int keep_stream(cai_owner *owner, stream) except -1:
+    """Keeps a stream object alive as long as the memory: libcai may ask about its handle."""
+    cdef cai_py_block *block = cai_py_block_of(cai_py_keeper(owner))
+    if type(stream) is int:
+        return 0
+    if block == NULL:
+        block = cai_py_block_of(owner)
+    if block.streams == NULL:
+        streams = {}
+        Py_INCREF(streams)
+        block.streams = <PyObject *>streams
+    (<dict>block.streams)[id(stream)] = stream
+    return 0
+
+
+cdef Array copied(Array self):
+    """Another Array on the same memory, which nobody else has seen."""
+    cdef Source source
+    cdef cai_error error
+    cdef cai_array *made = NULL
+    cdef Array copy
+    if self.array.device_type == CAI_DEVICE_CPU:
+        raise UseError("an array on the host has no stream")
+    open_source(&source, self)
+    if cai_array_slice(&source.array, NULL, 0, &made, &error) != CAI_OK:
+        raise_error(&error, NULL)
+    copy = view(self, made)
+    copy.array.flags |= self.array.flags & CAI_FLAG_STRIDES_NONE
+    return copy
+
+
+cdef Array published(Array self, stream, tuple others):
+    cdef Array copy = copied(self)
+    cdef uint64_t target = number_of(stream)
+    cdef int32_t count = <int32_t>len(others)
+    cdef uint64_t *values = <uint64_t *>PyMem_Malloc(max(len(others), 1) * sizeof(uint64_t))
+    cdef cai_error error
+    cdef cai_status status
+    cdef int32_t i
+    if values == NULL:
+        raise MemoryError()
+    try:
+        for i in range(count):
+            values[i] = number_of(others[i])
+        keep_stream(copy.owner, stream)  # first: a failure may leave the owner with the handle
+        with nogil:
+            status = cai_array_publish(copy.array, values, count, target, &error)
+    finally:
+        PyMem_Free(values)
+    if status != CAI_OK:
+        raise order_error(&error)
+    cai_py_ask_suspects(ASKED_IN_PASSING)
+    return copy
+
+
+cdef Array published_event(Array self, stream):
+    cdef Array copy = copied(self)
+    cdef uint64_t number = number_of(stream)
+    cdef cai_error error
+    cdef cai_status status
+    with nogil:
+        status = cai_array_publish_event(copy.array, number, &error)
+    if status != CAI_OK:
+        raise order_error(&error)
+    cai_py_ask_suspects(ASKED_IN_PASSING)
+    return copy
+
+
+cdef int reclaimed(Array self, uint64_t stream, uint32_t access) except -1:
+    cdef cai_error error
+    cdef cai_status status
+    with nogil:
+        status = cai_array_reclaim(self.array, stream, access, &error)
+    if status != CAI_OK:
+        raise order_error(&error)
+    return 0
+
+
+cdef int kept_on(Array self, uint64_t stream, uint32_t access) except -1:
+    cdef cai_owner *keeper = cai_py_keeper(self.owner)
+    cdef cai_error error
+    cdef cai_status status
+    if self.array.flags & CAI_FLAG_READONLY:
+        if access == CAI_ACCESS_WRITE:
+            raise InterfaceError(
+                "data: the array is marked read-only, and access 'write' asked for", "data",
+                status=CAI_ERR_VALUE)
+        access = CAI_ACCESS_READ
+    elif access == CAI_ACCESS_DEFAULT:
+        access = CAI_ACCESS_WRITE
+    if self.array.device_type == CAI_DEVICE_CPU or self.array.data == 0:
+        return 0
+    if keeper == NULL or keeper.used_on == NULL:
+        raise from_status(CAI_ERR_ORDER, 0, "the array's owner keeps no uses")
+    with nogil:
+        status = cai_py_keep_use(keeper, stream, access, &error)
+    if status != CAI_OK:
+        raise order_error(&error)
+    return 0
+
+
+cdef int waited_for(Array self) except -1:
+    cdef cai_error error
+    cdef cai_status status
+    with nogil:
+        status = cai_array_sync_host(self.array, &error)
+    if status != CAI_OK:
+        raise order_error(&error)
+    return 0
+
+
+def drain(wait=False):
+    """Ends the arrays that were let go of while uses of their memory were pending, and now are not.
+
+    Other functions of libcai do so in passing, a few at a time; nothing needs this but the end of a
+    context, or a program that must have its memory back now.
+
+    Parameters
+    ----------
+    wait : bool
+        Block until those uses are complete, with the GIL released. Do this before a context in
+        which arrays were used is destroyed or reset.
+
+    Returns
+    -------
+    int
+        How many arrays are still held by uses; 0 also if there is no driver.
+
+    Raises
+    ------
+    CudaError
+        If the driver refuses.
+
+    Notes
+    -----
+    Only the current context and the active primary contexts are asked.
+    """
+    cdef int32_t waits = 1 if wait else 0
+    cdef int64_t left = 0
+    cdef cai_error error
+    cdef cai_status status
+    cai_py_drain()
+    with nogil:
+        status = cai_drain(waits, &left, &error)
+    if status != CAI_OK:
+        raise order_error(&error)
+    cai_py_ask_suspects(INT64_MAX)
+    cai_py_drain()
+    return left

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Scripts on simcuda, each in a process of its own, judged by the race detector.
+
+The fixture `simulated` runs one; a test that takes it, or `schedule`, runs under every schedule.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import ROOT
+
+SIMCUDA = Path(os.environ.get("SIMCUDA_LIBRARY_DIR", ROOT / "build/simcuda"))
+SEEDS = range(1, 21) if os.environ.get("CAI_TEST_LONG") == "1" else (1, 2)
+SCHEDULES = ["eager", "lazy", *(f"random:{seed}" for seed in SEEDS)]
+
+PRELUDE = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from ctypes import *
+from helpers import Cuda, interface, producer
+import libcai
+
+cuda = CDLL("libcuda.so.1")
+cuda.simcuda_calls.restype = cuda.simcuda_races.restype = c_uint64
+
+def call(name, *arguments):
+    status = getattr(cuda, name)(*arguments)
+    assert status == 0, (name, status)
+
+def calls(name):
+    return cuda.simcuda_calls(name.encode())
+
+call("cuInit", 0)
+context = c_void_p()
+call("cuDevicePrimaryCtxRetain", byref(context), 0)
+call("cuCtxSetCurrent", context)
+
+def new_stream():
+    stream = c_void_p()
+    call("cuStreamCreate", byref(stream), 1)  # non-blocking
+    return stream
+
+def new_memory(size=4096):
+    memory = c_uint64()
+    call("cuMemAlloc_v2", byref(memory), c_size_t(size))
+    return memory
+
+def array(stream, memory=None, **changes):
+    memory = memory or new_memory()
+    given = producer(data=(memory.value, False), stream=stream and stream.value, **changes)
+    given.memory = memory
+    return given
+
+def fill(memory, value, count, stream):
+    call("cuMemsetD32Async", memory, value, c_size_t(count), stream)
+
+def copy(target, source, count, stream):
+    call("cuMemcpyDtoDAsync_v2", target, source, c_size_t(4 * count), stream)
+
+def read(memory, count, stream):
+    host = (c_uint32 * count)()
+    call("cuMemcpyDtoHAsync_v2", host, memory, c_size_t(4 * count), stream)
+    return host
+
+def wait(*streams):
+    for stream in streams:
+        call("cuStreamSynchronize", stream)
+
+def refused(kind, text, function, *arguments, **more):
+    try:
+        function(*arguments, **more)
+    except kind as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(text)
+"""
+
+# Whatever the schedule made of the values, the detector knows what was not ordered.
+POSTLUDE = """
+call("cuCtxSynchronize")
+assert (cuda.simcuda_races() > 0) is {races}, cuda.simcuda_races()
+"""
+
+
+def environment(**settings):
+    """The caller's, with simcuda's library in it and nothing else of simcuda's or libcai's."""
+    assert (SIMCUDA / "libcuda.so.1").exists(), f"simcuda is not built: none in {SIMCUDA}"
+    foreign = ("SIMCUDA", "CUDA_", "CAI_", "NUMBA_")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
+    paths = [str(SIMCUDA.resolve()), *filter(None, [kept.get("LD_LIBRARY_PATH")])]
+    return {**kept, "LD_LIBRARY_PATH": os.pathsep.join(paths), **settings}
+
+
+def run(code, schedule="lazy", *, races=False, judged=True, **settings):
+    """Runs a script and returns what it printed. `races`: it plants one. `judged`: it gets to its
+    end, where that can be seen."""
+    settings = {
+        "SIMCUDA": "1",
+        "SIMCUDA_QUIET_MS": "0",
+        "SIMCUDA_BANNER": "0",
+        "SIMCUDA_SCHEDULE": schedule,
+        **settings,
+    }
+    done = subprocess.run(
+        [
+            *(sys.executable, "-W", "error", "-c"),
+            PRELUDE + code + (POSTLUDE.format(races=races) if judged else ""),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment(**settings),
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(params=SCHEDULES)
+def schedule(request):
+    return request.param
+
+
+@pytest.fixture
+def simulated(schedule):
+    return lambda code, **more: run(code, schedule, **more)

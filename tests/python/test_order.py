@@ -1,0 +1,669 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Uses that owners keep, and the producer's side, on simcuda; each script is judged for races."""
+
+import pytest
+from simulation import run
+
+PENDING = """
+s, t, u = new_stream(), new_stream(), new_stream()
+given = array(None, shape=(6,), typestr="<i4")
+memory = given.memory
+x = libcai.asarray(given)
+"""
+
+
+# ---- Kept uses ---------------------------------------------------------------------------------
+
+TWO_USES = (
+    PENDING
+    + """
+with libcai.use(x, stream=s):
+    fill(memory, 5, 6, s)
+with libcai.use(x, stream=t, ORDER):
+    out = read(memory, 6, t)
+wait(t)
+print(list(out))
+"""
+)
+
+
+def test_a_use_waits_for_another(simulated):
+    assert simulated(TWO_USES.replace("ORDER", "order='both'")) == f"{[5] * 6}\n"
+
+
+def test_a_use_that_does_not_begin_races(simulated):
+    simulated(TWO_USES.replace("ORDER", "order='end'"), races=True)
+
+
+def test_views_share_the_uses(simulated):
+    assert (
+        simulated(
+            PENDING
+            + """
+view = x[2:].reshape(2, 2).transpose()
+with libcai.use(view, stream=s):
+    fill(memory, 5, 6, s)
+with libcai.use(x[::2], stream=t):
+    out = read(memory, 6, t)
+wait(t)
+print(list(out))
+"""
+        )
+        == f"{[5] * 6}\n"
+    )
+
+
+def test_a_view_that_c_makes_of_a_view_shares_them_too(simulated):
+    simulated(
+        PENDING
+        + """
+from libcai.cffi import ffi, lib
+view = x[1:]
+out = ffi.new("cai_array **")
+assert lib.cai_array_slice(ffi.cast("cai_array *", view.ptr), ffi.NULL, 0, out, ffi.NULL) == 0
+made = libcai.Array.from_ptr(int(ffi.cast("uintptr_t", out[0])))
+with libcai.use(x, stream=s):
+    fill(memory, 5, 6, s)
+with libcai.use(made, stream=t):
+    read(memory, 6, t)
+wait(t)
+"""
+    )
+
+
+def test_readers_do_not_wait_for_readers(simulated):
+    simulated(
+        PENDING
+        + """
+def waits(array, stream, **options):
+    before = calls("cuStreamWaitEvent")
+    with libcai.use(array, stream=stream, **options):
+        read(memory, 6, stream)
+    return calls("cuStreamWaitEvent") - before
+assert waits(x, s, access="read") == waits(x, t, access="read") == 0
+assert waits(x, u) == 2  # a write, unless it is said
+marked = libcai.asarray(producer(data=(memory.value, True), stream=None))
+assert waits(marked, s) == waits(marked, t) == 0
+refused(libcai.InterfaceError, "read-only", libcai.use(marked, stream=s, access="write").__enter__)
+wait(s, t, u)
+"""
+    )
+
+
+def test_used_on(simulated):
+    code = (
+        PENDING
+        + """
+fill(memory, 3, 6, s)
+KEEP
+with libcai.use(x, stream=t, access="read"):
+    out = read(memory, 6, t)
+wait(t)
+print(list(out))
+"""
+    )
+    assert simulated(code.replace("KEEP", "x.used_on(s)")) == f"{[3] * 6}\n"
+    simulated(code.replace("KEEP", "x.used_on(s, access='read')"), races=True)
+
+
+def test_reclaim(simulated):
+    code = (
+        PENDING
+        + """
+kept = new_memory()
+with libcai.use(x, stream=s, access="read"):
+    copy(kept, memory, 6, s)
+RECLAIM
+fill(memory, 9, 6, t)
+"""
+    )
+    simulated(code.replace("RECLAIM", "x.reclaim(t)"))
+    simulated(code.replace("RECLAIM", "x.reclaim(t, access='read')"), races=True)
+
+
+def test_synchronize(simulated):
+    code = (
+        PENDING
+        + """
+cuda.simcuda_host_access.argtypes = [c_void_p, c_uint64, c_int32]
+host = c_void_p()
+call("cuMemHostAlloc", byref(host), c_size_t(64), 0)
+pinned = libcai.asarray(producer(data=(host.value, False), stream=s.value))
+call("cuMemsetD32Async", c_uint64(host.value), 8, c_size_t(6), s)
+with libcai.use(pinned, stream=t):
+    call("cuMemsetD32Async", c_uint64(host.value), 9, c_size_t(6), t)
+WAIT
+assert cuda.simcuda_host_access(host, 24, 0) == 0
+"""
+    )
+    simulated(code.replace("WAIT", "pinned.synchronize()"))
+    simulated(code.replace("WAIT", ""), races=True)
+
+
+def test_what_is_refused():
+    run(
+        PENDING
+        + """
+fixed = libcai.asarray(producer(data=(memory.value, True)))
+refused(libcai.InterfaceError, "read-only", fixed.used_on, s)
+fixed.used_on(s, access=None)
+refused(libcai.UseError, "access is 'both', and neither 'read' nor 'write'", x.reclaim, s, "both")
+refused(libcai.UseError, "access is 1", x.used_on, s, access=1)
+refused(libcai.InterfaceError, "stream -1 means no order", x.reclaim, -1)
+refused(libcai.InterfaceError, "stream 0 is ambiguous", x.publish, 0)
+refused(libcai.InterfaceTypeError, "stream None is ambiguous", x.publish, s, streams=[None])
+host = libcai.asarray(__import__("numpy").ones(3))
+refused(libcai.UseError, "on the host has no stream", host.publish, s)
+refused(libcai.UseError, "on the host has no stream", host.publish_event, s)
+host.reclaim(s); host.used_on(s); host.synchronize()
+call("cuCtxSetCurrent", None)
+refused(libcai.UseError, "none is current", x.reclaim, 1)
+assert x.publish(1).stream == 1  # of the memory's context
+refused(libcai.UseError, "none is current", x.used_on, 2)
+call("cuCtxSetCurrent", context)
+call("cuStreamBeginCapture_v2", s, 1)
+refused(libcai.CudaError, "captured", x.used_on, s)
+refused(libcai.CudaError, "captured", x.publish_event, s)
+graph = c_void_p()
+call("cuStreamEndCapture", s, byref(graph))
+"""
+    )
+
+
+# ---- The words of use() ------------------------------------------------------------------------
+
+
+def test_orders(simulated):
+    simulated(
+        """
+theirs, mine = new_stream(), new_stream()
+given = array(theirs)
+names = ("cuEventRecord", "cuStreamWaitEvent", "cuStreamSynchronize")
+def counted(**options):
+    start = [calls(name) for name in names]
+    with libcai.use(given, stream=mine, **options):
+        inside = [calls(name) - before for name, before in zip(names, start)]
+    return inside, [calls(name) - before for name, before in zip(names, start)]
+assert counted() == ([1, 1, 0], [2, 2, 0])
+assert counted(order="begin") == ([1, 1, 0], [1, 1, 0])
+assert counted(order="end") == ([0, 0, 0], [1, 1, 0])
+assert counted(order="none") == ([0, 0, 0], [0, 0, 0])
+assert counted(order="host") == ([0, 0, 1], [0, 0, 2])
+"""
+    )
+
+
+@pytest.mark.parametrize("option", ["order", "access"])
+@pytest.mark.parametrize("word", ["", "READ", 1, b"both", ["both"], True])
+def test_unknown_words(option, word):
+    import libcai
+
+    with pytest.raises(libcai.UseError) as caught:
+        libcai.use(stream=1, **{option: word})
+    assert repr(word) in str(caught.value)
+    assert option in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+LAUNCH = """
+def end(stream):
+    graph = c_void_p()
+    call("cuStreamEndCapture", stream, byref(graph))
+    made = c_void_p()
+    call("cuGraphInstantiateWithFlags", byref(made), graph, c_uint64(0))
+    return made
+"""
+
+
+def test_external(simulated):
+    out = simulated(
+        LAUNCH
+        + """
+theirs, mine = new_stream(), new_stream()
+given = array(theirs, shape=(6,), typestr="<i4")
+kept = new_memory()
+x = libcai.asarray(given)
+fill(given.memory, 4, 6, theirs)
+call("cuStreamBeginCapture_v2", mine, 1)
+with libcai.use(x, stream=mine, external=True):
+    copy(kept, given.memory, 6, mine)
+made = end(mine)
+call("cuGraphLaunch", made, mine)
+out = read(kept, 6, mine)
+wait(mine)
+print(list(out))
+wait(theirs)
+"""
+    )
+    assert out == f"{[4] * 6}\n"
+
+
+def test_fork(simulated):
+    out = simulated(
+        LAUNCH
+        + """
+theirs, mine = new_stream(), new_stream()
+given = array(theirs, shape=(6,), typestr="<i4")
+kept = new_memory()
+call("cuStreamBeginCapture_v2", theirs, 1)
+fill(given.memory, 4, 6, theirs)
+refused(libcai.CudaError, "FORK", libcai.use(given, stream=mine).__enter__)
+with libcai.use(given, stream=mine, fork=True):
+    copy(kept, given.memory, 6, mine)
+made = end(theirs)
+call("cuGraphLaunch", made, theirs)
+out = read(kept, 6, theirs)
+wait(theirs)
+print(list(out))
+"""
+    )
+    assert out == f"{[4] * 6}\n"
+
+
+# ---- Publishing --------------------------------------------------------------------------------
+
+
+def test_three_streams_published_as_one(simulated):
+    code = """
+streams = [new_stream() for _ in range(3)]
+target, theirs = new_stream(), new_stream()
+given = array(None, shape=(6,), typestr="<i4")
+x = libcai.asarray(given)
+for at, stream in enumerate(streams):
+    fill(c_uint64(given.memory.value + 8 * at), at, 2, stream)
+p = x.publish(target, streams=STREAMS)
+assert p is not x and p.data == x.data and p.shape == x.shape and p.strides_given is x.strides_given
+assert (x.stream_kind, p.stream_kind, p.stream, p.version) == ("none", "stream", target.value, 3)
+mapping = p.__cuda_array_interface__
+assert mapping["stream"] == target.value and mapping["strides"] is None
+with libcai.use(libcai.from_interface(mapping, owner=p), stream=theirs):  # who knows the dict only
+    out = read(given.memory, 6, theirs)
+wait(theirs)
+print(list(out))
+for stream in streams:
+    p.reclaim(stream)
+    fill(given.memory, 7, 6, stream)
+    wait(stream)
+"""
+    assert simulated(code.replace("STREAMS", "streams")) == "[0, 0, 1, 1, 2, 2]\n"
+    simulated(code.replace("STREAMS", "streams[:2]"), races=True)
+
+
+def test_a_stream_object_lives_as_long_as_the_memory():
+    run(
+        PENDING
+        + """
+import gc, weakref
+class Stream:
+    def __init__(self): self.handle = new_stream()
+stream = Stream()
+gone = weakref.ref(stream)
+p = x[1:].publish(stream)
+p2 = p.publish(stream)[1:]
+assert p2.shape == (4,)
+del stream, p, p2
+gc.collect()
+assert gone() is not None  # the owner may still have to ask about it
+with libcai.use(x, stream=t): pass
+wait(t)
+libcai.drain()
+del x
+assert libcai.drain() == 0
+assert gone() is None
+# In a circle with its array, it is collected.
+stream = Stream()
+gone = weakref.ref(stream)
+stream.array = libcai.asarray(given).publish(stream)
+del stream
+gc.collect()
+assert gone() is None
+"""
+    )
+
+
+def test_an_event_goes_to_another_thread(simulated):
+    code = (
+        PENDING
+        + """
+from threading import Thread
+def work():
+    global own, event
+    call("cuCtxSetCurrent", context)
+    fill(memory, 6, 6, c_void_p(2))
+    own = x.publish(2)
+    event = own.publish_event(2)
+thread = Thread(target=work)
+thread.start()
+thread.join()
+assert (event.stream_kind, own.stream) == ("event", 2) and event.stream
+refused(libcai.CudaError, "cai_array_publish_event", libcai.use(own, stream=s).__enter__)
+refused(libcai.BufferError, "publish_event() it there", lambda: own.__cuda_array_interface__)
+refused(libcai.BufferError, "publish() it on a", lambda: event.__cuda_array_interface__)
+refused(libcai.CudaError, "says that of thread", x.publish, 2)
+with libcai.use(EVENT, stream=s):
+    out = read(memory, 6, s)
+wait(s)
+print(list(out))
+assert event.publish(t).__cuda_array_interface__["stream"] == t.value
+wait(t)
+"""
+    )
+    assert simulated(code.replace("EVENT", "event")) == f"{[6] * 6}\n"
+    assert "[" in simulated(code.replace("EVENT", "given, order='end'"), races=True)
+
+
+def test_the_thread_of_stream_2(simulated):
+    simulated(
+        """
+from threading import Thread
+memory = new_memory()
+given = Cuda(interface(data=(memory.value, False), stream=2))
+masked = Cuda(interface(data=(memory.value, False), stream=None,
+                        mask=producer(data=(memory.value, False), typestr="|b1", stream=2)))
+s = new_stream()
+arrays = [libcai.asarray(given), libcai.asarray(given)[1:], libcai.asarray(masked)]
+for x in arrays:
+    with libcai.use(x, stream=s): pass
+assert arrays[0].__cuda_array_interface__["stream"] == 2
+failures = []
+def work():
+    try:
+        call("cuCtxSetCurrent", context)
+        for x in arrays:
+            refused(libcai.CudaError, "is that of thread", libcai.use(x, stream=s).__enter__)
+        for x in arrays[:2]:
+            refused(libcai.BufferError, "another thread", lambda: x.__cuda_array_interface__)
+    except BaseException as error:
+        failures.append(error)
+thread = Thread(target=work)
+thread.start()
+thread.join()
+assert not failures, failures
+"""
+    )
+
+
+# ---- Export ------------------------------------------------------------------------------------
+
+
+def test_an_array_without_a_stream_says_1_after_uses(simulated):
+    code = (
+        PENDING
+        + """
+assert x.__cuda_array_interface__["stream"] is None
+with libcai.use(x, stream=s):
+    fill(memory, 2, 6, s)
+mapping = EXPORT
+assert x.stream is None
+fill(memory, 3, 6, c_void_p(mapping["stream"] or 1))
+with libcai.use(x, stream=t):  # and the owner knows of the legacy stream now
+    out = read(memory, 6, t)
+wait(t)
+print(list(out))
+"""
+    )
+    out = simulated(
+        code.replace("EXPORT", "x.__cuda_array_interface__; assert mapping['stream'] == 1")
+    )
+    assert out == f"{[3] * 6}\n"
+    simulated(code.replace("EXPORT", "{'stream': None}"), races=True)
+
+
+def test_the_stream_that_is_said_comes_after_kept_uses(simulated):
+    simulated(
+        """
+theirs, s = new_stream(), new_stream()
+given = array(theirs, shape=(6,), typestr="<i4")
+x = libcai.asarray(given)
+assert x.__cuda_array_interface__["stream"] == theirs.value
+fill(given.memory, 2, 6, s)
+x.used_on(s)
+mapping = x.__cuda_array_interface__
+assert mapping["stream"] == theirs.value
+fill(given.memory, 3, 6, theirs)
+"""
+    )
+
+
+def test_empty_and_unstated_arrays(simulated):
+    simulated(
+        PENDING
+        + """
+with libcai.use(x, stream=s):
+    fill(memory, 2, 6, s)
+assert x[:0].__cuda_array_interface__["stream"] is None
+old = libcai.from_interface(interface(data=(memory.value, False), version=2, stream=...), owner=x)
+fill(memory, 2, 6, s)
+old.used_on(s)
+assert old.__cuda_array_interface__["stream"] == 1
+fill(memory, 3, 6, c_void_p(1))
+"""
+    )
+
+
+# ---- Lifetime ----------------------------------------------------------------------------------
+
+WATCHED = """
+import gc
+gone = []
+class Watched(Cuda):
+    def __del__(self): gone.append(1)
+s, t = new_stream(), new_stream()
+memory = new_memory()
+def watched(**changes):
+    return Watched(interface(data=(memory.value, False), shape=(6,), typestr="<i4", **changes))
+def used(x):
+    with libcai.use(x, stream=s):
+        fill(memory, 5, 6, s)
+    return x
+gc.disable()
+"""
+
+
+def test_the_last_release_waits_for_uses(simulated):
+    simulated(
+        WATCHED
+        + """
+for make in (lambda x: x, lambda x: x[1:], lambda x: x.publish(t), lambda x: x[1:].mask or x[2:]):
+    for stream in (None, t.value):
+        x = make(used(libcai.asarray(watched(stream=stream))))
+        del x
+        assert not gone  # nobody has asked the driver
+        wait(s, t)
+        assert libcai.drain() == 0
+        assert gone == [1]
+        gone.clear()
+x = libcai.asarray(watched())  # never used: at once
+del x
+assert gone == [1]
+"""
+    )
+
+
+def test_a_later_use_ends_it_in_passing(simulated):
+    simulated(
+        WATCHED
+        + """
+x = used(libcai.asarray(watched()))
+del x
+wait(s)
+with libcai.use(array(None), stream=t): pass
+assert gone == [1]
+"""
+    )
+
+
+def test_drain():
+    run(
+        WATCHED
+        + """
+for _ in range(3):
+    x = used(libcai.asarray(watched()))
+del x
+assert libcai.drain() + len(gone) == 3
+assert libcai.drain(wait=True) == 0
+assert gone == [1, 1, 1]
+x = used(libcai.asarray(watched()))
+del x
+cuda.simcuda_fail(b"cuCtxGetCurrent", c_uint64(1), 999)
+refused(libcai.CudaError, "999", libcai.drain)
+assert libcai.drain(True) == 0
+"""
+    )
+
+
+def test_drain_without_anything():
+    import libcai
+
+    assert libcai.drain() == 0
+    assert libcai.drain(wait=True) == 0
+    with pytest.raises(TypeError):
+        libcai.drain(wait=True, more=1)
+
+
+def test_the_collector_leaves_what_is_in_use(simulated):
+    """It would take the producer apart, and with it perhaps the memory."""
+    simulated(
+        WATCHED
+        + """
+def tie(make):
+    given = watched()
+    given.array = make(used(libcai.asarray(given)))
+makes = (lambda x: x, lambda x: x[1:], lambda x: x.publish(t), lambda x: x.publish(t)[1:])
+for make in makes:
+    tie(make)
+    for _ in range(3):
+        gc.collect()
+        assert not gone
+    with libcai.use(array(None), stream=t): pass  # may or may not find it complete
+    wait(s, t)
+    libcai.drain()
+    gc.collect()
+    libcai.drain()
+    gc.collect()
+    libcai.drain()
+    assert gone == [1], gone
+    gone.clear()
+# Live arrays that the collector has seen in use are as before.
+x = used(libcai.asarray(watched()))
+gc.collect()
+with libcai.use(x, stream=t):
+    out = read(memory, 6, t)
+gc.collect()
+del x
+wait(s, t)
+assert libcai.drain() == 0
+assert gone == [1] and list(out) == [5] * 6
+"""
+    )
+
+
+def test_many_circles_in_use():
+    run(
+        WATCHED
+        + """
+def tie():
+    given = watched()
+    given.array = used(libcai.asarray(given))
+for _ in range(50): tie()
+gc.collect()
+assert not gone
+wait(s)
+for _ in range(6):  # a few at a time
+    with libcai.use(array(None), stream=t): pass
+gc.collect()
+assert 40 <= len(gone) <= 49, len(gone)
+libcai.drain(); gc.collect(); libcai.drain()
+assert len(gone) == 50
+"""
+    )
+
+
+def test_the_end_comes_without_the_gil(simulated):
+    """libcai finds the uses complete inside a call that has let the GIL go, or on a thread of C."""
+    simulated(
+        WATCHED
+        + """
+from threading import Thread
+from libcai.cffi import ffi, lib
+for _ in range(20):
+    x = used(libcai.asarray(watched()))
+del x
+def work():
+    call("cuCtxSetCurrent", context)
+    assert lib.cai_drain(1, ffi.NULL, ffi.NULL) == 0
+thread = Thread(target=work)
+thread.start()
+thread.join()
+libcai.asarray(producer())  # an entry drains what is queued
+assert len(gone) == 20
+"""
+    )
+
+
+def test_threads_use_and_let_go(simulated):
+    simulated(
+        WATCHED
+        + """
+from threading import Thread
+failures = []
+def work():
+    try:
+        call("cuCtxSetCurrent", context)
+        mine, own = new_stream(), new_memory()
+        for _ in range(30):
+            x = libcai.asarray(Watched(interface(data=(own.value, False))))
+            for view in (x, x[1:]):
+                with (
+                    libcai.use(common, stream=mine, access="read"),
+                    libcai.use(view, stream=mine),
+                ):
+                    copy(own, memory, 6, mine)
+            x.publish_event(mine)
+        wait(mine)
+    except BaseException as error:
+        failures.append(error)
+common = libcai.asarray(producer(data=(memory.value, False)))
+threads = [Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not failures, failures
+del common
+assert libcai.drain(wait=True) == 0
+assert len(gone) == 120
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    "more", ["del x", "gc.collect()", "pass", "given.x = x; del x, given; gc.collect()"]
+)
+def test_the_interpreter_ends_with_uses_pending(simulated, more):
+    simulated(
+        WATCHED
+        + f"""
+given = watched()
+x = used(libcai.asarray(given))
+{more}
+sys.stdout.flush()
+""",
+        judged=False,
+    )
+
+
+def test_the_pool_of_blocks_forgets_uses(simulated):
+    simulated(
+        PENDING
+        + """
+for _ in range(40):
+    y = libcai.asarray(given)
+    with libcai.use(y, stream=s): pass
+    del y
+    libcai.drain(wait=True)
+    y = libcai.asarray(given)
+    before = calls("cuStreamWaitEvent")
+    with libcai.use(y, stream=t, order="begin"): pass
+    assert calls("cuStreamWaitEvent") == before
+    assert y.__cuda_array_interface__["stream"] is None
+"""
+    )
