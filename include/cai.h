@@ -713,7 +713,8 @@ cai_status cai_array_sync_host(const cai_array *array, cai_error *error);
  * ends, and for kept uses that conflict with the access.
  *
  * @param stream  1, 2 or a CUstream
- * @param access  CAI_ACCESS_*; what the producer is about to do
+ * @param access  CAI_ACCESS_*; what the producer is about to do. It may write what it has marked
+ *                read-only for others
  * @return as cai_arrays_begin_use(), cai_error.index as cai_array_validate().
  * The text, "Synchronization", Producer. Since 0.1. */
 cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access,

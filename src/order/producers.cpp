@@ -34,7 +34,7 @@ driver::CUcontext context_of_memory(driver::Session &session, const Demand::Defa
 void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t index,
               const Wanted &wanted, Demand &out) {
   cai_owner *const keeper = keeper_of(array);
-  if (!has_kept(keeper)) return;
+  if (!may_have_kept(keeper)) return;
   if (keeps_here(keeper)) {
     Uses &uses = *uses_of(keeper);
     uses.add_conflicts(write, wanted.stream, own, index, out.conflicts, out.handles);
@@ -149,7 +149,7 @@ void judge_all(const cai_array *const *arrays, int32_t count, std::uint32_t acce
 bool nothing_before(const cai_array &array, std::uint64_t stream) {
   return of_both(array, [&](const cai_array &part) {
     if (!may_be_pending(part)) return true;
-    return (states_none(part) || is_on(part, stream)) && !has_kept(keeper_of(part));
+    return (states_none(part) || is_on(part, stream)) && !may_have_kept(keeper_of(part));
   });
 }
 

@@ -19,10 +19,11 @@ Stream find_here(driver::Session &session, const cai_array &, std::uint64_t stre
 // Makes a stream, which `find` finds, wait for all that is pending on an array. What `body` adds
 // takes place in the same session, with the stream in order.
 template <class Body>
-void after_all(const cai_array &array, std::uint64_t value, Find find, std::uint32_t access,
+void after_all(const cai_array &array, const Wanted &wanted, Find find,
                const std::uint64_t *streams, int32_t count, Body &&body) {
+  const std::uint64_t value = wanted.stream;
   Demand demand;
-  collect(array, -1, {Wanted::For::waiting, value, access}, demand);
+  collect(array, -1, wanted, demand);
   Ending ending;
   {
     driver::Session session;
@@ -42,7 +43,11 @@ void after_all(const cai_array &array, std::uint64_t value, Find find, std::uint
 }
 
 void reclaim(const cai_array &array, std::uint64_t stream, std::uint32_t access) {
-  after_all(array, stream, find_here, access, nullptr, 0,
+  // A producer may write what it has marked read-only for the others.
+  const bool writes = access == CAI_ACCESS_WRITE;
+  const Wanted wanted{writes ? Wanted::For::completing : Wanted::For::waiting, stream,
+                      writes ? uint32_t{CAI_ACCESS_READ} : access};
+  after_all(array, wanted, find_here, nullptr, 0,
             [&](driver::Session &, Stream &waiting, Demand &demand) {
               cai_owner *const keeper = keeper_of(array);
               if (!keeps_here(keeper) || stream_value(array) != stream) return;
@@ -74,7 +79,7 @@ void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std:
   // Others may have the array already, under its own stream or none: they will not hear of `target`
   // unless the owner does.
   const bool again = array.stream_kind != CAI_STREAM_NONE || (uses && uses->any());
-  after_all(array, target, stream_for, CAI_ACCESS_DEFAULT, streams, count,
+  after_all(array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
             [&](driver::Session &session, Stream &stream, Demand &) {
               if (!again || !keeps_here(keeper) || stream_value(array) == target) return;
               identify(session, stream);
@@ -91,7 +96,7 @@ void publish_event(cai_array &array, std::uint64_t value) {
                   "the array's owner cannot hold an event: its used_on is not cai_owner_used_on()");
   }
   std::uint64_t handle = 0;
-  after_all(array, value, find_here, CAI_ACCESS_DEFAULT, nullptr, 0,
+  after_all(array, {Wanted::For::waiting, value, CAI_ACCESS_DEFAULT}, find_here, nullptr, 0,
             [&](driver::Session &session, Stream &stream, Demand &) {
               refuse_capturing(session, stream, "an event of it is of no use outside");
               Event event = Event::record(session, stream);

@@ -104,14 +104,17 @@ class Uses {
 inline bool keeps_uses(const cai_owner *owner) noexcept {
   return owner && owner->struct_size >= sizeof(cai_owner) && owner->used_on && owner->await_uses;
 }
-inline bool has_kept(const cai_owner *owner) noexcept {  // by now
-  return keeps_uses(owner) && __atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) != nullptr;
-}
 inline bool keeps_here(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->used_on == cai_owner_used_on;
 }
 inline bool keeps_by_itself(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->used_on != cai_owner_used_on;
+}
+
+// Whether there may be kept uses by now: one with functions of its own has to be asked.
+inline bool may_have_kept(const cai_owner *owner) noexcept {
+  return keeps_uses(owner) && (owner->used_on != cai_owner_used_on ||
+                               __atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) != nullptr);
 }
 
 // What an owner that keeps its uses here has kept; null if nothing, or made at need.

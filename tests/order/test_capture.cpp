@@ -385,7 +385,6 @@ TEST_F(Capture, ForkWithAKeeperIsRefused) {
   cai_owner keeper{};
   keeper.struct_size = sizeof keeper;
   keeper.retain = keeper.release = [](cai_owner *) {};
-  keeper.uses = &asked;
   keeper.used_on = [](cai_owner *, std::uint64_t, std::uint32_t, cai_error *) {
     return CAI_OK + 0;
   };

@@ -272,5 +272,25 @@ TEST_F(Publish, NothingOnFailure) {
   EXPECT_EQ(cai_array_publish(&of_old.array, sound, 2, target, &error), CAI_OK) << error.message;
 }
 
+// It is read-only for the others, and the producer waits for their reads.
+TEST_F(Publish, ReclaimsWhatIsReadOnlyForOthers) {
+  const std::uint64_t reader = value(stream());
+  const std::uint64_t writer = value(stream());
+  const Address to = memory();
+  Array borrowed(memory(), CAI_STREAM_NONE);
+  borrowed.array.flags |= CAI_FLAG_READONLY;
+  const Owned array(borrowed.array);
+  EXPECT_EQ(races([&] {
+              EXPECT_EQ(begin_use({array}, reader), CAI_OK);
+              copy(to, array->data, reader);
+              EXPECT_EQ(end_use({array}, reader), CAI_OK);
+              cai_error error{};
+              EXPECT_EQ(cai_array_reclaim(array, writer, CAI_ACCESS_WRITE, &error), CAI_OK)
+                  << error.message;
+              fill(array->data, 3, writer);
+            }),
+            0U);
+}
+
 }  // namespace
 }  // namespace test
