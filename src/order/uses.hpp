@@ -8,6 +8,7 @@
 
 #include "order/event.hpp"
 #include "order/few.hpp"
+#include "order/lock.hpp"
 
 namespace cai::order {
 
@@ -94,7 +95,7 @@ class Uses {
     const Kept &last() const noexcept { return read.event ? read : write; }
   };
 
-  std::mutex mutex_;  // never held while the driver is called, save where nobody else is left
+  Lock mutex_;  // never held while the driver is called, save where nobody else is left
   std::vector<Slot> slots_;
   std::vector<Stream> open_;
   std::vector<Event> held_;
