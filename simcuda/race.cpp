@@ -101,6 +101,8 @@ void Races::submitted(Operation &operation) {
   Moment moment = lanes_[lane].last;
   for (auto &before : operation.waits_for)
     if (before->step) moment.learn(before->step->moment);
+  for (auto &before : operation.reached) moment.learn(before);
+  operation.reached.clear();
   moment.learn(host_);
   ++moment.tick;
   lanes_[lane].last = moment;
