@@ -19,6 +19,11 @@ static void await_call(void) {  // without a call that would order anything
   while (!calls) usleep(100);
 }
 
+static void reset(void *unused) {
+  (void)unused;
+  sim.reset();
+}
+
 int main(void) {
   start_races();
   USE_MEMORY;
@@ -64,5 +69,8 @@ int main(void) {
         OK(cuMemsetD8Async(data, 1, 64, blocking)); OK(cuLaunchHostFunc(LEGACY, touch, locked));
         OK(cuEventRecord(event, LEGACY)); (void)cuEventQuery(event); (void)cuEventQuery(event);
         while (!begun) usleep(100); OK(cuMemsetD8Async(data, 2, 64, two)); may_go = 1;);
+  // Whoever is waited for cannot wait for all.
+  RACES(1, OK(cuMemsetD8Async(data, 1, 64, one)); OK(cuMemsetD8Async(data, 2, 64, two));
+        OK(cuLaunchHostFunc(one, reset, NULL)); OK(cuStreamSynchronize(one)););
   return 0;
 }
