@@ -132,11 +132,12 @@ std::shared_ptr<Stream> passing_stream(Session &s, const std::shared_ptr<Context
 }
 
 OperationPtr submit_alone(Session &s, const std::shared_ptr<Context> &context, const char *what,
-                          std::vector<OperationPtr> after) {
+                          std::vector<OperationPtr> after, std::vector<Moment> reached = {}) {
   auto stream = passing_stream(s, context);
   auto operation = std::make_shared<Operation>();
   operation->what = what;
   operation->waits_for = std::move(after);
+  operation->reached = std::move(reached);
   s.submit(stream, operation);
   stream->destroyed = true;
   s.driver.races.retire(*stream);
@@ -149,18 +150,9 @@ void record(Session &s, const std::shared_ptr<Context> &context, CUevent handle)
   if (event->context != owner_of(context)) throw Refused{CUDA_ERROR_INVALID_HANDLE};
   refuse_context_sync(s, *context);
   const auto chosen = [&](const Context &other) { return other.is_within(*context); };
-  auto work = s.driver.schedule.pending_of(chosen);
-  const auto add_tail = [&](const std::shared_ptr<Stream> &stream) {
-    if (stream && stream->tail) work.push_back(stream->tail);
-  };
-  for (auto &stream : s.driver.streams.all())
-    if (chosen(*stream->context)) add_tail(stream);
-  for (auto &other : s.driver.contexts.all()) {
-    if (!chosen(*other)) continue;
-    add_tail(other->legacy);
-    for (auto &[thread, stream] : other->per_thread) add_tail(stream);
-  }
-  event->recorded = submit_alone(s, context, "event record", std::move(work));
+  // Of destroyed streams, too, and of what is done already.
+  event->recorded = submit_alone(s, context, "event record", s.driver.schedule.pending_of(chosen),
+                                 s.driver.races.reached(chosen));
   event->capture = nullptr;
   event->capture_tail.clear();
 }

@@ -241,6 +241,7 @@ SIM_API std::int32_t simcuda_host_access(const void *address, std::uint64_t size
 }
 
 SIM_API void simcuda_reset(void) {
+  if (simcuda::thread_state().driver_thread) return;  // it would wait for itself
   simcuda_reset_counts();
   simcuda::clear_faults();
   simcuda::Driver *driver = simcuda::driver();

@@ -220,7 +220,8 @@ void Driver::release_primary(CUdevice ordinal, Lock &lock) {
 }
 
 void Driver::tear_down(Context &context, Lock &lock) {
-  const auto own = [&](const Context &other) { return &other == &context; };
+  // Work of the green contexts in it uses the memory that ends here.
+  const auto own = [&](const Context &other) { return other.is_within(context); };
   const auto reached = races.reached(own);
   schedule.finish(schedule.pending_of(own), lock);
   races.host_saw(reached);
@@ -243,6 +244,8 @@ void Driver::tear_down(Context &context, Lock &lock) {
     memory.free(*allocation);
   }
   remove_modules_of(*this, context);
+  for (auto &[thread, stream] : context.per_thread) races.retire(*stream);
+  races.retire(*context.legacy);
   context.blocking.clear();
   context.per_thread.clear();
   context.peers.clear();

@@ -78,7 +78,9 @@ void note_memory(const GraphNode &node) {
   const bool allocates = node.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC;
   node.memory->allocation->free_submitted = !allocates;
   node.memory->outstanding = allocates ? node.memory : nullptr;
-  if (allocates) node.memory->allocation->history = nullptr;  // new memory, if at an old address
+  // New memory, if at an old address; what was used before it was there still counts.
+  auto &history = node.memory->allocation->history;
+  if (allocates && history && history->freed) history = nullptr;
 }
 
 }  // namespace
@@ -88,6 +90,8 @@ void end_if_unused(Driver &driver, UserObject &object) {
   const auto destroy = object.destroy;
   const auto data = object.data;
   driver.user_objects.remove(object.handle);
+  // From its destructor a client learns, without a call, that these are done.
+  driver.races.host_saw(object.launches);
   driver.schedule.call_later([=] { destroy(data); });
 }
 
@@ -116,12 +120,24 @@ bool UserReferences::remove(const std::shared_ptr<UserObject> &object, std::uint
   return true;
 }
 
+void UserReferences::held_until(const OperationPtr &launch) const {
+  for (auto &[object, count] : counts_) {
+    std::erase_if(object->launches, [](auto &other) { return driver()->races.is_settled(other); });
+    object->launches.push_back(launch);
+  }
+}
+
 GraphMemory::~GraphMemory() {
   driver()->memory.free(*allocation);
 }
 
 bool Graph::has_memory_nodes() const {
   return std::any_of(nodes.begin(), nodes.end(), [](auto &node) { return bool(node->memory); });
+}
+
+bool GraphPlan::has_memory_nodes() const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](auto &step) { return bool(step.node->memory); });
 }
 
 GraphPlan::GraphPlan(const Graph &graph) : user_objects(*graph.user_objects) {
@@ -167,6 +183,16 @@ void GraphPlan::number_branches() {
     step.branch = before == step.after.end() ? branches++ : steps[*before].branch;
     if (before != step.after.end()) continued[*before] = true;
   }
+}
+
+void GraphPlan::held_until(const OperationPtr &launch) const {
+  user_objects.held_until(launch);
+  for (auto &step : steps)
+    if (step.node->child) step.node->child->held_until(launch);
+}
+
+GraphExec::~GraphExec() {
+  if (last) plan->held_until(last);
 }
 
 std::shared_ptr<Graph> new_graph(Driver &driver) {
@@ -276,6 +302,8 @@ void launch(Session &session, const std::shared_ptr<GraphExec> &exec,
             const std::shared_ptr<Stream> &stream) {
   const auto plan = exec->plan;
   if (stream->capture) {
+    // A second graph would share memory that only launches of the first keep apart.
+    if (plan->has_memory_nodes()) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     Operation child;
     child.what = "graph";
     capture_operation(*stream, std::move(child))->child = plan;

@@ -13,6 +13,7 @@ struct UserObject {
   CUhostFn destroy = nullptr;
   void *data = nullptr;
   std::uint64_t of_callers = 0, of_graphs = 0;  // references
+  std::vector<OperationPtr> launches;           // the last of each executable graph that held it
 };
 
 // Gives up references that are no longer counted, and ends the object if those were the last.
@@ -27,6 +28,7 @@ class UserReferences {
   ~UserReferences();
   void add(const std::shared_ptr<UserObject> &object, std::uint64_t count);
   bool remove(const std::shared_ptr<UserObject> &object, std::uint64_t count);
+  void held_until(const OperationPtr &launch) const;
 
  private:
   std::map<std::shared_ptr<UserObject>, std::uint64_t> counts_;
@@ -86,6 +88,9 @@ struct GraphPlan {
   UserReferences user_objects;
 
   explicit GraphPlan(const Graph &graph);
+  bool has_memory_nodes() const;
+  // Notes on its user objects, and those of graphs in the graph, who held them.
+  void held_until(const OperationPtr &launch) const;
 
  private:
   std::vector<std::size_t> add(const GraphPlan &child, const std::vector<std::size_t> &after);
@@ -93,6 +98,11 @@ struct GraphPlan {
 };
 
 struct GraphExec {
+  GraphExec() = default;
+  GraphExec(const GraphExec &) = delete;
+  GraphExec &operator=(const GraphExec &) = delete;
+  ~GraphExec();
+
   CUgraphExec handle = nullptr;
   std::uint64_t flags = 0;
   std::shared_ptr<const GraphPlan> plan;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "abi.h"
+#include "race_clock.h"
 
 namespace simcuda {
 
@@ -62,8 +63,9 @@ struct Operation {
   std::vector<std::shared_ptr<Operation>> waits_for, followers;
   // In time alone: an edge that a pool put in for a block of memory promises nothing else.
   std::vector<std::shared_ptr<Operation>> merely_after;
-  std::size_t blockers = 0;  // how many of those that it waits for are not done
-  std::uint32_t branch = 0;  // of a launched graph, counted from 1; 0: the stream's own line
+  std::vector<Moment> reached;  // for the race detector: it comes after these as well
+  std::size_t blockers = 0;     // how many of those that it waits for are not done
+  std::uint32_t branch = 0;     // of a launched graph, counted from 1; 0: the stream's own line
   std::vector<Access> accesses;
   std::function<void()> run;            // with the simulator's lock held; may be empty
   std::function<void()> host_function;  // on the driver's thread, with no lock held

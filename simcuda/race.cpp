@@ -101,6 +101,8 @@ void Races::submitted(Operation &operation) {
   Moment moment = lanes_[lane].last;
   for (auto &before : operation.waits_for)
     if (before->step) moment.learn(before->step->moment);
+  for (auto &before : operation.reached) moment.learn(before);
+  operation.reached.clear();
   moment.learn(host_);
   ++moment.tick;
   lanes_[lane].last = moment;
@@ -130,7 +132,10 @@ void Races::host_function_begins(const Operation &operation) {
   if (!operation.step) return;
   Moment before = operation.step->moment;
   --before.tick;
-  host_saw(before);
+  // Even if the host has seen what comes before it in its lane: it may wait for other lanes as
+  // well.
+  host_.absorb(before);
+  host_.host = ++host_.tick;
 }
 
 void Races::host_function_returned(const Operation &operation) {

@@ -30,6 +30,8 @@ struct Moment {
   bool comes_after(const Moment &other) const { return known(other.lane) >= other.tick; }
   // From here on this comes after `other`, and so after all that `other` comes after.
   void learn(const Moment &other);
+  // The same where `other` may know more than that point of its lane did.
+  void absorb(const Moment &other);
 };
 
 }  // namespace simcuda

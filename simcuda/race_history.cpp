@@ -6,7 +6,10 @@
 namespace simcuda {
 
 void Moment::learn(const Moment &other) {
-  if (comes_after(other)) return;
+  if (!comes_after(other)) absorb(other);
+}
+
+void Moment::absorb(const Moment &other) {
   host = std::max(host, other.known(host_lane));
   std::shared_ptr<std::vector<Tick>> mine;
   const auto raise = [&](Lane which, Tick to) {

@@ -124,6 +124,8 @@ std::string remedy(const Race &race) {
   else if (race.later.step->by_host())
     text +=
         "wait for operation " + first + " first: for its stream, or for an event recorded after it";
+  else if (*race.earlier.step->line == *race.later.step->line)  // two branches of one launch
+    text += "make operation " + second + " depend on operation " + first + " in their graph";
   else
     text +=
         "record an event after operation " + first + " and wait for it before operation " + second;

@@ -21,7 +21,8 @@ uint64_t simcuda_races(void);
  * other use. In a host function, at its place in the stream. INVALID_VALUE for an address that the
  * host cannot use. */
 int32_t simcuda_host_access(const void *address, uint64_t size, int32_t write);
-/* Finishes all work; forgets races, uses of memory, counts of calls and faults that a test left. */
+/* Finishes all work; forgets races, uses of memory, counts of calls and faults that a test left. In a
+ * host function, which is work itself, it does nothing. */
 void simcuda_reset(void);
 
 /* --- Calls ------------------------------------------------------------------------------------ */
@@ -41,16 +42,6 @@ uint64_t simcuda_pending(void);
  * 719) becomes the state of the caller's current context: all its calls return it from there on.
  * Returns 0, or 500 if there is no such name. */
 int32_t simcuda_fail(const char *name, uint64_t nth, int32_t status);
-
-/* --- Races ------------------------------------------------------------------------------------ */
-
-/* Races found so far in this process. */
-uint64_t simcuda_races(void);
-/* The host reads or writes memory now (`size` bytes; `write` not 0: it writes): that may race.
- * Returns 0, or a CUresult for memory that the host cannot touch. */
-int32_t simcuda_host_access(const void *address, uint64_t size, int32_t write);
-/* Finishes all work, and forgets races, uses of memory, counts and faults. */
-void simcuda_reset(void);
 
 /* --- Work ------------------------------------------------------------------------------------- */
 

@@ -6,9 +6,10 @@
 #include "race_test.h"
 
 enum { READ, WRITE };
-static atomic_int calls, may_go;
+static atomic_int calls, may_go, begun;
 
 static void touch(void *memory) {
+  begun = 1;
   while (!may_go) usleep(100);
   OK(sim.host_access(memory, 64, WRITE));
   ++calls;
@@ -16,6 +17,11 @@ static void touch(void *memory) {
 
 static void await_call(void) {  // without a call that would order anything
   while (!calls) usleep(100);
+}
+
+static void reset(void *unused) {
+  (void)unused;
+  sim.reset();
 }
 
 int main(void) {
@@ -56,5 +62,15 @@ int main(void) {
   RACES(0, OK(cuMemsetD8Async(data, 1, 64, one)); LAUNCH; OK(cuEventRecord(event, one));
         (void)cuEventQuery(event); (void)cuEventQuery(event); calls = 0; may_go = 1; await_call();
         OK(cuMemsetD8Async(data, 2, 64, two)););
+  // It comes after other streams, too, where the host has seen its own up to there.
+  CUstream blocking;
+  OK(cuStreamCreate(&blocking, 0));
+  RACES(0, begun = may_go = 0; OK(cuEventRecord(event, LEGACY)); OK(cuEventSynchronize(event));
+        OK(cuMemsetD8Async(data, 1, 64, blocking)); OK(cuLaunchHostFunc(LEGACY, touch, locked));
+        OK(cuEventRecord(event, LEGACY)); (void)cuEventQuery(event); (void)cuEventQuery(event);
+        while (!begun) usleep(100); OK(cuMemsetD8Async(data, 2, 64, two)); may_go = 1;);
+  // Whoever is waited for cannot wait for all.
+  RACES(1, OK(cuMemsetD8Async(data, 1, 64, one)); OK(cuMemsetD8Async(data, 2, 64, two));
+        OK(cuLaunchHostFunc(one, reset, NULL)); OK(cuStreamSynchronize(one)););
   return 0;
 }

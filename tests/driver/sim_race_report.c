@@ -78,6 +78,31 @@ static void two_streams(void) {
   fprintf(stderr, "handles %p %p\n", one, two);
 }
 
+static void in_a_graph(void) {
+  USE_MEMORY;
+  USE_CAPTURE;
+  USE_GRAPHS;
+  CUdeviceptr data;
+  CUstream one, two;
+  CUevent event;
+  CUgraph graph = NULL;
+  CUgraphExec exec = NULL;
+  OK(cuMemAlloc(&data, 64));
+  OK(cuStreamCreate(&one, NON_BLOCKING));
+  OK(cuStreamCreate(&two, NON_BLOCKING));
+  OK(cuEventCreate(&event, 2));
+  OK(cuStreamBeginCapture(one, GLOBAL));
+  OK(cuEventRecord(event, one));
+  OK(cuStreamWaitEvent(two, event, 0));
+  OK(cuMemsetD8Async(data, 1, 64, one));
+  OK(cuMemsetD8Async(data, 2, 64, two));
+  OK(cuEventRecord(event, two));
+  OK(cuStreamWaitEvent(one, event, 0));
+  OK(cuStreamEndCapture(one, &graph));
+  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  OK(cuGraphLaunch(exec, one));
+}
+
 static void in_a_loop(void) {
   USE_ALL;
   CUdeviceptr data, more;
@@ -183,6 +208,12 @@ int main(void) {
   EXPECT(begin - base, 16);
   EXPECT(end - begin, 64);
   SAYS("\nsimcuda: 1 race\n");
+
+  EXPECT(run("log", in_a_graph), 0);
+  SAYS(
+      "nothing orders cuGraphLaunch (memset) (operation 2) before cuGraphLaunch (memset) "
+      "(operation 3)\n");
+  SAYS("make operation 3 depend on operation 2 in their graph\n");
 
   EXPECT(run("log", in_a_loop), 0);
   EXPECT(lines(), 11);
