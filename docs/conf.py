@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sphinx: pages in docs/, the C reference from include/cai.h, the Python one from the package."""
+"""Sphinx: pages in docs/; the C and C++ references from include/, Python's from the package."""
 
 import subprocess
 from pathlib import Path

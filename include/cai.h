@@ -596,8 +596,8 @@ cai_status cai_array_broadcast(const cai_array *array, const int64_t *shape, int
  *     memory may be freed or reused in any order. Until then some later call of libcai, or
  *     cai_drain(), finds them complete; nothing waits.
  *  9. A consumer that does not call end_use() hands its stream to cai_array_release_on().
- * 10. Inside a graph capture both sides must be in the capture; else the call is refused before it
- *     does harm, unless an option says what is meant. */
+ * 10. Where only one side is in a graph capture, and the producer has work pending, the call is
+ *     refused before it does harm, unless one of CAI_USE_* says what is meant. */
 
 /** Values of cai_use_options.order. Since 0.1. */
 enum {

@@ -27,8 +27,8 @@ void simcuda_reset(void);
 
 /* --- Calls ------------------------------------------------------------------------------------ */
 
-/* How often a function has been called in this process, or (NULL) all of them; UINT64_MAX if there is
- * no such name. */
+/* How often a function has been called in this process, or (NULL) all of them; UINT64_MAX if there
+ * is no such name. */
 uint64_t simcuda_calls(const char *name);
 /* How often something was called that simcuda does not implement. */
 uint64_t simcuda_unsupported(void);

@@ -2,16 +2,16 @@
 // Failures that come where nothing may be thrown: the first one is kept, and raised later.
 #pragma once
 
+#include <optional>
+
 #include "driver/driver.hpp"
 
 namespace cai::driver {
 
 class Faults {
  public:
-  Faults() noexcept { first_.status = CAI_OK; }  // the rest is not looked at
-
   void note(const cai_error &error) noexcept {
-    if (first_.status == CAI_OK) first_ = error;
+    if (!first_) first_ = error;
   }
 
   // Calls a function of the driver, and notes its failure.
@@ -23,14 +23,14 @@ class Faults {
     return result == success;
   }
 
-  bool any() const noexcept { return first_.status != CAI_OK; }
+  bool any() const noexcept { return first_.has_value(); }
 
   void raise() const {
-    if (any()) throw Failure(first_);
+    if (first_) throw Failure(*first_);
   }
 
  private:
-  cai_error first_;
+  std::optional<cai_error> first_;
 };
 
 }  // namespace cai::driver

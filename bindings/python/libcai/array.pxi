@@ -339,8 +339,8 @@ cdef class Array:
         Parameters
         ----------
         stream : int or object
-            What `use` takes, but not -1; 1 and 2 are of the memory's context. It must live as long as the memory; an object is kept
-            alive so.
+            What `use` takes, but not -1; 1 and 2 are of the memory's context. It must live as long as
+            the memory; an object is kept alive so.
         streams : sequence, optional
             Likewise, where work on the memory is pending that nobody has been told of.
 
