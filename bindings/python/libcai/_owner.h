@@ -117,9 +117,9 @@ static void cai_py_retain(cai_owner *self) {
   __atomic_fetch_add(&((cai_py_block *)self)->holders, 1, __ATOMIC_RELAXED);
 }
 
-/* Whether libcai has ever kept a use of the block's memory. */
+/* Whether libcai has ever kept a use in this owner; NULL, one that keeps none, is not used. */
 static inline int cai_py_was_used(const cai_owner *owner) {
-  return __atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) != NULL;
+  return owner && __atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) != NULL;
 }
 
 /* What libcai calls once no use is pending, on any thread. */
