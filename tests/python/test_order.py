@@ -512,6 +512,48 @@ assert libcai.drain(True) == 0
     )
 
 
+def test_drain_goes_on_with_what_arrays_held():
+    run(
+        WATCHED
+        + """
+for _ in range(3):
+    held = [used(libcai.asarray(watched()))]
+    for _ in range(4):
+        outer = producer(data=(memory.value, False))
+        outer.held = held.pop()
+        held.append(used(libcai.asarray(outer)))
+    del outer
+    held.clear()
+    assert not gone
+    assert libcai.drain(wait=True) == 0
+    assert gone == [1]
+    gone.clear()
+"""
+    )
+
+
+def test_a_use_on_another_thread_ends_what_is_put_off(simulated):
+    """The main thread, which runs pending calls, waits for that one."""
+    simulated(
+        WATCHED
+        + """
+from threading import Thread
+x, y = used(libcai.asarray(watched())), libcai.asarray(array(None))
+del x
+found = []
+def work():
+    call("cuCtxSetCurrent", context)
+    wait(s)
+    with libcai.use(y, stream=t): pass
+    found.extend(gone)
+thread = Thread(target=work)
+thread.start()
+thread.join()
+assert found == [1]
+"""
+    )
+
+
 def test_drain_without_anything():
     import libcai
 

@@ -102,7 +102,7 @@ cdef extern from "_owner.h":
     uint64_t cai_py_this_thread()
     void cai_py_ask_suspects(int64_t)
     cai_status cai_py_keep_use(cai_owner *, uint64_t, uint32_t, cai_error *) nogil
-    void cai_py_drain()
+    bint cai_py_drain()
     void cai_py_open()
     void cai_py_close()
 

@@ -89,8 +89,11 @@ static void cai_py_drain_queue(void) {
   }
 }
 
-static inline void cai_py_drain(void) {
-  if (__atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED)) cai_py_drain_queue();
+/* Returns whether there was anything in the queue. */
+static inline int cai_py_drain(void) {
+  if (!__atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED)) return 0;
+  cai_py_drain_queue();
+  return 1;
 }
 
 static int cai_py_drain_pending(void *unused) {

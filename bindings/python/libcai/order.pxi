@@ -178,10 +178,11 @@ def drain(wait=False):
     cdef cai_error error
     cdef cai_status status
     cai_py_drain()
-    with nogil:
-        status = cai_drain(waits, &left, &error)
-    if status != CAI_OK:
-        raise order_error(&error)
-    cai_py_ask_suspects(INT64_MAX)
-    cai_py_drain()
-    return left
+    while True:
+        with nogil:
+            status = cai_drain(waits, &left, &error)
+        if status != CAI_OK:
+            raise order_error(&error)
+        cai_py_ask_suspects(INT64_MAX)
+        if not cai_py_drain():  # else what has ended may have let go of others
+            return left
