@@ -147,6 +147,7 @@ def test_what_is_refused():
 fixed = libcai.asarray(producer(data=(memory.value, True)))
 refused(libcai.InterfaceError, "read-only", fixed.used_on, s)
 fixed.used_on(s, access=None)
+fixed.reclaim(s)  # a producer may write what it has marked read-only for others
 refused(libcai.UseError, "access is 'both', and neither 'read' nor 'write'", x.reclaim, s, "both")
 refused(libcai.UseError, "access is 1", x.used_on, s, access=1)
 refused(libcai.InterfaceError, "stream -1 means no order", x.reclaim, -1)
