@@ -73,6 +73,7 @@ cdef extern from "_compat.h":
     void cai_py_no_entries(PyObject **)
     void cai_py_missing(cai_value *)
     bint cai_py_plain_value(PyObject *, cai_value *)
+    bint cai_py_small_int(PyObject *, uint64_t *)
     PyObject *cai_py_take_exception()
 
 cdef extern from "_table.h":

@@ -144,12 +144,14 @@ static void cai_py_release(cai_owner *self) {
     cai_py_end(self);
 }
 
-/* The same for who has the GIL, and knows it. */
+/* The same for who has the GIL, and knows it. Nobody else can retain what has one holder, which is
+ * the caller's, so that one needs no locked subtraction. */
 static inline void cai_py_release_here(cai_owner *owner) {
   cai_py_block *block = (cai_py_block *)owner;
   if (owner->release != cai_py_release)
     owner->release(owner);
-  else if (__atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) != 0)
+  else if (__atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) != 1 &&
+           __atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) != 0)
     return;
   else if (cai_py_was_used(owner))
     cai_owner_end(owner, cai_py_end);

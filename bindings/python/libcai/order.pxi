@@ -28,9 +28,23 @@ cdef uint32_t access_of(access) except? 99:
     raise UseError(f"access is {access!r}, and neither 'read' nor 'write'")
 
 
+cdef bint resolved(stream, uint64_t *number) except -1:
+    """Fills in the integer of a stream; False for -1, no order at all."""
+    cdef uint64_t small
+    if (PyLong_CheckExact(<PyObject *>stream) and cai_py_small_int(<PyObject *>stream, &small)
+            and <int64_t>small > 0):
+        number[0] = small
+        return True
+    answer = resolve(stream)
+    if answer == _NO_ORDER:
+        return False
+    number[0] = answer
+    return True
+
+
 cdef uint64_t number_of(stream) except 0:
-    number = resolve(stream)
-    if number == _NO_ORDER:
+    cdef uint64_t number
+    if not resolved(stream, &number):
         raise InterfaceError(
             "stream -1 means no order, and is no stream to work on", "stream", stream)
     return number
