@@ -179,8 +179,9 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
     order::Uses *const uses = order::uses_of(self);
     if (uses && ask && uses->count() != 0) {
       driver::Session session;
-      order::in_each(session,
-                     [&](driver::CUcontext, std::uint64_t id) { uses->prune(session, id); });
+      order::in_each(session, [&](driver::CUcontext, std::uint64_t id) {
+        uses->prune(session, id, ask == 2);
+      });
       session.finish();
     }
     *left = uses ? static_cast<int64_t>(uses->count()) : 0;

@@ -99,6 +99,18 @@ TEST_F(Pending, DrainGoesOnWithWhatTheEndedHeld) {
   EXPECT_EQ(left, 0);
 }
 
+TEST_F(Pending, TheHostWaits) {
+  Producer producer(memory());
+  const std::uint64_t mine = value(stream());
+  fill(producer.array.array.data, 1, mine);
+  ASSERT_EQ(end_use({&producer.array}, mine), CAI_OK);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(producer.pending(2), 0);
+  EXPECT_EQ(calls("cuEventSynchronize"), 1U);
+  cai_array_release(&producer.array.array);
+  EXPECT_TRUE(producer.ended);
+}
+
 TEST_F(Pending, BadArguments) {
   Producer producer(memory());
   std::int64_t left = 7;

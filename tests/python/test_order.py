@@ -601,6 +601,23 @@ assert gone == [1] and list(out) == [5] * 6
     )
 
 
+def test_drain_waits_for_what_the_collector_left():
+    run(
+        WATCHED
+        + """
+given = watched()
+given.array = used(libcai.asarray(given))
+del given
+gc.collect()
+assert libcai.drain(wait=True) == 0
+assert calls("cuEventSynchronize") == 1 and not gone
+gc.collect()
+libcai.drain()
+assert gone == [1]
+"""
+    )
+
+
 def test_many_circles_in_use():
     run(
         WATCHED

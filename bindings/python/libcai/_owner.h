@@ -249,8 +249,7 @@ static struct {
   cai_py_block *first, *last;
 } cai_py_suspects;
 
-/* How many uses are kept; if the driver is asked first, then only of those that are not complete.
- */
+/* How many uses are kept; `ask` as for cai_owner_pending(). */
 static int64_t cai_py_pending(cai_owner *owner, int ask) {
   int64_t left = 0;
   if (cai_py_was_used(owner) && cai_owner_pending(owner, ask, &left, NULL) != CAI_OK) return 1;
@@ -263,9 +262,9 @@ static void cai_py_suspect(cai_py_block *block) {
   cai_py_suspects.last = block;
 }
 
-/* Asks about `most` of the suspects: those whose uses are complete are none any more, and the next
- * collection may take them. With the GIL, which is let go meanwhile. */
-static void cai_py_ask_suspects(int64_t most) {
+/* Asks about `most` of the suspects, or waits for them: those whose uses are complete are none any
+ * more, and the next collection may take them. With the GIL, which is let go meanwhile. */
+static void cai_py_ask_suspects(int64_t most, int wait) {
   cai_py_block *asked = cai_py_suspects.first, *block = asked;
   if (!asked) return;
   while (--most > 0 && block->next) block = block->next;
@@ -275,7 +274,7 @@ static void cai_py_ask_suspects(int64_t most) {
     int64_t left;
     asked = block->next;
     Py_BEGIN_ALLOW_THREADS;
-    left = cai_py_pending(&block->owner, 1);
+    left = cai_py_pending(&block->owner, wait ? 2 : 1);
     Py_END_ALLOW_THREADS;
     if (left)
       cai_py_suspect(block);

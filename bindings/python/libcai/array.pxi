@@ -405,7 +405,7 @@ cdef class Array:
         The text, "Synchronization", Producer.
         """
         reclaimed(self, number_of(stream), access_of(access))
-        cai_py_ask_suspects(ASKED_IN_PASSING)
+        cai_py_ask_suspects(ASKED_IN_PASSING, False)
 
     def used_on(self, stream, access="write"):
         """Keeps a use of the memory: what is queued on `stream` by now, outside of a `use` block.

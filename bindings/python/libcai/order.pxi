@@ -101,7 +101,7 @@ cdef Array published(Array self, stream, tuple others):
         PyMem_Free(values)
     if status != CAI_OK:
         raise order_error(&error)
-    cai_py_ask_suspects(ASKED_IN_PASSING)
+    cai_py_ask_suspects(ASKED_IN_PASSING, False)
     return copy
 
 
@@ -114,7 +114,7 @@ cdef Array published_event(Array self, stream):
         status = cai_array_publish_event(copy.array, number, &error)
     if status != CAI_OK:
         raise order_error(&error)
-    cai_py_ask_suspects(ASKED_IN_PASSING)
+    cai_py_ask_suspects(ASKED_IN_PASSING, False)
     return copy
 
 
@@ -170,8 +170,9 @@ def drain(wait=False):
     Parameters
     ----------
     wait : bool
-        Block until those uses are complete, with the GIL released. Do this before a context in
-        which arrays were used is destroyed or reset.
+        Block until those uses are complete, with the GIL released, and those of arrays that the
+        garbage collector has left alone because of them: the next collection may take them. Do
+        this before a context in which arrays were used is destroyed or reset.
 
     Returns
     -------
@@ -197,6 +198,6 @@ def drain(wait=False):
             status = cai_drain(waits, &left, &error)
         if status != CAI_OK:
             raise order_error(&error)
-        cai_py_ask_suspects(INT64_MAX)
+        cai_py_ask_suspects(INT64_MAX, waits)
         if not cai_py_drain():  # else what has ended may have let go of others
             return left

@@ -144,7 +144,7 @@ cdef class Use:
             status = cai_arrays_end_use(self.items, self.count, self.stream, &self.options, &error)
         cai_py_drain()  # the call may have ended arrays, without the GIL
         if status == CAI_OK:
-            cai_py_ask_suspects(ASKED_IN_PASSING)
+            cai_py_ask_suspects(ASKED_IN_PASSING, False)
             return False
         failure = order_error(&error)
         if status != CAI_ERR_CAPTURE:
