@@ -828,8 +828,9 @@ void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));
 /** Counts the uses that are kept in cai_owner.uses, for a binding whose garbage collector must not
  * take the producer away before they are complete. Any thread.
  *
- * @param ask   0: no driver is called, and all that are kept count; else those of the current
- *              context and of the active primary ones are asked about, and forgotten if complete
+ * @param ask   0: no driver is called, and all that are kept count; 1: those of the current
+ *              context and of the active primary ones are asked about, and forgotten if complete;
+ *              2: the host waits for those
  * @param left  the uses still kept
  * @return #CAI_OK; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_ARGUMENT.
  * Since 0.1. */

@@ -152,16 +152,22 @@ void hold_for_graph(driver::Session &session, const driver::Capture &capture, ca
 using namespace cai;
 
 cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
-  order::Ending ending;
-  return guard(error, [&] {
-    std::atomic<int64_t> &count = order::waiting().count;
-    if (count.load(std::memory_order_acquire) != 0 || order::any_condemned()) {
-      driver::Session session;
-      order::settle_all(session, wait != 0, ending);
-      session.finish();
-    }
-    if (left) *left = count.load(std::memory_order_relaxed);
-  });
+  // What ends may have held other arrays, which are put off in turn.
+  for (bool more = true; more;) {
+    order::Ending ending;
+    const cai_status status = guard(error, [&] {
+      std::atomic<int64_t> &count = order::waiting().count;
+      if (count.load(std::memory_order_acquire) != 0 || order::any_condemned()) {
+        driver::Session session;
+        order::settle_all(session, wait != 0, ending);
+        session.finish();
+      }
+      if (left) *left = count.load(std::memory_order_relaxed);
+    });
+    if (status != CAI_OK) return status;
+    more = !ending.empty();
+  }
+  return CAI_OK;
 }
 
 cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_error *error) {
@@ -173,8 +179,9 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
     order::Uses *const uses = order::uses_of(self);
     if (uses && ask && uses->count() != 0) {
       driver::Session session;
-      order::in_each(session,
-                     [&](driver::CUcontext, std::uint64_t id) { uses->prune(session, id); });
+      order::in_each(session, [&](driver::CUcontext, std::uint64_t id) {
+        uses->prune(session, id, ask == 2);
+      });
       session.finish();
     }
     *left = uses ? static_cast<int64_t>(uses->count()) : 0;

@@ -20,6 +20,8 @@ class Ending {
   Ending &operator=(const Ending &) = delete;
   ~Ending();
 
+  bool empty() const noexcept { return !first_; }
+
   void add(Uses *uses) noexcept {
     uses->next = first_;
     first_ = uses;

@@ -102,7 +102,7 @@ void Uses::cover(Conflicts &conflicts, const Stream &stream) {
   }
 }
 
-void Uses::prune(driver::Session &session, std::uint64_t context_id) {
+void Uses::prune(driver::Session &session, std::uint64_t context_id, bool wait) {
   std::vector<Event> asked;
   {
     const std::lock_guard lock(mutex_);
@@ -112,7 +112,10 @@ void Uses::prune(driver::Session &session, std::uint64_t context_id) {
     }
   }
   session.relax();
-  std::erase_if(asked, [&](const Event &event) { return !is_complete(session, event); });
+  std::erase_if(asked, [&](const Event &event) {
+    if (wait) session.faults.attempt(session.cu.cuEventSynchronize, event.handle());
+    return !is_complete(session, event);
+  });
   const std::lock_guard lock(mutex_);
   std::erase_if(slots_, [&](const Slot &slot) {
     return std::find(asked.begin(), asked.end(), slot.last().event) != asked.end();

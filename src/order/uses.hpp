@@ -63,8 +63,8 @@ class Uses {
   // The array's own stream has been made to wait for these uses.
   void cover(Conflicts &conflicts, const Stream &stream);
 
-  // Forgets the uses that are complete. For contexts that are alive.
-  void prune(driver::Session &session, std::uint64_t context_id);
+  // Forgets the uses that are complete, or get waited for. For contexts that are alive.
+  void prune(driver::Session &session, std::uint64_t context_id, bool wait = false);
   std::size_t count();
 
   // From here on for an owner that has lost its last holder.

@@ -15,7 +15,10 @@ struct Producer {
     owner.retain = [](cai_owner *self) { ++of(self).holders; };
     owner.release = [](cai_owner *self) {
       if (--of(self).holders == 0) {
-        cai_owner_end(self, [](cai_owner *last) { of(last).ended = true; });
+        cai_owner_end(self, [](cai_owner *last) {
+          of(last).ended = true;
+          if (of(last).held) cai_array_release(&of(last).held->array.array);
+        });
       }
     };
     owner.used_on = cai_owner_used_on;
@@ -34,6 +37,7 @@ struct Producer {
   cai_owner owner{};
   std::atomic<int> holders{1};
   bool ended = false;
+  Producer *held = nullptr;
   Array array;
 };
 
@@ -74,6 +78,36 @@ TEST_F(Pending, UsesAreForgottenOnceTheyAreComplete) {
   cai_array_release(&producer.array.array);
   EXPECT_FALSE(producer.ended);
   EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  EXPECT_TRUE(producer.ended);
+}
+
+TEST_F(Pending, DrainGoesOnWithWhatTheEndedHeld) {
+  Producer inner(memory());
+  Producer outer(memory());
+  outer.held = &inner;
+  const std::uint64_t mine = value(stream());
+  for (Producer *const producer : {&inner, &outer}) {
+    fill(producer->array.array.data, 1, mine);
+    ASSERT_EQ(end_use({&producer->array}, mine), CAI_OK);
+  }
+  cai_array_release(&outer.array.array);
+  EXPECT_FALSE(outer.ended);
+  std::int64_t left = -1;
+  EXPECT_EQ(cai_drain(1, &left, nullptr), CAI_OK);
+  EXPECT_TRUE(outer.ended);
+  EXPECT_TRUE(inner.ended);
+  EXPECT_EQ(left, 0);
+}
+
+TEST_F(Pending, TheHostWaits) {
+  Producer producer(memory());
+  const std::uint64_t mine = value(stream());
+  fill(producer.array.array.data, 1, mine);
+  ASSERT_EQ(end_use({&producer.array}, mine), CAI_OK);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(producer.pending(2), 0);
+  EXPECT_EQ(calls("cuEventSynchronize"), 1U);
+  cai_array_release(&producer.array.array);
   EXPECT_TRUE(producer.ended);
 }
 

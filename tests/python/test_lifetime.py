@@ -15,6 +15,7 @@ import pytest
 from helpers import ROOT, Cuda, interface, producer, python
 
 import libcai
+from libcai import _core as core
 from libcai import _library
 
 
@@ -59,6 +60,23 @@ class Watched(Cuda):
 def watched(**changes):
     given = Watched(interface(**changes))
     return given, weakref.ref(given)
+
+
+def test_an_owner_too_short_to_keep_uses():
+    """As of an array that code compiled for an earlier header made."""
+    nothing = CALL(lambda owner: None)
+    address = ctypes.cast(nothing, ctypes.c_void_p).value
+    owner = Owner(ctypes.sizeof(Owner), 0, address, address)
+    array = libcai.asarray(producer())
+    copy = (ctypes.c_uint64 * 64)()
+    ctypes.memmove(copy, array.ptr, core.sizes()["cai_array"])
+    copy[1] = ctypes.addressof(owner)
+    adopted = libcai.Array.from_ptr(ctypes.addressof(copy))
+    assert adopted.__cuda_array_interface__ == array.__cuda_array_interface__
+    assert adopted[1:].__cuda_array_interface__ == array[1:].__cuda_array_interface__
+    with pytest.raises(libcai.CudaError, match="keeps no uses"):
+        adopted.used_on(1)
+    del adopted
 
 
 @pytest.mark.usefixtures("collected")

@@ -147,6 +147,7 @@ def test_what_is_refused():
 fixed = libcai.asarray(producer(data=(memory.value, True)))
 refused(libcai.InterfaceError, "read-only", fixed.used_on, s)
 fixed.used_on(s, access=None)
+fixed.reclaim(s)  # a producer may write what it has marked read-only for others
 refused(libcai.UseError, "access is 'both', and neither 'read' nor 'write'", x.reclaim, s, "both")
 refused(libcai.UseError, "access is 1", x.used_on, s, access=1)
 refused(libcai.InterfaceError, "stream -1 means no order", x.reclaim, -1)
@@ -512,6 +513,48 @@ assert libcai.drain(True) == 0
     )
 
 
+def test_drain_goes_on_with_what_arrays_held():
+    run(
+        WATCHED
+        + """
+for _ in range(3):
+    held = [used(libcai.asarray(watched()))]
+    for _ in range(4):
+        outer = producer(data=(memory.value, False))
+        outer.held = held.pop()
+        held.append(used(libcai.asarray(outer)))
+    del outer
+    held.clear()
+    assert not gone
+    assert libcai.drain(wait=True) == 0
+    assert gone == [1]
+    gone.clear()
+"""
+    )
+
+
+def test_a_use_on_another_thread_ends_what_is_put_off(simulated):
+    """The main thread, which runs pending calls, waits for that one."""
+    simulated(
+        WATCHED
+        + """
+from threading import Thread
+x, y = used(libcai.asarray(watched())), libcai.asarray(array(None))
+del x
+found = []
+def work():
+    call("cuCtxSetCurrent", context)
+    wait(s)
+    with libcai.use(y, stream=t): pass
+    found.extend(gone)
+thread = Thread(target=work)
+thread.start()
+thread.join()
+assert found == [1]
+"""
+    )
+
+
 def test_drain_without_anything():
     import libcai
 
@@ -554,6 +597,23 @@ del x
 wait(s, t)
 assert libcai.drain() == 0
 assert gone == [1] and list(out) == [5] * 6
+"""
+    )
+
+
+def test_drain_waits_for_what_the_collector_left():
+    run(
+        WATCHED
+        + """
+given = watched()
+given.array = used(libcai.asarray(given))
+del given
+gc.collect()
+assert libcai.drain(wait=True) == 0
+assert calls("cuEventSynchronize") == 1 and not gone
+gc.collect()
+libcai.drain()
+assert gone == [1]
 """
     )
 

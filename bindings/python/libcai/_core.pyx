@@ -73,6 +73,7 @@ cdef extern from "_compat.h":
     void cai_py_no_entries(PyObject **)
     void cai_py_missing(cai_value *)
     bint cai_py_plain_value(PyObject *, cai_value *)
+    bint cai_py_small_int(PyObject *, uint64_t *)
     PyObject *cai_py_take_exception()
 
 cdef extern from "_table.h":
@@ -100,9 +101,9 @@ cdef extern from "_owner.h":
     bint cai_py_is_per_thread(const cai_array *)
     bint cai_py_is_elsewhere(const cai_array *)
     uint64_t cai_py_this_thread()
-    void cai_py_ask_suspects(int64_t)
+    void cai_py_ask_suspects(int64_t most, bint wait)
     cai_status cai_py_keep_use(cai_owner *, uint64_t, uint32_t, cai_error *) nogil
-    void cai_py_drain()
+    bint cai_py_drain()
     void cai_py_open()
     void cai_py_close()
 

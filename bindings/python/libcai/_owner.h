@@ -89,8 +89,11 @@ static void cai_py_drain_queue(void) {
   }
 }
 
-static inline void cai_py_drain(void) {
-  if (__atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED)) cai_py_drain_queue();
+/* Returns whether there was anything in the queue. */
+static inline int cai_py_drain(void) {
+  if (!__atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED)) return 0;
+  cai_py_drain_queue();
+  return 1;
 }
 
 static int cai_py_drain_pending(void *unused) {
@@ -117,9 +120,9 @@ static void cai_py_retain(cai_owner *self) {
   __atomic_fetch_add(&((cai_py_block *)self)->holders, 1, __ATOMIC_RELAXED);
 }
 
-/* Whether libcai has ever kept a use of the block's memory. */
+/* Whether libcai has ever kept a use in this owner; NULL, one that keeps none, is not used. */
 static inline int cai_py_was_used(const cai_owner *owner) {
-  return __atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) != NULL;
+  return owner && __atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) != NULL;
 }
 
 /* What libcai calls once no use is pending, on any thread. */
@@ -141,12 +144,14 @@ static void cai_py_release(cai_owner *self) {
     cai_py_end(self);
 }
 
-/* The same for who has the GIL, and knows it. */
+/* The same for who has the GIL, and knows it. Nobody else can retain what has one holder, which is
+ * the caller's, so that one needs no locked subtraction. */
 static inline void cai_py_release_here(cai_owner *owner) {
   cai_py_block *block = (cai_py_block *)owner;
   if (owner->release != cai_py_release)
     owner->release(owner);
-  else if (__atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) != 0)
+  else if (__atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) != 1 &&
+           __atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) != 0)
     return;
   else if (cai_py_was_used(owner))
     cai_owner_end(owner, cai_py_end);
@@ -244,8 +249,7 @@ static struct {
   cai_py_block *first, *last;
 } cai_py_suspects;
 
-/* How many uses are kept; if the driver is asked first, then only of those that are not complete.
- */
+/* How many uses are kept; `ask` as for cai_owner_pending(). */
 static int64_t cai_py_pending(cai_owner *owner, int ask) {
   int64_t left = 0;
   if (cai_py_was_used(owner) && cai_owner_pending(owner, ask, &left, NULL) != CAI_OK) return 1;
@@ -258,9 +262,9 @@ static void cai_py_suspect(cai_py_block *block) {
   cai_py_suspects.last = block;
 }
 
-/* Asks about `most` of the suspects: those whose uses are complete are none any more, and the next
- * collection may take them. With the GIL, which is let go meanwhile. */
-static void cai_py_ask_suspects(int64_t most) {
+/* Asks about `most` of the suspects, or waits for them: those whose uses are complete are none any
+ * more, and the next collection may take them. With the GIL, which is let go meanwhile. */
+static void cai_py_ask_suspects(int64_t most, int wait) {
   cai_py_block *asked = cai_py_suspects.first, *block = asked;
   if (!asked) return;
   while (--most > 0 && block->next) block = block->next;
@@ -270,7 +274,7 @@ static void cai_py_ask_suspects(int64_t most) {
     int64_t left;
     asked = block->next;
     Py_BEGIN_ALLOW_THREADS;
-    left = cai_py_pending(&block->owner, 1);
+    left = cai_py_pending(&block->owner, wait ? 2 : 1);
     Py_END_ALLOW_THREADS;
     if (left)
       cai_py_suspect(block);

@@ -339,8 +339,8 @@ cdef class Array:
         Parameters
         ----------
         stream : int or object
-            What `use` takes, but not -1; 1 and 2 are of the memory's context. It must live as long as
-            the memory; an object is kept alive so.
+            What `use` takes, but not -1; 1 and 2 are of the memory's context. It must live as long
+            as the memory; an object is kept alive so.
         streams : sequence, optional
             Likewise, where work on the memory is pending that nobody has been told of.
 
@@ -388,13 +388,13 @@ cdef class Array:
         stream : int or object
             Where the work will be queued; what `use` takes, but not -1.
         access : str, optional
-            ``'read'`` waits for others' writes only; ``'write'`` for reads too. None is a write, or
-            a read if the array is marked read-only.
+            ``'read'`` waits for others' writes only; ``'write'`` for reads too, also where the
+            array is marked read-only, for others. None is a write, or a read if it is so marked.
 
         Raises
         ------
         InterfaceError, InterfaceTypeError
-            For a stream that is none, and for a write to an array that is marked read-only.
+            For a stream that is none.
         UseError
             For an unknown word, and for a default stream if no context is current.
         CudaError
@@ -405,7 +405,7 @@ cdef class Array:
         The text, "Synchronization", Producer.
         """
         reclaimed(self, number_of(stream), access_of(access))
-        cai_py_ask_suspects(ASKED_IN_PASSING)
+        cai_py_ask_suspects(ASKED_IN_PASSING, False)
 
     def used_on(self, stream, access="write"):
         """Keeps a use of the memory: what is queued on `stream` by now, outside of a `use` block.
@@ -421,7 +421,7 @@ cdef class Array:
         Raises
         ------
         InterfaceError, InterfaceTypeError, UseError
-            As `reclaim`.
+            As `reclaim`; also for a write to an array that is marked read-only.
         CudaError
             As `reclaim`; also if the array's owner keeps no uses, and if the stream is being
             captured.

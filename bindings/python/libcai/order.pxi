@@ -28,9 +28,23 @@ cdef uint32_t access_of(access) except? 99:
     raise UseError(f"access is {access!r}, and neither 'read' nor 'write'")
 
 
+cdef bint resolved(stream, uint64_t *number) except -1:
+    """Fills in the integer of a stream; False for -1, no order at all."""
+    cdef uint64_t small
+    if (PyLong_CheckExact(<PyObject *>stream) and cai_py_small_int(<PyObject *>stream, &small)
+            and <int64_t>small > 0):
+        number[0] = small
+        return True
+    answer = resolve(stream)
+    if answer == _NO_ORDER:
+        return False
+    number[0] = answer
+    return True
+
+
 cdef uint64_t number_of(stream) except 0:
-    number = resolve(stream)
-    if number == _NO_ORDER:
+    cdef uint64_t number
+    if not resolved(stream, &number):
         raise InterfaceError(
             "stream -1 means no order, and is no stream to work on", "stream", stream)
     return number
@@ -87,7 +101,7 @@ cdef Array published(Array self, stream, tuple others):
         PyMem_Free(values)
     if status != CAI_OK:
         raise order_error(&error)
-    cai_py_ask_suspects(ASKED_IN_PASSING)
+    cai_py_ask_suspects(ASKED_IN_PASSING, False)
     return copy
 
 
@@ -100,7 +114,7 @@ cdef Array published_event(Array self, stream):
         status = cai_array_publish_event(copy.array, number, &error)
     if status != CAI_OK:
         raise order_error(&error)
-    cai_py_ask_suspects(ASKED_IN_PASSING)
+    cai_py_ask_suspects(ASKED_IN_PASSING, False)
     return copy
 
 
@@ -156,8 +170,9 @@ def drain(wait=False):
     Parameters
     ----------
     wait : bool
-        Block until those uses are complete, with the GIL released. Do this before a context in
-        which arrays were used is destroyed or reset.
+        Block until those uses are complete, with the GIL released, and those of arrays that the
+        garbage collector has left alone because of them: the next collection may take them. Do
+        this before a context in which arrays were used is destroyed or reset.
 
     Returns
     -------
@@ -178,10 +193,11 @@ def drain(wait=False):
     cdef cai_error error
     cdef cai_status status
     cai_py_drain()
-    with nogil:
-        status = cai_drain(waits, &left, &error)
-    if status != CAI_OK:
-        raise order_error(&error)
-    cai_py_ask_suspects(INT64_MAX)
-    cai_py_drain()
-    return left
+    while True:
+        with nogil:
+            status = cai_drain(waits, &left, &error)
+        if status != CAI_OK:
+            raise order_error(&error)
+        cai_py_ask_suspects(INT64_MAX, waits)
+        if not cai_py_drain():  # else what has ended may have let go of others
+            return left

@@ -58,7 +58,11 @@ def use(*objects, stream, access=None, order="both", external=False, fork=False)
     -----
     The text, "Synchronization".
     """
-    cdef Use self = Use.__new__(Use, objects, resolve(stream), stream)
+    cdef Use self = Use.__new__(Use)
+    self.take(objects)
+    self.given = stream
+    if not resolved(stream, &self.stream):
+        self.options.order = CAI_ORDER_NONE
     if access is not None:
         self.options.access = access_of(access)
     if order != "both":
@@ -84,23 +88,28 @@ cdef class Use:
     cdef cai_use_options options
     cdef bint active
 
-    def __cinit__(self, objects, number, given):
+    def __cinit__(self):
+        self.options.struct_size = sizeof(cai_use_options)
+        self.options.order = CAI_ORDER_BOTH
+        self.stream = 1
+
+    def __init__(self):
+        raise TypeError("this context manager is made by libcai.use()")
+
+    def __dealloc__(self):
+        PyMem_Free(self.items)
+
+    cdef int take(self, tuple objects) except -1:
         cdef Py_ssize_t i
-        self.arrays = tuple([asarray(item) for item in objects])
-        self.given = given
-        self.count = <int32_t>len(self.arrays)
+        self.arrays = arrays_of(objects)
         self.items = <const cai_array **>PyMem_Malloc(
             max(len(self.arrays), 1) * sizeof(cai_array *))
         if self.items == NULL:
             raise MemoryError()
+        self.count = <int32_t>len(self.arrays)
         for i in range(self.count):
             self.items[i] = (<Array>self.arrays[i]).array
-        self.options.struct_size = sizeof(cai_use_options)
-        self.options.order = CAI_ORDER_NONE if number == _NO_ORDER else CAI_ORDER_BOTH
-        self.stream = 1 if number == _NO_ORDER else number
-
-    def __dealloc__(self):
-        PyMem_Free(self.items)
+        return 0
 
     cdef int set_order(self, order) except -1:
         value = ORDERS.get(order) if isinstance(order, str) else None
@@ -133,8 +142,9 @@ cdef class Use:
         self.active = False
         with nogil:
             status = cai_arrays_end_use(self.items, self.count, self.stream, &self.options, &error)
+        cai_py_drain()  # the call may have ended arrays, without the GIL
         if status == CAI_OK:
-            cai_py_ask_suspects(ASKED_IN_PASSING)
+            cai_py_ask_suspects(ASKED_IN_PASSING, False)
             return False
         failure = order_error(&error)
         if status != CAI_ERR_CAPTURE:
@@ -155,6 +165,13 @@ cdef class Use:
             add_note(failure, "libcai.use: the host could not wait for the stream either: "
                      + text_of(error.message))
         return 0
+
+
+cdef tuple arrays_of(tuple objects):
+    for item in objects:
+        if type(item) is not Array:
+            return tuple([asarray(item) for item in objects])
+    return objects
 
 
 cdef int add_note(exception, str note) except -1:
