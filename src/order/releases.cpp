@@ -121,9 +121,8 @@ Ending::~Ending() {
 
 void look(driver::Session &session, const Stream &stream, Ending &ending) {
   if (waiting().count.load(std::memory_order_relaxed) == 0) return;
+  session.relax();  // first, since it may fail: what is taken must be settled
   Uses *const taken = take(stream.context, asked_in_passing, looked_at_in_passing);
-  if (!taken) return;
-  session.relax();
   settle(session, taken, stream.context, stream.context_id, false, ending);
 }
 
@@ -152,12 +151,16 @@ void hold_for_graph(driver::Session &session, const driver::Capture &capture, ca
 using namespace cai;
 
 cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
-  order::Ending ending;
   return guard(error, [&] {
     std::atomic<int64_t> &count = order::waiting().count;
-    if (count.load(std::memory_order_acquire) != 0 || order::any_condemned()) {
+    // What ends may let go of others, whose end is then put off.
+    for (bool ended = true; ended;) {
+      ended = false;
+      if (count.load(std::memory_order_acquire) == 0 && !order::any_condemned()) break;
+      order::Ending ending;
       driver::Session session;
       order::settle_all(session, wait != 0, ending);
+      ended = !ending.empty();
       session.finish();
     }
     if (left) *left = count.load(std::memory_order_relaxed);

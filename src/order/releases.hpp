@@ -24,6 +24,7 @@ class Ending {
     uses->next = first_;
     first_ = uses;
   }
+  bool empty() const noexcept { return first_ == nullptr; }
 
  private:
   Uses *first_ = nullptr;
