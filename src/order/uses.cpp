@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cinttypes>
 #include <memory>
+
+#include "core/owned.hpp"
 
 namespace cai::order {
 namespace {
@@ -52,10 +55,10 @@ bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cov
 
 void Uses::keep_open(const Stream &stream) {
   const std::lock_guard lock(mutex_);
-  for (const Stream &other : open_) {
-    if (same(stream, other)) return;
+  for (const Open &other : open_) {
+    if (same(stream, other.stream)) return;
   }
-  open_.push_back(stream);
+  open_.push_back({stream, stream.key().thread});
 }
 
 void Uses::hold(Event event) {
@@ -73,10 +76,16 @@ void Uses::add_conflicts(bool write, std::uint64_t stream, std::uint64_t own, in
     out.add_unless({event, slot.user, cover, index},
                    [&](const Conflict &other) { return other.event == event; });
   }
-  for (const Stream &open : open_) {
-    Stream stream_of = open;
+  for (const Open &open : open_) {
+    if (open.thread && open.thread != this_thread()) {
+      throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                    "the array was published with stream 2 of thread %" PRIu64
+                    ", where others may work on it, and which means another one here",
+                    open.thread);
+    }
+    Stream stream_of = open.stream;
     stream_of.index = index;
-    streams.add_unless(stream_of, [&](const Stream &other) { return same(open, other); });
+    streams.add_unless(stream_of, [&](const Stream &other) { return same(open.stream, other); });
   }
 }
 
@@ -85,11 +94,18 @@ bool Uses::any() {
   return !slots_.empty() || !open_.empty();
 }
 
-bool Uses::any_uncovered() {
+bool Uses::any_open() {
   const std::lock_guard lock(mutex_);
-  return !open_.empty() || std::any_of(slots_.begin(), slots_.end(), [](const Slot &slot) {
-    return slot.last().cover.value == 0;
-  });
+  return !open_.empty();
+}
+
+bool Uses::any_uncovered(std::uint64_t own) {
+  const std::lock_guard lock(mutex_);
+  const auto is_own = [own](std::uint64_t value) { return own != 0 && value == own; };
+  return std::any_of(open_.begin(), open_.end(),
+                     [&](const Open &open) { return !is_own(open.stream.value); }) ||
+         std::any_of(slots_.begin(), slots_.end(),
+                     [&](const Slot &slot) { return !is_own(slot.last().cover.value); });
 }
 
 void Uses::cover(Conflicts &conflicts, const Stream &stream) {
