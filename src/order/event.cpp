@@ -104,7 +104,9 @@ class Own {
   Own(const Own &) = delete;
   Own &operator=(const Own &) = delete;
   ~Own() {
-    for (Slot &slot : slots_) give_to_all(slot.idle, slot.context_id);
+    for (Slot &slot : slots_) {
+      if (slot.idle.top) give_to_all(slot.idle, slot.context_id);
+    }
     ended = true;
   }
 

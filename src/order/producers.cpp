@@ -155,7 +155,8 @@ bool nothing_before(const cai_array &array, std::uint64_t stream) {
 
 bool nothing_after(const cai_array &array, std::uint64_t stream) {
   return of_both(array, [&](const cai_array &part) {
-    if (!may_be_pending(part) || is_on(part, stream)) return true;
+    if (!may_be_pending(part)) return true;
+    if (is_on(part, stream)) return !has_other_streams(keeper_of(part));
     return states_none(part) && !keeps_uses(keeper_of(part));
   });
 }

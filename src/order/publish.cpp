@@ -43,14 +43,16 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
 }
 
 void reclaim(const cai_array &array, std::uint64_t stream, std::uint32_t access) {
+  if (nothing_before(array, stream)) return;
   // A producer may write what it has marked read-only for the others.
   const bool writes = access == CAI_ACCESS_WRITE;
   const Wanted wanted{writes ? Wanted::For::completing : Wanted::For::waiting, stream,
                       writes ? uint32_t{CAI_ACCESS_READ} : access};
   after_all(array, wanted, find_here, nullptr, 0,
-            [&](driver::Session &, Stream &waiting, Demand &demand) {
+            [&](driver::Session &session, Stream &waiting, Demand &demand) {
               cai_owner *const keeper = keeper_of(array);
               if (!keeps_here(keeper) || stream_value(array) != stream) return;
+              if (!same(waiting, stream_for(session, array, stream))) return;
               if (Uses *const uses = uses_of(keeper)) uses->cover(demand.conflicts, waiting);
             });
 }

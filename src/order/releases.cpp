@@ -121,9 +121,8 @@ Ending::~Ending() {
 
 void look(driver::Session &session, const Stream &stream, Ending &ending) {
   if (waiting().count.load(std::memory_order_relaxed) == 0) return;
+  session.relax();  // first, since it may fail: what is taken must be settled
   Uses *const taken = take(stream.context, asked_in_passing, looked_at_in_passing);
-  if (!taken) return;
-  session.relax();
   settle(session, taken, stream.context, stream.context_id, false, ending);
 }
 
@@ -152,22 +151,20 @@ void hold_for_graph(driver::Session &session, const driver::Capture &capture, ca
 using namespace cai;
 
 cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
-  // What ends may have held other arrays, which are put off in turn.
-  for (bool more = true; more;) {
-    order::Ending ending;
-    const cai_status status = guard(error, [&] {
-      std::atomic<int64_t> &count = order::waiting().count;
-      if (count.load(std::memory_order_acquire) != 0 || order::any_condemned()) {
-        driver::Session session;
-        order::settle_all(session, wait != 0, ending);
-        session.finish();
-      }
-      if (left) *left = count.load(std::memory_order_relaxed);
-    });
-    if (status != CAI_OK) return status;
-    more = !ending.empty();
-  }
-  return CAI_OK;
+  return guard(error, [&] {
+    std::atomic<int64_t> &count = order::waiting().count;
+    // What ends may let go of others, whose end is then put off.
+    for (bool ended = true; ended;) {
+      ended = false;
+      if (count.load(std::memory_order_acquire) == 0 && !order::any_condemned()) break;
+      order::Ending ending;
+      driver::Session session;
+      order::settle_all(session, wait != 0, ending);
+      ended = !ending.empty();
+      session.finish();
+    }
+    if (left) *left = count.load(std::memory_order_relaxed);
+  });
 }
 
 cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_error *error) {
@@ -176,7 +173,8 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
       throw Failure(CAI_ERR_ARGUMENT, {},
                     "self or left is NULL, or self->struct_size less than %zu", sizeof *self);
     }
-    order::Uses *const uses = order::uses_of(self);
+    const cai_owner *const keeper = self->keeper ? self->keeper : self;
+    order::Uses *const uses = order::keeps_here(keeper) ? order::uses_of(keeper) : nullptr;
     if (uses && ask && uses->count() != 0) {
       driver::Session session;
       order::in_each(session, [&](driver::CUcontext, std::uint64_t id) {

@@ -55,7 +55,7 @@ class End {
       if (keeps_uses(keeper)) {
         // Which stream 1 or 2 is shows later.
         const bool own_handle = stream > driver::stream_per_thread && stream_value(array) == stream;
-        some_keep_ = some_keep_ || !own_handle || array.mask;
+        some_keep_ = some_keep_ || !own_handle || array.mask || has_other_streams(keeper);
       } else if (has_no_way_back(array) || (array.mask && has_no_way_back(*array.mask))) {
         if (orphan_ < 0) orphan_ = index;
       }
@@ -144,13 +144,19 @@ class End {
       if (own) {
         const bool among = std::any_of(producers.begin(), producers.end(),
                                        [&](const Stream &other) { return other.value == own; });
-        if (!among && own == stream_) continue;  // it is the consumer's
-        if (const Step *const step = waits(own)) {
-          if (step->edge == Edge::none) continue;  // in order with it
+        bool in_order = false;
+        if (!among && own == stream_) {
+          in_order = is_consumers(session, array, own, consumer, index);
+          if (in_order) cover = Cover::by(consumer);
+        } else if (const Step *const step = waits(own)) {
+          in_order = step->edge == Edge::none;
           cover = Cover::by(*step->producer);
         }
+        if (cover.value && (in_order || (keeper->flags & CAI_OWNER_STREAM_ORDERED)) &&
+            !has_other_streams(keeper)) {
+          continue;
+        }
       }
-      if (cover.value && (keeper->flags & CAI_OWNER_STREAM_ORDERED)) continue;
       if (keeps_by_itself(keeper)) {
         told_.add({keeper, writes(array, options_.access, index), index});
         continue;
@@ -164,6 +170,20 @@ class End {
         }
       });
     }
+  }
+
+  // Whether the array's own stream, which has the consumer's value and does not wait, is the
+  // consumer's.
+  bool is_consumers(driver::Session &session, const cai_array &array, std::uint64_t own,
+                    const Stream &consumer, int32_t index) {
+    // That of the others was looked up, and found to be the same.
+    if (own > driver::stream_per_thread || !(keeper_of(array)->flags & CAI_OWNER_RECLAIMS)) {
+      return true;
+    }
+    bool is_same = false;
+    attempt(session, OnFailure::go_on, index,
+            [&] { is_same = same(stream_for(session, array, own), consumer); });
+    return is_same;
   }
 
   // The stream of the array that its mask, if it has one, came with too; else 0. One that does not
@@ -257,7 +277,7 @@ void refuse_uncovered(const cai_array &array, int32_t index) {
   const cai_owner *const keeper = keeper_of(array);
   if (!may_be_pending(array) || !keeps_here(keeper)) return;
   Uses *const uses = uses_of(keeper);
-  if (!uses || !uses->any_uncovered()) return;
+  if (!uses || !uses->any_uncovered(stream_value(array))) return;
   throw Failure(
       CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
       "uses of the array are kept that its stream does not wait for: begin a use instead");

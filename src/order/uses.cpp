@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cinttypes>
 #include <memory>
+
+#include "core/owned.hpp"
 
 namespace cai::order {
 namespace {
@@ -37,7 +40,7 @@ Uses &make_uses_of(cai_owner *owner) {
 }
 
 bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cover &cover) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   Slot *slot = nullptr;
   for (Slot &other : slots_) {
     if (other.user == user && (event == other.last().event || event.follows(other.last().event))) {
@@ -51,21 +54,21 @@ bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cov
 }
 
 void Uses::keep_open(const Stream &stream) {
-  const std::lock_guard lock(mutex_);
-  for (const Stream &other : open_) {
-    if (same(stream, other)) return;
+  const std::lock_guard lock(lock_);
+  for (const Open &other : open_) {
+    if (same(stream, other.stream)) return;
   }
-  open_.push_back(stream);
+  open_.push_back({stream, stream.key().thread});
 }
 
 void Uses::hold(Event event) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   held_.push_back(std::move(event));
 }
 
 void Uses::add_conflicts(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
                          Conflicts &out, Few<Stream> &streams) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   for (const Slot &slot : slots_) {
     const auto &[event, cover] = write ? slot.last() : slot.write;
     const bool is_handle = cover.value > driver::stream_per_thread;
@@ -73,27 +76,40 @@ void Uses::add_conflicts(bool write, std::uint64_t stream, std::uint64_t own, in
     out.add_unless({event, slot.user, cover, index},
                    [&](const Conflict &other) { return other.event == event; });
   }
-  for (const Stream &open : open_) {
-    Stream stream_of = open;
+  for (const Open &open : open_) {
+    if (open.thread && open.thread != this_thread()) {
+      throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                    "the array was published with stream 2 of thread %" PRIu64
+                    ", where others may work on it, and which means another one here",
+                    open.thread);
+    }
+    Stream stream_of = open.stream;
     stream_of.index = index;
-    streams.add_unless(stream_of, [&](const Stream &other) { return same(open, other); });
+    streams.add_unless(stream_of, [&](const Stream &other) { return same(open.stream, other); });
   }
 }
 
 bool Uses::any() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   return !slots_.empty() || !open_.empty();
 }
 
-bool Uses::any_uncovered() {
-  const std::lock_guard lock(mutex_);
-  return !open_.empty() || std::any_of(slots_.begin(), slots_.end(), [](const Slot &slot) {
-    return slot.last().cover.value == 0;
-  });
+bool Uses::any_open() {
+  const std::lock_guard lock(lock_);
+  return !open_.empty();
+}
+
+bool Uses::any_uncovered(std::uint64_t own) {
+  const std::lock_guard lock(lock_);
+  const auto is_own = [own](std::uint64_t value) { return own != 0 && value == own; };
+  return std::any_of(open_.begin(), open_.end(),
+                     [&](const Open &open) { return !is_own(open.stream.value); }) ||
+         std::any_of(slots_.begin(), slots_.end(),
+                     [&](const Slot &slot) { return !is_own(slot.last().cover.value); });
 }
 
 void Uses::cover(Conflicts &conflicts, const Stream &stream) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   for (Slot &slot : slots_) {
     for (const Conflict &conflict : conflicts) {
       if (slot.read.event == conflict.event) slot.read.cover = Cover::by(stream);
@@ -105,7 +121,7 @@ void Uses::cover(Conflicts &conflicts, const Stream &stream) {
 void Uses::prune(driver::Session &session, std::uint64_t context_id, bool wait) {
   std::vector<Event> asked;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     for (const Slot &slot : slots_) {
       const Event &last = slot.last().event;
       if (last.context_id() == context_id) asked.push_back(last);
@@ -113,17 +129,17 @@ void Uses::prune(driver::Session &session, std::uint64_t context_id, bool wait) 
   }
   session.relax();
   std::erase_if(asked, [&](const Event &event) {
-    if (wait) session.faults.attempt(session.cu.cuEventSynchronize, event.handle());
+    if (wait) return session.faults.attempt(session.cu.cuEventSynchronize, event.handle()), false;
     return !is_complete(session, event);
   });
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   std::erase_if(slots_, [&](const Slot &slot) {
     return std::find(asked.begin(), asked.end(), slot.last().event) != asked.end();
   });
 }
 
 std::size_t Uses::count() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   return slots_.size();
 }
 

@@ -57,8 +57,10 @@ class Uses {
   void add_conflicts(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
                      Conflicts &out, Few<Stream> &streams);
 
-  bool any();            // kept, open ones too
-  bool any_uncovered();  // likewise, that the array's stream does not wait for
+  bool any();  // kept, open ones too
+  bool any_open();
+  // Likewise, that the array's stream does not wait for; 0: it has none.
+  bool any_uncovered(std::uint64_t own);
 
   // The array's own stream has been made to wait for these uses.
   void cover(Conflicts &conflicts, const Stream &stream);
@@ -95,9 +97,14 @@ class Uses {
     const Kept &last() const noexcept { return read.event ? read : write; }
   };
 
-  Lock mutex_;  // never held while the driver is called, save where nobody else is left
+  struct Open {
+    Stream stream;
+    std::uint64_t thread;  // whose 2 it is
+  };
+
+  Lock lock_;  // never held while the driver is called, save where nobody else is left
   std::vector<Slot> slots_;
-  std::vector<Stream> open_;
+  std::vector<Open> open_;
   std::vector<Event> held_;
 };
 
@@ -121,5 +128,12 @@ inline bool may_have_kept(const cai_owner *owner) noexcept {
 // What an owner that keeps its uses here has kept; null if nothing, or made at need.
 Uses *uses_of(const cai_owner *owner) noexcept;
 Uses &make_uses_of(cai_owner *owner);
+
+// Whether copies of an owner's array came to have other streams than the array: whoever waits for
+// one of them does not know what is in order with another.
+inline bool has_other_streams(const cai_owner *owner) noexcept {
+  Uses *const uses = keeps_here(owner) ? uses_of(owner) : nullptr;
+  return uses && uses->any_open();
+}
 
 }  // namespace cai::order

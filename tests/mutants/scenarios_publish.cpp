@@ -177,6 +177,16 @@ SCENARIO(drain_and_ask) {
   for (int64_t left = 1; left;) answered(cai_drain(0, &left, nullptr));
 }
 
+SCENARIO(owner_pending_and_wait) {
+  const Stream c = stream(), d = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_NONE);
+  writes(x->data, c);
+  end({x}, c);
+  int64_t left = 1;
+  answered(cai_owner_pending(x->owner, 2, &left, nullptr));
+  writes(x->data, d);
+}
+
 // Memory that goes back in the order of its array's stream needs nothing kept.
 SCENARIO(stream_ordered_owner) {
   const Stream p = stream(), c = stream();

@@ -208,11 +208,52 @@ TEST_F(Publish, AThreadsOwnStream) {
     cai_array again = *array.get();
     EXPECT_EQ(cai_array_publish(&again, nullptr, 0, 2, &error), CAI_ERR_ORDER);
     EXPECT_NE(std::string(error.message).find("cai_array_publish_event"), std::string::npos);
-    EXPECT_EQ(cai_array_publish_event(&again, 2, &error), CAI_OK) << error.message;
   }).join();
 }
 
 // On failure the array is as it was, to the byte.
+// What the array's own stream knows, that of a copy does not.
+TEST_F(Publish, ACopyLearnsOfUsesOnTheArraysOwnStream) {
+  for (const std::uint32_t flags : {uint32_t{0}, uint32_t{CAI_OWNER_STREAM_ORDERED}}) {
+    const Producer producer(flags);
+    const std::uint64_t own = value(stream());
+    const std::uint64_t consumer = value(stream());
+    Array array(memory(), CAI_STREAM_STREAM, own);
+    array.array.owner = producer.owner();
+    cai_array copy = array.array;
+    EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, value(stream()), nullptr), CAI_OK);
+    for (const std::uint64_t user : {own, value(stream())}) {
+      EXPECT_EQ(races([&] {
+                  EXPECT_EQ(begin_use({&array}, user), CAI_OK);
+                  fill(copy.data, 1, user);
+                  EXPECT_EQ(end_use({&array}, user), CAI_OK);
+                  EXPECT_EQ(begin_use({&copy}, consumer), CAI_OK);
+                  fill(copy.data, 2, consumer);
+                  EXPECT_EQ(end_use({&copy}, consumer), CAI_OK);
+                }),
+                0U);
+    }
+  }
+}
+
+// Work that was sent to a thread's own stream can't be waited for by another thread's.
+TEST_F(Publish, ACopyOnAThreadsOwnStream) {
+  const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  cai_array copy = *array.get();
+  OK(cai_array_publish(&copy, nullptr, 0, 2, nullptr));
+  const std::uint64_t consumer = value(stream());
+  EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+  std::thread([&] {
+    const With with(context0);
+    cai_error error{};
+    EXPECT_EQ(begin_use({array}, consumer, &error), CAI_ERR_ORDER);
+    EXPECT_EQ(error.index, 0);
+    EXPECT_EQ(cai_array_reclaim(array, consumer, CAI_ACCESS_WRITE, nullptr), CAI_ERR_ORDER);
+    EXPECT_EQ(cai_owner_await_uses(array->owner, consumer, CAI_ACCESS_READ, nullptr),
+              CAI_ERR_ORDER);
+  }).join();
+}
+
 TEST_F(Publish, NothingOnFailure) {
   const std::uint64_t target = value(stream());
   const std::uint64_t capturing = value(stream());

@@ -284,6 +284,35 @@ TEST_F(Releases, WaitForUsesOnADefaultStreamOfAnotherContext) {
 }
 
 // What an end runs is anybody's code.
+// What one end sets free is drained as well.
+TEST_F(Releases, OfWhatAnEndLetsGo) {
+  Owned inner(memory(), CAI_STREAM_NONE);
+  Owned outer(memory(), CAI_STREAM_NONE, 0, [&] { inner.release(); });
+  const std::uint64_t consumer = value(stream());
+  EXPECT_EQ(end_use({inner}, consumer), CAI_OK);
+  EXPECT_EQ(end_use({outer}, consumer), CAI_OK);
+  outer.release();
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(outer.ended());
+  EXPECT_TRUE(inner.ended());
+}
+
+// A look in passing that fails has lost nothing.
+TEST_F(Releases, AfterALookThatFailed) {
+  Owned array(memory(), CAI_STREAM_NONE);
+  Array other(memory(), CAI_STREAM_STREAM, value(stream()));
+  const std::uint64_t consumer = value(stream());
+  Gate gate(consumer);
+  EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+  array.release();
+  EXPECT_EQ(end_use({&other}, consumer), CAI_OK);
+  OK(gpu().simcuda_fail("cuThreadExchangeStreamCaptureMode", 1, 999));
+  EXPECT_EQ(end_use({&other}, consumer), CAI_ERR_CUDA);
+  gate.open();
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(array.ended());
+}
+
 TEST_F(Releases, MayCallLibcaiAgain) {
   const std::uint64_t consumer = value(stream());
   Array other(memory(), CAI_STREAM_STREAM, value(stream()));

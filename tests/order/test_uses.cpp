@@ -381,6 +381,50 @@ TEST_F(Uses, AreNoOrderThatOneStreamHas) {
   EXPECT_EQ(error.index, 0);
 }
 
+// A use that a copy's stream waits for is news to all the others.
+TEST_F(Uses, AreNoOrderThatAnotherStreamHas) {
+  const std::uint64_t published = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_NONE);
+  cai_array copy = *array.get();
+  cai_array other = *array.get();
+  OK(cai_array_publish(&copy, nullptr, 0, published, nullptr));
+  OK(cai_array_publish(&other, nullptr, 0, value(stream()), nullptr));
+  use(&copy, consumer, write);
+  const cai_array *const others[] = {array, &other};
+  for (const cai_array *one : others) {
+    std::uint64_t out = 0;
+    EXPECT_EQ(cai_arrays_same_stream(&one, 1, &out, nullptr), CAI_ERR_ORDER);
+  }
+  const cai_array *one = &copy;
+  std::uint64_t out = 0;
+  EXPECT_EQ(cai_arrays_same_stream(&one, 1, &out, nullptr), CAI_OK);
+  EXPECT_EQ(out, published);
+}
+
+// Stream 1 of one context is not that of another, which shows only by the driver.
+TEST_F(Uses, OfAProducerThatReclaimsADefaultStream) {
+  for (const std::uint64_t own : {1U, 2U}) {
+    Producer producer(CAI_OWNER_RECLAIMS);
+    Array array(memory(), CAI_STREAM_STREAM, own);
+    array.array.owner = producer.owner();
+    EXPECT_EQ(races([&] {
+                {
+                  const With with(context1);
+                  EXPECT_EQ(begin_use({&array}, own), CAI_OK);
+                  work(&array.array, own, write);
+                  EXPECT_EQ(end_use({&array}, own), CAI_OK);
+                }
+                EXPECT_EQ(cai_array_reclaim(&array.array, own, write, nullptr), CAI_OK);
+                fill(array.array.data, 2, own);
+              }),
+              0U);
+    const With with(context1);
+    producer.release();
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  }
+}
+
 // An owner that is too short to keep uses. Nothing beyond its 24 bytes is there to be read.
 TEST_F(Uses, OfAnOldProducer) {
   const Producer producer(0, 24);
