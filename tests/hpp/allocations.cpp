@@ -36,7 +36,12 @@ void *operator new(std::size_t size, const std::nothrow_t &) noexcept {
   count(__builtin_return_address(0));
   return std::malloc(size);
 }
-// The library's own would call the one above from its place, not from ours.
+// The library's own would call those above from its place, not from ours.
+void *operator new[](std::size_t size) {
+  count(__builtin_return_address(0));
+  if (void *const memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
 void *operator new[](std::size_t size, const std::nothrow_t &) noexcept {
   count(__builtin_return_address(0));
   return std::malloc(size);
