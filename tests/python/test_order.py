@@ -158,7 +158,7 @@ refused(libcai.UseError, "on the host has no stream", host.publish, s)
 refused(libcai.UseError, "on the host has no stream", host.publish_event, s)
 host.reclaim(s); host.used_on(s); host.synchronize()
 call("cuCtxSetCurrent", None)
-refused(libcai.UseError, "none is current", x.reclaim, 1)
+x.reclaim(1)  # nothing is pending, so it does not matter which stream that is
 assert x.publish(1).stream == 1  # of the memory's context
 refused(libcai.UseError, "none is current", x.used_on, 2)
 call("cuCtxSetCurrent", context)

@@ -352,7 +352,9 @@ def outcomes(folder):
 
 
 def environment(**more):
-    return {k: v for k, v in os.environ.items() if not k.startswith(("SIMCUDA", "PYTEST"))} | more
+    """Ours, but for what makes another pytest say more: under CI it folds nothing."""
+    ours = os.environ.items()
+    return {k: v for k, v in ours if k != "CI" and not k.startswith(("SIMCUDA", "PYTEST"))} | more
 
 
 ENDS = {
