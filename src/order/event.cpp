@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "order/event.hpp"
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 
 namespace cai::order {
-
-struct PooledEvent {
-  driver::CUevent event;
-  driver::CUcontext context;
-  std::uint64_t context_id;
-  std::uint64_t recording = 0, recorded = 0;  // when, in the order of all records of the process
-  std::atomic<std::uint32_t> shares{1};
-  PooledEvent *next = nullptr;
-};
 
 namespace {
 
@@ -100,17 +90,38 @@ void give_to_all(Stack &events, std::uint64_t context_id) noexcept {
 // What a thread keeps for itself. It needs no lock, and no driver when the thread ends.
 class Own {
  public:
-  Own() = default;
-  Own(const Own &) = delete;
-  Own &operator=(const Own &) = delete;
-  ~Own() {
+  // Null once the thread is ending: other thread-local objects may end later, and hold events.
+  static Stack *of(std::uint64_t context_id) noexcept {
+    Own &own = of_thread;
+    if (own.state_ != in_use && !own.begin()) return nullptr;
+    return &own.in(context_id);
+  }
+
+ private:
+  struct Slot {
+    std::uint64_t context_id = 0;
+    Stack idle;
+  };
+  struct Last {
+    ~Last() { of_thread.end(); }
+  };
+
+  bool begin() noexcept {
+    if (state_ == ended) return false;
+    static thread_local Last last;  // the first call of a thread has it destroyed when that ends
+    static_cast<void>(last);
+    state_ = in_use;
+    return true;
+  }
+
+  void end() noexcept {
     for (Slot &slot : slots_) {
       if (slot.idle.top) give_to_all(slot.idle, slot.context_id);
     }
-    ended = true;
+    state_ = ended;
   }
 
-  Stack &of(std::uint64_t context_id) noexcept {
+  Stack &in(std::uint64_t context_id) noexcept {
     for (Slot &slot : slots_) {
       if (slot.context_id == context_id) return slot.idle;
     }
@@ -120,49 +131,37 @@ class Own {
     return slot.idle;
   }
 
-  static thread_local bool ended;  // other thread-local objects may end later, and hold events
+  static thread_local Own of_thread;
 
- private:
-  struct Slot {
-    std::uint64_t context_id = 0;
-    Stack idle;
-  };
+  enum { fresh, in_use, ended } state_ = fresh;
   Slot slots_[own_contexts];
   std::size_t next_ = 0;
 };
 
-std::atomic<std::uint64_t> records{0};
+constinit thread_local Own Own::of_thread;
 
-thread_local bool Own::ended = false;
-thread_local Own own;
+// Counts the records on a stream that have ended. A few streams have one counter; but not all, so
+// that threads with streams of their own do not take its cache line from each other.
+struct alignas(64) Records {
+  std::atomic<std::uint64_t> ended{0};
+
+  static Records &of(const Stream &stream) noexcept {
+    static constinit Records all[64];
+    return all[(stream.is_default() ? stream.context_id : stream.id) % std::size(all)];
+  }
+};
 
 PooledEvent *take(std::uint64_t context_id) {
   Common &all = common();
-  if (Own::ended) {
+  Stack *const mine = Own::of(context_id);
+  if (!mine) {
     const std::lock_guard lock(all.mutex);
     return all.of(context_id).idle.pop();
   }
-  Stack &mine = own.of(context_id);
-  if (PooledEvent *const node = mine.pop()) return node;
+  if (PooledEvent *const node = mine->pop()) return node;
   const std::lock_guard lock(all.mutex);
-  mine.take(all.of(context_id).idle, own_most / 2);
-  return mine.pop();
-}
-
-void give_back(PooledEvent *node) noexcept {
-  const std::uint64_t context_id = node->context_id;
-  if (Own::ended) {
-    Stack one;
-    one.push(node);
-    return give_to_all(one, context_id);
-  }
-  Stack &mine = own.of(context_id);
-  if (mine.size >= own_most) {
-    Stack half;
-    half.take(mine, own_most / 2);
-    give_to_all(half, context_id);
-  }
-  mine.push(node);
+  mine->take(all.of(context_id).idle, own_most / 2);
+  return mine->pop();
 }
 
 void destroy_node(driver::Session &session, PooledEvent *node) noexcept {
@@ -172,15 +171,20 @@ void destroy_node(driver::Session &session, PooledEvent *node) noexcept {
 
 }  // namespace
 
-Event::Event(const Event &other) noexcept : node_(other.node_) {
-  if (node_) node_->shares.fetch_add(1, std::memory_order_relaxed);
-}
-
-void Event::drop() noexcept {
-  if (node_->shares.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    node_->shares.store(1, std::memory_order_relaxed);
-    give_back(node_);
+void Event::give_back(PooledEvent *node) noexcept {
+  node->shares.store(1, std::memory_order_relaxed);
+  Stack *const mine = Own::of(node->context_id);
+  if (!mine) {
+    Stack one;
+    one.push(node);
+    return give_to_all(one, node->context_id);
   }
+  if (mine->size >= own_most) {
+    Stack half;
+    half.take(*mine, own_most / 2);
+    give_to_all(half, node->context_id);
+  }
+  mine->push(node);
 }
 
 Event Event::record(driver::Session &session, Stream &stream) {
@@ -197,27 +201,12 @@ Event Event::record(driver::Session &session, Stream &stream) {
       event.node_ = node.release();
     });
   }
-  event.node_->recording = ++records;
+  Records &records = Records::of(stream);
+  event.node_->before = records.ended.load(std::memory_order_acquire);
   with(session, stream,
        [&] { driver::must(session.cu.cuEventRecord, event.handle(), stream.handle()); });
-  event.node_->recorded = ++records;
+  event.node_->ended = records.ended.fetch_add(1, std::memory_order_acq_rel) + 1;
   return event;
-}
-
-bool Event::follows(const Event &other) const noexcept {
-  return node_->recording > other.node_->recorded;
-}
-
-driver::CUevent Event::handle() const noexcept {
-  return node_->event;
-}
-
-std::uint64_t Event::context_id() const noexcept {
-  return node_->context_id;
-}
-
-driver::CUcontext Event::context() const noexcept {
-  return node_->context;
 }
 
 void Event::destroy(driver::Session &session) noexcept {

@@ -3,13 +3,23 @@
 // they come from and go to.
 #pragma once
 
+#include <atomic>
 #include <utility>
 
 #include "order/stream.hpp"
 
 namespace cai::order {
 
-struct PooledEvent;
+struct PooledEvent {
+  driver::CUevent event;
+  driver::CUcontext context;
+  std::uint64_t context_id;
+  // By the count of its stream's records: those that had ended when this one began, and its own
+  // end.
+  std::uint64_t before = 0, ended = 0;
+  std::atomic<std::uint32_t> shares{1};
+  PooledEvent *next = nullptr;
+};
 
 // A share of an event. The last one gives the event back to the pool, which calls no driver: a wait
 // takes the event's state at the time of the call, so it may be recorded anew as soon as the last
@@ -17,14 +27,16 @@ struct PooledEvent;
 class Event {
  public:
   Event() = default;
-  Event(const Event &other) noexcept;
+  Event(const Event &other) noexcept : node_(other.node_) {
+    if (node_) node_->shares.fetch_add(1, std::memory_order_relaxed);
+  }
   Event(Event &&other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
   Event &operator=(Event other) noexcept {
     std::swap(node_, other.node_);
     return *this;
   }
   ~Event() {
-    if (node_) drop();
+    if (node_ && node_->shares.fetch_sub(1, std::memory_order_acq_rel) == 1) give_back(node_);
   }
 
   // Records a new event on the stream, which must be of the context that it was identified with.
@@ -32,13 +44,14 @@ class Event {
 
   explicit operator bool() const noexcept { return node_ != nullptr; }
   bool operator==(const Event &) const = default;
-  driver::CUevent handle() const noexcept;
-  std::uint64_t context_id() const noexcept;
-  driver::CUcontext context() const noexcept;  // may have gone; to be compared only
+  driver::CUevent handle() const noexcept { return node_->event; }
+  std::uint64_t context_id() const noexcept { return node_->context_id; }
+  // May have gone; to be compared only.
+  driver::CUcontext context() const noexcept { return node_->context; }
 
-  // Whether it was recorded after the other one for certain. Threads may record on one stream at
-  // the same time, and then nobody knows which came first.
-  bool follows(const Event &other) const noexcept;
+  // Whether it was recorded after the other one of the same stream, for certain. Threads may record
+  // on one stream at the same time, and then nobody knows which came first.
+  bool follows(const Event &other) const noexcept { return node_->before >= other.node_->ended; }
 
   // Destroys the event: it was recorded in a capture, and must not serve for anything else. The
   // failure is the session's. For the only share.
@@ -51,7 +64,7 @@ class Event {
 
  private:
   explicit Event(PooledEvent *node) noexcept : node_(node) {}
-  void drop() noexcept;
+  static void give_back(PooledEvent *node) noexcept;
 
   PooledEvent *node_ = nullptr;
 };

@@ -31,7 +31,10 @@ class Few {
   // Adds an item unless `same` is true for one that is there.
   template <class Same>
   void add_unless(Item item, Same &&same) {
-    if (std::none_of(begin(), end(), same)) add(std::move(item));
+    for (const Item &other : *this) {
+      if (same(other)) return;
+    }
+    add(std::move(item));
   }
 
   template <class Condition>
@@ -49,7 +52,7 @@ class Few {
  private:
   static_assert(std::is_nothrow_move_constructible_v<Item>);
 
-  void grow() {
+  [[gnu::cold, gnu::noinline]] void grow() {
     std::allocator<Item> memory;
     Item *const more = memory.allocate(2 * capacity_);
     std::uninitialized_move(begin(), end(), more);

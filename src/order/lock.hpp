@@ -9,15 +9,17 @@ namespace cai::order {
 class Lock {
  public:
   void lock() noexcept {
-    while (held_.test_and_set(std::memory_order_acquire)) held_.wait(true);
+    if (state_.exchange(held, std::memory_order_acquire) == open) return;
+    // From here on somebody may sleep, which the state has to say until nobody can.
+    while (state_.exchange(awaited, std::memory_order_acquire) != open) state_.wait(awaited);
   }
   void unlock() noexcept {
-    held_.clear(std::memory_order_release);
-    held_.notify_one();
+    if (state_.exchange(open, std::memory_order_release) == awaited) state_.notify_one();
   }
 
  private:
-  std::atomic_flag held_;
+  enum : int { open, held, awaited };
+  std::atomic<int> state_{open};
 };
 
 }  // namespace cai::order
