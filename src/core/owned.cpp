@@ -16,14 +16,6 @@
 namespace cai {
 namespace {
 
-struct Block {
-  cai_owner owner;  // first: a pointer to it is a pointer to the block
-  std::atomic<uint64_t> holders;
-  void (*release)(void *context);
-  void *context;
-  cai_array array;
-};
-
 Block *block_of(cai_owner *owner) noexcept {
   return reinterpret_cast<Block *>(owner);
 }
@@ -42,17 +34,6 @@ void end_block(cai_owner *owner) {
   if (release) release(context);
 }
 
-void release_block(cai_owner *owner) {
-  Block *const block = block_of(owner);
-  if (block->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  // The uses of a view's memory are kept by what it is a view of.
-  if (block->owner.keeper) {
-    end_block(owner);
-  } else {
-    cai_owner_end(owner, end_block);
-  }
-}
-
 void release_parent(void *parent) {
   auto *const owner = static_cast<cai_owner *>(parent);
   owner->release(owner);
@@ -62,11 +43,6 @@ void release_parent(void *parent) {
 bool is_of_thread(const cai_array &array) noexcept {
   constexpr uint64_t per_thread_stream = 2;
   return array.stream_kind == CAI_STREAM_STREAM && array.stream == per_thread_stream;
-}
-
-// Blocks of another copy of libcai have another release_block, and are left to it.
-bool is_ours(const cai_owner *owner) noexcept {
-  return owner->release == release_block;
 }
 
 bool is_view(const cai_owner *owner) noexcept {
@@ -192,8 +168,15 @@ cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
   return view;
 }
 
-bool is_own_array(const cai_array &array) noexcept {
-  return array.owner && is_ours(array.owner) && &array == &block_of(array.owner)->array;
+void release_block(cai_owner *owner) {
+  Block *const block = block_of(owner);
+  if (block->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // The uses of a view's memory are kept by what it is a view of.
+  if (block->owner.keeper) {
+    end_block(owner);
+  } else {
+    cai_owner_end(owner, end_block);
+  }
 }
 
 uint64_t this_thread() noexcept {

@@ -2,11 +2,29 @@
 // Blocks: an owner, an array, and all that the array points to, in one allocation.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "cai.h"
 
 namespace cai {
+
+// What is behind it is all that the array points to.
+struct Block {
+  cai_owner owner;  // first: a pointer to it is a pointer to the block
+  std::atomic<uint64_t> holders;
+  void (*release)(void *context);
+  void *context;
+  cai_array array;
+};
+
+// A block's cai_owner.release, by which it is known: blocks of another copy of libcai have another
+// one, and are left to it.
+void release_block(cai_owner *owner);
+
+inline bool is_ours(const cai_owner *owner) noexcept {
+  return owner->release == release_block;
+}
 
 // Shape and strides of a view, and the address of its first element.
 struct Dims {
@@ -22,7 +40,10 @@ cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
                     uint32_t more_flags) noexcept;
 
 // Whether this is the very array in a block of this library: valid, since nobody may change it.
-bool is_own_array(const cai_array &array) noexcept;
+inline bool is_own_array(const cai_array &array) noexcept {
+  return array.owner && is_ours(array.owner) &&
+         &array == &reinterpret_cast<const Block *>(array.owner)->array;
+}
 
 // The owner that keeps the uses of an array's memory: the array's own, or what that one holds. NULL
 // if the array is borrowed, or the owner is too short to say.

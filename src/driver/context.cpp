@@ -8,7 +8,7 @@ Session::Session() : cu(get()) {
 }
 
 void Session::finish() {
-  release_primaries();
+  if (!primaries_.empty()) release_primaries();
   if (relaxed_) relaxed_->restore();
   faults.raise();
 }

@@ -24,7 +24,9 @@ class Session {
   Session();
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
-  ~Session() { release_primaries(); }
+  ~Session() {
+    if (!primaries_.empty()) release_primaries();
+  }
 
   const Driver &cu;
   Faults faults;

@@ -20,46 +20,35 @@ bool second_of(const char *name, const char *first, const char *second) {
                 value, first, second);
 }
 
-Environment read_environment() {
+}  // namespace
+
+Environment Environment::read() {
   return {!second_of("CAI_SYNC", "1", "0"), second_of("CAI_NONE", "none", "legacy")};
 }
 
-}  // namespace
-
-const Environment &Environment::get() {
-  static const Environment environment = read_environment();
-  return environment;
-}
-
-Options judge_options(const cai_use_options *options) {
-  Options found;
-  if (options) {
-    constexpr uint32_t least = offsetof(cai_use_options, access);
-    constexpr uint32_t limit = 4096;  // beyond that it is no struct but an uninitialised number
-    const uint32_t size = options->struct_size;
-    if (size < least || size > limit) {
-      throw Failure(CAI_ERR_ARGUMENT, {},
-                    "options->struct_size is %u, and not sizeof(cai_use_options)", size);
-    }
-    cai_use_options known{};
-    std::memcpy(&known, options, std::min<std::size_t>(size, sizeof known));
-    const auto *const bytes = reinterpret_cast<const unsigned char *>(options);
-    const auto is_set = [](unsigned char byte) { return byte != 0; };
-    constexpr uint32_t all_flags = CAI_USE_EXTERNAL | CAI_USE_FORK;
-    if ((size > sizeof known && std::any_of(bytes + sizeof known, bytes + size, is_set)) ||
-        (known.flags & ~all_flags)) {
-      throw Failure(CAI_ERR_ARGUMENT, {},
-                    "options asks for something that this libcai is too old for");
-    }
-    if (known.order > CAI_ORDER_HOST) {
-      throw Failure(CAI_ERR_ARGUMENT, {}, "options->order is %u, and not a CAI_ORDER_*",
-                    known.order);
-    }
-    judge_access(known.access, "options->access");
-    found = {known.order, known.access, known.flags};
+Options judge_given(const cai_use_options &options) {
+  constexpr uint32_t least = offsetof(cai_use_options, access);
+  constexpr uint32_t limit = 4096;  // beyond that it is no struct but an uninitialised number
+  const uint32_t size = options.struct_size;
+  if (size < least || size > limit) {
+    throw Failure(CAI_ERR_ARGUMENT, {},
+                  "options->struct_size is %u, and not sizeof(cai_use_options)", size);
   }
-  if (!Environment::get().sync && !found.on_host()) found.order = CAI_ORDER_NONE;
-  return found;
+  cai_use_options known{};
+  std::memcpy(&known, &options, std::min<std::size_t>(size, sizeof known));
+  const auto *const bytes = reinterpret_cast<const unsigned char *>(&options);
+  const auto is_set = [](unsigned char byte) { return byte != 0; };
+  constexpr uint32_t all_flags = CAI_USE_EXTERNAL | CAI_USE_FORK;
+  if ((size > sizeof known && std::any_of(bytes + sizeof known, bytes + size, is_set)) ||
+      (known.flags & ~all_flags)) {
+    throw Failure(CAI_ERR_ARGUMENT, {},
+                  "options asks for something that this libcai is too old for");
+  }
+  if (known.order > CAI_ORDER_HOST) {
+    throw Failure(CAI_ERR_ARGUMENT, {}, "options->order is %u, and not a CAI_ORDER_*", known.order);
+  }
+  judge_access(known.access, "options->access");
+  return {known.order, known.access, known.flags};
 }
 
 void judge_access(uint32_t access, const char *name) {

@@ -2,6 +2,8 @@
 // How arrays are to be used: by the call's options, and by the environment.
 #pragma once
 
+#include <cstdint>
+
 #include "cai.h"
 
 namespace cai::order {
@@ -12,14 +14,36 @@ struct Options {
   uint32_t flags = 0;
 
   bool on_host() const noexcept { return order == CAI_ORDER_HOST; }
+  // What is in order with the use: its stream, or the host, 0.
+  std::uint64_t side(std::uint64_t stream) const noexcept { return on_host() ? 0 : stream; }
 };
 
+// What the environment says, read once. Throws CAI_ERR_ARGUMENT for what nobody understands.
+struct Environment {
+  bool sync;           // CAI_SYNC
+  bool distrust_none;  // CAI_NONE
+
+  static const Environment &get() {
+    static const Environment environment = read();
+    return environment;
+  }
+
+ private:
+  static Environment read();
+};
+
+Options judge_given(const cai_use_options &options);
+
 // Judges a call's options, and relaxes them if the environment says so.
-Options judge_options(const cai_use_options *options);
+inline Options judge_options(const cai_use_options *options) {
+  Options found = options ? judge_given(*options) : Options{};
+  if (!Environment::get().sync && !found.on_host()) found.order = CAI_ORDER_NONE;
+  return found;
+}
 
 void judge_access(uint32_t access, const char *name);
 
-[[noreturn]] void refuse_write(int32_t index);
+[[noreturn, gnu::cold]] void refuse_write(int32_t index);
 
 // Whether the array may be written by who uses it so. Throws for a write to a read-only array.
 inline bool writes(const cai_array &array, uint32_t access, int32_t index) {
@@ -27,13 +51,5 @@ inline bool writes(const cai_array &array, uint32_t access, int32_t index) {
   if (access == CAI_ACCESS_WRITE && readonly) refuse_write(index);
   return access != CAI_ACCESS_READ && !readonly;
 }
-
-// What the environment says, read once. Throws CAI_ERR_ARGUMENT for what nobody understands.
-struct Environment {
-  bool sync;           // CAI_SYNC
-  bool distrust_none;  // CAI_NONE
-
-  static const Environment &get();
-};
 
 }  // namespace cai::order

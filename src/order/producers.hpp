@@ -3,11 +3,10 @@
 // uses that their owners keep.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 
-#include "order/options.hpp"
-#include "order/uses.hpp"
+#include "order/glance.hpp"
+#include "order/provider.hpp"
 
 namespace cai::order {
 
@@ -57,40 +56,47 @@ struct Wanted {
   std::uint32_t access;  // CAI_ACCESS_*
 };
 
-// Judges an array, its mask included; `index` is where it stands in the call, or -1.
-void judge(const cai_array *array, int32_t index);
-void judge_all(const cai_array *const *arrays, int32_t count, std::uint32_t access);
-
-inline bool has_no_elements(const cai_array &array) noexcept {
-  return std::any_of(array.shape, array.shape + array.ndim,
-                     [](int64_t extent) { return extent == 0; });
+// The owner's word on whose stream 2 its arrays came with: that of the first one who says it.
+inline std::atomic_ref<std::uint64_t> thread_said_by(const cai_owner *owner) noexcept {
+  return std::atomic_ref<std::uint64_t>(const_cast<cai_owner *>(owner)->thread);
 }
-
-// Whether an array, a mask perhaps, can have work pending at all.
-inline bool may_be_pending(const cai_array &array) noexcept {
-  return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
-}
-
-// Whether nothing has to be put in order before work on `stream` (0: by the host) uses the array,
-// or after it: seen at a glance for what needs no driver.
-bool nothing_before(const cai_array &array, std::uint64_t stream);
-bool nothing_after(const cai_array &array, std::uint64_t stream);
 
 // Whether the array came with another thread's stream 2, which nobody here can name.
-bool is_of_another_thread(const cai_array &array) noexcept;
-
-// The owner's word on whose stream 2 its arrays came with: that of the first one who says it.
-std::atomic_ref<std::uint64_t> thread_said_by(const cai_owner *owner) noexcept;
+inline bool is_of_another_thread(const cai_array &array) noexcept {
+  if (array.stream != driver::stream_per_thread || array.stream_kind != CAI_STREAM_STREAM) {
+    return false;
+  }
+  const cai_owner *const keeper = keeper_of(array);
+  if (!keeper) return false;
+  const std::uint64_t thread = thread_said_by(keeper).load(std::memory_order_relaxed);
+  return thread && thread != this_thread();
+}
 
 // The stream that stands for the array's own: 0 if it has none. An UNSTATED one is asked about.
-std::uint64_t stream_value(const cai_array &array);
+inline std::uint64_t stream_value(const cai_array &array) {
+  switch (array.stream_kind) {
+    case CAI_STREAM_STREAM:
+      return array.stream;
+    case CAI_STREAM_UNSTATED:
+      return provided_stream(array);
+    case CAI_STREAM_NONE:
+      return Environment::get().distrust_none ? driver::stream_legacy : 0;
+    default:
+      return 0;
+  }
+}
 
 // The stream with which the array is to come: 1 and 2 are of its memory's context, as they will be
 // for whoever gets the array.
 Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_t stream);
 
-// Adds what an array that has been judged asks for; and its mask.
-void collect(const cai_array &array, int32_t index, const Wanted &wanted, Demand &out);
+// Adds what arrays that have been judged ask for, and their masks; the first one has index `first`.
+void collect(const cai_array *const *arrays, int32_t count, const Wanted &wanted, Demand &out,
+             int32_t first = 0);
+inline void collect(const cai_array &array, const Wanted &wanted, Demand &out) {
+  const cai_array *const alone = &array;
+  collect(&alone, 1, wanted, out, -1);
+}
 
 // The distinct streams.
 void resolve(driver::Session &session, Demand &demand, OnFailure on_failure, Few<Stream> &out);

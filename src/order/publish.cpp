@@ -23,7 +23,7 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
                const std::uint64_t *streams, int32_t count, Body &&body) {
   const std::uint64_t value = wanted.stream;
   Demand demand;
-  collect(array, -1, wanted, demand);
+  collect(array, wanted, demand);
   Ending ending;
   {
     driver::Session session;

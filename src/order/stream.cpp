@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "order/stream.hpp"
 
-#include "core/owned.hpp"
-
 namespace cai::order {
 namespace {
 
@@ -25,16 +23,9 @@ bool is_blocking(const driver::Session &session, const Stream &stream) {
 
 }  // namespace
 
-StreamKey Stream::key() const noexcept {
-  return {value, is_default() ? context_id : id,
-          value == driver::stream_per_thread ? this_thread() : 0};
-}
-
-void check_stream(std::uint64_t stream, const char *name) {
-  if (stream == 0) {
-    throw Failure(CAI_ERR_ARGUMENT, {},
-                  "%s is 0, which is never a stream: 1 is the legacy default stream", name);
-  }
+void refuse_zero(const char *name) {
+  throw Failure(CAI_ERR_ARGUMENT, {},
+                "%s is 0, which is never a stream: 1 is the legacy default stream", name);
 }
 
 Stream stream_here(driver::Session &session, std::uint64_t value, int32_t index) {
@@ -74,18 +65,10 @@ void probe(driver::Session &session, Stream &stream) {
   });
 }
 
-bool same(const Stream &a, const Stream &b) noexcept {
-  return a.value == b.value && (!a.is_default() || a.context == b.context);
-}
-
-bool implicitly_ordered(driver::Session &session, Stream &a, Stream &b) {
-  const bool a_is_legacy = a.value == driver::stream_legacy;
-  const bool b_is_legacy = b.value == driver::stream_legacy;
-  if (a_is_legacy == b_is_legacy) return false;
-  identify(session, a);
-  identify(session, b);
-  if (a.context != b.context) return false;
-  return is_blocking(session, a_is_legacy ? b : a);
+bool is_ordered_with_legacy(driver::Session &session, Stream &legacy, Stream &other) {
+  identify(session, legacy);
+  identify(session, other);
+  return legacy.context == other.context && is_blocking(session, other);
 }
 
 void synchronize(driver::Session &session, Stream &stream) {

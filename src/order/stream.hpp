@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/owned.hpp"
 #include "driver/context.hpp"
 
 namespace cai::order {
@@ -31,11 +32,18 @@ struct Stream {
   // 1 or 2, a default stream of `context`.
   bool is_default() const noexcept { return value <= driver::stream_per_thread; }
   driver::CUstream handle() const noexcept { return driver::stream_handle(value); }
-  StreamKey key() const noexcept;
+  StreamKey key() const noexcept {  // once it is identified
+    return {value, is_default() ? context_id : id,
+            value == driver::stream_per_thread ? this_thread() : 0};
+  }
 };
 
+[[noreturn, gnu::cold]] void refuse_zero(const char *name);
+
 // Throws CAI_ERR_ARGUMENT for 0, which is never a stream; `name` is the argument's.
-void check_stream(std::uint64_t stream, const char *name = "stream");
+inline void check_stream(std::uint64_t stream, const char *name = "stream") {
+  if (stream == 0) refuse_zero(name);
+}
 
 // A stream that a caller named. 1 and 2 mean the current context.
 Stream stream_here(driver::Session &session, std::uint64_t stream, int32_t index = -1);
@@ -46,11 +54,21 @@ void identify(driver::Session &session, Stream &stream);
 // Fills in the capture. Throws CAI_ERR_CAPTURE if the stream can't be used because of one.
 void probe(driver::Session &session, Stream &stream);
 
-bool same(const Stream &a, const Stream &b) noexcept;
+inline bool same(const Stream &a, const Stream &b) noexcept {
+  return a.value == b.value && (!a.is_default() || a.context == b.context);
+}
+
+bool is_ordered_with_legacy(driver::Session &session, Stream &legacy, Stream &other);
 
 // Whether the driver keeps two streams in order by itself: the legacy stream and a blocking stream
 // of one context.
-bool implicitly_ordered(driver::Session &session, Stream &a, Stream &b);
+inline bool implicitly_ordered(driver::Session &session, Stream &a, Stream &b) {
+  const bool a_is_legacy = a.value == driver::stream_legacy;
+  const bool b_is_legacy = b.value == driver::stream_legacy;
+  if (a_is_legacy == b_is_legacy) return false;
+  return a_is_legacy ? is_ordered_with_legacy(session, a, b)
+                     : is_ordered_with_legacy(session, b, a);
+}
 
 // Runs `body` so that the driver understands the stream as it was meant: 1 and 2 with their context
 // current, a handle with any.

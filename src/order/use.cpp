@@ -12,15 +12,12 @@ namespace {
 
 constexpr const char *host_in_capture = "the host cannot wait for it";
 
-void begin(const cai_array *const *arrays, int32_t count, std::uint64_t stream,
-           const Options &options) {
-  const Wanted wanted{Wanted::For::waiting, options.on_host() ? 0 : stream, options.access};
-  if (std::all_of(arrays, arrays + count,
-                  [&](const cai_array *array) { return nothing_before(*array, wanted.stream); })) {
-    return;
-  }
+// Not in line, and end() neither: a call that needs no order is not to pay for their frames.
+[[gnu::noinline]] void begin(const cai_array *const *arrays, int32_t count, std::uint64_t stream,
+                             const Options &options) {
+  const Wanted wanted{Wanted::For::waiting, options.side(stream), options.access};
   Demand demand;
-  for (int32_t index = 0; index < count; ++index) collect(*arrays[index], index, wanted, demand);
+  collect(arrays, count, wanted, demand);
   if (demand.empty()) return;
 
   Ending ending;
@@ -38,24 +35,25 @@ void begin(const cai_array *const *arrays, int32_t count, std::uint64_t stream,
     }
     session.finish();
   }
-  await_keepers(demand, options.on_host() ? 0 : stream);
+  await_keepers(demand, wanted.stream);
 }
 
 // The end of a use, array by array: whose stream waits, whose owner keeps it.
 class End {
  public:
   End(const cai_array *const *arrays, int32_t count, std::uint64_t stream, const Options &options)
-      : arrays_(arrays), count_(count), stream_(stream), options_(options) {
-    const Wanted wanted{Wanted::For::ending, stream, options.access};
+      : arrays_(arrays), stream_(stream), options_(options) {
+    collect(arrays, count, {Wanted::For::ending, stream, options.access}, demand_);
     for (int32_t index = 0; index < count; ++index) {
       const cai_array &array = *arrays[index];
-      collect(array, index, wanted, demand_);
-      const cai_owner *const keeper = keeper_of(array);
-      if (!asks_for_end(array)) continue;
+      if (!may_be_pending(array) && !(array.mask && may_be_pending(*array.mask))) continue;
+      cai_owner *const keeper = keeper_of(array);
       if (keeps_uses(keeper)) {
+        const std::uint64_t own = own_stream(array);
         // Which stream 1 or 2 is shows later.
-        const bool own_handle = stream > driver::stream_per_thread && stream_value(array) == stream;
-        some_keep_ = some_keep_ || !own_handle || array.mask || has_other_streams(keeper);
+        const bool in_order = own == stream && stream > driver::stream_per_thread && !array.mask;
+        if (in_order && !has_other_streams(keeper)) continue;
+        kept_.add({keeper, own, index, writes(array, options.access, index)});
       } else if (has_no_way_back(array) || (array.mask && has_no_way_back(*array.mask))) {
         if (orphan_ < 0) orphan_ = index;
       }
@@ -65,7 +63,7 @@ class End {
   void on_stream() {
     Ending ending;
     driver::Faults faults;
-    if (!demand_.streams_empty() || some_keep_) {
+    if (!demand_.streams_empty() || !kept_.empty()) {
       try {
         driver::Session session;
         Stream consumer = stream_here(session, stream_);
@@ -82,7 +80,7 @@ class End {
   }
 
   void on_host() {
-    if (demand_.empty() && !some_keep_ && orphan_ < 0) return;
+    if (demand_.empty() && kept_.empty() && orphan_ < 0) return;
     driver::Session session;
     Stream consumer = stream_here(session, stream_);
     refuse_capturing(session, consumer, host_in_capture);
@@ -91,9 +89,19 @@ class End {
   }
 
  private:
-  static bool asks_for_end(const cai_array &array) {
-    return may_be_pending(array) || (array.mask && may_be_pending(*array.mask));
-  }
+  // The stream of an array that comes after the consumer.
+  struct Step {
+    Stream *producer;
+    Edge edge;
+    bool done;
+  };
+  // The use of an array whose owner keeps uses, unless the array's stream turns out to be enough.
+  struct Kept {
+    cai_owner *keeper;
+    std::uint64_t own;  // own_stream()
+    int32_t index;
+    bool write;
+  };
 
   // No stream can wait in the place of whoever wrote the array.
   static bool has_no_way_back(const cai_array &array) {
@@ -105,84 +113,74 @@ class End {
     Few<Stream> producers;
     resolve(session, demand_, OnFailure::go_on, producers);
     producers.remove_if([&](const Stream &producer) { return same(producer, consumer); });
-    if (producers.empty() && !some_keep_) return;
+    if (producers.empty() && kept_.empty()) return;
     probe(session, consumer);
-    struct Step {
-      Stream *producer;
-      Edge edge;
-      bool done;
-    };
-    Few<Step> steps;
     for (Stream &producer : producers) {
       attempt(session, OnFailure::go_on, producer.index, [&] {
         probe(session, producer);
-        steps.add({&producer, edge_between(session, consumer, producer, Way::back, options_.flags),
-                   false});
+        steps_.add({&producer, edge_between(session, consumer, producer, Way::back, options_.flags),
+                    false});
       });
     }
     Event event;
-    for (Step &step : steps) {
+    for (Step &step : steps_) {
       step.done = attempt(session, OnFailure::go_on, step.producer->index,
                           [&] { order(session, consumer, *step.producer, step.edge, event); });
     }
-    if (!some_keep_ || consumer.capture) return;  // what is in a graph is not pending
-    const auto waits = [&](std::uint64_t value) -> const Step * {
-      const Step *found = nullptr;
-      for (const Step &step : steps) {
-        if (step.producer->value != value) continue;
-        if (found || !step.done) return nullptr;  // of two contexts: which one is not known here
-        found = &step;
-      }
-      return found;
+    if (consumer.capture) return;  // what is in a graph is not pending
+    const auto is_producers = [&](std::uint64_t value) {
+      return std::any_of(producers.begin(), producers.end(),
+                         [&](const Stream &producer) { return producer.value == value; });
     };
-    for (int32_t index = 0; index < count_; ++index) {
-      const cai_array &array = *arrays_[index];
-      cai_owner *const keeper = keeper_of(array);
-      if (!asks_for_end(array) || !keeps_uses(keeper)) continue;
-      const std::uint64_t own = own_stream(array);
+    for (const Kept &use : kept_) {
       Cover cover;
-      if (own) {
-        const bool among = std::any_of(producers.begin(), producers.end(),
-                                       [&](const Stream &other) { return other.value == own; });
-        bool in_order = false;
-        if (!among && own == stream_) {
-          in_order = is_consumers(session, array, own, consumer, index);
-          if (in_order) cover = Cover::by(consumer);
-        } else if (const Step *const step = waits(own)) {
-          in_order = step->edge == Edge::none;
-          cover = Cover::by(*step->producer);
-        }
-        if (cover.value && (in_order || (keeper->flags & CAI_OWNER_STREAM_ORDERED)) &&
-            !has_other_streams(keeper)) {
-          continue;
-        }
+      bool in_order = false;
+      if (use.own == stream_ && !is_producers(use.own)) {
+        in_order = is_consumers(session, use, consumer);
+        if (in_order) cover = Cover::by(consumer);
+      } else if (const Step *const step = step_of(use.own)) {
+        in_order = step->edge == Edge::none;
+        cover = Cover::by(*step->producer);
       }
-      if (keeps_by_itself(keeper)) {
-        told_.add({keeper, writes(array, options_.access, index), index});
+      if (cover.value && (in_order || (use.keeper->flags & CAI_OWNER_STREAM_ORDERED)) &&
+          !has_other_streams(use.keeper)) {
         continue;
       }
-      attempt(session, OnFailure::go_on, index, [&] {
+      if (keeps_by_itself(use.keeper)) {
+        told_.add({use.keeper, use.write, use.index});
+        continue;
+      }
+      attempt(session, OnFailure::go_on, use.index, [&] {
         if (!event) event = Event::record(session, consumer);
-        Uses &uses = make_uses_of(keeper);
-        identify(session, consumer);
-        if (uses.keep(consumer.key(), event, writes(array, options_.access, index), cover)) {
+        Uses &uses = make_uses_of(use.keeper);
+        if (uses.keep(consumer.key(), event, use.write, cover)) {
           uses.prune(session, consumer.context_id);
         }
       });
     }
   }
 
+  // Null also for 1 or 2 of two contexts: which one the array's is, is not known here.
+  const Step *step_of(std::uint64_t value) {
+    const Step *found = nullptr;
+    for (const Step &step : steps_) {
+      if (step.producer->value != value) continue;
+      if (found || !step.done) return nullptr;
+      found = &step;
+    }
+    return found;
+  }
+
   // Whether the array's own stream, which has the consumer's value and does not wait, is the
   // consumer's.
-  bool is_consumers(driver::Session &session, const cai_array &array, std::uint64_t own,
-                    const Stream &consumer, int32_t index) {
+  bool is_consumers(driver::Session &session, const Kept &use, const Stream &consumer) {
     // That of the others was looked up, and found to be the same.
-    if (own > driver::stream_per_thread || !(keeper_of(array)->flags & CAI_OWNER_RECLAIMS)) {
+    if (use.own > driver::stream_per_thread || !(use.keeper->flags & CAI_OWNER_RECLAIMS)) {
       return true;
     }
     bool is_same = false;
-    attempt(session, OnFailure::go_on, index,
-            [&] { is_same = same(stream_for(session, array, own), consumer); });
+    attempt(session, OnFailure::go_on, use.index,
+            [&] { is_same = same(stream_for(session, *arrays_[use.index], use.own), consumer); });
     return is_same;
   }
 
@@ -219,22 +217,17 @@ class End {
   }
 
   const cai_array *const *arrays_;
-  int32_t count_;
   std::uint64_t stream_;
   Options options_;
   Demand demand_;
+  Few<Kept> kept_;
+  Few<Step> steps_;
   Few<Demand::Keeper, 4> told_;  // that keep uses by themselves, and are to keep this one
-  bool some_keep_ = false;
   int32_t orphan_ = -1;
 };
 
-void end(const cai_array *const *arrays, int32_t count, std::uint64_t stream,
-         const Options &options) {
-  const std::uint64_t waited_for = options.on_host() ? 0 : stream;
-  if (std::all_of(arrays, arrays + count,
-                  [&](const cai_array *array) { return nothing_after(*array, waited_for); })) {
-    return;
-  }
+[[gnu::noinline]] void end(const cai_array *const *arrays, int32_t count, std::uint64_t stream,
+                           const Options &options) {
   End end(arrays, count, stream, options);
   options.on_host() ? end.on_host() : end.on_stream();
 }
@@ -307,6 +300,7 @@ cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, u
     order::check_stream(stream);
     order::judge_all(arrays, count, judged.access);
     if (judged.order == CAI_ORDER_END || judged.order == CAI_ORDER_NONE) return;
+    if (order::nothing_before(arrays, count, judged.side(stream))) return;
     order::begin(arrays, count, stream, judged);
   });
 }
@@ -318,6 +312,7 @@ cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uin
     order::check_stream(stream);
     order::judge_all(arrays, count, judged.access);
     if (judged.order == CAI_ORDER_BEGIN || judged.order == CAI_ORDER_NONE) return;
+    if (order::nothing_after(arrays, count, judged.side(stream))) return;
     order::end(arrays, count, stream, judged);
   });
 }
@@ -331,8 +326,8 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
     order::Demand demand;
     for (int32_t index = 0; index < count; ++index) {
       order::refuse_uncovered(*arrays[index], index);
-      order::collect(*arrays[index], index, wanted, demand);
     }
+    order::collect(arrays, count, wanted, demand);
     *out = order::same_stream(demand);
   });
 }
@@ -342,7 +337,7 @@ cai_status cai_array_sync_host(const cai_array *array, cai_error *error) {
     order::judge(array, -1);
     const order::Wanted wanted{order::Wanted::For::completing, 0, CAI_ACCESS_DEFAULT};
     order::Demand demand;
-    order::collect(*array, -1, wanted, demand);
+    order::collect(*array, wanted, demand);
     order::sync_host(demand);
   });
 }

@@ -19,21 +19,13 @@ bool is_complete(driver::Session &session, const Event &event) {
   return session.cu.cuEventQuery(event.handle()) != driver::error_not_ready;
 }
 
-std::atomic_ref<void *> pointer_in(const cai_owner *owner) noexcept {
-  return std::atomic_ref<void *>(const_cast<cai_owner *>(owner)->uses);
-}
-
 }  // namespace
 
-Uses *uses_of(const cai_owner *owner) noexcept {
-  return static_cast<Uses *>(pointer_in(owner).load(std::memory_order_acquire));
-}
-
-Uses &make_uses_of(cai_owner *owner) {
-  if (Uses *const found = uses_of(owner)) return *found;
+Uses &make_uses(cai_owner *owner) {
   auto made = std::make_unique<Uses>();
   void *theirs = nullptr;
-  if (pointer_in(owner).compare_exchange_strong(theirs, made.get(), std::memory_order_acq_rel)) {
+  const std::atomic_ref<void *> uses(owner->uses);
+  if (uses.compare_exchange_strong(theirs, made.get(), std::memory_order_acq_rel)) {
     return *made.release();
   }
   return *static_cast<Uses *>(theirs);
@@ -49,7 +41,8 @@ bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cov
   }
   if (!slot) slot = &slots_.emplace_back(Slot{user, {}, {}});
   (write ? slot->write : slot->read) = {event, cover};
-  if (write) slot->read = {};
+  if (write && slot->read.event) slot->read = {};
+  if (cover.value != covering_.load(std::memory_order_relaxed)) sum_up();
   return slots_.size() > slots_many;
 }
 
@@ -59,6 +52,7 @@ void Uses::keep_open(const Stream &stream) {
     if (same(stream, other.stream)) return;
   }
   open_.push_back({stream, stream.key().thread});
+  sum_up();
 }
 
 void Uses::hold(Event event) {
@@ -66,7 +60,7 @@ void Uses::hold(Event event) {
   held_.push_back(std::move(event));
 }
 
-void Uses::add_conflicts(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
+void Uses::add_uncovered(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
                          Conflicts &out, Few<Stream> &streams) {
   const std::lock_guard lock(lock_);
   for (const Slot &slot : slots_) {
@@ -94,11 +88,6 @@ bool Uses::any() {
   return !slots_.empty() || !open_.empty();
 }
 
-bool Uses::any_open() {
-  const std::lock_guard lock(lock_);
-  return !open_.empty();
-}
-
 bool Uses::any_uncovered(std::uint64_t own) {
   const std::lock_guard lock(lock_);
   const auto is_own = [own](std::uint64_t value) { return own != 0 && value == own; };
@@ -116,6 +105,19 @@ void Uses::cover(Conflicts &conflicts, const Stream &stream) {
       if (slot.write.event == conflict.event) slot.write.cover = Cover::by(stream);
     }
   }
+  sum_up();
+}
+
+void Uses::sum_up() noexcept {
+  const std::uint64_t first = slots_.empty() ? 0 : slots_.front().last().cover.value;
+  bool alone = first > driver::stream_per_thread && open_.empty();
+  for (const Slot &slot : slots_) {
+    for (const Kept *const kept : {&slot.write, &slot.read}) {
+      if (kept->event && kept->cover.value != first) alone = false;
+    }
+  }
+  has_open_.store(!open_.empty(), std::memory_order_release);
+  covering_.store(alone ? first : 0, std::memory_order_release);
 }
 
 void Uses::prune(driver::Session &session, std::uint64_t context_id, bool wait) {
@@ -136,6 +138,7 @@ void Uses::prune(driver::Session &session, std::uint64_t context_id, bool wait) 
   std::erase_if(slots_, [&](const Slot &slot) {
     return std::find(asked.begin(), asked.end(), slot.last().event) != asked.end();
   });
+  sum_up();
 }
 
 std::size_t Uses::count() {

@@ -3,6 +3,7 @@
 // not know of, and how far that work has come.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -43,7 +44,8 @@ class Uses {
   Uses(const Uses &) = delete;
   Uses &operator=(const Uses &) = delete;
 
-  // Returns whether they are so many by now that it pays to prune().
+  // Returns whether they are so many by now that it pays to prune(). The event is of the user's
+  // stream.
   bool keep(const StreamKey &user, const Event &event, bool write, const Cover &cover);
 
   // A stream on which others were sent to work by way of a dict: it must be asked how far it is.
@@ -55,10 +57,14 @@ class Uses {
   // Adds what a read, or a write, conflicts with; but for what one of two streams covers: `stream`,
   // which is to wait, and `own`, which it waits for anyway.
   void add_conflicts(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
-                     Conflicts &out, Few<Stream> &streams);
+                     Conflicts &out, Few<Stream> &streams) {
+    const std::uint64_t covering = covering_.load(std::memory_order_acquire);
+    if (covering && (covering == own || covering == stream)) return;
+    add_uncovered(write, stream, own, index, out, streams);
+  }
 
   bool any();  // kept, open ones too
-  bool any_open();
+  bool any_open() const noexcept { return has_open_.load(std::memory_order_acquire); }
   // Likewise, that the array's stream does not wait for; 0: it has none.
   bool any_uncovered(std::uint64_t own);
 
@@ -102,10 +108,18 @@ class Uses {
     std::uint64_t thread;  // whose 2 it is
   };
 
+  void add_uncovered(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
+                     Conflicts &out, Few<Stream> &streams);
+  void sum_up() noexcept;  // with the lock held, once anything has changed
+
   Lock lock_;  // never held while the driver is called, save where nobody else is left
   std::vector<Slot> slots_;
   std::vector<Open> open_;
   std::vector<Event> held_;
+
+  // For those who need no more, and so no lock.
+  std::atomic<bool> has_open_{false};
+  std::atomic<std::uint64_t> covering_{0};  // the handle that covers all that is kept; 0: none
 };
 
 // Whether an owner keeps uses; and does so here, or with functions of its own.
@@ -119,15 +133,20 @@ inline bool keeps_by_itself(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->used_on != cai_owner_used_on;
 }
 
-// Whether there may be kept uses by now: one with functions of its own has to be asked.
-inline bool may_have_kept(const cai_owner *owner) noexcept {
-  return keeps_uses(owner) && (owner->used_on != cai_owner_used_on ||
-                               __atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) != nullptr);
+// What an owner that keeps its uses here has kept; null if nothing, or made at need.
+inline Uses *uses_of(const cai_owner *owner) noexcept {
+  return static_cast<Uses *>(__atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE));
+}
+Uses &make_uses(cai_owner *owner);
+inline Uses &make_uses_of(cai_owner *owner) {
+  Uses *const uses = uses_of(owner);
+  return uses ? *uses : make_uses(owner);
 }
 
-// What an owner that keeps its uses here has kept; null if nothing, or made at need.
-Uses *uses_of(const cai_owner *owner) noexcept;
-Uses &make_uses_of(cai_owner *owner);
+// Whether there may be kept uses by now: one with functions of its own has to be asked.
+inline bool may_have_kept(const cai_owner *owner) noexcept {
+  return keeps_uses(owner) && (owner->used_on != cai_owner_used_on || uses_of(owner));
+}
 
 // Whether copies of an owner's array came to have other streams than the array: whoever waits for
 // one of them does not know what is in order with another.

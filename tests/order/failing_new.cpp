@@ -16,6 +16,7 @@ std::uintptr_t code_begin, code_end;  // libcai's
 std::atomic<bool> counts{false};
 std::atomic<long> until_failure{-1};
 std::atomic<long> seen{0};
+const std::function<void()> *to_tell = nullptr;
 
 bool find_code() {
   Dl_info info{};
@@ -41,6 +42,7 @@ bool may_allocate(const void *caller) {
   const auto at = reinterpret_cast<std::uintptr_t>(caller);
   if (!counts || at < code_begin || at >= code_end) return true;
   ++seen;
+  if (to_tell) (*to_tell)();
   return until_failure-- != 0;
 }
 
@@ -55,6 +57,12 @@ long with_failing_new(long nth, const std::function<void()> &body) {
   body();
   counts = false;
   return seen;
+}
+
+void with_told_new(const std::function<void()> &told, const std::function<void()> &body) {
+  to_tell = &told;
+  with_failing_new(-1, body);
+  to_tell = nullptr;
 }
 
 }  // namespace test

@@ -2,7 +2,6 @@
 // Arrays whose stream nobody stated, and who is asked about them. Providers stay for the life of
 // the process, so they are registered in the order of the tests here.
 #include <functional>
-#include <thread>
 
 #include "owned.hpp"
 
@@ -101,39 +100,6 @@ TEST_F(Providers, SayingNoStreamAreRefused) {
   cai_error error{};
   EXPECT_EQ(begin_use({&array}, value(stream()), &error), CAI_ERR_ORDER);
   EXPECT_NE(std::string(error.message).find("provider"), std::string::npos) << error.message;
-}
-
-// Two threads end uses on one stream. Which of their events is the newer one only the driver knows;
-// here the older one is kept last. (The provider is where the first thread can be held.)
-TEST_F(Providers, TwoThreadsEndTheirUsesOfOneStream) {
-  const Owned array(memory(), CAI_STREAM_NONE);
-  Array held(memory(), CAI_STREAM_UNSTATED);
-  const Owned holds(held.array);
-  const Address to[] = {memory(), memory()};
-  const std::uint64_t consumer = value(stream());
-  const std::uint64_t producer = value(stream());
-  bool done = false;
-  first = [&](const cai_array *, std::uint64_t *out) {
-    *out = producer;
-    // Once the first thread's event is recorded.
-    if (calls("cuEventRecord") == 0 || std::exchange(done, true)) return 1;
-    std::thread([&] {
-      const With with(context0);
-      copy(to[1], array->data, consumer);
-      EXPECT_EQ(end_use({array}, consumer), CAI_OK);
-    }).join();
-    return 1;
-  };
-  EXPECT_EQ(races([&] {
-              copy(to[0], array->data, consumer);
-              gpu().simcuda_reset_counts();
-              EXPECT_EQ(end_use({holds, array}, consumer), CAI_OK);
-              EXPECT_TRUE(done);
-              const std::uint64_t writer = value(stream());
-              EXPECT_EQ(cai_array_reclaim(array, writer, CAI_ACCESS_WRITE, nullptr), CAI_OK);
-              fill(array->data, 1, writer);
-            }),
-            0U);
 }
 
 }  // namespace

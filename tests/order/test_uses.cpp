@@ -97,6 +97,25 @@ TEST_F(Uses, OfAnEvent) {
   OK(gpu().cuEventDestroy_v2(event));
 }
 
+// Uses that the array's stream waits for need no other order; but one among them that it was never
+// told of does, whichever came first.
+TEST_F(Uses, ThatTheStreamWaitsForAndNot) {
+  for (const bool told_first : {true, false}) {
+    const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+    const std::uint64_t told = value(stream());
+    const std::uint64_t untold = value(stream());
+    EXPECT_EQ(races([&] {
+                const auto use_told = [&] { use(array, told, read_only); };
+                if (told_first) use_told();
+                work(array, untold, read_only);
+                EXPECT_EQ(cai_owner_used_on(array->owner, untold, read_only, nullptr), CAI_OK);
+                if (!told_first) use_told();
+                EXPECT_EQ(use(array, value(stream()), write), 2U);
+              }),
+              0U);
+  }
+}
+
 // A thread's own stream means nothing to another one; but a use can be ended there.
 TEST_F(Uses, OfAnotherThreadsStream) {
   const Owned array(memory(), CAI_STREAM_STREAM, 2);

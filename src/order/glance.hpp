@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the structs of arrays tell at a glance: whether they may be used at all, and whether a use
+// needs any order. Most do not, and then no driver is called; so all of this is in line.
+#pragma once
+
+#include "core/owned.hpp"
+#include "driver/types.hpp"
+#include "order/options.hpp"
+#include "order/uses.hpp"
+
+namespace cai::order {
+
+[[noreturn, gnu::cold]] void refuse_device(const cai_array &array, int32_t index);
+// Judges what no block of this library holds; null, too.
+void judge_stranger(const cai_array *array, int32_t index);
+
+inline bool is_cudas(const cai_array &array) noexcept {
+  switch (array.device_type) {
+    case CAI_DEVICE_CPU:
+    case CAI_DEVICE_CUDA:
+    case CAI_DEVICE_CUDA_HOST:
+    case CAI_DEVICE_CUDA_MANAGED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Judges an array, its mask included; `index` is where it stands in the call, or -1.
+inline void judge(const cai_array *array, int32_t index) {
+  if (!array || !is_own_array(*array)) judge_stranger(array, index);
+  if (!is_cudas(*array)) refuse_device(*array, index);
+  if (array->mask && !is_cudas(*array->mask)) refuse_device(*array->mask, index);
+}
+
+[[noreturn, gnu::cold]] void refuse_list(int32_t count);
+
+inline void judge_all(const cai_array *const *arrays, int32_t count, std::uint32_t access) {
+  if (count < 0 || (count > 0 && !arrays)) refuse_list(count);
+  for (int32_t index = 0; index < count; ++index) {
+    judge(arrays[index], index);
+    static_cast<void>(writes(*arrays[index], access, index));  // or refuses
+  }
+}
+
+inline bool has_no_elements(const cai_array &array) noexcept {
+  for (int32_t axis = 0; axis < array.ndim; ++axis) {
+    if (array.shape[axis] == 0) return true;
+  }
+  return false;
+}
+
+// Whether an array, a mask perhaps, can have work pending at all.
+inline bool may_be_pending(const cai_array &array) noexcept {
+  return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
+}
+
+// Whether the array states that there is nothing to wait for, and is believed.
+inline bool states_none(const cai_array &array) {
+  return array.stream_kind == CAI_STREAM_NONE && !Environment::get().distrust_none;
+}
+
+// Whether the array came with this very stream, for certain: 1 and 2 have more than one meaning.
+inline bool is_on(const cai_array &array, std::uint64_t stream) noexcept {
+  return array.stream == stream && array.stream_kind == CAI_STREAM_STREAM &&
+         stream > driver::stream_per_thread;
+}
+
+template <class Condition>
+bool of_both(const cai_array &array, Condition &&holds) {
+  return holds(array) && (!array.mask || holds(*array.mask));
+}
+
+// Whether nothing has to be put in order before work on `stream` (0: by the host) uses the array,
+// or after it.
+inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
+  return of_both(array, [&](const cai_array &part) {
+    if (!may_be_pending(part)) return true;
+    return (states_none(part) || is_on(part, stream)) && !may_have_kept(keeper_of(part));
+  });
+}
+
+inline bool nothing_after(const cai_array &array, std::uint64_t stream) {
+  return of_both(array, [&](const cai_array &part) {
+    if (!may_be_pending(part)) return true;
+    if (is_on(part, stream)) return !has_other_streams(keeper_of(part));
+    return states_none(part) && !keeps_uses(keeper_of(part));
+  });
+}
+
+inline bool nothing_before(const cai_array *const *arrays, int32_t count, std::uint64_t stream) {
+  for (int32_t index = 0; index < count; ++index) {
+    if (!nothing_before(*arrays[index], stream)) return false;
+  }
+  return true;
+}
+
+inline bool nothing_after(const cai_array *const *arrays, int32_t count, std::uint64_t stream) {
+  for (int32_t index = 0; index < count; ++index) {
+    if (!nothing_after(*arrays[index], stream)) return false;
+  }
+  return true;
+}
+
+}  // namespace cai::order
