@@ -22,11 +22,7 @@ void Relaxed::restore() noexcept {
   }
 }
 
-Capture capture_of(const Driver &cu, std::uint64_t stream) {
-  CUstreamCaptureStatus status = capture_none;
-  Capture capture;
-  const CUresult result = cu.cuStreamGetCaptureInfo(stream_handle(stream), &status, &capture.id,
-                                                    &capture.graph, nullptr, nullptr);
+void refuse_capture(const Driver &cu, std::uint64_t stream, CUresult result) {
   if (result == error_capture_implicit) {
     throw Failure(
         CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, result},
@@ -34,13 +30,9 @@ Capture capture_of(const Driver &cu, std::uint64_t stream) {
         " cannot be used: a blocking stream of its context is being captured into a graph",
         stream);
   }
-  if (result != success) throw Failure(failure_of(cu.cuStreamGetCaptureInfo.name, result));
-  if (status == capture_none) return {};
-  if (status != capture_active) {
-    throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
-                  "stream 0x%" PRIx64 " belongs to a capture that was invalidated", stream);
-  }
-  return capture;
+  if (result != success) fail_call(cu.cuStreamGetCaptureInfo.name, result);
+  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
+                "stream 0x%" PRIx64 " belongs to a capture that was invalidated", stream);
 }
 
 }  // namespace cai::driver

@@ -33,9 +33,22 @@ struct Capture {
   explicit operator bool() const noexcept { return id != 0; }
 };
 
+// Throws what is amiss with a stream's capture: an invalidated one, if all that the driver said was
+// success.
+[[noreturn, gnu::cold]] void refuse_capture(const Driver &cu, std::uint64_t stream,
+                                            CUresult result);
+
 // Asks without harm. Throws CAI_ERR_CAPTURE if the capture was invalidated, and for the legacy
 // stream while a blocking stream of the current context is being captured. For 1 and 2, their
 // context must be current.
-Capture capture_of(const Driver &cu, std::uint64_t stream);
+inline Capture capture_of(const Driver &cu, std::uint64_t stream) {
+  CUstreamCaptureStatus status = capture_none;
+  Capture capture;
+  const CUresult result = cu.cuStreamGetCaptureInfo(stream_handle(stream), &status, &capture.id,
+                                                    &capture.graph, nullptr, nullptr);
+  if (result == success && status == capture_none) return {};
+  if (result != success || status != capture_active) refuse_capture(cu, stream, result);
+  return capture;
+}
 
 }  // namespace cai::driver

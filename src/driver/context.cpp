@@ -3,10 +3,6 @@
 
 namespace cai::driver {
 
-Session::Session() : cu(get()) {
-  must(cu.cuCtxGetCurrent, &current_);
-}
-
 void Session::finish() {
   if (!primaries_.empty()) release_primaries();
   if (relaxed_) relaxed_->restore();
@@ -28,10 +24,10 @@ std::uint64_t Session::id_of(CUcontext context) const {
 CUcontext Session::of_device(int ordinal) {
   CUdevice device = 0;
   must(cu.cuDeviceGet, &device, ordinal);
-  if (current_) {
+  if (const CUcontext here = current()) {
     CUdevice of_current = 0;
     must(cu.cuCtxGetDevice, &of_current);
-    if (of_current == device) return current_;
+    if (of_current == device) return here;
   }
   return primary_of(device);
 }
@@ -73,7 +69,7 @@ void Session::release_primaries() noexcept {
 }
 
 Session::Within::Within(Session &session, CUcontext context)
-    : session_(session), entered_(context), before_(session.current_) {
+    : session_(session), entered_(context), before_(session.current()) {
   must(session_.cu.cuCtxPushCurrent, context);
   session_.current_ = context;
 }

@@ -21,7 +21,7 @@ namespace cai::driver {
 //   session.finish();  // puts everything back, and throws what was noted on the way
 class Session {
  public:
-  Session();
+  Session() : cu(get()) {}
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
   ~Session() {
@@ -39,14 +39,21 @@ class Session {
     if (!relaxed_) relaxed_.emplace(cu, faults);
   }
 
-  // The context current now; null if there is none.
-  CUcontext current() const noexcept { return current_; }
+  // The context current now; null if there is none. The driver is asked at the first need.
+  CUcontext current() {
+    if (!current_) {
+      CUcontext found = nullptr;
+      must(cu.cuCtxGetCurrent, &found);
+      current_ = found;
+    }
+    return *current_;
+  }
 
   // Runs `body` with `context` current. What was noted before is not this body's, and waits for
   // finish().
   template <class Body>
-  void in(CUcontext context, Body &&body) {
-    if (context == current_) return std::forward<Body>(body)();
+  [[gnu::noinline]] void in(CUcontext context, Body &&body) {
+    if (context == current()) return std::forward<Body>(body)();
     const bool had_faults = faults.any();
     {
       const Within within(*this, context);
@@ -85,7 +92,7 @@ class Session {
   CUcontext primary_of(CUdevice device);  // null if it is not active
   void release_primaries() noexcept;
 
-  CUcontext current_ = nullptr;
+  std::optional<CUcontext> current_;
   std::vector<std::pair<CUdevice, CUcontext>> primaries_;  // retained until the end
   std::optional<Relaxed> relaxed_;
 };

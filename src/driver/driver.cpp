@@ -145,4 +145,8 @@ cai_error failure_of(const char *function, CUresult result) noexcept {
   return error;
 }
 
+void fail_call(const char *function, CUresult result) {
+  throw Failure(failure_of(function, result));
+}
+
 }  // namespace cai::driver

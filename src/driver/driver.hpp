@@ -31,12 +31,12 @@ const Driver &get();
 // "[cuEventRecord] CUDA_ERROR_INVALID_HANDLE (400): invalid resource handle", with CAI_ERR_CUDA.
 cai_error failure_of(const char *function, CUresult result) noexcept;
 
+[[noreturn, gnu::cold]] void fail_call(const char *function, CUresult result);
+
 // Calls a function of the driver that must succeed.
 template <class... Arguments>
 void must(const Function<Arguments...> &function, std::type_identity_t<Arguments>... arguments) {
-  if (const CUresult result = function(arguments...)) {
-    throw Failure(failure_of(function.name, result));
-  }
+  if (const CUresult result = function(arguments...)) fail_call(function.name, result);
 }
 
 inline CUstream stream_handle(std::uint64_t value) noexcept {

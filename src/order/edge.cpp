@@ -10,10 +10,13 @@ namespace {
 bool is_idle(driver::Session &session, Stream &stream) {
   session.relax();
   driver::CUresult result = driver::success;
-  with(session, stream, [&] { result = session.cu.cuStreamQuery(stream.handle()); });
-  if (result == driver::success) return true;
-  if (result == driver::error_not_ready) return false;
-  throw Failure(driver::failure_of(session.cu.cuStreamQuery.name, result));
+  with(session, stream, [&] {
+    result = session.cu.cuStreamQuery(stream.handle());
+    if (result != driver::success && result != driver::error_not_ready) {
+      driver::fail_call(session.cu.cuStreamQuery.name, result);
+    }
+  });
+  return result == driver::success;
 }
 
 [[noreturn]] void refuse(const Stream &capturing, const Stream &other, const char *what_to_do) {
@@ -96,7 +99,7 @@ bool is_pending(driver::Session &session, driver::CUevent event) {
   session.relax();
   const driver::CUresult result = session.cu.cuEventQuery(event);
   if (result != driver::success && result != driver::error_not_ready) {
-    throw Failure(driver::failure_of(session.cu.cuEventQuery.name, result));
+    driver::fail_call(session.cu.cuEventQuery.name, result);
   }
   return result == driver::error_not_ready;
 }

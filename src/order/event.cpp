@@ -92,9 +92,9 @@ class Own {
  public:
   // Null once the thread is ending: other thread-local objects may end later, and hold events.
   static Stack *of(std::uint64_t context_id) noexcept {
-    Own &own = of_thread;
-    if (own.state_ != in_use && !own.begin()) return nullptr;
-    return &own.in(context_id);
+    Own *own = in_use;
+    if (!own) own = begin();
+    return own ? &own->in(context_id) : nullptr;
   }
 
  private:
@@ -106,19 +106,19 @@ class Own {
     ~Last() { of_thread.end(); }
   };
 
-  bool begin() noexcept {
-    if (state_ == ended) return false;
-    static thread_local Last last;  // the first call of a thread has it destroyed when that ends
+  [[gnu::cold, gnu::noinline]] static Own *begin() noexcept {
+    if (of_thread.ended_) return nullptr;
+    static thread_local Last last;  // its destructor comes when the thread ends
     static_cast<void>(last);
-    state_ = in_use;
-    return true;
+    return in_use = &of_thread;
   }
 
   void end() noexcept {
     for (Slot &slot : slots_) {
       if (slot.idle.top) give_to_all(slot.idle, slot.context_id);
     }
-    state_ = ended;
+    in_use = nullptr;
+    ended_ = true;
   }
 
   Stack &in(std::uint64_t context_id) noexcept {
@@ -132,13 +132,15 @@ class Own {
   }
 
   static thread_local Own of_thread;
+  static thread_local Own *in_use;  // from the first need to the thread's end: found by one look
 
-  enum { fresh, in_use, ended } state_ = fresh;
   Slot slots_[own_contexts];
   std::size_t next_ = 0;
+  bool ended_ = false;
 };
 
 constinit thread_local Own Own::of_thread;
+constinit thread_local Own *Own::in_use = nullptr;
 
 // Counts the records on a stream that have ended. A few streams have one counter; but not all, so
 // that threads with streams of their own do not take its cache line from each other.

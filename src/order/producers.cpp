@@ -59,7 +59,8 @@ bool is_reclaimed(const cai_array &array) noexcept {
                 thread_said_by(keeper_of(array)).load(std::memory_order_relaxed));
 }
 
-void add(const cai_array &array, bool write, int32_t index, const Wanted &wanted, Demand &out) {
+[[gnu::always_inline]] inline void add(const cai_array &array, bool write, int32_t index,
+                                       const Wanted &wanted, Demand &out) {
   if (!may_be_pending(array)) return;
   const bool ending = wanted.purpose == Wanted::For::ending;
   if (ending && is_reclaimed(array)) return;
@@ -92,6 +93,10 @@ void add(const cai_array &array, bool write, int32_t index, const Wanted &wanted
   }
 }
 
+[[gnu::noinline]] void add_mask(const cai_array &mask, int32_t index, Wanted wanted, Demand &out) {
+  add(mask, false, index, wanted, out);
+}
+
 }  // namespace
 
 Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_t stream) {
@@ -101,14 +106,13 @@ Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_
   return {stream, context_of_memory(session, {stream, array.data, array.device_id, -1}), -1};
 }
 
-void collect(const cai_array *const *arrays, int32_t count, const Wanted &wanted, Demand &out,
+void collect(const cai_array *const *arrays, int32_t count, Wanted wanted, Demand &out,
              int32_t first) {
   for (int32_t at = 0; at < count; ++at) {
-    const cai_array *const array = arrays[at];
+    const cai_array &array = *arrays[at];
     const int32_t index = first + at;
-    for (const cai_array *part = array; part; part = part == array ? array->mask : nullptr) {
-      add(*part, part == array && writes(*array, wanted.access, index), index, wanted, out);
-    }
+    add(array, writes(array, wanted.access, index), index, wanted, out);
+    if (array.mask) add_mask(*array.mask, index, wanted, out);
   }
 }
 

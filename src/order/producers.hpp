@@ -91,9 +91,9 @@ inline std::uint64_t stream_value(const cai_array &array) {
 Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_t stream);
 
 // Adds what arrays that have been judged ask for, and their masks; the first one has index `first`.
-void collect(const cai_array *const *arrays, int32_t count, const Wanted &wanted, Demand &out,
+void collect(const cai_array *const *arrays, int32_t count, Wanted wanted, Demand &out,
              int32_t first = 0);
-inline void collect(const cai_array &array, const Wanted &wanted, Demand &out) {
+inline void collect(const cai_array &array, Wanted wanted, Demand &out) {
   const cai_array *const alone = &array;
   collect(&alone, 1, wanted, out, -1);
 }

@@ -46,13 +46,14 @@ void identify(driver::Session &session, Stream &stream) {
     unsigned long long id = 0;
     driver::must(session.cu.cuStreamGetId, stream.handle(), &id);
     stream.id = id;
-    Known &entry = known[id % known_count];
-    if (entry.stream_id != id || !entry.context) {
+    Known found = known[id % known_count];
+    if (found.stream_id != id || !found.context) {
       const driver::CUcontext context = session.of_stream(stream.value);
-      entry = {id, session.id_of(context), context};
+      found = {id, session.id_of(context), context};
+      known[id % known_count] = found;
     }
-    stream.context = entry.context;
-    stream.context_id = entry.context_id;
+    stream.context = found.context;
+    stream.context_id = found.context_id;
     return;
   }
   if (!stream.context) stream.context = session.of_stream(stream.value);

@@ -71,22 +71,27 @@ inline bool implicitly_ordered(driver::Session &session, Stream &a, Stream &b) {
 }
 
 // Runs `body` so that the driver understands the stream as it was meant: 1 and 2 with their context
-// current, a handle with any.
+// current; a handle with what is current, and with its own context only where none is and the
+// driver wants one, since that costs calls.
 template <class Body>
-void with(driver::Session &session, Stream &stream, Body &&body) {
-  if (stream.is_default() || !session.current()) {
-    if (!stream.context) identify(session, stream);
-    session.in(stream.context, std::forward<Body>(body));
-  } else {
-    std::forward<Body>(body)();
+[[gnu::always_inline]] inline void with(driver::Session &session, Stream &stream, Body &&body) {
+  if (!stream.is_default()) {
+    try {
+      return body();
+    } catch (const Failure &failure) {
+      const bool wants_context = failure.error().native == driver::error_invalid_context;
+      if (!wants_context || session.current()) throw;
+    }
   }
+  if (!stream.context) identify(session, stream);
+  session.in(stream.context, body);
 }
 
 void synchronize(driver::Session &session, Stream &stream);
 
 // Runs `body`; a Failure that names no array yet is of array `index`.
 template <class Body>
-void for_array(int32_t index, Body &&body) {
+[[gnu::always_inline]] inline void for_array(int32_t index, Body &&body) {
   try {
     std::forward<Body>(body)();
   } catch (const Failure &failure) {
@@ -105,7 +110,8 @@ enum class OnFailure {
 // Runs `body` for array `index`; false if it failed and the others go on. A capture stops them all:
 // it is found before anything has happened.
 template <class Body>
-bool attempt(driver::Session &session, OnFailure on_failure, int32_t index, Body &&body) {
+[[gnu::always_inline]] inline bool attempt(driver::Session &session, OnFailure on_failure,
+                                           int32_t index, Body &&body) {
   try {
     for_array(index, std::forward<Body>(body));
     return true;

@@ -3,7 +3,8 @@
  * built: FAKE_GET_PROC_ADDRESS 0: nothing to find functions with; 1: as CUDA 11.3; 2: as CUDA 12.0.
  * FAKE_INIT=RESULT      what cuInit returns
  * FAKE_MISSING=NAME     the one function that is not there
- * FAKE_POP=late|stuck   cuCtxPopCurrent fails, with the context popped or not */
+ * FAKE_POP=late|stuck   cuCtxPopCurrent fails, with the context popped or not
+ * Its streams want a context to be current, even those that are handles. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ int cuInit(unsigned flags) { return init(flags); }
 
 #else
 
-enum { error_launch_failed = 719, error_not_found = 500, contexts_max = 16 };
+enum { error_invalid_context = 201, error_not_found = 500, error_launch_failed = 719 };
+enum { contexts_max = 16 };
 
 static __thread void *contexts[contexts_max];
 static __thread int depth;
@@ -37,6 +39,8 @@ int fake_depth(void);
 int fake_depth(void) { return depth; }
 
 static int nothing(void) { return 0; }
+
+static int on_stream(void) { return depth ? 0 : error_invalid_context; }
 
 static int get_current(void **context) {
   *context = depth ? contexts[depth - 1] : NULL;
@@ -78,6 +82,9 @@ static function find(const char *name) {
   if (strcmp(name, "cuCtxPushCurrent") == 0) return (function)push;
   if (strcmp(name, "cuCtxPopCurrent") == 0) return (function)pop;
   if (strcmp(name, "cuStreamGetCtx") == 0) return (function)stream_context;
+  if (strcmp(name, "cuStreamGetCaptureInfo") == 0) return (function)on_stream;
+  if (strcmp(name, "cuStreamWaitEvent") == 0) return (function)on_stream;
+  if (strcmp(name, "cuEventRecord") == 0) return (function)on_stream;
   return (function)nothing;
 }
 

@@ -81,6 +81,26 @@ TEST_F(Context, NoneIsCurrent) {
   }
 }
 
+// A driver that wants a context gets the stream's; but only where none is current.
+TEST_F(Context, IsWantedForAHandle) {
+  constexpr std::int32_t invalid_context = 201;
+  Array array(memory(), CAI_STREAM_STREAM, value(stream()));
+  const std::uint64_t consumer = value(stream());
+  EXPECT_EQ(begin_use({&array}, consumer), CAI_OK);
+  cai_error error{};
+  for (const char *name : {"cuStreamGetCaptureInfo", "cuEventRecord", "cuStreamWaitEvent"}) {
+    OK(gpu().simcuda_fail(name, 1, invalid_context));
+    EXPECT_EQ(begin_use({&array}, consumer, &error), CAI_ERR_CUDA) << name;
+    EXPECT_EQ(error.native, invalid_context);
+    const NoContext none;
+    gpu().simcuda_reset_counts();
+    OK(gpu().simcuda_fail(name, 1, invalid_context));
+    EXPECT_EQ(begin_use({&array}, consumer, &error), CAI_OK) << error.message;
+    EXPECT_EQ(calls("cuCtxPushCurrent"), 1U);
+    EXPECT_EQ(calls("cuCtxPopCurrent"), 1U);
+  }
+}
+
 TEST_F(Context, PoolMemoryIsOfTheCurrentContextOnItsDevice) {
   const Address data = pool_memory(context0);
   Array legacy(data, CAI_STREAM_STREAM, 1);

@@ -142,6 +142,17 @@ TEST(Driver, StatusAndReason) {
   EXPECT_EQ(fake("fake_init_calls"), calls);
 }
 
+// A driver may want a context to be current for any stream, where none is.
+TEST(Driver, WantsAContext) {
+  ASSERT_EQ(which(), "good");
+  const Array array(0x6600);
+  const cai_array *const list[] = {&array.array};
+  cai_error error{};
+  EXPECT_EQ(begin(0x6600, &error), CAI_OK) << error.message;
+  EXPECT_EQ(cai_arrays_end_use(list, 1, consumer, nullptr, &error), CAI_OK) << error.message;
+  EXPECT_EQ(fake("fake_depth"), 0);
+}
+
 // A pop that fails, whether it has done its work or not, leaves the caller's context current.
 TEST(Driver, PopFails) {
   ASSERT_TRUE(which() == "late_pop" || which() == "stuck_pop");
