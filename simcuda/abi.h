@@ -41,6 +41,7 @@ inline constexpr CUresult CUDA_ERROR_NO_DEVICE = 100;
 inline constexpr CUresult CUDA_ERROR_INVALID_DEVICE = 101;
 inline constexpr CUresult CUDA_ERROR_INVALID_IMAGE = 200;
 inline constexpr CUresult CUDA_ERROR_INVALID_CONTEXT = 201;
+inline constexpr CUresult CUDA_ERROR_MAP_FAILED = 205;
 inline constexpr CUresult CUDA_ERROR_ECC_UNCORRECTABLE = 214;
 inline constexpr CUresult CUDA_ERROR_UNSUPPORTED_LIMIT = 215;
 inline constexpr CUresult CUDA_ERROR_INVALID_HANDLE = 400;
@@ -98,6 +99,19 @@ inline constexpr int CU_MEMORYTYPE_DEVICE = 2;
 inline constexpr int CU_MEMORYTYPE_ARRAY = 3;
 inline constexpr int CU_MEMORYTYPE_UNIFIED = 4;
 
+inline constexpr int CU_AD_FORMAT_UNSIGNED_INT8 = 1;
+inline constexpr int CU_AD_FORMAT_UNSIGNED_INT16 = 2;
+inline constexpr int CU_AD_FORMAT_UNSIGNED_INT32 = 3;
+inline constexpr int CU_AD_FORMAT_SIGNED_INT8 = 8;
+inline constexpr int CU_AD_FORMAT_SIGNED_INT16 = 9;
+inline constexpr int CU_AD_FORMAT_SIGNED_INT32 = 10;
+inline constexpr int CU_AD_FORMAT_HALF = 16;
+inline constexpr int CU_AD_FORMAT_FLOAT = 32;
+inline constexpr unsigned CUDA_ARRAY3D_LAYERED = 1;
+inline constexpr unsigned CUDA_ARRAY3D_SURFACE_LDST = 2;
+inline constexpr unsigned CUDA_ARRAY3D_CUBEMAP = 4;
+inline constexpr unsigned CUDA_ARRAY3D_TEXTURE_GATHER = 8;
+
 inline constexpr int CU_STREAM_CAPTURE_STATUS_NONE = 0;
 inline constexpr int CU_STREAM_CAPTURE_STATUS_ACTIVE = 1;
 inline constexpr int CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2;
@@ -132,7 +146,11 @@ inline constexpr unsigned CU_GREEN_CTX_DEFAULT_STREAM = 1;
 
 inline constexpr int CU_MEM_ALLOCATION_TYPE_PINNED = 1;
 inline constexpr int CU_MEM_ALLOCATION_TYPE_MANAGED = 2;
+inline constexpr int CU_MEM_HANDLE_TYPE_NONE = 0;
+inline constexpr int CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1;
+inline constexpr unsigned CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1;
 inline constexpr int CU_MEM_LOCATION_TYPE_DEVICE = 1;
+inline constexpr int CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4;
 inline constexpr int CU_MEM_ACCESS_FLAGS_PROT_NONE = 0;
 inline constexpr int CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3;
 
@@ -176,6 +194,15 @@ inline constexpr std::uint64_t CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 2
 struct CUuuid {
   char bytes[16];
 };
+struct CUipcMemHandle {
+  char reserved[64];
+};
+struct CUipcEventHandle {
+  char reserved[64];
+};
+struct CUmemPoolPtrExportData {
+  unsigned char reserved[64];
+};
 struct CUmemLocation {
   int type, id;
 };
@@ -191,6 +218,18 @@ struct CUmemPoolProps {
   std::size_t maxSize;
   unsigned short usage;
   unsigned char reserved[54];
+};
+
+struct CUDA_ARRAY_DESCRIPTOR {
+  std::size_t Width, Height;
+  int Format;
+  unsigned NumChannels;
+};
+
+struct CUDA_ARRAY3D_DESCRIPTOR {
+  std::size_t Width, Height, Depth;
+  int Format;
+  unsigned NumChannels, Flags;
 };
 
 struct CUDA_MEMCPY2D {
@@ -223,6 +262,24 @@ struct CUDA_MEMCPY3D {
   CUdeviceptr dstDevice;
   CUarray dstArray;
   void *dstReserved;
+  std::size_t dstPitch, dstHeight;
+  std::size_t WidthInBytes, Height, Depth;
+};
+
+struct CUDA_MEMCPY3D_PEER {
+  std::size_t srcXInBytes, srcY, srcZ, srcLOD;
+  int srcMemoryType;
+  const void *srcHost;
+  CUdeviceptr srcDevice;
+  CUarray srcArray;
+  CUcontext srcContext;
+  std::size_t srcPitch, srcHeight;
+  std::size_t dstXInBytes, dstY, dstZ, dstLOD;
+  int dstMemoryType;
+  void *dstHost;
+  CUdeviceptr dstDevice;
+  CUarray dstArray;
+  CUcontext dstContext;
   std::size_t dstPitch, dstHeight;
   std::size_t WidthInBytes, Height, Depth;
 };
@@ -299,7 +356,7 @@ struct CUDA_HOST_NODE_PARAMS {
 
 static_assert(sizeof(CUdevResource) == 144);
 static_assert(sizeof(CUmemPoolProps) == 88 && sizeof(CUDA_MEMCPY2D) == 128 &&
-              sizeof(CUDA_MEMCPY3D) == 200);
+              sizeof(CUDA_MEMCPY3D) == 200 && sizeof(CUDA_MEMCPY3D_PEER) == 200);
 
 // Exported, and found by simcuda/generate.py: the generated table refers to each of these by name,
 // and a per-thread flavour of each is generated wherever the symbol table has one.

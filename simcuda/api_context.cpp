@@ -22,6 +22,7 @@ void end_primary(Session &s, Device &device) {
 }
 
 void synchronise(Session &s, const std::shared_ptr<Context> &context) {
+  refuse_failed(*context);
   refuse_context_sync(s, *context);
   s.finish([&](const Context &other) { return other.is_within(*context); });
 }
@@ -43,6 +44,7 @@ SIM_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return call(__func__, {device}, [&](Session &s) {
     Device &d = s.driver.device(device);
     refuse_unsafe(s);
+    refuse_lost(d);
     end_primary(s, d);
   });
 }
@@ -107,6 +109,7 @@ SIM_API CUresult cuCtxDestroy_v2(CUcontext handle) {
     if (!stack.empty() && stack.back() == context) stack.pop_back();
     s.driver.tear_down(*context, s.lock);
     s.driver.contexts.remove(handle);
+    refuse_lost(s.driver.device(context->device));
   });
 }
 
@@ -216,6 +219,7 @@ SIM_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
     auto context = owner_of(s.current());
     auto other = s.driver.contexts.get(peer, CUDA_ERROR_INVALID_CONTEXT);
     if (flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    refuse_failed(*other);
     if (other->device == context->device) throw Refused{CUDA_ERROR_INVALID_DEVICE};
     if (!context->peers.insert(peer).second) throw Refused{CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED};
   });

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "array.h"
 #include "call.h"
 #include "capture.h"
 
@@ -51,6 +52,8 @@ void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, con
           const Shape &shape, Host host) {
   s.current();
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return;
+  for (auto *side : {&to, &from})
+    if (side->place.allocation) refuse_lost(s.driver, *side->place.allocation);
   if (host == Host::waits) refuse_capturing(*stream);
   std::vector<Access> accesses{access(from, shape, false), access(to, shape, true)};
 
@@ -105,6 +108,7 @@ struct SideParameters {
   int type;
   const void *host;
   CUdeviceptr device;
+  CUarray array;
   std::size_t pitch, height;
 };
 
@@ -119,8 +123,24 @@ std::size_t sum(std::size_t factor, std::size_t count, std::size_t more) {
   return result;
 }
 
+// Pitch and height are the array's own.
+Side side_of_array(Session &s, const SideParameters &p, const Shape &shape) {
+  const auto array = s.driver.arrays.get(p.array);
+  if (sum(1, p.x, shape.width) > array->row || sum(1, p.y, shape.height) > array->rows ||
+      sum(1, p.z, shape.depth) > array->slices)
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  Side side;
+  side.pitch = array->row;
+  side.slice = array->row * array->rows;
+  const std::size_t offset = side.row(p.y, p.z) + p.x;
+  side.place = {array->allocation, array->allocation->address + offset,
+                array->allocation->bytes + offset};
+  return side;
+}
+
 Side side_of(Session &s, const SideParameters &p, const Shape &shape) {
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return {};
+  if (p.type == CU_MEMORYTYPE_ARRAY) return side_of_array(s, p, shape);
   // Where they are not needed, pitch and height may be 0.
   if (p.pitch > most_pitch ||
       ((p.pitch || shape.height > 1) && p.pitch < sum(1, p.x, shape.width)) ||
@@ -143,8 +163,6 @@ Side side_of(Session &s, const SideParameters &p, const Shape &shape) {
     case CU_MEMORYTYPE_DEVICE:
       side.place = s.driver.memory.device_place(place(p.device), span);
       return side;
-    case CU_MEMORYTYPE_ARRAY:
-      throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     default:
       throw Refused{CUDA_ERROR_INVALID_VALUE};
   }
@@ -153,10 +171,14 @@ Side side_of(Session &s, const SideParameters &p, const Shape &shape) {
 void copy_2d(Session &s, const CUDA_MEMCPY2D *parameters, CUstream stream, Host host) {
   const CUDA_MEMCPY2D &p = required(parameters);
   const Shape shape{p.WidthInBytes, p.Height};
-  const Side from = side_of(
-      s, {p.srcXInBytes, p.srcY, 0, p.srcMemoryType, p.srcHost, p.srcDevice, p.srcPitch, 0}, shape);
-  const Side to = side_of(
-      s, {p.dstXInBytes, p.dstY, 0, p.dstMemoryType, p.dstHost, p.dstDevice, p.dstPitch, 0}, shape);
+  const Side from = side_of(s,
+                            {p.srcXInBytes, p.srcY, 0, p.srcMemoryType, p.srcHost, p.srcDevice,
+                             p.srcArray, p.srcPitch, 0},
+                            shape);
+  const Side to = side_of(s,
+                          {p.dstXInBytes, p.dstY, 0, p.dstMemoryType, p.dstHost, p.dstDevice,
+                           p.dstArray, p.dstPitch, 0},
+                          shape);
   copy(s, s.stream(stream), to, from, shape, host);
 }
 
@@ -167,11 +189,11 @@ void copy_3d(Session &s, const CUDA_MEMCPY3D *parameters, const std::shared_ptr<
   if (p.srcLOD || p.dstLOD) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
   const Side from = side_of(s,
                             {p.srcXInBytes, p.srcY, p.srcZ, p.srcMemoryType, p.srcHost, p.srcDevice,
-                             p.srcPitch, p.srcHeight},
+                             p.srcArray, p.srcPitch, p.srcHeight},
                             shape);
   const Side to = side_of(s,
                           {p.dstXInBytes, p.dstY, p.dstZ, p.dstMemoryType, p.dstHost, p.dstDevice,
-                           p.dstPitch, p.dstHeight},
+                           p.dstArray, p.dstPitch, p.dstHeight},
                           shape);
   copy(s, stream, to, from, shape, host);
 }
@@ -280,6 +302,20 @@ SIM_API CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *parameters) {
 SIM_API CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *parameters, CUstream stream) {
   return call(__func__, {parameters, stream},
               [&](Session &s) { copy_3d(s, parameters, s.stream(stream), Host::goes_on); });
+}
+
+SIM_API CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *parameters, CUstream stream) {
+  return call(__func__, {parameters, stream}, [&](Session &s) {
+    const CUDA_MEMCPY3D_PEER &p = required(parameters);
+    s.context(p.srcContext);
+    s.context(p.dstContext);
+    // The contexts stand where the other struct has reserved words; here the addresses say it all.
+    CUDA_MEMCPY3D plain;
+    static_assert(sizeof plain == sizeof p);
+    std::memcpy(static_cast<void *>(&plain), &p, sizeof plain);
+    plain.srcReserved = plain.dstReserved = nullptr;
+    copy_3d(s, &plain, s.stream(stream), Host::goes_on);
+  });
 }
 
 SIM_API CUresult cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph graph,

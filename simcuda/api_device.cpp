@@ -55,21 +55,22 @@ constexpr DeviceAttribute device_attributes[] = {
     {106, 32},     // blocks per multiprocessor
     {111, 1024},   // reserved shared memory per block
     {115, 1},      // memory pools
+    {119, 1},      // what they can be shared as: descriptors
     {120, 1},      // cluster launch
+    {125, 1},      // events between processes
     {129, 1},      // unified function pointers
     {130, 0},         {131, -1},    {134, -1},  // no NUMA
 };
-constexpr int last_device_attribute = 147;
-
-int pci_bus(const Device &device) {
-  return device.ordinal + 1;
+// By the versions whose headers have been read; a driver in between is taken for the older one.
+int last_device_attribute() {
+  const Settings &settings = Settings::get();
+  if (settings.is_since(13000)) return 147;
+  if (settings.is_since(12080)) return 143;
+  return settings.is_since(12040) ? 134 : 124;
 }
 
-CUuuid uuid_of(const Device &device) {
-  CUuuid uuid{};
-  std::memcpy(uuid.bytes, "simcuda-device-0", 16);
-  uuid.bytes[15] = static_cast<char>('0' + device.ordinal);
-  return uuid;
+int pci_bus(const Device &device) {
+  return device.physical + 1;
 }
 
 }  // namespace
@@ -86,21 +87,21 @@ SIM_API CUresult cuDeviceGetCount(int *count) {
 
 SIM_API CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
   return call(__func__, {name, length, device}, [&](Session &s) {
-    s.driver.device(device);
+    const Device &d = s.driver.device(device);
     if (length < 1) throw Refused{CUDA_ERROR_INVALID_VALUE};
     std::snprintf(&required(name), static_cast<std::size_t>(length), "simcuda simulated device %d",
-                  device);
+                  d.physical);
   });
 }
 
 SIM_API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
   return call(__func__, {uuid, device},
-              [&](Session &s) { required(uuid) = uuid_of(s.driver.device(device)); });
+              [&](Session &s) { required(uuid) = uuid_of(s.driver.device(device).physical); });
 }
 
 SIM_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
   return call(__func__, {uuid, device},
-              [&](Session &s) { required(uuid) = uuid_of(s.driver.device(device)); });
+              [&](Session &s) { required(uuid) = uuid_of(s.driver.device(device).physical); });
 }
 
 SIM_API CUresult cuDeviceTotalMem_v2(std::size_t *bytes, CUdevice device) {
@@ -111,7 +112,8 @@ SIM_API CUresult cuDeviceTotalMem_v2(std::size_t *bytes, CUdevice device) {
 SIM_API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   return call(__func__, {value, attribute, device}, [&](Session &s) {
     Device &d = s.driver.device(device);
-    if (attribute < 1 || attribute > last_device_attribute) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (attribute < 1 || attribute > last_device_attribute())
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
     auto known = std::find_if(std::begin(device_attributes), std::end(device_attributes),
                               [&](auto &a) { return a.number == attribute; });
     const int pci_bus_attribute = 33;
@@ -145,8 +147,12 @@ SIM_API CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id) {
     const bool full = std::sscanf(&required(id), "%x:%x:%x", &domain, &bus, &slot) == 3;
     if (!full && std::sscanf(id, "%x:%x", &bus, &slot) != 2)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
-    if (bus < 1 || bus > s.driver.devices.size()) throw Refused{CUDA_ERROR_INVALID_DEVICE};
-    required(device) = static_cast<CUdevice>(bus) - 1;
+    for (auto &d : s.driver.devices)
+      if (static_cast<unsigned>(pci_bus(d)) == bus && domain == 0 && slot == 0) {
+        required(device) = d.ordinal;
+        return;
+      }
+    throw Refused{CUDA_ERROR_INVALID_DEVICE};
   });
 }
 

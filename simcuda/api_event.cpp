@@ -10,26 +10,31 @@ namespace {
 
 // For calls that ask about its work.
 std::shared_ptr<Event> event_of(Session &s, CUevent handle) {
-  auto event = s.driver.events.get(handle);
+  auto event = s.event(handle);
   refuse_failed(*event->context);
   return event;
 }
 
 void record(Session &s, CUevent event_handle, CUstream stream_handle, unsigned flags) {
   auto stream = s.stream(stream_handle);
-  auto event = s.driver.events.get(event_handle);
+  auto event = s.event(event_handle);
   if (flags & ~CU_EVENT_RECORD_EXTERNAL) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (event->context != owner_of(stream->context)) throw Refused{CUDA_ERROR_INVALID_HANDLE};
   const bool external = flags & CU_EVENT_RECORD_EXTERNAL;
   if (external && !stream->capture) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (stream->capture) {
+    if (external && event->share) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     if (external)
       capture_external(*stream, "event record", event);
     else
       capture_record(*stream, *event);
     return;
   }
-  event->recorded = s.submit(stream, "event record", {}, nullptr);
+  refuse_implicit(*stream);
+  auto operation = std::make_shared<Operation>();
+  operation->what = "event record";
+  if (event->share) s.driver.ipc.record(event->share, operation, s.lock);
+  event->recorded = s.submit(stream, operation);
   event->capture = nullptr;
   event->capture_tail.clear();
 }
@@ -73,14 +78,17 @@ SIM_API CUresult cuEventCreate(CUevent *out, unsigned flags) {
     auto event = std::make_shared<Event>();
     event->context = owner_of(s.current());
     event->flags = flags;
+    if (flags & CU_EVENT_INTERPROCESS)
+      event->share = s.driver.ipc.offer_event(s.driver.device(event->context->device).physical);
     *out = s.driver.events.add(event);
   });
 }
 
 SIM_API CUresult cuEventDestroy_v2(CUevent handle) {
   return call(__func__, {handle}, [&](Session &s) {
-    s.driver.events.get(handle);
+    auto event = s.driver.events.get(handle);
     s.driver.events.remove(handle);
+    refuse_lost(s.driver.device(event->context->device));
   });
 }
 
@@ -100,15 +108,21 @@ SIM_API CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned
 SIM_API CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent event_handle, unsigned flags) {
   return call(__func__, {stream_handle, event_handle, flags}, [&](Session &s) {
     auto stream = s.stream(stream_handle);
-    auto event = s.driver.events.get(event_handle);
+    auto event = s.event(event_handle);
+    refuse_lost(s.driver.device(event->context->device));
     if ((flags & ~CU_EVENT_WAIT_EXTERNAL) || (flags && !stream->capture))
       throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (flags && event->share) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     if (capture_wait(stream, event, flags)) return;
     refuse_implicit(*stream);
-    if (awaited(*event).empty()) return;
+    const bool elsewhere = event->recorded_elsewhere();
+    if (!elsewhere && awaited(*event).empty()) return;
     auto operation = std::make_shared<Operation>();
     operation->what = "event wait";
-    operation->waits_for = awaited(*event);
+    if (elsewhere)
+      s.driver.ipc.wait(event->share, operation);
+    else
+      operation->waits_for = awaited(*event);
     s.submit(stream, std::move(operation));
   });
 }
@@ -118,6 +132,8 @@ SIM_API CUresult cuEventQuery(CUevent handle) {
     auto event = event_of(s, handle);
     refuse_captured(*event);
     refuse_unsafe(s);
+    if (event->recorded_elsewhere())
+      return s.driver.ipc.query(*event->share) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
     return s.query(awaited(*event)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }
@@ -126,7 +142,10 @@ SIM_API CUresult cuEventSynchronize(CUevent handle) {
   return call(__func__, {handle}, [&](Session &s) {
     auto event = event_of(s, handle);
     refuse_captured(*event);
-    s.finish(awaited(*event));
+    if (event->recorded_elsewhere())
+      s.driver.ipc.synchronise(*event->share, s.lock);
+    else
+      s.finish(awaited(*event));
   });
 }
 

@@ -132,12 +132,14 @@ std::shared_ptr<Stream> passing_stream(Session &s, const std::shared_ptr<Context
 }
 
 OperationPtr submit_alone(Session &s, const std::shared_ptr<Context> &context, const char *what,
-                          std::vector<OperationPtr> after, std::vector<Moment> reached = {}) {
+                          std::vector<OperationPtr> after, std::vector<Moment> reached,
+                          const std::function<void(const OperationPtr &)> &prepare) {
   auto stream = passing_stream(s, context);
   auto operation = std::make_shared<Operation>();
   operation->what = what;
   operation->waits_for = std::move(after);
   operation->reached = std::move(reached);
+  prepare(operation);
   s.submit(stream, operation);
   stream->destroyed = true;
   s.driver.races.retire(*stream);
@@ -145,20 +147,23 @@ OperationPtr submit_alone(Session &s, const std::shared_ptr<Context> &context, c
 }
 
 void record(Session &s, const std::shared_ptr<Context> &context, CUevent handle) {
-  auto event = s.driver.events.get(handle);
+  auto event = s.event(handle);
   refuse_failed(*context);
   if (event->context != owner_of(context)) throw Refused{CUDA_ERROR_INVALID_HANDLE};
   refuse_context_sync(s, *context);
   const auto chosen = [&](const Context &other) { return other.is_within(*context); };
   // Of destroyed streams, too, and of what is done already.
   event->recorded = submit_alone(s, context, "event record", s.driver.schedule.pending_of(chosen),
-                                 s.driver.races.reached(chosen));
+                                 s.driver.races.reached(chosen), [&](auto &operation) {
+                                   if (event->share)
+                                     s.driver.ipc.record(event->share, operation, s.lock);
+                                 });
   event->capture = nullptr;
   event->capture_tail.clear();
 }
 
 void wait(Session &s, const std::shared_ptr<Context> &context, CUevent handle) {
-  auto event = s.driver.events.get(handle);
+  auto event = s.event(handle);
   refuse_failed(*context);
   refuse_context_sync(s, *context);
   if (event->capture) {
@@ -166,10 +171,15 @@ void wait(Session &s, const std::shared_ptr<Context> &context, CUevent handle) {
     invalidate(*event->capture);
     throw Refused{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED};
   }
-  if (!event->recorded) return;
-  std::vector<OperationPtr> after{event->recorded};
+  const bool elsewhere = event->recorded_elsewhere();
+  if (!event->recorded && !elsewhere) return;
+  std::vector<OperationPtr> after;
+  if (!elsewhere) after.push_back(event->recorded);
   if (context->gate) after.push_back(context->gate);
-  context->gate = submit_alone(s, context, "event wait", std::move(after));
+  context->gate =
+      submit_alone(s, context, "event wait", std::move(after), {}, [&](auto &operation) {
+        if (elsewhere) s.driver.ipc.wait(event->share, operation);
+      });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "call.h"
 #include "capture.h"
+#include "pool.h"
 
 using namespace simcuda;
 
@@ -14,12 +15,10 @@ AllocationPtr allocate(Session &s, Allocation::Kind kind, std::size_t size, unsi
   refuse_unsafe(s);
   auto context = s.current();
   if (size == 0) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  Device &device = s.driver.device(context->device);
-  if (kind == Allocation::Kind::device && size > device.total - device.used)
-    throw Refused{CUDA_ERROR_OUT_OF_MEMORY};
+  if (kind == Allocation::Kind::device) make_room(s.driver, s.driver.device(context->device), size);
   auto allocation = s.driver.memory.allocate(kind, context->device, size, flags);
   allocation->context = owner_of(context);
-  if (kind == Allocation::Kind::device) device.used += size;
+  if (kind == Allocation::Kind::device) charge(s.driver, *allocation);
   return allocation;
 }
 
@@ -29,17 +28,6 @@ void allocate_host(Session &s, void **out, std::size_t size, unsigned flags) {
       ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   *out = reinterpret_cast<void *>(allocate(s, Allocation::Kind::host, size, flags)->address);
-}
-
-// Frees wait for all the work of the device, so that nothing that was submitted before uses the
-// memory afterwards.
-void finish_device(Session &s, int device) {
-  const auto chosen = [&](const Context &context) { return context.device == device; };
-  // Nothing promises that, so that a strict client is not ordered by it.
-  if (Settings::get().strict)
-    s.driver.schedule.finish(s.driver.schedule.pending_of(chosen), s.lock);
-  else
-    s.finish(chosen);
 }
 
 void end(Session &s, Allocation &allocation) {
@@ -104,18 +92,18 @@ SIM_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
     s.current();
     if (!pointer) return;
     auto allocation = s.driver.memory.find_base(pointer);
-    if (!allocation || allocation->on_host() || allocation->free_submitted)
+    if (!allocation || allocation->on_host() || allocation->free_submitted ||
+        allocation->is_opened_handle())
       throw Refused{CUDA_ERROR_INVALID_VALUE};
+    refuse_lost(s.driver, *allocation);
     if (allocation->of_graph) {
       free_graph_memory(s, s.stream(nullptr), allocation);
       return;
     }
     // Memory of a pool is not waited for (cuMemFree, cuda.h): that is the caller's business.
-    if (!allocation->pool) finish_device(s, allocation->device);
+    if (!allocation->pool) s.finish_device(allocation->device);
     if (allocation->dead) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    if (allocation->kind == Allocation::Kind::device)
-      s.driver.device(allocation->device).used -= allocation->size;
-    if (allocation->pool) allocation->pool->gave_back(allocation->size);
+    discharge(s.driver, *allocation);
     end(s, *allocation);
   });
 }
@@ -137,7 +125,8 @@ SIM_API CUresult cuMemFreeHost(void *pointer) {
     if (!allocation || allocation->kind != Allocation::Kind::host ||
         allocation->address != address_of(pointer))
       throw Refused{CUDA_ERROR_INVALID_VALUE};
-    finish_device(s, allocation->device);
+    refuse_lost(s.driver, *allocation);
+    s.finish_device(allocation->device);
     end(s, *allocation);
   });
 }
@@ -167,7 +156,8 @@ SIM_API CUresult cuMemHostUnregister(void *pointer) {
     auto allocation = s.driver.memory.find_base(address_of(pointer));
     if (!allocation || allocation->kind != Allocation::Kind::registered)
       throw Refused{CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED};
-    finish_device(s, allocation->device);
+    refuse_lost(s.driver, *allocation);
+    s.finish_device(allocation->device);
     end(s, *allocation);
   });
 }

@@ -28,6 +28,7 @@ void fill(Session &s, const Fill &f, const std::shared_ptr<Stream> &stream, bool
   if (f.to % f.element || (f.height > 1 && (f.pitch < row || f.pitch % f.element)))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   const Place place = s.driver.memory.device_place(f.to, span);
+  refuse_lost(s.driver, *place.allocation);
   const Access written{place.allocation, place.address, row, true, f.height, f.pitch};
   auto operation = s.submit(stream, "memset", {written}, [=] {
     for (std::size_t y = 0; y < f.height; ++y)

@@ -43,7 +43,7 @@ Value attribute_value(const Allocation *a, std::uintptr_t pointer, int attribute
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return {static_cast<std::uint64_t>(a ? a->device : 0), 4};
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      return {a && a->kind == Kind::device && !a->pool, 4};
+      return {a && a->kind == Kind::device && !a->pool && !a->imported && !a->of_graph, 4};
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
       return {a ? a->device_address() : 0, 8};
@@ -63,6 +63,7 @@ Value attribute_value(const Allocation *a, std::uintptr_t pointer, int attribute
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
       return {a ? a->buffer_id : 0, 8};
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+      if (!Settings::get().is_since(12080)) throw Refused{CUDA_ERROR_INVALID_VALUE};
       return {0, 4};
     default:
       throw Refused{CUDA_ERROR_INVALID_VALUE};

@@ -6,76 +6,26 @@
 
 #include "call.h"
 #include "capture.h"
-
-namespace simcuda {
-namespace {
-
-constexpr std::uint64_t chunk = 2u
-                                << 20;  // pools take memory from the device in pieces of this size
-
-std::uint64_t whole_chunks(std::uint64_t bytes) {
-  return (bytes + chunk - 1) / chunk * chunk;
-}
-
-}  // namespace
-
-void Pool::took(std::size_t bytes) {
-  used += bytes;
-  used_high = std::max(used_high, used);
-  reserved = std::max(reserved, whole_chunks(used));
-  reserved_high = std::max(reserved_high, reserved);
-}
-
-void Pool::gave_back(std::size_t bytes) {
-  used -= bytes;
-  trim(release_threshold);
-}
-
-void Pool::trim(std::uint64_t keep) {
-  reserved = std::max(whole_chunks(used), std::min(reserved, keep));
-}
-
-}  // namespace simcuda
+#include "pool.h"
 
 using namespace simcuda;
 
 namespace {
 
 std::shared_ptr<Pool> pool_of(Session &s, CUmemoryPool handle) {
-  return s.driver.pools.get(handle, CUDA_ERROR_INVALID_VALUE);
+  auto pool = s.driver.pools.get(handle, CUDA_ERROR_INVALID_VALUE);
+  refuse_lost(s.driver.device(pool->device));
+  return pool;
 }
 
 Device &device_at(Session &s, const CUmemLocation &location) {
+  // Places on the host came with CUDA 12.
+  const int last = Settings::get().is_since(12000) ? CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT
+                                                   : CU_MEM_LOCATION_TYPE_DEVICE;
+  if (location.type < CU_MEM_LOCATION_TYPE_DEVICE || location.type > last)
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
   return s.driver.device(location.id);
-}
-
-std::size_t whole_pages(std::size_t bytes) {
-  const std::size_t page = 4096;
-  return (bytes + page - 1) / page * page;
-}
-
-// Memory of the pool that work of this stream may have: freed in the same stream, or by what this
-// stream comes after, or by now; else, for an edge that orders this block alone, by anything.
-struct Reusable {
-  std::vector<Pool::FreeBlock>::iterator block;
-  bool needs_edge;
-};
-
-Reusable find_block(Session &s, Pool &pool, Stream &stream, std::size_t bytes) {
-  auto &blocks = pool.free_blocks;
-  Reusable best{blocks.end(), false};
-  for (auto block = blocks.begin(); block != blocks.end(); ++block) {
-    if (whole_pages(block->size) != whole_pages(bytes)) continue;
-    const bool done = block->freed->state == Operation::State::done;
-    const bool ordered = block->stream == stream.id ||
-                         (done ? pool.reuse[CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC] != 0
-                               : pool.reuse[CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] &&
-                                     s.driver.schedule.comes_after(stream, block->freed));
-    if (ordered) return {block, false};
-    if (pool.reuse[CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES]) best = {block, true};
-  }
-  return best;
 }
 
 void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared_ptr<Pool> pool,
@@ -84,29 +34,29 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
   auto stream = s.stream(handle);
   if (!bytes) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (!pool) pool = s.driver.device(stream->context->device).current_pool;
+  if (pool->imported) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (stream->capture) {
+    if (pool->managed) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     *out = capture_allocation(s, *stream, pool->device, bytes);
     return;
   }
   refuse_implicit(*stream);
-  Device &device = s.driver.device(pool->device);
-  const bool pool_full = pool->max_size && bytes > pool->max_size - std::min<std::uint64_t>(
-                                                                        pool->used, pool->max_size);
-  if (bytes > device.total - device.used || pool_full) throw Refused{CUDA_ERROR_OUT_OF_MEMORY};
   auto operation = std::make_shared<Operation>();
   operation->what = "allocate";
-  AllocationPtr allocation;
-  const auto [block, needs_edge] = find_block(s, *pool, *stream, bytes);
-  if (block == pool->free_blocks.end()) {
-    allocation = s.driver.memory.allocate(Allocation::Kind::device, pool->device, bytes, 0);
-  } else {
-    allocation = s.driver.memory.reuse(block->address, block->bytes, pool->device, bytes);
-    if (needs_edge) operation->merely_after.push_back(block->freed);
-    pool->free_blocks.erase(block);
+  auto [block, needs_edge] = take_block(s.driver, *pool, *stream, bytes);
+  try {
+    if (block) discharge(s.driver, *block->allocation);
+    make_room(s.driver, *pool, bytes);
+  } catch (const Refused &) {
+    if (block) add_block(s.driver, *pool, std::move(*block));
+    throw;
   }
+  if (needs_edge) operation->merely_after.push_back(block->freed);
+  const auto kind = pool->managed ? Allocation::Kind::managed : Allocation::Kind::device;
+  const AllocationPtr allocation = block ? s.driver.memory.reuse(*block->allocation, bytes)
+                                         : s.driver.memory.allocate(kind, pool->device, bytes, 0);
   allocation->pool = pool;
-  device.used += bytes;
-  pool->took(bytes);
+  charge(s.driver, *allocation);
   // The memory is the stream's from here on: what anybody wrote before is gone.
   Access whole{allocation, allocation->address, bytes, true};
   whole.life = Access::Life::begins;
@@ -116,6 +66,11 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
   };
   s.submit(stream, std::move(operation));
   *out = allocation->address;
+}
+
+// Whether the pool keeps the address of what is freed in a stream.
+bool hands_out_again(const Allocation &allocation) {
+  return allocation.pool && !allocation.pool->destroyed && !allocation.imported;
 }
 
 std::uint64_t &counter(Pool &pool, int attribute) {
@@ -157,8 +112,11 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
   return call(__func__, {pointer, handle}, [&](Session &s) {
     auto stream = s.stream(handle);
     auto allocation = s.driver.memory.find_base(pointer);
-    if (!allocation || allocation->kind != Allocation::Kind::device || allocation->free_submitted)
+    const bool freeable = allocation && (allocation->kind == Allocation::Kind::device ||
+                                         (allocation->pool && allocation->pool->managed));
+    if (!freeable || allocation->free_submitted || allocation->is_opened_handle())
       throw Refused{CUDA_ERROR_INVALID_VALUE};
+    refuse_lost(s.driver, *allocation);
     if (stream->capture) {
       capture_free(*stream, allocation);
       return;
@@ -176,25 +134,31 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
         stream, "free", {whole},
         [driver, allocation] {
           if (allocation->dead) return;  // its context went first
-          driver->device(allocation->device).used -= allocation->size;
-          if (allocation->pool) allocation->pool->gave_back(allocation->size);
-          driver->memory.free(*allocation);
+          discharge(*driver, *allocation);
+          driver->memory.free(*allocation, hands_out_again(*allocation)
+                                               ? Memory::Address::kept
+                                               : Memory::Address::given_back);
         },
         true);
-    if (allocation->pool)
-      allocation->pool->free_blocks.push_back(
-          {allocation->address, allocation->bytes, allocation->size, stream->id, freed});
+    if (hands_out_again(*allocation))
+      add_block(s.driver, *allocation->pool, {allocation, freed, stream->id});
   });
 }
 
 SIM_API CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *properties) {
   return call(__func__, {out, properties}, [&](Session &s) {
     required(out);
-    Device &device = device_at(s, required(properties).location);
-    if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+    const bool managed = required(properties).allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
+    if (managed ? !Settings::get().is_since(13000) || properties->handleTypes
+                : properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (properties->handleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
       throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     auto pool = std::make_shared<Pool>();
+    const Device &device = device_at(s, properties->location);
+    refuse_lost(device);
     pool->device = device.ordinal;
+    pool->managed = managed;
     pool->handle_types = properties->handleTypes;
     pool->max_size = properties->maxSize;
     *out = s.driver.pools.add(pool);
@@ -209,6 +173,12 @@ SIM_API CUresult cuMemPoolDestroy(CUmemoryPool handle) {
     for (auto &device : s.driver.devices)
       if (device.current_pool == pool) device.current_pool = device.default_pool;
     s.driver.pools.remove(handle);
+    drop_blocks(s.driver, *pool);
+    pool->free_blocks.clear();  // what is being freed still will be
+    pool->free_count = 0;
+    pool->destroyed = true;
+    pool->share = nullptr;
+    trim(s.driver, *pool, 0);
   });
 }
 
@@ -246,10 +216,8 @@ SIM_API CUresult cuMemPoolGetAttribute(CUmemoryPool handle, int attribute, void 
 SIM_API CUresult cuMemPoolTrimTo(CUmemoryPool handle, std::size_t keep) {
   return call(__func__, {handle, keep}, [&](Session &s) {
     auto pool = pool_of(s, handle);
-    pool->trim(keep);
-    // What is given back to the device has no address any more.
-    std::erase_if(pool->free_blocks,
-                  [](auto &block) { return block.freed->state == Operation::State::done; });
+    trim(s.driver, *pool, keep);
+    drop_blocks(s.driver, *pool);  // what is given back to the device has no address any more
   });
 }
 
@@ -292,6 +260,7 @@ SIM_API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
   return call(__func__, {device, handle}, [&](Session &s) {
     auto pool = pool_of(s, handle);
     if (pool->device != s.driver.device(device).ordinal) throw Refused{CUDA_ERROR_INVALID_DEVICE};
+    if (pool->managed || pool->imported) throw Refused{CUDA_ERROR_INVALID_VALUE};
     s.driver.device(device).current_pool = pool;
   });
 }
@@ -316,6 +285,7 @@ SIM_API CUresult cuMemSetMemPool(CUmemLocation *location, int type, CUmemoryPool
     auto pool = pool_of(s, handle);
     Device &device = device_at(s, required(location));
     if (pool->device != device.ordinal) throw Refused{CUDA_ERROR_INVALID_DEVICE};
+    if (pool->managed || pool->imported) throw Refused{CUDA_ERROR_INVALID_VALUE};
     device.current_pool = pool;
   });
 }

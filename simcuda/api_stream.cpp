@@ -47,6 +47,7 @@ SIM_API CUresult cuStreamDestroy_v2(CUstream handle) {
     stream->destroyed = true;
     s.driver.races.retire(*stream);
     s.driver.streams.remove(handle);
+    refuse_lost(s.driver.device(stream->context->device));
   });
 }
 

@@ -117,6 +117,13 @@ void log_line(const std::string &line) {
   [[maybe_unused]] auto written = write(log_file(), line.data(), line.size());
 }
 
+void lose_current() {
+  ThreadState &thread = thread_state();
+  if (thread.contexts.empty()) return;
+  Lock lock(simulator_mutex());
+  lose_device(*driver(), driver()->device(thread.contexts.back()->device));
+}
+
 }  // namespace
 
 Entry &entry_of_symbol(const char *symbol) {
@@ -130,7 +137,9 @@ const char *base_name(const Entry &entry) {
 CUresult admit(Entry &entry, bool needs_driver) {
   entry.calls.fetch_add(1, std::memory_order_relaxed);
   if (process_is_ending()) return CUDA_ERROR_DEINITIALIZED;
-  if (process_was_forked()) return CUDA_ERROR_NOT_INITIALIZED;
+  // Without a lock, which a thread that is not here any more may have held.
+  if (process_was_forked()) return needs_driver ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
+  bool lose = false;
   {
     std::lock_guard guard(entries_mutex());
     CUresult injected = CUDA_SUCCESS;
@@ -139,13 +148,15 @@ CUresult admit(Entry &entry, bool needs_driver) {
       injected = fault.result;
       return true;
     });
-    if (injected != CUDA_SUCCESS) return injected;
+    if (injected != CUDA_SUCCESS && injected != SIMCUDA_LOSE_DEVICE) return injected;
+    lose = injected == SIMCUDA_LOSE_DEVICE;
   }
   if (!needs_driver) return CUDA_SUCCESS;
   // A host function may not call CUDA.
   if (thread_state().driver_thread) return CUDA_ERROR_NOT_PERMITTED;
   if (!driver()) return CUDA_ERROR_NOT_INITIALIZED;
   driver()->schedule.touch();
+  if (lose) lose_current();
   return CUDA_SUCCESS;
 }
 
@@ -211,6 +222,7 @@ SIM_API void simcuda_reset_counts(void) {
 SIM_API std::int32_t simcuda_fail(const char *name, std::uint64_t nth, std::int32_t status) {
   simcuda::Entry *entry = simcuda::entry_of_base(name);
   if (!entry) return CUDA_ERROR_NOT_FOUND;
+  if (simcuda::process_was_forked()) return CUDA_ERROR_NOT_INITIALIZED;
   simcuda::add_fault(*entry, nth, status);
   return CUDA_SUCCESS;
 }
@@ -241,11 +253,12 @@ SIM_API std::int32_t simcuda_host_access(const void *address, std::uint64_t size
 }
 
 SIM_API void simcuda_reset(void) {
+  if (simcuda::process_was_forked()) return;
   if (simcuda::thread_state().driver_thread) return;  // it would wait for itself
   simcuda_reset_counts();
   simcuda::clear_faults();
   simcuda::Driver *driver = simcuda::driver();
-  if (!driver || simcuda::process_was_forked()) return;
+  if (!driver) return;
   simcuda::Lock lock(simcuda::simulator_mutex());
   const auto all = [](const simcuda::Context &) { return true; };
   driver->schedule.finish(driver->schedule.pending_of(all), lock);

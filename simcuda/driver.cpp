@@ -5,16 +5,15 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <thread>
 
+#include "array.h"
 #include "call.h"
 #include "capture.h"
 #include "green.h"
 #include "kernel.h"
+#include "pool.h"
 
 namespace simcuda {
 namespace {
@@ -25,70 +24,6 @@ constexpr std::size_t handle_range = std::size_t{1} << 30;
 std::atomic<Driver *> the_driver{nullptr};
 std::atomic<bool> ending{false};
 std::atomic<bool> forked{false};
-std::atomic<bool> settings_are_bad{false};
-
-bool is_set(const char *name, const char *value) {
-  const char *text = std::getenv(name);
-  return text && std::strcmp(text, value) == 0;
-}
-
-// An empty one is as none.
-const char *setting(const char *name) {
-  const char *text = std::getenv(name);
-  return text && *text ? text : nullptr;
-}
-
-long number(const char *name, long otherwise, long least, long most) {
-  const char *text = setting(name);
-  if (!text) return otherwise;
-  char *end = nullptr;
-  const long value = std::strtol(text, &end, 10);
-  if (!*end && value >= least && value <= most) return value;
-  refuse_setting(name, text,
-                 "is not a number from " + std::to_string(least) + " to " + std::to_string(most));
-  return otherwise;
-}
-
-Schedule::Policy policy(const char *name) {
-  using Kind = Schedule::Policy::Kind;
-  const char *text = setting(name);
-  if (!text || std::strcmp(text, "lazy") == 0) return {Kind::lazy};
-  if (std::strcmp(text, "eager") == 0) return {Kind::eager};
-  if (std::strncmp(text, "random:", 7) == 0) {
-    const char *end = text + std::strlen(text);
-    std::uint64_t seed = 0;
-    const auto read = std::from_chars(text + 7, end, seed);
-    if (read.ec == std::errc{} && read.ptr == end) return {Kind::random, seed};
-  }
-  refuse_setting(name, text, "is none of lazy, eager, random:SEED with a number as SEED");
-  return {};
-}
-
-RaceMode race_mode(const char *name) {
-  const char *text = setting(name);
-  if (!text || std::strcmp(text, "log") == 0) return RaceMode::log;
-  if (std::strcmp(text, "off") == 0) return RaceMode::off;
-  if (std::strcmp(text, "count") == 0) return RaceMode::count;
-  if (std::strcmp(text, "abort") == 0) return RaceMode::abort;
-  refuse_setting(name, text, "is none of off, count, log, abort");
-  return RaceMode::log;
-}
-
-Settings read_settings() {
-  Settings s{};
-  s.enabled = number("SIMCUDA", 0, 0, 1) != 0;
-  s.banner = number("SIMCUDA_BANNER", 1, 0, 1) != 0;
-  s.reuse_handles = number("SIMCUDA_REUSE_HANDLES", 0, 0, 1) != 0;
-  s.driver_version = static_cast<int>(number("SIMCUDA_DRIVER_VERSION", 13000, 11000, 13000));
-  s.devices = static_cast<int>(number("SIMCUDA_DEVICES", 2, 0, 16));
-  s.device_memory = static_cast<std::uint64_t>(number("SIMCUDA_DEVICE_MIB", 4096, 1, 1 << 20))
-                    << 20;
-  s.quiet = std::chrono::milliseconds{number("SIMCUDA_QUIET_MS", 20, 0, 3600000)};
-  s.policy = policy("SIMCUDA_SCHEDULE");
-  s.strict = number("SIMCUDA_STRICT", 0, 0, 1) != 0;
-  s.races = race_mode("SIMCUDA_RACES");
-  return s;
-}
 
 // Runs with the library's own destructors, after those of the clients.
 __attribute__((destructor)) void process_ends() {
@@ -97,18 +32,6 @@ __attribute__((destructor)) void process_ends() {
 }
 
 }  // namespace
-
-void refuse_setting(const char *name, const char *text, const std::string &why) {
-  // Whoever runs without the simulator need not care about the rest.
-  if (!is_set("SIMCUDA", "1") && std::strcmp(name, "SIMCUDA") != 0) return;
-  std::fprintf(stderr, "simcuda: %s=%s: %s\n", name, text, why.c_str());
-  settings_are_bad = true;
-}
-
-const Settings &Settings::get() {
-  static const Settings settings = read_settings();
-  return settings;
-}
 
 HandleSpace::HandleSpace() {
   void *range =
@@ -139,19 +62,20 @@ void HandleSpace::give_back(std::uintptr_t handle) {
 }
 
 Driver::Driver(const Settings &settings)
-    : devices(static_cast<std::size_t>(settings.devices)),
+    : devices(settings.visible.size()),
       races(settings.races),
-      memory(settings.devices,
+      memory(static_cast<int>(settings.visible.size()),
              [this](const AllocationPtr &allocation, std::uintptr_t address, std::size_t size) {
                races.names_freed(allocation, address, size);
              }),
       schedule(settings.policy, settings.quiet, races) {
-  for (int i = 0; i < settings.devices; ++i) {
-    Device &d = devices[static_cast<std::size_t>(i)];
-    d.ordinal = i;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    Device &d = devices[i];
+    d.ordinal = static_cast<int>(i);
+    d.physical = settings.visible[i];
     d.total = settings.device_memory;
     d.default_pool = std::make_shared<Pool>();
-    d.default_pool->device = i;
+    d.default_pool->device = d.ordinal;
     d.default_pool->is_default = true;
     pools.add(d.default_pool);
     d.current_pool = d.default_pool;
@@ -166,7 +90,7 @@ Device &Driver::device(CUdevice ordinal) {
 
 std::shared_ptr<Context> Driver::new_context(CUdevice ordinal, unsigned flags,
                                              unsigned api_version) {
-  device(ordinal);
+  refuse_lost(device(ordinal));
   auto context = std::make_shared<Context>();
   context->device = ordinal;
   context->flags = flags;
@@ -203,6 +127,7 @@ std::shared_ptr<Stream> Driver::new_stream(std::shared_ptr<Context> context, Str
 
 std::shared_ptr<Context> Driver::retain_primary(CUdevice ordinal) {
   Device &d = device(ordinal);
+  refuse_lost(d);
   if (!d.primary) {
     d.primary = new_context(ordinal, 0, 3020);
     d.primary->primary = true;
@@ -217,6 +142,7 @@ void Driver::release_primary(CUdevice ordinal, Lock &lock) {
   Device &d = device(ordinal);
   if (d.primary_references == 0) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
   if (--d.primary_references == 0 && d.primary->alive) tear_down(*d.primary, lock);
+  refuse_lost(d);
 }
 
 void Driver::tear_down(Context &context, Lock &lock) {
@@ -238,11 +164,11 @@ void Driver::tear_down(Context &context, Lock &lock) {
     if (event->context.get() == &context) events.remove(event->handle);
   for (auto &allocation : memory.all()) {
     if (allocation->context.get() != &context) continue;
-    if (allocation->kind == Allocation::Kind::device)
-      device(allocation->device).used -= allocation->size;
+    discharge(*this, *allocation);
     races.host_frees(*allocation);
     memory.free(*allocation);
   }
+  remove_arrays_of(*this, context);
   remove_modules_of(*this, context);
   for (auto &[thread, stream] : context.per_thread) races.retire(*stream);
   races.retire(*context.legacy);
@@ -290,16 +216,17 @@ bool process_was_forked() {
 CUresult initialise() {
   const Settings &settings = Settings::get();
   if (!settings.enabled) return CUDA_ERROR_STUB_LIBRARY;
+  // A child cannot use its parent's driver; a real one refuses it, too.
+  if (forked) return CUDA_ERROR_NOT_INITIALIZED;
   Lock lock(simulator_mutex());
   if (driver()) return CUDA_SUCCESS;
   read_call_settings();
-  if (settings_are_bad) return CUDA_ERROR_INVALID_VALUE;
+  if (settings_are_refused()) return CUDA_ERROR_INVALID_VALUE;
   static bool said = !settings.banner;
   if (!said)
     std::fprintf(stderr, "simcuda: a simulation of the CUDA driver for tests; no GPU is used\n");
   said = true;
-  if (settings.devices == 0) return CUDA_ERROR_NO_DEVICE;
-  // A child cannot use its parent's driver; a real one refuses it, too.
+  if (settings.visible.empty()) return CUDA_ERROR_NO_DEVICE;
   pthread_atfork(nullptr, nullptr, [] { forked = true; });
   the_driver.store(new Driver(settings), std::memory_order_release);
   return CUDA_SUCCESS;
@@ -334,6 +261,12 @@ std::shared_ptr<Stream> Session::stream(CUstream handle) {
   auto found = driver.streams.get(handle);
   if (!found->context->alive) throw Refused{CUDA_ERROR_STREAM_DETACHED};
   refuse_failed(*found->context);
+  return found;
+}
+
+std::shared_ptr<Event> Session::event(CUevent handle) {
+  auto found = driver.events.get(handle);
+  if (found->share && !found->share->alive()) throw Refused{CUDA_ERROR_INVALID_HANDLE};
   return found;
 }
 
@@ -380,6 +313,7 @@ void refuse_failed(const Contexts &contexts) {
 void Session::finish(const std::vector<OperationPtr> &operations) {
   const auto contexts = contexts_of(operations);
   driver.schedule.finish(operations, lock);
+  release_unused(driver);
   driver.races.host_saw(operations);
   refuse_failed(contexts);
 }
@@ -398,8 +332,18 @@ void Session::finish(const Races::Chosen &chosen) {
   const auto pending = driver.schedule.pending_of(chosen);
   const auto contexts = contexts_of(pending);
   driver.schedule.finish(pending, lock);
+  release_unused(driver);
   driver.races.host_saw(reached);
   refuse_failed(contexts);
+}
+
+void Session::finish_device(int device) {
+  const auto chosen = [&](const Context &context) { return context.device == device; };
+  // Nothing promises that, so that a strict client is not ordered by it.
+  if (Settings::get().strict)
+    driver.schedule.finish(driver.schedule.pending_of(chosen), lock);
+  else
+    finish(chosen);
 }
 
 void Session::finish(const std::shared_ptr<Stream> &stream) {
@@ -407,6 +351,7 @@ void Session::finish(const std::shared_ptr<Stream> &stream) {
   refuse_implicit(*stream);
   const auto seen = promised(*stream);
   driver.schedule.finish(driver.schedule.awaited(*stream), lock);
+  release_unused(driver);
   driver.races.host_saw(seen);
   simcuda::refuse_failed(*stream->context);
 }

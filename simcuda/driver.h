@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "ipc.h"
 #include "memory.h"
 #include "objects.h"
 #include "schedule.h"
@@ -26,17 +27,25 @@ struct Settings {
   bool reuse_handles;
   bool strict;
   int driver_version;
-  int devices;
+  int devices;               // of the machine,
+  std::vector<int> visible;  // and those of them that the process sees
   std::uint64_t device_memory;
   std::chrono::milliseconds quiet;
   Schedule::Policy policy;
   RaceMode races;
 
   static const Settings &get();
+  // Whether the driver is one of that version, or a newer one.
+  bool is_since(int version) const { return driver_version >= version; }
 };
+
+// Of a device, as the machine counts; the second as in CUDA_VISIBLE_DEVICES.
+CUuuid uuid_of(int physical);
+std::string uuid_text(int physical);
 
 // For what the environment says and nobody understands: says so, and cuInit will fail.
 void refuse_setting(const char *name, const char *text, const std::string &why);
+bool settings_are_refused();
 
 // Handles are addresses in a reserved range that nobody can touch. They recur only on request or
 // when the range is used up: a stale one is then found at once, where a real driver may crash.
@@ -94,6 +103,7 @@ struct Driver {
   Registry<CUstream, Stream> streams{handles};
   Registry<CUevent, Event> events{handles};
   Registry<CUmemoryPool, Pool> pools{handles};
+  Registry<CUarray, Array> arrays{handles};
   Registry<CUgraph, Graph> graphs{handles};
   Registry<CUgraphNode, GraphNode> graph_nodes{handles};
   Registry<CUgraphExec, GraphExec> graph_execs{handles};
@@ -106,7 +116,9 @@ struct Driver {
   Races races;
   Memory memory;
   Schedule schedule;
+  Ipc ipc{schedule, races};
   std::vector<std::weak_ptr<Capture>> captures;
+  bool pools_hold_unused = false;
   std::uint64_t last_context_id = 0, last_stream_id = 0, last_capture_id = 0;
 
   Device &device(CUdevice ordinal);
@@ -123,6 +135,12 @@ struct Driver {
 // Errors after which a context can only be destroyed.
 bool is_sticky(CUresult error);
 void refuse_failed(const Context &context);
+// A device that is lost takes its contexts with it: nothing brings them back.
+inline constexpr CUresult of_lost_device = CUDA_ERROR_UNKNOWN;
+void lose_device(Driver &driver, Device &device);
+void refuse_lost(const Device &device);
+// For memory that a call names in whatever context.
+void refuse_lost(Driver &driver, const Allocation &allocation);
 // Whether its context still lets it run.
 bool may_run(const Operation &operation);
 // Does its work; what goes wrong there ends its context.
@@ -144,6 +162,7 @@ class Session {
  public:
   explicit Session(ThreadState &caller)
       : driver(*simcuda::driver()), thread(caller), lock(simulator_mutex()) {
+    driver.ipc.learn();
     driver.schedule.stir();
   }
 
@@ -154,6 +173,7 @@ class Session {
   std::shared_ptr<Context> current();                  // or INVALID_CONTEXT, CONTEXT_IS_DESTROYED
   std::shared_ptr<Context> context(CUcontext handle);  // null means the current one
   std::shared_ptr<Stream> stream(CUstream handle);
+  std::shared_ptr<Event> event(CUevent handle);  // not one whose process has destroyed it
 
   // These return the error of a context whose work fails meanwhile.
   // Waits for work, as a call that blocks the host does: the host goes on after it.
@@ -162,6 +182,8 @@ class Session {
   void finish(const std::shared_ptr<Stream> &stream);
   // and for all work of some contexts.
   void finish(const Races::Chosen &chosen);
+  // Before memory of a device goes: nothing that was submitted uses it afterwards.
+  void finish_device(int device);
   // Whether work is done: if so, the host goes on after it.
   bool query(const std::vector<OperationPtr> &operations);
   bool query(const std::shared_ptr<Stream> &stream);

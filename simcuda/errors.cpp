@@ -3,6 +3,7 @@
 // and every call returns the error, until the context is destroyed.
 
 #include "call.h"
+#include "simcuda.h"
 
 namespace simcuda {
 bool is_sticky(CUresult error) {
@@ -14,6 +15,23 @@ bool is_sticky(CUresult error) {
 void refuse_failed(const Context &context) {
   const Context &owner = context.parent ? *context.parent : context;
   if (owner.error != CUDA_SUCCESS) throw Refused{owner.error};
+}
+
+void lose_device(Driver &driver, Device &device) {
+  device.lost = true;
+  for (auto &context : driver.contexts.all())
+    if (context->device == device.ordinal) context->error = of_lost_device;
+  // Its work is over, and callbacks are told.
+  driver.schedule.demand(driver.schedule.pending_of(
+      [&](const Context &context) { return context.device == device.ordinal; }));
+}
+
+void refuse_lost(const Device &device) {
+  if (device.lost) throw Refused{of_lost_device};
+}
+
+void refuse_lost(Driver &driver, const Allocation &allocation) {
+  refuse_lost(driver.device(allocation.device));
 }
 
 bool may_run(const Operation &operation) {
@@ -38,3 +56,13 @@ void fail_current(CUresult error) {
 }
 
 }  // namespace simcuda
+
+using namespace simcuda;
+
+SIM_API std::int32_t simcuda_lose_device(std::int32_t ordinal) {
+  if (!driver() || process_was_forked()) return CUDA_ERROR_NOT_INITIALIZED;
+  return guarded([&] {
+    Lock lock(simulator_mutex());
+    lose_device(*driver(), driver()->device(ordinal));
+  });
+}

@@ -106,7 +106,8 @@ std::vector<simcuda_range> ranges_of(const KernelCode &code, const Launch &launc
 
 // What a kernel on this context's device can reach. Host and managed memory is in reach of all.
 bool in_reach(const Context &context, const Allocation &allocation) {
-  if (allocation.kind != Allocation::Kind::device || allocation.device == context.device)
+  if (allocation.kind != Allocation::Kind::device || allocation.device == context.device ||
+      (allocation.is_opened_handle() && allocation.context.get() == &context))
     return true;
   if (allocation.pool) {
     auto stated = allocation.pool->access.find(context.device);
@@ -240,6 +241,7 @@ SIM_API std::int32_t simcuda_kernel(const char *name, const std::uint32_t *argum
     return CUDA_ERROR_INVALID_VALUE;
   code->ranges = ranges;
   code->run = run;
+  if (process_was_forked()) return CUDA_ERROR_NOT_INITIALIZED;
   Lock lock(simulator_mutex());
   registered()[name] = std::move(code);
   return CUDA_SUCCESS;
@@ -247,8 +249,8 @@ SIM_API std::int32_t simcuda_kernel(const char *name, const std::uint32_t *argum
 
 SIM_API std::int32_t simcuda_busy(void *stream, std::uint64_t nanoseconds) {
   return guarded([&] {
-    if (thread_state().driver_thread) throw Refused{CUDA_ERROR_NOT_PERMITTED};
     if (!driver() || process_was_forked()) throw Refused{CUDA_ERROR_NOT_INITIALIZED};
+    if (thread_state().driver_thread) throw Refused{CUDA_ERROR_NOT_PERMITTED};
     Session s(thread_state());
     auto operation = std::make_shared<Operation>();
     operation->what = "busy";

@@ -7,7 +7,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <new>
+
+#include "ipc.h"
 
 namespace simcuda {
 namespace {
@@ -32,6 +35,12 @@ std::size_t whole_pages(std::size_t size) {
   return (size + page - 1) / page * page;
 }
 
+// The driver's side is nobody else's business: not a child's, not a core file's.
+void keep_to_driver(void *bytes, std::size_t size) {
+  madvise(bytes, size, MADV_DONTFORK);
+  madvise(bytes, size, MADV_DONTDUMP);
+}
+
 }  // namespace
 
 Arena::Arena() {
@@ -46,9 +55,7 @@ Arena::Arena() {
       munmap(client, size_);
       continue;
     }
-    // The driver's side is nobody else's business: not a child's, not a core file's.
-    madvise(driver, size_, MADV_DONTFORK);
-    madvise(driver, size_, MADV_DONTDUMP);
+    keep_to_driver(driver, size_);
     client_ = reinterpret_cast<std::uintptr_t>(client);
     driver_ = static_cast<std::byte *>(driver);
     return;
@@ -57,30 +64,88 @@ Arena::Arena() {
   throw std::bad_alloc{};
 }
 
+std::size_t Arena::find_room(std::size_t size) {
+  if (size <= size_ - next_) {
+    next_ += size;
+    return next_ - size;
+  }
+  for (auto [offset, room] : released_) {
+    if (room < size) continue;
+    released_.erase(offset);
+    if (room > size) released_.emplace(offset + size, room - size);
+    return offset;
+  }
+  throw std::bad_alloc{};
+}
+
 Arena::Block Arena::take(std::size_t size, bool host_access) {
   const std::size_t pages = whole_pages(size);
-  if (pages < size || pages > size_ || next_ > size_ - pages) throw std::bad_alloc{};
-  Block block{client_ + next_, driver_ + next_};
+  if (pages < size || pages > size_) throw std::bad_alloc{};
+  const std::size_t offset = find_room(pages + page);
+  const Block block{client_ + offset, driver_ + offset};
   if (host_access &&
       mprotect(reinterpret_cast<void *>(block.address), pages, PROT_READ | PROT_WRITE) != 0)
     throw std::bad_alloc{};
-  while (usable_ < next_ + pages) {
+  while (usable_ < offset + pages) {
     if (mprotect(driver_ + usable_, step, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc{};
     usable_ += step;
   }
-  next_ += pages + page;
   return block;
 }
 
-void Arena::release(std::uintptr_t address, std::size_t size) {
+Arena::Block Arena::map(int file, std::uint64_t offset, std::size_t size) {
+  const Block block = take(size, false);
+  const std::size_t pages = whole_pages(size);
+  const auto at = static_cast<off_t>(offset);
+  void *client = reinterpret_cast<void *>(block.address);
+  if (mmap(client, pages, PROT_NONE, MAP_SHARED | MAP_FIXED, file, at) == MAP_FAILED ||
+      mmap(block.bytes, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, at) ==
+          MAP_FAILED)
+    throw std::bad_alloc{};
+  keep_to_driver(block.bytes, pages);
+  return block;
+}
+
+void Arena::unmap(std::uintptr_t address, std::size_t size) {
+  const std::size_t pages = whole_pages(size);
+  const auto at = static_cast<off_t>(offset(address));
+  std::byte *bytes = driver_ + offset(address);
+  mmap(reinterpret_cast<void *>(address), pages, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+       file_, at);
+  mmap(bytes, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file_, at);
+  keep_to_driver(bytes, pages);
+}
+
+void Arena::empty(std::uintptr_t address, std::size_t size) {
   const std::size_t pages = whole_pages(size);
   mprotect(reinterpret_cast<void *>(address), pages, PROT_NONE);
-  fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-            static_cast<off_t>(address - client_), static_cast<off_t>(pages));
+  fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset(address)),
+            static_cast<off_t>(pages));
+}
+
+void Arena::release(std::uintptr_t address, std::size_t size) {
+  empty(address, size);
+  const auto at = static_cast<std::size_t>(offset(address));
+  auto freed = released_.emplace(at, whole_pages(size) + page).first;
+  auto next = std::next(freed);
+  if (next != released_.end() && freed->first + freed->second == next->first) {
+    freed->second += next->second;
+    released_.erase(next);
+  }
+  if (freed == released_.begin()) return;
+  auto before = std::prev(freed);
+  if (before->first + before->second != freed->first) return;
+  before->second += freed->second;
+  released_.erase(freed);
 }
 
 void Memory::add(const AllocationPtr &allocation) {
   allocation->buffer_id = ++last_buffer_id_;
+  // Of what was freed where this is, nothing is remembered.
+  auto old = freed_.lower_bound(allocation->address);
+  if (old != freed_.begin() && freed(allocation->address)) --old;
+  while (old != freed_.end() && old->first < allocation->address + allocation->size)
+    old = freed_.erase(old);
   by_address_[allocation->address] = allocation;
   if (allocation->alias) by_address_[allocation->alias] = allocation;
 }
@@ -105,15 +170,44 @@ AllocationPtr Memory::allocate(Allocation::Kind kind, int device, std::size_t si
   return allocation;
 }
 
-AllocationPtr Memory::reuse(std::uintptr_t address, std::byte *bytes, int device,
-                            std::size_t size) {
+AllocationPtr Memory::allocate_hidden(int device, std::size_t size) {
   auto allocation = std::make_shared<Allocation>();
-  allocation->kind = Allocation::Kind::device;
+  const Arena::Block block = device_arenas_.at(static_cast<std::size_t>(device)).take(size, false);
   allocation->device = device;
-  allocation->address = address;
-  allocation->bytes = bytes;
+  allocation->address = block.address;
+  allocation->bytes = block.bytes;
   allocation->size = size;
-  freed_.erase(address);
+  std::memset(block.bytes, fresh_poison, size);
+  return allocation;
+}
+
+void Memory::free_hidden(Allocation &allocation) {
+  allocation.dead = true;
+  arena_of(allocation).release(allocation.address, allocation.size);
+}
+
+AllocationPtr Memory::reuse(const Allocation &before, std::size_t size) {
+  auto allocation = std::make_shared<Allocation>();
+  allocation->kind = before.kind;
+  allocation->device = before.device;
+  allocation->address = before.address;
+  allocation->bytes = before.bytes;
+  allocation->size = size;
+  if (allocation->kind == Allocation::Kind::managed)
+    mprotect(reinterpret_cast<void *>(before.address), whole_pages(size), PROT_READ | PROT_WRITE);
+  add(allocation);
+  return allocation;
+}
+
+AllocationPtr Memory::map(int file, std::uint64_t offset, std::size_t size, int device) {
+  auto allocation = std::make_shared<Allocation>();
+  const Arena::Block block =
+      device_arenas_.at(static_cast<std::size_t>(device)).map(file, offset, size);
+  allocation->device = device;
+  allocation->address = block.address;
+  allocation->bytes = block.bytes;
+  allocation->size = size;
+  allocation->imported = true;
   add(allocation);
   return allocation;
 }
@@ -133,26 +227,46 @@ AllocationPtr Memory::register_host(void *pointer, std::size_t size, int device,
   return allocation;
 }
 
-void Memory::free(Allocation &allocation) {
+Arena &Memory::arena_of(const Allocation &allocation) {
+  return allocation.kind == Allocation::Kind::device
+             ? device_arenas_[static_cast<std::size_t>(allocation.device)]
+             : shared_;
+}
+
+void Memory::free(Allocation &allocation, Address address) {
   if (allocation.dead) return;
   allocation.dead = true;
+  if (!allocation.imported) allocation.share = nullptr;  // other processes learn of it
   by_address_.erase(allocation.alias);
-  const auto address = allocation.address;  // erasing may end the allocation's life
-  const auto size = allocation.size;
-  const auto kind = allocation.kind;
-  const auto device = static_cast<std::size_t>(allocation.device);
-  auto found = by_address_.find(address);
+  if (allocation.alias) {
+    const std::uintptr_t in_page = allocation.alias % page;
+    aliases_.release(allocation.alias - in_page, in_page + allocation.size);
+  }
+  auto found = by_address_.find(allocation.address);
   // What is handed out again before its free has run belongs to somebody else by now.
   if (found == by_address_.end() || found->second.get() != &allocation) return;
-  auto node = by_address_.extract(found);
-  if (allocation.free_submitted) {
-    freed_.insert(std::move(node));
-    if (freed_.size() > most_freed) freed_.erase(freed_.begin());
-  }
-  if (kind == Allocation::Kind::device)
-    device_arenas_[device].release(address, size);
-  else if (kind != Allocation::Kind::registered)
-    shared_.release(address, size);
+  auto node = by_address_.extract(found);  // it goes on to live until the end of this
+  Arena &arena = arena_of(allocation);
+  if (allocation.imported) arena.unmap(allocation.address, allocation.size);
+  if (address == Address::kept)
+    arena.empty(allocation.address, allocation.size);
+  else if (allocation.kind != Allocation::Kind::registered)
+    arena.release(allocation.address, allocation.size);
+  if (!allocation.free_submitted) return;
+  freed_.insert(std::move(node));
+  if (freed_.size() > most_freed) freed_.erase(freed_.begin());
+}
+
+void Memory::give_back(const Allocation &allocation) {
+  arena_of(allocation).release(allocation.address, allocation.size);
+}
+
+int Memory::file_of(const Allocation &allocation) const {
+  return device_arenas_[static_cast<std::size_t>(allocation.device)].file();
+}
+
+std::uint64_t Memory::offset_of(const Allocation &allocation) const {
+  return device_arenas_[static_cast<std::size_t>(allocation.device)].offset(allocation.address);
 }
 
 AllocationPtr Memory::find(std::uintptr_t address) const {
@@ -184,7 +298,8 @@ Place Memory::place(std::uintptr_t address, std::size_t span) const {
     const bool by_alias = allocation->alias && address - allocation->alias < allocation->size;
     const std::size_t offset = address - (by_alias ? allocation->alias : allocation->address);
     if (allocation->free_submitted) stale_(allocation, address, span);
-    if (span > allocation->size - offset || allocation->free_submitted)
+    const bool gone = allocation->imported && !allocation->share->alive();  // in its own process
+    if (span > allocation->size - offset || allocation->free_submitted || gone)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     return {allocation, address, allocation->bytes + offset};
   }

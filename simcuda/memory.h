@@ -20,15 +20,28 @@ class Arena {
     std::uintptr_t address = 0;
     std::byte *bytes = nullptr;
   };
-  // Addresses are never used again, and a page that nobody owns lies between any two blocks.
+  // A page that nobody owns lies between any two blocks. Addresses are used again only once all
+  // have been used.
   Block take(std::size_t size, bool host_access);
+  // The same, for memory that lies in a file of another process, or in another arena.
+  Block map(int file, std::uint64_t offset, std::size_t size);
+  // The bytes are gone; the address is kept,
+  void empty(std::uintptr_t address, std::size_t size);
+  // or given back with them.
   void release(std::uintptr_t address, std::size_t size);
+  // After `map`: the arena's own bytes are there again.
+  void unmap(std::uintptr_t address, std::size_t size);
   bool contains(std::uintptr_t address) const { return address - client_ < size_; }
+  int file() const { return file_; }
+  std::uint64_t offset(std::uintptr_t address) const { return address - client_; }
 
  private:
+  std::size_t find_room(std::size_t size);
+
   std::uintptr_t client_ = 0;
   std::byte *driver_ = nullptr;
   std::size_t size_ = 0, next_ = 0, usable_ = 0;
+  std::map<std::size_t, std::size_t> released_;  // sizes by offset, with the page behind each
   int file_ = -1;
 };
 
@@ -52,11 +65,23 @@ class Memory {
   Memory(int devices, Stale stale) : stale_(std::move(stale)), device_arenas_(devices) {}
 
   AllocationPtr allocate(Allocation::Kind kind, int device, std::size_t size, unsigned flags);
-  // Device memory where some was freed, or will have been.
-  AllocationPtr reuse(std::uintptr_t address, std::byte *bytes, int device, std::size_t size);
+  // Device memory that no address names.
+  AllocationPtr allocate_hidden(int device, std::size_t size);
+  void free_hidden(Allocation &allocation);
+  // Memory where some was freed, or will have been.
+  AllocationPtr reuse(const Allocation &before, std::size_t size);
+  // Device memory of another process.
+  AllocationPtr map(int file, std::uint64_t offset, std::size_t size, int device);
   AllocationPtr register_host(void *pointer, std::size_t size, int device, unsigned flags);
-  // Ends an allocation. What still refers to it reads poison and writes nowhere.
-  void free(Allocation &allocation);
+  // Ends an allocation. What still refers to it reads poison and writes nowhere. Its address may be
+  // kept, for a pool.
+  enum class Address { given_back, kept };
+  void free(Allocation &allocation, Address address = Address::given_back);
+  // An address that was kept.
+  void give_back(const Allocation &allocation);
+  // Where device memory is in a file, for other processes.
+  int file_of(const Allocation &allocation) const;
+  std::uint64_t offset_of(const Allocation &allocation) const;
 
   AllocationPtr find(std::uintptr_t address) const;
   AllocationPtr find_base(std::uintptr_t address) const;
@@ -72,6 +97,7 @@ class Memory {
  private:
   void add(const AllocationPtr &allocation);
   AllocationPtr freed(std::uintptr_t address) const;
+  Arena &arena_of(const Allocation &allocation);
 
   const Stale stale_;
   // The last of those that were freed in the order of a stream. Addresses grow.

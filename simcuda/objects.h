@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,8 +27,10 @@ struct Refused {
 };
 
 struct Allocation;
+struct Array;
 struct Capture;
 struct Context;
+struct EventShare;
 struct Function;
 struct Graph;
 struct GraphExec;
@@ -36,7 +39,9 @@ struct GraphNode;
 struct GreenContext;
 class History;
 struct Library;
+struct MemoryShare;
 struct Module;
+struct PoolShare;
 struct ResourceDescriptor;
 struct Step;
 struct Stream;
@@ -65,6 +70,7 @@ struct Operation {
   std::vector<std::shared_ptr<Operation>> merely_after;
   std::vector<Moment> reached;  // for the race detector: it comes after these as well
   std::size_t blockers = 0;     // how many of those that it waits for are not done
+  bool external = false;        // it waits for another process, too: that is one of them
   std::uint32_t branch = 0;     // of a launched graph, counted from 1; 0: the stream's own line
   std::vector<Access> accesses;
   std::function<void()> run;            // with the simulator's lock held; may be empty
@@ -82,6 +88,7 @@ struct Operation {
 };
 
 using OperationPtr = std::shared_ptr<Operation>;
+using AllocationPtr = std::shared_ptr<Allocation>;
 
 struct Stream {
   enum class Kind { legacy, per_thread, created };
@@ -111,6 +118,10 @@ struct Event {
   OperationPtr recorded;             // of the last record; null if never recorded
   std::shared_ptr<Capture> capture;  // the last record was in this capture
   std::vector<std::shared_ptr<GraphNode>> capture_tail;
+  std::shared_ptr<EventShare> share;  // of one that processes share
+
+  // Whether its last record is another process's.
+  bool recorded_elsewhere() const;
 };
 
 struct Context {
@@ -143,35 +154,41 @@ inline const std::shared_ptr<Context> &owner_of(const std::shared_ptr<Context> &
   return context->parent ? context->parent : context;
 }
 
+// Memory that has been freed in stream order, perhaps not yet: a pool may hand it out again.
+struct FreeBlock {
+  AllocationPtr allocation;  // that was there
+  OperationPtr freed;
+  std::uint64_t stream;
+};
+
 struct Pool {
   CUmemoryPool handle = nullptr;
   int device = 0;
   bool is_default = false;
+  bool destroyed = false;
+  bool managed = false;
   int handle_types = 0;
   std::size_t max_size = 0;
   std::uint64_t release_threshold = 0;
   std::uint64_t used = 0, used_high = 0, reserved = 0, reserved_high = 0;
   int reuse[4] = {0, 1, 1, 1};  // by attribute number
   std::map<int, int> access;    // by device
+  std::shared_ptr<PoolShare> share;
+  bool imported = false;  // from another process: it holds what is there, and has none to give
 
-  // Memory that has been freed in stream order, perhaps not yet: it may be handed out again.
-  struct FreeBlock {
-    std::uintptr_t address;
-    std::byte *bytes;
-    std::size_t size;
-    std::uint64_t stream;
-    OperationPtr freed;
-  };
-  std::vector<FreeBlock> free_blocks;
-
-  void took(std::size_t bytes);
-  void gave_back(std::size_t bytes);
-  void trim(std::uint64_t keep);
+  // By the number of pages and the stream, the first freed first.
+  std::map<std::size_t, std::map<std::uint64_t, std::deque<FreeBlock>>> free_blocks;
+  std::size_t free_count = 0;
+  // A pool with more free blocks than this lets go of those that nobody has to wait for.
+  static constexpr std::size_t least_most_free = 4096;
+  std::size_t most_free = least_most_free;
 };
 
 struct Device {
   int ordinal = 0;
-  std::uint64_t total = 0, used = 0;
+  int physical = 0;  // as the machine counts; CUDA_VISIBLE_DEVICES makes the ordinals
+  std::uint64_t total = 0, used = 0;  // used: with what pools hold
+  bool lost = false;                  // for good
   std::shared_ptr<Context> primary;
   unsigned primary_references = 0;
   std::shared_ptr<Pool> default_pool, current_pool;
@@ -193,15 +210,18 @@ struct Allocation {
   unsigned flags = 0;
   int sync_memops = 0;
   bool free_submitted = false;
-  std::shared_ptr<History> history;  // of its uses, for the race detector
+  std::shared_ptr<History> history;    // of its uses, for the race detector
+  std::uint64_t charged = 0;           // bytes that count as used, of its device or its pool
+  std::shared_ptr<MemoryShare> share;  // with other processes: offered to them, or from one
+  bool imported = false;
   bool dead = false;
 
   bool of_graph = false;
 
   bool on_host() const { return kind == Kind::host || kind == Kind::registered; }
   std::uintptr_t device_address() const { return alias ? alias : address; }
+  // By cuIpcOpenMemHandle: it is closed, not freed.
+  bool is_opened_handle() const { return imported && !pool; }
 };
-
-using AllocationPtr = std::shared_ptr<Allocation>;
 
 }  // namespace simcuda

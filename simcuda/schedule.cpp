@@ -2,7 +2,6 @@
 #include "schedule.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <iterator>
@@ -17,22 +16,6 @@ namespace {
 // time of a busy client: it is due after this long at the latest.
 constexpr std::chrono::milliseconds host_function_due{10};
 
-// A thread begun meanwhile takes no signals: they are for the client's own threads.
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeld(const SignalsHeld &) = delete;
-  SignalsHeld &operator=(const SignalsHeld &) = delete;
-
- private:
-  sigset_t before_;
-};
-
 bool is_done(const OperationPtr &operation) {
   return operation->state == Operation::State::done;
 }
@@ -46,6 +29,16 @@ std::uint64_t scramble(std::uint64_t seed, std::uint64_t id) {
 }
 
 }  // namespace
+
+SignalsHeld::SignalsHeld() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+SignalsHeld::~SignalsHeld() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
 
 std::vector<OperationPtr> Schedule::predecessors(Stream &stream) const {
   std::vector<OperationPtr> found;
@@ -89,7 +82,7 @@ void Schedule::enqueue(OperationPtr operation, const std::vector<OperationPtr> &
   operation->merely_after.clear();
   std::erase_if(waits_for, is_done);
   for (auto &before : waits_for) before->followers.push_back(operation);
-  operation->blockers = waits_for.size();
+  operation->blockers = waits_for.size() + operation->external;
   pending_.emplace(operation->id, operation);
   if (operation->busy_ns) ++busy_;
   if (policy_.kind == Policy::Kind::eager) demand({operation});
@@ -182,6 +175,12 @@ void Schedule::advance() {
 
 void Schedule::demand(const std::vector<OperationPtr> &operations) {
   mark(operations);
+  advance();
+}
+
+void Schedule::release(const OperationPtr &operation) {
+  if (--operation->blockers == 0 && operation->demanded && !operation->busy_ns)
+    ready_.emplace(urgency(operation->id), operation);
   advance();
 }
 

@@ -5,6 +5,8 @@
 // random policy draws both from a seed: when something runs, and what runs first.
 #pragma once
 
+#include <signal.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -16,6 +18,18 @@
 namespace simcuda {
 
 using Lock = std::unique_lock<std::mutex>;
+
+// A thread begun meanwhile takes no signals: they are for the client's own threads.
+class SignalsHeld {
+ public:
+  SignalsHeld();
+  ~SignalsHeld();
+  SignalsHeld(const SignalsHeld &) = delete;
+  SignalsHeld &operator=(const SignalsHeld &) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 class Schedule {
  public:
@@ -42,6 +56,8 @@ class Schedule {
   void demand(const std::vector<OperationPtr> &operations);
   // The same, and waits for the rest; the lock is free meanwhile.
   void finish(const std::vector<OperationPtr> &operations, Lock &lock);
+  // What an operation waits for in another process has happened.
+  void release(const OperationPtr &operation);
   // A query: the first says no for work that is pending, a later one gets it done. Where work
   // keeps a stream busy, each passes a virtual millisecond of that first.
   bool query(const std::vector<OperationPtr> &operations);

@@ -43,6 +43,16 @@ uint64_t simcuda_pending(void);
  * Returns 0, or 500 if there is no such name. */
 int32_t simcuda_fail(const char *name, uint64_t nth, int32_t status);
 
+/* As a status for simcuda_fail: from that call on the device of the caller's current context is
+ * lost, as by simcuda_lose_device; the call returns what it then does. */
+#define SIMCUDA_LOSE_DEVICE (-1)
+
+/* The device is lost, as one that has fallen off the bus: for good. From now on what uses its
+ * contexts, its memory or its pools returns CUDA_ERROR_UNKNOWN (999), frees and new contexts as
+ * well, and none of its work runs any more; resetting its primary context heals nothing. Other
+ * devices go on. Returns 0, 3 before cuInit, or 101 if there is no such device. */
+int32_t simcuda_lose_device(int32_t ordinal);
+
 /* --- Work ------------------------------------------------------------------------------------- */
 
 /* Submits work that keeps the stream busy for so long, by the virtual clock that

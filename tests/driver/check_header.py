@@ -19,11 +19,17 @@ import tempfile
 
 STRUCTS = {
     "CUuuid": "CUuuid",
+    "CUipcMemHandle": "CUipcMemHandle",
+    "CUipcEventHandle": "CUipcEventHandle",
+    "CUmemPoolPtrExportData": "CUmemPoolPtrExportData",
     "CUmemLocation": "CUmemLocation",
     "CUmemAccessDesc": "CUmemAccessDesc",
     "CUmemPoolProps": "CUmemPoolProps",
+    "CUDA_ARRAY_DESCRIPTOR": "CUDA_ARRAY_DESCRIPTOR",
+    "CUDA_ARRAY3D_DESCRIPTOR": "CUDA_ARRAY3D_DESCRIPTOR",
     "CUDA_MEMCPY2D": "CUDA_MEMCPY2D",
     "CUDA_MEMCPY3D": "CUDA_MEMCPY3D",
+    "CUDA_MEMCPY3D_PEER": "CUDA_MEMCPY3D_PEER",
     "CUdevResource": "CUdevResource",
     "CUgraphEdgeData": "CUgraphEdgeData",
     "CUDA_GRAPH_INSTANTIATE_PARAMS": "CUDA_GRAPH_INSTANTIATE_PARAMS",

@@ -35,6 +35,7 @@ typedef struct {  // CUmemPoolProps
 enum {  // CUresult
   SUCCESS = 0,
   INVALID_VALUE = 1,
+  OUT_OF_MEMORY = 2,
   NOT_INITIALIZED = 3,
   DEINITIALIZED = 4,
   STUB_LIBRARY = 34,
@@ -48,6 +49,8 @@ enum {  // CUresult
   PEER_ALREADY_ENABLED = 704,
   PEER_NOT_ENABLED = 705,
   CONTEXT_IS_DESTROYED = 709,
+  ALREADY_REGISTERED = 712,
+  NOT_REGISTERED = 713,
   LAUNCH_FAILED = 719,
   NOT_PERMITTED = 800,
   NOT_SUPPORTED = 801,
@@ -193,6 +196,20 @@ static inline void need_two_devices(void) {
   USE(cuStreamWaitEvent, 3020, CUstream, CUevent, unsigned);                          \
   (void)cuEventCreate, (void)cuEventDestroy, (void)cuEventRecord, (void)cuEventQuery, \
       (void)cuEventSynchronize, (void)cuStreamWaitEvent
+
+#define USE_POOLS                                                                        \
+  enum { THRESHOLD = 4, RESERVED = 5, RESERVED_HIGH = 6, USED = 7, USED_HIGH = 8 };      \
+  USE(cuMemPoolCreate, 11020, CUmemoryPool *, const PoolProperties *);                   \
+  USE(cuMemPoolDestroy, 11020, CUmemoryPool);                                            \
+  USE(cuMemPoolSetAttribute, 11020, CUmemoryPool, int, void *);                          \
+  USE(cuMemPoolGetAttribute, 11020, CUmemoryPool, int, void *);                          \
+  USE(cuMemPoolTrimTo, 11020, CUmemoryPool, size_t);                                     \
+  USE(cuMemAllocFromPoolAsync, 11020, CUdeviceptr *, size_t, CUmemoryPool, CUstream);    \
+  USE(cuMemAllocAsync, 11020, CUdeviceptr *, size_t, CUstream);                          \
+  USE(cuMemFreeAsync, 11020, CUdeviceptr, CUstream);                                     \
+  (void)cuMemPoolCreate, (void)cuMemPoolDestroy, (void)cuMemPoolSetAttribute,            \
+      (void)cuMemPoolGetAttribute, (void)cuMemPoolTrimTo, (void)cuMemAllocFromPoolAsync, \
+      (void)cuMemAllocAsync, (void)cuMemFreeAsync
 
 #define USE_KERNELS                                                                       \
   USE(cuModuleLoadData, 2000, CUmodule *, const void *);                                  \

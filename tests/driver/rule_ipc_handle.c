@@ -1,24 +1,45 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rule: Which kinds of memory have a handle for other processes: simcuda has no IPC.
-// Source: assumed; to be checked on a GPU
-#include "driver_test.h"
+// Rule: Which memory and which events have a handle for other processes, and what becomes of it in
+// the process that made it.
+// Source: cuda.h, cuIpcGetMemHandle; the statuses are assumed; to be checked on a GPU
+#include "processes.h"
 
 int main(void) {
   start();
   USE_MEMORY;
   USE_STREAMS;
+  USE_EVENTS;
+  USE_IPC;
   USE(cuMemAllocAsync, 11020, CUdeviceptr *, size_t, CUstream);
   USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
-  USE(cuIpcGetMemHandle, 4010, void *, CUdeviceptr);
-  CUdeviceptr device, pooled, managed;
-  unsigned char handle[64];
+  USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
+  CUdeviceptr device, pooled, managed, opened;
+  void *pinned;
+  CUevent shared, timed;
+  IpcHandle handle, inside, event;
   OK(cuMemAlloc(&device, 64));
   OK(cuMemAllocAsync(&pooled, 64, LEGACY));
   OK(cuMemAllocManaged(&managed, 64, 1));
+  OK(cuMemHostAlloc(&pinned, 64, 0));
+  OK(cuEventCreate(&shared, INTERPROCESS | DISABLE_TIMING));
+  OK(cuEventCreate(&timed, 0));
   OK(cuStreamSynchronize(LEGACY));
-  FOUND_STATUS("device memory", cuIpcGetMemHandle(handle, device), NOT_SUPPORTED);
-  FOUND_STATUS("not from its base", cuIpcGetMemHandle(handle, device + 8), NOT_SUPPORTED);
-  FOUND_STATUS("pool memory", cuIpcGetMemHandle(handle, pooled), NOT_SUPPORTED);
-  FOUND_STATUS("managed memory", cuIpcGetMemHandle(handle, managed), NOT_SUPPORTED);
+  OK(cuIpcGetMemHandle(&handle, device));
+  FOUND_STATUS("not from its base", cuIpcGetMemHandle(&inside, device + 8), SUCCESS);
+  FOUND("which gives the handle of the whole", memcmp(&handle, &inside, sizeof handle) == 0, 1);
+  FOUND_STATUS("pool memory", cuIpcGetMemHandle(&handle, pooled), INVALID_VALUE);
+  FOUND_STATUS("managed memory", cuIpcGetMemHandle(&handle, managed), INVALID_VALUE);
+  FOUND_STATUS("pinned memory", cuIpcGetMemHandle(&handle, (CUdeviceptr)(uintptr_t)pinned),
+               INVALID_VALUE);
+  FOUND_STATUS("no memory", cuIpcGetMemHandle(&handle, 64), INVALID_VALUE);
+  FOUND_STATUS("opened where it was made", cuIpcOpenMemHandle(&opened, handle, PEERS),
+               INVALID_CONTEXT);
+  FOUND_STATUS("closed, though never opened", cuIpcCloseMemHandle(device), INVALID_VALUE);
+  FOUND_STATUS("an event with timing", cuIpcGetEventHandle(&event, timed), INVALID_HANDLE);
+  OK(cuIpcGetEventHandle(&event, shared));
+  FOUND_STATUS("an event opened where it was made", cuIpcOpenEventHandle(&timed, event),
+               INVALID_CONTEXT);
+  OK(cuMemFree(device));
+  FOUND_STATUS("freed memory", cuIpcGetMemHandle(&handle, device), INVALID_VALUE);
   return 0;
 }

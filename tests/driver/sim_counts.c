@@ -6,7 +6,7 @@
 int main(void) {
   start();
   USE(cuStreamQuery, 2000, CUstream);
-  USE(cuArrayDestroy, 2000, void *);
+  USE(cuSurfObjectDestroy, 5000, void *);
   USE(cuStreamSynchronize, 2000, CUstream);
   USE_SIM(uint64_t, simcuda_calls, const char *);
   USE_SIM(uint64_t, simcuda_unsupported, void);
@@ -22,8 +22,8 @@ int main(void) {
   EXPECT(simcuda_calls(NULL), 3);
   EXPECT(simcuda_calls("cuNoSuchFunction") == UINT64_MAX, 1);
   EXPECT(simcuda_unsupported(), 0);
-  EXPECT(cuArrayDestroy(NULL), NOT_SUPPORTED);
-  EXPECT(simcuda_calls("cuArrayDestroy"), 1);
+  EXPECT(cuSurfObjectDestroy(NULL), NOT_SUPPORTED);
+  EXPECT(simcuda_calls("cuSurfObjectDestroy"), 1);
   EXPECT(simcuda_unsupported(), 1);
   return 0;
 }

@@ -6,19 +6,19 @@ int main(void) {
   int ends[2];
   char text[4096] = "";
   start();
-  USE(cuArrayDestroy, 2000, void *);
+  USE(cuSurfObjectDestroy, 5000, void *);
   USE(cuModuleLoad, 2000, void **, const char *);
   EXPECT(pipe(ends), 0);
   const int before = dup(2);
   dup2(ends[1], 2);
   close(ends[1]);
-  EXPECT(cuArrayDestroy(NULL), NOT_SUPPORTED);
-  EXPECT(cuArrayDestroy(NULL), NOT_SUPPORTED);
+  EXPECT(cuSurfObjectDestroy(NULL), NOT_SUPPORTED);
+  EXPECT(cuSurfObjectDestroy(NULL), NOT_SUPPORTED);
   EXPECT(cuModuleLoad(NULL, NULL), NOT_SUPPORTED);
   dup2(before, 2);  // closes the pipe
   EXPECT(read(ends[0], text, sizeof text - 1) > 0, 1);
-  const char *destroy = strstr(text, "cuArrayDestroy");
-  EXPECT(destroy != NULL && strstr(destroy + 1, "cuArrayDestroy") == NULL, 1);
+  const char *destroy = strstr(text, "cuSurfObjectDestroy");
+  EXPECT(destroy != NULL && strstr(destroy + 1, "cuSurfObjectDestroy") == NULL, 1);
   EXPECT(strstr(text, "cuModuleLoad") != NULL, 1);
   return 0;
 }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: The memory of a pool is accessible from its own device, always, and from others as stated.
+// Source: cuda.h, cuMemPoolSetAccess and cuMemPoolGetAccess
+#include "driver_test.h"
+
+typedef struct {
+  int type, id;
+} Location;
+typedef struct {
+  Location location;
+  int flags;
+} Access;
+
+int main(void) {
+  start();
+  need_two_devices();
+  USE_POOLS;
+  USE(cuMemPoolSetAccess, 11020, CUmemoryPool, const Access *, size_t);
+  USE(cuMemPoolGetAccess, 11020, int *, CUmemoryPool, Location *);
+  USE(cuDeviceCanAccessPeer, 4000, int *, CUdevice, CUdevice);
+  enum { DEVICE = 1, NONE = 0, READ_WRITE = 3 };
+  const PoolProperties properties = {.type = 1, .location_type = 1};
+  CUmemoryPool pool;
+  Location own = {DEVICE, 0}, other = {DEVICE, 1};
+  Access access = {{DEVICE, 1}, READ_WRITE};
+  int flags = -1, can = 0;
+  OK(cuDeviceCanAccessPeer(&can, 1, 0));
+  if (!can) {
+    printf("skipped: the devices are no peers\n");
+    return 77;
+  }
+  OK(cuMemPoolCreate(&pool, &properties));
+  OK(cuMemPoolGetAccess(&flags, pool, &own));
+  EXPECT(flags, READ_WRITE);
+  OK(cuMemPoolGetAccess(&flags, pool, &other));
+  EXPECT(flags, NONE);
+  OK(cuMemPoolSetAccess(pool, &access, 1));
+  OK(cuMemPoolGetAccess(&flags, pool, &other));
+  EXPECT(flags, READ_WRITE);
+  access.flags = NONE;
+  OK(cuMemPoolSetAccess(pool, &access, 1));
+  OK(cuMemPoolGetAccess(&flags, pool, &other));
+  EXPECT(flags, NONE);
+  access.location.id = 0;
+  EXPECT(cuMemPoolSetAccess(pool, &access, 1) != SUCCESS, 1);
+  OK(cuMemPoolDestroy(pool));
+  return 0;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an older driver does not know yet it refuses: attributes, places of memory, kinds of pools.
+#include <sys/wait.h>
+
+#include "driver_test.h"
+
+static void in_profile(const char *version, int last_device, int last_pointer, int host_places,
+                       int managed_pools) {
+  setenv("SIMCUDA_DRIVER_VERSION", version, 1);
+  start();
+  USE_MEMORY;
+  USE(cuDriverGetVersion, 2020, int *);
+  USE(cuDeviceGetAttribute, 2000, int *, int, CUdevice);
+  USE(cuPointerGetAttribute, 4000, void *, int, CUdeviceptr);
+  USE(cuMemPoolCreate, 11020, CUmemoryPool *, const PoolProperties *);
+  enum { PINNED = 1, MANAGED = 2, DEVICE = 1, HOST = 2 };
+  PoolProperties properties = {.type = PINNED, .location_type = DEVICE};
+  CUmemoryPool pool;
+  CUdeviceptr data;
+  uint64_t value;
+  int number = 0;
+  OK(cuDriverGetVersion(&number));
+  EXPECT(number, atoi(version));
+  for (int i = 1; i < 200; ++i)
+    EXPECT(cuDeviceGetAttribute(&number, i, 0), i <= last_device ? SUCCESS : INVALID_VALUE);
+  OK(cuMemAlloc(&data, 64));
+  enum { MEMORY_BLOCK = 20, AFTER = 30 };
+  for (int i = MEMORY_BLOCK; i < AFTER; ++i)
+    EXPECT(cuPointerGetAttribute(&value, i, data), i <= last_pointer ? SUCCESS : INVALID_VALUE);
+  OK(cuMemPoolCreate(&pool, &properties));
+  properties.location_type = HOST;
+  EXPECT(cuMemPoolCreate(&pool, &properties), host_places ? NOT_SUPPORTED : INVALID_VALUE);
+  properties.type = MANAGED;
+  properties.location_type = DEVICE;
+  EXPECT(cuMemPoolCreate(&pool, &properties), managed_pools ? SUCCESS : INVALID_VALUE);
+  properties.type = 3;
+  EXPECT(cuMemPoolCreate(&pool, &properties), INVALID_VALUE);
+}
+
+int main(void) {
+  static const struct {
+    const char *version;
+    int last_device, last_pointer, host_places, managed_pools;
+  } profiles[] = {{"11080", 124, 20, 0, 0},
+                  {"12040", 134, 20, 1, 0},
+                  {"12080", 143, 21, 1, 0},
+                  {"13000", 147, 21, 1, 1}};
+  for (size_t i = 0; i < sizeof profiles / sizeof *profiles; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      in_profile(profiles[i].version, profiles[i].last_device, profiles[i].last_pointer,
+                 profiles[i].host_places, profiles[i].managed_pools);
+      _exit(0);
+    }
+    int status = -1;
+    EXPECT(waitpid(child, &status, 0), child);
+    EXPECT(status, 0);
+  }
+  return 0;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A child that was forked while other threads were in the driver never hangs: the driver's calls
+// are refused, the simulator's own do nothing, and a process that it starts may use the driver.
+#include <sys/wait.h>
+
+#include "../../simcuda/simcuda.h"
+
+#include "driver_test.h"
+
+static int stop;
+
+static void *keep_calling(void *context) {
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  FIND_SIM(simcuda_fail);
+  CUstream stream;
+  CUdeviceptr data;
+  OK(cuCtxSetCurrent(context));
+  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  OK(cuMemAlloc(&data, 4096));
+  while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
+    OK(cuMemsetD8Async(data, 1, 4096, stream));
+    OK(simcuda_fail("cuInit", 0, 0));
+    OK(cuStreamSynchronize(stream));
+  }
+  return NULL;
+}
+
+static int child(CUdeviceptr data) {
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuInit, 2000, unsigned);
+  USE(cuDriverGetVersion, 2020, int *);
+  USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *);
+  FIND_SIM(simcuda_fail);
+  FIND_SIM(simcuda_reset);
+  FIND_SIM(simcuda_pending);
+  FIND_SIM(simcuda_races);
+  FIND_SIM(simcuda_host_access);
+  FIND_SIM(simcuda_busy);
+  CUdeviceptr more;
+  CUstream stream;
+  int version;
+  EXPECT(cuInit(0), NOT_INITIALIZED);
+  EXPECT(cuMemAlloc(&more, 64), NOT_INITIALIZED);
+  EXPECT(cuMemFree(data), NOT_INITIALIZED);
+  EXPECT(cuStreamCreate(&stream, 0), NOT_INITIALIZED);
+  EXPECT(cuStreamSynchronize(LEGACY), NOT_INITIALIZED);
+  EXPECT(cuLaunchHostFunc(LEGACY, NULL, NULL), NOT_INITIALIZED);
+  OK(cuDriverGetVersion(&version));  // needs no start
+  EXPECT(simcuda_fail("cuInit", 0, 0), NOT_INITIALIZED);
+  simcuda_reset();
+  EXPECT(simcuda_pending(), 0);
+  (void)simcuda_races();
+  EXPECT(simcuda_host_access(&version, 4, 0), NOT_INITIALIZED);
+  EXPECT(simcuda_busy(NULL, 1), NOT_INITIALIZED);
+  return 0;
+}
+
+int main(int count, char **arguments) {
+  (void)arguments;
+  const CUcontext context = start();
+  if (count > 1) return 0;  // started by a child
+  USE_MEMORY;
+  USE_EVENTS;
+  enum { THREADS = 2, CHILDREN = 60 };
+  pthread_t threads[THREADS];
+  CUdeviceptr data;
+  CUevent shared;
+  OK(cuMemAlloc(&data, 64));
+  OK(cuEventCreate(&shared, 4 | 2));  // with what processes share
+  for (int i = 0; i < THREADS; ++i)
+    EXPECT(pthread_create(&threads[i], NULL, keep_calling, context), 0);
+  for (int i = 0; i < CHILDREN; ++i) {
+    const pid_t id = fork();
+    if (id == 0) {
+      alarm(20);  // who hangs is killed
+      if (child(data)) _exit(1);
+      if (i % 10) _exit(0);
+      if (i % 20) exit(0);  // with the library's own end
+      execl("/proc/self/exe", "again", "again", (char *)NULL);
+      _exit(1);
+    }
+    int status = -1;
+    EXPECT(waitpid(id, &status, 0), id);
+    EXPECT(status, 0);
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+  for (int i = 0; i < THREADS; ++i) EXPECT(pthread_join(threads[i], NULL), 0);
+  OK(cuMemFree(data));
+  return 0;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// However many blocks there were, and of however many sizes: counts stay exact, and no list grows.
+#include <sys/resource.h>
+
+#include "driver_test.h"
+
+static size_t free_memory(void) {
+  USE(cuMemGetInfo, 3020, size_t *, size_t *);
+  size_t free = 0, total = 0;
+  OK(cuMemGetInfo(&free, &total));
+  return free;
+}
+
+static long most_memory(void) {
+  struct rusage usage;
+  EXPECT(getrusage(RUSAGE_SELF, &usage), 0);
+  return usage.ru_maxrss;
+}
+
+int main(void) {
+  setenv("SIMCUDA_RACES", "off", 1);
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE_POOLS;
+  enum { PAIRS = 1000000, ALIVE = 20000, PAGE = 4096 };
+  static CUdeviceptr alive[ALIVE];
+  CUdeviceptr data;
+  CUmemoryPool pool;
+  uint64_t used = 0;
+  const PoolProperties properties = {.type = 1, .location_type = 1};
+  const size_t before = free_memory();
+  OK(cuMemPoolCreate(&pool, &properties));
+  long most = 0;
+  for (int i = 0; i < PAIRS; ++i) {
+    const size_t pages = i % 100 ? 0 : (size_t)(i / 100 % 20);
+    OK(cuMemAllocFromPoolAsync(&data, 64 + pages * PAGE, pool, LEGACY));
+    OK(cuMemFreeAsync(data, LEGACY));
+    if (i % 1000 == 0) OK(cuStreamSynchronize(LEGACY));
+    if (i == PAIRS / 10) most = most_memory();
+  }
+  OK(cuStreamSynchronize(LEGACY));
+  EXPECT(most_memory() < 2 * most, 1);
+  EXPECT(free_memory(), before);
+  OK(cuMemPoolGetAttribute(pool, USED, &used));
+  EXPECT(used, 0);
+
+  for (int i = 0; i < ALIVE; ++i) OK(cuMemAllocFromPoolAsync(&alive[i], 100, pool, LEGACY));
+  OK(cuMemPoolGetAttribute(pool, USED, &used));
+  EXPECT(used, 100 * ALIVE);
+  OK(cuStreamSynchronize(LEGACY));
+  for (int i = 0; i < ALIVE; ++i) OK(cuMemFreeAsync(alive[i], LEGACY));
+  OK(cuMemPoolDestroy(pool));
+  OK(cuStreamSynchronize(LEGACY));
+  EXPECT(free_memory(), before);
+  for (int i = 0; i < ALIVE; ++i) OK(cuMemAlloc(&alive[i], 100));
+  EXPECT(free_memory(), before - 100 * ALIVE);
+  for (int i = 0; i < ALIVE; ++i) OK(cuMemFree(alive[i]));
+  EXPECT(free_memory(), before);
+  return 0;
+}
