@@ -152,6 +152,13 @@ def order_alone(table):
         table.ratio(f"  faster, of {threads}", "use_by_threads", name, at_least=0.9 * threads)
 
 
+def work_on_the_cpu(table):
+    table.section("C: work for streams of the CPU")
+    table.time("enqueue/async", "cai_stream_enqueue, a thread of its own", goal=1000)
+    table.time("enqueue/sync", "cai_stream_enqueue, at once")
+    table.time("enqueue_and_synchronize", "enqueued and waited for: the thread is woken")
+
+
 def verdict(good):
     return "ok    " if good else "MISSED"
 
@@ -206,6 +213,7 @@ def main():
     order_of_eight(order)
     order_of_one(stub)
     order_alone(stub)
+    work_on_the_cpu(Table(*measure(BUILD / "bench/bench_device")))
 
     if "begin_use" in core:
         table.section("C: order, 8 borrowed arrays of one stream on another one")

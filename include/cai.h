@@ -76,7 +76,7 @@ enum {
                               the text forbids; cai_error.entry says which */
   CAI_ERR_TYPE = -3,     /**< an entry has the wrong form: a list for a tuple, a float for an int */
   CAI_ERR_VERSION = -4,  /**< made for another ABI major, or marked with an unknown critical flag */
-  CAI_ERR_MEMORY = -5,   /**< no host memory left */
+  CAI_ERR_MEMORY = -5,   /**< no memory left: the host's, or, if native is 2, the device's */
   CAI_ERR_STORAGE = -6,  /**< the caller's storage is too small */
   CAI_ERR_LAYOUT = -7,   /**< the view asked for needs a copy */
   CAI_ERR_UNSUPPORTED = -8, /**< lawful, but nothing that libcai can do */
@@ -86,7 +86,8 @@ enum {
   CAI_ERR_CAPTURE = -12,    /**< a stream is being captured into a graph: refused before any harm */
   CAI_ERR_DEVICE = -13,     /**< the memory is not the driver's, or on a device of another kind */
   CAI_ERR_BOUNDS = -14,     /**< the array reaches outside its allocation */
-  CAI_ERR_ORDER = -15       /**< the arrays' streams admit no such order */
+  CAI_ERR_ORDER = -15,      /**< the arrays' streams admit no such order */
+  CAI_ERR_STATE = -16       /**< freed, reset or left already: the state admits no such call */
 };
 
 /** Entries of the interface, as cai_error.entry and cai_finding.entry name them. Since 0.1. */

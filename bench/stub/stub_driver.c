@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A libcuda.so.1 for bench_order alone: every function succeeds and does nothing, so that what is
- * left is libcai's own time. A stream's and an event's handle is a number, its id the same number;
- * there is one context. */
+/* A libcuda.so.1 for bench_order and bench_memory alone: every function succeeds and does nothing,
+ * so that what is left is libcai's own time. A stream's and an event's handle is a number, its id
+ * the same number; there is one context. */
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -13,6 +14,29 @@ static int nothing(void) { return 0; }
 static int give_context(void **out) {
   *out = context;
   return 0;
+}
+
+static int one_device(int *count) {
+  *count = 1;
+  return 0;
+}
+
+/* Every attribute is 1: the device has what there is to have. */
+static int attribute(int *value, int which, int device) {
+  (void)which, (void)device;
+  *value = 1;
+  return 0;
+}
+
+static int allocate(uint64_t *address, size_t size, const void *stream) {
+  (void)size, (void)stream;
+  *address = 0x7F0000000000;
+  return 0;
+}
+
+static int allocate_from(uint64_t *address, size_t size, const void *pool, const void *stream) {
+  (void)pool;
+  return allocate(address, size, stream);
 }
 
 static int stream_context(const void *stream, void **out) {
@@ -51,6 +75,11 @@ static const struct {
   function address;
 } functions[] = {
     {"cuCtxGetCurrent", (function)give_context},
+    {"cuDeviceGetCount", (function)one_device},
+    {"cuDeviceGetAttribute", (function)attribute},
+    {"cuDevicePrimaryCtxRetain", (function)give_context},
+    {"cuMemAllocAsync", (function)allocate},
+    {"cuMemAllocFromPoolAsync", (function)allocate_from},
     {"cuStreamGetCtx", (function)stream_context},
     {"cuStreamGetId", (function)stream_id},
     {"cuCtxGetId", (function)context_id},

@@ -18,6 +18,7 @@
 #define CAI_CAI_HPP
 
 #include <cai.h>
+#include <cai/device.h>
 
 #include <array>
 #include <atomic>
@@ -84,9 +85,9 @@ inline void check(cai_status status, const cai_error &raw) {
 #endif
 }
 
-/** Takes a failure that nobody can be told of: of a use that ended in a destructor, or
- * (#CAI_ERR_ARGUMENT) of an owner that threw. Runs on the thread where it happened; must not throw.
- * Since 0.1. */
+/** Takes a failure that nobody can be told of: of a guard that ended in a destructor, or of an
+ * owner that threw. Runs on the thread where it happened, perhaps one of libcai's or of the
+ * driver's: it must neither throw, nor call the driver, nor block. Since 0.1. */
 using failure_hook = void (*)(const cai_error &failure) noexcept;
 
 namespace detail {
@@ -108,12 +109,122 @@ inline cai_error failure(cai_status status, const char *format, const char *what
   return made;
 }
 
+// Fails the way C functions do; the error may be NULL.
+inline cai_status refuse(cai_error *error, cai_status status, const char *message) noexcept {
+  if (error) *error = failure(status, "%s", message);
+  return status;
+}
+
+#if defined(__cpp_exceptions)
+// What is being caught, as C is told it; `who` threw it.
+inline cai_error caught(const char *who) noexcept {
+  cai_error raw{CAI_ERR_ARGUMENT, 0, CAI_ENTRY_NONE, -1, {}};
+  try {
+    throw;
+  } catch (const cai::error &thrown) {
+    raw = thrown.raw();
+    if (raw.status == CAI_OK) raw.status = CAI_ERR_ARGUMENT;
+  } catch (const std::bad_alloc &) {
+    raw.status = CAI_ERR_MEMORY;
+    std::snprintf(raw.message, sizeof raw.message, "%s: no host memory left", who);
+  } catch (const std::exception &thrown) {
+    std::snprintf(raw.message, sizeof raw.message, "%s threw: %s", who, thrown.what());
+  } catch (...) {
+    std::snprintf(raw.message, sizeof raw.message, "%s threw", who);
+  }
+  return raw;
+}
+#endif
+
+// Runs `body`, which returns a status, where C waits for one: what it throws becomes one.
+template <class Body>
+cai_status as_status(const char *who, cai_error *error, Body &&body) noexcept {
+#if defined(__cpp_exceptions)
+  try {
+    return std::forward<Body>(body)();
+  } catch (...) {
+    const cai_error raw = caught(who);
+    if (error) *error = raw;
+    return raw.status;
+  }
+#else
+  static_cast<void>(who), static_cast<void>(error);
+  return std::forward<Body>(body)();
+#endif
+}
+
+// Calls a function of C's, whose last argument is the error, and throws what it fails with.
+template <class Function, class... Arguments>
+void call(Function function, Arguments... arguments) {
+  cai_error raw;
+  check(function(arguments..., &raw), raw);
+}
+
+// Likewise with an output before the error, which it returns.
+template <class Out, class Function, class... Arguments>
+Out ask(Function function, Arguments... arguments) {
+  Out out{};
+  cai_error raw;
+  check(function(arguments..., &out, &raw), raw);
+  return out;
+}
+
+// C takes the number of items as an int32_t; more than that it refuses in any case.
+template <class Item>
+std::int32_t count_of(std::span<Item> items) noexcept {
+  constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int32_t>(items.size() < most ? items.size() : most);
+}
+
+// Runs `body`; nobody else can be told what it throws.
+template <class Body>
+void run_unheard(const char *who, Body &&body) noexcept {
+  cai_error raw{};
+  const auto run = [&] {
+    std::forward<Body>(body)();
+    return CAI_OK;
+  };
+  if (as_status(who, &raw, run) != CAI_OK) report(raw);
+}
+
+// The end of what give() gave: called, if it can be, and destroyed.
+template <class Kept>
+void drop(void *context) noexcept {
+  run_unheard("an owner", [&] {
+    const std::unique_ptr<Kept> kept(static_cast<Kept *>(context));
+    if constexpr (std::invocable<Kept &>) static_cast<void>((*kept)());
+  });
+}
+
+// Moves or copies `owner` to the heap, for a function of C's that takes it over by
+// `take(release, context)` or throws.
+template <class Owner, class Take>
+auto give(Owner &&owner, Take &&take) {
+  using Kept = std::decay_t<Owner>;
+  auto kept = std::make_unique<Kept>(std::forward<Owner>(owner));
+  auto made = std::forward<Take>(take)(drop<Kept>, static_cast<void *>(kept.get()));
+  static_cast<void>(kept.release());  // C's now
+  return made;
+}
+
+template <class Owner>
+concept keepable = std::destructible<std::decay_t<Owner>>;
+
 }  // namespace detail
 
-/** Sets who is told of such failures; nullptr: they are printed on standard error, as at first.
+/** Sets who is told of such failures, and of the library's own: cai_on_failure(), of the whole
+ * process. nullptr: nobody is told of those, and these are printed on standard error, as at first.
  * Any thread. Returns the hook that was set before. Since 0.1. */
 inline failure_hook on_failure(failure_hook hook) noexcept {
-  return detail::hook.exchange(hook ? hook : detail::print_failure, std::memory_order_acq_rel);
+  if (!hook) hook = detail::print_failure;
+  const auto pass_on = [](void *, const cai_error *failure) { detail::report(*failure); };
+  const bool is_set = hook != detail::print_failure;
+  const failure_hook before = detail::hook.exchange(hook, std::memory_order_acq_rel);
+  cai_error raw;
+  if (cai_on_failure(is_set ? pass_on : cai_failure_fn{}, nullptr, &raw) != CAI_OK) {
+    detail::report(raw);
+  }
+  return before;
 }
 
 // ---- Items of an index expression ---------------------------------------------------------------
@@ -169,16 +280,11 @@ class array {
    * @param borrowed  valid; its own owner, if any, is not touched
    * @throws error as cai_array_own(), std::bad_alloc, and what moving `owner` throws; it is then
    *         destroyed if it was moved, and never called */
-  template <class Owner>
-    requires std::destructible<std::decay_t<Owner>>
+  template <detail::keepable Owner>
   [[nodiscard]] static array own(const cai_array &borrowed, Owner &&owner) {
-    using Kept = std::decay_t<Owner>;
-    auto kept = std::make_unique<Kept>(std::forward<Owner>(owner));
-    array made = make([&](cai_array **out, cai_error *raw) {
-      return cai_array_own(&borrowed, drop<Kept>, kept.get(), out, raw);
+    return detail::give(std::forward<Owner>(owner), [&](auto release, void *context) {
+      return array(detail::ask<cai_array *>(cai_array_own, &borrowed, release, context));
     });
-    static_cast<void>(kept.release());  // the array's now
-    return made;
   }
 
   array(const array &other) noexcept : array_(other.array_) { cai_array_retain(array_); }
@@ -218,9 +324,7 @@ class array {
   /** A view, as cai_array_slice(): `x.slice({cai::range({}, {}, 2), cai::index(-1)})`. Throws as
    * that fails; so do the other views. */
   [[nodiscard]] array slice(std::span<const cai_slice> items) const {
-    return make([&](cai_array **out, cai_error *raw) {
-      return cai_array_slice(array_, items.data(), count_of(items), out, raw);
-    });
+    return made(cai_array_slice, items.data(), detail::count_of(items));
   }
   [[nodiscard]] array slice(std::initializer_list<cai_slice> items) const {
     return slice(std::span(items.begin(), items.size()));
@@ -228,9 +332,7 @@ class array {
 
   /** A view of another shape, in C order; one extent may be -1: cai_array_reshape(). */
   [[nodiscard]] array reshape(std::span<const std::int64_t> shape) const {
-    return make([&](cai_array **out, cai_error *raw) {
-      return cai_array_reshape(array_, shape.data(), count_of(shape), out, raw);
-    });
+    return made(cai_array_reshape, shape.data(), detail::count_of(shape));
   }
   [[nodiscard]] array reshape(std::initializer_list<std::int64_t> shape) const {
     return reshape(std::span(shape.begin(), shape.size()));
@@ -256,9 +358,7 @@ class array {
 
   /** A read-only view of a larger shape: cai_array_broadcast(). */
   [[nodiscard]] array broadcast(std::span<const std::int64_t> shape) const {
-    return make([&](cai_array **out, cai_error *raw) {
-      return cai_array_broadcast(array_, shape.data(), count_of(shape), out, raw);
-    });
+    return made(cai_array_broadcast, shape.data(), detail::count_of(shape));
   }
   [[nodiscard]] array broadcast(std::initializer_list<std::int64_t> shape) const {
     return broadcast(std::span(shape.begin(), shape.size()));
@@ -267,8 +367,7 @@ class array {
   /** Lets go once all that is queued on `stream` by now is complete: cai_array_release_on(). Then
    * none is held. Throws as that fails; the array is then still held. */
   void release_on(std::uint64_t stream) {
-    cai_error raw;
-    check(cai_array_release_on(array_, stream, &raw), raw);
+    detail::call(cai_array_release_on, array_, stream);
     array_ = nullptr;
   }
 
@@ -276,8 +375,7 @@ class array {
    * cai_array_publish(). For an array that nobody else has seen. Throws as that fails; the array is
    * then unchanged. */
   void publish(std::span<const std::uint64_t> streams, std::uint64_t target) {
-    cai_error raw;
-    check(cai_array_publish(array_, streams.data(), count_of(streams), target, &raw), raw);
+    detail::call(cai_array_publish, array_, streams.data(), detail::count_of(streams), target);
   }
   void publish(std::initializer_list<std::uint64_t> streams, std::uint64_t target) {
     publish(std::span(streams.begin(), streams.size()), target);
@@ -286,66 +384,28 @@ class array {
   /** Producer's side: the array comes with an event, recorded on `stream`:
    * cai_array_publish_event(). Otherwise as publish(). */
   void publish_event(std::uint64_t stream) {
-    cai_error raw;
-    check(cai_array_publish_event(array_, stream, &raw), raw);
+    detail::call(cai_array_publish_event, array_, stream);
   }
 
   /** Producer's side: before work on `stream` that reads or (`access`, CAI_ACCESS_*) writes an
    * array that others may have used: cai_array_reclaim(). Throws as that fails. */
   void reclaim(std::uint64_t stream, std::uint32_t access = CAI_ACCESS_DEFAULT) const {
-    cai_error raw;
-    check(cai_array_reclaim(array_, stream, access, &raw), raw);
+    detail::call(cai_array_reclaim, array_, stream, access);
   }
 
  private:
   explicit array(cai_array *owned) noexcept : array_(owned) {}
 
-  template <class Make>
-  static array make(Make &&function) {
-    cai_array *out = nullptr;
-    cai_error raw;
-    check(function(&out, &raw), raw);
-    return array(out);
-  }
-
-  // C takes the number of items as an int32_t; more than that it refuses in any case.
-  template <class Item>
-  static std::int32_t count_of(std::span<Item> items) noexcept {
-    constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
-    return static_cast<std::int32_t>(items.size() < most ? items.size() : most);
-  }
-
   std::span<const std::int64_t> dims(const std::int64_t *values) const noexcept {
     return {values, static_cast<std::size_t>(array_->ndim)};
   }
 
-  array transposed(const std::int32_t *axes) const {
-    return make([&](cai_array **out, cai_error *raw) {
-      return cai_array_transpose(array_, axes, out, raw);
-    });
+  template <class Function, class... Arguments>
+  array made(Function function, Arguments... arguments) const {
+    return array(detail::ask<cai_array *>(function, array_, arguments...));
   }
 
-  template <class Kept>
-  static void drop(void *context) {
-#if defined(__cpp_exceptions)
-    try {
-      end(static_cast<Kept *>(context));
-    } catch (const std::exception &thrown) {
-      detail::report(
-          detail::failure(CAI_ERR_ARGUMENT, "the owner of an array threw: %s", thrown.what()));
-    } catch (...) {
-      detail::report(detail::failure(CAI_ERR_ARGUMENT, "the owner of an array threw"));
-    }
-#else
-    end(static_cast<Kept *>(context));
-#endif
-  }
-
-  template <class Kept>
-  static void end(Kept *context) {
-    const std::unique_ptr<Kept> kept(context);
-    if constexpr (std::invocable<Kept &>) static_cast<void>((*kept)());
-  }
+  array transposed(const std::int32_t *axes) const { return made(cai_array_transpose, axes); }
 
   cai_array *array_ = nullptr;
 };
@@ -446,13 +506,13 @@ class use {
    * @return as cai_arrays_begin_use(); #CAI_ERR_MEMORY */
   [[nodiscard]] cai_status try_begin(std::span<const cai_array *const> arrays, std::uint64_t stream,
                                      const options &how, cai_error *error) noexcept {
-    if (active_) return fail(error, CAI_ERR_ARGUMENT, "the guard has arrays in use");
+    if (active_) return detail::refuse(error, CAI_ERR_ARGUMENT, "the guard has arrays in use");
     if (arrays.size() > few_.size()) {
       if (arrays.size() > std::numeric_limits<std::int32_t>::max()) {
-        return fail(error, CAI_ERR_ARGUMENT, "more arrays than an int32_t counts");
+        return detail::refuse(error, CAI_ERR_ARGUMENT, "more arrays than an int32_t counts");
       }
       many_.reset(new (std::nothrow) const cai_array *[arrays.size()]);
-      if (!many_) return fail(error, CAI_ERR_MEMORY, "no host memory left");
+      if (!many_) return detail::refuse(error, CAI_ERR_MEMORY, "no host memory left");
     } else {
       many_.reset();
     }
@@ -504,11 +564,6 @@ class use {
 
  private:
   static constexpr std::size_t few = 8;
-
-  static cai_status fail(cai_error *error, cai_status status, const char *message) noexcept {
-    if (error) *error = detail::failure(status, "%s", message);
-    return status;
-  }
 
   void begin_or_throw(std::span<const cai_array *const> arrays, std::uint64_t stream,
                       const options &how) {

@@ -27,6 +27,7 @@ const char *cai_status_name(cai_status status) {
     NAME(CAI_ERR_DEVICE);
     NAME(CAI_ERR_BOUNDS);
     NAME(CAI_ERR_ORDER);
+    NAME(CAI_ERR_STATE);
     default:
       return "CAI_ERR_UNKNOWN";
   }

@@ -2,6 +2,7 @@
 #include "driver/driver.hpp"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <cstdio>
@@ -45,6 +46,10 @@ class Loader {
 #define CAI_DRIVER_FUNCTION(name, version, ...) require(out_.functions.name, version);
 #include "driver/functions.inc"
 #undef CAI_DRIVER_FUNCTION
+#define CAI_DRIVER_OPTIONAL(name, version, ...) take(out_.functions.name, version);
+#include "driver/device_functions.inc"
+#include "driver/memory_functions.inc"
+#undef CAI_DRIVER_OPTIONAL
   }
 
  private:
@@ -61,6 +66,12 @@ class Loader {
   void require(Function<Arguments...> &function, int version) {
     void *address = find(function.name, version);
     if (!address) missing(function.name, version);
+    function.address = reinterpret_cast<CUresult (*)(Arguments...)>(address);
+  }
+
+  template <class... Arguments>
+  void take(OptionalFunction<Arguments...> &function, int version) {
+    void *const address = find(function.name, version);
     function.address = reinterpret_cast<CUresult (*)(Arguments...)>(address);
   }
 
@@ -112,6 +123,13 @@ class Loader {
   char version_[32] = "";
 };
 
+// The driver serves the process that has loaded it, and no child that this process forks.
+constinit Loaded forked{};
+
+void in_child() noexcept {
+  loaded.store(&forked, std::memory_order_release);
+}
+
 const Loaded &load_once() {
   if (const Loaded *found = loaded.load(std::memory_order_acquire)) return *found;
   auto mine = std::make_unique<Loaded>();
@@ -122,6 +140,11 @@ const Loaded &load_once() {
   }
   const Loaded *theirs = nullptr;
   if (loaded.compare_exchange_strong(theirs, mine.get(), std::memory_order_acq_rel)) {
+    if (mine->error.status == CAI_OK) {
+      fail(&forked.error, CAI_ERR_STATE, {},
+           "this process was forked from one that had used CUDA: start it anew (spawn)");
+      pthread_atfork(nullptr, nullptr, in_child);
+    }
     return *mine.release();
   }
   return *theirs;

@@ -18,10 +18,25 @@ struct Function {
   CUresult operator()(Arguments... arguments) const noexcept { return address(arguments...); }
 };
 
+// One that the driver may lack; then a call of it fails.
+template <class... Arguments>
+struct OptionalFunction {
+  const char *name;
+  CUresult (*address)(Arguments...);
+
+  CUresult operator()(Arguments... arguments) const noexcept {
+    return address ? address(arguments...) : error_not_found;
+  }
+};
+
 struct Driver {
 #define CAI_DRIVER_FUNCTION(name, version, ...) Function<__VA_ARGS__> name{#name, nullptr};
 #include "driver/functions.inc"
 #undef CAI_DRIVER_FUNCTION
+#define CAI_DRIVER_OPTIONAL(name, version, ...) OptionalFunction<__VA_ARGS__> name{#name, nullptr};
+#include "driver/device_functions.inc"
+#include "driver/memory_functions.inc"
+#undef CAI_DRIVER_OPTIONAL
 };
 
 // The driver, or a Failure with CAI_ERR_DRIVER that says what is amiss. The first answer stands for
@@ -34,8 +49,8 @@ cai_error failure_of(const char *function, CUresult result) noexcept;
 [[noreturn, gnu::cold]] void fail_call(const char *function, CUresult result);
 
 // Calls a function of the driver that must succeed.
-template <class... Arguments>
-void must(const Function<Arguments...> &function, std::type_identity_t<Arguments>... arguments) {
+template <template <class...> class Kind, class... Arguments>
+void must(const Kind<Arguments...> &function, std::type_identity_t<Arguments>... arguments) {
   if (const CUresult result = function(arguments...)) fail_call(function.name, result);
 }
 

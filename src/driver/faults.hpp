@@ -15,8 +15,8 @@ class Faults {
   }
 
   // Calls a function of the driver, and notes its failure.
-  template <class... Arguments>
-  bool attempt(const Function<Arguments...> &function,
+  template <template <class...> class Kind, class... Arguments>
+  bool attempt(const Kind<Arguments...> &function,
                std::type_identity_t<Arguments>... arguments) noexcept {
     const CUresult result = function(arguments...);
     if (result != success) note(failure_of(function.name, result));
@@ -24,6 +24,7 @@ class Faults {
   }
 
   bool any() const noexcept { return first_.has_value(); }
+  const cai_error *first() const noexcept { return first_ ? &*first_ : nullptr; }
 
   void raise() const {
     if (first_) throw Failure(*first_);

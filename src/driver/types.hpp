@@ -22,9 +22,75 @@ using CUhostFn = void (*)(void *);
 using CUstreamCaptureStatus = std::int32_t;
 using CUstreamCaptureMode = std::int32_t;
 using CUpointer_attribute = std::int32_t;
+using CUdevice_attribute = std::int32_t;
+using CUmemoryPool = struct CUmemPoolHandle_st *;
+using CUmemPool_attribute = std::int32_t;
+using CUmemAllocationHandleType = std::int32_t;
+using CUarray = struct CUarray_st *;
+
+struct CUuuid {
+  char bytes[16];
+};
+
+struct CUmemLocation {
+  std::int32_t type;
+  std::int32_t id;
+};
+
+struct CUmemPoolProps {
+  std::int32_t allocType;
+  std::int32_t handleTypes;
+  CUmemLocation location;
+  void *win32SecurityAttributes;
+  std::size_t maxSize;
+  unsigned short usage;
+  unsigned char reserved[54];
+};
+
+struct CUmemAccessDesc {
+  CUmemLocation location;
+  std::int32_t flags;
+};
+
+// CUDA_MEMCPY3D and, with the contexts that are "reserved" there, CUDA_MEMCPY3D_PEER.
+struct CUmemcpy3D {
+  std::size_t srcXInBytes, srcY, srcZ, srcLOD;
+  std::uint32_t srcMemoryType;
+  const void *srcHost;
+  CUdeviceptr srcDevice;
+  CUarray srcArray;
+  CUcontext srcContext;
+  std::size_t srcPitch, srcHeight;
+  std::size_t dstXInBytes, dstY, dstZ, dstLOD;
+  std::uint32_t dstMemoryType;
+  void *dstHost;
+  CUdeviceptr dstDevice;
+  CUarray dstArray;
+  CUcontext dstContext;
+  std::size_t dstPitch, dstHeight;
+  std::size_t WidthInBytes, Height, Depth;
+};
+
+// By value, too.
+struct CUipcMemHandle {
+  char reserved[64];
+};
+
+struct CUmemPoolPtrExportData {
+  unsigned char reserved[64];
+};
+
+struct CUarray3D_descriptor {
+  std::size_t Width, Height, Depth;
+  std::int32_t Format;
+  std::uint32_t NumChannels;
+  std::uint32_t Flags;
+};
 
 // The constants have names of their own, since CUDA's are macros in part.
 inline constexpr CUresult success = 0;
+inline constexpr CUresult error_out_of_memory = 2;
+inline constexpr CUresult error_deinitialized = 4;
 inline constexpr CUresult error_stub_library = 34;
 inline constexpr CUresult error_no_device = 100;
 inline constexpr CUresult error_invalid_context = 201;
@@ -45,6 +111,13 @@ inline constexpr CUstreamCaptureStatus capture_active = 1;
 inline constexpr CUstreamCaptureMode capture_mode_relaxed = 2;
 
 inline constexpr std::uint32_t memory_type_host = 1;
+inline constexpr std::uint32_t memory_type_unified = 4;
+inline constexpr std::uint32_t host_portable = 1;
+inline constexpr std::uint32_t host_mapped = 2;
+inline constexpr std::uint32_t host_write_combined = 4;
+inline constexpr std::uint32_t attach_global = 1;
+inline constexpr std::uint32_t attach_host = 2;
+inline constexpr std::uint32_t attach_single = 4;
 
 inline constexpr CUpointer_attribute attribute_context = 1;
 inline constexpr CUpointer_attribute attribute_memory_type = 2;
@@ -52,8 +125,29 @@ inline constexpr CUpointer_attribute attribute_device_pointer = 3;
 inline constexpr CUpointer_attribute attribute_host_pointer = 4;
 inline constexpr CUpointer_attribute attribute_is_managed = 8;
 inline constexpr CUpointer_attribute attribute_device_ordinal = 9;
+inline constexpr CUpointer_attribute attribute_legacy_ipc_capable = 10;
 inline constexpr CUpointer_attribute attribute_range_start = 11;
 inline constexpr CUpointer_attribute attribute_range_size = 12;
+inline constexpr CUpointer_attribute attribute_allowed_handle_types = 14;
+inline constexpr CUpointer_attribute attribute_pool = 17;
+inline constexpr std::uint32_t ipc_lazy_peer_access = 1;
+
+inline constexpr CUdevice_attribute device_integrated = 18;
+inline constexpr CUdevice_attribute device_can_map_host = 19;
+inline constexpr CUdevice_attribute device_pci_bus = 33;
+inline constexpr CUdevice_attribute device_pci_device = 34;
+inline constexpr CUdevice_attribute device_pci_domain = 50;
+inline constexpr CUdevice_attribute device_managed_memory = 83;
+inline constexpr CUdevice_attribute device_concurrent_managed = 89;
+inline constexpr CUdevice_attribute device_pools = 115;
+inline constexpr CUdevice_attribute device_pool_handles = 119;
+inline constexpr std::int32_t pool_handle_descriptor = 1;
+inline constexpr std::int32_t allocation_pinned = 1;
+inline constexpr std::int32_t location_device = 1;
+inline constexpr std::int32_t access_none = 0;
+inline constexpr std::int32_t access_read_write = 3;
+
+inline constexpr CUmemPool_attribute pool_release_threshold = 4;
 
 inline constexpr std::uint64_t get_proc_address_legacy_stream = 1;
 

@@ -7,18 +7,6 @@
 namespace cai::order {
 namespace {
 
-bool is_idle(driver::Session &session, Stream &stream) {
-  session.relax();
-  driver::CUresult result = driver::success;
-  with(session, stream, [&] {
-    result = session.cu.cuStreamQuery(stream.handle());
-    if (result != driver::success && result != driver::error_not_ready) {
-      driver::fail_call(session.cu.cuStreamQuery.name, result);
-    }
-  });
-  return result == driver::success;
-}
-
 [[noreturn]] void refuse(const Stream &capturing, const Stream &other, const char *what_to_do) {
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
                 "stream 0x%" PRIx64 " is being captured into a graph, stream 0x%" PRIx64 " %s",
@@ -93,6 +81,18 @@ void order(driver::Session &session, Stream &from, Stream &to, Edge edge, Event 
 void wait(driver::Session &session, Stream &stream, driver::CUevent event, uint32_t flags) {
   with(session, stream,
        [&] { driver::must(session.cu.cuStreamWaitEvent, stream.handle(), event, flags); });
+}
+
+bool is_idle(driver::Session &session, Stream &stream) {
+  session.relax();
+  driver::CUresult result = driver::success;
+  with(session, stream, [&] {
+    result = session.cu.cuStreamQuery(stream.handle());
+    if (result != driver::success && result != driver::error_not_ready) {
+      driver::fail_call(session.cu.cuStreamQuery.name, result);
+    }
+  });
+  return result == driver::success;
 }
 
 bool is_pending(driver::Session &session, driver::CUevent event) {

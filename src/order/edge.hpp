@@ -24,6 +24,9 @@ Edge edge_between(driver::Session &session, Stream &from, Stream &to, Way way, u
 // others.
 void order(driver::Session &session, Stream &from, Stream &to, Edge edge, Event &event);
 
+// Whether nothing is pending on a stream that is not being captured.
+bool is_idle(driver::Session &session, Stream &stream);
+
 // Makes the stream wait for an event of somebody's.
 void wait(driver::Session &session, Stream &stream, driver::CUevent event, uint32_t flags = 0);
 

@@ -126,6 +126,14 @@ void look(driver::Session &session, const Stream &stream, Ending &ending) {
   settle(session, taken, stream.context, stream.context_id, false, ending);
 }
 
+void look_at_all(driver::Session &session, const Stream &stream, Ending &ending) {
+  const int64_t count = waiting().count.load(std::memory_order_relaxed);
+  if (count == 0) return;
+  session.relax();
+  settle(session, take(stream.context, count, count), stream.context, stream.context_id, false,
+         ending);
+}
+
 std::unique_ptr<Uses> new_holder(cai_owner *owner) {
   auto holder = std::make_unique<Uses>();
   holder->owner = owner;

@@ -35,6 +35,9 @@ class Ending {
 // complete by now; the stream is identified. Cheap where nothing is put off.
 void look(driver::Session &session, const Stream &stream, Ending &ending);
 
+// Likewise for all of them, after the stream was waited for.
+void look_at_all(driver::Session &session, const Stream &stream, Ending &ending);
+
 // An end that hangs on uses of its own: one holder of `owner` goes when they are complete.
 std::unique_ptr<Uses> new_holder(cai_owner *owner);
 

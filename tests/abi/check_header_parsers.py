@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Those who read cai.h by program can: cffi the text between the markers, pycparser what the
+"""Those who read the headers by program can: cffi the text between the markers, pycparser what the
 preprocessor prints. Both must see what layout.def says, and all of it.
 
-usage: check_header_parsers.py cai.h layout.def libcai.so
+usage: check_header_parsers.py layout.def libcai.so HEADER...
+
+The headers come in such an order that each needs only those before it.
 """
 
 import re
@@ -14,15 +16,18 @@ import cffi
 import pycparser
 from tap import Tap, program_environment, tool
 
-header, table, library = sys.argv[1:]
+table, library, *headers = sys.argv[1:]
 tap = Tap()
 
-text = Path(header).read_text(encoding="utf-8")
-begin, end = "/* cai.h: declarations begin */", "/* cai.h: declarations end */"
-tap.check(text.count(begin) == 1 and text.count(end) == 1, "each marker is there once")
-sliced = text.split(begin)[1].split(end)[0]
-tap.check(not re.search(r"^\s*#", sliced, re.M), "no directive between the markers")
-tap.check("inline" not in sliced, "no inline function between the markers")
+text = [Path(header).read_text(encoding="utf-8") for header in headers]
+slices = []
+for header, content in zip(headers, text, strict=True):
+    found = re.findall(r"declarations begin \*/(.*?)/\*[^*]*declarations end \*/", content, re.S)
+    name = Path(header).name
+    tap.check(len(found) == 1, f"{name}: each marker is there once")
+    slices += found
+    tap.check(not re.search(r"^\s*#", found[0], re.M), f"{name}: no directive between the markers")
+    tap.check("inline" not in found[0], f"{name}: no inline function between the markers")
 
 structs, members, values = {}, {}, {}
 for kind, arguments in re.findall(
@@ -38,9 +43,14 @@ for kind, arguments in re.findall(
 
 # cffi
 ffi = cffi.FFI()
-ffi.cdef(sliced)
+for sliced in slices:
+    ffi.cdef(sliced)
 lib = ffi.dlopen(library)
-seen = {name for name in ffi.list_types()[0] if ffi.typeof(name).kind == "struct"}
+seen = {
+    name
+    for name in ffi.list_types()[0]
+    if ffi.typeof(name).kind == "struct" and ffi.typeof(name).fields is not None  # not opaque
+}
 tap.check(seen == set(structs), "cffi: the same structs", *sorted(seen ^ set(structs)))
 for name, (size, alignment) in structs.items():
     kind = ffi.typeof(name)
@@ -54,17 +64,17 @@ for name, (size, alignment) in structs.items():
 wrong = [name for name, value in values.items() if getattr(lib, name) != value]
 tap.check(not wrong, "cffi: values", *wrong)
 
-# pycparser, on the whole header. Its own stand-ins for system headers are not installed with it;
-# these typedefs are all that cai.h takes from <stdint.h>.
+# pycparser, on the whole headers. Its own stand-ins for system headers are not installed with it;
+# these typedefs are all that ours take from <stdint.h> and <stddef.h>.
 stdint = "".join(
     f"typedef {base} {name};\n"
     for base, name in [
         ("signed char", "int8_t"), ("short", "int16_t"), ("int", "int32_t"), ("long", "int64_t"),
         ("unsigned char", "uint8_t"), ("unsigned short", "uint16_t"), ("unsigned", "uint32_t"),
-        ("unsigned long", "uint64_t"),
+        ("unsigned long", "uint64_t"), ("unsigned long", "size_t"),
     ]
 )  # fmt: skip
-bare = stdint + "#define UINT32_C(c) c##U\n" + text.replace("#include <stdint.h>", "")
+bare = stdint + "#define UINT32_C(c) c##U\n" + re.sub(r"#include <.*>", "", "".join(text))
 printed = subprocess.run(
     [tool("cc", "gcc", "clang"), "-E", "-P", "-U__GNUC__", "-x", "c", "-"],
     input=bare,
@@ -73,7 +83,7 @@ printed = subprocess.run(
     check=True,
     env=program_environment(),
 ).stdout
-tree = pycparser.CParser().parse(printed, header)
+tree = pycparser.CParser().parse(printed)
 declared = {}
 functions = set()
 enumerators = set()
@@ -81,7 +91,7 @@ for node in tree.ext:
     if isinstance(node, pycparser.c_ast.Typedef) and isinstance(
         node.type, pycparser.c_ast.TypeDecl
     ):
-        if isinstance(node.type.type, pycparser.c_ast.Struct):
+        if isinstance(node.type.type, pycparser.c_ast.Struct) and node.type.type.decls:
             declared[node.name] = [decl.name for decl in node.type.type.decls]
     elif isinstance(node, pycparser.c_ast.FuncDef):
         functions.add(node.decl.name)
@@ -107,7 +117,7 @@ tap.check(
 
 # And as the compiler really prints it, the system's <stdint.h> and attributes included.
 real = subprocess.run(
-    [tool("cc", "gcc", "clang"), "-E", "-P", header],
+    [tool("cc", "gcc", "clang"), "-E", "-P", f"-I{Path(headers[0]).parent}", headers[-1]],
     capture_output=True,
     text=True,
     check=True,
@@ -115,7 +125,7 @@ real = subprocess.run(
 ).stdout
 real = re.sub(r"^#pragma.*$", "", real, flags=re.M)
 try:
-    pycparser.CParser().parse(real, header)
+    pycparser.CParser().parse(real)
     tap.check(True, "pycparser: what cc -E prints")
 except Exception as error:
     tap.check(False, "pycparser: what cc -E prints", str(error))

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: BSD-3-Clause
--- LuaJIT takes the text between the header's two markers as it is, and sees the layout of
+-- LuaJIT takes the text between each header's two markers as it is, and sees the layout of
 -- layout.def. Speaks TAP.
 --
--- usage: luajit header_slice.lua cai.h layout.def libcai.so
+-- usage: luajit header_slice.lua layout.def libcai.so HEADER...
 local ffi = require("ffi")
 
 local function read(path)
@@ -20,16 +20,17 @@ local function check(holds, name, detail)
   if not holds and detail then print("# " .. detail) end
 end
 
-local header = read(arg[1])
-local slice = header:match("/%* cai%.h: declarations begin %*/(.-)/%* cai%.h: declarations end %*/")
-check(slice ~= nil, "the markers are there")
-check(not ("\n" .. slice):find("\n%s*#"), "no directive between them")
-local taken, message = pcall(ffi.cdef, slice)
-check(taken, "ffi.cdef takes the slice", tostring(message))
-if not taken then os.exit(1) end
+for i = 3, #arg do
+  local slice = read(arg[i]):match("declarations begin %*/(.-)/%*[^*]*declarations end %*/")
+  check(slice ~= nil, arg[i] .. ": the markers are there")
+  check(not ("\n" .. slice):find("\n%s*#"), "no directive between them")
+  local taken, message = pcall(ffi.cdef, slice)
+  check(taken, "ffi.cdef takes the slice", tostring(message))
+  if not taken then os.exit(1) end
+end
 
 local wrong, seen = {}, 0
-for kind, list in read(arg[2]):gmatch("\n(%u+)(%b())") do
+for kind, list in read(arg[1]):gmatch("\n(%u+)(%b())") do
   local field = {}
   for word in list:sub(2, -2):gmatch("[^, ]+") do field[#field + 1] = word end
   local good
@@ -45,7 +46,7 @@ for kind, list in read(arg[2]):gmatch("\n(%u+)(%b())") do
 end
 check(seen > 200 and #wrong == 0, seen .. " lines of layout.def hold", table.concat(wrong, " "))
 
-local lib = ffi.load(arg[3])
+local lib = ffi.load(arg[2])
 check(lib.cai_version() == 10000 * ffi.C.CAI_VERSION_MAJOR + 100 * ffi.C.CAI_VERSION_MINOR
   + ffi.C.CAI_VERSION_PATCH, "cai_version can be called")
 local dtype, err = ffi.new("cai_dtype[1]"), ffi.new("cai_error[1]")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every size, alignment, offset and value of cai.h, as layout.def has frozen them. Nothing to run:
- * it compiles, as C11 and as C++ (layout.cpp), or it does not. */
-#include <cai.h>
+/* Every size, alignment, offset and value of the headers, as layout.def has frozen them. Nothing to
+ * run: it compiles, as C11 and as C++ (layout.cpp), or it does not. */
+#include <cai/memory.h>
 
 #include <stddef.h>
 

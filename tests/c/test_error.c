@@ -25,7 +25,8 @@ static void test_names(void) {
                   {CAI_ERR_DEVICE, "CAI_ERR_DEVICE"},
                   {CAI_ERR_BOUNDS, "CAI_ERR_BOUNDS"},
                   {CAI_ERR_ORDER, "CAI_ERR_ORDER"},
-                  {-16, "CAI_ERR_UNKNOWN"},
+                  {CAI_ERR_STATE, "CAI_ERR_STATE"},
+                  {-17, "CAI_ERR_UNKNOWN"},
                   {1, "CAI_ERR_UNKNOWN"},
                   {INT32_MIN, "CAI_ERR_UNKNOWN"},
                   {INT32_MAX, "CAI_ERR_UNKNOWN"}};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cai/cai.hpp>
+#include <mutex>
 #include <vector>
 
 namespace test {
@@ -14,13 +15,26 @@ class Failures {
   Failures &operator=(const Failures &) = delete;
   ~Failures() { cai::on_failure(before_); }
 
+  // As long as threads of the library's may add to them.
+  static std::size_t count() {
+    const std::lock_guard lock(mutex());
+    return seen().size();
+  }
+
   static std::vector<cai_error> &seen() {
     static std::vector<cai_error> all;
     return all;
   }
 
  private:
-  static void note(const cai_error &failure) noexcept { seen().push_back(failure); }
+  static void note(const cai_error &failure) noexcept {
+    const std::lock_guard lock(mutex());
+    seen().push_back(failure);
+  }
+  static std::mutex &mutex() {
+    static std::mutex guards_seen;
+    return guards_seen;
+  }
 
   cai::failure_hook before_;
 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The producer's side: publish, reclaim, release; and owners with functions of their own.
+#include <cai/device.h>
+
 #include "scenario.hpp"
 
 namespace mutants {
@@ -116,6 +118,19 @@ SCENARIO(release_on_stream_and_look) {
   implied(0);  // p has waited for d
   reclaim(y, c);
   writes(y->data, c);
+}
+
+SCENARIO(synchronize_and_look) {
+  const Stream c = stream(), d = stream(), f = stream();
+  const Address shared = managed();
+  cai_array *const x = owned_and_freed_on(f, pooled(), CAI_STREAM_NONE);
+  writes(x->data, d);
+  release_on(x, d);
+  writes(shared, c);
+  cai_stream *handle = nullptr;
+  answered(cai_stream_wrap({CAI_DEVICE_CUDA, 0}, c, nullptr, nullptr, &handle, nullptr));
+  answered(cai_stream_synchronize(handle, nullptr));
+  host_reads(shared);
 }
 
 SCENARIO(release_many_on_streams) {

@@ -28,6 +28,8 @@ constexpr bool alike() {
     }
   } else if constexpr (std::is_pointer_v<A> || std::is_pointer_v<B>) {
     return false;
+  } else if constexpr (std::is_class_v<A> && std::is_class_v<B>) {
+    return sizeof(A) == sizeof(B) && alignof(A) == alignof(B);
   } else if constexpr (std::is_enum_v<A> || std::is_enum_v<B>) {
     return sizeof(A) == sizeof(B) && (std::is_enum_v<A> || std::is_integral_v<A>) &&
            (std::is_enum_v<B> || std::is_integral_v<B>);
@@ -47,7 +49,11 @@ struct AlikeFunctions<Result (*)(Ours...), TheirResult (*)(Theirs...)>
 #define CAI_DRIVER_FUNCTION(name, version, ...)                                            \
   static_assert(AlikeFunctions<CUresult (*)(__VA_ARGS__), PFN_##name##_v##version>::value, \
                 #name " differs");
+#define CAI_DRIVER_OPTIONAL CAI_DRIVER_FUNCTION
+#include "driver/device_functions.inc"
 #include "driver/functions.inc"
+#include "driver/memory_functions.inc"
+#undef CAI_DRIVER_OPTIONAL
 CAI_DRIVER_FUNCTION(cuInit, 2000, unsigned)
 CAI_DRIVER_FUNCTION(cuDriverGetVersion, 2020, int *)
 CAI_DRIVER_FUNCTION(cuGetErrorName, 6000, CUresult, const char **)
@@ -67,6 +73,8 @@ static_assert(sizeof(CUcontext) == sizeof(::CUcontext));
 #define SAME(ours, theirs) \
   static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs))
 SAME(success, CUDA_SUCCESS);
+SAME(error_out_of_memory, CUDA_ERROR_OUT_OF_MEMORY);
+SAME(error_deinitialized, CUDA_ERROR_DEINITIALIZED);
 SAME(error_stub_library, CUDA_ERROR_STUB_LIBRARY);
 SAME(error_no_device, CUDA_ERROR_NO_DEVICE);
 SAME(error_invalid_context, CUDA_ERROR_INVALID_CONTEXT);
@@ -90,6 +98,45 @@ SAME(attribute_is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED);
 SAME(attribute_device_ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
 SAME(attribute_range_start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR);
 SAME(attribute_range_size, CU_POINTER_ATTRIBUTE_RANGE_SIZE);
+SAME(device_integrated, CU_DEVICE_ATTRIBUTE_INTEGRATED);
+SAME(device_can_map_host, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY);
+SAME(device_pci_bus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
+SAME(device_pci_device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
+SAME(device_pci_domain, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
+SAME(device_managed_memory, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
+SAME(device_concurrent_managed, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
+SAME(device_pools, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
+SAME(device_pool_handles, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES);
+SAME(pool_handle_descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+SAME(pool_release_threshold, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+SAME(allocation_pinned, CU_MEM_ALLOCATION_TYPE_PINNED);
+SAME(location_device, CU_MEM_LOCATION_TYPE_DEVICE);
+SAME(access_none, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+SAME(access_read_write, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+SAME(memory_type_unified, CU_MEMORYTYPE_UNIFIED);
+SAME(attribute_legacy_ipc_capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE);
+SAME(attribute_allowed_handle_types, CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES);
+SAME(attribute_pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE);
+SAME(ipc_lazy_peer_access, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+
+// Structs that are passed as they are.
+static_assert(sizeof(CUmemcpy3D) == sizeof(CUDA_MEMCPY3D));
+static_assert(sizeof(CUmemcpy3D) == sizeof(CUDA_MEMCPY3D_PEER));
+static_assert(offsetof(CUmemcpy3D, srcPitch) == offsetof(CUDA_MEMCPY3D_PEER, srcPitch));
+static_assert(offsetof(CUmemcpy3D, dstContext) == offsetof(CUDA_MEMCPY3D_PEER, dstContext));
+static_assert(offsetof(CUmemcpy3D, Depth) == offsetof(CUDA_MEMCPY3D, Depth));
+static_assert(sizeof(CUarray3D_descriptor) == sizeof(CUDA_ARRAY3D_DESCRIPTOR));
+static_assert(offsetof(CUarray3D_descriptor, Format) == offsetof(CUDA_ARRAY3D_DESCRIPTOR, Format));
+static_assert(sizeof(CUipcMemHandle) == sizeof(::CUipcMemHandle));
+static_assert(sizeof(CUmemPoolPtrExportData) == sizeof(::CUmemPoolPtrExportData));
+SAME(host_portable, CU_MEMHOSTALLOC_PORTABLE);
+SAME(host_mapped, CU_MEMHOSTALLOC_DEVICEMAP);
+SAME(host_write_combined, CU_MEMHOSTALLOC_WRITECOMBINED);
+SAME(host_portable, CU_MEMHOSTREGISTER_PORTABLE);
+SAME(host_mapped, CU_MEMHOSTREGISTER_DEVICEMAP);
+SAME(attach_global, CU_MEM_ATTACH_GLOBAL);
+SAME(attach_host, CU_MEM_ATTACH_HOST);
+SAME(attach_single, CU_MEM_ATTACH_SINGLE);
 SAME(get_proc_address_legacy_stream, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
 
 // The two default streams are macros with a cast to a pointer, which no constant expression can

@@ -85,6 +85,9 @@ void *operator new(std::size_t size) {
   if (!block) throw std::bad_alloc();
   return block;
 }
+void *operator new(std::size_t size, const std::nothrow_t &) noexcept {
+  return test::may_allocate(__builtin_return_address(0)) ? std::malloc(size ? size : 1) : nullptr;
+}
 void operator delete(void *block) noexcept {
   std::free(block);
 }

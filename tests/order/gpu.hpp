@@ -61,6 +61,8 @@ using Address = std::uint64_t;
   F(cuMemHostRegister_v2, void *, std::size_t, unsigned)               \
   F(cuMemHostUnregister, void *)                                       \
   F(cuMemHostGetDevicePointer_v2, Address *, void *, unsigned)         \
+  F(cuDeviceGetMemPool, Handle *, int)                                 \
+  F(cuMemPoolGetAttribute, Handle, int, void *)                        \
   F(cuMemAllocAsync, Address *, std::size_t, Handle)                   \
   F(cuMemFreeAsync, Address, Handle)                                   \
   F(cuMemsetD8Async, Address, unsigned char, std::size_t, Handle)      \
@@ -136,6 +138,10 @@ inline const std::vector<const char *> &driver_functions() {
 #define CAI_DRIVER_FUNCTION(name, version, ...) #name,
 #include "driver/functions.inc"
 #undef CAI_DRIVER_FUNCTION
+#define CAI_DRIVER_OPTIONAL(name, version, ...) #name,
+#include "driver/device_functions.inc"
+#include "driver/memory_functions.inc"
+#undef CAI_DRIVER_OPTIONAL
   };
   return names;
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finding the memory around an address, beside a look-up in a B-tree alone.
+#include <absl/container/btree_map.h>
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "bench.hpp"
+#include "cai/memory.h"
+
+namespace {
+
+constexpr std::uint64_t size = 64;
+
+// So many live blocks of the host's, and addresses within them in random order.
+struct Blocks {
+  std::vector<cai_memory *> memories;
+  absl::btree_map<std::uint64_t, std::uint64_t> tree;
+  std::vector<std::uint64_t> addresses;
+
+  explicit Blocks(std::int64_t count) {
+    std::mt19937_64 random(1);
+    cai_request request{};
+    request.struct_size = sizeof request;
+    request.kind = CAI_KIND_HOST;
+    request.size = size;
+    for (std::int64_t i = 0; i < count; ++i) {
+      cai_error error;
+      cai_memory *memory = nullptr;
+      bench::check(cai_memory_alloc({CAI_DEVICE_CPU, 0}, &request, &memory, &error), error);
+      cai_memory_info info{};
+      info.struct_size = sizeof info;
+      bench::check(cai_memory_describe(memory, &info, &error), error);
+      memories.push_back(memory);
+      tree.emplace(info.data, size);
+      addresses.push_back(info.data + random() % size);
+    }
+    std::shuffle(addresses.begin(), addresses.end(), random);
+  }
+  Blocks(const Blocks &) = delete;
+  Blocks &operator=(const Blocks &) = delete;
+  ~Blocks() {
+    for (cai_memory *const memory : memories) cai_memory_release(memory);
+  }
+
+  static Blocks &of(std::int64_t count) {
+    static std::vector<std::pair<std::int64_t, Blocks *>> made;
+    for (const auto &[its_count, blocks] : made) {
+      if (its_count == count) return *blocks;
+    }
+    return *made.emplace_back(count, new Blocks(count)).second;
+  }
+};
+
+void tree_alone(benchmark::State &state) {
+  const Blocks &blocks = Blocks::of(state.range(0));
+  std::size_t next = 0;
+  for (auto _ : state) {
+    const std::uint64_t address = blocks.addresses[next];
+    auto found = blocks.tree.upper_bound(address);
+    --found;
+    benchmark::DoNotOptimize(address - found->first < found->second);
+    next = next + 1 < blocks.addresses.size() ? next + 1 : 0;
+  }
+}
+BENCHMARK(tree_alone)->RangeMultiplier(10)->Range(1000, 1'000'000);
+
+void memory_find(benchmark::State &state) {
+  const Blocks &blocks = Blocks::of(state.range(0));
+  const std::size_t count = blocks.addresses.size();
+  std::size_t next = count / 8 * static_cast<std::size_t>(state.thread_index());
+  for (auto _ : state) {
+    cai_memory *memory = nullptr;
+    std::uint64_t offset = 0;
+    benchmark::DoNotOptimize(cai_memory_find(blocks.addresses[next], &memory, &offset, nullptr));
+    cai_memory_release(memory);
+    next = next + 1 < count ? next + 1 : 0;
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(memory_find)->RangeMultiplier(10)->Range(1000, 1'000'000);
+BENCHMARK(memory_find)->Arg(1'000'000)->ThreadRange(1, 8)->UseRealTime();
+
+}  // namespace
+
+int main(int count, char **arguments) {
+  Blocks::of(1'000'000);  // before there are threads
+  benchmark::Initialize(&count, arguments);
+  benchmark::RunSpecifiedBenchmarks();
+}

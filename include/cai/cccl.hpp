@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/**
+ * @file cccl.hpp
+ * A device's memory manager as a memory resource of CCCL (`cuda::mr`), and so of RMM.
+ *
+ * Header-only, as cai.hpp. It needs CCCL 3.0 or newer and CUDA's headers, a C++ compiler of the
+ * host's or nvcc, and no CUDA library. For CCCL 3.0 and 3.1, define
+ * LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE as it asks.
+ *
+ *     cai::memory_resource pool{0};                   // GPU 0, its libcai manager
+ *     cuda::mr::any_resource<cuda::mr::device_accessible> any{pool};
+ *     rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, pool);
+ *
+ * The concept changed its names between releases: today allocate(stream, bytes, alignment) is the
+ * stream-ordered one and allocate_sync(bytes, alignment) the other; in 3.0 they were
+ * allocate_async(bytes, alignment, stream) and allocate(bytes, alignment). The class has both.
+ */
+#ifndef CAI_CCCL_HPP
+#define CAI_CCCL_HPP
+
+#include <cai/memory.h>
+#include <cai/cai.hpp>
+#include <cuda/memory_resource>
+#include <cuda/stream_ref>
+
+#include <cinttypes>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <new>
+
+namespace cai {
+inline namespace v1 {
+
+/** No memory is left: what code of CCCL's and RMM's catches, with libcai's reason. Since 0.1. */
+class out_of_memory : public std::bad_alloc {
+ public:
+  /** Takes a copy. */
+  explicit out_of_memory(const cai_error &raw) noexcept : raw_(raw) {}
+  const char *what() const noexcept override { return raw_.message; }
+  const cai_error &raw() const noexcept { return raw_; }
+
+ private:
+  cai_error raw_;
+};
+
+/** A memory resource that allocates one kind of memory (CAI_KIND_*) from one libcai manager. Copies
+ * are of the same manager; two are equal if memory of one can be freed by the other. All functions
+ * may be called by several threads at a time. Allocation throws cai::out_of_memory if there is no
+ * memory, else cai::error. Since 0.1. */
+template <std::uint32_t Kind>
+class memory_resource_of {
+ public:
+  static constexpr std::size_t default_alignment = 256;
+
+  /** Allocates from the manager that a GPU has now: see cai_manager_of(). */
+  explicit memory_resource_of(std::int32_t device)
+      : memory_resource_of(of_device({CAI_DEVICE_CUDA, device})) {}
+
+  /** Allocates from a manager; adds a holder to it. */
+  explicit memory_resource_of(cai_manager *manager) : manager_(retained(manager)) {
+    cai_error error;
+    cai_stream *made = nullptr;
+    const cai_device device = cai_manager_device(manager);
+    check(cai_stream_create(device, CAI_MODE_ASYNC, 0, &made, &error), error);
+    own_.reset(made, cai_stream_release);
+    check(cai_stream_wrap(device, 1, nullptr, nullptr, &made, &error), error);
+    legacy_.reset(made, cai_stream_release);
+  }
+
+  // ---- In the order of a stream ----
+
+  /** Allocates; the memory is for the stream, and for what comes after it. nullptr for 0 bytes. */
+  void *allocate(::cuda::stream_ref stream, std::size_t bytes,
+                 std::size_t alignment = default_alignment) {
+    return give(wrapped(stream).get(), bytes, alignment);
+  }
+
+  /** Frees what this resource, or an equal one, has given. What cannot be done is told to
+   * cai::on_failure(). */
+  void deallocate(::cuda::stream_ref stream, void *pointer, std::size_t,
+                  std::size_t = default_alignment) noexcept {
+    take(pointer, value_of(stream));
+  }
+
+  void *allocate_async(std::size_t bytes, std::size_t alignment, ::cuda::stream_ref stream) {
+    return allocate(stream, bytes, alignment);
+  }
+  void *allocate_async(std::size_t bytes, ::cuda::stream_ref stream) {
+    return allocate(stream, bytes);
+  }
+  void deallocate_async(void *pointer, std::size_t bytes, std::size_t alignment,
+                        ::cuda::stream_ref stream) noexcept {
+    deallocate(stream, pointer, bytes, alignment);
+  }
+  void deallocate_async(void *pointer, std::size_t bytes, ::cuda::stream_ref stream) noexcept {
+    deallocate(stream, pointer, bytes);
+  }
+
+  // ---- Without a stream ----
+
+  /** Allocates memory that any stream may use at once. */
+  void *allocate_sync(std::size_t bytes, std::size_t alignment = default_alignment) {
+    void *const pointer = give(own_.get(), bytes, alignment);
+    cai_error error;
+    if (const cai_status status = cai_stream_synchronize(own_.get(), &error)) {
+      take(pointer, cai_stream_value(own_.get()));
+      check(status, error);
+    }
+    return pointer;
+  }
+
+  /** Frees memory that nobody uses any more, in the order of the legacy default stream. */
+  void deallocate_sync(void *pointer, std::size_t, std::size_t = default_alignment) noexcept {
+    take(pointer, 1);
+  }
+
+  void *allocate(std::size_t bytes, std::size_t alignment = default_alignment) {
+    return allocate_sync(bytes, alignment);
+  }
+  void deallocate(void *pointer, std::size_t bytes,
+                  std::size_t alignment = default_alignment) noexcept {
+    deallocate_sync(pointer, bytes, alignment);
+  }
+
+  /** The manager; the resource holds it. */
+  cai_manager *manager() const noexcept { return manager_.get(); }
+
+  friend bool operator==(const memory_resource_of &a, const memory_resource_of &b) noexcept {
+    return a.manager_ == b.manager_;
+  }
+
+  friend void get_property(const memory_resource_of &, ::cuda::mr::device_accessible) noexcept {}
+  friend void get_property(const memory_resource_of &, ::cuda::mr::host_accessible) noexcept
+    requires(Kind != CAI_KIND_DEFAULT && Kind != CAI_KIND_ASYNC)
+  {}
+#if CCCL_VERSION >= 3002000
+  using default_queries = ::cuda::std::conditional_t<
+      Kind == CAI_KIND_DEFAULT || Kind == CAI_KIND_ASYNC,
+      ::cuda::mr::properties_list<::cuda::mr::device_accessible>,
+      ::cuda::mr::properties_list<::cuda::mr::device_accessible, ::cuda::mr::host_accessible>>;
+#endif
+
+ private:
+  using manager_holder = std::shared_ptr<cai_manager>;
+  using stream_holder = std::shared_ptr<cai_stream>;
+
+  explicit memory_resource_of(const manager_holder &manager) : memory_resource_of(manager.get()) {}
+
+  static manager_holder of_device(cai_device device) {
+    cai_error error;
+    cai_manager *manager = nullptr;
+    check(cai_manager_of(device, &manager, &error), error);
+    return {manager, cai_manager_release};
+  }
+
+  static manager_holder retained(cai_manager *manager) {
+    cai_manager_retain(manager);
+    return {manager, cai_manager_release};
+  }
+
+  static std::uint64_t value_of(::cuda::stream_ref stream) noexcept {
+    const auto value = reinterpret_cast<std::uintptr_t>(stream.get());
+    return value ? value : 1;  // the legacy default stream has two names
+  }
+
+  stream_holder wrapped(::cuda::stream_ref stream) const {
+    return value_of(stream) == 1 ? legacy_ : wrapped(value_of(stream));
+  }
+
+  stream_holder wrapped(std::uint64_t value) const {
+    cai_error error;
+    cai_stream *made = nullptr;
+    check(
+        cai_stream_wrap(cai_manager_device(manager_.get()), value, nullptr, nullptr, &made, &error),
+        error);
+    return {made, cai_stream_release};
+  }
+
+  void *give(cai_stream *stream, std::size_t bytes, std::size_t alignment) {
+    if (bytes == 0) return nullptr;
+    cai_request request{};
+    request.struct_size = sizeof request;
+    request.kind = Kind;
+    request.size = bytes;
+    request.align = alignment;
+    request.stream = stream;
+    request.manager = manager_.get();
+    cai_error error;
+    cai_memory *memory = nullptr;
+    const cai_status status =
+        cai_memory_alloc(cai_manager_device(manager_.get()), &request, &memory, &error);
+    if (status == CAI_ERR_MEMORY) throw out_of_memory(error);
+    check(status, error);
+    cai_memory_info info{};
+    info.struct_size = sizeof info;
+    check(cai_memory_describe(memory, &info, &error), error);
+    // Its one holder is the address, until that is given back.
+    return reinterpret_cast<void *>(static_cast<std::uintptr_t>(info.data));
+  }
+
+  void take(void *pointer, std::uint64_t stream) noexcept {
+    if (!pointer) return;
+    const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(pointer));
+    cai_error error;
+    cai_memory *memory = nullptr;
+    std::uint64_t offset = 0;
+    if (cai_memory_find(address, &memory, &offset, &error)) return detail::report(error);
+    const std::unique_ptr<cai_memory, decltype(&cai_memory_release)> found(memory,
+                                                                           cai_memory_release);
+    if (offset != 0) {
+      error = detail::failure(CAI_ERR_VALUE,
+                              "the address to be freed is not the beginning of its memory");
+      return detail::report(error);
+    }
+    free_after(memory, stream);
+    cai_memory_release(memory);
+  }
+
+  // Sets the stream in whose order the memory is freed. Where that fails, it stays the one before.
+  void free_after(cai_memory *memory, std::uint64_t stream) const noexcept {
+    cai_error error;
+    cai_memory_info info{};
+    info.struct_size = sizeof info;
+    if (cai_memory_describe(memory, &info, &error)) return detail::report(error);
+    if (info.stream == stream || (info.flags & CAI_MEMORY_FREED)) return;
+    cai_stream *order = nullptr;
+    if (cai_stream_wrap(info.device, stream, nullptr, nullptr, &order, &error)) {
+      return detail::report(error);
+    }
+    if (cai_memory_set_stream(memory, order, &error)) detail::report(error);
+    cai_stream_release(order);
+  }
+
+  manager_holder manager_;
+  stream_holder own_;  // for allocation without a stream: nothing else is ever queued on it
+  stream_holder legacy_;
+};
+
+/** The GPU's own memory. Since 0.1. */
+using memory_resource = memory_resource_of<CAI_KIND_DEFAULT>;
+/** Memory that migrates. Since 0.1. */
+using managed_memory_resource = memory_resource_of<CAI_KIND_MANAGED_GLOBAL>;
+/** The host's memory, which kernels use where it is. Since 0.1. */
+using mapped_memory_resource = memory_resource_of<CAI_KIND_MAPPED>;
+
+}  // namespace v1
+}  // namespace cai
+
+#endif  // CAI_CCCL_HPP

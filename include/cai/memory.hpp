@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/**
+ * @file memory.hpp
+ * cai/memory.h for C++20: memory of every kind, arrays of it, and work on arrays.
+ *
+ * The rules at the head of cai/cai.hpp and cai/device.hpp hold here too.
+ */
+#ifndef CAI_MEMORY_HPP
+#define CAI_MEMORY_HPP
+
+#include <cai/manager.hpp>
+
+#include <unistd.h>
+#include <bit>
+#include <complex>
+#include <cstring>
+
+namespace cai {
+inline namespace v1 {
+
+// ---- Types of elements --------------------------------------------------------------------------
+
+namespace detail {
+
+template <class T>
+inline constexpr std::uint8_t kind_of = std::is_same_v<T, bool>        ? 'b'
+                                        : std::is_same_v<T, std::byte> ? 'u'
+                                        : std::is_floating_point_v<T>  ? 'f'
+                                        : !std::is_integral_v<T>       ? 0
+                                        : std::is_signed_v<T>          ? 'i'
+                                                                       : 'u';
+template <class T>
+inline constexpr std::uint8_t kind_of<std::complex<T>> = 'c';
+
+}  // namespace detail
+
+/** A type that a typestr can say: bool, integers, std::byte, floating point and std::complex. */
+template <class T>
+concept element = detail::kind_of<T> != 0;
+
+/** The type of an element, in the machine's byte order: `cai::dtype_of<float>`. Since 0.1. */
+template <element T>
+inline constexpr cai_dtype dtype_of{
+    detail::kind_of<T>,
+    sizeof(T) == 1 ? std::uint8_t{'|'}
+                   : std::uint8_t{std::endian::native == std::endian::little ? '<' : '>'},
+    CAI_EXT_NONE,
+    CAI_TIME_GENERIC,
+    sizeof(T),
+    0};
+
+namespace detail {
+
+template <class T>
+void check_element(const array &of) {
+  const cai_dtype &is = of.dtype();
+  constexpr const cai_dtype &want = dtype_of<T>;
+  if (is.kind == want.kind && is.itemsize == want.itemsize && is.byteorder == want.byteorder) {
+    return;
+  }
+  cai_error raw = failure(CAI_ERR_VALUE, "");
+  raw.entry = CAI_ENTRY_TYPESTR;
+  std::snprintf(raw.message, sizeof raw.message,
+                "the elements are %c%c%u, and the type asked for is %c%c%u", is.byteorder, is.kind,
+                is.itemsize, want.byteorder, want.kind, want.itemsize);
+  check(raw.status, raw);
+}
+
+inline void check_held(const array &given, const char *what) {
+  if (!given) check(CAI_ERR_ARGUMENT, failure(CAI_ERR_ARGUMENT, "%s: no array is held", what));
+}
+
+}  // namespace detail
+
+// ---- Memory -------------------------------------------------------------------------------------
+
+/** Says whether the host may use memory of a kind on a device: cai_is_dereferenceable(). */
+inline bool is_dereferenceable(const device &on, std::uint32_t kind) noexcept {
+  return cai_is_dereferenceable(on, kind) != 0;
+}
+
+/** What memory is wanted: #cai_request with names and defaults. Since 0.1. */
+struct request {
+  std::uint64_t size = 0;                /**< bytes; of a row for PITCHED, CUDA_ARRAY */
+  std::uint32_t kind = CAI_KIND_DEFAULT; /**< CAI_KIND_* */
+  std::uint32_t flags = 0;               /**< CAI_HOST_* */
+  std::uint64_t rows = 0;                /**< for PITCHED, PITCHED_MANAGED and CUDA_ARRAY */
+  std::uint64_t depth = 0;               /**< for CUDA_ARRAY */
+  std::uint64_t align = 0;               /**< bytes; 0: as is usual */
+  std::uint32_t channels = 0;            /**< for CUDA_ARRAY */
+  cai_dtype dtype{};                     /**< for CUDA_ARRAY */
+  cai::stream stream{};                  /**< holds none: the thread's current one */
+  cai::manager manager{};                /**< holds none: the device's */
+};
+
+/** A file descriptor, closed by the destructor; or none. Since 0.1. */
+class descriptor {
+ public:
+  descriptor() noexcept = default;
+  /** Takes it over; -1: none. */
+  explicit descriptor(int fd) noexcept : fd_(fd) {}
+  descriptor(descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  descriptor &operator=(descriptor other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  /** Its number; -1 if there is none. */
+  int get() const noexcept { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+/** Memory for another process, of memory::share(): both parts are to be sent. Since 0.1. */
+struct shared_memory {
+  cai_ipc_handle handle{};
+  descriptor fd{}; /**< of the pool; none for #CAI_IPC_LEGACY */
+};
+
+/** Memory of any kind: #cai_memory. The last holder frees it in the order of its stream, and waits
+ * for nothing. What is const here leaves the memory's holders, not its contents, as they are.
+ * Since 0.1.
+ *
+ *     const auto memory = cai::memory::alloc(device, {.size = 4096, .kind = CAI_KIND_PINNED});
+ *     const cai::array x = memory.to_array<float>({1024});
+ */
+class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> {
+ public:
+  /** Holds none. */
+  memory() noexcept = default;
+
+  /** Takes over the caller's holder, as C functions give it; or nullptr. */
+  [[nodiscard]] static memory adopt(cai_memory *held) noexcept { return memory(held); }
+  /** Adds a holder; the caller's, if it has one, is still the caller's. */
+  [[nodiscard]] static memory retain(cai_memory *held) noexcept { return memory(retained(held)); }
+
+  /** Allocates: cai_memory_alloc(). */
+  [[nodiscard]] static memory alloc(const device &on, const request &wanted) {
+    cai_request raw{};
+    raw.struct_size = sizeof raw;
+    raw.kind = wanted.kind;
+    raw.size = wanted.size;
+    raw.rows = wanted.rows;
+    raw.depth = wanted.depth;
+    raw.align = wanted.align;
+    raw.flags = wanted.flags;
+    raw.channels = wanted.channels;
+    raw.dtype = wanted.dtype;
+    raw.stream = wanted.stream.get();
+    raw.manager = wanted.manager.get();
+    return memory(detail::ask<cai_memory *>(cai_memory_alloc, cai_device(on), &raw));
+  }
+
+  /** Pins memory of the host's: cai_memory_pin(). It must stay until the last holder has gone.
+   * @param kind   PINNED or MAPPED
+   * @param flags  CAI_HOST_* */
+  template <class T, std::size_t Extent>
+  [[nodiscard]] static memory pin(const device &on, std::span<T, Extent> host,
+                                  std::uint32_t kind = CAI_KIND_PINNED, std::uint32_t flags = 0) {
+    return pinned(on, std::as_writable_bytes(host), kind, flags, nullptr, nullptr);
+  }
+  /** Likewise with what keeps the host's memory, as in array::own(). */
+  template <class T, std::size_t Extent, detail::keepable Owner>
+  [[nodiscard]] static memory pin(const device &on, std::span<T, Extent> host, std::uint32_t kind,
+                                  std::uint32_t flags, Owner &&owner) {
+    return detail::give(std::forward<Owner>(owner), [&](auto release, void *context) {
+      return pinned(on, std::as_writable_bytes(host), kind, flags, release, context);
+    });
+  }
+
+  /** Takes somebody else's in, which must stay: cai_memory_wrap(). struct_size is set here. */
+  [[nodiscard]] static memory wrap(const cai_memory_info &info) {
+    return wrapped(info, nullptr, nullptr);
+  }
+  /** Likewise with what keeps it, as in array::own(). */
+  template <detail::keepable Owner>
+  [[nodiscard]] static memory wrap(const cai_memory_info &info, Owner &&owner) {
+    return detail::give(std::forward<Owner>(owner), [&](auto release, void *context) {
+      return wrapped(info, release, context);
+    });
+  }
+
+  /** Finds the memory around an address, and the bytes before it: cai_memory_find(). */
+  [[nodiscard]] static std::pair<memory, std::uint64_t> find(std::uint64_t address) {
+    cai_memory *found = nullptr;
+    std::uint64_t offset = 0;
+    detail::call(cai_memory_find, address, &found, &offset);
+    return {memory(found), offset};
+  }
+  /** Finds that of an array, and the bytes before its first element: cai_memory_of(). */
+  [[nodiscard]] static std::pair<memory, std::uint64_t> of(const array &held) {
+    cai_memory *found = nullptr;
+    std::uint64_t offset = 0;
+    detail::call(cai_memory_of, held.get(), &found, &offset);
+    return {memory(found), offset};
+  }
+  /** Opens that of another process: cai_memory_open().
+   * @param fd   beside the handle, or -1; still the caller's
+   * @param on   may hold none: the thread's current stream of the device
+   * @param how  CAI_OPEN_* */
+  [[nodiscard]] static memory open(const cai_ipc_handle &handle, int fd, const device &user,
+                                   std::uint32_t how = CAI_OPEN_AUTO, const stream &on = {}) {
+    return memory(
+        detail::ask<cai_memory *>(cai_memory_open, &handle, fd, cai_device(user), on.get(), how));
+  }
+
+  /** What is known of it: cai_memory_describe(). */
+  cai_memory_info info() const {
+    return detail::describe<cai_memory_info>(cai_memory_describe, get());
+  }
+  /** Its address for kernels; 0 if it has none. */
+  std::uint64_t data() const { return info().data; }
+  /** Bytes in all. */
+  std::uint64_t size() const { return info().size; }
+  cai::device device() const { return info().device; }
+
+  /** Its bytes as the host may use them, once nothing is pending that uses them: whole Ts.
+   * @throws error #CAI_ERR_UNSUPPORTED if the host must not; as cai_memory_describe() */
+  template <class T = std::byte>
+  [[nodiscard]] std::span<T> host() const {
+    const cai_memory_info known = info();
+    if (known.size != 0 && known.host == 0) {
+      check(CAI_ERR_UNSUPPORTED,
+            detail::failure(CAI_ERR_UNSUPPORTED, "the host must not use memory of the kind %s",
+                            cai_kind_name(known.kind)));
+    }
+    return {reinterpret_cast<T *>(static_cast<std::uintptr_t>(known.host)),
+            static_cast<std::size_t>(known.size) / sizeof(T)};
+  }
+
+  /** A part of it, bytes `start` to `stop`, which holds the whole: cai_memory_view(). */
+  [[nodiscard]] memory view(std::uint64_t start, std::uint64_t stop) const {
+    return memory(detail::ask<cai_memory *>(cai_memory_view, get(), start, stop));
+  }
+  /** Frees it now, whoever holds it: cai_memory_free(). */
+  void free() const { detail::call(cai_memory_free, get()); }
+  /** Sets the stream in whose order it is freed: cai_memory_set_stream(). */
+  void set_stream(const stream &on) const { detail::call(cai_memory_set_stream, get(), on.get()); }
+  /** Keeps it until what is queued on a stream by now is done: cai_memory_record(). */
+  void record(const stream &user) const { detail::call(cai_memory_record, get(), user.get()); }
+  /** For another process: cai_memory_share(). */
+  [[nodiscard]] shared_memory share() const {
+    shared_memory shared;
+    std::int32_t fd = -1;
+    detail::call(cai_memory_share, get(), &shared.handle, &fd);
+    shared.fd = descriptor(fd);
+    return shared;
+  }
+
+  /** An array of it, which holds it: cai_memory_array().
+   * @param offset   bytes before the first element
+   * @param strides  bytes, as many as extents; none: C order */
+  [[nodiscard]] array to_array(const cai_dtype &dtype, std::span<const std::int64_t> shape,
+                               std::uint64_t offset = 0,
+                               std::span<const std::int64_t> strides = {}) const {
+    if (!strides.empty() && strides.size() != shape.size()) {
+      check(CAI_ERR_ARGUMENT,
+            detail::failure(CAI_ERR_ARGUMENT, "to_array: one stride is needed for each extent"));
+    }
+    return array::adopt(detail::ask<cai_array *>(cai_memory_array, get(), offset, &dtype,
+                                                 detail::count_of(shape), shape.data(),
+                                                 strides.empty() ? nullptr : strides.data()));
+  }
+  template <element T>
+  [[nodiscard]] array to_array(std::initializer_list<std::int64_t> shape,
+                               std::uint64_t offset = 0) const {
+    return to_array(dtype_of<T>, std::span(shape.begin(), shape.size()), offset);
+  }
+
+ private:
+  explicit memory(cai_memory *held) noexcept : handle(held) {}
+
+  static memory pinned(const cai::device &on, std::span<std::byte> host, std::uint32_t kind,
+                       std::uint32_t flags, void (*release)(void *), void *context) {
+    return memory(detail::ask<cai_memory *>(cai_memory_pin, cai_device(on),
+                                            static_cast<void *>(host.data()), host.size(), kind,
+                                            flags, release, context));
+  }
+
+  static memory wrapped(cai_memory_info info, void (*release)(void *), void *context) {
+    info.struct_size = sizeof info;
+    return memory(detail::ask<cai_memory *>(cai_memory_wrap, &info, release, context));
+  }
+};
+
+// ---- Pending frees ------------------------------------------------------------------------------
+
+/** What is out and what is pending on a device: cai_memory_usage(). Since 0.1. */
+inline cai_usage usage(const device &of) {
+  return detail::describe<cai_usage>(cai_memory_usage, cai_device(of));
+}
+
+/** Adds a free, for managers: cai_pending_add(). `free` is moved or copied to the heap, called once
+ * with no arguments, and destroyed; what it throws is the failure of that free. Without exceptions,
+ * `cai_status free(cai_error *error)` fails by its result. Since 0.1. */
+template <detail::keepable Free>
+  requires detail::runnable<std::decay_t<Free>>
+void add_pending(const device &on, std::uint64_t bytes, Free &&free) {
+  using Kept = std::decay_t<Free>;
+  auto kept = std::make_unique<Kept>(std::forward<Free>(free));
+  const auto run = [](void *context, cai_error *error) {
+    const std::unique_ptr<Kept> once(static_cast<Kept *>(context));
+    return detail::run(*once, "a pending free", error);
+  };
+  detail::call(cai_pending_add, cai_device(on), bytes, run, static_cast<void *>(kept.get()));
+  static_cast<void>(kept.release());  // the device's now
+}
+
+/** Frees all that is pending: cai_pending_flush(). Since 0.1. */
+inline void flush_pending(const device &on) {
+  detail::call(cai_pending_flush, cai_device(on));
+}
+
+/** From the constructor to end() or the destructor, nothing that is pending on a device is freed:
+ * cai_pending_defer(). They nest. Since 0.1. */
+class defer_cleanup {
+ public:
+  explicit defer_cleanup(const device &on) : device_(on) {
+    detail::call(cai_pending_defer, cai_device(on), 1);
+    deferred_ = true;
+  }
+  defer_cleanup(const defer_cleanup &) = delete;
+  defer_cleanup &operator=(const defer_cleanup &) = delete;
+  ~defer_cleanup() {
+    cai_error raw;
+    if (try_end(&raw) != CAI_OK) detail::report(raw);
+  }
+
+  /** Ends it; nothing if it has ended. Throws what the device's manager returned. */
+  void end() {
+    detail::call([this](cai_error *raw) { return try_end(raw); });
+  }
+
+ private:
+  // What was begun has ended, whatever comes of it.
+  cai_status try_end(cai_error *error) noexcept {
+    return std::exchange(deferred_, false) ? cai_pending_defer(device_, 0, error) : CAI_OK;
+  }
+
+  device device_;
+  bool deferred_ = false;
+};
+
+// ---- Work on arrays -----------------------------------------------------------------------------
+
+/** Copies elements, between any devices, in the order of a stream: cai_array_copy().
+ * @param on  holds none: the thread's current one */
+inline void copy(const array &from, const array &to, const stream &on = {}) {
+  detail::call(cai_array_copy, from.get(), to.get(), on.get());
+}
+
+/** Sets all elements, in the order of a stream: cai_array_fill().
+ * @param value  of the array's own type, else #CAI_ERR_VALUE: `cai::fill(x, 1.0F)`
+ * @param on     holds none: the thread's current one */
+template <element T>
+void fill(const array &all, const T &value, const stream &on = {}) {
+  detail::check_held(all, "fill");
+  detail::check_element<T>(all);
+  detail::call(cai_array_fill, all.get(), static_cast<const void *>(std::addressof(value)),
+               on.get());
+}
+
+/** Waits for what is pending on an array (of the CPU's: on the thread's current stream), and brings
+ * one element to the host: cai_array_item().
+ * @param index  one for each axis, else #CAI_ERR_ARGUMENT
+ * @throws error #CAI_ERR_VALUE if T is not the array's own type */
+template <element T>
+[[nodiscard]] T item(const array &of, std::span<const std::int64_t> index) {
+  detail::check_held(of, "item");
+  detail::check_element<T>(of);
+  if (index.size() != of.shape().size()) {
+    check(CAI_ERR_ARGUMENT,
+          detail::failure(CAI_ERR_ARGUMENT, "item: one index is needed for each axis"));
+  }
+  T out{};
+  detail::call(cai_array_item, of.get(), index.data(), static_cast<void *>(std::addressof(out)));
+  return out;
+}
+template <element T>
+[[nodiscard]] T item(const array &of, std::initializer_list<std::int64_t> index) {
+  return item<T>(of, std::span(index.begin(), index.size()));
+}
+
+namespace detail {
+
+// Bytes of `count` items of `size` bytes.
+inline std::uint64_t bytes_of(std::uint64_t size, std::span<const std::int64_t> counts) {
+  std::uint64_t bytes = size;
+  bool overflows = false;
+  for (std::size_t axis = 0; axis < counts.size(); ++axis) {
+    if (counts[axis] < 0) {
+      cai_error raw = failure(CAI_ERR_VALUE, "an extent of the shape is negative");
+      raw.entry = CAI_ENTRY_SHAPE;
+      raw.index = static_cast<std::int32_t>(axis);
+      check(raw.status, raw);
+    }
+    const auto count = static_cast<std::uint64_t>(counts[axis]);
+    if (count == 0) return 0;
+    overflows |= bytes > std::numeric_limits<std::int64_t>::max() / count;
+    bytes *= count;
+  }
+  if (overflows) {
+    cai_error raw = failure(CAI_ERR_VALUE, "the size of the shape does not fit in 63 bits");
+    raw.entry = CAI_ENTRY_SHAPE;
+    check(raw.status, raw);
+  }
+  return bytes;
+}
+
+}  // namespace detail
+
+/** Makes an array in new memory of its own, in C order, with what happens to be there.
+ *
+ * @param wanted  kind, align, flags, stream and manager count; for the kinds PITCHED and
+ *                PITCHED_MANAGED, the last axis lies in rows
+ * @throws error as cai_memory_alloc() and cai_memory_array(); #CAI_ERR_VALUE for a negative extent
+ *         and a size that does not fit in 63 bits */
+[[nodiscard]] inline array empty(std::span<const std::int64_t> shape, const cai_dtype &dtype,
+                                 const device &on = {}, request wanted = {}) {
+  const bool pitched = wanted.kind == CAI_KIND_PITCHED || wanted.kind == CAI_KIND_PITCHED_MANAGED;
+  if (pitched && !shape.empty()) {
+    static_cast<void>(detail::bytes_of(dtype.itemsize, shape));
+    wanted.size = detail::bytes_of(dtype.itemsize, shape.last(1));
+    wanted.rows = detail::bytes_of(1, shape.first(shape.size() - 1));
+  } else {
+    wanted.size = detail::bytes_of(dtype.itemsize, shape);
+    wanted.rows = pitched;
+  }
+  return memory::alloc(on, wanted).to_array(dtype, shape);
+}
+template <element T>
+[[nodiscard]] array empty(std::initializer_list<std::int64_t> shape, const device &on = {},
+                          const request &wanted = {}) {
+  return empty(std::span(shape.begin(), shape.size()), dtype_of<T>, on, wanted);
+}
+
+/** Likewise, and queues on its stream that all elements become 0. */
+[[nodiscard]] inline array zeros(std::span<const std::int64_t> shape, const cai_dtype &dtype,
+                                 const device &on = {}, const request &wanted = {}) {
+  array made = empty(shape, dtype, on, wanted);
+  const std::vector<std::byte> zero(dtype.itemsize);
+  // Of a GPU's kind HOST the array is the CPU's, and of the CPU's pinned memory a GPU's: the stream
+  // of the memory is none for those.
+  const bool is_on_cpu = made->device_type == CAI_DEVICE_CPU;
+  cai_stream *const stream = is_on_cpu == on.is_cpu() ? wanted.stream.get() : nullptr;
+  detail::call(cai_array_fill, made.get(), static_cast<const void *>(zero.data()), stream);
+  return made;
+}
+template <element T>
+[[nodiscard]] array zeros(std::initializer_list<std::int64_t> shape, const device &on = {},
+                          const request &wanted = {}) {
+  return zeros(std::span(shape.begin(), shape.size()), dtype_of<T>, on, wanted);
+}
+
+}  // namespace v1
+}  // namespace cai
+
+#endif  // CAI_MEMORY_HPP

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "adaptors/addresses.hpp"
+
+#include <array>
+#include <atomic>
+#include <cinttypes>
+#include <mutex>
+#include <unordered_map>
+
+#include "adaptors/calls.hpp"
+
+namespace cai::adaptors {
+namespace {
+
+// What is out, by address. A holder of each block is in here, so that an address which somebody
+// frees twice, or which was never given, ends nothing. In parts, for threads to work side by side.
+class Table {
+ public:
+  // What was at the address before is dead since a reset; `memory` ends it, after the lock.
+  void add(std::uint64_t address, Held<cai_memory> &memory) {
+    Part &part = part_of(address);
+    const std::lock_guard lock(part.mutex);
+    std::swap(part.blocks[address], memory);
+  }
+
+  // Takes a block out; empty if there is none.
+  Held<cai_memory> take(std::uint64_t address) {
+    Part &part = part_of(address);
+    const std::lock_guard lock(part.mutex);
+    const auto found = part.blocks.find(address);
+    if (found == part.blocks.end()) return {};
+    Held<cai_memory> memory = std::move(found->second);
+    part.blocks.erase(found);
+    return memory;
+  }
+
+  // Another holder of a block; empty if there is none.
+  Held<cai_memory> find(std::uint64_t address) {
+    Part &part = part_of(address);
+    const std::lock_guard lock(part.mutex);
+    const auto found = part.blocks.find(address);
+    if (found == part.blocks.end()) return {};
+    cai_memory_retain(found->second.get());
+    return Held<cai_memory>(found->second.get());
+  }
+
+ private:
+  struct alignas(64) Part {
+    std::mutex mutex;
+    std::unordered_map<std::uint64_t, Held<cai_memory>> blocks;
+  };
+
+  // Blocks begin at multiples of 256 bytes, and often at those of far more.
+  Part &part_of(std::uint64_t address) {
+    return parts_[((address >> 8) * 0x9E3779B97F4A7C15u) >> 58];
+  }
+
+  std::array<Part, 64> parts_;
+};
+
+Table &table() {
+  static auto *const blocks = new Table;  // memory is freed until the very end of the process
+  return *blocks;
+}
+
+// GPUs that were allocated on.
+std::array<std::atomic<bool>, 256> used;
+
+cai_device gpu(int32_t ordinal) {
+  return {CAI_DEVICE_CUDA, ordinal};
+}
+
+Held<cai_stream> wrapped(cai_device device, std::uint64_t value) {
+  cai_stream *stream = nullptr;
+  must(cai_stream_wrap, device, value ? value : 1, nullptr, nullptr, &stream);
+  return Held<cai_stream>(stream);
+}
+
+// A stream of a GPU that the caller does not name: that of the memory, or of whoever knows it.
+Held<cai_stream> wrapped_near(cai_device device, std::uint64_t value) {
+  int32_t count = 0;
+  must(cai_device_count, CAI_DEVICE_CUDA, &count);
+  for (int32_t other = -1; other < count; ++other) {
+    try {
+      return wrapped(other < 0 ? device : gpu(other), value);
+    } catch (const Failure &failure) {
+      if (failure.error().status != CAI_ERR_DEVICE) throw;
+    }
+  }
+  throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM}, "stream 0x%" PRIx64 " is no GPU's", value);
+}
+
+cai_memory_info described(const cai_memory *memory) {
+  cai_memory_info info{};
+  info.struct_size = sizeof info;
+  must(cai_memory_describe, memory, &info);
+  return info;
+}
+
+[[noreturn]] void not_here(std::uint64_t address) {
+  throw Failure(CAI_ERR_STATE, {CAI_ENTRY_DATA},
+                "the memory at 0x%" PRIx64 " was freed already, or is not of this allocator",
+                address);
+}
+
+}  // namespace
+
+std::uint64_t allocate(int32_t ordinal, std::uint64_t size, std::uint64_t stream) {
+  if (size == 0) return 0;
+  const Held<cai_stream> order = wrapped(gpu(ordinal), stream);
+  cai_request request{};
+  request.struct_size = sizeof request;
+  request.kind = CAI_KIND_DEFAULT;
+  request.size = size;
+  request.stream = order.get();
+  cai_memory *made = nullptr;
+  must(cai_memory_alloc, gpu(ordinal), &request, &made);
+  Held<cai_memory> memory(made);
+  const std::uint64_t address = described(made).data;
+  table().add(address, memory);
+  used[static_cast<std::size_t>(ordinal) % used.size()].store(true, std::memory_order_relaxed);
+  return address;
+}
+
+void free(std::uint64_t address, std::uint64_t stream) {
+  if (address == 0) return;
+  const Held<cai_memory> memory = table().take(address);
+  if (!memory) not_here(address);
+  // A memory that a reset has freed has no stream any more.
+  const cai_memory_info info = described(memory.get());
+  if (info.flags & CAI_MEMORY_FREED || info.stream == (stream ? stream : 1)) return;
+  must(cai_memory_set_stream, memory.get(), wrapped(info.device, stream).get());
+}
+
+void record(std::uint64_t address, std::uint64_t stream) {
+  if (address == 0) return;
+  const Held<cai_memory> memory = table().find(address);
+  if (!memory) not_here(address);
+  const cai_device device = described(memory.get()).device;
+  must(cai_memory_record, memory.get(), wrapped_near(device, stream).get());
+}
+
+void trim() noexcept {
+  for (std::size_t ordinal = 0; ordinal < used.size(); ++ordinal) {
+    if (!used[ordinal].load(std::memory_order_relaxed)) continue;
+    reporting([&] {
+      const cai_device device = gpu(static_cast<int32_t>(ordinal));
+      cai_manager *manager = nullptr;
+      must(cai_pending_flush, device);
+      must(cai_manager_of, device, &manager);
+      must(cai_manager_trim, Held<cai_manager>(manager).get(), std::uint64_t{0});
+    });
+  }
+}
+
+}  // namespace cai::adaptors

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the adaptors call the public interface, and are called where no status can be returned.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "cai/adaptors.h"
+#include "core/error.hpp"
+#include "core/report.hpp"
+
+namespace cai::adaptors {
+
+// Calls a function of the public interface that must succeed. The error is its last argument.
+template <class... Parameters, class... Arguments>
+void must(cai_status (*function)(Parameters...), Arguments &&...arguments) {
+  cai_error error;
+  if (function(std::forward<Arguments>(arguments)..., &error) != CAI_OK) throw Failure(error);
+}
+
+struct Release {
+  void operator()(cai_stream *stream) const noexcept { cai_stream_release(stream); }
+  void operator()(cai_memory *memory) const noexcept { cai_memory_release(memory); }
+  void operator()(cai_manager *manager) const noexcept { cai_manager_release(manager); }
+};
+
+// One holder of a handle.
+template <class Handle>
+using Held = std::unique_ptr<Handle, Release>;
+
+// Runs the body of a function that has no status to return: what it throws is reported. At the end
+// of a process the driver goes first, and then nothing is left to be told.
+template <class Body>
+void reporting(Body &&body) noexcept {
+  constexpr int32_t deinitialized = 4;  // CUDA_ERROR_DEINITIALIZED
+  cai_error error;
+  if (guard(&error, std::forward<Body>(body)) != CAI_OK && error.native != deinitialized) {
+    report(error);
+  }
+}
+
+}  // namespace cai::adaptors

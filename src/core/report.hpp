@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Failures that can be told to nobody: in a release, in a callback, on a thread of libcai's own.
+#pragma once
+
+#include "cai.h"
+
+namespace cai {
+
+// Tells whoever cai_on_failure() has set.
+void report(const cai_error &error) noexcept;
+
+}  // namespace cai

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/cpu_stream.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace cai::device {
+namespace {
+
+// The driver counts its own from 0.
+constexpr std::uint64_t of_the_cpu = std::uint64_t{1} << 63;
+constinit std::atomic<std::uint64_t> streams{0};
+
+std::int32_t processors() noexcept {
+  return static_cast<std::int32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+// What a task of the queue has for its context.
+using SharedMark = std::shared_ptr<Mark>;
+
+SharedMark &mark_of(void *context) noexcept {
+  return *static_cast<SharedMark *>(context);
+}
+
+}  // namespace
+
+CpuStream::CpuStream(std::uint32_t its_mode)
+    : cai_stream(cpu, its_mode),
+      thread_limit(processors()),
+      id_(of_the_cpu | ++streams),
+      queue_(its_mode == CAI_MODE_ASYNC ? Queue::start() : nullptr) {}
+
+void CpuStream::check_alive() const {
+  if (queue_) queue_->check_alive();
+}
+
+void CpuStream::describe(cai_stream_info &info) {
+  info.id = id_;
+  info.thread_limit = thread_limit;
+}
+
+void CpuStream::raise_failure() {
+  if (queue_) queue_->failures.raise();
+}
+
+void CpuStream::push(cai_work_fn work, void (*done)(void *context), void *context) {
+  queue_->push(std::make_unique<Task>(Task{work, done, context}));
+}
+
+void CpuStream::enqueue(cai_work_fn work, void (*done)(void *context), void *context) {
+  if (queue_) {
+    queue_->failures.raise();
+    return push(work, done, context);
+  }
+  if (const std::optional<cai_error> failure = run(work, context)) throw Failure(*failure);
+  if (done) done(context);
+}
+
+void CpuStream::attach(void (*release)(void *context), void *context) {
+  queue_ ? push(nullptr, release, context) : release(context);
+}
+
+void CpuStream::synchronize() {
+  if (queue_) queue_->wait();
+}
+
+std::shared_ptr<Mark> CpuStream::mark() {
+  if (!queue_) return nullptr;
+  auto mark = std::make_shared<Mark>(queue_.get());
+  auto theirs = std::make_unique<SharedMark>(mark);
+  const auto pass = [](void *context) {
+    const std::unique_ptr<SharedMark> mine(&mark_of(context));
+    (*mine)->pass();
+  };
+  push(nullptr, pass, theirs.get());
+  static_cast<void>(theirs.release());
+  return mark;
+}
+
+void CpuStream::wait(const std::shared_ptr<Mark> &mark) {
+  if (!queue_) return mark->wait();
+  if (mark->is_passed() || mark->by() == queue_.get()) return;
+  auto theirs = std::make_unique<SharedMark>(mark);
+  const auto wait_for_it = [](void *context, cai_error *error) {
+    return guard(error, [&] { mark_of(context)->wait(); });
+  };
+  push(wait_for_it, [](void *context) { delete &mark_of(context); }, theirs.get());
+  static_cast<void>(theirs.release());
+}
+
+void CpuStream::retire() noexcept {
+  if (queue_) {
+    if (guard(nullptr, [&] { queue_->check_alive(); }) != CAI_OK) return;  // of the parent
+    queue_->close();
+  }
+  delete this;
+}
+
+Held new_cpu_stream(std::uint32_t mode) {
+  return Held(new CpuStream(mode));
+}
+
+}  // namespace cai::device

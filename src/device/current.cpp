@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/current.hpp"
+
+#include <vector>
+
+#include "core/owned.hpp"
+
+namespace cai::device {
+namespace {
+
+struct Current {
+  cai_device device;
+  Held stream;              // empty: one of the default mode, once it is asked for
+  std::uint64_t depth = 0;  // guards that the thread has entered
+};
+
+class Currents {
+ public:
+  Currents() = default;
+  Currents(const Currents &) = delete;
+  Currents &operator=(const Currents &) = delete;
+  // The thread ends: the driver may not be called any more.
+  ~Currents() {
+    ended = true;
+    for (Current &each : all_) release_quietly(each.stream.let_go());
+  }
+
+  Current *find(cai_device device) noexcept {
+    for (Current &each : all_) {
+      if (same(each.device, device)) return &each;
+    }
+    return nullptr;
+  }
+
+  Current &of(cai_device device) {
+    if (Current *const found = find(device)) return *found;
+    return all_.emplace_back(Current{device, {}, 0});
+  }
+
+  static thread_local bool ended;  // what is thread-local and ends later may ask still
+
+ private:
+  std::vector<Current> all_;
+};
+
+thread_local bool Currents::ended = false;
+thread_local Currents currents;
+
+Currents &mine() {
+  if (Currents::ended) throw Failure(CAI_ERR_STATE, {}, "the thread is about to end");
+  return currents;
+}
+
+void set_current(cai_stream *stream) {
+  given(stream, "stream")->check_alive();
+  // What is replaced may run somebody's code as it goes, that asks for the current stream.
+  const Held before = std::exchange(mine().of(stream->device).stream, Held::one_more(stream));
+}
+
+cai_stream_guard enter(cai_stream *stream) {
+  given(stream, "stream")->check_alive();
+  Current &current = mine().of(stream->device);
+  cai_stream_guard guard{Held::one_more(stream).let_go(), current.stream.let_go(), this_thread(),
+                         current.depth++};
+  current.stream = Held::one_more(stream);
+  return guard;
+}
+
+// Of a guard that may be left here and now.
+Current &entered(const cai_stream_guard &guard) {
+  if (guard.thread == 0) throw Failure(CAI_ERR_STATE, {}, "the guard was left already");
+  if (guard.thread != this_thread()) {
+    throw Failure(CAI_ERR_STATE, {}, "the guard was entered on another thread");
+  }
+  Current &current = mine().of(given(guard.stream, "guard->stream")->device);
+  if (current.depth != guard.depth + 1) {
+    throw Failure(CAI_ERR_STATE, {},
+                  "the guard was not entered last on %s: guards are left in the reverse order",
+                  Text(current.device).text);
+  }
+  return current;
+}
+
+void leave(cai_stream_guard &guard, std::uint32_t flags) {
+  if (flags & ~std::uint32_t{CAI_LEAVE_QUEUED}) {
+    throw Failure(CAI_ERR_ARGUMENT, {}, "flags are 0x%x, not only CAI_LEAVE_*", flags);
+  }
+  entered(guard);
+  cai_error failure;
+  const bool waits = !(flags & CAI_LEAVE_QUEUED);
+  const cai_status status = waits ? cai_stream_synchronize(guard.stream, &failure) : CAI_OK;
+  Current &current = entered(guard);  // anew, since what ended by waiting may have used streams
+  const Held stream(guard.stream);
+  const Held before = std::exchange(current.stream, Held(guard.previous));
+  --current.depth;
+  guard = {nullptr, nullptr, 0, 0};
+  if (status != CAI_OK) throw Failure(failure);
+}
+
+}  // namespace
+
+Held current_stream(cai_device device) {
+  judge(device);
+  end_left();
+  Current &current = mine().of(device);
+  if (current.stream.get() && !is_dead(*current.stream.get())) {
+    return Held::one_more(current.stream.get());
+  }
+  Held made = create_stream(device, CAI_MODE_DEFAULT, 0);
+  const Held before = std::exchange(mine().of(device).stream, Held::one_more(made.get()));
+  return made;
+}
+
+Held current_stream_if_any(cai_device device) noexcept {
+  const Current *const found = Currents::ended ? nullptr : currents.find(device);
+  return found ? Held::one_more(found->stream.get()) : Held();
+}
+
+void forget_current(cai_device device) noexcept {
+  Current *const found = Currents::ended ? nullptr : currents.find(device);
+  if (found) const Held before = std::exchange(found->stream, Held());
+}
+
+}  // namespace cai::device
+
+using namespace cai;
+
+cai_status cai_stream_current(cai_device device, cai_stream **out, cai_error *error) {
+  return guard(error, [&] {
+    device::given(out, "out");
+    *out = device::current_stream(device).let_go();
+  });
+}
+
+cai_status cai_stream_set_current(cai_stream *stream, cai_error *error) {
+  return guard(error, [&] {
+    device::end_left();
+    device::set_current(stream);
+  });
+}
+
+cai_status cai_stream_enter(cai_stream *stream, cai_stream_guard *guard_, cai_error *error) {
+  return guard(error, [&] {
+    device::given(guard_, "guard");
+    device::end_left();
+    *guard_ = device::enter(stream);
+  });
+}
+
+cai_status cai_stream_leave(cai_stream_guard *guard_, uint32_t flags, cai_error *error) {
+  return guard(error, [&] { device::leave(*device::given(guard_, "guard"), flags); });
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/device.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "core/owned.hpp"
+#include "device/primary.hpp"
+
+namespace cai::device {
+
+void judge_type(int32_t type) {
+  if (type == CAI_DEVICE_CPU || type == CAI_DEVICE_CUDA) return;
+  throw Failure(CAI_ERR_VALUE, {}, "%d is no type of device: CAI_DEVICE_CPU or CAI_DEVICE_CUDA",
+                static_cast<int>(type));
+}
+
+void judge(cai_device device) {
+  judge_type(device.type);
+  if (device.id < 0 || (is_cpu(device) && device.id != 0)) {
+    throw Failure(CAI_ERR_VALUE, {}, "%d is the id of no %s", static_cast<int>(device.id),
+                  is_cpu(device) ? "CPU: it has 0" : "GPU: they begin at 0");
+  }
+}
+
+void judge_size(std::uint32_t struct_size) {
+  if (struct_size >= 8) return;
+  throw Failure(CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, less than 8", struct_size);
+}
+
+int32_t count_gpus(const driver::Driver &cu) {
+  int count = 0;
+  driver::must(cu.cuDeviceGetCount, &count);
+  return count;
+}
+
+Text::Text(cai_device device) noexcept {
+  if (is_cpu(device)) {
+    std::snprintf(text, sizeof text, "cpu");
+  } else {
+    std::snprintf(text, sizeof text, "gpu:%d", static_cast<int>(device.id));
+  }
+}
+
+namespace {
+
+std::string_view trim(std::string_view text) {
+  constexpr const char *blanks = " \t\n\v\f\r";
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+// Whether a text is `word`, which is in small letters.
+bool is(std::string_view text, std::string_view word) {
+  if (text.size() != word.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
+    if ((letter >= 'A' && letter <= 'Z' ? letter + ('a' - 'A') : letter) != word[i]) return false;
+  }
+  return true;
+}
+
+[[noreturn]] void refuse_text(const char *text) {
+  throw Failure(CAI_ERR_VALUE, {},
+                "\"%s\" is no device: \"cpu\", \"gpu\", \"gpu:1\", \"cuda:1\" or \"gpu:free\"",
+                text);
+}
+
+cai_device current(int32_t type) {
+  if (type == CAI_DEVICE_CPU) return cpu;
+  driver::Session session;
+  driver::CUdevice device = 0;
+  if (session.current()) {
+    driver::must(session.cu.cuCtxGetDevice, &device);
+  } else if (count_gpus(session.cu) == 0) {
+    throw Failure(CAI_ERR_DEVICE, {}, "there is no GPU");
+  }
+  session.finish();
+  return {CAI_DEVICE_CUDA, device};  // a CUdevice is its ordinal
+}
+
+cai_device numbered(std::string_view number, const char *text) {
+  int32_t id = 0;
+  const char *const end = number.data() + number.size();
+  const auto [stop, result] = std::from_chars(number.data(), end, id);
+  if (number.empty() || number[0] == '-' || stop != end || result == std::errc::invalid_argument) {
+    refuse_text(text);
+  }
+  const int32_t count = count_gpus(driver::get());
+  if (result == std::errc::result_out_of_range || id >= count) {
+    throw Failure(CAI_ERR_DEVICE, {}, "there is no \"%s\": this process sees %d GPU%s", text,
+                  static_cast<int>(count), count == 1 ? "" : "s");
+  }
+  return {CAI_DEVICE_CUDA, id};
+}
+
+cai_device parse(const char *text) {
+  std::string_view type = trim(text), which;
+  const std::size_t colon = type.find(':');
+  const bool has_which = colon != std::string_view::npos;
+  if (has_which) {
+    which = trim(type.substr(colon + 1));
+    type = trim(type.substr(0, colon));
+  }
+  if (is(type, "cpu") && !has_which) return cpu;
+  if (!is(type, "gpu") && !is(type, "cuda")) refuse_text(text);
+  if (!has_which) return current(CAI_DEVICE_CUDA);
+  if (!is(which, "free")) return numbered(which, text);
+  cai_device freest{};
+  cai_error error{};
+  if (cai_device_most_free(CAI_DEVICE_CUDA, &freest, &error)) throw Failure(error);
+  return freest;
+}
+
+void set_current(cai_device device) {
+  judge(device);
+  if (is_cpu(device)) return;
+  driver::Session session;
+  const Primary mine = primary(session, device.id);
+  session.finish();
+  driver::must(session.cu.cuCtxSetCurrent, mine.context);
+}
+
+cai_device_guard enter(cai_device device) {
+  judge(device);
+  cai_device_guard guard{device, 0, 0, this_thread()};
+  if (is_cpu(device)) return guard;
+  driver::Session session;
+  const Primary mine = primary(session, device.id);
+  guard.context = reinterpret_cast<std::uintptr_t>(mine.context);
+  guard.previous = reinterpret_cast<std::uintptr_t>(session.current());
+  session.finish();  // what has become of the stack is certain after this
+  driver::must(session.cu.cuCtxPushCurrent, mine.context);
+  return guard;
+}
+
+void leave(cai_device_guard &guard) {
+  if (guard.thread == 0) throw Failure(CAI_ERR_STATE, {}, "the guard was left already");
+  if (guard.thread != this_thread()) {
+    throw Failure(CAI_ERR_STATE, {}, "the guard was entered on another thread");
+  }
+  if (guard.context != 0) {
+    driver::Session session;
+    const auto context = reinterpret_cast<std::uintptr_t>(session.current());
+    if (context != guard.context) {
+      throw Failure(CAI_ERR_STATE, {},
+                    "the guard's context of %s is not the current one: guards are left in the "
+                    "reverse order",
+                    Text(guard.device).text);
+    }
+    driver::CUcontext popped = nullptr;
+    driver::must(session.cu.cuCtxPopCurrent, &popped);
+  }
+  guard.thread = 0;
+}
+
+}  // namespace
+}  // namespace cai::device
+
+using namespace cai;
+
+cai_status cai_device_parse(const char *text, cai_device *out, cai_error *error) {
+  return guard(error, [&] {
+    device::given(out, "out");
+    *out = device::parse(device::given(text, "text"));
+  });
+}
+
+cai_status cai_device_format(cai_device which, char *text, cai_error *error) {
+  return guard(error, [&] {
+    device::given(text, "text");
+    device::judge(which);
+    std::memcpy(text, device::Text(which).text, CAI_DEVICE_TEXT_SIZE);
+  });
+}
+
+cai_status cai_device_count(int32_t type, int32_t *count, cai_error *error) {
+  return guard(error, [&] {
+    device::given(count, "count");
+    device::judge_type(type);
+    int32_t found = 1;
+    if (type == CAI_DEVICE_CUDA) {
+      try {
+        found = device::count_gpus(driver::get());
+      } catch (const Failure &failure) {
+        if (failure.error().status != CAI_ERR_DRIVER) throw;
+        found = 0;
+      }
+    }
+    *count = found;
+  });
+}
+
+cai_status cai_device_current(int32_t type, cai_device *out, cai_error *error) {
+  return guard(error, [&] {
+    device::given(out, "out");
+    device::judge_type(type);
+    *out = device::current(type);
+  });
+}
+
+cai_status cai_device_set_current(cai_device which, cai_error *error) {
+  return guard(error, [&] { device::set_current(which); });
+}
+
+cai_status cai_device_enter(cai_device which, cai_device_guard *guard_, cai_error *error) {
+  return guard(error, [&] {
+    device::given(guard_, "guard");
+    *guard_ = device::enter(which);
+  });
+}
+
+cai_status cai_device_leave(cai_device_guard *guard_, cai_error *error) {
+  return guard(error, [&] { device::leave(*device::given(guard_, "guard")); });
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/failures.hpp"
+
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace cai::device {
+
+std::optional<cai_error> run(cai_work_fn work, void *context) noexcept {
+  if (!work) return std::nullopt;
+  cai_error error{};
+  const cai_status status = work(context, &error);
+  if (status == CAI_OK) return std::nullopt;
+  if (error.status == CAI_OK) {
+    fail(&error, status, {}, "work on the stream says %s", cai_status_name(status));
+  }
+  error.status = status;
+  return error;
+}
+
+void Failures::note(const cai_error &error) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!first_) first_ = error;
+  any_.store(true, std::memory_order_release);
+}
+
+std::optional<cai_error> Failures::take() noexcept {
+  if (!any_.load(std::memory_order_acquire)) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  any_.store(false, std::memory_order_relaxed);
+  return std::exchange(first_, std::nullopt);
+}
+
+void Failures::raise() {
+  if (const std::optional<cai_error> error = take()) throw Failure(*error);
+}
+
+}  // namespace cai::device

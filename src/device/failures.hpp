@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What work on a stream has failed with, until somebody is told.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+
+#include "cai/device.h"
+
+namespace cai::device {
+
+// Runs a piece of work. Its failure, if it failed, with a message whatever the work has written.
+std::optional<cai_error> run(cai_work_fn work, void *context) noexcept;
+
+class Failures {
+ public:
+  void note(const cai_error &error) noexcept;
+  // The first one since it was told last.
+  std::optional<cai_error> take() noexcept;
+  // Throws it.
+  void raise();
+
+ private:
+  std::mutex mutex_;
+  std::optional<cai_error> first_;
+  std::atomic<bool> any_{false};
+};
+
+}  // namespace cai::device

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/gpu_stream.hpp"
+
+#include <cinttypes>
+
+#include "core/owned.hpp"
+#include "core/report.hpp"
+#include "device/pending_hook.hpp"
+#include "order/releases.hpp"
+#include "order/waiting.hpp"
+
+namespace cai::device {
+namespace {
+
+// All streams of GPUs that have a handle. The lock is held while the driver is asked about them, so
+// that none goes meanwhile.
+struct Known {
+  std::mutex mutex;
+  GpuStream *first = nullptr;
+};
+
+// Never destroyed: streams go until the very end of the process.
+Known &known() {
+  static auto *const made = new Known;
+  return *made;
+}
+
+void destroy_stream(void *handle) noexcept {
+  cai_error error;
+  const cai_status status = guard(&error, [&] {
+    driver::Session session;
+    session.relax();
+    driver::must(session.cu.cuStreamDestroy, static_cast<driver::CUstream>(handle));
+    session.finish();
+  });
+  if (status != CAI_OK) report(error);
+}
+
+std::uint32_t mode_of(driver::Session &session, const order::Stream &stream) {
+  if (stream.value == driver::stream_legacy) return CAI_MODE_DEFAULT;
+  if (stream.value == driver::stream_per_thread) return CAI_MODE_SYNC;
+  unsigned flags = 0;
+  driver::must(session.cu.cuStreamGetFlags, stream.handle(), &flags);
+  return flags & driver::stream_non_blocking ? CAI_MODE_ASYNC : CAI_MODE_SYNC;
+}
+
+}  // namespace
+
+Held new_gpu_stream(cai_device device, std::uint32_t mode, std::int32_t priority) {
+  driver::Session session;
+  const Primary mine = primary(session, device.id);
+  order::Stream stream{driver::stream_legacy, mine.context, -1};
+  driver::CUstream handle = nullptr;
+  try {
+    if (mode != CAI_MODE_DEFAULT) {
+      session.relax();
+      session.in(mine.context, [&] {
+        driver::must(session.cu.cuStreamCreateWithPriority, &handle,
+                     mode == CAI_MODE_ASYNC ? driver::stream_non_blocking : 0U, priority);
+      });
+      stream = {reinterpret_cast<std::uintptr_t>(handle), nullptr, -1};
+    }
+    identify(session, stream);
+    Held made(new GpuStream(device, mode, stream, mine.epoch));
+    session.finish();
+    gpu_stream(*made.get()).owned = handle != nullptr;
+    return made;
+  } catch (...) {
+    if (handle) static_cast<void>(session.cu.cuStreamDestroy(handle));
+    throw;
+  }
+}
+
+Held wrap_gpu_stream(cai_device device, std::uint64_t value, void (*release)(void *context),
+                     void *context) {
+  driver::Session session;
+  const Primary mine = primary(session, device.id);
+  order::Stream stream{value, nullptr, -1};
+  if (stream.is_default()) stream.context = mine.context;
+  identify(session, stream);
+  if (stream.context != mine.context) {
+    driver::CUdevice its = 0;
+    session.in(stream.context, [&] { driver::must(session.cu.cuCtxGetDevice, &its); });
+    if (its != mine.device) {
+      throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM}, "stream 0x%" PRIx64 " is of gpu:%d, not %s",
+                    value, static_cast<int>(its), Text(device).text);
+    }
+  }
+  const std::uint64_t epoch = stream.context == mine.context ? mine.epoch : 0;
+  Held made(new GpuStream(device, mode_of(session, stream), stream, epoch));
+  session.finish();
+  GpuStream &handle = gpu_stream(*made.get());
+  handle.wrapped = true;
+  handle.release = release;
+  handle.context = context;
+  return made;
+}
+
+GpuStream::GpuStream(cai_device its_device, std::uint32_t its_mode, order::Stream stream,
+                     std::uint64_t epoch)
+    : cai_stream(its_device, its_mode), stream_(stream), epoch_(epoch) {
+  Known &all = known();
+  const std::lock_guard lock(all.mutex);
+  after_ = all.first;
+  if (after_) after_->before_ = this;
+  all.first = this;
+}
+
+GpuStream::~GpuStream() {
+  Known &all = known();
+  const std::lock_guard lock(all.mutex);
+  if (after_) after_->before_ = before_;
+  (before_ ? before_->after_ : all.first) = after_;
+}
+
+void refuse_captures(driver::Session &session, const Primary &primary) {
+  order::Stream legacy{driver::stream_legacy, primary.context, -1};
+  order::refuse_capturing(session, legacy, "nobody can wait for all that its context does");
+  Known &all = known();
+  const std::lock_guard lock(all.mutex);
+  for (GpuStream *each = all.first; each; each = each->after_) {
+    const bool is_anothers = each->thread_ && each->thread_ != this_thread();
+    if (each->epoch_ != primary.epoch || each->stream_.context != primary.context || is_anothers) {
+      continue;
+    }
+    order::Stream stream = each->stream_;
+    order::refuse_capturing(session, stream, "nobody can wait for all that its context does");
+  }
+}
+
+void GpuStream::check_alive() const {
+  if (process_ != process()) driver::get();  // which says why it is of no use in a child
+  if (!is_dead()) return;
+  throw Failure(CAI_ERR_STATE, {CAI_ENTRY_STREAM},
+                "stream 0x%" PRIx64 " went when %s was reset: make another one", stream_.value,
+                Text(device).text);
+}
+
+order::Stream GpuStream::stream() const {
+  check_alive();
+  if (thread_ && thread_ != this_thread()) {
+    throw Failure(CAI_ERR_STATE, {CAI_ENTRY_STREAM},
+                  "the stream is 2 of thread %" PRIu64 ", which means another one on this thread",
+                  thread_);
+  }
+  return stream_;
+}
+
+void GpuStream::describe(cai_stream_info &info) {
+  driver::Session session;
+  order::Stream mine = stream();
+  driver::CUstreamCaptureStatus status = driver::capture_none;
+  std::uint64_t capture = 0;
+  unsigned long long id = 0;
+  order::with(session, mine, [&] {
+    driver::must(session.cu.cuStreamGetId, mine.handle(), &id);
+    driver::must(session.cu.cuStreamGetPriority, mine.handle(), &info.priority);
+    const driver::CUresult result = session.cu.cuStreamGetCaptureInfo(
+        mine.handle(), &status, &capture, nullptr, nullptr, nullptr);
+    // The legacy stream, while one that is in order with it is being captured, is not itself.
+    if (result != driver::success && result != driver::error_capture_implicit) {
+      throw Failure(driver::failure_of(session.cu.cuStreamGetCaptureInfo.name, result));
+    }
+  });
+  session.finish();
+  info.id = id;
+  info.capture = static_cast<std::uint32_t>(status);
+  info.capture_id = status == driver::capture_none ? 0 : capture;
+  info.wrapped = wrapped;
+}
+
+bool GpuStream::is_busy() {
+  order::Ending ending;
+  driver::Session session;
+  order::Stream mine = stream();
+  order::refuse_capturing(session, mine, "nothing of it is pending, nor complete");
+  const bool is_idle = order::is_idle(session, mine);
+  order::look(session, mine, ending);
+  session.finish();
+  return !is_idle;
+}
+
+void GpuStream::synchronize() {
+  order::Ending ending;
+  driver::Session session;
+  order::Stream mine = stream();
+  order::refuse_capturing(session, mine, "the host cannot wait for it");
+  order::synchronize(session, mine);
+  order::look_at_all(session, mine, ending);
+  session.finish();
+}
+
+void GpuStream::retire() noexcept {
+  if (process_ != process()) return;  // in a child nothing of it is safe to touch
+  if (const std::optional<cai_error> untold = failures_->take()) report(*untold);
+  const bool destroys = owned && !is_dead();
+  const int32_t ordinal = device.id;
+  void *const handle = stream_.handle();
+  const auto end = release;
+  void *const its_context = context;
+  delete this;  // first: nobody asks about a stream that goes
+  if (destroys) destroy_later(ordinal, destroy_stream, handle);
+  if (end) end(its_context);
+}
+
+}  // namespace cai::device

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Streams of GPUs: libcai's own, in the primary context, and those of others.
+#pragma once
+
+#include "device/failures.hpp"
+#include "device/fork.hpp"
+#include "device/primary.hpp"
+#include "device/stream.hpp"
+#include "order/edge.hpp"
+
+namespace cai::device {
+
+class GpuStream final : public cai_stream {
+ public:
+  GpuStream(cai_device its_device, std::uint32_t its_mode, order::Stream stream,
+            std::uint64_t epoch);
+
+  std::uint64_t value() const noexcept override { return stream_.value; }
+  void check_alive() const override;
+  void describe(cai_stream_info &info) override;
+  void raise_failure() override { failures_->raise(); }
+  void enqueue(cai_work_fn work, void (*done)(void *context), void *its_context) override;
+  void attach(void (*release)(void *context), void *its_context) override;
+  bool is_busy() override;
+  void synchronize() override;
+  void retire() noexcept override;
+
+  // As the order room takes it, identified. Throws what check_alive() does, and CAI_ERR_STATE if it
+  // is stream 2 of another thread.
+  order::Stream stream() const;
+
+  // Of the primary context that it is of; 0 for another context.
+  std::uint64_t epoch() const noexcept { return epoch_; }
+  bool is_dead() const noexcept { return epoch_ != 0 && !is_alive(device.id, epoch_); }
+
+  // What becomes of the stream with the last holder.
+  bool owned = false;
+  bool wrapped = false;
+  void (*release)(void *context) = nullptr;
+  void *context = nullptr;
+
+ private:
+  friend void refuse_captures(driver::Session &session, const Primary &primary);
+  ~GpuStream();
+
+  const order::Stream stream_;
+  const std::uint64_t epoch_;
+  const std::uint64_t thread_ = stream_.key().thread;  // whose 2 it is
+  const std::uint64_t process_ = process();
+  const std::shared_ptr<Failures> failures_ = std::make_shared<Failures>();
+
+  // Among all of the process.
+  GpuStream *before_ = nullptr, *after_ = nullptr;
+};
+
+inline GpuStream &gpu_stream(cai_stream &stream) noexcept {
+  return static_cast<GpuStream &>(stream);
+}
+
+// Throws CAI_ERR_CAPTURE if a stream of the context that libcai knows is being captured.
+void refuse_captures(driver::Session &session, const Primary &primary);
+
+}  // namespace cai::device

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/primary.hpp"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+namespace cai::device {
+namespace {
+
+struct Slot {
+  std::mutex mutex;  // held while the context is made or reset: the driver alone is called
+  std::atomic<driver::CUcontext> context{nullptr};
+  std::atomic<std::uint64_t> epoch{1};
+  driver::CUdevice device = 0;
+};
+
+constexpr int32_t most_devices = 256;
+std::atomic<std::uint64_t> reset_count{0};
+
+Slot &slot_of(int32_t ordinal) {
+  // Never destroyed: memory is given back until the very end of the process.
+  static auto *const slots = new std::array<Slot, most_devices>;
+  return (*slots)[static_cast<std::size_t>(ordinal)];
+}
+
+}  // namespace
+
+void check_gpu(const driver::Driver &cu, int32_t ordinal) {
+  int count = 0;
+  must(cu.cuDeviceGetCount, &count);
+  if (ordinal < 0 || ordinal >= std::min<int>(count, most_devices)) {
+    throw Failure(CAI_ERR_DEVICE, {}, "there is no gpu:%d: this process sees %d", ordinal, count);
+  }
+}
+
+Primary primary(driver::Session &session, int32_t ordinal) {
+  if (ordinal < 0 || ordinal >= most_devices) check_gpu(session.cu, ordinal);
+  Slot &slot = slot_of(ordinal);
+  if (const driver::CUcontext context = slot.context.load(std::memory_order_acquire)) {
+    return {slot.device, context, slot.epoch.load(std::memory_order_relaxed)};
+  }
+  check_gpu(session.cu, ordinal);
+  session.relax();
+  const std::lock_guard lock(slot.mutex);
+  driver::CUcontext context = slot.context.load(std::memory_order_relaxed);
+  if (!context) {
+    must(session.cu.cuDeviceGet, &slot.device, ordinal);
+    must(session.cu.cuDevicePrimaryCtxRetain, &context, slot.device);
+    slot.context.store(context, std::memory_order_release);
+  }
+  return {slot.device, context, slot.epoch.load(std::memory_order_relaxed)};
+}
+
+bool is_alive(int32_t ordinal, std::uint64_t epoch) noexcept {
+  return slot_of(ordinal).epoch.load(std::memory_order_acquire) == epoch;
+}
+
+std::uint64_t resets() noexcept {
+  return reset_count.load(std::memory_order_acquire);
+}
+
+void reset_primary(driver::Session &session, int32_t ordinal) {
+  check_gpu(session.cu, ordinal);
+  Slot &slot = slot_of(ordinal);
+  session.relax();
+  const std::lock_guard lock(slot.mutex);
+  driver::CUdevice device = 0;
+  must(session.cu.cuDeviceGet, &device, ordinal);
+  const bool held = slot.context.exchange(nullptr, std::memory_order_acq_rel) != nullptr;
+  slot.epoch.fetch_add(1, std::memory_order_acq_rel);
+  reset_count.fetch_add(1, std::memory_order_release);
+  must(session.cu.cuDevicePrimaryCtxReset, device);
+  // The reset leaves the counts alone: this one is given back, and taken anew at the next need.
+  if (held) must(session.cu.cuDevicePrimaryCtxRelease, device);
+}
+
+}  // namespace cai::device

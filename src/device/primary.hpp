@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The primary contexts in which libcai works on GPUs.
+#pragma once
+
+#include "driver/context.hpp"
+
+namespace cai::device {
+
+struct Primary {
+  driver::CUdevice device;
+  driver::CUcontext context;
+  std::uint64_t epoch;  // changes when the context is reset: what was made before is dead
+};
+
+// Throws CAI_ERR_DEVICE if there is no such GPU.
+void check_gpu(const driver::Driver &cu, int32_t ordinal);
+
+// That of a GPU: made at the first need, then kept. Throws CAI_ERR_DEVICE if there is no such GPU.
+Primary primary(driver::Session &session, int32_t ordinal);
+
+// Whether what was made in this epoch is still alive. Needs no driver.
+bool is_alive(int32_t ordinal, std::uint64_t epoch) noexcept;
+
+// How many resets there have been, of all GPUs.
+std::uint64_t resets() noexcept;
+
+// Destroys the context, for everybody in the process. Nothing if libcai has not used it yet and
+// nobody else has.
+void reset_primary(driver::Session &session, int32_t ordinal);
+
+}  // namespace cai::device

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/queue.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/report.hpp"
+
+namespace cai::device {
+namespace {
+
+constinit thread_local const Queue *here = nullptr;
+
+[[noreturn]] void refuse_child() {
+  throw Failure(CAI_ERR_STATE, {},
+                "the stream's thread is in the process that this one was forked from");
+}
+
+// Signals are for the threads of the program.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  NoSignals(const NoSignals &) = delete;
+  NoSignals &operator=(const NoSignals &) = delete;
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+std::shared_ptr<Queue> Queue::start() {
+  auto queue = std::make_shared<Queue>();
+  try {
+    const NoSignals during_creation;
+    std::thread([queue] { queue->work(); }).detach();
+  } catch (const std::system_error &error) {
+    throw Failure(CAI_ERR_UNSUPPORTED, {}, "no thread for the stream: %s", error.what());
+  }
+  return queue;
+}
+
+void Queue::check_alive() const {
+  if (process_ != process()) refuse_child();
+}
+
+void Queue::push(std::unique_ptr<Task> task) noexcept {
+  Task *const last = task.release();
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    (last_ ? last_->next : first_) = last;
+    last_ = last;
+    pushed_.store(pushed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    wake = std::exchange(sleeping_, false);
+  }
+  if (wake) arrived_.notify_one();
+}
+
+bool Queue::is_busy() const noexcept {
+  // In this order: what is pushed in between must not look like something that has finished.
+  const std::uint64_t finished = finished_.load(std::memory_order_acquire);
+  return finished != pushed_.load(std::memory_order_acquire);
+}
+
+bool Queue::is_here() const noexcept {
+  return here == this;
+}
+
+void Queue::wait() {
+  if (is_here()) {
+    throw Failure(CAI_ERR_STATE, {},
+                  "the stream cannot wait for itself: this is the thread that does its work");
+  }
+  const std::uint64_t until = pushed_.load(std::memory_order_acquire);
+  std::uint64_t now = 0;
+  while ((now = finished_.load(std::memory_order_acquire)) < until) finished_.wait(now);
+}
+
+void Queue::close() noexcept {
+  std::optional<cai_error> untold;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    untold = failures.take();
+    sleeping_ = false;
+  }
+  arrived_.notify_one();
+  if (untold) report(*untold);
+}
+
+// Waits for work, and takes all that there is; null once the queue is closed and empty.
+Task *Queue::take() {
+  std::unique_lock lock(mutex_);
+  while (!first_ && !closed_) {
+    sleeping_ = true;
+    arrived_.wait(lock);
+  }
+  last_ = nullptr;
+  return std::exchange(first_, nullptr);
+}
+
+void Queue::finish(Task *task) noexcept {
+  if (task->done) task->done(task->context);
+  delete task;
+  finished_.fetch_add(1, std::memory_order_release);
+  finished_.notify_all();
+}
+
+// Work has failed: takes what waits, too, to be dropped after `rest`.
+Task *Queue::note(const cai_error &error, Task *rest) noexcept {
+  bool told = false;
+  {
+    const std::lock_guard lock(mutex_);
+    Task **end = &rest;
+    while (*end) end = &(*end)->next;
+    *end = std::exchange(first_, nullptr);
+    last_ = nullptr;
+    told = closed_;
+    if (!told) failures.note(error);
+  }
+  if (told) report(error);
+  return rest;
+}
+
+void Queue::work() noexcept {
+  here = this;
+  while (Task *rest = take()) {
+    while (Task *const task = rest) {
+      rest = task->next;
+      const std::optional<cai_error> failure = run(task->work, task->context);
+      if (failure) rest = note(*failure, rest);
+      finish(task);
+      while (failure && rest) finish(std::exchange(rest, rest->next));
+    }
+  }
+}
+
+void Mark::pass() noexcept {
+  time_ = std::chrono::steady_clock::now();
+  passed_.store(1, std::memory_order_release);
+  passed_.notify_all();
+}
+
+void Mark::wait() const {
+  if (is_passed()) return;
+  if (process_ != process()) refuse_child();
+  if (by_ && by_->is_here()) {
+    throw Failure(CAI_ERR_STATE, {},
+                  "the event cannot be waited for here: this is the thread that has to pass it");
+  }
+  passed_.wait(0, std::memory_order_acquire);
+}
+
+}  // namespace cai::device

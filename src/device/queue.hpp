@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A thread that does work in the order in which it comes: what an asynchronous stream of the CPU is
+// made of. It lives until its work is done, which may be longer than the stream.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+
+#include "device/failures.hpp"
+#include "device/fork.hpp"
+
+namespace cai::device {
+
+struct Task {
+  cai_work_fn work;             // may be null
+  void (*done)(void *context);  // after the work, or in its place; may be null
+  void *context;
+  Task *next = nullptr;
+};
+
+class Queue {
+ public:
+  // Throws CAI_ERR_UNSUPPORTED if there can be no thread.
+  static std::shared_ptr<Queue> start();
+
+  Queue() = default;
+  Queue(const Queue &) = delete;
+  Queue &operator=(const Queue &) = delete;
+
+  // Throws CAI_ERR_STATE in a forked child, where there is no such thread.
+  void check_alive() const;
+
+  void push(std::unique_ptr<Task> task) noexcept;
+  bool is_busy() const noexcept;
+  // Waits for what has been pushed by now. Throws CAI_ERR_STATE on the queue's own thread.
+  void wait();
+  bool is_here() const noexcept;  // whether this is its thread
+
+  // Nothing comes any more: the thread ends once it has done what is there.
+  void close() noexcept;
+
+  Failures failures;
+
+ private:
+  void work() noexcept;
+  Task *take();
+  void finish(Task *task) noexcept;
+  Task *note(const cai_error &error, Task *rest) noexcept;
+
+  std::mutex mutex_;  // for the list
+  std::condition_variable arrived_;
+  Task *first_ = nullptr;
+  Task *last_ = nullptr;
+  bool sleeping_ = false;
+  bool closed_ = false;
+  std::atomic<std::uint64_t> pushed_{0};
+  std::atomic<std::uint64_t> finished_{0};
+  const std::uint64_t process_ = process();
+};
+
+// A point in the work of the CPU, which is passed once.
+class Mark {
+ public:
+  explicit Mark(const Queue *by) noexcept : by_(by) {}
+
+  void pass() noexcept;
+  bool is_passed() const noexcept { return passed_.load(std::memory_order_acquire) != 0; }
+  // Throws CAI_ERR_STATE on the thread that has to pass it, and where that thread is not.
+  void wait() const;
+  std::chrono::steady_clock::time_point time() const noexcept {
+    return time_.load();
+  }  // once passed
+  const Queue *by() const noexcept { return by_; }
+
+ private:
+  const Queue *const by_;  // compared only
+  std::atomic<std::chrono::steady_clock::time_point> time_{};
+  std::atomic<int> passed_{0};
+  const std::uint64_t process_ = process();
+};
+
+}  // namespace cai::device

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Devices brought to rest, and to their beginnings.
+#include "device/reset.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "device/current.hpp"
+#include "device/gpu_stream.hpp"
+
+namespace cai::device {
+namespace {
+
+struct Callback {
+  cai_reset_fn function;
+  void *context;
+
+  bool operator==(const Callback &) const = default;
+};
+
+// In the order in which they were added.
+struct Callbacks {
+  std::mutex mutex;
+  std::vector<Callback> all;
+
+  auto find(const Callback &callback) { return std::find(all.begin(), all.end(), callback); }
+};
+
+// Never destroyed: any thread may come till the end.
+Callbacks &callbacks() {
+  static auto *const made = new Callbacks;
+  return *made;
+}
+
+constinit thread_local bool resetting = false;
+
+// While it lives, the calling thread is inside of a reset.
+struct Resetting {
+  Resetting() {
+    if (resetting) throw Failure(CAI_ERR_STATE, {}, "a reset calls this: it cannot begin another");
+    resetting = true;
+  }
+  Resetting(const Resetting &) = delete;
+  Resetting &operator=(const Resetting &) = delete;
+  ~Resetting() { resetting = false; }
+};
+
+void synchronize(cai_device device) {
+  judge(device);
+  const Held current = current_stream_if_any(device);
+  if (!is_cpu(device)) {
+    driver::Session session;
+    refuse_captures(session, primary(session, device.id));
+    session.finish();
+  }
+  if (current.get() && !is_dead(*current.get())) {
+    current.get()->synchronize();
+    current.get()->raise_failure();
+  }
+  if (is_cpu(device)) return;
+  driver::Session session;
+  session.relax();
+  session.in(primary(session, device.id).context,
+             [&] { driver::must(session.cu.cuCtxSynchronize); });
+  session.finish();
+}
+
+void reset(cai_device device, std::uint32_t flags) {
+  if (flags & ~std::uint32_t{CAI_RESET_CONTEXT}) {
+    throw Failure(CAI_ERR_ARGUMENT, {}, "flags are 0x%x, not only CAI_RESET_*", flags);
+  }
+  const Resetting during;
+  synchronize(device);
+  std::vector<Callback> all;
+  {
+    Callbacks &added = callbacks();
+    const std::lock_guard lock(added.mutex);
+    all = added.all;
+  }
+  for (const Callback &callback : all) callback.function(callback.context, device);
+  forget_current(device);
+  if (!is_cpu(device)) {
+    end_left();
+    cai_error error;
+    if (cai_drain(0, nullptr, &error) != CAI_OK) throw Failure(error);
+  }
+  reset_memory(device);
+  if (is_cpu(device) || !(flags & CAI_RESET_CONTEXT)) return;
+  driver::Session session;
+  reset_primary(session, device.id);
+  session.finish();
+}
+
+}  // namespace
+
+}  // namespace cai::device
+
+using namespace cai;
+
+cai_status cai_device_synchronize(cai_device which, cai_error *error) {
+  return guard(error, [&] { device::synchronize(which); });
+}
+
+cai_status cai_device_reset(cai_device which, uint32_t flags, cai_error *error) {
+  return guard(error, [&] { device::reset(which, flags); });
+}
+
+cai_status cai_device_on_reset(cai_reset_fn callback, void *context, cai_error *error) {
+  return guard(error, [&] {
+    device::given(callback, "callback");
+    device::Callbacks &all = device::callbacks();
+    const std::lock_guard lock(all.mutex);
+    if (all.find({callback, context}) == all.all.end()) all.all.push_back({callback, context});
+  });
+}
+
+cai_status cai_device_off_reset(cai_reset_fn callback, void *context, cai_error *error) {
+  return guard(error, [&] {
+    device::given(callback, "callback");
+    device::Callbacks &all = device::callbacks();
+    const std::lock_guard lock(all.mutex);
+    const auto found = all.find({callback, context});
+    if (found != all.all.end()) all.all.erase(found);
+  });
+}

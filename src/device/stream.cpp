@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Handles of streams: made, counted, described.
+#include "device/stream.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cai::device {
+namespace {
+
+// Those whose last holder went where the driver could not be called.
+constinit std::atomic<cai_stream *> left{nullptr};
+
+bool drop_holder(cai_stream *stream) noexcept {
+  return stream && stream->holders.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+}  // namespace
+
+Held create_stream(cai_device device, std::uint32_t mode, std::int32_t priority) {
+  judge(device);
+  if (mode > CAI_MODE_ASYNC) {
+    throw Failure(CAI_ERR_VALUE, {}, "mode is %u, no CAI_MODE_*", mode);
+  }
+  if (priority != 0 && (is_cpu(device) || mode == CAI_MODE_DEFAULT)) {
+    throw Failure(CAI_ERR_VALUE, {}, "priority is %d, and %s has none but 0",
+                  static_cast<int>(priority), is_cpu(device) ? "the CPU" : "the default stream");
+  }
+  return is_cpu(device) ? new_cpu_stream(mode) : new_gpu_stream(device, mode, priority);
+}
+
+void release_quietly(cai_stream *stream) noexcept {
+  if (!drop_holder(stream)) return;
+  if (is_cpu(stream->device)) return stream->retire();
+  stream->next = left.load(std::memory_order_relaxed);
+  while (!left.compare_exchange_weak(stream->next, stream, std::memory_order_acq_rel)) {
+  }
+}
+
+void end_left() noexcept {
+  cai_stream *stream = left.exchange(nullptr, std::memory_order_acq_rel);
+  while (stream) {
+    cai_stream *const next = stream->next;
+    stream->retire();
+    stream = next;
+  }
+}
+
+}  // namespace cai::device
+
+using namespace cai;
+
+cai_status cai_stream_create(cai_device device, uint32_t mode, int32_t priority, cai_stream **out,
+                             cai_error *error) {
+  return guard(error, [&] {
+    device::given(out, "out");
+    device::end_left();
+    *out = device::create_stream(device, mode, priority).let_go();
+  });
+}
+
+cai_status cai_stream_wrap(cai_device device, uint64_t value, void (*release)(void *context),
+                           void *context, cai_stream **out, cai_error *error) {
+  return guard(error, [&] {
+    device::given(out, "out");
+    device::judge(device);
+    if (value == 0) {
+      throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_STREAM},
+                    "value is 0, which is never a stream: 1 is the legacy default stream");
+    }
+    if (device::is_cpu(device)) {
+      throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM},
+                    "the CPU has no streams of anybody else's to wrap");
+    }
+    *out = device::wrap_gpu_stream(device, value, release, context).let_go();
+  });
+}
+
+void cai_stream_retain(cai_stream *stream) {
+  if (stream) stream->holders.fetch_add(1, std::memory_order_relaxed);
+}
+
+void cai_stream_release(cai_stream *stream) {
+  if (device::drop_holder(stream)) stream->retire();
+}
+
+uint64_t cai_stream_value(const cai_stream *stream) {
+  return stream ? stream->value() : 0;
+}
+
+cai_status cai_stream_describe(cai_stream *stream, cai_stream_info *out, cai_error *error) {
+  return guard(error, [&] {
+    device::given(stream, "stream");
+    device::judge_size(device::given(out, "out")->struct_size);
+    stream->check_alive();
+    cai_stream_info info{};
+    info.struct_size = out->struct_size;
+    info.mode = stream->mode;
+    info.device = stream->device;
+    info.value = stream->value();
+    stream->describe(info);
+    std::memcpy(out, &info, std::min<std::size_t>(out->struct_size, sizeof info));
+  });
+}

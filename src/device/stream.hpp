@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Streams of either device behind one handle.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "device/device.hpp"
+
+struct cai_stream {
+  cai_stream(cai_device its_device, std::uint32_t its_mode) : device(its_device), mode(its_mode) {}
+  cai_stream(const cai_stream &) = delete;
+  cai_stream &operator=(const cai_stream &) = delete;
+
+  const cai_device device;
+  const std::uint32_t mode;
+  std::atomic<std::uint64_t> holders{1};
+  cai_stream *next = nullptr;  // among those whose end waits for a thread that may call the driver
+
+  virtual std::uint64_t value() const noexcept { return 0; }
+
+  // Throws CAI_ERR_STATE if it can serve no longer: after a reset, in a forked child.
+  virtual void check_alive() const = 0;
+  // Fills in the rest of what is known: all but mode, device and value.
+  virtual void describe(cai_stream_info &info) = 0;
+
+  // As the functions of these names, and on a handle that is alive.
+  virtual void enqueue(cai_work_fn work, void (*done)(void *context), void *its_context) = 0;
+  virtual void attach(void (*release)(void *context), void *its_context) = 0;
+  virtual bool is_busy() = 0;
+  virtual void synchronize() = 0;
+
+  // Throws what earlier work has failed with, once.
+  virtual void raise_failure() = 0;
+
+  // The last holder has gone: ends the handle, and lets what is queued run.
+  virtual void retire() noexcept = 0;
+
+ protected:
+  ~cai_stream() = default;
+};
+
+namespace cai::device {
+
+// A share of a stream.
+class Held {
+ public:
+  Held() = default;
+  explicit Held(cai_stream *stream) noexcept : stream_(stream) {}  // takes a holder over
+  Held(Held &&other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+  Held &operator=(Held other) noexcept {
+    std::swap(stream_, other.stream_);
+    return *this;
+  }
+  ~Held() { cai_stream_release(stream_); }
+
+  static Held one_more(cai_stream *stream) noexcept {
+    cai_stream_retain(stream);
+    return Held(stream);
+  }
+  cai_stream *get() const noexcept { return stream_; }
+  cai_stream *let_go() noexcept { return std::exchange(stream_, nullptr); }
+
+ private:
+  cai_stream *stream_ = nullptr;
+};
+
+inline bool is_dead(const cai_stream &stream) noexcept {
+  return guard(nullptr, [&] { stream.check_alive(); }) != CAI_OK;
+}
+
+// Each throws. The result has one holder.
+Held create_stream(cai_device device, std::uint32_t mode, std::int32_t priority);
+Held new_cpu_stream(std::uint32_t mode);
+Held new_gpu_stream(cai_device device, std::uint32_t mode, std::int32_t priority);
+Held wrap_gpu_stream(cai_device device, std::uint64_t value, void (*release)(void *context),
+                     void *context);
+
+// Takes a holder away where the driver may not be called: a stream of a GPU ends later.
+void release_quietly(cai_stream *stream) noexcept;
+
+// Ends what release_quietly() has left.
+void end_left() noexcept;
+
+}  // namespace cai::device

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a stream does: work, keep, wait, follow.
+#include "device/cpu_stream.hpp"
+#include "device/follow.hpp"
+#include "device/gpu_stream.hpp"
+#include "order/releases.hpp"
+#include "order/waiting.hpp"
+
+namespace cai::device {
+namespace {
+
+cai_stream &judge_stream(cai_stream *stream, const char *name = "stream") {
+  given(stream, name)->check_alive();
+  return *stream;
+}
+
+// What a CPU stream waits for: the event, if what it was recorded in is still there.
+struct GpuPoint {
+  order::Event event;
+  std::int32_t ordinal;
+  std::uint64_t epoch;
+
+  void wait() const {
+    if (epoch != 0 && !is_alive(ordinal, epoch)) return;  // a reset waits for all before
+    driver::Session session;
+    session.relax();
+    driver::must(session.cu.cuEventSynchronize, event.handle());
+    session.finish();
+  }
+};
+
+void follow_on_gpu(GpuStream &stream, GpuStream &other) {
+  order::Ending ending;
+  driver::Session session;
+  order::Stream to = stream.stream(), from = other.stream();
+  if (order::same(to, from)) return;
+  order::probe(session, to);
+  order::probe(session, from);
+  const bool forks = from.capture && !to.capture;
+  if (forks && to.value == driver::stream_legacy) {
+    throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM},
+                  "the other stream is being captured, and the legacy stream can join no capture");
+  }
+  if (forks) to.capture = from.capture;  // as it will be
+  const order::Edge edge =
+      order::edge_between(session, from, to, order::Way::forth, CAI_USE_EXTERNAL);
+  if (edge == order::Edge::external) {
+    throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM},
+                  "the stream is being captured into a graph, the other one is not, and has work "
+                  "pending: wait for it before the capture");
+  }
+  order::Event event;
+  order::order(session, from, to, edge, event);
+  order::look(session, to, ending);
+  session.finish();
+}
+
+void follow(cai_stream &stream, cai_stream &other) {
+  stream.raise_failure();
+  if (&stream == &other) return;
+  other.raise_failure();
+  const bool host_waits =
+      is_cpu(stream.device) ? cpu_stream(stream).is_at_once() : is_cpu(other.device);
+  if (host_waits) {
+    other.synchronize();
+    other.raise_failure();
+  } else if (is_cpu(other.device)) {
+    if (const std::shared_ptr<Mark> mark = cpu_stream(other).mark()) cpu_stream(stream).wait(mark);
+  } else if (!is_cpu(stream.device)) {
+    follow_on_gpu(gpu_stream(stream), gpu_stream(other));
+  } else {
+    driver::Session session;
+    order::Stream from = gpu_stream(other).stream();
+    order::refuse_capturing(session, from, "the host cannot wait for it");
+    order::Event event = order::Event::record(session, from);
+    session.finish();
+    wait_in_work(cpu_stream(stream), std::move(event), other.device, gpu_stream(other).epoch());
+  }
+}
+
+}  // namespace
+
+void wait_in_work(CpuStream &stream, order::Event event, cai_device device, std::uint64_t epoch) {
+  auto point = std::make_unique<GpuPoint>(GpuPoint{std::move(event), device.id, epoch});
+  const auto wait_for_it = [](void *context, cai_error *error) {
+    return guard(error, [&] { static_cast<GpuPoint *>(context)->wait(); });
+  };
+  stream.push(
+      wait_for_it, [](void *context) { delete static_cast<GpuPoint *>(context); }, point.get());
+  static_cast<void>(point.release());
+}
+
+}  // namespace cai::device
+
+using namespace cai;
+
+cai_status cai_stream_set_thread_limit(cai_stream *stream, int32_t threads, cai_error *error) {
+  return guard(error, [&] {
+    device::given(stream, "stream");
+    if (!device::is_cpu(stream->device)) {
+      throw Failure(CAI_ERR_DEVICE, {}, "a stream of %s has no threads to limit",
+                    device::Text(stream->device).text);
+    }
+    if (threads < 1) {
+      throw Failure(CAI_ERR_VALUE, {}, "threads is %d, less than 1", static_cast<int>(threads));
+    }
+    device::cpu_stream(*stream).thread_limit = threads;
+  });
+}
+
+cai_status cai_stream_enqueue(cai_stream *stream, cai_work_fn work, void (*done)(void *context),
+                              void *context, cai_error *error) {
+  return guard(error, [&] { device::judge_stream(stream).enqueue(work, done, context); });
+}
+
+cai_status cai_stream_attach(cai_stream *stream, void (*release)(void *context), void *context,
+                             cai_error *error) {
+  return guard(error, [&] {
+    device::given(release, "release");
+    device::judge_stream(stream).attach(release, context);
+  });
+}
+
+cai_status cai_stream_query(cai_stream *stream, int32_t *busy, cai_error *error) {
+  return guard(error, [&] {
+    device::given(busy, "busy");
+    // In this order: who hears that the stream is idle has heard what its work came to.
+    const bool is_busy = device::judge_stream(stream).is_busy();
+    stream->raise_failure();
+    *busy = is_busy ? 1 : 0;
+  });
+}
+
+cai_status cai_stream_synchronize(cai_stream *stream, cai_error *error) {
+  return guard(error, [&] {
+    device::judge_stream(stream).synchronize();
+    stream->raise_failure();
+  });
+}
+
+cai_status cai_stream_follow(cai_stream *stream, cai_stream *other, cai_error *error) {
+  return guard(error, [&] {
+    device::judge_stream(stream);
+    device::follow(*stream, device::judge_stream(other, "other"));
+  });
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where memory comes from: managers, the host's own that is pinned, and others.
+#include <algorithm>
+#include <bit>
+#include <cinttypes>
+#include <cstddef>
+#include <cstring>
+
+#include "core/checked.hpp"
+#include "core/report.hpp"
+#include "device/current.hpp"
+#include "device/primary.hpp"
+#include "memory/memory.hpp"
+#include "memory/pending.hpp"
+#include "memory/usage.hpp"
+
+namespace cai::memory {
+namespace {
+
+constexpr uint64_t row_alignment = 256;
+constexpr uint64_t device_alignment = 256;
+constexpr uint64_t host_alignment = 64;
+
+[[noreturn]] void refuse(const char *field, uint64_t value, const char *why) {
+  throw Failure(CAI_ERR_VALUE, {}, "%s is %" PRIu64 ": %s", field, value, why);
+}
+
+uint64_t times(uint64_t a, uint64_t b) {
+  uint64_t product;
+  if (__builtin_mul_overflow(a, b, &product) || product > INT64_MAX) {
+    throw Failure(CAI_ERR_VALUE, {}, "%" PRIu64 " times %" PRIu64 " bytes are too many", a, b);
+  }
+  return product;
+}
+
+// As many fields as the caller knows, then zeros.
+cai_request read_request(const cai_request *given) {
+  if (!given) throw Failure(CAI_ERR_ARGUMENT, {}, "request is NULL");
+  const uint32_t size = given->struct_size;
+  if (size < offsetof(cai_request, rows)) {
+    throw Failure(CAI_ERR_ARGUMENT, {}, "request->struct_size is %u, and not sizeof(cai_request)",
+                  size);
+  }
+  const auto *const bytes = reinterpret_cast<const unsigned char *>(given);
+  for (std::size_t i = sizeof(cai_request); i < size; ++i) {
+    if (bytes[i]) throw Failure(CAI_ERR_VALUE, {}, "request has fields that libcai does not know");
+  }
+  cai_request request{};
+  std::memcpy(&request, given, std::min<std::size_t>(size, sizeof request));
+  return request;
+}
+
+bool has_rows(uint32_t kind) noexcept {
+  return kind == CAI_KIND_PITCHED || kind == CAI_KIND_PITCHED_MANAGED ||
+         kind == CAI_KIND_CUDA_ARRAY;
+}
+
+bool is_pinned(uint32_t kind) noexcept {
+  return kind == CAI_KIND_PINNED || kind == CAI_KIND_MAPPED;
+}
+
+void judge(const cai_request &request) {
+  const uint32_t kind = request.kind;
+  if (kind == CAI_KIND_NONE || !cai_kind_name(kind)) refuse("kind", kind, "no kind of memory");
+  if (request.rows && !has_rows(kind)) refuse("rows", request.rows, "the kind has none");
+  const bool is_cuda_array = kind == CAI_KIND_CUDA_ARRAY;
+  const cai_dtype &dtype = request.dtype;
+  static constexpr cai_dtype no_dtype{};
+  if (!is_cuda_array) {
+    if (request.depth) refuse("depth", request.depth, "the kind has none");
+    if (request.channels) refuse("channels", request.channels, "the kind has none");
+    if (std::memcmp(&dtype, &no_dtype, sizeof dtype) != 0) {
+      throw Failure(CAI_ERR_VALUE, {}, "dtype is set, and the kind has none");
+    }
+  }
+  if (request.align && !std::has_single_bit(request.align)) {
+    refuse("align", request.align, "no power of two");
+  }
+  constexpr uint32_t known_flags = CAI_HOST_PORTABLE | CAI_HOST_WRITE_COMBINED;
+  if (request.flags & (is_pinned(kind) ? ~known_flags : ~0U)) {
+    refuse("flags", request.flags, "the kind has no such");
+  }
+  if (request.reserved || request.reserved1) {
+    throw Failure(CAI_ERR_VALUE, {}, "a reserved field of request is not 0");
+  }
+  if (request.size > INT64_MAX) refuse("size", request.size, "too large");
+}
+
+// ---- How it is given back
+
+void free_block(cai_memory &memory, uint64_t stream) {
+  memory.manager->free_for_good(memory.block, memory.block_kind, stream);
+}
+
+void unpin_block(cai_memory &memory, uint64_t) {
+  const auto unpin = [&] {
+    if (memory.manager) memory.manager->unpin(memory.block);
+  };
+  cai_error error;
+  const cai_status status = guard(&error, unpin);
+  if (memory.release_foreign) memory.release_foreign(memory.context);
+  if (status != CAI_OK) throw Failure(error);
+}
+
+void release_foreign(cai_memory &memory, uint64_t) {
+  memory.release_foreign(memory.context);
+}
+
+cai_status destroy_cuda_array(void *array, cai_error *error) {
+  return guard(error, [&] {
+    driver::Session session;
+    session.relax();
+    must(session.cu.cuArrayDestroy, static_cast<driver::CUarray>(array));
+    session.finish();
+  });
+}
+
+void free_cuda_array(cai_memory &memory, uint64_t) {
+  if (!device::is_alive(memory.facts.device.id, memory.epoch)) return;
+  void *const array = reinterpret_cast<void *>(static_cast<uintptr_t>(memory.facts.array));
+  pend(memory.facts.device, memory.facts.size, destroy_cuda_array, array);
+}
+
+void count(cai_memory &memory) noexcept {
+  count_memory(memory.facts.device, memory.facts.kind, memory.facts.size, 1);
+  memory.counted = true;
+}
+
+// ---- How it is got
+
+// The manager that is asked, and for what.
+struct Source {
+  Held manager;
+  uint32_t kind;
+};
+
+Held retained(cai_manager *manager) {
+  manager->retain();
+  return Held(manager);
+}
+
+// The manager of the thread's current GPU, for memory of the CPU's that is to be pinned; none where
+// there is no GPU.
+Held manager_of_current_gpu() {
+  cai_device gpu{};
+  cai_error error;
+  const cai_status status = cai_device_current(CAI_DEVICE_CUDA, &gpu, &error);
+  if (status == CAI_ERR_DRIVER || status == CAI_ERR_DEVICE) return {};
+  if (status != CAI_OK) throw Failure(error);
+  return manager_of(gpu);
+}
+
+Source source_of(cai_device device, uint32_t kind, cai_manager *manager) {
+  const bool is_cpu = device.type == CAI_DEVICE_CPU;
+  if (manager) {
+    const cai_device its = manager->device();
+    if (its.type != device.type || its.id != device.id) {
+      throw Failure(CAI_ERR_VALUE, {}, "manager %s is that of %s, and not of %s", manager->name(),
+                    device::Text(its).text, device::Text(device).text);
+    }
+  } else if (is_cpu && is_pinned(kind)) {
+    if (Held of_gpu = manager_of_current_gpu()) return {std::move(of_gpu), kind};
+  }
+  Held asked = manager ? retained(manager) : manager_of(device);
+  if (kind == CAI_KIND_PITCHED) return {std::move(asked), CAI_KIND_DEFAULT};
+  if (kind == CAI_KIND_PITCHED_MANAGED) return {std::move(asked), CAI_KIND_MANAGED_GLOBAL};
+  return {std::move(asked), kind};
+}
+
+void set_shape(cai_memory_info &facts, const cai_request &request) {
+  facts.row = request.size;
+  if (request.kind == CAI_KIND_PITCHED || request.kind == CAI_KIND_PITCHED_MANAGED) {
+    if (request.size > INT64_MAX - row_alignment) refuse("size", request.size, "too large");
+    facts.pitch = (request.size + row_alignment - 1) & ~(row_alignment - 1);
+    facts.rows = request.rows;
+    facts.size = times(facts.pitch, facts.rows);
+  } else {
+    facts.pitch = facts.size = request.size;
+  }
+}
+
+void allocate_block(cai_memory &memory, const cai_request &request) {
+  cai_memory_info &facts = memory.facts;
+  set_shape(facts, request);
+  if (facts.size == 0) return;
+  Source source = source_of(facts.device, request.kind, request.manager);
+  memory.line = Line(stream_or_current(request.stream, facts.device));
+  const bool on_host = !memory.is_of_gpu() || source.kind == CAI_KIND_HOST;
+  const uint64_t align = request.align ? request.align
+                         : on_host     ? host_alignment
+                                       : device_alignment;
+  memory.block = source.manager->allocate(facts.size, align, source.kind, request.flags,
+                                          memory.line.stream.get()->value());
+  memory.block_kind = source.kind;
+  memory.manager = std::move(source.manager);
+  memory.give_back = free_block;
+  memory.ordered = memory.is_of_gpu() && source.kind != CAI_KIND_HOST && !is_pinned(source.kind);
+  if (memory.ordered) memory.flags |= CAI_OWNER_STREAM_ORDERED;
+  facts.data = memory.block.data ? memory.block.data : memory.block.host;
+  facts.host = memory.block.host;
+  count(memory);
+  enter(memory);
+}
+
+driver::CUarray3D_descriptor descriptor_of(const cai_request &request) {
+  const cai_dtype &dtype = request.dtype;
+  struct Format {
+    uint8_t kind;
+    uint32_t itemsize;
+    int32_t format;
+  };
+  static constexpr Format formats[] = {{'u', 1, 0x01}, {'u', 2, 0x02}, {'u', 4, 0x03},
+                                       {'i', 1, 0x08}, {'i', 2, 0x09}, {'i', 4, 0x0a},
+                                       {'f', 2, 0x10}, {'f', 4, 0x20}};
+  const auto *const found =
+      std::find_if(std::begin(formats), std::end(formats), [&](const Format &each) {
+        return each.kind == dtype.kind && each.itemsize == dtype.itemsize;
+      });
+  if (found == std::end(formats) || dtype.byteorder == '>' || dtype.ext) {
+    throw Failure(CAI_ERR_VALUE, {},
+                  "dtype is none that a CUDA array has: i, u or f of 1, 2 or 4 bytes");
+  }
+  if (request.channels != 1 && request.channels != 2 && request.channels != 4) {
+    refuse("channels", request.channels, "neither 1, 2 nor 4");
+  }
+  if (request.depth && !request.rows) refuse("depth", request.depth, "there are no rows");
+  const uint64_t element = uint64_t{request.channels} * dtype.itemsize;
+  if (request.size % element) refuse("size", request.size, "not a whole number of elements");
+  return {.Width = request.size / element,
+          .Height = request.rows,
+          .Depth = request.depth,
+          .Format = found->format,
+          .NumChannels = request.channels,
+          .Flags = 0};
+}
+
+void allocate_cuda_array(cai_memory &memory, const cai_request &request) {
+  cai_memory_info &facts = memory.facts;
+  if (!memory.is_of_gpu()) {
+    throw Failure(CAI_ERR_UNSUPPORTED, {}, "the CPU has no CUDA arrays");
+  }
+  const driver::CUarray3D_descriptor wanted = descriptor_of(request);
+  facts.channels = request.channels;
+  facts.row = facts.pitch = request.size;
+  facts.rows = request.rows ? request.rows : 1;
+  facts.depth = request.depth ? request.depth : 1;
+  facts.size = times(times(facts.pitch, facts.rows), facts.depth);
+  if (facts.size == 0) return;
+  memory.line = Line(stream_or_current(request.stream, facts.device));
+  driver::Session session;
+  const device::Primary primary = device::primary(session, facts.device.id);
+  session.relax();
+  driver::CUarray array = nullptr;
+  session.in(primary.context, [&] {
+    const auto create = [&] { return session.cu.cuArray3DCreate(&array, &wanted); };
+    driver::CUresult result = create();
+    if (result == driver::error_out_of_memory && relieve(facts.device)) result = create();
+    if (result == driver::error_out_of_memory) {
+      throw Failure(CAI_ERR_MEMORY, {.native = result},
+                    "no memory for a CUDA array of %" PRIu64 " bytes on %s", facts.size,
+                    device::Text(facts.device).text);
+    }
+    if (result != driver::success) {
+      throw Failure(driver::failure_of(session.cu.cuArray3DCreate.name, result));
+    }
+  });
+  facts.array = reinterpret_cast<uintptr_t>(array);
+  count(memory);
+  memory.give_back = free_cuda_array;
+  session.finish();
+}
+
+// ---- Memory that is there already
+
+void pin(cai_memory &memory, void *host, uint64_t size, uint32_t flags) {
+  cai_memory_info &facts = memory.facts;
+  facts.size = facts.row = facts.pitch = size;
+  if (size == 0) return;
+  if (!host) throw Failure(CAI_ERR_ARGUMENT, {}, "host is NULL, and size %" PRIu64, size);
+  Source source = source_of(facts.device, facts.kind, nullptr);
+  memory.line = Line(device::current_stream(facts.device));
+  facts.host = facts.data = reinterpret_cast<uintptr_t>(host);
+  if (source.manager->device().type == CAI_DEVICE_CPU) return;
+  memory.at_once = true;
+  memory.block = source.manager->pin(host, size, facts.kind, flags);
+  memory.manager = std::move(source.manager);
+  facts.data = memory.block.data;
+  count(memory);
+}
+
+void judge(const cai_memory_info &info) {
+  const auto must_be_0 = [](const char *field, uint64_t value) {
+    if (value) refuse(field, value, "must be 0");
+  };
+  if (info.kind == CAI_KIND_NONE || info.kind == CAI_KIND_CUDA_ARRAY || !cai_kind_name(info.kind)) {
+    refuse("kind", info.kind, "no kind of memory that has an address");
+  }
+  must_be_0("flags", info.flags);
+  must_be_0("channels", info.channels);
+  must_be_0("array", info.array);
+  must_be_0("depth", info.depth);
+  must_be_0("stream", info.stream);
+  if (info.size == 0) return;
+  if (info.data == 0) refuse("data", 0, "no address of memory");
+  if (info.size > UINT64_MAX - info.data) refuse("size", info.size, "leaves the address space");
+  if (info.rows > 1 || info.row || info.pitch) {
+    const uint64_t rows = info.rows ? info.rows : 1;
+    if (info.row > info.pitch) refuse("row", info.row, "longer than the pitch");
+    if (times(info.pitch, rows - 1) + info.row > info.size) {
+      refuse("rows", rows, "more than the size holds");
+    }
+  }
+}
+
+void wrap(cai_memory &memory, const cai_memory_info &info) {
+  cai_memory_info &facts = memory.facts;
+  facts.flags = CAI_MEMORY_FOREIGN;
+  facts.size = info.size;
+  facts.row = info.row ? info.row : info.size;
+  facts.pitch = info.pitch ? info.pitch : info.size;
+  facts.rows = info.rows ? info.rows : 1;
+  if (info.size == 0) return;
+  facts.data = info.data;
+  facts.host = info.host || memory.is_of_gpu() ? info.host : info.data;
+}
+
+// Makes memory by `body`; until it has come to its end, `release` is not called.
+template <class Body>
+cai_memory *make(cai_device device, uint32_t kind, Body &&body) {
+  HeldMemory memory = new_memory(device, kind);
+  note_device(*memory);
+  body(*memory);
+  return memory.let_go();
+}
+
+}  // namespace
+}  // namespace cai::memory
+
+using namespace cai;
+
+cai_status cai_memory_alloc(cai_device device, const cai_request *request, cai_memory **out,
+                            cai_error *error) {
+  return guard(error, [&] {
+    const cai_request wanted = memory::read_request(request);
+    if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
+    memory::judge(wanted);
+    memory::retry_ends();
+    *out = memory::make(device, wanted.kind, [&](cai_memory &memory) {
+      wanted.kind == CAI_KIND_CUDA_ARRAY ? memory::allocate_cuda_array(memory, wanted)
+                                         : memory::allocate_block(memory, wanted);
+    });
+  });
+}
+
+cai_status cai_memory_pin(cai_device device, void *host, uint64_t size, uint32_t kind,
+                          uint32_t flags, void (*release)(void *context), void *context,
+                          cai_memory **out, cai_error *error) {
+  return guard(error, [&] {
+    if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
+    if (!memory::is_pinned(kind)) memory::refuse("kind", kind, "neither PINNED nor MAPPED");
+    if (flags & ~uint32_t{CAI_HOST_PORTABLE | CAI_HOST_WRITE_COMBINED}) {
+      memory::refuse("flags", flags, "there are no such");
+    }
+    *out = memory::make(device, kind, [&](cai_memory &memory) {
+      memory::pin(memory, host, size, flags);
+      memory.give_back = memory::unpin_block;
+      memory.release_foreign = release;
+      memory.context = context;
+    });
+  });
+}
+
+cai_status cai_memory_wrap(const cai_memory_info *info, void (*release)(void *context),
+                           void *context, cai_memory **out, cai_error *error) {
+  return guard(error, [&] {
+    if (!info || !out) throw Failure(CAI_ERR_ARGUMENT, {}, "info or out is NULL");
+    if (info->struct_size < offsetof(cai_memory_info, row)) {
+      throw Failure(CAI_ERR_ARGUMENT, {},
+                    "info->struct_size is %u, and not sizeof(cai_memory_info)", info->struct_size);
+    }
+    cai_memory_info given{};
+    std::memcpy(&given, info, std::min<std::size_t>(info->struct_size, sizeof given));
+    memory::judge(given);
+    *out = memory::make(given.device, given.kind, [&](cai_memory &memory) {
+      memory::wrap(memory, given);
+      if (release) memory.give_back = memory::release_foreign;
+      memory.release_foreign = release;
+      memory.context = context;
+    });
+  });
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which manager a device has; and managers as the public functions show them.
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+
+#include "core/error.hpp"
+#include "memory/kinds.hpp"
+#include "memory/manager.hpp"
+#include "memory/tables.hpp"
+
+namespace cai::memory {
+namespace {
+
+constexpr int32_t most_devices = 256;
+
+// The locks are held for the pointers alone.
+struct Chosen {
+  std::mutex mutex;
+  std::array<Manager *, most_devices> gpus{};
+  Manager *cpu = nullptr;
+  const cai_manager_table *table = nullptr;  // cai_manager_choose()
+
+  // Never destroyed: managers are asked for until the very end of the process.
+  static Chosen &get() {
+    static auto *const made = new Chosen;
+    return *made;
+  }
+  Manager *&of(cai_device device) {
+    return device.type == CAI_DEVICE_CPU ? cpu : gpus[static_cast<std::size_t>(device.id)];
+  }
+};
+
+void check_slot(cai_device device) {
+  device::judge(device);
+  if (device.type == CAI_DEVICE_CUDA && device.id >= most_devices) {
+    throw Failure(CAI_ERR_DEVICE, {}, "there is no %s", device::Text(device).text);
+  }
+}
+
+// The chosen table, or that of the environment.
+const cai_manager_table &table_for(cai_device device) {
+  if (device.type == CAI_DEVICE_CPU) return find_table("host");
+  {
+    Chosen &chosen = Chosen::get();
+    const std::lock_guard lock(chosen.mutex);
+    if (chosen.table) return *chosen.table;
+  }
+  const char *const name = std::getenv("CAI_MEMORY_MANAGER");  // NOLINT(concurrency-mt-unsafe)
+  if (!name || !*name) return find_table("default");
+  try {
+    return find_table(name);
+  } catch (const Failure &failure) {
+    const cai_error &error = failure.error();
+    throw Failure(error.status, {}, "CAI_MEMORY_MANAGER: %s", error.message);
+  }
+}
+
+// The device's manager if it has one that is alive.
+Held current_of(cai_device device) {
+  Held dead;
+  Chosen &chosen = Chosen::get();
+  const std::lock_guard lock(chosen.mutex);
+  Manager *&manager = chosen.of(device);
+  if (!manager) return Held();
+  if (!manager->is_alive()) return Held();
+  manager->retain();
+  return Held(manager);
+}
+
+// Puts `manager`, or none, in the place of what is there. Returns that.
+Held exchange(cai_device device, Held manager) {
+  Chosen &chosen = Chosen::get();
+  const std::lock_guard lock(chosen.mutex);
+  return Held(std::exchange(chosen.of(device), manager.let_go()));
+}
+
+}  // namespace
+
+Held manager_of(cai_device device) {
+  check_slot(device);
+  if (Held current = current_of(device)) return current;
+  Held made(Manager::make(table_for(device), nullptr, device, nullptr));
+  Held replaced;  // released with no lock held
+  Chosen &chosen = Chosen::get();
+  const std::lock_guard lock(chosen.mutex);
+  Manager *&manager = chosen.of(device);
+  if (manager && manager->is_alive()) {  // another thread was faster
+    replaced = std::move(made);
+    manager->retain();
+    return Held(manager);
+  }
+  replaced = Held(std::exchange(manager, made.get()));
+  made->retain();
+  return made;
+}
+
+Held make_manager(const char *name, const void *params, cai_device device, Manager *upstream) {
+  check_slot(device);
+  const cai_manager_table &table = find_table(name);
+  if (upstream) {
+    const cai_device other = upstream->device();
+    if (!device::same(other, device)) {
+      throw Failure(CAI_ERR_VALUE, {}, "manager %.80s is for %s, and its upstream %s for %s", name,
+                    device::Text(device).text, upstream->name(), device::Text(other).text);
+    }
+    upstream->must_be_alive();
+  }
+  return Held(Manager::make(table, params, device, upstream));
+}
+
+}  // namespace cai::memory
+
+using namespace cai;
+using memory::Held;
+
+namespace {
+
+uint64_t judged_alignment(uint64_t align) {
+  constexpr uint64_t usual = 256;
+  if (align == 0) return usual;
+  if (std::has_single_bit(align)) return align;
+  throw Failure(CAI_ERR_VALUE, {}, "align is %llu, and not a power of two",
+                static_cast<unsigned long long>(align));
+}
+
+void check_kind(uint32_t kind) {
+  if (memory::is_device_kind(kind) || memory::is_host_kind(kind)) return;
+  const char *const name = cai_kind_name(kind);
+  throw Failure(CAI_ERR_VALUE, {}, "kind is %u (%s), which no manager gives", kind,
+                name ? name : "none of them");
+}
+
+void check_stream_of(cai_device device, uint64_t stream, uint32_t kind) {
+  const bool cpu = device.type == CAI_DEVICE_CPU;
+  if (cpu && stream != 0) {
+    throw Failure(CAI_ERR_VALUE, {}, "stream is 0x%llx, and must be 0 for the CPU",
+                  static_cast<unsigned long long>(stream));
+  }
+  if (!cpu && stream == 0 && memory::is_device_kind(kind)) {
+    throw Failure(CAI_ERR_VALUE, {},
+                  "stream is 0, which is never a GPU's: 1 is the legacy default stream");
+  }
+}
+
+}  // namespace
+
+cai_status cai_manager_create(const char *name, const void *params, cai_device device,
+                              cai_manager *upstream, cai_manager **out, cai_error *error) {
+  return guard(error, [&] {
+    device::given(name, "name"), device::given(out, "out");
+    *out = memory::make_manager(name, params, device, upstream).let_go();
+  });
+}
+
+void cai_manager_retain(cai_manager *manager) {
+  if (manager) manager->retain();
+}
+
+void cai_manager_release(cai_manager *manager) {
+  if (manager) manager->release();
+}
+
+const char *cai_manager_name(const cai_manager *manager) {
+  return manager ? manager->name() : nullptr;
+}
+
+cai_device cai_manager_device(const cai_manager *manager) {
+  return manager ? manager->device() : cai_device{};
+}
+
+cai_status cai_manager_of(cai_device device, cai_manager **out, cai_error *error) {
+  return guard(error, [&] {
+    device::given(out, "out");
+    *out = memory::manager_of(device).let_go();
+  });
+}
+
+cai_status cai_manager_install(cai_device device, cai_manager *manager, cai_error *error) {
+  return guard(error, [&] {
+    memory::check_slot(device);
+    if (manager) {
+      const cai_device its = manager->device();
+      if (!device::same(its, device)) {
+        throw Failure(CAI_ERR_DEVICE, {}, "manager %s is for %s, and not for %s", manager->name(),
+                      device::Text(its).text, device::Text(device).text);
+      }
+      manager->must_be_alive();
+      manager->retain();
+    }
+    memory::exchange(device, Held(manager));
+  });
+}
+
+cai_status cai_manager_choose(const char *name, cai_error *error) {
+  return guard(error, [&] {
+    const cai_manager_table *const table = name ? &memory::find_table(name) : nullptr;
+    auto &chosen = memory::Chosen::get();
+    const std::lock_guard lock(chosen.mutex);
+    chosen.table = table;
+  });
+}
+
+cai_status cai_manager_alloc(cai_manager *manager, uint64_t size, uint64_t align, uint32_t kind,
+                             uint64_t stream, cai_block *out, cai_error *error) {
+  return guard(error, [&] {
+    device::given(manager, "manager"), device::given(out, "out");
+    const uint64_t alignment = judged_alignment(align);
+    check_kind(kind);
+    check_stream_of(manager->device(), stream, kind);
+    *out = size ? manager->allocate(size, alignment, kind, 0, stream) : cai_block{};
+  });
+}
+
+cai_status cai_manager_free(cai_manager *manager, const cai_block *block, uint32_t kind,
+                            uint64_t stream, cai_error *error) {
+  return guard(error, [&] {
+    device::given(manager, "manager"), device::given(block, "block");
+    check_kind(kind);
+    check_stream_of(manager->device(), stream, kind);
+    if (block->data || block->host) manager->free(*block, kind, stream);
+  });
+}
+
+cai_status cai_manager_memory(cai_manager *manager, uint64_t *free, uint64_t *total,
+                              cai_error *error) {
+  return guard(error, [&] {
+    device::given(manager, "manager");
+    const auto [available, all] = manager->memory();
+    if (free) *free = available;
+    if (total) *total = all;
+  });
+}
+
+cai_status cai_manager_trim(cai_manager *manager, uint64_t keep, cai_error *error) {
+  return guard(error, [&] {
+    device::given(manager, "manager");
+    manager->trim(keep);
+  });
+}

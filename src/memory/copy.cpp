@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies between arrays of any layout, on any two devices.
+#include <cinttypes>
+#include <cstring>
+
+#include "device/current.hpp"
+#include "device/primary.hpp"
+#include "memory/device_work.hpp"
+#include "memory/host_work.hpp"
+#include "memory/work.hpp"
+#include "order/producers.hpp"
+
+namespace cai::memory {
+namespace {
+
+void judge_pair(const cai_array &from, const cai_array &to) {
+  const cai_dtype &a = from.dtype, &b = to.dtype;
+  if (a.kind != b.kind || a.byteorder != b.byteorder || a.ext != b.ext ||
+      a.time_unit != b.time_unit || a.itemsize != b.itemsize || a.time_step != b.time_step) {
+    throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR}, "from and to are of different types");
+  }
+  if (from.ndim != to.ndim) {
+    throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_SHAPE}, "from has %d dimensions, and to %d", from.ndim,
+                  to.ndim);
+  }
+  for (int32_t axis = 0; axis < to.ndim; ++axis) {
+    if (from.shape[axis] == to.shape[axis]) continue;
+    throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_SHAPE, axis},
+                  "shape[%d] of from is %" PRId64 ", and of to %" PRId64, axis, from.shape[axis],
+                  to.shape[axis]);
+  }
+  judge_written(to, "to");
+  if (overlap(to, from)) {
+    throw Failure(CAI_ERR_LAYOUT, {CAI_ENTRY_DATA}, "from and to overlap");
+  }
+}
+
+class HostCopy final : public HostWork {
+ public:
+  explicit HostCopy(const Walk &walk) : walk_(walk) {}
+  void run() noexcept override { copy_on_host(walk_); }
+
+ private:
+  Walk walk_;
+};
+
+void copy_by_host(cai_stream &stream, const cai_array &from, const cai_array &to) {
+  auto work = std::make_unique<HostCopy>(walk_over(to, from));
+  work->hold(from);
+  work->hold(to);
+  work_on_host(stream, std::move(work), from.owner && to.owner);
+}
+
+void copy_by_gpu(cai_stream &stream, const cai_array &from, cai_device from_device,
+                 const cai_array &to, cai_device to_device) {
+  const Walk walk = walk_over(to, from);
+  const Use uses[] = {{&from, CAI_ACCESS_READ}, {&to, CAI_ACCESS_WRITE}};
+  work_on_gpu(stream, uses, 2, [&](driver::Session &session, driver::CUstream handle) {
+    Side from_side{is_of_host(from)}, to_side{is_of_host(to)};
+    const bool both_own = from.device_type == CAI_DEVICE_CUDA && to.device_type == CAI_DEVICE_CUDA;
+    if (both_own && from_device.id != to_device.id) {
+      from_side.context = device::primary(session, from_device.id).context;
+      to_side.context = device::primary(session, to_device.id).context;
+    }
+    copy_on_device(session.cu, walk, to_side, from_side, handle);
+  });
+}
+
+void copy(const cai_array &from, const cai_array &to, cai_stream *given) {
+  if (order::has_no_elements(to)) return;
+  const cai_device from_device = device_of(from), to_device = device_of(to);
+  const bool by_host = is_of_host(from) && is_of_host(to);
+  if (given) {
+    const bool is_of_either =
+        device::same(given->device, from_device) || device::same(given->device, to_device);
+    if (!is_of_either || device::is_cpu(given->device) != by_host) {
+      throw Failure(CAI_ERR_DEVICE, {}, "a stream of %s does not copy from %s to %s",
+                    device::Text(given->device).text, device::Text(from_device).text,
+                    device::Text(to_device).text);
+    }
+  }
+  const device::Held stream =
+      given ? device::Held::one_more(given)
+            : device::current_stream(is_of_host(to) ? from_device : to_device);
+  by_host ? copy_by_host(*stream.get(), from, to)
+          : copy_by_gpu(*stream.get(), from, from_device, to, to_device);
+}
+
+}  // namespace
+}  // namespace cai::memory
+
+using namespace cai;
+
+cai_status cai_array_copy(const cai_array *from, const cai_array *to, cai_stream *stream,
+                          cai_error *error) {
+  return guard(error, [&] {
+    memory::judge_work(from, "from");
+    memory::judge_work(to, "to");
+    memory::judge_pair(*from, *to);
+    memory::copy(*from, *to, stream);
+  });
+}

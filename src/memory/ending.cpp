@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How memory is given back: in the order of its stream, and after all that uses it.
+#include <algorithm>
+#include <mutex>
+
+#include "core/owned.hpp"
+#include "core/report.hpp"
+#include "device/gpu_stream.hpp"
+#include "memory/memory.hpp"
+#include "memory/usage.hpp"
+#include "order/edge.hpp"
+#include "order/releases.hpp"
+
+namespace cai::memory {
+namespace {
+
+// Those that could not be given back because of a capture.
+struct Refused {
+  order::Lock lock;
+  std::vector<cai_memory *> memories;
+  std::atomic<std::size_t> count{0};
+};
+
+Refused &refused() {
+  static auto *const made = new Refused;
+  return *made;
+}
+
+// Whether the calling thread means the same stream by the line's value.
+bool is_named_here(const Line &line) noexcept {
+  return line.thread == 0 || line.thread == this_thread();
+}
+
+[[noreturn]] void refuse_capture() {
+  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM},
+                "the stream that frees the memory is being captured");
+}
+
+// The stream as the order room takes it. Stream 2 of another thread cannot be named here: the
+// legacy stream, which stands for it, comes after it.
+order::Stream stream_of(driver::Session &session, const Line &line) {
+  cai_stream &stream = *line.stream.get();
+  if (!is_named_here(line)) {
+    order::Stream legacy{driver::stream_legacy, device::primary(session, stream.device.id).context,
+                         -1};
+    identify(session, legacy);
+    return legacy;
+  }
+  return device::gpu_stream(stream).stream();
+}
+
+bool is_on_gpu(const Line &line) noexcept {
+  return line.stream.get() && !device::is_cpu(line.stream.get()->device);
+}
+
+order::Uses *kept_uses(const cai_memory &memory) noexcept {
+  return order::uses_of(&memory);
+}
+
+// Makes the free stream wait for the streams before it and for the uses that are kept; returns it.
+std::uint64_t put_in_order(cai_memory &memory) {
+  if (!is_on_gpu(memory.line)) return 0;
+  if (is_named_here(memory.line) && memory.former.empty() && !kept_uses(memory)) {
+    return memory.line.stream.get()->value();
+  }
+  driver::Session session;
+  order::Stream stream = stream_of(session, memory.line);
+  if (!memory.former.empty() || kept_uses(memory)) {
+    probe(session, stream);
+    if (stream.capture) refuse_capture();
+    for (const Line &line : memory.former) {
+      order::Stream before = stream_of(session, line);
+      probe(session, before);
+      const order::Edge edge = edge_between(session, before, stream, order::Way::forth, 0);
+      order::Event event;
+      order::order(session, before, stream, edge, event);
+    }
+    session.in(stream.context, [&] {
+      cai_error error;
+      if (cai_owner_await_uses(&memory, stream.value, CAI_ACCESS_WRITE, &error) != CAI_OK) {
+        throw Failure(error);
+      }
+    });
+  }
+  session.finish();
+  return stream.value;
+}
+
+// Keeps what is pending on the memory's own streams by now as a use; forgets those uses that are
+// complete.
+void keep_own_streams(cai_memory &memory) {
+  driver::Session session;
+  const auto keep = [&](const Line &line) {
+    if (!is_on_gpu(line)) return;
+    order::Stream stream = stream_of(session, line);
+    probe(session, stream);
+    if (stream.capture) refuse_capture();
+    // Nobody asks the legacy stream whether the streams that it would wait for are idle.
+    if (is_named_here(line) && is_idle(session, stream)) return;
+    session.in(stream.context, [&] {
+      cai_error error;
+      if (cai_owner_used_on(&memory, stream.value, CAI_ACCESS_WRITE, &error) != CAI_OK) {
+        throw Failure(error);
+      }
+    });
+  };
+  keep(memory.line);
+  for (const Line &line : memory.former) keep(line);
+  session.finish();
+  std::int64_t left;
+  cai_error error;
+  if (kept_uses(memory) && cai_owner_pending(&memory, 1, &left, &error) != CAI_OK) {
+    throw Failure(error);
+  }
+}
+
+// Where no order could be had: the host waits for all that is queued.
+void wait_for_device(const cai_memory &memory) noexcept {
+  static_cast<void>(cai_device_synchronize(memory.facts.device, nullptr));
+}
+
+// A capture forbids it: some later call will try again.
+cai_status try_later(cai_memory &memory, cai_error *error) noexcept {
+  return guard(error, [&] {
+    Refused &all = refused();
+    const std::lock_guard lock(all.lock);
+    all.memories.push_back(&memory);
+    all.count.store(all.memories.size(), std::memory_order_relaxed);
+  });
+}
+
+// Gives it back at once: it has gone then, whatever comes.
+cai_status give_back_now(cai_memory &memory, std::uint64_t stream, cai_error *error) noexcept {
+  cai_error problem;
+  const cai_status status = guard(&problem, [&] {
+    if (memory.give_back && memory.is_reachable()) memory.give_back(memory, stream);
+  });
+  if (status == CAI_ERR_CAPTURE) return try_later(memory, error);
+  if (status != CAI_OK && error) *error = problem;
+  end_life(memory);
+  return status;
+}
+
+void end_put_off(cai_owner *owner) {
+  cai_error error;
+  if (give_back_now(*static_cast<cai_memory *>(owner), 0, &error) != CAI_OK) report(error);
+}
+
+cai_status give_back_in_order(cai_memory &memory, cai_error *error) noexcept {
+  std::uint64_t stream = 0;
+  cai_error problem;
+  const cai_status status = guard(&problem, [&] { stream = put_in_order(memory); });
+  if (status == CAI_ERR_CAPTURE) return try_later(memory, error);
+  if (status != CAI_OK) {
+    report(problem);
+    wait_for_device(memory);
+    stream = driver::stream_legacy;
+  }
+  return give_back_now(memory, stream, error);
+}
+
+cai_status give_back_once_unused(cai_memory &memory, cai_error *error) noexcept {
+  const bool is_queued =
+      is_on_gpu(memory.line) && memory.facts.kind != CAI_KIND_HOST && !memory.at_once;
+  // Streams of the CPU have claims instead, and need no driver.
+  const bool was_queued = std::any_of(memory.former.begin(), memory.former.end(), is_on_gpu);
+  if (is_queued || was_queued || kept_uses(memory)) {
+    cai_error problem;
+    const cai_status status = guard(&problem, [&] { keep_own_streams(memory); });
+    if (status == CAI_ERR_CAPTURE) return try_later(memory, error);
+    if (status != CAI_OK) {
+      report(problem);
+      wait_for_device(memory);
+    }
+  }
+  // Arrays may outlive what they are of, and keep uses still: those are not waited for.
+  void *const kept = std::atomic_ref<void *>(memory.uses).exchange(nullptr);
+  auto *const uses = static_cast<order::Uses *>(kept);
+  if (uses && uses->pending()) {
+    uses->owner = &memory;
+    uses->end = end_put_off;
+    order::put_off(uses);
+    return CAI_OK;
+  }
+  delete uses;
+  return give_back_now(memory, 0, error);
+}
+
+cai_status give_back(cai_memory &memory, cai_error *error) noexcept {
+  if (!memory.is_reachable() || !memory.give_back) return give_back_now(memory, 0, error);
+  return memory.ordered ? give_back_in_order(memory, error) : give_back_once_unused(memory, error);
+}
+
+// Takes a claim away; the last one gives the memory back.
+cai_status drop_claim(cai_memory &memory, cai_error *error) noexcept {
+  if (memory.claims.fetch_sub(1, std::memory_order_acq_rel) != 1) return CAI_OK;
+  return give_back(memory, error);
+}
+
+void drop_claim_of_work(void *memory) {
+  cai_error error;
+  if (drop_claim(*static_cast<cai_memory *>(memory), &error) != CAI_OK) report(error);
+}
+
+// What is queued on a stream of the CPU's by now has a claim.
+void claim_for_line(cai_memory &memory, const Line &line) noexcept {
+  cai_stream *const stream = line.stream.get();
+  if (!stream || !device::is_cpu(stream->device) || stream->mode != CAI_MODE_ASYNC) return;
+  cai_error error;
+  if (guard(&error, [&] { claim_until_passed(memory, stream); }) == CAI_OK) return;
+  if (cai_stream_synchronize(stream, nullptr) != CAI_OK) report(error);
+}
+
+}  // namespace
+
+Line::Line(device::Held its_stream) noexcept : stream(std::move(its_stream)) {
+  if (stream.get() && stream.get()->value() == driver::stream_per_thread) thread = this_thread();
+}
+
+void claim_until_passed(cai_memory &memory, cai_stream *stream) {
+  std::uint64_t claims = memory.claims.load(std::memory_order_relaxed);
+  do {
+    if (claims == 0) throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
+  } while (!memory.claims.compare_exchange_weak(claims, claims + 1, std::memory_order_relaxed));
+  cai_error error;
+  if (cai_stream_attach(stream, drop_claim_of_work, &memory, &error) == CAI_OK) return;
+  memory.claims.fetch_sub(1, std::memory_order_relaxed);  // the caller has one still
+  throw Failure(error);
+}
+
+cai_status let_go(cai_memory &memory, cai_error *error) noexcept {
+  const cai_memory_info &facts = memory.facts;
+  if (memory.entered) take_out_of_registry(memory);
+  if (memory.counted) count_memory(facts.device, facts.kind, facts.size, -1);
+  if (memory.is_reachable()) {
+    claim_for_line(memory, memory.line);
+    for (const Line &line : memory.former) claim_for_line(memory, line);
+  }
+  return drop_claim(memory, error);
+}
+
+void end_life(cai_memory &memory) noexcept {
+  if (memory.lives.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &memory;
+}
+
+void retry_ends() noexcept {
+  Refused &all = refused();
+  if (all.count.load(std::memory_order_relaxed) == 0) return;
+  std::vector<cai_memory *> memories;
+  {
+    const std::lock_guard lock(all.lock);
+    memories.swap(all.memories);
+    all.count.store(0, std::memory_order_relaxed);
+  }
+  for (cai_memory *const memory : memories) {
+    cai_error error;
+    if (give_back(*memory, &error) != CAI_OK) report(error);
+  }
+}
+
+}  // namespace cai::memory

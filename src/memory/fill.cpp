@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One value for all elements of an array; and the value of one element.
+#include <cinttypes>
+#include <cstring>
+#include <vector>
+
+#include "device/current.hpp"
+#include "memory/device_work.hpp"
+#include "memory/host_work.hpp"
+#include "memory/work.hpp"
+#include "order/producers.hpp"
+
+namespace cai::memory {
+namespace {
+
+class HostFill final : public HostWork {
+ public:
+  HostFill(const Walk &walk, const void *item, uint32_t itemsize) : walk_(walk), item_(itemsize) {
+    std::memcpy(item_.data(), item, itemsize);
+  }
+  void run() noexcept override {
+    fill_on_host(walk_, item_.data(), static_cast<uint32_t>(item_.size()));
+  }
+
+ private:
+  Walk walk_;
+  std::vector<unsigned char> item_;
+};
+
+// The stream that was given, of the array's device, or else the thread's current one.
+device::Held stream_for(const cai_array &array, cai_stream *given) {
+  const cai_device device = device_of(array);
+  if (!given) return device::current_stream(device);
+  if (device::same(given->device, device)) return device::Held::one_more(given);
+  throw Failure(CAI_ERR_DEVICE, {}, "the stream is one of %s, and the array on %s",
+                device::Text(given->device).text, device::Text(device).text);
+}
+
+void fill(const cai_array &array, const void *value, cai_stream *given) {
+  if (order::has_no_elements(array)) return;
+  const device::Held stream = stream_for(array, given);
+  const Walk walk = walk_over(array, array);
+  const uint32_t itemsize = array.dtype.itemsize;
+  if (is_of_host(array)) {
+    auto work = std::make_unique<HostFill>(walk, value, itemsize);
+    work->hold(array);
+    return work_on_host(*stream.get(), std::move(work), array.owner != nullptr);
+  }
+  const Use use{&array, CAI_ACCESS_WRITE};
+  work_on_gpu(*stream.get(), &use, 1, [&](driver::Session &session, driver::CUstream handle) {
+    fill_on_device(session.cu, walk, value, itemsize, handle);
+  });
+}
+
+// The address of an element.
+uint64_t find(const cai_array &array, const int64_t *index) {
+  if (array.ndim > 0 && !index) throw Failure(CAI_ERR_ARGUMENT, {}, "index is NULL");
+  uint64_t address = array.data;
+  for (int32_t axis = 0; axis < array.ndim; ++axis) {
+    const int64_t extent = array.shape[axis];
+    const int64_t at = index[axis] < 0 ? index[axis] + extent : index[axis];
+    if (at < 0 || at >= extent) {
+      throw Failure(CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE, axis},
+                    "index[%d] is %" PRId64 ", and the extent %" PRId64, axis, index[axis], extent);
+    }
+    address += static_cast<uint64_t>(at * array.strides[axis]);
+  }
+  return address;
+}
+
+void read_item(const cai_array &array, uint64_t address, void *out) {
+  const device::Held stream = stream_for(array, nullptr);
+  const uint32_t itemsize = array.dtype.itemsize;
+  if (is_of_host(array)) {
+    cai_error error;
+    if (cai_stream_synchronize(stream.get(), &error) != CAI_OK) throw Failure(error);
+    std::memcpy(out, reinterpret_cast<const void *>(static_cast<uintptr_t>(address)), itemsize);
+    return;
+  }
+  // The item, as an array of the host's: the host waits for it.
+  std::vector<unsigned char> item(itemsize);
+  cai_array target{};
+  target.abi_major = CAI_ABI_MAJOR;
+  target.abi_minor = CAI_ABI_MINOR;
+  target.data = reinterpret_cast<uintptr_t>(item.data());
+  target.device_type = CAI_DEVICE_CPU;
+  target.dtype = array.dtype;
+  target.stream_kind = CAI_STREAM_NONE;
+  target.version = CAI_INTERFACE_VERSION;
+  const Use uses[] = {{&array, CAI_ACCESS_READ}, {&target, CAI_ACCESS_WRITE}};
+  work_on_gpu(*stream.get(), uses, 2, [&](driver::Session &session, driver::CUstream handle) {
+    must(session.cu.cuMemcpyDtoHAsync, item.data(), address, itemsize, handle);
+  });
+  std::memcpy(out, item.data(), itemsize);
+}
+
+}  // namespace
+}  // namespace cai::memory
+
+using namespace cai;
+
+cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream *stream,
+                          cai_error *error) {
+  return guard(error, [&] {
+    memory::judge_work(array, "array");
+    if (!value) throw Failure(CAI_ERR_ARGUMENT, {}, "value is NULL");
+    memory::judge_written(*array, "array");
+    memory::fill(*array, value, stream);
+  });
+}
+
+cai_status cai_array_item(const cai_array *array, const int64_t *index, void *out,
+                          cai_error *error) {
+  return guard(error, [&] {
+    memory::judge_work(array, "array");
+    if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
+    memory::read_item(*array, memory::find(*array, index), out);
+  });
+}

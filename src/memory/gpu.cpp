@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <bit>
+#include <memory>
+
+#include "core/error.hpp"
+#include "device/primary.hpp"
+#include "memory/builtin.hpp"
+#include "memory/gpu.hpp"
+#include "memory/params.hpp"
+#include "memory/pending.hpp"
+#include "order/event.hpp"
+
+namespace cai::memory {
+namespace {
+
+using driver::CUdeviceptr;
+
+constexpr uint64_t granularity = 256;  // every allocation of the driver's begins at a multiple
+
+using Source = Gpu::Source;
+
+// The driver's address and the source, as the cookie of a block has them.
+struct Given {
+  CUdeviceptr address;
+  Source source;
+
+  explicit Given(const cai_block &block) noexcept
+      : address(block.cookie & ~(granularity - 1)),
+        source(static_cast<Source>(block.cookie & (granularity - 1))) {}
+};
+
+uint64_t with_room_to_align(uint64_t size, uint64_t align) {
+  uint64_t bytes = 0;
+  if (__builtin_add_overflow(size, align > granularity ? align - granularity : 0, &bytes)) {
+    throw Failure(CAI_ERR_MEMORY, {}, "so many bytes nobody can count");
+  }
+  return bytes;
+}
+
+cai_block block_at(CUdeviceptr address, uint64_t size, uint64_t align, Source source) noexcept {
+  const uint64_t data = (address + align - 1) & ~(align - 1);
+  return {data, source == Gpu::managed ? data : 0, size, address | source};
+}
+
+void refuse_capture(const driver::Driver &cu, uint64_t stream, const char *why) {
+  if (!driver::capture_of(cu, stream)) return;
+  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
+                "stream 0x%llx is being captured into a graph, and %s",
+                static_cast<unsigned long long>(stream), why);
+}
+
+// Allocates by calls that a capture elsewhere would forbid.
+template <class Allocate>
+CUdeviceptr relaxed(const driver::Driver &cu, Allocate &&allocate) {
+  driver::Faults faults;
+  CUdeviceptr address = 0;
+  {
+    const driver::Relaxed relaxed(cu, faults);
+    address = allocate(faults);
+  }
+  if (faults.any()) cu.cuMemFree(address);
+  faults.raise();
+  return address;
+}
+
+// ---- Plain memory -------------------------------------------------------------------------------
+
+cai_status free_address(void *context, cai_error *error) {
+  return guard(error, [&] {
+    must(driver::get().cuMemFree, static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(context)));
+  });
+}
+
+// The driver waits for the device before it frees, so that it need not be told of any stream.
+void free_later(cai_device device, CUdeviceptr address, uint64_t size) {
+  pend(device, size, free_address, reinterpret_cast<void *>(static_cast<uintptr_t>(address)));
+}
+
+CUdeviceptr allocate_plain(const driver::Driver &cu, uint64_t bytes) {
+  return relaxed(cu, [&](driver::Faults &) {
+    CUdeviceptr address = 0;
+    if (const auto result = cu.cuMemAlloc(&address, bytes)) {
+      fail_allocation(cu.cuMemAlloc.name, result);
+    }
+    return address;
+  });
+}
+
+// ---- Managed memory -----------------------------------------------------------------------------
+
+// Managed memory to be freed after the work that was on its stream.
+struct ManagedFree {
+  CUdeviceptr address;
+  order::Event after;
+};
+
+cai_status free_managed(void *context, cai_error *error) {
+  return guard(error, [&] {
+    const std::unique_ptr<ManagedFree> free(static_cast<ManagedFree *>(context));
+    const driver::Driver &cu = driver::get();
+    driver::Faults faults;
+    if (free->after) faults.attempt(cu.cuEventSynchronize, free->after.handle());
+    faults.attempt(cu.cuMemFree, free->address);
+    faults.raise();
+  });
+}
+
+CUdeviceptr allocate_managed(const driver::Driver &cu, uint64_t bytes, bool global,
+                             uint64_t stream) {
+  // A default stream cannot be the only one to use it.
+  const bool attach = !global && stream > driver::stream_per_thread;
+  if (attach) refuse_capture(cu, stream, "managed memory cannot be attached to it");
+  return relaxed(cu, [&](driver::Faults &faults) {
+    CUdeviceptr address = 0;
+    if (const auto result = cu.cuMemAllocManaged(
+            &address, bytes, attach ? driver::attach_host : driver::attach_global)) {
+      fail_allocation(cu.cuMemAllocManaged.name, result);
+    }
+    if (!attach) return address;
+    if (const auto result = cu.cuStreamAttachMemAsync(driver::stream_handle(stream), address, 0,
+                                                      driver::attach_single)) {
+      faults.attempt(cu.cuMemFree, address);
+      throw Failure(driver::failure_of(cu.cuStreamAttachMemAsync.name, result));
+    }
+    return address;
+  });
+}
+
+void free_managed_later(cai_device device, CUdeviceptr address, uint64_t size, uint64_t stream) {
+  auto free = std::make_unique<ManagedFree>(ManagedFree{address, {}});
+  driver::Session session;
+  order::Stream on = order::stream_here(session, stream);
+  // In a capture the work has not been submitted: there is nothing to wait for.
+  if (!driver::capture_of(session.cu, stream)) free->after = order::Event::record(session, on);
+  session.finish();
+  pend(device, size, free_managed, free.get());
+  (void)free.release();
+}
+
+}  // namespace
+
+Gpu::Gpu(const char *name, cai_device device, const Manager *upstream) : device_(device) {
+  refuse_upstream(upstream, name);
+  if (device.type != CAI_DEVICE_CUDA) {
+    throw Failure(CAI_ERR_UNSUPPORTED, {}, "manager %s is for GPUs, and not for %s", name,
+                  device::Text(device).text);
+  }
+  check_pending_limits();
+  driver::Session session;
+  const device::Primary primary = device::primary(session, device.id);
+  session.finish();
+  handle_ = primary.device;
+  epoch_ = primary.epoch;
+  has_pools_ = attribute(driver::device_pools) != 0;
+  has_managed_ = attribute(driver::device_managed_memory) != 0;
+}
+
+bool Gpu::is_alive() const noexcept {
+  return device::is_alive(device_.id, epoch_);
+}
+
+int Gpu::attribute(driver::CUdevice_attribute which) const {
+  int value = 0;
+  must(driver::get().cuDeviceGetAttribute, &value, which, handle_);
+  return value;
+}
+
+void Gpu::need(bool there, const char *what) const {
+  if (there) return;
+  throw Failure(CAI_ERR_UNSUPPORTED, {}, "%s has no %s", device::Text(device_).text, what);
+}
+
+cai_block Gpu::give_plain(uint64_t size, uint64_t align) const {
+  const CUdeviceptr address = allocate_plain(driver::get(), with_room_to_align(size, align));
+  return block_at(address, size, align, plain);
+}
+
+cai_block Gpu::give_managed(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) const {
+  need_managed();
+  const CUdeviceptr address = allocate_managed(driver::get(), with_room_to_align(size, align),
+                                               kind != CAI_KIND_MANAGED, stream);
+  return block_at(address, size, align, managed);
+}
+
+cai_block Gpu::give_ordered(uint64_t size, uint64_t align, uint64_t stream,
+                            driver::CUmemoryPool pool) const {
+  need_pools();
+  const driver::Driver &cu = driver::get();
+  refuse_capture(cu, stream, "what is allocated in one belongs to the graph");
+  const uint64_t bytes = with_room_to_align(size, align);
+  const driver::CUstream on = driver::stream_handle(stream);
+  CUdeviceptr address = 0;
+  if (pool) {
+    if (const auto result = cu.cuMemAllocFromPoolAsync(&address, bytes, pool, on)) {
+      fail_allocation(cu.cuMemAllocFromPoolAsync.name, result);
+    }
+  } else if (const auto result = cu.cuMemAllocAsync(&address, bytes, on)) {
+    fail_allocation(cu.cuMemAllocAsync.name, result);
+  }
+  return block_at(address, size, align, ordered);
+}
+
+void Gpu::memfree(const cai_block &block, uint64_t stream) const {
+  const driver::Driver &cu = driver::get();
+  const Given given(block);
+  switch (given.source) {
+    case plain:
+      return free_later(device_, given.address, block.size);
+    case ordered:
+      refuse_capture(cu, stream, "only the graph's own memory can be freed in it");
+      return must(cu.cuMemFreeAsync, given.address, driver::stream_handle(stream));
+    case managed:
+      return free_managed_later(device_, given.address, block.size, stream);
+  }
+  throw Failure(CAI_ERR_VALUE, {}, "block->cookie is none that this manager gave");
+}
+
+void Gpu::trim(uint64_t keep) const {
+  if (!has_pools_) return;
+  const driver::Driver &cu = driver::get();
+  driver::CUmemoryPool pool = nullptr;
+  must(cu.cuDeviceGetMemPool, &pool, handle_);
+  must(cu.cuMemPoolTrimTo, pool, std::size_t{keep});
+}
+
+// ---- The managers -------------------------------------------------------------------------------
+
+namespace {
+
+struct Default : Gpu {
+  static constexpr const char *name = "default";
+  Default(const void *params, cai_device device, const Manager *upstream)
+      : Gpu(name, device, upstream) {
+    refuse_params(params, name);
+  }
+  cai_block memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) const {
+    if (is_managed(kind)) return give_managed(size, align, kind, stream);
+    if (kind == CAI_KIND_ASYNC) return give_ordered(size, align, stream);
+    return give_plain(size, align);
+  }
+};
+
+struct Async : Gpu {
+  static constexpr const char *name = "async";
+  Async(const void *params, cai_device device, const Manager *upstream)
+      : Gpu(name, device, upstream) {
+    refuse_params(params, name);
+    need_pools();
+  }
+  cai_block memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) const {
+    if (is_managed(kind)) return give_managed(size, align, kind, stream);
+    return give_ordered(size, align, stream);
+  }
+};
+
+struct Managed : Gpu {
+  static constexpr const char *name = "managed";
+  Managed(const void *params, cai_device device, const Manager *upstream)
+      : Gpu(name, device, upstream) {
+    refuse_params(params, name);
+    need_managed();
+  }
+  cai_block memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) const {
+    return give_managed(size, align, kind, stream);
+  }
+};
+
+}  // namespace
+
+constinit const cai_manager_table default_table = TableOf<Default>::make();
+constinit const cai_manager_table async_table = TableOf<Async>::make();
+constinit const cai_manager_table managed_table = TableOf<Managed>::make();
+
+}  // namespace cai::memory

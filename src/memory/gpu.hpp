@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The managers of a GPU's memory: "default", "async", "managed" and, in pool.cpp, "pool". They
+// differ in where they take the memory of a kind from.
+#pragma once
+
+#include "memory/manager.hpp"
+
+namespace cai::memory {
+
+class Gpu {
+ public:
+  // Where memory comes from; in the low bits of a block's cookie, below the driver's address.
+  enum Source : uint64_t { plain = 1, ordered = 2, managed = 3 };
+
+  Gpu(const char *name, cai_device device, const Manager *upstream);
+
+  void memfree(const cai_block &block, uint64_t stream) const;
+  // The device's current pool.
+  void trim(uint64_t keep) const;
+
+ protected:
+  cai_block give_plain(uint64_t size, uint64_t align) const;
+  // Of the stream alone, or, of all kinds but MANAGED, everybody's.
+  cai_block give_managed(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) const;
+  // From `pool`, or from the device's current one.
+  cai_block give_ordered(uint64_t size, uint64_t align, uint64_t stream,
+                         driver::CUmemoryPool pool = nullptr) const;
+
+  int attribute(driver::CUdevice_attribute which) const;
+  void need(bool there, const char *what) const;
+  void need_pools() const { need(has_pools_, "stream-ordered memory"); }
+  void need_managed() const { need(has_managed_, "managed memory"); }
+  // Whether the device was not reset since.
+  bool is_alive() const noexcept;
+  cai_device device() const noexcept { return device_; }
+  driver::CUdevice handle() const noexcept { return handle_; }
+
+ private:
+  const cai_device device_;
+  driver::CUdevice handle_ = 0;
+  std::uint64_t epoch_ = 0;
+  bool has_pools_ = false, has_managed_ = false;
+};
+
+inline bool is_managed(uint32_t kind) noexcept {
+  return kind == CAI_KIND_MANAGED || kind == CAI_KIND_MANAGED_GLOBAL;
+}
+
+}  // namespace cai::memory

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory that processes share.
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "device/current.hpp"
+#include "device/primary.hpp"
+#include "memory/mapping.hpp"
+#include "memory/memory.hpp"
+
+namespace cai::memory {
+namespace {
+
+// When a process began, as the kernel counts it; 0 if there is none.
+uint64_t start_of(uint64_t process) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", process);
+  const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path, "re"), std::fclose);
+  if (!file) return 0;
+  char line[1024];
+  const std::size_t length = std::fread(line, 1, sizeof line - 1, file.get());
+  line[length] = '\0';
+  // The second field is the program's name in brackets, and may hold anything; the state follows,
+  // and the start is the 22nd.
+  const char *at = std::strrchr(line, ')');
+  if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') return 0;
+  for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
+  uint64_t start = 0;
+  return at && std::sscanf(at, " %" SCNu64, &start) == 1 ? start : 0;
+}
+
+// ---- Sharing ------------------------------------------------------------------------------------
+
+struct Sharing {
+  bool legacy = false;
+  driver::CUmemoryPool pool = nullptr;
+  uint64_t handle_types = 0;
+};
+
+Sharing sharing_of(const driver::Driver &cu, uint64_t address) {
+  driver::CUpointer_attribute attributes[] = {driver::attribute_legacy_ipc_capable,
+                                              driver::attribute_pool,
+                                              driver::attribute_allowed_handle_types};
+  Sharing found;
+  alignas(8) uint64_t legacy = 0;
+  void *data[] = {&legacy, static_cast<void *>(&found.pool), &found.handle_types};
+  must(cu.cuPointerGetAttributes, 3U, attributes, data, address);
+  found.legacy = legacy != 0;
+  return found;
+}
+
+// The library's own way, for managers that have none.
+void share_by_driver(Manager &manager, const cai_block &block, cai_ipc_handle &out, int32_t &fd) {
+  const driver::Driver &cu = driver::get();
+  const auto [base, size] = manager.base(block.data);
+  const Sharing sharing = sharing_of(cu, block.data);
+  out.offset = block.data - base;
+  if (sharing.pool) {
+    if (!(sharing.handle_types & driver::pool_handle_descriptor)) {
+      throw Failure(CAI_ERR_UNSUPPORTED, {},
+                    "the memory is of a pool that is not exportable: see CAI_POOL_EXPORTABLE");
+    }
+    out.kind = CAI_IPC_POOL;
+    out.pool = reinterpret_cast<uintptr_t>(sharing.pool);
+    driver::CUmemPoolPtrExportData data;
+    must(cu.cuMemPoolExportPointer, &data, base);
+    std::memcpy(out.data, data.reserved, sizeof out.data);
+    int descriptor = -1;
+    must(cu.cuMemPoolExportToShareableHandle, &descriptor, sharing.pool,
+         driver::pool_handle_descriptor, 0ULL);
+    fd = descriptor;
+    return;
+  }
+  if (!sharing.legacy) {
+    throw Failure(CAI_ERR_UNSUPPORTED, {}, "the driver shares no such memory");
+  }
+  out.kind = CAI_IPC_LEGACY;
+  driver::CUipcMemHandle handle;
+  must(cu.cuIpcGetMemHandle, &handle, base);
+  std::memcpy(out.data, handle.reserved, sizeof out.data);
+}
+
+void share(const cai_memory &memory, cai_ipc_handle *out, int32_t *fd) {
+  const cai_memory &root = memory.root();
+  const uint32_t kind = memory.facts.kind;
+  const bool can_be =
+      root.manager && root.is_of_gpu() && (kind == CAI_KIND_DEFAULT || kind == CAI_KIND_ASYNC);
+  if (!can_be) {
+    const char *const name = cai_kind_name(kind);
+    throw Failure(CAI_ERR_UNSUPPORTED, {}, "memory of kind \"%s\"%s is not shared", name,
+                  memory.facts.flags & CAI_MEMORY_FOREIGN ? " of somebody else's"
+                  : memory.facts.size == 0                ? " and no bytes"
+                                                          : "");
+  }
+  cai_ipc_handle made{};
+  cai_device_info info{};
+  info.struct_size = sizeof info;
+  cai_error error;
+  if (cai_device_describe(memory.facts.device, &info, &error) != CAI_OK) throw Failure(error);
+  int32_t descriptor = -1;
+  Manager &manager = *root.manager;
+  manager.within([&] {
+    if (!manager.ask<&cai_manager_table::get_ipc_handle>("get_ipc_handle", &root.block, &made,
+                                                         &descriptor)) {
+      share_by_driver(manager, root.block, made, descriptor);
+    }
+  });
+  made.struct_size = sizeof made;
+  made.size = memory.facts.size;
+  made.offset += memory.facts.data - root.facts.data;
+  made.process = static_cast<uint64_t>(getpid());
+  made.process_start = start_of(made.process);
+  std::memcpy(made.uuid, info.uuid, sizeof made.uuid);
+  made.pci_domain = info.pci_domain;
+  made.pci_bus = info.pci_bus;
+  made.pci_slot = info.pci_slot;
+  *out = made;
+  *fd = descriptor;
+}
+
+// ---- Opening ------------------------------------------------------------------------------------
+
+void judge(const cai_ipc_handle &handle, int32_t fd, cai_device device, uint32_t how) {
+  device::judge(device);
+  if (device::is_cpu(device)) {
+    throw Failure(CAI_ERR_DEVICE, {}, "memory of other processes is opened on GPUs, not the CPU");
+  }
+  if (how < CAI_OPEN_DIRECT || how > CAI_OPEN_AUTO) {
+    throw Failure(CAI_ERR_VALUE, {}, "how is %u, and none of CAI_OPEN_*", how);
+  }
+  const bool is_pool = handle.kind == CAI_IPC_POOL;
+  if (handle.struct_size < sizeof handle || (handle.kind != CAI_IPC_LEGACY && !is_pool) ||
+      handle.size == 0 || handle.offset > INT64_MAX || handle.size > INT64_MAX ||
+      handle.process == 0 || handle.reserved || handle.reserved1 || handle.reserved2) {
+    throw Failure(CAI_ERR_VALUE, {},
+                  "the handle is none: struct_size %u, kind %u, size %" PRIu64 ", offset %" PRIu64
+                  ", process %" PRIu64,
+                  handle.struct_size, handle.kind, handle.size, handle.offset, handle.process);
+  }
+  if (is_pool != (fd >= 0)) {
+    throw Failure(CAI_ERR_VALUE, {}, "fd is %d, and the handle is %s", fd,
+                  is_pool ? "a pool's, which comes with one" : "not a pool's");
+  }
+}
+
+void check_process(const cai_ipc_handle &handle) {
+  if (handle.process == static_cast<uint64_t>(getpid())) {
+    throw Failure(CAI_ERR_STATE, {}, "the handle is this process's own: use the memory itself");
+  }
+  const uint64_t start = start_of(handle.process);
+  if (start != 0 && start == handle.process_start) return;
+  throw Failure(CAI_ERR_STATE, {}, "the handle is of process %" PRIu64 ", which is gone",
+                handle.process);
+}
+
+cai_device device_of(const cai_ipc_handle &handle) {
+  cai_device found{};
+  cai_error error;
+  if (cai_device_find(handle.uuid, &found, &error) != CAI_OK) throw Failure(error);
+  return found;
+}
+
+bool can_access(cai_device device, cai_device owner) {
+  if (device.id == owner.id) return true;
+  int32_t yes = 0;
+  cai_error error;
+  if (cai_device_can_access(device, owner, &yes, &error) != CAI_OK) throw Failure(error);
+  return yes != 0;
+}
+
+void close_opened(cai_memory &memory, uint64_t) {
+  close_mapping(static_cast<Mapping *>(memory.context));
+}
+
+void close_by_manager(cai_memory &memory, uint64_t) {
+  Manager &manager = *memory.manager;
+  if (!manager.is_alive()) return;
+  manager.within([&] {
+    manager.ask<&cai_manager_table::close_ipc_handle>("close_ipc_handle", &memory.block,
+                                                      uint64_t{driver::stream_legacy});
+  });
+}
+
+// Memory of another process where it is, for a device that can access it.
+HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_device device,
+                       cai_device owner, device::Held stream) {
+  HeldMemory memory = new_memory(device, CAI_KIND_DEFAULT);
+  note_device(*memory);
+  cai_memory_info &facts = memory->facts;
+  facts.flags = CAI_MEMORY_FOREIGN;
+  facts.size = facts.row = facts.pitch = handle.size;
+  Held manager = manager_of(device);
+  bool by_manager = false;
+  const uint64_t value = stream.get() ? stream.get()->value() : uint64_t{driver::stream_legacy};
+  manager->within([&] {
+    by_manager = manager->ask<&cai_manager_table::open_ipc_handle>("open_ipc_handle", &handle, fd,
+                                                                   value, &memory->block);
+  });
+  if (by_manager) {
+    facts.data = memory->block.data;
+    memory->manager = std::move(manager);
+    memory->give_back = close_by_manager;
+  } else {
+    driver::Session session;
+    const device::Primary primary = device::primary(session, device.id);
+    MappingKey key{handle.kind, device.id, handle.process, handle.process_start, handle.pool, {}};
+    std::memcpy(key.data, handle.data, sizeof key.data);
+    driver::CUdevice owner_handle = 0;
+    must(session.cu.cuDeviceGet, &owner_handle, owner.id);
+    session.in(primary.context, [&] {
+      memory->context = open_mapping(session, key, fd, owner_handle, primary.epoch);
+      memory->give_back = close_opened;
+    });
+    facts.data = address_of(*static_cast<Mapping *>(memory->context)) + handle.offset;
+    session.finish();
+  }
+  memory->line = Line(std::move(stream));
+  return memory;
+}
+
+struct EndArray {
+  void operator()(cai_array *array) const noexcept { cai_array_release(array); }
+};
+using HeldArray = std::unique_ptr<cai_array, EndArray>;
+
+HeldArray bytes_of(cai_memory &memory) {
+  static constexpr cai_dtype bytes{'u', '|', 0, 0, 1, 0};
+  const auto size = static_cast<int64_t>(memory.facts.size);
+  cai_array *array = nullptr;
+  cai_error error;
+  if (cai_memory_array(&memory, 0, &bytes, 1, &size, nullptr, &array, &error) != CAI_OK) {
+    throw Failure(error);
+  }
+  return HeldArray(array);
+}
+
+// New memory with a copy: what it is copied from goes once that is done.
+HeldMemory open_staged(const cai_ipc_handle &handle, int32_t fd, cai_device device,
+                       cai_device owner, const device::Held &stream) {
+  const HeldMemory source = open_direct(handle, fd, owner, owner, {});
+  cai_request request{};
+  request.struct_size = sizeof request;
+  request.kind = CAI_KIND_DEFAULT;
+  request.size = handle.size;
+  request.stream = stream.get();
+  cai_memory *made = nullptr;
+  cai_error error;
+  if (cai_memory_alloc(device, &request, &made, &error) != CAI_OK) throw Failure(error);
+  HeldMemory copy(made);
+  const HeldArray from = bytes_of(*source), to = bytes_of(*copy);
+  if (cai_array_copy(from.get(), to.get(), stream.get(), &error) != CAI_OK) throw Failure(error);
+  return copy;
+}
+
+HeldMemory open(const cai_ipc_handle &handle, int32_t fd, cai_device device, cai_stream *given,
+                uint32_t how) {
+  judge(handle, fd, device, how);
+  check_process(handle);
+  const cai_device owner = device_of(handle);
+  device::Held stream = stream_or_current(given, device);
+  const bool reaches = can_access(device, owner);
+  if (how == CAI_OPEN_DIRECT && !reaches) {
+    throw Failure(CAI_ERR_DEVICE, {}, "%s cannot access memory of %s: open it staged",
+                  device::Text(device).text, device::Text(owner).text);
+  }
+  return how == CAI_OPEN_STAGED || !reaches
+             ? open_staged(handle, fd, device, owner, stream)
+             : open_direct(handle, fd, device, owner, std::move(stream));
+}
+
+}  // namespace
+}  // namespace cai::memory
+
+using namespace cai;
+
+cai_status cai_memory_share(cai_memory *memory, cai_ipc_handle *out, int32_t *fd,
+                            cai_error *error) {
+  return guard(error, [&] {
+    const cai_memory &alive = memory::must_live(memory);
+    if (!out || !fd) throw Failure(CAI_ERR_ARGUMENT, {}, "out or fd is NULL");
+    memory::share(alive, out, fd);
+  });
+}
+
+cai_status cai_memory_open(const cai_ipc_handle *handle, int32_t fd, cai_device device,
+                           cai_stream *stream, uint32_t how, cai_memory **out, cai_error *error) {
+  return guard(error, [&] {
+    if (!handle || !out) throw Failure(CAI_ERR_ARGUMENT, {}, "handle or out is NULL");
+    *out = memory::open(*handle, fd, device, stream, how).let_go();
+  });
+}

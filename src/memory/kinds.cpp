@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "memory/kinds.hpp"
+
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace cai::memory {
+namespace {
+
+constexpr std::array<const char *, 11> names = {
+    "none",    "default",        "async",      "pitched", "pitched_managed", "pinned", "mapped",
+    "managed", "managed_global", "cuda_array", "host"};
+
+bool is_blank(char c) noexcept {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+std::string_view trimmed(std::string_view text) noexcept {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// The locale has no say in it.
+bool equal_but_for_case(std::string_view text, std::string_view name) noexcept {
+  if (text.size() != name.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (lower != name[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace cai::memory
+
+using namespace cai;
+
+const char *cai_kind_name(uint32_t kind) {
+  return kind < memory::names.size() ? memory::names[kind] : nullptr;
+}
+
+cai_status cai_kind_parse(const char *text, uint32_t *kind, cai_error *error) {
+  if (!text || !kind) return fail(error, CAI_ERR_ARGUMENT, {}, "text or kind is NULL");
+  const std::string_view wanted = memory::trimmed(text);
+  for (uint32_t i = 0; i < memory::names.size(); ++i) {
+    if (memory::equal_but_for_case(wanted, memory::names[i])) {
+      *kind = i;
+      return CAI_OK;
+    }
+  }
+  return fail(error, CAI_ERR_VALUE, {}, "there is no kind of memory \"%.100s\"", text);
+}
+
+int32_t cai_is_dereferenceable(cai_device device, uint32_t kind) {
+  if (kind == CAI_KIND_NONE || kind == CAI_KIND_CUDA_ARRAY || kind >= memory::names.size()) {
+    return 0;
+  }
+  if (device.type == CAI_DEVICE_CPU) return 1;
+  return device.type == CAI_DEVICE_CUDA &&
+         (memory::is_host_kind(kind) || kind == CAI_KIND_MANAGED ||
+          kind == CAI_KIND_MANAGED_GLOBAL || kind == CAI_KIND_PITCHED_MANAGED);
+}

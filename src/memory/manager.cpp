@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "memory/manager.hpp"
+
+#include <cinttypes>
+#include <cstring>
+#include <mutex>
+
+#include "core/error.hpp"
+#include "core/report.hpp"
+#include "device/primary.hpp"
+#include "memory/host.hpp"
+#include "memory/kinds.hpp"
+#include "memory/pending.hpp"
+
+using namespace cai;
+
+// Those that are alive, so that a reset finds them.
+struct AllManagers {
+  std::mutex mutex;
+  cai_manager *first = nullptr;
+
+  static AllManagers &get() {
+    static auto *const all = new AllManagers;  // never destroyed: managers end until the very end
+    return *all;
+  }
+  void add(cai_manager *manager) noexcept {
+    const std::lock_guard lock(mutex);
+    manager->next_ = first;
+    if (first) first->previous_ = manager;
+    first = manager;
+  }
+  void remove(cai_manager *manager) noexcept {
+    const std::lock_guard lock(mutex);
+    (manager->previous_ ? manager->previous_->next_ : first) = manager->next_;
+    if (manager->next_) manager->next_->previous_ = manager->previous_;
+  }
+  std::vector<memory::Held> of(cai_device device) {
+    const std::lock_guard lock(mutex);
+    std::vector<memory::Held> found;
+    for (cai_manager *one = first; one; one = one->next_) {
+      if (device::same(one->device_, device) && one->retain_if_held()) found.emplace_back(one);
+    }
+    return found;
+  }
+};
+
+cai_manager::cai_manager(const cai_manager_table &table, cai_device device,
+                         cai_manager *upstream) noexcept
+    : table_{}, device_(device), upstream_(upstream) {
+  std::memcpy(&table_, &table, std::min<std::size_t>(table.struct_size, sizeof table_));
+  if (upstream_) upstream_->retain();
+}
+
+cai_manager::~cai_manager() {
+  if (upstream_) upstream_->release();
+}
+
+cai_manager *cai_manager::make(const cai_manager_table &table, const void *params,
+                               cai_device device, cai_manager *upstream) {
+  AllManagers &all = AllManagers::get();
+  auto *const manager = new cai_manager(table, device, upstream);
+  bool created = false;
+  try {
+    if (device.type == CAI_DEVICE_CUDA) {
+      driver::Session session;
+      const device::Primary primary = device::primary(session, device.id);
+      manager->context_ = primary.context;
+      manager->epoch_ = primary.epoch;
+      session.finish();
+    }
+    manager->within([&] {
+      cai_error error;
+      error.status = CAI_OK;
+      const cai_status status = table.create(params, device, upstream, &manager->self_, &error);
+      if (status != CAI_OK) manager->fail_as("create", status, error);
+      created = true;
+    });
+  } catch (...) {
+    // The way back to the caller's context may fail, too.
+    created ? manager->end() : delete manager;
+    throw;
+  }
+  all.add(manager);
+  return manager;
+}
+
+bool cai_manager::retain_if_held() noexcept {
+  int64_t holders = holders_.load(std::memory_order_relaxed);
+  while (holders > 0) {
+    if (holders_.compare_exchange_weak(holders, holders + 1, std::memory_order_relaxed))
+      return true;
+  }
+  return false;
+}
+
+void cai_manager::release() noexcept {
+  if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  AllManagers::get().remove(this);
+  end();
+}
+
+void cai_manager::end() noexcept {
+  bool ended = false;
+  const auto destroy = [&] {
+    ended = true;
+    table_.destroy(self_);
+  };
+  try {
+    if (is_alive()) within(destroy);
+  } catch (const Failure &) {  // NOLINT(bugprone-empty-catch): there is no driver any more
+  }
+  if (!ended) destroy();
+  delete this;
+}
+
+bool cai_manager::is_alive() const noexcept {
+  return device_.type == CAI_DEVICE_CPU || device::is_alive(device_.id, epoch_);
+}
+
+void cai_manager::must_be_alive() const {
+  if (is_alive()) return;
+  throw Failure(CAI_ERR_STATE, {}, "manager %s is dead: its device %s was reset", name(),
+                device::Text(device_).text);
+}
+
+void cai_manager::initialize() {
+  cai_error error;
+  error.status = CAI_OK;
+  const cai_status status = table_.initialize(self_, &error);
+  if (status != CAI_OK) fail_as("initialize", status, error);
+  initialized_.store(true, std::memory_order_release);
+}
+
+void cai_manager::fail_as(const char *what, cai_status status, cai_error &error) const {
+  if (error.status == CAI_OK) {
+    throw Failure(status, {}, "manager %s: %s says %s", name(), what, cai_status_name(status));
+  }
+  error.status = status;
+  error.message[sizeof error.message - 1] = '\0';
+  throw Failure(error);
+}
+
+template <class Body>
+void cai_manager::retry_once(Body &&body) {
+  try {
+    return body();
+  } catch (const Failure &failure) {
+    if (failure.error().status != CAI_ERR_MEMORY) throw;
+    if (!memory::relieve(device_) && upstream_) throw;
+  }
+  body();
+}
+
+void cai_manager::check_given(const cai_block &block, uint64_t address, uint64_t size,
+                              uint64_t align, const char *what) const {
+  if (address && block.size >= size && address % align == 0) return;
+  throw Failure(CAI_ERR_STATE, {},
+                "manager %s: %s was asked for %" PRIu64 " bytes at a multiple of %" PRIu64
+                ", and gave %" PRIu64 " at 0x%" PRIx64,
+                name(), what, size, align, block.size, address);
+}
+
+cai_block cai_manager::memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) {
+  cai_block block{};
+  retry_once([&] { call(table_.memalloc, "memalloc", size, align, kind, stream, &block); });
+  try {
+    check_given(block, block.data, size, align, "memalloc");
+  } catch (const Failure &) {
+    if (block.data) memfree(block, stream);
+    throw;
+  }
+  return block;
+}
+
+void cai_manager::memfree(const cai_block &block, uint64_t stream) {
+  call(table_.memfree, "memfree", &block, stream);
+}
+
+cai_block cai_manager::memhostalloc(uint64_t size, uint64_t align, uint32_t kind, uint32_t flags) {
+  cai_block block{};
+  retry_once([&] {
+    if (!ask<&cai_manager_table::memhostalloc>("memhostalloc", size, align, kind, flags, &block)) {
+      block = memory::host_allocate(device_, size, align, kind, flags);
+    }
+  });
+  try {
+    check_given(block, block.host, size, align, "memhostalloc");
+  } catch (const Failure &) {
+    if (block.host) memhostfree(block);
+    throw;
+  }
+  return block;
+}
+
+void cai_manager::memhostfree(const cai_block &block) {
+  if (!ask<&cai_manager_table::memhostfree>("memhostfree", &block)) memory::host_free(block);
+}
+
+cai_block cai_manager::mempin(void *host, uint64_t size, uint32_t kind, uint32_t flags) {
+  cai_block block{};
+  if (!ask<&cai_manager_table::mempin>("mempin", host, size, kind, flags, &block)) {
+    block = memory::host_pin(device_, host, size, kind, flags);
+  }
+  return block;
+}
+
+void cai_manager::memunpin(const cai_block &block) {
+  if (!ask<&cai_manager_table::memunpin>("memunpin", &block)) memory::host_unpin(block);
+}
+
+// ---- What callers want --------------------------------------------------------------------------
+
+cai_block cai_manager::allocate(uint64_t size, uint64_t align, uint32_t kind, uint32_t flags,
+                                uint64_t stream) {
+  must_be_alive();
+  cai_block block{};
+  try {
+    within([&] {
+      block = memory::is_host_kind(kind) ? memhostalloc(size, align, kind, flags)
+                                         : memalloc(size, align, kind, stream);
+    });
+  } catch (const Failure &failure) {
+    // It was given, and then the caller's context could not be made current again.
+    if (block.size) give_back(block, kind, stream);
+    const cai_error &error = failure.error();
+    if (error.status != CAI_ERR_MEMORY) throw;
+    throw Failure(CAI_ERR_MEMORY, {error.entry, error.index, error.native},
+                  "no memory for %" PRIu64 " bytes on %s from manager %s: %s", size,
+                  device::Text(device_).text, name(), error.message);
+  }
+  return block;
+}
+
+void cai_manager::give_back(const cai_block &block, uint32_t kind, uint64_t stream) noexcept {
+  cai_error error;
+  if (guard(&error, [&] { free(block, kind, stream); }) != CAI_OK) report(error);
+}
+
+namespace {
+
+// Runs `body`, which ends something: with no driver to end it in, it is gone already.
+template <class Body>
+void unless_gone(Body &&body) {
+  try {
+    body();
+  } catch (const Failure &failure) {
+    const cai_error &error = failure.error();
+    if (error.status != CAI_ERR_CUDA || error.native != driver::error_deinitialized) throw;
+  }
+}
+
+}  // namespace
+
+void cai_manager::free(const cai_block &block, uint32_t kind, uint64_t stream) {
+  if (!is_alive()) {
+    // A manager forgets its memory when it is reset; what the library gave in its place, it ends.
+    if (memory::is_host_kind(kind) && !has<&cai_manager_table::memhostfree>()) {
+      memory::host_free(block);
+    }
+    return;
+  }
+  unless_gone([&] {
+    within([&] { memory::is_host_kind(kind) ? memhostfree(block) : memfree(block, stream); });
+  });
+}
+
+void cai_manager::free_for_good(const cai_block &block, uint32_t kind, uint64_t stream) {
+  if (!memory::is_host_kind(kind) || !is_alive()) return free(block, kind, stream);
+  unless_gone([&] { within_if_possible([&] { memhostfree(block); }); });
+}
+
+cai_block cai_manager::pin(void *host, uint64_t size, uint32_t kind, uint32_t flags) {
+  must_be_alive();
+  cai_block block{};
+  try {
+    within([&] { block = mempin(host, size, kind, flags); });
+  } catch (const Failure &) {
+    cai_error error;
+    if (block.size && guard(&error, [&] { unpin(block); }) != CAI_OK) report(error);
+    throw;
+  }
+  return block;
+}
+
+void cai_manager::unpin(const cai_block &block) {
+  if (!is_alive()) return;
+  unless_gone([&] { within_if_possible([&] { memunpin(block); }); });
+}
+
+std::pair<uint64_t, uint64_t> cai_manager::base(uint64_t address) {
+  must_be_alive();
+  uint64_t base = 0, size = 0;
+  within([&] {
+    if (ask<&cai_manager_table::base>("base", address, &base, &size)) return;
+    const driver::Driver &cu = driver::get();
+    std::size_t bytes = 0;
+    must(cu.cuMemGetAddressRange, &base, &bytes, address);
+    size = bytes;
+  });
+  return {base, size};
+}
+
+std::pair<uint64_t, uint64_t> cai_manager::memory() {
+  must_be_alive();
+  uint64_t free = 0, total = 0;
+  within([&] {
+    if (ask<&cai_manager_table::get_memory_info>("get_memory_info", &free, &total)) return;
+    cai_error error;
+    if (cai_device_memory(device_, &free, &total, &error) != CAI_OK) throw Failure(error);
+  });
+  return {free, total};
+}
+
+void cai_manager::trim(uint64_t keep) {
+  must_be_alive();
+  within([&] { ask<&cai_manager_table::trim>("trim", keep); });
+}
+
+void cai_manager::reset() {
+  must_be_alive();
+  within([&] {
+    cai_error error;
+    error.status = CAI_OK;
+    initialized_.store(false, std::memory_order_relaxed);
+    const cai_status status = table_.reset(self_, &error);
+    if (status != CAI_OK) fail_as("reset", status, error);
+  });
+}
+
+void cai::memory::reset_managers(cai_device device) noexcept {
+  cai_error error;
+  const cai_status status = guard(&error, [&] {
+    for (const Held &manager : AllManagers::get().of(device)) {
+      cai_error said;
+      if (guard(&said, [&] { manager->reset(); }) != CAI_OK) report(said);
+    }
+  });
+  if (status != CAI_OK) report(error);
+}

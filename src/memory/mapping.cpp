@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "memory/mapping.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "device/primary.hpp"
+
+namespace cai::memory {
+namespace {
+
+// A pool of another process, once however much of it is open.
+struct Pool {
+  uint64_t process, process_start, id;
+  int32_t device;
+  uint64_t epoch;
+  driver::CUmemoryPool handle;
+};
+
+}  // namespace
+
+struct Mapping {
+  MappingKey key;
+  uint64_t epoch;
+  driver::CUdeviceptr address;
+  std::shared_ptr<Pool> pool;
+  uint64_t shares;
+};
+
+namespace {
+
+// The lock is held while the driver alone is called: nobody may open what another one is about to
+// close, or open it twice.
+struct Mappings {
+  std::mutex mutex;
+  std::vector<Mapping *> all;
+};
+
+Mappings &mappings() {
+  static auto *const made = new Mappings;  // never destroyed: memory ends until the very end
+  return *made;
+}
+
+void destroy_pool(Pool *pool) noexcept {
+  if (device::is_alive(pool->device, pool->epoch)) {
+    static_cast<void>(driver::get().cuMemPoolDestroy(pool->handle));
+  }
+  delete pool;
+}
+
+std::shared_ptr<Pool> find_pool(const Mappings &mappings, const MappingKey &key, uint64_t epoch) {
+  for (const Mapping *const other : mappings.all) {
+    if (other->pool && other->epoch == epoch && other->key.device == key.device &&
+        other->key.process == key.process && other->key.process_start == key.process_start &&
+        other->key.pool == key.pool) {
+      return other->pool;
+    }
+  }
+  return nullptr;
+}
+
+std::shared_ptr<Pool> import_pool(const driver::Driver &cu, const MappingKey &key, int32_t fd,
+                                  driver::CUdevice owner, uint64_t epoch) {
+  auto made = std::make_unique<Pool>(
+      Pool{key.process, key.process_start, key.pool, key.device, epoch, nullptr});
+  void *const descriptor = reinterpret_cast<void *>(static_cast<intptr_t>(fd));
+  must(cu.cuMemPoolImportFromShareableHandle, &made->handle, descriptor,
+       driver::pool_handle_descriptor, 0ULL);
+  std::shared_ptr<Pool> pool(made.release(), destroy_pool);
+  driver::CUdevice user = 0;
+  must(cu.cuDeviceGet, &user, key.device);
+  if (user != owner) {
+    const driver::CUmemAccessDesc access{{driver::location_device, user},
+                                         driver::access_read_write};
+    must(cu.cuMemPoolSetAccess, pool->handle, &access, std::size_t{1});
+  }
+  return pool;
+}
+
+}  // namespace
+
+Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t fd,
+                      driver::CUdevice owner, uint64_t epoch) {
+  session.relax();
+  Mappings &known = mappings();
+  const std::lock_guard lock(known.mutex);
+  for (Mapping *const mapping : known.all) {
+    if (mapping->key != key || mapping->epoch != epoch) continue;
+    ++mapping->shares;
+    return mapping;
+  }
+  auto made = std::make_unique<Mapping>(Mapping{key, epoch, 0, nullptr, 1});
+  known.all.reserve(known.all.size() + 1);  // so that nothing fails once it is open
+  if (key.kind == CAI_IPC_LEGACY) {
+    driver::CUipcMemHandle handle;
+    std::memcpy(handle.reserved, key.data, sizeof handle.reserved);
+    must(session.cu.cuIpcOpenMemHandle, &made->address, handle, driver::ipc_lazy_peer_access);
+  } else {
+    made->pool = find_pool(known, key, epoch);
+    if (!made->pool) made->pool = import_pool(session.cu, key, fd, owner, epoch);
+    driver::CUmemPoolPtrExportData data;
+    std::memcpy(data.reserved, key.data, sizeof data.reserved);
+    must(session.cu.cuMemPoolImportPointer, &made->address, made->pool->handle, &data);
+  }
+  known.all.push_back(made.get());
+  return made.release();
+}
+
+uint64_t address_of(const Mapping &mapping) noexcept {
+  return mapping.address;
+}
+
+void close_mapping(Mapping *mapping) {
+  Mappings &known = mappings();
+  const std::lock_guard lock(known.mutex);
+  if (--mapping->shares != 0) return;
+  std::erase(known.all, mapping);
+  const std::unique_ptr<Mapping> closed(mapping);
+  if (!device::is_alive(mapping->key.device, mapping->epoch)) return;
+  driver::Session session;
+  session.relax();
+  session.in(device::primary(session, mapping->key.device).context, [&] {
+    if (mapping->pool) {
+      must(session.cu.cuMemFree, mapping->address);
+      closed->pool.reset();
+    } else {
+      must(session.cu.cuIpcCloseMemHandle, mapping->address);
+    }
+  });
+  session.finish();
+}
+
+}  // namespace cai::memory

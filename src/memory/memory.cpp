@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The handle: its holders, what is told of it, and the streams that it knows.
+#include "memory/memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "core/report.hpp"
+#include "device/current.hpp"
+#include "device/fork.hpp"
+#include "device/gpu_stream.hpp"
+#include "device/primary.hpp"
+#include "memory/registry.hpp"
+#include "order/uses.hpp"
+
+using namespace cai;
+
+cai_memory::cai_memory(cai_device device, std::uint32_t kind)
+    : cai_owner{.struct_size = sizeof(cai_owner),
+                .flags = 0,
+                .retain = retain_owner,
+                .release = release_owner,
+                .used_on = cai_owner_used_on,
+                .await_uses = cai_owner_await_uses,
+                .uses = nullptr,
+                .thread = 0,
+                .keeper = nullptr},
+      process(device::process()) {
+  facts.device = device;
+  facts.kind = kind;
+  facts.rows = facts.depth = 1;
+}
+
+cai_memory::~cai_memory() {
+  delete static_cast<order::Uses *>(uses);
+}
+
+void cai_memory::retain_owner(cai_owner *owner) noexcept {
+  cai_memory_retain(static_cast<cai_memory *>(owner));
+}
+
+void cai_memory::release_owner(cai_owner *owner) noexcept {
+  cai_memory_release(static_cast<cai_memory *>(owner));
+}
+
+bool cai_memory::is_alive() const noexcept {
+  const cai_memory &all = root();
+  if (all.freed.load(std::memory_order_acquire)) return false;
+  return all.epoch == 0 || device::is_alive(all.facts.device.id, all.epoch);
+}
+
+bool cai_memory::is_reachable() const noexcept {
+  return process == device::process();
+}
+
+namespace cai::memory {
+
+HeldMemory new_memory(cai_device device, std::uint32_t kind) {
+  return HeldMemory(new cai_memory(device, kind));
+}
+
+bool hold_if_held(cai_memory *memory) noexcept {
+  std::uint64_t holders = memory->holders.load(std::memory_order_relaxed);
+  while (holders != 0) {
+    if (memory->holders.compare_exchange_weak(holders, holders + 1, std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+namespace {
+
+bool is_dead(const cai_memory *memory, const void *) {
+  return !memory->is_alive();
+}
+
+// What a reset has killed is in nobody's way: its addresses may be given anew.
+void forget_dead() noexcept {
+  static std::atomic<std::uint64_t> forgotten{0};
+  const std::uint64_t resets = device::resets();
+  if (forgotten.exchange(resets) != resets) take_out_if(is_dead, nullptr);
+}
+
+}  // namespace
+
+void enter(cai_memory &memory) {
+  forget_dead();
+  enter(memory.facts.data, memory.facts.size, &memory);
+  memory.entered = true;
+}
+
+void take_out_of_registry(cai_memory &memory) noexcept {
+  take_out(memory.facts.data, memory.facts.size, &memory);
+}
+
+void note_device(cai_memory &memory) {
+  device::judge(memory.facts.device);
+  if (!memory.is_of_gpu()) return;
+  driver::Session session;
+  memory.epoch = device::primary(session, memory.facts.device.id).epoch;
+  session.finish();
+}
+
+device::Held stream_or_current(cai_stream *stream, cai_device device) {
+  if (!stream) return device::current_stream(device);
+  if (device::same(stream->device, device)) return device::Held::one_more(stream);
+  throw Failure(CAI_ERR_VALUE, {}, "the stream is one of %s, and the memory is to be on %s",
+                device::Text(stream->device).text, device::Text(device).text);
+}
+
+cai_memory &must_live(cai_memory *memory) {
+  if (!memory) throw Failure(CAI_ERR_ARGUMENT, {}, "memory is NULL");
+  if (memory->root().freed.load(std::memory_order_acquire)) {
+    throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
+  }
+  if (!memory->is_alive()) {
+    throw Failure(CAI_ERR_STATE, {}, "the memory is dead: its device %s was reset",
+                  device::Text(memory->facts.device).text);
+  }
+  return *memory;
+}
+
+namespace {
+
+void describe(const cai_memory &memory, cai_memory_info &out) {
+  const uint32_t size = out.struct_size;
+  if (size < sizeof out.struct_size + sizeof out.flags) {
+    throw Failure(CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, and not sizeof(cai_memory_info)",
+                  size);
+  }
+  cai_memory_info info = memory.facts;
+  info.struct_size = size;
+  if (info.host != 0) info.flags |= CAI_MEMORY_DEREFERENCEABLE;
+  if (!memory.is_alive()) {
+    info.flags |= CAI_MEMORY_FREED;
+    info.flags &= ~uint32_t{CAI_MEMORY_DEREFERENCEABLE};
+  }
+  cai_memory &root = const_cast<cai_memory &>(memory).root();
+  {
+    const std::lock_guard lock(root.lock);
+    info.stream = cai_stream_value(root.line.stream.get());
+  }
+  std::memcpy(&out, &info, std::min<std::size_t>(size, sizeof info));
+}
+
+void set_stream(cai_memory &memory, cai_stream *stream) {
+  if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
+  if (memory.whole) {
+    throw Failure(CAI_ERR_UNSUPPORTED, {}, "a view of memory is not freed, so it has no stream");
+  }
+  if (!device::same(stream->device, memory.facts.device)) {
+    throw Failure(CAI_ERR_DEVICE, {}, "the stream is one of %s, and the memory on %s",
+                  device::Text(stream->device).text, device::Text(memory.facts.device).text);
+  }
+  stream->check_alive();
+  Line line(device::Held::one_more(stream));
+  Line before;  // let go of without the lock
+  const std::lock_guard lock(memory.lock);
+  static_cast<void>(must_live(&memory));
+  const auto is_it = [&](const Line &other) {
+    return other.stream.get() == stream && other.thread == line.thread;
+  };
+  if (is_it(memory.line)) return;
+  const auto again = std::find_if(memory.former.begin(), memory.former.end(), is_it);
+  if (again != memory.former.end()) {
+    std::swap(*again, memory.line);
+    return;
+  }
+  if (memory.line.stream.get()) memory.former.emplace_back(std::move(memory.line));
+  memory.line = std::move(line);
+}
+
+void record(cai_memory &memory, cai_stream *stream) {
+  if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
+  stream->check_alive();
+  if (device::is_cpu(stream->device)) {
+    if (stream->mode == CAI_MODE_ASYNC) claim_until_passed(memory, stream);
+    return;
+  }
+  driver::Session session;
+  const order::Stream user = device::gpu_stream(*stream).stream();
+  session.in(user.context, [&] {
+    cai_error error;
+    if (cai_owner_used_on(&memory, user.value, CAI_ACCESS_WRITE, &error) != CAI_OK) {
+      throw Failure(error);
+    }
+  });
+  session.finish();
+}
+
+HeldMemory view_of(cai_memory &memory, uint64_t start, uint64_t stop) {
+  const cai_memory_info &whole = memory.facts;
+  if (whole.kind == CAI_KIND_CUDA_ARRAY) {
+    throw Failure(CAI_ERR_UNSUPPORTED, {}, "a CUDA array has no address to make a view of");
+  }
+  if (start > stop || stop > whole.size) {
+    throw Failure(CAI_ERR_BOUNDS, {}, "bytes [%llu, %llu) leave the memory, which has %llu",
+                  static_cast<unsigned long long>(start), static_cast<unsigned long long>(stop),
+                  static_cast<unsigned long long>(whole.size));
+  }
+  HeldMemory view = new_memory(whole.device, whole.kind);
+  cai_memory_info &facts = view->facts;
+  facts.flags = (whole.flags & CAI_MEMORY_FOREIGN) | CAI_MEMORY_VIEW;
+  facts.size = facts.row = facts.pitch = stop - start;
+  facts.data = whole.data ? whole.data + start : 0;
+  facts.host = whole.host ? whole.host + start : 0;
+  view->whole = &memory.root();
+  cai_memory_retain(view->whole);
+  return view;
+}
+
+}  // namespace
+}  // namespace cai::memory
+
+void cai_memory_retain(cai_memory *memory) {
+  if (memory) memory->holders.fetch_add(1, std::memory_order_relaxed);
+}
+
+void cai_memory_release(cai_memory *memory) {
+  if (!memory || memory->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (cai_memory *const whole = memory->whole) {
+    delete memory;
+    return cai_memory_release(whole);
+  }
+  cai_error error;
+  if (!memory->freed.exchange(true, std::memory_order_acq_rel) &&
+      memory::let_go(*memory, &error) != CAI_OK) {
+    report(error);
+  }
+  memory::end_life(*memory);
+}
+
+cai_status cai_memory_free(cai_memory *memory, cai_error *error) {
+  return guard(error, [&] {
+    if (!memory) throw Failure(CAI_ERR_ARGUMENT, {}, "memory is NULL");
+    if (memory->whole) {
+      throw Failure(CAI_ERR_UNSUPPORTED, {}, "a view of memory is not freed, but its whole");
+    }
+    if (memory->freed.exchange(true, std::memory_order_acq_rel)) {
+      throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
+    }
+    cai_error problem;
+    if (memory::let_go(*memory, &problem) != CAI_OK) throw Failure(problem);
+  });
+}
+
+cai_status cai_memory_view(cai_memory *memory, uint64_t start, uint64_t stop, cai_memory **out,
+                           cai_error *error) {
+  return guard(error, [&] {
+    device::given(out, "out");
+    *out = memory::view_of(memory::must_live(memory), start, stop).let_go();
+  });
+}
+
+cai_status cai_memory_describe(const cai_memory *memory, cai_memory_info *out, cai_error *error) {
+  return guard(error, [&] {
+    memory::describe(*device::given(memory, "memory"), *device::given(out, "out"));
+  });
+}
+
+cai_status cai_memory_find(uint64_t address, cai_memory **out, uint64_t *offset, cai_error *error) {
+  if (!out) return fail(error, CAI_ERR_ARGUMENT, {}, "out is NULL");
+  uint64_t within = 0;
+  cai_memory *const found = memory::look_up(address, &within, memory::hold_if_held);
+  if (!found) {
+    return fail(error, CAI_ERR_DEVICE, {}, "no memory of libcai's is around address 0x%llx",
+                static_cast<unsigned long long>(address));
+  }
+  *out = found;
+  if (offset) *offset = within;
+  return CAI_OK;
+}
+
+cai_status cai_memory_set_stream(cai_memory *memory, cai_stream *stream, cai_error *error) {
+  return guard(error, [&] { memory::set_stream(memory::must_live(memory), stream); });
+}
+
+cai_status cai_memory_record(cai_memory *memory, cai_stream *stream, cai_error *error) {
+  return guard(error, [&] { memory::record(memory::must_live(memory).root(), stream); });
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory with holders: what it is, and how it is given back.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "device/stream.hpp"
+#include "memory/manager.hpp"
+#include "order/lock.hpp"
+
+namespace cai::memory {
+
+// A stream in whose order memory is freed.
+struct Line {
+  device::Held stream;       // empty: none
+  std::uint64_t thread = 0;  // whose stream 2 it is
+
+  Line() = default;
+  explicit Line(device::Held its_stream) noexcept;
+};
+
+}  // namespace cai::memory
+
+// The owner keeps the uses of the memory: arrays of it name it as their keeper. There is one holder
+// for each cai_memory_retain(), each array and each view. Memory is given back once the holders
+// have gone, or by cai_memory_free(), and nothing else has a claim: work of the host's that uses
+// it.
+struct cai_memory : cai_owner {
+  cai_memory(cai_device device, std::uint32_t kind);
+  cai_memory(const cai_memory &) = delete;
+  cai_memory &operator=(const cai_memory &) = delete;
+  ~cai_memory();
+
+  static void retain_owner(cai_owner *owner) noexcept;
+  static void release_owner(cai_owner *owner) noexcept;
+
+  std::atomic<std::uint64_t> holders{1};
+  std::atomic<std::uint64_t> claims{1};  // the holders' common one, and others
+  std::atomic<int> lives{2};             // of the holders, and of what is to be given back
+  std::atomic<bool> freed{false};
+
+  // What is told of it: all but the flags of the moment and the stream.
+  cai_memory_info facts{};
+
+  // Gives it back, and throws what fails. In the order of a stream if `ordered`; else once all work
+  // that uses it is complete.
+  void (*give_back)(cai_memory &memory, std::uint64_t stream) = nullptr;
+  bool ordered = false;
+  bool at_once = false;  // it is not for work on its stream: pinned, where it was before
+
+  // For give_back.
+  cai::memory::Held manager;
+  cai_block block{};
+  std::uint32_t block_kind = CAI_KIND_NONE;
+  void (*release_foreign)(void *context) = nullptr;
+  void *context = nullptr;
+
+  std::uint64_t epoch = 0;      // of the GPU's primary context; 0: of none
+  const std::uint64_t process;  // see device::process()
+  cai_memory *whole = nullptr;  // of a view: what it is a part of, held
+  bool entered = false;         // in the registry
+  bool counted = false;         // among what is out
+
+  cai::order::Lock lock;  // for the two that follow
+  cai::memory::Line line;
+  std::vector<cai::memory::Line> former;
+
+  // Its memory may be used: nobody freed it, and no reset has.
+  bool is_alive() const noexcept;
+  // Whether the process can still do something to it.
+  bool is_reachable() const noexcept;
+
+  bool is_of_gpu() const noexcept { return facts.device.type == CAI_DEVICE_CUDA; }
+  cai_memory &root() noexcept { return whole ? *whole : *this; }
+  const cai_memory &root() const noexcept { return whole ? *whole : *this; }
+};
+
+namespace cai::memory {
+
+// A holder of memory.
+class HeldMemory {
+ public:
+  HeldMemory() = default;
+  explicit HeldMemory(cai_memory *memory) noexcept : memory_(memory) {}
+  HeldMemory(HeldMemory &&other) noexcept : memory_(other.let_go()) {}
+  HeldMemory &operator=(HeldMemory other) noexcept {
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~HeldMemory() { cai_memory_release(memory_); }
+
+  cai_memory *operator->() const noexcept { return memory_; }
+  cai_memory &operator*() const noexcept { return *memory_; }
+  cai_memory *let_go() noexcept { return std::exchange(memory_, nullptr); }
+
+ private:
+  cai_memory *memory_ = nullptr;
+};
+
+// The handle alone, of nothing yet: give_back is unset, and may stay so.
+HeldMemory new_memory(cai_device device, std::uint32_t kind);
+
+// Lets addresses in it be looked up, until it is taken out.
+void enter(cai_memory &memory);
+void take_out_of_registry(cai_memory &memory) noexcept;
+
+// One holder more, unless the last one has gone.
+bool hold_if_held(cai_memory *memory) noexcept;
+
+// The device must be one; of a GPU the epoch is noted.
+void note_device(cai_memory &memory);
+
+// The stream of a request: that one, or the thread's current one. Throws CAI_ERR_VALUE if it is
+// another device's.
+device::Held stream_or_current(cai_stream *stream, cai_device device);
+
+// Throws CAI_ERR_ARGUMENT for NULL, CAI_ERR_STATE for memory that is dead.
+cai_memory &must_live(cai_memory *memory);
+
+// A claim for work of the host's that a CPU's stream is to do: nothing to be freed before it is
+// done.
+void claim_until_passed(cai_memory &memory, cai_stream *stream);
+
+// Gives it back as soon as nobody has a claim: the first of the two, by whoever set `freed`. What
+// happens later, and fails, is reported.
+cai_status let_go(cai_memory &memory, cai_error *error) noexcept;
+
+// The holders, or what was to be given back, have gone.
+void end_life(cai_memory &memory) noexcept;
+
+// Tries again what a capture had forbidden.
+void retry_ends() noexcept;
+
+}  // namespace cai::memory

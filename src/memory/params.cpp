@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "memory/params.hpp"
+
+namespace cai::memory {
+
+void refuse_params(const void *params, const char *manager) {
+  if (params) throw Failure(CAI_ERR_VALUE, {}, "manager %s takes no params", manager);
+}
+
+void refuse_upstream(const Manager *upstream, const char *manager) {
+  if (upstream) {
+    throw Failure(CAI_ERR_VALUE, {}, "manager %s is put around no other, and upstream is %s",
+                  manager, upstream->name());
+  }
+}
+
+Manager &need_upstream(Manager *upstream, const char *manager) {
+  if (upstream) return *upstream;
+  throw Failure(CAI_ERR_VALUE, {}, "manager %s is put around another, and upstream is NULL",
+                manager);
+}
+
+void check_params(const void *params, std::size_t known, const char *manager) {
+  constexpr uint32_t limit = 4096;  // beyond that it is no struct but an uninitialised number
+  uint32_t size = 0;
+  std::memcpy(&size, params, sizeof size);
+  if (size < known || size > limit) {
+    throw Failure(CAI_ERR_VALUE, {}, "manager %s: params->struct_size is %u, and not %zu", manager,
+                  size, known);
+  }
+  const auto *const bytes = static_cast<const unsigned char *>(params);
+  if (std::any_of(bytes + known, bytes + size, [](unsigned char byte) { return byte != 0; })) {
+    throw Failure(CAI_ERR_VALUE, {},
+                  "manager %s: params ask for something that this libcai is too old for", manager);
+  }
+}
+
+void fail_allocation(const char *function, driver::CUresult result) {
+  cai_error error = driver::failure_of(function, result);
+  if (result == driver::error_out_of_memory) error.status = CAI_ERR_MEMORY;
+  throw Failure(error);
+}
+
+}  // namespace cai::memory

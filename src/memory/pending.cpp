@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "memory/pending.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/report.hpp"
+#include "device/current.hpp"
+#include "device/pending_hook.hpp"
+#include "device/primary.hpp"
+#include "device/reset.hpp"
+#include "memory/manager.hpp"
+
+namespace cai::memory {
+namespace {
+
+// ---- Limits, from the environment ---------------------------------------------------------------
+
+// What a variable says; `usual` if it is not set, or empty.
+template <class Number>
+Number number_of(const char *name, Number usual) {
+  const char *const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): once, and early
+  if (!text || !*text) return usual;
+  Number value{};
+  const std::string_view all(text);
+  const auto [end, failed] = std::from_chars(all.data(), all.data() + all.size(), value);
+  if (failed == std::errc{} && end == all.data() + all.size() && std::isfinite(double(value)) &&
+      value >= 0) {
+    return value;
+  }
+  throw Failure(CAI_ERR_ARGUMENT, {}, "the environment has %s=%.80s, which is no number from 0 on",
+                name, text);
+}
+
+struct Limits {
+  int64_t count;
+  double ratio;  // of the device's memory
+
+  static const Limits &get() {
+    static const Limits limits{number_of<int64_t>("CAI_MAX_PENDING_DEALLOCS_COUNT", 10),
+                               number_of<double>("CAI_MAX_PENDING_DEALLOCS_RATIO", 0.2)};
+    return limits;
+  }
+};
+
+// ---- What is pending on a device ----------------------------------------------------------------
+
+// Freed by one of the two functions.
+struct Item {
+  Free free;
+  void (*destroy)(void *object);
+  void *context;
+};
+using Items = std::vector<Item>;
+
+struct Slot {
+  std::mutex mutex;  // for the fields alone
+  Items items;
+  Items spare;  // its memory serves the next ones
+  uint64_t bytes = 0;
+  std::vector<Held> deferring;        // the manager that each cai_pending_defer() went to
+  std::atomic<uint64_t> capacity{0};  // of the device; 0: not asked yet
+
+  bool too_many(const Limits &limits) const noexcept {
+    const double most = limits.ratio * static_cast<double>(capacity.load());
+    return items.size() > static_cast<uint64_t>(limits.count) ||
+           static_cast<double>(bytes) > std::floor(most);
+  }
+};
+
+constexpr std::size_t most_devices = 256;
+
+Slot &slot_of(cai_device device) {
+  // Never destroyed: memory is given back until the very end of the process.
+  static auto *const slots = new std::array<Slot, most_devices + 1>;
+  return (
+      *slots)[device.type == CAI_DEVICE_CPU ? most_devices : static_cast<std::size_t>(device.id)];
+}
+
+void check_slot(cai_device device) {
+  device::judge(device);
+  if (device.id >= static_cast<int32_t>(most_devices)) {
+    throw Failure(CAI_ERR_DEVICE, {}, "there is no %s", device::Text(device).text);
+  }
+}
+
+// Runs `body(session)` with the GPU's primary context current, or, of the CPU, `body(nullptr)`.
+template <class Body>
+void within(cai_device device, Body &&body) {
+  if (device.type == CAI_DEVICE_CPU) return body(nullptr);
+  driver::Session session;
+  const driver::CUcontext context = device::primary(session, device.id).context;
+  session.in(context, [&] { body(&session); });
+  session.finish();
+}
+
+uint64_t memory_of_machine() noexcept {
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : 0;
+}
+
+void ask_capacity(cai_device device, Slot &slot) {
+  if (slot.capacity.load(std::memory_order_relaxed)) return;
+  uint64_t total = 0;
+  if (device.type == CAI_DEVICE_CPU) {
+    total = memory_of_machine();
+  } else {
+    driver::Session session;
+    std::size_t bytes = 0;
+    must(session.cu.cuDeviceTotalMem, &bytes, device::primary(session, device.id).device);
+    session.finish();
+    total = bytes;
+  }
+  slot.capacity.store(total);
+}
+
+bool is_capturing(const driver::Driver &cu, std::uint64_t stream) {
+  driver::CUstreamCaptureStatus status = driver::capture_none;
+  const driver::CUresult result = cu.cuStreamGetCaptureInfo(driver::stream_handle(stream), &status,
+                                                            nullptr, nullptr, nullptr, nullptr);
+  if (result == driver::error_capture_implicit) return true;
+  if (result == driver::success) return status != driver::capture_none;
+  throw Failure(driver::failure_of(cu.cuStreamGetCaptureInfo.name, result));
+}
+
+// Whether this thread captures, as far as anybody can see: its current stream, one of the default
+// streams, or a blocking stream of the context.
+bool is_capturing(const driver::Driver &cu, cai_device device) {
+  if (is_capturing(cu, driver::stream_legacy) || is_capturing(cu, driver::stream_per_thread)) {
+    return true;
+  }
+  const device::Held current = device::current_stream_if_any(device);
+  const std::uint64_t stream = cai_stream_value(current.get());
+  if (stream <= driver::stream_per_thread) return false;
+  try {
+    current.get()->check_alive();
+  } catch (const Failure &) {
+    return false;
+  }
+  return is_capturing(cu, stream);
+}
+
+Items take(Slot &slot) {
+  const std::lock_guard lock(slot.mutex);
+  Items taken = std::move(slot.items);
+  slot.items = std::move(slot.spare);
+  slot.items.clear();
+  slot.bytes = 0;
+  return taken;
+}
+
+void keep_memory(Slot &slot, Items &&items) noexcept {
+  items.clear();
+  const std::lock_guard lock(slot.mutex);
+  if (items.capacity() > slot.spare.capacity() && items.capacity() < 1024) {
+    std::swap(slot.spare, items);
+  }
+}
+
+// Frees each of them; `failed` keeps the first failure.
+void free_all(const Items &items, driver::Faults &failed) noexcept {
+  for (const Item &item : items) {
+    if (item.destroy) {
+      item.destroy(item.context);
+      continue;
+    }
+    cai_error error;
+    error.status = CAI_OK;
+    const cai_status status = item.free(item.context, &error);
+    if (status == CAI_OK) continue;
+    if (error.status == CAI_OK) {
+      fail(&error, status, {}, "a pending free says %s", cai_status_name(status));
+    }
+    failed.note(error);
+  }
+}
+
+enum class Wanted { if_not_deferred, in_any_case };
+
+// Frees what is pending. Throws CAI_ERR_CAPTURE where that is not allowed now; failures of the
+// frees are noted. Whether there was anything.
+bool flush(cai_device device, Wanted wanted, driver::Faults &failed) {
+  Slot &slot = slot_of(device);
+  {
+    const std::lock_guard lock(slot.mutex);
+    if (slot.items.empty() || (!slot.deferring.empty() && wanted == Wanted::if_not_deferred))
+      return false;
+  }
+  within(device, [&](driver::Session *session) {
+    if (session) {
+      if (is_capturing(session->cu, device)) {
+        throw Failure(CAI_ERR_CAPTURE, {},
+                      "a stream of %s is being captured into a graph: nothing is freed now",
+                      device::Text(device).text);
+      }
+      session->relax();
+    }
+    Items items = take(slot);
+    free_all(items, failed);
+    keep_memory(slot, std::move(items));
+  });
+  return true;
+}
+
+// The same where nobody waits for the result.
+bool flush_and_report(cai_device device, Wanted wanted) noexcept {
+  driver::Faults failed;
+  bool freed = false;
+  try {
+    freed = flush(device, wanted, failed);
+  } catch (const Failure &failure) {
+    if (failure.error().status != CAI_ERR_CAPTURE) failed.note(failure.error());
+  } catch (const std::bad_alloc &) {  // NOLINT(bugprone-empty-catch): it stays pending
+  }
+  if (const cai_error *const first = failed.first()) report(*first);
+  return freed;
+}
+
+void add(cai_device device, uint64_t bytes, const Item &item) {
+  const Limits &limits = Limits::get();
+  Slot &slot = slot_of(device);
+  ask_capacity(device, slot);
+  {
+    const std::lock_guard lock(slot.mutex);
+    slot.items.push_back(item);
+    slot.bytes += bytes;
+    if (!slot.deferring.empty() || !slot.too_many(limits)) return;
+  }
+  flush_and_report(device, Wanted::if_not_deferred);
+}
+
+// Asks the manager, too, if it has a way of its own.
+void tell(Manager &manager, int32_t enter) {
+  if (!manager.is_alive()) return;
+  manager.within([&] { manager.ask<&cai_manager_table::defer_cleanup>("defer_cleanup", enter); });
+}
+
+void begin_deferring(cai_device device) {
+  Held manager = manager_of(device);
+  Slot &slot = slot_of(device);
+  tell(*manager, 1);
+  try {
+    const std::lock_guard lock(slot.mutex);
+    manager->retain();
+    slot.deferring.emplace_back(manager.get());
+  } catch (...) {
+    manager->release();
+    tell(*manager, 0);
+    throw;
+  }
+}
+
+void end_deferring(cai_device device) {
+  Slot &slot = slot_of(device);
+  Held manager;
+  {
+    const std::lock_guard lock(slot.mutex);
+    if (!slot.deferring.empty()) {
+      manager = std::move(slot.deferring.back());
+      slot.deferring.pop_back();
+    }
+  }
+  if (!manager) {
+    throw Failure(CAI_ERR_STATE, {}, "nothing that is pending on %s is deferred",
+                  device::Text(device).text);
+  }
+  tell(*manager, 0);
+}
+
+}  // namespace
+
+void check_pending_limits() {
+  (void)Limits::get();
+}
+
+void pend(cai_device device, uint64_t bytes, Free free, void *context) {
+  add(device, bytes, {free, nullptr, context});
+}
+
+bool relieve(cai_device device) noexcept {
+  return flush_and_report(device, Wanted::if_not_deferred);
+}
+
+void flush_before_reset(cai_device device) noexcept {
+  flush_and_report(device, Wanted::in_any_case);
+}
+
+PendingCounts pending_of(cai_device device) {
+  check_slot(device);
+  Slot &slot = slot_of(device);
+  const std::lock_guard lock(slot.mutex);
+  return {slot.bytes, slot.items.size(), static_cast<uint32_t>(slot.deferring.size())};
+}
+
+}  // namespace cai::memory
+
+void cai::device::reset_memory(cai_device device) noexcept {
+  memory::flush_before_reset(device);
+  memory::reset_managers(device);
+}
+
+bool cai::device::add_pending(int32_t ordinal, void (*destroy)(void *object),
+                              void *object) noexcept {
+  return guard(nullptr, [&] {
+           memory::add({CAI_DEVICE_CUDA, ordinal}, 0, {nullptr, destroy, object});
+         }) == CAI_OK;
+}
+
+using namespace cai;
+
+cai_status cai_pending_add(cai_device device, uint64_t bytes,
+                           cai_status (*free)(void *context, cai_error *error), void *context,
+                           cai_error *error) {
+  return guard(error, [&] {
+    if (!free) throw Failure(CAI_ERR_ARGUMENT, {}, "free is NULL");
+    memory::check_slot(device);
+    memory::pend(device, bytes, free, context);
+  });
+}
+
+cai_status cai_pending_flush(cai_device device, cai_error *error) {
+  return guard(error, [&] {
+    memory::check_slot(device);
+    driver::Faults failed;
+    memory::flush(device, memory::Wanted::if_not_deferred, failed);
+    failed.raise();
+  });
+}
+
+cai_status cai_pending_defer(cai_device device, int32_t defer, cai_error *error) {
+  return guard(error, [&] {
+    memory::check_slot(device);
+    if (defer != 0 && defer != 1) {
+      throw Failure(CAI_ERR_VALUE, {}, "defer is %d, and neither 0 nor 1", defer);
+    }
+    defer ? memory::begin_deferring(device) : memory::end_deferring(device);
+  });
+}

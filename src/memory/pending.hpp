@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Frees that wait until there are more of them.
+#pragma once
+
+#include <cstdint>
+
+#include "cai/memory.h"
+
+namespace cai::memory {
+
+using Free = cai_status (*)(void *context, cai_error *error);
+
+// Adds a free, and frees all if they are too many or too large by now. Throws if it cannot be
+// added, and then `context` is the caller's.
+void pend(cai_device device, uint64_t bytes, Free free, void *context);
+
+// Memory is short: frees what is pending, where that is allowed. Whether anything was.
+bool relieve(cai_device device) noexcept;
+
+// The device is about to be reset: frees all, deferred or not.
+void flush_before_reset(cai_device device) noexcept;
+
+// The environment's limits are such that somebody understands; else a Failure.
+void check_pending_limits();
+
+struct PendingCounts {
+  uint64_t bytes, count;
+  uint32_t deferred;
+};
+// Throws for a device that is none.
+PendingCounts pending_of(cai_device device);
+
+}  // namespace cai::memory

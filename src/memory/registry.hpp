@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which memory an address is in.
+#pragma once
+
+#include <cstdint>
+
+struct cai_memory;
+
+namespace cai::memory {
+
+// Enters the memory under the bytes [address, address + size), size not 0. What has been entered
+// under the same address has died without being taken out, and is replaced.
+void enter(uint64_t address, uint64_t size, cai_memory *memory);
+
+// Takes it out again. Nothing if another one has taken its place.
+void take_out(uint64_t address, uint64_t size, const cai_memory *memory) noexcept;
+
+// The memory around an address, and how far in it the address is. `hold` is called with the lock
+// held and must add a holder, or say that there is none left to be added to; null then, as if there
+// is no such memory.
+cai_memory *look_up(uint64_t address, uint64_t *offset, bool (*hold)(cai_memory *memory)) noexcept;
+
+// Takes out all of which `gone` is true; called with the lock held.
+void take_out_if(bool (*gone)(const cai_memory *memory, const void *context),
+                 const void *context) noexcept;
+
+}  // namespace cai::memory

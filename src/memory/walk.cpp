@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "memory/walk.hpp"
+
+#include <algorithm>
+
+#include "order/producers.hpp"
+
+namespace cai::memory {
+namespace {
+
+__extension__ typedef __int128 Wide;  // no sum of addresses and strides overflows
+
+// "Is there a sum of `count` terms, each 0 to `most` times `step`, that lies in [low, high]?"
+// Answered by trying, the longest steps first, what can still get there.
+class Sums {
+ public:
+  void add(Wide step, Wide most) noexcept {
+    if (step != 0 && most > 0) terms_[count_++] = {step < 0 ? -step : step, most, 0};
+  }
+
+  // Must be called last, once.
+  bool reach(Wide low, Wide high) noexcept {
+    std::sort(terms_, terms_ + count_,
+              [](const Term &a, const Term &b) { return a.step > b.step; });
+    Wide rest = 0;
+    for (int32_t i = count_ - 1; i >= 0; --i) {
+      terms_[i].rest = rest;
+      rest += terms_[i].step * terms_[i].most;
+    }
+    return low <= rest && reach(0, low, high);
+  }
+
+ private:
+  struct Term {
+    Wide step;
+    Wide most;
+    Wide rest;  // what the terms after this one come to at most
+  };
+
+  bool reach(int32_t i, Wide low, Wide high) noexcept {
+    if (high < 0) return false;
+    if (low <= 0) return true;
+    if (i == count_) return false;
+    if (--tries_ < 0) return true;
+    const Term &term = terms_[i];
+    const Wide least = low <= term.rest ? 0 : (low - term.rest + term.step - 1) / term.step;
+    const Wide most = std::min<Wide>(term.most, high / term.step);
+    for (Wide times = most; times >= least; --times) {
+      if (reach(i + 1, low - times * term.step, high - times * term.step)) return true;
+    }
+    return false;
+  }
+
+  Term terms_[2 * CAI_MAX_NDIM];
+  int32_t count_ = 0;
+  int64_t tries_ = 100'000;
+};
+
+int64_t itemsize_of(const cai_array &array) noexcept {
+  return static_cast<int64_t>(array.dtype.itemsize);
+}
+
+Wide length_of(int64_t stride) noexcept {
+  return stride < 0 ? -Wide{stride} : Wide{stride};
+}
+
+// Whether each stride steps over all that the shorter ones reach: then nothing overlaps.
+bool is_nested(const cai_array &array) noexcept {
+  struct Step {
+    Wide length;
+    int64_t extent;
+  };
+  Step steps[CAI_MAX_NDIM];
+  int32_t count = 0;
+  for (int32_t i = 0; i < array.ndim; ++i) {
+    if (array.shape[i] > 1) steps[count++] = {length_of(array.strides[i]), array.shape[i]};
+  }
+  std::sort(steps, steps + count, [](const Step &a, const Step &b) { return a.length < b.length; });
+  Wide span = itemsize_of(array);
+  for (int32_t i = 0; i < count; ++i) {
+    if (steps[i].length < span) return false;
+    span += steps[i].length * (steps[i].extent - 1);
+  }
+  return true;
+}
+
+// The bytes from the first element to the lowest one, and beyond the highest one.
+void bounds_of(const cai_array &array, Wide *low, Wide *high) noexcept {
+  *low = *high = static_cast<Wide>(array.data);
+  for (int32_t i = 0; i < array.ndim; ++i) {
+    const Wide span = Wide{array.strides[i]} * (array.shape[i] - 1);
+    (span < 0 ? *low : *high) += span;
+  }
+  *high += itemsize_of(array);
+}
+
+}  // namespace
+
+bool overlaps_itself(const cai_array &array) noexcept {
+  if (order::has_no_elements(array) || is_nested(array)) return false;
+  // Two elements that differ first on `axis`, by 1 to extent - 1 there, and by anything on the axes
+  // after it: shifted so that all counts begin at 0.
+  const int64_t itemsize = itemsize_of(array);
+  for (int32_t axis = 0; axis < array.ndim; ++axis) {
+    if (array.shape[axis] < 2) continue;
+    Sums sums;
+    const Wide step = length_of(array.strides[axis]);
+    if (step == 0) return true;
+    Wide shift = -step;
+    sums.add(step, array.shape[axis] - 2);
+    for (int32_t i = axis + 1; i < array.ndim; ++i) {
+      const Wide most = array.shape[i] - 1;
+      sums.add(array.strides[i], 2 * most);
+      shift += length_of(array.strides[i]) * most;
+    }
+    if (sums.reach(shift - itemsize + 1, shift + itemsize - 1)) return true;
+  }
+  return false;
+}
+
+bool overlap(const cai_array &a, const cai_array &b) noexcept {
+  if (order::has_no_elements(a) || order::has_no_elements(b)) return false;
+  Wide a_low, a_high, b_low, b_high;
+  bounds_of(a, &a_low, &a_high);
+  bounds_of(b, &b_low, &b_high);
+  if (a_high <= b_low || b_high <= a_low) return false;
+  // From the lowest byte of each: is there an element of `a` at x and one of `b` at y, with
+  // -itemsize(a) < x - y < itemsize(b)? Those of `b` count backwards from its highest one.
+  Sums sums;
+  for (const cai_array *const array : {&a, &b}) {
+    for (int32_t i = 0; i < array->ndim; ++i) sums.add(array->strides[i], array->shape[i] - 1);
+  }
+  const Wide target = (b_high - itemsize_of(b)) - a_low;
+  return sums.reach(target - itemsize_of(a) + 1, target + itemsize_of(b) - 1);
+}
+
+Walk walk_over(const cai_array &to, const cai_array &from) noexcept {
+  Walk walk;
+  walk.to = to.data;
+  walk.from = from.data;
+  walk.run = itemsize_of(to);
+  for (int32_t i = 0; i < to.ndim; ++i) {
+    if (to.shape[i] == 1) continue;
+    Axis axis{to.shape[i], to.strides[i], from.strides[i]};
+    if (axis.to < 0) {
+      walk.to += static_cast<uint64_t>(axis.to * (axis.extent - 1));
+      walk.from += static_cast<uint64_t>(axis.from * (axis.extent - 1));
+      axis.to = -axis.to;
+      axis.from = -axis.from;
+    }
+    walk.axes[walk.count++] = axis;
+  }
+  std::stable_sort(walk.axes, walk.axes + walk.count,
+                   [](const Axis &a, const Axis &b) { return a.to > b.to; });
+  for (int32_t outer = walk.count - 2; outer >= 0; --outer) {
+    Axis &here = walk.axes[outer];
+    const Axis &inner = walk.axes[outer + 1];
+    if (here.to != inner.to * inner.extent || here.from != inner.from * inner.extent) continue;
+    here = {here.extent * inner.extent, inner.to, inner.from};
+    walk.remove(outer + 1);
+  }
+  if (walk.count > 0) {
+    const Axis &inner = walk.axes[walk.count - 1];
+    if (inner.to == walk.run && inner.from == walk.run) {
+      walk.run *= inner.extent;
+      --walk.count;
+    }
+  }
+  return walk;
+}
+
+}  // namespace cai::memory

@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What streams promise, on CPU and GPU alike: a table of devices and modes; and the current stream.
+#include <unistd.h>
+
+#include <thread>
+
+#include "scene.hpp"
+
+namespace test {
+namespace {
+
+struct Kind {
+  cai_device device;
+  std::uint32_t mode;
+
+  bool at_once() const { return device.type == CAI_DEVICE_CPU && mode != CAI_MODE_ASYNC; }
+  bool on_gpu() const { return device.type == CAI_DEVICE_CUDA; }
+};
+
+std::string name(const testing::TestParamInfo<Kind> &info) {
+  const char *const modes[] = {"Default", "Sync", "Async"};
+  return std::string(info.param.on_gpu() ? "Gpu" : "Cpu") + modes[info.param.mode];
+}
+
+class Streams : public OnDevices, public testing::WithParamInterface<Kind> {
+ protected:
+  Kind kind = GetParam();
+  Stream stream{kind.device, kind.mode};
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Streams,
+                         testing::Values(Kind{cpu, CAI_MODE_DEFAULT}, Kind{cpu, CAI_MODE_SYNC},
+                                         Kind{cpu, CAI_MODE_ASYNC}, Kind{gpu0, CAI_MODE_DEFAULT},
+                                         Kind{gpu0, CAI_MODE_SYNC}, Kind{gpu1, CAI_MODE_ASYNC}),
+                         name);
+
+TEST_P(Streams, Describe) {
+  const cai_stream_info info = describe(stream);
+  EXPECT_EQ(info.struct_size, sizeof info);
+  EXPECT_EQ(info.mode, kind.mode);
+  EXPECT_EQ(info.device.type, kind.device.type);
+  EXPECT_EQ(info.device.id, kind.device.id);
+  EXPECT_EQ(info.value, stream.value());
+  EXPECT_EQ(info.wrapped, 0U);
+  EXPECT_EQ(info.capture, unsigned{CAI_CAPTURE_NONE});
+  EXPECT_EQ(info.capture_id, 0U);
+  EXPECT_EQ(info.reserved, 0U);
+  if (kind.on_gpu()) {
+    EXPECT_EQ(info.thread_limit, 0);
+    EXPECT_EQ(info.value == 1, kind.mode == CAI_MODE_DEFAULT);
+    EXPECT_NE(info.value, 0U);
+  } else {
+    EXPECT_EQ(info.thread_limit, sysconf(_SC_NPROCESSORS_ONLN));
+    EXPECT_EQ(info.value, 0U);
+  }
+  // Two handles are of one stream where they are of the legacy one.
+  const Stream other(kind.device, kind.mode);
+  EXPECT_EQ(describe(other).id == info.id, kind.on_gpu() && kind.mode == CAI_MODE_DEFAULT);
+
+  cai_stream_info part;
+  std::memset(&part, 0x55, sizeof part);
+  part.struct_size = 8;
+  GOOD(cai_stream_describe(stream, &part, error));
+  EXPECT_EQ(part.mode, kind.mode);
+  EXPECT_EQ(part.id, 0x5555555555555555U);
+}
+
+TEST_P(Streams, BadArguments) {
+  cai_stream *out = nullptr;
+  std::int32_t busy = 7;
+  BAD(CAI_ERR_VALUE, "mode is 3", cai_stream_create(kind.device, 3, 0, &out, error));
+  BAD(CAI_ERR_VALUE, "type", cai_stream_create({4, 0}, kind.mode, 0, &out, error));
+  BAD(CAI_ERR_ARGUMENT, "out", cai_stream_create(kind.device, kind.mode, 0, nullptr, error));
+  if (!kind.on_gpu() || kind.mode == CAI_MODE_DEFAULT) {
+    BAD(CAI_ERR_VALUE, "priority is -1",
+        cai_stream_create(kind.device, kind.mode, -1, &out, error));
+  }
+  EXPECT_EQ(out, nullptr);
+  cai_stream_info info{};
+  BAD(CAI_ERR_ARGUMENT, "struct_size", cai_stream_describe(stream, &info, error));
+  BAD(CAI_ERR_ARGUMENT, "out", cai_stream_describe(stream, nullptr, error));
+  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_describe(nullptr, &info, error));
+  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_enqueue(nullptr, nullptr, nullptr, nullptr, error));
+  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_attach(nullptr, Work::done, nullptr, error));
+  BAD(CAI_ERR_ARGUMENT, "release", cai_stream_attach(stream, nullptr, nullptr, error));
+  BAD(CAI_ERR_ARGUMENT, "busy", cai_stream_query(stream, nullptr, error));
+  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_query(nullptr, &busy, error));
+  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_synchronize(nullptr, error));
+  BAD(CAI_ERR_ARGUMENT, "other", cai_stream_follow(stream, nullptr, error));
+  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_follow(nullptr, stream, error));
+  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_set_current(nullptr, error));
+  EXPECT_EQ(busy, 7);
+  cai_stream_retain(nullptr);
+  cai_stream_release(nullptr);
+  EXPECT_EQ(cai_stream_value(nullptr), 0U);
+}
+
+TEST_P(Streams, WorkRunsInOrder) {
+  std::vector<int> order;
+  std::vector<std::unique_ptr<Work>> all;
+  for (int i = 0; i < 20; ++i) {
+    all.push_back(std::make_unique<Work>([&order, i](cai_error *) {
+      order.push_back(i);
+      return CAI_OK;
+    }));
+    GOOD(all.back()->enqueue(stream, error));
+    if (kind.at_once()) {
+      EXPECT_EQ(all.back()->ends, 1);
+    }
+  }
+  GOOD(cai_stream_synchronize(stream, error));
+  ASSERT_EQ(order.size(), 20U);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+  for (const auto &work : all) {
+    EXPECT_EQ(work->runs, 1);
+    EXPECT_EQ(work->ends, 1);
+  }
+  EXPECT_FALSE(is_busy(stream));
+}
+
+TEST_P(Streams, NothingToDo) {
+  Work work;
+  GOOD(cai_stream_enqueue(stream, nullptr, nullptr, nullptr, error));
+  GOOD(cai_stream_enqueue(stream, nullptr, Work::done, &work, error));
+  GOOD(cai_stream_synchronize(stream, error));
+  EXPECT_EQ(work.ends, 1);
+  EXPECT_EQ(work.runs, 0);
+}
+
+TEST_P(Streams, BusyWhileWorkIsPending) {
+  if (kind.at_once()) {
+    EXPECT_FALSE(is_busy(stream));
+    return;
+  }
+  Door door;
+  GOOD(door.work.enqueue(stream, error));
+  EXPECT_TRUE(is_busy(stream));
+  EXPECT_EQ(door.work.ends, 0);
+  door.open();
+  GOOD(cai_stream_synchronize(stream, error));
+  EXPECT_FALSE(is_busy(stream));
+  EXPECT_EQ(door.work.ends, 1);
+}
+
+TEST_P(Streams, FailureIsToldOnce) {
+  const auto tell_by = [&](int which, cai_error *error) {
+    std::int32_t busy = 7;
+    switch (which) {
+      case 0:
+        return cai_stream_synchronize(stream, error);
+      case 1:
+        return cai_stream_query(stream, &busy, error);
+      case 2:
+        return cai_stream_follow(stream, stream, error);
+      default:
+        return cai_stream_enqueue(stream, Work::run, Work::done, nullptr, error);  // not queued
+    }
+  };
+  for (int which = 0; which < 4; ++which) {
+    Work bad(say_seven);
+    if (kind.at_once()) {
+      // It is this call's own, and nothing was taken over.
+      BAD(CAI_ERR_BOUNDS, "seven", bad.enqueue(stream, error));
+      EXPECT_EQ(bad.ends, 0);
+      continue;
+    }
+    GOOD(bad.enqueue(stream, error));
+    // Not by a call that would tell.
+    Event event(kind.device);
+    if (kind.on_gpu()) {
+      GOOD(cai_event_record(event, stream, error));
+      GOOD(cai_event_synchronize(event, error));
+    } else {
+      while (bad.ends == 0) std::this_thread::yield();
+    }
+    cai_error said{};
+    EXPECT_EQ(tell_by(which, &said), CAI_ERR_BOUNDS) << which;
+    EXPECT_STREQ(said.message, "seven");
+    EXPECT_EQ(said.native, 7);
+    GOOD(cai_stream_synchronize(stream, error));
+    EXPECT_EQ(bad.ends, 1);
+  }
+  Work good;
+  GOOD(good.enqueue(stream, error));
+  GOOD(cai_stream_synchronize(stream, error));
+  EXPECT_EQ(good.runs, 1);
+}
+
+TEST_P(Streams, FailureWithoutAWord) {
+  Work bad([](cai_error *) { return CAI_ERR_LAYOUT; });
+  cai_error error{};
+  cai_status status = bad.enqueue(stream, &error);
+  if (!kind.at_once()) {
+    ASSERT_EQ(status, CAI_OK);
+    status = cai_stream_synchronize(stream, &error);
+  }
+  EXPECT_EQ(status, CAI_ERR_LAYOUT);
+  EXPECT_EQ(error.status, CAI_ERR_LAYOUT);
+  EXPECT_STREQ(error.message, "work on the stream says CAI_ERR_LAYOUT");
+}
+
+TEST_P(Streams, FailureThatNobodyAsksFor) {
+  Told told;
+  Work bad(say_seven);
+  EXPECT_EQ(bad.enqueue(stream), kind.at_once() ? CAI_ERR_BOUNDS : CAI_OK);
+  if (kind.on_gpu()) {
+    Event event(kind.device);
+    GOOD(cai_event_record(event, stream, error));
+    GOOD(cai_event_synchronize(event, error));
+  }
+  stream.release();
+  if (kind.at_once()) return;
+  drain();
+  while (bad.ends == 0 || told.messages().empty()) std::this_thread::yield();
+  EXPECT_EQ(told.messages(), std::vector<std::string>{"seven"});
+}
+
+TEST_P(Streams, WorkOutlivesTheHandle) {
+  Door door;
+  Work last;
+  if (!kind.at_once()) {
+    GOOD(door.work.enqueue(stream, error));
+  }
+  GOOD(last.enqueue(stream, error));
+  const Event passed(kind.device);
+  GOOD(cai_event_record(passed, stream, error));
+  stream.release();  // waits for nothing
+  EXPECT_EQ(is_busy(passed), !kind.at_once());
+  door.open();
+  GOOD(cai_event_synchronize(passed, error));
+  drain();
+  EXPECT_EQ(last.runs, 1);
+  EXPECT_EQ(last.ends, 1);
+}
+
+TEST_P(Streams, AttachmentsEndWhenTheStreamHasPassed) {
+  Door door;
+  Work kept, later;
+  if (!kind.at_once()) {
+    GOOD(door.work.enqueue(stream, error));
+  }
+  GOOD(kept.attach(stream, error));
+  EXPECT_EQ(kept.ends, kind.at_once() ? 1 : 0);
+  door.open();
+  GOOD(cai_stream_synchronize(stream, error));
+  EXPECT_EQ(kept.ends, 1);
+  if (kind.on_gpu()) {
+    EXPECT_TRUE(pthread_equal(kept.done_by, pthread_self()));
+    EXPECT_TRUE(pthread_equal(door.work.done_by, pthread_self()));
+  }
+  for (int i = 0; i < 100; ++i) GOOD(later.attach(stream, error));
+  GOOD(cai_stream_synchronize(stream, error));
+  EXPECT_EQ(later.ends, 100);
+}
+
+TEST_P(Streams, HoldersOfEightThreads) {
+  std::vector<std::thread> all;
+  std::atomic<int> ran{0};
+  std::vector<std::unique_ptr<Work>> works;
+  for (int i = 0; i < 8 * 50; ++i) {
+    works.push_back(std::make_unique<Work>([&](cai_error *) {
+      ++ran;
+      return CAI_OK;
+    }));
+  }
+  for (std::size_t thread = 0; thread < 8; ++thread) {
+    cai_stream_retain(stream);
+    all.emplace_back([&, thread, mine = stream.get()] {
+      for (std::size_t i = 0; i < 50; ++i) {
+        EXPECT_EQ(works[thread * 50 + i]->enqueue(mine), CAI_OK);
+        if (i % 16 == 0) {
+          EXPECT_EQ(cai_stream_synchronize(mine, nullptr), CAI_OK);
+        }
+      }
+      cai_stream_release(mine);
+    });
+  }
+  for (std::thread &thread : all) thread.join();
+  GOOD(cai_stream_synchronize(stream, error));
+  drain();
+  EXPECT_EQ(ran, 8 * 50);
+  for (const auto &work : works) EXPECT_EQ(work->ends, 1);
+}
+
+TEST_P(Streams, ThreadLimit) {
+  if (kind.on_gpu()) {
+    BAD(CAI_ERR_DEVICE, "gpu:", cai_stream_set_thread_limit(stream, 1, error));
+    return;
+  }
+  GOOD(cai_stream_set_thread_limit(stream, 3, error));
+  EXPECT_EQ(describe(stream).thread_limit, 3);
+  BAD(CAI_ERR_VALUE, "threads is 0", cai_stream_set_thread_limit(stream, 0, error));
+  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_set_thread_limit(nullptr, 1, error));
+  EXPECT_EQ(describe(stream).thread_limit, 3);
+}
+
+// ---- The current stream -------------------------------------------------------------------------
+
+TEST_P(Streams, CurrentIsTheThreads) {
+  const Stream before = current_stream(kind.device);
+  EXPECT_EQ(describe(before).mode, unsigned{CAI_MODE_DEFAULT});
+  EXPECT_EQ(current_stream(kind.device).get(), before.get());
+  GOOD(cai_stream_set_current(stream, error));
+  EXPECT_EQ(current_stream(kind.device).get(), stream.get());
+  std::thread([&] {
+    const Stream theirs = current_stream(kind.device);
+    EXPECT_NE(theirs.get(), stream.get());
+    EXPECT_EQ(describe(theirs).mode, unsigned{CAI_MODE_DEFAULT});
+    EXPECT_EQ(cai_stream_set_current(stream, nullptr), CAI_OK);
+  }).join();  // lets go of its own
+  const Stream other = current_stream(kind.on_gpu() ? cpu : gpu0);
+  EXPECT_NE(other.get(), stream.get());
+  GOOD(cai_stream_set_current(before, error));
+}
+
+TEST_P(Streams, GuardsAreLeftInTheReverseOrder) {
+  const Stream before = current_stream(kind.device);
+  const Stream second(kind.device, kind.mode);
+  cai_stream_guard outer{}, inner{};
+  GOOD(cai_stream_enter(stream, &outer, error));
+  EXPECT_EQ(outer.depth, 0U);
+  GOOD(cai_stream_enter(second, &inner, error));
+  EXPECT_EQ(inner.depth, 1U);
+  EXPECT_EQ(current_stream(kind.device).get(), second.get());
+
+  BAD(CAI_ERR_STATE, "reverse order", cai_stream_leave(&outer, 0, error));
+  std::thread([&] {
+    BAD(CAI_ERR_STATE, "another thread", cai_stream_leave(&inner, 0, error));
+  }).join();
+  BAD(CAI_ERR_ARGUMENT, "flags", cai_stream_leave(&inner, 2, error));
+  EXPECT_EQ(current_stream(kind.device).get(), second.get());
+
+  // It has waited when it is left.
+  Work work;
+  GOOD(work.enqueue(second, error));
+  GOOD(cai_stream_leave(&inner, 0, error));
+  EXPECT_EQ(work.runs, 1);
+  EXPECT_EQ(current_stream(kind.device).get(), stream.get());
+  BAD(CAI_ERR_STATE, "left already", cai_stream_leave(&inner, 0, error));
+
+  // Unless it is told not to.
+  Door door;
+  if (!kind.at_once()) {
+    GOOD(door.work.enqueue(stream, error));
+  }
+  GOOD(cai_stream_leave(&outer, CAI_LEAVE_QUEUED, error));
+  EXPECT_EQ(is_busy(stream), !kind.at_once());
+  door.open();
+  EXPECT_EQ(current_stream(kind.device).get(), before.get());
+  GOOD(cai_stream_synchronize(stream, error));
+  BAD(CAI_ERR_ARGUMENT, "guard", cai_stream_leave(nullptr, 0, error));
+  BAD(CAI_ERR_ARGUMENT, "guard", cai_stream_enter(stream, nullptr, error));
+  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_enter(nullptr, &outer, error));
+}
+
+TEST_P(Streams, GuardIsLeftThoughWorkFailed) {
+  if (kind.at_once()) return;  // it has no earlier work
+  const Stream before = current_stream(kind.device);
+  cai_stream_guard guard{};
+  GOOD(cai_stream_enter(stream, &guard, error));
+  Work bad(say_seven);
+  GOOD(bad.enqueue(stream, error));
+  BAD(CAI_ERR_BOUNDS, "seven", cai_stream_leave(&guard, 0, error));
+  EXPECT_EQ(guard.thread, 0U);
+  EXPECT_EQ(current_stream(kind.device).get(), before.get());
+  BAD(CAI_ERR_STATE, "left already", cai_stream_leave(&guard, 0, error));
+  drain();
+}
+
+TEST_P(Streams, GuardHoldsWhatItNeeds) {
+  std::thread([&] {
+    cai_stream_guard guard{};
+    cai_stream *mine = nullptr;
+    GOOD(cai_stream_create(kind.device, kind.mode, 0, &mine, error));
+    GOOD(cai_stream_enter(mine, &guard, error));
+    cai_stream_release(mine);
+    GOOD(cai_stream_set_current(stream, error));  // in between
+    Work work;
+    GOOD(work.enqueue(mine, error));
+    GOOD(cai_stream_leave(&guard, 0, error));
+    EXPECT_EQ(work.ends, 1);
+    EXPECT_NE(current_stream(kind.device).get(), stream.get());
+  }).join();
+}
+
+TEST_F(OnDevices, ThreadEndsWithoutTheDriver) {
+  std::atomic<int> released{0};
+  Handle theirs = nullptr;
+  {
+    const With with(primary(0));
+    OK(gpu().cuStreamCreate(&theirs, non_blocking));
+  }
+  std::thread([&] {
+    const auto release = [](void *context) { ++*static_cast<std::atomic<int> *>(context); };
+    cai_stream *wrapped = nullptr;
+    GOOD(cai_stream_wrap(gpu0, value(theirs), release, &released, &wrapped, error));
+    GOOD(cai_stream_set_current(wrapped, error));
+    cai_stream_release(wrapped);
+    const Stream own(gpu1, CAI_MODE_ASYNC);
+    GOOD(cai_stream_set_current(own, error));
+    gpu().simcuda_reset_counts();
+  }).join();
+  EXPECT_EQ(all_calls(), 0U);
+  EXPECT_EQ(released, 0);
+  current_stream(gpu0);  // a later call ends what is left
+  EXPECT_EQ(cai_pending_flush(gpu1, nullptr), CAI_OK);
+  EXPECT_EQ(calls("cuStreamDestroy"), 1U);
+  EXPECT_EQ(released, 1);
+  OK(gpu().cuStreamDestroy_v2(theirs));
+}
+
+// ---- Only on a GPU, only on the CPU -------------------------------------------------------------
+
+TEST_F(OnDevices, PrioritiesAreClipped) {
+  for (const auto &[asked, given] : {std::pair{0, 0}, {-3, -3}, {-100, -5}, {100, 0}}) {
+    const Stream stream(gpu0, CAI_MODE_ASYNC, asked);
+    EXPECT_EQ(describe(stream).priority, given);
+  }
+}
+
+TEST_F(OnDevices, WrappedStreams) {
+  Handle blocking_one = nullptr, free_one = nullptr, of_other = nullptr, context = nullptr;
+  {
+    const With with(primary(0));
+    OK(gpu().cuStreamCreate(&blocking_one, blocking));
+    OK(gpu().cuStreamCreate(&free_one, non_blocking));
+    OK(gpu().cuCtxCreate_v2(&context, 0, 0));
+    OK(gpu().cuStreamCreate(&of_other, non_blocking));
+    OK(gpu().cuCtxPopCurrent_v2(&context));
+  }
+  const struct {
+    std::uint64_t value;
+    std::uint32_t mode;
+  } cases[] = {{1, CAI_MODE_DEFAULT},
+               {2, CAI_MODE_SYNC},
+               {value(blocking_one), CAI_MODE_SYNC},
+               {value(free_one), CAI_MODE_ASYNC},
+               {value(of_other), CAI_MODE_ASYNC}};
+  for (const auto &[number, mode] : cases) {
+    int released = 0;
+    const auto release = [](void *context_) { ++*static_cast<int *>(context_); };
+    cai_stream *first = nullptr, *second = nullptr;
+    GOOD(cai_stream_wrap(gpu0, number, release, &released, &first, error));
+    GOOD(cai_stream_wrap(gpu0, number, nullptr, nullptr, &second, error));
+    const cai_stream_info info = describe(first);
+    EXPECT_EQ(info.mode, mode);
+    EXPECT_EQ(info.value, number);
+    EXPECT_EQ(info.wrapped, 1U);
+    EXPECT_EQ(info.id, describe(second).id);  // the same, whoever wrapped it
+    Work work, kept;
+    GOOD(work.enqueue(first, error));
+    GOOD(kept.attach(first, error));
+    GOOD(cai_stream_follow(second, first, error));
+    GOOD(cai_stream_synchronize(second, error));
+    EXPECT_EQ(work.ends, 1);
+    EXPECT_EQ(kept.ends, 1);
+    cai_stream_retain(first);
+    cai_stream_release(first);
+    EXPECT_EQ(released, 0);
+    cai_stream_release(first);
+    EXPECT_EQ(released, 1);
+    cai_stream_release(second);
+  }
+  cai_stream *out = nullptr;
+  BAD(CAI_ERR_VALUE, "0", cai_stream_wrap(gpu0, 0, nullptr, nullptr, &out, error));
+  BAD(CAI_ERR_DEVICE, "CPU", cai_stream_wrap(cpu, 1, nullptr, nullptr, &out, error));
+  BAD(CAI_ERR_DEVICE, "gpu:0, not gpu:1",
+      cai_stream_wrap(gpu1, value(free_one), nullptr, nullptr, &out, error));
+  BAD(CAI_ERR_DEVICE, "gpu:2", cai_stream_wrap({2, 2}, 1, nullptr, nullptr, &out, error));
+  BAD(CAI_ERR_ARGUMENT, "out", cai_stream_wrap(gpu0, 1, nullptr, nullptr, nullptr, error));
+  BAD(CAI_ERR_CUDA, "cuStream", cai_stream_wrap(gpu0, 0x1234, nullptr, nullptr, &out, error));
+  EXPECT_EQ(out, nullptr);
+  for (const Handle each : {blocking_one, free_one, of_other}) OK(gpu().cuStreamDestroy_v2(each));
+  OK(gpu().cuCtxDestroy_v2(context));
+}
+
+TEST_F(OnDevices, StreamTwoIsOneThreads) {
+  cai_stream *two = nullptr;
+  GOOD(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &two, error));
+  std::thread([&] {
+    BAD(CAI_ERR_STATE, "this thread", cai_stream_synchronize(two, error));
+    BAD(CAI_ERR_STATE, "this thread", cai_stream_attach(two, Work::done, nullptr, error));
+    cai_stream *mine = nullptr;
+    GOOD(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &mine, error));
+    EXPECT_NE(describe(mine).id, 0U);
+    cai_stream_release(mine);
+  }).join();
+  GOOD(cai_stream_synchronize(two, error));
+  cai_stream_release(two);
+}
+
+TEST_F(OnDevices, WorkOnTheGpuIsInOrderWithItsMemory) {
+  const Address data = memory(), result = memory();
+  const Stream stream(gpu0, CAI_MODE_ASYNC), other(gpu0, CAI_MODE_ASYNC);
+  fill(data, 7, stream.value());
+  GOOD(cai_stream_follow(other, stream, error));
+  copy(result, data, other.value());
+  GOOD(cai_stream_synchronize(other, error));
+  EXPECT_EQ(read(result), 7);
+}
+
+TEST_F(OnDevices, LegacyAndBlockingStreamsNeedNoEvent) {
+  const Stream legacy(gpu0, CAI_MODE_DEFAULT), sync(gpu0, CAI_MODE_SYNC);
+  const Stream async(gpu0, CAI_MODE_ASYNC);
+  gpu().simcuda_reset_counts();
+  GOOD(cai_stream_follow(legacy, sync, error));
+  GOOD(cai_stream_follow(sync, legacy, error));
+  EXPECT_EQ(calls("cuEventRecord"), 0U);
+  GOOD(cai_stream_follow(legacy, async, error));
+  EXPECT_EQ(calls("cuEventRecord"), 1U);
+}
+
+TEST_F(OnDevices, FailureDropsWhatWaitsOnTheCpu) {
+  Stream stream(cpu, CAI_MODE_ASYNC);
+  Door door;
+  Work bad(say_seven), waits, kept, after;
+  Event event(cpu);
+  GOOD(door.work.enqueue(stream, error));
+  GOOD(bad.enqueue(stream, error));
+  GOOD(waits.enqueue(stream, error));
+  GOOD(kept.attach(stream, error));
+  GOOD(cai_event_record(event, stream, error));
+  door.open();
+  GOOD(cai_event_synchronize(event, error));  // it is passed all the same
+  while (kept.ends == 0) std::this_thread::yield();
+  BAD(CAI_ERR_BOUNDS, "seven", after.enqueue(stream, error));
+  GOOD(after.enqueue(stream, error));
+  GOOD(cai_stream_synchronize(stream, error));
+  EXPECT_EQ(waits.runs, 0);
+  EXPECT_EQ(waits.ends, 1);
+  EXPECT_EQ(kept.ends, 1);
+  EXPECT_EQ(after.runs, 1);
+  EXPECT_EQ(after.ends, 1);
+}
+
+TEST_F(OnDevices, WorkMayLetGoOfItsOwnStream) {
+  for (int i = 0; i < 100; ++i) {
+    Stream stream(cpu, CAI_MODE_ASYNC);
+    cai_stream *const itself = stream.get();
+    Work last([&](cai_error *) {
+      cai_stream_release(itself);
+      return CAI_OK;
+    });
+    cai_stream_retain(itself);
+    GOOD(last.enqueue(stream, error));
+    stream.release();
+    while (last.ends == 0) std::this_thread::yield();
+  }
+}
+
+TEST_F(OnDevices, WorkCannotWaitForItsOwnStream) {
+  const Stream stream(cpu, CAI_MODE_ASYNC), at_once(cpu, CAI_MODE_SYNC);
+  const Stream of_gpu(gpu0, CAI_MODE_ASYNC);
+  const Event event(cpu);
+  Work more;
+  Work work([&](cai_error *) {
+    EXPECT_TRUE(is_busy(stream));
+    BAD(CAI_ERR_STATE, "wait for itself", cai_stream_synchronize(stream, error));
+    BAD(CAI_ERR_STATE, "wait for itself", cai_stream_follow(at_once, stream, error));
+    BAD(CAI_ERR_STATE, "wait for itself", cai_stream_follow(of_gpu, stream, error));
+    EXPECT_EQ(cai_event_record(event, stream, nullptr), CAI_OK);
+    BAD(CAI_ERR_STATE, "has to pass it", cai_event_synchronize(event, error));
+    BAD(CAI_ERR_STATE, "has to pass it", cai_event_wait(event, at_once, error));
+    EXPECT_EQ(more.enqueue(stream), CAI_OK);
+    return CAI_OK;
+  });
+  GOOD(work.enqueue(stream, error));
+  while (more.ends == 0) std::this_thread::yield();
+  GOOD(cai_stream_synchronize(stream, error));
+  EXPECT_EQ(more.runs, 1);
+}
+
+}  // namespace
+}  // namespace test

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which manager GPUs get, by the environment and by libraries; and the limits of what is pending.
+// EXPECTED says what the environment should lead to; see meson.build.
+#include <cstdlib>
+
+#include "managers.hpp"
+
+namespace test {
+namespace {
+
+std::string environment(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
+}
+
+TEST(Choices, OfTheEnvironment) {
+  const std::string expected = environment("EXPECTED");
+  for (int twice = 0; twice < 2; ++twice) {
+    cai_manager *found = nullptr;
+    cai_error error{};
+    const cai_status status = cai_manager_of(gpu0, &found, &error);
+    const Manager manager(found);
+    if (status == CAI_OK) {
+      EXPECT_EQ(cai_manager_name(manager), expected);
+      free_block(manager, allocate(manager, 100));
+      EXPECT_STREQ(cai_manager_name(manager_of(cpu)), "host");
+    } else {
+      EXPECT_TRUE(contains(error.message, expected)) << error.message;
+      EXPECT_TRUE(contains(error.message, "CAI_MEMORY_MANAGER: ")) << error.message;
+      EXPECT_EQ(found, nullptr);
+    }
+  }
+  // Stronger than the environment, and for those that have none yet.
+  ASSERT_EQ(cai_manager_choose("async", nullptr), CAI_OK);
+  EXPECT_STREQ(cai_manager_name(manager_of(gpu1)), "async");
+  ASSERT_EQ(cai_manager_choose(nullptr, nullptr), CAI_OK);
+  EXPECT_STREQ(cai_manager_name(manager_of(gpu1)), "async");
+  flush(gpu0);
+}
+
+TEST(Choices, Libraries) {
+  const std::string good = environment("GOOD_LIBRARY"), bad = environment("BAD_LIBRARY");
+  {
+    const Manager manager = make(good.c_str(), cpu);
+    EXPECT_STREQ(cai_manager_name(manager), "counting");
+    free_block(manager, allocate(manager, 100));
+    const Manager named = make((good + ":cai_manager_table_export").c_str(), cpu, nullptr, manager);
+    free_block(named, allocate(named, 100));
+  }
+  const auto refused = [](const std::string &name, cai_status status, const std::string &part) {
+    const auto [found, message] = refusal(name.c_str(), cpu);
+    EXPECT_EQ(found, status);
+    EXPECT_TRUE(contains(message.c_str(), part)) << message;
+    EXPECT_EQ(cai_manager_choose(name.c_str(), nullptr), status);
+  };
+  refused("/no/such.so", CAI_ERR_VALUE, "/no/such.so cannot be loaded");
+  refused(bad, CAI_ERR_VALUE, "exports no cai_manager_table_export");
+  refused(good + ":other", CAI_ERR_VALUE, "exports no other");
+  refused(bad + ":wrong_version", CAI_ERR_VERSION, "has interface version 7, and libcai needs 1");
+  refused(bad + ":lacks_memfree", CAI_ERR_VALUE, "has no memfree");
+}
+
+TEST(Limits, OfTheEnvironment) {
+  const std::string expected = environment("PENDING");
+  int freed = 0;
+  const auto count = [](void *context, cai_error *) {
+    ++*static_cast<int *>(context);
+    return cai_status{CAI_OK};
+  };
+  std::uint64_t total = 0;
+  ASSERT_EQ(cai_device_memory(cpu, nullptr, &total, nullptr), CAI_OK);
+  cai_error error{};
+  if (expected == "bad") {
+    for (int twice = 0; twice < 2; ++twice) {
+      EXPECT_EQ(cai_pending_add(cpu, 1, count, &freed, &error), CAI_ERR_ARGUMENT);
+      EXPECT_TRUE(contains(error.message, "CAI_MAX_PENDING_DEALLOCS_")) << error.message;
+    }
+    EXPECT_EQ(freed, 0);
+    return;
+  }
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(cai_pending_add(cpu, 0, count, &freed, &error), CAI_OK);
+  EXPECT_EQ(freed, 0);  // a count of 3
+  ASSERT_EQ(cai_pending_add(cpu, 0, count, &freed, &error), CAI_OK);
+  EXPECT_EQ(freed, 4);
+  ASSERT_EQ(cai_pending_add(cpu, total / 2, count, &freed, &error), CAI_OK);
+  EXPECT_EQ(freed, 4);  // and a half
+  ASSERT_EQ(cai_pending_add(cpu, 1, count, &freed, &error), CAI_OK);
+  EXPECT_EQ(freed, 6);
+}
+
+}  // namespace
+}  // namespace test

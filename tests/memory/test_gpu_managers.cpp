@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The built-in managers of GPUs, on simcuda: what they ask of the driver, in what order memory is
+// freed, captures, resets, and each call of the driver failing in turn.
+#include "gpu.hpp"
+#include "managers.hpp"
+
+#include <thread>
+
+namespace test {
+namespace {
+
+// Both primary contexts are there, and none is current.
+class GpuManagers : public testing::Test {
+ protected:
+  GpuManagers() {
+    MUST(gpu().cuDevicePrimaryCtxRetain(&primary, 0));
+    manager_of(gpu0), manager_of(gpu1);
+    flush(gpu0), flush(gpu1);
+    before_ = Surroundings();
+    races_ = gpu().simcuda_races();
+    gpu().simcuda_reset_counts();
+  }
+  ~GpuManagers() override {
+    flush(gpu0);
+    EXPECT_EQ(usage(gpu0).pending_count, 0U);
+    EXPECT_TRUE(Surroundings() == before_) << "the context stack or the capture mode has changed";
+    EXPECT_EQ(gpu().simcuda_races(), races_);
+    MUST(gpu().cuDevicePrimaryCtxRelease_v2(0));
+  }
+
+  Handle stream(unsigned flags = non_blocking) const {
+    const With with(primary);
+    Handle made = nullptr;
+    MUST(gpu().cuStreamCreate(&made, flags));
+    return made;
+  }
+  static cai_block on(cai_manager *manager, Handle stream, std::uint64_t size,
+                      std::uint32_t kind = CAI_KIND_DEFAULT, std::uint64_t align = 0) {
+    cai_block block{};
+    cai_error error{};
+    EXPECT_EQ(cai_manager_alloc(manager, size, align, kind, value(stream), &block, &error), CAI_OK)
+        << error.message;
+    return block;
+  }
+  static void free_on(cai_manager *manager, Handle stream, const cai_block &block,
+                      std::uint32_t kind = CAI_KIND_DEFAULT) {
+    cai_error error{};
+    EXPECT_EQ(cai_manager_free(manager, &block, kind, value(stream), &error), CAI_OK)
+        << error.message;
+  }
+  void use(const cai_block &block, Handle stream) const {
+    const With with(primary);
+    MUST(gpu().cuMemsetD8Async(block.data, 1, block.size, stream));
+  }
+  std::uint64_t free_memory() const {
+    const With with(primary);
+    MUST(gpu().cuCtxSynchronize());
+    std::uint64_t free = 0;
+    EXPECT_EQ(cai_device_memory(gpu0, &free, nullptr, nullptr), CAI_OK);
+    return free;
+  }
+
+  Handle primary = nullptr;
+
+ private:
+  Surroundings before_{};
+  std::uint64_t races_ = 0;
+};
+
+const char *const builtin[] = {"default", "async", "pool", "managed"};
+constexpr std::uint32_t kinds[] = {
+    CAI_KIND_DEFAULT, CAI_KIND_ASYNC,  CAI_KIND_MANAGED, CAI_KIND_MANAGED_GLOBAL,
+    CAI_KIND_PINNED,  CAI_KIND_MAPPED, CAI_KIND_HOST};
+
+TEST_F(GpuManagers, EachGivesEachKindOnAnyStreamAndWaitsForNothing) {
+  for (const char *name : builtin) {
+    const Manager manager = make(name, gpu0);
+    EXPECT_STREQ(cai_manager_name(manager), name);
+    for (const std::uint32_t kind : kinds) {
+      for (const Handle at : {handle(1), handle(2), stream(), stream(blocking)}) {
+        for (const std::uint64_t align : {0U, 1U, 256U, 4096U, 1U << 20}) {
+          SCOPED_TRACE(std::string(name) + " " + cai_kind_name(kind));
+          const cai_block block = on(manager, at, 1000, kind, align);
+          const std::uint64_t begin = kind == CAI_KIND_HOST ? block.host : block.data;
+          EXPECT_EQ(begin % (align ? align : 256), 0U);
+          EXPECT_EQ(block.size, 1000U);
+          if (cai_is_dereferenceable(gpu0, kind)) {
+            EXPECT_NE(block.host, 0U);
+          }
+          if (kind != CAI_KIND_HOST) use(block, at);
+          free_on(manager, at, block, kind);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(GpuManagers, NothingLeaks) {
+  for (const char *name : builtin) {
+    for (const std::uint32_t kind : kinds) {
+      const Manager manager = make(name, gpu0);
+      flush(gpu0);
+      const std::uint64_t before = free_memory();
+      for (int i = 0; i < 15; ++i) free_block(manager, allocate(manager, 1 << 16, kind), kind);
+      flush(gpu0);
+      EXPECT_EQ(free_memory(), before) << name << " " << cai_kind_name(kind);
+    }
+  }
+}
+
+TEST_F(GpuManagers, PlainMemoryIsFreedWithMoreOfIt) {
+  const Manager manager = make("default", gpu0);
+  for (int i = 0; i < 10; ++i) free_block(manager, allocate(manager, 100));
+  EXPECT_EQ(calls("cuMemFree"), 0U);
+  EXPECT_EQ(usage(gpu0).pending_bytes, 1000U);
+  free_block(manager, allocate(manager, 100));
+  EXPECT_EQ(calls("cuMemFree"), 11U);
+  EXPECT_EQ(usage(gpu0).pending_bytes, 0U);
+}
+
+TEST_F(GpuManagers, ManagedMemoryIsFreedAfterItsStream) {
+  const Manager manager = make("managed", gpu0);
+  const Handle at = stream();
+  const cai_block block = on(manager, at, 100, CAI_KIND_MANAGED);
+  EXPECT_EQ(calls("cuStreamAttachMemAsync"), 1U);
+  Gate gate(value(at));
+  use(block, at);
+  free_on(manager, at, block, CAI_KIND_MANAGED);  // waits for nothing: the gate is shut
+  EXPECT_EQ(calls("cuMemFree"), 0U);
+  gate.open();
+  flush(gpu0);
+  EXPECT_EQ(calls("cuMemFree"), 1U);
+  on(manager, handle(1), 100, CAI_KIND_MANAGED);
+  EXPECT_EQ(calls("cuStreamAttachMemAsync"), 1U);  // of a default stream, everybody's
+}
+
+TEST_F(GpuManagers, WantOfMemoryFlushesAndAsksOnceMore) {
+  const Manager manager = make("default", gpu0);
+  constexpr std::int32_t out_of_memory = 2;
+  free_block(manager, allocate(manager, 100));
+  EXPECT_EQ(usage(gpu0).pending_count, 1U);
+  OK(gpu().simcuda_fail("cuMemAlloc", 1, out_of_memory));
+  const cai_block block = allocate(manager, 100);
+  EXPECT_EQ(calls("cuMemAlloc"), 3U);
+  EXPECT_EQ(calls("cuMemFree"), 1U);
+  free_block(manager, block);
+  std::uint64_t total = 0;
+  EXPECT_EQ(cai_device_memory(gpu0, nullptr, &total, nullptr), CAI_OK);
+  const cai_error error = allocation_failure(manager, total * 2);
+  EXPECT_EQ(error.status, CAI_ERR_MEMORY);
+  EXPECT_EQ(error.native, 2);
+  EXPECT_TRUE(contains(error.message, std::to_string(total * 2) + " bytes on gpu:0 from manager "
+                                                                  "default"))
+      << error.message;
+  for (const char *name : builtin) {
+    const Manager each = make(name, gpu0);
+    EXPECT_EQ(allocation_failure(each, ~0ULL - 10, CAI_KIND_DEFAULT, 4096).status, CAI_ERR_MEMORY);
+  }
+}
+
+TEST_F(GpuManagers, StreamZeroIsRefused) {
+  const Manager manager = manager_of(gpu0);
+  EXPECT_STREQ(cai_manager_name(manager), "default");
+  cai_block block{};
+  cai_error error{};
+  EXPECT_EQ(cai_manager_alloc(manager, 1, 0, CAI_KIND_DEFAULT, 0, &block, &error), CAI_ERR_VALUE);
+  EXPECT_EQ(refusal("host", gpu0).first, CAI_ERR_UNSUPPORTED);
+  EXPECT_EQ(refusal("default", {CAI_DEVICE_CUDA, 77}).first, CAI_ERR_DEVICE);
+  const Manager other = make("default", gpu1);
+  EXPECT_EQ(refusal("statistics", gpu0, nullptr, other).first, CAI_ERR_VALUE);
+}
+
+TEST_F(GpuManagers, PrimaryContextIsCurrentForTheManager) {
+  Recorder recorder;
+  const Manager manager = make(recorder, gpu1);
+  Handle expected = nullptr, seen = nullptr;
+  MUST(gpu().cuDevicePrimaryCtxRetain(&expected, 1));
+  recorder.during = [&] { seen = current(); };
+  const With other(primary);
+  free_block(manager, allocate(manager, 1));
+  EXPECT_EQ(seen, expected);
+  EXPECT_EQ(current(), primary);
+  MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
+}
+
+// ---- The pool -----------------------------------------------------------------------------------
+
+TEST_F(GpuManagers, APoolIsInstalledUntilItEnds) {
+  const auto uses_pool = [&](bool own) {
+    const With with(primary);
+    // What anybody allocates comes from the pool, whose maximum is small.
+    Address address = 0;
+    const int result = gpu().cuMemAllocAsync(&address, 64 << 20, nullptr);
+    EXPECT_EQ(result, own ? 2 : 0);
+    if (result == 0) MUST(gpu().cuMemFreeAsync(address, nullptr));
+  };
+  cai_pool_params params{sizeof params, CAI_POOL_INSTALL, 1 << 20, 32 << 20, 0, 0};
+  uses_pool(false);
+  {
+    const Manager manager = make("pool", gpu0, &params);
+    uses_pool(true);
+    EXPECT_EQ(allocation_failure(manager, 64 << 20).native, 2);
+    const cai_block block = allocate(manager, 1000);
+    EXPECT_EQ(cai_manager_trim(manager, 0, nullptr), CAI_OK);
+    free_block(manager, block);
+  }
+  uses_pool(false);
+  EXPECT_EQ(calls("cuMemPoolDestroy"), 1U);
+}
+
+TEST_F(GpuManagers, PoolParams) {
+  cai_pool_params params{sizeof params, CAI_POOL_EXPORTABLE, 0, 0, UINT64_MAX, 0};
+  cai_device_info info{};
+  info.struct_size = sizeof info;
+  ASSERT_EQ(cai_device_describe(gpu0, &info, nullptr), CAI_OK);
+  if (info.flags & CAI_DEVICE_POOLS_BY_DESCRIPTOR) {
+    const Manager manager = make("pool", gpu0, &params);
+    free_block(manager, allocate(manager, 100));
+  } else {
+    EXPECT_EQ(refusal("pool", gpu0, &params).first, CAI_ERR_UNSUPPORTED);
+  }
+  params.flags = 4;
+  EXPECT_EQ(refusal("pool", gpu0, &params).first, CAI_ERR_VALUE);
+  params.flags = 0, params.reserved = 1;
+  EXPECT_EQ(refusal("pool", gpu0, &params).first, CAI_ERR_VALUE);
+  params.reserved = 0, params.initial = 2, params.maximum = 1;
+  EXPECT_EQ(refusal("pool", gpu0, &params).first, CAI_ERR_VALUE);
+  EXPECT_EQ(refusal("pool", cpu).first, CAI_ERR_UNSUPPORTED);
+}
+
+// ---- Captures -----------------------------------------------------------------------------------
+
+TEST_F(GpuManagers, ACaptureComesToNoHarm) {
+  for (const int mode : {0, 1, 2}) {  // global, by thread, relaxed
+    for (const unsigned flags : {blocking, non_blocking}) {
+      const Handle at = stream(flags), other = stream();
+      const Manager manager = make("default", gpu0), async = make("async", gpu0);
+      const cai_block before = on(async, other, 100), plain = on(manager, other, 100);
+      MUST(gpu().cuStreamBeginCapture_v2(at, mode));
+      cai_error error{};
+      cai_block block{};
+      for (const std::uint32_t kind : {CAI_KIND_ASYNC, CAI_KIND_MANAGED}) {
+        EXPECT_EQ(cai_manager_alloc(manager, 10, 0, kind, value(at), &block, &error),
+                  CAI_ERR_CAPTURE)
+            << error.message;
+      }
+      EXPECT_EQ(cai_manager_free(async, &before, CAI_KIND_DEFAULT, value(at), &error),
+                CAI_ERR_CAPTURE);
+      for (const std::uint32_t kind :
+           {CAI_KIND_DEFAULT, CAI_KIND_MANAGED_GLOBAL, CAI_KIND_PINNED}) {
+        for (int i = 0; i < 12; ++i) free_on(manager, at, on(manager, at, 10, kind), kind);
+      }
+      free_on(manager, at, plain);
+      if (flags == blocking) {
+        EXPECT_EQ(cai_pending_flush(gpu0, &error), CAI_ERR_CAPTURE);
+        EXPECT_EQ(usage(gpu0).pending_count, 37U);
+      }
+      Handle graph = nullptr;
+      OK(gpu().cuStreamEndCapture(at, &graph));
+      OK(gpu().cuGraphDestroy(graph));
+      free_on(async, other, before);
+      flush(gpu0);
+    }
+  }
+}
+
+// ---- Pins ---------------------------------------------------------------------------------------
+
+TEST_F(GpuManagers, PinnedForTheCpu) {
+  const Manager manager = manager_of(cpu);
+  const cai_block block = allocate(manager, 100, CAI_KIND_PINNED);
+  EXPECT_EQ(calls("cuMemHostAlloc"), 1U);
+  free_block(manager, block, CAI_KIND_PINNED);
+  flush(gpu0);
+  EXPECT_EQ(calls("cuMemFreeHost"), 1U);
+}
+
+// ---- Resets -------------------------------------------------------------------------------------
+
+TEST_F(GpuManagers, StreamsAreDestroyedWithWhatIsPending) {
+  cai_stream *made = nullptr;
+  ASSERT_EQ(cai_stream_create(gpu0, CAI_MODE_ASYNC, 0, &made, nullptr), CAI_OK);
+  cai_stream_release(made);
+  EXPECT_EQ(calls("cuStreamDestroy"), 0U);
+  EXPECT_EQ(usage(gpu0).pending_count, 1U);
+  EXPECT_EQ(usage(gpu0).pending_bytes, 0U);
+  flush(gpu0);
+  EXPECT_EQ(calls("cuStreamDestroy"), 1U);
+}
+
+TEST_F(GpuManagers, AResetResetsManagersAndFreesWhatIsPending) {
+  Recorder recorder;
+  const Manager manager = make(recorder, gpu0), plain = make("default", gpu0);
+  const cai_block out = allocate(plain, 100);
+  free_block(plain, allocate(plain, 100));
+  EXPECT_EQ(usage(gpu0).pending_count, 1U);
+  ASSERT_EQ(cai_device_reset(gpu0, 0, nullptr), CAI_OK);
+  EXPECT_EQ(usage(gpu0).pending_count, 0U);
+  EXPECT_EQ(recorder.calls, std::vector<std::string>({"create", "reset"}));
+  free_block(plain, out);  // it is alive
+  free_block(manager, allocate(manager, 1));
+  EXPECT_EQ(recorder.count("initialize"), 1U);
+}
+
+TEST_F(GpuManagers, AfterItsContextWasResetAManagerIsDead) {
+  const Manager before = manager_of(gpu1);
+  const Manager tracking = make("tracking", gpu1, nullptr, before);
+  const cai_block plain = allocate(tracking, 100), ordered = allocate(before, 8, CAI_KIND_ASYNC),
+                  pinned = allocate(before, 8, CAI_KIND_PINNED);
+  const cai_pool_params params{sizeof params, CAI_POOL_INSTALL, 0, 0, 0, 0};
+  Manager pool = make("pool", gpu1, &params);
+  free_block(before, allocate(before, 100));
+  ASSERT_EQ(cai_device_reset(gpu1, CAI_RESET_CONTEXT, nullptr), CAI_OK);
+  EXPECT_EQ(usage(gpu1).pending_count, 0U);
+  gpu().simcuda_reset_counts();
+  free_block(tracking, plain);
+  free_block(before, ordered, CAI_KIND_ASYNC);
+  free_block(before, pinned, CAI_KIND_PINNED);
+  pool.end();
+  for (const char *name : {"cuMemFree", "cuMemFreeAsync", "cuMemFreeHost", "cuMemPoolDestroy"}) {
+    EXPECT_EQ(calls(name), 0U) << name;
+  }
+  const cai_error error = allocation_failure(before, 100);
+  EXPECT_EQ(error.status, CAI_ERR_STATE);
+  EXPECT_TRUE(contains(error.message, "gpu:1 was reset")) << error.message;
+  EXPECT_EQ(cai_manager_install(gpu1, before, nullptr), CAI_ERR_STATE);
+  EXPECT_EQ(refusal("statistics", gpu1, nullptr, before).first, CAI_ERR_STATE);
+  const Manager after = manager_of(gpu1);
+  EXPECT_NE(static_cast<cai_manager *>(after), static_cast<cai_manager *>(before));
+  free_block(after, allocate(after, 100));
+  flush(gpu1);
+}
+
+// ---- Each call of the driver fails in turn ------------------------------------------------------
+
+const std::vector<const char *> &all_functions() {
+  static const std::vector<const char *> names = {
+#define CAI_DRIVER_FUNCTION(name, version, ...) #name,
+#define CAI_DRIVER_OPTIONAL CAI_DRIVER_FUNCTION
+#include "driver/device_functions.inc"
+#include "driver/functions.inc"
+#include "driver/memory_functions.inc"
+#undef CAI_DRIVER_OPTIONAL
+#undef CAI_DRIVER_FUNCTION
+  };
+  return names;
+}
+
+TEST_F(GpuManagers, EachCallOfTheDriverFailsInTurn) {
+  std::size_t injected = 0;
+  const auto round = [&](const char *name, std::uint32_t kind, cai_error *error) {
+    const cai_pool_params pool{sizeof pool, CAI_POOL_INSTALL, 4096, 0, 0, 0};
+    const bool is_pool = std::string(name) == "pool";
+    cai_manager *made = nullptr;
+    cai_status status =
+        cai_manager_create(name, is_pool ? &pool : nullptr, gpu0, nullptr, &made, error);
+    if (status != CAI_OK) return status;
+    const Manager manager(made);
+    cai_block block{};
+    status = cai_manager_alloc(manager, 100, 4096, kind, 1, &block, error);
+    if (status != CAI_OK) return status;
+    status = cai_manager_free(manager, &block, kind, 1, error);
+    // Where the failure came before, it was not freed.
+    if (status != CAI_OK && !contains(error->message, "[cuCtxPopCurrent]")) {
+      free_block(manager, block, kind);
+    }
+    return status != CAI_OK ? status : cai_pending_flush(gpu0, error);
+  };
+  for (const char *name : builtin) {
+    for (const std::uint32_t kind : kinds) {
+      cai_error error{};
+      ASSERT_EQ(round(name, kind, &error), CAI_OK) << error.message;
+      gpu().simcuda_reset_counts();
+      ASSERT_EQ(round(name, kind, &error), CAI_OK) << error.message;
+      std::vector<std::uint64_t> counts;
+      for (const char *function : all_functions()) counts.push_back(calls(function));
+      const std::uint64_t before = free_memory();
+      for (std::size_t f = 0; f < counts.size(); ++f) {
+        const char *const function = all_functions()[f];
+        // What fails to be freed has failed for good: the driver is not asked twice.
+        const bool frees = std::strcmp(function, "cuMemFree") == 0 ||
+                           std::strcmp(function, "cuMemFreeAsync") == 0 ||
+                           std::strcmp(function, "cuMemFreeHost") == 0 ||
+                           std::strcmp(function, "cuMemPoolDestroy") == 0;
+        for (std::uint64_t nth = 1; nth <= counts[f] && !frees; ++nth) {
+          SCOPED_TRACE(std::string(name) + " " + cai_kind_name(kind) + ": " + function + " " +
+                       std::to_string(nth));
+          const Surroundings surroundings;
+          OK(gpu().simcuda_fail(function, nth, 999));
+          const cai_status status = round(name, kind, &error);
+          OK(gpu().simcuda_fail(function, 0, 0));
+          ++injected;
+          ASSERT_TRUE(Surroundings() == surroundings);
+          if (status != CAI_OK) {
+            EXPECT_EQ(status, CAI_ERR_CUDA) << error.message;
+            EXPECT_EQ(error.native, 999);
+          }
+          flush(gpu0);
+        }
+      }
+      EXPECT_EQ(free_memory(), before) << name << " " << cai_kind_name(kind);
+    }
+  }
+  EXPECT_GT(injected, 200U);
+}
+
+}  // namespace
+}  // namespace test

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory of another process: this program starts itself again, and that one shares.
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "memories.hpp"
+
+extern char **environ;
+
+namespace test {
+namespace {
+
+constexpr int talk_of_other = 3;
+constexpr std::uint64_t size = 1 << 16, offset = 4096;
+
+// What the other process is asked for.
+enum class Ask : char { legacy, pool, read, release, end };
+
+struct Shared {
+  cai_ipc_handle handle;
+  unsigned char byte;
+};
+
+// Each message carries a descriptor, or none.
+void send_all(int talk, const void *message, std::size_t length, int fd) {
+  iovec part{const_cast<void *>(message), length};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof fd)] = {};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (fd >= 0) {
+    header.msg_control = space;
+    header.msg_controllen = sizeof space;
+    cmsghdr *const control = CMSG_FIRSTHDR(&header);
+    *control = {CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS};
+    std::memcpy(CMSG_DATA(control), &fd, sizeof fd);
+  }
+  if (sendmsg(talk, &header, MSG_NOSIGNAL) != static_cast<ssize_t>(length)) std::abort();
+}
+
+bool receive_all(int talk, void *message, std::size_t length, int *fd) {
+  iovec part{message, length};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof *fd)] = {};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = space;
+  header.msg_controllen = sizeof space;
+  if (recvmsg(talk, &header, 0) != static_cast<ssize_t>(length)) return false;
+  const cmsghdr *const control = CMSG_FIRSTHDR(&header);
+  if (fd) *fd = -1;
+  if (fd && control) std::memcpy(fd, CMSG_DATA(control), sizeof *fd);
+  return true;
+}
+
+void must_be_ok(cai_status status, const cai_error &error) {
+  if (status == CAI_OK) return;
+  std::fprintf(stderr, "the other process: %s\n", error.message);
+  std::abort();
+}
+
+class Sharer {
+ public:
+  void serve() {
+    for (Ask ask{}; receive_all(talk_of_other, &ask, 1, nullptr);) {
+      switch (ask) {
+        case Ask::legacy:
+        case Ask::pool:
+          share(ask == Ask::pool);
+          break;
+        case Ask::read: {
+          const unsigned char byte = read();
+          send_all(talk_of_other, &byte, 1, -1);
+          break;
+        }
+        case Ask::release:
+          view_.reset();
+          memory_.reset();
+          must_be_ok(cai_pending_flush(gpu0, &error_), error_);
+          send_all(talk_of_other, "", 1, -1);
+          break;
+        case Ask::end:
+          return;
+      }
+    }
+  }
+
+ private:
+  void share(bool by_pool) {
+    cai_request wanted = request(by_pool ? CAI_KIND_ASYNC : CAI_KIND_DEFAULT, 2 * size);
+    if (by_pool) {
+      const cai_pool_params params{sizeof params, CAI_POOL_EXPORTABLE, 0, 0, 0, 0};
+      must_be_ok(cai_manager_create("pool", &params, gpu0, nullptr, &wanted.manager, &error_),
+                 error_);
+    }
+    cai_memory *made = nullptr;
+    must_be_ok(cai_memory_alloc(gpu0, &wanted, &made, &error_), error_);
+    memory_ = OwnMemory(made);
+    cai_manager_release(wanted.manager);
+    must_be_ok(cai_memory_view(memory_, offset, offset + size, &made, &error_), error_);
+    view_ = OwnMemory(made);
+    Shared shared{};
+    shared.byte = by_pool ? 7 : 5;
+    const OwnArray array = array_of(view_, {size});
+    must_be_ok(cai_array_fill(array, &shared.byte, nullptr, &error_), error_);
+    must_be_ok(cai_array_sync_host(array, &error_), error_);
+    std::int32_t fd = -1;
+    must_be_ok(cai_memory_share(view_, &shared.handle, &fd, &error_), error_);
+    send_all(talk_of_other, &shared, sizeof shared, fd);
+    if (fd >= 0) close(fd);
+  }
+
+  unsigned char read() {
+    const OwnArray array = array_of(view_, {size});
+    const std::int64_t last = size - 1;
+    unsigned char byte = 0;
+    must_be_ok(cai_array_item(array, &last, &byte, &error_), error_);
+    return byte;
+  }
+
+  OwnMemory memory_, view_;
+  cai_error error_{};
+};
+
+// The other process, from here.
+class Other {
+ public:
+  // `devices`: which the other one sees, in which order; null: as this one.
+  explicit Other(const char *devices = nullptr) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) std::abort();
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    const int far = fcntl_above(ends[1]);
+    posix_spawn_file_actions_adddup2(&actions, far, talk_of_other);
+    std::vector<char *> environment;
+    std::string visible = std::string("CUDA_VISIBLE_DEVICES=") + (devices ? devices : "0,1");
+    environment.push_back(visible.data());
+    for (char **each = environ; *each; ++each) environment.push_back(*each);
+    environment.push_back(nullptr);
+    char program[] = "/proc/self/exe", other[] = "other";
+    char *const arguments[] = {program, other, nullptr};
+    if (posix_spawn(&id_, program, &actions, nullptr, arguments, environment.data())) std::abort();
+    posix_spawn_file_actions_destroy(&actions);
+    close(far);
+    close(ends[1]);
+    talk_ = ends[0];
+  }
+  Other(const Other &) = delete;
+  Other &operator=(const Other &) = delete;
+  ~Other() {
+    if (id_) end();
+    if (fd >= 0) close(fd);
+    close(talk_);
+  }
+
+  Shared shared(Ask ask) {
+    tell(ask);
+    Shared shared{};
+    if (fd >= 0) close(fd);
+    EXPECT_TRUE(receive_all(talk_, &shared, sizeof shared, &fd));
+    return shared;
+  }
+  unsigned char answer(Ask ask) {
+    tell(ask);
+    unsigned char byte = 0;
+    EXPECT_TRUE(receive_all(talk_, &byte, 1, nullptr));
+    return byte;
+  }
+  void end() {
+    tell(Ask::end);
+    int status = -1;
+    waitpid(std::exchange(id_, 0), &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+
+  int fd = -1;  // that came last
+
+ private:
+  static int fcntl_above(int end) {
+    const int copy = dup(end);
+    if (copy > talk_of_other) return copy;
+    const int higher = fcntl_above(end);
+    close(copy);
+    return higher;
+  }
+  void tell(Ask ask) const { send_all(talk_, &ask, 1, -1); }
+
+  pid_t id_ = 0;
+  int talk_ = -1;
+};
+
+class Ipc : public Memories {
+ protected:
+  static OwnMemory open(const Other &other, const Shared &shared, cai_device device,
+                        std::uint32_t how) {
+    cai_memory *out = nullptr;
+    cai_error problem{};
+    EXPECT_EQ(cai_memory_open(&shared.handle, other.fd, device, nullptr, how, &out, &problem),
+              CAI_OK)
+        << problem.message;
+    return OwnMemory(out);
+  }
+
+  static unsigned char item(cai_memory *memory, std::int64_t at) {
+    const OwnArray array = array_of(memory, {size});
+    unsigned char byte = 0;
+    EXPECT_EQ(cai_array_item(array, &at, &byte, nullptr), CAI_OK);
+    return byte;
+  }
+
+  static void fill(cai_memory *memory, unsigned char byte) {
+    const OwnArray array = array_of(memory, {size});
+    EXPECT_EQ(cai_array_fill(array, &byte, nullptr, nullptr), CAI_OK);
+    EXPECT_EQ(cai_array_sync_host(array, nullptr), CAI_OK);
+  }
+};
+
+TEST_F(Ipc, DirectSharesWhatIsThere) {
+  for (const Ask ask : {Ask::legacy, Ask::pool}) {
+    Other other;
+    const Shared shared = other.shared(ask);
+    EXPECT_EQ(shared.handle.size, size);
+    EXPECT_EQ(other.fd >= 0, ask == Ask::pool);
+    const OwnMemory memory = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+    EXPECT_EQ(describe(memory).size, size);
+    EXPECT_EQ(describe(memory).flags, std::uint32_t{CAI_MEMORY_FOREIGN});
+    EXPECT_EQ(item(memory, 0), shared.byte);
+    EXPECT_EQ(item(memory, size - 1), shared.byte);
+    fill(memory, 99);
+    EXPECT_EQ(other.answer(Ask::read), 99);
+    const OwnMemory again = open(other, shared, gpu0, CAI_OPEN_AUTO);
+    EXPECT_EQ(describe(again).data, describe(memory).data);
+  }
+}
+
+TEST_F(Ipc, StagedIsACopyThatOutlivesTheOther) {
+  for (const Ask ask : {Ask::legacy, Ask::pool}) {
+    for (const cai_device device : {gpu0, gpu1}) {
+      Other other;
+      const Shared shared = other.shared(ask);
+      const OwnMemory memory = open(other, shared, device, CAI_OPEN_STAGED);
+      EXPECT_EQ(item(memory, 0), shared.byte);
+      CAI(cai_drain(1, nullptr, error));
+      fill(memory, 98);
+      EXPECT_EQ(other.answer(Ask::read), shared.byte);
+      other.answer(Ask::release);
+      other.end();
+      EXPECT_EQ(item(memory, size - 1), 98);
+    }
+  }
+}
+
+TEST_F(Ipc, ClosedWithTheLastHolder) {
+  Other other;
+  const Shared shared = other.shared(Ask::legacy);
+  OwnMemory first = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+  OwnMemory second = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+  EXPECT_EQ(calls("cuIpcOpenMemHandle"), 1U);
+  first.reset();
+  EXPECT_EQ(calls("cuIpcCloseMemHandle"), 0U);
+  EXPECT_EQ(item(second, 0), shared.byte);
+  second.reset();
+  CAI(cai_drain(1, nullptr, error));
+  EXPECT_EQ(calls("cuIpcCloseMemHandle"), 1U);
+  EXPECT_EQ(item(open(other, shared, gpu0, CAI_OPEN_DIRECT), 0), shared.byte);
+}
+
+TEST_F(Ipc, DevicesAreKnownByIdentity) {
+  Other other("1,0");
+  const Shared shared = other.shared(Ask::legacy);  // on its GPU 0, which is 1 here
+  const OwnMemory memory = open(other, shared, gpu1, CAI_OPEN_DIRECT);
+  EXPECT_EQ(item(memory, 0), shared.byte);
+  fill(memory, 42);
+  EXPECT_EQ(other.answer(Ask::read), 42);
+}
+
+TEST_F(Ipc, Refusals) {
+  Other other;
+  const Shared shared = other.shared(Ask::legacy);
+  cai_memory *const untouched = reinterpret_cast<cai_memory *>(16);
+  const auto refused = [&](auto change, cai_device device, int fd, std::uint32_t how,
+                           cai_status status, const char *names) {
+    cai_ipc_handle handle = shared.handle;
+    change(handle);
+    cai_memory *out = untouched;
+    cai_error problem{};
+    EXPECT_EQ(cai_memory_open(&handle, fd, device, nullptr, how, &out, &problem), status) << names;
+    EXPECT_EQ(out, untouched);
+    EXPECT_NE(std::string(problem.message).find(names), std::string::npos) << problem.message;
+  };
+  const auto as_it_is = [](cai_ipc_handle &) {};
+  refused([](auto &h) { h.kind = 3; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_VALUE, "kind 3");
+  refused([](auto &h) { h.size = 0; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_VALUE, "size 0");
+  refused([](auto &h) { h.struct_size = 8; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_VALUE,
+          "struct_size 8");
+  refused([](auto &h) { ++h.process_start; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_STATE, "gone");
+  refused([](auto &h) { h.process = static_cast<std::uint64_t>(getpid()); }, gpu0, -1,
+          CAI_OPEN_AUTO, CAI_ERR_STATE, "own");
+  refused([](auto &h) { h.uuid[3] ^= 1; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_DEVICE, "uuid");
+  refused([](auto &h) { h.data[9] ^= 1; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_CUDA,
+          "cuIpcOpenMemHandle");
+  refused(as_it_is, gpu0, 0, CAI_OPEN_AUTO, CAI_ERR_VALUE, "fd is 0");
+  refused(as_it_is, cpu, -1, CAI_OPEN_AUTO, CAI_ERR_DEVICE, "CPU");
+  refused(as_it_is, gpu0, -1, 4, CAI_ERR_VALUE, "how is 4");
+  other.answer(Ask::release);
+  refused(as_it_is, gpu0, -1, CAI_OPEN_DIRECT, CAI_ERR_CUDA, "cuIpcOpenMemHandle");
+  other.end();
+  refused(as_it_is, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_STATE, "gone");
+
+  const OwnMemory pinned = allocate(gpu0, CAI_KIND_PINNED, 64);
+  const OwnMemory of_pool = allocate(gpu0, CAI_KIND_ASYNC, 64);
+  cai_ipc_handle handle{};
+  std::int32_t fd = 17;
+  EXPECT_EQ(cai_memory_share(pinned, &handle, &fd, nullptr), CAI_ERR_UNSUPPORTED);
+  EXPECT_EQ(cai_memory_share(of_pool, &handle, &fd, nullptr), CAI_ERR_UNSUPPORTED);
+  EXPECT_EQ(fd, 17);
+}
+
+}  // namespace
+}  // namespace test
+
+int main(int count, char **arguments) {
+  if (count > 1 && std::strcmp(arguments[1], "other") == 0) {
+    test::Sharer().serve();
+    return 0;
+  }
+  testing::InitGoogleTest(&count, arguments);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is pending, by Numba's rules; its test_deallocations, in terms of any free. TEST_DEVICE says
+// of which device: the same on both.
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+#include "managers.hpp"
+
+namespace test {
+namespace {
+
+cai_device tested() {
+  const char *name = std::getenv("TEST_DEVICE");
+  return name && std::string(name) == "gpu" ? gpu0 : cpu;
+}
+
+std::uint64_t capacity() {
+  std::uint64_t total = 0;
+  EXPECT_EQ(cai_device_memory(tested(), nullptr, &total, nullptr), CAI_OK);
+  return total;
+}
+
+class Pending : public testing::Test {
+ protected:
+  Pending() {
+    flush(tested());
+    EXPECT_EQ(usage(tested()).pending_count, 0U);
+  }
+  ~Pending() override {
+    flush(tested());
+    EXPECT_EQ(usage(tested()).pending_count, 0U);
+    EXPECT_EQ(usage(tested()).pending_bytes, 0U);
+    EXPECT_EQ(usage(tested()).deferred, 0U);
+  }
+
+  static cai_status run(void *context, cai_error *) {
+    ++*static_cast<int *>(context);
+    return CAI_OK;
+  }
+  void add(std::uint64_t bytes = 0) {
+    cai_error error{};
+    EXPECT_EQ(cai_pending_add(tested(), bytes, run, &freed, &error), CAI_OK) << error.message;
+  }
+  static std::uint64_t count() { return usage(tested()).pending_count; }
+  static void defer(std::int32_t begin) {
+    EXPECT_EQ(cai_pending_defer(tested(), begin, nullptr), CAI_OK);
+  }
+
+  int freed = 0;
+};
+
+TEST_F(Pending, TenStayAndTheEleventhFreesAll) {
+  for (std::uint64_t i = 1; i <= 10; ++i) {
+    add();
+    EXPECT_EQ(count(), i);
+    EXPECT_EQ(freed, 0);
+  }
+  add();
+  EXPECT_EQ(count(), 0U);
+  EXPECT_EQ(freed, 11);
+}
+
+TEST_F(Pending, AFifthOfTheMemoryStaysAndOneByteMoreFreesAll) {
+  const std::uint64_t most = capacity() / 5;
+  add(most / 2);
+  add(most - most / 2);
+  EXPECT_EQ(usage(tested()).pending_bytes, most);
+  EXPECT_EQ(freed, 0);
+  add(1);
+  EXPECT_EQ(freed, 3);
+  EXPECT_EQ(usage(tested()).pending_bytes, 0U);
+}
+
+TEST_F(Pending, NothingIsFreedWhileItIsDeferred) {
+  defer(1);
+  for (int i = 0; i < 30; ++i) add(capacity());
+  EXPECT_EQ(count(), 30U);
+  flush(tested());
+  EXPECT_EQ(count(), 30U);
+  defer(1);
+  add();
+  defer(0);
+  EXPECT_EQ(usage(tested()).deferred, 1U);
+  add();
+  EXPECT_EQ(freed, 0);
+  std::thread([&] { defer(0); }).join();  // any thread ends it
+  EXPECT_EQ(freed, 0);                    // which frees nothing by itself
+  add();
+  EXPECT_EQ(freed, 33);
+}
+
+TEST_F(Pending, AnEndWithoutABeginning) {
+  cai_error error{};
+  EXPECT_EQ(cai_pending_defer(tested(), 0, &error), CAI_ERR_STATE);
+  for (const std::int32_t number : {2, -1}) {
+    EXPECT_EQ(cai_pending_defer(tested(), number, &error), CAI_ERR_VALUE);
+  }
+  EXPECT_EQ(cai_pending_add(tested(), 1, nullptr, nullptr, &error), CAI_ERR_ARGUMENT);
+}
+
+struct Failing {
+  int *freed;
+  int number;
+  static cai_status free(void *context, cai_error *error) {
+    const Failing &me = *static_cast<Failing *>(context);
+    ++*me.freed;
+    if (me.number % 2 == 0) return CAI_OK;
+    *error = cai_error{};
+    error->status = CAI_ERR_CUDA;
+    std::snprintf(error->message, sizeof error->message, "number %d", me.number);
+    return CAI_ERR_CUDA;
+  }
+};
+
+TEST_F(Pending, OneThatFailsDoesNotKeepTheOthers) {
+  std::vector<Failing> items;
+  for (int i = 0; i < 10; ++i) items.push_back({&freed, i});
+  for (Failing &item : items) {
+    ASSERT_EQ(cai_pending_add(tested(), 7, Failing::free, &item, nullptr), CAI_OK);
+  }
+  cai_error error{};
+  EXPECT_EQ(cai_pending_flush(tested(), &error), CAI_ERR_CUDA);
+  EXPECT_STREQ(error.message, "number 1");
+  EXPECT_EQ(freed, 10);
+  EXPECT_EQ(usage(tested()).pending_bytes, 0U);
+
+  const Failures failures;
+  Failing last{&freed, 11};
+  for (Failing &item : items) {
+    ASSERT_EQ(cai_pending_add(tested(), 7, Failing::free, &item, nullptr), CAI_OK);
+  }
+  ASSERT_EQ(cai_pending_add(tested(), 7, Failing::free, &last, nullptr), CAI_OK);
+  EXPECT_EQ(freed, 21);
+  EXPECT_EQ(failures.messages, std::vector<std::string>({"number 1"}));
+}
+
+TEST_F(Pending, AFreeMayDoAnything) {
+  struct Again {
+    int left = 30;
+    static cai_status free(void *context, cai_error *error) {
+      Again &me = *static_cast<Again *>(context);
+      usage(tested());
+      flush(tested());
+      return me.left-- > 0 ? cai_pending_add(tested(), 1, free, context, error)
+                           : cai_status{CAI_OK};
+    }
+  } again;
+  ASSERT_EQ(cai_pending_add(tested(), 1, Again::free, &again, nullptr), CAI_OK);
+  while (count()) flush(tested());
+  EXPECT_EQ(again.left, -1);
+}
+
+TEST_F(Pending, OfManyThreads) {
+  std::atomic<int> runs{0};
+  const auto count_run = [](void *context, cai_error *) {
+    ++*static_cast<std::atomic<int> *>(context);
+    return cai_status{CAI_OK};
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) {
+        EXPECT_EQ(cai_pending_add(tested(), 3, count_run, &runs, nullptr), CAI_OK);
+      }
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+  flush(tested());
+  EXPECT_EQ(runs, 8000);
+}
+
+TEST_F(Pending, IsFlushedForWantOfMemoryUnlessDeferred) {
+  Recorder recorder;
+  const Manager base = make(recorder, tested());
+  const Manager manager = make("statistics", tested(), nullptr, base);
+  add();
+  recorder.out_of_memory = 1;
+  free_block(manager, allocate(manager, 10));
+  EXPECT_EQ(freed, 1);
+  EXPECT_EQ(recorder.count("memalloc"), 2U);
+  defer(1);
+  add();
+  recorder.out_of_memory = 2;
+  EXPECT_EQ(allocation_failure(manager, 10).status, CAI_ERR_MEMORY);
+  EXPECT_EQ(freed, 1);
+  defer(0);
+}
+
+}  // namespace
+}  // namespace test
