@@ -19,5 +19,6 @@ extensions = ["breathe", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 breathe_projects = {"libcai": str(XML)}
 breathe_default_project = "libcai"
 breathe_domain_by_extension = {"h": "c"}
+autodoc_mock_imports = ["cupy", "rmm", "torch"]
 html_theme = "furo"
 nitpicky = False

@@ -19,8 +19,9 @@ def library_dir():
 
 
 def environment(**extra):
-    """The caller's environment, with simcuda in it and nothing else of simcuda's or Numba's."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SIMCUDA", "NUMBA_", "CUDA_"))}
+    """The caller's environment, with simcuda in it and nothing else that any of them reads."""
+    foreign = ("SIMCUDA", "NUMBA_", "CUDA_", "CAI_")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
     paths = [str(library_dir()), *filter(None, [kept.get("LD_LIBRARY_PATH")])]
     return kept | {"SIMCUDA": "1", "LD_LIBRARY_PATH": os.pathsep.join(paths)} | extra
 

@@ -5,6 +5,7 @@ import ctypes
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,13 @@ def _printed(value):
         yield str(len(value))
         for item in value:
             yield from _printed(item)
+
+
+def run_threads(*functions):
+    """Runs each function in a thread, and raises what one raised."""
+    with ThreadPoolExecutor(len(functions)) as pool:
+        for done in [pool.submit(function) for function in functions]:
+            done.result()
 
 
 def python(code, *arguments, env=None):

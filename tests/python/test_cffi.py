@@ -11,7 +11,7 @@ import pytest
 from helpers import ADDRESS, ROOT, Cuda, interface, producer, python
 
 import libcai
-from libcai import _core, cffi
+from libcai import _core, _devices, cffi
 from libcai.cffi import array_from, ffi, lib
 
 
@@ -40,12 +40,13 @@ except ImportError:
 
 
 def test_the_declarations_are_the_header_s():
-    sizes = _core.sizes()
-    assert len(sizes) == 12
+    sizes = {**_core.sizes(), **_devices.sizes()}
+    assert len(sizes) == 12 + 13
     for name, size in sizes.items():
         assert ffi.sizeof(name) == size
     assert sizes["cai_array"] == 128
     assert sizes["cai_error"] == 256
+    assert sizes["cai_ipc_handle"] == 160
     assert lib.CAI_MAX_NDIM == 64
     assert lib.cai_version() == 100
 

@@ -333,6 +333,28 @@ def test_cpp(tmp_path):
     assert len(lines) == 4
 
 
+@pytest.mark.parametrize("driver", [False, True])
+def test_memory_cpp(tmp_path, driver):
+    """Likewise: the CPU alone, and beside it the simulated GPUs."""
+    flags = run(sys.executable, "-m", "libcai", "config", "--cflags", "--libs").split()
+    warnings = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    run("c++", *warnings, EXAMPLES / "memory.cpp", "-o", tmp_path / "memory", *flags)
+    tour = [
+        "  48 bytes",
+        "  out: 48 bytes",
+        "  0 2.5",
+        "  work",
+        "  CAI_ERR_ARGUMENT: work on a stream threw: no more of it",
+        "  CAI_ERR_MEMORY",
+        "  3 3",
+    ]
+    if driver:
+        lines = on_simcuda(tmp_path / "memory", SIMCUDA_SCHEDULE="lazy").splitlines()
+        assert lines == ["cpu:", *tour, "gpu:0:", *tour, "gpu:1:", *tour]
+    else:
+        assert run(tmp_path / "memory").splitlines() == ["cpu:", *tour]
+
+
 def test_readme_python():
     lines = run(sys.executable, EXAMPLES / "readme_python.py").splitlines()
     assert lines[0] == "(3, 4) (16, 4) float32 1"
@@ -370,6 +392,29 @@ def test_pack_through_cffi_on_the_gpu(pack, schedule):
         pack / "libpack.so",
         SIMCUDA_SCHEDULE=schedule,
     )
+
+
+@pytest.mark.parametrize("name", ["numba", "cuda_core", "rmm"])
+def test_adaptors_in_python(schedule, name):
+    pytest.importorskip(name.split("_")[0], reason="there is none for this version of Python")
+    example = EXAMPLES / f"adaptors/with_{name}.py"
+    assert "bytes are out" in on_simcuda(sys.executable, example, SIMCUDA_SCHEDULE=schedule)
+
+
+@pytest.mark.parametrize("example", ["with_cccl.cpp", "with_umf.c"])
+def test_adaptors_in_c(schedule, example, tmp_path):
+    found = run(sys.executable, ROOT / "tests/adaptors/find_packages.py").splitlines()
+    folders = dict(line.split("\t") for line in found)
+    flags = run(sys.executable, "-m", "libcai", "config", "--cflags", "--libs").split()
+    if example.endswith(".cpp"):
+        command = ["c++", "-std=c++20", f"-isystem{folders['cccl']}", f"-isystem{folders['cuda']}"]
+    else:
+        umf = folders["umf"]
+        flags += [f"-L{umf}/lib", "-lumf", f"-Wl,-rpath,{umf}/lib", f"-Wl,-rpath-link,{umf}/lib"]
+        command = ["cc", "-std=c99", "-D_GNU_SOURCE", f"-isystem{umf}/include"]
+    run(*command, "-Wall", "-Wextra", EXAMPLES / "adaptors" / example, "-o", tmp_path / "a", *flags)
+    out = on_simcuda(tmp_path / "a", SIMCUDA_SCHEDULE=schedule)
+    assert out.startswith("4096 bytes at 0x")
 
 
 def test_readme_shows_what_is_tested():

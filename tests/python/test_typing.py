@@ -51,6 +51,11 @@ def test_stubs_are_there_and_name_everything():
     for name, _ in inspect.getmembers(libcai.Array):
         if not name.startswith("__") or name.endswith("interface__"):
             assert f"def {name}(" in stub
+    stub = (package / "_devices.pyi").read_text(encoding="utf-8")
+    for kind in (libcai.Stream, libcai.Event, libcai.Memory, libcai.MemoryManager):
+        for name in vars(kind):
+            if not name.startswith("__") or name == "__cuda_stream__":
+                assert f"def {name}(" in stub
     outer = (package / "__init__.pyi").read_text(encoding="utf-8")
     for name in libcai.__all__:
         assert name in outer

@@ -84,6 +84,7 @@ def test_the_library_is_the_one_that_was_checked():
     """The wheel's build passes the same checks as the system's."""
     library = installed_package() / "lib/libcai.so.0"
     headers = sorted((installed_package() / "include").rglob("*.h"))
+    headers = [header for header in headers if "declarations begin" in header.read_text()]
     root = TESTS.parent
     run(sys.executable, TESTS / "abi/check_needed.py", library, "0")
     run(sys.executable, TESTS / "abi/check_symbols.py", library, root / "src/libcai.map", *headers)

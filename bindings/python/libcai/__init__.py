@@ -4,7 +4,8 @@
 `asarray` takes any object with ``__cuda_array_interface__`` (or NumPy's ``__array_interface__``)
 and gives an `Array`, whose ``ptr`` is the ``cai_array *`` that compiled code takes; `use` orders
 work on the GPU between the producer's stream and yours; `check` says what is wrong with a
-producer. "The text" in the documentation is version 3 of the interface, in Numba's documentation.
+producer. `Device`, `Stream`, `Memory` and `empty` make what there is to share. "The text" in the
+documentation is version 3 of the interface, in Numba's documentation.
 
 .. PYTEST_DONT_REWRITE: with our plugin, pytest would warn whoever imports libcai before it starts.
 """
@@ -16,6 +17,7 @@ from libcai.errors import (
     Error,
     InterfaceError,
     InterfaceTypeError,
+    StateError,
     UseError,
     VersionError,
     ViewError,
@@ -24,33 +26,66 @@ from libcai.errors import (
 
 # Loaded at first use: libcai.cffi works without the compiled module.
 _HOME = {
+    "Allocation": "libcai._types",
     "Array": "libcai._core",
+    "Block": "libcai._types",
     "Device": "libcai._types",
     "DeviceType": "libcai._types",
+    "Event": "libcai._devices",
     "Finding": "libcai._lint",
+    "IpcHandle": "libcai._ipc",
     "Location": "libcai._types",
+    "Memory": "libcai._devices",
+    "MemoryInfo": "libcai._types",
+    "MemoryManager": "libcai._devices",
     "Report": "libcai._lint",
+    "Statistics": "libcai._types",
+    "Stream": "libcai._devices",
+    "Usage": "libcai._types",
     "asarray": "libcai._core",
     "check": "libcai._lint",
+    "copy": "libcai._devices",
+    "defer_cleanup": "libcai._devices",
     "drain": "libcai._core",
+    "empty": "libcai._devices",
+    "fill": "libcai._devices",
+    "flush": "libcai._devices",
     "from_interface": "libcai._core",
+    "full": "libcai._devices",
+    "memory_manager": "libcai._devices",
+    "on_failure": "libcai._devices",
     "provide_stream": "libcai._providers",
     "relaxed": "libcai._relaxed",
+    "set_memory_manager": "libcai._devices",
+    "to": "libcai._devices",
+    "usage": "libcai._devices",
     "use": "libcai._core",
+    "zeros": "libcai._devices",
 }
 
 __all__ = [
+    "Allocation",
     "Array",
+    "Block",
     "BufferError",
     "CudaError",
     "Device",
     "DeviceType",
     "Error",
+    "Event",
     "Finding",
     "InterfaceError",
     "InterfaceTypeError",
+    "IpcHandle",
     "Location",
+    "Memory",
+    "MemoryInfo",
+    "MemoryManager",
     "Report",
+    "StateError",
+    "Statistics",
+    "Stream",
+    "Usage",
     "UseError",
     "VersionError",
     "ViewError",
@@ -58,11 +93,23 @@ __all__ = [
     "__version__",
     "asarray",
     "check",
+    "copy",
+    "defer_cleanup",
     "drain",
+    "empty",
+    "fill",
+    "flush",
     "from_interface",
+    "full",
+    "memory_manager",
+    "on_failure",
     "provide_stream",
     "relaxed",
+    "set_memory_manager",
+    "to",
+    "usage",
     "use",
+    "zeros",
 ]
 
 

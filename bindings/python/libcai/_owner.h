@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "_gil.h"
 #include "_table.h"
 #include "cai.h"
 
@@ -38,18 +39,8 @@ static struct {
   int pushing;         /* threads between the look at `closing` and the end of their push */
 } cai_py_state;
 
-/* Whether this very thread may run Python in our interpreter. (PyGILState_Check() says yes when it
- * does not know, and PyGILState_Ensure() would wait.) */
 static int cai_py_has_gil(void) {
-#if PY_VERSION_HEX >= 0x030D0000
-  PyThreadState *here = PyThreadState_GetUnchecked();
-#elif PY_VERSION_HEX >= 0x030C0000
-  PyThreadState *here = _PyThreadState_UncheckedGet();
-#else
-  PyThreadState *here = PyGILState_GetThisThreadState();
-  if (here != _PyThreadState_UncheckedGet()) here = NULL;
-#endif
-  return here != NULL && PyThreadState_GetInterpreter(here) == cai_py_state.interpreter;
+  return cai_py_may_run(cai_py_state.interpreter);
 }
 
 static void cai_py_block_free(cai_py_block *block) {
@@ -65,13 +56,21 @@ static struct {
   cai_py_block *block[CAI_PY_POOL];
 } cai_py_pool;
 
-/* With the GIL. */
+static void cai_py_release(cai_owner *self);
+
+/* With the GIL, which is let go where a view holds what Python does not own: its release may wait
+ * for the driver, which may wait for the GIL. */
 static void cai_py_block_finish(cai_py_block *block) {
   PyObject *exporter = block->exporter, *mask = block->mask_exporter, *streams = block->streams;
-  if (block->pooled && !block->inner && cai_py_pool.count < CAI_PY_POOL)
+  if (block->pooled && !block->inner && cai_py_pool.count < CAI_PY_POOL) {
     cai_py_pool.block[cai_py_pool.count++] = block;
-  else
+  } else if (block->held && block->held->release != cai_py_release) {
+    Py_BEGIN_ALLOW_THREADS;
     cai_py_block_free(block);
+    Py_END_ALLOW_THREADS;
+  } else {
+    cai_py_block_free(block);
+  }
   Py_XDECREF(streams);
   Py_XDECREF(mask);
   Py_XDECREF(exporter);
@@ -144,19 +143,23 @@ static void cai_py_release(cai_owner *self) {
     cai_py_end(self);
 }
 
-/* The same for who has the GIL, and knows it. Nobody else can retain what has one holder, which is
- * the caller's, so that one needs no locked subtraction. */
+/* The same for who has the GIL, and knows it; somebody else's release may wait for the driver,
+ * which may wait for the GIL. Nobody else can retain what has one holder, which is the caller's, so
+ * that one needs no locked subtraction. */
 static inline void cai_py_release_here(cai_owner *owner) {
   cai_py_block *block = (cai_py_block *)owner;
-  if (owner->release != cai_py_release)
+  if (owner->release != cai_py_release) {
+    Py_BEGIN_ALLOW_THREADS;
     owner->release(owner);
-  else if (__atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) != 1 &&
-           __atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) != 0)
+    Py_END_ALLOW_THREADS;
+  } else if (__atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) != 1 &&
+             __atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) != 0) {
     return;
-  else if (cai_py_was_used(owner))
+  } else if (cai_py_was_used(owner)) {
     cai_owner_end(owner, cai_py_end);
-  else
+  } else {
     cai_py_block_finish(block);
+  }
 }
 
 /* The owner that keeps the uses of what `owner` owns; NULL if it is too short to say. */

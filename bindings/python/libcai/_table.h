@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 
-#include "cai.h"
+#include "cai/memory.h"
 
 #include "_functions.h" /* first: CAI_PY_FUNCTIONS */
 

@@ -16,11 +16,195 @@ class DeviceType(enum.IntEnum):
     CUDA_MANAGED = 13
 
 
-class Device(NamedTuple):
-    """Where an array is: a kind and an ordinal, None if the ordinal is not known."""
-
+class _Pair(NamedTuple):
     type: int
     id: "int | None"
+
+
+class MemoryInfo(NamedTuple):
+    """How much memory there is, in bytes."""
+
+    free: int
+    total: int
+
+
+class Device(_Pair):
+    """A device: a kind and an ordinal. Arrays say so where they are.
+
+    Parameters
+    ----------
+    type : str or int
+        ``"cpu"``; ``"gpu"``, the thread's current one; ``"gpu:1"`` or ``"cuda:1"``; ``"gpu:free"``,
+        the one with the most free memory. Case and blanks do not matter. Or a `DeviceType`.
+    id : int, optional
+        Ordinal, beside a `DeviceType` only; None if it is not known.
+
+    Raises
+    ------
+    UseError
+        For a text that is none of these.
+    CudaError
+        For a GPU that is not there. Without a driver there is none.
+
+    Notes
+    -----
+    ``with device:`` makes it current for the thread, and then what was current before.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, type, id=None):
+        if isinstance(type, str):
+            if id is not None:
+                raise TypeError(f"a device is {type!r}, or a type and an id; not both")
+            type, id = _devices().parse(type)
+        return tuple.__new__(cls, (_device_type(type), id))
+
+    def __str__(self):
+        return _devices().format(self)
+
+    @staticmethod
+    def count(kind="gpu"):
+        """Returns how many devices of a kind there are, ``"cpu"`` or ``"gpu"``: 1 CPU; 0 GPUs if
+        there is no driver."""
+        return _devices().count(_kind(kind))
+
+    @classmethod
+    def current(cls, kind="gpu"):
+        """Returns the thread's current device of a kind; GPU 0 if none is current."""
+        return cls(*_devices().current(_kind(kind)))
+
+    @classmethod
+    def all(cls):
+        """Returns a list of all devices, the CPU first."""
+        gpus = [cls(DeviceType.CUDA, i) for i in range(cls.count())]
+        return [cls(DeviceType.CPU, 0), *gpus]
+
+    @classmethod
+    def most_free(cls, kind="gpu"):
+        """Returns the device of a kind with the most free memory; the first of several."""
+        return cls(*_devices().most_free(_kind(kind)))
+
+    @classmethod
+    def find(cls, uuid):
+        """Returns the GPU with an identity, a ``uuid.UUID`` or its 16 bytes, under whatever ordinal
+        this process knows it."""
+        return cls(*_devices().find_device(getattr(uuid, "bytes", uuid)))
+
+    def set_current(self):
+        """Makes a GPU's primary context current on the calling thread. Nothing for the CPU."""
+        _devices().set_current(self)
+
+    def __enter__(self):
+        _devices().enter_device(self)
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        _devices().leave_device(self)
+
+    @property
+    def name(self):
+        """What the driver calls it."""
+        return _devices().describe(self)["name"]
+
+    @property
+    def uuid(self):
+        """A ``uuid.UUID`` that tells it from all others, whatever its ordinal; None for the CPU."""
+        import uuid
+
+        data = _devices().describe(self)["uuid"]
+        return uuid.UUID(bytes=data) if self.type != DeviceType.CPU else None
+
+    @property
+    def pci(self):
+        """``(domain, bus, slot)``; None for the CPU."""
+        return _devices().describe(self)["pci"] if self.type != DeviceType.CPU else None
+
+    @property
+    def memory(self):
+        """``(free, total)`` in bytes; of the machine for the CPU."""
+        return MemoryInfo(*_devices().memory_of(self))
+
+    @property
+    def maps_host(self):
+        """Whether it can use pinned host memory where that is."""
+        return _devices().describe(self)["maps_host"]
+
+    @property
+    def managed_memory(self):
+        """Whether it has managed memory."""
+        return _devices().describe(self)["managed_memory"]
+
+    @property
+    def concurrent_managed(self):
+        """Whether the host may use managed memory while it works."""
+        return _devices().describe(self)["concurrent_managed"]
+
+    @property
+    def pools(self):
+        """Whether it has stream-ordered memory."""
+        return _devices().describe(self)["pools"]
+
+    @property
+    def pools_by_descriptor(self):
+        """Whether its pools can be shared by a file descriptor."""
+        return _devices().describe(self)["pools_by_descriptor"]
+
+    @property
+    def integrated(self):
+        """Whether its memory is the host's."""
+        return _devices().describe(self)["integrated"]
+
+    def can_access(self, peer):
+        """Returns whether kernels here can be allowed to use the memory of `peer`."""
+        return _devices().can_access(self, peer)
+
+    def synchronize(self):
+        """Waits for the thread's current stream, and for all that is queued in the GPU's primary
+        context. The GIL is released."""
+        _devices().synchronize(self)
+
+    def reset(self, context=False):
+        """Synchronises, calls what `on_reset` was given, frees what waits to be freed, resets the
+        device's managers, and drops the thread's current streams of it.
+
+        Parameters
+        ----------
+        context : bool
+            Destroy the GPU's primary context, too, and with it all that anybody in the process has
+            there. Memory, streams and events of it are then dead: using one is a `StateError`.
+
+        Notes
+        -----
+        If callbacks raise, the others are called all the same; then the first one's exception goes
+        on, with a note for each of the others.
+        """
+        _devices().reset(self, context)
+
+    @staticmethod
+    def on_reset(function):
+        """Calls ``function(device)`` in each reset of any device, after it has synchronised. What
+        was given already is not called twice."""
+        _devices().on_reset(function)
+
+    @staticmethod
+    def off_reset(function):
+        """Takes back what `on_reset` was given; nothing if that was not given."""
+        _devices().off_reset(function)
+
+    def set_cache(self, size):
+        """Sets how many bytes of freed memory the device's current pool keeps for later; at first
+        0. Nothing for the CPU."""
+        _devices().set_cache(self, size)
+
+    def trim_cache(self, keep=0):
+        """Gives freed memory of the device's current pool back, down to `keep` bytes. Nothing for
+        the CPU."""
+        _devices().trim_cache(self, keep)
+
+    def summary(self):
+        """Returns a few lines for people: name, identity, memory, what it can do."""
+        return _devices().summary(self)
 
 
 class Location(NamedTuple):
@@ -35,8 +219,72 @@ class Location(NamedTuple):
     size: "int | None"
 
 
+class Usage(NamedTuple):
+    """What is out and what is pending on a device; sizes in bytes."""
+
+    bytes: int
+    count: int
+    pending_bytes: int
+    pending_count: int
+    deferred: int
+
+
+class Statistics(NamedTuple):
+    """What a manager has counted; sizes in bytes, as asked for."""
+
+    bytes: int
+    bytes_peak: int
+    bytes_total: int
+    count: int
+    count_peak: int
+    count_total: int
+    failures: int
+
+
+class Allocation(NamedTuple):
+    """Memory that is out: `seconds` is when, since the manager was made; `caller` a line of Python,
+    or an empty text."""
+
+    address: int
+    size: int
+    kind: str
+    stream: int
+    seconds: float
+    caller: str
+
+
+class Block(NamedTuple):
+    """Memory as a manager gives and takes it: the addresses for kernels and for the host (or 0),
+    bytes, and what is the manager's own."""
+
+    address: int
+    host: int
+    size: int
+    cookie: int
+
+
 def device(kind, ordinal):
     """Returns the Device for the C struct's two numbers."""
-    with contextlib.suppress(ValueError):  # newer than this package
-        kind = DeviceType(kind)
     return Device(kind, None if ordinal < 0 else ordinal)
+
+
+def _device_type(number):
+    with contextlib.suppress(ValueError):  # newer than this package
+        return DeviceType(number)
+    return number
+
+
+def _kind(kind):
+    """The number for "cpu" or "gpu"."""
+    if isinstance(kind, str):
+        return {"cpu": DeviceType.CPU, "gpu": DeviceType.CUDA, "cuda": DeviceType.CUDA}.get(
+            kind.strip().lower(), 0
+        )
+    return kind
+
+
+def _devices():
+    """The compiled module, loaded by what needs it: an array alone does not."""
+    from libcai import _devices
+
+    return _devices

@@ -440,6 +440,54 @@ cdef class Array:
         waited_for(self)
 
     @property
+    def is_dereferenceable(self):
+        """Whether the host may use the memory: the driver is asked about an array on a device."""
+        if self.array.device_type == CAI_DEVICE_CPU or self.array.data == 0:
+            return True
+        return self.locate().host_accessible
+
+    def eval(self):
+        """Waits for the current stream of the array's device, and for all that is pending on the
+        array; returns it. The GIL is released.
+
+        Raises
+        ------
+        Exception
+            What work on that stream raised.
+        CudaError
+            If the driver refuses, or the stream is being captured.
+        """
+        return devices().eval(self)
+
+    def item(self, *index):
+        """Returns one element as a value of Python's, whatever the memory, once all that is pending
+        on the array is complete.
+
+        Parameters
+        ----------
+        *index : int
+            One for each dimension; none if there is one element. Negative counts from the end.
+
+        Raises
+        ------
+        ViewIndexError
+            For an index out of range.
+        UseError
+            For another number of them.
+        CudaError
+            If the driver refuses.
+        """
+        return devices().item(self, index)
+
+    def first(self):
+        """Returns the first element, as `item` does."""
+        return devices().item(self, (0,) * self.array.ndim)
+
+    def to(self, device, *, kind="default", stream=None):
+        """Copies the array to a device: see `libcai.to`."""
+        return devices().to(self, device, kind=kind, stream=stream)
+
+    @property
     def __cuda_array_interface__(self):
         """The dict, version 3, of an array on a device; AttributeError for a host array.
 
@@ -454,18 +502,20 @@ cdef class Array:
 
     @property
     def __array_interface__(self):
-        """NumPy's dict, version 3, of a host array; AttributeError for an array on a device."""
-        if self.array.device_type != CAI_DEVICE_CPU:
+        """NumPy's dict, version 3, of an array that the host may use: one on the host, or in pinned
+        or managed memory that libcai has made. It is said once what is pending on the array is
+        complete, with the GIL released. AttributeError for an array on a device."""
+        if not is_on_host(self):
             raise AttributeError(
                 "this libcai.Array is on a device: it has __cuda_array_interface__ instead")
-        return export_dict(self)
+        return host_dict(self)
 
     def __array__(self, dtype=None, copy=None):
         """Refuses an array on a device; for a host array, NumPy's array of it."""
-        if self.array.device_type != CAI_DEVICE_CPU:
+        if not is_on_host(self):
             raise TypeError(
                 "this libcai.Array is on a device, and is never copied to the host behind your "
-                "back: use the copy function of the library that owns it")
+                "back: use the copy function of the library that owns it, or libcai's to('cpu')")
         import numpy
         # `self` has __array_interface__, so this does not come back here.
         return numpy.array(self, dtype=dtype, copy=copy)
@@ -498,6 +548,17 @@ cdef class Array:
         if self.array.mask != NULL:
             parts.append("masked")
         return f"<libcai.Array {' '.join(parts)}>"
+
+
+cdef bint is_on_host(Array self) noexcept:
+    return self.array.device_type in (
+        CAI_DEVICE_CPU, CAI_DEVICE_CUDA_HOST, CAI_DEVICE_CUDA_MANAGED)
+
+
+cdef object devices():
+    """The module that works on arrays, which most who take and give them do not need."""
+    from libcai import _devices
+    return _devices
 
 
 cdef cai_layout layout_of(Array self) except *:

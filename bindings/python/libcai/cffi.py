@@ -4,11 +4,12 @@
 Attributes
 ----------
 ffi : cffi.FFI
-    Knows every declaration of cai.h.
+    Knows every declaration of cai.h, cai/device.h and cai/memory.h.
 lib : object
     The functions and constants of the bundled library.
 """
 
+import re
 from collections import deque
 
 import cffi
@@ -21,15 +22,15 @@ from libcai.errors import from_status
 __all__ = ["array_from", "ffi", "lib"]
 
 
-def _declarations():
-    """The part of cai.h that is meant for readers like cffi."""
-    text = _library.HEADER.read_text(encoding="utf-8")
-    begin = "/* cai.h: declarations begin */"
-    return text[text.index(begin) + len(begin) : text.index("/* cai.h: declarations end */")]
+def _declarations(header):
+    """The part of a header that is meant for readers like cffi."""
+    text = (_library.HEADER.parent / header).read_text(encoding="utf-8")
+    return re.search(r"declarations begin \*/(.*?)/\*[^*]*declarations end \*/", text, re.S)[1]
 
 
 ffi = cffi.FFI()
-ffi.cdef(_declarations())
+for _header in ("cai.h", "cai/device.h", "cai/memory.h"):
+    ffi.cdef(_declarations(_header))
 lib = ffi.dlopen(str(_library.LIBRARY))
 
 # The last release may come from a thread that has no GIL and must not wait for it. So what an array

@@ -2,6 +2,7 @@
 """The errors of libcai. Each is also the built-in exception that one would expect."""
 
 import builtins
+import contextlib
 
 __all__ = [
     "BufferError",
@@ -9,6 +10,7 @@ __all__ = [
     "Error",
     "InterfaceError",
     "InterfaceTypeError",
+    "StateError",
     "UseError",
     "VersionError",
     "ViewError",
@@ -17,7 +19,7 @@ __all__ = [
 
 # The values of cai_status, as cai.h gives them.
 _ARGUMENT, _VALUE, _TYPE, _VERSION, _MEMORY, _LAYOUT = -1, -2, -3, -4, -5, -7
-_UNSUPPORTED, _EXPORT, _DRIVER, _ORDER = -8, -9, -10, -15
+_UNSUPPORTED, _EXPORT, _DRIVER, _BOUNDS, _ORDER, _STATE = -8, -9, -10, -14, -15, -16
 
 
 class Error(Exception):
@@ -80,8 +82,13 @@ class ViewIndexError(Error, IndexError):
 
 
 class UseError(Error, ValueError):
-    """Arrays cannot be used so: an unknown word, a default stream with no context current, or a
-    variable of the environment that has none of its values."""
+    """Nothing can be used so: an unknown word, a value or size that is none, arrays that do not
+    fit each other, a default stream with no context current, or a variable of the environment that
+    has none of its values."""
+
+
+class StateError(Error, RuntimeError):
+    """The time for that has passed: freed already, left already, or the device was reset."""
 
 
 class BufferError(Error, builtins.BufferError):
@@ -120,6 +127,8 @@ def from_status(status, native, message, entry="", value=None):
         return CudaError(message, status, native)
     if status == _VERSION:
         error = VersionError(message)
+    elif status == _STATE:
+        error = StateError(message)
     elif status == _EXPORT:
         error = BufferError(message)
     elif status in (_ARGUMENT, _LAYOUT, _UNSUPPORTED):
@@ -137,3 +146,38 @@ def from_order(status, native, message, entry=""):
     error = UseError(message)
     error.status = status
     return error
+
+
+def from_device(status, native, message):
+    """The same for devices, streams, events, memory and managers."""
+    if status == _UNSUPPORTED:
+        return CudaError(message, status, native)
+    if status not in (_ARGUMENT, _VALUE, _TYPE, _LAYOUT, _BOUNDS):
+        return from_status(status, native, message)
+    error = UseError(message)
+    error.status = status
+    return error
+
+
+def status_of(exception):
+    """Returns the ``cai_status`` and ``CUresult`` by which C is told of an exception."""
+    if isinstance(exception, Error) and exception.status < 0:
+        return exception.status, getattr(exception, "native", 0)
+    for kind, status in (
+        (MemoryError, _MEMORY),
+        (NotImplementedError, _UNSUPPORTED),
+        (TypeError, _TYPE),
+        (ValueError, _VALUE),
+    ):
+        if isinstance(exception, kind):
+            return status, 0
+    return _STATE, 0
+
+
+def add_note(exception, note):
+    """Adds a note to an exception, in Python 3.10 in the place where later versions keep it."""
+    if hasattr(exception, "add_note"):
+        exception.add_note(note)
+    else:
+        with contextlib.suppress(AttributeError):
+            exception.__notes__ = [*getattr(exception, "__notes__", ()), note]

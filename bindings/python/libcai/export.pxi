@@ -61,9 +61,23 @@ cdef object value_of(const cai_value *value):
     return None
 
 
-cdef dict export_dict(Array self):
+cdef dict host_dict(Array self):
+    """What the host reads must be there: work on the array is waited for."""
+    cdef Source source
     if self.array.device_type == CAI_DEVICE_CPU:
+        settle(self)
         return plain_dict(self)
+    waited_for(self)
+    open_source(&source, self)
+    source.array.device_type = CAI_DEVICE_CPU
+    source.array.device_id = 0
+    source.array.stream_kind = CAI_STREAM_NONE
+    source.array.stream = 0
+    source.array.owner = source.mask.owner = NULL
+    return fresh_dict(self, &source.array)
+
+
+cdef dict export_dict(Array self):
     if relaxed_reasons and not _relaxed.export_stream():
         return dict_without_stream(self)
     if self.array.stream_kind == CAI_STREAM_EVENT:

@@ -10,6 +10,14 @@ cdef dict ACCESSES = {
     None: CAI_ACCESS_DEFAULT, "read": CAI_ACCESS_READ, "write": CAI_ACCESS_WRITE}
 
 
+cdef bint host_is_working = False  # streams of the CPU on arrays, which _devices knows
+
+
+def host_works(bint working):
+    global host_is_working
+    host_is_working = working
+
+
 def count_relaxed(int reasons):
     global relaxed_reasons
     relaxed_reasons = reasons
@@ -151,9 +159,17 @@ cdef int kept_on(Array self, uint64_t stream, uint32_t access) except -1:
     return 0
 
 
+cdef int settle(Array self) except -1:
+    """Waits for the CPU's streams that work on an array of the host's."""
+    if host_is_working and self.array.device_type == CAI_DEVICE_CPU:
+        devices().settle(self)
+    return 0
+
+
 cdef int waited_for(Array self) except -1:
     cdef cai_error error
     cdef cai_status status
+    settle(self)
     with nogil:
         status = cai_array_sync_host(self.array, &error)
     if status != CAI_OK:

@@ -172,14 +172,3 @@ cdef tuple arrays_of(tuple objects):
         if type(item) is not Array:
             return tuple([asarray(item) for item in objects])
     return objects
-
-
-cdef int add_note(exception, str note) except -1:
-    if hasattr(exception, "add_note"):
-        exception.add_note(note)
-    else:  # Python 3.10: in the place where later versions keep it
-        try:
-            exception.__notes__ = [*getattr(exception, "__notes__", ()), note]
-        except AttributeError:
-            pass
-    return 0

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What goes to another process for it to open memory of this one."""
+
+import contextlib
+import os
+import struct
+
+from libcai.errors import UseError
+
+_SIZE = 160
+_KINDS = {1: "legacy", 2: "pool"}
+
+
+class IpcHandle:
+    """Memory for another process; made by `Memory.share`, opened by `Memory.open`.
+
+    It can be pickled, or sent as ``bytes(handle)``. The descriptor goes beside it, over a Unix
+    socket, by whoever sends. Where it was made, it keeps the memory alive: keep it until the others
+    have closed theirs.
+
+    Parameters
+    ----------
+    data : bytes-like
+        As ``bytes(handle)`` gave them.
+
+    Attributes
+    ----------
+    memory : Memory or None
+        What was shared, where it was.
+    """
+
+    __slots__ = ("__weakref__", "_data", "_fd", "memory")
+
+    def __init__(self, data):
+        self._fd = None
+        self.memory = None
+        self._data = bytes(data)
+        if len(self._data) != _SIZE:
+            raise UseError(f"a handle has {_SIZE} bytes, not {len(self._data)}")
+
+    @classmethod
+    def _made(cls, data, fd, memory):
+        self = cls(data)
+        self.memory = memory
+        self._fd = fd if fd >= 0 else None
+        return self
+
+    @property
+    def kind(self):
+        """``'legacy'``: the bytes are all. ``'pool'``: the descriptor is needed beside them."""
+        return _KINDS.get(struct.unpack_from("=I", self._data, 4)[0], "unknown")
+
+    @property
+    def size(self):
+        """Bytes of the memory."""
+        return struct.unpack_from("=Q", self._data, 8)[0]
+
+    @property
+    def fd(self):
+        """The pool's file descriptor, which is this object's; None if there is none."""
+        return self._fd
+
+    def close(self):
+        """Closes the descriptor; once it was sent, nobody needs it."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
+
+    def __del__(self):
+        with contextlib.suppress(AttributeError, OSError):
+            self.close()
+
+    def __bytes__(self):
+        return self._data
+
+    def __eq__(self, other):
+        if not isinstance(other, IpcHandle):
+            return NotImplemented
+        return self._data == other._data
+
+    def __hash__(self):
+        return hash(self._data)
+
+    def __reduce__(self):
+        return type(self), (self._data,)
+
+    def __repr__(self):
+        return f"<libcai.IpcHandle kind={self.kind} size={self.size}>"

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One element of an array, as bytes and as a value of Python's."""
+
+import operator
+import struct
+
+from libcai.errors import UseError
+
+# By kind and size; NumPy knows the rest.
+_FORMATS = {
+    **{("i", 1 << n): letter for n, letter in enumerate("bhiq")},
+    **{("u", 1 << n): letter for n, letter in enumerate("BHIQ")},
+    **{("f", 2 << n): letter for n, letter in enumerate("efd")},
+    **{("c", 8 << n): letter for n, letter in enumerate(("ff", "dd"))},
+    ("b", 1): "?",
+}
+_CONVERSIONS = {"b": bool, "i": operator.index, "u": operator.index, "f": float, "c": complex}
+
+
+def pack(value, array):
+    """Returns the bytes of an element of `array` with a value.
+
+    Bytes of an element's size stand for themselves where the type is of no numbers.
+    """
+    form = _FORMATS.get((array.kind, array.itemsize))
+    if form is None:
+        return _packed_by_numpy(value, array)
+    value = _CONVERSIONS[array.kind](value)
+    parts = (value.real, value.imag) if array.kind == "c" else (value,)
+    try:
+        return struct.pack(_order(array) + form, *parts)
+    except (struct.error, OverflowError):
+        raise UseError(f"value {value!r} does not fit {array.typestr!r}") from None
+
+
+def unpack(data, array):
+    """Returns the value of an element of `array`: int, float, bool, bytes, ..."""
+    form = _FORMATS.get((array.kind, array.itemsize))
+    if form is None:
+        import numpy
+
+        return numpy.frombuffer(data, array.dtype, 1)[0].item()
+    parts = struct.unpack(_order(array) + form, data)
+    return complex(*parts) if array.kind == "c" else parts[0]
+
+
+def _packed_by_numpy(value, array):
+    import numpy
+
+    if isinstance(value, (bytes, str)):
+        most = array.itemsize // (4 if array.kind == "U" else 1)
+        if len(value) > most:  # NumPy would cut it
+            raise UseError(f"value {value!r} does not fit {array.typestr!r}")
+
+    made = numpy.array(value, array.dtype)
+    if made.shape != ():
+        raise UseError(f"value {value!r} is not one of {array.typestr!r}")
+    return made.tobytes()
+
+
+def _order(array):
+    return array.byteorder if array.byteorder in "<>" else "="

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Managers that are built in, what they call back, and the line of Python that called them.
+
+cdef dict PARAMETERS = {
+    "pool": ("initial", "maximum", "threshold", "exportable", "install"),
+    "limiting": ("limit",),
+    "logging": ("path", "write"),
+    "retrying": ("retry",),
+}
+
+
+@cython.final
+@cython.internal
+cdef class Companion:
+    """The context of a manager's callbacks. C may have it longer than Python has the manager, so
+    it is never freed; what it calls goes with the Python manager."""
+
+    cdef object function
+    cdef bint left
+
+    cdef int leave(self) except -1:
+        self.function = None
+        self.left = True
+        return 0
+
+
+cdef Companion companion(function):
+    cdef Companion self = Companion.__new__(Companion)
+    self.function = function
+    Py_INCREF(self)  # C's, for ever
+    return self
+
+
+def memory_manager(name, *, device=None, upstream=None, **parameters):
+    """Makes a memory manager.
+
+    Parameters
+    ----------
+    name : str
+        ``'default'``: plain device memory, freed with others like it. ``'async'``: in the order of
+        the stream, from the device's current pool. ``'pool'``: from a pool of its own. ``'managed'``:
+        all memory is managed. ``'host'``: the heap.
+
+        Around an upstream manager: ``'statistics'`` counts. ``'limiting'`` refuses what exceeds a
+        limit. ``'logging'`` writes a line of CSV for each call, with the caller's line of Python.
+        ``'tracking'`` knows what is out, and who asked for it. ``'retrying'`` asks what to do when
+        memory is short.
+
+        Or the path of a library that exports a ``cai_manager_table``, with ``:symbol`` if that is
+        not ``cai_manager_table_export``.
+    device : Device or str, optional
+        Else that of `upstream`, or the current GPU.
+    upstream : MemoryManager, optional
+        What it is put around.
+    initial, maximum, threshold : int
+        Of a pool: bytes that it holds from the beginning, never exceeds (0: the device's), and keeps
+        when they are freed (-1: all).
+    exportable, install : bool
+        Of a pool: its memory can be shared with other processes; it is the device's current pool,
+        from which CuPy, cuda.core and RMM draw, until the manager ends.
+    limit : int
+        Of ``'limiting'``: bytes that may be out at a time.
+    path : str or os.PathLike
+        Of ``'logging'``: a file, appended to. Or
+    write : callable
+        ``write(text)`` with whole lines, on any thread. What it raises is told to
+        ``sys.unraisablehook``. It is not called any more once nobody has the manager.
+    retry : callable
+        Of ``'retrying'``: ``retry(size, attempt)`` frees something and returns True to try again.
+        `attempt` counts from 0. As `write` otherwise.
+
+    Returns
+    -------
+    MemoryManager
+
+    Raises
+    ------
+    UseError
+        For an unknown name, a library that cannot be loaded, and a missing upstream manager or one
+        of another device.
+    VersionError
+        For a library made for another version of managers.
+    CudaError
+        If the device has no such memory.
+    """
+    cdef bytes text = text_for_c(name, "name")
+    cdef const char *name_text = text
+    cdef cai_manager *above = manager_handle(upstream)
+    cdef Parameters given
+    cdef cai_device native
+    cdef cai_manager *made = NULL
+    cdef cai_error error
+    cdef cai_status status
+    cdef Companion functions = None
+    cdef MemoryManager self
+    cdef const void *params = NULL
+    known = PARAMETERS.get(name, ())
+    for key in parameters:
+        if key not in known:
+            raise TypeError(f"memory_manager({name!r}) has no parameter {key!r}")
+    place(device, None, upstream, "gpu", &native)
+    memset(&given, 0, sizeof(given))
+    if name == "pool":
+        pool_parameters(parameters, &given.pool)
+        params = &given.pool
+    elif name == "limiting":
+        given.limit.struct_size = sizeof(given.limit)
+        unsigned_of(parameters.get("limit", 0), "limit", &given.limit.limit)
+        params = &given.limit
+    elif name == "logging":
+        functions = log_parameters(parameters, &given.log)
+        params = &given.log
+    elif name == "tracking":
+        given.track.struct_size = sizeof(given.track)
+        given.track.caller = write_caller
+        params = &given.track
+    elif name == "retrying":
+        functions = companion(callable_of(parameters.get("retry"), "retry"))
+        given.retry.struct_size = sizeof(given.retry)
+        given.retry.retry = ask_again
+        given.retry.context = <void *>functions
+        params = &given.retry
+    path = os.fsencode(parameters["path"]) if parameters.get("path") is not None else b""
+    if name == "logging" and path:
+        given.log.path = path
+    with nogil:
+        status = cai_manager_create(name_text, params, native, above, &made, &error)
+    succeed(status, &error)
+    self = wrap_manager(made, upstream)
+    self.companion = functions
+    return self
+
+
+cdef struct Parameters:
+    cai_pool_params pool
+    cai_limit_params limit
+    cai_log_params log
+    cai_track_params track
+    cai_retry_params retry
+
+
+cdef int pool_parameters(dict given, cai_pool_params *out) except -1:
+    threshold = given.get("threshold", 0)
+    out.struct_size = sizeof(out[0])
+    unsigned_of(given.get("initial", 0), "initial", &out.initial)
+    unsigned_of(given.get("maximum", 0), "maximum", &out.maximum)
+    unsigned_of(UINT64_MAX if threshold == -1 else threshold, "threshold", &out.threshold)
+    if given.get("exportable"):
+        out.flags |= CAI_POOL_EXPORTABLE
+    if given.get("install"):
+        out.flags |= CAI_POOL_INSTALL
+    return 0
+
+
+cdef Companion log_parameters(dict given, cai_log_params *out):
+    """All but the path."""
+    cdef Companion functions = None
+    write = given.get("write")
+    if (given.get("path") is None) == (write is None):
+        raise TypeError("memory_manager('logging') takes either `path` or `write`")
+    out.struct_size = sizeof(out[0])
+    out.caller = write_caller
+    if write is not None:
+        functions = companion(callable_of(write, "write"))
+        out.write = write_line
+        out.context = <void *>functions
+    return functions
+
+
+cdef object callable_of(function, str what):
+    if not callable(function):
+        raise TypeError(f"{what} is {function!r}, which cannot be called")
+    return function
+
+
+cdef void write_line(void *context, const char *line, uint64_t length) noexcept nogil:
+    cdef PyGILState_STATE state
+    if cai_py_enter(&state):
+        write_line_here(context, line, length)
+        cai_py_leave(state)
+
+
+cdef void write_line_here(void *context, const char *line, uint64_t length) noexcept with gil:
+    function = (<Companion><PyObject *>context).function
+    try:
+        if function is not None:
+            function(line[:length].decode("utf-8", "replace"))
+    except BaseException as failure:
+        complain(failure, function)
+
+
+cdef int32_t ask_again(void *context, uint64_t size, uint64_t attempt) noexcept nogil:
+    cdef PyGILState_STATE state
+    cdef int32_t again = 0
+    if cai_py_enter(&state):
+        again = ask_again_here(context, size, attempt)
+        cai_py_leave(state)
+    return again
+
+
+cdef int32_t ask_again_here(void *context, uint64_t size, uint64_t attempt) noexcept with gil:
+    function = (<Companion><PyObject *>context).function
+    try:
+        return 1 if function is not None and function(size, attempt) else 0
+    except BaseException as failure:
+        complain(failure, function)
+    return 0
+
+
+# ---- The caller's line -----------------------------------------------------------------------
+
+cdef str PACKAGE = os.path.join(os.path.dirname(__file__), "")
+
+
+cdef void write_caller(void *context, char *text, uint64_t size) noexcept nogil:
+    """The innermost line of Python outside of libcai; the end of a text that is too long."""
+    cdef PyGILState_STATE state
+    if size > 0:
+        text[0] = 0
+    if runs_python() and cai_py_enter(&state):
+        write_caller_here(text, size)
+        cai_py_leave(state)
+
+
+cdef void write_caller_here(char *text, uint64_t size) noexcept with gil:
+    cdef bytes line
+    cdef const char *data
+    cdef uint64_t length
+    try:
+        frame = sys._getframe(0)
+        while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+            frame = frame.f_back
+        if frame is None:
+            return
+        line = f"{frame.f_code.co_filename}:{frame.f_lineno}".encode("utf-8", "replace")
+        data = line
+        length = len(line)
+        if length > size:
+            line = line[length - size:].decode("utf-8", "ignore").encode()
+            data = line
+            length = len(line)
+        memcpy(text, data, length)
+        text[length] = 0
+    except BaseException:
+        pass  # a thread whose last frame is gone: nobody is known

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What libcai.Device does. Devices are passed as they are to Python: texts, Devices, pairs.
+
+cdef int device_of(given, cai_device *out) except -1:
+    """Unpacks a device. Pinned and managed memory of a GPU's is the GPU's."""
+    cdef cai_error error
+    cdef cai_status status
+    cdef bytes text
+    cdef const char *data
+    if isinstance(given, str):
+        text = text_for_c(given, "device")
+        data = text
+        with nogil:
+            status = cai_device_parse(data, out, &error)
+        return succeed(status, &error)
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise TypeError(
+            f"a device is a libcai.Device, or a text such as 'cpu' and 'gpu:0', not {given!r}")
+    kind, ordinal = given
+    kind = operator.index(kind)
+    if kind in (CAI_DEVICE_CUDA_HOST, CAI_DEVICE_CUDA_MANAGED):
+        kind = CAI_DEVICE_CUDA
+    if ordinal is None:
+        return current_of(kind, out)
+    ordinal = operator.index(ordinal)
+    if not (0 <= kind <= INT32_MAX and 0 <= ordinal <= INT32_MAX):
+        raise UseError(f"({kind}, {ordinal}) is no device")
+    out.type = kind
+    out.id = ordinal
+    return 0
+
+
+cdef int current_of(kind, cai_device *out) except -1:
+    cdef int32_t type_ = kind
+    cdef cai_error error
+    cdef cai_status status
+    with nogil:
+        status = cai_device_current(type_, out, &error)
+    return succeed(status, &error)
+
+
+cdef object device_object(cai_device device):
+    return Device(device.type, device.id)
+
+
+def parse(text):
+    cdef cai_device device
+    device_of(text, &device)
+    return device.type, device.id
+
+
+def format(device):
+    """As "gpu:1"; for what cai_device_format() has no text: the kind's name."""
+    cdef char text[32]
+    cdef cai_device native
+    cdef cai_error error
+    kind, ordinal = device
+    if kind in (CAI_DEVICE_CPU, CAI_DEVICE_CUDA) and ordinal is not None:
+        device_of(device, &native)
+        succeed(cai_device_format(native, text, &error), &error)
+        return text_of(text)
+    name = getattr(kind, "name", str(int(kind))).lower()
+    return name if ordinal is None else f"{name}:{ordinal}"
+
+
+def count(int32_t kind):
+    cdef int32_t out = 0
+    cdef cai_error error
+    cdef cai_status status
+    with nogil:
+        status = cai_device_count(kind, &out, &error)
+    succeed(status, &error)
+    return out
+
+
+def current(int32_t kind):
+    cdef cai_device out
+    current_of(kind, &out)
+    return out.type, out.id
+
+
+def most_free(int32_t kind):
+    cdef cai_device out
+    cdef cai_error error
+    cdef cai_status status
+    with nogil:
+        status = cai_device_most_free(kind, &out, &error)
+    succeed(status, &error)
+    return out.type, out.id
+
+
+def find_device(uuid):
+    cdef bytes data = bytes(uuid)
+    cdef const uint8_t *identity = <const uint8_t *><const char *>data
+    cdef cai_device out
+    cdef cai_error error
+    cdef cai_status status
+    if len(data) != 16:
+        raise UseError(f"a UUID has 16 bytes, not {len(data)}")
+    with nogil:
+        status = cai_device_find(identity, &out, &error)
+    succeed(status, &error)
+    return out.type, out.id
+
+
+def set_current(device):
+    cdef cai_device native
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    with nogil:
+        status = cai_device_set_current(native, &error)
+    succeed(status, &error)
+
+
+def describe(device):
+    cdef cai_device native
+    cdef cai_device_info info
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    memset(&info, 0, sizeof(info))
+    info.struct_size = sizeof(info)
+    with nogil:
+        status = cai_device_describe(native, &info, &error)
+    succeed(status, &error)
+    return {
+        "name": text_of(info.name),
+        "uuid": PyBytes_FromStringAndSize(<char *>info.uuid, sizeof(info.uuid)),
+        "pci": (info.pci_domain, info.pci_bus, info.pci_slot),
+        "maps_host": info.flags & CAI_DEVICE_MAPS_HOST != 0,
+        "managed_memory": info.flags & CAI_DEVICE_MANAGED_MEMORY != 0,
+        "concurrent_managed": info.flags & CAI_DEVICE_CONCURRENT_MANAGED != 0,
+        "pools": info.flags & CAI_DEVICE_POOLS != 0,
+        "pools_by_descriptor": info.flags & CAI_DEVICE_POOLS_BY_DESCRIPTOR != 0,
+        "integrated": info.flags & CAI_DEVICE_INTEGRATED != 0,
+    }
+
+
+def summary(device):
+    cdef cai_device native
+    cdef uint64_t length = 0
+    cdef char *text = NULL
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    with nogil:
+        status = cai_device_summary(native, NULL, 0, &length, &error)
+    succeed(status, &error)
+    text = <char *>PyMem_Malloc(length + 1)
+    if text == NULL:
+        raise MemoryError()
+    try:
+        with nogil:
+            status = cai_device_summary(native, text, length + 1, NULL, &error)
+        succeed(status, &error)
+        return text_of(text)
+    finally:
+        PyMem_Free(text)
+
+
+def memory_of(device):
+    cdef cai_device native
+    cdef uint64_t left = 0, total = 0
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    with nogil:
+        status = cai_device_memory(native, &left, &total, &error)
+    succeed(status, &error)
+    return left, total
+
+
+def can_access(device, peer):
+    cdef cai_device native, other
+    cdef int32_t yes = 0
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    device_of(peer, &other)
+    with nogil:
+        status = cai_device_can_access(native, other, &yes, &error)
+    succeed(status, &error)
+    return yes != 0
+
+
+def synchronize(device):
+    cdef cai_device native
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    with nogil:
+        status = cai_device_synchronize(native, &error)
+    succeed(status, &error)
+
+
+def set_cache(device, size):
+    cdef cai_device native
+    cdef uint64_t limit
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    unsigned_of(size, "size", &limit)
+    with nogil:
+        status = cai_device_set_cache(native, limit, &error)
+    succeed(status, &error)
+
+
+def trim_cache(device, keep):
+    cdef cai_device native
+    cdef uint64_t limit
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    unsigned_of(keep, "keep", &limit)
+    with nogil:
+        status = cai_device_trim_cache(native, limit, &error)
+    succeed(status, &error)
+
+
+# ---- Guards ----------------------------------------------------------------------------------
+# A Device is a value, and a Stream may be entered twice: what `with` has entered is on a stack of
+# the thread's.
+
+cdef list entered_here(str kind):
+    stack = getattr(entered, kind, None)
+    if stack is None:
+        stack = []
+        setattr(entered, kind, stack)
+    return stack
+
+
+@cython.final
+@cython.internal
+cdef class DeviceGuard:
+    cdef cai_device_guard guard
+
+
+def enter_device(device):
+    cdef DeviceGuard self = DeviceGuard.__new__(DeviceGuard)
+    cdef cai_device native
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    with nogil:
+        status = cai_device_enter(native, &self.guard, &error)
+    succeed(status, &error)
+    entered_here("devices").append((self, device))
+
+
+def leave_device(device):
+    cdef list stack = entered_here("devices")
+    cdef DeviceGuard self
+    cdef cai_error error
+    cdef cai_status status
+    if not stack or stack[-1][1] != device:
+        raise StateError(f"{device} is not the device that this thread entered last")
+    self = stack[-1][0]
+    with nogil:
+        status = cai_device_leave(&self.guard, &error)
+    if self.guard.thread == 0:
+        stack.pop()
+    succeed(status, &error)
+
+
+# ---- Reset -----------------------------------------------------------------------------------
+# C has a number for each callback: one that is taken away during a reset is just not found.
+
+cdef dict reset_numbers = {}    # by function
+cdef dict reset_functions = {}  # by number
+cdef uint64_t reset_last = 0
+
+
+cdef void reset_callback(void *context, cai_device device) noexcept nogil:
+    cdef PyGILState_STATE state
+    if cai_py_enter(&state):
+        reset_callback_here(<uint64_t>context, device)
+        cai_py_leave(state)
+
+
+cdef void reset_callback_here(uint64_t number, cai_device device) noexcept with gil:
+    function = reset_functions.get(number)
+    failures = getattr(entered, "reset_failures", None)
+    if function is None:
+        return
+    try:
+        function(device_object(device))
+    except BaseException as failure:
+        if failures is not None:
+            failures.append(failure)
+        else:  # a reset by C
+            complain(failure, function)
+
+
+def on_reset(function):
+    global reset_last
+    cdef cai_error error
+    cdef cai_status status
+    if not callable(function):
+        raise TypeError(f"{function!r} cannot be called")
+    if function in reset_numbers:
+        return
+    reset_last += 1
+    number = reset_last
+    status = cai_device_on_reset(reset_callback, <void *><uint64_t>number, &error)
+    succeed(status, &error)
+    reset_numbers[function] = number
+    reset_functions[number] = function
+
+
+def off_reset(function):
+    cdef cai_error error
+    number = reset_numbers.pop(function, None)
+    if number is not None:
+        del reset_functions[number]
+        succeed(cai_device_off_reset(reset_callback, <void *><uint64_t>number, &error), &error)
+
+
+def reset(device, context):
+    cdef cai_device native
+    cdef uint32_t flags = CAI_RESET_CONTEXT if context else 0
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    before = getattr(entered, "reset_failures", None)
+    entered.reset_failures = failures = []
+    try:
+        with freeing, nogil:
+            status = cai_device_reset(native, flags, &error)
+    finally:
+        entered.reset_failures = before
+    succeed(status, &error)
+    if context:
+        forget_blocks(device_object(native))
+    if failures:
+        for other in failures[1:]:
+            add_note(failures[0], f"libcai: and another callback of the reset raised {other!r}")
+        raise failures[0]

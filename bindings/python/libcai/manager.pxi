@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# libcai.MemoryManager: one holder of a cai_manager, built in or of a Python class.
+
+cdef object managers = weakref.WeakValueDictionary()  # by cai_manager: those that Python made
+cdef dict installed = {}                              # by Device: they live as long as that
+
+
+cdef cai_manager *manager_handle(manager) except? NULL:
+    if manager is None:
+        return NULL
+    if not isinstance(manager, MemoryManager):
+        raise TypeError(f"a libcai.MemoryManager is required, not {type(manager).__name__}")
+    if (<MemoryManager>manager).manager == NULL:
+        raise StateError(f"{type(manager).__name__}.__init__() did not call super().__init__()")
+    return (<MemoryManager>manager).manager
+
+
+cdef class MemoryManager:
+    """A memory manager at work for one device: subclass it to write your own, see `memory_manager`
+    for those that are built in.
+
+    Parameters
+    ----------
+    device : Device or str
+        The device.
+    upstream : MemoryManager, optional
+        Of that device: what has not been written here is asked of it, else of libcai.
+
+    Raises
+    ------
+    TypeError
+        If a method is missing, or one of a pair.
+
+    Notes
+    -----
+    A subclass has these methods. Addresses are int, sizes and alignments in bytes, a kind is a name
+    as of `Memory`, a stream is 1, 2 or a ``CUstream``, or 0 on the CPU. They run on any thread,
+    several at a time but for the GIL, with the GPU's primary context current. What they raise, the
+    caller gets; of a free that no caller has asked for, ``sys.unraisablehook``.
+
+    ``memalloc(size, align, kind, stream)``
+        Returns an address, or ``(address, host address or 0, size)``. MemoryError if there is not
+        so much: it is then called once more, after what is pending was freed.
+        NotImplementedError for a kind that it does not have.
+    ``memfree(address, size, kind, stream)``
+        Frees it, in the order of the stream, without waiting for the device.
+
+    and may have these:
+
+    ``initialize()``
+        Called before the first allocation, and perhaps again.
+    ``reset()``
+        Gives up what it keeps for later, since the device is being reset. What is out is still
+        freed, unless the context is destroyed.
+    ``memhostalloc(size, align, kind, flags)``, ``memhostfree(address, size, kind)``
+        Pinned, mapped and host memory; the answer as of ``memalloc``. `flags` are 1 for portable,
+        2 for write-combined.
+    ``mempin(host, size, kind, flags)``, ``memunpin(address, size, kind)``
+        Pins memory of the host's that is there; returns the address for kernels.
+    ``base(address)``
+        Returns ``(base, size)`` of the driver's allocation.
+    ``get_ipc_handle(address, size)``
+        Returns an `IpcHandle`, with its descriptor if it has one.
+    ``open_ipc_handle(handle, fd, stream)``, ``close_ipc_handle(address, size, stream)``
+        Memory of other processes; the answer as of ``memalloc``.
+    ``get_memory_info()``
+        Returns ``(free, total)``.
+    ``defer_cleanup()``
+        Returns a context manager, in which nothing that is pending is freed.
+    ``trim(keep)``
+        Gives back what is freed but kept, down to `keep` bytes.
+    ``record_stream(address, size, stream)``
+        Hears that memory is used on a stream that is not its own.
+
+    Memory that is out keeps the manager alive. NBEP 7, ``BaseCUDAMemoryManager``.
+    """
+
+    cdef cai_manager *manager
+    cdef cai_py_link *link  # of a Python class: what its C side holds
+    cdef int64_t out        # likewise: blocks that are out
+    cdef readonly object upstream
+    cdef list deferrals     # likewise: what defer_cleanup() returned, and was entered
+    cdef object companion   # what C calls with no holder of ours: functions for logs and retries
+    cdef object __weakref__
+
+    def __init__(self, device="gpu", *, upstream=None):
+        if type(self) is MemoryManager:
+            raise TypeError("libcai.MemoryManager is subclassed, or made by libcai.memory_manager()")
+        if self.manager != NULL:
+            raise TypeError("a libcai.MemoryManager cannot be made twice")
+        make_python_manager(self, device, upstream)
+
+    def __dealloc__(self):
+        cdef cai_manager *manager = self.manager
+        self.manager = NULL
+        if self.link != NULL:
+            unlink(self.link)
+            self.link = NULL
+        if self.companion is not None:
+            (<Companion>self.companion).leave()
+        if manager != NULL:
+            with nogil:
+                cai_manager_release(manager)
+        cai_py_drop_queued()
+
+    @staticmethod
+    def of(device="gpu"):
+        """Returns the manager of a device. It is made at the first need: as `set_memory_manager`
+        said, else the environment's ``CAI_MEMORY_MANAGER``, else ``"default"``."""
+        cdef cai_device native
+        cdef cai_manager *out = NULL
+        cdef cai_error error
+        cdef cai_status status
+        device_of(device, &native)
+        with nogil:
+            status = cai_manager_of(native, &out, &error)
+        succeed(status, &error)
+        return wrap_manager(out, None)
+
+    @property
+    def name(self):
+        """Its name; of a Python class, a name that was made of the class's."""
+        return text_of(cai_manager_name(self.manager))
+
+    @property
+    def device(self):
+        """Its `Device`."""
+        manager_handle(self)
+        return device_object(cai_manager_device(self.manager))
+
+    def install(self):
+        """Makes it the manager of its device, from now on. Memory that is out stays with its own."""
+        cdef cai_manager *manager = manager_handle(self)
+        cdef cai_device device = cai_manager_device(manager)
+        cdef cai_error error
+        cdef cai_status status
+        with nogil:
+            status = cai_manager_install(device, manager, &error)
+        succeed(status, &error)
+        installed[device_object(device)] = self
+
+    def alloc(self, size, *, align=0, kind="default", stream=None):
+        """Allocates without a handle, for adaptors; `free` it.
+
+        Returns
+        -------
+        Block
+            ``(address, host, size, cookie)``; zeros for size 0.
+
+        Raises
+        ------
+        MemoryError, UseError, CudaError
+            As `Memory`; and what the manager raises.
+        """
+        cdef uint64_t bytes_, alignment, value
+        cdef uint32_t number = kind_of(kind)
+        cdef cai_manager *manager = manager_handle(self)
+        cdef cai_block block
+        cdef cai_error error
+        cdef cai_status status
+        unsigned_of(size, "size", &bytes_)
+        unsigned_of(align, "align", &alignment)
+        value = value_on(manager, stream)
+        with nogil:
+            status = cai_manager_alloc(manager, bytes_, alignment, number, value, &block, &error)
+        succeed(status, &error)
+        return Block(block.data, block.host, block.size, block.cookie)
+
+    def free(self, block, *, kind="default", stream=None):
+        """Frees what `alloc` gave, in the order of a stream; `kind` as it was there."""
+        cdef uint32_t number = kind_of(kind)
+        cdef cai_manager *manager = manager_handle(self)
+        cdef uint64_t value
+        cdef cai_block native
+        cdef cai_error error
+        cdef cai_status status
+        unsigned_of(block[0], "address", &native.data)
+        unsigned_of(block[1], "host", &native.host)
+        unsigned_of(block[2], "size", &native.size)
+        unsigned_of(block[3], "cookie", &native.cookie)
+        value = value_on(manager, stream)
+        with freeing, nogil:
+            status = cai_manager_free(manager, &native, number, value, &error)
+        succeed(status, &error)
+
+    @property
+    def memory(self):
+        """``(free, total)`` in bytes, to the manager's knowledge."""
+        cdef cai_manager *manager = manager_handle(self)
+        cdef uint64_t left = 0, total = 0
+        cdef cai_error error
+        cdef cai_status status
+        with nogil:
+            status = cai_manager_memory(manager, &left, &total, &error)
+        succeed(status, &error)
+        return MemoryInfo(left, total)
+
+    def trim_cache(self, keep=0):
+        """Gives back what is freed but kept, down to `keep` bytes."""
+        cdef cai_manager *manager = manager_handle(self)
+        cdef uint64_t limit
+        cdef cai_error error
+        cdef cai_status status
+        unsigned_of(keep, "keep", &limit)
+        with nogil:
+            status = cai_manager_trim(manager, limit, &error)
+        succeed(status, &error)
+
+    @property
+    def statistics(self):
+        """The counts of the manager, or of the first one upstream that counts: a `Statistics`.
+        CudaError if none does."""
+        cdef cai_manager *manager = manager_handle(self)
+        cdef cai_statistics out
+        cdef cai_error error
+        cdef cai_status status
+        memset(&out, 0, sizeof(out))
+        out.struct_size = sizeof(out)
+        with nogil:
+            status = cai_manager_statistics(manager, &out, &error)
+        succeed(status, &error)
+        return Statistics(out.bytes, out.bytes_peak, out.bytes_total, out.count, out.count_peak,
+                          out.count_total, out.failures)
+
+    def outstanding(self):
+        """Returns what the manager, or the first one upstream that tracks, has given and not got
+        back: a list of `Allocation`, the oldest first. CudaError if none tracks."""
+        cdef cai_manager *manager = manager_handle(self)
+        cdef list found = []
+        cdef cai_error error
+        cdef cai_status status
+        with nogil:
+            status = cai_manager_outstanding(manager, note_allocation, <void *>found, &error)
+        succeed(status, &error)
+        return found
+
+    def __reduce__(self):
+        raise TypeError("a libcai.MemoryManager cannot be pickled: it is of this process")
+
+    def __repr__(self):
+        if self.manager == NULL:
+            return f"<{type(self).__name__}: not made yet>"
+        return f"<libcai.MemoryManager {self.name} device={self.device}>"
+
+
+cdef object wrap_manager(cai_manager *manager, upstream):
+    """The MemoryManager that Python has made of it, or a new one; takes one holder over."""
+    cdef MemoryManager self
+    known = managers.get(<uint64_t>manager)
+    if known is None:
+        known = chosen_manager(manager)
+    if known is not None:
+        with nogil:
+            cai_manager_release(manager)
+        return known
+    try:
+        self = MemoryManager.__new__(MemoryManager)
+    except BaseException:
+        with nogil:
+            cai_manager_release(manager)
+        raise
+    self.manager = manager
+    self.upstream = upstream
+    managers[<uint64_t>manager] = self
+    return self
+
+
+cdef uint64_t value_on(cai_manager *manager, stream) except? 0:
+    """The value of a stream, or of the current one of the manager's device."""
+    cdef cai_device device = cai_manager_device(manager)
+    cdef Stream on
+    if stream is None:
+        on = current_stream(device)
+        return cai_stream_value(on.stream)
+    if type(stream) is Stream:
+        return cai_stream_value((<Stream>stream).stream)
+    number = resolve(stream)
+    if number < 0:
+        raise UseError("stream -1 means no order, and is no stream")
+    return number
+
+
+cdef void note_allocation(void *context, const cai_allocation *allocation) noexcept nogil:
+    cdef PyGILState_STATE state
+    if cai_py_enter(&state):
+        note_allocation_here(context, allocation)
+        cai_py_leave(state)
+
+
+cdef void note_allocation_here(void *context, const cai_allocation *a) noexcept with gil:
+    try:
+        (<list><PyObject *>context).append(Allocation(
+            a.data, a.size, kind_name(a.kind), a.stream, a.seconds, text_of(a.caller)))
+    except MemoryError:
+        pass

@@ -1,0 +1,606 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# libcai.Memory: one holder of a cai_memory.
+
+cdef dict OPENINGS = {
+    "auto": CAI_OPEN_AUTO, "direct": CAI_OPEN_DIRECT, "staged": CAI_OPEN_STAGED}
+
+# How many buffers lie in memory that Python could free, by its cai_memory.
+cdef dict exports = {}
+
+
+cdef uint32_t kind_of(given) except? 0xFFFFFFFF:
+    cdef bytes text = text_for_c(given, "kind")
+    cdef uint32_t kind = 0
+    cdef cai_error error
+    succeed(cai_kind_parse(text, &kind, &error), &error)
+    return kind
+
+
+cdef str kind_name(uint32_t kind):
+    return text_of(cai_kind_name(kind)) or str(kind)
+
+
+cdef uint32_t host_flags(portable, write_combined) noexcept:
+    return ((CAI_HOST_PORTABLE if portable else 0)
+            | (CAI_HOST_WRITE_COMBINED if write_combined else 0))
+
+
+cdef Memory wrap_memory(cai_memory *memory, Memory whole):
+    """Makes a Memory that takes one holder over; `whole` is what it is a view of."""
+    cdef Memory self
+    try:
+        self = Memory.__new__(Memory)
+    except BaseException:
+        with nogil:
+            cai_memory_release(memory)
+        raise
+    self.memory = memory
+    self.whole = whole
+    return self
+
+
+@cython.final
+cdef class Memory:
+    """Memory of any kind, on a GPU or the CPU, with holders.
+
+    Parameters
+    ----------
+    size : int
+        Bytes; of one row, if there are rows. 0 gives memory without an address.
+    kind : str
+        ``'default'``: the device's own. ``'async'``: likewise, in the order of the stream.
+        ``'pitched'`` and ``'pitched_managed'``: in rows padded to 256 bytes. ``'pinned'``: the
+        host's, from which a GPU copies fast. ``'mapped'``: pinned, and used by kernels where it is.
+        ``'managed'`` (for one stream) and ``'managed_global'``: migrates. ``'cuda_array'``: for
+        textures, without an address. ``'host'``: the heap.
+    device : Device or str, optional
+        Else the stream's, or the manager's, or the current GPU.
+    stream : Stream or object, optional
+        On which it is allocated, and in whose order it is freed; what `Stream.wrap` takes. Else the
+        thread's current one of the device.
+    manager : MemoryManager, optional
+        Else the device's.
+    align : int
+        A power of two; 0: 256, or 64 for the host's.
+    rows, depth : int
+        Of pitched memory and CUDA arrays.
+    dtype : str or numpy.dtype, optional
+        Of an item of a CUDA array.
+    channels : int
+        Items of an element of a CUDA array: 1, 2 or 4.
+    portable, write_combined : bool
+        Of pinned and mapped memory: pinned for all GPUs; fast for the host to write, slow to read.
+
+    Raises
+    ------
+    MemoryError
+        If there is not so much.
+    UseError
+        For a value that is none, sizes that overflow, and a stream or manager of another device.
+    CudaError
+        For a kind that the device does not have, in a capture that forbids it, and if there is no
+        such device.
+
+    Notes
+    -----
+    ``memory[a:b]`` is a view, in bytes, that holds the whole. Memory that the host may use has
+    Python's buffer protocol; a buffer is given once what is pending is complete, and as long as
+    there is one, `free` is refused.
+    """
+
+    cdef cai_memory *memory
+    cdef Memory whole
+    cdef object __weakref__
+
+    def __init__(self, size, kind="default", *, device=None, stream=None, manager=None, align=0,
+                 rows=0, depth=0, dtype=None, channels=0, portable=False, write_combined=False):
+        cdef cai_request request
+        cdef cai_device native
+        cdef cai_memory *made = NULL
+        cdef cai_error error
+        cdef cai_status status
+        cdef Stream on
+        if self.memory != NULL:
+            raise TypeError("a libcai.Memory cannot be made twice")
+        memset(&request, 0, sizeof(request))
+        request.struct_size = sizeof(request)
+        request.kind = kind_of(kind)
+        unsigned_of(size, "size", &request.size)
+        unsigned_of(rows, "rows", &request.rows)
+        unsigned_of(depth, "depth", &request.depth)
+        unsigned_of(align, "align", &request.align)
+        request.flags = host_flags(portable, write_combined)
+        channels = operator.index(channels)
+        if not 0 <= channels <= 4:
+            raise UseError(f"channels is {channels}, and neither 1, 2 nor 4")
+        request.channels = channels
+        if dtype is not None:
+            dtype_of(dtype, &request.dtype)
+        request.manager = manager_handle(manager)
+        place(device, stream, manager, "gpu", &native)
+        on = stream_of(stream, &native)
+        request.stream = handle_of(on)
+        with nogil:
+            status = cai_memory_alloc(native, &request, &made, &error)
+        succeed(status, &error)
+        self.memory = made
+
+    def __dealloc__(self):
+        cdef cai_memory *memory = self.memory
+        self.memory = NULL
+        if memory != NULL:
+            with nogil:  # the last release may wait for the driver, and call a manager
+                cai_memory_release(memory)
+        cai_py_drop_queued()
+
+    @staticmethod
+    def pin(buffer, *, device="gpu", kind="pinned", portable=False, write_combined=False):
+        """Pins the host's memory that is there already, such as a NumPy array's.
+
+        Parameters
+        ----------
+        buffer : object
+            Contiguous and writable, with Python's buffer protocol; it is kept alive, and its buffer
+            exported, until the memory has gone.
+        device : Device or str
+            The GPU that it is for.
+        kind : str
+            ``'pinned'`` or ``'mapped'``.
+        """
+        cdef uint32_t number = kind_of(kind)
+        cdef uint32_t flags = host_flags(portable, write_combined)
+        cdef cai_device native
+        cdef cai_py_kept *kept
+        cdef cai_memory *made = NULL
+        cdef cai_error error
+        cdef cai_status status
+        device_of(device, &native)
+        kept = cai_py_keep(NULL, False)
+        if kept == NULL:
+            raise MemoryError()
+        try:
+            PyObject_GetBuffer(buffer, &kept.buffer, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)
+        except BaseException:
+            cai_py_drop(kept)
+            raise
+        with nogil:
+            status = cai_memory_pin(native, kept.buffer.buf, kept.buffer.len, number, flags,
+                                    cai_py_let_go, kept, &made, &error)
+        if status != CAI_OK:
+            cai_py_drop(kept)
+        succeed(status, &error)
+        return wrap_memory(made, None)
+
+    @staticmethod
+    def wrap(address, size, *, device, kind="default", host=None, owner=None, row=0, pitch=0,
+             rows=0):
+        """Takes in memory of somebody else's.
+
+        Parameters
+        ----------
+        address, size : int
+            As kernels use it, and bytes. Nobody is asked whether that is true: see `validate`.
+        device, kind
+            As of a `Memory`.
+        host : int, optional
+            As the host uses it. Where the host may use the kind at all, `address` otherwise.
+        owner : object, optional
+            Kept alive until the memory, and uses of it, are gone.
+        row, pitch, rows : int
+            Of pitched memory.
+        """
+        cdef cai_memory_info info
+        cdef cai_py_kept *kept
+        cdef cai_memory *made = NULL
+        cdef cai_error error
+        cdef cai_status status
+        memset(&info, 0, sizeof(info))
+        info.struct_size = sizeof(info)
+        device_of(device, &info.device)
+        info.kind = kind_of(kind)
+        unsigned_of(address, "address", &info.data)
+        unsigned_of(size, "size", &info.size)
+        unsigned_of(row, "row", &info.row)
+        unsigned_of(pitch, "pitch", &info.pitch)
+        unsigned_of(rows, "rows", &info.rows)
+        if host is not None:
+            unsigned_of(host, "host", &info.host)
+        elif cai_is_dereferenceable(info.device, info.kind):
+            info.host = info.data
+        kept = cai_py_keep(<PyObject *>owner, False)
+        if kept == NULL:
+            raise MemoryError()
+        with nogil:
+            status = cai_memory_wrap(&info, cai_py_let_go, kept, &made, &error)
+        if status != CAI_OK:
+            cai_py_drop(kept)
+        succeed(status, &error)
+        return wrap_memory(made, None)
+
+    @staticmethod
+    def find(address):
+        """Finds the memory around an address: ``(memory, offset)``, the offset in bytes.
+
+        Raises
+        ------
+        CudaError
+            If libcai has allocated none there; wrapped memory and views are not looked for.
+        """
+        cdef uint64_t at, offset = 0
+        cdef cai_memory *out = NULL
+        cdef cai_error error
+        cdef cai_status status
+        unsigned_of(address, "address", &at)
+        with nogil:
+            status = cai_memory_find(at, &out, &offset, &error)
+        succeed(status, &error)
+        return wrap_memory(out, None), offset
+
+    @staticmethod
+    def of(array):
+        """Finds the memory of an array: ``(memory, offset)``, in bytes to the first element. Of an
+        array that libcai did not make, memory of its extent, which holds it."""
+        cdef const cai_array *native
+        cdef uint64_t offset = 0
+        cdef cai_memory *out = NULL
+        cdef cai_error error
+        cdef cai_status status
+        array = asarray(array)
+        native = <const cai_array *><uint64_t>array.ptr
+        with nogil:
+            status = cai_memory_of(native, &out, &offset, &error)
+        succeed(status, &error)
+        return wrap_memory(out, None), offset
+
+    @staticmethod
+    def open(handle, fd=None, *, device="gpu", stream=None, how="auto"):
+        """Opens memory of another process. What is open already is shared.
+
+        Parameters
+        ----------
+        handle : IpcHandle or bytes-like
+            What `share` gave there.
+        fd : int, optional
+            The descriptor as it came, for a handle of the kind ``'pool'``; it stays yours.
+        device : Device or str
+            Who is to use it; where it is, is found by its identity.
+        stream : Stream or object, optional
+            In whose order it is copied and closed.
+        how : str
+            ``'direct'``: where it is. ``'staged'``: as a copy in new memory, queued on the stream.
+            ``'auto'``: direct where that can be.
+
+        Raises
+        ------
+        StateError
+            For a handle of this process, or of one that is gone.
+        UseError
+            For a handle that is none.
+        CudaError
+            If this process does not see the device, or cannot access it.
+        """
+        cdef cai_ipc_handle native
+        cdef cai_device where
+        cdef int32_t descriptor = -1
+        cdef uint32_t way = word_of(OPENINGS, how, "how")
+        cdef bytes data = bytes(handle)
+        cdef Stream on
+        cdef cai_memory *out = NULL
+        cdef cai_error error
+        cdef cai_status status
+        if len(data) != sizeof(native):
+            raise UseError(f"a handle has {sizeof(native)} bytes, not {len(data)}")
+        memcpy(&native, <const char *>data, sizeof(native))
+        if fd is not None:
+            descriptor = operator.index(fd)
+        device_of(device, &where)
+        on = stream_of(stream, &where)
+        with nogil:
+            status = cai_memory_open(&native, descriptor, where, handle_of(on), way, &out, &error)
+        succeed(status, &error)
+        return wrap_memory(out, None)
+
+    cdef int describe(self, cai_memory_info *out) except -1:
+        cdef cai_error error
+        memset(out, 0, sizeof(out[0]))
+        out.struct_size = sizeof(out[0])
+        return succeed(cai_memory_describe(self.memory, out, &error), &error)
+
+    @property
+    def device(self):
+        """Its `Device`."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return device_object(info.device)
+
+    @property
+    def kind(self):
+        """The kind, as it was asked for."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return kind_name(info.kind)
+
+    @property
+    def address(self):
+        """As kernels use it; on the CPU, as the host does. 0 for a CUDA array, and if there is
+        none."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.data
+
+    @property
+    def host_address(self):
+        """As the host uses it; None if it must not."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.host or None
+
+    @property
+    def cuda_array(self):
+        """The ``CUarray``; None if it is none."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.array or None
+
+    @property
+    def size(self):
+        """Bytes in all, the padding of rows too."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.size
+
+    def __len__(self):
+        return self.size
+
+    @property
+    def row(self):
+        """Bytes of a row that are used: `size`, if there are no rows."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.row
+
+    @property
+    def pitch(self):
+        """Bytes from one row to the next: `size`, if there are no rows."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.pitch
+
+    @property
+    def rows(self):
+        """1 if there are none."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.rows
+
+    @property
+    def depth(self):
+        """1 if there is none."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.depth
+
+    @property
+    def stream(self):
+        """The value of the stream in whose order it is freed; None on the CPU."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.stream or None
+
+    @property
+    def freed(self):
+        """Whether `free` was called, or the device reset."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.flags & CAI_MEMORY_FREED != 0
+
+    @property
+    def foreign(self):
+        """Whether it is somebody else's, or another process's."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.flags & CAI_MEMORY_FOREIGN != 0
+
+    @property
+    def is_view(self):
+        """Whether it is a part of other memory."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.flags & CAI_MEMORY_VIEW != 0
+
+    @property
+    def is_dereferenceable(self):
+        """Whether the host may use it."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.flags & CAI_MEMORY_DEREFERENCEABLE != 0
+
+    def __getitem__(self, key):
+        """A view of a part, ``memory[start:stop]`` in bytes."""
+        cdef cai_memory *out = NULL
+        cdef uint64_t start, stop
+        cdef cai_error error
+        cdef cai_status status
+        if not isinstance(key, slice):
+            raise TypeError("memory is indexed by a slice of bytes")
+        first, last, step = key.indices(self.size)
+        if step != 1:
+            raise UseError(f"memory has no view by steps of {step}")
+        start, stop = first, max(first, last)
+        with nogil:
+            status = cai_memory_view(self.memory, start, stop, &out, &error)
+        succeed(status, &error)
+        return wrap_memory(out, self if self.whole is None else self.whole)
+
+    def free(self):
+        """Frees it now, whoever holds it still, in the order of its stream and after uses that were
+        recorded. Views and arrays are dead with it.
+
+        Raises
+        ------
+        StateError
+            If it was freed already.
+        CudaError
+            For a view.
+        BufferError
+            If there are buffers in it: memoryviews, or NumPy's arrays of it.
+        """
+        cdef cai_error error
+        cdef cai_status status
+        if exports.get(<uint64_t>self.memory):
+            raise BufferError("there are buffers in the memory")
+        with freeing, nogil:
+            status = cai_memory_free(self.memory, &error)
+        succeed(status, &error)
+
+    def set_stream(self, stream):
+        """Sets the stream, of its device, in whose order it is freed. What is pending on the old
+        one still comes before."""
+        cdef cai_memory_info info
+        cdef Stream on
+        cdef cai_error error
+        cdef cai_status status
+        self.describe(&info)
+        on = stream_of(stream, &info.device)
+        with nogil:
+            status = cai_memory_set_stream(self.memory, handle_of(on), &error)
+        succeed(status, &error)
+
+    def record(self, stream):
+        """Says that what is queued on a stream by now uses the memory: it is not freed before that
+        is done."""
+        cdef cai_memory_info info
+        cdef Stream on
+        cdef cai_error error
+        cdef cai_status status
+        self.describe(&info)
+        on = stream_of(stream, &info.device)
+        with nogil:
+            status = cai_memory_record(self.memory, handle_of(on), &error)
+        succeed(status, &error)
+
+    def array(self, shape, typestr, strides=None, offset=0):
+        """Makes an `Array` of it, which holds it.
+
+        Parameters
+        ----------
+        shape : int or sequence
+            Extents, in elements.
+        typestr : str or numpy.dtype
+            The type of an element.
+        strides : sequence, optional
+            Steps, in bytes; else in C order, with the pitch of pitched memory.
+        offset : int
+            Bytes to the first element.
+
+        Raises
+        ------
+        UseError
+            If that leaves the memory.
+        StateError
+            If it was freed.
+        """
+        cdef cai_dtype dtype
+        dtype_of(typestr, &dtype)
+        return array_in(self.memory, &dtype, shape, strides, offset)
+
+    def share(self):
+        """Makes an `IpcHandle`, which another process opens. It keeps the memory alive.
+
+        Raises
+        ------
+        CudaError
+            For memory that cannot be shared: of another kind, or of a pool that is not exportable.
+        StateError
+            If it was freed.
+        """
+        cdef cai_ipc_handle handle
+        cdef int32_t fd = -1
+        cdef cai_error error
+        cdef cai_status status
+        from libcai._ipc import IpcHandle
+        with nogil:
+            status = cai_memory_share(self.memory, &handle, &fd, &error)
+        succeed(status, &error)
+        try:
+            data = PyBytes_FromStringAndSize(<char *>&handle, sizeof(handle))
+            return IpcHandle._made(data, fd, self)
+        except BaseException:
+            if fd >= 0:
+                close_descriptor(fd)
+            raise
+
+    @staticmethod
+    def validate(address, size=0, *, device, kind="default"):
+        """Asks the driver whether memory is what somebody says it is.
+
+        Parameters
+        ----------
+        address, size : int
+            Size 0 asks about the kind only.
+        device, kind
+            What it is said to be.
+
+        Raises
+        ------
+        CudaError
+            If it is another device's, or of another kind, or the driver does not know it.
+        UseError
+            If the range leaves the allocation; for address 0 with a size.
+        """
+        cdef uint64_t at, length
+        cdef cai_device native
+        cdef uint32_t number = kind_of(kind)
+        cdef cai_error error
+        cdef cai_status status
+        unsigned_of(address, "address", &at)
+        unsigned_of(size, "size", &length)
+        device_of(device, &native)
+        with nogil:
+            status = cai_memory_validate(at, length, native, number, &error)
+        succeed(status, &error)
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        cdef cai_memory_info info
+        cdef Memory whole = self if self.whole is None else self.whole
+        self.describe(&info)
+        buffer.obj = None
+        if info.flags & CAI_MEMORY_FREED:
+            raise BufferError("the memory was freed")
+        if info.size and not info.flags & CAI_MEMORY_DEREFERENCEABLE:
+            raise BufferError(f"{kind_name(info.kind)} memory of {device_object(info.device)} is "
+                              "not for the host to use")
+        if info.size:
+            self.array(info.size, "|u1").synchronize()
+        PyBuffer_FillInfo(buffer, self, <void *>info.host, info.size, False, flags)
+        exports[<uint64_t>whole.memory] = exports.get(<uint64_t>whole.memory, 0) + 1
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        cdef Memory whole = self if self.whole is None else self.whole
+        left = exports.pop(<uint64_t>whole.memory) - 1
+        if left:
+            exports[<uint64_t>whole.memory] = left
+
+    def __reduce__(self):
+        raise TypeError("a libcai.Memory cannot be pickled: share() it, or pickle a copy of the data")
+
+    def __repr__(self):
+        cdef cai_memory_info info
+        self.describe(&info)
+        parts = [f"size={info.size}", f"kind={kind_name(info.kind)}",
+                 f"device={device_object(info.device)}", f"address={hex(info.data)}"]
+        if info.flags & CAI_MEMORY_FREED:
+            parts.append("freed")
+        return f"<libcai.Memory {' '.join(parts)}>"
+
+
+cdef int place(device, stream, manager, str otherwise, cai_device *out) except -1:
+    """The device that is meant: the one that is said, the stream's, the manager's, or another."""
+    if device is None:
+        if type(stream) is Stream:
+            device = stream.device
+        elif manager is not None:
+            device = manager.device
+        else:
+            device = otherwise
+    return device_of(device, out)

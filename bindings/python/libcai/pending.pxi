@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What is out, and what is pending.
+
+def usage(device):
+    """Returns what is out and what is pending on a device, a `Usage`."""
+    cdef cai_device native
+    cdef cai_usage out
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    memset(&out, 0, sizeof(out))
+    out.struct_size = sizeof(out)
+    with nogil:
+        status = cai_memory_usage(native, &out, &error)
+    succeed(status, &error)
+    return Usage(out.bytes, out.count, out.pending_bytes, out.pending_count, out.deferred)
+
+
+def flush(device):
+    """Frees all that is pending on a device. Nothing while that is deferred.
+
+    Raises
+    ------
+    Exception
+        The first failure; the others are freed all the same.
+    """
+    cdef cai_device native
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    with freeing, nogil:
+        status = cai_pending_flush(native, &error)
+    succeed(status, &error)
+
+
+cdef int defer(device, int32_t begin) except -1:
+    cdef cai_device native
+    cdef cai_error error
+    cdef cai_status status
+    device_of(device, &native)
+    with nogil:
+        status = cai_pending_defer(native, begin, &error)
+    return succeed(status, &error)
+
+
+@cython.final
+cdef class Deferral:
+    """The context manager that `defer_cleanup` returns."""
+
+    cdef object device
+
+    def __init__(self):
+        raise TypeError("this context manager is made by libcai.defer_cleanup()")
+
+    def __enter__(self):
+        defer(self.device, 1)
+
+    def __exit__(self, kind, value, traceback):
+        defer(self.device, 0)
+
+
+def defer_cleanup(device):
+    """A ``with`` block in which nothing that is pending on a device is freed, unless memory is
+    short. Blocks nest.
+
+    Notes
+    -----
+    NBEP 7, ``defer_cleanup``.
+    """
+    cdef cai_device native
+    cdef Deferral self
+    device_of(device, &native)
+    self = Deferral.__new__(Deferral)
+    self.device = device_object(native)
+    return self

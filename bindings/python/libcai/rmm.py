@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libcai's managers as a memory resource of RMM, and so of the libraries on it.
+
+    rmm.mr.set_per_device_resource(0, libcai.rmm.memory_resource(0))
+
+Each allocation takes the way through Python. C++ programs have `cai/cccl.hpp` instead.
+"""
+
+import rmm.mr
+
+import libcai
+
+__all__ = ["memory_resource"]
+
+
+def memory_resource(device=0, *, kind="default", manager=None):
+    """Makes an `rmm.mr.CallbackMemoryResource` that allocates in the order of RMM's stream.
+
+    Parameters
+    ----------
+    device : int or str or libcai.Device
+        The GPU; an int is its ordinal.
+    kind, manager
+        As of a `libcai.Memory`.
+    """
+    if isinstance(device, int):
+        device = (libcai.DeviceType.CUDA, device)
+    memories = {}
+
+    def allocate(size, stream):
+        memory = libcai.Memory(size, kind, device=device, stream=_value(stream), manager=manager)
+        address = memory.address
+        if address:
+            memories[address] = memory
+        return address
+
+    def deallocate(address, size, stream):
+        if address == 0:
+            return
+        memory = memories.pop(address, None)
+        if memory is None:
+            raise libcai.StateError(
+                f"the memory at {address:#x} was freed already, or is not of this memory resource"
+            )
+        if not memory.freed:
+            memory.set_stream(_value(stream))
+
+    return rmm.mr.CallbackMemoryResource(allocate, deallocate)
+
+
+def _value(stream):
+    """The number of RMM's stream, whose 0 is the legacy default stream."""
+    return stream.__cuda_stream__()[1] or 1

@@ -1,0 +1,463 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# libcai.Stream: one holder of a cai_stream.
+
+cdef dict MODES = {
+    "default": CAI_MODE_DEFAULT, "sync": CAI_MODE_SYNC, "async": CAI_MODE_ASYNC}
+cdef dict CAPTURES = {
+    CAI_CAPTURE_NONE: None, CAI_CAPTURE_ACTIVE: "active", CAI_CAPTURE_INVALIDATED: "invalidated"}
+
+
+cdef Stream wrap_stream(cai_stream *stream):
+    """Makes a Stream that takes one holder over."""
+    cdef Stream self
+    try:
+        self = Stream.__new__(Stream)
+    except BaseException:
+        with nogil:
+            cai_stream_release(stream)
+        raise
+    self.stream = stream
+    return self
+
+
+cdef Stream stream_of(given, const cai_device *device):
+    """A Stream of what functions take for one, or None. `device` is where others' are; NULL: on the
+    current GPU."""
+    if given is None or type(given) is Stream:
+        return given
+    return Stream.wrap(given, "gpu" if device == NULL else device_object(device[0]))
+
+
+cdef Stream current_stream(cai_device device):
+    cdef cai_stream *out = NULL
+    cdef cai_error error
+    cdef cai_status status
+    with nogil:
+        status = cai_stream_current(device, &out, &error)
+    succeed(status, &error)
+    return wrap_stream(out)
+
+
+cdef inline cai_stream *handle_of(Stream stream) noexcept nogil:
+    return NULL if stream is None else stream.stream
+
+
+# ---- Work ------------------------------------------------------------------------------------
+
+cdef cai_status run_work(void *context, cai_error *error) noexcept nogil:
+    cdef PyGILState_STATE state
+    cdef cai_status status
+    if not cai_py_enter(&state):
+        return CAI_OK  # dropped, as the threads of an interpreter that ends are
+    status = run_work_here(<cai_py_kept *>context, error)
+    cai_py_leave(state)
+    return status
+
+
+cdef cai_status run_work_here(cai_py_kept *kept, cai_error *error) noexcept with gil:
+    entered.works = getattr(entered, "works", 0) + 1
+    try:
+        (<object>kept.object)()
+    except BaseException as failure:
+        return tell(failure, error)
+    finally:
+        entered.works -= 1
+    return CAI_OK
+
+
+@cython.final
+cdef class Stream:
+    """Work in order, on a GPU or on the CPU.
+
+    Parameters
+    ----------
+    device : Device or str
+        Where.
+    mode : str
+        ``'async'``: on a GPU, independent of the legacy default stream; on the CPU, a thread of its
+        own, first in, first out. ``'sync'``: on a GPU, in order with the legacy default stream; on
+        the CPU, at once on the calling thread. ``'default'``: the legacy default stream itself; on
+        the CPU as ``'sync'``.
+    priority : int
+        0 is the default, and lower is more urgent. 0 for the CPU and for ``'default'``.
+
+    Raises
+    ------
+    UseError
+        For another mode or priority.
+    CudaError
+        If there is no such device, or the driver refuses.
+
+    Notes
+    -----
+    Streams compare by what they are, not by who wrapped them. The last reference waits for nothing:
+    what is queued still runs. ``with stream:`` makes it the thread's current one of its device;
+    at the end it is synchronised, and the one before is current again.
+
+    What fails on a stream, such as a function that raises, drops what waits there on the CPU; it is
+    raised once, by the next `enqueue` (which then queues nothing), `busy` or `synchronize`.
+    """
+
+    cdef cai_stream *stream
+    cdef uint64_t number  # of cai_stream_info.id, once it was asked for
+    cdef object __weakref__
+
+    def __init__(self, device="gpu", mode="async", priority=0):
+        cdef cai_device native
+        cdef uint32_t how = word_of(MODES, mode, "mode")
+        cdef int32_t urgency
+        cdef cai_stream *made = NULL
+        cdef cai_error error
+        cdef cai_status status
+        if self.stream != NULL:
+            raise TypeError("a libcai.Stream cannot be made twice")
+        device_of(device, &native)
+        priority = operator.index(priority)
+        if not -INT32_MAX <= priority <= INT32_MAX:
+            raise UseError(f"priority {priority} is out of range")
+        urgency = priority
+        with nogil:
+            status = cai_stream_create(native, how, urgency, &made, &error)
+        succeed(status, &error)
+        self.stream = made
+
+    def __dealloc__(self):
+        cdef cai_stream *stream = self.stream
+        self.stream = NULL
+        if stream != NULL:
+            with nogil:  # the driver may have a lock that is held by who waits for the GIL
+                cai_stream_release(stream)
+        cai_py_drop_queued()
+
+    @staticmethod
+    def wrap(obj, device="gpu"):
+        """Makes a Stream of another library's.
+
+        Parameters
+        ----------
+        obj : int or object
+            1 and 2 (the default streams), a ``CUstream``, or an object with ``__cuda_stream__()``,
+            ``.handle``, ``.ptr`` or ``.cuda_stream``, whose 0 means 1. It is kept alive as long as
+            libcai needs the stream. A `Stream` is returned as it is.
+        device : Device or str
+            The stream's GPU.
+
+        Raises
+        ------
+        InterfaceError, InterfaceTypeError
+            For what is no stream.
+        CudaError
+            If it is not that device's.
+        """
+        cdef cai_device native
+        cdef uint64_t value
+        cdef cai_py_kept *kept
+        cdef cai_stream *made = NULL
+        cdef cai_error error
+        cdef cai_status status
+        if type(obj) is Stream:
+            return obj
+        number = resolve(obj)
+        if number < 0:
+            raise UseError("stream -1 means no order, and is no stream")
+        value = number
+        device_of(device, &native)
+        kept = cai_py_keep(<PyObject *>obj, False)
+        if kept == NULL:
+            raise MemoryError()
+        with nogil:
+            status = cai_stream_wrap(native, value, cai_py_let_go, kept, &made, &error)
+        if status != CAI_OK:
+            cai_py_drop(kept)
+        succeed(status, &error)
+        return wrap_stream(made)
+
+    @staticmethod
+    def current(device="gpu"):
+        """Returns the calling thread's current stream of a device; at first one of mode
+        ``'default'``."""
+        cdef cai_device native
+        device_of(device, &native)
+        return current_stream(native)
+
+    cdef int describe(self, cai_stream_info *out) except -1:
+        cdef cai_error error
+        cdef cai_status status
+        memset(out, 0, sizeof(out[0]))
+        out.struct_size = sizeof(out[0])
+        with nogil:
+            status = cai_stream_describe(self.stream, out, &error)
+        return succeed(status, &error)
+
+    @property
+    def value(self):
+        """1, 2 or a ``CUstream``, as dicts have it; 0 for a CPU's stream."""
+        return cai_stream_value(self.stream)
+
+    @property
+    def __cuda_stream__(self):
+        """By cuda.core's protocol: a function that returns ``(0, handle)``. AttributeError for a
+        CPU's stream."""
+        value = cai_stream_value(self.stream)
+        if value == 0:
+            raise AttributeError("this libcai.Stream is the CPU's, and has no handle")
+        return lambda: (0, value)
+
+    @property
+    def id(self):
+        """Tells it from all streams that there ever were in this process."""
+        cdef cai_stream_info info
+        if self.number == 0:
+            self.describe(&info)
+            self.number = info.id
+        return self.number
+
+    @property
+    def device(self):
+        """Its `Device`."""
+        cdef cai_stream_info info
+        self.describe(&info)
+        return device_object(info.device)
+
+    @property
+    def mode(self):
+        """``'default'``, ``'sync'`` or ``'async'``; of a wrapped stream, as the driver has it."""
+        cdef cai_stream_info info
+        self.describe(&info)
+        for mode, number in MODES.items():
+            if number == info.mode:
+                return mode
+
+    @property
+    def priority(self):
+        """0, or less where it is more urgent."""
+        cdef cai_stream_info info
+        self.describe(&info)
+        return info.priority
+
+    @property
+    def wrapped(self):
+        """Whether it is another library's."""
+        cdef cai_stream_info info
+        self.describe(&info)
+        return info.wrapped != 0
+
+    @property
+    def capture(self):
+        """None; ``'active'`` if it is being captured into a graph; ``'invalidated'`` if an error has
+        ended that, and whoever captures must end it, too."""
+        cdef cai_stream_info info
+        self.describe(&info)
+        return CAPTURES.get(info.capture, "unknown")
+
+    @property
+    def capture_id(self):
+        """Tells the capture from others; None if there is none."""
+        cdef cai_stream_info info
+        self.describe(&info)
+        return info.capture_id or None
+
+    @property
+    def thread_limit(self):
+        """How many threads work on a CPU's stream may use, for that work to read; 0 for a GPU."""
+        cdef cai_stream_info info
+        self.describe(&info)
+        return info.thread_limit
+
+    @thread_limit.setter
+    def thread_limit(self, threads):
+        cdef cai_error error
+        number = operator.index(threads)
+        if not 0 <= number <= INT32_MAX:
+            raise UseError(f"a stream cannot use {number} threads")
+        succeed(cai_stream_set_thread_limit(self.stream, number, &error), &error)
+
+    @property
+    def busy(self):
+        """Whether work is pending."""
+        cdef int32_t out = 0
+        cdef cai_error error
+        cdef cai_status status
+        with nogil:
+            status = cai_stream_query(self.stream, &out, &error)
+        succeed(status, &error)
+        return out != 0
+
+    def enqueue(self, function):
+        """Queues ``function()``.
+
+        On a CPU's stream it may do anything; if the stream's mode is not ``'async'``, it runs at
+        once. On a GPU's it runs on a thread of the driver's, once it gets the GIL: it must call
+        neither CUDA nor what does, and all later work on the stream waits for it.
+
+        Raises
+        ------
+        Exception
+            What earlier work on the stream raised, or this one did if it ran at once.
+        CudaError
+            If the stream is being captured, or the driver refuses.
+        StateError
+            After a reset.
+
+        Notes
+        -----
+        A program that ends waits for what is queued on the CPU's streams, but not for a GPU's.
+        """
+        cdef cai_py_kept *kept
+        cdef cai_error error
+        cdef cai_status status
+        if not callable(function):
+            raise TypeError(f"{function!r} cannot be called")
+        kept = cai_py_keep(<PyObject *>function, cai_stream_value(self.stream) == 0)
+        if kept == NULL:
+            raise MemoryError()
+        with nogil:
+            status = cai_stream_enqueue(self.stream, run_work, cai_py_let_go, kept, &error)
+        if status != CAI_OK:
+            cai_py_let_go(kept)
+        succeed(status, &error)
+
+    def attach(self, obj):
+        """Keeps an object alive until the stream has passed what is queued by now. In a capture,
+        the graph keeps it."""
+        cdef cai_py_kept *kept = cai_py_keep(<PyObject *>obj, False)
+        cdef cai_error error
+        cdef cai_status status
+        if kept == NULL:
+            raise MemoryError()
+        with nogil:
+            status = cai_stream_attach(self.stream, cai_py_let_go, kept, &error)
+        if status != CAI_OK:
+            cai_py_drop(kept)
+        succeed(status, &error)
+
+    def synchronize(self):
+        """Waits until what is queued is complete, with the GIL released.
+
+        Raises
+        ------
+        Exception
+            What work on the stream raised.
+        CudaError
+            If the stream is being captured, or work on the GPU has failed.
+        StateError
+            After a reset, and on the CPU stream's own thread.
+        """
+        cdef uint64_t last = works
+        cdef cai_error error
+        cdef cai_status status
+        with nogil:
+            status = cai_stream_synchronize(self.stream, &error)
+        if status != CAI_ERR_STATE:
+            note_rest(self, last)
+        succeed(status, &error)
+
+    def follow(self, other):
+        """Makes later work here wait for what is queued on another stream by now.
+
+        The host waits only where a GPU's stream follows one of the CPU's, or a CPU's stream that
+        works at once follows any.
+        """
+        cdef cai_stream_info info
+        cdef Stream leader
+        cdef cai_error error
+        cdef cai_status status
+        self.describe(&info)
+        leader = stream_of(other, &info.device)
+        if leader is None:
+            raise TypeError("a stream is required, not None")
+        with nogil:
+            status = cai_stream_follow(self.stream, leader.stream, &error)
+        succeed(status, &error)
+
+    def record(self, event=None):
+        """Puts an event behind what is queued by now, and returns it; a new one without timing, if
+        none is given."""
+        if event is None:
+            event = Event(self.device)
+        if type(event) is not Event:
+            raise TypeError(f"a libcai.Event is required, not {type(event).__name__}")
+        event.record(self)
+        return event
+
+    def set_current(self):
+        """Makes it the calling thread's current stream of its device."""
+        cdef cai_error error
+        cdef cai_status status
+        with nogil:
+            status = cai_stream_set_current(self.stream, &error)
+        succeed(status, &error)
+
+    def __enter__(self):
+        enter_stream(self)
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        leave_stream(self, value)
+
+    def __eq__(self, other):
+        if type(other) is not Stream:
+            return NotImplemented
+        return (<Stream>other).stream == self.stream or other.id == self.id
+
+    def __hash__(self):
+        return hash(self.id)
+
+    def __reduce__(self):
+        raise TypeError("a libcai.Stream cannot be pickled: it is of this process")
+
+    def __repr__(self):
+        cdef cai_stream_info info
+        try:
+            self.describe(&info)
+        except Error as error:
+            return f"<libcai.Stream: {error}>"
+        parts = [f"device={device_object(info.device)}"]
+        parts += [f"mode={mode}" for mode, number in MODES.items() if number == info.mode]
+        parts.append(f"value={hex(info.value)}" if info.value > 2 else f"value={info.value}")
+        return f"<libcai.Stream {' '.join(parts)}>"
+
+
+# ---- Guards ----------------------------------------------------------------------------------
+
+@cython.final
+@cython.internal
+cdef class StreamGuard:
+    cdef cai_stream_guard guard
+
+
+cdef int enter_stream(Stream stream) except -1:
+    cdef StreamGuard self = StreamGuard.__new__(StreamGuard)
+    cdef cai_error error
+    cdef cai_status status
+    with nogil:
+        status = cai_stream_enter(stream.stream, &self.guard, &error)
+    succeed(status, &error)
+    entered_here("streams").append((self, stream))
+    return 0
+
+
+cdef int leave_stream(Stream stream, exception) except -1:
+    """The exception of the block goes on, with a note if leaving fails, too."""
+    cdef list stack = entered_here("streams")
+    cdef StreamGuard self
+    cdef uint64_t last = works
+    cdef cai_error error
+    cdef cai_status status
+    for self, other in reversed(stack):
+        if other is stream:
+            break
+    else:
+        raise StateError("this thread has not entered that stream")
+    with nogil:
+        status = cai_stream_leave(&self.guard, 0, &error)
+    if self.guard.thread == 0:
+        stack.remove((self, stream))
+        note_rest(stream, last)
+    try:
+        return succeed(status, &error)
+    except BaseException as failure:
+        if exception is None:
+            raise
+        add_note(exception, f"libcai: and the stream did not end well: {failure}")
+    return 0

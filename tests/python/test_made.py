@@ -1,0 +1,490 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays that libcai makes, and its work on arrays: on the CPU with no driver, and on simcuda."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+from helpers import python
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from simulation import run
+
+import libcai
+from libcai import Stream
+
+# ---- Making ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(), 0, 5, (5,), [3, 4], (2, 0, 3), np.array([2, 3])])
+def test_shapes(shape):
+    array = libcai.zeros(shape, "<i4")
+    expected = np.zeros(tuple(np.ravel(shape)) if not isinstance(shape, tuple) else shape, "<i4")
+    assert array.shape == expected.shape
+    assert array.device == libcai.Device("cpu")
+    assert array.stream_kind == "none"
+    assert array.c_contiguous
+    np.testing.assert_array_equal(np.asarray(array), expected)
+
+
+TYPES = ["|b1", "|i1", "<u2", ">i4", "<u8", "<f2", "<f4", ">f8", "<c8", "<c16", "|S5", "<U3", "|V6"]
+TYPES += ["<M8[ns]", "<m8[25s]"]
+
+
+@pytest.mark.parametrize("typestr", TYPES)
+def test_types(typestr):
+    dtype = np.dtype(typestr)
+    for stated in (typestr, dtype):
+        array = libcai.empty(3, stated)
+        assert np.dtype(array.typestr) == dtype
+        assert np.asarray(array).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("stated", "typestr"),
+    [(np.float32, "<f4"), (float, "<f8"), (bool, "|b1"), (np.dtype(">u2"), ">u2"), (int, "<i8")],
+)
+def test_what_numpy_takes_for_a_type(stated, typestr):
+    assert libcai.empty(1, stated).typestr == typestr
+    assert libcai.empty(1).typestr == "<f8"
+
+
+def test_short_floats():
+    array = libcai.empty(3, "bfloat16")
+    assert (array.itemsize, array.typestr) == (2, "<V2")
+    assert libcai.empty(3, "float8_e5m2").itemsize == 1
+
+
+def test_what_is_refused():
+    for typestr in ("f4x", "<f3", "|t1\0", "", "<f4,<i2"):
+        with pytest.raises(libcai.UseError):
+            libcai.empty(3, typestr)
+    with pytest.raises(libcai.UseError, match="structured"):
+        libcai.empty(3, np.dtype([("a", "i4")]))
+    with pytest.raises(TypeError):
+        libcai.empty(3, 5)
+    with pytest.raises(libcai.UseError, match="extent -1 is negative"):
+        libcai.empty((3, -1))
+    with pytest.raises(TypeError):
+        libcai.empty((3, 1.5))
+    for shape in ((1 << 62, 1 << 62), 1 << 61, (1 << 61, 8, 1)):
+        with pytest.raises(libcai.UseError):
+            libcai.empty(shape, "<f8")
+    with pytest.raises(libcai.UseError, match="65 dimensions"):
+        libcai.empty([1] * 65)
+    with pytest.raises(MemoryError):
+        libcai.empty(1 << 58)
+    with pytest.raises(libcai.UseError):
+        libcai.empty(3, kind="fast")
+    with pytest.raises(libcai.CudaError):
+        libcai.empty(3, "<f4", kind="cuda_array")
+    with pytest.raises(TypeError):
+        libcai.empty(3, "<f4", stream="s")
+
+
+def test_pitched():
+    array = libcai.zeros((2, 3, 5), "<f4", kind="pitched")
+    assert array.strides == (768, 256, 4)
+    np.testing.assert_array_equal(np.asarray(array), np.zeros((2, 3, 5), "f4"))
+
+
+# ---- Values ------------------------------------------------------------------------------------
+
+VALUES = [
+    ("|b1", True),
+    ("|i1", -5),
+    ("<u2", 65535),
+    (">i4", -70000),
+    ("<u8", 2**64 - 1),
+    ("<f2", 1.5),
+    (">f4", 2.5),
+    ("<f8", -0.1),
+    ("<c8", 1 + 2j),
+    (">c16", 1 - 2j),
+    ("|S5", b"abc"),
+    (">U3", "äbc"),
+    ("|V3", b"xyz"),
+    ("<M8[s]", np.datetime64("2020-01-02T03:04:05")),
+    ("<f8", np.float32(3.5)),
+    ("<i2", np.int64(7)),
+]
+
+
+@pytest.mark.parametrize(("typestr", "value"), VALUES)
+def test_full_and_item(typestr, value):
+    array = libcai.full((2, 3), value, typestr)
+    expected = np.full((2, 3), value, typestr)
+    np.testing.assert_array_equal(np.asarray(array), expected)
+    item = array.item(1, -1)
+    assert item == expected.item(1, 2)
+    assert type(item) is type(expected.item(1, 2))
+    assert array.first() == item
+
+
+@pytest.mark.parametrize(
+    ("typestr", "value"),
+    [
+        ("|i1", 128),
+        ("|u1", -1),
+        ("<u8", 2**64),
+        ("<i4", 1.5),
+        ("<f4", "x"),
+        ("<f4", 1e300),
+        ("<f8", [1, 2]),
+        ("<i4", None),
+        ("|V3", b"xy z"),
+    ],
+)
+def test_values_that_do_not_fit(typestr, value):
+    array = libcai.zeros(3, typestr)
+    with pytest.raises((ValueError, TypeError)):
+        libcai.fill(array, value)
+    assert bytes(np.asarray(array)) == bytes(array.nbytes)
+
+
+def test_item():
+    array = libcai.asarray(np.arange(24).reshape(2, 3, 4)[:, ::-1])
+    assert array.item(1, 0, -1) == 23
+    assert array.item((0, 2, 0)) == 0
+    assert array.first() == 8
+    assert libcai.asarray(np.array([[7]])).item() == 7
+    assert libcai.full((), 9, "<i4").item() == 9
+    for index in ((2, 0, 0), (0, -4, 0), (0, 0, 1 << 40)):
+        with pytest.raises(libcai.ViewIndexError):
+            array.item(*index)
+    with pytest.raises(libcai.UseError, match="2 given for 3 dimensions"):
+        array.item(1, 2)
+    with pytest.raises(libcai.UseError, match="0 given"):
+        array.item()
+    with pytest.raises(TypeError):
+        array.item(0, 0, "x")
+    with pytest.raises(libcai.ViewIndexError):
+        libcai.zeros((0, 3)).first()
+
+
+def test_fill_takes_anything():
+    numbers = np.zeros((4, 5), "<i4")
+    assert libcai.fill(numbers[::2, ::-2], 3) is not None
+    np.testing.assert_array_equal(numbers[::2, ::2], 3)
+    assert numbers.sum() == 3 * 6
+    numbers.flags.writeable = False
+    with pytest.raises(libcai.UseError, match="read-only"):
+        libcai.fill(numbers, 4)
+    with pytest.raises(libcai.UseError, match="overlap"):
+        libcai.fill(np.lib.stride_tricks.as_strided(np.zeros(3), (3,), (0,)), 4)
+    with pytest.raises(libcai.InterfaceTypeError):
+        libcai.fill([1, 2], 3)
+
+
+# ---- Copies ------------------------------------------------------------------------------------
+
+
+@given(
+    arrays.arrays(np.int32, arrays.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)),
+    st.data(),
+)
+def test_copies_are_numpys(numbers, data):
+    key = data.draw(arrays.basic_indices(numbers.shape, allow_ellipsis=False))
+    source = numbers[key]
+    if not isinstance(source, np.ndarray):
+        source = np.asarray(source)
+    np.testing.assert_array_equal(np.asarray(libcai.copy(source)), source)
+    target = np.zeros(source.shape[::-1], np.int32).T
+    assert libcai.copy(source, target) is target
+    np.testing.assert_array_equal(target, source)
+
+
+def test_copies_are_new():
+    source = libcai.full(3, 5, "<i4")
+    for made in (libcai.copy(source), source.to("cpu"), libcai.to(source, "cpu", kind="host")):
+        libcai.fill(made, 6)
+        assert source.item(0) == 5
+        assert made.item(0) == 6
+
+
+def test_copies_that_do_not_fit():
+    source = np.arange(6, dtype="<i4")
+    with pytest.raises(libcai.UseError):
+        libcai.copy(source, np.zeros(5, "<i4"))
+    with pytest.raises(libcai.UseError):
+        libcai.copy(source, np.zeros(6, "<f4"))
+    with pytest.raises(libcai.UseError, match="overlap"):
+        libcai.copy(source[1:], source[:-1])
+    target = np.zeros(6, "<i4")
+    target.flags.writeable = False
+    with pytest.raises(libcai.UseError, match="read-only"):
+        libcai.copy(source, target)
+    with pytest.raises(libcai.UseError, match="structured"):
+        libcai.copy(np.zeros(3, [("a", "i4")]))
+    fields = np.zeros(3, [("a", "i4")])
+    libcai.copy(np.array([(7,)] * 3, fields.dtype), fields)
+    assert fields["a"].tolist() == [7, 7, 7]
+
+
+# ---- Streams of the CPU ------------------------------------------------------------------------
+
+
+class Slow:
+    """A stream that is busy for a while, so that what is queued on it is pending."""
+
+    def __init__(self):
+        self.stream, self.event = Stream("cpu"), threading.Event()
+        self.stream.enqueue(lambda: self.event.wait(10))
+        threading.Timer(0.1, self.event.set).start()
+
+
+READERS = {
+    "numpy": lambda x: np.asarray(x).tolist(),
+    "dict": lambda x: (x.__array_interface__, np.asarray(x).tolist())[1],
+    "item": lambda x: [x.item(i) for i in range(3)],
+    "first": lambda x: [x.first()] * 3,
+    "buffer": lambda x: np.frombuffer(libcai.Memory.of(x)[0], "<i4").tolist(),
+    "eval": lambda x: np.asarray(x.eval()).tolist(),
+    "synchronize": lambda x: (x.synchronize(), np.asarray(x).tolist())[1],
+    "view": lambda x: np.asarray(x[::-1]).tolist(),
+    "copy": lambda x: np.asarray(libcai.copy(x)).tolist(),
+    "copy elsewhere": lambda x: np.asarray(libcai.copy(x, stream=Stream("cpu"))).tolist(),
+    "view of a view": lambda x: np.asarray(x[:][1:].broadcast_to((3, 2)))[:, 0].tolist(),
+    "from_ptr": lambda x: np.asarray(libcai.Array.from_ptr(x.ptr, steal=False)).tolist(),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_no_reader_comes_before_the_work(reader):
+    slow = Slow()
+    array = libcai.full(3, 7, "<i4", stream=slow.stream)
+    assert not slow.event.is_set()
+    assert READERS[reader](array) == [7, 7, 7]
+    assert slow.event.is_set()
+
+
+def test_work_is_ordered_between_streams():
+    slow, other = Slow(), Stream("cpu")
+    array = libcai.full(3, 7, "<i4", stream=slow.stream)
+    libcai.fill(array, 8, stream=other)
+    assert not slow.event.is_set()
+    assert np.asarray(array).tolist() == [8, 8, 8]
+
+
+def test_work_is_queued_on_the_current_stream():
+    slow = Slow()
+    with slow.stream:
+        array = libcai.zeros(3, "<i4")
+        libcai.fill(array, 7)
+        copy = array.to("cpu")
+        assert not slow.event.is_set()
+    assert slow.event.is_set()
+    assert np.asarray(copy).tolist() == [7, 7, 7]
+
+
+def test_what_fails_before_is_not_missed():
+    slow = Slow()
+    slow.stream.enqueue(lambda: 1 / 0)
+    array = libcai.full(3, 7, "<i4", stream=slow.stream)  # is dropped
+    with pytest.raises(ZeroDivisionError):
+        np.asarray(array)
+
+
+def test_reading_on_the_stream_itself():
+    stream, read = Stream("cpu"), []
+    array = libcai.full(3, 7, "<i4", stream=stream)
+    stream.enqueue(lambda: read.append(np.asarray(array).tolist()))
+    stream.synchronize()
+    assert read == [[7, 7, 7]]
+
+
+def test_arrays_last_as_long_as_the_work():
+    slow = Slow()
+    target = np.zeros(1000, "<i4")
+    libcai.copy(libcai.full(1000, 7, "<i4", stream=slow.stream), target, stream=slow.stream)
+    slow.stream.synchronize()
+    assert (target == 7).all()
+
+
+def test_dereferenceable_on_the_cpu():
+    assert libcai.zeros(3).is_dereferenceable
+    assert libcai.asarray(np.zeros(3)).is_dereferenceable
+
+
+def test_without_a_driver():
+    python(
+        """
+import libcai
+x = libcai.full((2, 3), 4, "<i4", kind="pinned")
+assert x.device == libcai.Device("cpu") and memoryview(libcai.Memory.of(x)[0]).nbytes == 24
+assert x.item(1, 2) == 4
+try:
+    x.to("gpu")
+except libcai.CudaError:
+    pass
+else:
+    raise AssertionError
+""",
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+    )
+
+
+# ---- On simcuda --------------------------------------------------------------------------------
+
+
+def test_there_and_back(simulated):
+    simulated(
+        """
+import numpy as np
+numbers = np.arange(60, dtype="<i4").reshape(3, 4, 5)
+for device in ("gpu:0", "gpu:1"):
+    for s in (None, libcai.Stream(device)):
+        for source in (numbers, numbers[::-1, ::2], numbers.T):
+            x = libcai.to(source, device, stream=s)
+            assert x.device == libcai.Device(device) and x.c_contiguous
+            assert x.__cuda_array_interface__["shape"] == source.shape
+            back = x.to("cpu", stream=s)
+            np.testing.assert_array_equal(np.asarray(back), source)
+            np.testing.assert_array_equal(np.asarray(x[1:].to("cpu", stream=s)), source[1:])
+            assert x.item(1, 1, 1) == source[1, 1, 1] and x.first() == source[0, 0, 0]
+"""
+    )
+
+
+def test_between_gpus(simulated):
+    simulated(
+        """
+import numpy as np
+x = libcai.full((10, 20), 7, "<f4", device="gpu:0")
+y = x.to("gpu:1")
+assert y.device == libcai.Device("gpu:1")
+assert (np.asarray(y.to("cpu")) == 7).all()
+libcai.copy(x[:, ::2], y[:, 1::2])
+assert y.item(9, 19) == 7
+"""
+    )
+
+
+def test_streams_of_gpus(simulated):
+    simulated(
+        """
+import numpy as np
+s, t = libcai.Stream(), libcai.Stream()
+with s:
+    x = libcai.zeros(1000, "<i4", device="gpu")
+    libcai.fill(x, 5)
+    assert x.stream == s.value
+with t:
+    y = libcai.copy(x)
+    libcai.fill(x, 6)
+assert y.item(999) == 5 and x.item(0) == 6
+with libcai.use(x, stream=t) as (a,):
+    out = read(c_uint64(a.data), 4, c_void_p(t.value))
+t.synchronize()
+assert list(out) == [6] * 4
+z = libcai.full(1000, 9, "<i4", stream=s)
+libcai.copy(z, x, stream=t)
+assert x.eval() is x
+assert x.item(5) == 9
+"""
+    )
+
+
+def test_other_libraries_arrays(simulated):
+    simulated(
+        """
+theirs = new_stream()
+given = array(theirs, shape=(6,), typestr="<i4")
+fill(given.memory, 5, 6, theirs)
+x = libcai.asarray(given)
+assert x.item(3) == 5
+libcai.fill(given, 6)
+out = read(given.memory, 6, theirs)
+wait(theirs)
+assert list(out) == [6] * 6
+assert libcai.copy(given).item(0) == 6
+"""
+    )
+
+
+def test_host_memory_of_gpus(simulated):
+    simulated(
+        """
+import numpy as np
+s = libcai.Stream()
+for kind in ("pinned", "mapped", "managed", "managed_global"):
+    x = libcai.full(1000, 7, "<i4", device="gpu", kind=kind, stream=s)
+    assert x.is_dereferenceable
+    assert (np.asarray(x) == 7).all(), kind  # waited for
+    assert libcai.copy(x).device[0] == x.device[0]
+    assert x.__cuda_array_interface__["data"][0] == x.data
+y = libcai.full(1000, 3, "<i4", device="gpu").to("cpu", kind="pinned")
+assert (np.asarray(y) == 3).all()
+assert not libcai.zeros(3, device="gpu").is_dereferenceable
+try:
+    np.asarray(libcai.zeros(3, device="gpu"))
+except TypeError as error:
+    assert "on a device" in str(error)
+else:
+    raise AssertionError
+"""
+    )
+
+
+def test_work_of_the_cpu_before_work_of_a_gpu(simulated):
+    simulated(
+        """
+import threading, time
+c = libcai.Stream("cpu")
+c.enqueue(lambda: time.sleep(0.05))
+x = libcai.full(1000, 7, "<i4", stream=c)
+y = x.to("gpu")
+assert y.item(999) == 7
+"""
+    )
+
+
+def test_captures_are_refused():
+    run(
+        """
+import numpy as np
+s = libcai.Stream()
+call("cuStreamBeginCapture_v2", c_void_p(s.value), 2)
+refused(libcai.CudaError, "captur", libcai.to, np.zeros(3), "gpu", stream=s)
+x = libcai.zeros(3, "<f4", device="gpu")
+refused(libcai.CudaError, "captur", libcai.copy, x, np.zeros(3, "<f4"), stream=s)
+graph = c_void_p()
+call("cuStreamEndCapture", c_void_p(s.value), byref(graph))
+assert graph.value
+"""
+    )
+
+
+def test_arrays_of_the_wrong_stream():
+    run(
+        """
+x = libcai.zeros(3, "<f4", device="gpu:0")
+refused(libcai.CudaError, "", libcai.fill, x, 1, stream=libcai.Stream("gpu:1"))
+refused(libcai.CudaError, "", libcai.fill, x, 1, stream=libcai.Stream("cpu"))
+refused(libcai.UseError, "", libcai.empty, 3, device="gpu:0", stream=libcai.Stream("gpu:1"))
+"""
+    )
+
+
+def test_an_array_let_go_while_a_function_of_python_runs():
+    """The driver may wait for a function that waits for the GIL: whoever lets go of memory must not
+    have it."""
+    run(
+        """
+s = libcai.Stream()
+for i in range(20):
+    x = libcai.zeros(1000, device="gpu", stream=s)
+    view = x[1:]
+    s.enqueue(lambda: sum(range(1000)))
+    del x, view
+    libcai.flush("gpu")
+    s.enqueue(lambda: None)
+    memory = libcai.Memory(1000, stream=s)
+    del memory
+libcai.flush("gpu")
+s.synchronize()
+""",
+        "eager",
+    )

@@ -1,0 +1,734 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory managers: built in, and written in Python; on the CPU with no driver, and on simcuda."""
+
+import contextlib
+import csv
+import ctypes
+import gc
+import io
+import os
+import pickle
+import weakref
+
+import pytest
+from helpers import python, run_threads
+from simulation import run
+
+import libcai
+from libcai import Memory, MemoryManager, memory_manager
+
+HERE = os.path.basename(__file__)
+
+
+class Heap(MemoryManager):
+    """Memory of ctypes', and what was asked of it."""
+
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self.buffers, self.calls = {}, []
+
+    def memalloc(self, size, align, kind, stream):
+        self.calls.append(("memalloc", size, align, kind, stream))
+        buffer = ctypes.create_string_buffer(size + align)
+        address = -(-ctypes.addressof(buffer) // align) * align
+        self.buffers[address] = buffer
+        return address
+
+    def memfree(self, address, size, kind, stream):
+        self.calls.append(("memfree", size, kind, stream))
+        del self.buffers[address]
+
+
+@pytest.fixture
+def heap():
+    manager = Heap("cpu")
+    yield manager
+    assert manager.buffers == {}
+
+
+# ---- Written in Python -------------------------------------------------------------------------
+
+
+def test_memory_comes_from_it(heap):
+    memory = Memory(100, manager=heap)
+    assert memory.device == libcai.Device("cpu")
+    assert list(heap.buffers) == [memory.address]
+    memoryview(memory)[:] = bytes(100)
+    del memory
+    (size, align), (freed, kind, stream) = heap.calls[0][1:3], heap.calls[1][1:]
+    assert size >= 100
+    assert align in (64, 256)
+    assert (freed, kind, stream) == (size, "default", 0)
+
+
+def test_blocks(heap):
+    block = heap.alloc(64, align=128, kind="default")
+    assert block.address % 128 == 0
+    assert block.host == block.address
+    assert block.size == 64
+    heap.free(block)
+    assert heap.alloc(0) == (0, 0, 0, 0)
+    heap.free((0, 0, 0, 0))
+    assert [call[0] for call in heap.calls] == ["memalloc", "memfree"]
+    with pytest.raises(libcai.UseError):
+        heap.alloc(64, align=3)
+    with pytest.raises(libcai.UseError):
+        heap.alloc(-1)
+    with pytest.raises(libcai.UseError):
+        heap.alloc(64, kind="fast")
+
+
+def test_names_and_devices(heap):
+    assert heap.device == libcai.Device("cpu")
+    assert heap.name.endswith(".Heap")
+    assert heap.upstream is None
+    assert "Heap device=cpu" in repr(heap)
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(heap)
+
+
+def test_arrays_hold_the_manager():
+    manager = Heap("cpu")
+    reference, buffers = weakref.ref(manager), manager.buffers
+    array = libcai.zeros(10, manager=manager)
+    del manager
+    gc.collect()
+    assert reference() is not None
+    del array
+    gc.collect()
+    assert buffers == {}
+    assert reference() is None
+
+
+def test_a_manager_in_a_cycle_is_collected():
+    manager = Heap("cpu")
+    manager.itself = manager
+    reference = weakref.ref(manager)
+    Memory(100, manager=manager)
+    del manager
+    gc.collect()
+    assert reference() is None
+
+
+class Failing(Heap):
+    error: BaseException | None = None
+
+    def memalloc(self, *arguments):
+        self.calls.append(arguments)
+        if self.error:
+            raise self.error
+        return super().memalloc(*arguments)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("k"), ValueError("v"), NotImplementedError("n"), libcai.StateError("s")],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_it_raises_the_caller_gets(error):
+    manager = Failing("cpu")
+    manager.error = error
+    with pytest.raises(type(error)) as caught:
+        Memory(100, manager=manager)
+    assert caught.value is error
+    with pytest.raises(type(error)):
+        manager.alloc(100)
+    manager.error = None
+    Memory(100, manager=manager)
+
+
+def test_out_of_memory_is_asked_twice():
+    manager = Failing("cpu")
+    manager.error = MemoryError("none left")
+    with pytest.raises(MemoryError):
+        Memory(100, manager=manager)
+    assert len(manager.calls) == 2
+
+
+@pytest.mark.parametrize("answer", [None, "address", (1, 2), (1, 2, 3, 4), -1, 1 << 64, 1.5])
+def test_wrong_answers(answer):
+    class Wrong(Heap):
+        def memalloc(self, *arguments):
+            return answer
+
+    with pytest.raises((TypeError, ValueError)):
+        Memory(100, manager=Wrong("cpu"))
+
+
+def test_too_little_memory_is_given_back():
+    freed = []
+
+    class Stingy(Heap):
+        def memalloc(self, size, align, kind, stream):
+            address = super().memalloc(size, align, kind, stream)
+            return address, address, size - 1
+
+        def memfree(self, address, size, kind, stream):
+            freed.append(size)
+            super().memfree(address, size, kind, stream)
+
+    manager = Stingy("cpu")
+    with pytest.raises(libcai.Error):
+        Memory(100, manager=manager)
+    assert len(freed) == 1
+    assert manager.buffers == {}
+
+
+def test_a_free_that_raises(monkeypatch):
+    heard = []
+    monkeypatch.setattr(
+        "sys.unraisablehook", lambda said: heard.append((said.exc_type, said.object))
+    )
+
+    class Bad(Heap):
+        def memfree(self, address, size, kind, stream):
+            super().memfree(address, size, kind, stream)
+            raise KeyError("free")
+
+    manager = Bad("cpu")
+    memory = Memory(100, manager=manager)
+    with pytest.raises(KeyError, match="free"):
+        memory.free()
+    assert memory.freed
+    assert heard == []
+    Memory(100, manager=manager)  # no caller hears of it
+    assert heard == [(KeyError, "memfree")]
+    assert manager.buffers == {}
+    reference = weakref.ref(manager)
+    del manager, memory
+    gc.collect()
+    assert reference() is None
+
+
+def test_methods_that_are_missing():
+    with pytest.raises(TypeError, match="subclassed, or made by"):
+        MemoryManager("cpu")
+
+    class Half(MemoryManager):
+        def memalloc(self, size, align, kind, stream):
+            return 1
+
+    with pytest.raises(TypeError, match="has no method memfree"):
+        Half("cpu")
+
+    class Unpaired(Heap):
+        def mempin(self, *arguments):
+            return 1
+
+    with pytest.raises(TypeError, match=r"one of mempin\(\) and memunpin\(\), not both"):
+        Unpaired("cpu")
+
+    class Careless(Heap):
+        def __init__(self):
+            pass
+
+    careless = Careless()
+    assert "not made yet" in repr(careless)
+    for use in (careless.install, lambda: careless.device, lambda: Memory(1, manager=careless)):
+        with pytest.raises(libcai.StateError, match=r"super\(\)\.__init__"):
+            use()
+
+
+def test_optional_methods():
+    calls = []
+
+    class Full(Heap):
+        def initialize(self):
+            calls.append("initialize")
+
+        def reset(self):
+            calls.append("reset")
+
+        def memhostalloc(self, size, align, kind, flags):
+            calls.append(("memhostalloc", kind, flags))
+            return super().memalloc(size, align, kind, 0)
+
+        def memhostfree(self, address, size, kind):
+            calls.append(("memhostfree", kind))
+            super().memfree(address, size, kind, 0)
+
+        def get_memory_info(self):
+            return 7, 9
+
+        def trim(self, keep):
+            calls.append(("trim", keep))
+
+    manager = Full("cpu")
+    assert manager.memory == (7, 9)
+    manager.trim_cache(5)
+    Memory(10, "host", manager=manager)
+    assert ("memhostalloc", "host", 0) in calls
+    assert ("memhostfree", "host") in calls
+    assert ("trim", 5) in calls
+    assert calls.count("initialize") >= 1
+    memory = Memory(10, manager=manager)
+    libcai.Device("cpu").reset()
+    assert "reset" in calls
+    del memory
+    assert manager.buffers == {}
+
+
+def test_upstream_does_what_is_not_written():
+    class Up(Heap):
+        def get_memory_info(self):
+            return 3, 4
+
+        def defer_cleanup(self):
+            return contextlib.nullcontext()
+
+    up = Up("cpu")
+    manager = Heap(upstream=up)
+    assert manager.upstream is up
+    assert manager.device == libcai.Device("cpu")
+    assert manager.memory == (3, 4)
+
+
+def test_installed():
+    before = MemoryManager.of("cpu")
+    manager = Heap("cpu")
+    manager.install()
+    try:
+        assert MemoryManager.of("cpu") is manager
+        memory = Memory(100, device="cpu")
+        assert memory.address in manager.buffers
+        reference = weakref.ref(manager)
+        buffers = manager.buffers
+        del manager
+        gc.collect()
+        assert reference() is not None
+    finally:
+        before.install()
+    del memory
+    assert buffers == {}
+    gc.collect()
+    assert reference() is None
+
+
+def test_defer_cleanup_of_its_own():
+    calls = []
+
+    class Deferring(Heap):
+        @contextlib.contextmanager
+        def defer_cleanup(self):
+            calls.append("enter")
+            yield
+            calls.append("exit")
+
+    before = MemoryManager.of("cpu")
+    manager = Deferring("cpu")
+    manager.install()
+    try:
+        with libcai.defer_cleanup("cpu"), libcai.defer_cleanup("cpu"):
+            assert calls == ["enter", "enter"]
+        assert calls == ["enter", "enter", "exit", "exit"]
+    finally:
+        before.install()
+
+
+def test_threads():
+    manager = Heap("cpu")
+
+    def work():
+        for i in range(100):
+            memory = Memory(i + 1, manager=manager)
+            memoryview(memory)[0] = 1
+
+    run_threads(*[work] * 8)
+    assert manager.buffers == {}
+    assert len(manager.calls) == 1600
+
+
+def test_memory_that_outlives_the_interpreter():
+    python(
+        """
+import libcai
+class Heap(libcai.MemoryManager):
+    def memalloc(self, size, align, kind, stream):
+        return 1 << 20
+    def memfree(self, address, size, kind, stream):
+        print("freed")
+manager = Heap("cpu")
+manager.install()
+memory = libcai.Memory(100, device="cpu")
+libcai.Stream("cpu").attach(memory)
+cycle = [memory, manager]
+cycle.append(cycle)
+"""
+    )
+
+
+# ---- Built in ----------------------------------------------------------------------------------
+
+
+def test_statistics(heap):
+    manager = memory_manager("statistics", upstream=heap)
+    assert manager.upstream is heap
+    assert manager.name == "statistics"
+    first, second = Memory(100, manager=manager), Memory(50, manager=manager)
+    del first
+    assert manager.statistics == (50, 150, 150, 1, 2, 2, 0)
+    assert manager.statistics.bytes_peak == 150
+    del second
+    with pytest.raises(libcai.CudaError):
+        assert heap.statistics
+
+
+def test_limiting(heap):
+    manager = memory_manager("limiting", upstream=heap, limit=128)
+    memory = Memory(100, manager=manager)
+    with pytest.raises(MemoryError):
+        Memory(29, manager=manager)
+    del memory
+    Memory(128, manager=manager)
+
+
+def test_tracking_names_the_line(heap):
+    manager = memory_manager("tracking", upstream=heap)
+    memory = Memory(100, manager=manager)  # this line
+    (found,) = manager.outstanding()
+    assert (found.address, found.size, found.kind) == (memory.address, 100, "default")
+    line = int(found.caller.rpartition(":")[2])
+    assert found.caller.rpartition(":")[0] == __file__
+    with open(__file__, encoding="utf-8") as source:
+        assert source.read().splitlines()[line - 1].endswith("# this line")
+    array = libcai.empty(3, manager=manager)
+    assert HERE in manager.outstanding()[1].caller
+    del memory, array
+    assert manager.outstanding() == []
+    with pytest.raises(libcai.CudaError):
+        heap.outstanding()
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_logging_to_a_function(heap):
+    lines = []
+    manager = memory_manager("logging", upstream=heap, write=lines.append)
+    Memory(100, manager=manager)
+    log = rows("".join(lines))
+    assert [row["action"] for row in log] == ["alloc", "free"]
+    assert all(HERE in row["caller"] for row in log)
+    assert all(row["device"] == "cpu" and row["size"] == "100" for row in log)
+    assert all(line.endswith("\n") for line in lines)
+
+
+def test_logging_to_a_file(heap, tmp_path):
+    path = tmp_path / "log.csv"
+    manager = memory_manager("logging", upstream=heap, path=path)
+    Memory(100, manager=manager)
+    del manager
+    gc.collect()
+    assert [row["action"] for row in rows(path.read_text())] == ["alloc", "free"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_log_that_fails(heap, monkeypatch):
+    heard = []
+    monkeypatch.setattr("sys.unraisablehook", heard.append)
+    manager = memory_manager("logging", upstream=heap, write=lambda text: 1 / 0)
+    Memory(100, manager=manager)
+    assert {entry.exc_type for entry in heard} == {ZeroDivisionError}
+
+
+def test_a_log_that_uses_what_it_logs(heap):
+    lines = []
+
+    def write(text):
+        lines.append(text)
+        if len(lines) == 2:
+            Memory(7, manager=manager)
+
+    manager = memory_manager("logging", upstream=heap, write=write)
+    Memory(100, manager=manager)
+    assert [row["size"] for row in rows("".join(lines))] == ["100", "7", "7", "100"]
+
+
+def test_functions_go_with_their_manager(heap):
+    class Write:
+        def __call__(self, text):
+            pass
+
+    write = Write()
+    reference = weakref.ref(write)
+    manager = memory_manager("logging", upstream=heap, write=write)
+    memory = Memory(100, manager=manager)
+    del write, manager
+    gc.collect()
+    assert reference() is None
+    del memory
+
+
+def test_retrying():
+    manager, asked = Failing("cpu"), []
+    manager.error = MemoryError("none left")
+
+    def retry(size, attempt):
+        asked.append((size, attempt))
+        if attempt == 2:
+            manager.error = None
+        return True
+
+    outer = memory_manager("retrying", upstream=manager, retry=retry)
+    memory = Memory(100, manager=outer)
+    assert [attempt for _, attempt in asked] == [0, 1, 2]
+    manager.error = MemoryError("none left")
+    outer = memory_manager("retrying", upstream=manager, retry=lambda size, attempt: False)
+    with pytest.raises(MemoryError):
+        Memory(100, manager=outer)
+    del memory
+    assert manager.buffers == {}
+
+
+def test_what_is_refused(heap, tmp_path):
+    with pytest.raises(libcai.UseError, match="nosuch"):
+        memory_manager("nosuch", device="cpu")
+    with pytest.raises(libcai.UseError):
+        memory_manager("statistics", device="cpu")
+    with pytest.raises(libcai.UseError):
+        memory_manager(f"{tmp_path}/libnone.so", device="cpu")
+    with pytest.raises(TypeError, match="no parameter 'limit'"):
+        memory_manager("statistics", upstream=heap, limit=5)
+    with pytest.raises(TypeError, match="either `path` or `write`"):
+        memory_manager("logging", upstream=heap)
+    with pytest.raises(TypeError, match="either `path` or `write`"):
+        memory_manager("logging", upstream=heap, path="x", write=print)
+    with pytest.raises(libcai.UseError):
+        memory_manager("logging", upstream=heap, path=tmp_path / "no" / "where")
+    with pytest.raises(TypeError, match="retry is None"):
+        memory_manager("retrying", upstream=heap)
+    with pytest.raises(TypeError, match="MemoryManager is required"):
+        memory_manager("statistics", upstream="host")
+    with pytest.raises(TypeError, match="name must be a str"):
+        memory_manager(5, device="cpu")
+    with pytest.raises(TypeError, match="manager must be a str"):
+        libcai.set_memory_manager(heap)
+    with pytest.raises(libcai.UseError):
+        libcai.set_memory_manager("nosuch")
+
+
+def test_failures_that_nobody_hears_of(monkeypatch):
+    """A free that fails while memory is let go."""
+    monkeypatch.setattr("sys.unraisablehook", lambda said: None)
+
+    class Bad(Heap):
+        def memfree(self, address, size, kind, stream):
+            super().memfree(address, size, kind, stream)
+            raise KeyError("free")
+
+    heard = []
+    libcai.on_failure(heard.append)
+    try:
+        Memory(100, manager=Bad("cpu"))
+        libcai.usage("cpu")
+        (error,) = heard
+        assert isinstance(error, libcai.Error)
+    finally:
+        libcai.on_failure(None)
+    Memory(100, manager=Bad("cpu"))
+    libcai.usage("cpu")
+    assert len(heard) == 1
+    with pytest.raises(TypeError, match="cannot be called"):
+        libcai.on_failure(5)
+
+
+def test_a_leak_is_told(heap):
+    heard = []
+    libcai.on_failure(heard.append)
+    try:
+        manager = memory_manager("tracking", upstream=heap)
+        block = manager.alloc(100)
+        del manager
+        gc.collect()
+        libcai.usage("cpu")
+        assert len(heard) == 1
+        assert "100" in str(heard[0])
+    finally:
+        libcai.on_failure(None)
+    heap.free(block)
+
+
+def test_wrappers_chain(heap):
+    manager = heap
+    for name, more in [("statistics", {}), ("limiting", {"limit": 1000}), ("tracking", {})]:
+        manager = memory_manager(name, upstream=manager, **more)
+    memory = Memory(100, manager=manager)
+    assert manager.statistics.bytes == 100
+    assert len(manager.outstanding()) == 1
+    del memory, manager
+    gc.collect()
+
+
+# ---- On simcuda --------------------------------------------------------------------------------
+
+PYTHON_MANAGER = """
+class Mine(libcai.MemoryManager):
+    made = []
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        Mine.made.append(self)
+        self.sizes, self.resets = {}, 0
+    def memalloc(self, size, align, kind, stream):
+        current = c_void_p()
+        call("cuCtxGetCurrent", byref(current))
+        assert current.value  # the primary context
+        memory = c_uint64()
+        call("cuMemAllocAsync", byref(memory), c_size_t(size), c_void_p(stream))
+        self.sizes[memory.value] = size
+        return memory.value
+    def memfree(self, address, size, kind, stream):
+        assert self.sizes.pop(address) == size
+        call("cuMemFreeAsync", c_uint64(address), c_void_p(stream))
+    def reset(self):
+        self.resets += 1
+"""
+
+
+def test_a_python_manager_for_a_gpu(simulated):
+    simulated(
+        PYTHON_MANAGER
+        + """
+manager = Mine("gpu:0")
+s = libcai.Stream()
+x = libcai.full(1000, 3, "<i4", stream=s, manager=manager)
+y = libcai.copy(x, libcai.empty(1000, "<i4", stream=s, manager=manager), stream=s)
+assert len(manager.sizes) == 2
+assert y.item(999) == 3
+del x, y
+s.synchronize()
+assert manager.sizes == {}
+manager.install()
+assert libcai.MemoryManager.of("gpu:0") is manager
+memory = libcai.Memory(64)
+assert len(manager.sizes) == 1
+libcai.Device("gpu:0").reset()
+assert manager.resets == 1
+del memory
+assert manager.sizes == {}
+libcai.Memory(64)
+"""
+    )
+
+
+def test_a_reset_of_the_context_lets_go_of_managers():
+    run(
+        PYTHON_MANAGER
+        + """
+import gc, weakref
+manager = Mine("gpu:0")
+gone = weakref.ref(manager)
+Mine.made.clear()
+memory = libcai.Memory(64, manager=manager)
+libcai.Device("gpu:0").reset(context=True)
+assert manager.resets == 1 and len(manager.sizes) == 1
+refused(libcai.StateError, "", manager.alloc, 64)
+del memory, manager
+gc.collect()
+assert gone() is None
+call("cuCtxSetCurrent", None)
+libcai.Device("gpu:0").set_current()
+"""
+    )
+
+
+def test_a_class_chosen_for_every_gpu():
+    run(
+        PYTHON_MANAGER
+        + """
+libcai.set_memory_manager(Mine)
+assert Mine.made == []
+memory = libcai.Memory(64, device="gpu:1")
+(manager,) = Mine.made
+assert manager.device == libcai.Device("gpu:1") and list(manager.sizes.values()) == [64]
+assert libcai.MemoryManager.of("gpu:1") is manager
+assert libcai.MemoryManager.of("gpu:0").name == manager.name
+assert len(Mine.made) == 2
+del memory
+assert manager.sizes == {}
+
+class Wrong(Mine):
+    def __init__(self, device):
+        raise KeyError("wrong")
+libcai.set_memory_manager(Wrong)
+assert libcai.MemoryManager.of("gpu:0") is Mine.made[1]  # it has one already
+refused(libcai.UseError, "nosuch", libcai.set_memory_manager, "nosuch")
+""",
+        SIMCUDA_DEVICES="2",
+    )
+
+
+def test_a_chosen_class_that_fails():
+    run(
+        PYTHON_MANAGER
+        + """
+class Wrong(Mine):
+    def __init__(self, device):
+        raise KeyError("wrong")
+libcai.set_memory_manager(Wrong)
+refused(KeyError, "wrong", libcai.Memory, 64)
+libcai.set_memory_manager(Mine)
+libcai.Memory(64)
+libcai.set_memory_manager("async")
+assert libcai.MemoryManager.of("gpu:1").name == "async"
+"""
+    )
+
+
+def test_the_environment():
+    run(
+        """
+assert libcai.MemoryManager.of("gpu").name == "managed"
+assert libcai.empty(3, device="gpu").device[0] in (2, 13)
+assert libcai.MemoryManager.of("cpu").name == "host"
+""",
+        CAI_MEMORY_MANAGER="managed",
+    )
+    run(
+        """
+refused(libcai.UseError, "CAI_MEMORY_MANAGER", libcai.Memory, 64)
+refused(libcai.UseError, "nosuch", libcai.Memory, 64)
+""",
+        CAI_MEMORY_MANAGER="nosuch",
+    )
+
+
+def test_pools(simulated):
+    simulated(
+        """
+pool = libcai.memory_manager("pool", threshold=-1, initial=1 << 16)
+s = libcai.Stream()
+for _ in range(3):
+    memory = libcai.Memory(1 << 16, "async", stream=s, manager=pool)
+    del memory
+s.synchronize()
+pool.trim_cache()
+def current():
+    out = c_void_p()
+    call("cuDeviceGetMemPool", byref(out), 0)
+    return out.value
+before = current()
+installed = libcai.memory_manager("pool", install=True)
+assert current() != before
+del installed
+assert current() == before
+refused(libcai.UseError, "initial is -1", libcai.memory_manager, "pool", initial=-1)
+"""
+    )
+
+
+def test_built_in_managers_for_gpus(simulated):
+    simulated(
+        """
+for name in ("default", "async", "managed", "pool"):
+    manager = libcai.memory_manager("statistics", upstream=libcai.memory_manager(name))
+    x = libcai.full(100, 3, "<i4", device="gpu", manager=manager)
+    assert x.item(99) == 3
+    assert manager.statistics.bytes == 400
+    del x
+    assert manager.statistics.bytes == 0
+    free, total = manager.memory
+    assert 0 < free <= total
+refused(libcai.UseError, "", libcai.memory_manager, "statistics", device="gpu:1", upstream=manager)
+"""
+    )

@@ -1,0 +1,553 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""libcai.Memory: on the CPU with no driver, and on simcuda."""
+
+import gc
+import os
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+from helpers import python
+from simulation import run
+
+import libcai
+from libcai import Memory
+
+HOST_KINDS = [
+    "default",
+    "async",
+    "pitched",
+    "managed",
+    "managed_global",
+    "host",
+    "pinned",
+    "mapped",
+]
+
+
+class Object:
+    """Can be weakly referred to."""
+
+
+def of_cpu(size=64, kind="default", **more):
+    return Memory(size, kind, device="cpu", **more)
+
+
+# ---- On the CPU --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", HOST_KINDS)
+def test_what_is_known_of_it(kind):
+    more = {"rows": 3} if kind == "pitched" else {}
+    memory = of_cpu(100, kind, **more)
+    assert memory.kind == kind
+    assert memory.device == libcai.Device("cpu")
+    assert memory.address == memory.host_address != 0
+    assert memory.address % 64 == 0
+    assert memory.size == len(memory) == (768 if more else 100)
+    assert (memory.row, memory.pitch, memory.rows) == ((100, 256, 3) if more else (100, 100, 1))
+    assert memory.depth == 1
+    assert memory.stream is memory.cuda_array is None
+    assert memory.is_dereferenceable
+    assert memory.freed is memory.foreign is memory.is_view is False
+    assert f"kind={kind}" in repr(memory)
+
+
+def test_words_and_numbers_that_are_none():
+    for kind in ("", "device", "none", "default\0"):
+        with pytest.raises(libcai.UseError):
+            of_cpu(64, kind)
+    with pytest.raises(TypeError, match="kind must be a str"):
+        of_cpu(64, 1)
+    for size in (-1, 1 << 64):
+        with pytest.raises(libcai.UseError, match="size is"):
+            of_cpu(size)
+    with pytest.raises(TypeError):
+        of_cpu("64")
+    with pytest.raises(TypeError):
+        of_cpu(6.5)
+    for align in (3, 48, 1 << 63):
+        with pytest.raises((libcai.UseError, MemoryError)):
+            of_cpu(64, align=align)
+    with pytest.raises(libcai.UseError):
+        of_cpu(1 << 40, "pitched", rows=1 << 40)
+    with pytest.raises(libcai.UseError):
+        of_cpu(64, rows=2)
+    with pytest.raises(libcai.UseError, match="channels"):
+        of_cpu(64, channels=9)
+    with pytest.raises(MemoryError):
+        of_cpu(1 << 62)
+    with pytest.raises(TypeError, match="MemoryManager is required"):
+        of_cpu(64, manager="host")
+    with pytest.raises(TypeError, match="made twice"):
+        of_cpu().__init__(64)
+    empty = Memory.__new__(Memory)
+    for use in (empty.free, lambda: empty.size, lambda: empty[1:], lambda: repr(empty)):
+        with pytest.raises(libcai.UseError):
+            use()
+
+
+def test_alignment():
+    assert of_cpu(10, align=4096).address % 4096 == 0
+
+
+def test_no_bytes():
+    memory = of_cpu(0)
+    assert memory.address == memory.size == len(memory) == 0
+    assert bytes(memory) == b""
+    memory.free()
+
+
+def test_buffers():
+    memory = of_cpu(16)
+    view = memoryview(memory)
+    assert view.nbytes == 16
+    assert not view.readonly
+    view[:] = bytes(range(16))
+    assert bytes(memory) == bytes(range(16))
+    numbers = np.frombuffer(memory, "<u2")
+    assert numbers[1] == 0x0302
+    with pytest.raises(libcai.BufferError, match="there are buffers"):
+        memory.free()
+    found, offset = Memory.find(memory.address + 5)
+    assert offset == 5
+    with pytest.raises(libcai.BufferError, match="there are buffers"):
+        found.free()
+    view.release()
+    with pytest.raises(libcai.BufferError):
+        memory.free()
+    del numbers
+    memory.free()
+    with pytest.raises(libcai.BufferError, match="freed"):
+        memoryview(memory)
+
+
+def test_a_buffer_keeps_the_memory():
+    memory = of_cpu(16)
+    numbers = np.frombuffer(memory, "u1")
+    reference = weakref.ref(memory)
+    del memory
+    assert reference() is not None
+    numbers[:] = 3
+    del numbers
+    assert reference() is None
+
+
+def test_views():
+    memory = of_cpu(16)
+    memoryview(memory)[:] = bytes(range(16))
+    view = memory[4:12]
+    assert view.is_view
+    assert bytes(view) == bytes(range(4, 12))
+    assert bytes(view[-2:]) == b"\n\x0b"
+    assert bytes(memory[5:3]) == b""
+    assert view.address == memory.address + 4
+    with pytest.raises(libcai.CudaError):
+        view.free()
+    with pytest.raises(TypeError, match="slice of bytes"):
+        memory[3]
+    with pytest.raises(libcai.UseError, match="steps of 2"):
+        memory[::2]
+    inner = memoryview(view[1:2])
+    with pytest.raises(libcai.BufferError):
+        memory.free()
+    inner.release()
+    del memory
+    assert bytes(view) == bytes(range(4, 12))
+    root, offset = Memory.find(view.address)
+    assert (offset, root.size) == (4, 16)
+    root.free()
+    assert view.freed
+    with pytest.raises(libcai.BufferError):
+        memoryview(view)
+    with pytest.raises(libcai.StateError):
+        view[1:]
+
+
+def test_free_twice():
+    memory = of_cpu()
+    memory.free()
+    assert memory.freed
+    assert "freed" in repr(memory)
+    with pytest.raises(libcai.StateError, match="freed already"):
+        memory.free()
+    with pytest.raises(libcai.StateError):
+        memory.array(3, "<f4")
+
+
+def test_find_what_is_not_there():
+    with pytest.raises(libcai.CudaError):
+        Memory.find(12)
+    memory = of_cpu()
+    address = memory.address
+    del memory
+    with pytest.raises(libcai.CudaError):
+        Memory.find(address)
+
+
+def test_usage():
+    before = libcai.usage("cpu")
+    memory = of_cpu(1000)
+    assert libcai.usage("cpu").bytes == before.bytes + 1000
+    assert libcai.usage("cpu").count == before.count + 1
+    del memory
+    assert libcai.usage("cpu")[:2] == before[:2]
+    libcai.flush("cpu")
+    with libcai.defer_cleanup("cpu"):
+        assert libcai.usage("cpu").deferred == before.deferred + 1
+        with libcai.defer_cleanup("cpu"):
+            assert libcai.usage("cpu").deferred == before.deferred + 2
+    assert libcai.usage("cpu").deferred == before.deferred
+    with pytest.raises(libcai.StateError):
+        libcai.defer_cleanup("cpu").__exit__(None, None, None)
+    with pytest.raises(TypeError, match="made by"):
+        type(libcai.defer_cleanup("cpu"))()
+
+
+def test_it_cannot_be_pickled():
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(of_cpu())
+
+
+# ---- Other people's memory ---------------------------------------------------------------------
+
+
+def test_wrapped_memory_keeps_its_owner():
+    owner = bytearray(range(32))
+    kept = Object()
+    kept.buffer = np.frombuffer(owner, "u1")
+    reference = weakref.ref(kept)
+    memory = Memory.wrap(kept.buffer.ctypes.data, 32, device="cpu", owner=kept)
+    del kept
+    assert memory.foreign
+    assert bytes(memory) == bytes(range(32))
+    array = memory.array((4, 4), "<u2")
+    assert np.asarray(array)[1, 0] == 0x0908
+    del memory
+    assert reference() is not None
+    del array
+    gc.collect()
+    assert reference() is None
+
+
+def test_wrap_refuses():
+    owner = Object()
+    reference = weakref.ref(owner)
+    with pytest.raises((libcai.UseError, libcai.CudaError)):
+        Memory.wrap(4096, 32, device="cpu", kind="cuda_array", owner=owner)
+    with pytest.raises(libcai.UseError):
+        Memory.wrap(-1, 32, device="cpu", owner=owner)
+    del owner
+    gc.collect()
+    assert reference() is None
+
+
+def test_cycles_through_owners():
+    """What C holds the collector does not see; letting go of the memory ends it."""
+    owner = Object()
+    owner.data = bytearray(8)
+    reference = weakref.ref(owner)
+    memory = Memory.wrap(4096, 8, device="cpu", owner=owner)
+    del owner, memory
+    gc.collect()
+    assert reference() is None
+
+
+def test_memory_of_arrays():
+    given = np.arange(12, dtype="<i4")[::-1]
+    memory, offset = Memory.of(given)
+    assert memory.foreign
+    assert (memory.size, offset) == (48, 44)
+    assert bytes(memory)[:4] == b"\0\0\0\0"
+    made = libcai.empty((3, 4), "<i4")
+    memory, offset = Memory.of(made[1:])
+    assert offset == 16
+    assert memory.address == made.data
+    assert not memory.foreign
+
+
+def test_pin_without_a_gpu():
+    python(
+        """
+import libcai
+data = bytearray(64)
+try:
+    libcai.Memory.pin(data)
+except libcai.CudaError:
+    pass
+else:
+    raise AssertionError
+data.append(1)  # it is exported no more
+for wrong in (b"readonly", memoryview(data)[::2]):
+    try:
+        libcai.Memory.pin(wrong, device="cpu")
+    except BufferError:
+        pass
+    else:
+        raise AssertionError
+try:
+    libcai.Memory.pin(5, device="cpu")
+except TypeError:
+    pass
+else:
+    raise AssertionError
+""",
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+    )
+
+
+# ---- Arrays ------------------------------------------------------------------------------------
+
+
+def test_arrays_of_memory():
+    memory = of_cpu(96)
+    array = memory.array((3, 4), "<f8")
+    assert (array.shape, array.strides, array.typestr) == ((3, 4), (32, 8), "<f8")
+    assert array.device == libcai.Device("cpu")
+    assert array.data == memory.address
+    numbers = np.asarray(array)
+    numbers[:] = np.arange(12).reshape(3, 4)
+    backwards = memory.array(12, np.float64, strides=[-8], offset=88)
+    assert np.asarray(backwards).tolist() == list(range(11, -1, -1))
+    assert memory.array((), "<f8", offset=8).item() == 1
+    del memory
+    assert np.asarray(array).sum() == 66
+
+
+def test_arrays_that_leave_the_memory():
+    memory = of_cpu(96)
+    for arguments in (
+        (13, "<f8"),
+        (12, "<f8", [8], 1),
+        (2, "<f8", [-8]),
+        (1, "<f8", None, 1 << 63),
+    ):
+        with pytest.raises(libcai.UseError):
+            memory.array(*arguments)
+    with pytest.raises(libcai.UseError, match="one for each extent"):
+        memory.array(3, "<f8", [8, 8])
+    with pytest.raises(libcai.UseError):
+        memory.array(-1, "<f8")
+    with pytest.raises(libcai.UseError, match="65 dimensions"):
+        memory.array([1] * 65, "<f8")
+    with pytest.raises(libcai.UseError, match="out of range"):
+        memory.array(1 << 70, "<f8")
+    for typestr in ("<q8", "f8\0", "", "<V0"):
+        with pytest.raises(libcai.UseError):
+            memory.array(3, typestr)
+
+
+def test_pitched_arrays():
+    memory = of_cpu(12, "pitched", rows=3)
+    array = memory.array((3, 3), "<i4")
+    assert array.strides == (256, 4)
+
+
+# ---- On simcuda --------------------------------------------------------------------------------
+
+KINDS = """
+for kind, type_ in dict(default=2, pitched=2, pinned=3, mapped=3, managed=13, managed_global=13,
+                        pitched_managed=13, host=1, **{"async": 2}).items():
+    rows = dict(rows=4) if "pitched" in kind else {}
+    s = libcai.Stream()
+    memory = libcai.Memory(64, kind, device="gpu", stream=s, **rows)
+    assert memory.kind == kind and memory.address % (64 if kind == "host" else 256) == 0
+    deref = kind in ("pinned", "mapped", "managed", "managed_global", "pitched_managed", "host")
+    assert memory.is_dereferenceable is deref and (memory.host_address is not None) is deref, kind
+    array = memory.array((4, 4), "<i4")
+    assert array.device[0] == type_, (kind, array.device)
+    assert array.is_dereferenceable is deref
+    if not deref:
+        refused(libcai.BufferError, "not for the host", memoryview, memory)
+        assert not hasattr(array, "__array_interface__")
+    else:
+        libcai.fill(array, 7)
+        import numpy
+        assert (numpy.asarray(array) == 7).all()
+        assert bytes(memory[:4]) == b"\\7\\0\\0\\0"
+    found, offset = libcai.Memory.find(memory.address + 3)
+    assert found.address == memory.address and offset == 3
+    memory.free()
+    refused(libcai.StateError, "freed already", memory.free)
+"""
+
+
+def test_kinds(simulated):
+    simulated(KINDS)
+
+
+def test_cuda_arrays_are_a_gpus():
+    with pytest.raises(libcai.CudaError):
+        of_cpu(64, "cuda_array", dtype="<f4", channels=1)
+    with pytest.raises(libcai.UseError):
+        of_cpu(64, "cuda_array", dtype="<q4", channels=1)
+
+
+def test_cuda_arrays():
+    run(
+        """
+memory = libcai.Memory(64, "cuda_array", device="gpu", rows=4, dtype="<f4", channels=1)
+assert memory.cuda_array and memory.address == 0 and memory.rows == 4
+refused(libcai.CudaError, "", memory.array, 4, "<f4")
+refused(libcai.CudaError, "", lambda: memory[1:])
+refused(libcai.BufferError, "", memoryview, memory)
+"""
+    )
+
+
+def test_wrong_devices():
+    run(
+        """
+there, cpu = libcai.Stream("gpu:1"), libcai.Stream("cpu")
+refused(libcai.UseError, "", libcai.Memory, 64, device="gpu:0", stream=there)
+refused(libcai.UseError, "", libcai.Memory, 64, device="cpu", stream=there)
+assert libcai.Memory(64, stream=there).device == libcai.Device("gpu:1")
+assert libcai.Memory(64, stream=cpu).device == libcai.Device("cpu")
+memory = libcai.Memory(64, device="gpu:0")
+refused(libcai.CudaError, "", memory.set_stream, there)
+refused(MemoryError, "", libcai.Memory, 1 << 45, device="gpu:0")
+"""
+    )
+
+
+def test_memory_is_freed_in_the_order_of_its_stream(simulated):
+    code = """
+s, t = libcai.Stream(), libcai.Stream()
+memory = libcai.Memory(4096, "async", stream=s)
+assert memory.stream == s.value
+t.follow(s)
+fill(c_uint64(memory.address), 7, 16, c_void_p(t.value))
+RECORD
+del memory
+again = libcai.Memory(4096, "async", stream=s)
+fill(c_uint64(again.address), 8, 16, c_void_p(s.value))
+"""
+    simulated(code.replace("RECORD", "memory.record(t)"))
+    simulated(code.replace("RECORD", "memory.set_stream(t)"))
+    simulated(code.replace("RECORD", ""), races=True)
+
+
+def test_pin():
+    run(
+        """
+import numpy
+data = numpy.zeros(1024, "<i4")
+memory = libcai.Memory.pin(data)
+assert memory.kind == "pinned" and memory.host_address == data.ctypes.data
+assert memory.size == 4096
+s = libcai.Stream()
+array = memory.array(1024, "<i4")
+libcai.fill(array, 5, stream=s)
+assert array.eval() is array
+s.synchronize()
+assert (data == 5).all()
+refused((libcai.CudaError, libcai.UseError), "", libcai.Memory.pin, data)  # it is already
+buffer = bytearray(4096)
+held = libcai.Memory.pin(buffer, kind="mapped")
+refused(BufferError, "", buffer.append, 1)
+del held, memory, array
+libcai.drain(wait=True)
+buffer.append(1)
+libcai.Memory.pin(data)
+"""
+    )
+
+
+def test_validate():
+    run(
+        """
+device, cpu = libcai.Device("gpu:0"), libcai.Device("cpu")
+memory = libcai.Memory(256, device=device)
+at = memory.address
+libcai.Memory.validate(at, 256, device=device)
+libcai.Memory.validate(at, device=device)
+refused(libcai.UseError, "", libcai.Memory.validate, at, 1 << 30, device=device)
+refused(libcai.CudaError, "", libcai.Memory.validate, at, 256, device="gpu:1")
+refused(libcai.CudaError, "", libcai.Memory.validate, at, 256, device=cpu)
+managed = lambda: libcai.Memory.validate(at, 256, device=device, kind="managed")
+refused(libcai.CudaError, "", managed)
+refused(libcai.UseError, "", libcai.Memory.validate, 0, 256, device=device)
+"""
+    )
+
+
+def test_pending_frees():
+    run(
+        """
+kept = [libcai.Memory(256) for _ in range(8)]
+with libcai.defer_cleanup("gpu"):
+    del kept
+    usage = libcai.usage("gpu")
+    assert usage.pending_count == 8 and usage.pending_bytes == 8 * 256 and usage.deferred == 1
+    assert usage.count == 0
+libcai.flush("gpu")
+assert libcai.usage("gpu").pending_count == 0
+"""
+    )
+
+
+# ---- Between processes -------------------------------------------------------------------------
+
+OTHER = """
+import os, pickle, socket, sys
+import libcai
+link = socket.socket(fileno=int(sys.argv[1]))
+data, fds, _, _ = socket.recv_fds(link, 4096, 1)
+handle = pickle.loads(data)
+fd = fds[0] if fds else None
+memory = libcai.Memory.open(handle, fd, how=sys.argv[2])
+if fd is not None:
+    os.close(fd)
+array = memory.array(16, "<i4")
+assert [array.item(i) for i in (0, 15)] == [7, 7], array.item(0)
+if sys.argv[2] == "direct":
+    libcai.fill(array, 9)
+    array.eval()
+del array, memory
+link.send(b"done")
+"""
+
+
+@pytest.mark.parametrize("how", ["direct", "staged", "auto"])
+@pytest.mark.parametrize("kind", ["legacy", "pool"])
+def test_another_process(kind, how):
+    run(
+        f"""
+import pickle, socket, subprocess
+if {kind == "pool"}:
+    manager = libcai.memory_manager("pool", exportable=True)
+    memory = libcai.Memory(64, "async", manager=manager)
+else:
+    memory = libcai.Memory(64)
+array = memory.array(16, "<i4")
+libcai.fill(array, 7)
+array.eval()
+handle = memory.share()
+assert handle.kind == {kind!r} and handle.size == 64 and (handle.fd is None) is {kind == "legacy"}
+assert pickle.loads(pickle.dumps(handle)) == handle and handle.memory is memory
+refused(libcai.StateError, "", libcai.Memory.open, handle, handle.fd)  # of this process
+here, there = socket.socketpair()
+other = subprocess.Popen([sys.executable, "-W", "error", "-c", {OTHER!r}, str(there.fileno()),
+                          {how!r}], pass_fds=[there.fileno()])
+socket.send_fds(here, [pickle.dumps(handle)], [handle.fd] if handle.fd is not None else [])
+handle.close()
+there.close()
+assert here.recv(16) == b"done" and other.wait() == 0
+assert array.item(3) == {9 if how == "direct" else 7}
+"""
+    )
+
+
+def test_handles_that_are_none():
+    run(
+        """
+refused(libcai.UseError, "160 bytes", libcai.Memory.open, b"short")
+refused((libcai.UseError, libcai.CudaError, libcai.StateError), "", libcai.Memory.open, bytes(160))
+refused(libcai.UseError, "how is 'fast'", libcai.Memory.open, bytes(160), how="fast")
+refused(libcai.CudaError, "", libcai.Memory(64, "managed").share)
+memory = libcai.Memory(64)
+memory.free()
+refused(libcai.StateError, "", memory.share)
+"""
+    )
