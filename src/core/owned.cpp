@@ -39,12 +39,6 @@ void release_parent(void *parent) {
   owner->release(owner);
 }
 
-// Whether the array's stream is the calling thread's own.
-bool is_of_thread(const cai_array &array) noexcept {
-  constexpr uint64_t per_thread_stream = 2;
-  return array.stream_kind == CAI_STREAM_STREAM && array.stream == per_thread_stream;
-}
-
 bool is_view(const cai_owner *owner) noexcept {
   return is_ours(owner) && reinterpret_cast<const Block *>(owner)->release == release_parent;
 }

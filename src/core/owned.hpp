@@ -45,6 +45,14 @@ inline bool is_own_array(const cai_array &array) noexcept {
          &array == &reinterpret_cast<const Block *>(array.owner)->array;
 }
 
+// Whether nobody else can have seen the array: it is in a block of this library, which has one
+// holder and is no view.
+inline bool is_unseen(const cai_array &array) noexcept {
+  if (!is_own_array(array) || array.owner->keeper) return false;
+  const auto *const block = reinterpret_cast<const Block *>(array.owner);
+  return block->holders.load(std::memory_order_relaxed) == 1;
+}
+
 // The owner that keeps the uses of an array's memory: the array's own, or what that one holds. NULL
 // if the array is borrowed, or the owner is too short to say.
 inline cai_owner *keeper_of(const cai_array &array) noexcept {
@@ -55,5 +63,25 @@ inline cai_owner *keeper_of(const cai_array &array) noexcept {
 
 // The kernel's id of the calling thread.
 uint64_t this_thread() noexcept;
+
+// Whether the array's stream is a thread's own.
+inline bool is_of_thread(const cai_array &array) noexcept {
+  constexpr uint64_t per_thread_stream = 2;
+  return array.stream_kind == CAI_STREAM_STREAM && array.stream == per_thread_stream;
+}
+
+// The owner's word on whose stream 2 its arrays came with: that of the first one who says it.
+inline std::atomic_ref<uint64_t> thread_said_by(const cai_owner *owner) noexcept {
+  return std::atomic_ref<uint64_t>(const_cast<cai_owner *>(owner)->thread);
+}
+
+// Whether the array came with another thread's stream 2, which nobody here can name.
+inline bool is_of_another_thread(const cai_array &array) noexcept {
+  if (!is_of_thread(array)) return false;
+  const cai_owner *const keeper = keeper_of(array);
+  if (!keeper) return false;
+  const uint64_t thread = thread_said_by(keeper).load(std::memory_order_relaxed);
+  return thread && thread != this_thread();
+}
 
 }  // namespace cai

@@ -168,6 +168,32 @@ cai_error failure_of(const char *function, CUresult result) noexcept {
   return error;
 }
 
+bool says_gone(CUresult result) noexcept {
+  switch (result) {
+    case error_deinitialized:
+    case error_invalid_context:
+    case error_context_is_destroyed:
+    case error_invalid_handle:
+    // From here on, of the device.
+    case error_ecc_uncorrectable:
+    case error_nvlink_uncorrectable:
+    case error_contained:
+    case error_illegal_address:
+    case error_launch_timeout:
+    case error_assert:
+    case error_hardware_stack:
+    case error_illegal_instruction:
+    case error_misaligned_address:
+    case error_invalid_address_space:
+    case error_invalid_pc:
+    case error_launch_failed:
+    case error_tensor_memory_leak:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void fail_call(const char *function, CUresult result) {
   throw Failure(failure_of(function, result));
 }

@@ -46,6 +46,10 @@ const Driver &get();
 // "[cuEventRecord] CUDA_ERROR_INVALID_HANDLE (400): invalid resource handle", with CAI_ERR_CUDA.
 cai_error failure_of(const char *function, CUresult result) noexcept;
 
+// Whether a call for something says by this that its context has gone, or will never run anything
+// again: an error of the device stays until the context is destroyed.
+bool says_gone(CUresult result) noexcept;
+
 [[noreturn, gnu::cold]] void fail_call(const char *function, CUresult result);
 
 // Calls a function of the driver that must succeed.

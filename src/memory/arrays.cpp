@@ -90,7 +90,7 @@ void say_stream(cai_memory &root, cai_array &array) {
   array.stream_kind = CAI_STREAM_STREAM;
   if (root.line.thread == 0) return;
   std::uint64_t said = 0;
-  if (!order::thread_said_by(&root).compare_exchange_strong(said, root.line.thread) &&
+  if (!thread_said_by(&root).compare_exchange_strong(said, root.line.thread) &&
       said != root.line.thread) {
     throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
                   "the memory's stream is 2, and arrays of it have that of thread %" PRIu64, said);

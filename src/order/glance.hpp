@@ -83,7 +83,7 @@ inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
 inline bool nothing_after(const cai_array &array, std::uint64_t stream) {
   return of_both(array, [&](const cai_array &part) {
     if (!may_be_pending(part)) return true;
-    if (is_on(part, stream)) return !has_other_streams(keeper_of(part));
+    if (is_on(part, stream)) return !has_other_streams(keeper_of(part), stream);
     return states_none(part) && !keeps_uses(keeper_of(part));
   });
 }

@@ -56,22 +56,6 @@ struct Wanted {
   std::uint32_t access;  // CAI_ACCESS_*
 };
 
-// The owner's word on whose stream 2 its arrays came with: that of the first one who says it.
-inline std::atomic_ref<std::uint64_t> thread_said_by(const cai_owner *owner) noexcept {
-  return std::atomic_ref<std::uint64_t>(const_cast<cai_owner *>(owner)->thread);
-}
-
-// Whether the array came with another thread's stream 2, which nobody here can name.
-inline bool is_of_another_thread(const cai_array &array) noexcept {
-  if (array.stream != driver::stream_per_thread || array.stream_kind != CAI_STREAM_STREAM) {
-    return false;
-  }
-  const cai_owner *const keeper = keeper_of(array);
-  if (!keeper) return false;
-  const std::uint64_t thread = thread_said_by(keeper).load(std::memory_order_relaxed);
-  return thread && thread != this_thread();
-}
-
 // The stream that stands for the array's own: 0 if it has none. An UNSTATED one is asked about.
 inline std::uint64_t stream_value(const cai_array &array) {
   switch (array.stream_kind) {

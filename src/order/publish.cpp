@@ -16,6 +16,15 @@ Stream find_here(driver::Session &session, const cai_array &, std::uint64_t stre
   return stream_here(session, stream);
 }
 
+// An array's own stream has been made to wait for kept uses, if it is the one that waited.
+void cover_if_own(driver::Session &session, const cai_array &array, const Stream &waiting,
+                  Conflicts &conflicts) {
+  cai_owner *const keeper = keeper_of(array);
+  Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
+  if (!uses || conflicts.empty() || stream_value(array) != waiting.value) return;
+  if (same(waiting, stream_for(session, array, waiting.value))) uses->cover(conflicts, waiting);
+}
+
 // Makes a stream, which `find` finds, wait for all that is pending on an array. What `body` adds
 // takes place in the same session, with the stream in order.
 template <class Body>
@@ -35,7 +44,8 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
       others.add_unless(other, [&](const Stream &added) { return same(other, added); });
     }
     wait_for_all(session, stream, others, demand, 0);
-    std::forward<Body>(body)(session, stream, demand);
+    cover_if_own(session, array, stream, demand.conflicts);
+    std::forward<Body>(body)(session, stream);
     if (stream.context_id) look(session, stream, ending);
     session.finish();
   }
@@ -48,13 +58,7 @@ void reclaim(const cai_array &array, std::uint64_t stream, std::uint32_t access)
   const bool writes = access == CAI_ACCESS_WRITE;
   const Wanted wanted{writes ? Wanted::For::completing : Wanted::For::waiting, stream,
                       writes ? uint32_t{CAI_ACCESS_READ} : access};
-  after_all(array, wanted, find_here, nullptr, 0,
-            [&](driver::Session &session, Stream &waiting, Demand &demand) {
-              cai_owner *const keeper = keeper_of(array);
-              if (!keeps_here(keeper) || stream_value(array) != stream) return;
-              if (!same(waiting, stream_for(session, array, stream))) return;
-              if (Uses *const uses = uses_of(keeper)) uses->cover(demand.conflicts, waiting);
-            });
+  after_all(array, wanted, find_here, nullptr, 0, [](driver::Session &, Stream &) {});
 }
 
 void say_stream(cai_array &array, std::uint32_t kind, std::uint64_t stream) {
@@ -74,20 +78,54 @@ void say_thread(cai_owner *keeper) {
                 said);
 }
 
+// After the session: an owner that keeps uses by itself may call libcai.
+void tell_keeper(cai_owner *keeper, std::uint64_t stream) {
+  cai_error error{};
+  const cai_status status = keeper->used_on(keeper, stream, CAI_ACCESS_WRITE, &error);
+  if (status != CAI_OK) throw Failure(error_of_keeper(error, status, -1));
+}
+
+void keep(driver::Session &session, Uses &uses, Stream &stream, bool write) {
+  const Event event = Event::record(session, stream);
+  if (uses.keep(stream.key(), event, write, {})) {
+    uses.prune(session, stream.context, stream.context_id, Ask::in_passing);
+  }
+}
+
+// Whether what is queued on a stream becomes pending: what is captured into a graph does not.
+bool is_live(driver::Session &session, Stream &stream) {
+  probe(session, stream);
+  return !stream.capture;
+}
+
 void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std::uint64_t target) {
   cai_owner *const keeper = keeper_of(array);
   if (keeper && target == driver::stream_per_thread) say_thread(keeper);
   Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   // Others may have the array already, under its own stream or none: they will not hear of `target`
   // unless the owner does.
-  const bool again = array.stream_kind != CAI_STREAM_NONE || (uses && uses->any());
+  const bool fresh = array.stream_kind == CAI_STREAM_NONE && !(uses && uses->any());
+  const bool news = !(fresh && is_unseen(array)) && stream_value(array) != target;
+  bool tell = false;
   after_all(array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
-            [&](driver::Session &session, Stream &stream, Demand &) {
-              if (!again || !keeps_here(keeper) || stream_value(array) == target) return;
-              identify(session, stream);
-              stream.index = -1;
-              make_uses_of(keeper).keep_open(stream);
+            [&](driver::Session &session, Stream &stream) {
+              if (news && keeps_by_itself(keeper)) {
+                tell = is_live(session, stream);
+              } else if (!keeps_here(keeper)) {
+                return;
+              } else if (news && fresh && target == driver::stream_per_thread) {
+                // No other thread could wait for that stream, so they hear of what is there by now.
+                if (is_live(session, stream)) {
+                  keep(session, make_uses_of(keeper), stream, true);
+                }
+              } else if (news || has_other_streams(keeper, target)) {
+                // Those who have the stream of a copy will not hear of the array's own either.
+                identify(session, stream);
+                stream.index = -1;
+                make_uses_of(keeper).keep_open(stream);
+              }
             });
+  if (tell) tell_keeper(keeper, target);
   say_stream(array, CAI_STREAM_STREAM, target);
 }
 
@@ -99,18 +137,13 @@ void publish_event(cai_array &array, std::uint64_t value) {
   }
   std::uint64_t handle = 0;
   after_all(array, {Wanted::For::waiting, value, CAI_ACCESS_DEFAULT}, find_here, nullptr, 0,
-            [&](driver::Session &session, Stream &stream, Demand &) {
+            [&](driver::Session &session, Stream &stream) {
               refuse_capturing(session, stream, "an event of it is of no use outside");
               Event event = Event::record(session, stream);
               handle = reinterpret_cast<std::uintptr_t>(event.handle());
               make_uses_of(keeper).hold(std::move(event));
             });
   say_stream(array, CAI_STREAM_EVENT, handle);
-}
-
-void keep(driver::Session &session, Uses &uses, Stream &stream, bool write) {
-  const Event event = Event::record(session, stream);
-  if (uses.keep(stream.key(), event, write, {})) uses.prune(session, stream.context_id);
 }
 
 void used_on(cai_owner *owner, std::uint64_t value, bool write) {
@@ -141,6 +174,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
     std::unique_ptr<Uses> holder = new_holder(owner);
     keep(session, *holder, stream, true);
     session.finish();
+    if (keeps_by_itself(keeper)) tell_keeper(keeper, value);
     put_off(holder.release());
     return;
   }

@@ -62,12 +62,12 @@ Uses *take(driver::CUcontext context, int64_t asked, int64_t looked) noexcept {
 
 // Settles what take() gave, and puts back what is still pending.
 void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
-            std::uint64_t context_id, bool wait, Ending &ending) noexcept {
+            std::uint64_t context_id, Ask ask, Ending &ending) noexcept {
   Waiting &all = waiting();
   while (taken) {
     Uses *const uses = taken;
     taken = uses->next;
-    uses->settle(session, context, context_id, wait);
+    uses->settle(session, context, context_id, ask);
     if (!uses->pending()) {
       all.count.fetch_sub(1, std::memory_order_relaxed);
       ending.add(uses);
@@ -92,10 +92,10 @@ void in_each(driver::Session &session, Body &&body) {
   }
 }
 
-void settle_all(driver::Session &session, bool wait, Ending &ending) {
+void settle_all(driver::Session &session, Ask ask, Ending &ending) {
   in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
     const int64_t count = waiting().count.load(std::memory_order_relaxed);
-    settle(session, take(context, count, count), context, id, wait, ending);
+    settle(session, take(context, count, count), context, id, ask, ending);
     destroy_condemned(session, id);
   });
 }
@@ -123,15 +123,15 @@ void look(driver::Session &session, const Stream &stream, Ending &ending) {
   if (waiting().count.load(std::memory_order_relaxed) == 0) return;
   session.relax();  // first, since it may fail: what is taken must be settled
   Uses *const taken = take(stream.context, asked_in_passing, looked_at_in_passing);
-  settle(session, taken, stream.context, stream.context_id, false, ending);
+  settle(session, taken, stream.context, stream.context_id, Ask::in_passing, ending);
 }
 
 void look_at_all(driver::Session &session, const Stream &stream, Ending &ending) {
   const int64_t count = waiting().count.load(std::memory_order_relaxed);
   if (count == 0) return;
   session.relax();
-  settle(session, take(stream.context, count, count), stream.context, stream.context_id, false,
-         ending);
+  settle(session, take(stream.context, count, count), stream.context, stream.context_id,
+         Ask::in_passing, ending);
 }
 
 std::unique_ptr<Uses> new_holder(cai_owner *owner) {
@@ -167,7 +167,7 @@ cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
       if (count.load(std::memory_order_acquire) == 0 && !order::any_condemned()) break;
       order::Ending ending;
       driver::Session session;
-      order::settle_all(session, wait != 0, ending);
+      order::settle_all(session, wait ? order::Ask::and_wait : order::Ask::for_all, ending);
       ended = !ending.empty();
       session.finish();
     }
@@ -185,8 +185,9 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
     order::Uses *const uses = order::keeps_here(keeper) ? order::uses_of(keeper) : nullptr;
     if (uses && ask && uses->count() != 0) {
       driver::Session session;
-      order::in_each(session, [&](driver::CUcontext, std::uint64_t id) {
-        uses->prune(session, id, ask == 2);
+      const order::Ask how = ask == 2 ? order::Ask::and_wait : order::Ask::for_all;
+      order::in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
+        uses->prune(session, context, id, how);
       });
       session.finish();
     }

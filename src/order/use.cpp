@@ -52,7 +52,7 @@ class End {
         const std::uint64_t own = own_stream(array);
         // Which stream 1 or 2 is shows later.
         const bool in_order = own == stream && stream > driver::stream_per_thread && !array.mask;
-        if (in_order && !has_other_streams(keeper)) continue;
+        if (in_order && !has_other_streams(keeper, own)) continue;
         kept_.add({keeper, own, index, writes(array, options.access, index)});
       } else if (has_no_way_back(array) || (array.mask && has_no_way_back(*array.mask))) {
         if (orphan_ < 0) orphan_ = index;
@@ -143,7 +143,7 @@ class End {
         cover = Cover::by(*step->producer);
       }
       if (cover.value && (in_order || (use.keeper->flags & CAI_OWNER_STREAM_ORDERED)) &&
-          !has_other_streams(use.keeper)) {
+          !has_other_streams(use.keeper, use.own)) {
         continue;
       }
       if (keeps_by_itself(use.keeper)) {
@@ -154,7 +154,7 @@ class End {
         if (!event) event = Event::record(session, consumer);
         Uses &uses = make_uses_of(use.keeper);
         if (uses.keep(consumer.key(), event, use.write, cover)) {
-          uses.prune(session, consumer.context_id);
+          uses.prune(session, consumer.context, consumer.context_id, Ask::in_passing);
         }
       });
     }

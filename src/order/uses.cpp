@@ -14,9 +14,22 @@ namespace {
 // Beyond so many streams it pays to ask which ones are done.
 constexpr std::size_t slots_many = 8;
 
-// An error of the context's counts as done: nothing there will ever be pending again.
-bool is_complete(driver::Session &session, const Event &event) {
-  return session.cu.cuEventQuery(event.handle()) != driver::error_not_ready;
+// Whether what an event was recorded after is complete, or will never be: what does not say that
+// its context has gone says nothing of the event.
+bool is_complete(driver::Session &session, const Event &event, Ask ask) noexcept {
+  const driver::Driver &cu = session.cu;
+  const bool waits = ask == Ask::and_wait;
+  const driver::CUresult result =
+      waits ? cu.cuEventSynchronize(event.handle()) : cu.cuEventQuery(event.handle());
+  if (result == driver::success) return true;
+  if (result == driver::error_not_ready) return false;
+  if (ask != Ask::in_passing) {
+    const char *const name = waits ? cu.cuEventSynchronize.name : cu.cuEventQuery.name;
+    session.faults.note(driver::failure_of(name, result));
+  }
+  if (result != driver::error_invalid_context) return driver::says_gone(result);
+  driver::CUcontext current = nullptr;  // if there is none, that may be all that is amiss
+  return cu.cuCtxGetCurrent(&current) == driver::success && current;
 }
 
 }  // namespace
@@ -71,6 +84,7 @@ void Uses::add_uncovered(bool write, std::uint64_t stream, std::uint64_t own, in
                    [&](const Conflict &other) { return other.event == event; });
   }
   for (const Open &open : open_) {
+    if (open.stream.value == stream && stream > driver::stream_per_thread) continue;
     if (open.thread && open.thread != this_thread()) {
       throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                     "the array was published with stream 2 of thread %" PRIu64
@@ -116,24 +130,29 @@ void Uses::sum_up() noexcept {
       if (kept->event && kept->cover.value != first) alone = false;
     }
   }
-  has_open_.store(!open_.empty(), std::memory_order_release);
+  const bool one_handle = open_.size() == 1 && !open_.front().stream.is_default();
+  open_handle_.store(open_.empty() ? 0
+                     : one_handle  ? open_.front().stream.value
+                                   : no_handle,
+                     std::memory_order_release);
   covering_.store(alone ? first : 0, std::memory_order_release);
 }
 
-void Uses::prune(driver::Session &session, std::uint64_t context_id, bool wait) {
+void Uses::prune(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
+                 Ask ask) {
   std::vector<Event> asked;
   {
     const std::lock_guard lock(lock_);
+    std::erase_if(slots_, [&](const Slot &slot) {
+      return went_with_context(slot.last().event, context, context_id);
+    });
     for (const Slot &slot : slots_) {
       const Event &last = slot.last().event;
       if (last.context_id() == context_id) asked.push_back(last);
     }
   }
   session.relax();
-  std::erase_if(asked, [&](const Event &event) {
-    if (wait) return session.faults.attempt(session.cu.cuEventSynchronize, event.handle()), false;
-    return !is_complete(session, event);
-  });
+  std::erase_if(asked, [&](const Event &event) { return !is_complete(session, event, ask); });
   const std::lock_guard lock(lock_);
   std::erase_if(slots_, [&](const Slot &slot) {
     return std::find(asked.begin(), asked.end(), slot.last().event) != asked.end();
@@ -156,13 +175,11 @@ bool Uses::pending_in(driver::CUcontext context) const noexcept {
 }
 
 void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
-                  bool wait) noexcept {
+                  Ask ask) noexcept {
   std::erase_if(slots_, [&](const Slot &slot) {
     const Event &event = slot.last().event;
     if (event.context() != context) return false;
-    if (event.context_id() != context_id) return true;
-    if (wait) return session.faults.attempt(session.cu.cuEventSynchronize, event.handle()), true;
-    return is_complete(session, event);
+    return event.context_id() != context_id || is_complete(session, event, ask);
   });
 }
 

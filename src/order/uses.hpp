@@ -27,6 +27,13 @@ struct Cover {
   }
 };
 
+// How the driver is asked whether uses are complete.
+enum class Ask {
+  in_passing,  // a failure is not the caller's affair; they will be asked about again
+  for_all,     // a failure is noted
+  and_wait,    // likewise; the host waits for them
+};
+
 // A kept use that somebody has to wait for.
 struct Conflict {
   Event event;
@@ -36,6 +43,12 @@ struct Conflict {
 };
 
 using Conflicts = Few<Conflict, 4>;
+
+// Whether the event went with its context: this one, which is alive, has the handle by now.
+inline bool went_with_context(const Event &event, driver::CUcontext context,
+                              std::uint64_t context_id) noexcept {
+  return event.context() == context && event.context_id() != context_id;
+}
 
 // What cai_owner.uses points to.
 class Uses {
@@ -64,25 +77,30 @@ class Uses {
   }
 
   bool any();  // kept, open ones too
-  bool any_open() const noexcept { return has_open_.load(std::memory_order_acquire); }
+  // Whether there are open ones, but for one stream; which is a handle.
+  bool any_open_but(std::uint64_t stream) const noexcept {
+    const std::uint64_t open = open_handle_.load(std::memory_order_acquire);
+    return open != 0 && open != stream;
+  }
   // Likewise, that the array's stream does not wait for; 0: it has none.
   bool any_uncovered(std::uint64_t own);
 
   // The array's own stream has been made to wait for these uses.
   void cover(Conflicts &conflicts, const Stream &stream);
 
-  // Forgets the uses that are complete, or get waited for. For contexts that are alive.
-  void prune(driver::Session &session, std::uint64_t context_id, bool wait = false);
+  // Forgets the uses of a context that is alive, if they are complete, or get waited for. Uses of
+  // an older context with the same handle have gone with it.
+  void prune(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
+             Ask ask);
   std::size_t count();
 
   // From here on for an owner that has lost its last holder.
 
   bool pending() const noexcept;
   bool pending_in(driver::CUcontext context) const noexcept;
-  // Forgets the uses of a context that is alive, which are complete, or get waited for. Uses of an
-  // older context with the same handle have gone with it.
+  // As prune(), with nobody else left.
   void settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
-              bool wait) noexcept;
+              Ask ask) noexcept;
 
   // For the list of those whose end is put off.
   cai_owner *owner = nullptr;
@@ -118,8 +136,9 @@ class Uses {
   std::vector<Event> held_;
 
   // For those who need no more, and so no lock.
-  std::atomic<bool> has_open_{false};
-  std::atomic<std::uint64_t> covering_{0};  // the handle that covers all that is kept; 0: none
+  static constexpr std::uint64_t no_handle = UINT64_MAX;
+  std::atomic<std::uint64_t> open_handle_{0};  // the one that is open; 0: nothing; or no_handle
+  std::atomic<std::uint64_t> covering_{0};     // the handle that covers all that is kept; 0: none
 };
 
 // Whether an owner keeps uses; and does so here, or with functions of its own.
@@ -148,11 +167,11 @@ inline bool may_have_kept(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && (owner->used_on != cai_owner_used_on || uses_of(owner));
 }
 
-// Whether copies of an owner's array came to have other streams than the array: whoever waits for
-// one of them does not know what is in order with another.
-inline bool has_other_streams(const cai_owner *owner) noexcept {
+// Whether copies of an owner's array came to have other streams than this one, the array's: whoever
+// waits for one of them does not know what is in order with another.
+inline bool has_other_streams(const cai_owner *owner, std::uint64_t own) noexcept {
   Uses *const uses = keeps_here(owner) ? uses_of(owner) : nullptr;
-  return uses && uses->any_open();
+  return uses && uses->any_open_but(own);
 }
 
 }  // namespace cai::order

@@ -24,7 +24,10 @@ void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producer
   producers.remove_if([&](const Stream &producer) { return same(producer, stream); });
   if (conflicts.empty()) return;
   identify(session, stream);
-  conflicts.remove_if([&](const Conflict &conflict) { return conflict.user == stream.key(); });
+  conflicts.remove_if([&](const Conflict &conflict) {
+    return conflict.user == stream.key() ||
+           went_with_context(conflict.event, stream.context, stream.context_id);
+  });
 }
 
 // An event outside of the capture that the stream is in: it is no part of the graph.

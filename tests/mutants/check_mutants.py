@@ -33,7 +33,7 @@ ORDERING = re.compile(
     r"(?<![\w:.>])(?:order::begin|order::end|order::publish|order::publish_event|order::reclaim"
     r"|order::release_on|order::sync_host|order::used_on|uses->settle|uses->prune|uses\.prune|Event::record"
     r"|(?:order::)?(?:after_all|await_keepers|is_complete|is_idle|is_pending|keep|look"
-    r"|order|order_back|refuse_pending|settle|settle_all|synchronize|tell_keepers|wait|wait_for_all"
+    r"|order|order_back|refuse_pending|settle|settle_all|synchronize|tell_keepers?|wait|wait_for_all"
     r"|wait_on_host))\("
 )
 # What does so for some of its callers only, or runs what it is given. No place, but on the stacks.

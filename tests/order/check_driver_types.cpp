@@ -78,8 +78,25 @@ SAME(error_deinitialized, CUDA_ERROR_DEINITIALIZED);
 SAME(error_stub_library, CUDA_ERROR_STUB_LIBRARY);
 SAME(error_no_device, CUDA_ERROR_NO_DEVICE);
 SAME(error_invalid_context, CUDA_ERROR_INVALID_CONTEXT);
+SAME(error_ecc_uncorrectable, CUDA_ERROR_ECC_UNCORRECTABLE);
+SAME(error_nvlink_uncorrectable, CUDA_ERROR_NVLINK_UNCORRECTABLE);
+SAME(error_invalid_handle, CUDA_ERROR_INVALID_HANDLE);
 SAME(error_not_found, CUDA_ERROR_NOT_FOUND);
 SAME(error_not_ready, CUDA_ERROR_NOT_READY);
+SAME(error_illegal_address, CUDA_ERROR_ILLEGAL_ADDRESS);
+SAME(error_launch_timeout, CUDA_ERROR_LAUNCH_TIMEOUT);
+SAME(error_context_is_destroyed, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+SAME(error_assert, CUDA_ERROR_ASSERT);
+SAME(error_hardware_stack, CUDA_ERROR_HARDWARE_STACK_ERROR);
+SAME(error_illegal_instruction, CUDA_ERROR_ILLEGAL_INSTRUCTION);
+SAME(error_misaligned_address, CUDA_ERROR_MISALIGNED_ADDRESS);
+SAME(error_invalid_address_space, CUDA_ERROR_INVALID_ADDRESS_SPACE);
+SAME(error_invalid_pc, CUDA_ERROR_INVALID_PC);
+SAME(error_launch_failed, CUDA_ERROR_LAUNCH_FAILED);
+#if CUDA_VERSION >= 12080
+SAME(error_contained, CUDA_ERROR_CONTAINED);
+SAME(error_tensor_memory_leak, CUDA_ERROR_TENSOR_MEMORY_LEAK);
+#endif
 SAME(event_wait_external, CU_EVENT_WAIT_EXTERNAL);
 SAME(user_object_no_destructor_sync, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
 SAME(graph_user_object_move, CU_GRAPH_USER_OBJECT_MOVE);

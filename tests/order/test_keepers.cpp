@@ -184,8 +184,8 @@ TEST_F(Keepers, MayFail) {
   }
 }
 
-// The graph keeps no uses; the stream of a capture that has been spoilt tells nobody anything.
-TEST_F(Keepers, HoldAnArrayUntilItsReleaseOnAStream) {
+// They may hold the memory back for uses of their own accord, whoever holds the array.
+TEST_F(Keepers, AreToldOfAReleaseOnAStream) {
   Keeper keeper;
   int released = 0;
   Array borrowed(memory(), CAI_STREAM_NONE);
@@ -195,17 +195,64 @@ TEST_F(Keepers, HoldAnArrayUntilItsReleaseOnAStream) {
                 &array, nullptr),
             CAI_OK);
   const std::uint64_t consumer = value(stream());
+  array->owner->used_on = keeper.owner.used_on;
+  array->owner->await_uses = keeper.owner.await_uses;
+  array->owner->uses = keeper.owner.uses;
+  keeper.fails = CAI_ERR_UNSUPPORTED;
+  cai_error error{};
+  EXPECT_EQ(cai_array_release_on(array, consumer, &error), CAI_ERR_UNSUPPORTED);
+  EXPECT_NE(std::string(error.message).find("own words"), std::string::npos) << error.message;
+  left_after_drain(1);
+  EXPECT_EQ(released, 0);  // the holder is still the caller's
+  keeper.fails = CAI_OK;
+  keeper.used.clear();
   {
     const Gate gate(consumer);
-    array->owner->used_on = keeper.owner.used_on;
-    array->owner->await_uses = keeper.owner.await_uses;
     EXPECT_EQ(cai_array_release_on(array, consumer, nullptr), CAI_OK);
+    EXPECT_EQ(keeper.used, (Told{{consumer, CAI_ACCESS_WRITE}}));
     left_after_drain();
     EXPECT_EQ(released, 0);
   }
   left_after_drain(1);
   EXPECT_EQ(released, 1);
+}
+
+// Those who have the array itself hear of the stream of a copy from the owner alone.
+TEST_F(Keepers, AreToldOfACopyThatIsPublished) {
+  Keeper keeper;
+  Array array(memory(), CAI_STREAM_NONE);
+  of(keeper, array);
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t target = value(stream());
+  const std::uint64_t consumer = value(stream());
+  EXPECT_EQ(races([&] {
+              fill(array.array.data, 1, producer);
+              cai_array copy = array.array;
+              EXPECT_EQ(cai_array_publish(&copy, &producer, 1, target, nullptr), CAI_OK);
+              EXPECT_EQ(keeper.used, (Told{{target, CAI_ACCESS_WRITE}}));
+              EXPECT_EQ(begin_use({&array}, consumer), CAI_OK);
+              fill(array.array.data, 2, consumer);
+              EXPECT_EQ(end_use({&array}, consumer), CAI_OK);
+            }),
+            0U);
+
+  // What is in a graph is not pending.
+  keeper.used.clear();
+  const std::uint64_t capturing = value(stream());
+  OK(gpu().cuStreamSynchronize(handle(consumer)));
+  OK(gpu().cuStreamBeginCapture_v2(handle(capturing), 0));
+  cai_array copy = array.array;
+  EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, capturing, nullptr), CAI_OK);
   EXPECT_EQ(keeper.used, Told{});
+  Handle graph = nullptr;
+  OK(gpu().cuStreamEndCapture(handle(capturing), &graph));
+  OK(gpu().cuGraphDestroy(graph));
+
+  keeper.fails = CAI_ERR_UNSUPPORTED;
+  cai_error error{};
+  copy = array.array;
+  EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, target, &error), CAI_ERR_UNSUPPORTED);
+  EXPECT_EQ(copy.stream_kind, std::uint32_t{CAI_STREAM_NONE});
 }
 
 }  // namespace

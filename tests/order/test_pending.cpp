@@ -99,6 +99,119 @@ TEST_F(Pending, DrainGoesOnWithWhatTheEndedHeld) {
   EXPECT_EQ(left, 0);
 }
 
+// Only what says that the context has gone says that nothing is pending any more.
+TEST_F(Pending, AFailureIsNoCompletion) {
+  const std::uint64_t mine = value(stream());
+  Producer producer(memory());
+  const auto use = [&] {
+    fill(producer.array.array.data, 1, mine);
+    ASSERT_EQ(end_use({&producer.array}, mine), CAI_OK);
+  };
+  for (const auto &[status, gone] : std::initializer_list<std::pair<std::int32_t, bool>>{
+           {2, false},    // CUDA_ERROR_OUT_OF_MEMORY
+           {304, false},  // CUDA_ERROR_OPERATING_SYSTEM
+           {900, false},  // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+           {999, false},  // CUDA_ERROR_UNKNOWN
+           {4, true},     // CUDA_ERROR_DEINITIALIZED
+           {201, true},   // CUDA_ERROR_INVALID_CONTEXT
+           {400, true},   // CUDA_ERROR_INVALID_HANDLE
+           {709, true}}) {
+    for (const std::int32_t ask : {1, 2}) {
+      SCOPED_TRACE("status " + std::to_string(status) + ", ask " + std::to_string(ask));
+      use();
+      OK(gpu().simcuda_fail(ask == 1 ? "cuEventQuery" : "cuEventSynchronize", 1, status));
+      std::int64_t left = -1;
+      cai_error error{};
+      EXPECT_EQ(cai_owner_pending(&producer.owner, ask, &left, &error), CAI_ERR_CUDA);
+      EXPECT_EQ(error.native, status);
+      EXPECT_EQ(left, -1);
+      EXPECT_EQ(producer.pending(0), gone ? 0 : 1);
+      EXPECT_EQ(producer.pending(2), 0);
+    }
+  }
+  cai_array_release(&producer.array.array);
+  EXPECT_TRUE(producer.ended);
+}
+
+// Nor does a failure in passing end an array, and it is not the caller's.
+TEST_F(Pending, AFailureInPassingIsNoEnd) {
+  const std::uint64_t mine = value(stream());
+  const Address other_data = memory();
+  for (const bool with_context : {true, false}) {
+    for (const std::int32_t status : {201, 999}) {
+      if (with_context && status == 201) continue;
+      Producer producer(memory());
+      fill(producer.array.array.data, 1, mine);
+      ASSERT_EQ(end_use({&producer.array}, mine), CAI_OK);
+      cai_array_release(&producer.array.array);
+      Array other(other_data, CAI_STREAM_STREAM, value(stream()));
+      const Handle current = with_context ? context0 : nullptr;
+      OK(gpu().cuCtxSetCurrent(current));
+      OK(gpu().simcuda_fail("cuEventQuery", 1, status));
+      cai_error error{};
+      EXPECT_EQ(end_use({&other}, mine, &error), CAI_OK) << error.message;
+      EXPECT_FALSE(producer.ended);
+      OK(gpu().simcuda_fail("cuEventQuery", 0, 0));
+      OK(gpu().cuCtxSetCurrent(context0));
+      EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+      EXPECT_TRUE(producer.ended);
+    }
+  }
+}
+
+// After an error of the device nothing in its context will ever be pending again.
+TEST_F(Pending, AnErrorOfTheDeviceEndsItAll) {
+  Handle broken = nullptr;
+  OK(gpu().cuCtxCreate_v2(&broken, 0, 0));
+  Producer producer(memory(broken));
+  fill(producer.array.array.data, 1, 1);
+  ASSERT_EQ(end_use({&producer.array}, 1), CAI_OK);
+  EXPECT_EQ(producer.pending(0), 1);
+  OK(gpu().simcuda_fail("cuEventQuery", 1, 700));  // CUDA_ERROR_ILLEGAL_ADDRESS
+  std::int64_t left = -1;
+  EXPECT_EQ(cai_owner_pending(&producer.owner, 1, &left, nullptr), CAI_ERR_CUDA);
+  EXPECT_EQ(producer.pending(0), 0);
+  OK(gpu().cuCtxDestroy_v2(broken));
+  cai_array_release(&producer.array.array);
+  EXPECT_TRUE(producer.ended);
+}
+
+// Uses go with their context, of which another one with the same handle tells: a context that was
+// reset has the handle of the one before, one that is made may have that of one that was destroyed.
+TEST_F(Pending, UsesGoWithTheirContexts) {
+  Producer producer(memory());
+  const bool handles_recur = std::getenv("SIMCUDA_REUSE_HANDLES") != nullptr;
+  constexpr int rounds = 60;
+  std::int64_t most = 0;
+  const auto leave_use_in = [&](Handle context) {
+    const std::uint64_t user = value(stream(non_blocking, context));
+    const Gate gate(user);  // so that nobody finds the use complete
+    OK(cai_owner_used_on(&producer.owner, user, CAI_ACCESS_READ, nullptr));
+    most = std::max(most, producer.pending(0));
+  };
+  Handle context = nullptr;
+  for (int i = 0; i < rounds; ++i) {
+    OK(gpu().cuDevicePrimaryCtxRetain(&context, 1));
+    leave_use_in(context);
+    OK(gpu().cuDevicePrimaryCtxReset_v2(1));
+  }
+  // A later use does not wait for those that went.
+  OK(gpu().cuDevicePrimaryCtxRetain(&context, 1));
+  const std::uint64_t user = value(stream(non_blocking, context));
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(begin_use({&producer.array}, user), CAI_OK);
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
+  while (primary_active(1)) OK(gpu().cuDevicePrimaryCtxRelease_v2(1));
+
+  for (int i = 0; handles_recur && i < rounds; ++i) {
+    OK(gpu().cuCtxCreate_v2(&context, 0, 1));
+    OK(gpu().cuCtxPopCurrent_v2(&context));
+    leave_use_in(context);
+    OK(gpu().cuCtxDestroy_v2(context));
+  }
+  EXPECT_LT(most, 20);
+}
+
 TEST_F(Pending, TheHostWaits) {
   Producer producer(memory());
   const std::uint64_t mine = value(stream());

@@ -408,17 +408,16 @@ TEST_F(Uses, AreNoOrderThatAnotherStreamHas) {
   cai_array copy = *array.get();
   cai_array other = *array.get();
   OK(cai_array_publish(&copy, nullptr, 0, published, nullptr));
-  OK(cai_array_publish(&other, nullptr, 0, value(stream()), nullptr));
   use(&copy, consumer, write);
-  const cai_array *const others[] = {array, &other};
-  for (const cai_array *one : others) {
-    std::uint64_t out = 0;
-    EXPECT_EQ(cai_arrays_same_stream(&one, 1, &out, nullptr), CAI_ERR_ORDER);
-  }
   const cai_array *one = &copy;
   std::uint64_t out = 0;
   EXPECT_EQ(cai_arrays_same_stream(&one, 1, &out, nullptr), CAI_OK);
   EXPECT_EQ(out, published);
+  OK(cai_array_publish(&other, nullptr, 0, value(stream()), nullptr));
+  const cai_array *const all[] = {array, &copy, &other};
+  for (const cai_array *each : all) {
+    EXPECT_EQ(cai_arrays_same_stream(&each, 1, &out, nullptr), CAI_ERR_ORDER);
+  }
 }
 
 // Stream 1 of one context is not that of another, which shows only by the driver.
