@@ -24,9 +24,9 @@
  * - Threads. Every function may be called from any thread, with or without Python's GIL. An array
  *   is never changed once a second party has seen it, so any number of threads may read it.
  * - No function throws, keeps hidden per-thread state, or holds a lock while it runs code that is
- *   not libcai's. Only the functions under "Order" and cai_array_locate() use the driver; they
- *   load it when first they need it, once for the process, and leave the caller's current context
- *   as it was.
+ *   not libcai's. Only the functions under "Order", cai_array_locate(), and cai_interface_write()
+ *   of an array in use, use the driver; they load it when first they need it, once for the process,
+ *   and leave the caller's current context as it was.
  *
  * The lines between the two markers hold no directive, macro or inline function, so that cffi and
  * LuaJIT can take them as they are; bindgen takes the whole file.
@@ -475,6 +475,10 @@ uint64_t cai_interface_write_storage(const cai_array *array);
  * and only if the array is C-contiguous; an UNSTATED stream leaves as 1; a mask leaves as
  * mask_interface; trivial descr is left out. A mask may be written by itself.
  *
+ * The stream that is said comes after the uses that the owner has kept, and after the streams of
+ * published copies: where it does not by itself, it is made to wait, as by cai_array_publish(). So
+ * write an array anew for each reader.
+ *
  * @param array         valid; its device CPU gives #CAI_PROTOCOL_HOST, any other CUDA
  * @param version       3, or 2, which has no "stream": then the array's stream must be NONE or
  *                      UNSTATED (synchronise, and say NONE in a copy of the struct)
@@ -482,9 +486,10 @@ uint64_t cai_interface_write_storage(const cai_array *array);
  * @param storage_size  bytes; cai_interface_write_storage(array) suffice
  * @param out           points into `storage`, `array` and what the array points to
  * @return #CAI_OK; #CAI_ERR_EXPORT if a dict cannot say it: an event, a stream in version 2, a
- *         device that is neither CPU nor CUDA, and NONE where the owner has kept uses (publish a
- *         copy of the struct); #CAI_ERR_STORAGE; #CAI_ERR_VALUE and #CAI_ERR_VERSION as
- *         cai_array_validate(); #CAI_ERR_ARGUMENT.
+ *         device that is neither CPU nor CUDA, another thread's stream 2, and NONE where the owner
+ *         has kept uses (publish a copy of the struct); #CAI_ERR_STORAGE; #CAI_ERR_VALUE and
+ *         #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT; and, where the stream has to
+ *         wait, as cai_array_publish().
  * The text, "Python Interface Specification". Since 0.1. */
 cai_status cai_interface_write(const cai_array *array, uint32_t version, void *storage,
                                uint64_t storage_size, cai_interface *out, cai_error *error);
@@ -726,6 +731,10 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  * stream is `target`. For an array that nobody else has seen: a fresh one, or a copy of the struct,
  * which shares the owner. A mask has a stream of its own, and is published by itself.
  *
+ * Whoever has the array itself, or a view of it, hears of `target` from the owner, if that keeps
+ * uses: they wait for it (for a 2 of an array that nobody has used: for what is queued there by
+ * now). An owner with functions of its own is told by used_on.
+ *
  * Before the producer works on one of `streams` again, it calls cai_array_reclaim() for it. If the
  * array had come from somebody else, its own stream must in the end wait for `target`: call
  * cai_arrays_end_use() with the original.
@@ -756,7 +765,8 @@ cai_status cai_array_publish_event(cai_array *array, uint64_t stream, cai_error 
  * complete; for a consumer that does not end its use, or does not trust the memory's allocation
  * stream to be the array's. The host does not wait, and no CUDA callback is used: a later call
  * under "Order" or cai_drain() finds out. If `stream` is being captured, the graph takes it over:
- * it goes when the graph, and what was made of it, has gone.
+ * it goes when the graph, and what was made of it, has gone. Else the owner keeps the use, if it
+ * keeps any; one with functions of its own is told by used_on.
  *
  * @param array  owned. On failure the holder is still the caller's
  * @return #CAI_OK; #CAI_ERR_ARGUMENT for a borrowed array, too; the rest as cai_arrays_begin_use().
@@ -766,7 +776,9 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
 /** Ends the arrays whose release was put off until kept uses were complete, and now are; runs their
  * producers' code on this thread. The functions under "Order" do so in passing, for a few of the
  * contexts that they touch anyway; this one does it for the current context and the active primary
- * ones. Call it with `wait` before destroying or resetting a context in which arrays were used.
+ * ones. Call it with `wait` before destroying or resetting a context in which arrays were used: what
+ * was not drained is given up once a context with the same handle is met. A use of which the driver
+ * will not say whether it is complete is kept, unless its context has gone or failed for good.
  *
  * @param wait  not 0: the host waits for the uses to complete. Release the GIL first
  * @param left  may be NULL; gets the number of arrays whose end is still put off

@@ -69,6 +69,13 @@ uint64_t write_storage(const cai_array &array) noexcept {
   return part_storage(array) + (array.mask ? sizeof(cai_interface) + part_storage(*array.mask) : 0);
 }
 
+// The stream that a dict says of an array that has one. Whoever waits for the legacy stream has
+// waited enough.
+uint64_t said_stream(const cai_array &array) noexcept {
+  constexpr uint64_t legacy = 1;
+  return array.stream_kind == CAI_STREAM_UNSTATED ? legacy : array.stream;
+}
+
 // Every piece was measured by part_storage(), so none is missing.
 class Writer {
  public:
@@ -108,14 +115,8 @@ class Writer {
   }
 
   static cai_value stream_value(const cai_array &array) noexcept {
-    switch (array.stream_kind) {
-      case CAI_STREAM_NONE:
-        return value_of_form(CAI_FORM_NONE);
-      case CAI_STREAM_UNSTATED:
-        return unsigned_value(1);  // whoever waits for the legacy stream has waited enough
-      default:
-        return unsigned_value(array.stream);
-    }
+    if (array.stream_kind == CAI_STREAM_NONE) return value_of_form(CAI_FORM_NONE);
+    return unsigned_value(said_stream(array));
   }
 
   cai_value name_value(const cai_field &field) noexcept {
@@ -143,6 +144,12 @@ class Writer {
   Storage &storage_;
 };
 
+bool may_be_in_use(const cai_array &array) noexcept {
+  const cai_owner *const keeper = keeper_of(array);
+  return array.device_type != CAI_DEVICE_CPU && array.data && keeper &&
+         __atomic_load_n(&keeper->uses, __ATOMIC_ACQUIRE);
+}
+
 // Whether a dict of this version can say everything about the array.
 cai_status check_exportable(const cai_array &array, uint32_t version, cai_error *error) noexcept {
   switch (array.device_type) {
@@ -163,18 +170,28 @@ cai_status check_exportable(const cai_array &array, uint32_t version, cai_error 
         "stream is the event 0x%llx, which a dict cannot carry: cai_array_publish() it on a stream",
         stream);
   }
-  if (array.stream_kind == CAI_STREAM_NONE && array.device_type != CAI_DEVICE_CPU && array.data) {
-    const cai_owner *const keeper = keeper_of(array);
-    if (keeper && __atomic_load_n(&keeper->uses, __ATOMIC_ACQUIRE)) {
-      return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},
-                  "stream is None, but uses of the array may be pending: cai_array_publish() it");
-    }
+  if (array.stream_kind == CAI_STREAM_NONE && may_be_in_use(array)) {
+    return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},
+                "stream is None, but uses of the array may be pending: cai_array_publish() it");
+  }
+  if (is_of_another_thread(array)) {
+    return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},
+                "stream is 2 of another thread, and means another one here: "
+                "cai_array_publish_event() it there");
   }
   if (version == 2 && array.stream_kind == CAI_STREAM_STREAM) {
     return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_STREAM},
                 "stream is 0x%llx, which version 2 cannot carry: synchronise first", stream);
   }
   return CAI_OK;
+}
+
+// Whoever reads the dict knows of the stream that it says, and of no owner: so that stream waits
+// for the uses that the owner keeps.
+cai_status order_uses(const cai_array &array, cai_error *error) noexcept {
+  if (!may_be_in_use(array)) return CAI_OK;
+  cai_array said = array;
+  return cai_array_publish(&said, nullptr, 0, said_stream(array), error);
 }
 
 }  // namespace
@@ -208,6 +225,10 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
     return fail(error, CAI_ERR_STORAGE, {}, "the storage has %llu bytes, %llu are needed",
                 static_cast<unsigned long long>(storage_size),
                 static_cast<unsigned long long>(needed));
+  }
+  if (const cai_status status = order_uses(*array, error)) return status;
+  if (array->mask) {
+    if (const cai_status status = order_uses(*array->mask, error)) return status;
   }
   Storage pieces(storage, storage_size);
   Writer writer(pieces);

@@ -41,6 +41,31 @@ SCENARIO(publish_again) {
   writes(x->data, d);
 }
 
+// Or of the only one, where it had none, and nobody had used it yet.
+SCENARIO(publish_fresh_copy) {
+  const Stream p = stream(), d = stream();
+  for (const Stream target : {stream(), Stream{2}}) {
+    cai_array *const x = owned(memory(), CAI_STREAM_NONE);
+    cai_array copy = *x;
+    writes(x->data, p);
+    publish(&copy, {p}, target);
+    begin({x}, d, use(CAI_ORDER_BEGIN));
+    writes(x->data, d);
+  }
+}
+
+// A dict says a stream alone, which has to come after what the owner knows of.
+SCENARIO(write_dict_after_uses) {
+  const Stream p = stream(), c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  writes(x->data, c);
+  answered(cai_owner_used_on(x->owner, c, CAI_ACCESS_WRITE, nullptr));
+  std::uint64_t storage[64];
+  cai_interface dict;
+  answered(cai_interface_write(x, 3, storage, sizeof storage, &dict, nullptr));
+  writes(x->data, dict.stream.integer);
+}
+
 SCENARIO(publish_by_event) {
   const Stream p = stream(), c = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_NONE);
@@ -264,6 +289,28 @@ SCENARIO(owner_with_own_functions) {
   writes(x.array.data, d);
   reclaim(&y.array, p);
   writes(y.array.data, p);
+}
+
+// They are told of what is pending, whoever is to wait for it.
+SCENARIO(owner_with_own_functions_is_told) {
+  const Stream p = stream(), target = stream();
+  Array x(memory(), CAI_STREAM_NONE), y(memory(), CAI_STREAM_NONE);
+  Delegate owners[2]{};
+  for (Array *const array : {&x, &y}) {
+    Delegate &owner = owners[array == &y];
+    delegate(owner, owned(array->array.data, CAI_STREAM_NONE)->owner);
+    array->array.owner = &owner;
+    writes(array->array.data, p);
+  }
+  cai_array copy = x.array;
+  publish(&copy, {p}, target);
+  implied(0);  // its holder goes later, and nobody frees the memory
+  release_on(&y.array, p);
+  for (Array *const array : {&x, &y}) {
+    const Stream d = stream();
+    begin({&array->array}, d, use(CAI_ORDER_BEGIN));
+    writes(array->array.data, d);
+  }
 }
 
 SCENARIO(owner_with_own_functions_and_host) {

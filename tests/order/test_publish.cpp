@@ -114,6 +114,203 @@ TEST_F(Publish, ACopyOfWhatOthersHave) {
   OK(gpu().cuEventDestroy_v2(event));
 }
 
+// Work that was pending on another stream when a copy was published is news to whoever has the
+// array or a view of it, although nobody had used it before.
+TEST_F(Publish, ACopyOfWhatOthersHaveAndNobodyUsed) {
+  for (const bool of_view : {false, true}) {
+    const Owned array(memory(), CAI_STREAM_NONE);
+    const cai_array theirs = *array.get();
+    cai_array *view = nullptr;
+    ASSERT_EQ(cai_array_slice(array, nullptr, 0, &view, nullptr), CAI_OK);
+    const std::uint64_t producer = value(stream());
+    const std::uint64_t target = value(stream());
+    EXPECT_EQ(races([&] {
+                fill(array->data, 1, producer);
+                cai_array published = of_view ? *view : *array.get();
+                OK(cai_array_publish(&published, &producer, 1, target, nullptr));
+                consume(&published, value(stream()));
+                const cai_array *const all[] = {&theirs, array, view};
+                for (const cai_array *each : all) {
+                  const std::uint64_t other = value(stream());
+                  EXPECT_EQ(begin_use({each}, other), CAI_OK);
+                  fill(array->data, 2, other);
+                  EXPECT_EQ(end_use({each}, other), CAI_OK);
+                }
+              }),
+              0U);
+    cai_array_release(view);
+  }
+}
+
+// The stream of a copy is waited for by all, so that a use on it is no news.
+TEST_F(Publish, ACopyThatIsUsedOnItsOwnStream) {
+  const Owned array(memory(), CAI_STREAM_NONE);
+  const std::uint64_t target = value(stream());
+  const std::uint64_t consumer = value(stream());
+  cai_array copy = *array.get();
+  OK(cai_array_publish(&copy, nullptr, 0, target, nullptr));
+  EXPECT_EQ(races([&] {
+              gpu().simcuda_reset_counts();
+              EXPECT_EQ(begin_use({&copy}, target), CAI_OK);
+              fill(copy.data, 1, target);
+              EXPECT_EQ(end_use({&copy}, target), CAI_OK);
+              EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
+              EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+              fill(copy.data, 2, consumer);
+              EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+            }),
+            0U);
+}
+
+// What nobody else can have seen is known by its new stream alone: that costs nothing later.
+TEST_F(Publish, AnArrayThatNobodyHasSeen) {
+  const Owned array(memory(), CAI_STREAM_NONE);
+  const std::uint64_t target = value(stream());
+  OK(cai_array_publish(array.get(), nullptr, 0, target, nullptr));
+  EXPECT_EQ(array->owner->uses, nullptr);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(begin_use({array}, target), CAI_OK);
+  EXPECT_EQ(end_use({array}, target), CAI_OK);
+  EXPECT_EQ(all_calls(), 0U);
+}
+
+// Who reads a dict knows of no owner, so the stream that it says comes after what the owner keeps.
+class PublishADict : public Publish {
+ protected:
+  cai_status write(const cai_array *array) {
+    storage_.resize(cai_interface_write_storage(array));
+    error = {};
+    return cai_interface_write(array, 3, storage_.data(), storage_.size(), &dict, &error);
+  }
+
+  // What the reader of the dict does, in the context of the memory.
+  void read_and_consume(const cai_array *array) {
+    dict = {};
+    EXPECT_EQ(write(array), CAI_OK) << error.message;
+    fill(array->data, 9, dict.stream.integer);
+  }
+
+  cai_interface dict{};
+  cai_error error{};
+
+ private:
+  std::vector<unsigned char> storage_;
+};
+
+TEST_F(PublishADict, OfAProducerThatReclaims) {
+  const Producer producer(CAI_OWNER_RECLAIMS);
+  Array array(memory(), CAI_STREAM_STREAM, value(stream()));
+  array.array.owner = producer.owner();
+  const std::uint64_t consumer = value(stream());
+  const auto use = [&] {
+    EXPECT_EQ(begin_use({&array}, consumer), CAI_OK);
+    fill(array.array.data, 1, consumer);
+    EXPECT_EQ(end_use({&array}, consumer), CAI_OK);
+  };
+  EXPECT_EQ(races([&] {
+              use();
+              read_and_consume(&array.array);
+            }),
+            0U);
+  use();
+  EXPECT_EQ(write(&array.array), CAI_OK);
+  // Once its stream has waited, nothing is left to wait for.
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(write(&array.array), CAI_OK);
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
+}
+
+TEST_F(PublishADict, OfUsesThatTheOwnerWasTold) {
+  const std::uint64_t user = value(stream());
+  for (const std::uint32_t kind : {CAI_STREAM_STREAM, CAI_STREAM_UNSTATED}) {
+    Array borrowed(memory(), kind, kind == CAI_STREAM_STREAM ? value(stream()) : 0);
+    const Owned array(borrowed.array);
+    EXPECT_EQ(races([&] {
+                fill(array->data, 1, user);
+                OK(cai_owner_used_on(array->owner, user, CAI_ACCESS_WRITE, nullptr));
+                read_and_consume(array);
+              }),
+              0U);
+    EXPECT_EQ(dict.stream.integer, kind == CAI_STREAM_STREAM ? array->stream : 1);
+  }
+}
+
+TEST_F(PublishADict, OfAnArrayWhoseCopyHasAnotherStream) {
+  const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  cai_array copy = *array.get();
+  const std::uint64_t target = value(stream());
+  OK(cai_array_publish(&copy, nullptr, 0, target, nullptr));
+  EXPECT_EQ(races([&] {
+              read_and_consume(&copy);
+              read_and_consume(array);
+              read_and_consume(&copy);
+            }),
+            0U);
+}
+
+TEST_F(PublishADict, OfAMask) {
+  Array array(memory(), CAI_STREAM_STREAM, value(stream()));
+  Array mask(memory(), CAI_STREAM_STREAM, value(stream()));
+  const Owned owned(array.mask(mask).array);
+  const std::uint64_t user = value(stream());
+  EXPECT_EQ(races([&] {
+              fill(owned->mask->data, 1, user);
+              OK(cai_owner_used_on(owned->owner, user, CAI_ACCESS_WRITE, nullptr));
+              EXPECT_EQ(write(owned), CAI_OK) << error.message;
+              fill(owned->mask->data, 2, dict.mask_interface->stream.integer);
+            }),
+            0U);
+}
+
+// Stream 1 is that of the memory's context, whichever is current.
+TEST_F(PublishADict, OfTheLegacyStreamOfAnotherContext) {
+  Owned array(memory(context1), CAI_STREAM_STREAM, 1);
+  const std::uint64_t user = value(stream(non_blocking, context1));
+  EXPECT_EQ(races([&] {
+              fill(array->data, 1, user);
+              OK(cai_owner_used_on(array->owner, user, CAI_ACCESS_WRITE, nullptr));
+              EXPECT_EQ(write(array), CAI_OK) << error.message;
+              const With with(context1);
+              fill(array->data, 2, 1);
+            }),
+            0U);
+  array.release();
+  const With with(context1);
+  EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+}
+
+// A thread's own stream means another one where a dict would say it.
+TEST_F(PublishADict, OfAnotherThreadsStream) {
+  const Owned array(memory(), CAI_STREAM_STREAM, 2);
+  EXPECT_EQ(write(array), CAI_OK);
+  std::thread([&] {
+    EXPECT_EQ(write(array), CAI_ERR_EXPORT);
+    EXPECT_EQ(error.entry, CAI_ENTRY_STREAM);
+    EXPECT_NE(std::string(error.message).find("cai_array_publish_event"), std::string::npos)
+        << error.message;
+  }).join();
+}
+
+// Nothing is written if the stream cannot wait.
+TEST_F(PublishADict, MayFail) {
+  const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  const std::uint64_t user = value(stream());
+  Gate gate(user);
+  OK(cai_owner_used_on(array->owner, user, CAI_ACCESS_WRITE, nullptr));
+  const cai_interface before = dict;
+  OK(gpu().simcuda_fail("cuStreamWaitEvent", 1, 999));
+  EXPECT_EQ(write(array), CAI_ERR_CUDA);
+  EXPECT_EQ(error.native, 999);
+  EXPECT_EQ(std::memcmp(&before, &dict, sizeof before), 0);
+  OK(gpu().cuStreamBeginCapture_v2(handle(array->stream), 0));
+  EXPECT_EQ(write(array), CAI_ERR_CAPTURE);
+  Handle graph = nullptr;
+  OK(gpu().cuStreamEndCapture(handle(array->stream), &graph));
+  OK(gpu().cuGraphDestroy(graph));
+  gate.open();
+  EXPECT_EQ(write(array), CAI_OK) << error.message;
+}
+
 TEST_F(Publish, ADictCannotSayNoneOfWhatIsInUse) {
   const Owned array(memory(), CAI_STREAM_NONE);
   std::vector<unsigned char> storage(cai_interface_write_storage(array));
@@ -190,6 +387,31 @@ TEST_F(Publish, AnEventForAnotherThread) {
               }).join();
               EXPECT_EQ(cai_array_reclaim(array, 2, CAI_ACCESS_WRITE, nullptr), CAI_OK);
               fill(array->data, 2, 2);
+            }),
+            0U);
+}
+
+// Whoever has the array, and not the event, hears of the work on that stream all the same.
+TEST_F(Publish, AFreshCopyOnAThreadsOwnStream) {
+  const Owned array(memory(), CAI_STREAM_NONE);
+  const std::uint64_t consumer = value(stream());
+  EXPECT_EQ(races([&] {
+              fill(array->data, 1, 2);
+              cai_array copy = *array.get();
+              OK(cai_array_publish(&copy, nullptr, 0, 2, nullptr));
+              OK(cai_array_publish_event(&copy, 2, nullptr));
+              std::thread([&] {
+                const With with(context0);
+                for (const cai_array *each : {&copy, array.get()}) {
+                  EXPECT_EQ(begin_use({each}, consumer), CAI_OK);
+                  fill(each->data, 2, consumer);
+                  EXPECT_EQ(end_use({each}, consumer), CAI_OK);
+                }
+                const std::uint64_t another = value(stream());
+                EXPECT_EQ(begin_use({array}, another), CAI_OK);
+                fill(array->data, 3, another);
+                EXPECT_EQ(end_use({array}, another), CAI_OK);
+              }).join();
             }),
             0U);
 }

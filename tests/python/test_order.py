@@ -426,6 +426,38 @@ fill(given.memory, 3, 6, theirs)
     )
 
 
+def test_the_stream_that_is_said_is_of_the_memorys_context(simulated):
+    simulated(
+        """
+given = array(c_void_p(1), shape=(6,), typestr="<i4")
+x = libcai.asarray(given)
+s = new_stream()
+fill(given.memory, 2, 6, s)
+x.used_on(s)
+other = c_void_p()
+call("cuDevicePrimaryCtxRetain", byref(other), 1)
+call("cuCtxPushCurrent_v2", other)
+assert x.__cuda_array_interface__["stream"] == 1  # of the context that was current
+call("cuCtxPopCurrent_v2", byref(other))
+fill(given.memory, 3, 6, c_void_p(1))
+"""
+    )
+
+
+def test_those_who_have_the_array_hear_of_a_copy(simulated):
+    simulated(
+        PENDING
+        + """
+view = x[:]
+fill(memory, 2, 6, s)
+p = x.publish(t, streams=[s])
+for each in (x, view):  # which nobody had used before
+    with libcai.use(each, stream=u):
+        fill(memory, 3, 6, u)
+"""
+    )
+
+
 def test_empty_and_unstated_arrays(simulated):
     simulated(
         PENDING

@@ -19,14 +19,21 @@ cdef struct Written:
 
 cdef int write(const cai_array *array, Written *written) except -1:
     cdef cai_error error
+    cdef cai_status status
     cdef uint64_t size = cai_interface_write_storage(array)
     written.storage = written.small
     if size > sizeof(written.small):
         written.storage = <uint64_t *>malloc(size)
         if written.storage == NULL:
             raise MemoryError()
-    if cai_interface_write(array, CAI_INTERFACE_VERSION, written.storage, size,
-                           &written.interface, &error) != CAI_OK:
+    if cai_py_was_used(cai_py_keeper(array.owner)):
+        with nogil:  # the driver puts those uses in order
+            status = cai_interface_write(array, CAI_INTERFACE_VERSION, written.storage, size,
+                                         &written.interface, &error)
+    else:
+        status = cai_interface_write(array, CAI_INTERFACE_VERSION, written.storage, size,
+                                     &written.interface, &error)
+    if status != CAI_OK:
         close_written(written)
         raise_error(&error, NULL)
     return 0
@@ -107,11 +114,11 @@ cdef dict plain_dict(Array self):
 cdef dict dict_after_uses(Array self):
     """The stream that is said must come after uses which the owner alone knows of."""
     cdef Array copy
-    if self.array.stream_kind == CAI_STREAM_STREAM:
-        reclaimed(self, self.array.stream, CAI_ACCESS_DEFAULT)
-        return plain_dict(self)
-    copy = published(self, 1, ())
-    return fresh_dict(self, copy.array)
+    if self.array.stream_kind == CAI_STREAM_NONE:
+        copy = published(self, 1, ())
+        return fresh_dict(self, copy.array)
+    said_again(self)
+    return plain_dict(self)
 
 
 cdef dict dict_without_stream(Array self):

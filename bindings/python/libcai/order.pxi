@@ -113,6 +113,19 @@ cdef Array published(Array self, stream, tuple others):
     return copy
 
 
+cdef int said_again(Array self) except -1:
+    """Makes the stream that a dict says wait for the uses that the owner has kept."""
+    cdef cai_array said = self.array[0]
+    cdef cai_error error
+    cdef cai_status status
+    cdef uint64_t stream = said.stream if said.stream_kind == CAI_STREAM_STREAM else 1
+    with nogil:
+        status = cai_array_publish(&said, NULL, 0, stream, &error)
+    if status != CAI_OK:
+        raise order_error(&error)
+    return 0
+
+
 cdef Array published_event(Array self, stream):
     cdef Array copy = copied(self)
     cdef uint64_t number = number_of(stream)
