@@ -84,8 +84,9 @@ cai_device current(int32_t type) {
 
 cai_device numbered(std::string_view number, const char *text) {
   int32_t id = 0;
-  const char *const end = number.data() + number.size();
-  const auto [stop, result] = std::from_chars(number.data(), end, id);
+  const char *const begin = number.data();
+  const char *const end = begin + number.size();
+  const auto [stop, result] = std::from_chars(begin, end, id);
   if (number.empty() || number[0] == '-' || stop != end || result == std::errc::invalid_argument) {
     refuse_text(text);
   }

@@ -2,8 +2,8 @@
 #include "device/queue.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
+#include <csignal>
 #include <system_error>
 #include <thread>
 #include <utility>

@@ -23,7 +23,6 @@ struct Wanted {
 template <class Derived>
 class Around {
  public:
-  Around(const char *name, Manager *upstream) : upstream_(need_upstream(upstream, name)) {}
   Around(const Around &) = delete;
   Around &operator=(const Around &) = delete;
 
@@ -47,6 +46,9 @@ class Around {
   Manager &upstream_;
 
  private:
+  friend Derived;
+  Around(const char *name, Manager *upstream) : upstream_(need_upstream(upstream, name)) {}
+
   Derived &derived() noexcept { return static_cast<Derived &>(*this); }
 };
 

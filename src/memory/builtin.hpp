@@ -50,7 +50,7 @@ struct TableOf {
     return guard(error, [&] { of(self).trim(keep); });
   }
 
-  static constexpr cai_manager_table make() {
+  static constexpr cai_manager_table make() noexcept {
     cai_manager_table table{};
     table.struct_size = sizeof table;
     table.version = CAI_MANAGER_VERSION;

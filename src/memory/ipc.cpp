@@ -2,6 +2,7 @@
 // Memory that processes share.
 #include <unistd.h>
 
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -30,7 +31,8 @@ uint64_t start_of(uint64_t process) {
   if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') return 0;
   for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
   uint64_t start = 0;
-  return at && std::sscanf(at, " %" SCNu64, &start) == 1 ? start : 0;
+  if (at) std::from_chars(at + 1, line + length, start);
+  return start;
 }
 
 // ---- Sharing ------------------------------------------------------------------------------------

@@ -64,6 +64,7 @@ class Pool : public Gpu {
     return give_ordered(size, align, stream, pool_);
   }
 
+  // NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method): TableOf<Pool> calls this one
   void trim(uint64_t keep) const { must(driver::get().cuMemPoolTrimTo, pool_, std::size_t{keep}); }
 
  private:

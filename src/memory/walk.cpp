@@ -8,7 +8,7 @@
 namespace cai::memory {
 namespace {
 
-__extension__ typedef __int128 Wide;  // no sum of addresses and strides overflows
+__extension__ using Wide = __int128;  // no sum of addresses and strides overflows
 
 // "Is there a sum of `count` terms, each 0 to `most` times `step`, that lies in [low, high]?"
 // Answered by trying, the longest steps first, what can still get there.

@@ -43,6 +43,7 @@ void for_each_piece(const Walk &walk, Body &&body) {
     body(to, from);
     int32_t axis = walk.count - 1;
     for (; axis >= 0; --axis) {
+      // NOLINTNEXTLINE(clang-analyzer-security.ArrayBound): of a valid array there are no more
       const Axis &loop = walk.axes[axis];
       to += static_cast<uint64_t>(loop.to);
       from += static_cast<uint64_t>(loop.from);

@@ -3,13 +3,14 @@
 
 namespace cai::order {
 
-void judge_stranger(const cai_array *array, int32_t index) {
-  if (!array) {
-    if (index < 0) throw Failure(CAI_ERR_ARGUMENT, {}, "array is NULL");
-    throw Failure(CAI_ERR_ARGUMENT, {0, index}, "arrays[%d] is NULL", static_cast<int>(index));
-  }
+void refuse_null(int32_t index) {
+  if (index < 0) throw Failure(CAI_ERR_ARGUMENT, {}, "array is NULL");
+  throw Failure(CAI_ERR_ARGUMENT, {0, index}, "arrays[%d] is NULL", static_cast<int>(index));
+}
+
+void judge_stranger(const cai_array &array, int32_t index) {
   cai_error error;
-  if (cai_array_validate(array, &error) == CAI_OK) return;
+  if (cai_array_validate(&array, &error) == CAI_OK) return;
   if (index >= 0) error.index = index;  // of one array, what validating found
   throw Failure(error);
 }

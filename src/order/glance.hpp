@@ -11,8 +11,9 @@
 namespace cai::order {
 
 [[noreturn, gnu::cold]] void refuse_device(const cai_array &array, int32_t index);
-// Judges what no block of this library holds; null, too.
-void judge_stranger(const cai_array *array, int32_t index);
+[[noreturn, gnu::cold]] void refuse_null(int32_t index);
+// Judges what no block of this library holds.
+void judge_stranger(const cai_array &array, int32_t index);
 
 inline bool is_cudas(const cai_array &array) noexcept {
   switch (array.device_type) {
@@ -28,7 +29,8 @@ inline bool is_cudas(const cai_array &array) noexcept {
 
 // Judges an array, its mask included; `index` is where it stands in the call, or -1.
 inline void judge(const cai_array *array, int32_t index) {
-  if (!array || !is_own_array(*array)) judge_stranger(array, index);
+  if (!array) refuse_null(index);
+  if (!is_own_array(*array)) judge_stranger(*array, index);
   if (!is_cudas(*array)) refuse_device(*array, index);
   if (array->mask && !is_cudas(*array->mask)) refuse_device(*array->mask, index);
 }
