@@ -776,9 +776,10 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
 /** Ends the arrays whose release was put off until kept uses were complete, and now are; runs their
  * producers' code on this thread. The functions under "Order" do so in passing, for a few of the
  * contexts that they touch anyway; this one does it for the current context and the active primary
- * ones. Call it with `wait` before destroying or resetting a context in which arrays were used: what
- * was not drained is given up once a context with the same handle is met. A use of which the driver
- * will not say whether it is complete is kept, unless its context has gone or failed for good.
+ * ones. Call it with `wait` before destroying or resetting a context in which arrays were used:
+ * what was not drained is given up once a context with the same handle is met. A use of which the
+ * driver will not say whether it is complete is kept, unless its context has gone or failed for
+ * good.
  *
  * @param wait  not 0: the host waits for the uses to complete. Release the GIL first
  * @param left  may be NULL; gets the number of arrays whose end is still put off
