@@ -17,7 +17,7 @@ constexpr std::uint64_t size = 64;
 // So many live blocks of the host's, and addresses within them in random order.
 struct Blocks {
   std::vector<cai_memory *> memories;
-  absl::btree_map<std::uint64_t, std::uint64_t> tree;
+  absl::btree_map<std::uint64_t, std::pair<std::uint64_t, cai_memory *>> tree;
   std::vector<std::uint64_t> addresses;
 
   explicit Blocks(std::int64_t count) {
@@ -34,7 +34,7 @@ struct Blocks {
       info.struct_size = sizeof info;
       bench::check(cai_memory_describe(memory, &info, &error), error);
       memories.push_back(memory);
-      tree.emplace(info.data, size);
+      tree.emplace(info.data, std::pair(size, memory));
       addresses.push_back(info.data + random() % size);
     }
     std::shuffle(addresses.begin(), addresses.end(), random);
@@ -61,11 +61,29 @@ void tree_alone(benchmark::State &state) {
     const std::uint64_t address = blocks.addresses[next];
     auto found = blocks.tree.upper_bound(address);
     --found;
-    benchmark::DoNotOptimize(address - found->first < found->second);
+    benchmark::DoNotOptimize(address - found->first < found->second.first);
     next = next + 1 < blocks.addresses.size() ? next + 1 : 0;
   }
 }
 BENCHMARK(tree_alone)->RangeMultiplier(10)->Range(1000, 1'000'000);
+
+// What nobody can do without who gives a holder.
+void tree_and_holder(benchmark::State &state) {
+  const Blocks &blocks = Blocks::of(state.range(0));
+  std::size_t next = 0;
+  for (auto _ : state) {
+    const std::uint64_t address = blocks.addresses[next];
+    auto found = blocks.tree.upper_bound(address);
+    --found;
+    const auto &[bytes, memory] = found->second;
+    if (address - found->first < bytes) {
+      cai_memory_retain(memory);
+      cai_memory_release(memory);
+    }
+    next = next + 1 < blocks.addresses.size() ? next + 1 : 0;
+  }
+}
+BENCHMARK(tree_and_holder)->RangeMultiplier(10)->Range(1000, 1'000'000);
 
 void memory_find(benchmark::State &state) {
   const Blocks &blocks = Blocks::of(state.range(0));

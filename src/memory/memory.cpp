@@ -60,16 +60,6 @@ HeldMemory new_memory(cai_device device, std::uint32_t kind) {
   return HeldMemory(new cai_memory(device, kind));
 }
 
-bool hold_if_held(cai_memory *memory) noexcept {
-  std::uint64_t holders = memory->holders.load(std::memory_order_relaxed);
-  while (holders != 0) {
-    if (memory->holders.compare_exchange_weak(holders, holders + 1, std::memory_order_relaxed)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 namespace {
 
 bool is_dead(const cai_memory *memory, const void *) {
@@ -263,7 +253,7 @@ cai_status cai_memory_describe(const cai_memory *memory, cai_memory_info *out, c
 cai_status cai_memory_find(uint64_t address, cai_memory **out, uint64_t *offset, cai_error *error) {
   if (!out) return fail(error, CAI_ERR_ARGUMENT, {}, "out is NULL");
   uint64_t within = 0;
-  cai_memory *const found = memory::look_up(address, &within, memory::hold_if_held);
+  cai_memory *const found = memory::look_up(address, &within);
   if (!found) {
     return fail(error, CAI_ERR_DEVICE, {}, "no memory of libcai's is around address 0x%llx",
                 static_cast<unsigned long long>(address));

@@ -106,7 +106,15 @@ void enter(cai_memory &memory);
 void take_out_of_registry(cai_memory &memory) noexcept;
 
 // One holder more, unless the last one has gone.
-bool hold_if_held(cai_memory *memory) noexcept;
+inline bool hold_if_held(cai_memory &memory) noexcept {
+  std::uint64_t holders = memory.holders.load(std::memory_order_relaxed);
+  while (holders != 0) {
+    if (memory.holders.compare_exchange_weak(holders, holders + 1, std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
 
 // The device must be one; of a GPU the epoch is noted.
 void note_device(cai_memory &memory);

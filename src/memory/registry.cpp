@@ -4,8 +4,10 @@
 #include <absl/container/btree_map.h>
 
 #include <array>
+#include <atomic>
 #include <mutex>
 
+#include "memory/memory.hpp"
 #include "order/lock.hpp"
 
 namespace cai::memory {
@@ -19,25 +21,40 @@ struct Interval {
 // Live memory does not overlap: whatever begins last before an address is the only candidate.
 struct alignas(64) Shard {
   order::Lock lock;
+  std::atomic<bool> empty{true};  // for look-ups, which then need not lock
   absl::btree_map<uint64_t, Interval> intervals;
+
+  void note_size() noexcept { empty.store(intervals.empty(), std::memory_order_relaxed); }
 };
 
 // Memory within one granule of addresses is kept by the granule's shard, so that threads seldom
-// meet; memory that reaches beyond one, by a shard for all such.
-constexpr int granule_bits = 22;
-constexpr std::size_t shard_count = 256;
+// meet and trees are low. What reaches beyond a small granule is kept by the large one, and what
+// reaches beyond that, by a shard for all such.
+template <int bits, int shard_bits>
+class Granules {
+ public:
+  static bool hold(uint64_t address, uint64_t size) noexcept {
+    return (address >> bits) == ((address + size - 1) >> bits);
+  }
+  Shard &of(uint64_t address) noexcept {
+    constexpr uint64_t spread = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+    return shards_[((address >> bits) * spread) >> (64 - shard_bits)];
+  }
+  auto begin() noexcept { return shards_.begin(); }
+  auto end() noexcept { return shards_.end(); }
+
+ private:
+  std::array<Shard, std::size_t{1} << shard_bits> shards_;
+};
 
 struct Registry {
-  std::array<Shard, shard_count> shards;
-  Shard large;
+  Granules<16, 12> small;
+  Granules<26, 6> large;
+  Shard rest;
 
-  Shard &of_granule(uint64_t address) noexcept {
-    constexpr uint64_t spread = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
-    return shards[((address >> granule_bits) * spread) >> 56];
-  }
   Shard &of(uint64_t address, uint64_t size) noexcept {
-    const bool is_small = (address >> granule_bits) == ((address + size - 1) >> granule_bits);
-    return is_small ? of_granule(address) : large;
+    if (small.hold(address, size)) return small.of(address);
+    return large.hold(address, size) ? large.of(address) : rest;
   }
 };
 
@@ -47,16 +64,17 @@ Registry &registry() {
   return *made;
 }
 
-cai_memory *look_up_in(Shard &shard, uint64_t address, uint64_t *offset,
-                       bool (*hold)(cai_memory *memory)) noexcept {
+cai_memory *look_up_in(Shard &shard, uint64_t address, uint64_t *offset) noexcept {
+  if (shard.empty.load(std::memory_order_relaxed)) return nullptr;
   const std::lock_guard lock(shard.lock);
   auto found = shard.intervals.upper_bound(address);
   if (found == shard.intervals.begin()) return nullptr;
   --found;
+  const auto &[size, memory] = found->second;
   const uint64_t within = address - found->first;
-  if (within >= found->second.size || !hold(found->second.memory)) return nullptr;
+  if (within >= size || !hold_if_held(*memory)) return nullptr;
   *offset = within;
-  return found->second.memory;
+  return memory;
 }
 
 }  // namespace
@@ -65,6 +83,7 @@ void enter(uint64_t address, uint64_t size, cai_memory *memory) {
   Shard &shard = registry().of(address, size);
   const std::lock_guard lock(shard.lock);
   shard.intervals.insert_or_assign(address, Interval{size, memory});
+  shard.note_size();
 }
 
 void take_out(uint64_t address, uint64_t size, const cai_memory *memory) noexcept {
@@ -73,13 +92,16 @@ void take_out(uint64_t address, uint64_t size, const cai_memory *memory) noexcep
   const auto found = shard.intervals.find(address);
   if (found != shard.intervals.end() && found->second.memory == memory) {
     shard.intervals.erase(found);
+    shard.note_size();
   }
 }
 
-cai_memory *look_up(uint64_t address, uint64_t *offset, bool (*hold)(cai_memory *memory)) noexcept {
+cai_memory *look_up(uint64_t address, uint64_t *offset) noexcept {
   Registry &all = registry();
-  cai_memory *const found = look_up_in(all.of_granule(address), address, offset, hold);
-  return found ? found : look_up_in(all.large, address, offset, hold);
+  for (Shard *const shard : {&all.small.of(address), &all.large.of(address), &all.rest}) {
+    if (cai_memory *const found = look_up_in(*shard, address, offset)) return found;
+  }
+  return nullptr;
 }
 
 void take_out_if(bool (*gone)(const cai_memory *memory, const void *context),
@@ -89,10 +111,12 @@ void take_out_if(bool (*gone)(const cai_memory *memory, const void *context),
     for (auto each = shard.intervals.begin(); each != shard.intervals.end();) {
       each = gone(each->second.memory, context) ? shard.intervals.erase(each) : std::next(each);
     }
+    shard.note_size();
   };
   Registry &all = registry();
-  for (Shard &shard : all.shards) sweep(shard);
-  sweep(all.large);
+  for (Shard &shard : all.small) sweep(shard);
+  for (Shard &shard : all.large) sweep(shard);
+  sweep(all.rest);
 }
 
 }  // namespace cai::memory

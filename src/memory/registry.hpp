@@ -15,10 +15,9 @@ void enter(uint64_t address, uint64_t size, cai_memory *memory);
 // Takes it out again. Nothing if another one has taken its place.
 void take_out(uint64_t address, uint64_t size, const cai_memory *memory) noexcept;
 
-// The memory around an address, and how far in it the address is. `hold` is called with the lock
-// held and must add a holder, or say that there is none left to be added to; null then, as if there
-// is no such memory.
-cai_memory *look_up(uint64_t address, uint64_t *offset, bool (*hold)(cai_memory *memory)) noexcept;
+// The memory around an address, with one holder more, and how far in it the address is. Null also
+// if its last holder has gone.
+cai_memory *look_up(uint64_t address, uint64_t *offset) noexcept;
 
 // Takes out all of which `gone` is true; called with the lock held.
 void take_out_if(bool (*gone)(const cai_memory *memory, const void *context),

@@ -91,6 +91,30 @@ TEST(HostMemory, RefusesWhatCannotBe) {
   EXPECT_EQ(byte, 5);
 }
 
+TEST(HostMemory, IsFoundWhateverItsSize) {
+  std::vector<OwnMemory> all;
+  for (const std::uint64_t size : {1U, 1000U, 60'000U, 1U << 16, 1U << 17, 1U << 20, 100U << 20}) {
+    for (int i = 0; i < 20; ++i) all.push_back(allocate(cpu, CAI_KIND_HOST, size));
+  }
+  const auto found_at = [](Address address, std::uint64_t expected_offset) {
+    cai_memory *found = nullptr;
+    std::uint64_t offset = 0;
+    if (cai_memory_find(address, &found, &offset, nullptr) != CAI_OK) return OwnMemory();
+    EXPECT_EQ(offset, expected_offset);
+    return OwnMemory(found);
+  };
+  for (OwnMemory &memory : all) {
+    const cai_memory_info info = describe(memory);
+    for (const std::uint64_t offset : {std::uint64_t{0}, info.size / 2, info.size - 1}) {
+      EXPECT_EQ(found_at(info.data + offset, offset).get(), memory.get());
+    }
+    memory.reset();
+    for (const std::uint64_t offset : {std::uint64_t{0}, info.size - 1}) {
+      EXPECT_EQ(found_at(info.data + offset, 0).get(), nullptr);
+    }
+  }
+}
+
 TEST(HostMemory, IsFoundByManyThreadsWhileItComesAndGoes) {
   std::atomic<bool> stop{false};
   const OwnMemory stays = allocate(cpu, CAI_KIND_DEFAULT, 1000);
