@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
@@ -61,7 +62,38 @@ struct Item {
   void (*destroy)(void *object);
   void *context;
 };
-using Items = std::vector<Item>;
+
+// In parts, none of which ever moves: to add one takes no longer after a million others.
+class Items {
+ public:
+  void add(const Item &item) {
+    if (parts_.empty() || parts_.back().size() == part_size) {
+      std::vector<Item> part;
+      if (!parts_.empty()) part.reserve(part_size);
+      parts_.push_back(std::move(part));
+    }
+    parts_.back().push_back(item);
+  }
+  std::size_t size() const noexcept {
+    return parts_.empty() ? 0 : (parts_.size() - 1) * part_size + parts_.back().size();
+  }
+  // So many there are places for, in any case.
+  std::size_t places() const noexcept { return parts_.empty() ? 0 : parts_.front().capacity(); }
+  // Keeps the first part's memory.
+  void clear() noexcept {
+    if (parts_.empty()) return;
+    parts_.erase(parts_.begin() + 1, parts_.end());
+    parts_.front().clear();
+  }
+  template <class Body>
+  void for_each(Body &&body) const {
+    for (const auto &part : parts_) std::for_each(part.begin(), part.end(), body);
+  }
+
+ private:
+  static constexpr std::size_t part_size = 1024;
+  std::vector<std::vector<Item>> parts_;
+};
 
 struct Slot {
   std::mutex mutex;  // for the fields alone
@@ -154,7 +186,6 @@ Items take(Slot &slot) {
   const std::lock_guard lock(slot.mutex);
   Items taken = std::move(slot.items);
   slot.items = std::move(slot.spare);
-  slot.items.clear();
   slot.bytes = 0;
   return taken;
 }
@@ -162,27 +193,22 @@ Items take(Slot &slot) {
 void keep_memory(Slot &slot, Items &&items) noexcept {
   items.clear();
   const std::lock_guard lock(slot.mutex);
-  if (items.capacity() > slot.spare.capacity() && items.capacity() < 1024) {
-    std::swap(slot.spare, items);
-  }
+  if (items.places() > slot.spare.places()) std::swap(slot.spare, items);
 }
 
 // Frees each of them; `failed` keeps the first failure.
 void free_all(const Items &items, driver::Faults &failed) noexcept {
-  for (const Item &item : items) {
-    if (item.destroy) {
-      item.destroy(item.context);
-      continue;
-    }
+  items.for_each([&](const Item &item) {
+    if (item.destroy) return item.destroy(item.context);
     cai_error error;
     error.status = CAI_OK;
     const cai_status status = item.free(item.context, &error);
-    if (status == CAI_OK) continue;
+    if (status == CAI_OK) return;
     if (error.status == CAI_OK) {
       fail(&error, status, {}, "a pending free says %s", cai_status_name(status));
     }
     failed.note(error);
-  }
+  });
 }
 
 enum class Wanted { if_not_deferred, in_any_case };
@@ -193,7 +219,7 @@ bool flush(cai_device device, Wanted wanted, driver::Faults &failed) {
   Slot &slot = slot_of(device);
   {
     const std::lock_guard lock(slot.mutex);
-    if (slot.items.empty() || (!slot.deferring.empty() && wanted == Wanted::if_not_deferred))
+    if (slot.items.size() == 0 || (!slot.deferring.empty() && wanted == Wanted::if_not_deferred))
       return false;
   }
   within(device, [&](driver::Session *session) {
@@ -232,7 +258,7 @@ void add(cai_device device, uint64_t bytes, const Item &item) {
   ask_capacity(device, slot);
   {
     const std::lock_guard lock(slot.mutex);
-    slot.items.push_back(item);
+    slot.items.add(item);
     slot.bytes += bytes;
     if (!slot.deferring.empty() || !slot.too_many(limits)) return;
   }

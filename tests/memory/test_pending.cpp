@@ -90,6 +90,32 @@ TEST_F(Pending, NothingIsFreedWhileItIsDeferred) {
   EXPECT_EQ(freed, 33);
 }
 
+TEST_F(Pending, HoweverManyAreFreedOnceAndInTheirOrder) {
+  struct Numbered {
+    std::vector<int> *order;
+    int number;
+    static cai_status free(void *context, cai_error *) {
+      const Numbered &me = *static_cast<Numbered *>(context);
+      me.order->push_back(me.number);
+      return CAI_OK;
+    }
+  };
+  for (const int many : {1024, 1025, 5000}) {  // the room they are kept in grows, and stays
+    std::vector<int> order, expected;
+    std::vector<Numbered> items;
+    for (int i = 0; i < many; ++i) items.push_back({&order, i}), expected.push_back(i);
+    defer(1);
+    for (Numbered &item : items) {
+      ASSERT_EQ(cai_pending_add(tested(), 1, Numbered::free, &item, nullptr), CAI_OK);
+    }
+    EXPECT_EQ(count(), static_cast<std::uint64_t>(many));
+    defer(0);
+    flush(tested());
+    EXPECT_EQ(order, expected);
+    EXPECT_EQ(count(), 0U);
+  }
+}
+
 TEST_F(Pending, AnEndWithoutABeginning) {
   cai_error error{};
   EXPECT_EQ(cai_pending_defer(tested(), 0, &error), CAI_ERR_STATE);
