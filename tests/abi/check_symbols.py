@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The exports agree: symbols of the library, names in the version script, functions in the headers.
+"""The exports agree: symbols of the library, names in the version script, functions in the headers,
+and those whose types functions.def has.
 
-usage: check_symbols.py LIBRARY MAP HEADER...
+usage: check_symbols.py LIBRARY MAP functions.def HEADER...
 """
 
 import re
@@ -87,11 +88,12 @@ def listed(names):
 
 
 def main():
-    library, script, *headers = sys.argv[1:]
+    library, script, table, *headers = sys.argv[1:]
     tap = Tap()
     symbols, kinds = exported(library)
     names, patterns = mapped(Path(script))
     functions, unread = declared(map(Path, headers))
+    typed = re.findall(r"^FUNCTION\([^,]+, (\w+),", Path(table).read_text(), re.MULTILINE)
 
     tap.check(symbols, "the library exports something")
     strangers = [name for name in symbols if not name.startswith("cai_")]
@@ -104,11 +106,15 @@ def main():
     tap.check(not twice, "no function is declared twice", *listed(twice))
     for name in sorted({*symbols, *names, *functions}):
         tap.check(
-            name in symbols and name in functions and symbols[name] == names.get(name),
+            name in symbols
+            and name in functions
+            and name in typed
+            and symbols[name] == names.get(name),
             name,
             f"library: {symbols.get(name, 'missing')}",
             f"map: {names.get(name, 'missing')}",
             f"header: {'declared' if name in functions else 'missing'}",
+            f"functions.def: {'there' if name in typed else 'missing'}",
         )
     tap.finish()
 
