@@ -172,7 +172,8 @@ typedef struct cai_manager_table {
    * @param fd  gets the descriptor for #CAI_IPC_POOL, the caller's to close; else -1 */
   cai_status (*get_ipc_handle)(void *self, const cai_block *block, cai_ipc_handle *out, int32_t *fd,
                                cai_error *error);
-  /** Opens memory of another process where it is. NULL: by the driver. */
+  /** Opens memory of another process where it is, for work on any stream. A handle that is open is
+   * not opened again. NULL: by the driver. */
   cai_status (*open_ipc_handle)(void *self, const cai_ipc_handle *handle, int32_t fd,
                                 uint64_t stream, cai_block *out, cai_error *error);
   /** Closes what open_ipc_handle opened. NULL if and only if open_ipc_handle is. */

@@ -12,6 +12,7 @@
 #include "device/primary.hpp"
 #include "memory/mapping.hpp"
 #include "memory/memory.hpp"
+#include "memory/opened.hpp"
 
 namespace cai::memory {
 namespace {
@@ -174,17 +175,12 @@ bool can_access(cai_device device, cai_device owner) {
   return yes != 0;
 }
 
-void close_opened(cai_memory &memory, uint64_t) {
+void close_mapped(cai_memory &memory, uint64_t) {
   close_mapping(static_cast<Mapping *>(memory.context));
 }
 
-void close_by_manager(cai_memory &memory, uint64_t) {
-  Manager &manager = *memory.manager;
-  if (!manager.is_alive()) return;
-  manager.within([&] {
-    manager.ask<&cai_manager_table::close_ipc_handle>("close_ipc_handle", &memory.block,
-                                                      uint64_t{driver::stream_legacy});
-  });
+void close_opened(cai_memory &memory, uint64_t) {
+  close_by_manager(static_cast<Opened *>(memory.context));
 }
 
 // Memory of another process where it is, for a device that can access it.
@@ -195,18 +191,16 @@ HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_device devi
   cai_memory_info &facts = memory->facts;
   facts.flags = CAI_MEMORY_FOREIGN;
   facts.size = facts.row = facts.pitch = handle.size;
-  Held manager = manager_of(device);
-  bool by_manager = false;
+  const Held manager = manager_of(device);
   const uint64_t value = stream.get() ? stream.get()->value() : uint64_t{driver::stream_legacy};
   manager->within([&] {
-    by_manager = manager->ask<&cai_manager_table::open_ipc_handle>("open_ipc_handle", &handle, fd,
-                                                                   value, &memory->block);
+    Opened *const opened = open_by_manager(*manager, handle, fd, value);
+    if (!opened) return;
+    memory->context = opened;
+    memory->give_back = close_opened;
+    facts.data = address_of(*opened);
   });
-  if (by_manager) {
-    facts.data = memory->block.data;
-    memory->manager = std::move(manager);
-    memory->give_back = close_by_manager;
-  } else {
+  if (!memory->give_back) {
     driver::Session session;
     const device::Primary primary = device::primary(session, device.id);
     MappingKey key{handle.kind, device.id, handle.process, handle.process_start, handle.pool, {}};
@@ -215,7 +209,7 @@ HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_device devi
     must(session.cu.cuDeviceGet, &owner_handle, owner.id);
     session.in(primary.context, [&] {
       memory->context = open_mapping(session, key, fd, owner_handle, primary.epoch);
-      memory->give_back = close_opened;
+      memory->give_back = close_mapped;
     });
     facts.data = address_of(*static_cast<Mapping *>(memory->context)) + handle.offset;
     session.finish();

@@ -5,6 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "memories.hpp"
 
 extern char **environ;
@@ -275,6 +278,102 @@ TEST_F(Ipc, DevicesAreKnownByIdentity) {
   EXPECT_EQ(item(memory, 0), shared.byte);
   fill(memory, 42);
   EXPECT_EQ(other.answer(Ask::read), 42);
+}
+
+// A manager that opens by a way of its own.
+struct Opener {
+  std::atomic<int> opens{0}, closes{0};
+  std::atomic<bool> fails{false};
+
+  static Opener &of(void *self) { return *static_cast<Opener *>(self); }
+
+  static cai_manager_table table() {
+    cai_manager_table made{};
+    made.struct_size = sizeof made;
+    made.version = CAI_MANAGER_VERSION;
+    made.name = "opener";
+    made.create = [](const void *params, cai_device, cai_manager *, void **self, cai_error *) {
+      *self = const_cast<void *>(params);
+      return cai_status{CAI_OK};
+    };
+    made.destroy = [](void *) {};
+    made.initialize = made.reset = [](void *, cai_error *) { return cai_status{CAI_OK}; };
+    made.memalloc = [](void *, std::uint64_t, std::uint64_t, std::uint32_t, std::uint64_t,
+                       cai_block *, cai_error *) { return cai_status{CAI_ERR_UNSUPPORTED}; };
+    made.memfree = [](void *, const cai_block *, std::uint64_t, cai_error *) {
+      return cai_status{CAI_OK};
+    };
+    made.open_ipc_handle = [](void *self, const cai_ipc_handle *handle, std::int32_t, std::uint64_t,
+                              cai_block *out, cai_error *) {
+      if (of(self).fails) return cai_status{CAI_ERR_CUDA};
+      const auto number = static_cast<std::uint64_t>(++of(self).opens);
+      std::this_thread::yield();
+      *out = {number << 32, 0, handle->size, number};
+      return cai_status{CAI_OK};
+    };
+    made.close_ipc_handle = [](void *self, const cai_block *block, std::uint64_t, cai_error *) {
+      EXPECT_EQ(block->data, block->cookie << 32);
+      ++of(self).closes;
+      return cai_status{CAI_OK};
+    };
+    return made;
+  }
+};
+
+TEST_F(Ipc, AManagerOpensAHandleOnce) {
+  static const cai_manager_table table = Opener::table();
+  static const cai_status registered = cai_manager_register("opener", &table, nullptr);
+  ASSERT_EQ(registered, CAI_OK);
+  Other other;
+  Shared shared = other.shared(Ask::legacy);
+  Opener opener;
+  cai_manager *before = nullptr, *made = nullptr;
+  CAI(cai_manager_of(gpu0, &before, error));
+  CAI(cai_manager_create("opener", &opener, gpu0, nullptr, &made, error));
+  CAI(cai_manager_install(gpu0, made, error));
+  {
+    OwnMemory first = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+    OwnMemory second = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+    EXPECT_EQ(opener.opens, 1);
+    EXPECT_EQ(describe(second).data, describe(first).data);
+    shared.handle.offset += 16;
+    shared.handle.size -= 16;
+    const OwnMemory part = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+    EXPECT_EQ(opener.opens, 2);
+    first.reset();
+    CAI(cai_drain(1, nullptr, error));
+    EXPECT_EQ(opener.closes, 0);
+    second.reset();
+    CAI(cai_drain(1, nullptr, error));
+    EXPECT_EQ(opener.closes, 1);
+  }
+  CAI(cai_drain(1, nullptr, error));
+  EXPECT_EQ(opener.closes, 2);
+
+  cai_memory *const untouched = reinterpret_cast<cai_memory *>(16);
+  cai_memory *out = untouched;
+  opener.fails = true;
+  EXPECT_EQ(cai_memory_open(&shared.handle, -1, gpu0, nullptr, CAI_OPEN_DIRECT, &out, nullptr),
+            CAI_ERR_CUDA);
+  EXPECT_EQ(out, untouched);
+  opener.fails = false;
+
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int again = 0; again < 50; ++again) {
+        const OwnMemory mine = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+        EXPECT_NE(describe(mine).data, 0U);
+      }
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+  CAI(cai_drain(1, nullptr, error));
+  EXPECT_EQ(opener.closes, opener.opens);
+
+  CAI(cai_manager_install(gpu0, before, error));
+  cai_manager_release(before);
+  cai_manager_release(made);
 }
 
 TEST_F(Ipc, Refusals) {
