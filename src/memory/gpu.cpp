@@ -127,11 +127,21 @@ CUdeviceptr allocate_managed(const driver::Driver &cu, uint64_t bytes, bool glob
 }
 
 void free_managed_later(cai_device device, CUdeviceptr address, uint64_t size, uint64_t stream) {
-  auto free = std::make_unique<ManagedFree>(ManagedFree{address, {}});
   driver::Session session;
-  order::Stream on = order::stream_here(session, stream);
   // In a capture the work has not been submitted: there is nothing to wait for.
-  if (!driver::capture_of(session.cu, stream)) free->after = order::Event::record(session, on);
+  const bool waits = !driver::capture_of(session.cu, stream);
+  std::unique_ptr<ManagedFree> free;
+  try {
+    free = std::make_unique<ManagedFree>(ManagedFree{address, {}});
+    order::Stream on = order::stream_here(session, stream);
+    if (waits) free->after = order::Event::record(session, on);
+  } catch (const std::bad_alloc &) {
+    // There is no room for the event: the host waits.
+    session.relax();
+    if (waits) must(session.cu.cuStreamSynchronize, driver::stream_handle(stream));
+    session.finish();
+    return free_later(device, address, size);
+  }
   session.finish();
   pend(device, size, free_managed, free.get());
   (void)free.release();

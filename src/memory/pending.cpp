@@ -196,18 +196,32 @@ void keep_memory(Slot &slot, Items &&items) noexcept {
   if (items.places() > slot.spare.places()) std::swap(slot.spare, items);
 }
 
-// Frees each of them; `failed` keeps the first failure.
-void free_all(const Items &items, driver::Faults &failed) noexcept {
-  items.for_each([&](const Item &item) {
-    if (item.destroy) return item.destroy(item.context);
-    cai_error error;
-    error.status = CAI_OK;
-    const cai_status status = item.free(item.context, &error);
-    if (status == CAI_OK) return;
-    if (error.status == CAI_OK) {
-      fail(&error, status, {}, "a pending free says %s", cai_status_name(status));
+// `failed` keeps the first failure.
+void free_one(const Item &item, driver::Faults &failed) noexcept {
+  if (item.destroy) return item.destroy(item.context);
+  cai_error error;
+  error.status = CAI_OK;
+  const cai_status status = item.free(item.context, &error);
+  if (status == CAI_OK) return;
+  if (error.status == CAI_OK) {
+    fail(&error, status, {}, "a pending free says %s", cai_status_name(status));
+  }
+  failed.note(error);
+}
+
+// Runs `body`, which frees. Throws CAI_ERR_CAPTURE where that is not allowed now.
+template <class Body>
+void unless_captured(cai_device device, Body &&body) {
+  within(device, [&](driver::Session *session) {
+    if (session) {
+      if (is_capturing(session->cu, device)) {
+        throw Failure(CAI_ERR_CAPTURE, {},
+                      "a stream of %s is being captured into a graph: nothing is freed now",
+                      device::Text(device).text);
+      }
+      session->relax();
     }
-    failed.note(error);
+    body();
   });
 }
 
@@ -222,17 +236,9 @@ bool flush(cai_device device, Wanted wanted, driver::Faults &failed) {
     if (slot.items.size() == 0 || (!slot.deferring.empty() && wanted == Wanted::if_not_deferred))
       return false;
   }
-  within(device, [&](driver::Session *session) {
-    if (session) {
-      if (is_capturing(session->cu, device)) {
-        throw Failure(CAI_ERR_CAPTURE, {},
-                      "a stream of %s is being captured into a graph: nothing is freed now",
-                      device::Text(device).text);
-      }
-      session->relax();
-    }
+  unless_captured(device, [&] {
     Items items = take(slot);
-    free_all(items, failed);
+    items.for_each([&](const Item &item) { free_one(item, failed); });
     keep_memory(slot, std::move(items));
   });
   return true;
@@ -310,7 +316,24 @@ void check_pending_limits() {
 }
 
 void pend(cai_device device, uint64_t bytes, Free free, void *context) {
-  add(device, bytes, {free, nullptr, context});
+  const Item item{free, nullptr, context};
+  try {
+    return add(device, bytes, item);
+  } catch (const std::bad_alloc &) {  // NOLINT(bugprone-empty-catch): see below
+  }
+  // It cannot be remembered: it is freed now, even if the host has to wait.
+  driver::Faults failed;
+  bool freed = false;
+  try {
+    unless_captured(device, [&] {
+      freed = true;
+      free_one(item, failed);
+    });
+  } catch (const Failure &failure) {
+    if (!freed) throw;
+    failed.note(failure.error());
+  }
+  if (const cai_error *const first = failed.first()) report(*first);
 }
 
 bool relieve(cai_device device) noexcept {
@@ -350,7 +373,7 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
   return guard(error, [&] {
     if (!free) throw Failure(CAI_ERR_ARGUMENT, {}, "free is NULL");
     memory::check_slot(device);
-    memory::pend(device, bytes, free, context);
+    memory::add(device, bytes, {free, nullptr, context});
   });
 }
 

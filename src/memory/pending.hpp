@@ -10,8 +10,8 @@ namespace cai::memory {
 
 using Free = cai_status (*)(void *context, cai_error *error);
 
-// Adds a free, and frees all if they are too many or too large by now. Throws if it cannot be
-// added, and then `context` is the caller's.
+// Adds a free, and frees all if they are too many or too large by now; with no room to remember it,
+// frees it at once. Throws if it can do neither, and then `context` is the caller's.
 void pend(cai_device device, uint64_t bytes, Free free, void *context);
 
 // Memory is short: frees what is pending, where that is allowed. Whether anything was.

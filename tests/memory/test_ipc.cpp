@@ -5,10 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <thread>
 
 #include "memories.hpp"
+#include "opener.hpp"
 
 extern char **environ;
 
@@ -280,56 +280,13 @@ TEST_F(Ipc, DevicesAreKnownByIdentity) {
   EXPECT_EQ(other.answer(Ask::read), 42);
 }
 
-// A manager that opens by a way of its own.
-struct Opener {
-  std::atomic<int> opens{0}, closes{0};
-  std::atomic<bool> fails{false};
-
-  static Opener &of(void *self) { return *static_cast<Opener *>(self); }
-
-  static cai_manager_table table() {
-    cai_manager_table made{};
-    made.struct_size = sizeof made;
-    made.version = CAI_MANAGER_VERSION;
-    made.name = "opener";
-    made.create = [](const void *params, cai_device, cai_manager *, void **self, cai_error *) {
-      *self = const_cast<void *>(params);
-      return cai_status{CAI_OK};
-    };
-    made.destroy = [](void *) {};
-    made.initialize = made.reset = [](void *, cai_error *) { return cai_status{CAI_OK}; };
-    made.memalloc = [](void *, std::uint64_t, std::uint64_t, std::uint32_t, std::uint64_t,
-                       cai_block *, cai_error *) { return cai_status{CAI_ERR_UNSUPPORTED}; };
-    made.memfree = [](void *, const cai_block *, std::uint64_t, cai_error *) {
-      return cai_status{CAI_OK};
-    };
-    made.open_ipc_handle = [](void *self, const cai_ipc_handle *handle, std::int32_t, std::uint64_t,
-                              cai_block *out, cai_error *) {
-      if (of(self).fails) return cai_status{CAI_ERR_CUDA};
-      const auto number = static_cast<std::uint64_t>(++of(self).opens);
-      std::this_thread::yield();
-      *out = {number << 32, 0, handle->size, number};
-      return cai_status{CAI_OK};
-    };
-    made.close_ipc_handle = [](void *self, const cai_block *block, std::uint64_t, cai_error *) {
-      EXPECT_EQ(block->data, block->cookie << 32);
-      ++of(self).closes;
-      return cai_status{CAI_OK};
-    };
-    return made;
-  }
-};
-
 TEST_F(Ipc, AManagerOpensAHandleOnce) {
-  static const cai_manager_table table = Opener::table();
-  static const cai_status registered = cai_manager_register("opener", &table, nullptr);
-  ASSERT_EQ(registered, CAI_OK);
   Other other;
   Shared shared = other.shared(Ask::legacy);
   Opener opener;
   cai_manager *before = nullptr, *made = nullptr;
   CAI(cai_manager_of(gpu0, &before, error));
-  CAI(cai_manager_create("opener", &opener, gpu0, nullptr, &made, error));
+  CAI(cai_manager_create(opener.name(), &opener, gpu0, nullptr, &made, error));
   CAI(cai_manager_install(gpu0, made, error));
   {
     OwnMemory first = open(other, shared, gpu0, CAI_OPEN_DIRECT);
