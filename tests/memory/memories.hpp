@@ -130,13 +130,4 @@ class Memories : public testing::Test {
   Surroundings before_{};
 };
 
-// Finds a function of the driver that gpu.hpp does not have.
-template <class Function>
-Function driver_function(const char *name) {
-  static void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  void *const found = dlsym(library, name);
-  if (!found) std::abort();
-  return reinterpret_cast<Function>(found);
-}
-
 }  // namespace test

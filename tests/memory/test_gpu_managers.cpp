@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The built-in managers of GPUs, on simcuda: what they ask of the driver, in what order memory is
 // freed, captures, resets, and each call of the driver failing in turn.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "gpu.hpp"
 #include "managers.hpp"
-
-#include <thread>
 
 namespace test {
 namespace {
@@ -208,6 +209,38 @@ TEST_F(GpuManagers, APoolIsInstalledUntilItEnds) {
   EXPECT_EQ(calls("cuMemPoolDestroy"), 1U);
 }
 
+// Peers that somebody gave access have none to the next pool, which may get the same object.
+TEST_F(GpuManagers, APoolTakesAccessBackAsItEnds) {
+  struct Location {
+    int type, id;
+  };
+  struct Access {
+    Location location;
+    int flags;
+  };
+  constexpr int device_location = 1, read_write = 3;
+  const auto set_access =
+      driver_function<int (*)(Handle, const Access *, std::size_t)>("cuMemPoolSetAccess");
+  const auto get_access =
+      driver_function<int (*)(int *, Handle, const Location *)>("cuMemPoolGetAccess");
+  const Location peer{device_location, 1};
+  const Access given{peer, read_write};
+  const cai_pool_params params{sizeof params, CAI_POOL_INSTALL, 0, 0, 0, 0};
+  for (const bool gives : {true, false}) {
+    const Manager manager = make("pool", gpu0, &params);
+    Handle pool = nullptr;
+    OK(gpu().cuDeviceGetMemPool(&pool, 0));
+    int flags = -1;
+    OK(get_access(&flags, pool, &peer));
+    EXPECT_EQ(flags, 0);
+    if (gives) {
+      OK(set_access(pool, &given, 1));
+    }
+  }
+  EXPECT_EQ(calls("cuMemPoolSetAccess"), 2U);  // the one here, and one that takes it back
+  EXPECT_EQ(calls("cuMemPoolDestroy"), 2U);
+}
+
 TEST_F(GpuManagers, PoolParams) {
   cai_pool_params params{sizeof params, CAI_POOL_EXPORTABLE, 0, 0, UINT64_MAX, 0};
   cai_device_info info{};
@@ -329,6 +362,54 @@ TEST_F(GpuManagers, AfterItsContextWasResetAManagerIsDead) {
   EXPECT_NE(static_cast<cai_manager *>(after), static_cast<cai_manager *>(before));
   free_block(after, allocate(after, 100));
   flush(gpu1);
+}
+
+// ---- A child ------------------------------------------------------------------------------------
+
+TEST_F(GpuManagers, AChildIsToldSoAndDoesNotHang) {
+  const cai_pool_params params{sizeof params, CAI_POOL_INSTALL, 0, 0, 0, 0};
+  Manager plain = make("default", gpu0), pool = make("pool", gpu0, &params),
+          tracking = make("tracking", gpu0, nullptr, pool), host = make("host", cpu);
+  const cai_block of_plain = allocate(plain, 100), of_pool = allocate(tracking, 100),
+                  of_host = allocate(host, 100);
+  free_block(plain, allocate(plain, 100));
+  EXPECT_EQ(usage(gpu0).pending_count, 1U);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // a hang is a failure
+    gpu().simcuda_reset_counts();
+    const auto refused = [](cai_status status, const cai_error &error) {
+      EXPECT_EQ(status, CAI_ERR_STATE);
+      EXPECT_TRUE(contains(error.message, "forked")) << error.message;
+    };
+    cai_error error{};
+    cai_block block{};
+    cai_manager *made = nullptr;
+    std::uint64_t free = 0;
+    for (const Manager *const each : {&plain, &pool, &tracking}) {
+      cai_manager *const manager = *each;
+      refused(cai_manager_alloc(manager, 1, 0, CAI_KIND_DEFAULT, 1, &block, &error), error);
+      refused(cai_manager_memory(manager, &free, nullptr, &error), error);
+      refused(cai_manager_trim(manager, 0, &error), error);
+    }
+    refused(cai_manager_free(plain, &of_plain, CAI_KIND_DEFAULT, 1, &error), error);
+    refused(cai_manager_free(tracking, &of_pool, CAI_KIND_DEFAULT, 1, &error), error);
+    for (const char *name : builtin) {
+      refused(cai_manager_create(name, nullptr, gpu0, nullptr, &made, &error), error);
+    }
+    refused(cai_pending_flush(gpu0, &error), error);
+    free_block(host, of_host);  // the CPU is still there
+    free_block(host, allocate(host, 100));
+    tracking.end(), pool.end(), plain.end(), host.end();
+    EXPECT_EQ(all_calls(), 0U);
+    _exit(HasFailure() ? 1 : 0);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  free_block(plain, of_plain);
+  free_block(tracking, of_pool);
+  free_block(host, of_host);
 }
 
 // ---- Each call of the driver fails in turn ------------------------------------------------------

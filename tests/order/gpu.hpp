@@ -120,6 +120,15 @@ inline Gpu &gpu() {
     }                                                                              \
   } while (0)
 
+// Finds a function of the driver that is not above.
+template <class Function>
+Function driver_function(const char *name) {
+  static void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  void *const found = dlsym(library, name);
+  if (!found) std::abort();
+  return reinterpret_cast<Function>(found);
+}
+
 inline std::uint64_t value(Handle handle) {
   return reinterpret_cast<std::uintptr_t>(handle);
 }
