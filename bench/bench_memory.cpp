@@ -2,10 +2,11 @@
 // Managers: what libcai takes beside the manager's own cost, and beside calling the driver alone.
 // run.py runs it on simcuda; on stub/stub_driver.c what is measured is libcai's own time.
 #include <benchmark/benchmark.h>
-#include <cai/memory.h>
+#include <cai/adaptors.h>
 #include <dlfcn.h>
 
-#include <atomic>
+#include <array>
+#include <deque>
 
 #include "bench.hpp"
 
@@ -81,7 +82,7 @@ void pair_cpu(benchmark::State &state) {
   pairs(state, manager, 0);
 }
 BENCHMARK(pair_cpu);
-BENCHMARK(pair_cpu)->Name("pair_threads")->ThreadRange(1, 8)->UseRealTime()->MinTime(0.05);
+BENCHMARK(pair_cpu)->Name("pair_by_threads")->ThreadRange(1, 8)->UseRealTime();
 
 void pair_gpu(benchmark::State &state) {
   static cai_manager *const manager = make("trivial", gpu);
@@ -128,24 +129,61 @@ void ordered(benchmark::State &state, const char *name) {
 BENCHMARK_CAPTURE(ordered, async, "async");
 BENCHMARK_CAPTURE(ordered, pool, "pool");
 
+// ---- By a handle, and as PyTorch and CuPy call
+// ---------------------------------------------------
+
+void handle(benchmark::State &state) {
+  cai_error error{};
+  check(cai_device_set_current(gpu, &error), error);
+  cai_request request{};
+  request.struct_size = sizeof request;
+  request.kind = CAI_KIND_ASYNC;
+  request.size = 4096;
+  for (auto _ : state) {
+    cai_memory *memory = nullptr;
+    check(cai_memory_alloc(gpu, &request, &memory, &error), error);
+    cai_memory_release(memory);
+  }
+}
+BENCHMARK(handle);
+
+void torch(benchmark::State &state) {
+  cai_error error{};
+  check(cai_device_set_current(gpu, &error), error);
+  void *const stream = reinterpret_cast<void *>(1);
+  for (auto _ : state) {
+    void *const memory = cai_torch_alloc(4096, 0, stream);
+    cai_torch_free(memory, 4096, 0, stream);
+  }
+}
+BENCHMARK(torch);
+
+// By the two pointers of a CFunctionAllocator.
+void cupy(benchmark::State &state) {
+  cai_error error{};
+  check(cai_device_set_current(gpu, &error), error);
+  void *(*allocate)(void *, std::size_t, int) = cai_cupy_alloc;
+  void (*free)(void *, void *, int) = cai_cupy_free;
+  benchmark::DoNotOptimize(allocate), benchmark::DoNotOptimize(free);
+  void *const stream = reinterpret_cast<void *>(1);
+  for (auto _ : state) free(stream, allocate(stream, 4096, 0), 0);
+}
+BENCHMARK(cupy);
+
 // ---- Frees that are pending: the time of each, whatever went before -----------------------------
 
 void pending(benchmark::State &state) {
   cai_error error{};
   const auto free = [](void *, cai_error *) { return cai_status{CAI_OK}; };
-  for (auto _ : state) {
-    for (std::int64_t i = 0; i < state.range(0); ++i) {
-      check(cai_pending_add(cpu, 1, free, nullptr, &error), error);
-    }
-  }
-  state.SetItemsProcessed(state.iterations() * state.range(0));
+  for (auto _ : state) check(cai_pending_add(cpu, 1, free, nullptr, &error), error);
 }
-BENCHMARK(pending)->Arg(1000)->Arg(1'000'000);
+BENCHMARK(pending);
 
+// So many at once.
 void deferred(benchmark::State &state) {
   cai_error error{};
   const auto free = [](void *, cai_error *) { return cai_status{CAI_OK}; };
-  for (auto _ : state) {
+  while (state.KeepRunningBatch(state.range(0))) {
     check(cai_pending_defer(cpu, 1, &error), error);
     for (std::int64_t i = 0; i < state.range(0); ++i) {
       check(cai_pending_add(cpu, 1, free, nullptr, &error), error);
@@ -153,15 +191,25 @@ void deferred(benchmark::State &state) {
     check(cai_pending_defer(cpu, 0, &error), error);
     check(cai_pending_flush(cpu, &error), error);
   }
-  state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 BENCHMARK(deferred)->Arg(1000)->Arg(1'000'000);
+
+// What the machine takes to remember as much, page by page.
+void remembered(benchmark::State &state) {
+  while (state.KeepRunningBatch(state.range(0))) {
+    std::deque<std::array<void *, 3>> items;
+    for (std::int64_t i = 0; i < state.range(0); ++i) items.push_back({&items});
+    for (const auto &item : items) benchmark::DoNotOptimize(item[0]);
+  }
+}
+BENCHMARK(remembered)->Arg(1000)->Arg(1'000'000);
 
 }  // namespace
 
 int main(int argc, char **argv) {
   cai_error error{};
   check(cai_manager_register("trivial", &trivial, &error), error);
+  check(cai_manager_choose("async", &error), error);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

@@ -102,6 +102,20 @@ class Table:
         goal = f"{at_least} at least" if at_least else f"{at_most} at most"
         print(f"  {label:50} {ratios[0]:8.2f}x {ratios[1]:8.2f}x   {verdict(good)} goal: {goal}")
 
+    def more(self, label, slow, fast, at_most=None):
+        more = [self.times[slow][key] - self.times[fast][key] for key in ("min", "median")]
+        goal = f"   {verdict(more[0] <= at_most)} goal: {at_most} at most" if at_most else ""
+        print(f"  {label:50} {more[0]:9.1f} {more[1]:9.1f}{goal}")
+
+    def by_threads(self, name, label, at_least):
+        """The cores are as many as the machine has to spare."""
+        for threads in (2, 4, 8):
+            if threads > (os.cpu_count() or 1):
+                break
+            self.time(f"{name}/{threads}", f"{label}, by {threads} threads")
+            goal = at_least * threads
+            self.ratio(f"  faster, of {threads}", name, f"{name}/{threads}", at_least=goal)
+
     def counter(self, name, key, label, goal=None, exact=False):
         rounded = round(self.counters[name][key], 2)
         if goal is None:
@@ -138,18 +152,13 @@ def order_of_one(table):
 
 
 def order_alone(table):
-    """libcai's own time. The cores are as many as the machine has to spare."""
+    """libcai's own time."""
     table.section("C: order, 8 owned arrays of 2 streams; the driver does nothing")
     table.time("use_begin", "cai_arrays_begin_use")
     table.time("use_end", "cai_arrays_end_use")
     table.time("use", "both")
     table.counter("use", "mallocs", "  mallocs", 0, exact=True)
-    for threads in (2, 4, 8):
-        if threads > (os.cpu_count() or 1):
-            break
-        name = f"use_by_threads/{threads}"
-        table.time(name, f"both, by {threads} threads, each its own arrays")
-        table.ratio(f"  faster, of {threads}", "use_by_threads", name, at_least=0.9 * threads)
+    table.by_threads("use_by_threads", "both, each its own arrays", at_least=0.9)
 
 
 def work_on_the_cpu(table):
@@ -157,6 +166,44 @@ def work_on_the_cpu(table):
     table.time("enqueue/async", "cai_stream_enqueue, a thread of its own", goal=1000)
     table.time("enqueue/sync", "cai_stream_enqueue, at once")
     table.time("enqueue_and_synchronize", "enqueued and waited for: the thread is woken")
+
+
+def managers(simulated, stub):
+    simulated.section("C: allocated and freed in the order of a stream, with simcuda")
+    simulated.time("ordered_by_hand", "by the driver's two functions")
+    simulated.time("ordered/async", 'by the manager "async"')
+    simulated.time("ordered/pool", 'by the manager "pool"')
+    simulated.ratio("async / by hand", "ordered/async", "ordered_by_hand", at_most=1.2)
+    simulated.ratio("pool / by hand", "ordered/pool", "ordered_by_hand", at_most=1.2)
+
+    stub.section("C: allocated and freed; the driver does nothing")
+    stub.time("pair_by_hand", "by the table of a manager that does nothing")
+    stub.more("  more through libcai, CPU", "pair_cpu", "pair_by_hand", at_most=50)
+    stub.more("  more through libcai, GPU", "pair_gpu", "pair_by_hand", at_most=50)
+    stub.by_threads("pair_by_threads", "the same, CPU", at_least=0.8)
+    stub.time("ordered/async", 'by the manager "async"')
+    stub.time("handle", "  as cai_memory")
+    stub.time("torch", "  by PyTorch's functions")
+    stub.time("cupy", "  by CuPy's functions")
+
+    stub.section("C: frees that are pending, of the CPU")
+    stub.time("pending", "each, when 10 at most are")
+    stub.time("deferred/1000", "each of 1000 that are deferred")
+    stub.time("deferred/1000000", "each of a million")
+    stub.ratio("a million / 1000", "deferred/1000000", "deferred/1000", at_most=1.2)
+    stub.more("  more for each of a million", "deferred/1000000", "deferred/1000")
+    stub.more("  more in a std::deque alone", "remembered/1000000", "remembered/1000")
+
+
+def look_ups(table):
+    table.section("C: the memory around an address")
+    for count in (1000, 10_000, 100_000, 1_000_000):
+        find, holder = f"memory_find/{count}", f"tree_and_holder/{count}"
+        table.time(find, f"cai_memory_find, of {count} blocks")
+        table.time(holder, "  a B-tree, and a holder taken and released")
+        table.ratio("  libcai / this", find, holder, at_most=1.2)
+    table.ratio("the last one / a B-tree alone", find, f"tree_alone/{count}", at_most=1.2)
+    table.by_threads(f"find_by_threads/{count}", f"of {count}", at_least=0.8)
 
 
 def verdict(good):
@@ -170,6 +217,9 @@ def main():
     bench_order = BUILD / "bench/bench_order"
     order = Table(*measure(SIM, bench_order, "--benchmark_filter=-threads", **SIMULATED))
     stub = Table(*measure(bench_order, LD_LIBRARY_PATH=str(BUILD / "bench/stub")))
+    bench_memory = BUILD / "bench/bench_memory"
+    ordered = Table(*measure(SIM, bench_memory, "--benchmark_filter=ordered", **SIMULATED))
+    memory = Table(*measure(bench_memory, LD_LIBRARY_PATH=str(BUILD / "bench/stub")))
     environment = {**SIMULATED, "PYTHONPATH": str(folder), "MPI4PY_RC_INITIALIZE": "0"}
     python = json.loads(run(SIM, sys.executable, ROOT / "bench/bench_python.py", **environment))
     table = Table({**core, **python}, counters)
@@ -214,6 +264,8 @@ def main():
     order_of_one(stub)
     order_alone(stub)
     work_on_the_cpu(Table(*measure(BUILD / "bench/bench_device")))
+    managers(ordered, memory)
+    look_ups(Table(*measure(BUILD / "bench/bench_registry")))
 
     if "begin_use" in core:
         table.section("C: order, 8 borrowed arrays of one stream on another one")
