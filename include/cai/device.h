@@ -188,10 +188,15 @@ cai_status cai_device_can_access(cai_device device, cai_device peer, int32_t *ye
 /** Waits until the calling thread's current stream of the device, and then all else that is queued
  * in the GPU's primary context, is complete.
  *
- * @return #CAI_OK; #CAI_ERR_CAPTURE if one of the streams that libcai has handles of, or one in
- *         order with the legacy stream, is being captured, and the capture goes on (any other one
- *         the driver would end: #CAI_ERR_CUDA); a failure of earlier work as
- *         cai_stream_synchronize(); the rest as cai_device_set_current().
+ * The driver refuses that while any stream of the context is being captured, and ends the capture.
+ * libcai looks first, at the streams that it has handles of and at those in order with the legacy
+ * stream. It cannot see others: make a handle of such a stream, cai_stream_wrap(), or do not call
+ * this while it is captured.
+ *
+ * @return #CAI_OK; #CAI_ERR_CAPTURE if one of the streams that it sees is being captured, and the
+ *         capture goes on; #CAI_ERR_CUDA with 900 in `native` if another one was, and the driver
+ *         has ended the capture; a failure of earlier work as cai_stream_synchronize(); the rest as
+ *         cai_device_set_current().
  * Since 0.1. */
 cai_status cai_device_synchronize(cai_device device, cai_error *error);
 

@@ -107,6 +107,39 @@ TEST_F(Captures, OfBlockingStreamsForbidTheLegacyOne) {
   OK(gpu().cuGraphDestroy(graph));
 }
 
+// Nobody can see a capture of a stream that is neither libcai's nor in order with the legacy one:
+// waiting for the device ends it, as the driver's own call would. A handle of the stream saves it.
+TEST_F(Captures, OfStreamsThatAreNotKnownAreEndedByTheDriver) {
+  const auto capture_during = [&](auto &&body) {
+    Handle foreign = nullptr, graph = nullptr;
+    {
+      const With with(primary(0));
+      OK(gpu().cuStreamCreate(&foreign, 1));
+    }
+    OK(gpu().cuStreamBeginCapture_v2(foreign, 2));
+    const bool survives = body(value(foreign));
+    EXPECT_EQ(gpu().cuStreamEndCapture(foreign, &graph) == 0, survives);
+    if (graph) MUST(gpu().cuGraphDestroy(graph));
+    OK(gpu().cuStreamDestroy_v2(foreign));
+  };
+  constexpr std::int32_t capture_unsupported = 900;
+  capture_during([&](std::uint64_t) {
+    cai_error said{};
+    EXPECT_EQ(cai_device_synchronize(gpu0, &said), CAI_ERR_CUDA);
+    EXPECT_EQ(said.native, capture_unsupported);
+    return false;
+  });
+  capture_during([&](std::uint64_t foreign) {
+    cai_stream *wrapped = nullptr;
+    EXPECT_EQ(cai_stream_wrap(gpu0, foreign, nullptr, nullptr, &wrapped, nullptr), CAI_OK);
+    EXPECT_EQ(cai_device_synchronize(gpu0, nullptr), CAI_ERR_CAPTURE);
+    EXPECT_EQ(cai_device_reset(gpu0, 0, nullptr), CAI_ERR_CAPTURE);
+    cai_stream_release(wrapped);
+    return true;
+  });
+  EXPECT_EQ(cai_device_synchronize(gpu0, nullptr), CAI_OK);
+}
+
 TEST_F(Captures, TakeWorkThatHasNoEnd) {
   Work work;
   begin();
