@@ -29,6 +29,9 @@ class GpuStream final : public cai_stream {
   // is stream 2 of another thread.
   order::Stream stream() const;
 
+  // What tells it from all other streams, of whatever handle.
+  order::StreamKey key() const noexcept { return stream_.key(); }
+
   // Of the primary context that it is of; 0 for another context.
   std::uint64_t epoch() const noexcept { return epoch_; }
   bool is_dead() const noexcept { return epoch_ != 0 && !is_alive(device.id, epoch_); }

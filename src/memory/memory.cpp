@@ -135,6 +135,13 @@ void describe(const cai_memory &memory, cai_memory_info &out) {
   std::memcpy(&out, &info, std::min<std::size_t>(size, sizeof info));
 }
 
+// Whether two handles are of one stream.
+bool same_stream(cai_stream *a, cai_stream *b) noexcept {
+  if (a == b) return true;
+  if (!a || !b || device::is_cpu(a->device) || device::is_cpu(b->device)) return false;
+  return device::gpu_stream(*a).key() == device::gpu_stream(*b).key();
+}
+
 void set_stream(cai_memory &memory, cai_stream *stream) {
   if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
   if (memory.whole) {
@@ -145,21 +152,19 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
                   device::Text(stream->device).text, device::Text(memory.facts.device).text);
   }
   stream->check_alive();
-  Line line(device::Held::one_more(stream));
-  Line before;  // let go of without the lock
+  Line line(device::Held::one_more(stream));  // then what it replaces: ended without the lock
   const std::lock_guard lock(memory.lock);
   static_cast<void>(must_live(&memory));
   const auto is_it = [&](const Line &other) {
-    return other.stream.get() == stream && other.thread == line.thread;
+    return same_stream(other.stream.get(), stream) && other.thread == line.thread;
   };
-  if (is_it(memory.line)) return;
   const auto again = std::find_if(memory.former.begin(), memory.former.end(), is_it);
   if (again != memory.former.end()) {
     std::swap(*again, memory.line);
-    return;
+  } else if (memory.line.stream.get() && !is_it(memory.line)) {
+    memory.former.emplace_back(std::move(memory.line));
   }
-  if (memory.line.stream.get()) memory.former.emplace_back(std::move(memory.line));
-  memory.line = std::move(line);
+  std::swap(memory.line, line);
 }
 
 void record(cai_memory &memory, cai_stream *stream) {

@@ -205,6 +205,29 @@ TEST_F(Memory, OldStreamComesBeforeNewOne) {
   set(describe(next).data, 2, size, second);
 }
 
+// Another handle of a stream is no other stream: there is nothing to order.
+TEST_F(Memory, HandlesOfOneStreamAreOne) {
+  const auto handle_of = [](std::uint64_t stream) {
+    cai_stream *wrapped = nullptr;
+    EXPECT_EQ(cai_stream_wrap(gpu0, stream, nullptr, nullptr, &wrapped, nullptr), CAI_OK);
+    return OwnStream(wrapped);
+  };
+  for (const std::uint64_t stream : {std::uint64_t{1}, cai_stream_value(first)}) {
+    for (const bool and_back : {false, true}) {
+      OwnStream one = handle_of(stream);
+      OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, 64, one);
+      if (and_back) CAI(cai_memory_set_stream(memory, second, error));
+      CAI(cai_memory_set_stream(memory, handle_of(stream), error));
+      one.reset();
+      EXPECT_EQ(describe(memory).stream, stream);
+      gpu().simcuda_reset_counts();
+      memory.reset();
+      EXPECT_EQ(calls("cuMemFreeAsync"), 1U);
+      EXPECT_EQ(calls("cuEventRecord"), and_back ? 1U : 0U);
+    }
+  }
+}
+
 TEST_F(Memory, OfAStreamOfTheThreadIsReleasedOnAnother) {
   constexpr std::size_t size = 1 << 16;
   cai_stream *wrapped = nullptr;
