@@ -4,12 +4,14 @@
 run.py starts this: with simcuda, the built read_dict on the path, and MPI left asleep.
 """
 
+import importlib.util
 import json
 import statistics
 import time
 
 import numpy as np
 import read_dict
+from cuda.bindings import driver
 from cuda.core.utils import StridedMemoryView
 from mpi4py import MPI
 from numba import cuda
@@ -64,6 +66,38 @@ BENCHMARKS = {
     "unpack the dict": lambda n: read_dict.unpack_only(static, n),
     "six PyDict_GetItem": lambda n: read_dict.floor(static, n),
 }
+
+
+def allocated(resource):
+    """Allocates and frees."""
+
+    def pair():
+        resource.deallocate(resource.allocate(4096), 4096)
+
+    return repeated(pair)
+
+
+if importlib.util.find_spec("rmm"):  # needs Python 3.11
+    import rmm.mr
+
+    import libcai.rmm
+
+    def drivers_own():
+        def allocate(size, stream):
+            return int(driver.cuMemAllocAsync(size, 1)[1])
+
+        def deallocate(address, size, stream):
+            driver.cuMemFreeAsync(address, 1)
+
+        return rmm.mr.CallbackMemoryResource(allocate, deallocate)
+
+    ours = libcai.rmm.memory_resource(kind="async")
+    BENCHMARKS["RMM, the driver's functions"] = allocated(drivers_own())
+    BENCHMARKS["RMM, libcai.rmm"] = allocated(ours)
+    BENCHMARKS["RMM, its pool on libcai.rmm"] = allocated(
+        rmm.mr.PoolMemoryResource(ours, initial_pool_size=1 << 20, maximum_pool_size=1 << 24)
+    )
+
 IN_C = ("read the dict", "unpack the dict", "six PyDict_GetItem")
 
 

@@ -239,6 +239,14 @@ def main():
     table.time("libcai.use, kept by the owner", "libcai.use of one Array that came with None")
     table.time("libcai.use of 8, kept by owners", "libcai.use of eight of them")
 
+    if "RMM, libcai.rmm" in python:
+        table.section("Python: RMM allocates 4 KiB on the legacy stream and frees them")
+        driver, ours = "RMM, the driver's functions", "RMM, libcai.rmm"
+        table.time(driver, "by a CallbackMemoryResource of the driver's functions")
+        table.time(ours, "by libcai.rmm")
+        table.ratio("libcai.rmm / the driver's", ours, driver, at_most=1.2)
+        table.time("RMM, its pool on libcai.rmm", "by RMM's own pool on libcai.rmm")
+
     table.section("Python: an array becomes a dict")
     table.time("libcai interface", "libcai Array.__cuda_array_interface__")
     table.time("libcai interface after uses", "  of an array with None after uses: it says 1")
