@@ -106,12 +106,17 @@ void share(const cai_memory &memory, cai_ipc_handle *out, int32_t *fd) {
   if (cai_device_describe(memory.facts.device, &info, &error) != CAI_OK) throw Failure(error);
   int32_t descriptor = -1;
   Manager &manager = *root.manager;
-  manager.within([&] {
-    if (!manager.ask<&cai_manager_table::get_ipc_handle>("get_ipc_handle", &root.block, &made,
-                                                         &descriptor)) {
-      share_by_driver(manager, root.block, made, descriptor);
-    }
-  });
+  try {
+    manager.within([&] {
+      if (!manager.ask<&cai_manager_table::get_ipc_handle>("get_ipc_handle", &root.block, &made,
+                                                           &descriptor)) {
+        share_by_driver(manager, root.block, made, descriptor);
+      }
+    });
+  } catch (const Failure &) {
+    if (descriptor >= 0) close(descriptor);
+    throw;
+  }
   made.struct_size = sizeof made;
   made.size = memory.facts.size;
   made.offset += memory.facts.data - root.facts.data;

@@ -86,7 +86,7 @@ void close_by_manager(Opened *opened) {
   }
   const std::unique_ptr<Opened> closed(opened);
   Manager &manager = *closed->manager;
-  if (manager.is_alive()) manager.within([&] { close(*closed); });
+  if (manager.is_alive()) manager.within_if_possible([&] { close(*closed); });
 }
 
 }  // namespace cai::memory

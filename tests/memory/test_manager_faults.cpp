@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Each allocation of libcai's fails in turn while managers are made, put around others, allocate,
-// free, share and open: it is told, outputs are as they were, nothing is lost, and the next call
-// does what this one should have done.
+// free, share and open; and each call of the driver while they share and open (test_gpu_managers
+// has the rest). It is told, outputs are as they were, nothing is lost, and the next call does what
+// this one should have done.
 #include <dirent.h>
 #include <unistd.h>
 
@@ -291,6 +292,44 @@ TEST_F(ManagerFaults, OfEveryAllocation) {
     }
   }
   EXPECT_GT(failed, 100);
+}
+
+TEST_F(ManagerFaults, OfEveryCallOfTheDriver) {
+  std::size_t injected = 0;
+  const Scenario all[] = {{"share by a descriptor", share_by_descriptor},
+                          {"open by a manager", open_and_release}};
+  for (const Scenario &scenario : all) {
+    cai_error error{};
+    for (int i = 0; i < 2; ++i) {  // the first call loads what later ones have
+      gpu().simcuda_reset_counts();
+      ASSERT_EQ(scenario.run(&error), CAI_OK) << error.message;
+    }
+    std::vector<std::uint64_t> counts;
+    for (const char *function : driver_functions()) counts.push_back(calls(function));
+    for (std::size_t f = 0; f < counts.size(); ++f) {
+      const char *const function = driver_functions()[f];
+      // What fails to be freed has failed for good: the driver is not asked twice.
+      if (std::strstr(function, "Free") || std::strstr(function, "Destroy")) continue;
+      for (std::uint64_t nth = 1; nth <= counts[f]; ++nth) {
+        SCOPED_TRACE(scenario.name + ": " + function + " " + std::to_string(nth));
+        const Surroundings around;
+        const State before = state();
+        const Failures releases;  // that failed: what they were to free is lost for good
+        OK(gpu().simcuda_fail(function, nth, 400));
+        const cai_status status = scenario.run(&error);
+        OK(gpu().simcuda_fail(function, 0, 0));
+        ++injected;
+        ASSERT_TRUE(Surroundings() == around);
+        EXPECT_TRUE(state() == before || !releases.messages.empty());
+        if (status != CAI_OK) {
+          EXPECT_EQ(status, CAI_ERR_CUDA) << error.message;
+          EXPECT_EQ(error.native, 400);
+        }
+        EXPECT_EQ(scenario.run(&error), CAI_OK) << error.message;
+      }
+    }
+  }
+  EXPECT_GT(injected, 30U);
 }
 
 }  // namespace
