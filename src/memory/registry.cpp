@@ -48,7 +48,7 @@ class Granules {
 };
 
 struct Registry {
-  Granules<16, 12> small;
+  Granules<18, 8> small;
   Granules<26, 6> large;
   Shard rest;
 
