@@ -474,6 +474,8 @@ uint64_t cai_interface_write_storage(const cai_array *array);
 /** Says an array as the values of a dict: the reverse of cai_interface_read(). Strides are NONE if
  * and only if the array is C-contiguous; an UNSTATED stream leaves as 1; a mask leaves as
  * mask_interface; trivial descr is left out. A mask may be written by itself.
+ * A dict cannot say what streams of the CPU's (cai/device.h) have yet to do on the memory: the host
+ * waits for that.
  *
  * The stream that is said comes after the uses that the owner has kept, and after the streams of
  * published copies: where it does not by itself, it is made to wait, as by cai_array_publish(). So
@@ -652,6 +654,10 @@ typedef struct cai_use_options {
  * (but for #CAI_ORDER_HOST). UNSTATED is what cai_provide_streams() made it, else the legacy stream
  * of the array's device.
  *
+ * What streams of the CPU's (cai/device.h) have yet to do on an array, no stream can wait for: the
+ * host does, and is told what it failed with, once; it is #CAI_ERR_STATE in a forked child. The
+ * thread of such a stream does not wait for its own.
+ *
  * 1 and 2 mean, for an array, the context of its memory (else the current one if it is on that
  * device, else the primary one if it is active); for `stream`, the current context. A 2 is valid
  * on the thread that said it only.
@@ -708,7 +714,8 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
                                   cai_error *error);
 
 /** Blocks the calling thread until what the producer has pending on the array and on its mask, and
- * all uses that its owner has kept, are complete. The last resort. Release the GIL first.
+ * all uses that its owner has kept, the work of streams of the CPU's among them, are complete. The
+ * last resort. Release the GIL first.
  *
  * @return #CAI_OK; the rest as cai_arrays_begin_use(), cai_error.index as cai_array_validate().
  * The text, "Synchronization". Since 0.1. */

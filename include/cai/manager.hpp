@@ -16,6 +16,27 @@
 namespace cai {
 inline namespace v1 {
 
+namespace detail {
+
+template <class T>
+void destroy(void *object) {
+  delete static_cast<T *>(object);
+}
+
+template <class Write>
+void log_line(void *context, const char *text, std::uint64_t length) {
+  run_unheard("a log", [&] { (*static_cast<Write *>(context))(std::string_view(text, length)); });
+}
+
+template <class Retry>
+std::int32_t ask_again(void *context, std::uint64_t size, std::uint64_t attempt) {
+  bool again = false;
+  run_unheard("a retry", [&] { again = (*static_cast<Retry *>(context))(size, attempt); });
+  return again;
+}
+
+}  // namespace detail
+
 /** Memory that is out, of manager::outstanding(): #cai_allocation that stays. Since 0.1. */
 struct allocation {
   std::uint32_t kind = CAI_KIND_NONE; /**< CAI_KIND_* */
@@ -90,8 +111,8 @@ class manager : public handle<cai_manager, cai_manager_retain, cai_manager_relea
   }
   /** Around `upstream`: appends a line for each call to a file, #cai_log_params. */
   [[nodiscard]] static manager logging(const manager &upstream, const std::string &path) {
-    const cai_log_params params{sizeof params, 0, detail::c_text(path), nullptr, nullptr,
-                                nullptr,       0};
+    const cai_log_params params{sizeof params, 0,      detail::c_text(path), nullptr, nullptr,
+                                nullptr,       nullptr};
     return around(upstream, "logging", &params);
   }
   /** Likewise by `write(line)`, on any thread; it must outlive the manager, and with it the memory
@@ -99,12 +120,21 @@ class manager : public handle<cai_manager, cai_manager_retain, cai_manager_relea
   template <class Write>
     requires std::is_object_v<Write> && std::invocable<Write &, std::string_view>
   [[nodiscard]] static manager logging(const manager &upstream, Write &write) {
-    const auto line = [](void *context, const char *text, std::uint64_t length) {
-      detail::run_unheard(
-          "a log", [&] { (*static_cast<Write *>(context))(std::string_view(text, length)); });
-    };
-    const cai_log_params params{sizeof params, 0, nullptr, line, nullptr, address_of(write), 0};
+    const cai_log_params params{
+        sizeof params, 0, nullptr, detail::log_line<Write>, nullptr, address_of(write), nullptr};
     return around(upstream, "logging", &params);
+  }
+  /** Likewise by a function that is moved to the heap, and destroyed with the manager. */
+  template <class Write>
+    requires(!std::is_lvalue_reference_v<Write>) && std::invocable<Write &, std::string_view>
+  [[nodiscard]] static manager logging(const manager &upstream, Write &&write) {
+    auto kept = std::make_unique<Write>(std::move(write));
+    const cai_log_params params{sizeof params,           0,       nullptr,
+                                detail::log_line<Write>, nullptr, kept.get(),
+                                detail::destroy<Write>};
+    manager made = around(upstream, "logging", &params);
+    static_cast<void>(kept.release());  // the manager's now
+    return made;
   }
   /** Around `upstream`: asks `bool retry(size, attempt)` whether to try once more when memory is
    * short, #cai_retry_params. It must outlive the manager; if it throws, which goes to
@@ -113,14 +143,21 @@ class manager : public handle<cai_manager, cai_manager_retain, cai_manager_relea
     requires std::is_object_v<Retry> &&
              std::is_invocable_r_v<bool, Retry &, std::uint64_t, std::uint64_t>
   [[nodiscard]] static manager retrying(const manager &upstream, Retry &retry) {
-    const auto ask = [](void *context, std::uint64_t size, std::uint64_t attempt) -> std::int32_t {
-      bool again = false;
-      detail::run_unheard("a retry",
-                          [&] { again = (*static_cast<Retry *>(context))(size, attempt); });
-      return again;
-    };
-    const cai_retry_params params{sizeof params, 0, ask, address_of(retry)};
+    const cai_retry_params params{sizeof params, 0, detail::ask_again<Retry>, address_of(retry),
+                                  nullptr};
     return around(upstream, "retrying", &params);
+  }
+  /** Likewise by a function that is moved to the heap, and destroyed with the manager. */
+  template <class Retry>
+    requires(!std::is_lvalue_reference_v<Retry>) &&
+            std::is_invocable_r_v<bool, Retry &, std::uint64_t, std::uint64_t>
+  [[nodiscard]] static manager retrying(const manager &upstream, Retry &&retry) {
+    auto kept = std::make_unique<Retry>(std::move(retry));
+    const cai_retry_params params{sizeof params, 0, detail::ask_again<Retry>, kept.get(),
+                                  detail::destroy<Retry>};
+    manager made = around(upstream, "retrying", &params);
+    static_cast<void>(kept.release());  // the manager's now
+    return made;
   }
 
   /** The name of its table; "" if none is held. */

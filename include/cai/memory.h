@@ -352,27 +352,30 @@ typedef struct cai_log_params {
   void (*write)(void *context, const char *line, uint64_t length); /**< takes whole lines, with
                                                                         their end; any thread */
   cai_caller_fn caller;                                            /**< may be NULL */
-  void *context;      /**< for both; must outlive the manager */
-  uint64_t reserved1; /**< 0 */
+  void *context;                  /**< for both; the manager's once it is made */
+  void (*destroy)(void *context); /**< called once, when the manager has ended, on any thread; not
+                                       if making it fails: then the context is still the caller's.
+                                       NULL: the context must outlive the manager */
 } cai_log_params;
 
 /** Params of "tracking"; NULL: all 0. 32 bytes. Since 0.1. */
 typedef struct cai_track_params {
   uint32_t struct_size;
-  uint32_t reserved;    /**< 0 */
-  cai_caller_fn caller; /**< may be NULL */
-  void *context;        /**< for it; must outlive the manager */
-  uint64_t reserved1;   /**< 0 */
+  uint32_t reserved;              /**< 0 */
+  cai_caller_fn caller;           /**< may be NULL */
+  void *context;                  /**< for it; the manager's once it is made */
+  void (*destroy)(void *context); /**< as in #cai_log_params */
 } cai_track_params;
 
-/** Params of "retrying". 24 bytes. Since 0.1. */
+/** Params of "retrying". 32 bytes. Since 0.1. */
 typedef struct cai_retry_params {
   uint32_t struct_size;
   uint32_t reserved; /**< 0 */
   /** Memory is short: returns 1 to try again, having freed something, or 0 to give up.
    * @param attempt  0 at the first failure of an allocation, then 1 and so on */
   int32_t (*retry)(void *context, uint64_t size, uint64_t attempt);
-  void *context; /**< for retry; must outlive the manager */
+  void *context;                  /**< for retry; the manager's once it is made */
+  void (*destroy)(void *context); /**< as in #cai_log_params */
 } cai_retry_params;
 
 /** Counts of "statistics", and of "limiting" and "tracking", too. It grows at the tail. 64 bytes.
@@ -581,7 +584,8 @@ cai_status cai_memory_validate(uint64_t address, uint64_t size, cai_device devic
  * Since 0.1. */
 cai_status cai_memory_set_stream(cai_memory *memory, cai_stream *stream, cai_error *error);
 
-/** Says that what is queued on a stream by now uses the memory: it is not freed before that ends.
+/** Says that what is queued on a stream by now uses the memory: it is not freed before that ends,
+ * and whoever begins a use of an array of it comes after, as after a write.
  *
  * @param memory  of a view: the whole is used
  * @param stream  of any device
@@ -626,20 +630,26 @@ cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *off
 
 /** Copies the elements of an array to another one, in the order of a stream, between any two
  * devices; begin and end of their use included. Where a GPU copies from or to an array of the
- * CPU's, the host waits until that is done.
+ * CPU's, the host waits until that is done. A stream of the CPU's comes after what others of the
+ * CPU's have yet to do on the arrays; for what a GPU has pending on pinned memory, the host waits.
  *
  * A GPU needs one call of the driver for most layouts, more where axes run in opposite directions,
  * are repeated (stride 0) or do not nest: one for each step of such an axis. A stream of the CPU
- * that is #CAI_MODE_ASYNC holds both arrays until it is done; if one is borrowed, the call waits.
+ * that is #CAI_MODE_ASYNC holds both arrays until it is done, and their owners keep the work: uses
+ * begin after it, on GPUs too. If one is borrowed, or its owner's used_on is not
+ * cai_owner_used_on(), the call waits.
  *
  * @param from    any strides; CAI_ACCESS_READ
  * @param to      not read-only; of the same shape and dtype; must not overlap `from`
- * @param stream  of the device of either, and a GPU's if one of them is a GPU's; NULL: the thread's
+ * @param stream  of the device of either, or that the memory of either was made for, and a GPU's
+ *                unless the host may use both (the CPU's, and pinned memory); NULL: the thread's
  *                current one of `to`'s device, or of `from`'s if `to` is the host's
  * @return #CAI_OK; #CAI_ERR_VALUE if shapes or types differ, or `to` is read-only; #CAI_ERR_LAYOUT
  *          if elements of `to` overlap, or `from`'s with them; #CAI_ERR_UNSUPPORTED for bits and
  *          for masks; #CAI_ERR_DEVICE for a stream of a third device; #CAI_ERR_CAPTURE also if the
- *          stream is being captured and the host must wait; the rest as cai_arrays_begin_use().
+ *          stream is being captured and the host must wait; #CAI_ERR_STATE if the memory was freed,
+ *          or the stream is dead; what earlier work on a stream of the CPU's failed with, once; the
+ *          rest as cai_arrays_begin_use().
  * Since 0.1. */
 cai_status cai_array_copy(const cai_array *from, const cai_array *to, cai_stream *stream,
                           cai_error *error);
@@ -649,14 +659,15 @@ cai_status cai_array_copy(const cai_array *from, const cai_array *to, cai_stream
  * @param array   not read-only
  * @param value   itemsize bytes, in the array's byte order, of the host's memory; read before the
  *                call returns
- * @param stream  of the array's device; NULL: the thread's current one
+ * @param stream  of the array's device, or that its memory was made for; the CPU's if the host may
+ *                use it; NULL: the thread's current one of the array's device
  * @return as cai_array_copy().
  * Since 0.1. */
 cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream *stream,
                           cai_error *error);
 
 /** Brings one element to the host, whatever the memory: waits for what is pending on the array; of
- * the CPU's, for what is queued on the thread's current stream.
+ * the CPU's, for what is queued on the thread's current stream, too.
  *
  * @param index  ndim indices, elements; negative counts from the end; may be NULL if ndim is 0
  * @param out    gets itemsize bytes, in the array's byte order

@@ -442,11 +442,8 @@ template <element T>
                                  const device &on = {}, const request &wanted = {}) {
   array made = empty(shape, dtype, on, wanted);
   const std::vector<std::byte> zero(dtype.itemsize);
-  // Of a GPU's kind HOST the array is the CPU's, and of the CPU's pinned memory a GPU's: the stream
-  // of the memory is none for those.
-  const bool is_on_cpu = made->device_type == CAI_DEVICE_CPU;
-  cai_stream *const stream = is_on_cpu == on.is_cpu() ? wanted.stream.get() : nullptr;
-  detail::call(cai_array_fill, made.get(), static_cast<const void *>(zero.data()), stream);
+  detail::call(cai_array_fill, made.get(), static_cast<const void *>(zero.data()),
+               wanted.stream.get());
   return made;
 }
 template <element T>

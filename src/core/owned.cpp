@@ -58,19 +58,7 @@ cai_owner *keeper_of(cai_owner *owner) noexcept {
 Block *new_block(uint64_t extra) noexcept {
   void *const memory = std::malloc(sizeof(Block) + extra);
   if (!memory) return nullptr;
-  return new (memory) Block{{.struct_size = sizeof(cai_owner),
-                             .flags = 0,
-                             .retain = retain_block,
-                             .release = release_block,
-                             .used_on = cai_owner_used_on,
-                             .await_uses = cai_owner_await_uses,
-                             .uses = nullptr,
-                             .thread = 0,
-                             .keeper = nullptr},
-                            {1},
-                            nullptr,
-                            nullptr,
-                            {}};
+  return new (memory) Block{keeping_owner(retain_block, release_block), {1}, nullptr, nullptr, {}};
 }
 
 Storage storage_of(Block *block, uint64_t extra) noexcept {

@@ -26,6 +26,20 @@ inline bool is_ours(const cai_owner *owner) noexcept {
   return owner->release == release_block;
 }
 
+// An owner that keeps its uses here, and has none yet.
+inline cai_owner keeping_owner(void (*retain)(cai_owner *self),
+                               void (*release)(cai_owner *self)) noexcept {
+  return {.struct_size = sizeof(cai_owner),
+          .flags = 0,
+          .retain = retain,
+          .release = release,
+          .used_on = cai_owner_used_on,
+          .await_uses = cai_owner_await_uses,
+          .uses = nullptr,
+          .thread = 0,
+          .keeper = nullptr};
+}
+
 // Shape and strides of a view, and the address of its first element.
 struct Dims {
   uint64_t data = 0;

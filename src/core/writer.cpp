@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/layout.hpp"
 #include "core/owned.hpp"
+#include "core/pending_hook.hpp"
 #include "core/storage.hpp"
 #include "core/typestr.hpp"
 
@@ -145,9 +146,7 @@ class Writer {
 };
 
 bool may_be_in_use(const cai_array &array) noexcept {
-  const cai_owner *const keeper = keeper_of(array);
-  return array.device_type != CAI_DEVICE_CPU && array.data && keeper &&
-         __atomic_load_n(&keeper->uses, __ATOMIC_ACQUIRE);
+  return array.device_type != CAI_DEVICE_CPU && array.data && has_kept_uses(keeper_of(array));
 }
 
 // Whether a dict of this version can say everything about the array.
@@ -230,6 +229,7 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
   if (array->mask) {
     if (const cai_status status = order_uses(*array->mask, error)) return status;
   }
+  if (const cai_status status = await_host_work(*array, error)) return status;
   Storage pieces(storage, storage_size);
   Writer writer(pieces);
   *out = {};  // from here on nothing fails

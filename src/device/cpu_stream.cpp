@@ -23,6 +23,17 @@ SharedMark &mark_of(void *context) noexcept {
   return *static_cast<SharedMark *>(context);
 }
 
+// Queues a wait for something, of which it keeps a copy.
+template <class Awaited, class Wait>
+void push_wait(CpuStream &stream, const Awaited &awaited, Wait) {
+  auto theirs = std::make_unique<Awaited>(awaited);
+  const auto work = [](void *context, cai_error *error) {
+    return guard(error, [&] { Wait()(*static_cast<Awaited *>(context)); });
+  };
+  stream.push(work, [](void *context) { delete static_cast<Awaited *>(context); }, theirs.get());
+  static_cast<void>(theirs.release());
+}
+
 }  // namespace
 
 CpuStream::CpuStream(std::uint32_t its_mode)
@@ -44,21 +55,23 @@ void CpuStream::raise_failure() {
   if (queue_) queue_->failures.raise();
 }
 
-void CpuStream::push(cai_work_fn work, void (*done)(void *context), void *context) {
-  queue_->push(std::make_unique<Task>(Task{work, done, context}));
+order::HostPoint CpuStream::push(cai_work_fn work, void (*done)(void *context), void *context) {
+  return {queue_, queue_->push(std::make_unique<Task>(Task{work, done, context}))};
 }
 
 void CpuStream::enqueue(cai_work_fn work, void (*done)(void *context), void *context) {
   if (queue_) {
     queue_->failures.raise();
-    return push(work, done, context);
+    push(work, done, context);
+    return;
   }
   if (const std::optional<cai_error> failure = run(work, context)) throw Failure(*failure);
   if (done) done(context);
 }
 
 void CpuStream::attach(void (*release)(void *context), void *context) {
-  queue_ ? push(nullptr, release, context) : release(context);
+  if (!queue_) return release(context);
+  push(nullptr, release, context);
 }
 
 void CpuStream::synchronize() {
@@ -81,12 +94,14 @@ std::shared_ptr<Mark> CpuStream::mark() {
 void CpuStream::wait(const std::shared_ptr<Mark> &mark) {
   if (!queue_) return mark->wait();
   if (mark->is_passed() || mark->by() == queue_.get()) return;
-  auto theirs = std::make_unique<SharedMark>(mark);
-  const auto wait_for_it = [](void *context, cai_error *error) {
-    return guard(error, [&] { mark_of(context)->wait(); });
-  };
-  push(wait_for_it, [](void *context) { delete &mark_of(context); }, theirs.get());
-  static_cast<void>(theirs.release());
+  push_wait(*this, mark, [](const SharedMark &theirs) { theirs->wait(); });
+}
+
+void CpuStream::wait(const order::HostPoint &point) {
+  if (!queue_) return point.queue->wait_for(point.number);
+  if (point.queue == queue_) return;
+  push_wait(*this, point,
+            [](const order::HostPoint &theirs) { theirs.queue->wait_for(theirs.number); });
 }
 
 void CpuStream::retire() noexcept {

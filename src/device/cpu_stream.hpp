@@ -24,9 +24,12 @@ class CpuStream final : public cai_stream {
   std::shared_ptr<Mark> mark();
   // Later work waits for the mark, or the host does where work is done at once.
   void wait(const std::shared_ptr<Mark> &mark);
+  void wait(const order::HostPoint &point);
 
   bool is_at_once() const noexcept { return !queue_; }
-  void push(cai_work_fn work, void (*done)(void *context), void *context);
+  // For a stream with a thread. All that is queued by now; and up to what is pushed.
+  order::HostPoint point() const { return {queue_, queue_->pushed()}; }
+  order::HostPoint push(cai_work_fn work, void (*done)(void *context), void *context);
 
   std::atomic<std::int32_t> thread_limit;
 

@@ -26,7 +26,7 @@ void Failures::note(const cai_error &error) noexcept {
 }
 
 std::optional<cai_error> Failures::take() noexcept {
-  if (!any_.load(std::memory_order_acquire)) return std::nullopt;
+  if (!any()) return std::nullopt;
   const std::lock_guard lock(mutex_);
   any_.store(false, std::memory_order_relaxed);
   return std::exchange(first_, std::nullopt);

@@ -16,6 +16,7 @@ std::optional<cai_error> run(cai_work_fn work, void *context) noexcept;
 class Failures {
  public:
   void note(const cai_error &error) noexcept;
+  bool any() const noexcept { return any_.load(std::memory_order_acquire); }
   // The first one since it was told last.
   std::optional<cai_error> take() noexcept;
   // Throws it.

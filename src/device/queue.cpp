@@ -54,17 +54,37 @@ void Queue::check_alive() const {
   if (process_ != process()) refuse_child();
 }
 
-void Queue::push(std::unique_ptr<Task> task) noexcept {
+std::uint64_t Queue::push(std::unique_ptr<Task> task) noexcept {
   Task *const last = task.release();
+  std::uint64_t number = 0;
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
     (last_ ? last_->next : first_) = last;
     last_ = last;
-    pushed_.store(pushed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    number = pushed_.load(std::memory_order_relaxed) + 1;
+    pushed_.store(number, std::memory_order_release);
     wake = std::exchange(sleeping_, false);
   }
   if (wake) arrived_.notify_one();
+  return number;
+}
+
+bool Queue::is_over(std::uint64_t number) const noexcept {
+  return has_done(number) && !failures.any();
+}
+
+void Queue::wait_for(std::uint64_t number) {
+  if (is_here()) return;
+  wait_until_done(number);
+  failures.raise();
+}
+
+void Queue::wait_until_done(std::uint64_t number) const {
+  if (has_done(number)) return;
+  check_alive();
+  std::uint64_t now = 0;
+  while ((now = finished_.load(std::memory_order_acquire)) < number) finished_.wait(now);
 }
 
 bool Queue::is_busy() const noexcept {
@@ -82,9 +102,7 @@ void Queue::wait() {
     throw Failure(CAI_ERR_STATE, {},
                   "the stream cannot wait for itself: this is the thread that does its work");
   }
-  const std::uint64_t until = pushed_.load(std::memory_order_acquire);
-  std::uint64_t now = 0;
-  while ((now = finished_.load(std::memory_order_acquire)) < until) finished_.wait(now);
+  wait_until_done(pushed());
 }
 
 void Queue::close() noexcept {

@@ -9,6 +9,7 @@
 
 #include "device/failures.hpp"
 #include "device/fork.hpp"
+#include "order/host_uses.hpp"
 
 namespace cai::device {
 
@@ -19,7 +20,7 @@ struct Task {
   Task *next = nullptr;
 };
 
-class Queue {
+class Queue final : public order::HostQueue {
  public:
   // Throws CAI_ERR_UNSUPPORTED if there can be no thread.
   static std::shared_ptr<Queue> start();
@@ -31,7 +32,11 @@ class Queue {
   // Throws CAI_ERR_STATE in a forked child, where there is no such thread.
   void check_alive() const;
 
-  void push(std::unique_ptr<Task> task) noexcept;
+  // Returns the task's number.
+  std::uint64_t push(std::unique_ptr<Task> task) noexcept;
+  std::uint64_t pushed() const noexcept { return pushed_.load(std::memory_order_acquire); }
+  bool is_over(std::uint64_t number) const noexcept override;
+  void wait_for(std::uint64_t number) override;
   bool is_busy() const noexcept;
   // Waits for what has been pushed by now. Throws CAI_ERR_STATE on the queue's own thread.
   void wait();
@@ -43,6 +48,10 @@ class Queue {
   Failures failures;
 
  private:
+  bool has_done(std::uint64_t number) const noexcept {
+    return finished_.load(std::memory_order_acquire) >= number;
+  }
+  void wait_until_done(std::uint64_t number) const;
   void work() noexcept;
   Task *take();
   void finish(Task *task) noexcept;

@@ -229,9 +229,8 @@ HeldMemory hold_array(const cai_array &array, uint64_t *below) {
 }
 
 HeldMemory memory_of(const cai_array &array, uint64_t *offset) {
-  cai_owner *const keeper = keeper_of(array);
-  if (!keeper || keeper->retain != cai_memory::retain_owner) return hold_array(array, offset);
-  auto *const memory = static_cast<cai_memory *>(keeper);
+  cai_memory *const memory = memory_under(array);
+  if (!memory) return hold_array(array, offset);
   cai_memory_retain(memory);
   *offset = array.data ? array.data - memory->facts.data : 0;
   return HeldMemory(memory);

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "memory/kinds.hpp"
-#include "memory/manager.hpp"
+#include "memory/params.hpp"
 #include "memory/tables.hpp"
 
 namespace cai::memory {
@@ -107,7 +107,9 @@ Held make_manager(const char *name, const void *params, cai_device device, Manag
     }
     upstream->must_be_alive();
   }
-  return Held(Manager::make(table, params, device, upstream));
+  Held made(Manager::make(table, params, device, upstream));
+  made->keep(companion_of(table, params));  // nothing fails any more
+  return made;
 }
 
 }  // namespace cai::memory

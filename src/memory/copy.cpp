@@ -45,10 +45,8 @@ class HostCopy final : public HostWork {
 };
 
 void copy_by_host(cai_stream &stream, const cai_array &from, const cai_array &to) {
-  auto work = std::make_unique<HostCopy>(walk_over(to, from));
-  work->hold(from);
-  work->hold(to);
-  work_on_host(stream, std::move(work), from.owner && to.owner);
+  const Use uses[] = {{&from, CAI_ACCESS_READ}, {&to, CAI_ACCESS_WRITE}};
+  work_on_host(stream, std::make_unique<HostCopy>(walk_over(to, from)), uses, 2);
 }
 
 void copy_by_gpu(cai_stream &stream, const cai_array &from, cai_device from_device,
@@ -57,6 +55,10 @@ void copy_by_gpu(cai_stream &stream, const cai_array &from, cai_device from_devi
   const Use uses[] = {{&from, CAI_ACCESS_READ}, {&to, CAI_ACCESS_WRITE}};
   work_on_gpu(stream, uses, 2, [&](driver::Session &session, driver::CUstream handle) {
     Side from_side{is_of_host(from)}, to_side{is_of_host(to)};
+    if (from_side.on_host && to_side.on_host) {
+      must(session.cu.cuStreamSynchronize, handle);
+      return copy_on_host(walk);
+    }
     const bool both_own = from.device_type == CAI_DEVICE_CUDA && to.device_type == CAI_DEVICE_CUDA;
     if (both_own && from_device.id != to_device.id) {
       from_side.context = device::primary(session, from_device.id).context;
@@ -66,24 +68,28 @@ void copy_by_gpu(cai_stream &stream, const cai_array &from, cai_device from_devi
   });
 }
 
+bool can_copy(const cai_stream &stream, const cai_array &from, cai_device from_device,
+              const cai_array &to, cai_device to_device) noexcept {
+  const bool from_served = serves(stream, from, from_device);
+  const bool to_served = serves(stream, to, to_device);
+  // A GPU reaches the other side, too; the host does not.
+  return device::is_cpu(stream.device) ? from_served && to_served : from_served || to_served;
+}
+
 void copy(const cai_array &from, const cai_array &to, cai_stream *given) {
   if (order::has_no_elements(to)) return;
   const cai_device from_device = device_of(from), to_device = device_of(to);
-  const bool by_host = is_of_host(from) && is_of_host(to);
-  if (given) {
-    const bool is_of_either =
-        device::same(given->device, from_device) || device::same(given->device, to_device);
-    if (!is_of_either || device::is_cpu(given->device) != by_host) {
-      throw Failure(CAI_ERR_DEVICE, {}, "a stream of %s does not copy from %s to %s",
-                    device::Text(given->device).text, device::Text(from_device).text,
-                    device::Text(to_device).text);
-    }
+  if (given && !can_copy(*given, from, from_device, to, to_device)) {
+    throw Failure(CAI_ERR_DEVICE, {}, "a stream of %s does not copy from %s to %s",
+                  device::Text(given->device).text, device::Text(from_device).text,
+                  device::Text(to_device).text);
   }
   const device::Held stream =
       given ? device::Held::one_more(given)
             : device::current_stream(is_of_host(to) ? from_device : to_device);
-  by_host ? copy_by_host(*stream.get(), from, to)
-          : copy_by_gpu(*stream.get(), from, from_device, to, to_device);
+  device::is_cpu(stream.get()->device)
+      ? copy_by_host(*stream.get(), from, to)
+      : copy_by_gpu(*stream.get(), from, from_device, to, to_device);
 }
 
 }  // namespace

@@ -53,19 +53,21 @@ bool is_on_gpu(const Line &line) noexcept {
   return line.stream.get() && !device::is_cpu(line.stream.get()->device);
 }
 
-order::Uses *kept_uses(const cai_memory &memory) noexcept {
-  return order::uses_of(&memory);
+// Of GPUs: those of the host's have claims.
+bool has_kept_uses(const cai_memory &memory) {
+  order::Uses *const uses = order::uses_of(&memory);
+  return uses && uses->any();
 }
 
 // Makes the free stream wait for the streams before it and for the uses that are kept; returns it.
 std::uint64_t put_in_order(cai_memory &memory) {
   if (!is_on_gpu(memory.line)) return 0;
-  if (is_named_here(memory.line) && memory.former.empty() && !kept_uses(memory)) {
+  if (is_named_here(memory.line) && memory.former.empty() && !has_kept_uses(memory)) {
     return memory.line.stream.get()->value();
   }
   driver::Session session;
   order::Stream stream = stream_of(session, memory.line);
-  if (!memory.former.empty() || kept_uses(memory)) {
+  if (!memory.former.empty() || has_kept_uses(memory)) {
     probe(session, stream);
     if (stream.capture) refuse_capture();
     for (const Line &line : memory.former) {
@@ -109,7 +111,7 @@ void keep_own_streams(cai_memory &memory) {
   session.finish();
   std::int64_t left;
   cai_error error;
-  if (kept_uses(memory) && cai_owner_pending(&memory, 1, &left, &error) != CAI_OK) {
+  if (has_kept_uses(memory) && cai_owner_pending(&memory, 1, &left, &error) != CAI_OK) {
     throw Failure(error);
   }
 }
@@ -164,7 +166,7 @@ cai_status give_back_once_unused(cai_memory &memory, cai_error *error) noexcept 
       is_on_gpu(memory.line) && memory.facts.kind != CAI_KIND_HOST && !memory.at_once;
   // Streams of the CPU have claims instead, and need no driver.
   const bool was_queued = std::any_of(memory.former.begin(), memory.former.end(), is_on_gpu);
-  if (is_queued || was_queued || kept_uses(memory)) {
+  if (is_queued || was_queued || has_kept_uses(memory)) {
     cai_error problem;
     const cai_status status = guard(&problem, [&] { keep_own_streams(memory); });
     if (status == CAI_ERR_CAPTURE) return try_later(memory, error);
@@ -197,9 +199,8 @@ cai_status drop_claim(cai_memory &memory, cai_error *error) noexcept {
   return give_back(memory, error);
 }
 
-void drop_claim_of_work(void *memory) {
-  cai_error error;
-  if (drop_claim(*static_cast<cai_memory *>(memory), &error) != CAI_OK) report(error);
+void end_claim_of_stream(void *memory) {
+  end_claim(*static_cast<cai_memory *>(memory));
 }
 
 // What is queued on a stream of the CPU's by now has a claim.
@@ -217,13 +218,22 @@ Line::Line(device::Held its_stream) noexcept : stream(std::move(its_stream)) {
   if (stream.get() && stream.get()->value() == driver::stream_per_thread) thread = this_thread();
 }
 
-void claim_until_passed(cai_memory &memory, cai_stream *stream) {
+void claim(cai_memory &memory) {
   std::uint64_t claims = memory.claims.load(std::memory_order_relaxed);
   do {
     if (claims == 0) throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
   } while (!memory.claims.compare_exchange_weak(claims, claims + 1, std::memory_order_relaxed));
+}
+
+void end_claim(cai_memory &memory) noexcept {
   cai_error error;
-  if (cai_stream_attach(stream, drop_claim_of_work, &memory, &error) == CAI_OK) return;
+  if (drop_claim(memory, &error) != CAI_OK) report(error);
+}
+
+void claim_until_passed(cai_memory &memory, cai_stream *stream) {
+  claim(memory);
+  cai_error error;
+  if (cai_stream_attach(stream, end_claim_of_stream, &memory, &error) == CAI_OK) return;
   memory.claims.fetch_sub(1, std::memory_order_relaxed);  // the caller has one still
   throw Failure(error);
 }

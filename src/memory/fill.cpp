@@ -8,7 +8,7 @@
 #include "memory/device_work.hpp"
 #include "memory/host_work.hpp"
 #include "memory/work.hpp"
-#include "order/producers.hpp"
+#include "order/waiting.hpp"
 
 namespace cai::memory {
 namespace {
@@ -31,7 +31,7 @@ class HostFill final : public HostWork {
 device::Held stream_for(const cai_array &array, cai_stream *given) {
   const cai_device device = device_of(array);
   if (!given) return device::current_stream(device);
-  if (device::same(given->device, device)) return device::Held::one_more(given);
+  if (serves(*given, array, device)) return device::Held::one_more(given);
   throw Failure(CAI_ERR_DEVICE, {}, "the stream is one of %s, and the array on %s",
                 device::Text(given->device).text, device::Text(device).text);
 }
@@ -41,13 +41,15 @@ void fill(const cai_array &array, const void *value, cai_stream *given) {
   const device::Held stream = stream_for(array, given);
   const Walk walk = walk_over(array, array);
   const uint32_t itemsize = array.dtype.itemsize;
-  if (is_of_host(array)) {
-    auto work = std::make_unique<HostFill>(walk, value, itemsize);
-    work->hold(array);
-    return work_on_host(*stream.get(), std::move(work), array.owner != nullptr);
-  }
   const Use use{&array, CAI_ACCESS_WRITE};
+  if (device::is_cpu(stream.get()->device)) {
+    return work_on_host(*stream.get(), std::make_unique<HostFill>(walk, value, itemsize), &use, 1);
+  }
   work_on_gpu(*stream.get(), &use, 1, [&](driver::Session &session, driver::CUstream handle) {
+    if (is_of_host(array)) {
+      must(session.cu.cuStreamSynchronize, handle);
+      return fill_on_host(walk, value, itemsize);
+    }
     fill_on_device(session.cu, walk, value, itemsize, handle);
   });
 }
@@ -74,6 +76,7 @@ void read_item(const cai_array &array, uint64_t address, void *out) {
   if (is_of_host(array)) {
     cai_error error;
     if (cai_stream_synchronize(stream.get(), &error) != CAI_OK) throw Failure(error);
+    order::await_host_work(array, false);
     std::memcpy(out, reinterpret_cast<const void *>(static_cast<uintptr_t>(address)), itemsize);
     return;
   }

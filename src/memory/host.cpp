@@ -163,6 +163,14 @@ void host_free(const cai_block &block) {
   pend({CAI_DEVICE_CUDA, pinned->ordinal}, block.size, free_pinned, pinned);
 }
 
+bool relieve_host(cai_device device, uint32_t kind) noexcept {
+  std::optional<int32_t> ordinal;
+  if (kind != CAI_KIND_HOST) guard(nullptr, [&] { ordinal = gpu_for(device); });
+  const bool relieved = relieve(device);
+  const bool is_other = ordinal && device.type == CAI_DEVICE_CPU;
+  return (is_other && relieve({CAI_DEVICE_CUDA, *ordinal})) || relieved;
+}
+
 cai_block host_pin(cai_device device, void *host, uint64_t size, uint32_t kind, uint32_t flags) {
   const std::optional<int32_t> ordinal = gpu_for(device);
   // Where there is no GPU, all memory is as good as pinned.

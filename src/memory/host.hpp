@@ -13,6 +13,8 @@ void *heap_allocate(uint64_t size, uint64_t align) noexcept;
 cai_block host_allocate(cai_device device, uint64_t size, uint64_t align, uint32_t kind,
                         uint32_t flags);
 void host_free(const cai_block &block);
+// What host_allocate() would take it from is short: frees what is pending. Whether anything was.
+bool relieve_host(cai_device device, uint32_t kind) noexcept;
 cai_block host_pin(cai_device device, void *host, uint64_t size, uint32_t kind, uint32_t flags);
 void host_unpin(const cai_block &block);
 

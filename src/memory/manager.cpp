@@ -110,6 +110,7 @@ void cai_manager::end() noexcept {
   } catch (const Failure &) {  // NOLINT(bugprone-empty-catch): there is no driver any more
   }
   if (!ended) destroy();
+  if (companion_.destroy) companion_.destroy(companion_.context);
   delete this;
 }
 
@@ -140,13 +141,13 @@ void cai_manager::fail_as(const char *what, cai_status status, cai_error &error)
   throw Failure(error);
 }
 
-template <class Body>
-void cai_manager::retry_once(Body &&body) {
+template <class Body, class Relieve>
+void cai_manager::retry_once(Body &&body, Relieve &&relieve) {
   try {
     return body();
   } catch (const Failure &failure) {
     if (failure.error().status != CAI_ERR_MEMORY) throw;
-    if (!memory::relieve(device_) && upstream_) throw;
+    if (!relieve() && upstream_) throw;
   }
   body();
 }
@@ -162,7 +163,8 @@ void cai_manager::check_given(const cai_block &block, uint64_t address, uint64_t
 
 cai_block cai_manager::memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) {
   cai_block block{};
-  retry_once([&] { call(table_.memalloc, "memalloc", size, align, kind, stream, &block); });
+  retry_once([&] { call(table_.memalloc, "memalloc", size, align, kind, stream, &block); },
+             [&] { return memory::relieve(device_); });
   try {
     check_given(block, block.data, size, align, "memalloc");
   } catch (const Failure &) {
@@ -178,11 +180,14 @@ void cai_manager::memfree(const cai_block &block, uint64_t stream) {
 
 cai_block cai_manager::memhostalloc(uint64_t size, uint64_t align, uint32_t kind, uint32_t flags) {
   cai_block block{};
-  retry_once([&] {
-    if (!ask<&cai_manager_table::memhostalloc>("memhostalloc", size, align, kind, flags, &block)) {
-      block = memory::host_allocate(device_, size, align, kind, flags);
-    }
-  });
+  retry_once(
+      [&] {
+        if (!ask<&cai_manager_table::memhostalloc>("memhostalloc", size, align, kind, flags,
+                                                   &block)) {
+          block = memory::host_allocate(device_, size, align, kind, flags);
+        }
+      },
+      [&] { return memory::relieve_host(device_, kind); });
   try {
     check_given(block, block.host, size, align, "memhostalloc");
   } catch (const Failure &) {

@@ -9,6 +9,16 @@
 #include "cai/memory.h"
 #include "device/device.hpp"
 
+namespace cai::memory {
+
+// The context of a caller's functions, and what ends it.
+struct Companion {
+  void (*destroy)(void *context) = nullptr;
+  void *context = nullptr;
+};
+
+}  // namespace cai::memory
+
 // All functions throw Failure. Those named as in the table are to be called with the GPU's primary
 // context current, as wrappers are; the others see to that.
 struct cai_manager {
@@ -51,6 +61,9 @@ struct cai_manager {
   std::pair<uint64_t, uint64_t> memory();  // free and total
   void trim(uint64_t keep);
   void reset();
+
+  // Ends with the manager.
+  void keep(const cai::memory::Companion &companion) noexcept { companion_ = companion; }
 
   // Runs `body` with the GPU's primary context current.
   template <class Body>
@@ -128,10 +141,10 @@ struct cai_manager {
   [[noreturn]] void fail_as(const char *what, cai_status status, cai_error &error) const;
   void initialize();
 
-  // Calls `body` once more if memory is short and something could be freed, or nobody upstream has
-  // tried.
-  template <class Body>
-  void retry_once(Body &&body);
+  // Calls `body` once more if memory is short and `relieve` could free something, or nobody
+  // upstream has tried.
+  template <class Body, class Relieve>
+  void retry_once(Body &&body, Relieve &&relieve);
   void check_given(const cai_block &block, uint64_t address, uint64_t size, uint64_t align,
                    const char *what) const;
 
@@ -143,6 +156,7 @@ struct cai_manager {
   uint64_t epoch_ = 0;
   std::atomic<bool> initialized_{false};
   std::atomic<int64_t> holders_{1};
+  cai::memory::Companion companion_;
   cai_manager *previous_ = nullptr, *next_ = nullptr;  // in the list of all
 
   friend struct AllManagers;

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/report.hpp"
+#include "device/cpu_stream.hpp"
 #include "device/current.hpp"
 #include "device/fork.hpp"
 #include "device/gpu_stream.hpp"
@@ -17,16 +18,7 @@
 using namespace cai;
 
 cai_memory::cai_memory(cai_device device, std::uint32_t kind)
-    : cai_owner{.struct_size = sizeof(cai_owner),
-                .flags = 0,
-                .retain = retain_owner,
-                .release = release_owner,
-                .used_on = cai_owner_used_on,
-                .await_uses = cai_owner_await_uses,
-                .uses = nullptr,
-                .thread = 0,
-                .keeper = nullptr},
-      process(device::process()) {
+    : cai_owner(keeping_owner(retain_owner, release_owner)), process(device::process()) {
   facts.device = device;
   facts.kind = kind;
   facts.rows = facts.depth = 1;
@@ -171,7 +163,10 @@ void record(cai_memory &memory, cai_stream *stream) {
   if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
   stream->check_alive();
   if (device::is_cpu(stream->device)) {
-    if (stream->mode == CAI_MODE_ASYNC) claim_until_passed(memory, stream);
+    if (stream->mode != CAI_MODE_ASYNC) return;
+    order::HostUses &uses = order::make_uses_of(&memory).host;
+    claim_until_passed(memory, stream);
+    uses.keep(device::cpu_stream(*stream).point(), true);
     return;
   }
   driver::Session session;

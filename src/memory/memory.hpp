@@ -5,6 +5,7 @@
 #include <atomic>
 #include <vector>
 
+#include "core/owned.hpp"
 #include "device/stream.hpp"
 #include "memory/manager.hpp"
 #include "order/lock.hpp"
@@ -98,6 +99,13 @@ class HeldMemory {
   cai_memory *memory_ = nullptr;
 };
 
+// What keeps the uses of an array, if it is memory of libcai's; else null.
+inline cai_memory *memory_under(const cai_array &array) noexcept {
+  cai_owner *const keeper = keeper_of(array);
+  const bool is_memory = keeper && keeper->retain == cai_memory::retain_owner;
+  return is_memory ? static_cast<cai_memory *>(keeper) : nullptr;
+}
+
 // The handle alone, of nothing yet: give_back is unset, and may stay so.
 HeldMemory new_memory(cai_device device, std::uint32_t kind);
 
@@ -126,8 +134,11 @@ device::Held stream_or_current(cai_stream *stream, cai_device device);
 // Throws CAI_ERR_ARGUMENT for NULL, CAI_ERR_STATE for memory that is dead.
 cai_memory &must_live(cai_memory *memory);
 
-// A claim for work of the host's that a CPU's stream is to do: nothing to be freed before it is
-// done.
+// A claim for work of the host's that a CPU's stream is to do: nothing to be freed before it ends.
+// Throws CAI_ERR_STATE if it was freed.
+void claim(cai_memory &memory);
+void end_claim(cai_memory &memory) noexcept;
+// One until the stream has passed what is queued there by now.
 void claim_until_passed(cai_memory &memory, cai_stream *stream);
 
 // Gives it back as soon as nobody has a claim: the first of the two, by whoever set `freed`. What

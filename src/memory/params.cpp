@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory/params.hpp"
 
+#include "memory/builtin.hpp"
+
 namespace cai::memory {
 
 void refuse_params(const void *params, const char *manager) {
@@ -33,6 +35,14 @@ void check_params(const void *params, std::size_t known, const char *manager) {
     throw Failure(CAI_ERR_VALUE, {},
                   "manager %s: params ask for something that this libcai is too old for", manager);
   }
+}
+
+Companion companion_of(const cai_manager_table &table, const void *params) {
+  const auto in = [](const auto &read) { return Companion{read.destroy, read.context}; };
+  if (&table == &logging_table) return in(read_params<cai_log_params>(params, table.name));
+  if (&table == &tracking_table) return in(read_params<cai_track_params>(params, table.name));
+  if (&table == &retrying_table) return in(read_params<cai_retry_params>(params, table.name));
+  return {};
 }
 
 void fail_allocation(const char *function, driver::CUresult result) {

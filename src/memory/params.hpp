@@ -43,6 +43,10 @@ void give_out(Struct known, Struct *out, const char *name) {
   std::memcpy(out, &known, std::min<std::size_t>(size, sizeof known));
 }
 
+// What ends the context of the functions that params give a manager of such a table. The params
+// have been judged.
+Companion companion_of(const cai_manager_table &table, const void *params);
+
 // Throws what an allocation of the driver's says: CAI_ERR_MEMORY if there is not so much.
 [[noreturn]] void fail_allocation(const char *function, driver::CUresult result);
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "device/cpu_stream.hpp"
+#include "memory/memory.hpp"
 #include "order/producers.hpp"
 #include "order/waiting.hpp"
 
@@ -41,32 +43,72 @@ cai_device device_of(const cai_array &array) {
   return {CAI_DEVICE_CUDA, where.device_id};
 }
 
+bool serves(const cai_stream &stream, const cai_array &array, cai_device its_device) noexcept {
+  if (device::is_cpu(stream.device)) return is_for_host(array);
+  const cai_memory *const memory = memory_under(array);
+  return device::same(stream.device, its_device) ||
+         (memory && device::same(stream.device, memory->facts.device));
+}
+
 HostWork::~HostWork() {
-  for (cai_owner *const owner : held_) {
-    if (owner) owner->release(owner);
+  for (int i = 0; i < count_; ++i) {
+    if (held_[i].memory) end_claim(*held_[i].memory);
+    held_[i].owner->release(held_[i].owner);
   }
 }
 
-void HostWork::hold(const cai_array &array) noexcept {
+void HostWork::hold(const cai_array &array) {
+  cai_memory *const memory = memory_under(array);
+  if (memory) claim(must_live(memory));
   cai_array_retain(&array);
-  held_[held_[0] ? 1 : 0] = array.owner;
+  held_[count_++] = {array.owner, memory};
 }
 
-void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, bool can_be_held) {
+namespace {
+
+bool is_write(const Use &use) noexcept {
+  return use.access == CAI_ACCESS_WRITE;
+}
+
+// The stream comes after what is pending on the array; for what a GPU does the host waits.
+void follow_uses(device::CpuStream &stream, const Use &use) {
+  order::HostPoints points;
+  order::add_host_work(*use.array, is_write(use), points);
+  for (const order::HostPoint &point : points) stream.wait(point);
+  if (!is_of_host(*use.array)) order::sync_host(*use.array);
+}
+
+void keep_use(const order::HostPoint &point, const Use &use) noexcept {
+  const cai_status status = guard(
+      nullptr, [&] { order::make_uses_of(keeper_of(*use.array)).host.keep(point, is_write(use)); });
+  if (status != CAI_OK) guard(nullptr, [&] { point.queue->wait_for(point.number); });
+}
+
+}  // namespace
+
+void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use *uses,
+                  int32_t count) {
   stream.check_alive();
-  if (stream.mode != CAI_MODE_ASYNC) return work->run();
-  cai_error error;
-  if (!can_be_held) {
+  stream.raise_failure();
+  device::CpuStream &queue = device::cpu_stream(stream);
+  std::for_each(uses, uses + count, [&](const Use &use) { follow_uses(queue, use); });
+  if (queue.is_at_once()) return work->run();
+  const bool can_be_kept = std::all_of(
+      uses, uses + count, [](const Use &use) { return order::keeps_here(keeper_of(*use.array)); });
+  if (!can_be_kept) {
+    cai_error error;
     if (cai_stream_synchronize(&stream, &error) != CAI_OK) throw Failure(error);
     return work->run();
   }
+  std::for_each(uses, uses + count, [&](const Use &use) { work->hold(*use.array); });
   const auto run = [](void *context, cai_error *) {
     static_cast<HostWork *>(context)->run();
     return cai_status{CAI_OK};
   };
   const auto done = [](void *context) { delete static_cast<HostWork *>(context); };
-  if (cai_stream_enqueue(&stream, run, done, work.get(), &error) != CAI_OK) throw Failure(error);
+  const order::HostPoint point = queue.push(run, done, work.get());
   static_cast<void>(work.release());
+  std::for_each(uses, uses + count, [&](const Use &use) { keep_use(point, use); });
 }
 
 GpuWork::GpuWork(cai_stream &stream, const Use *uses, int32_t count)

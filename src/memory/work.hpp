@@ -22,6 +22,21 @@ inline bool is_of_host(const cai_array &array) noexcept {
   return array.device_type == CAI_DEVICE_CPU;
 }
 
+// Whether the host may work on it at any time.
+inline bool is_for_host(const cai_array &array) noexcept {
+  return is_of_host(array) || array.device_type == CAI_DEVICE_CUDA_HOST;
+}
+
+// Whether a stream is of the device that works on an array, or of the one that its memory was made
+// for; the host works on what is for it.
+bool serves(const cai_stream &stream, const cai_array &array, cai_device its_device) noexcept;
+
+// An array in use by work.
+struct Use {
+  const cai_array *array;
+  uint32_t access;
+};
+
 // Work of the host's, which holds what it works on: an array may be a copy of the struct.
 class HostWork {
  public:
@@ -31,21 +46,22 @@ class HostWork {
   virtual ~HostWork();
 
   virtual void run() noexcept = 0;
-  void hold(const cai_array &array) noexcept;
+  void hold(const cai_array &array);
 
  private:
-  cai_owner *held_[2] = {};
+  struct Held {
+    cai_owner *owner;
+    cai_memory *memory;  // under it, with a claim; null: none of libcai's
+  };
+  Held held_[2] = {};
+  int count_ = 0;
 };
 
-// Does the work in the order of a CPU's stream. What nobody can hold, since an array is borrowed,
-// is worked on before the call returns.
-void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, bool can_be_held);
-
-// An array in use by work on a GPU.
-struct Use {
-  const cai_array *array;
-  uint32_t access;
-};
+// Does the work in the order of a CPU's stream, after what is pending on the arrays; their owners
+// keep it. What nobody can hold, since an array is borrowed, or whose owner keeps nothing here, is
+// worked on before the call returns.
+void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use *uses,
+                  int32_t count);
 
 // Queues work on a GPU's stream between the beginning and the end of all uses: calls
 // `queue(session, stream)` with the stream's context current. The host waits for it where memory of

@@ -52,9 +52,16 @@ inline bool has_no_elements(const cai_array &array) noexcept {
   return false;
 }
 
-// Whether an array, a mask perhaps, can have work pending at all.
+// Whether an array, a mask perhaps, can have work pending on a GPU at all.
 inline bool may_be_pending(const cai_array &array) noexcept {
   return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
+}
+
+// Whether streams of the CPU's may have work on the array's memory yet.
+inline bool has_host_work(const cai_array &array) noexcept {
+  const cai_owner *const keeper = keeper_of(array);
+  const Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
+  return uses && uses->host.any();
 }
 
 // Whether the array states that there is nothing to wait for, and is believed.
@@ -74,12 +81,17 @@ bool of_both(const cai_array &array, Condition &&holds) {
 }
 
 // Whether nothing has to be put in order before work on `stream` (0: by the host) uses the array,
-// or after it.
-inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
+// or after it; or nothing but the host's own work.
+inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) {
   return of_both(array, [&](const cai_array &part) {
     if (!may_be_pending(part)) return true;
     return (states_none(part) || is_on(part, stream)) && !may_have_kept(keeper_of(part));
   });
+}
+
+// An array and its mask have one owner.
+inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
+  return !has_host_work(array) && nothing_on_gpu_before(array, stream);
 }
 
 inline bool nothing_after(const cai_array &array, std::uint64_t stream) {

@@ -53,7 +53,8 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
 }
 
 void reclaim(const cai_array &array, std::uint64_t stream, std::uint32_t access) {
-  if (nothing_before(array, stream)) return;
+  await_host_work(array, access != CAI_ACCESS_READ);
+  if (nothing_on_gpu_before(array, stream)) return;
   // A producer may write what it has marked read-only for the others.
   const bool writes = access == CAI_ACCESS_WRITE;
   const Wanted wanted{writes ? Wanted::For::completing : Wanted::For::waiting, stream,
@@ -259,6 +260,9 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
     const bool write = order::judge_use(self, access);
     order::Uses *const uses = order::uses_of(self);
     if (!uses) return;
+    order::HostPoints points;
+    uses->host.add_conflicts(write, points);
+    order::await_points(points);
     order::Demand demand;
     uses->add_conflicts(write, stream, 0, -1, demand.conflicts, demand.handles);
     if (demand.empty()) return;

@@ -15,6 +15,10 @@ constexpr const char *host_in_capture = "the host cannot wait for it";
 // Not in line, and end() neither: a call that needs no order is not to pay for their frames.
 [[gnu::noinline]] void begin(const cai_array *const *arrays, int32_t count, std::uint64_t stream,
                              const Options &options) {
+  for (int32_t index = 0; index < count; ++index) {
+    const cai_array &array = *arrays[index];
+    for_array(index, [&] { await_host_work(array, writes(array, options.access, index)); });
+  }
   const Wanted wanted{Wanted::For::waiting, options.side(stream), options.access};
   Demand demand;
   collect(arrays, count, wanted, demand);
@@ -276,18 +280,6 @@ void refuse_uncovered(const cai_array &array, int32_t index) {
       "uses of the array are kept that its stream does not wait for: begin a use instead");
 }
 
-void sync_host(Demand &demand) {
-  if (demand.empty()) return;
-  if (!demand.streams_empty() || !demand.events.empty() || !demand.conflicts.empty()) {
-    driver::Session session;
-    Few<Stream> producers;
-    resolve(session, demand, OnFailure::stop, producers);
-    wait_on_host(session, producers, demand);
-    session.finish();
-  }
-  await_keepers(demand, 0);
-}
-
 }  // namespace
 }  // namespace cai::order
 
@@ -325,6 +317,7 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
     const order::Wanted wanted{order::Wanted::For::adopting, 0, CAI_ACCESS_DEFAULT};
     order::Demand demand;
     for (int32_t index = 0; index < count; ++index) {
+      order::for_array(index, [&] { order::await_host_work(*arrays[index], true); });
       order::refuse_uncovered(*arrays[index], index);
     }
     order::collect(arrays, count, wanted, demand);
@@ -335,9 +328,7 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
 cai_status cai_array_sync_host(const cai_array *array, cai_error *error) {
   return guard(error, [&] {
     order::judge(array, -1);
-    const order::Wanted wanted{order::Wanted::For::completing, 0, CAI_ACCESS_DEFAULT};
-    order::Demand demand;
-    order::collect(*array, wanted, demand);
-    order::sync_host(demand);
+    order::await_host_work(*array, true);
+    order::sync_host(*array);
   });
 }

@@ -9,6 +9,7 @@
 
 #include "order/event.hpp"
 #include "order/few.hpp"
+#include "order/host_uses.hpp"
 #include "order/lock.hpp"
 
 namespace cai::order {
@@ -76,7 +77,7 @@ class Uses {
     add_uncovered(write, stream, own, index, out, streams);
   }
 
-  bool any();  // kept, open ones too
+  bool any();  // kept, open ones too; but for the host's
   // Whether there are open ones, but for one stream; which is a handle.
   bool any_open_but(std::uint64_t stream) const noexcept {
     const std::uint64_t open = open_handle_.load(std::memory_order_acquire);
@@ -93,6 +94,8 @@ class Uses {
   void prune(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
              Ask ask);
   std::size_t count();
+
+  HostUses host;  // work of the CPU's streams
 
   // From here on for an owner that has lost its last holder.
 

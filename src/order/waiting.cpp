@@ -153,6 +153,20 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
   }
 }
 
+void sync_host(const cai_array &array) {
+  Demand demand;
+  collect(array, {Wanted::For::completing, 0, CAI_ACCESS_DEFAULT}, demand);
+  if (demand.empty()) return;
+  if (!demand.streams_empty() || !demand.events.empty() || !demand.conflicts.empty()) {
+    driver::Session session;
+    Few<Stream> producers;
+    resolve(session, demand, OnFailure::stop, producers);
+    wait_on_host(session, producers, demand);
+    session.finish();
+  }
+  await_keepers(demand, 0);
+}
+
 cai_error error_of_keeper(cai_error said, cai_status status, int32_t index) noexcept {
   if (said.status == CAI_OK) {
     fail(&said, status, {}, "a function of the owner's own says %s", cai_status_name(status));

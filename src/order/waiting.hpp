@@ -15,6 +15,17 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
 // The host waits, likewise.
 void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand);
 
+// Adds what streams of the CPU's have yet to do on the memory of the array, or its mask, and a
+// read, or a write, comes after.
+void add_host_work(const cai_array &array, bool write, HostPoints &out);
+void await_points(HostPoints &points);
+
+// The host waits for all of that. Before a session.
+void await_host_work(const cai_array &array, bool write);
+
+// The host waits for all else that is pending on the array, and for all uses that are kept.
+void sync_host(const cai_array &array);
+
 // What a function of an owner's own has said, about an array. It may have left the error as it was.
 cai_error error_of_keeper(cai_error said, cai_status status, int32_t index) noexcept;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NULL for every pointer argument of every function: CAI_ERR_ARGUMENT, never a crash, with and
  * without a cai_error; and the other arguments that are wrong by themselves. */
+#include "cai/memory.h"
 #include "make.h"
 
 #define REFUSED(call_with_error, call_without)           \
@@ -170,10 +171,30 @@ static void test_order(void) {
   CHECK_OK(cai_array_sync_host(a, ERR));
 }
 
+static void test_work(void) {
+  const int64_t index[] = {0, 0};
+  uint32_t value = 7;
+  cai_array *from = make(&m, "<f4", 2, shape, NULL);
+  from->device_type = CAI_DEVICE_CPU;
+  from->device_id = 0;
+  check_context = "work";
+  CALL(cai_array_copy, NULL, from, NULL);
+  CALL(cai_array_copy, from, NULL, NULL);
+  CALL(cai_array_copy, NULL, NULL, NULL);
+  CALL(cai_array_fill, NULL, &value, NULL);
+  CALL(cai_array_fill, from, NULL, NULL);
+  CALL(cai_array_item, NULL, index, &value);
+  CALL(cai_array_item, from, NULL, &value);
+  CALL(cai_array_item, from, index, NULL);
+  CALL(cai_array_item, NULL, NULL, NULL);
+  CHECK(value == 7);
+}
+
 int main(void) {
   test_core();
   test_interface();
   test_views();
   test_order();
+  test_work();
   return CHECK_RESULT();
 }

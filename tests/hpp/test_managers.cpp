@@ -215,6 +215,33 @@ TEST_P(OnManager, AroundEachOther) {
             CAI_ERR_VALUE);
 }
 
+TEST_P(OnManager, KeepsWhatItCalls) {
+  auto lines = std::make_shared<std::vector<std::string>>();
+  auto retries = std::make_shared<int>(0);
+  {
+    const cai::manager limit = cai::manager::limiting(cai::manager::of(device), 100);
+    const auto write = [lines](std::string_view line) { lines->emplace_back(line); };
+    const auto retry = [retries](std::uint64_t, std::uint64_t) { return ++*retries < 2; };
+    const cai::manager chain = cai::manager::retrying(
+        cai::manager::logging(limit, std::remove_const_t<decltype(write)>(write)),
+        std::remove_const_t<decltype(retry)>(retry));
+    EXPECT_EQ(
+        status_of([&] { static_cast<void>(chain.alloc(200, 0, CAI_KIND_DEFAULT, stream())); }),
+        CAI_ERR_MEMORY);
+    EXPECT_EQ(lines.use_count(), 3);
+  }
+  EXPECT_EQ(lines.use_count(), 1);  // it has gone with the manager
+  EXPECT_EQ(retries.use_count(), 1);
+  EXPECT_EQ(*retries, 2);
+  EXPECT_GE(lines->size(), 3U);
+  auto unused = std::make_shared<int>(0);
+  EXPECT_EQ(status_of([&] {
+              static_cast<void>(cai::manager::logging({}, [unused](std::string_view) {}));
+            }),
+            CAI_ERR_ARGUMENT);
+  EXPECT_EQ(unused.use_count(), 1);
+}
+
 TEST_P(OnManager, CallbacksThatThrow) {
   const auto write = [](std::string_view) { throw std::runtime_error("the disk is full"); };
   const auto retry = [](std::uint64_t, std::uint64_t) -> bool { throw Thrown(); };

@@ -3,6 +3,7 @@
 // class.
 #include <complex>
 #include <numeric>
+#include <thread>
 
 #include "managers.hpp"
 
@@ -162,6 +163,34 @@ TEST_P(OnMemory, WrapsSomebodyElses) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST_P(OnMemory, IsSharedWithAnotherProcess) {
+  const cai::memory memory = cai::memory::alloc(device, {.size = 4096});
+  if (device.is_cpu()) {
+    EXPECT_EQ(status_of([&] { static_cast<void>(memory.share()); }), CAI_ERR_UNSUPPORTED);
+    return;
+  }
+  const cai::shared_memory shared = memory.share();
+  EXPECT_EQ(shared.handle.size, 4096U);
+  EXPECT_EQ(shared.fd.get(), -1);  // plain memory needs none
+  // A process does not open its own.
+  EXPECT_EQ(status_of([&] {
+              static_cast<void>(cai::memory::open(shared.handle, shared.fd.get(), device));
+            }),
+            CAI_ERR_STATE);
+}
+
+TEST_P(OnMemory, WorkOfTheCpuComesBeforeItIsRead) {
+  const cai::stream thread(cai::device::cpu());
+  const cai::array x = cai::zeros<int>({4}, device, {.kind = CAI_KIND_PINNED});
+  thread.enqueue([] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); });
+  cai::fill(x, 7, thread);
+  EXPECT_EQ(cai::item<int>(x, {3}), 7);
+  thread.enqueue([] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); });
+  cai::fill(x, 8, thread);
+  EXPECT_EQ(cai_array_sync_host(x.get(), nullptr), CAI_OK);
+  EXPECT_EQ(*reinterpret_cast<const int *>(x.data()), 8);
+}
+
 TEST_P(OnMemory, ToArraysAndBack) {
   cai::memory memory = cai::memory::alloc(device, {.size = 4000});
   const cai::array x = memory.to_array<float>({10, 20}, 800);
@@ -204,6 +233,11 @@ TEST_P(OnMemory, FillsCopiesAndReads) {
     EXPECT_EQ(cai::item<std::int32_t>(zeros, {1, 0}), 8);
   }
   const cai::stream mine(device);
+  for (const std::uint32_t kind : linear_kinds) {
+    const cai::array x = cai::zeros<int>({4}, device, {.kind = kind, .stream = mine});
+    cai::fill(x, 7, mine);
+    EXPECT_EQ(cai::item<int>(x, {3}), 7);
+  }
   const cai::array x = cai::zeros<float>({4}, device, {.stream = mine});
   const cai::array y = cai::empty<float>({4}, device, {.stream = mine});
   cai::fill(x, 1.5F, mine);

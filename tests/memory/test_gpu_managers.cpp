@@ -308,6 +308,19 @@ TEST_F(GpuManagers, PinnedForTheCpu) {
   EXPECT_EQ(calls("cuMemFreeHost"), 1U);
 }
 
+TEST_F(GpuManagers, PinnedForTheCpuComesOfWhatIsPendingOnTheGpu) {
+  constexpr std::int32_t out_of_memory = 2;
+  const Manager manager = manager_of(cpu);
+  free_block(manager, allocate(manager, 100, CAI_KIND_PINNED), CAI_KIND_PINNED);
+  EXPECT_EQ(usage(gpu0).pending_count, 1U);
+  OK(gpu().simcuda_fail("cuMemHostAlloc", 1, out_of_memory));
+  const cai_block block = allocate(manager, 100, CAI_KIND_PINNED);
+  EXPECT_EQ(usage(gpu0).pending_count, 0U);
+  EXPECT_EQ(calls("cuMemFreeHost"), 1U);
+  free_block(manager, block, CAI_KIND_PINNED);
+  flush(gpu0);
+}
+
 // ---- Resets -------------------------------------------------------------------------------------
 
 TEST_F(GpuManagers, StreamsAreDestroyedWithWhatIsPending) {

@@ -15,7 +15,7 @@ static_assert(sizeof(cai_pool_params) == 40);
 static_assert(sizeof(cai_limit_params) == 16);
 static_assert(sizeof(cai_log_params) == 48);
 static_assert(sizeof(cai_track_params) == 32);
-static_assert(sizeof(cai_retry_params) == 24);
+static_assert(sizeof(cai_retry_params) == 32);
 static_assert(sizeof(cai_statistics) == 64);
 static_assert(sizeof(cai_allocation) == 48);
 static_assert(sizeof(cai_usage) == 48);

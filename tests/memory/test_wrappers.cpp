@@ -207,7 +207,7 @@ struct Log {
     std::snprintf(text, size + 1, "%s", me.caller.c_str());
   }
   cai_log_params params() {
-    return {sizeof(cai_log_params), 0, nullptr, write, say_caller, this, 0};
+    return {sizeof(cai_log_params), 0, nullptr, write, say_caller, this, nullptr};
   }
 };
 
@@ -276,7 +276,7 @@ TEST(Logging, WholeLinesOfManyThreadsToAFile) {
   ASSERT_GE(file, 0);
   close(file);
   const Manager upstream = make("host", cpu);
-  const cai_log_params params{sizeof params, 0, path, nullptr, nullptr, nullptr, 0};
+  const cai_log_params params{sizeof params, 0, path, nullptr, nullptr, nullptr, nullptr};
   for (int twice = 0; twice < 2; ++twice) {
     const Manager manager = make("logging", cpu, &params, upstream);
     in_threads(8, [&] {
@@ -300,7 +300,7 @@ TEST(Logging, AFullDiskIsReported) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
   const Manager upstream = make("host", cpu);
   Failures failures;
-  const cai_log_params params{sizeof params, 0, "/dev/full", nullptr, nullptr, nullptr, 0};
+  const cai_log_params params{sizeof params, 0, "/dev/full", nullptr, nullptr, nullptr, nullptr};
   const Manager manager = make("logging", cpu, &params, upstream);
   free_block(manager, allocate(manager, 1));
   ASSERT_EQ(failures.messages.size(), 3U);
@@ -345,7 +345,7 @@ std::vector<cai_allocation> outstanding(const cai_manager *manager,
 TEST(Tracking, ShowsWhatIsOutOldestFirst) {
   Log log;
   const Manager upstream = make("host", cpu);
-  const cai_track_params params{sizeof params, 0, Log::say_caller, &log, 0};
+  const cai_track_params params{sizeof params, 0, Log::say_caller, &log, nullptr};
   const Manager manager = make("tracking", cpu, &params, upstream);
   std::vector<cai_block> blocks;
   for (std::uint64_t i = 1; i <= 20; ++i) {
@@ -400,7 +400,7 @@ TEST(Tracking, ReportsLeaks) {
   Failures failures;
   {
     const Manager upstream = make(recorder, cpu);
-    const cai_track_params params{sizeof params, 0, Log::say_caller, &log, 0};
+    const cai_track_params params{sizeof params, 0, Log::say_caller, &log, nullptr};
     const Manager manager = make("tracking", cpu, &params, upstream);
     allocate(manager, 100);
     free_block(manager, allocate(manager, 5));
@@ -436,7 +436,7 @@ TEST(Retrying, AsksUntilSomebodyGivesUp) {
   } asked{{}, 3};
   Recorder recorder;
   const Manager upstream = make(recorder, cpu);
-  cai_retry_params params{sizeof params, 0, Asked::retry, &asked};
+  cai_retry_params params{sizeof params, 0, Asked::retry, &asked, nullptr};
   const Manager manager = make("retrying", cpu, &params, upstream);
   free_block(manager, allocate(manager, 100));
   EXPECT_TRUE(asked.attempts.empty());
@@ -453,6 +453,33 @@ TEST(Retrying, AsksUntilSomebodyGivesUp) {
   EXPECT_TRUE(asked.attempts.empty());
   params.retry = nullptr;
   EXPECT_EQ(refusal("retrying", cpu, &params, upstream).first, CAI_ERR_VALUE);
+}
+
+// ---- Contexts -----------------------------------------------------------------------------------
+
+TEST(Contexts, EndWithTheManagerOnceItIsMade) {
+  const auto count = [](void *ended) { ++*static_cast<int *>(ended); };
+  const auto write = [](void *, const char *, std::uint64_t) {};
+  const auto retry = [](void *, std::uint64_t, std::uint64_t) { return 0; };
+  int ended = 0;
+  const cai_log_params log{sizeof log, 0, nullptr, write, nullptr, &ended, count};
+  const cai_track_params track{sizeof track, 0, nullptr, &ended, count};
+  const cai_retry_params again{sizeof again, 0, retry, &ended, count};
+  cai_log_params nowhere = log;
+  nowhere.write = nullptr;
+  Manager host = make("host", cpu);
+  const std::pair<const char *, const void *> all[] = {
+      {"logging", &log}, {"tracking", &track}, {"retrying", &again}};
+  for (const auto &[name, params] : all) {
+    ended = 0;
+    EXPECT_EQ(refusal(name, cpu, params, {}).first, CAI_ERR_VALUE);  // around nothing
+    EXPECT_EQ(refusal("logging", cpu, &nowhere, host).first, CAI_ERR_VALUE);
+    EXPECT_EQ(ended, 0);  // the caller's still
+    Manager outer = make("statistics", cpu, nullptr, make(name, cpu, params, host));
+    EXPECT_EQ(ended, 0);  // the outer one holds it
+    outer = Manager();
+    EXPECT_EQ(ended, 1);
+  }
 }
 
 // ---- Chains -------------------------------------------------------------------------------------

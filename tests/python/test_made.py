@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Arrays that libcai makes, and its work on arrays: on the CPU with no driver, and on simcuda."""
 
+import ctypes
 import os
 import threading
 
@@ -14,6 +15,7 @@ from simulation import run
 
 import libcai
 from libcai import Stream
+from libcai.cffi import ffi, lib
 
 # ---- Making ------------------------------------------------------------------------------------
 
@@ -235,7 +237,38 @@ class Slow:
         threading.Timer(0.1, self.event.set).start()
 
 
+def peek(array):
+    """The elements as they are at the moment: three of `<i4`."""
+    return list((ctypes.c_int32 * 3).from_address(array.data))
+
+
+def in_use(array, **options):
+    with libcai.use(array, stream=1, **options):
+        return peek(array)
+
+
+def by_cffi(array, function):
+    error = ffi.new("cai_error *")
+    assert function(ffi.cast("cai_array *", array.ptr), error) == 0, ffi.string(error.message)
+    return peek(array)
+
+
+def cffi_item(array, error):
+    return lib.cai_array_item(array, ffi.new("int64_t *", 2), ffi.new("int32_t *"), error)
+
+
+def cffi_write(array, error):
+    storage = ffi.new("uint64_t[64]")
+    return lib.cai_interface_write(array, 3, storage, 512, ffi.new("cai_interface *"), error)
+
+
 READERS = {
+    "use": in_use,
+    "use to read": lambda x: in_use(x, access="read"),
+    "use by the host": lambda x: in_use(x, order="host"),
+    "cffi": lambda x: by_cffi(x, lib.cai_array_sync_host),
+    "cffi item": lambda x: by_cffi(x, cffi_item),
+    "cffi write": lambda x: by_cffi(x, cffi_write),
     "numpy": lambda x: np.asarray(x).tolist(),
     "dict": lambda x: (x.__array_interface__, np.asarray(x).tolist())[1],
     "item": lambda x: [x.item(i) for i in range(3)],
@@ -285,6 +318,30 @@ def test_what_fails_before_is_not_missed():
     array = libcai.full(3, 7, "<i4", stream=slow.stream)  # is dropped
     with pytest.raises(ZeroDivisionError):
         np.asarray(array)
+
+
+@pytest.mark.parametrize("reader", ["use", "item", "buffer", "eval", "copy", "view"])
+def test_a_failure_is_raised_by_whoever_reads(reader):
+    stream = Stream("cpu")
+    array = libcai.zeros(3, "<i4")
+    libcai.fill(array, 5, stream=stream)
+    slow = Slow()
+    slow.stream.enqueue(lambda: 1 / 0)
+    libcai.fill(array, 7, stream=slow.stream)  # is dropped
+    with pytest.raises(ZeroDivisionError):
+        READERS[reader](array)
+    assert not slow.stream.busy
+    assert np.asarray(array).tolist() == [5, 5, 5]
+
+
+def test_readers_let_others_have_the_gil():
+    for _ in range(50):
+        stream = Stream("cpu")
+        array = libcai.zeros(3, "<i4")
+        stream.enqueue(lambda: sum(range(1000)))
+        libcai.fill(array, 7, stream=stream)
+        assert array.__array_interface__["data"] == (array.data, False)
+        assert peek(array) == [7, 7, 7]
 
 
 def test_reading_on_the_stream_itself():
@@ -437,6 +494,23 @@ c.enqueue(lambda: time.sleep(0.05))
 x = libcai.full(1000, 7, "<i4", stream=c)
 y = x.to("gpu")
 assert y.item(999) == 7
+"""
+    )
+
+
+def test_memory_of_the_host_takes_streams_of_either(simulated):
+    simulated(
+        """
+import numpy as np
+gpu, cpu = libcai.Stream("gpu"), libcai.Stream("cpu")
+for device, kind in (("gpu", "host"), ("gpu", "pinned"), ("cpu", "pinned")):
+    for stream in (gpu, cpu):
+        x = libcai.full(1000, 7, "<i4", device=device, kind=kind)
+        libcai.fill(x, 8, stream=stream)
+        y = libcai.copy(x, libcai.zeros(1000, "<i4"), stream=cpu)
+        assert (np.asarray(y) == 8).all() and (np.asarray(x) == 8).all()
+x = libcai.zeros(1000, "<i4", device="gpu", kind="host", stream=gpu)
+assert (np.asarray(x) == 0).all()
 """
     )
 

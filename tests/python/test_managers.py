@@ -460,6 +460,24 @@ def test_functions_go_with_their_manager(heap):
     del memory
 
 
+def companions():
+    gc.collect()
+    return sum(type(item).__name__ == "Companion" for item in gc.get_objects())
+
+
+def test_callbacks_leave_nothing_behind(heap):
+    before = companions()
+    for name, functions in (("logging", {"write": print}), ("retrying", {"retry": print})):
+        with pytest.raises(libcai.UseError):
+            memory_manager(name, device="cpu", **functions)  # around nothing
+        manager = memory_manager(name, upstream=heap, **functions)
+        memory = Memory(100, manager=manager)
+        del manager
+        assert companions() > before  # the memory has the manager
+        del memory
+        assert companions() == before
+
+
 def test_retrying():
     manager, asked = Failing("cpu"), []
     manager.error = MemoryError("none left")

@@ -608,20 +608,21 @@ cdef extern from "cai/memory.h" nogil:
         void (*write)(void *context, const char *line, uint64_t length)
         cai_caller_fn caller
         void *context
-        uint64_t reserved1
+        void (*destroy)(void *context)
 
     ctypedef struct cai_track_params:
         uint32_t struct_size
         uint32_t reserved
         cai_caller_fn caller
         void *context
-        uint64_t reserved1
+        void (*destroy)(void *context)
 
     ctypedef struct cai_retry_params:
         uint32_t struct_size
         uint32_t reserved
         int32_t (*retry)(void *context, uint64_t size, uint64_t attempt)
         void *context
+        void (*destroy)(void *context)
 
     ctypedef struct cai_statistics:
         uint32_t struct_size

@@ -24,7 +24,7 @@ import threading
 import weakref
 
 from libcai import _library, _scalars
-from libcai._core import Array, asarray, host_works
+from libcai._core import Array, asarray, raised, raised_as
 from libcai._stream import resolve
 from libcai._types import Allocation, Block, Device, DeviceType, MemoryInfo, Statistics, Usage
 from libcai.errors import (
@@ -79,8 +79,6 @@ cdef str text_of(const char *text):
 cdef enum:
     MOST_RAISED = 16
 
-cdef dict raised = {}  # by the text that C was told: what callbacks raised, until it is raised again
-
 
 cdef int succeed(cai_status status, const cai_error *error) except -1:
     """Raises what C reported. What a callback raised goes on as it was."""
@@ -88,10 +86,8 @@ cdef int succeed(cai_status status, const cai_error *error) except -1:
     if status == CAI_OK:
         return 0
     message = text_of(error.message)
-    for text in raised:
-        if text in message:
-            raise raised.pop(text)
-    raise from_device(status, error.native, message)
+    failure = raised_as(message)
+    raise from_device(status, error.native, message) if failure is None else failure
 
 
 cdef int see_to_queues() except -1:
@@ -237,7 +233,6 @@ include "manager.pxi"
 include "built_in.pxi"
 include "python_manager.pxi"
 include "made.pxi"
-include "host_work.pxi"
 
 
 # ---- The module ------------------------------------------------------------------------------

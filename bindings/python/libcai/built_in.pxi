@@ -12,23 +12,10 @@ cdef dict PARAMETERS = {
 @cython.final
 @cython.internal
 cdef class Companion:
-    """The context of a manager's callbacks. C may have it longer than Python has the manager, so
-    it is never freed; what it calls goes with the Python manager."""
+    """The context of a manager's callbacks. C may have it longer than Python has the manager; what
+    it calls goes with the Python manager."""
 
     cdef object function
-    cdef bint left
-
-    cdef int leave(self) except -1:
-        self.function = None
-        self.left = True
-        return 0
-
-
-cdef Companion companion(function):
-    cdef Companion self = Companion.__new__(Companion)
-    self.function = function
-    Py_INCREF(self)  # C's, for ever
-    return self
 
 
 def memory_manager(name, *, device=None, upstream=None, **parameters):
@@ -91,7 +78,8 @@ def memory_manager(name, *, device=None, upstream=None, **parameters):
     cdef cai_manager *made = NULL
     cdef cai_error error
     cdef cai_status status
-    cdef Companion functions = None
+    cdef cai_py_kept *kept = NULL  # C's share of the companion
+    cdef Companion companion = Companion.__new__(Companion)
     cdef MemoryManager self
     cdef const void *params = NULL
     known = PARAMETERS.get(name, ())
@@ -108,26 +96,29 @@ def memory_manager(name, *, device=None, upstream=None, **parameters):
         unsigned_of(parameters.get("limit", 0), "limit", &given.limit.limit)
         params = &given.limit
     elif name == "logging":
-        functions = log_parameters(parameters, &given.log)
+        kept = log_parameters(parameters, companion, &given.log)
         params = &given.log
     elif name == "tracking":
         given.track.struct_size = sizeof(given.track)
         given.track.caller = write_caller
         params = &given.track
     elif name == "retrying":
-        functions = companion(callable_of(parameters.get("retry"), "retry"))
+        kept = kept_for_c(companion, parameters.get("retry"), "retry")
         given.retry.struct_size = sizeof(given.retry)
         given.retry.retry = ask_again
-        given.retry.context = <void *>functions
+        given.retry.context = kept
+        given.retry.destroy = cai_py_let_go
         params = &given.retry
     path = os.fsencode(parameters["path"]) if parameters.get("path") is not None else b""
     if name == "logging" and path:
         given.log.path = path
     with nogil:
         status = cai_manager_create(name_text, params, native, above, &made, &error)
+    if status != CAI_OK and kept != NULL:
+        cai_py_drop(kept)
     succeed(status, &error)
     self = wrap_manager(made, upstream)
-    self.companion = functions
+    self.companion = companion
     return self
 
 
@@ -152,25 +143,36 @@ cdef int pool_parameters(dict given, cai_pool_params *out) except -1:
     return 0
 
 
-cdef Companion log_parameters(dict given, cai_log_params *out):
-    """All but the path."""
-    cdef Companion functions = None
+cdef cai_py_kept *log_parameters(dict given, Companion companion,
+                                 cai_log_params *out) except? NULL:
+    """All but the path. Returns C's share of the companion, if there is something to call."""
+    cdef cai_py_kept *kept = NULL
     write = given.get("write")
     if (given.get("path") is None) == (write is None):
         raise TypeError("memory_manager('logging') takes either `path` or `write`")
     out.struct_size = sizeof(out[0])
     out.caller = write_caller
     if write is not None:
-        functions = companion(callable_of(write, "write"))
+        kept = kept_for_c(companion, write, "write")
         out.write = write_line
-        out.context = <void *>functions
-    return functions
+        out.context = kept
+        out.destroy = cai_py_let_go
+    return kept
 
 
-cdef object callable_of(function, str what):
+cdef cai_py_kept *kept_for_c(Companion companion, function, str what) except NULL:
+    cdef cai_py_kept *kept
     if not callable(function):
         raise TypeError(f"{what} is {function!r}, which cannot be called")
-    return function
+    companion.function = function
+    kept = cai_py_keep(<PyObject *>companion, False)
+    if kept == NULL:
+        raise MemoryError()
+    return kept
+
+
+cdef object function_of(void *context):
+    return (<Companion>(<cai_py_kept *>context).object).function
 
 
 cdef void write_line(void *context, const char *line, uint64_t length) noexcept nogil:
@@ -181,7 +183,7 @@ cdef void write_line(void *context, const char *line, uint64_t length) noexcept 
 
 
 cdef void write_line_here(void *context, const char *line, uint64_t length) noexcept with gil:
-    function = (<Companion><PyObject *>context).function
+    function = function_of(context)
     try:
         if function is not None:
             function(line[:length].decode("utf-8", "replace"))
@@ -199,7 +201,7 @@ cdef int32_t ask_again(void *context, uint64_t size, uint64_t attempt) noexcept 
 
 
 cdef int32_t ask_again_here(void *context, uint64_t size, uint64_t attempt) noexcept with gil:
-    function = (<Companion><PyObject *>context).function
+    function = function_of(context)
     try:
         return 1 if function is not None and function(size, attempt) else 0
     except BaseException as failure:

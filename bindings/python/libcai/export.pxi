@@ -27,7 +27,7 @@ cdef int write(const cai_array *array, Written *written) except -1:
         if written.storage == NULL:
             raise MemoryError()
     if cai_py_was_used(cai_py_keeper(array.owner)):
-        with nogil:  # the driver puts those uses in order
+        with nogil:  # it may wait for work of the host's, which may need the GIL
             status = cai_interface_write(array, CAI_INTERFACE_VERSION, written.storage, size,
                                          &written.interface, &error)
     else:
@@ -72,7 +72,8 @@ cdef dict host_dict(Array self):
     """What the host reads must be there: work on the array is waited for."""
     cdef Source source
     if self.array.device_type == CAI_DEVICE_CPU:
-        settle(self)
+        if cai_py_was_used(cai_py_keeper(self.owner)):
+            waited_for(self)
         return plain_dict(self)
     waited_for(self)
     open_source(&source, self)

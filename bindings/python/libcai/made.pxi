@@ -124,6 +124,10 @@ cdef const cai_array *array_handle(array) except NULL:
     return <const cai_array *><uint64_t>array.ptr
 
 
+cdef bint is_on_cpu(array) except -1:
+    return array_handle(array).device_type == CAI_DEVICE_CPU
+
+
 cdef int device_under(array, cai_device *out) except -1:
     """The device that works on an array."""
     cdef const cai_array *native = array_handle(array)
@@ -213,11 +217,10 @@ cdef object filled(array, bytes value, stream):
     cdef cai_error error
     cdef cai_status status
     device_under(array, &device)
-    on = work_on(stream_of(stream, &device), array, None)
+    on = stream_of(stream, &device)
     with nogil:
         status = cai_array_fill(native, data, handle_of(on), &error)
     succeed(status, &error)
-    note_work(on, array, None)
     return array
 
 
@@ -252,7 +255,7 @@ def copy(array, to=None, *, stream=None):
         return transferred(source, source.device, KINDS_ALIKE.get(int(source.device[0]), "default"),
                            stream)
     target = asarray(to)
-    device_under(source if is_host(target) else target, &device)
+    device_under(source if is_on_cpu(target) else target, &device)
     on = stream_of(stream, &device)
     copied(source, target, on)
     return to
@@ -263,11 +266,9 @@ cdef int copied(source, target, Stream on) except -1:
     cdef const cai_array *to = array_handle(target)
     cdef cai_error error
     cdef cai_status status
-    on = work_on(on, target, source)
     with nogil:
         status = cai_array_copy(from_, to, handle_of(on), &error)
-    succeed(status, &error)
-    return note_work(on, target, source)
+    return succeed(status, &error)
 
 
 def to(array, device, *, kind="default", stream=None):
@@ -338,8 +339,6 @@ def item(array, index):
     if count != native.ndim:
         raise UseError(f"index: {count} given for {native.ndim} dimensions")
     data = PyBytes_FromStringAndSize(NULL, native.dtype.itemsize)
-    if working and is_host(array):
-        settle(array)
     out = <char *>data
     with nogil:
         status = cai_array_item(native, indices, out, &error)

@@ -80,7 +80,7 @@ cdef class MemoryManager:
     cdef int64_t out        # likewise: blocks that are out
     cdef readonly object upstream
     cdef list deferrals     # likewise: what defer_cleanup() returned, and was entered
-    cdef object companion   # what C calls with no holder of ours: functions for logs and retries
+    cdef object companion   # what C calls: functions for logs and retries
     cdef object __weakref__
 
     def __init__(self, device="gpu", *, upstream=None):
@@ -97,7 +97,7 @@ cdef class MemoryManager:
             unlink(self.link)
             self.link = NULL
         if self.companion is not None:
-            (<Companion>self.companion).leave()
+            (<Companion>self.companion).function = None
         if manager != NULL:
             with nogil:
                 cai_manager_release(manager)

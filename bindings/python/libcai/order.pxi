@@ -10,12 +10,15 @@ cdef dict ACCESSES = {
     None: CAI_ACCESS_DEFAULT, "read": CAI_ACCESS_READ, "write": CAI_ACCESS_WRITE}
 
 
-cdef bint host_is_working = False  # streams of the CPU on arrays, which _devices knows
+raised = {}  # by the text that C was told: what callbacks raised, until it is raised again
 
 
-def host_works(bint working):
-    global host_is_working
-    host_is_working = working
+def raised_as(message):
+    """What a callback raised, if it is what C tells of; else None."""
+    for text in raised:
+        if text in message:
+            return raised.pop(text)
+    return None
 
 
 def count_relaxed(int reasons):
@@ -24,8 +27,11 @@ def count_relaxed(int reasons):
 
 
 cdef object order_error(const cai_error *error):
-    return from_order(error.status, error.native, text_of(error.message),
-                      text_of(cai_entry_name(error.entry)))
+    message = text_of(error.message)
+    failure = raised_as(message)
+    if failure is not None:
+        return failure
+    return from_order(error.status, error.native, message, text_of(cai_entry_name(error.entry)))
 
 
 cdef uint32_t access_of(access) except? 99:
@@ -172,17 +178,9 @@ cdef int kept_on(Array self, uint64_t stream, uint32_t access) except -1:
     return 0
 
 
-cdef int settle(Array self) except -1:
-    """Waits for the CPU's streams that work on an array of the host's."""
-    if host_is_working and self.array.device_type == CAI_DEVICE_CPU:
-        devices().settle(self)
-    return 0
-
-
 cdef int waited_for(Array self) except -1:
     cdef cai_error error
     cdef cai_status status
-    settle(self)
     with nogil:
         status = cai_array_sync_host(self.array, &error)
     if status != CAI_OK:

@@ -55,13 +55,10 @@ cdef cai_status run_work(void *context, cai_error *error) noexcept nogil:
 
 
 cdef cai_status run_work_here(cai_py_kept *kept, cai_error *error) noexcept with gil:
-    entered.works = getattr(entered, "works", 0) + 1
     try:
         (<object>kept.object)()
     except BaseException as failure:
         return tell(failure, error)
-    finally:
-        entered.works -= 1
     return CAI_OK
 
 
@@ -343,13 +340,10 @@ cdef class Stream:
         StateError
             After a reset, and on the CPU stream's own thread.
         """
-        cdef uint64_t last = works
         cdef cai_error error
         cdef cai_status status
         with nogil:
             status = cai_stream_synchronize(self.stream, &error)
-        if status != CAI_ERR_STATE:
-            note_rest(self, last)
         succeed(status, &error)
 
     def follow(self, other):
@@ -441,7 +435,6 @@ cdef int leave_stream(Stream stream, exception) except -1:
     """The exception of the block goes on, with a note if leaving fails, too."""
     cdef list stack = entered_here("streams")
     cdef StreamGuard self
-    cdef uint64_t last = works
     cdef cai_error error
     cdef cai_status status
     for self, other in reversed(stack):
@@ -453,7 +446,6 @@ cdef int leave_stream(Stream stream, exception) except -1:
         status = cai_stream_leave(&self.guard, 0, &error)
     if self.guard.thread == 0:
         stack.remove((self, stream))
-        note_rest(stream, last)
     try:
         return succeed(status, &error)
     except BaseException as failure:

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is pending on an array's memory, which its owner keeps. The room of order, above this one,
+// knows it, and therefore defines these.
+#pragma once
+
+#include "cai.h"
+
+namespace cai {
+
+// The host waits for what streams of the CPU's have yet to do. CAI_ERR_STATE in a forked child.
+cai_status await_host_work(const cai_array &array, cai_error *error) noexcept;
+
+// Whether uses are kept that a stream may have to wait for.
+bool has_kept_uses(const cai_owner *keeper) noexcept;
+
+}  // namespace cai

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "order/host_uses.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "core/pending_hook.hpp"
+#include "order/waiting.hpp"
+
+namespace cai::order {
+
+void HostUses::keep(const HostPoint &point, bool write) {
+  const std::lock_guard lock(lock_);
+  forget_what_is_over();
+  auto slot = std::find_if(slots_.begin(), slots_.end(),
+                           [&](const Slot &other) { return other.queue == point.queue; });
+  if (slot == slots_.end()) slot = slots_.insert(slot, {point.queue, 0, 0});
+  // Two threads may come here in another order than they came to the queue.
+  slot->last = std::max(slot->last, point.number);
+  if (write) slot->write = std::max(slot->write, point.number);
+  any_.store(true, std::memory_order_release);
+}
+
+void HostUses::add_conflicts(bool write, HostPoints &out) {
+  const std::lock_guard lock(lock_);
+  forget_what_is_over();
+  any_.store(!slots_.empty(), std::memory_order_release);
+  for (const Slot &slot : slots_) {
+    const std::uint64_t number = write ? slot.last : slot.write;
+    if (number != 0) out.add({slot.queue, number});
+  }
+}
+
+void HostUses::forget_what_is_over() noexcept {
+  std::erase_if(slots_, [](const Slot &slot) { return slot.queue->is_over(slot.last); });
+}
+
+void add_host_work(const cai_array &array, bool write, HostPoints &out) {
+  if (has_host_work(array)) uses_of(keeper_of(array))->host.add_conflicts(write, out);
+}
+
+void await_points(HostPoints &points) {
+  for (const HostPoint &point : points) point.queue->wait_for(point.number);
+}
+
+void await_host_work(const cai_array &array, bool write) {
+  HostPoints points;
+  add_host_work(array, write, points);
+  await_points(points);
+}
+
+}  // namespace cai::order
+
+cai_status cai::await_host_work(const cai_array &array, cai_error *error) noexcept {
+  return guard(error, [&] { order::await_host_work(array, true); });
+}
+
+bool cai::has_kept_uses(const cai_owner *keeper) noexcept {
+  if (!keeper || !order::uses_of(keeper)) return false;
+  return !order::keeps_here(keeper) || order::uses_of(keeper)->any();
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A stream of the CPU's on which what is queued stays pending for a while.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "memories.hpp"
+
+namespace test {
+
+class Slow {
+ public:
+  Slow() {
+    cai_error error{};
+    EXPECT_EQ(cai_stream_enqueue(stream_, pause, nullptr, this, &error), CAI_OK) << error.message;
+  }
+  Slow(const Slow &) = delete;
+  Slow &operator=(const Slow &) = delete;
+  ~Slow() {
+    cai_stream_synchronize(stream_, nullptr);  // it may have failed, which is the test's affair
+  }
+
+  operator cai_stream *() const { return stream_; }  // NOLINT(google-explicit-constructor)
+  bool is_pending() const { return !passed_; }
+
+ private:
+  static cai_status pause(void *slow, cai_error *) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    static_cast<Slow *>(slow)->passed_ = true;
+    return CAI_OK;
+  }
+
+  std::atomic<bool> passed_{false};
+  const OwnStream stream_ = make_stream(cpu);
+};
+
+inline cai_status fail_work(void *, cai_error *error) {
+  error->status = CAI_ERR_STATE;
+  std::snprintf(error->message, sizeof error->message, "the work has failed");
+  return CAI_ERR_STATE;
+}
+
+}  // namespace test

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory that the host and a GPU use in turn, by streams of either: each comes after the other.
+#include <algorithm>
+
+#include "owned.hpp"
+#include "slow.hpp"
+
+namespace test {
+namespace {
+
+constexpr std::int64_t extent = 4096;
+constexpr unsigned char seven = 7, eight = 8;
+
+class HostStreams : public Memories {
+ protected:
+  struct Place {
+    cai_device device;
+    std::uint32_t kind;
+  };
+  // What both may use.
+  static constexpr Place shared[] = {{gpu0, CAI_KIND_PINNED},
+                                     {gpu0, CAI_KIND_MAPPED},
+                                     {gpu0, CAI_KIND_HOST},
+                                     {cpu, CAI_KIND_PINNED},
+                                     {cpu, CAI_KIND_MAPPED}};
+
+  struct Bytes {
+    OwnMemory memory;
+    OwnArray array;
+
+    explicit Bytes(const Place &place, cai_stream *stream = nullptr)
+        : memory(allocate(place.device, place.kind, extent, stream)),
+          array(array_of(memory, {extent})) {}
+    std::int64_t count(unsigned char value) const {
+      const auto *const bytes = static_cast<const unsigned char *>(handle(describe(memory).host));
+      return std::count(bytes, bytes + extent, value);
+    }
+  };
+};
+
+cai_status begin_on(const cai_array *array, cai_stream *stream, std::uint32_t access) {
+  const cai_use_options options{sizeof options, CAI_ORDER_BOTH, access, 0};
+  return cai_arrays_begin_use(&array, 1, cai_stream_value(stream), &options, nullptr);
+}
+
+TEST_F(HostStreams, WorkOfAGpuComesAfterThatOfTheCpu) {
+  const OwnStream queue = make_stream(gpu0);
+  for (const Place &place : shared) {
+    const Bytes x(place);
+    {
+      const Slow slow;
+      CAI(cai_array_fill(x.array, &seven, slow, error));
+      ASSERT_EQ(begin_on(x.array, queue, CAI_ACCESS_READ), CAI_OK);
+      EXPECT_EQ(x.count(seven), extent);
+    }
+    const Slow slow;
+    const Bytes y({gpu0, CAI_KIND_DEFAULT}), back({cpu, CAI_KIND_DEFAULT});
+    CAI(cai_array_fill(x.array, &eight, slow, error));
+    EXPECT_TRUE(slow.is_pending());
+    CAI(cai_array_copy(x.array, y.array, queue, error));
+    CAI(cai_array_copy(y.array, back.array, queue, error));
+    EXPECT_EQ(back.count(eight), extent);
+  }
+}
+
+TEST_F(HostStreams, WorkOfTheCpuComesAfterThatOfAGpu) {
+  const OwnStream queue = make_stream(gpu0), thread = make_stream(cpu);
+  for (const Place &place : shared) {
+    const Bytes x(place), y({cpu, CAI_KIND_DEFAULT});
+    CAI(cai_array_fill(x.array, &seven, nullptr, error));
+    for (cai_stream *const stream : {thread.get(), static_cast<cai_stream *>(nullptr)}) {
+      CAI(cai_array_fill(x.array, &eight, queue, error));
+      CAI(cai_array_copy(x.array, y.array, stream ? stream : make_stream(cpu, CAI_MODE_SYNC).get(),
+                         error));
+      CAI(cai_array_sync_host(y.array, error));
+      EXPECT_EQ(y.count(eight), extent);
+      CAI(cai_array_fill(y.array, &seven, nullptr, error));
+    }
+  }
+}
+
+TEST_F(HostStreams, InTheOrderOfAGpusStream) {
+  const OwnStream queue = make_stream(gpu0);
+  const Bytes x({gpu0, CAI_KIND_HOST}), y({gpu0, CAI_KIND_HOST});
+  CAI(cai_array_fill(x.array, &seven, queue, error));
+  CAI(cai_array_copy(x.array, y.array, queue, error));
+  const auto count = [](void *bytes, cai_error *error) -> cai_status {
+    return static_cast<const Bytes *>(bytes)->count(seven) == extent ? CAI_OK
+                                                                     : fail_work(nullptr, error);
+  };
+  CAI(cai_stream_enqueue(queue, count, nullptr, const_cast<Bytes *>(&y), error));
+  CAI(cai_array_fill(y.array, &eight, queue, error));  // comes after
+  EXPECT_EQ(y.count(eight), extent);
+  CAI(cai_array_copy(x.array, y.array, queue, error));
+  CAI(cai_array_fill(x.array, &eight, nullptr, error));
+  CAI(cai_stream_enqueue(queue, count, nullptr, const_cast<Bytes *>(&y), error));
+  CAI(cai_array_copy(x.array, y.array, queue, error));  // likewise
+  EXPECT_EQ(y.count(eight), extent);
+  CAI(cai_stream_synchronize(queue, error));
+}
+
+TEST_F(HostStreams, OfTheMemorysOwnDevice) {
+  const OwnStream thread = make_stream(cpu), queue = make_stream(gpu0), other = make_stream(gpu1);
+  for (const Place &place : shared) {
+    const Bytes x(place);
+    CAI(cai_array_fill(x.array, &seven, thread, error));
+    CAI(cai_array_sync_host(x.array, error));
+    EXPECT_EQ(x.count(seven), extent);
+    EXPECT_EQ(cai_array_fill(x.array, &eight, other, nullptr), CAI_ERR_DEVICE);
+  }
+  const Bytes on_gpu({gpu0, CAI_KIND_DEFAULT}), on_cpu({cpu, CAI_KIND_DEFAULT}),
+      again({cpu, CAI_KIND_DEFAULT});
+  EXPECT_EQ(cai_array_fill(on_gpu.array, &seven, thread, nullptr), CAI_ERR_DEVICE);
+  EXPECT_EQ(cai_array_copy(on_gpu.array, on_cpu.array, thread, nullptr), CAI_ERR_DEVICE);
+  EXPECT_EQ(cai_array_fill(on_cpu.array, &seven, queue, nullptr), CAI_ERR_DEVICE);
+  EXPECT_EQ(cai_array_copy(on_cpu.array, again.array, queue, nullptr), CAI_ERR_DEVICE);
+}
+
+TEST_F(HostStreams, OfTheHostAreNotForACapture) {
+  const With with(primary[0]);
+  const OwnStream queue = make_stream(gpu0);
+  const Bytes x({gpu0, CAI_KIND_HOST});
+  CAI(cai_array_fill(x.array, &seven, nullptr, error));
+  MUST(gpu().cuStreamBeginCapture_v2(handle(cai_stream_value(queue)), 2));
+  EXPECT_EQ(cai_array_fill(x.array, &eight, queue, nullptr), CAI_ERR_CAPTURE);
+  Handle graph = nullptr;
+  MUST(gpu().cuStreamEndCapture(handle(cai_stream_value(queue)), &graph));
+  EXPECT_EQ(x.count(seven), extent);
+}
+
+TEST_F(HostStreams, APinnedArrayIsExportedOnceTheHostIsDone) {
+  const Bytes x({cpu, CAI_KIND_PINNED});
+  const Slow slow;
+  CAI(cai_array_fill(x.array, &seven, slow, error));
+  alignas(8) unsigned char storage[4096];
+  cai_interface out;
+  CAI(cai_interface_write(x.array, 3, storage, sizeof storage, &out, error));
+  EXPECT_EQ(x.count(seven), extent);
+}
+
+}  // namespace
+}  // namespace test

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Work that streams of the CPU's have pending on arrays: nobody comes before it. No driver.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "owned.hpp"
+#include "slow.hpp"
+
+namespace test {
+namespace {
+
+constexpr unsigned char seven = 7, eight = 8;
+
+// Bytes of an owner's that libcai knows by their array only.
+struct Bytes {
+  Bytes() { std::fill(std::begin(bytes), std::end(bytes), 0); }
+  Owned make() {
+    Array array(reinterpret_cast<Address>(bytes), CAI_STREAM_NONE);
+    array.array.device_type = CAI_DEVICE_CPU;
+    array.array.device_id = 0;
+    return Owned(array.array);
+  }
+  unsigned char bytes[count] = {};
+};
+
+cai_status write_dict(const cai_array *array, cai_error *error) {
+  alignas(8) unsigned char storage[4096];
+  cai_interface out;
+  return cai_interface_write(array, 3, storage, sizeof storage, &out, error);
+}
+
+cai_status begin_in_order(const cai_array *array, std::uint32_t order, std::uint32_t access,
+                          cai_error *error) {
+  const cai_use_options options{sizeof options, order, access, 0};
+  return cai_arrays_begin_use(&array, 1, 1, &options, error);
+}
+
+cai_status copy_away(const cai_array *array, cai_stream *stream, cai_error *error) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray to = array_of(memory, {array->shape[0]});
+  if (const cai_status status = cai_array_copy(array, to, stream, error)) return status;
+  if (stream && cai_stream_synchronize(stream, error) != CAI_OK) return error->status;
+  const auto *const bytes = static_cast<const unsigned char *>(handle(describe(memory).host));
+  EXPECT_EQ(std::count(bytes, bytes + array->shape[0], seven), array->shape[0]);
+  return CAI_OK;
+}
+
+struct Reader {
+  const char *name;
+  cai_status (*begin)(const cai_array *array, cai_error *error);
+};
+
+const Reader readers[] = {
+    {"SyncHost", cai_array_sync_host},
+    {"HostOrder",
+     [](const cai_array *array, cai_error *error) {
+       return begin_in_order(array, CAI_ORDER_HOST, CAI_ACCESS_READ, error);
+     }},
+    {"Read",
+     [](const cai_array *array, cai_error *error) {
+       return begin_in_order(array, CAI_ORDER_BOTH, CAI_ACCESS_READ, error);
+     }},
+    {"Write",
+     [](const cai_array *array, cai_error *error) {
+       return begin_in_order(array, CAI_ORDER_BOTH, CAI_ACCESS_WRITE, error);
+     }},
+    {"View",
+     [](const cai_array *array, cai_error *error) {
+       const cai_slice back{0, 0, -1, CAI_SLICE_RANGE | CAI_SLICE_NO_START | CAI_SLICE_NO_STOP, 0};
+       cai_array *view = nullptr;
+       if (cai_array_slice(array, &back, 1, &view, error) != CAI_OK) return error->status;
+       const OwnArray own(view);
+       return cai_array_sync_host(view, error);
+     }},
+    {"Item",
+     [](const cai_array *array, cai_error *error) {
+       const std::int64_t index = -1;
+       unsigned char item = 0;
+       const cai_status status = cai_array_item(array, &index, &item, error);
+       EXPECT_EQ(item, status == CAI_OK ? seven : 0);
+       return status;
+     }},
+    {"Dict", write_dict},
+    {"SameStream",
+     [](const cai_array *array, cai_error *error) {
+       std::uint64_t stream = 1;
+       return cai_arrays_same_stream(&array, 1, &stream, error);
+     }},
+    {"Reclaim",
+     [](const cai_array *array, cai_error *error) {
+       return cai_array_reclaim(array, 1, CAI_ACCESS_WRITE, error);
+     }},
+    {"AwaitUses",
+     [](const cai_array *array, cai_error *error) {
+       cai_owner *const keeper = array->owner->keeper ? array->owner->keeper : array->owner;
+       return cai_owner_await_uses(keeper, 0, CAI_ACCESS_READ, error);
+     }},
+    {"Copy",
+     [](const cai_array *array, cai_error *error) { return copy_away(array, nullptr, error); }},
+    {"CopyElsewhere", [](const cai_array *array,
+                         cai_error *error) { return copy_away(array, make_stream(cpu), error); }},
+};
+
+class NoReader : public testing::TestWithParam<Reader> {};
+
+INSTANTIATE_TEST_SUITE_P(ComesBefore, NoReader, testing::ValuesIn(readers),
+                         [](const auto &reader) { return reader.param.name; });
+
+TEST_P(NoReader, AFillOfMemory) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray x = array_of(memory, {64});
+  const Slow slow;
+  CAI(cai_array_fill(x, &seven, slow, error));
+  EXPECT_TRUE(slow.is_pending());
+  CAI(GetParam().begin(x, error));
+  const auto *const bytes = static_cast<const unsigned char *>(handle(describe(memory).host));
+  EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
+}
+
+TEST_P(NoReader, ACopyToAnOwnersArray) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, count);
+  const OwnArray from = array_of(memory, {count});
+  CAI(cai_array_fill(from, &seven, nullptr, error));
+  Bytes target;
+  const Owned x = target.make();
+  const Slow slow;
+  CAI(cai_array_copy(from, x, slow, error));
+  EXPECT_TRUE(slow.is_pending());
+  CAI(GetParam().begin(x, error));
+  EXPECT_EQ(std::count(target.bytes, target.bytes + count, seven), std::int64_t{count});
+}
+
+TEST_P(NoReader, WorkThatIsRecorded) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray x = array_of(memory, {64});
+  auto *const bytes = static_cast<unsigned char *>(handle(describe(memory).host));
+  const auto fill = [](void *first, cai_error *) -> cai_status {
+    std::fill_n(static_cast<unsigned char *>(first), 64, seven);
+    return CAI_OK;
+  };
+  const Slow slow;
+  CAI(cai_stream_enqueue(slow, fill, nullptr, bytes, error));
+  CAI(cai_memory_record(memory, slow, error));
+  EXPECT_TRUE(slow.is_pending());
+  CAI(GetParam().begin(x, error));
+  EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
+}
+
+TEST_P(NoReader, MissesAFailure) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray x = array_of(memory, {64});
+  for (const int milliseconds : {0, 100}) {
+    const Slow slow;
+    CAI(cai_stream_enqueue(slow, fail_work, nullptr, nullptr, error));
+    CAI(cai_array_fill(x, &seven, slow, error));  // is dropped
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    std::int32_t busy = 1;
+    cai_error problem{};
+    EXPECT_EQ(GetParam().begin(x, &problem), CAI_ERR_STATE);
+    EXPECT_STREQ(problem.message, "the work has failed");
+    CAI(cai_stream_query(slow, &busy, error));  // it was told
+    CAI(cai_array_sync_host(x, error));
+  }
+}
+
+TEST(HostWork, WritesComeAfterReadsAndReadsAfterWritesOnly) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64), other = allocate(cpu, 1, 64);
+  const OwnArray x = array_of(memory, {64}), y = array_of(other, {64});
+  CAI(cai_array_fill(x, &seven, nullptr, error));
+  const Slow slow;
+  CAI(cai_array_copy(x, y, slow, error));
+  unsigned char item = 0;
+  const std::int64_t index = 0;
+  CAI(cai_array_item(x, &index, &item, error));
+  EXPECT_TRUE(slow.is_pending());  // nobody waits for a read to read
+  CAI(cai_array_fill(x, &eight, nullptr, error));
+  EXPECT_FALSE(slow.is_pending());
+  CAI(cai_array_item(y, &index, &item, error));
+  EXPECT_EQ(item, seven);
+}
+
+TEST(HostWork, FollowsThatOfOtherStreamsAndNobodyWaits) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray x = array_of(memory, {64});
+  const Slow slow;
+  const OwnStream other = make_stream(cpu), third = make_stream(cpu);
+  CAI(cai_array_fill(x, &seven, slow, error));
+  CAI(cai_array_fill(x, &eight, other, error));
+  CAI(cai_array_fill(x, &seven, third, error));
+  EXPECT_TRUE(slow.is_pending());
+  CAI(cai_array_sync_host(x, error));
+  const auto *const bytes = static_cast<const unsigned char *>(handle(describe(memory).host));
+  EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
+}
+
+TEST(HostWork, IsReadByItsOwnThread) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray x = array_of(memory, {64});
+  const OwnStream stream = make_stream(cpu);
+  CAI(cai_array_fill(x, &seven, stream, error));
+  const auto read = [](void *array, cai_error *error) -> cai_status {
+    const std::int64_t index = 0;
+    unsigned char item = 0;
+    const auto *const mine = static_cast<const cai_array *>(array);
+    if (cai_array_sync_host(mine, error) != CAI_OK) return error->status;
+    if (cai_array_item(mine, &index, &item, error) != CAI_OK) return error->status;
+    EXPECT_EQ(item, seven);
+    return write_dict(mine, error);
+  };
+  CAI(cai_stream_enqueue(stream, read, nullptr, x, error));
+  CAI(cai_array_fill(x, &eight, stream, error));  // comes after, and is not waited for
+  CAI(cai_stream_synchronize(stream, error));
+}
+
+TEST(HostWork, OutlivesItsStreamAndItsArrays) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray again = array_of(memory, {64});
+  OwnStream stream = make_stream(cpu);
+  const auto pause = [](void *, cai_error *) -> cai_status {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return CAI_OK;
+  };
+  CAI(cai_stream_enqueue(stream, pause, nullptr, nullptr, error));
+  CAI(cai_array_fill(array_of(memory, {64}), &seven, stream, error));
+  stream.reset();
+  CAI(cai_array_sync_host(again, error));
+  const auto *const bytes = static_cast<const unsigned char *>(handle(describe(memory).host));
+  EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
+}
+
+TEST(HostWork, KeepsMemoryThatIsFreed) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 1 << 20);
+  const OwnArray x = array_of(memory, {1 << 20});
+  {
+    const Slow slow;
+    CAI(cai_array_fill(x, &seven, slow, error));
+    CAI(cai_memory_free(memory, error));
+    cai_error problem{};
+    EXPECT_EQ(cai_array_fill(x, &seven, slow, &problem), CAI_ERR_STATE);
+    EXPECT_STREQ(problem.message, "the memory was freed already");
+  }
+}
+
+// Whose owner keeps nothing here, and what nobody holds, is worked on before the call returns.
+TEST(HostWork, OnArraysOfStrangersIsDone) {
+  Bytes target;
+  const Owned owned = target.make();
+  cai_owner stranger = *owned->owner;
+  stranger.struct_size = 24;
+  stranger.retain = stranger.release = [](cai_owner *) {};
+  cai_array x = *owned;
+  for (cai_owner *const owner : {&stranger, static_cast<cai_owner *>(nullptr)}) {
+    x.owner = owner;
+    const Slow slow;
+    CAI(cai_array_fill(&x, owner ? &seven : &eight, slow, error));
+    EXPECT_FALSE(slow.is_pending());
+    EXPECT_EQ(std::count(target.bytes, target.bytes + count, owner ? seven : eight),
+              std::int64_t{count});
+  }
+}
+
+TEST(HostWork, OfTheParentIsNotWaitedForByAChild) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray x = array_of(memory, {64});
+  const Slow slow;
+  CAI(cai_array_fill(x, &seven, slow, error));
+  const pid_t child = fork();
+  if (child == 0) _exit(cai_array_sync_host(x, nullptr) == CAI_ERR_STATE ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(HostWork, OfManyStreamsAndReaders) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 4096);
+  const OwnArray x = array_of(memory, {4096});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const OwnStream stream = make_stream(cpu);
+      const OwnMemory own = allocate(cpu, CAI_KIND_DEFAULT, 4096);
+      const OwnArray mine = array_of(own, {4096});
+      const auto *const bytes = static_cast<const unsigned char *>(handle(describe(own).host));
+      for (int round = 0; round < 100; ++round) {
+        const auto value = static_cast<unsigned char>(round);
+        ASSERT_EQ(cai_array_fill(mine, &value, stream, nullptr), CAI_OK);
+        ASSERT_EQ(cai_array_copy(x, mine, stream, nullptr), CAI_OK);
+        ASSERT_EQ(cai_array_fill(mine, &value, stream, nullptr), CAI_OK);
+        ASSERT_EQ(cai_array_sync_host(mine, nullptr), CAI_OK);
+        ASSERT_EQ(std::count(bytes, bytes + 4096, value), 4096);
+      }
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace test
