@@ -818,8 +818,8 @@ typedef struct cai_stream_provider {
  * Since 0.1. */
 cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *error);
 
-/** For cai_owner.used_on: keeps a use in cai_owner.uses, one for each stream; an event is recorded
- * on `stream`. Any thread.
+/** For cai_owner.used_on, or for a function there that does more: keeps a use in cai_owner.uses,
+ * one for each stream; an event is recorded on `stream`. Any thread.
  *
  * @param stream  1, 2 (of the current context) or a CUstream
  * @param access  #CAI_ACCESS_READ or #CAI_ACCESS_WRITE
@@ -841,7 +841,7 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
  * no use is pending, else later, on a thread that calls a function under "Order" or cai_drain(). It
  * calls no driver, and does not fail. Until `end` is called, the block stays.
  *
- * @param self  its used_on is cai_owner_used_on()
+ * @param self  its await_uses is cai_owner_await_uses()
  * @param end   frees the block, and may run any code; no lock is held
  * Since 0.1. */
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));

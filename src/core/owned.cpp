@@ -55,10 +55,16 @@ cai_owner *keeper_of(cai_owner *owner) noexcept {
   return says && owner->keeper ? owner->keeper : owner;
 }
 
+// All but the array is filled in: zeroing what is about to be written takes longer than malloc().
 Block *new_block(uint64_t extra) noexcept {
   void *const memory = std::malloc(sizeof(Block) + extra);
   if (!memory) return nullptr;
-  return new (memory) Block{keeping_owner(retain_block, release_block), {1}, nullptr, nullptr, {}};
+  auto *const block = new (memory) Block;  // not zeroed: the array is written anyway
+  block->owner = keeping_owner(retain_block, release_block);
+  block->holders.store(1, std::memory_order_relaxed);
+  block->release = nullptr;
+  block->context = nullptr;
+  return block;
 }
 
 Storage storage_of(Block *block, uint64_t extra) noexcept {
@@ -106,7 +112,7 @@ void store_view(cai_array *view, const cai_array &array, const Dims &dims, cai_o
 
 uint64_t copy_storage(const cai_array &array) noexcept {
   return dims_storage(array.ndim) + CAI_TYPESTR_SIZE +
-         fields_storage(array.descr, array.descr_count);
+         (array.descr ? fields_storage(array.descr, array.descr_count) : 0);
 }
 
 // Copies one array and what it points to, but for the mask.
@@ -150,6 +156,30 @@ cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
   return view;
 }
 
+cai_status own_valid(const cai_array &valid, void (*release)(void *context), void *context,
+                     cai_array **out, cai_error *error) noexcept {
+  const cai_array *const mask = valid.mask;
+  uint64_t extra = copy_storage(valid);
+  if (mask) extra += sizeof(cai_array) + copy_storage(*mask);
+  Block *const block = new_block(extra);
+  if (!block) return fail(error, CAI_ERR_MEMORY, {}, "no host memory left for an array");
+  Storage storage = storage_of(block, extra);
+  cai_array *const array = &block->array;
+  store_copy(array, valid, &block->owner, storage);
+  if (mask) {
+    auto *const mask_copy = storage.take<cai_array>(1);
+    store_copy(mask_copy, *mask, &block->owner, storage);
+    array->mask = mask_copy;
+  }
+  block->release = release;
+  block->context = context;
+  if (is_of_thread(*array) || (array->mask && is_of_thread(*array->mask))) {
+    block->owner.thread = this_thread();
+  }
+  *out = array;
+  return CAI_OK;
+}
+
 void release_block(cai_owner *owner) {
   Block *const block = block_of(owner);
   if (block->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
@@ -175,24 +205,5 @@ cai_status cai_array_own(const cai_array *borrowed, void (*release)(void *contex
                          cai_array **out, cai_error *error) {
   if (!borrowed || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "borrowed or out is NULL");
   if (const cai_status status = cai_array_validate(borrowed, error)) return status;
-  const cai_array *const mask = borrowed->mask;
-  uint64_t extra = copy_storage(*borrowed);
-  if (mask) extra += sizeof(cai_array) + copy_storage(*mask);
-  Block *const block = new_block(extra);
-  if (!block) return fail(error, CAI_ERR_MEMORY, {}, "no host memory left for an array");
-  Storage storage = storage_of(block, extra);
-  cai_array *const array = &block->array;
-  store_copy(array, *borrowed, &block->owner, storage);
-  if (mask) {
-    auto *const mask_copy = storage.take<cai_array>(1);
-    store_copy(mask_copy, *mask, &block->owner, storage);
-    array->mask = mask_copy;
-  }
-  block->release = release;
-  block->context = context;
-  if (is_of_thread(*array) || (array->mask && is_of_thread(*array->mask))) {
-    block->owner.thread = this_thread();
-  }
-  *out = array;
-  return CAI_OK;
+  return own_valid(*borrowed, release, context, out, error);
 }

@@ -48,6 +48,10 @@ struct Dims {
   int64_t strides[CAI_MAX_NDIM];
 };
 
+// cai_array_own() of an array that is known to be valid.
+cai_status own_valid(const cai_array &valid, void (*release)(void *context), void *context,
+                     cai_array **out, cai_error *error) noexcept;
+
 // Makes a block for a view of `array`, which is valid and owned: all but the dims, those of its
 // mask if it has one, and `more_flags` is as in the array. NULL if memory is short.
 cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,

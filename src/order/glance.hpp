@@ -89,9 +89,9 @@ inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) 
   });
 }
 
-// An array and its mask have one owner.
+// An array and its mask have one owner; where it is asked about a GPU's, that is for all uses.
 inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
-  return !has_host_work(array) && nothing_on_gpu_before(array, stream);
+  return nothing_on_gpu_before(array, stream) && (may_be_pending(array) || !has_host_work(array));
 }
 
 inline bool nothing_after(const cai_array &array, std::uint64_t stream) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The producer's side: which stream an array comes with, what its owner keeps, when it may go.
+#include "order/publish.hpp"
+
 #include <cinttypes>
 #include <memory>
 
@@ -136,14 +138,9 @@ void publish_event(cai_array &array, std::uint64_t value) {
     throw Failure(CAI_ERR_ARGUMENT, {},
                   "the array's owner cannot hold an event: its used_on is not cai_owner_used_on()");
   }
-  std::uint64_t handle = 0;
-  after_all(array, {Wanted::For::waiting, value, CAI_ACCESS_DEFAULT}, find_here, nullptr, 0,
-            [&](driver::Session &session, Stream &stream) {
-              refuse_capturing(session, stream, "an event of it is of no use outside");
-              Event event = Event::record(session, stream);
-              handle = reinterpret_cast<std::uintptr_t>(event.handle());
-              make_uses_of(keeper).hold(std::move(event));
-            });
+  Event event = event_after(array, value);
+  const std::uint64_t handle = reinterpret_cast<std::uintptr_t>(event.handle());
+  make_uses_of(keeper).hold(std::move(event));
   say_stream(array, CAI_STREAM_EVENT, handle);
 }
 
@@ -195,6 +192,26 @@ bool judge_use(cai_owner *self, std::uint32_t access) {
 }
 
 }  // namespace
+
+Event event_after(const cai_array &array, std::uint64_t value) {
+  // Owners that keep uses by themselves make the stream wait after the session.
+  const bool by_themselves =
+      keeps_by_itself(keeper_of(array)) || (array.mask && keeps_by_itself(keeper_of(*array.mask)));
+  Event event;
+  after_all(array, {Wanted::For::waiting, value, CAI_ACCESS_DEFAULT}, find_here, nullptr, 0,
+            [&](driver::Session &session, Stream &stream) {
+              refuse_capturing(session, stream, "an event of it is of no use outside");
+              if (!by_themselves) event = Event::record(session, stream);
+            });
+  if (by_themselves) {
+    driver::Session session;
+    Stream stream = stream_here(session, value);
+    event = Event::record(session, stream);
+    session.finish();
+  }
+  return event;
+}
+
 }  // namespace cai::order
 
 using namespace cai;
@@ -279,7 +296,7 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
 
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self)) {
   if (!self || !end) return;
-  order::Uses *const uses = order::keeps_here(self) ? order::uses_of(self) : nullptr;
+  order::Uses *const uses = order::stores_here(self) ? order::uses_of(self) : nullptr;
   if (!uses) return end(self);
   uses->owner = self;
   uses->end = end;

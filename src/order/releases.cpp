@@ -182,7 +182,7 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
                     "self or left is NULL, or self->struct_size less than %zu", sizeof *self);
     }
     const cai_owner *const keeper = self->keeper ? self->keeper : self;
-    order::Uses *const uses = order::keeps_here(keeper) ? order::uses_of(keeper) : nullptr;
+    order::Uses *const uses = order::stores_here(keeper) ? order::uses_of(keeper) : nullptr;
     if (uses && ask && uses->count() != 0) {
       driver::Session session;
       const order::Ask how = ask == 2 ? order::Ask::and_wait : order::Ask::for_all;

@@ -151,6 +151,10 @@ inline bool keeps_uses(const cai_owner *owner) noexcept {
 inline bool keeps_here(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->used_on == cai_owner_used_on;
 }
+// Whether `uses` is what is kept here, though used_on may do something before.
+inline bool stores_here(const cai_owner *owner) noexcept {
+  return keeps_uses(owner) && owner->await_uses == cai_owner_await_uses;
+}
 inline bool keeps_by_itself(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->used_on != cai_owner_used_on;
 }

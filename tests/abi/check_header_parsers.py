@@ -93,6 +93,8 @@ for node in tree.ext:
     ):
         if isinstance(node.type.type, pycparser.c_ast.Struct) and node.type.type.decls:
             declared[node.name] = [decl.name for decl in node.type.type.decls]
+        elif isinstance(node.type.type, pycparser.c_ast.Enum):
+            enumerators |= {item.name for item in node.type.type.values.enumerators}
     elif isinstance(node, pycparser.c_ast.FuncDef):
         functions.add(node.decl.name)
     elif isinstance(node, pycparser.c_ast.Decl):

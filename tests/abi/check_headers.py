@@ -46,8 +46,10 @@ def main():
     for compiler, language in compilers():
         for header in headers:
             for standard in standards(header, language):
-                # Padding would be bytes that two compilers might place differently.
-                padded = [] if header.suffix == ".hpp" else ["-Wpadded"]
+                # Padding would be bytes that two compilers might place differently. Arrow's own
+                # struct has some.
+                may_pad = header.suffix == ".hpp" or header.name == "arrow.h"
+                padded = [] if may_pad else ["-Wpadded"]
                 command = [compiler, "-x", language, f"-std={standard}", *WARNINGS, *padded]
                 command += ["-fsyntax-only", f"-I{include}", "-"]
                 done = subprocess.run(

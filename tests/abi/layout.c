@@ -3,6 +3,9 @@
  * type of every function, as functions.def has. Nothing to run: it compiles, as C11 and as C++
  * (layout.cpp), or it does not. */
 #include <cai/adaptors.h>
+#include <cai/arrow.h>
+#include <cai/dlpack.h>
+#include <cai/exchange.h>
 
 #include <stddef.h>
 

@@ -26,6 +26,8 @@ def main():
     crt = folder_of("nvidia-cuda-crt", "crt/host_config.h")
     if cccl and cuda and crt:
         print(f"cccl\t{cccl}\ncuda\t{cuda}")
+    if dlpack := folder_of("apache-tvm-ffi", "include/dlpack/dlpack.h"):
+        print(f"dlpack\t{dlpack}/include")
     if umf := folder_of("umf", "include/umf.h"):
         print(f"umf\t{umf}")
 

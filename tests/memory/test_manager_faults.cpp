@@ -41,7 +41,7 @@ cai_status make_one(const char *name, cai_device device, cai_manager *upstream, 
   };
   static const cai_log_params logging{sizeof logging, 0, nullptr, write, caller, nullptr, 0};
   static const cai_track_params tracking{sizeof tracking, 0, caller, nullptr, 0};
-  static const cai_retry_params retrying{sizeof retrying, 0, retry, nullptr};
+  static const cai_retry_params retrying{sizeof retrying, 0, retry, nullptr, nullptr};
   const std::string is = name;
   const void *const params = is == "pool"       ? static_cast<const void *>(&pool)
                              : is == "limiting" ? static_cast<const void *>(&limiting)

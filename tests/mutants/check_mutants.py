@@ -32,7 +32,7 @@ DRIVER = {
 ORDERING = re.compile(
     r"(?<![\w:.>])(?:order::begin|order::end|order::publish|order::publish_event|order::reclaim"
     r"|order::release_on|order::sync_host|order::used_on|uses->settle|uses->prune|uses\.prune|Event::record"
-    r"|(?:order::)?(?:after_all|await_keepers|is_complete|is_idle|is_pending|keep|look"
+    r"|(?:order::)?(?:after_all|await_keepers|event_after|is_complete|is_idle|is_pending|keep|look"
     r"|order|order_back|refuse_pending|settle|settle_all|synchronize|tell_keepers?|wait|wait_for_all"
     r"|wait_on_host))\("
 )

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The producer's side: publish, reclaim, release; and owners with functions of their own.
+#include <cai/arrow.h>
 #include <cai/device.h>
+#include <cai/dlpack.h>
 
 #include "scenario.hpp"
 
@@ -73,6 +75,35 @@ SCENARIO(publish_by_event) {
   publish_event(x, p);
   begin({x}, c, use(CAI_ORDER_BEGIN));
   reads(x->data, c);
+}
+
+// Whoever works with a tensor of an array knows nothing of libcai; those who have the array do.
+SCENARIO(tensor_for_another_stream) {
+  const Stream p = stream(), c = stream(), d = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  writes(x->data, p);
+  DLManagedTensorVersioned *tensor = nullptr;
+  answered(cai_dlpack_write(x, c, &tensor, nullptr));
+  writes(x->data, c);
+  implied(2);  // p, which c has waited for
+  implied(3);
+  begin({x}, d, use(CAI_ORDER_BEGIN));
+  writes(x->data, d);
+}
+
+void waits_for(const ArrowDeviceArray &column, Stream on) {
+  if (!column.sync_event) return;
+  MUST(gpu().cuStreamWaitEvent(handle(on), *static_cast<Handle *>(column.sync_event), 0));
+}
+
+SCENARIO(column_with_an_event) {
+  const Stream p = stream(), c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  ArrowDeviceArray column{};
+  writes(x->data, p);
+  answered(cai_arrow_write(x, p, nullptr, &column, nullptr));
+  waits_for(column, c);
+  writes(x->data, c);
 }
 
 // After a kept use, and in place of a stream; for who does not know the owner.
@@ -271,6 +302,20 @@ void delegate(Delegate &delegate, cai_owner *to) {
   delegate.used_on = delegate_used_on;
   delegate.await_uses = delegate_await;
   delegate.to = to;
+}
+
+SCENARIO(column_of_an_owner_with_own_functions) {
+  const Stream p = stream(), c = stream(), d = stream();
+  Array x(memory(), CAI_STREAM_NONE);
+  Delegate owner{};
+  delegate(owner, owned(x.array.data, CAI_STREAM_NONE)->owner);
+  x.array.owner = &owner;
+  writes(x.array.data, c);
+  end({&x.array}, c);
+  ArrowDeviceArray column{};
+  answered(cai_arrow_write(&x.array, p, nullptr, &column, nullptr));
+  waits_for(column, d);
+  writes(x.array.data, d);
 }
 
 SCENARIO(owner_with_own_functions) {

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file dlpack.h
+ * Arrays from DLPack's tensors, and the other way round.
+ *
+ * The memory is never copied. Devices are the CPU and CUDA, with pinned and managed memory. Types
+ * are those that both sides can say: bool, integers, float of 16 to 64 bits, complex of 64 and 128,
+ * bfloat16, float8, one lane each. All else is refused with the entry that is at fault: of a tensor
+ * "typestr" is its dtype, "data" its data, byte_offset and device.
+ *
+ * DLPack counts strides in elements; and it says no stream, but has the consumer name one, for
+ * which the producer then orders its work. So the functions here take that stream: 1, 2, a
+ * CUstream, or UINT64_MAX, which is the -1 of `__dlpack__`: the consumer asked for no order.
+ * Python's None, and the NULL of a DLPackExchangeAPI, is 1. For host memory it does not matter.
+ */
+/* clang-format off: the comments beside the fields are set by hand */
+#ifndef CAI_DLPACK_H
+#define CAI_DLPACK_H
+
+#include <cai.h>
+#include <cai/dlpack_abi.h>
+
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* dlpack.h: declarations begin */
+
+/** Reads a tensor for a use during which the caller does not write: a tensor does not say whether
+ * it may be written, so the array is marked read-only.
+ *
+ * @param tensor   strides may be NULL, which means C order
+ * @param stream   the one that the tensor is ready for; UINT64_MAX: unknown, and the array's is
+ * then UNSTATED
+ * @param strides  holds `tensor->ndim` numbers; #CAI_MAX_NDIM of them always suffice. May be NULL
+ * if ndim is 0. Contents are unspecified after a failure
+ * @param out      a borrowed array: it points into `strides` and to the tensor's shape
+ * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for a type that cai_dtype cannot say; #CAI_ERR_DEVICE for
+ *         another kind of device; #CAI_ERR_VALUE, with the entry; #CAI_ERR_ARGUMENT.
+ * Since 0.1. */
+cai_status cai_dlpack_read(const DLTensor *tensor, uint64_t stream, int64_t *strides,
+                           cai_array *out, cai_error *error);
+
+/** Makes an owned array of a tensor, which it takes over: the deleter is called once, when the last
+ * holder has let go and all kept uses are complete, on whatever thread that is. The array is
+ * read-only if the tensor is flagged so. Flags that are unknown are ignored.
+ *
+ * @param tensor  on failure it is still the caller's, to be deleted by the caller
+ * @param stream  as for cai_dlpack_read(); must live as long as the array
+ * @param out     the owned array, with one holder
+ * @return as cai_dlpack_read(); #CAI_ERR_VERSION for another major of DLPack than 1;
+ *         #CAI_ERR_MEMORY.
+ * Since 0.1. */
+cai_status cai_dlpack_own(DLManagedTensorVersioned *tensor, uint64_t stream, cai_array **out,
+                          cai_error *error);
+
+/** As cai_dlpack_own(), of the form of before DLPack 1.0. Such a tensor must not be read-only.
+ * Since 0.1. */
+cai_status cai_dlpack_own_legacy(DLManagedTensor *tensor, uint64_t stream, cai_array **out,
+                                 cai_error *error);
+
+/** Says an array as a tensor, which holds it until the tensor's deleter is called, on any thread.
+ *
+ * The consumer's stream is put in order, as by cai_array_publish() of a copy of the struct: it
+ * waits for what is pending on the array and for kept uses, and later users of the array wait for
+ * it. No driver is called if the array needs no order. The deleter knows of no stream and waits for
+ * none: before it is called, work on the memory must be complete, or be ordered before whatever the
+ * owner's release does with the memory.
+ *
+ * @param array   valid and owned (a borrowed array cannot be held). If its device is CUDA with id
+ * -1, cai_array_locate() is asked for the id; 0 stands for that of no elements
+ * @param stream  the consumer's; as `target` of cai_array_publish(), or UINT64_MAX: no order
+ * @param out     a tensor, to be ended by its deleter. Its shape and strides are copies; an axis of
+ *                one element may have any stride
+ * @return #CAI_OK; #CAI_ERR_EXPORT, with the entry, if a tensor cannot say it: a mask, a foreign
+ *         byte order, a type that DLPack has not, strides that are no multiple of the item size;
+ *         #CAI_ERR_DEVICE for ROCm; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, for a borrowed array and
+ * for stream 0, too; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); the rest as
+ *         cai_array_locate() and cai_array_publish().
+ * Since 0.1. */
+cai_status cai_dlpack_write(const cai_array *array, uint64_t stream, DLManagedTensorVersioned **out,
+                            cai_error *error);
+
+/** As cai_dlpack_write(), in the form of before DLPack 1.0.
+ *
+ * @return also #CAI_ERR_EXPORT (entry data) for a read-only array, which it cannot say.
+ * Since 0.1. */
+cai_status cai_dlpack_write_legacy(const cai_array *array, uint64_t stream, DLManagedTensor **out,
+                                   cai_error *error);
+
+/** Says an array as a tensor that holds nothing, for a call during which the array stays: nothing
+ * is allocated, and nothing put in order. Whoever gives it away does that, with
+ * cai_arrays_begin_use() and cai_arrays_end_use() for the stream of whoever gets it.
+ *
+ * @param array    as for cai_dlpack_write(), but that it may be borrowed, and not read-only
+ * @param strides  holds `array->ndim` numbers; gets the strides in elements. May be NULL if ndim is
+ *                 0. Contents are unspecified after a failure
+ * @param out      points into `strides` and to the array's shape, which must not be written
+ * @return as cai_dlpack_write_legacy(), but for what holding and order add.
+ * Since 0.1. */
+cai_status cai_dlpack_lend(const cai_array *array, int64_t *strides, DLTensor *out,
+                           cai_error *error);
+
+/* dlpack.h: declarations end */
+
+#ifdef __cplusplus
+}
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+
+#endif /* CAI_DLPACK_H */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file python.h
+ * For modules of Python's written in C or C++: from objects to arrays, and back.
+ *
+ * Include it after Python.h, and call cai_py_import() when the module is imported; then `cai_py`
+ * has the functions. Nothing is linked. They are those of the libcai package that is installed, of
+ * which a newer one serves a module that was compiled with an older header.
+ *
+ * All are called with the GIL. What returns an int returns 0; or -1 with a Python exception set,
+ * and has then written nothing and taken nothing. What returns a pointer returns NULL then.
+ *
+ * @code
+ * static PyObject *scale(PyObject *self, PyObject *object) {
+ *   cai_py_argument x;
+ *   if (cai_py->open(object, CAI_PY_WRITES, &x) < 0) return NULL;
+ *   uint64_t stream;
+ *   int failed = cai_py->current_stream(x.array, &stream) < 0 ||
+ *                cai_py->begin(&x.array, 1, stream, NULL) < 0;
+ *   if (!failed) {
+ *     launch(x.array->data, x.array->shape[0], (CUstream)stream);
+ *     failed = cai_py->end(&x.array, 1, stream, NULL) < 0;
+ *   }
+ *   cai_py->close(&x);
+ *   if (failed) return NULL;
+ *   Py_RETURN_NONE;
+ * }
+ * @endcode
+ */
+#ifndef CAI_PYTHON_H
+#define CAI_PYTHON_H
+
+#include <Python.h>
+
+#include <cai.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Flags of cai_py_api.open. Since 0.1. */
+enum {
+  CAI_PY_WRITES = 1 << 0 /**< the array will be written: one that is read-only is refused */
+};
+
+/** An array of an object that somebody else holds: an argument of a function. Since 0.1. */
+typedef struct cai_py_argument {
+  const cai_array *array; /**< valid until close(), as long as the caller holds the object */
+  void *held;             /**< close()'s own */
+  cai_array described;    /**< where `array` may point */
+  Py_buffer buffer;       /**< open()'s own */
+  int64_t dims[2 * CAI_MAX_NDIM];
+} cai_py_argument;
+
+/** The functions. Grows at its end. Since 0.1. */
+typedef struct cai_py_api {
+  uint32_t struct_size; /**< bytes */
+  uint16_t abi_major;   /**< #CAI_ABI_MAJOR */
+  uint16_t abi_minor;   /**< #CAI_ABI_MINOR */
+
+  /** Takes the array of an object, as libcai.asarray() does, but without what need not be owned: a
+   * libcai.Array is used as it is, and what a type describes or lends, or NumPy's array has, is
+   * neither copied nor held.
+   *
+   * @param flags  0 or #CAI_PY_WRITES
+   * @param out    to be closed; not initialised before. Without CAI_PY_WRITES the array may be
+   *               marked read-only although the object is not */
+  int (*open)(PyObject *object, uint32_t flags, cai_py_argument *out);
+
+  /** Ends what open() has begun. An exception that is set stays. */
+  void (*close)(cai_py_argument *argument);
+
+  /** Takes the array of an object to keep: returns one holder, to be ended by cai_array_release()
+   * on any thread. */
+  cai_array *(*own)(PyObject *object);
+
+  /** Makes a libcai.Array of an owned array. On success a holder is taken over. */
+  PyObject *(*wrap)(cai_array *array);
+
+  /** Makes an array for a result: of `like`'s device and, where its type has a table that can, by
+   * its allocator and of its type; else a libcai.Array. In C order, not initialised, in the order
+   * of current_stream().
+   *
+   * @param like   what open() takes
+   * @param shape  `ndim` extents, elements; may be NULL if ndim is 0
+   * @param dtype  NULL: that of `like` */
+  PyObject *(*empty_like)(PyObject *like, int32_t ndim, const int64_t *shape,
+                          const cai_dtype *dtype);
+
+  /** Reads a stream as libcai.use() takes it: 1, 2, a CUstream, or an object that has one.
+   *
+   * @param out  UINT64_MAX for -1, no order at all */
+  int (*stream)(PyObject *object, uint64_t *out);
+
+  /** Finds libcai's current stream of the array's device; 1 for the host's arrays. */
+  int (*current_stream)(const cai_array *array, uint64_t *out);
+
+  /** cai_arrays_begin_use(), with the GIL released. UINT64_MAX for `stream` does nothing. */
+  int (*begin)(const cai_array *const *arrays, int32_t count, uint64_t stream,
+               const cai_use_options *options);
+
+  /** cai_arrays_end_use(), likewise. */
+  int (*end)(const cai_array *const *arrays, int32_t count, uint64_t stream,
+             const cai_use_options *options);
+
+  /** Sets the exception for an error that a function of libcai's has written: returns -1. */
+  int (*raise)(const cai_error *error);
+} cai_py_api;
+
+/** The functions, once cai_py_import() has succeeded in this file. Since 0.1. */
+static const cai_py_api *cai_py;
+
+/** Imports libcai and finds its functions: 0, or -1 with an exception set. Call it in the function
+ * that initialises the module, in each file that uses `cai_py`. Since 0.1. */
+static inline int cai_py_import(void) {
+  PyObject *const module = PyImport_ImportModule("libcai._core");
+  PyObject *const capsule = module ? PyObject_GetAttrString(module, "_C_API") : NULL;
+  const cai_py_api *const api =
+      capsule ? (const cai_py_api *)PyCapsule_GetPointer(capsule, "libcai._core._C_API") : NULL;
+  Py_XDECREF(capsule);
+  Py_XDECREF(module);
+  if (!api) return -1;
+  if (api->abi_major != CAI_ABI_MAJOR || api->struct_size < sizeof *api) {
+    PyErr_SetString(PyExc_ImportError, "the installed libcai is older than this module wants");
+    return -1;
+  }
+  cai_py = api;
+  return 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

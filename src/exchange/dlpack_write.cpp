@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// DLPack's tensors of arrays.
+#include <algorithm>
+#include <cstdlib>
+
+#include "exchange/device.hpp"
+#include "exchange/dlpack_type.hpp"
+#include "order/glance.hpp"
+#include "order/waiting.hpp"
+
+namespace cai::exchange {
+namespace {
+
+constexpr uint64_t no_order = UINT64_MAX;  // -1, the consumer's word for it
+
+// A tensor and the owner of the array that it holds. What is behind it are the dimensions.
+template <class Tensor>
+struct Block {
+  Tensor tensor;  // first: the deleter is given a pointer to it
+  cai_owner *owner;
+
+  int64_t *dims() noexcept { return reinterpret_cast<int64_t *>(this + 1); }
+};
+
+template <class Tensor>
+void delete_block(Tensor *tensor) {
+  auto *const block = reinterpret_cast<Block<Tensor> *>(tensor);
+  cai_owner *const owner = block->owner;
+  std::free(block);
+  owner->release(owner);
+}
+
+// Strides in elements. An axis that nobody steps along may have any.
+cai_status write_strides(const cai_array &array, int64_t *out, cai_error *error) noexcept {
+  const int64_t itemsize = array.dtype.itemsize;
+  for (int32_t axis = 0; axis < array.ndim; ++axis) {
+    if (array.strides[axis] % itemsize != 0 && array.shape[axis] > 1 && array.data != 0) {
+      return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_STRIDES, axis},
+                  "strides[%d] is %lld bytes, no multiple of the item size, %lld", axis,
+                  static_cast<long long>(array.strides[axis]), static_cast<long long>(itemsize));
+    }
+    out[axis] = array.strides[axis] / itemsize;
+  }
+  return CAI_OK;
+}
+
+// All but the order: calls no driver, unless it has to ask for the device. The shape is the
+// array's.
+cai_status write_tensor(const cai_array &array, int64_t *strides, DLTensor *out,
+                        cai_error *error) noexcept {
+  if (array.mask) {
+    return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_MASK}, "mask: a tensor has none");
+  }
+  if (const cai_status status = check_device(array.device_type, error)) return status;
+  // NOLINTNEXTLINE(bugprone-invalid-enum-default-initialization): the device is set below
+  DLTensor tensor{};
+  if (const cai_status status = write_type(array.dtype, &tensor.dtype, error)) return status;
+  if (const cai_status status = write_strides(array, strides, error)) return status;
+  tensor.device.device_type = static_cast<DLDeviceType>(array.device_type);
+  if (array.device_type == CAI_DEVICE_CUDA) {
+    if (const cai_status status = find_device_id(array, &tensor.device.device_id, error)) {
+      return status;
+    }
+  }
+  tensor.data = reinterpret_cast<void *>(static_cast<uintptr_t>(array.data));
+  tensor.ndim = array.ndim;
+  tensor.shape = const_cast<int64_t *>(array.shape);
+  tensor.strides = strides;
+  *out = tensor;
+  return CAI_OK;
+}
+
+cai_status validate_stranger(const cai_array &array, cai_error *error) noexcept {
+  return is_own_array(array) ? CAI_OK : cai_array_validate(&array, error);
+}
+
+cai_status refuse_read_only(cai_error *error) noexcept {
+  return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_DATA},
+              "data is read-only, which a tensor of this form cannot say");
+}
+
+// The consumer's stream comes after what is pending, and the array's later users after it. For work
+// of the host's, the host waits, whatever the stream.
+void hand_over(const cai_array &array, uint64_t stream) {
+  order::await_host_work(array, true);
+  if (stream == no_order || order::nothing_before(array, stream)) return;
+  cai_array copy = array;
+  cai_error error;
+  if (cai_array_publish(&copy, nullptr, 0, stream, &error)) throw Failure(error);
+}
+
+template <class Tensor>
+cai_status write(const cai_array *array, uint64_t stream, Tensor **out, cai_error *error,
+                 const Tensor &head) noexcept {
+  if (!array || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "array or out is NULL");
+  if (const cai_status status = validate_stranger(*array, error)) return status;
+  if (!array->owner) {
+    return fail(error, CAI_ERR_ARGUMENT, {}, "the array is borrowed: it cannot be held");
+  }
+  if (stream == 0 && array->device_type != CAI_DEVICE_CPU) {
+    return fail(error, CAI_ERR_ARGUMENT, {}, "stream is 0, which is never a stream");
+  }
+  const auto ndim = static_cast<uint64_t>(array->ndim);
+  auto *const block = static_cast<Block<Tensor> *>(
+      std::malloc(sizeof(Block<Tensor>) + uint64_t{2} * ndim * sizeof(int64_t)));
+  if (!block) return fail(error, CAI_ERR_MEMORY, {}, "no host memory left for a tensor");
+  block->tensor = head;
+  DLTensor &tensor = block->tensor.dl_tensor;
+  int64_t *const shape = block->dims();
+  cai_status status = write_tensor(*array, shape + ndim, &tensor, error);
+  if (status == CAI_OK) status = guard(error, [&] { hand_over(*array, stream); });
+  if (status) {
+    std::free(block);
+    return status;
+  }
+  std::copy_n(array->shape, ndim, shape);
+  tensor.shape = shape;
+  block->tensor.deleter = delete_block<Tensor>;
+  block->owner = array->owner;
+  array->owner->retain(array->owner);
+  *out = &block->tensor;
+  return CAI_OK;
+}
+
+}  // namespace
+}  // namespace cai::exchange
+
+using namespace cai;
+
+cai_status cai_dlpack_write(const cai_array *array, uint64_t stream, DLManagedTensorVersioned **out,
+                            cai_error *error) {
+  // NOLINTNEXTLINE(bugprone-invalid-enum-default-initialization): write() sets the tensor
+  DLManagedTensorVersioned head{};
+  head.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  if (array && (array->flags & CAI_FLAG_READONLY)) head.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  return exchange::write(array, stream, out, error, head);
+}
+
+cai_status cai_dlpack_write_legacy(const cai_array *array, uint64_t stream, DLManagedTensor **out,
+                                   cai_error *error) {
+  if (array && array->abi_major == CAI_ABI_MAJOR && (array->flags & CAI_FLAG_READONLY)) {
+    return exchange::refuse_read_only(error);
+  }
+  // NOLINTNEXTLINE(bugprone-invalid-enum-default-initialization): write() sets the tensor
+  return exchange::write(array, stream, out, error, DLManagedTensor{});
+}
+
+cai_status cai_dlpack_lend(const cai_array *array, int64_t *strides, DLTensor *out,
+                           cai_error *error) {
+  if (!array || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "array or out is NULL");
+  if (const cai_status status = exchange::validate_stranger(*array, error)) return status;
+  if (!strides && array->ndim != 0) return fail(error, CAI_ERR_ARGUMENT, {}, "strides is NULL");
+  if (array->flags & CAI_FLAG_READONLY) return exchange::refuse_read_only(error);
+  return exchange::write_tensor(*array, strides, out, error);
+}

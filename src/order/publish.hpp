@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The producer's side, for those who give arrays away in another form than cai_array.
+#pragma once
+
+#include "order/event.hpp"
+
+namespace cai::order {
+
+// Makes `stream` wait for all that is pending on an array that has been judged, and records an
+// event there.
+Event event_after(const cai_array &array, std::uint64_t stream);
+
+}  // namespace cai::order

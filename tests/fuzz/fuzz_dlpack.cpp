@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tensors whose pointers are good, or NULL, and whose contents are anything. What is taken is
+// valid, and leaves as the same tensor; what is not is left alone.
+#include <cai/dlpack.h>
+
+#include "input.hpp"
+
+namespace {
+
+struct Source {
+  std::int64_t shape[CAI_MAX_NDIM], strides[CAI_MAX_NDIM];
+  DLManagedTensorVersioned managed;
+  int deleted;
+};
+
+void fill(fuzz::Input &input, Source &source) {
+  static constexpr DLDataType known[] = {
+      {kDLFloat, 32, 1},  {kDLBool, 8, 1},        {kDLInt, 64, 1},          {kDLComplex, 128, 1},
+      {kDLBfloat, 16, 1}, {kDLFloat8_e5m2, 8, 1}, {kDLFloat4_e2m1fn, 4, 1}, {kDLFloat, 16, 4}};
+  static constexpr std::int32_t devices[] = {kDLCUDA, kDLCPU, kDLCUDAHost, kDLCUDAManaged};
+  DLTensor &t = source.managed.dl_tensor;
+  std::int32_t device = devices[input.below(4)];
+  t.dtype = known[input.below(8)];
+  t.ndim = static_cast<std::int32_t>(input.below(5));
+  std::int64_t step = 1;
+  for (int k = t.ndim - 1; k >= 0; --k) {
+    source.shape[k] = input.below(2) ? 1 + input.below(4) : input.number();
+    source.strides[k] = input.below(2) ? step : input.number();
+    if (__builtin_mul_overflow(step, source.shape[k], &step)) step = 1;
+  }
+  t.data = reinterpret_cast<void *>(std::uintptr_t{0x7f5500000400});
+  t.shape = source.shape;
+  t.strides = input.below(4) == 1 ? nullptr : source.strides;
+  source.managed.version = {1, 3};
+  source.managed.manager_ctx = &source;
+  source.managed.deleter = [](DLManagedTensorVersioned *self) {
+    ++static_cast<Source *>(self->manager_ctx)->deleted;
+  };
+  source.managed.flags = input.byte();
+  switch (input.below(10)) {
+    case 1:
+      t.data = reinterpret_cast<void *>(static_cast<std::uintptr_t>(input.number()));
+      break;
+    case 2:
+      t.byte_offset = static_cast<std::uint64_t>(input.number());
+      break;
+    case 3:
+      t.ndim = static_cast<std::int32_t>(input.number());
+      break;
+    case 4:
+      t.shape = nullptr;
+      break;
+    case 5:
+      t.dtype = {input.byte(), input.byte(), input.byte()};
+      break;
+    case 6:
+      device = static_cast<std::int32_t>(input.number());
+      break;
+    case 7:
+      t.device.device_id = static_cast<std::int32_t>(input.number());
+      break;
+    case 8:
+      source.managed.version.major = input.byte();
+      break;
+    default:
+      break;
+  }
+  std::memcpy(&t.device.device_type, &device, sizeof device);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+  fuzz::Input input(data, size);
+  Source source{};
+  fill(input, source);
+  const std::uint64_t stream = input.below(2) ? 1 + input.byte() : UINT64_MAX;
+
+  const DLTensor &tensor = source.managed.dl_tensor;
+  std::int64_t strides[CAI_MAX_NDIM];
+  cai_array borrowed;
+  cai_array *owned = nullptr;
+  cai_error error;
+  const cai_status status = cai_dlpack_read(&tensor, stream, strides, &borrowed, &error);
+  if (status) {
+    fuzz::require_error(status, error);
+  } else {
+    REQUIRE(cai_array_validate(&borrowed, nullptr) == CAI_OK);
+  }
+  const cai_status owning = cai_dlpack_own(&source.managed, stream, &owned, &error);
+  if (owning) {
+    fuzz::require_error(owning, error);
+    REQUIRE(owning == (source.managed.version.major == 1 ? status : CAI_ERR_VERSION));
+    REQUIRE(!owned && source.deleted == 0);
+    return 0;
+  }
+  REQUIRE(status == CAI_OK);
+  // No driver is asked for what is not said: order, and the device.
+  if (owned->device_type != CAI_DEVICE_CUDA || owned->device_id >= 0) {
+    DLManagedTensorVersioned *back = nullptr;
+    REQUIRE(cai_dlpack_write(owned, UINT64_MAX, &back, nullptr) == CAI_OK);
+    REQUIRE(back->dl_tensor.ndim == tensor.ndim);
+    REQUIRE(!std::memcmp(&back->dl_tensor.dtype, &tensor.dtype, sizeof tensor.dtype));
+    for (int k = 0; k < tensor.ndim; ++k) REQUIRE(back->dl_tensor.shape[k] == tensor.shape[k]);
+    back->deleter(back);
+  }
+  REQUIRE(source.deleted == 0);
+  cai_array_release(owned);
+  REQUIRE(source.deleted == 1);
+  return 0;
+}
