@@ -9,8 +9,11 @@ import json
 import statistics
 import time
 
+import blank
+import exporters
 import numpy as np
 import read_dict
+import tvm_ffi
 from cuda.bindings import driver
 from cuda.core.utils import StridedMemoryView
 from mpi4py import MPI
@@ -35,6 +38,11 @@ array = libcai.asarray(producer)
 one, *eight = [libcai.asarray(Producer()) for _ in range(9)]
 host = np.zeros((6, 8), np.float32)
 host_array = libcai.asarray(host)
+given = host.ctypes.data, host.shape
+described = exporters.Described(*given, device=(1, 0), owner=host)
+lent = exporters.Tensor(*given, device=(1, 0), owner=host)
+elements, nop = blank.elements, tvm_ffi.get_global_func("testing.nop")
+tvm_tensor = tvm_ffi.from_dlpack(host)
 view = StridedMemoryView.from_cuda_array_interface
 as_cuda_array, buffer, asarray = cuda.as_cuda_array, MPI.buffer, libcai.asarray
 
@@ -61,6 +69,15 @@ BENCHMARKS = {
     "libcai.use, no order needed": repeated(lambda: use(host_array)),
     "libcai.use, kept by the owner": repeated(lambda: use(one)),
     "libcai.use of 8, kept by owners": repeated(lambda: use(*eight)),
+    "three: Array": repeated(lambda: elements(host_array, host_array, host_array)),
+    "three: described": repeated(lambda: elements(described, described, described)),
+    "three: lent": repeated(lambda: elements(lent, lent, lent)),
+    "three: NumPy": repeated(lambda: elements(host, host, host)),
+    "three: tvm-ffi": repeated(lambda: nop(tvm_tensor, tvm_tensor, tvm_tensor)),
+    "three: tvm-ffi of Array": repeated(lambda: nop(host_array, host_array, host_array)),
+    "three: tvm-ffi of NumPy": repeated(lambda: nop(host, host, host)),
+    "from_dlpack: libcai": repeated(lambda: libcai.from_dlpack(host)),
+    "from_dlpack: NumPy": repeated(lambda: np.from_dlpack(host)),
     "empty call": repeated(lambda: None),
     "read the dict": lambda n: read_dict.read(static, n),
     "unpack the dict": lambda n: read_dict.unpack_only(static, n),

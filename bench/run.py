@@ -6,6 +6,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -26,10 +27,10 @@ SIMULATED = {
 }
 
 
-def run(*command, **environment):
+def run(*command, cwd=ROOT, **environment):
     done = subprocess.run(
         [str(part) for part in command],
-        cwd=ROOT,
+        cwd=cwd,
         env={**os.environ, "PATH": PATH, **environment},
         stdout=subprocess.PIPE,
         text=True,
@@ -60,6 +61,13 @@ def build_read_dict():
     optimized = ["-O3", "-DNDEBUG"]  # as the wheel's own
     run("cc", *optimized, "-w", "-shared", "-fPIC", *headers, source, "-o", module, *flags)
     return folder
+
+
+def build_examples(folder):
+    """The modules that hand out arrays, and take them, by tables."""
+    for example in ("exporters", "extension"):
+        shutil.copytree(ROOT / "examples" / example, folder, dirs_exist_ok=True)
+        run(sys.executable, "setup.py", "--quiet", "build_ext", "--inplace", cwd=folder)
 
 
 def measure(*command, **environment):
@@ -161,6 +169,36 @@ def order_alone(table):
     table.by_threads("use_by_threads", "both, each its own arrays", at_least=0.9)
 
 
+def exchange(table):
+    table.section("C: DLPack and Arrow; no order is needed")
+    table.time("dlpack_read/2", "cai_dlpack_read, 2-D")
+    table.time("dlpack_read/4", "cai_dlpack_read, 4-D", goal=20)
+    table.time("dlpack_own/2", "cai_dlpack_own and the last release, 2-D")
+    table.time("dlpack_own/4", "cai_dlpack_own and the last release, 4-D", goal=40)
+    table.counter("dlpack_own/4", "mallocs", "  mallocs", 1, exact=True)
+    table.time("malloc_and_free", "  of this: malloc and free of the block")
+    table.time("dlpack_write/2", "cai_dlpack_write and its deleter, 2-D")
+    table.time("dlpack_write/4", "cai_dlpack_write and its deleter, 4-D")
+    table.time("dlpack_lend/4", "cai_dlpack_lend, 4-D, of a borrowed array")
+    table.time("arrow_there_and_back", "cai_arrow_write, cai_arrow_own and the last release")
+
+
+def calls_of_three(table):
+    table.section("Python: a compiled function is called with three arrays, 2-D, of the host")
+    table.time("three: Array", "libcai.Array", goal=50)
+    table.time("three: described", "of a type that describes its own (cai/exchange.h)")
+    table.time("three: lent", "of a type that lends tensors (DLPack's table)")
+    table.time("three: NumPy", "NumPy's")
+    table.time("three: tvm-ffi", "tvm-ffi's own function, and its own tensors")
+    table.time("three: tvm-ffi of Array", "tvm-ffi's own function, libcai.Array")
+    table.time("three: tvm-ffi of NumPy", "tvm-ffi's own function, NumPy's")
+    table.ratio("tvm-ffi / libcai, each its own", "three: tvm-ffi", "three: Array", at_least=2)
+    table.ratio("NumPy's: tvm-ffi / libcai", "three: tvm-ffi of NumPy", "three: NumPy", at_least=1)
+    table.time("from_dlpack: libcai", "libcai.from_dlpack of a NumPy array")
+    table.time("from_dlpack: NumPy", "numpy.from_dlpack of a NumPy array")
+    table.ratio("NumPy / libcai", "from_dlpack: NumPy", "from_dlpack: libcai", at_least=1)
+
+
 def work_on_the_cpu(table):
     table.section("C: work for streams of the CPU")
     table.time("enqueue/async", "cai_stream_enqueue, a thread of its own", goal=1000)
@@ -213,6 +251,7 @@ def verdict(good):
 def main():
     build_core()
     folder = build_read_dict()
+    build_examples(folder)
     core, counters = measure(SIM, BUILD / "bench/bench_core", **SIMULATED)
     bench_order = BUILD / "bench/bench_order"
     order = Table(*measure(SIM, bench_order, "--benchmark_filter=-threads", **SIMULATED))
@@ -247,6 +286,8 @@ def main():
         table.ratio("libcai.rmm / the driver's", ours, driver, at_most=1.2)
         table.time("RMM, its pool on libcai.rmm", "by RMM's own pool on libcai.rmm")
 
+    calls_of_three(table)
+
     table.section("Python: an array becomes a dict")
     table.time("libcai interface", "libcai Array.__cuda_array_interface__")
     table.time("libcai interface after uses", "  of an array with None after uses: it says 1")
@@ -271,6 +312,7 @@ def main():
     order_of_eight(order)
     order_of_one(stub)
     order_alone(stub)
+    exchange(Table(*measure(BUILD / "bench/bench_exchange")))
     work_on_the_cpu(Table(*measure(BUILD / "bench/bench_device")))
     managers(ordered, memory)
     look_ups(Table(*measure(BUILD / "bench/bench_registry")))

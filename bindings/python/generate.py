@@ -12,7 +12,15 @@ from pathlib import Path
 from pycparser import c_ast, c_parser
 
 # In this order: each may use what those before it declare.
-HEADERS = ["cai.h", "cai/device.h", "cai/memory.h"]
+HEADERS = [
+    "cai.h",
+    "cai/device.h",
+    "cai/memory.h",
+    "cai/dlpack_abi.h",
+    "cai/dlpack.h",
+    "cai/exchange.h",
+    "cai/arrow.h",
+]
 
 TITLE = """\
 # SPDX-License-Identifier: BSD-3-Clause
@@ -30,7 +38,31 @@ EXTERN = """
 cdef extern from "{}" nogil:
 """
 
-MACROS = {"cai.h": ["enum:", "    CAI_HEADER_VERSION"]}  # which pycparser does not see
+# What pycparser does not see: a macro, and structs that another header may have declared.
+MACROS = {
+    "cai.h": ["enum:", "    CAI_HEADER_VERSION"],
+    "cai/arrow.h": [
+        "struct ArrowSchema:",
+        "    const char *format",
+        "    const char *name",
+        "    int64_t flags",
+        "    void (*release)(ArrowSchema *self)",
+        "",
+        "struct ArrowArray:",
+        "    int64_t length",
+        "    int64_t null_count",
+        "    int64_t offset",
+        "    int64_t n_buffers",
+        "    const void **buffers",
+        "    void (*release)(ArrowArray *self)",
+        "",
+        "struct ArrowDeviceArray:",
+        "    ArrowArray array",
+        "    int64_t device_id",
+        "    int32_t device_type",
+        "    void *sync_event",
+    ],
+}
 
 FIXED_WIDTH = "".join(
     f"typedef {c} {name};\n"
@@ -83,10 +115,16 @@ def spell(node, name=""):
     raise TypeError(f"cannot spell {node}")
 
 
+def enum_of(declaration):
+    """The enum of a declaration or of a typedef, or None."""
+    kind = declaration.type.type if isinstance(declaration, c_ast.Typedef) else declaration.type
+    return kind if isinstance(kind, c_ast.Enum) else None
+
+
 def lines_of(declaration):
-    if isinstance(declaration.type, c_ast.Enum):  # anonymous: constants only
-        yield "enum:"
-        for item in declaration.type.values.enumerators:
+    if enum := enum_of(declaration):  # without a name: constants only
+        yield f"ctypedef enum {declaration.name}:" if declaration.name else "enum:"
+        for item in enum.values.enumerators:
             yield f"    {item.name}"
     elif isinstance(declaration, c_ast.Typedef) and isinstance(declaration.type.type, c_ast.Struct):
         yield f"ctypedef struct {declaration.name}:"
@@ -119,7 +157,7 @@ def pxd(include):
     parts = [TITLE]
     for header, declarations in read(include).items():
         parts.append(EXTERN.format(header))
-        parts += ["".join(f"    {line}\n" for line in MACROS.get(header, []))]
+        parts += ["".join(f"    {line}".rstrip() + "\n" for line in MACROS.get(header, []))]
         after_function = header not in MACROS
         for declaration in declarations:
             function = isinstance(declaration.type, c_ast.FuncDecl)

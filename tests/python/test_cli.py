@@ -287,3 +287,39 @@ def test_only_sim_makes_it_the_driver():
     subprocess.run([sys.executable, "-c", code], check=True)
     copies = list(simulated().parent.parent.rglob("libcuda*"))
     assert copies == [simulated()]
+
+
+def test_info(tmp_path):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("CAI_", "SIMCUDA"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "libcai", "info"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**env, "CAI_SYNC": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(f"libcai {libcai.__version__} (")
+    assert lines[1].startswith("driver: ")
+    assert any(line.startswith("device: cpu: ") for line in lines)
+    assert "environment: CAI_SYNC=1" in lines
+    assert lines[-1].startswith("installed: ")
+    assert "numpy " in lines[-1]
+
+
+def test_info_on_simcuda():
+    done = subprocess.run(
+        [sys.executable, "-m", "libcai", "sim", sys.executable, "-m", "libcai", "info", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["driver"] == {"simulated": True, "cuda": "13.0"}
+    assert [text.split(":")[0] for text in found["devices"]] == ["cpu", "gpu", "gpu"]
+    assert found["environment"]["SIMCUDA"] == "1"
+    failing = ["sim", "--fail", "cuInit:1:100", sys.executable, "-m", "libcai", "info"]
+    done = command(*failing)
+    assert "but cuInit() fails: status 100" in done.stdout

@@ -333,6 +333,14 @@ def test_cpp(tmp_path):
     assert len(lines) == 4
 
 
+def test_exchange(tmp_path):
+    """That of docs/exchange.rst: on the host, and with no driver."""
+    flags = run(sys.executable, "-m", "libcai", "config", "--cflags", "--libs").split()
+    warnings = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    run("cc", *warnings, EXAMPLES / "exchange.c", "-o", tmp_path / "exchange", *flags)
+    assert run(tmp_path / "exchange") == "format f, 6 elements, the last is 2.5\n"
+
+
 @pytest.mark.parametrize("driver", [False, True])
 def test_memory_cpp(tmp_path, driver):
     """Likewise: the CPU alone, and beside it the simulated GPUs."""

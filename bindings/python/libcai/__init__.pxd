@@ -728,3 +728,147 @@ cdef extern from "cai/memory.h" nogil:
         CAI_OPEN_AUTO
 
     cai_status cai_memory_open(const cai_ipc_handle *handle, int32_t fd, cai_device device, cai_stream *stream, uint32_t how, cai_memory **out, cai_error *error)
+
+cdef extern from "cai/dlpack_abi.h" nogil:
+    ctypedef struct DLPackVersion:
+        uint32_t major
+        uint32_t minor
+
+    ctypedef enum DLDeviceType:
+        kDLCPU
+        kDLCUDA
+        kDLCUDAHost
+        kDLOpenCL
+        kDLVulkan
+        kDLMetal
+        kDLVPI
+        kDLROCM
+        kDLROCMHost
+        kDLExtDev
+        kDLCUDAManaged
+        kDLOneAPI
+        kDLWebGPU
+        kDLHexagon
+        kDLMAIA
+        kDLTrn
+
+    ctypedef struct DLDevice:
+        DLDeviceType device_type
+        int32_t device_id
+
+    ctypedef enum DLDataTypeCode:
+        kDLInt
+        kDLUInt
+        kDLFloat
+        kDLOpaqueHandle
+        kDLBfloat
+        kDLComplex
+        kDLBool
+        kDLFloat8_e3m4
+        kDLFloat8_e4m3
+        kDLFloat8_e4m3b11fnuz
+        kDLFloat8_e4m3fn
+        kDLFloat8_e4m3fnuz
+        kDLFloat8_e5m2
+        kDLFloat8_e5m2fnuz
+        kDLFloat8_e8m0fnu
+        kDLFloat6_e2m3fn
+        kDLFloat6_e3m2fn
+        kDLFloat4_e2m1fn
+
+    ctypedef struct DLDataType:
+        uint8_t code
+        uint8_t bits
+        uint16_t lanes
+
+    ctypedef struct DLTensor:
+        void *data
+        DLDevice device
+        int32_t ndim
+        DLDataType dtype
+        int64_t *shape
+        int64_t *strides
+        uint64_t byte_offset
+
+    ctypedef struct DLManagedTensor:
+        DLTensor dl_tensor
+        void *manager_ctx
+        void (*deleter)(DLManagedTensor *self)
+
+    ctypedef struct DLManagedTensorVersioned:
+        DLPackVersion version
+        void *manager_ctx
+        void (*deleter)(DLManagedTensorVersioned *self)
+        uint64_t flags
+        DLTensor dl_tensor
+
+    ctypedef int (*DLPackManagedTensorAllocator)(DLTensor *prototype, DLManagedTensorVersioned **out, void *error_ctx, void (*set_error)(void *error_ctx, const char *kind, const char *message))
+
+    ctypedef int (*DLPackManagedTensorFromPyObjectNoSync)(void *py_object, DLManagedTensorVersioned **out)
+
+    ctypedef int (*DLPackDLTensorFromPyObjectNoSync)(void *py_object, DLTensor *out)
+
+    ctypedef int (*DLPackCurrentWorkStream)(DLDeviceType device_type, int32_t device_id, void **out_current_stream)
+
+    ctypedef int (*DLPackManagedTensorToPyObjectNoSync)(DLManagedTensorVersioned *tensor, void **out_py_object)
+
+    ctypedef struct DLPackExchangeAPIHeader:
+        DLPackVersion version
+        DLPackExchangeAPIHeader *prev_api
+
+    ctypedef struct DLPackExchangeAPI:
+        DLPackExchangeAPIHeader header
+        DLPackManagedTensorAllocator managed_tensor_allocator
+        DLPackManagedTensorFromPyObjectNoSync managed_tensor_from_py_object_no_sync
+        DLPackManagedTensorToPyObjectNoSync managed_tensor_to_py_object_no_sync
+        DLPackDLTensorFromPyObjectNoSync dltensor_from_py_object_no_sync
+        DLPackCurrentWorkStream current_work_stream
+
+cdef extern from "cai/dlpack.h" nogil:
+    cai_status cai_dlpack_read(const DLTensor *tensor, uint64_t stream, int64_t *strides, cai_array *out, cai_error *error)
+    cai_status cai_dlpack_own(DLManagedTensorVersioned *tensor, uint64_t stream, cai_array **out, cai_error *error)
+    cai_status cai_dlpack_own_legacy(DLManagedTensor *tensor, uint64_t stream, cai_array **out, cai_error *error)
+    cai_status cai_dlpack_write(const cai_array *array, uint64_t stream, DLManagedTensorVersioned **out, cai_error *error)
+    cai_status cai_dlpack_write_legacy(const cai_array *array, uint64_t stream, DLManagedTensor **out, cai_error *error)
+    cai_status cai_dlpack_lend(const cai_array *array, int64_t *strides, DLTensor *out, cai_error *error)
+
+cdef extern from "cai/exchange.h" nogil:
+    ctypedef struct cai_exchange_order:
+        uint64_t stream
+        uint32_t stream_kind
+        uint32_t flags
+
+    ctypedef struct cai_exchange_api:
+        uint32_t struct_size
+        uint16_t abi_major
+        uint16_t abi_minor
+        const cai_exchange_api *older
+        int32_t (*describe)(void *object, cai_array *out, int64_t *dims)
+        int32_t (*order)(void *object, cai_exchange_order *out)
+        int32_t (*used)(void *object, uint64_t stream, uint32_t access)
+        int32_t (*own)(void *object, cai_array **out)
+        int32_t (*wrap)(cai_array *array, void **out)
+
+cdef extern from "cai/arrow.h" nogil:
+    struct ArrowSchema:
+        const char *format
+        const char *name
+        int64_t flags
+        void (*release)(ArrowSchema *self)
+
+    struct ArrowArray:
+        int64_t length
+        int64_t null_count
+        int64_t offset
+        int64_t n_buffers
+        const void **buffers
+        void (*release)(ArrowArray *self)
+
+    struct ArrowDeviceArray:
+        ArrowArray array
+        int64_t device_id
+        int32_t device_type
+        void *sync_event
+
+    cai_status cai_arrow_own(const ArrowSchema *schema, ArrowDeviceArray *column, cai_array **out, cai_error *error)
+    cai_status cai_arrow_write(const cai_array *array, uint64_t stream, ArrowSchema *schema, ArrowDeviceArray *column, cai_error *error)

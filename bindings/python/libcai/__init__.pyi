@@ -2,6 +2,8 @@
 from libcai._core import Array as Array
 from libcai._core import asarray as asarray
 from libcai._core import drain as drain
+from libcai._core import from_arrow as from_arrow
+from libcai._core import from_dlpack as from_dlpack
 from libcai._core import from_interface as from_interface
 from libcai._core import use as use
 from libcai._devices import Event as Event
@@ -83,6 +85,8 @@ __all__ = [
     "empty",
     "fill",
     "flush",
+    "from_arrow",
+    "from_dlpack",
     "from_interface",
     "full",
     "memory_manager",

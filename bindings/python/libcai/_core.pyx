@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # cython: language_level=3, embedsignature=True, embedsignature.format=python
-"""The compiled part of libcai: it unpacks Python's values for the C library, and wraps its arrays."""
+"""The compiled part: it unpacks Python's values for the C library, and wraps its arrays."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -21,7 +21,7 @@ from libcai import _library
 from libcai import _relaxed
 from libcai._providers import provided
 from libcai._stream import NO_ORDER as _NO_ORDER, resolve
-from libcai._types import Location, device as device_of
+from libcai._types import Device, Location, device as device_of
 from libcai._unpack import refuse_numpy
 from libcai.errors import (
     BufferError, InterfaceError, InterfaceTypeError, UseError, ViewError, ViewIndexError, add_note,
@@ -84,6 +84,7 @@ cdef extern from "_owner.h":
         PyObject *exporter
         PyObject *mask_exporter
         PyObject *streams
+        const cai_array *inner
         cai_owner *held
         cai_owner owner
         cai_array array
@@ -122,12 +123,17 @@ cdef int raise_error(const cai_error *error, Entries *entries) except -1:
 
 
 include "unpack.pxi"
+include "buffer.pxi"
+include "tables.pxi"
+include "dlpack.pxi"
+include "arrow.pxi"
 include "array.pxi"
 include "views.pxi"
 include "export.pxi"
 include "reading.pxi"
 include "order.pxi"
 include "use.pxi"
+include "extensions.pxi"
 
 
 def sizes():
@@ -158,6 +164,7 @@ cdef int start() except -1:
             f"the bundled libcai has version {cai_version()}, and this module was compiled for "
             f"{CAI_HEADER_VERSION}")
     intern_keys()
+    cai_py_exchange_open()
     _relaxed.on_change(count_relaxed)
     cai_py_open()
     collect_arrays()

@@ -121,7 +121,15 @@
   X(cai_pending_flush) \
   X(cai_pending_defer) \
   X(cai_memory_share) \
-  X(cai_memory_open)
+  X(cai_memory_open) \
+  X(cai_dlpack_read) \
+  X(cai_dlpack_own) \
+  X(cai_dlpack_own_legacy) \
+  X(cai_dlpack_write) \
+  X(cai_dlpack_write_legacy) \
+  X(cai_dlpack_lend) \
+  X(cai_arrow_own) \
+  X(cai_arrow_write)
 
 #else
 
@@ -242,5 +250,13 @@
 #define cai_pending_defer (*cai_py_table.p_cai_pending_defer)
 #define cai_memory_share (*cai_py_table.p_cai_memory_share)
 #define cai_memory_open (*cai_py_table.p_cai_memory_open)
+#define cai_dlpack_read (*cai_py_table.p_cai_dlpack_read)
+#define cai_dlpack_own (*cai_py_table.p_cai_dlpack_own)
+#define cai_dlpack_own_legacy (*cai_py_table.p_cai_dlpack_own_legacy)
+#define cai_dlpack_write (*cai_py_table.p_cai_dlpack_write)
+#define cai_dlpack_write_legacy (*cai_py_table.p_cai_dlpack_write_legacy)
+#define cai_dlpack_lend (*cai_py_table.p_cai_dlpack_lend)
+#define cai_arrow_own (*cai_py_table.p_cai_arrow_own)
+#define cai_arrow_write (*cai_py_table.p_cai_arrow_write)
 
 #endif

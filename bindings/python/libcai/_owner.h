@@ -36,7 +36,7 @@ static struct {
   cai_py_block *queue; /* a stack; taken whole, so there is no ABA */
   int scheduled;       /* a pending call is under way */
   int closing;         /* the interpreter ends: leak, and never touch Python */
-  int pushing;         /* threads between the look at `closing` and the end of their push */
+  int pushing;         /* threads between the look at `closing` and the end of what they do here */
 } cai_py_state;
 
 static int cai_py_has_gil(void) {
@@ -328,14 +328,16 @@ static void cai_py_open(void) {
   cai_py_state.interpreter = PyInterpreterState_Get();
 }
 
-/* At exit, with the GIL. A push never waits for the GIL, so this ends soon; the bound is for a
- * child of fork() that inherited a count. */
+/* At exit, with the GIL, which is let go for whoever is about to take it. This ends soon; the bound
+ * is for a child of fork() that inherited a count. */
 static void cai_py_close(void) {
   int tries = 0;
   cai_py_drain_queue();
   __atomic_store_n(&cai_py_state.closing, 1, __ATOMIC_SEQ_CST);
+  Py_BEGIN_ALLOW_THREADS;
   while (__atomic_load_n(&cai_py_state.pushing, __ATOMIC_SEQ_CST) && ++tries < 100000)
     sched_yield();
+  Py_END_ALLOW_THREADS;
   cai_py_drain_queue();
 }
 

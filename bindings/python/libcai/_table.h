@@ -6,6 +6,8 @@
 
 #include <dlfcn.h>
 
+#include "cai/arrow.h"
+#include "cai/dlpack.h"
 #include "cai/memory.h"
 
 #include "_functions.h" /* first: CAI_PY_FUNCTIONS */

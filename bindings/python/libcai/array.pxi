@@ -61,6 +61,8 @@ cdef class Array:
     cdef cai_owner *owner      # the holder is ours; NULL only for cai_py_no_array
     cdef object numpy_dtype    # when it was asked for; also what makes this a type with GC
     cdef dict exported         # likewise, if all its values are immutable
+    cdef int64_t *lent_strides # in elements, of a tensor that DLPack's table lends; or NULL
+    cdef int route_taken
     cdef object __weakref__
 
     def __cinit__(self):
@@ -71,11 +73,16 @@ cdef class Array:
 
     def __dealloc__(self):
         cdef cai_owner *owner = self.owner
+        free(self.lent_strides)
         if owner != NULL:
             self.owner = NULL
             self.array = &cai_py_no_array
             cai_py_release_here(owner)
         cai_py_drain()
+
+    # For others' compiled code: see cai/exchange.h, and DLPack's header.
+    __cai_c_exchange_api__ = PyCapsule_New(&array_api, CAI_EXCHANGE_CAPSULE, NULL)
+    __dlpack_c_exchange_api__ = PyCapsule_New(&array_dlpack_api, b"dlpack_exchange_api", NULL)
 
     @staticmethod
     def from_ptr(address, *, bint steal=True):
@@ -251,6 +258,12 @@ cdef class Array:
     def version(self):
         """Version of the interface that the producer spoke."""
         return self.array.version
+
+    @property
+    def route(self):
+        """How `asarray` took the array: one of its routes; None for what was made otherwise, such
+        as a view."""
+        return ROUTES[self.route_taken]
 
     @property
     def device(self):
@@ -509,6 +522,78 @@ cdef class Array:
             raise AttributeError(
                 "this libcai.Array is on a device: it has __cuda_array_interface__ instead")
         return host_dict(self)
+
+    def __dlpack_device__(self):
+        """``(type, id)``, in DLPack's numbers. The driver is asked if the id is not known."""
+        return dlpack_device(self)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A capsule with a tensor of DLPack's, which keeps the memory alive.
+
+        Parameters
+        ----------
+        stream : int, optional
+            The consumer's, 1, 2 or a ``CUstream``: it waits for what is pending on the array, and
+            later users of the array wait for it. None is 1, the legacy default stream; -1 asks for
+            no order. For an array on the host None or -1.
+        max_version : tuple, optional
+            ``(major, minor)`` that the consumer knows. Without it, or below 1, the capsule is a
+            ``"dltensor"``, which has no flags.
+        dl_device : tuple, optional
+            Where the tensor is wanted, in DLPack's numbers: the CPU or a GPU.
+        copy : bool, optional
+            True: always copy. False: never. Else only if `dl_device` is elsewhere.
+
+        Raises
+        ------
+        BufferError
+            For what DLPack cannot say: a mask, fields, a foreign byte order, times, text, strides
+            that are no multiple of the item size; a read-only array without `max_version`; and for
+            a device that it would have to be copied to if that is forbidden.
+        CudaError
+            If the driver refuses.
+
+        Notes
+        -----
+        The array-API standard, "Data interchange mechanisms".
+        """
+        return tensor_of(self, stream, max_version, dl_device, copy)
+
+    def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
+        """Capsules of Arrow's: the type and the column, which keeps the memory alive.
+
+        An array of numbers with one axis, contiguous; its mask, if any, of bits. Where work is
+        pending, the column comes with an event after it.
+
+        Parameters
+        ----------
+        requested_schema : capsule, optional
+            Not looked at: the column comes in the array's own type.
+
+        Raises
+        ------
+        BufferError
+            For what a column cannot say.
+        CudaError
+            If the driver refuses.
+
+        Notes
+        -----
+        The Arrow PyCapsule interface.
+        """
+        known = [name for name, value in kwargs.items() if value is not None]
+        if known:
+            raise NotImplementedError(f"libcai knows no argument {known[0]!r} of Arrow's")
+        return column_of(self, b"arrow_device_array")
+
+    def __arrow_c_array__(self, requested_schema=None):
+        """As ``__arrow_c_device_array__``, of an array that the host may use; AttributeError for
+        one on a device. What is pending on it is waited for."""
+        if not is_on_host(self):
+            raise AttributeError(
+                "this libcai.Array is on a device: it has __arrow_c_device_array__ instead")
+        waited_for(self)
+        return column_of(self, b"arrow_array")
 
     def __array__(self, dtype=None, copy=None):
         """Refuses an array on a device; for a host array, NumPy's array of it."""

@@ -4,7 +4,7 @@
 Attributes
 ----------
 ffi : cffi.FFI
-    Knows every declaration of cai.h, cai/device.h and cai/memory.h.
+    Knows every declaration of cai.h, cai/device.h, cai/memory.h and cai/dlpack.h.
 lib : object
     The functions and constants of the bundled library.
 """
@@ -29,7 +29,14 @@ def _declarations(header):
 
 
 ffi = cffi.FFI()
-for _header in ("cai.h", "cai/device.h", "cai/memory.h"):
+for _header in (
+    "cai.h",
+    "cai/device.h",
+    "cai/memory.h",
+    "cai/dlpack_abi.h",
+    "cai/dlpack.h",
+    "cai/exchange.h",
+):
     ffi.cdef(_declarations(_header))
 lib = ffi.dlopen(str(_library.LIBRARY))
 

@@ -175,6 +175,17 @@ def empty(shape, typestr="<f8", *, device=None, kind="default", stream=None, man
     return made(shape, &dtype, native, kind, stream_of(stream, &native), manager)
 
 
+def empty_of(tuple shape, uint64_t dtype, int32_t device_type, int32_t device_id):
+    """The same for cai/python.h: a ``cai_dtype *``, and the device of another array."""
+    cdef cai_device native
+    native.type = CAI_DEVICE_CPU if device_type == CAI_DEVICE_CUDA_HOST else device_type
+    native.id = max(device_id, 0)
+    if device_type == CAI_DEVICE_CUDA_MANAGED:
+        native.type = CAI_DEVICE_CUDA
+    return made(shape, <const cai_dtype *>dtype, native, KINDS_ALIKE.get(device_type, "default"),
+                None, None)
+
+
 def zeros(shape, typestr="<f8", *, device=None, kind="default", stream=None, manager=None):
     """Makes an array of zeros, as `empty` otherwise."""
     array = empty(shape, typestr, device=device, kind=kind, stream=stream, manager=manager)

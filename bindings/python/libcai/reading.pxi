@@ -11,7 +11,6 @@ cdef struct Reading:
 
 cdef object CUDA_NAME = sys.intern("__cuda_array_interface__")
 cdef object HOST_NAME = sys.intern("__array_interface__")
-cdef object numpy_array = None
 
 
 cdef inline void reading_open(Reading *r) noexcept:
@@ -52,33 +51,26 @@ cdef int attribute(PyObject *obj, object name, PyObject **out, PyObject **hidden
     return 0
 
 
-cdef int find(PyObject *obj, Entries *entries) except -1:
-    """Finds an object's interface and returns its protocol."""
+cdef int find(PyObject *obj, Entries *entries, int route) except -2:
+    """Finds an object's dict and returns its protocol, or -1 if there is none."""
     cdef PyObject *hidden = NULL
     cdef PyObject **out = &entries.value[CAI_ENTRY_INTERFACE]
     try:
-        if attribute(obj, CUDA_NAME, out, &hidden):
+        if route != ROUTE_NUMPY and attribute(obj, CUDA_NAME, out, &hidden):
             return CAI_PROTOCOL_CUDA
-        if attribute(obj, HOST_NAME, out, &hidden):
-            check_numpy(<object>obj)
+        if route != ROUTE_CUDA and attribute(obj, HOST_NAME, out, &hidden):
+            if not is_numpy(<object>obj):
+                refuse_numpy(<object>obj)
             return CAI_PROTOCOL_HOST
-        if hidden != NULL:
+        if hidden != NULL and cai_py_class_attribute(
+                Py_TYPE(obj), <PyObject *>DLPACK_NAME) == NULL:
             raise <object>hidden
-        raise_no_interface(obj)
+        return -1
     finally:
         Py_XDECREF(hidden)
 
 
-cdef int check_numpy(obj) except -1:
-    global numpy_array
-    if numpy_array is None:
-        numpy_array = getattr(sys.modules.get("numpy"), "ndarray", None)
-    if type(obj) is not numpy_array:
-        refuse_numpy(obj)
-    return 0
-
-
-cdef int raise_no_interface(PyObject *obj) except -1:
+cdef int raise_no_interface(PyObject *obj, int route) except -1:
     cdef str name = type_name(obj)[1:-8]
     if PyType_Check(obj):
         for key in (CUDA_NAME, HOST_NAME):
@@ -87,9 +79,13 @@ cdef int raise_no_interface(PyObject *obj) except -1:
                 raise InterfaceTypeError(
                     f"interface: {shown} is a class; its instances have {key}, pass one of them",
                     "interface", <object>obj)
+    if route:
+        raise InterfaceTypeError(
+            f"interface: a {name} object does not offer its array by route {ROUTES[route]!r}",
+            "interface", <object>obj)
     raise InterfaceTypeError(
-        f"interface: a {name} object has neither {CUDA_NAME} nor {HOST_NAME}",
-        "interface", <object>obj)
+        f"interface: a {name} object has neither {CUDA_NAME} nor {HOST_NAME}, and nothing of "
+        "DLPack's or the buffer protocol's", "interface", <object>obj)
 
 
 cdef int gather(Reading *r, int protocol) except -1:
@@ -193,47 +189,107 @@ cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint stric
     return wrap(&block.array, &block.owner)
 
 
-def asarray(obj, /, *, bint strict=False):
+cdef enum:
+    ROUTE_NONE = 0
+    ROUTE_EXCHANGE = 1
+    ROUTE_DLPACK_TABLE = 2
+    ROUTE_CUDA = 3
+    ROUTE_NUMPY = 4
+    ROUTE_DLPACK = 5
+    ROUTE_BUFFER = 6
+
+cdef tuple ROUTES = (None, "exchange", "dlpack_table", "cuda", "numpy", "dlpack", "buffer")
+
+
+cdef int route_of(word) except -1:
+    if word is None:
+        return ROUTE_NONE
+    if not isinstance(word, str) or word not in ROUTES:
+        raise UseError(f"route is {word!r}, and none of {', '.join(map(repr, ROUTES[1:]))}")
+    return ROUTES.index(word)
+
+
+cdef Array read_object(obj, bint strict, int route, stream):
+    """The array of an object, by the first way that it offers, or by `route`; -1 or a `stream` is
+    what its __dlpack__ is asked for. All that takes arrays comes here."""
+    cdef Array made = None
+    cdef int forced = route
+    cai_py_drain()
+    if not strict and route in (ROUTE_NONE, ROUTE_EXCHANGE, ROUTE_DLPACK_TABLE):
+        made = by_table(obj, &route)
+    if made is None and forced in (ROUTE_NONE, ROUTE_CUDA, ROUTE_NUMPY):
+        made = by_dict(obj, strict, &route)
+    if made is None and not strict and forced in (ROUTE_NONE, ROUTE_DLPACK):
+        route = ROUTE_DLPACK
+        made = by_dlpack(obj, stream, None, None)
+    if made is None and not strict and forced in (ROUTE_NONE, ROUTE_BUFFER):
+        route = ROUTE_BUFFER
+        made = by_buffer(obj)
+    if made is None:
+        raise_no_interface(<PyObject *>obj, forced)
+    made.route_taken = route
+    return made
+
+
+cdef Array by_dict(obj, bint strict, int *route):
+    """By an object's dict, ours or NumPy's; None if it has neither, or not the one that is forced."""
+    cdef Reading r
+    cdef int protocol
+    reading_open(&r)
+    try:
+        protocol = find(<PyObject *>obj, &r.entries, route[0])
+        if protocol < 0:
+            return None
+        route[0] = ROUTE_CUDA if protocol == CAI_PROTOCOL_CUDA else ROUTE_NUMPY
+        return import_entries(<PyObject *>obj, &r, protocol, strict, True)
+    finally:
+        reading_close(&r)
+
+
+def asarray(obj, /, *, bint strict=False, route=None):
     """Takes an array from another library.
 
-    The driver is not called, and nothing is waited for. The object, and a mask object, are kept
-    alive by the array; the dict is copied. An object that states no stream (versions 0 to 2) gets
-    the one that its framework says is current, see `provide_stream`.
+    The first of these ways is taken that the object offers: its type's ``__cai_c_exchange_api__``
+    (``'exchange'``), its type's DLPack table (``'dlpack_table'``), ``__cuda_array_interface__``
+    (``'cuda'``), ``__array_interface__`` (``'numpy'``), ``__dlpack__`` (``'dlpack'``), and the
+    buffer protocol (``'buffer'``).
+
+    Nothing is waited for. The object, and a mask object, are kept alive by the array; a dict is
+    copied. An object that states no stream (versions 0 to 2 of the dict; DLPack) gets the one that
+    its framework says is current, see `provide_stream`.
 
     Parameters
     ----------
     obj : object
-        With ``__cuda_array_interface__``, or NumPy's ``__array_interface__`` (then the device is
-        the CPU); an `Array` is returned as it is. NumPy's scalars, and its arrays with a mask, are
-        refused: their dict points to a temporary, or leaves the mask out.
+        As above; an `Array` is returned as it is. NumPy's scalars, and its arrays with a mask, are
+        refused: their dict points to a temporary, or leaves the mask out. PyTorch's tensors that
+        require grad, or whose conjugation or sign is not in memory, are refused, too.
     strict : bool
-        Take only what follows the text of version 3 to the letter; otherwise all whose meaning is
-        certain, such as versions 0 to 2, or a list for a tuple.
+        Take only a dict that follows the text of version 3 to the letter; otherwise all whose
+        meaning is certain, such as versions 0 to 2, or a list for a tuple.
+    route : str, optional
+        Take this way, or fail. ``'cuda'`` is for who wants a mask, fields or a foreign byte order
+        of an object that has tables, too: DLPack cannot say them.
 
     Returns
     -------
     Array
+        Its ``route`` says which way was taken.
 
     Raises
     ------
     InterfaceError, InterfaceTypeError
         Names the entry at fault. What the object's own property raises passes unchanged.
+    UseError
+        For a route that is none.
 
     Notes
     -----
     The text, "Python Interface Specification".
     """
-    cdef Reading r
-    cdef int protocol
-    if type(obj) is Array:
+    if type(obj) is Array and route is None:
         return obj
-    cai_py_drain()
-    reading_open(&r)
-    try:
-        protocol = find(<PyObject *>obj, &r.entries)
-        return import_entries(<PyObject *>obj, &r, protocol, strict, True)
-    finally:
-        reading_close(&r)
+    return read_object(obj, strict, route_of(route), -1)
 
 
 def from_interface(mapping, *, owner=None, bint strict=False, bint host=False):
@@ -293,7 +349,9 @@ def lint(obj, /):
     cai_py_drain()
     reading_open(&r)
     try:
-        protocol = find(<PyObject *>obj, &r.entries)
+        protocol = find(<PyObject *>obj, &r.entries, ROUTE_NONE)
+        if protocol < 0:
+            raise_no_interface(<PyObject *>obj, ROUTE_NONE)
         gather(&r, protocol)
         block = read_block(&r, CAI_STRICT, note_finding, <void *>findings, &error, &status)
         if block != NULL:

@@ -6,17 +6,22 @@ The Protocols can be used with isinstance(), which then asks for the attribute o
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias, TypedDict, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, runtime_checkable
 
 __all__ = [
     "ArrayInterface",
+    "CapsuleType",
     "CudaArrayInterface",
     "HasArrayInterface",
+    "HasArrow",
+    "HasArrowDevice",
     "HasCudaArrayInterface",
     "HasCudaStream",
     "HasCudaStreamAttribute",
+    "HasDlpack",
     "HasHandle",
     "HasPtr",
+    "Route",
     "Stream",
 ]
 
@@ -59,6 +64,39 @@ class HasArrayInterface(Protocol):
 
     @property
     def __array_interface__(self) -> Any: ...
+
+
+# Python 3.13 has a name for the type of capsules.
+CapsuleType: TypeAlias = Any
+
+Route: TypeAlias = Literal["exchange", "dlpack_table", "cuda", "numpy", "dlpack", "buffer"]
+
+
+@runtime_checkable
+class HasDlpack(Protocol):
+    """An object that `libcai.from_dlpack` takes."""
+
+    def __dlpack__(self, *, stream: Any = None) -> CapsuleType: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+@runtime_checkable
+class HasArrow(Protocol):
+    """An object that `libcai.from_arrow` takes, of the host's memory."""
+
+    def __arrow_c_array__(
+        self, requested_schema: Any = None
+    ) -> tuple[CapsuleType, CapsuleType]: ...
+
+
+@runtime_checkable
+class HasArrowDevice(Protocol):
+    """An object that `libcai.from_arrow` takes, of any device's memory."""
+
+    def __arrow_c_device_array__(
+        self, requested_schema: Any = None, **kwargs: Any
+    ) -> tuple[CapsuleType, CapsuleType]: ...
 
 
 @runtime_checkable

@@ -59,10 +59,10 @@ def use(*objects, stream, access=None, order="both", external=False, fork=False)
     The text, "Synchronization".
     """
     cdef Use self = Use.__new__(Use)
-    self.take(objects)
     self.given = stream
     if not resolved(stream, &self.stream):
         self.options.order = CAI_ORDER_NONE
+    self.take(objects, stream)
     if access is not None:
         self.options.access = access_of(access)
     if order != "both":
@@ -99,9 +99,9 @@ cdef class Use:
     def __dealloc__(self):
         PyMem_Free(self.items)
 
-    cdef int take(self, tuple objects) except -1:
+    cdef int take(self, tuple objects, stream) except -1:
         cdef Py_ssize_t i
-        self.arrays = arrays_of(objects)
+        self.arrays = arrays_of(objects, stream)
         self.items = <const cai_array **>PyMem_Malloc(
             max(len(self.arrays), 1) * sizeof(cai_array *))
         if self.items == NULL:
@@ -167,8 +167,12 @@ cdef class Use:
         return 0
 
 
-cdef tuple arrays_of(tuple objects):
+cdef tuple arrays_of(tuple objects, stream):
     for item in objects:
         if type(item) is not Array:
-            return tuple([asarray(item) for item in objects])
+            return tuple([array_of(item, stream) for item in objects])
     return objects
+
+
+cdef Array array_of(obj, stream):
+    return obj if type(obj) is Array else read_object(obj, False, ROUTE_NONE, stream)

@@ -3,7 +3,7 @@
 
 import argparse
 
-from libcai._cli import check, config, sim
+from libcai._cli import check, config, info, sim
 
 
 def main(arguments=None):
@@ -12,7 +12,7 @@ def main(arguments=None):
         prog="libcai", description="The CUDA Array Interface for compiled code."
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (check, config, sim):
+    for module in (info, check, config, sim):
         module.add_to(commands)
     options = parser.parse_args(arguments)
     return options.run(options)

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of functions that types offer, found once for each type: cai/exchange.h, and DLPack's.
+ * All of it with the GIL. */
+#ifndef CAI_PY_EXCHANGE_H
+#define CAI_PY_EXCHANGE_H
+
+#include <Python.h>
+
+#include "_compat.h"
+#include "_owner.h"
+#include "cai/dlpack.h"
+#include "cai/exchange.h"
+#include "cai/python.h"
+
+/* What a type offers. `type` is held, so that none else comes to its address; `tag` changes when
+ * the type, or what it inherits from, does. */
+typedef struct cai_py_tables {
+  PyTypeObject *type;
+  unsigned tag;
+  const cai_exchange_api *cai;
+  const DLPackExchangeAPI *dlpack;
+  int is_torch; /* PyTorch's: some of its tensors are not in memory what they are */
+} cai_py_tables;
+
+/* Types share a place by address, and the last one has it: programs use few. */
+enum { CAI_PY_TYPES = 256, CAI_PY_OLDER = 16 };
+static cai_py_tables cai_py_types[CAI_PY_TYPES];
+static PyObject *cai_py_exchange_name;
+
+static int cai_py_exchange_open(void) {
+  cai_py_exchange_name = PyUnicode_InternFromString(CAI_EXCHANGE_ATTRIBUTE);
+  return cai_py_exchange_name ? 0 : -1;
+}
+
+/* 1 and a new reference to what the type itself, and no base, has by a name; 0; or -1. */
+static int cai_py_own_attribute(PyTypeObject *type, const char *name, PyObject **out) {
+#if PY_VERSION_HEX >= 0x030C0000
+  PyObject *const dict = PyType_GetDict(type);
+#else
+  PyObject *const dict = Py_XNewRef(type->tp_dict);
+#endif
+  PyObject *const key = PyUnicode_InternFromString(name);
+  *out = dict && key ? Py_XNewRef(PyDict_GetItemWithError(dict, key)) : NULL;
+  Py_XDECREF(dict);
+  Py_XDECREF(key);
+  if (*out == Py_None) Py_CLEAR(*out);
+  if (*out) return 1;
+  return PyErr_Occurred() ? -1 : 0;
+}
+
+/* 1 and the address in a type's attribute, 0 if it has none, or -1. DLPack 1.2 had an int there. */
+static int cai_py_type_table(PyTypeObject *type, const char *name, const char *capsule, int or_int,
+                             const void **out) {
+  PyObject *value;
+  const int found = cai_py_own_attribute(type, name, &value);
+  if (found != 1) return found;
+  *out = NULL;
+  if (PyCapsule_IsValid(value, capsule)) {
+    *out = PyCapsule_GetPointer(value, capsule);
+  } else if (or_int && PyLong_CheckExact(value)) {
+    *out = PyLong_AsVoidPtr(value);
+  } else {
+    PyErr_Format(PyExc_TypeError, "%s.%s is no capsule named \"%s\"", type->tp_name, name, capsule);
+  }
+  Py_DECREF(value);
+  if (PyErr_Occurred()) return -1;
+  return *out != NULL;
+}
+
+/* The table of our major, or NULL. */
+static const cai_exchange_api *cai_py_of_our_major(const cai_exchange_api *api) {
+  int tries;
+  for (tries = 0; api && tries < CAI_PY_OLDER; ++tries, api = api->older) {
+    if (api->struct_size < offsetof(cai_exchange_api, describe)) return NULL;
+    if (api->abi_major == CAI_ABI_MAJOR) return api;
+  }
+  return NULL;
+}
+
+static const DLPackExchangeAPI *cai_py_of_dlpacks_major(const DLPackExchangeAPIHeader *api) {
+  int tries;
+  for (tries = 0; api && tries < CAI_PY_OLDER; ++tries, api = api->prev_api)
+    if (api->version.major == DLPACK_MAJOR_VERSION) return (const DLPackExchangeAPI *)api;
+  return NULL;
+}
+
+static int cai_py_is_torch(PyTypeObject *type) {
+  PyObject *const module = PyObject_GetAttrString((PyObject *)type, "__module__");
+  const int answer =
+      module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "torch") == 0;
+  Py_XDECREF(module);
+  PyErr_Clear();
+  return answer;
+}
+
+static int cai_py_find_tables(PyTypeObject *type, cai_py_tables *out) {
+  const void *table = NULL;
+  int found = cai_py_type_table(type, CAI_EXCHANGE_ATTRIBUTE, CAI_EXCHANGE_CAPSULE, 0, &table);
+  if (found < 0) return -1;
+  out->cai = found ? cai_py_of_our_major((const cai_exchange_api *)table) : NULL;
+  found = cai_py_type_table(type, "__dlpack_c_exchange_api__", "dlpack_exchange_api", 1, &table);
+  if (!found) {
+    found = cai_py_type_table(type, "__c_dlpack_exchange_api__", "dlpack_exchange_api", 1, &table);
+  }
+  if (found < 0) return -1;
+  out->dlpack = found ? cai_py_of_dlpacks_major((const DLPackExchangeAPIHeader *)table) : NULL;
+  out->is_torch = out->dlpack && cai_py_is_torch(type);
+  return 0;
+}
+
+static int cai_py_fill_tables(PyTypeObject *type, cai_py_tables *place, cai_py_tables *out) {
+  cai_py_tables before;
+  /* A lookup gives the type its tag, if it can have one. */
+  (void)cai_py_class_attribute(type, cai_py_exchange_name);
+  out->tag = type->tp_version_tag;
+  if (cai_py_find_tables(type, out) < 0) return -1;
+  out->type = type;
+  if (out->tag == 0 || out->tag != type->tp_version_tag) return 0;
+  before = *place;
+  Py_INCREF(type);
+  *place = *out;
+  Py_XDECREF(before.type); /* last: it may run code */
+  return 0;
+}
+
+/* Fills in what a type offers: 0, or -1 with an exception. */
+static inline int cai_py_tables_of(PyTypeObject *type, cai_py_tables *out) {
+  const uintptr_t address = (uintptr_t)type;
+  cai_py_tables *const place = &cai_py_types[(address >> 4 ^ address >> 12) % CAI_PY_TYPES];
+  if (place->type != type || place->tag != type->tp_version_tag)
+    return cai_py_fill_tables(type, place, out);
+  *out = *place;
+  return 0;
+}
+
+/* What a function of a table has answered: 0 is success, -1 an exception. It may have said neither,
+ * or both. */
+static int cai_py_answer(PyObject *object, const char *function, int32_t answer) {
+  if (PyErr_Occurred()) return -1;
+  if (answer == 0) return 0;
+  PyErr_Format(PyExc_SystemError, "%s() of %s's table failed, and set no exception", function,
+               Py_TYPE(object)->tp_name);
+  return -1;
+}
+
+static int cai_py_describes(const cai_exchange_api *api) {
+  return api && CAI_EXCHANGE_HAS(api, describe) != NULL;
+}
+
+static int cai_py_hands_out(const cai_exchange_api *api) {
+  return api && CAI_EXCHANGE_HAS(api, own) != NULL;
+}
+
+static int cai_py_orders(const cai_exchange_api *api) {
+  return api && CAI_EXCHANGE_HAS(api, order) != NULL;
+}
+
+static int cai_py_wants_told(const cai_exchange_api *api) {
+  return api && CAI_EXCHANGE_HAS(api, used) != NULL;
+}
+
+static int cai_py_describe(const cai_exchange_api *api, PyObject *object, cai_array *out,
+                           int64_t *dims) {
+  return cai_py_answer(object, "describe", api->describe(object, out, dims));
+}
+
+static int cai_py_hand_out(const cai_exchange_api *api, PyObject *object, cai_array **out) {
+  *out = NULL;
+  if (cai_py_answer(object, "own", api->own(object, out)) == 0 && *out && (*out)->owner) return 0;
+  if (!PyErr_Occurred())
+    PyErr_Format(PyExc_SystemError, "own() of %s's table gave no array that is owned",
+                 Py_TYPE(object)->tp_name);
+  return -1;
+}
+
+static int cai_py_order_of(const cai_exchange_api *api, PyObject *object, cai_exchange_order *out) {
+  return cai_py_answer(object, "order", api->order(object, out));
+}
+
+static int cai_py_gives_tensors(const DLPackExchangeAPI *api) {
+  return api && api->managed_tensor_from_py_object_no_sync;
+}
+
+static int cai_py_take_tensor(const DLPackExchangeAPI *api, PyObject *object,
+                              DLManagedTensorVersioned **out) {
+  *out = NULL;
+  if (cai_py_answer(object, "managed_tensor_from_py_object_no_sync",
+                    api->managed_tensor_from_py_object_no_sync(object, out)) == 0 &&
+      *out)
+    return 0;
+  if (!PyErr_Occurred())
+    PyErr_Format(PyExc_SystemError, "%s's table gave no tensor", Py_TYPE(object)->tp_name);
+  return -1;
+}
+
+static int cai_py_working(const DLPackExchangeAPI *api, PyObject *object, int32_t type, int32_t id,
+                          uint64_t *out) {
+  void *stream = NULL;
+  if (!api->current_work_stream) return 0;
+  if (cai_py_answer(object, "current_work_stream",
+                    api->current_work_stream((DLDeviceType)type, id, &stream)) < 0)
+    return -1;
+  *out = (uint64_t)(uintptr_t)stream;
+  return 0;
+}
+
+static int cai_py_lends(const cai_py_tables *tables) {
+  return tables->dlpack && tables->dlpack->dltensor_from_py_object_no_sync;
+}
+
+static int cai_py_borrow_tensor(const DLPackExchangeAPI *api, PyObject *object, DLTensor *out) {
+  return cai_py_answer(object, "dltensor_from_py_object_no_sync",
+                       api->dltensor_from_py_object_no_sync(object, out));
+}
+
+/* What made an object of a type has given: a new reference, or NULL and an exception. */
+static PyObject *cai_py_made(PyObject *like, const char *function, int32_t answer, void *object) {
+  if (cai_py_answer(like, function, answer) < 0) return NULL;
+  if (!object)
+    PyErr_Format(PyExc_SystemError, "%s() of %s's table gave nothing", function,
+                 Py_TYPE(like)->tp_name);
+  return (PyObject *)object;
+}
+
+static int cai_py_wraps(const cai_exchange_api *api) {
+  return api && CAI_EXCHANGE_HAS(api, wrap) != NULL;
+}
+
+/* On success `array`'s holder has been taken over. */
+static PyObject *cai_py_wrap_like(const cai_exchange_api *api, PyObject *like, cai_array *array) {
+  void *object = NULL;
+  const int32_t answer = api->wrap(array, &object);
+  return cai_py_made(like, "wrap", answer, object);
+}
+
+static int cai_py_allocates(const DLPackExchangeAPI *api) {
+  return api && api->managed_tensor_allocator && api->managed_tensor_to_py_object_no_sync;
+}
+
+static void cai_py_set_error(void *unused, const char *kind, const char *message) {
+  (void)unused;
+  PyErr_Format(PyExc_RuntimeError, "%s: %s", kind ? kind : "the allocator", message ? message : "");
+}
+
+/* A new object of `like`'s type, made by that type's own functions. */
+static PyObject *cai_py_allocate_like(const DLPackExchangeAPI *api, PyObject *like,
+                                      DLTensor *prototype) {
+  DLManagedTensorVersioned *tensor = NULL;
+  void *object = NULL;
+  PyObject *made;
+  int answer = api->managed_tensor_allocator(prototype, &tensor, NULL, cai_py_set_error);
+  if (!cai_py_made(like, "managed_tensor_allocator", answer, tensor)) return NULL;
+  answer = api->managed_tensor_to_py_object_no_sync(tensor, &object);
+  made = cai_py_made(like, "managed_tensor_to_py_object_no_sync", answer, object);
+  if (!made && tensor->deleter) tensor->deleter(tensor);
+  return made;
+}
+
+/* Lets go of what was held, whatever exception is set. */
+static void cai_py_let_go_of(PyObject *held) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  Py_DECREF(held);
+  PyErr_Restore(type, value, traceback);
+}
+
+/* An exception as what C is told. With the GIL. */
+static cai_status cai_py_take_failure(cai_error *error) {
+  PyObject *const exception = cai_py_take_exception();
+  PyObject *const text = PyObject_Str(exception);
+  const char *const utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
+  cai_error failure = {.status = CAI_ERR_ORDER, .index = -1};
+  snprintf(failure.message, sizeof failure.message,
+           "the exporter was told of a use, and raised %s: %.150s", Py_TYPE(exception)->tp_name,
+           utf8 ? utf8 : "");
+  PyErr_Clear();
+  Py_XDECREF(text);
+  Py_DECREF(exception);
+  if (error) *error = failure;
+  return failure.status;
+}
+
+/* For an owner's used_on where the exporter keeps uses itself: tells it, then keeps the use here,
+ * too, for the block's own end. On any thread, without the GIL. */
+static cai_status cai_py_tell_used(cai_owner *self, uint64_t stream, uint32_t access,
+                                   cai_error *error) {
+  cai_py_block *const block = (cai_py_block *)self;
+  cai_status status = CAI_OK;
+  __atomic_fetch_add(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
+  if (!__atomic_load_n(&cai_py_state.closing, __ATOMIC_SEQ_CST)) {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *const exporter = Py_XNewRef(block->exporter);
+    cai_py_tables tables;
+    if (exporter &&
+        (cai_py_tables_of(Py_TYPE(exporter), &tables) < 0 ||
+         (cai_py_wants_told(tables.cai) &&
+          cai_py_answer(exporter, "used", tables.cai->used(exporter, stream, access)) < 0)))
+      status = cai_py_take_failure(error);
+    Py_XDECREF(exporter);
+    PyGILState_Release(state);
+  }
+  __atomic_fetch_sub(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
+  return status == CAI_OK ? cai_owner_used_on(self, stream, access, error) : status;
+}
+
+/* A block with a copy of an array that has no mask and no descr. NULL if there is no memory. */
+static cai_py_block *cai_py_block_copy(const cai_array *array) {
+  const size_t size = (size_t)array->ndim * sizeof(int64_t);
+  cai_py_block *const block = cai_py_block_new(2 * size);
+  int64_t *dims;
+  if (!block) return NULL;
+  dims = (int64_t *)cai_py_block_storage(block);
+  if (size) memcpy(dims, array->shape, size);
+  if (size) memcpy(dims + array->ndim, array->strides, size);
+  block->array = *array;
+  block->array.shape = dims;
+  block->array.strides = dims + array->ndim;
+  block->array.typestr = NULL; /* the type's, which may be anywhere */
+  return block;
+}
+
+/* The type of a buffer's items, PEP 3118: 1, or 0 for a format that is no type of an array's. */
+static int cai_py_buffer_dtype(const Py_buffer *buffer, cai_dtype *out) {
+  const char *format = buffer->format ? buffer->format : "B";
+  const char order = *format;
+  int counted = 0;
+  out->ext = out->time_unit = 0;
+  out->time_step = 0;
+  out->itemsize = (uint32_t)buffer->itemsize;
+  if (order && strchr("@=<>!^|", order)) ++format;
+  for (; *format >= '0' && *format <= '9'; ++format) counted = 1;
+  switch (*format) {
+    case '?':
+      out->kind = 'b';
+      break;
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+    case 'n':
+      out->kind = 'i';
+      break;
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+    case 'N':
+      out->kind = 'u';
+      break;
+    case 'e':
+    case 'f':
+    case 'd':
+    case 'g':
+      out->kind = 'f';
+      break;
+    case 'Z':
+      out->kind = 'c';
+      ++format;
+      if (!*format || !strchr("fdg", *format)) return 0;
+      break;
+    case 'c':
+    case 's':
+      out->kind = 'S';
+      break;
+    case 'w':
+      out->kind = 'U';
+      break;
+    default:
+      return 0;
+  }
+  if (format[1] || (counted && out->kind != 'S' && out->kind != 'U')) return 0;
+  if (out->itemsize == 1 || out->kind == 'S')
+    out->byteorder = '|';
+  else
+    out->byteorder = order == '>' || order == '!' ? '>' : '<';
+  return 1;
+}
+
+/* Describes a buffer: 1, or 0 as above, and for one with suboffsets. */
+static int cai_py_buffer_array(const Py_buffer *buffer, cai_array *out) {
+  static const cai_array host = {
+      .abi_major = CAI_ABI_MAJOR,
+      .abi_minor = CAI_ABI_MINOR,
+      .device_type = CAI_DEVICE_CPU,
+      .stream_kind = CAI_STREAM_NONE,
+      .version = CAI_INTERFACE_VERSION,
+  };
+  *out = host;
+  if (buffer->suboffsets || !cai_py_buffer_dtype(buffer, &out->dtype)) return 0;
+  if (buffer->readonly) out->flags |= CAI_FLAG_READONLY;
+  if (out->dtype.byteorder == '>') out->flags |= CAI_FLAG_SWAPPED;
+  out->ndim = buffer->ndim;
+  out->shape = (const int64_t *)buffer->shape;
+  out->strides = (const int64_t *)buffer->strides;
+  out->data = buffer->len ? (uint64_t)(uintptr_t)buffer->buf : 0;
+  return 1;
+}
+
+/* Cython takes `obj` for a reference that is its own. */
+static void cai_py_no_buffer(Py_buffer *buffer) {
+  buffer->obj = NULL;
+}
+static int cai_py_has_buffer(const Py_buffer *buffer) {
+  return buffer->obj != NULL;
+}
+
+#endif

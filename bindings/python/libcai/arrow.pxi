@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Arrow's columns by its PyCapsule interface, both ways.
+
+cdef extern from *:
+    """
+    static void cai_py_end_schema(PyObject *capsule) {
+      struct ArrowSchema *const schema =
+          (struct ArrowSchema *)PyCapsule_GetPointer(capsule, "arrow_schema");
+      if (schema->release) schema->release(schema);
+      free(schema);
+    }
+    /* Of either kind: a device's column begins with the plain one. */
+    static void cai_py_end_column(PyObject *capsule) {
+      struct ArrowArray *const column =
+          (struct ArrowArray *)PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule));
+      if (column->release) column->release(column);
+      free(column);
+    }
+    """
+    void cai_py_end_schema(PyObject *) noexcept
+    void cai_py_end_column(PyObject *) noexcept
+
+cdef extern from "stdlib.h":
+    void *calloc(size_t, size_t)
+
+cdef object ARROW_DEVICE_NAME = sys.intern("__arrow_c_device_array__")
+cdef object ARROW_NAME = sys.intern("__arrow_c_array__")
+
+
+cdef object new_capsule(size_t size, const char *name, void (*end)(PyObject *) noexcept):
+    """A capsule of zeros, which its end frees."""
+    cdef void *made = calloc(1, size)
+    if made == NULL:
+        raise MemoryError()
+    try:
+        return PyCapsule_New(made, name, end)
+    except BaseException:
+        free(made)
+        raise
+
+
+cdef tuple column_of(Array self, const char *name):
+    """The capsules of an array: its type, and itself in a capsule of that name."""
+    cdef ArrowSchema *type_
+    cdef ArrowDeviceArray *column
+    cdef cai_error error
+    cdef cai_status status
+    cdef uint64_t stream = 1
+    schema = new_capsule(sizeof(ArrowSchema), b"arrow_schema", cai_py_end_schema)
+    array = new_capsule(sizeof(ArrowDeviceArray), name, cai_py_end_column)
+    type_ = <ArrowSchema *>PyCapsule_GetPointer(<PyObject *>schema, b"arrow_schema")
+    column = <ArrowDeviceArray *>PyCapsule_GetPointer(<PyObject *>array, name)
+    if self.array.stream_kind == CAI_STREAM_STREAM and not cai_py_is_elsewhere(self.array):
+        stream = self.array.stream
+    with nogil:
+        status = cai_arrow_write(self.array, stream, type_, column, &error)
+    if status != CAI_OK:
+        raise order_error(&error)
+    return schema, array
+
+
+def from_arrow(obj, /):
+    """Takes a column of numbers from Arrow: one axis, on the host or on a GPU.
+
+    Parameters
+    ----------
+    obj : object
+        With ``__arrow_c_device_array__`` or ``__arrow_c_array__``, such as a ``pyarrow.Array``.
+
+    Returns
+    -------
+    Array
+        Read-only. A validity bitmap is its mask, of bits. A column that comes with an event has it:
+        ``stream_kind`` is ``'event'``, and `use` waits for it.
+
+    Raises
+    ------
+    InterfaceTypeError
+        For an object that has neither.
+    ViewError, InterfaceError
+        For what is no array of numbers: text, nested columns, dictionaries, booleans; and for a
+        bitmap that begins within a byte.
+
+    Notes
+    -----
+    The Arrow PyCapsule interface, and the Arrow C Device data interface.
+    """
+    cdef ArrowDeviceArray plain
+    cdef ArrowDeviceArray *column
+    cdef ArrowArray *array
+    cdef cai_array *made = NULL
+    cdef cai_error error
+    cdef cai_status status
+    cdef PyTypeObject *kind = Py_TYPE(<PyObject *>obj)
+    cai_py_drain()
+    if cai_py_class_attribute(kind, <PyObject *>ARROW_DEVICE_NAME) != NULL:
+        schema, capsule = obj.__arrow_c_device_array__()
+        column = <ArrowDeviceArray *>arrow_pointer(obj, capsule, b"arrow_device_array")
+        array = &column.array
+    elif cai_py_class_attribute(kind, <PyObject *>ARROW_NAME) != NULL:
+        schema, capsule = obj.__arrow_c_array__()
+        array = <ArrowArray *>arrow_pointer(obj, capsule, b"arrow_array")
+        memset(&plain, 0, sizeof(plain))
+        plain.array = array[0]
+        plain.device_type = CAI_DEVICE_CPU
+        plain.device_id = -1
+        column = &plain
+    else:
+        raise InterfaceTypeError(
+            f"interface: a {type_name(<PyObject *>obj)[1:-8]} object has neither "
+            f"{ARROW_DEVICE_NAME} nor {ARROW_NAME}", "interface", obj)
+    status = cai_arrow_own(
+        <ArrowSchema *>arrow_pointer(obj, schema, b"arrow_schema"), column, &made, &error)
+    if status != CAI_OK:
+        raise_error(&error, NULL)
+    array.release = NULL  # it has been moved
+    return around(made, capsule)
+
+
+cdef void *arrow_pointer(obj, capsule, const char *name) except NULL:
+    if not PyCapsule_IsValid(<PyObject *>capsule, name):
+        raise InterfaceTypeError(
+            f"interface: a {type_name(<PyObject *>obj)[1:-8]} object gave {capsule!r} where Arrow "
+            f"wants a capsule named {name.decode()!r}", "interface", obj)
+    return PyCapsule_GetPointer(<PyObject *>capsule, name)

@@ -1,0 +1,454 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# DLPack, both ways: by capsules, and by the table of functions.
+
+cdef extern from "cai/dlpack.h":
+    uint64_t DLPACK_FLAG_BITMASK_IS_COPIED
+    uint32_t DLPACK_MAJOR_VERSION
+    uint32_t DLPACK_MINOR_VERSION
+
+cdef extern from "Python.h":
+    object PyCapsule_New(void *, const char *, void (*)(PyObject *) noexcept)
+    bint PyCapsule_CheckExact(object)
+    bint PyCapsule_IsValid(PyObject *, const char *)
+    void *PyCapsule_GetPointer(PyObject *, const char *) except? NULL
+    int PyCapsule_SetName(PyObject *, const char *) except -1
+
+cdef extern from *:
+    """
+    /* A tensor that nobody has taken out of its capsule. */
+    static void cai_py_end_versioned(PyObject *capsule) {
+      DLManagedTensorVersioned *tensor;
+      if (!PyCapsule_IsValid(capsule, "dltensor_versioned")) return;
+      tensor = (DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule, "dltensor_versioned");
+      if (tensor->deleter) tensor->deleter(tensor);
+    }
+    static void cai_py_end_legacy(PyObject *capsule) {
+      DLManagedTensor *tensor;
+      if (!PyCapsule_IsValid(capsule, "dltensor")) return;
+      tensor = (DLManagedTensor *)PyCapsule_GetPointer(capsule, "dltensor");
+      if (tensor->deleter) tensor->deleter(tensor);
+    }
+    """
+    void cai_py_end_versioned(PyObject *) noexcept
+    void cai_py_end_legacy(PyObject *) noexcept
+
+cdef uint64_t NO_STREAM = <uint64_t>-1
+cdef dict ARGUMENTS = {"max_version": (DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION)}
+cdef object DLPACK_NAME = sys.intern("__dlpack__")
+cdef object DLPACK_DEVICE_NAME = sys.intern("__dlpack_device__")
+
+
+# ---- Out
+
+cdef tuple dlpack_device(Array self):
+    """``(type, id)`` in DLPack's numbers, which are cai's; the host's have id 0."""
+    cdef int32_t kind = self.array.device_type
+    if kind != CAI_DEVICE_CUDA:
+        return kind, 0
+    if self.array.device_id >= 0 or self.array.data == 0:
+        return kind, max(self.array.device_id, 0)
+    return kind, self.locate().device[1]
+
+
+cdef uint64_t consumers_stream(Array self, stream) except? 0:
+    """The consumer's stream as cai_dlpack_write() takes it."""
+    cdef uint64_t number
+    if self.array.device_type == CAI_DEVICE_CPU:
+        if stream is not None and (type(stream) is not int or stream != -1):
+            raise BufferError(f"stream: the array is on the host, where none is {stream!r}")
+        return NO_STREAM
+    if stream is None:
+        return 1
+    return number if resolved(stream, &number) else NO_STREAM
+
+
+cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
+    cdef uint64_t on
+    cdef bint copied = False
+    cdef bint versioned = max_version is not None and max_version[0] >= DLPACK_MAJOR_VERSION
+    cdef DLManagedTensorVersioned *tensor = NULL
+    cdef DLManagedTensor *legacy = NULL
+    cdef cai_error error
+    cdef cai_status status
+    elsewhere = dl_device is not None and tuple(dl_device) != dlpack_device(self)
+    if elsewhere or copy:
+        if copy is not None and not copy:
+            raise BufferError(
+                f"dl_device: the array is on {dlpack_device(self)}, and to be on {dl_device} it "
+                "would have to be copied, which copy=False forbids")
+        self = copied_to(self, dl_device)
+        copied = True
+    on = consumers_stream(self, stream)
+    with nogil:
+        if versioned:
+            status = cai_dlpack_write(self.array, on, &tensor, &error)
+        else:
+            status = cai_dlpack_write_legacy(self.array, on, &legacy, &error)
+    if status != CAI_OK:
+        raise order_error(&error)
+    if not versioned:
+        return PyCapsule_New(legacy, b"dltensor", cai_py_end_legacy)
+    if copied:
+        tensor.flags |= DLPACK_FLAG_BITMASK_IS_COPIED
+    return PyCapsule_New(tensor, b"dltensor_versioned", cai_py_end_versioned)
+
+
+cdef Array copied_to(Array self, dl_device):
+    """A copy that is complete in the order of its own stream; on the host, complete."""
+    cdef object kind, ordinal
+    kind, ordinal = dlpack_device(self) if dl_device is None else dl_device
+    if kind == CAI_DEVICE_CPU:
+        return devices().to(self, "cpu").eval()
+    if kind == CAI_DEVICE_CUDA:
+        return devices().to(self, f"gpu:{ordinal}")
+    if dl_device is None:
+        return devices().copy(self)
+    raise BufferError(f"dl_device: libcai cannot copy to device {tuple(dl_device)}")
+
+
+# ---- In
+
+def from_dlpack(obj, /, *, device=None, copy=None, stream=-1):
+    """Takes an array by DLPack: the array-API standard's function.
+
+    Parameters
+    ----------
+    obj : object
+        With ``__dlpack__`` and ``__dlpack_device__``; or a capsule of DLPack's, of either name,
+        which is consumed.
+    device : Device, str or tuple, optional
+        Where the array is wanted: libcai's device, or DLPack's ``(type, id)``. The exporter copies
+        if need be.
+    copy : bool, optional
+        True: always copy. False: never, but fail. Else only if it must be.
+    stream : int or object
+        What `use` takes: the exporter has it wait for its pending work, and it becomes the array's
+        stream. -1: nobody waits yet, and the array's stream is unstated, unless `provide_stream`
+        has a function for the exporter.
+
+    Returns
+    -------
+    Array
+        Keeps the exporter's memory alive. Marked read-only if the exporter says so.
+
+    Raises
+    ------
+    InterfaceTypeError
+        For an object that has no ``__dlpack__``, and for another capsule, or a consumed one.
+    ViewError, InterfaceError, VersionError
+        For what libcai cannot say, such as a device that is neither the CPU nor CUDA.
+
+    Notes
+    -----
+    The array-API standard, "Data interchange mechanisms".
+    """
+    cdef Array made
+    cdef cai_array array
+    cdef Py_buffer buffer
+    cai_py_drain()
+    if PyCapsule_CheckExact(obj):
+        return from_capsule(obj, stream_number(stream))
+    # NumPy's arrays of numbers need no capsule to be known.
+    if device is None and copy is None and is_numpy(obj) and view_numpy(obj, &buffer, &array):
+        try:
+            if array.dtype.byteorder != c">":
+                return owning(&array, obj)
+        finally:
+            PyBuffer_Release(&buffer)
+    made = by_dlpack(obj, stream, device, copy)
+    if made is None:
+        raise InterfaceTypeError(
+            f"interface: a {type_name(<PyObject *>obj)[1:-8]} object has no __dlpack__",
+            "interface", obj)
+    return made
+
+
+cdef uint64_t stream_number(stream) except? 0:
+    cdef uint64_t number
+    return number if resolved(stream, &number) else NO_STREAM
+
+
+cdef Array by_dlpack(obj, stream, device, copy):
+    """By an object's own __dlpack__; None if it has none."""
+    cdef dict arguments = PyDict_Copy(ARGUMENTS)
+    cdef PyTypeObject *kind = Py_TYPE(<PyObject *>obj)
+    cdef uint64_t number
+    cdef Array made
+    if (cai_py_class_attribute(kind, <PyObject *>DLPACK_NAME) == NULL
+            or cai_py_class_attribute(kind, <PyObject *>DLPACK_DEVICE_NAME) == NULL):
+        return None
+    number = stream_number(stream)
+    # The host has no streams, and the standard wants None there.
+    if obj.__dlpack_device__()[0] != CAI_DEVICE_CPU:
+        arguments["stream"] = -1 if number == NO_STREAM else number
+    else:
+        number = NO_STREAM
+    if device is not None:
+        arguments["dl_device"] = dlpack_device_of(device)
+    if copy is not None:
+        arguments["copy"] = bool(copy)
+    try:
+        capsule = obj.__dlpack__(**arguments)
+    except TypeError:
+        # Before DLPack 1.0 there were no more arguments than the stream.
+        if device is not None or copy is not None:
+            raise
+        del arguments["max_version"]
+        capsule = obj.__dlpack__(**arguments)
+    made = from_capsule(capsule, number)
+    if made.array.stream_kind == CAI_STREAM_STREAM:
+        keep_stream(made.owner, stream)
+    elif made.array.stream_kind == CAI_STREAM_UNSTATED:
+        say_provided(cai_py_block_of(made.owner), made.array, obj)
+    return made
+
+
+cdef tuple dlpack_device_of(device):
+    if not isinstance(device, tuple):
+        device = Device(device)
+    return int(device[0]), int(device[1])
+
+
+cdef Array from_capsule(capsule, uint64_t stream):
+    """Consumes a capsule, if all goes well."""
+    cdef PyObject *object = <PyObject *>capsule
+    cdef cai_array *array = NULL
+    cdef cai_error error
+    cdef cai_status status
+    if PyCapsule_IsValid(object, b"dltensor_versioned"):
+        status = cai_dlpack_own(
+            <DLManagedTensorVersioned *>PyCapsule_GetPointer(object, b"dltensor_versioned"),
+            stream, &array, &error)
+        used = b"used_dltensor_versioned"
+    elif PyCapsule_IsValid(object, b"dltensor"):
+        status = cai_dlpack_own_legacy(
+            <DLManagedTensor *>PyCapsule_GetPointer(object, b"dltensor"), stream, &array, &error)
+    else:
+        raise InterfaceTypeError(
+            f"interface: {capsule!r} is no capsule of DLPack's, or was consumed before",
+            "interface", capsule)
+    if status != CAI_OK:
+        raise_error(&error, NULL)
+    if PyCapsule_IsValid(object, b"dltensor"):
+        PyCapsule_SetName(object, b"used_dltensor")
+    else:
+        PyCapsule_SetName(object, b"used_dltensor_versioned")
+    return around(array, capsule)
+
+
+cdef Array by_dlpack_table(obj, const cai_py_tables *tables):
+    """By DLPack's table of a type, and the order that ours may have beside it."""
+    cdef DLManagedTensorVersioned *tensor = NULL
+    cdef cai_array *array = NULL
+    cdef cai_exchange_order order
+    cdef bint ordered = cai_py_orders(tables.cai)
+    cdef cai_error error
+    cdef Array made
+    if tables.is_torch:
+        refuse_lazy(obj)
+    if ordered:
+        cai_py_order_of(tables.cai, <PyObject *>obj, &order)
+    cai_py_take_tensor(tables.dlpack, <PyObject *>obj, &tensor)
+    if cai_dlpack_own(tensor, NO_STREAM, &array, &error) != CAI_OK:
+        if tensor.deleter != NULL:
+            tensor.deleter(tensor)
+        raise_error(&error, NULL)
+    made = around(array, obj)
+    if made.array.device_type == CAI_DEVICE_CPU:
+        return made
+    if ordered:
+        made.array.stream_kind = order.stream_kind
+        made.array.stream = order.stream
+        made.array.flags |= order.flags & CAI_FLAG_READONLY
+        if cai_array_validate(made.array, &error) != CAI_OK:
+            raise_error(&error, NULL)
+    else:
+        say_working(tables.dlpack, obj, made.array)
+    if made.array.stream_kind == CAI_STREAM_UNSTATED:
+        say_provided(cai_py_block_of(made.owner), made.array, obj)
+    if cai_py_is_per_thread(made.array):
+        made.owner.thread = cai_py_this_thread()
+    return made
+
+
+cdef int say_working(const DLPackExchangeAPI *api, obj, cai_array *array) except -1:
+    """The stream that a framework works on now. NULL may be the default stream, or say nothing."""
+    cdef uint64_t stream = 0
+    cai_py_working(api, <PyObject *>obj, array.device_type, max(array.device_id, 0), &stream)
+    if stream != 0:
+        array.stream_kind = CAI_STREAM_STREAM
+        array.stream = stream
+    return 0
+
+
+cdef int refuse_lazy(obj) except -1:
+    """PyTorch's tensors whose memory does not have their values."""
+    if obj.requires_grad:
+        raise BufferError("a tensor that requires grad is not handed over: detach() it")
+    if obj.is_conj():
+        raise BufferError("the tensor's conjugation is not in its memory: resolve_conj()")
+    if obj.is_neg():
+        raise BufferError("the tensor's sign is not in its memory: resolve_neg()")
+    return 0
+
+
+# ---- Our own table: what libcai.Array offers to others
+#
+# "no sync" means that a tensor is ready for the exporter's current stream, which is libcai's.
+
+cdef uint64_t working_stream(const cai_array *array) except? 0:
+    """The value of libcai's current stream of an array's device, if the array needs any order."""
+    if array.device_type == CAI_DEVICE_CPU:
+        return NO_STREAM
+    if (array.stream_kind == CAI_STREAM_NONE and array.owner != NULL
+            and not cai_py_was_used(cai_py_keeper(array.owner))):
+        return NO_STREAM
+    return current_stream_value(array)
+
+
+cdef uint64_t current_stream_value(const cai_array *array) except? 0:
+    cdef cai_device device
+    cdef cai_stream *stream = NULL
+    cdef cai_error error
+    cdef cai_status status
+    cdef uint64_t value
+    device.type = CAI_DEVICE_CUDA
+    device.id = max(array.device_id, 0)
+    with nogil:
+        status = cai_stream_current(device, &stream, &error)
+        value = cai_stream_value(stream) if status == CAI_OK else 0
+        if status == CAI_OK:
+            cai_stream_release(stream)
+    if status != CAI_OK:
+        raise order_error(&error)
+    return value
+
+
+cdef int tensor_from_array(void *obj, DLManagedTensorVersioned **out) except -1:
+    cdef Array self = <Array>obj
+    cdef cai_error error
+    cdef cai_status status
+    cdef uint64_t stream = working_stream(self.array)
+    with nogil:
+        status = cai_dlpack_write(self.array, stream, out, &error)
+    if status != CAI_OK:
+        raise order_error(&error)
+    return 0
+
+
+cdef int array_from_tensor(DLManagedTensorVersioned *tensor, void **out) except -1:
+    cdef cai_array *array = NULL
+    cdef cai_error error
+    if cai_dlpack_own(tensor, NO_STREAM, &array, &error) != CAI_OK:
+        raise_error(&error, NULL)
+    if array.device_type != CAI_DEVICE_CPU:
+        array.stream = current_stream_value(array)
+        array.stream_kind = CAI_STREAM_STREAM
+    made = around(array, None)
+    Py_INCREF(made)
+    out[0] = <void *>made
+    return 0
+
+
+cdef int borrow_tensor(void *obj, DLTensor *out) except -1:
+    cdef Array self = <Array>obj
+    cdef const cai_array *array = self.array
+    cdef cai_use_options options
+    cdef cai_error error
+    cdef cai_status status = CAI_OK
+    cdef uint64_t stream = working_stream(array)
+    if self.lent_strides == NULL and array.ndim > 0:
+        self.lent_strides = <int64_t *>malloc(array.ndim * sizeof(int64_t))
+        if self.lent_strides == NULL:
+            raise MemoryError()
+    if stream != NO_STREAM or cai_py_was_used(cai_py_keeper(self.owner)):
+        memset(&options, 0, sizeof(options))
+        options.struct_size = sizeof(options)
+        options.order = CAI_ORDER_BEGIN
+        with nogil:
+            status = cai_arrays_begin_use(
+                &array, 1, 1 if stream == NO_STREAM else stream, &options, &error)
+    if status == CAI_OK:
+        status = cai_dlpack_lend(array, self.lent_strides, out, &error)
+    if status != CAI_OK:
+        raise order_error(&error)
+    return 0
+
+
+cdef int current_work_stream(int device_type, int32_t device_id, void **out) except -1:
+    cdef cai_array array
+    array.device_id = device_id
+    out[0] = NULL if device_type == CAI_DEVICE_CPU else <void *>current_stream_value(&array)
+    return 0
+
+
+cdef int allocate_tensor(DLTensor *prototype, DLManagedTensorVersioned **out, void *context,
+                         void (*set_error)(void *, const char *, const char *) noexcept nogil
+                         ) noexcept nogil:
+    """Of the device's memory manager; needs no GIL."""
+    cdef cai_error error
+    cdef cai_status status = allocate(prototype, out, &error)
+    if status == CAI_OK:
+        return 0
+    if set_error != NULL:
+        set_error(context, b"MemoryError" if status == CAI_ERR_MEMORY else b"RuntimeError",
+                  error.message)
+    return -1
+
+
+cdef cai_status allocate(const DLTensor *prototype, DLManagedTensorVersioned **out,
+                         cai_error *error) noexcept nogil:
+    cdef DLTensor like = prototype[0]
+    cdef int64_t strides[64]  # CAI_MAX_NDIM
+    cdef cai_request request
+    cdef cai_device device
+    cdef cai_memory *memory = NULL
+    cdef cai_array array
+    cdef cai_array *made = NULL
+    cdef cai_layout layout
+    cdef cai_status status
+    like.data = <void *>256  # only its type and shape are read
+    like.strides = NULL
+    like.byte_offset = 0
+    status = cai_dlpack_read(&like, NO_STREAM, strides, &array, error)
+    if status == CAI_OK:
+        status = cai_array_layout(&array, &layout, error)
+    if status != CAI_OK:
+        return status
+    memset(&request, 0, sizeof(request))
+    request.struct_size = sizeof(request)
+    request.size = layout.nbytes
+    request.kind = CAI_KIND_DEFAULT
+    device.type = array.device_type
+    device.id = max(array.device_id, 0)
+    if array.device_type == CAI_DEVICE_CUDA_HOST:
+        device.type = CAI_DEVICE_CPU
+        request.kind = CAI_KIND_PINNED
+    elif array.device_type == CAI_DEVICE_CUDA_MANAGED:
+        device.type = CAI_DEVICE_CUDA
+        request.kind = CAI_KIND_MANAGED
+    status = cai_memory_alloc(device, &request, &memory, error)
+    if status != CAI_OK:
+        return status
+    status = cai_memory_array(memory, 0, &array.dtype, array.ndim, array.shape, NULL, &made, error)
+    cai_memory_release(memory)
+    if status != CAI_OK:
+        return status
+    status = cai_dlpack_write(made, NO_STREAM, out, error)
+    cai_array_release(made)
+    return status
+
+
+cdef DLPackExchangeAPI array_dlpack_api
+array_dlpack_api.header.version.major = DLPACK_MAJOR_VERSION
+array_dlpack_api.header.version.minor = DLPACK_MINOR_VERSION
+array_dlpack_api.managed_tensor_allocator = (
+    <DLPackManagedTensorAllocator><void *>allocate_tensor)
+array_dlpack_api.managed_tensor_from_py_object_no_sync = (
+    <DLPackManagedTensorFromPyObjectNoSync><void *>tensor_from_array)
+array_dlpack_api.managed_tensor_to_py_object_no_sync = (
+    <DLPackManagedTensorToPyObjectNoSync><void *>array_from_tensor)
+array_dlpack_api.dltensor_from_py_object_no_sync = (
+    <DLPackDLTensorFromPyObjectNoSync><void *>borrow_tensor)
+array_dlpack_api.current_work_stream = (
+    <DLPackCurrentWorkStream><void *>current_work_stream)

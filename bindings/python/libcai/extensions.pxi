@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# For modules of other people's, in C: cai/python.h.
+
+cdef extern from "cai/python.h":
+    uint32_t CAI_PY_WRITES
+    ctypedef struct cai_py_argument:
+        const cai_array *array
+        void *held
+        cai_array described
+        Py_buffer buffer
+        int64_t *dims
+    ctypedef struct cai_py_api:
+        uint32_t struct_size
+        uint16_t abi_major
+        uint16_t abi_minor
+        int (*open)(object, uint32_t, cai_py_argument *) except -1
+        void (*close)(cai_py_argument *) noexcept
+        cai_array *(*own)(object) except NULL
+        object (*wrap)(cai_array *)
+        object (*empty_like)(object, int32_t, const int64_t *, const cai_dtype *)
+        int (*stream)(object, uint64_t *) except -1
+        int (*current_stream)(const cai_array *, uint64_t *) except -1
+        int (*begin)(const cai_array *const *, int32_t, uint64_t, const cai_use_options *) except -1
+        int (*end)(const cai_array *const *, int32_t, uint64_t, const cai_use_options *) except -1
+        int (*raise_ "raise")(const cai_error *) except -1
+
+cdef extern from "_exchange.h":
+    bint cai_py_lends(const cai_py_tables *)
+    bint cai_py_wraps(const cai_exchange_api *)
+    bint cai_py_allocates(const DLPackExchangeAPI *)
+    int cai_py_borrow_tensor(const DLPackExchangeAPI *, PyObject *, DLTensor *) except -1
+    object cai_py_wrap_like(const cai_exchange_api *, PyObject *, cai_array *)
+    object cai_py_allocate_like(const DLPackExchangeAPI *, PyObject *, DLTensor *)
+    void cai_py_let_go_of(PyObject *)
+
+
+cdef int open_argument(obj, uint32_t flags, cai_py_argument *out) except -1:
+    cdef Array made
+    cdef cai_error error
+    cdef cai_py_tables tables
+    cai_py_no_buffer(&out.buffer)
+    if type(obj) is Array:
+        out.array = (<Array>obj).array
+        out.held = NULL
+        return refuse_to_write(out.array) if flags & CAI_PY_WRITES else 0
+    if is_numpy(obj) and view_numpy(obj, &out.buffer, &out.described):
+        return open_numpy(flags, out)
+    cai_py_tables_of(Py_TYPE(<PyObject *>obj), &tables)
+    if cai_py_describes(tables.cai) and not cai_py_wants_told(tables.cai):
+        cai_py_describe(tables.cai, <PyObject *>obj, &out.described, out.dims)
+        out.described.owner = NULL
+        if cai_array_validate(&out.described, &error) != CAI_OK:
+            raise_error(&error, NULL)
+        out.array = &out.described
+        out.held = NULL
+    elif (not flags & CAI_PY_WRITES and cai_py_lends(&tables)
+            and lend(obj, &tables, &out.described, out.dims)):
+        out.array = &out.described
+        out.held = NULL
+    else:
+        made = read_object(obj, False, ROUTE_NONE, -1)
+        if flags & CAI_PY_WRITES:
+            refuse_to_write(made.array)
+        Py_INCREF(made)
+        out.array = made.array
+        out.held = <void *>made
+        return 0
+    return refuse_to_write(out.array) if flags & CAI_PY_WRITES else 0
+
+
+cdef int open_numpy(uint32_t flags, cai_py_argument *out) except -1:
+    cdef cai_error error
+    try:
+        if cai_array_validate(&out.described, &error) != CAI_OK:
+            raise_error(&error, NULL)
+        if flags & CAI_PY_WRITES:
+            refuse_to_write(&out.described)
+    except BaseException:
+        PyBuffer_Release(&out.buffer)
+        raise
+    out.array = &out.described
+    out.held = NULL
+    return 0
+
+
+cdef int refuse_to_write(const cai_array *array) except -1:
+    if array.flags & CAI_FLAG_READONLY:
+        raise InterfaceError(
+            "data: the array is marked read-only, and would be written", "data",
+            status=CAI_ERR_VALUE)
+    return 0
+
+
+cdef bint lend(obj, const cai_py_tables *tables, cai_array *out, int64_t *strides) except -1:
+    """Describes what DLPack's table lends; False if that cannot be used so."""
+    cdef cai_exchange_order order
+    cdef DLTensor tensor
+    cdef cai_error error
+    if tables.is_torch:
+        refuse_lazy(obj)
+    cai_py_borrow_tensor(tables.dlpack, <PyObject *>obj, &tensor)
+    if cai_dlpack_read(&tensor, NO_STREAM, strides, out, &error) != CAI_OK:
+        raise_error(&error, NULL)
+    if out.device_type == CAI_DEVICE_CPU:
+        return True
+    if cai_py_orders(tables.cai):
+        cai_py_order_of(tables.cai, <PyObject *>obj, &order)
+        out.stream_kind = order.stream_kind
+        out.stream = order.stream
+        if cai_array_validate(out, &error) != CAI_OK:
+            raise_error(&error, NULL)
+    else:
+        say_working(tables.dlpack, obj, out)
+    return out.stream_kind != CAI_STREAM_UNSTATED  # its framework may have a provider
+
+
+cdef void close_argument(cai_py_argument *argument) noexcept:
+    cdef PyObject *held = <PyObject *>argument.held
+    argument.held = NULL
+    argument.array = NULL
+    if held != NULL:
+        cai_py_let_go_of(held)
+    elif cai_py_has_buffer(&argument.buffer):
+        PyBuffer_Release(&argument.buffer)
+
+
+cdef cai_array *own_object(obj) except NULL:
+    cdef Array made = obj if type(obj) is Array else read_object(obj, False, ROUTE_NONE, -1)
+    if made.owner == NULL:
+        raise ViewError("the array has gone: the garbage collector has cleared it")
+    made.owner.retain(made.owner)
+    return made.array
+
+
+cdef object wrap_owned(cai_array *array):
+    return Array.from_ptr(<uint64_t>array)
+
+
+cdef object empty_like(like, int32_t ndim, const int64_t *shape, const cai_dtype *dtype):
+    cdef cai_py_argument argument
+    cdef cai_py_tables tables
+    if ndim < 0 or ndim > DIMS // 2:
+        raise InterfaceError(f"shape has {ndim} dimensions; 0 to 64 are allowed", "shape", ndim)
+    open_argument(like, 0, &argument)
+    try:
+        if dtype == NULL:
+            dtype = &argument.array.dtype
+        cai_py_tables_of(Py_TYPE(<PyObject *>like), &tables)
+        if type(like) is not Array and cai_py_allocates(tables.dlpack):
+            return allocated_like(like, tables.dlpack, argument.array, ndim, shape, dtype)
+        made = devices().empty_of(tuple_of(shape, ndim), <uint64_t>dtype,
+                                  argument.array.device_type, argument.array.device_id)
+        if type(like) is not Array and cai_py_wraps(tables.cai):
+            return wrapped_like(like, tables.cai, made)
+        return made
+    finally:
+        close_argument(&argument)
+
+
+cdef object wrapped_like(like, const cai_exchange_api *api, Array made):
+    made.owner.retain(made.owner)
+    try:
+        return cai_py_wrap_like(api, <PyObject *>like, made.array)
+    except BaseException:
+        made.owner.release(made.owner)
+        raise
+
+
+cdef object allocated_like(like, const DLPackExchangeAPI *api, const cai_array *array, int32_t ndim,
+                           const int64_t *shape, const cai_dtype *dtype):
+    cdef DLManagedTensorVersioned *sample = NULL
+    cdef DLTensor prototype
+    # DLPack's name for the type is what an array of it has.
+    empty = devices().empty_of((0,), <uint64_t>dtype, CAI_DEVICE_CPU, 0)
+    tensor_from_array(<void *>empty, &sample)
+    memset(&prototype, 0, sizeof(prototype))
+    prototype.dtype = sample.dl_tensor.dtype
+    sample.deleter(sample)
+    prototype.device.device_type = <DLDeviceType>array.device_type
+    prototype.device.device_id = max(array.device_id, 0)
+    prototype.ndim = ndim
+    prototype.shape = <int64_t *>shape
+    return cai_py_allocate_like(api, <PyObject *>like, &prototype)
+
+
+cdef int read_stream(obj, uint64_t *out) except -1:
+    out[0] = stream_number(obj)
+    return 0
+
+
+cdef int current_stream_of(const cai_array *array, uint64_t *out) except -1:
+    out[0] = 1 if array.device_type == CAI_DEVICE_CPU else current_stream_value(array)
+    return 0
+
+
+cdef int begin_uses(const cai_array *const *arrays, int32_t count, uint64_t stream,
+                    const cai_use_options *options) except -1:
+    cdef cai_error error
+    cdef cai_status status
+    if stream == NO_STREAM:
+        return 0
+    with nogil:
+        status = cai_arrays_begin_use(arrays, count, stream, options, &error)
+    if status != CAI_OK:
+        raise order_error(&error)
+    return 0
+
+
+cdef int end_uses(const cai_array *const *arrays, int32_t count, uint64_t stream,
+                  const cai_use_options *options) except -1:
+    cdef cai_error error
+    cdef cai_status status
+    if stream == NO_STREAM:
+        return 0
+    with nogil:
+        status = cai_arrays_end_use(arrays, count, stream, options, &error)
+    cai_py_drain()
+    if status != CAI_OK:
+        raise order_error(&error)
+    return 0
+
+
+cdef int raise_of(const cai_error *error) except -1:
+    raise_error(error, NULL)
+
+
+cdef cai_py_api extension_api
+extension_api.struct_size = sizeof(cai_py_api)
+extension_api.abi_major = CAI_ABI_MAJOR
+extension_api.abi_minor = CAI_ABI_MINOR
+extension_api.open = open_argument
+extension_api.close = close_argument
+extension_api.own = own_object
+extension_api.wrap = wrap_owned
+extension_api.empty_like = empty_like
+extension_api.stream = read_stream
+extension_api.current_stream = current_stream_of
+extension_api.begin = begin_uses
+extension_api.end = end_uses
+extension_api.raise_ = raise_of
+
+_C_API = PyCapsule_New(&extension_api, b"libcai._core._C_API", NULL)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Arrays by the tables of functions that types offer: no dict, and no attribute of the object.
+
+cdef extern from "_exchange.h":
+    ctypedef struct cai_py_tables:
+        const cai_exchange_api *cai
+        const DLPackExchangeAPI *dlpack
+        bint is_torch
+    const char *CAI_EXCHANGE_CAPSULE
+    int cai_py_exchange_open() except -1
+    int cai_py_tables_of(PyTypeObject *, cai_py_tables *) except -1
+    bint cai_py_describes(const cai_exchange_api *)
+    bint cai_py_hands_out(const cai_exchange_api *)
+    bint cai_py_orders(const cai_exchange_api *)
+    bint cai_py_wants_told(const cai_exchange_api *)
+    int cai_py_describe(const cai_exchange_api *, PyObject *, cai_array *, int64_t *) except -1
+    int cai_py_hand_out(const cai_exchange_api *, PyObject *, cai_array **) except -1
+    int cai_py_order_of(const cai_exchange_api *, PyObject *, cai_exchange_order *) except -1
+    cai_status cai_py_tell_used(cai_owner *, uint64_t, uint32_t, cai_error *) noexcept
+    cai_py_block *cai_py_block_copy(const cai_array *)
+    bint cai_py_gives_tensors(const DLPackExchangeAPI *)
+    int cai_py_take_tensor(
+        const DLPackExchangeAPI *, PyObject *, DLManagedTensorVersioned **) except -1
+    int cai_py_working(const DLPackExchangeAPI *, PyObject *, int32_t, int32_t, uint64_t *) except -1
+
+cdef enum:
+    DIMS = 128  # 2 * CAI_MAX_NDIM
+
+
+cdef Array by_table(obj, int *route):
+    """The array of an object whose type offers a table, or None. `route` is one that is forced, or
+    0; and the one that was taken."""
+    cdef cai_py_tables tables
+    cdef Array made = None
+    cai_py_tables_of(Py_TYPE(<PyObject *>obj), &tables)
+    if route[0] != ROUTE_DLPACK_TABLE and cai_py_hands_out(tables.cai):
+        route[0] = ROUTE_EXCHANGE
+        return handed_out(obj, tables.cai)
+    if route[0] != ROUTE_DLPACK_TABLE and cai_py_describes(tables.cai):
+        route[0] = ROUTE_EXCHANGE
+        made = described(obj, tables.cai)
+    elif route[0] != ROUTE_EXCHANGE and cai_py_gives_tensors(tables.dlpack):
+        route[0] = ROUTE_DLPACK_TABLE
+        made = by_dlpack_table(obj, &tables)
+    if made is not None and cai_py_wants_told(tables.cai):
+        made.owner.used_on = cai_py_tell_used
+    return made
+
+
+cdef Array described(obj, const cai_exchange_api *api):
+    cdef int64_t dims[DIMS]
+    cdef cai_array array
+    cdef cai_array *inner = NULL
+    cdef cai_error error
+    cai_py_describe(api, <PyObject *>obj, &array, dims)
+    array.owner = NULL
+    if array.mask != NULL or array.descr != NULL:
+        if cai_array_own(&array, NULL, NULL, &inner, &error) != CAI_OK:
+            raise_error(&error, NULL)
+        return around(inner, obj)
+    return owning(&array, obj)
+
+
+cdef int hold(cai_py_block *block, obj) except -1:
+    Py_XINCREF(<PyObject *>obj)
+    block.exporter = <PyObject *>obj
+    if cai_py_is_per_thread(&block.array) or cai_py_is_per_thread(block.array.mask):
+        block.owner.thread = cai_py_this_thread()
+    return 0
+
+
+cdef Array around(cai_array *made, exporter):
+    """Wraps an owned array that libcai made, and takes it over; `exporter` is kept alive, too. So it
+    is let go of with the GIL alone, and seen by the collector."""
+    cdef cai_py_block *block = cai_py_block_new(sizeof(cai_array) if made.mask != NULL else 0)
+    cdef cai_array *mask
+    if block == NULL:
+        cai_array_release(made)
+        raise MemoryError()
+    block.array = made[0]
+    block.inner = made
+    if made.mask != NULL:
+        mask = <cai_array *>cai_py_block_storage(block)
+        mask[0] = made.mask[0]
+        block.array.mask = mask
+    cai_py_block_adopt(block)
+    hold(block, exporter)
+    return wrap(&block.array, &block.owner)
+
+
+cdef Array handed_out(obj, const cai_exchange_api *api):
+    cdef cai_array *array = NULL
+    cdef cai_error error
+    cai_py_hand_out(api, <PyObject *>obj, &array)
+    if cai_array_validate(array, &error) != CAI_OK:
+        array.owner.release(array.owner)
+        raise_error(&error, NULL)
+    return wrap(array, array.owner)
+
+
+# ---- Our own table: what libcai.Array offers to others
+
+cdef int32_t describe_array(void *obj, cai_array *out, int64_t *dims) noexcept:
+    cdef Array self = <Array>obj
+    out[0] = self.array[0]
+    out.owner = NULL
+    return 0
+
+
+cdef int32_t order_of_array(void *obj, cai_exchange_order *out) noexcept:
+    cdef const cai_array *array = (<Array>obj).array
+    out.stream = array.stream
+    out.stream_kind = array.stream_kind
+    out.flags = array.flags & CAI_FLAG_READONLY
+    return 0
+
+
+cdef int32_t use_array(void *obj, uint64_t stream, uint32_t access) except -1:
+    kept_on(<Array>obj, stream, access)
+    return 0
+
+
+cdef int32_t own_array(void *obj, cai_array **out) noexcept:
+    cdef Array self = <Array>obj
+    if self.owner == NULL:
+        out[0] = NULL  # the collector has cleared it
+        return 0
+    self.owner.retain(self.owner)
+    out[0] = self.array
+    return 0
+
+
+cdef int32_t wrap_array(cai_array *array, void **out) except -1:
+    made = Array.from_ptr(<uint64_t>array)
+    Py_INCREF(made)
+    out[0] = <void *>made
+    return 0
+
+
+cdef cai_exchange_api array_api
+array_api.struct_size = sizeof(cai_exchange_api)
+array_api.abi_major = CAI_ABI_MAJOR
+array_api.abi_minor = CAI_ABI_MINOR
+array_api.describe = (
+    <int32_t (*)(void *, cai_array *, int64_t *) noexcept nogil><void *>describe_array)
+array_api.order = (
+    <int32_t (*)(void *, cai_exchange_order *) noexcept nogil><void *>order_of_array)
+array_api.used = (
+    <int32_t (*)(void *, uint64_t, uint32_t) noexcept nogil><void *>use_array)
+array_api.own = (
+    <int32_t (*)(void *, cai_array **) noexcept nogil><void *>own_array)
+array_api.wrap = (
+    <int32_t (*)(cai_array *, void **) noexcept nogil><void *>wrap_array)

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A module in plain C that takes arrays from any library, by cai/python.h. Neither libcai nor CUDA
+ * is linked.
+ *
+ *   clear(array, stream=None)   zeros it, on the host or on a GPU, and returns it
+ *   blank_like(array)           a new array like it, zeroed, of its own type where that can be had
+ *   elements(a, b, c)           how many elements three arrays have */
+#include <Python.h>
+#include <dlfcn.h>
+#include <string.h>
+
+#include <cai/python.h>
+
+typedef int (*cuMemsetD8Async_fn)(uint64_t data, unsigned char value, size_t count, void *stream);
+
+static int raise_error(PyObject *kind, const char *text) {
+  PyErr_SetString(kind, text);
+  return -1;
+}
+
+/* The bytes of an array without gaps; -1 and an exception for one that has some. */
+static int64_t bytes_of(const cai_array *array) {
+  int64_t bytes = array->dtype.itemsize;
+  if (array->mask) return raise_error(PyExc_ValueError, "a masked array is not cleared");
+  for (int32_t i = array->ndim; i-- > 0;) {
+    if (array->shape[i] != 1 && array->strides[i] != bytes)
+      return raise_error(PyExc_ValueError, "the array is not C-contiguous");
+    bytes *= array->shape[i];
+  }
+  return bytes;
+}
+
+static int clear_gpu(const cai_array *array, uint64_t stream, size_t bytes) {
+  static cuMemsetD8Async_fn cuMemsetD8Async;
+  int status;
+  if (!cuMemsetD8Async) {
+    void *const driver = dlopen("libcuda.so.1", RTLD_NOW);
+    cuMemsetD8Async = driver ? (cuMemsetD8Async_fn)dlsym(driver, "cuMemsetD8Async") : NULL;
+    if (!cuMemsetD8Async) return raise_error(PyExc_RuntimeError, "no CUDA driver");
+  }
+  /* The work goes between the beginning and the end of the use, on the stream that both name. */
+  if (cai_py->begin(&array, 1, stream, NULL) < 0) return -1;
+  status = cuMemsetD8Async(array->data, 0, bytes, (void *)(uintptr_t)stream);
+  if (cai_py->end(&array, 1, stream, NULL) < 0) return -1;
+  return status == 0 ? 0 : raise_error(PyExc_RuntimeError, "cuMemsetD8Async() failed");
+}
+
+static int clear_array(PyObject *object, PyObject *on) {
+  cai_py_argument argument;
+  uint64_t stream = 1;
+  int failed;
+  if (cai_py->open(object, CAI_PY_WRITES, &argument) < 0) return -1;
+  const cai_array *const array = argument.array;
+  const int64_t bytes = bytes_of(array);
+  failed = bytes < 0;
+  if (!failed && bytes > 0) {
+    if (array->device_type == CAI_DEVICE_CPU) {
+      memset((void *)(uintptr_t)array->data, 0, (size_t)bytes);
+    } else {
+      failed = (on == Py_None ? cai_py->current_stream(array, &stream)
+                              : cai_py->stream(on, &stream)) < 0 ||
+               (stream == UINT64_MAX && raise_error(PyExc_ValueError, "-1 is no stream")) ||
+               clear_gpu(array, stream, (size_t)bytes) < 0;
+    }
+  }
+  cai_py->close(&argument);
+  return failed ? -1 : 0;
+}
+
+static PyObject *clear(PyObject *module, PyObject *arguments, PyObject *keywords) {
+  static char *names[] = {"array", "stream", NULL};
+  PyObject *object, *stream = Py_None;
+  (void)module;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|O", names, &object, &stream))
+    return NULL;
+  if (clear_array(object, stream) < 0) return NULL;
+  Py_INCREF(object);
+  return object;
+}
+
+static PyObject *blank_like(PyObject *module, PyObject *object) {
+  cai_py_argument argument;
+  PyObject *made;
+  (void)module;
+  if (cai_py->open(object, 0, &argument) < 0) return NULL;
+  made = cai_py->empty_like(object, argument.array->ndim, argument.array->shape, NULL);
+  cai_py->close(&argument);
+  if (made && clear_array(made, Py_None) < 0) Py_CLEAR(made);
+  return made;
+}
+
+static PyObject *elements(PyObject *module, PyObject *const *objects, Py_ssize_t count) {
+  int64_t total = 0;
+  (void)module;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    cai_py_argument argument;
+    int64_t size = 1;
+    if (cai_py->open(objects[i], 0, &argument) < 0) return NULL;
+    for (int32_t axis = 0; axis < argument.array->ndim; ++axis) size *= argument.array->shape[axis];
+    cai_py->close(&argument);
+    total += size;
+  }
+  return PyLong_FromLongLong(total);
+}
+
+static PyMethodDef methods[] = {
+    {"clear", (PyCFunction)(void (*)(void))clear, METH_VARARGS | METH_KEYWORDS,
+     "Zeros an array, and returns it."},
+    {"blank_like", blank_like, METH_O, "A new array of zeros, like another one."},
+    {"elements", (PyCFunction)(void (*)(void))elements, METH_FASTCALL,
+     "How many elements some arrays have."},
+    {0}};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "blank", .m_size = -1,
+                                        .m_methods = methods};
+
+PyMODINIT_FUNC PyInit_blank(void) {
+  if (cai_py_import() < 0) return NULL;
+  return PyModule_Create(&definition);
+}

@@ -1,0 +1,537 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays by the tables of types: examples/exporters, built alone, and tables that are wrong."""
+
+import ctypes
+import gc
+import shutil
+import subprocess
+import sys
+import weakref
+
+import numpy as np
+import pytest
+from helpers import ROOT, Cuda, interface, producer
+from simulation import run
+
+import libcai
+
+GPU = 0x7F00_0000_1000
+
+
+def build(example, folder):
+    """Builds the module of an example in a folder, as its own setup.py says."""
+    shutil.copytree(ROOT / "examples" / example, folder, dirs_exist_ok=True)
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("exporters")
+    build("exporters", made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def exporters(folder):
+    sys.path.insert(0, str(folder))
+    import exporters
+
+    sys.path.remove(str(folder))
+    return exporters
+
+
+class Owner:
+    pass
+
+
+def values():
+    return np.arange(12, dtype="f4").reshape(3, 4)
+
+
+def on_host(kind, array, **more):
+    return kind(array.ctypes.data, array.shape, device=(1, 0), owner=array, **more)
+
+
+ROUTES = {"Described": "exchange", "Ordered": "dlpack_table", "Tensor": "dlpack_table"}
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_host(exporters, name):
+    array = values()
+    taken = libcai.asarray(on_host(getattr(exporters, name), array))
+    assert taken.route == ROUTES[name]
+    assert taken.shape == (3, 4)
+    assert taken.strides == (16, 4)
+    assert taken.typestr == "<f4"
+    assert taken.data == array.ctypes.data
+    np.testing.assert_array_equal(np.asarray(taken), array)
+
+
+@pytest.mark.parametrize("name", ROUTES)
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1,) * 8])
+def test_shapes(exporters, name, shape):
+    address = 0 if 0 in shape else GPU
+    taken = libcai.asarray(getattr(exporters, name)(address, shape))
+    assert taken.shape == shape
+    assert taken.data == address
+
+
+def test_what_is_said_of_the_stream(exporters):
+    for name in ("Described", "Ordered"):
+        kind = getattr(exporters, name)
+        taken = libcai.asarray(kind(GPU, (2, 3), stream=7, readonly=True))
+        assert (taken.stream_kind, taken.stream, taken.readonly) == ("stream", 7, True)
+        assert libcai.asarray(kind(GPU, (2, 3))).stream_kind == "none"
+    taken = libcai.asarray(exporters.Tensor(GPU, (2, 3), readonly=True))
+    assert taken.stream_kind == "unstated"
+    assert taken.readonly
+    assert taken.__cuda_array_interface__["stream"] == 1
+
+
+def test_a_provider_says_more(exporters):
+    libcai.provide_stream("exporters", lambda obj: 9)
+    try:
+        assert libcai.asarray(exporters.Tensor(GPU, (2, 3))).stream == 9
+        assert libcai.asarray(exporters.Ordered(GPU, (2, 3))).stream is None
+    finally:
+        libcai.provide_stream("exporters", lambda obj: None)
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_the_exporter_lives(exporters, name):
+    owner = Owner()
+    seen = weakref.ref(owner)
+    taken = libcai.asarray(getattr(exporters, name)(GPU, (4,), owner=owner))
+    del owner
+    gc.collect()
+    assert seen() is not None
+    part = taken[1:]
+    del taken
+    gc.collect()
+    assert seen() is not None
+    del part
+    gc.collect()
+    assert seen() is None
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_cycles_are_collected(exporters, name):
+    owner = Owner()
+    seen = weakref.ref(owner)
+    owner.array = libcai.asarray(getattr(exporters, name)(GPU, (4,), owner=owner))
+    del owner
+    gc.collect()
+    if name == "Described":  # DLPack's tensors hold what no collector sees
+        assert seen() is None
+    else:
+        assert seen() is not None
+        del seen().array
+        gc.collect()
+        assert seen() is None
+
+
+def test_subclasses_repeat_the_attribute(exporters):
+    class Heir(exporters.Described):
+        pass
+
+    class Saying(exporters.Described):
+        __cai_c_exchange_api__ = exporters.Described.__cai_c_exchange_api__
+
+    class Telling(exporters.Described):
+        __cuda_array_interface__ = interface()
+
+    assert libcai.asarray(Saying(GPU, (4,))).route == "exchange"
+    assert libcai.asarray(Telling(GPU, (4,))).route == "cuda"
+    with pytest.raises(libcai.InterfaceTypeError, match="Heir object has neither"):
+        libcai.asarray(Heir(GPU, (4,)))
+
+
+def test_routes(exporters):
+    class Both(exporters.Described):
+        __cai_c_exchange_api__ = exporters.Described.__cai_c_exchange_api__
+        __cuda_array_interface__ = interface(shape=(7,))
+
+    both = Both(GPU, (4,))
+    assert libcai.asarray(both).shape == (4,)
+    assert libcai.asarray(both, route="exchange").shape == (4,)
+    assert libcai.asarray(both, route="cuda").shape == (7,)
+    assert libcai.asarray(both, strict=True).route == "cuda"
+    for route in ("dlpack_table", "numpy", "dlpack", "buffer"):
+        with pytest.raises(libcai.InterfaceTypeError, match=f"by route '{route}'"):
+            libcai.asarray(both, route=route)
+    for route in ("dict", 3, b"cuda"):
+        with pytest.raises(libcai.UseError, match="route is"):
+            libcai.asarray(both, route=route)
+    assert libcai.asarray(producer()).route == "cuda"
+    assert libcai.asarray(values()).route == "numpy"
+    assert libcai.asarray(values())[1:].route is None
+
+
+def test_a_class_may_gain_a_table(exporters):
+    """A type is looked at again once it, or a base, has changed."""
+
+    class Late(exporters.Described):
+        __cuda_array_interface__ = interface()
+
+    late = Late(GPU, (4,))
+    assert libcai.asarray(late).route == "cuda"
+    Late.__cai_c_exchange_api__ = exporters.Described.__cai_c_exchange_api__
+    assert libcai.asarray(late).route == "exchange"
+    del Late.__cai_c_exchange_api__
+    assert libcai.asarray(late).route == "cuda"
+
+
+def test_types_that_come_and_go(exporters):
+    """Thousands of types, of which some come to the address of a former one."""
+    capsule = exporters.Described.__cai_c_exchange_api__
+    addresses = set()
+    again = 0
+    for i in range(3000):
+        members = {"__cuda_array_interface__": interface(shape=(i + 1,))}
+        if i % 2:
+            members["__cai_c_exchange_api__"] = capsule
+        kind = type("Passing", (exporters.Described,), members)
+        again += id(kind) in addresses
+        addresses.add(id(kind))
+        taken = libcai.asarray(kind(GPU, (5000,)))
+        assert taken.shape == ((5000,) if i % 2 else (i + 1,))
+        del kind, taken, members
+        if i % 50 == 0:
+            gc.collect()
+    assert again
+
+
+# ---- Our own tables
+
+
+def test_array_offers_both(exporters):
+    taken = libcai.asarray(values())
+    for route in ("exchange", "dlpack_table"):
+        other = libcai.asarray(taken, route=route)
+        assert other.route == route
+        assert other.data == taken.data
+        assert other.shape == (3, 4)
+    shared = libcai.asarray(taken, route="exchange")
+    assert shared.ptr == taken.ptr  # one array, with a holder more
+
+
+class Api(ctypes.Structure):
+    _fields_ = (
+        ("struct_size", ctypes.c_uint32),
+        ("abi_major", ctypes.c_uint16),
+        ("abi_minor", ctypes.c_uint16),
+        ("older", ctypes.c_void_p),
+        ("describe", ctypes.c_void_p),
+        ("order", ctypes.c_void_p),
+        ("used", ctypes.c_void_p),
+        ("own", ctypes.c_void_p),
+        ("wrap", ctypes.c_void_p),
+    )
+
+
+pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+capsule_of = ctypes.pythonapi.PyCapsule_New
+capsule_of.restype = ctypes.py_object
+capsule_of.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+
+
+def ours():
+    return Api.from_address(pointer_of(libcai.Array.__cai_c_exchange_api__, b"cai_exchange_api"))
+
+
+def call(function, *arguments, types):
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_int32, *types)
+    return prototype(function)(*arguments)
+
+
+def test_own_and_wrap():
+    array = libcai.asarray(values())
+    out = ctypes.c_void_p()
+    pair = (ctypes.py_object, ctypes.c_void_p)
+    assert call(ours().own, array, ctypes.byref(out), types=pair) == 0
+    again = ctypes.c_void_p()
+    pair = (ctypes.c_void_p, ctypes.c_void_p)
+    assert call(ours().wrap, out, ctypes.byref(again), types=pair) == 0
+    made = ctypes.cast(again, ctypes.py_object).value
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(made))
+    assert isinstance(made, libcai.Array)
+    assert made.ptr == array.ptr
+    with pytest.raises(libcai.ViewError):
+        call(ours().wrap, None, ctypes.byref(again), types=pair)
+
+
+def test_used_on_the_host_is_nothing():
+    types = (ctypes.py_object, ctypes.c_uint64, ctypes.c_uint32)
+    assert call(ours().used, libcai.asarray(values()), 1, 1, types=types) == 0
+
+
+# ---- Tables that are wrong
+
+KEPT = []
+
+
+def with_table(capsule=b"cai_exchange_api", size=64, **functions):
+    """An object whose type has a table of such functions: ctypes's, or addresses."""
+    api = Api(size, functions.pop("major", 1), 0, functions.pop("older", None))
+    for name, function in functions.items():
+        setattr(api, name, ctypes.cast(function, ctypes.c_void_p).value)
+    KEPT.append((api, functions, capsule))
+    table = capsule_of(ctypes.addressof(api), capsule, None)
+    return type("Wrong", (), {"__cai_c_exchange_api__": table})
+
+
+TAKES_TWO = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def describing(**fields):
+    """A describe() that takes libcai's own description and changes some bytes of it."""
+    inner = libcai.asarray(np.arange(6, dtype="f4"))
+    places = {"abi_major": (0, "H"), "flags": (4, "I"), "data": (16, "Q"), "itemsize": (36, "I"),
+              "ndim": (44, "i"), "shape": (48, "Q"), "stream_kind": (72, "I")}  # fmt: skip
+    kinds = {"H": ctypes.c_uint16, "I": ctypes.c_uint32, "Q": ctypes.c_uint64, "i": ctypes.c_int32}
+
+    def describe(obj, out, dims):
+        ctypes.memmove(out, inner.ptr, 128)
+        for name, value in fields.items():
+            offset, kind = places[name]
+            kinds[kind].from_address(out + offset).value = value
+        return 0
+
+    return TAKES_TWO(describe)
+
+
+WRONG = {
+    "abi_major": (2, libcai.VersionError),
+    "flags": (1 << 30, libcai.VersionError),
+    "data": (0, libcai.InterfaceError),
+    "itemsize": (0, libcai.InterfaceError),
+    "ndim": (65, libcai.InterfaceError),
+    "shape": (0, libcai.InterfaceError),
+    "stream_kind": (0, libcai.InterfaceError),
+}
+
+
+def test_described_as_it_is():
+    assert libcai.asarray(with_table(describe=describing())()).shape == (6,)
+
+
+@pytest.mark.parametrize("field", WRONG)
+def test_lying_descriptions(field):
+    value, error = WRONG[field]
+    with pytest.raises(error):
+        libcai.asarray(with_table(describe=describing(**{field: value}))())
+
+
+def test_negative_dimensions():
+    with pytest.raises(libcai.InterfaceError, match="shape has -1 dimensions"):
+        libcai.asarray(with_table(describe=describing(ndim=-1))())
+
+
+def test_failing_without_an_exception():
+    fails = TAKES_TWO(lambda obj, out, dims: -1)
+    with pytest.raises(SystemError, match=r"describe\(\) of Wrong's table .* set no exception"):
+        libcai.asarray(with_table(describe=fails)())
+
+
+def test_failing_with_one():
+    gone = ctypes.pythonapi.PyErr_NoMemory  # sets MemoryError, and returns NULL
+    address = ctypes.cast(gone, ctypes.c_void_p)
+    with pytest.raises(MemoryError):
+        libcai.asarray(with_table(describe=address)())
+
+
+def test_owning_nothing():
+    nothing = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(lambda *_: 0)
+    with pytest.raises(SystemError, match=r"own\(\) of Wrong's table gave no array"):
+        libcai.asarray(with_table(own=nothing)())
+
+
+def test_wrong_capsules():
+    with pytest.raises(TypeError, match='no capsule named "cai_exchange_api"'):
+        libcai.asarray(with_table(capsule=b"else", describe=describing())())
+
+    class Text:
+        __cai_c_exchange_api__ = "cai_exchange_api"
+
+    class Number:
+        __dlpack_c_exchange_api__ = 1.5
+
+    class Nothing:
+        __cai_c_exchange_api__ = None
+        __dlpack_c_exchange_api__ = None
+        __cuda_array_interface__ = interface()
+
+    for kind in (Text, Number):
+        with pytest.raises(TypeError, match="no capsule named"):
+            libcai.asarray(kind())
+    assert libcai.asarray(Nothing()).route == "cuda"
+
+
+def test_short_tables():
+    """A member that is beyond a table's size is not there."""
+    for size in (16, 23, 31):
+        kind = with_table(size=size, order=describing(), own=describing())
+        kind.__cuda_array_interface__ = interface()
+        assert libcai.asarray(kind()).route == "cuda"
+    assert libcai.asarray(with_table(size=24, describe=describing())()).route == "exchange"
+
+
+def test_another_major():
+    old = Api(ctypes.sizeof(Api), 1, 0, None)
+    function = describing()
+    old.describe = ctypes.cast(function, ctypes.c_void_p).value
+    KEPT.append((old, function))
+    assert libcai.asarray(with_table(major=2, older=ctypes.addressof(old))()).route == "exchange"
+    newer = with_table(major=2, describe=describing())
+    with pytest.raises(libcai.InterfaceTypeError, match="Wrong object has neither"):
+        libcai.asarray(newer())
+    newer.__cuda_array_interface__ = interface()
+    assert libcai.asarray(newer()).route == "cuda"
+
+
+class DlpackApi(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("older", ctypes.c_void_p),
+        ("allocator", ctypes.c_void_p),
+        ("from_object", ctypes.c_void_p),
+        ("to_object", ctypes.c_void_p),
+        ("borrow", ctypes.c_void_p),
+        ("stream", ctypes.c_void_p),
+    )
+
+
+FROM_OBJECT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def dlpack_table(answer=-1, major=1, older=None):
+    """The address of a table whose only function gives that answer, and no tensor."""
+    function = FROM_OBJECT(lambda obj, out: answer)
+    api = DlpackApi(major, 3, older)
+    api.from_object = ctypes.cast(function, ctypes.c_void_p).value
+    KEPT.append((api, function))
+    return ctypes.addressof(api)
+
+
+@pytest.mark.parametrize("name", ["__dlpack_c_exchange_api__", "__c_dlpack_exchange_api__"])
+@pytest.mark.parametrize("is_int", [True, False])
+def test_names_and_forms_of_dlpacks_table(name, is_int):
+    """DLPack 1.2 had an int under another name."""
+    address = dlpack_table()
+    value = address if is_int else capsule_of(address, b"dlpack_exchange_api", None)
+    kind = type("Former", (), {name: value, "__cuda_array_interface__": interface()})
+    with pytest.raises(SystemError, match=r"managed_tensor_from_py_object_no_sync\(\) of Former"):
+        libcai.asarray(kind())
+    assert libcai.asarray(kind(), route="cuda").route == "cuda"
+
+
+def test_dlpack_tables_that_are_not_for_us():
+    older = dlpack_table(0)
+    for address, route in (
+        (0, "cuda"),
+        (dlpack_table(major=2), "cuda"),
+        (dlpack_table(major=2, older=older), None),
+        (ctypes.addressof(KEPT[-1][0]), None),
+    ):
+        members = {
+            "__dlpack_c_exchange_api__": address,
+            "__cuda_array_interface__": interface(),
+        }
+        kind = type("Later", (), members)
+        if route:
+            assert libcai.asarray(kind()).route == route
+        else:
+            with pytest.raises(SystemError, match="Later's table gave no tensor"):
+                libcai.asarray(kind())
+    empty = DlpackApi(1, 3)
+    KEPT.append(empty)
+    kind.__dlpack_c_exchange_api__ = ctypes.addressof(empty)
+    assert libcai.asarray(kind()).route == "cuda"
+
+
+# ---- On simcuda
+
+PROLOGUE = """
+import exporters
+mine, theirs = new_stream().value, new_stream().value
+memory = new_memory(256)
+fill(memory, 1, 64, c_void_p(theirs))
+"""
+
+
+def test_an_exporter_is_told_of_uses(folder, schedule):
+    run(
+        PROLOGUE
+        + """
+made = exporters.Described(memory.value, (64,), stream=theirs)
+with libcai.use(made, stream=mine, access="read"):
+    read(memory, 64, c_void_p(mine))
+assert made.uses == [(mine, "read")], made.uses
+array = libcai.asarray(made)
+array.used_on(mine)
+assert made.uses[1:] == [(mine, "write")]
+wait(c_void_p(mine), c_void_p(theirs))
+array = None
+assert libcai.drain() == 0
+""",
+        schedule,
+        PYTHONPATH=str(folder),
+    )
+
+
+def test_order_beside_dlpack(folder, schedule):
+    run(
+        PROLOGUE
+        + """
+with libcai.use(exporters.Ordered(memory.value, (64,), stream=theirs), stream=mine):
+    fill(memory, 2, 64, c_void_p(mine))
+fill(memory, 3, 64, c_void_p(theirs))
+wait(c_void_p(mine), c_void_p(theirs))
+""",
+        schedule,
+        PYTHONPATH=str(folder),
+    )
+
+
+def test_no_order_is_a_race(folder):
+    run(
+        PROLOGUE
+        + """
+with libcai.use(exporters.Ordered(memory.value, (64,)), stream=mine):
+    fill(memory, 2, 64, c_void_p(mine))
+wait(c_void_p(mine), c_void_p(theirs))
+""",
+        races=True,
+        PYTHONPATH=str(folder),
+    )
+
+
+def test_the_stream_of_this_thread(exporters):
+    import threading
+
+    taken = libcai.asarray(exporters.Described(GPU, (4,), stream=2))
+    assert taken.__cuda_array_interface__["stream"] == 2
+    failures = []
+
+    def export():
+        try:
+            taken.__cuda_array_interface__  # noqa: B018
+        except libcai.BufferError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=export)
+    thread.start()
+    thread.join()
+    assert len(failures) == 1
+
+
+def test_masks_and_dicts_still_come_whole():
+    mask = Cuda(interface(typestr="|b1"))
+    taken = libcai.asarray(producer(mask=mask))
+    assert taken.mask is not None
+    again = libcai.asarray(taken, route="exchange")
+    assert again.mask.typestr == "|b1"

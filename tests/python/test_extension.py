@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""cai/python.h, by examples/extension, which is built alone against the installed package."""
+
+import ctypes
+import gc
+import sys
+import weakref
+
+import numpy as np
+import pytest
+from helpers import Host, producer
+from test_exchange import FROM_OBJECT, KEPT, DlpackApi, build, on_host, pointer_of
+
+import libcai
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("extension")
+    for name in ("extension", "exporters"):
+        build(name, made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def modules(folder):
+    sys.path.insert(0, str(folder))
+    import blank
+    import exporters
+
+    sys.path.remove(str(folder))
+    return blank, exporters
+
+
+@pytest.fixture(scope="module")
+def blank(modules):
+    return modules[0]
+
+
+def ones():
+    return np.ones((3, 4), "<f4")
+
+
+def test_host_arrays(blank):
+    array = ones()
+    assert blank.clear(array) is array
+    assert not array.any()
+    taken = libcai.asarray(ones())
+    assert not np.asarray(blank.clear(taken)).any()
+    assert blank.clear(bytearray(b"text")) == bytes(4)
+    assert blank.clear(np.ones((0, 3))).size == 0
+    assert blank.elements(ones(), taken, b"four") == 28
+
+
+@pytest.mark.parametrize("name", ["Described", "Ordered", "Tensor"])
+def test_by_tables(modules, name):
+    blank, exporters = modules
+    array = ones()
+    made = on_host(getattr(exporters, name), array)
+    before = sys.getrefcount(made)
+    assert blank.elements(made, made) == 24
+    assert blank.clear(made) is made
+    assert not array.any()
+    assert sys.getrefcount(made) == before
+
+
+def test_what_is_read_only(modules):
+    blank, exporters = modules
+    array = ones()
+    array.flags.writeable = False
+    for given in (array, libcai.asarray(array), bytes(3)):
+        with pytest.raises(libcai.InterfaceError, match="read-only"):
+            blank.clear(given)
+        assert blank.elements(given) > 0
+    for name in ("Described", "Ordered", "Tensor"):
+        given = on_host(getattr(exporters, name), ones(), readonly=True)
+        with pytest.raises(libcai.InterfaceError, match="read-only"):
+            blank.clear(given)
+
+
+def test_bad_arguments(blank):
+    class Dying:
+        @property
+        def __cuda_array_interface__(self):
+            raise ZeroDivisionError("mine")
+
+    with pytest.raises(libcai.InterfaceTypeError, match="a int object"):
+        blank.clear(3)
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        blank.clear(Dying())
+    with pytest.raises(ValueError, match="not C-contiguous"):
+        blank.clear(ones()[:, ::2])
+    with pytest.raises(ValueError, match="masked"):
+        blank.clear(producer(mask=producer(typestr="|b1")))
+    assert blank.elements() == 0
+
+
+def test_nothing_is_kept(blank):
+    class Owner:
+        pass
+
+    host = Host(ones().__array_interface__)
+    host.owner = owner = Owner()
+    host.array = array = ones()
+    host._interface = array.__array_interface__
+    seen = weakref.ref(owner)
+    blank.clear(host)
+    blank.blank_like(host)
+    with pytest.raises(ValueError, match="C-contiguous"):
+        blank.clear(libcai.asarray(host).transpose())
+    del host, owner, array
+    gc.collect()
+    assert seen() is None
+
+
+def test_results(modules):
+    blank, exporters = modules
+    for like in (ones(), libcai.asarray(ones()), memoryview(bytes(5))):
+        made = blank.blank_like(like)
+        assert type(made) is libcai.Array
+        assert not np.asarray(made).any()
+        assert made.shape == libcai.asarray(like).shape
+        assert not made.readonly
+    made = blank.blank_like(on_host(exporters.Described, ones()))
+    assert type(made) is exporters.Described
+    assert libcai.asarray(made).shape == (3, 4)
+    assert not np.asarray(libcai.asarray(made)).any()
+    assert type(blank.blank_like(on_host(exporters.Tensor, ones()))) is libcai.Array
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_results_by_an_allocator(blank, fails):
+    """A type with DLPack's allocator, which here is libcai's."""
+    ours = DlpackApi.from_address(
+        pointer_of(libcai.Array.__dlpack_c_exchange_api__, b"dlpack_exchange_api")
+    )
+    to_object = FROM_OBJECT(ours.to_object)
+    calls = []
+
+    @FROM_OBJECT
+    def counted(tensor, out):
+        calls.append(tensor)
+        return -1 if fails else to_object(tensor, out)
+
+    api = DlpackApi(1, 3, None, ours.allocator)
+    api.to_object = ctypes.cast(counted, ctypes.c_void_p).value
+    KEPT.append((api, counted))
+    members = {
+        "__dlpack_c_exchange_api__": ctypes.addressof(api),
+        "__array_interface__": property(lambda self: self.array.__array_interface__),
+    }
+    like = type("Like", (), members)()
+    like.array = ones()
+    if fails:
+        with pytest.raises(SystemError, match=r"managed_tensor_to_py_object_no_sync\(\) of Like"):
+            blank.blank_like(like)
+    else:
+        made = blank.blank_like(like)
+        assert (made.shape, made.typestr) == ((3, 4), "<f4")
+        assert not np.asarray(made).any()
+    assert len(calls) == 1
+
+
+def test_on_a_gpu(folder, simulated):
+    simulated(
+        """
+import blank, exporters
+theirs, mine = new_stream(), new_stream()
+memory = new_memory(256)
+fill(memory, 7, 64, theirs)
+made = array(theirs, memory, shape=(64,), typestr="<u4")
+blank.clear(made, mine.value)
+assert not any(read(memory, 64, theirs))     # ordered both ways
+fill(memory, 7, 64, theirs)
+given = exporters.Ordered(memory.value, (64,), stream=theirs.value)
+blank.clear(given, mine.value)
+fill(memory, 7, 64, theirs)
+given = exporters.Described(memory.value, (64,), stream=theirs.value)
+blank.clear(given)
+made = blank.blank_like(array(theirs, memory, shape=(64,), typestr="<u4"))
+assert made.device[1] == 0 and made.item(63) == 0
+refused(libcai.InterfaceTypeError, "stream", blank.clear, made, "1")
+refused(ValueError, "-1 is no stream", blank.clear, made, -1)
+wait(theirs, mine)
+""",
+        PYTHONPATH=str(folder),
+    )
+
+
+def test_an_extension_that_forgets_to_order_races(folder):
+    from simulation import run
+
+    run(
+        """
+import blank
+theirs, mine = new_stream(), new_stream()
+memory = new_memory(256)
+fill(memory, 7, 64, theirs)
+blank.clear(array(None, memory, shape=(64,), typestr="<u4"), mine.value)
+""",
+        races=True,
+        PYTHONPATH=str(folder),
+    )
