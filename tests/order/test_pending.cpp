@@ -213,9 +213,13 @@ TEST_F(Pending, UsesGoWithTheirContexts) {
 
   // The last ones go as soon as the next context has the handle.
   OK(gpu().cuDevicePrimaryCtxRetain(&context, 1));
-  if (handles_recur) OK(gpu().cuCtxCreate_v2(&context, 0, 1));
+  if (handles_recur) {
+    OK(gpu().cuCtxCreate_v2(&context, 0, 1));
+  }
   EXPECT_EQ(producer.pending(1), 0);
-  if (handles_recur) OK(gpu().cuCtxDestroy_v2(context));
+  if (handles_recur) {
+    OK(gpu().cuCtxDestroy_v2(context));
+  }
   OK(gpu().cuDevicePrimaryCtxRelease_v2(1));
   cai_array_release(&producer.array.array);
   EXPECT_TRUE(producer.ended);

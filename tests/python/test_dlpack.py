@@ -441,10 +441,42 @@ fill(memory, 2, 64, mine)
 assert list(read(memory, 1, mine)) == [2]
 taken = libcai.from_dlpack(tensor, stream=mine.value)
 assert (taken.device[1], taken.stream, taken.data) == (0, mine.value, memory.value)
-with libcai.use(made, stream=theirs.value):   # knows of the consumer
+made.used_on(mine.value)  # the way back
+with libcai.use(made, stream=theirs.value):
     fill(memory, 3, 64, theirs)
 wait(theirs, mine)
 """)
+
+
+def test_the_consumers_stream_may_go(simulated):
+    simulated("""
+theirs, mine, other = new_stream(), new_stream(), new_stream()
+memory = new_memory(256)
+fill(memory, 1, 64, theirs)
+made = libcai.asarray(array(theirs, memory, shape=(64,), typestr="<u4"))
+tensor = made.__dlpack__(stream=mine.value, max_version=(1, 0))
+fill(memory, 2, 64, mine)
+wait(mine)
+call("cuStreamDestroy_v2", mine)
+with libcai.use(made, stream=other.value):
+    fill(memory, 3, 64, other)
+made.synchronize()
+wait(other)
+""")
+
+
+def test_there_is_no_way_back():
+    run(
+        """
+theirs, mine = new_stream(), new_stream()
+memory = new_memory(256)
+made = libcai.asarray(array(theirs, memory, shape=(64,), typestr="<u4"))
+tensor = made.__dlpack__(stream=mine.value, max_version=(1, 0))
+fill(memory, 2, 64, mine)
+fill(memory, 3, 64, theirs)
+""",
+        races=True,
+    )
 
 
 def test_without_order_it_is_a_race():

@@ -165,11 +165,14 @@ static int cai_py_describe(const cai_exchange_api *api, PyObject *object, cai_ar
 }
 
 static int cai_py_hand_out(const cai_exchange_api *api, PyObject *object, cai_array **out) {
+  int32_t answer;
   *out = NULL;
-  if (cai_py_answer(object, "own", api->own(object, out)) == 0 && *out && (*out)->owner) return 0;
+  answer = api->own(object, out);
+  if (cai_py_answer(object, "own", answer) == 0 && *out && (*out)->owner) return 0;
   if (!PyErr_Occurred())
     PyErr_Format(PyExc_SystemError, "own() of %s's table gave no array that is owned",
                  Py_TYPE(object)->tp_name);
+  if (answer == 0) cai_array_release(*out); /* given, and refused */
   return -1;
 }
 
@@ -183,13 +186,13 @@ static int cai_py_gives_tensors(const DLPackExchangeAPI *api) {
 
 static int cai_py_take_tensor(const DLPackExchangeAPI *api, PyObject *object,
                               DLManagedTensorVersioned **out) {
+  int answer;
   *out = NULL;
-  if (cai_py_answer(object, "managed_tensor_from_py_object_no_sync",
-                    api->managed_tensor_from_py_object_no_sync(object, out)) == 0 &&
-      *out)
-    return 0;
+  answer = api->managed_tensor_from_py_object_no_sync(object, out);
+  if (cai_py_answer(object, "managed_tensor_from_py_object_no_sync", answer) == 0 && *out) return 0;
   if (!PyErr_Occurred())
     PyErr_Format(PyExc_SystemError, "%s's table gave no tensor", Py_TYPE(object)->tp_name);
+  if (answer == 0 && *out && (*out)->deleter) (*out)->deleter(*out); /* given, and refused */
   return -1;
 }
 

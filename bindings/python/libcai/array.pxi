@@ -533,9 +533,10 @@ cdef class Array:
         Parameters
         ----------
         stream : int, optional
-            The consumer's, 1, 2 or a ``CUstream``: it waits for what is pending on the array, and
-            later users of the array wait for it. None is 1, the legacy default stream; -1 asks for
-            no order. For an array on the host None or -1.
+            The consumer's, 1, 2 or a ``CUstream``: it waits for what is pending on the array. None is
+            1, the legacy default stream; -1 asks for no order. For an array on the host None or -1.
+            DLPack has no way back: before the array is used elsewhere again, the consumer's work
+            is complete, or `used_on` tells of it.
         max_version : tuple, optional
             ``(major, minor)`` that the consumer knows. Without it, or below 1, the capsule is a
             ``"dltensor"``, which has no flags.

@@ -62,6 +62,20 @@ cdef uint64_t consumers_stream(Array self, stream) except? 0:
     return number if resolved(stream, &number) else NO_STREAM
 
 
+cdef cai_status make_ready(const cai_array *array, uint64_t stream, cai_error *error) noexcept nogil:
+    """Makes a consumer's stream wait for what is pending. It is not remembered, as by publishing: it
+    may go as soon as the consumer has the tensor."""
+    cdef cai_use_options options
+    if stream == NO_STREAM and array.device_type != CAI_DEVICE_CPU:
+        return CAI_OK
+    memset(&options, 0, sizeof(options))
+    options.struct_size = sizeof(options)
+    options.order = CAI_ORDER_BEGIN
+    if not array.flags & CAI_FLAG_READONLY:
+        options.access = CAI_ACCESS_WRITE
+    return cai_arrays_begin_use(&array, 1, 1 if stream == NO_STREAM else stream, &options, error)
+
+
 cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
     cdef uint64_t on
     cdef bint copied = False
@@ -80,10 +94,11 @@ cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
         copied = True
     on = consumers_stream(self, stream)
     with nogil:
-        if versioned:
-            status = cai_dlpack_write(self.array, on, &tensor, &error)
-        else:
-            status = cai_dlpack_write_legacy(self.array, on, &legacy, &error)
+        status = make_ready(self.array, on, &error)
+        if status == CAI_OK and versioned:
+            status = cai_dlpack_write(self.array, NO_STREAM, &tensor, &error)
+        elif status == CAI_OK:
+            status = cai_dlpack_write_legacy(self.array, NO_STREAM, &legacy, &error)
     if status != CAI_OK:
         raise order_error(&error)
     if not versioned:
@@ -330,7 +345,9 @@ cdef int tensor_from_array(void *obj, DLManagedTensorVersioned **out) except -1:
     cdef cai_status status
     cdef uint64_t stream = working_stream(self.array)
     with nogil:
-        status = cai_dlpack_write(self.array, stream, out, &error)
+        status = make_ready(self.array, stream, &error)
+        if status == CAI_OK:
+            status = cai_dlpack_write(self.array, NO_STREAM, out, &error)
     if status != CAI_OK:
         raise order_error(&error)
     return 0
@@ -353,23 +370,17 @@ cdef int array_from_tensor(DLManagedTensorVersioned *tensor, void **out) except 
 cdef int borrow_tensor(void *obj, DLTensor *out) except -1:
     cdef Array self = <Array>obj
     cdef const cai_array *array = self.array
-    cdef cai_use_options options
     cdef cai_error error
-    cdef cai_status status = CAI_OK
+    cdef cai_status status
     cdef uint64_t stream = working_stream(array)
     if self.lent_strides == NULL and array.ndim > 0:
         self.lent_strides = <int64_t *>malloc(array.ndim * sizeof(int64_t))
         if self.lent_strides == NULL:
             raise MemoryError()
-    if stream != NO_STREAM or cai_py_was_used(cai_py_keeper(self.owner)):
-        memset(&options, 0, sizeof(options))
-        options.struct_size = sizeof(options)
-        options.order = CAI_ORDER_BEGIN
-        with nogil:
-            status = cai_arrays_begin_use(
-                &array, 1, 1 if stream == NO_STREAM else stream, &options, &error)
-    if status == CAI_OK:
-        status = cai_dlpack_lend(array, self.lent_strides, out, &error)
+    with nogil:
+        status = make_ready(array, stream, &error)
+        if status == CAI_OK:
+            status = cai_dlpack_lend(array, self.lent_strides, out, &error)
     if status != CAI_OK:
         raise order_error(&error)
     return 0
