@@ -32,37 +32,40 @@ static int64_t bytes_of(const cai_array *array) {
 
 static int clear_gpu(const cai_array *array, uint64_t stream, size_t bytes) {
   static cuMemsetD8Async_fn cuMemsetD8Async;
-  int status;
   if (!cuMemsetD8Async) {
     void *const driver = dlopen("libcuda.so.1", RTLD_NOW);
     cuMemsetD8Async = driver ? (cuMemsetD8Async_fn)dlsym(driver, "cuMemsetD8Async") : NULL;
     if (!cuMemsetD8Async) return raise_error(PyExc_RuntimeError, "no CUDA driver");
   }
-  /* The work goes between the beginning and the end of the use, on the stream that both name. */
+  if (cuMemsetD8Async(array->data, 0, bytes, (void *)(uintptr_t)stream) != 0)
+    return raise_error(PyExc_RuntimeError, "cuMemsetD8Async() failed");
+  return 0;
+}
+
+/* The work goes between the beginning and the end of the use, on the stream that both name; also on
+ * the host, where a stream of the CPU's may have work on the array yet. */
+static int clear_used(const cai_array *array, uint64_t stream, size_t bytes) {
+  if (stream == UINT64_MAX) return raise_error(PyExc_ValueError, "-1 is no stream");
   if (cai_py->begin(&array, 1, stream, NULL) < 0) return -1;
-  status = cuMemsetD8Async(array->data, 0, bytes, (void *)(uintptr_t)stream);
-  if (cai_py->end(&array, 1, stream, NULL) < 0) return -1;
-  return status == 0 ? 0 : raise_error(PyExc_RuntimeError, "cuMemsetD8Async() failed");
+  if (array->device_type == CAI_DEVICE_CPU)
+    memset((void *)(uintptr_t)array->data, 0, bytes);
+  else if (clear_gpu(array, stream, bytes) < 0)
+    return -1; /* nothing was queued, so there is nothing to end */
+  return cai_py->end(&array, 1, stream, NULL);
 }
 
 static int clear_array(PyObject *object, PyObject *on) {
   cai_py_argument argument;
-  uint64_t stream = 1;
+  uint64_t stream;
+  int64_t bytes;
   int failed;
   if (cai_py->open(object, CAI_PY_WRITES, &argument) < 0) return -1;
-  const cai_array *const array = argument.array;
-  const int64_t bytes = bytes_of(array);
+  bytes = bytes_of(argument.array);
   failed = bytes < 0;
-  if (!failed && bytes > 0) {
-    if (array->device_type == CAI_DEVICE_CPU) {
-      memset((void *)(uintptr_t)array->data, 0, (size_t)bytes);
-    } else {
-      failed = (on == Py_None ? cai_py->current_stream(array, &stream)
-                              : cai_py->stream(on, &stream)) < 0 ||
-               (stream == UINT64_MAX && raise_error(PyExc_ValueError, "-1 is no stream")) ||
-               clear_gpu(array, stream, (size_t)bytes) < 0;
-    }
-  }
+  if (!failed && bytes > 0)
+    failed = (on == Py_None ? cai_py->current_stream(argument.array, &stream)
+                            : cai_py->stream(on, &stream)) < 0 ||
+             clear_used(argument.array, stream, (size_t)bytes) < 0;
   cai_py->close(&argument);
   return failed ? -1 : 0;
 }

@@ -95,7 +95,8 @@ typedef struct cai_py_api {
   /** Finds libcai's current stream of the array's device; 1 for the host's arrays. */
   int (*current_stream)(const cai_array *array, uint64_t *out);
 
-  /** cai_arrays_begin_use(), with the GIL released. UINT64_MAX for `stream` does nothing. */
+  /** cai_arrays_begin_use(), with the GIL released; for the host's arrays, too, on which a stream
+   * of the CPU's may have work yet. UINT64_MAX for `stream` does nothing. */
   int (*begin)(const cai_array *const *arrays, int32_t count, uint64_t stream,
                const cai_use_options *options);
 

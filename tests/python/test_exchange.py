@@ -510,6 +510,65 @@ wait(c_void_p(mine), c_void_p(theirs))
     )
 
 
+TABLE = """
+pointer = pythonapi.PyCapsule_GetPointer
+pointer.restype, pointer.argtypes = c_void_p, (py_object, c_char_p)
+table = pointer(libcai.Array.__cai_c_exchange_api__, b"cai_exchange_api")
+
+def described(array):
+    # What a stranger is told, who knows of no owner: (stream, its kind), by both functions.
+    out, dims, said = (c_uint64 * 16)(), (c_int64 * 128)(), (c_uint64 * 2)()
+    function = PYFUNCTYPE(c_int32, py_object, c_void_p, c_void_p)
+    assert function(c_void_p.from_address(table + 16).value)(array, out, dims) == 0
+    function = PYFUNCTYPE(c_int32, py_object, c_void_p)
+    assert function(c_void_p.from_address(table + 24).value)(array, said) == 0
+    told = out[8], out[9] & 0xFFFFFFFF
+    assert told == (said[0], said[1] & 0xFFFFFFFF) and out[1] == 0
+    return told
+"""
+
+
+def test_strangers_are_told_of_kept_uses(schedule):
+    run(
+        TABLE
+        + """
+theirs, mine = new_stream(), new_stream()
+memory = new_memory(256)
+made = libcai.asarray(array(None, memory, shape=(64,), typestr="<u4"))
+assert described(made) == (0, 1)
+with libcai.use(made, stream=mine.value):
+    fill(memory, 1, 64, mine)
+assert described(made) == (1, 3)  # the legacy stream, which waits for that use
+call("cuMemsetD32Async", memory, 2, c_size_t(64), c_void_p(1))
+wait(c_void_p(1))
+
+memory = new_memory(256)
+made = libcai.asarray(array(theirs, memory, shape=(64,), typestr="<u4"))
+fill(memory, 1, 64, mine)
+made.used_on(mine.value)
+assert described(made) == (theirs.value, 3)
+fill(memory, 2, 64, theirs)
+wait(theirs, mine)
+""",
+        schedule,
+    )
+
+
+def test_strangers_wait_for_the_host():
+    run(
+        TABLE
+        + """
+import time
+host = libcai.zeros((1000,), "u1")
+with libcai.Stream("cpu", mode="async") as stream:
+    stream.enqueue(lambda: time.sleep(0.2))
+    libcai.fill(host, 7)
+    described(host)
+    assert (c_uint8 * 1000).from_address(host.data)[999] == 7
+"""
+    )
+
+
 def test_the_stream_of_this_thread(exporters):
     import threading
 

@@ -4,6 +4,7 @@
 import ctypes
 import gc
 import sys
+import time
 import weakref
 
 import numpy as np
@@ -159,6 +160,15 @@ def test_results_by_an_allocator(blank, fails):
         assert (made.shape, made.typestr) == ((3, 4), "<f4")
         assert not np.asarray(made).any()
     assert len(calls) == 1
+
+
+def test_work_of_the_hosts_comes_first(blank):
+    array = libcai.zeros((1000,), "u1")
+    with libcai.Stream("cpu", mode="async") as stream:
+        stream.enqueue(lambda: time.sleep(0.2))
+        libcai.fill(array, 7)
+        blank.clear(array)
+    assert not np.asarray(array).any()
 
 
 def test_on_a_gpu(folder, simulated):

@@ -36,7 +36,6 @@ cdef extern from "_exchange.h":
 
 cdef int open_argument(obj, uint32_t flags, cai_py_argument *out) except -1:
     cdef Array made
-    cdef cai_error error
     cdef cai_py_tables tables
     cai_py_no_buffer(&out.buffer)
     if type(obj) is Array:
@@ -46,11 +45,8 @@ cdef int open_argument(obj, uint32_t flags, cai_py_argument *out) except -1:
     if is_numpy(obj) and view_numpy(obj, &out.buffer, &out.described):
         return open_numpy(flags, out)
     cai_py_tables_of(Py_TYPE(<PyObject *>obj), &tables)
-    if cai_py_describes(tables.cai) and not cai_py_wants_told(tables.cai):
-        cai_py_describe(tables.cai, <PyObject *>obj, &out.described, out.dims)
-        out.described.owner = NULL
-        if cai_array_validate(&out.described, &error) != CAI_OK:
-            raise_error(&error, NULL)
+    if (cai_py_describes(tables.cai) and not cai_py_wants_told(tables.cai)
+            and see_described(obj, tables.cai, out)):
         out.array = &out.described
         out.held = NULL
     elif (not flags & CAI_PY_WRITES and cai_py_lends(&tables)
@@ -66,6 +62,16 @@ cdef int open_argument(obj, uint32_t flags, cai_py_argument *out) except -1:
         out.held = <void *>made
         return 0
     return refuse_to_write(out.array) if flags & CAI_PY_WRITES else 0
+
+
+cdef bint see_described(obj, const cai_exchange_api *api, cai_py_argument *out) except -1:
+    """Describes what a type says; False for an unstated stream, which its framework may know."""
+    cdef cai_error error
+    cai_py_describe(api, <PyObject *>obj, &out.described, out.dims)
+    out.described.owner = NULL
+    if cai_array_validate(&out.described, &error) != CAI_OK:
+        raise_error(&error, NULL)
+    return out.described.stream_kind != CAI_STREAM_UNSTATED
 
 
 cdef int open_numpy(uint32_t flags, cai_py_argument *out) except -1:

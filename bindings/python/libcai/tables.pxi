@@ -52,13 +52,17 @@ cdef Array described(obj, const cai_exchange_api *api):
     cdef cai_array array
     cdef cai_array *inner = NULL
     cdef cai_error error
+    cdef Array made
     cai_py_describe(api, <PyObject *>obj, &array, dims)
     array.owner = NULL
     if array.mask != NULL or array.descr != NULL:
         if cai_array_own(&array, NULL, NULL, &inner, &error) != CAI_OK:
             raise_error(&error, NULL)
         return around(inner, obj)
-    return owning(&array, obj)
+    made = owning(&array, obj)
+    if made.array.stream_kind == CAI_STREAM_UNSTATED:
+        say_provided(cai_py_block_of(made.owner), made.array, obj)
+    return made
 
 
 cdef int hold(cai_py_block *block, obj) except -1:
@@ -100,18 +104,47 @@ cdef Array handed_out(obj, const cai_exchange_api *api):
 
 # ---- Our own table: what libcai.Array offers to others
 
-cdef int32_t describe_array(void *obj, cai_array *out, int64_t *dims) noexcept:
-    cdef Array self = <Array>obj
-    out[0] = self.array[0]
-    out.owner = NULL
+cdef int say_order(Array self, uint64_t *stream, uint32_t *kind) except -1:
+    """Where whoever knows of no owner has to wait: after the uses, too, that the owner keeps."""
+    cdef Array copy
+    if cai_py_is_elsewhere(self.array):
+        raise BufferError(
+            "stream: the array comes with stream 2 of another thread, which means another stream "
+            "here: publish_event() it there")
+    stream[0] = self.array.stream
+    kind[0] = self.array.stream_kind
+    if self.array.data == 0 or not cai_py_was_used(cai_py_keeper(self.owner)):
+        return 0
+    if self.array.device_type == CAI_DEVICE_CPU:
+        return waited_for(self)
+    if self.array.stream_kind in (CAI_STREAM_STREAM, CAI_STREAM_UNSTATED):
+        return said_again(self)
+    copy = published(self, 1, ())
+    stream[0] = copy.array.stream
+    kind[0] = copy.array.stream_kind
     return 0
 
 
-cdef int32_t order_of_array(void *obj, cai_exchange_order *out) noexcept:
-    cdef const cai_array *array = (<Array>obj).array
-    out.stream = array.stream
-    out.stream_kind = array.stream_kind
-    out.flags = array.flags & CAI_FLAG_READONLY
+cdef int32_t describe_array(void *obj, cai_array *out, int64_t *dims) except -1:
+    cdef Array self = <Array>obj
+    cdef uint64_t stream
+    cdef uint32_t kind
+    say_order(self, &stream, &kind)
+    out[0] = self.array[0]
+    out.owner = NULL
+    out.stream = stream
+    out.stream_kind = kind
+    return 0
+
+
+cdef int32_t order_of_array(void *obj, cai_exchange_order *out) except -1:
+    cdef Array self = <Array>obj
+    cdef uint64_t stream
+    cdef uint32_t kind
+    say_order(self, &stream, &kind)
+    out.stream = stream
+    out.stream_kind = kind
+    out.flags = self.array.flags & CAI_FLAG_READONLY
     return 0
 
 
@@ -120,13 +153,8 @@ cdef int32_t use_array(void *obj, uint64_t stream, uint32_t access) except -1:
     return 0
 
 
-cdef int32_t own_array(void *obj, cai_array **out) noexcept:
-    cdef Array self = <Array>obj
-    if self.owner == NULL:
-        out[0] = NULL  # the collector has cleared it
-        return 0
-    self.owner.retain(self.owner)
-    out[0] = self.array
+cdef int32_t own_array(void *obj, cai_array **out) except -1:
+    out[0] = own_object(<Array>obj)
     return 0
 
 
