@@ -80,18 +80,23 @@ bool of_both(const cai_array &array, Condition &&holds) {
   return holds(array) && (!array.mask || holds(*array.mask));
 }
 
+// Whether a GPU's work pending on the part is before `stream` (0: the host) without any order.
+inline bool is_before(const cai_array &part, std::uint64_t stream) {
+  return (states_none(part) || is_on(part, stream)) && !may_have_kept(keeper_of(part));
+}
+
 // Whether nothing has to be put in order before work on `stream` (0: by the host) uses the array,
 // or after it; or nothing but the host's own work.
 inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) {
   return of_both(array, [&](const cai_array &part) {
-    if (!may_be_pending(part)) return true;
-    return (states_none(part) || is_on(part, stream)) && !may_have_kept(keeper_of(part));
+    return !may_be_pending(part) || is_before(part, stream);
   });
 }
 
 // An array and its mask have one owner; where it is asked about a GPU's, that is for all uses.
 inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
-  return nothing_on_gpu_before(array, stream) && (may_be_pending(array) || !has_host_work(array));
+  if (may_be_pending(array) ? !is_before(array, stream) : has_host_work(array)) return false;
+  return !array.mask || !may_be_pending(*array.mask) || is_before(*array.mask, stream);
 }
 
 inline bool nothing_after(const cai_array &array, std::uint64_t stream) {
