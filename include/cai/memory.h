@@ -378,8 +378,9 @@ typedef struct cai_retry_params {
   void (*destroy)(void *context); /**< as in #cai_log_params */
 } cai_retry_params;
 
-/** Counts of "statistics", and of "limiting" and "tracking", too. It grows at the tail. 64 bytes.
- * Since 0.1. */
+/** Counts of "statistics", and of "limiting" and "tracking", too. Each is exact; while other
+ * threads allocate or free, they may be of different moments. It grows at the tail. 64 bytes. Since
+ * 0.1. */
 typedef struct cai_statistics {
   uint32_t struct_size; /**< in: sizeof(cai_statistics), at least 8; as in cai_device_info */
   uint32_t reserved;    /**< 0 */

@@ -71,9 +71,12 @@ TEST(Statistics, OfManyThreads) {
   EXPECT_EQ(now.count, 0U);
   EXPECT_EQ(now.count_total, 16000U);
   EXPECT_EQ(now.bytes_total, 16000U * 64);
+  // Each peak is exact; the two need not be of one moment.
   EXPECT_LE(now.count_peak, 8U);
   EXPECT_GE(now.count_peak, 1U);
-  EXPECT_EQ(now.bytes_peak, now.count_peak * 64);
+  EXPECT_LE(now.bytes_peak, 8U * 64);
+  EXPECT_GE(now.bytes_peak, 64U);
+  EXPECT_EQ(now.bytes_peak % 64, 0U);
 }
 
 TEST(Statistics, AreTheFirstThatCounts) {
