@@ -80,30 +80,29 @@ bool of_both(const cai_array &array, Condition &&holds) {
   return holds(array) && (!array.mask || holds(*array.mask));
 }
 
-// Whether a GPU's work pending on the part is before `stream` (0: the host) without any order.
-inline bool is_before(const cai_array &part, std::uint64_t stream) {
-  return (states_none(part) || is_on(part, stream)) && !may_have_kept(keeper_of(part));
-}
-
 // Whether nothing has to be put in order before work on `stream` (0: by the host) uses the array,
-// or after it; or nothing but the host's own work.
+// or after it; or nothing but the host's own work. Extents are looked at last: they take longest.
 inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) {
   return of_both(array, [&](const cai_array &part) {
-    return !may_be_pending(part) || is_before(part, stream);
+    if (part.device_type == CAI_DEVICE_CPU) return true;
+    if ((states_none(part) || is_on(part, stream)) && !may_have_kept(keeper_of(part))) return true;
+    return has_no_elements(part);
   });
 }
 
 // An array and its mask have one owner; where it is asked about a GPU's, that is for all uses.
 inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
-  if (may_be_pending(array) ? !is_before(array, stream) : has_host_work(array)) return false;
-  return !array.mask || !may_be_pending(*array.mask) || is_before(*array.mask, stream);
+  if (array.device_type == CAI_DEVICE_CPU && has_host_work(array)) return false;
+  return nothing_on_gpu_before(array, stream);
 }
 
 inline bool nothing_after(const cai_array &array, std::uint64_t stream) {
   return of_both(array, [&](const cai_array &part) {
-    if (!may_be_pending(part)) return true;
-    if (is_on(part, stream)) return !has_other_streams(keeper_of(part), stream);
-    return states_none(part) && !keeps_uses(keeper_of(part));
+    if (part.device_type == CAI_DEVICE_CPU) return true;
+    if (is_on(part, stream) ? !has_other_streams(keeper_of(part), stream)
+                            : states_none(part) && !keeps_uses(keeper_of(part)))
+      return true;
+    return has_no_elements(part);
   });
 }
 
