@@ -41,6 +41,7 @@ host_array = libcai.asarray(host)
 given = host.ctypes.data, host.shape
 described = exporters.Described(*given, device=(1, 0), owner=host)
 lent = exporters.Tensor(*given, device=(1, 0), owner=host)
+of_a_table = read_dict.Described()
 elements, nop = blank.elements, tvm_ffi.get_global_func("testing.nop")
 tvm_tensor = tvm_ffi.from_dlpack(host)
 view = StridedMemoryView.from_cuda_array_interface
@@ -76,6 +77,12 @@ BENCHMARKS = {
     "three: tvm-ffi": repeated(lambda: nop(tvm_tensor, tvm_tensor, tvm_tensor)),
     "three: tvm-ffi of Array": repeated(lambda: nop(host_array, host_array, host_array)),
     "three: tvm-ffi of NumPy": repeated(lambda: nop(host, host, host)),
+    "open: Array": lambda n: read_dict.open_and_close(array, n),
+    "open: described": lambda n: read_dict.open_and_close(of_a_table, n),
+    "own: described": lambda n: read_dict.own_and_release(of_a_table, n),
+    "own: told of uses": lambda n: read_dict.own_and_release(described, n),
+    "open: lent": lambda n: read_dict.open_and_close(lent, n),
+    "table: lent": lambda n: read_dict.by_table_itself(lent, n),
     "from_dlpack: libcai": repeated(lambda: libcai.from_dlpack(host)),
     "from_dlpack: NumPy": repeated(lambda: np.from_dlpack(host)),
     "empty call": repeated(lambda: None),
@@ -116,6 +123,7 @@ if importlib.util.find_spec("rmm"):  # needs Python 3.11
     )
 
 IN_C = ("read the dict", "unpack the dict", "six PyDict_GetItem")
+IN_C += tuple(name for name in BENCHMARKS if name.startswith(("open:", "own:", "table:")))
 
 
 def use(*arrays):

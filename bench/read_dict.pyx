@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # cython: language_level=3
-"""Reading the dict, with no Python around it: by the bindings' own code and the C library; and by
-the least that anybody could do, six PyDict_GetItem and no checks."""
+"""What the bindings do in C, with no Python around it. Reading the dict, by their own code and the
+C library; and by the least that anybody could do, six PyDict_GetItem and no checks. And the
+functions of cai/python.h."""
 
 include "_core.pyx"
 
@@ -78,3 +79,60 @@ def floor(dict mapping, int count):
         array.stream = 0 if stream == Py_None else PyLong_AsUnsignedLongLong(stream)
         consume(&array, dims)
     return array.data, dims[0], dims[2]
+
+
+cdef int64_t[2] described_shape = (6, 8)
+cdef int64_t[2] described_strides = (32, 4)
+
+
+cdef int32_t describe_plain(void *obj, cai_array *out, int64_t *dims) noexcept:
+    memset(out, 0, sizeof(out[0]))
+    out.abi_major = CAI_ABI_MAJOR
+    out.device_type = CAI_DEVICE_CUDA
+    out.data = 4096
+    out.dtype.kind = c'f'
+    out.dtype.byteorder = c'<'
+    out.dtype.itemsize = 4
+    out.ndim = 2
+    out.shape = described_shape
+    out.strides = described_strides
+    out.stream_kind = CAI_STREAM_NONE
+    out.version = CAI_INTERFACE_VERSION
+    return 0
+
+
+cdef cai_exchange_api described_api
+described_api.struct_size = sizeof(cai_exchange_api)
+described_api.abi_major = CAI_ABI_MAJOR
+described_api.abi_minor = CAI_ABI_MINOR
+described_api.describe = <int32_t (*)(void *, cai_array *, int64_t *) noexcept nogil>(
+    <void *>describe_plain)
+
+
+cdef class Described:
+    __cai_c_exchange_api__ = PyCapsule_New(&described_api, CAI_EXCHANGE_CAPSULE, NULL)
+
+
+def open_and_close(obj, int count):
+    cdef cai_py_argument argument
+    cdef int i
+    for i in range(count):
+        extension_api.open(obj, 0, &argument)
+        extension_api.close(&argument)
+
+
+def own_and_release(obj, int count):
+    cdef int i
+    for i in range(count):
+        cai_array_release(extension_api.own(obj))
+
+
+def by_table_itself(obj, int count):
+    """By DLPack's table itself."""
+    cdef cai_py_tables tables
+    cdef DLTensor tensor
+    cdef int i
+    cai_py_tables_of(Py_TYPE(<PyObject *>obj), &tables)
+    for i in range(count):
+        cai_py_borrow_tensor(tables.dlpack, <PyObject *>obj, &tensor)
+        consume(&tensor, NULL)

@@ -199,6 +199,16 @@ def calls_of_three(table):
     table.ratio("NumPy / libcai", "from_dlpack: NumPy", "from_dlpack: libcai", at_least=1)
 
 
+def arguments(table):
+    table.section("C: an argument by cai/python.h, 2-D; none needs order")
+    table.time("open: Array", "opened and closed: libcai.Array")
+    table.time("open: described", "  of a type that describes its own (cai/exchange.h)", goal=20)
+    table.time("open: lent", "  of a type that lends tensors (DLPack's table)")
+    table.time("table: lent", "    of this: that table's own function")
+    table.time("own: described", "owned and released: described", goal=40)
+    table.time("own: told of uses", "  by a type that is told of uses")
+
+
 def work_on_the_cpu(table):
     table.section("C: work for streams of the CPU")
     table.time("enqueue/async", "cai_stream_enqueue, a thread of its own", goal=1000)
@@ -287,6 +297,7 @@ def main():
         table.time("RMM, its pool on libcai.rmm", "by RMM's own pool on libcai.rmm")
 
     calls_of_three(table)
+    arguments(table)
 
     table.section("Python: an array becomes a dict")
     table.time("libcai interface", "libcai Array.__cuda_array_interface__")

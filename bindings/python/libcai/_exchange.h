@@ -151,6 +151,10 @@ static int cai_py_hands_out(const cai_exchange_api *api) {
   return api && CAI_EXCHANGE_HAS(api, own) != NULL;
 }
 
+static int cai_py_gives_arrays(const cai_exchange_api *api) {
+  return cai_py_hands_out(api) || cai_py_describes(api);
+}
+
 static int cai_py_orders(const cai_exchange_api *api) {
   return api && CAI_EXCHANGE_HAS(api, order) != NULL;
 }
@@ -259,11 +263,11 @@ static PyObject *cai_py_allocate_like(const DLPackExchangeAPI *api, PyObject *li
   return made;
 }
 
-/* Lets go of what was held, whatever exception is set. */
-static void cai_py_let_go_of(PyObject *held) {
+/* Ends a holder, whatever exception is set. */
+static void cai_py_let_go_of(cai_owner *owner) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  Py_DECREF(held);
+  cai_py_release_here(owner);
   PyErr_Restore(type, value, traceback);
 }
 

@@ -33,6 +33,11 @@ cdef Array by_buffer(obj):
 
 cdef Array owning(const cai_array *array, held):
     """An array with a copy of what is described, that holds `held`."""
+    cdef cai_py_block *block = block_owning(array, held)
+    return wrap(&block.array, &block.owner)
+
+
+cdef cai_py_block *block_owning(const cai_array *array, held) except NULL:
     cdef cai_error error
     cdef cai_py_block *block
     if cai_array_validate(array, &error) != CAI_OK:
@@ -42,7 +47,7 @@ cdef Array owning(const cai_array *array, held):
         raise MemoryError()
     cai_py_block_adopt(block)
     hold(block, held)
-    return wrap(&block.array, &block.owner)
+    return block
 
 
 cdef object numpy_array = None

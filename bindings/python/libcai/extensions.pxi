@@ -31,37 +31,39 @@ cdef extern from "_exchange.h":
     int cai_py_borrow_tensor(const DLPackExchangeAPI *, PyObject *, DLTensor *) except -1
     object cai_py_wrap_like(const cai_exchange_api *, PyObject *, cai_array *)
     object cai_py_allocate_like(const DLPackExchangeAPI *, PyObject *, DLTensor *)
-    void cai_py_let_go_of(PyObject *)
+    void cai_py_let_go_of(cai_owner *)
 
 
 cdef int open_argument(obj, uint32_t flags, cai_py_argument *out) except -1:
-    cdef Array made
-    cdef cai_py_tables tables
     cai_py_no_buffer(&out.buffer)
+    out.held = NULL
     if type(obj) is Array:
         out.array = (<Array>obj).array
-        out.held = NULL
-        return refuse_to_write(out.array) if flags & CAI_PY_WRITES else 0
-    if is_numpy(obj) and view_numpy(obj, &out.buffer, &out.described):
-        return open_numpy(flags, out)
-    cai_py_tables_of(Py_TYPE(<PyObject *>obj), &tables)
-    if (cai_py_describes(tables.cai) and not cai_py_wants_told(tables.cai)
-            and see_described(obj, tables.cai, out)):
+    elif is_borrowed(obj, flags, out):
         out.array = &out.described
-        out.held = NULL
-    elif (not flags & CAI_PY_WRITES and cai_py_lends(&tables)
-            and lend(obj, &tables, &out.described, out.dims)):
-        out.array = &out.described
-        out.held = NULL
     else:
-        made = read_object(obj, False, ROUTE_NONE, -1)
-        if flags & CAI_PY_WRITES:
-            refuse_to_write(made.array)
-        Py_INCREF(made)
-        out.array = made.array
-        out.held = <void *>made
-        return 0
-    return refuse_to_write(out.array) if flags & CAI_PY_WRITES else 0
+        out.array = own_object(obj)
+        out.held = out.array.owner
+    if flags & CAI_PY_WRITES and out.array.flags & CAI_FLAG_READONLY:
+        close_argument(out)
+        raise InterfaceError(
+            "data: the array is marked read-only, and would be written", "data",
+            status=CAI_ERR_VALUE)
+    return 0
+
+
+cdef bint is_borrowed(obj, uint32_t flags, cai_py_argument *out) except -1:
+    """Describes the array of an object if nobody need own it meanwhile."""
+    cdef cai_py_tables tables
+    if is_numpy(obj) and view_numpy(obj, &out.buffer, &out.described):
+        return see_numpy(out)
+    cai_py_tables_of(Py_TYPE(<PyObject *>obj), &tables)
+    if cai_py_wants_told(tables.cai):
+        return False
+    if cai_py_describes(tables.cai):
+        return see_described(obj, tables.cai, out)
+    return (not flags & CAI_PY_WRITES and cai_py_lends(&tables)
+            and lend(obj, &tables, &out.described, out.dims))
 
 
 cdef bint see_described(obj, const cai_exchange_api *api, cai_py_argument *out) except -1:
@@ -74,27 +76,12 @@ cdef bint see_described(obj, const cai_exchange_api *api, cai_py_argument *out) 
     return out.described.stream_kind != CAI_STREAM_UNSTATED
 
 
-cdef int open_numpy(uint32_t flags, cai_py_argument *out) except -1:
+cdef bint see_numpy(cai_py_argument *out) except -1:
     cdef cai_error error
-    try:
-        if cai_array_validate(&out.described, &error) != CAI_OK:
-            raise_error(&error, NULL)
-        if flags & CAI_PY_WRITES:
-            refuse_to_write(&out.described)
-    except BaseException:
+    if cai_array_validate(&out.described, &error) != CAI_OK:
         PyBuffer_Release(&out.buffer)
-        raise
-    out.array = &out.described
-    out.held = NULL
-    return 0
-
-
-cdef int refuse_to_write(const cai_array *array) except -1:
-    if array.flags & CAI_FLAG_READONLY:
-        raise InterfaceError(
-            "data: the array is marked read-only, and would be written", "data",
-            status=CAI_ERR_VALUE)
-    return 0
+        raise_error(&error, NULL)
+    return True
 
 
 cdef bint lend(obj, const cai_py_tables *tables, cai_array *out, int64_t *strides) except -1:
@@ -121,7 +108,7 @@ cdef bint lend(obj, const cai_py_tables *tables, cai_array *out, int64_t *stride
 
 
 cdef void close_argument(cai_py_argument *argument) noexcept:
-    cdef PyObject *held = <PyObject *>argument.held
+    cdef cai_owner *held = <cai_owner *>argument.held
     argument.held = NULL
     argument.array = NULL
     if held != NULL:
@@ -131,7 +118,16 @@ cdef void close_argument(cai_py_argument *argument) noexcept:
 
 
 cdef cai_array *own_object(obj) except NULL:
-    cdef Array made = obj if type(obj) is Array else read_object(obj, False, ROUTE_NONE, -1)
+    cdef cai_py_tables tables
+    cdef Array made
+    if type(obj) is Array:
+        made = obj
+    else:
+        cai_py_tables_of(Py_TYPE(<PyObject *>obj), &tables)
+        if cai_py_gives_arrays(tables.cai):
+            cai_py_drain()
+            return by_exchange(obj, tables.cai)
+        made = read_object(obj, False, ROUTE_NONE, -1)
     if made.owner == NULL:
         raise ViewError("the array has gone: the garbage collector has cleared it")
     made.owner.retain(made.owner)

@@ -11,6 +11,7 @@ cdef extern from "_exchange.h":
     int cai_py_tables_of(PyTypeObject *, cai_py_tables *) except -1
     bint cai_py_describes(const cai_exchange_api *)
     bint cai_py_hands_out(const cai_exchange_api *)
+    bint cai_py_gives_arrays(const cai_exchange_api *)
     bint cai_py_orders(const cai_exchange_api *)
     bint cai_py_wants_told(const cai_exchange_api *)
     int cai_py_describe(const cai_exchange_api *, PyObject *, cai_array *, int64_t *) except -1
@@ -31,38 +32,53 @@ cdef Array by_table(obj, int *route):
     """The array of an object whose type offers a table, or None. `route` is one that is forced, or
     0; and the one that was taken."""
     cdef cai_py_tables tables
-    cdef Array made = None
+    cdef cai_array *array
+    cdef Array made
     cai_py_tables_of(Py_TYPE(<PyObject *>obj), &tables)
-    if route[0] != ROUTE_DLPACK_TABLE and cai_py_hands_out(tables.cai):
+    if route[0] != ROUTE_DLPACK_TABLE and cai_py_gives_arrays(tables.cai):
         route[0] = ROUTE_EXCHANGE
-        return handed_out(obj, tables.cai)
-    if route[0] != ROUTE_DLPACK_TABLE and cai_py_describes(tables.cai):
-        route[0] = ROUTE_EXCHANGE
-        made = described(obj, tables.cai)
-    elif route[0] != ROUTE_EXCHANGE and cai_py_gives_tensors(tables.dlpack):
-        route[0] = ROUTE_DLPACK_TABLE
-        made = by_dlpack_table(obj, &tables)
-    if made is not None and cai_py_wants_told(tables.cai):
+        array = by_exchange(obj, tables.cai)
+        return wrap(array, array.owner)
+    if route[0] == ROUTE_EXCHANGE or not cai_py_gives_tensors(tables.dlpack):
+        return None
+    route[0] = ROUTE_DLPACK_TABLE
+    made = by_dlpack_table(obj, &tables)
+    if cai_py_wants_told(tables.cai):
         made.owner.used_on = cai_py_tell_used
     return made
 
 
-cdef Array described(obj, const cai_exchange_api *api):
+cdef cai_array *by_exchange(obj, const cai_exchange_api *api) except NULL:
+    """The array of an object whose type has our table, and one holder of it."""
+    cdef cai_py_block *block
+    if cai_py_hands_out(api):
+        return handed_out(obj, api)
+    block = described(obj, api)
+    if cai_py_wants_told(api):
+        block.owner.used_on = cai_py_tell_used
+    return &block.array
+
+
+cdef cai_py_block *described(obj, const cai_exchange_api *api) except NULL:
     cdef int64_t dims[DIMS]
     cdef cai_array array
     cdef cai_array *inner = NULL
     cdef cai_error error
-    cdef Array made
+    cdef cai_py_block *block
     cai_py_describe(api, <PyObject *>obj, &array, dims)
     array.owner = NULL
     if array.mask != NULL or array.descr != NULL:
         if cai_array_own(&array, NULL, NULL, &inner, &error) != CAI_OK:
             raise_error(&error, NULL)
-        return around(inner, obj)
-    made = owning(&array, obj)
-    if made.array.stream_kind == CAI_STREAM_UNSTATED:
-        say_provided(cai_py_block_of(made.owner), made.array, obj)
-    return made
+        return block_around(inner, obj)
+    block = block_owning(&array, obj)
+    if array.stream_kind == CAI_STREAM_UNSTATED:
+        try:
+            say_provided(block, &block.array, obj)
+        except BaseException:
+            cai_py_release_here(&block.owner)
+            raise
+    return block
 
 
 cdef int hold(cai_py_block *block, obj) except -1:
@@ -76,6 +92,11 @@ cdef int hold(cai_py_block *block, obj) except -1:
 cdef Array around(cai_array *made, exporter):
     """Wraps an owned array that libcai made, and takes it over; `exporter` is kept alive, too. So it
     is let go of with the GIL alone, and seen by the collector."""
+    cdef cai_py_block *block = block_around(made, exporter)
+    return wrap(&block.array, &block.owner)
+
+
+cdef cai_py_block *block_around(cai_array *made, exporter) except NULL:
     cdef cai_py_block *block = cai_py_block_new(sizeof(cai_array) if made.mask != NULL else 0)
     cdef cai_array *mask
     if block == NULL:
@@ -89,17 +110,17 @@ cdef Array around(cai_array *made, exporter):
         block.array.mask = mask
     cai_py_block_adopt(block)
     hold(block, exporter)
-    return wrap(&block.array, &block.owner)
+    return block
 
 
-cdef Array handed_out(obj, const cai_exchange_api *api):
+cdef cai_array *handed_out(obj, const cai_exchange_api *api) except NULL:
     cdef cai_array *array = NULL
     cdef cai_error error
     cai_py_hand_out(api, <PyObject *>obj, &array)
     if cai_array_validate(array, &error) != CAI_OK:
         array.owner.release(array.owner)
         raise_error(&error, NULL)
-    return wrap(array, array.owner)
+    return array
 
 
 # ---- Our own table: what libcai.Array offers to others
