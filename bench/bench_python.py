@@ -41,7 +41,7 @@ host_array = libcai.asarray(host)
 given = host.ctypes.data, host.shape
 described = exporters.Described(*given, device=(1, 0), owner=host)
 lent = exporters.Tensor(*given, device=(1, 0), owner=host)
-of_a_table = read_dict.Described()
+of_a_table, its_array = read_dict.Described(), read_dict.asarray(producer)
 elements, nop = blank.elements, tvm_ffi.get_global_func("testing.nop")
 tvm_tensor = tvm_ffi.from_dlpack(host)
 view = StridedMemoryView.from_cuda_array_interface
@@ -77,7 +77,7 @@ BENCHMARKS = {
     "three: tvm-ffi": repeated(lambda: nop(tvm_tensor, tvm_tensor, tvm_tensor)),
     "three: tvm-ffi of Array": repeated(lambda: nop(host_array, host_array, host_array)),
     "three: tvm-ffi of NumPy": repeated(lambda: nop(host, host, host)),
-    "open: Array": lambda n: read_dict.open_and_close(array, n),
+    "open: Array": lambda n: read_dict.open_and_close(its_array, n),
     "open: described": lambda n: read_dict.open_and_close(of_a_table, n),
     "own: described": lambda n: read_dict.own_and_release(of_a_table, n),
     "own: told of uses": lambda n: read_dict.own_and_release(described, n),
