@@ -118,10 +118,10 @@ def run_threads(*functions):
             done.result()
 
 
-def python(code, *arguments, env=None):
+def python(code, *arguments, env=None, options=()):
     """Runs Python in a process of its own; returns what it printed."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, *arguments],
+        [sys.executable, "-W", "error", *options, "-c", code, *arguments],
         capture_output=True,
         text=True,
         timeout=120,

@@ -20,7 +20,7 @@ def test_generated_files_are_what_the_headers_give():
     spec = importlib.util.spec_from_file_location("generate", script)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    include = _library.HEADER.parent
+    include = Path(_library.INCLUDE_DIR)
     for name, generate in module.OUTPUTS.items():
         committed = (ROOT / "bindings/python/libcai" / name).read_text(encoding="utf-8")
         assert committed == generate(include), "run bindings/python/generate.py include"

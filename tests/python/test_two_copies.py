@@ -28,7 +28,7 @@ def address_of(cdata):
 
 
 def test_they_are_two(other):
-    ours = ffi.dlopen(str(_library.LIBRARY))
+    ours = ffi.dlopen(_library.LIBRARY)
     assert address_of(ffi.addressof(other, "cai_version")) != address_of(
         ffi.addressof(ours, "cai_version")
     )

@@ -15,6 +15,7 @@ from libc.string cimport memset, strcmp, strlen
 
 from libcai cimport *
 
+import os
 import sys
 
 from libcai import _library
@@ -155,7 +156,7 @@ def sizes():
 
 
 cdef int start() except -1:
-    cdef bytes path = str(_library.LIBRARY).encode(sys.getfilesystemencoding(), "surrogateescape")
+    cdef bytes path = os.fsencode(_library.LIBRARY)
     cdef const char *missing = cai_py_table_open(path)
     if missing != NULL:
         raise ImportError(text_of(missing))

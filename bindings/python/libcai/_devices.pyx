@@ -258,7 +258,7 @@ def sizes():
 
 cdef int start() except -1:
     global cai_py_tell_failures
-    cdef bytes path = str(_library.LIBRARY).encode(sys.getfilesystemencoding(), "surrogateescape")
+    cdef bytes path = os.fsencode(_library.LIBRARY)
     cdef const char *missing = cai_py_table_open(path)
     if missing != NULL:
         raise ImportError(text_of(missing))

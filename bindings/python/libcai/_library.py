@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the files of the package are."""
+"""Where the files of the package are. As text: pathlib alone takes longer to import than this."""
 
-from pathlib import Path
+import os
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = os.path.dirname(os.path.realpath(__file__))
 
-INCLUDE_DIR = _PACKAGE / "include"
-HEADER = INCLUDE_DIR / "cai.h"
-LIBRARY_DIR = _PACKAGE / "lib"
-LIBRARY = LIBRARY_DIR / "libcai.so.0"
-PKG_CONFIG_DIR = LIBRARY_DIR / "pkgconfig"
-CMAKE_DIR = LIBRARY_DIR / "cmake" / "libcai"
+INCLUDE_DIR = os.path.join(_PACKAGE, "include")
+LIBRARY_DIR = os.path.join(_PACKAGE, "lib")
+LIBRARY = os.path.join(LIBRARY_DIR, "libcai.so.0")
+PKG_CONFIG_DIR = os.path.join(LIBRARY_DIR, "pkgconfig")
+CMAKE_DIR = os.path.join(LIBRARY_DIR, "cmake", "libcai")

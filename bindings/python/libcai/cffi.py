@@ -11,6 +11,7 @@ lib : object
 
 import re
 from collections import deque
+from pathlib import Path
 
 import cffi
 
@@ -24,7 +25,7 @@ __all__ = ["array_from", "ffi", "lib"]
 
 def _declarations(header):
     """The part of a header that is meant for readers like cffi."""
-    text = (_library.HEADER.parent / header).read_text(encoding="utf-8")
+    text = Path(_library.INCLUDE_DIR, header).read_text(encoding="utf-8")
     return re.search(r"declarations begin \*/(.*?)/\*[^*]*declarations end \*/", text, re.S)[1]
 
 
@@ -38,7 +39,7 @@ for _header in (
     "cai/exchange.h",
 ):
     ffi.cdef(_declarations(_header))
-lib = ffi.dlopen(str(_library.LIBRARY))
+lib = ffi.dlopen(_library.LIBRARY)
 
 # The last release may come from a thread that has no GIL and must not wait for it. So what an array
 # calls then is no Python function, but the C library's sem_post(), on a word of its own; we look at

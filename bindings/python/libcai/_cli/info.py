@@ -33,7 +33,7 @@ def add_to(commands):
 def run(options):
     found = {
         "libcai": __version__,
-        "library": str(_library.LIBRARY),
+        "library": _library.LIBRARY,
         "python": platform.python_version(),
         "driver": driver(),
         "devices": devices(),
