@@ -461,23 +461,39 @@ def test_a_retain_amid_a_collection(tmp_path, monkeypatch):
         assert until_gone(reference)
 
 
-def test_one_interpreter_only():
-    code = """
-import importlib, sys
-import libcai._core
-name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
-interpreters = importlib.import_module(name)
-second = interpreters.create(*([] if name.startswith("_xx") else ["legacy"]))
-refused = '''
-try:
-    import libcai._core
-except ImportError:
-    raise SystemExit("refused")
-'''
-try:
-    answer = interpreters.run_string(second, refused)
-except Exception as error:
-    answer = error
-print(answer)
+IN_ANOTHER = (
+    """
+import sys
+if sys.version_info >= (3, 13):
+    import _interpreters as interpreters
+    kinds = [(("legacy",), {}), (("isolated",), {})]
+else:
+    import _xxsubinterpreters as interpreters
+    kinds = [((), {"isolated": False}), ((), {"isolated": True})]
+
+def from_another():
+    for given, named in kinds:
+        second = interpreters.create(*given, **named)
+        interpreters.run_string(second, """
+    + repr("""
+for name in ("libcai", "libcai._core", "libcai._devices"):
+    try:
+        __import__(name)
+    except ImportError as error:
+        print(error, flush=True)
+""")
+    + """)
+        interpreters.destroy(second)
 """
-    assert "refused" in python(code)
+)
+REFUSED = "libcai cannot be imported into a sub-interpreter, only into the main one\n"
+
+
+def test_sub_interpreters_are_refused():
+    code = IN_ANOTHER + "import libcai; libcai.asarray; libcai.empty; from_another()"
+    assert python(code) == 6 * REFUSED
+
+
+def test_a_sub_interpreter_that_is_refused_spoils_nothing():
+    code = IN_ANOTHER + "from_another(); import libcai; print(libcai.zeros(2).item(1))"
+    assert python(code) == 6 * REFUSED + "0.0\n"

@@ -10,6 +10,8 @@ documentation is version 3 of the interface, in Numba's documentation.
 .. PYTEST_DONT_REWRITE: with our plugin, pytest would warn whoever imports libcai before it starts.
 """
 
+import _thread
+
 from libcai._version import __version__
 from libcai.errors import (
     BufferError,
@@ -23,6 +25,24 @@ from libcai.errors import (
     ViewError,
     ViewIndexError,
 )
+
+
+def _refuse_sub_interpreters():
+    if hasattr(_thread, "_is_main_interpreter"):
+        is_main = _thread._is_main_interpreter()
+    else:  # before Python 3.12
+        try:
+            import _xxsubinterpreters as interpreters
+        except ImportError:  # left out: then the compiled modules refuse all but the first one
+            return
+        is_main = interpreters.get_current() == interpreters.get_main()
+    if not is_main:
+        raise ImportError(
+            "libcai cannot be imported into a sub-interpreter, only into the main one"
+        )
+
+
+_refuse_sub_interpreters()
 
 # Loaded at first use: libcai.cffi works without the compiled module.
 _HOME = {
