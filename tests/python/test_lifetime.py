@@ -12,7 +12,7 @@ import weakref
 
 import numpy as np
 import pytest
-from helpers import ROOT, Cuda, interface, producer, python
+from helpers import ROOT, Cuda, interface, producer, python, run_threads
 
 import libcai
 from libcai import _core as core
@@ -264,6 +264,52 @@ def test_each_entry_drains():
     done.join()
     libcai.from_interface(interface())
     assert reference() is None
+
+
+@pytest.fixture
+def at_most():
+    yield libcai.defer_releases
+    libcai.defer_releases()
+
+
+def on_a_thread(references, releases):
+    """Releases without the GIL one after the other, while the main thread runs no Python; returns
+    how many objects were left after each."""
+    left = []
+
+    def work():
+        for release in releases:
+            release()
+            left.append(sum(reference() is not None for reference in references))
+
+    run_threads(work)
+    return left
+
+
+@pytest.mark.parametrize(
+    ("most", "left"), [(0, [4, 3, 2, 1, 0]), (2, [5, 5, 2, 2, 2]), (5, [5, 5, 5, 5, 5])]
+)
+@pytest.mark.usefixtures("collected")
+def test_releases_wait_up_to_a_bound(at_most, most, left):
+    at_most(most)
+    references, releases = [], []
+    for _ in range(5):
+        given, reference = watched()
+        releases.append(retain(libcai.asarray(given)))
+        references.append(reference)
+        del given
+    assert on_a_thread(references, releases) == left
+    libcai.drain()
+    assert not any(reference() for reference in references)
+
+
+def test_bounds_that_are_none(at_most):
+    for most in (-1, 2**63):
+        with pytest.raises(libcai.UseError, match=f"most is {most}"):
+            at_most(most)
+    for most in (1.5, "2", None):
+        with pytest.raises(TypeError):
+            at_most(most)
 
 
 def test_adopting_takes_the_holder():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 from libcai._core import Array as Array
 from libcai._core import asarray as asarray
+from libcai._core import defer_releases as defer_releases
 from libcai._core import drain as drain
 from libcai._core import from_arrow as from_arrow
 from libcai._core import from_dlpack as from_dlpack
@@ -81,6 +82,7 @@ __all__ = [
     "check",
     "copy",
     "defer_cleanup",
+    "defer_releases",
     "drain",
     "empty",
     "fill",

@@ -106,6 +106,7 @@ cdef extern from "_owner.h":
     void cai_py_ask_suspects(int64_t most, bint wait)
     cai_status cai_py_keep_use(cai_owner *, uint64_t, uint32_t, cai_error *) nogil
     bint cai_py_drain()
+    void cai_py_set_most(int64_t)
     void cai_py_open()
     void cai_py_close()
 
@@ -167,6 +168,7 @@ cdef int start() except -1:
     intern_keys()
     cai_py_exchange_open()
     _relaxed.on_change(count_relaxed)
+    defer_releases()
     cai_py_open()
     collect_arrays()
     import atexit

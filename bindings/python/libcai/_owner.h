@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The owner of an array that Python exported: one block with the exporter, the struct and its
  * dims. The last release may come from any thread: with the GIL the exporter goes at once; without
- * it the block is queued, and drained by a pending call or at the next entry into the module. While
- * uses of the memory are kept, libcai puts that off; the block has no holder then. */
+ * it the block is queued, and drained by a pending call or at the next entry into the module; if
+ * the queue is full, the thread takes the GIL and drains it. While uses of the memory are kept,
+ * libcai puts that off; the block has no holder then. */
 #ifndef CAI_PY_OWNER_H
 #define CAI_PY_OWNER_H
 
@@ -34,6 +35,8 @@ typedef struct cai_py_block {
 static struct {
   PyInterpreterState *interpreter;
   cai_py_block *queue; /* a stack; taken whole, so there is no ABA */
+  int64_t queued;      /* blocks in it, or on their way into or out of it */
+  int64_t most;        /* of them */
   int scheduled;       /* a pending call is under way */
   int closing;         /* the interpreter ends: leak, and never touch Python */
   int pushing;         /* threads between the look at `closing` and the end of what they do here */
@@ -83,6 +86,7 @@ static void cai_py_drain_queue(void) {
   block = __atomic_exchange_n(&cai_py_state.queue, NULL, __ATOMIC_SEQ_CST);
   while (block) {
     cai_py_block *next = block->next;
+    __atomic_fetch_sub(&cai_py_state.queued, 1, __ATOMIC_RELAXED);
     cai_py_block_finish(block);
     block = next;
   }
@@ -101,18 +105,37 @@ static int cai_py_drain_pending(void *unused) {
   return 0;
 }
 
+static void cai_py_enqueue(cai_py_block *block) {
+  block->next = __atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(&cai_py_state.queue, &block->next, block, 1, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_RELAXED)) {
+  }
+  if (!__atomic_exchange_n(&cai_py_state.scheduled, 1, __ATOMIC_SEQ_CST) &&
+      Py_AddPendingCall(cai_py_drain_pending, NULL) != 0)
+    __atomic_store_n(&cai_py_state.scheduled, 0, __ATOMIC_SEQ_CST); /* Python's queue is full */
+}
+
+/* Without the GIL. */
 static void cai_py_push(cai_py_block *block) {
   __atomic_fetch_add(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
-  if (!__atomic_load_n(&cai_py_state.closing, __ATOMIC_SEQ_CST)) {
-    block->next = __atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(&cai_py_state.queue, &block->next, block, 1,
-                                        __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
-    }
-    if (!__atomic_exchange_n(&cai_py_state.scheduled, 1, __ATOMIC_SEQ_CST) &&
-        Py_AddPendingCall(cai_py_drain_pending, NULL) != 0)
-      __atomic_store_n(&cai_py_state.scheduled, 0, __ATOMIC_SEQ_CST); /* Python's queue is full */
+  if (__atomic_load_n(&cai_py_state.closing, __ATOMIC_SEQ_CST)) {
+    /* leaked */
+  } else if (__atomic_fetch_add(&cai_py_state.queued, 1, __ATOMIC_RELAXED) <
+             __atomic_load_n(&cai_py_state.most, __ATOMIC_RELAXED)) {
+    cai_py_enqueue(block);
+  } else {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    __atomic_fetch_sub(&cai_py_state.queued, 1, __ATOMIC_RELAXED);
+    cai_py_drain_queue();
+    cai_py_block_finish(block);
+    PyGILState_Release(state);
   }
   __atomic_fetch_sub(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
+}
+
+/* How many may be queued. */
+static void cai_py_set_most(int64_t most) {
+  __atomic_store_n(&cai_py_state.most, most, __ATOMIC_RELAXED);
 }
 
 static void cai_py_retain(cai_owner *self) {

@@ -228,3 +228,31 @@ def drain(wait=False):
         cai_py_ask_suspects(INT64_MAX, waits)
         if not cai_py_drain():  # else what has ended may have let go of others
             return left
+
+
+def defer_releases(most=4096, /):
+    """Sets how many objects of arrays may be kept waiting for the GIL, in the whole process.
+
+    The last holder of an array may let go of it on a thread that does not have the GIL. The object
+    that exported the array is then queued, and that thread waits for nothing: the main thread drops
+    the object, as soon as it runs Python again, or the next call of libcai's does, such as `drain`.
+    A thread that finds the queue full waits for the GIL, and empties it.
+
+    Parameters
+    ----------
+    most : int
+        0: eager, each object is dropped by the thread that lets go of its array, which waits for
+        the GIL: milliseconds while other threads run Python, and for ever if the one that has it
+        waits for this thread.
+
+    Raises
+    ------
+    TypeError
+        For what is no integer.
+    UseError
+        For a negative one, and for one of 2**63 or more.
+    """
+    number = PyNumber_Index(most)
+    if not 0 <= number <= INT64_MAX:
+        raise UseError(f"most is {number}, and not from 0 to 2**63 - 1")
+    cai_py_set_most(number)
