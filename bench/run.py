@@ -63,6 +63,15 @@ def build_read_dict():
     return folder
 
 
+def build_release(folder):
+    """A thread of C's that releases arrays, for bench_release.py."""
+    library = folder / "librelease.so"
+    flags = run(sys.executable, "-m", "libcai", "config", "--cflags").split()
+    headers = [f"-I{sysconfig.get_path('include')}", *flags]
+    run("cc", "-O2", "-shared", "-fPIC", *headers, ROOT / "bench/release.c", "-o", library)
+    return library
+
+
 def build_examples(folder):
     """The modules that hand out arrays, and take them, by tables."""
     for example in ("exporters", "extension"):
@@ -209,6 +218,13 @@ def arguments(table):
     table.time("own: told of uses", "  by a type that is told of uses")
 
 
+def releases(table):
+    table.section("C: the last release of an array of Python's, while the interpreter is busy")
+    table.time("release, median", "without the GIL, median of a batch")
+    table.time("release, p99.9", "  99.9th percentile", goal=1000)
+    table.time("release with the GIL, median", "the GIL is waited for, median of a batch")
+
+
 def work_on_the_cpu(table):
     table.section("C: work for streams of the CPU")
     table.time("enqueue/async", "cai_stream_enqueue, a thread of its own", goal=1000)
@@ -262,6 +278,7 @@ def main():
     build_core()
     folder = build_read_dict()
     build_examples(folder)
+    release = build_release(folder)
     core, counters = measure(SIM, BUILD / "bench/bench_core", **SIMULATED)
     bench_order = BUILD / "bench/bench_order"
     order = Table(*measure(SIM, bench_order, "--benchmark_filter=-threads", **SIMULATED))
@@ -298,6 +315,7 @@ def main():
 
     calls_of_three(table)
     arguments(table)
+    releases(Table(json.loads(run(sys.executable, ROOT / "bench/bench_release.py", release)), {}))
 
     table.section("Python: an array becomes a dict")
     table.time("libcai interface", "libcai Array.__cuda_array_interface__")
