@@ -20,8 +20,8 @@ help: ## show this
 demo: ## set up, build, and run the main job
 	@tools/setup demo
 	@$(PYTHON_VENV) tools/wheel
-	@tools/build
-	@$(PYTHON_VENV) examples/demo.py
+	@$(MAKE) --silent -C examples/pack PKG_CONFIG_PATH="$$(libcai config --pkg-config-dir)"
+	@libcai demo --pack examples/pack/out/libpack.so
 
 .PHONY: test
 test: ## set up, build, and run every suite

@@ -3,8 +3,10 @@
 
 import json
 import os
+import pty
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -148,6 +150,7 @@ print(cuda.cuInit(0), cuda.cuDeviceGetCount(ctypes.byref(count)), count.value)
 """
 SETTINGS = """
 import os
+import pty
 print(*(os.environ.get("SIMCUDA_" + name) for name in ("SCHEDULE", "RACES", "STRICT", "DEVICES")))
 """
 
@@ -323,3 +326,187 @@ def test_info_on_simcuda():
     failing = ["sim", "--fail", "cuInit:1:100", sys.executable, "-m", "libcai", "info"]
     done = command(*failing)
     assert "but cuInit() fails: status 100" in done.stdout
+
+
+# ---- The command as a whole ---------------------------------------------------------------------
+
+COMMANDS = ["info", "check", "demo", "bench", "sim", "config"]
+
+
+def test_help_names_every_command():
+    done = command("--help")
+    assert done.returncode == 0
+    for name in COMMANDS:
+        assert f"    {name} " in done.stdout
+    assert "exit status" in done.stdout.lower()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_each_command(name):
+    done = command(name, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: libcai {name} ")
+    assert len(done.stdout.splitlines()) > 8
+    assert "\x1b" not in done.stdout
+    if name not in ("info", "config"):
+        assert "exit status" in done.stdout.lower()
+
+
+def test_version():
+    assert command("--version").stdout == f"libcai {libcai.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [("chek", "did you mean check?"), ("demos", "did you mean demo?"), ("xyz", "there are info,")],
+)
+def test_an_unknown_command(given, advice):
+    done = command(given)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"there is no command {given!r}: {advice}" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("info",), ("--help",), ("sim", "--help"), ("demo",)])
+def test_nobody_reads_the_output(arguments):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "libcai", *arguments],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    os.close(write)
+    assert done.stderr == ""
+    # Without a buffer, argparse sees the error itself, and passes over it.
+    assert done.returncode == 141 or (done.returncode == 0 and "--help" in arguments)
+
+
+def on_terminals(*arguments, **environment):
+    """Starts the command in a session of its own, with a terminal for its output and one for its
+    errors: (process, their ends here)."""
+    out, err = pty.openpty(), pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "libcai", *arguments],
+        stdout=out[1],
+        stderr=err[1],
+        start_new_session=True,
+        env={**os.environ, "TERM": "xterm", **environment},
+    )
+    os.close(out[1])
+    os.close(err[1])
+    return process, out[0], err[0]
+
+
+def read_until(terminal, text=None):
+    """What is written to a terminal, up to a text or to its end."""
+    found = b""
+    while text is None or text not in found:
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:  # the end, on Linux
+            break
+        found += part
+    return found
+
+
+RED, GREEN = "\x1b[31m", "\x1b[32m"
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "coloured"),
+    [
+        ((), {}, True),
+        ((), {"NO_COLOR": "1"}, False),
+        ((), {"NO_COLOR": ""}, True),
+        ((), {"TERM": "dumb"}, False),
+        (("--color=never",), {}, False),
+        (("--color", "always"), {"TERM": "dumb", "NO_COLOR": "1"}, True),
+    ],
+)
+def test_colours_on_a_terminal(here, monkeypatch, options, environment, coloured):
+    monkeypatch.chdir(here)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    process, out, err = on_terminals("check", "producers:bad", *options, **environment)
+    found = read_until(out).decode()
+    assert process.wait() == 1
+    assert (RED in found) is coloured
+    assert "does not follow the text" in found
+    os.close(out)
+    os.close(err)
+
+
+def test_no_colours_elsewhere(here):
+    assert "\x1b" not in command("check", "producers:bad", cwd=here).stdout
+    always = command("check", "producers:good", "--color=always", cwd=here).stdout
+    assert always.startswith(GREEN)
+    assert (
+        "\x1b" not in command("check", "producers:bad", "--json", "--color=always", cwd=here).stdout
+    )
+
+
+# ---- libcai bench -------------------------------------------------------------------------------
+
+
+def test_bench():
+    found = json.loads(command("bench", "--rounds=1", "--json").stdout)
+    assert found["libcai"] == libcai.__version__
+    assert found["driver"] == "simulated"
+    firsts = {}
+    for row in found["rows"]:
+        first = firsts.setdefault(row["section"], row)
+        assert row["ratio"] == pytest.approx(row["min_ns"] / first["min_ns"], rel=0.1, abs=0.02)
+    assert {row["library"] for section, row in firsts.items() if section != "call"} == {"libcai"}
+    assert set(firsts) == {"read", "use", "write", "dlpack", "call"}
+    measured = {"libcai", "numba-cuda", "cuda.core", "NumPy", "tvm-ffi", "mpi4py"}
+    assert measured <= {row["library"] for row in found["rows"]}
+    assert measured.isdisjoint(found["not_measured"])
+
+
+def test_bench_without_any_other_library():
+    others = ["numba", "cuda.core", "cupy", "torch", "numpy", "tvm_ffi", "mpi4py"]
+    code = f"import sys; sys.modules.update(dict.fromkeys({others}))\n" + (
+        "from libcai._cli import main; sys.exit(main(['bench', '--rounds=1']))"
+    )
+    done = command("sim", "--races=off", sys.executable, "-c", code)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].endswith("simulated driver (simcuda): host-side costs only")
+    assert sum(line.startswith("  libcai ") for line in lines) == 5
+    assert len([line for line in lines if line.startswith("not measured: ")]) == len(others)
+
+
+@pytest.mark.parametrize("rounds", ["0", "-1", "x", "1.5"])
+def test_bench_names_a_bad_value(rounds):
+    done = command("bench", f"--rounds={rounds}")
+    assert done.returncode == 2
+    assert repr(rounds) in done.stderr
+
+
+def test_bench_is_interrupted():
+    """It tells a terminal how far it is, and ends without a word."""
+    process, out, err = on_terminals("bench", "--rounds=1000000", "--json")
+    assert b"importing numba-cuda" in read_until(err, b"round 2 of 1000000")
+    os.killpg(process.pid, signal.SIGINT)
+    rest = read_until(err).decode()
+    assert process.wait(timeout=60) == 130
+    assert "Traceback" not in rest
+    assert read_until(out) == b""
+    os.close(out)
+    os.close(err)
+
+
+@pytest.mark.parametrize("name", ["bench", "demo"])
+def test_without_any_driver(tmp_path, name):
+    shutil.copytree(
+        Path(libcai.__file__).parent, tmp_path / "libcai", ignore=lambda *_: ["simcuda"]
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "libcai", name], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"libcai {name}: there is no GPU, and simcuda is not in")
+    done = command("sim", "--devices=0", sys.executable, "-m", "libcai", name)
+    assert done.returncode == 2
+    assert f"libcai {name}: the simulated driver has no device" in done.stderr

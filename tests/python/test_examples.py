@@ -219,30 +219,51 @@ def test_pack_takes_and_refuses(pack):
     run(sys.executable, "-c", REFUSED, pack / "libpack.so")
 
 
-@pytest.fixture(scope="module")
-def demo_output(pack):
-    return run(sys.executable, EXAMPLES / "demo.py")
+DEMO = [sys.executable, "-m", "libcai", "demo"]
 
 
-def test_demo(demo_output):
+@pytest.mark.parametrize("name", ["cai_array_copy", "pack"])
+def test_demo(pack, name):
     """It finds by itself that there is no GPU."""
-    assert demo_output.endswith("all as it should be\n")
-    assert "driver: simulated" in demo_output
-    assert demo_output.count("equals NumPy") == 15
-    assert "WRONG" not in demo_output
-
-
-def test_demo_shows_what_order_is_for(demo_output):
-    wrong = re.findall(r"wrong: (\S+) at .*, NumPy has (\d+)", demo_output)
+    out = run(*DEMO, *(["--pack", pack / "libpack.so"] if name == "pack" else []))
+    assert out.endswith("all as it should be\n")
+    assert "driver: simulated" in out
+    assert out.count(f"-> {name}() in C") == 4
+    assert out.count("the driver, numba-cuda, cuda.core") == 2
+    assert out.count("  right\n") == 4 * 5
+    assert "WRONG" not in out
+    # It shows what order is for.
+    wrong = re.findall(r"wrong: (\S+) for (\d+)", out)
     assert len(wrong) == 2
     assert all(got != wanted for got, wanted in wrong)
 
 
-def test_demo_notices_a_mistake(pack):
+def test_demo_notices_a_mistake():
     """On an eager simulator nothing goes wrong without order: then the demo must not say so."""
-    out = on_simcuda(sys.executable, EXAMPLES / "demo.py", SIMCUDA_SCHEDULE="eager", status=1)
-    assert "right, though nothing was in order" in out
+    out = on_simcuda(*DEMO, SIMCUDA_SCHEDULE="eager", SIMCUDA_RACES="count", status=1)
+    assert out.count("right, though nothing was in order") == 2
     assert "WRONG" not in out
+
+
+def test_demo_needs_no_other_library():
+    without = (
+        "import sys; sys.modules.update(numpy=None, numba=None); sys.modules['cuda.core'] = None"
+    )
+    out = on_simcuda(
+        *(sys.executable, "-c"),
+        f"{without}; from libcai._cli import main; sys.exit(main(['demo']))",
+        SIMCUDA_RACES="count",
+    )
+    assert out.endswith("all as it should be\n")
+    assert "NumPy" not in out
+    assert out.count("  right\n") == 2 * 5
+
+
+def test_demo_says_what_is_wrong_with_a_library(tmp_path):
+    for path, said in ((tmp_path / "none.so", "none.so"), ("libc.so.6", "symbol: pack")):
+        done = subprocess.run([*DEMO, "--pack", path], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
 
 
 def test_a_result_may_be_let_go_while_others_still_read_it(pack, schedule):

@@ -7,12 +7,22 @@ from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 
-TEXT = """Judges the __cuda_array_interface__ of an object by the text of version 3, to the letter.
-Exit code: 0 if it follows the text, 1 if it does not, 2 if there is nothing to judge."""
+from libcai._cli import _terminal
+
+TEXT = (
+    """Judges the __cuda_array_interface__ of an object by the text of version 3, to the letter."""
+)
+
+STATUS = """Exit status: 0 if it follows the text, 1 if it does not, 2 if there is nothing to
+judge."""
+
+_COLOURS = {"error": "red", "warning": "yellow", "advice": "dim"}
 
 
 def add_to(commands):
-    parser = commands.add_parser("check", help="judge a producer's interface", description=TEXT)
+    parser = commands.add_parser(
+        "check", help="judge a producer's interface", description=TEXT, epilog=STATUS
+    )
     parser.add_argument(
         "target",
         metavar="MODULE:NAME",
@@ -20,6 +30,7 @@ def add_to(commands):
         "in () for a function that makes the object",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    _terminal.add_color_to(parser)
     parser.set_defaults(run=run)
 
 
@@ -31,8 +42,19 @@ def run(options):
     except Exception as error:  # whatever the producer raises
         print(f"libcai check: {type(error).__name__}: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(report.to_json(), indent=2) if options.json else report)
+    if options.json:
+        print(json.dumps(report.to_json(), indent=2))
+    else:
+        print(_painted(report, _terminal.Paint(options.color)))
     return 0 if report else 1
+
+
+def _painted(report, paint):
+    verdict, *lines = str(report).splitlines()
+    colours = ["green" if report else "red"]
+    colours += [_COLOURS.get(line.strip().partition(":")[0]) for line in lines]
+    lines.insert(0, verdict)
+    return "\n".join(paint(*both) for both in zip(lines, colours, strict=True))
 
 
 def _load(target):

@@ -9,35 +9,15 @@ import subprocess
 import sys
 
 from libcai import _simcuda
+from libcai._cli._arguments import checked, number
 
 TEXT = """Runs a program with simcuda as its CUDA driver: no GPU, no CUDA. Device memory is real,
 copies, memsets, streams and events work, kernels do not run. Two accesses to the same memory that
 nothing orders are a race: each is reported on standard error, with the wait that is missing."""
 
-STATUS = """The exit status is the program's own; 66 if that is 0, but the program raced; 2 if it
-could not be started. Other settings are environment variables: SIMCUDA_QUIET_MS,
-SIMCUDA_DEVICE_MIB, SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES, SIMCUDA_BANNER."""
-
-
-def _checked(check):
-    """An argparse type that says what is wrong with a value."""
-
-    def convert(text):
-        try:
-            return check(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return convert
-
-
-def _number(least, most):
-    def convert(text):
-        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
-            raise ValueError(f"{text!r} is not a number from {least} to {most}")
-        return int(text)
-
-    return _checked(convert)
+STATUS = """Exit status: the program's own; 66 if that is 0, but the program raced; 2 if it could
+not be started. Other settings are environment variables: SIMCUDA_QUIET_MS, SIMCUDA_DEVICE_MIB,
+SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES, SIMCUDA_BANNER."""
 
 
 def add_to(commands):
@@ -52,19 +32,19 @@ def add_to(commands):
     order = parser.add_mutually_exclusive_group()
     order.add_argument(
         "--schedule",
-        type=_checked(_simcuda.schedule),
+        type=checked(_simcuda.schedule),
         metavar="lazy|eager|random:SEED",
         help="when work runs: as late as it can (the default), at once, or by a seed",
     )
     order.add_argument(
         "--seed",
-        type=_number(0, 2**64 - 1),
+        type=number(0, 2**64 - 1),
         metavar="N",
         help="the same as --schedule random:N",
     )
     order.add_argument(
         "--seeds",
-        type=_number(1, 10**6),
+        type=number(1, 10**6),
         metavar="N",
         help="run the program N times, under the seeds 1 to N, until it races or fails",
     )
@@ -82,13 +62,13 @@ def add_to(commands):
     )
     parser.add_argument(
         "--devices",
-        type=_number(0, _simcuda.MOST_DEVICES),
+        type=number(0, _simcuda.MOST_DEVICES),
         metavar="N",
         help=f"how many devices there are (2; at most {_simcuda.MOST_DEVICES})",
     )
     parser.add_argument(
         "--fail",
-        type=_checked(_simcuda.faults),
+        type=checked(_simcuda.faults),
         metavar="NAME:NTH:STATUS",
         help="the NTH call of a function returns STATUS and does nothing; several with commas",
     )
