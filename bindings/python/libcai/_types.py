@@ -223,7 +223,7 @@ class Usage(NamedTuple):
     """What is out and what is pending on a device; sizes in bytes."""
 
     bytes: int
-    count: int
+    count: int  # type: ignore[assignment]
     pending_bytes: int
     pending_count: int
     deferred: int
@@ -235,7 +235,7 @@ class Statistics(NamedTuple):
     bytes: int
     bytes_peak: int
     bytes_total: int
-    count: int
+    count: int  # type: ignore[assignment]
     count_peak: int
     count_total: int
     failures: int

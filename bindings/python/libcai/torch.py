@@ -23,7 +23,7 @@ _OPTIONAL = {
     "set_record_stream_fn": "cai_torch_record_stream",
 }
 
-_made = []  # PyTorch frees until the process ends
+_made: list[type] = []  # PyTorch frees until the process ends
 
 
 def allocator():
