@@ -534,7 +534,8 @@ cdef class Array:
         ----------
         stream : int, optional
             The consumer's, 1, 2 or a ``CUstream``: it waits for what is pending on the array. None is
-            1, the legacy default stream; -1 asks for no order. For an array on the host None or -1.
+            1, the legacy default stream; -1 asks for no order. None or -1 for the host; with a
+            `dl_device`, of that device.
             DLPack has no way back: before the array is used elsewhere again, the consumer's work
             is complete, or `used_on` tells of it.
         max_version : tuple, optional
@@ -549,8 +550,10 @@ cdef class Array:
         ------
         BufferError
             For what DLPack cannot say: a mask, fields, a foreign byte order, times, text, strides
-            that are no multiple of the item size; a read-only array without `max_version`; and for
-            a device that it would have to be copied to if that is forbidden.
+            that are no multiple of the item size; a read-only array without `max_version`; for a
+            device to which libcai cannot copy, or must not; and for a stream of the host's.
+        TypeError
+            For a `max_version` or `dl_device` that is no pair of integers.
         CudaError
             If the driver refuses.
 

@@ -50,10 +50,10 @@ cdef tuple dlpack_device(Array self):
     return kind, self.locate().device[1]
 
 
-cdef uint64_t consumers_stream(Array self, stream) except? 0:
-    """The consumer's stream as cai_dlpack_write() takes it."""
+cdef uint64_t consumers_stream(int device_type, stream) except? 0:
+    """The consumer's stream as cai_dlpack_write() takes it; of the device that it is to have."""
     cdef uint64_t number
-    if self.array.device_type == CAI_DEVICE_CPU:
+    if device_type == CAI_DEVICE_CPU:
         if stream is not None and (type(stream) is not int or stream != -1):
             raise BufferError(f"stream: the array is on the host, where none is {stream!r}")
         return NO_STREAM
@@ -79,20 +79,26 @@ cdef cai_status make_ready(const cai_array *array, uint64_t stream, cai_error *e
 cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
     cdef uint64_t on
     cdef bint copied = False
-    cdef bint versioned = max_version is not None and max_version[0] >= DLPACK_MAJOR_VERSION
+    cdef bint versioned = (
+        max_version is not None
+        and pair_of(max_version, "max_version")[0] >= DLPACK_MAJOR_VERSION)
     cdef DLManagedTensorVersioned *tensor = NULL
     cdef DLManagedTensor *legacy = NULL
     cdef cai_error error
     cdef cai_status status
-    elsewhere = dl_device is not None and tuple(dl_device) != dlpack_device(self)
-    if elsewhere or copy:
+    if dl_device is not None or copy:
+        here = dlpack_device(self)
+        there = here if dl_device is None else pair_of(dl_device, "dl_device")
+        copied = copy or there != here
+    if copied:
         if copy is not None and not copy:
             raise BufferError(
-                f"dl_device: the array is on {dlpack_device(self)}, and to be on {dl_device} it "
-                "would have to be copied, which copy=False forbids")
-        self = copied_to(self, dl_device)
-        copied = True
-    on = consumers_stream(self, stream)
+                f"dl_device: the array is on {here}, and to be on {there} it would have to be "
+                "copied, which copy=False forbids")
+        on = consumers_stream(there[0], stream)
+        self = copied_to(self, here, there)
+    else:
+        on = consumers_stream(self.array.device_type, stream)
     with nogil:
         status = make_ready(self.array, on, &error)
         if status == CAI_OK and versioned:
@@ -108,17 +114,23 @@ cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
     return PyCapsule_New(tensor, b"dltensor_versioned", cai_py_end_versioned)
 
 
-cdef Array copied_to(Array self, dl_device):
+cdef tuple pair_of(given, str what):
+    try:
+        first, second = given
+        return PyNumber_Index(first), PyNumber_Index(second)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} is {given!r}, and not a tuple of two integers") from None
+
+
+cdef Array copied_to(Array self, tuple here, tuple there):
     """A copy that is complete in the order of its own stream; on the host, complete."""
-    cdef object kind, ordinal
-    kind, ordinal = dlpack_device(self) if dl_device is None else dl_device
-    if kind == CAI_DEVICE_CPU:
+    if there == (CAI_DEVICE_CPU, 0):
         return devices().to(self, "cpu").eval()
-    if kind == CAI_DEVICE_CUDA:
-        return devices().to(self, f"gpu:{ordinal}")
-    if dl_device is None:
+    if there[0] == CAI_DEVICE_CUDA and 0 <= there[1] < Device.count():
+        return devices().to(self, f"gpu:{there[1]}")
+    if there == here:
         return devices().copy(self)
-    raise BufferError(f"dl_device: libcai cannot copy to device {tuple(dl_device)}")
+    raise BufferError(f"dl_device: libcai cannot copy to device {there}")
 
 
 # ---- In
