@@ -122,9 +122,11 @@ def open_and_close(obj, int count):
 
 
 def own_and_release(obj, int count):
+    cdef cai_array *array
     cdef int i
     for i in range(count):
-        cai_array_release(extension_api.own(obj))
+        extension_api.own(obj, 0, &array)
+        cai_array_release(array)
 
 
 def by_table_itself(obj, int count):

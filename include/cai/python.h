@@ -10,6 +10,9 @@
  * All are called with the GIL. What returns an int returns 0; or -1 with a Python exception set,
  * and has then written nothing and taken nothing. What returns a pointer returns NULL then.
  *
+ * In C++, cai/python.hpp, cai/nanobind.h and cai/pybind11.h do this by constructors, destructors
+ * and type casters.
+ *
  * @code
  * static PyObject *scale(PyObject *self, PyObject *object) {
  *   cai_py_argument x;
@@ -38,9 +41,12 @@
 extern "C" {
 #endif
 
-/** Flags of cai_py_api.open. Since 0.1. */
+/** Flags of cai_py_api.open and cai_py_api.own. Since 0.1. */
 enum {
-  CAI_PY_WRITES = 1 << 0 /**< the array will be written: one that is read-only is refused */
+  CAI_PY_WRITES = 1 << 0, /**< the array will be written: one that is read-only is refused */
+  CAI_PY_TRY = 1 << 1 /**< for an object that has no array, 1 is returned and no exception set; an
+                           array with something wrong is still -1. For who would try another
+                           overload then */
 };
 
 /** An array of an object that somebody else holds: an argument of a function. Since 0.1. */
@@ -62,7 +68,7 @@ typedef struct cai_py_api {
    * libcai.Array is used as it is, and what a type describes or lends, or NumPy's array has, is
    * neither copied nor held.
    *
-   * @param flags  0 or #CAI_PY_WRITES
+   * @param flags  #CAI_PY_WRITES, #CAI_PY_TRY
    * @param out    to be closed; not initialised before. Without CAI_PY_WRITES the array may be
    *               marked read-only although the object is not */
   int (*open)(PyObject *object, uint32_t flags, cai_py_argument *out);
@@ -70,9 +76,11 @@ typedef struct cai_py_api {
   /** Ends what open() has begun. An exception that is set stays. */
   void (*close)(cai_py_argument *argument);
 
-  /** Takes the array of an object to keep: returns one holder, to be ended by cai_array_release()
-   * on any thread. */
-  cai_array *(*own)(PyObject *object);
+  /** Takes the array of an object to keep.
+   *
+   * @param flags  as for open()
+   * @param out    one holder, to be ended by cai_array_release() on any thread */
+  int (*own)(PyObject *object, uint32_t flags, cai_array **out);
 
   /** Makes a libcai.Array of an owned array. On success a holder is taken over. */
   PyObject *(*wrap)(cai_array *array);
@@ -108,11 +116,17 @@ typedef struct cai_py_api {
   int (*raise)(const cai_error *error);
 } cai_py_api;
 
-/** The functions, once cai_py_import() has succeeded in this file. Since 0.1. */
+/** The functions, once cai_py_import() has succeeded: in this file or, in C++17 and later, in any
+ * file of the module. Since 0.1. */
+#if defined(__cplusplus) && __cplusplus >= 201703L
+inline const cai_py_api *cai_py __attribute__((visibility("hidden")));
+#else
 static const cai_py_api *cai_py;
+#endif
 
 /** Imports libcai and finds its functions: 0, or -1 with an exception set. Call it in the function
- * that initialises the module, in each file that uses `cai_py`. Since 0.1. */
+ * that initialises the module; and so that it comes to each file that has a `cai_py` of its own.
+ * Since 0.1. */
 static inline int cai_py_import(void) {
   PyObject *const module = PyImport_ImportModule("libcai._core");
   PyObject *const capsule = module ? PyObject_GetAttrString(module, "_C_API") : NULL;

@@ -1,28 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # For modules of other people's, in C: cai/python.h.
 
-cdef extern from "cai/python.h":
-    uint32_t CAI_PY_WRITES
-    ctypedef struct cai_py_argument:
-        const cai_array *array
-        void *held
-        cai_array described
-        Py_buffer buffer
-        int64_t *dims
-    ctypedef struct cai_py_api:
-        uint32_t struct_size
-        uint16_t abi_major
-        uint16_t abi_minor
-        int (*open)(object, uint32_t, cai_py_argument *) except -1
-        void (*close)(cai_py_argument *) noexcept
-        cai_array *(*own)(object) except NULL
-        object (*wrap)(cai_array *)
-        object (*empty_like)(object, int32_t, const int64_t *, const cai_dtype *)
-        int (*stream)(object, uint64_t *) except -1
-        int (*current_stream)(const cai_array *, uint64_t *) except -1
-        int (*begin)(const cai_array *const *, int32_t, uint64_t, const cai_use_options *) except -1
-        int (*end)(const cai_array *const *, int32_t, uint64_t, const cai_use_options *) except -1
-        int (*raise_ "raise")(const cai_error *) except -1
+from libcai.python cimport CAI_PY_TRY, CAI_PY_WRITES, cai_py_api, cai_py_argument
 
 cdef extern from "_exchange.h":
     bint cai_py_lends(const cai_py_tables *)
@@ -42,14 +21,19 @@ cdef int open_argument(obj, uint32_t flags, cai_py_argument *out) except -1:
     elif is_borrowed(obj, flags, out):
         out.array = &out.described
     else:
-        out.array = own_object(obj)
+        out.array = holder_of(obj, flags)
+        if out.array == NULL:
+            return 1
         out.held = out.array.owner
     if flags & CAI_PY_WRITES and out.array.flags & CAI_FLAG_READONLY:
         close_argument(out)
-        raise InterfaceError(
-            "data: the array is marked read-only, and would be written", "data",
-            status=CAI_ERR_VALUE)
+        raise_read_only()
     return 0
+
+
+cdef int raise_read_only() except -1:
+    raise InterfaceError(
+        "data: the array is marked read-only, and would be written", "data", status=CAI_ERR_VALUE)
 
 
 cdef bint is_borrowed(obj, uint32_t flags, cai_py_argument *out) except -1:
@@ -117,7 +101,8 @@ cdef void close_argument(cai_py_argument *argument) noexcept:
         PyBuffer_Release(&argument.buffer)
 
 
-cdef cai_array *own_object(obj) except NULL:
+cdef cai_array *holder_of(obj, uint32_t flags) except? NULL:
+    """One holder of the array of an object; NULL where CAI_PY_TRY is set and it has none."""
     cdef cai_py_tables tables
     cdef Array made
     if type(obj) is Array:
@@ -127,11 +112,27 @@ cdef cai_array *own_object(obj) except NULL:
         if cai_py_gives_arrays(tables.cai):
             cai_py_drain()
             return by_exchange(obj, tables.cai)
-        made = read_object(obj, False, ROUTE_NONE, -1)
+        try:
+            made = read_object(obj, False, ROUTE_NONE, -1)
+        except InterfaceTypeError as error:
+            if flags & CAI_PY_TRY and error.value is obj:
+                return NULL
+            raise
     if made.owner == NULL:
         raise ViewError("the array has gone: the garbage collector has cleared it")
     made.owner.retain(made.owner)
     return made.array
+
+
+cdef int own_object(obj, uint32_t flags, cai_array **out) except -1:
+    cdef cai_array *array = holder_of(obj, flags)
+    if array == NULL:
+        return 1
+    if flags & CAI_PY_WRITES and array.flags & CAI_FLAG_READONLY:
+        cai_py_let_go_of(array.owner)
+        raise_read_only()
+    out[0] = array
+    return 0
 
 
 cdef object wrap_owned(cai_array *array):

@@ -175,8 +175,7 @@ cdef int32_t use_array(void *obj, uint64_t stream, uint32_t access) except -1:
 
 
 cdef int32_t own_array(void *obj, cai_array **out) except -1:
-    out[0] = own_object(<Array>obj)
-    return 0
+    return own_object(<Array>obj, 0, out)
 
 
 cdef int32_t wrap_array(cai_array *array, void **out) except -1:
