@@ -74,7 +74,7 @@ def build_release(folder):
 
 def build_examples(folder):
     """The modules that hand out arrays, and take them, by tables."""
-    for example in ("exporters", "extension"):
+    for example in ("exporters", "extensions/c"):
         shutil.copytree(ROOT / "examples" / example, folder, dirs_exist_ok=True)
         run(sys.executable, "setup.py", "--quiet", "build_ext", "--inplace", cwd=folder)
 

@@ -15,8 +15,9 @@ from tap import Tap, program_environment, tool
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef", "-Werror"]
 C = ["c99", "c11", "c17"]
 CPP = ["c++11", "c++17", "c++20"]
-# They need Python's, CCCL's or UMF's own headers: their own tests compile them.
-BRIDGES = {"python.h", "cccl.hpp", "umf.h", "umf_manager.h"}
+# They need Python's, CCCL's, UMF's, ... own headers: their own tests compile them.
+BRIDGES = {"python.h", "python.hpp", "nanobind.h", "pybind11.h"}
+BRIDGES |= {"cccl.hpp", "umf.h", "umf_manager.h"}
 
 
 def compilers():

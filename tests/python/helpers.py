@@ -2,6 +2,7 @@
 """Producers that expose the protocol attribute and nothing else, and small tools of the tests."""
 
 import ctypes
+import importlib.util
 import json
 import subprocess
 import sys
@@ -129,3 +130,19 @@ def python(code, *arguments, env=None, options=()):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def load(folder, name):
+    """The module of a folder, where other folders have one of the same name."""
+    (path,) = (path for path in Path(folder).glob(f"{name}.*") if path.suffix in (".py", ".so"))
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}.{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    known = name in sys.modules
+    sys.path.insert(0, str(folder))  # what it imports lies beside it
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(folder))
+        if not known:
+            sys.modules.pop(name, None)  # Cython's puts itself there
+    return module

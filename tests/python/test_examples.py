@@ -449,8 +449,10 @@ def test_adaptors_in_c(schedule, example, tmp_path):
 def test_readme_shows_what_is_tested():
     """The README's code is that of the examples, but for headings in comments."""
     readme = (ROOT / "README.md").read_text()
-    for name in ("readme_c.c", "readme_python.py", "cython/dims.pyx", "readme_cffi.py"):
+    for name in ("readme_c.c", "readme_python.py", "readme_cffi.py"):
         lines = (EXAMPLES / name).read_text().splitlines()
-        while lines[0].startswith(("/* SPDX", "/* cc", "# SPDX", "# cython")) or not lines[0]:
+        while lines[0].startswith(("/* SPDX", "/* cc", "# SPDX")) or not lines[0]:
             del lines[0]
         assert "\n".join(lines) in readme, name
+    _, work, end = (EXAMPLES / "extensions/nanobind/blank.cpp").read_text().partition("// The work")
+    assert work + end in readme

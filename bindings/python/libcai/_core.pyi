@@ -6,7 +6,15 @@ from types import EllipsisType
 from typing import Any, ClassVar, Literal, NoReturn, SupportsIndex, TypeAlias, final
 
 from libcai._types import Device, Location
-from libcai.typing import CapsuleType, HasArrow, HasArrowDevice, HasDlpack, Route, Stream
+from libcai.typing import (
+    ArrayLike,
+    CapsuleType,
+    HasArrow,
+    HasArrowDevice,
+    HasDlpack,
+    Route,
+    Stream,
+)
 
 _Key: TypeAlias = SupportsIndex | slice | EllipsisType | None
 
@@ -112,16 +120,13 @@ class Array:
     def __reduce__(self) -> NoReturn: ...
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn: ...
 
-# Anything whose type has a table or a buffer counts as well, which no annotation can say.
-_Exporter: TypeAlias = object
-
 @final
 class Use(AbstractContextManager[tuple[Array, ...], bool]):
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn: ...
     def __enter__(self) -> tuple[Array, ...]: ...
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> bool: ...
 
-def asarray(obj: _Exporter, /, *, strict: bool = False, route: Route | None = None) -> Array: ...
+def asarray(obj: ArrayLike, /, *, strict: bool = False, route: Route | None = None) -> Array: ...
 def from_arrow(obj: HasArrow | HasArrowDevice, /) -> Array: ...
 def from_dlpack(
     obj: HasDlpack | CapsuleType,
@@ -135,7 +140,7 @@ def from_interface(
     mapping: Mapping[str, Any], *, owner: object = None, strict: bool = False, host: bool = False
 ) -> Array: ...
 def use(
-    *objects: _Exporter,
+    *objects: ArrayLike,
     stream: Stream,
     access: Literal["read", "write"] | None = None,
     order: Literal["both", "begin", "end", "none", "host"] = "both",

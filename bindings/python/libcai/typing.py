@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict, runtime_checkab
 
 __all__ = [
     "ArrayInterface",
+    "ArrayLike",
     "CapsuleType",
     "CudaArrayInterface",
     "HasArrayInterface",
@@ -129,5 +130,9 @@ class HasCudaStreamAttribute(Protocol):
     @property
     def cuda_stream(self) -> int: ...
 
+
+# What `libcai.asarray` takes. Anything whose type has a table or a buffer counts, which no
+# annotation can say.
+ArrayLike: TypeAlias = object
 
 Stream: TypeAlias = int | HasCudaStream | HasHandle | HasPtr | HasCudaStreamAttribute

@@ -2,7 +2,7 @@
 /* A module in plain C that takes arrays from any library, by cai/python.h. Neither libcai nor CUDA
  * is linked.
  *
- *   clear(array, stream=None)   zeros it, on the host or on a GPU, and returns it
+ *   clear(array, stream=None)   zeros it, on the host or on a GPU
  *   blank_like(array)           a new array like it, zeroed, of its own type where that can be had
  *   elements(a, b, c)           how many elements three arrays have */
 #include <Python.h>
@@ -77,8 +77,7 @@ static PyObject *clear(PyObject *module, PyObject *arguments, PyObject *keywords
   if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|O", names, &object, &stream))
     return NULL;
   if (clear_array(object, stream) < 0) return NULL;
-  Py_INCREF(object);
-  return object;
+  Py_RETURN_NONE;
 }
 
 static PyObject *blank_like(PyObject *module, PyObject *object) {
@@ -108,7 +107,7 @@ static PyObject *elements(PyObject *module, PyObject *const *objects, Py_ssize_t
 
 static PyMethodDef methods[] = {
     {"clear", (PyCFunction)(void (*)(void))clear, METH_VARARGS | METH_KEYWORDS,
-     "Zeros an array, and returns it."},
+     "Zeros an array."},
     {"blank_like", blank_like, METH_O, "A new array of zeros, like another one."},
     {"elements", (PyCFunction)(void (*)(void))elements, METH_FASTCALL,
      "How many elements some arrays have."},

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A module by nanobind that takes arrays from any library. Neither libcai nor CUDA is linked.
+//
+//   clear(array, stream=None)   zeros it, on the host or on a GPU
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+
+#include <cai/nanobind.h>
+
+namespace nb = nanobind;
+
+// The bytes of an array without gaps.
+static std::size_t bytes_of(const cai_array &x) {
+  std::int64_t bytes = x.dtype.itemsize;
+  if (x.mask) throw std::invalid_argument("a masked array is not cleared");
+  for (std::int32_t i = x.ndim; i-- > 0;) {
+    if (x.shape[i] != 1 && x.strides[i] != bytes) {
+      throw std::invalid_argument("the array is not C-contiguous");
+    }
+    bytes *= x.shape[i];
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+static void clear_on_gpu(std::uint64_t data, std::size_t bytes, std::uint64_t stream) {
+  using memset_fn = int (*)(std::uint64_t, unsigned char, std::size_t, void *);
+  static void *const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  static void *const found = driver ? dlsym(driver, "cuMemsetD8Async") : nullptr;
+  const auto cuMemsetD8Async = reinterpret_cast<memset_fn>(found);
+  if (!cuMemsetD8Async || cuMemsetD8Async(data, 0, bytes, reinterpret_cast<void *>(stream)) != 0) {
+    throw std::runtime_error("cuMemsetD8Async() failed");
+  }
+}
+
+// The work goes between the beginning and the end of the use, on the guard's stream; also on the
+// host, where a stream of the CPU's may have work on the array yet.
+static void clear(const cai::writable &x, nb::handle stream) {
+  const std::size_t bytes = bytes_of(*x);
+  if (bytes == 0) return;
+  cai::nanobind_use guard(stream.ptr(), x);
+  if (x->device_type == CAI_DEVICE_CPU) {
+    std::memset(reinterpret_cast<void *>(x->data), 0, bytes);
+  } else {
+    clear_on_gpu(x->data, bytes, guard.stream());
+  }
+  guard.end();
+}
+
+NB_MODULE(blank, m) {
+  cai::nanobind_import();
+  m.def("clear", &clear, nb::arg("array"), nb::arg("stream") = nb::none(), "Zeros an array.");
+}

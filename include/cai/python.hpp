@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/**
+ * @file python.hpp
+ * cai/python.h for C++20: arguments, and uses that end by themselves. cai/nanobind.h and
+ * cai/pybind11.h are made of it, for their casters.
+ *
+ * As with cai/python.h, all of it is called with the GIL, and nothing is linked. Nor need it be for
+ * a cai::array that is held, copied and looked at; for its views, and all else in cai/cai.hpp that
+ * calls the library or throws, the module is linked with it.
+ */
+#ifndef CAI_PYTHON_HPP
+#define CAI_PYTHON_HPP
+
+#include <cai/python.h>  // first: Python.h wants to be
+
+#include <cai/cai.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace cai {
+inline namespace v1 {
+
+/** An array of an object that the caller of a function holds, for the length of the call:
+ * #cai_py_argument. Nothing is copied, and only held what cannot be looked at otherwise; so it
+ * costs some nanoseconds. The types for arguments are cai::readable and cai::writable, always by
+ * reference: they stay where they are. Since 0.1. */
+template <std::uint32_t flags>
+class argument {
+ public:
+  /** Holds none. */
+  argument() noexcept { opened_.array = nullptr; }  // and clears nothing else of a kilobyte
+  argument(const argument &) = delete;
+  argument &operator=(const argument &) = delete;
+  ~argument() {
+    if (opened_.array) cai_py->close(&opened_);
+  }
+
+  /** Takes the array of an object, which must outlive this; where none is held yet.
+   * @return 0; 1 for an object that has no array, with no exception set; or -1 with one */
+  [[nodiscard]] int try_open(PyObject *object) noexcept {
+    if (!cai_py && cai_py_import() < 0) return -1;
+    const int answer = cai_py->open(object, flags | CAI_PY_TRY, &opened_);
+    if (answer != 0) opened_.array = nullptr;
+    return answer;
+  }
+
+  /** The array, for C functions and cai::use: borrowed from this object; nullptr if none is held.
+   */
+  operator const cai_array *() const noexcept { return opened_.array; }
+  const cai_array *operator->() const noexcept { return opened_.array; }
+  const cai_array &operator*() const noexcept { return *opened_.array; }
+
+  /** Extents, in elements; valid as long as this object. */
+  std::span<const std::int64_t> shape() const noexcept { return dims(opened_.array->shape); }
+  /** Steps, in bytes, of any sign; likewise. */
+  std::span<const std::int64_t> strides() const noexcept { return dims(opened_.array->strides); }
+
+ private:
+  std::span<const std::int64_t> dims(const std::int64_t *values) const noexcept {
+    return {values, static_cast<std::size_t>(opened_.array->ndim)};
+  }
+
+  cai_py_argument opened_;
+};
+
+/** An argument that is read: `double sum(const cai::readable &x)`. Since 0.1. */
+using readable = argument<0>;
+/** An argument that is written, and perhaps read: `void scale(const cai::writable &x, double by)`.
+ * An array that is marked read-only is refused. Since 0.1. */
+using writable = argument<CAI_PY_WRITES>;
+
+namespace detail {
+
+// As argument::try_open(), for an array to keep.
+inline int try_own(PyObject *object, array &out) noexcept {
+  if (!cai_py && cai_py_import() < 0) return -1;
+  cai_array *owned = nullptr;
+  const int answer = cai_py->own(object, CAI_PY_TRY, &owned);
+  if (answer == 0) out = array::adopt(owned);
+  return answer;
+}
+
+// A libcai.Array, or None where no array is held; nullptr with an exception set.
+inline PyObject *to_python(array value) noexcept {
+  if (!value) Py_RETURN_NONE;
+  if (!cai_py && cai_py_import() < 0) return nullptr;
+  PyObject *const made = cai_py->wrap(const_cast<cai_array *>(value.get()));
+  if (made) static_cast<void>(value.release());  // Python's now
+  return made;
+}
+
+}  // namespace detail
+
+/** Arrays in use on a stream, as cai::use, by the functions of cai_py. With cai/nanobind.h it is
+ * cai::nanobind_use, with cai/pybind11.h cai::pybind11_use:
+ *
+ *     cai::nanobind_use guard(stream.ptr(), x, y);
+ *     launch_my_kernels(guard.stream());  // on this stream, and on no other
+ *     guard.end();
+ *
+ * The arrays are not held: they must outlive the guard, which stays where it was made. Since 0.1.
+ *
+ * @tparam Error  of the binding library: its constructor takes the Python exception that is set */
+template <class Error>
+class python_use {
+ public:
+  /** Begins: cai_py_api.begin. Each array is what cai::use takes; there are 8 at most.
+   * @param stream  what libcai.use() takes, but for -1; nullptr or None is libcai's current stream
+   * of the first array's device
+   * @throws Error  with libcai's exception; nothing has begun then */
+  template <detail::lasting_array... Arrays>
+    requires(sizeof...(Arrays) > 0 && sizeof...(Arrays) <= 8)
+  explicit python_use(PyObject *stream, Arrays &&...arrays)
+      : arrays_{detail::pointer_to(arrays)...}, count_(sizeof...(Arrays)) {
+    const bool is_current = !stream || stream == Py_None;
+    check(is_current ? cai_py->current_stream(arrays_[0], &stream_)
+                     : cai_py->stream(stream, &stream_));
+    if (stream_ == UINT64_MAX) {
+      PyErr_SetString(PyExc_ValueError,
+                      "stream -1 means no order, and no work can be queued on it");
+      throw Error();
+    }
+    check(cai_py->begin(arrays_.data(), count_, stream_, nullptr));
+    active_ = true;
+  }
+  python_use(const python_use &) = delete;
+  python_use &operator=(const python_use &) = delete;
+
+  /** 1, 2 or a CUstream: where the work goes. For the host's arrays it means nothing. */
+  std::uint64_t stream() const noexcept { return stream_; }
+
+  /** Ends the use: cai_py_api.end; does nothing if none is on.
+   * @throws Error  with libcai's exception. The use is then not over: the destructor does what it
+   *                can */
+  void end() {
+    if (!active_) return;
+    check(end_as(options{}));
+    active_ = false;
+  }
+
+  /** Ends the use. Should that fail, sys.unraisablehook is told, and the host waits for the stream,
+   * so that the memory is safe all the same. */
+  ~python_use() {
+    if (!active_ || end_as(options{}) == 0) return;
+    PyErr_WriteUnraisable(nullptr);
+    if (end_as(options{.order = CAI_ORDER_HOST}) < 0) PyErr_WriteUnraisable(nullptr);
+  }
+
+ private:
+  static void check(int answer) {
+    if (answer < 0) throw Error();
+  }
+
+  int end_as(const cai_use_options &how) const noexcept {
+    return cai_py->end(arrays_.data(), count_, stream_, &how);
+  }
+
+  std::array<const cai_array *, 8> arrays_;
+  std::int32_t count_;
+  std::uint64_t stream_ = 0;
+  bool active_ = false;
+};
+
+}  // namespace v1
+}  // namespace cai
+
+#endif  // CAI_PYTHON_HPP

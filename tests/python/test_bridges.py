@@ -1,0 +1,459 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The modules of examples/extensions, six ways to the same function; and cai/nanobind.h and
+cai/pybind11.h, by tests/bridges."""
+
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import weakref
+from pathlib import Path
+
+import nanobind
+import numpy as np
+import pybind11
+import pytest
+from helpers import ROOT, Cuda, Host, load, producer, python
+from simulation import run
+from test_exchange import build
+
+import libcai
+from libcai import _library
+
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+LIBRARIES = ["nanobind", "pybind11"]
+EXAMPLES = ["cffi", "ctypes", "cython", *LIBRARIES]  # test_extension.py has that in C
+BUILT_ALONE = ["c", *EXAMPLES] if os.environ.get("CAI_TEST_LONG") == "1" else ["ctypes"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef", "-Werror"]
+
+
+def config(*questions):
+    command = [sys.executable, "-m", "libcai", "config", *questions]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+
+def start(command):
+    return subprocess.Popen(
+        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def finish(started):
+    for process in started:
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, output
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A folder with tests/bridges' module `by_hand`, and below it one for each library, with its
+    modules `blank` and `bridges`."""
+    made = tmp_path_factory.mktemp("bridges")
+    compiler = [*filter(None, [shutil.which("ccache")]), "c++", "-std=c++20", "-fPIC"]
+    compiler += ["-fvisibility=hidden", "-O0", f"-I{config('--includedir')[0]}", "-c", "-isystem"]
+    compiler.append(sysconfig.get_path("include"))
+    nanobinds = Path(nanobind.include_dir())
+    sources = ROOT / "tests/bridges"
+    finish(
+        start([*compiler, *map(str, flags), "-o", made / f"{name}.o"])
+        for name, flags in {
+            "pybind11": ["-isystem", pybind11.get_include(), *WARNINGS, sources / "bridges.cpp"],
+            "nanobind": [
+                *("-isystem", nanobinds, "-DWITH_NANOBIND", *WARNINGS, sources / "bridges.cpp")
+            ],
+            "by_hand": [*WARNINGS, sources / "by_hand.cpp"],
+            "library": [
+                *("-w", "-fno-strict-aliasing", f"-I{nanobinds}"),
+                *(f"-I{nanobinds.parent}/ext/robin_map/include",),
+                nanobinds.parent / "src/nb_combined.cpp",
+            ],
+        }.items()
+    )
+    # With libcai, without a path to it: libcai.Array has loaded it. by_hand alone links nothing.
+    link = ["c++", "-shared", made / "by_hand.o", "-o"]
+    libs = [flag for flag in config("--libs") if not flag.startswith("-Wl,")]
+    finish([start([*link, made / f"by_hand{SUFFIX}"])])
+    for name in LIBRARIES:
+        (made / name).mkdir()
+        module = made / name / f"blank{SUFFIX}"
+        objects = [made / f"{name}.o", *([made / "library.o"] if name == "nanobind" else [])]
+        finish([start([*link, module, *objects, *libs])])
+        shutil.copy(module, module.with_name(f"bridges{SUFFIX}"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def folders(compiled, tmp_path_factory):
+    """A folder for each example, with its module `blank`."""
+    made = {name: compiled / name for name in LIBRARIES}
+    for name in sorted(set(EXAMPLES) - set(made)):
+        made[name] = tmp_path_factory.mktemp(name)
+        if name == "ctypes":
+            shutil.copy(ROOT / "examples/extensions/ctypes/blank.py", made[name])
+        else:
+            build(f"extensions/{name}", made[name])
+    return made
+
+
+@pytest.fixture(scope="module", params=EXAMPLES)
+def blank(request, folders):
+    return load(folders[request.param], "blank")
+
+
+@pytest.fixture(scope="module", params=LIBRARIES)
+def bridges(request, compiled):
+    return load(compiled / request.param, "bridges")
+
+
+def ones():
+    return np.ones((3, 4), "<f4")
+
+
+class Owner:
+    pass
+
+
+def exporter():
+    """An exporter on the host, and a weak reference that says when it has gone."""
+    array = ones()
+    made = Host(array.__array_interface__)
+    made.array, made.owner = array, Owner()
+    return made, weakref.ref(made.owner)
+
+
+class Dying:
+    @property
+    def __cuda_array_interface__(self):
+        raise ZeroDivisionError("mine")
+
+
+def read_only():
+    array = ones()
+    array.flags.writeable = False
+    return array
+
+
+WRONG = {
+    "strides": (lambda: producer(strides=[16]), libcai.InterfaceError, r"strides \[16\] has 1"),
+    "dtype": (lambda: producer(typestr="<x4"), libcai.InterfaceError, "typestr.*<x4"),
+    "data": (lambda: producer(data=(0, False)), libcai.InterfaceError, "data"),
+    "no dict": (lambda: Cuda(7), libcai.InterfaceTypeError, "interface.*7"),
+    "dying": (Dying, ZeroDivisionError, "mine"),
+    "read-only": (read_only, libcai.InterfaceError, "read-only"),
+    "read-only Array": (
+        lambda: libcai.asarray(read_only()),
+        libcai.InterfaceError,
+        "read-only",
+    ),
+}
+wrong = pytest.mark.parametrize("wrong", WRONG.values(), ids=list(WRONG))
+
+
+# ---- The examples -------------------------------------------------------------------------------
+
+
+def test_examples_on_the_host(blank):
+    for array in (ones(), np.ones(()), np.ones((3, 1, 2))[:, :, :]):
+        before = sys.getrefcount(array)
+        assert blank.clear(array) is None
+        assert not array.any()
+        assert sys.getrefcount(array) == before
+    taken, text = libcai.asarray(ones()), bytearray(b"text")
+    blank.clear(taken)
+    blank.clear(text, stream=2)
+    blank.clear(np.ones((0, 3)))
+    assert not np.asarray(taken).any()
+    assert text == bytes(4)
+
+
+@wrong
+def test_examples_refuse(blank, wrong):
+    make, kind, message = wrong
+    given = make()
+    before = sys.getrefcount(given)
+    with pytest.raises(kind, match=message):
+        blank.clear(given)
+    assert sys.getrefcount(given) == before
+
+
+def test_examples_refuse_what_is_no_array(blank):
+    for given in (3, None, "text", [1, 2], np.float64(3)):
+        with pytest.raises(TypeError):
+            blank.clear(given)
+    for given in (ones()[:, ::2], producer(mask=producer(typestr="|b1"))):
+        with pytest.raises(ValueError, match=r"(contiguous|masked)"):
+            blank.clear(given)
+    array = ones()
+    for stream, kind in ((-1, (ValueError, OverflowError)), (0, ValueError), ("1", TypeError)):
+        with pytest.raises(kind):
+            blank.clear(array, stream)
+    assert array.all()
+
+
+def test_examples_on_a_gpu(folders, simulated):
+    simulated(
+        f"""
+from helpers import load
+from libcai import Array
+theirs, mine = new_stream(), new_stream()
+for folder in {list(map(str, folders.values()))}:
+    blank = load(folder, "blank")
+    memory = new_memory(256)
+    for given in (array(theirs, memory, shape=(64,), typestr="<u4"),
+                  libcai.asarray(array(theirs, memory, shape=(64,), typestr="<u4"))):
+        fill(memory, 7, 64, theirs)
+        blank.clear(given, mine.value)
+        assert not any(read(memory, 64, theirs)), folder  # ordered both ways
+        fill(memory, 7, 64, theirs)
+        blank.clear(given)
+        assert not any(read(memory, 64, theirs)), folder
+wait(theirs, mine)
+"""
+    )
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_do_not_order_what_says_that_it_needs_none(folders, name):
+    """So it is the stream of the dict that the test above rests on."""
+    run(
+        f"""
+from helpers import load
+from libcai import Array
+theirs, mine = new_stream(), new_stream()
+memory = new_memory(256)
+fill(memory, 7, 64, theirs)
+load({str(folders[name])!r}, "blank").clear(
+    array(None, memory, shape=(64,), typestr="<u4"), mine.value)
+""",
+        races=True,
+    )
+
+
+@pytest.mark.parametrize("name", BUILT_ALONE)
+def test_examples_build_alone(name, tmp_path):
+    """By their own build tools, against the installed package; and nothing of libcai is linked."""
+    shutil.copytree(ROOT / "examples/extensions" / name, tmp_path / "source")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip += ["--no-build-isolation", "--no-deps", "--target", tmp_path / "out", tmp_path / "source"]
+    finish([start(pip)])
+    array = ones()
+    load(tmp_path / "out", "blank").clear(array)
+    assert not array.any()
+    for module in (tmp_path / "out").glob("*.so"):
+        symbols = subprocess.run(["nm", "-D", module], check=True, capture_output=True, text=True)
+        assert " U " in symbols.stdout
+        assert " U cai_" not in symbols.stdout
+
+
+def test_their_readme_shows_what_they_have():
+    folder = ROOT / "examples/extensions"
+    sections = (folder / "README.md").read_text().split("\n## ")[1:]
+    assert sorted(section.split()[0] for section in sections) == ["c", *EXAMPLES]
+    for section in sections:
+        name = section.split()[0]
+        text = "\n".join(path.read_text() for path in (folder / name).iterdir())
+        theirs = [line.strip() for line in text.splitlines()]
+        blocks = section.split("```")[1::2]
+        assert blocks
+        for line in "".join(block.partition("\n")[2] for block in blocks).splitlines():
+            assert line.strip() in theirs
+
+
+# ---- The casters --------------------------------------------------------------------------------
+
+
+def test_arguments(bridges):
+    array, taken = ones(), libcai.asarray(ones())
+    assert bridges.elements(array, taken, b"four") == 28
+    assert bridges.owned(array, taken) == 24
+    assert bridges.shape(array[:, 1:]) == [3, 3]
+    assert bridges.shape(producer()) == [2, 3]
+    assert bridges.use_both(array, taken, None) == 1
+    assert bridges.use_both(array, taken, 7) == 7
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        bridges.elements(array, array)
+
+
+@pytest.mark.parametrize("function", ["elements", "owned"])
+@pytest.mark.parametrize("second", [3, None, producer(strides=[16]), Dying()])
+def test_the_first_argument_is_let_go_of_when_the_second_is_wrong(bridges, function, second):
+    first, seen = exporter()
+    taken = libcai.asarray(first)
+    rest = [ones()] if function == "elements" else []
+    before = sys.getrefcount(first), sys.getrefcount(taken)
+    for given in (first, taken):
+        for _ in range(3):
+            with pytest.raises((TypeError, libcai.InterfaceError, ZeroDivisionError)):
+                getattr(bridges, function)(given, second, *rest)
+    del given
+    assert (sys.getrefcount(first), sys.getrefcount(taken)) == before
+    del first, taken
+    gc.collect()
+    assert seen() is None
+
+
+def test_overloads(bridges):
+    array = ones()
+    assert bridges.which(array, array) == "two arrays"
+    assert bridges.which(array, 3.0) == "array and number"
+    assert bridges.which(array, np.float64(3)) == "array and number"
+    assert bridges.which(array, "three") == "array and text"
+    assert bridges.which(3.0, 3.0) == "two numbers"
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        bridges.which(None, 3.0)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        bridges.which(array, None)
+
+
+@wrong
+def test_what_is_wrong_with_an_array_is_said(bridges, wrong):
+    """Of the first overload whose other arguments fit, if that is the one that cannot take it."""
+    make, kind, message = wrong
+    with pytest.raises(kind, match=message):
+        bridges.which(make(), ones())
+    if "read-only" not in message:
+        with pytest.raises(kind, match=message):
+            bridges.which(ones(), make())
+        with pytest.raises(kind, match=message):
+            bridges.which(make(), 3.0)
+        with pytest.raises(kind, match=message):
+            bridges.keep(make())
+
+
+def test_containers(request, bridges):
+    array = ones()
+    assert bridges.maybe() is None
+    assert bridges.maybe(None) is None
+    assert bridges.maybe(array).data == array.ctypes.data
+    assert [type(x) for x in bridges.many([array, array, libcai.asarray(array)])] == (
+        [libcai.Array] * 3
+    )
+    for given in ([array, 3], 3, [array, None]):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            bridges.many(given)
+    # nanobind has no way to say more.
+    in_nanobind = "nanobind" in bridges.__spec__.name
+    for function, given in ((bridges.maybe, Cuda(7)), (bridges.many, [array, Cuda(7)])):
+        with pytest.raises(
+            TypeError if in_nanobind else libcai.InterfaceTypeError,
+            match="incompatible function arguments" if in_nanobind else "interface is 7",
+        ):
+            function(given)
+
+
+def test_results(bridges):
+    array = np.arange(12).reshape(3, 4)
+    made = bridges.transposed(array)
+    assert type(made) is libcai.Array
+    np.testing.assert_array_equal(np.asarray(made), array.T)
+    assert bridges.flat(array, 12).shape == (12,)
+
+
+def test_an_error_of_libcais_is_its_exception(bridges):
+    with pytest.raises(libcai.ViewError, match="shape") as caught:
+        bridges.flat(ones(), 7)
+    assert caught.value.status < 0
+
+
+def test_an_array_is_kept(bridges):
+    assert bridges.kept() is None
+    given, seen = exporter()
+    bridges.keep(given)
+    del given
+    gc.collect()
+    assert seen() is not None
+    first, second = bridges.kept(), bridges.kept()
+    assert first.ptr == second.ptr
+    bridges.keep(ones())
+    assert seen() is not None
+    del first, second
+    libcai.drain()
+    gc.collect()
+    assert seen() is None
+    bridges.keep(libcai.asarray(np.ones(3)))
+    assert bridges.kept().shape == (3,)
+
+
+def test_the_exporter_lives_during_the_call(bridges):
+    made, seen = exporter()
+    given = [made]
+    del made
+    assert bridges.during(given.pop(), lambda: (gc.collect(), seen().__class__)) == 12
+    gc.collect()
+    assert seen() is None
+    given, seen = exporter()
+    with pytest.raises(ZeroDivisionError):
+        bridges.during(given, lambda: 1 / 0)
+    del given
+    gc.collect()
+    assert seen() is None
+
+
+def test_signatures(bridges):
+    assert "libcai.typing.ArrayLike" in bridges.transposed.__doc__
+    assert "-> libcai.Array" in bridges.transposed.__doc__
+
+
+def test_one_import_is_for_all_files_of_a_module(bridges):
+    assert bridges.by_hand_knows_libcai()
+
+
+def test_without_an_import_the_first_argument_imports(compiled):
+    out = python(
+        """
+import sys
+sys.path[:0] = sys.argv[1:]
+import by_hand
+from helpers import producer
+assert "libcai._core" not in sys.modules
+print(by_hand.ndim(producer()), by_hand.ndim(3))
+try:
+    by_hand.ndim(b"read-only")
+except ValueError as error:
+    print(error)
+""",
+        str(compiled),
+        str(Path(__file__).parent),
+    )
+    assert out == "2 None\ndata: the array is marked read-only, and would be written\n"
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_importing_without_libcai(compiled, library):
+    out = python(
+        """
+import sys
+sys.modules["libcai"] = None
+sys.path.append(sys.argv[1])
+try:
+    import bridges
+except ImportError as error:
+    print(error.__cause__)
+""",
+        str(compiled / library),
+        env={**os.environ, "LD_LIBRARY_PATH": str(_library.LIBRARY_DIR)},
+    )
+    assert out.startswith("No module named 'libcai")
+
+
+def test_a_function_that_throws_has_ended_its_use(compiled, simulated):
+    simulated(
+        f"""
+from helpers import load
+from libcai import Array
+theirs, mine = new_stream(), new_stream()
+for name in {LIBRARIES}:
+    bridges = load({str(compiled)!r} + "/" + name, "bridges")
+    memory = new_memory(256)
+    fill(memory, 7, 64, theirs)
+    made = array(theirs, memory, shape=(64,), typestr="<u4")
+    refused(IndexError, "after the work was queued", bridges.clear_and_throw, made, mine.value)
+    assert not any(read(memory, 64, theirs))
+    calls_before = calls("cuStreamWaitEvent")
+    bridges.use_both(made, made, mine.value)
+    assert calls("cuStreamWaitEvent") == calls_before + 2  # there and back, once
+wait(theirs, mine)
+"""
+    )
