@@ -12,6 +12,8 @@ import time
 import blank
 import exporters
 import numpy as np
+import of_nanobind
+import of_pybind11
 import read_dict
 import tvm_ffi
 from cuda.bindings import driver
@@ -77,6 +79,11 @@ BENCHMARKS = {
     "three: tvm-ffi": repeated(lambda: nop(tvm_tensor, tvm_tensor, tvm_tensor)),
     "three: tvm-ffi of Array": repeated(lambda: nop(host_array, host_array, host_array)),
     "three: tvm-ffi of NumPy": repeated(lambda: nop(host, host, host)),
+    "three: nanobind": repeated(lambda: of_nanobind.elements(host_array, host_array, host_array)),
+    "three: nanobind of NumPy": repeated(lambda: of_nanobind.elements(host, host, host)),
+    "three: ndarray of NumPy": repeated(lambda: of_nanobind.elements_of_ndarrays(host, host, host)),
+    "three: pybind11": repeated(lambda: of_pybind11.elements(host_array, host_array, host_array)),
+    "three: pybind11 of NumPy": repeated(lambda: of_pybind11.elements(host, host, host)),
     "open: Array": lambda n: read_dict.open_and_close(its_array, n),
     "open: described": lambda n: read_dict.open_and_close(of_a_table, n),
     "own: described": lambda n: read_dict.own_and_release(of_a_table, n),

@@ -12,6 +12,9 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import nanobind
+import pybind11
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("CAI_BENCH_BUILD", ROOT / "build-bench"))
 SIM = ROOT / "tools/sim"
@@ -77,6 +80,24 @@ def build_examples(folder):
     for example in ("exporters", "extensions/c"):
         shutil.copytree(ROOT / "examples" / example, folder, dirs_exist_ok=True)
         run(sys.executable, "setup.py", "--quiet", "build_ext", "--inplace", cwd=folder)
+
+
+def build_casters(folder):
+    """Modules by nanobind and pybind11."""
+    nanobinds, pybind11s = Path(nanobind.include_dir()), Path(pybind11.get_include())
+    compiler = ["c++", "-std=c++20", "-O3", "-DNDEBUG", "-w", "-fno-strict-aliasing"]
+    compiler += ["-fvisibility=hidden", "-shared", "-fPIC", f"-I{sysconfig.get_path('include')}"]
+    compiler += run(sys.executable, "-m", "libcai", "config", "--cflags").split()
+    for module, flags in {
+        "of_nanobind": [
+            f"-I{nanobinds}",
+            f"-I{nanobinds.parent}/ext/robin_map/include",
+            nanobinds.parent / "src/nb_combined.cpp",
+        ],
+        "of_pybind11": [f"-I{pybind11s}"],
+    }.items():
+        out = folder / f"{module}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        run(*compiler, *flags, ROOT / f"bench/{module}.cpp", "-o", out)
 
 
 def measure(*command, **environment):
@@ -201,6 +222,17 @@ def calls_of_three(table):
     table.time("three: tvm-ffi", "tvm-ffi's own function, and its own tensors")
     table.time("three: tvm-ffi of Array", "tvm-ffi's own function, libcai.Array")
     table.time("three: tvm-ffi of NumPy", "tvm-ffi's own function, NumPy's")
+    table.time("three: nanobind", "a function of nanobind's, by cai/nanobind.h: libcai.Array")
+    table.time("three: nanobind of NumPy", "  NumPy's")
+    table.time("three: ndarray of NumPy", "  NumPy's, by nanobind's own ndarray")
+    table.time("three: pybind11", "a function of pybind11's, by cai/pybind11.h: libcai.Array")
+    table.time("three: pybind11 of NumPy", "  NumPy's")
+    table.ratio(
+        "NumPy's: ndarray / cai/nanobind.h",
+        "three: ndarray of NumPy",
+        "three: nanobind of NumPy",
+        at_least=1,
+    )
     table.ratio("tvm-ffi / libcai, each its own", "three: tvm-ffi", "three: Array", at_least=2)
     table.ratio("NumPy's: tvm-ffi / libcai", "three: tvm-ffi of NumPy", "three: NumPy", at_least=1)
     table.time("from_dlpack: libcai", "libcai.from_dlpack of a NumPy array")
@@ -279,6 +311,7 @@ def main():
     folder = build_read_dict()
     build_examples(folder)
     release = build_release(folder)
+    build_casters(folder)
     core, counters = measure(SIM, BUILD / "bench/bench_core", **SIMULATED)
     bench_order = BUILD / "bench/bench_order"
     order = Table(*measure(SIM, bench_order, "--benchmark_filter=-threads", **SIMULATED))
