@@ -19,6 +19,7 @@ extensions = ["breathe", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 breathe_projects = {"libcai": str(XML)}
 breathe_default_project = "libcai"
 breathe_domain_by_extension = {"h": "c"}
+breathe_domain_by_file_pattern = {"*/nanobind.h": "cpp", "*/pybind11.h": "cpp"}
 autodoc_mock_imports = ["cupy", "rmm", "torch"]
 html_theme = "furo"
 nitpicky = False

@@ -16,7 +16,14 @@ static PyObject *ndim(PyObject *, PyObject *object) {
   return PyLong_FromLong(x->ndim);
 }
 
-static PyMethodDef methods[] = {{"ndim", ndim, METH_O, nullptr}, {}};
+static PyObject *own_to_write(PyObject *, PyObject *object) {
+  cai_array *array;
+  const int answer = cai_py->own(object, CAI_PY_WRITES, &array);
+  return answer < 0 ? nullptr : cai::detail::to_python(cai::array::adopt(array));
+}
+
+static PyMethodDef methods[] = {
+    {"ndim", ndim, METH_O, nullptr}, {"own_to_write", own_to_write, METH_O, nullptr}, {}};
 
 static PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "by_hand", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};

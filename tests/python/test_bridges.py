@@ -420,6 +420,26 @@ except ValueError as error:
     assert out == "2 None\ndata: the array is marked read-only, and would be written\n"
 
 
+def test_owned_to_be_written(compiled):
+    by_hand = load(compiled, "by_hand")
+    given, seen = exporter()
+    assert by_hand.ndim(given) == 2  # and libcai is imported
+    made = by_hand.own_to_write(given)
+    assert (type(made), made.shape) == (libcai.Array, (3, 4))
+    refused = Host({**given.array.__array_interface__, "data": (given.array.ctypes.data, True)})
+    refused.owner = given.owner
+    del given, made
+    for array in (refused, libcai.asarray(refused)):
+        with pytest.raises(libcai.InterfaceError, match="read-only"):
+            by_hand.own_to_write(array)
+    with pytest.raises(libcai.InterfaceTypeError, match="a int object"):
+        by_hand.own_to_write(3)
+    assert seen() is not None
+    del refused, array
+    gc.collect()
+    assert seen() is None
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_importing_without_libcai(compiled, library):
     out = python(
@@ -454,6 +474,31 @@ for name in {LIBRARIES}:
     calls_before = calls("cuStreamWaitEvent")
     bridges.use_both(made, made, mine.value)
     assert calls("cuStreamWaitEvent") == calls_before + 2  # there and back, once
+wait(theirs, mine)
+"""
+    )
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_use_that_does_not_end_well(compiled, library):
+    run(
+        f"""
+from helpers import load
+from libcai import Array
+bridges = load({str(compiled / library)!r}, "bridges")
+cuda.simcuda_fail.argtypes = c_char_p, c_uint64, c_int32
+heard = []
+sys.unraisablehook = lambda told: heard.append(told.exc_type)
+theirs, mine = new_stream(), new_stream()
+memory = new_memory(256)
+fill(memory, 7, 64, theirs)
+made = array(theirs, memory, shape=(64,), typestr="<u4")
+cuda.simcuda_fail(b"cuEventRecord", 2, 2)  # on the way back
+refused(IndexError, "after the work was queued", bridges.clear_and_throw, made, mine.value)
+assert heard == [libcai.CudaError], heard
+assert not any(read(memory, 64, theirs))  # the host has waited
+cuda.simcuda_fail(b"cuEventRecord", 2, 2)
+refused(libcai.CudaError, "cuEventRecord", bridges.use_both, made, made, mine.value)
 wait(theirs, mine)
 """
     )
