@@ -196,6 +196,18 @@ def test_masks_are_not_dropped():
         masked.__dlpack__(stream=-1, max_version=(1, 0))
 
 
+def test_numpys_masks_are_not_dropped():
+    masked = np.ma.array([1, 2, 3], mask=[False, True, False])
+    for take in (
+        libcai.from_dlpack,
+        lambda array: libcai.asarray(array, route="dlpack"),
+        lambda array: libcai.asarray(array, route="buffer"),
+    ):
+        with pytest.raises(libcai.InterfaceTypeError, match="mask: a MaskedArray leaves its mask"):
+            take(masked)
+        np.testing.assert_array_equal(np.asarray(take(np.ma.array([1, 2, 3]))), [1, 2, 3])
+
+
 # ---- Exporters
 
 FORMS = [None, (1, 0)]

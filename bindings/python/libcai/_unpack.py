@@ -96,10 +96,15 @@ def refuse_numpy(obj):
             "interface",
             obj,
         )
+    refuse_masked(obj)
+
+
+def refuse_masked(obj):
+    """Refuses NumPy's array with a mask, which neither its dict nor its tensor nor its buffer has."""
     ma = sys.modules.get("numpy.ma")
     if isinstance(obj, getattr(ma, "MaskedArray", ())) and ma.getmask(obj) is not ma.nomask:
         raise InterfaceTypeError(
-            f"mask: the {HOST_NAME} of a {type(obj).__name__} leaves its mask out; pass its .data, "
+            f"mask: a {type(obj).__name__} leaves its mask out of what it exports; pass its .data, "
             "or a dict with the mask, whose True means valid, to from_interface()",
             "mask",
             ma.getmask(obj),

@@ -19,6 +19,7 @@ cdef Array by_buffer(obj):
     cdef Py_buffer *buffer
     if not PyObject_CheckBuffer(obj):
         return None
+    refuse_masked(obj)
     held = PyMemoryView_FromObject(obj)
     buffer = PyMemoryView_GET_BUFFER(held)
     if buffer.suboffsets != NULL:

@@ -204,6 +204,7 @@ cdef Array by_dlpack(obj, stream, device, copy):
     if (cai_py_class_attribute(kind, <PyObject *>DLPACK_NAME) == NULL
             or cai_py_class_attribute(kind, <PyObject *>DLPACK_DEVICE_NAME) == NULL):
         return None
+    refuse_masked(obj)
     number = stream_number(stream)
     # The host has no streams, and the standard wants None there.
     if obj.__dlpack_device__()[0] != CAI_DEVICE_CPU:
