@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from helpers import ADDRESS, CASES, Case, Cuda, interface, producer
+from helpers import ADDRESS, CASES, Case, Cuda, Host, interface, producer
 
 import libcai
 
@@ -64,6 +64,17 @@ def test_a_mask_leaves_as_an_object():
     assert isinstance(mask, libcai.Array)
     assert mask.__cuda_array_interface__["typestr"] == "|b1"
     assert "mask" not in mask.__cuda_array_interface__
+
+
+def test_a_mask_is_not_left_to_numpy():
+    """It would take no notice of one in the dict."""
+    values = np.arange(3.0)
+    mask = Host(np.ones(3, "?").__array_interface__)
+    given = {**values.__array_interface__, "mask": mask}
+    array = libcai.from_interface(given, owner=values, host=True)
+    with pytest.raises(libcai.BufferError, match="mask: NumPy takes no notice"):
+        np.asarray(array)
+    assert np.asarray(array.mask).all()
 
 
 def test_descr_only_if_it_says_more():

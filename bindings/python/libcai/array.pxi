@@ -517,7 +517,8 @@ cdef class Array:
     def __array_interface__(self):
         """NumPy's dict, version 3, of an array that the host may use: one on the host, or in pinned
         or managed memory that libcai has made. It is said once what is pending on the array is
-        complete, with the GIL released. AttributeError for an array on a device."""
+        complete, with the GIL released. AttributeError for an array on a device; BufferError for one
+        with a mask, of which NumPy would take no notice."""
         if not is_on_host(self):
             raise AttributeError(
                 "this libcai.Array is on a device: it has __cuda_array_interface__ instead")

@@ -71,6 +71,10 @@ cdef object value_of(const cai_value *value):
 cdef dict host_dict(Array self):
     """What the host reads must be there: work on the array is waited for."""
     cdef Source source
+    if self.array.mask != NULL:
+        raise BufferError(
+            "mask: NumPy takes no notice of one, whatever its dict says: pass the mask as an array "
+            "of its own, and the elements by a dict without it")
     if self.array.device_type == CAI_DEVICE_CPU:
         if cai_py_was_used(cai_py_keeper(self.owner)):
             waited_for(self)
