@@ -48,6 +48,7 @@ bench: ## measure
 docs: ## build the documentation into build-docs/
 	@tools/setup docs
 	@$(PYTHON_VENV) tools/wheel
+	@tools/build
 	@$(PYTHON_VENV) -m sphinx -W --keep-going -q docs build-docs
 	@echo build-docs/index.html
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sphinx: pages in docs/; the C and C++ references from include/, Python's from the package."""
+"""Sphinx: pages in docs/; the C and C++ references from include/, Python's from the package; the
+tables of docs/interop.rst from a run of the interoperation matrix."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import libcai
@@ -10,6 +12,8 @@ HERE = Path(__file__).resolve().parent
 XML = HERE.parent / "build-docs" / "xml"
 XML.parent.mkdir(exist_ok=True)
 subprocess.run(["doxygen", "Doxyfile"], cwd=HERE, check=True)
+MATRIX = [sys.executable, HERE.parent / "tests/interop/matrix.py"]
+subprocess.run([*MATRIX, "--rst", XML.parent / "interop.rst"], check=True)
 
 project = "libcai"
 author = "libcai developers"

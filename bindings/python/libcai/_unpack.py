@@ -100,7 +100,7 @@ def refuse_numpy(obj):
 
 
 def refuse_masked(obj):
-    """Refuses NumPy's array with a mask, which neither its dict nor its tensor nor its buffer has."""
+    """Refuses NumPy's array with a mask: neither its dict nor its tensor nor its buffer has it."""
     ma = sys.modules.get("numpy.ma")
     if isinstance(obj, getattr(ma, "MaskedArray", ())) and ma.getmask(obj) is not ma.nomask:
         raise InterfaceTypeError(
