@@ -257,6 +257,8 @@ static int add(PyObject *module, PyTypeObject *type, const char *name, const cai
       return -1;
     Py_DECREF(capsule);
   }
+  /* PyModule_AddType() takes a type that has a dict for one that is ready. */
+  if (PyType_Ready(type) < 0) return -1;
   return PyModule_AddType(module, type);
 }
 
