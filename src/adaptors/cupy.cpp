@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CuPy's malloc function: it must throw when there is no memory, through CuPy's own frames, so this
-// library needs the C++ runtime that the process has, and libcai itself does not.
+// CuPy's malloc function: it must throw when there is no memory, through CuPy's own frames. So it
+// has the C++ runtime throw that CuPy has loaded; ours may be another, whose exceptions pass no
+// frame of that one's.
 #include <cai/adaptors.h>
+#include <dlfcn.h>
 
 #include <cstddef>
-#include <new>
+
+namespace {
+
+void throw_bad_alloc() {
+  void *const runtime = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+  // std::__throw_bad_alloc(), which never returns
+  void *const function = runtime ? dlsym(runtime, "_ZSt17__throw_bad_allocv") : nullptr;
+  if (function) reinterpret_cast<void (*)()>(function)();
+}
+
+}  // namespace
 
 extern "C" __attribute__((visibility("default"))) void *cai_cupy_malloc(void *param,
                                                                         std::size_t size,
                                                                         int device) {
   void *const ptr = cai_cupy_alloc(param, size, device);
-  if (!ptr && size > 0) throw std::bad_alloc();
+  if (!ptr && size > 0) throw_bad_alloc();
   return ptr;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/owned.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -193,7 +194,7 @@ void release_block(cai_owner *owner) {
 
 uint64_t this_thread() noexcept {
   thread_local uint64_t id = 0;
-  if (!id) id = static_cast<uint64_t>(gettid());
+  if (!id) id = static_cast<uint64_t>(::syscall(SYS_gettid));
   return id;
 }
 

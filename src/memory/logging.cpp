@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -55,8 +56,8 @@ class Sink {
 
  private:
   static const char *text_of(int code) noexcept {
-    const char *const text = strerrordesc_np(code);
-    return text ? text : "unknown error";
+    thread_local char text[64];
+    return ::strerror_r(code, text, sizeof text);
   }
 
   void (*write_)(void *, const char *, uint64_t);
