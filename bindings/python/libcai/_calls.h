@@ -10,7 +10,7 @@
 #include <Python.h>
 #include <stdlib.h>
 
-#include "_gil.h"
+#include "_compat.h"
 #include "_table.h"
 
 /* A Python object that C holds: one reference, or an exported buffer, or both. */

@@ -70,7 +70,13 @@ cdef extern from "Python.h":
 
 cdef extern from "_compat.h":
     int cai_py_optional_attribute(PyObject *, PyObject *, PyObject **) except -1
-    PyObject *cai_py_class_attribute(PyTypeObject *, PyObject *)
+    bint cai_py_class_has(PyTypeObject *, PyObject *)
+    const char *cai_py_type_name(PyTypeObject *)
+    ctypedef int (*traverse_fn)(PyObject *, visitproc, void *) noexcept
+    ctypedef int (*clear_fn)(PyObject *) noexcept
+    traverse_fn cai_py_base_traverse
+    clear_fn cai_py_base_clear
+    void cai_py_replace_gc(PyTypeObject *, traverse_fn, clear_fn)
     void cai_py_no_entries(PyObject **)
     void cai_py_missing(cai_value *)
     bint cai_py_plain_value(PyObject *, cai_value *)

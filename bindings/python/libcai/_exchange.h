@@ -32,35 +32,24 @@ static int cai_py_exchange_open(void) {
   return cai_py_exchange_name ? 0 : -1;
 }
 
-/* 1 and a new reference to what the type itself, and no base, has by a name; 0; or -1. */
-static int cai_py_own_attribute(PyTypeObject *type, const char *name, PyObject **out) {
-#if PY_VERSION_HEX >= 0x030C0000
-  PyObject *const dict = PyType_GetDict(type);
-#else
-  PyObject *const dict = Py_XNewRef(type->tp_dict);
-#endif
-  PyObject *const key = PyUnicode_InternFromString(name);
-  *out = dict && key ? Py_XNewRef(PyDict_GetItemWithError(dict, key)) : NULL;
-  Py_XDECREF(dict);
-  Py_XDECREF(key);
-  if (*out == Py_None) Py_CLEAR(*out);
-  if (*out) return 1;
-  return PyErr_Occurred() ? -1 : 0;
-}
-
 /* 1 and the address in a type's attribute, 0 if it has none, or -1. DLPack 1.2 had an int there. */
 static int cai_py_type_table(PyTypeObject *type, const char *name, const char *capsule, int or_int,
                              const void **out) {
-  PyObject *value;
-  const int found = cai_py_own_attribute(type, name, &value);
-  if (found != 1) return found;
+  PyObject *const key = PyUnicode_InternFromString(name);
+  PyObject *const value = key ? cai_py_own_attribute(type, key) : NULL;
   *out = NULL;
+  Py_XDECREF(key);
+  if (!value || value == Py_None) {
+    Py_XDECREF(value);
+    return PyErr_Occurred() ? -1 : 0;
+  }
   if (PyCapsule_IsValid(value, capsule)) {
     *out = PyCapsule_GetPointer(value, capsule);
   } else if (or_int && PyLong_CheckExact(value)) {
     *out = PyLong_AsVoidPtr(value);
   } else {
-    PyErr_Format(PyExc_TypeError, "%s.%s is no capsule named \"%s\"", type->tp_name, name, capsule);
+    PyErr_Format(PyExc_TypeError, "%s.%s is no capsule named \"%s\"", cai_py_type_name(type), name,
+                 capsule);
   }
   Py_DECREF(value);
   if (PyErr_Occurred()) return -1;
@@ -111,15 +100,15 @@ static int cai_py_find_tables(PyTypeObject *type, cai_py_tables *out) {
 static int cai_py_fill_tables(PyTypeObject *type, cai_py_tables *place, cai_py_tables *out) {
   cai_py_tables before;
   /* A lookup gives the type its tag, if it can have one. */
-  (void)cai_py_class_attribute(type, cai_py_exchange_name);
-  out->tag = type->tp_version_tag;
+  (void)cai_py_class_has(type, cai_py_exchange_name);
+  out->tag = cai_py_type_tag(type);
   if (cai_py_find_tables(type, out) < 0) return -1;
   out->type = type;
-  if (out->tag == 0 || out->tag != type->tp_version_tag) return 0;
+  if (out->tag == 0 || out->tag != cai_py_type_tag(type)) return 0;
   before = *place;
-  Py_INCREF(type);
+  Py_INCREF((PyObject *)type);
   *place = *out;
-  Py_XDECREF(before.type); /* last: it may run code */
+  Py_XDECREF((PyObject *)before.type); /* last: it may run code */
   return 0;
 }
 
@@ -127,7 +116,7 @@ static int cai_py_fill_tables(PyTypeObject *type, cai_py_tables *place, cai_py_t
 static inline int cai_py_tables_of(PyTypeObject *type, cai_py_tables *out) {
   const uintptr_t address = (uintptr_t)type;
   cai_py_tables *const place = &cai_py_types[(address >> 4 ^ address >> 12) % CAI_PY_TYPES];
-  if (place->type != type || place->tag != type->tp_version_tag)
+  if (place->type != type || place->tag != cai_py_type_tag(type))
     return cai_py_fill_tables(type, place, out);
   *out = *place;
   return 0;
@@ -139,7 +128,7 @@ static int cai_py_answer(PyObject *object, const char *function, int32_t answer)
   if (PyErr_Occurred()) return -1;
   if (answer == 0) return 0;
   PyErr_Format(PyExc_SystemError, "%s() of %s's table failed, and set no exception", function,
-               Py_TYPE(object)->tp_name);
+               cai_py_type_name(Py_TYPE(object)));
   return -1;
 }
 
@@ -175,7 +164,7 @@ static int cai_py_hand_out(const cai_exchange_api *api, PyObject *object, cai_ar
   if (cai_py_answer(object, "own", answer) == 0 && *out && (*out)->owner) return 0;
   if (!PyErr_Occurred())
     PyErr_Format(PyExc_SystemError, "own() of %s's table gave no array that is owned",
-                 Py_TYPE(object)->tp_name);
+                 cai_py_type_name(Py_TYPE(object)));
   if (answer == 0) cai_array_release(*out); /* given, and refused */
   return -1;
 }
@@ -195,7 +184,7 @@ static int cai_py_take_tensor(const DLPackExchangeAPI *api, PyObject *object,
   answer = api->managed_tensor_from_py_object_no_sync(object, out);
   if (cai_py_answer(object, "managed_tensor_from_py_object_no_sync", answer) == 0 && *out) return 0;
   if (!PyErr_Occurred())
-    PyErr_Format(PyExc_SystemError, "%s's table gave no tensor", Py_TYPE(object)->tp_name);
+    PyErr_Format(PyExc_SystemError, "%s's table gave no tensor", cai_py_type_name(Py_TYPE(object)));
   if (answer == 0 && *out && (*out)->deleter) (*out)->deleter(*out); /* given, and refused */
   return -1;
 }
@@ -225,7 +214,7 @@ static PyObject *cai_py_made(PyObject *like, const char *function, int32_t answe
   if (cai_py_answer(like, function, answer) < 0) return NULL;
   if (!object)
     PyErr_Format(PyExc_SystemError, "%s() of %s's table gave nothing", function,
-                 Py_TYPE(like)->tp_name);
+                 cai_py_type_name(Py_TYPE(like)));
   return (PyObject *)object;
 }
 
@@ -275,11 +264,11 @@ static void cai_py_let_go_of(cai_owner *owner) {
 static cai_status cai_py_take_failure(cai_error *error) {
   PyObject *const exception = cai_py_take_exception();
   PyObject *const text = PyObject_Str(exception);
-  const char *const utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
+  const char *const utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
   cai_error failure = {.status = CAI_ERR_ORDER, .index = -1};
   snprintf(failure.message, sizeof failure.message,
-           "the exporter was told of a use, and raised %s: %.150s", Py_TYPE(exception)->tp_name,
-           utf8 ? utf8 : "");
+           "the exporter was told of a use, and raised %s: %.150s",
+           cai_py_type_name(Py_TYPE(exception)), utf8 ? utf8 : "");
   PyErr_Clear();
   Py_XDECREF(text);
   Py_DECREF(exception);

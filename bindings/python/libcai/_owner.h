@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "_gil.h"
+#include "_compat.h"
 #include "_table.h"
 #include "cai.h"
 
@@ -59,12 +59,23 @@ static struct {
   cai_py_block *block[CAI_PY_POOL];
 } cai_py_pool;
 
+/* An array may be the owner of the next one, and so on. So many are finished one within another;
+ * the rest is queued. */
+enum { CAI_PY_DEEP = 50 };
+static __thread int cai_py_depth;
+
+static void cai_py_push(cai_py_block *block);
 static void cai_py_release(cai_owner *self);
 
 /* With the GIL, which is let go where a view holds what Python does not own: its release may wait
  * for the driver, which may wait for the GIL. */
 static void cai_py_block_finish(cai_py_block *block) {
   PyObject *exporter = block->exporter, *mask = block->mask_exporter, *streams = block->streams;
+  if (cai_py_depth == CAI_PY_DEEP) {
+    cai_py_push(block);
+    return;
+  }
+  ++cai_py_depth;
   if (block->pooled && !block->inner && cai_py_pool.count < CAI_PY_POOL) {
     cai_py_pool.block[cai_py_pool.count++] = block;
   } else if (block->held && block->held->release != cai_py_release) {
@@ -77,6 +88,7 @@ static void cai_py_block_finish(cai_py_block *block) {
   Py_XDECREF(streams);
   Py_XDECREF(mask);
   Py_XDECREF(exporter);
+  --cai_py_depth;
 }
 
 /* With the GIL. */
@@ -92,10 +104,10 @@ static void cai_py_drain_queue(void) {
   }
 }
 
-/* Returns whether there was anything in the queue. */
+/* Returns whether there was anything in the queue. Within a release, who began it sees to it. */
 static inline int cai_py_drain(void) {
-  if (!__atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED)) return 0;
-  cai_py_drain_queue();
+  if (!__atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED) || cai_py_depth) return 0;
+  while (__atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED)) cai_py_drain_queue();
   return 1;
 }
 

@@ -48,7 +48,6 @@ cdef Array wrap(cai_array *array, cai_owner *owner):
 
 @cython.final
 @cython.freelist(32)
-@cython.trashcan(True)  # an array may be the owner of the next one, and so on
 cdef class Array:
     """An array of another library, or a view of one; made by `asarray`.
 
@@ -676,24 +675,6 @@ cdef object dtype_of(Array self):
 
 # ---- Garbage collection ------------------------------------------------------------------------
 # Cython's own functions see the Python members; these add what the C block holds.
-
-cdef extern from *:
-    """
-    static traverseproc cai_py_base_traverse;
-    static inquiry cai_py_base_clear;
-    static void cai_py_replace_gc(PyTypeObject *type, traverseproc traverse, inquiry clear) {
-      cai_py_base_traverse = type->tp_traverse;
-      cai_py_base_clear = type->tp_clear;
-      type->tp_traverse = traverse;
-      type->tp_clear = clear;
-    }
-    """
-    ctypedef int (*traverse_fn)(PyObject *, visitproc, void *) noexcept
-    ctypedef int (*clear_fn)(PyObject *) noexcept
-    traverse_fn cai_py_base_traverse
-    clear_fn cai_py_base_clear
-    void cai_py_replace_gc(PyTypeObject *, traverse_fn, clear_fn)
-
 
 cdef int array_traverse(PyObject *self, visitproc visit, void *arg) noexcept:
     cdef int stop = cai_py_base_traverse(self, visit, arg)

@@ -93,11 +93,11 @@ def from_arrow(obj, /):
     cdef cai_status status
     cdef PyTypeObject *kind = Py_TYPE(<PyObject *>obj)
     cai_py_drain()
-    if cai_py_class_attribute(kind, <PyObject *>ARROW_DEVICE_NAME) != NULL:
+    if cai_py_class_has(kind, <PyObject *>ARROW_DEVICE_NAME):
         schema, capsule = obj.__arrow_c_device_array__()
         column = <ArrowDeviceArray *>arrow_pointer(obj, capsule, b"arrow_device_array")
         array = &column.array
-    elif cai_py_class_attribute(kind, <PyObject *>ARROW_NAME) != NULL:
+    elif cai_py_class_has(kind, <PyObject *>ARROW_NAME):
         schema, capsule = obj.__arrow_c_array__()
         array = <ArrowArray *>arrow_pointer(obj, capsule, b"arrow_array")
         memset(&plain, 0, sizeof(plain))

@@ -3,9 +3,9 @@
 # from NumPy's own.
 
 from cpython.buffer cimport (
-    Py_buffer, PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer,
+    Py_buffer, PyBUF_FORMAT, PyBUF_FULL_RO, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer,
     PyObject_GetBuffer)
-from cpython.memoryview cimport PyMemoryView_FromObject, PyMemoryView_GET_BUFFER
+from cpython.memoryview cimport PyMemoryView_FromObject
 
 cdef extern from "_exchange.h":
     bint cai_py_buffer_array(const Py_buffer *, cai_array *)
@@ -16,20 +16,24 @@ cdef extern from "_exchange.h":
 cdef Array by_buffer(obj):
     """By an object's buffer, which is released with the array; None if it has none."""
     cdef cai_array array
-    cdef Py_buffer *buffer
+    cdef Py_buffer buffer
     if not PyObject_CheckBuffer(obj):
         return None
     refuse_masked(obj)
     held = PyMemoryView_FromObject(obj)
-    buffer = PyMemoryView_GET_BUFFER(held)
-    if buffer.suboffsets != NULL:
-        raise InterfaceError("strides: the buffer has suboffsets, and is no array", "strides", obj)
-    if not cai_py_buffer_array(buffer, &array):
-        given = text_of(buffer.format)
-        raise InterfaceError(
-            f"typestr: the buffer's format is {given!r}, which is no type of an array's", "typestr",
-            given)
-    return owning(&array, held)
+    PyObject_GetBuffer(held, &buffer, PyBUF_FULL_RO)
+    try:
+        if buffer.suboffsets != NULL:
+            raise InterfaceError(
+                "strides: the buffer has suboffsets, and is no array", "strides", obj)
+        if not cai_py_buffer_array(&buffer, &array):
+            given = text_of(buffer.format)
+            raise InterfaceError(
+                f"typestr: the buffer's format is {given!r}, which is no type of an array's",
+                "typestr", given)
+        return owning(&array, held)
+    finally:
+        PyBuffer_Release(&buffer)
 
 
 cdef Array owning(const cai_array *array, held):

@@ -201,8 +201,8 @@ cdef Array by_dlpack(obj, stream, device, copy):
     cdef PyTypeObject *kind = Py_TYPE(<PyObject *>obj)
     cdef uint64_t number
     cdef Array made
-    if (cai_py_class_attribute(kind, <PyObject *>DLPACK_NAME) == NULL
-            or cai_py_class_attribute(kind, <PyObject *>DLPACK_DEVICE_NAME) == NULL):
+    if (not cai_py_class_has(kind, <PyObject *>DLPACK_NAME)
+            or not cai_py_class_has(kind, <PyObject *>DLPACK_DEVICE_NAME)):
         return None
     refuse_masked(obj)
     number = stream_number(stream)

@@ -35,7 +35,7 @@ cdef int attribute(PyObject *obj, object name, PyObject **out, PyObject **hidden
     An AttributeError out of a property that the class does have counts as absent, too; it is then
     left in `hidden`, if that is empty. A class is asked for what its metaclass has.
     """
-    if cai_py_class_attribute(Py_TYPE(obj), <PyObject *>name) == NULL:
+    if not cai_py_class_has(Py_TYPE(obj), <PyObject *>name):
         if PyType_Check(obj):
             return 0
         return cai_py_optional_attribute(obj, <PyObject *>name, out)
@@ -62,8 +62,7 @@ cdef int find(PyObject *obj, Entries *entries, int route) except -2:
             if not is_numpy(<object>obj):
                 refuse_numpy(<object>obj)
             return CAI_PROTOCOL_HOST
-        if hidden != NULL and cai_py_class_attribute(
-                Py_TYPE(obj), <PyObject *>DLPACK_NAME) == NULL:
+        if hidden != NULL and not cai_py_class_has(Py_TYPE(obj), <PyObject *>DLPACK_NAME):
             raise <object>hidden
         return -1
     finally:
@@ -74,8 +73,8 @@ cdef int raise_no_interface(PyObject *obj, int route) except -1:
     cdef str name = type_name(obj)[1:-8]
     if PyType_Check(obj):
         for key in (CUDA_NAME, HOST_NAME):
-            if cai_py_class_attribute(<PyTypeObject *>obj, <PyObject *>key) != NULL:
-                shown = (<PyTypeObject *>obj).tp_name.decode("utf-8", "replace")
+            if cai_py_class_has(<PyTypeObject *>obj, <PyObject *>key):
+                shown = name_of(<PyTypeObject *>obj)
                 raise InterfaceTypeError(
                     f"interface: {shown} is a class; its instances have {key}, pass one of them",
                     "interface", <object>obj)
@@ -117,7 +116,7 @@ cdef int gather_mask(Reading *r, int protocol) except -1:
     mask = r.mask_entries.value[CAI_ENTRY_MASK]
     if mask == NULL:
         return 0
-    if cai_py_class_attribute(Py_TYPE(mask), <PyObject *>name) != NULL:
+    if cai_py_class_has(Py_TYPE(mask), <PyObject *>name):
         r.mask_interface.mask.form = CAI_FORM_INTERFACE
         return put_printed(&r.scratch, type_name(mask), &r.mask_interface.mask)
     return unpack(&r.scratch, mask, &r.mask_interface.mask, 1, False, False)

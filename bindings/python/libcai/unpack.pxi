@@ -116,14 +116,18 @@ cdef int put_printed(Scratch *s, object text, cai_value *out) except -1:
     return put_text(s, <PyObject *>text, out)
 
 
+cdef str name_of(PyTypeObject *type):
+    return cai_py_type_name(type).decode("utf-8", "replace")
+
+
 cdef object type_name(PyObject *value):
-    return f"<{Py_TYPE(value).tp_name.decode('utf-8', 'replace')} object>"
+    return f"<{name_of(Py_TYPE(value))} object>"
 
 
 cdef object describe(PyObject *value):
     """How a value prints, shortened. Never prints an array: that may copy it from the GPU."""
-    if (cai_py_class_attribute(Py_TYPE(value), <PyObject *>CUDA_NAME) != NULL
-            or cai_py_class_attribute(Py_TYPE(value), <PyObject *>HOST_NAME) != NULL):
+    if (cai_py_class_has(Py_TYPE(value), <PyObject *>CUDA_NAME)
+            or cai_py_class_has(Py_TYPE(value), <PyObject *>HOST_NAME)):
         return type_name(value)
     try:
         text = str.__str__(repr(<object>value))
@@ -192,8 +196,11 @@ cdef inline int unpack(Scratch *s, PyObject *value, cai_value *out, int levels, 
 
 cdef bint is_index(PyObject *value) noexcept:
     """Whether to ask for `__index__`: NumPy's bool has it before 2.3, with a warning."""
-    return (PyIndex_Check(<object>value) and strcmp(Py_TYPE(value).tp_name, "numpy.bool") != 0
-            and strcmp(Py_TYPE(value).tp_name, "numpy.bool_") != 0)
+    cdef const char *name
+    if not PyIndex_Check(<object>value):
+        return False
+    name = cai_py_type_name(Py_TYPE(value))
+    return strcmp(name, "numpy.bool") != 0 and strcmp(name, "numpy.bool_") != 0
 
 
 cdef int unpack_other(Scratch *s, PyObject *value, cai_value *out, int levels, bint index,
