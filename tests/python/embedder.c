@@ -34,8 +34,8 @@ static const cai_array *new_array(void) {
   PyObject *const type = PyDict_GetItemString(names, "Exporter");
   PyObject *const exporter =
       PyObject_CallFunction(type, "K", (unsigned long long)(uintptr_t)memory);
-  const cai_array *const array = exporter ? cai_py->own(exporter) : NULL;
-  must(array != NULL, "no array");
+  cai_array *array;
+  must(exporter && cai_py->own(exporter, 0, &array) == 0, "no array");
   Py_DECREF(exporter);
   return array;
 }

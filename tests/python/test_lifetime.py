@@ -412,13 +412,15 @@ if pid:
     )
 
 
-def test_a_long_chain_of_owners_takes_no_deep_stack():
+@pytest.mark.parametrize("most", ["0", "1", "4096"])
+def test_a_long_chain_of_owners_takes_no_deep_stack(most):
     out = python(
         """
 import sys
 sys.path.insert(0, sys.argv[1])
 import gc, libcai
 from helpers import interface
+libcai.defer_releases(int(sys.argv[2]))
 
 def chain(last):
     for _ in range(300_000):
@@ -436,6 +438,7 @@ del view
 print("ok")
 """,
         str(ROOT / "tests/python"),
+        most,
     )
     assert out == "ok\n"
 

@@ -64,15 +64,27 @@ static struct {
 enum { CAI_PY_DEEP = 50 };
 static __thread int cai_py_depth;
 
-static void cai_py_push(cai_py_block *block);
+static int cai_py_drain_pending(void *unused);
 static void cai_py_release(cai_owner *self);
+
+/* On any thread; `queued` has been counted up. */
+static void cai_py_enqueue(cai_py_block *block) {
+  block->next = __atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(&cai_py_state.queue, &block->next, block, 1, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_RELAXED)) {
+  }
+  if (!__atomic_exchange_n(&cai_py_state.scheduled, 1, __ATOMIC_SEQ_CST) &&
+      Py_AddPendingCall(cai_py_drain_pending, NULL) != 0)
+    __atomic_store_n(&cai_py_state.scheduled, 0, __ATOMIC_SEQ_CST); /* Python's queue is full */
+}
 
 /* With the GIL, which is let go where a view holds what Python does not own: its release may wait
  * for the driver, which may wait for the GIL. */
 static void cai_py_block_finish(cai_py_block *block) {
   PyObject *exporter = block->exporter, *mask = block->mask_exporter, *streams = block->streams;
   if (cai_py_depth == CAI_PY_DEEP) {
-    cai_py_push(block);
+    __atomic_fetch_add(&cai_py_state.queued, 1, __ATOMIC_RELAXED);
+    cai_py_enqueue(block);
     return;
   }
   ++cai_py_depth;
@@ -115,16 +127,6 @@ static int cai_py_drain_pending(void *unused) {
   (void)unused;
   cai_py_drain_queue();
   return 0;
-}
-
-static void cai_py_enqueue(cai_py_block *block) {
-  block->next = __atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(&cai_py_state.queue, &block->next, block, 1, __ATOMIC_SEQ_CST,
-                                      __ATOMIC_RELAXED)) {
-  }
-  if (!__atomic_exchange_n(&cai_py_state.scheduled, 1, __ATOMIC_SEQ_CST) &&
-      Py_AddPendingCall(cai_py_drain_pending, NULL) != 0)
-    __atomic_store_n(&cai_py_state.scheduled, 0, __ATOMIC_SEQ_CST); /* Python's queue is full */
 }
 
 /* Without the GIL. */

@@ -9,6 +9,7 @@ knows one stream alone.
 """
 
 import ctypes
+import os
 
 import cupy
 
@@ -57,8 +58,8 @@ def c_allocator(stream=None):
     """
     from libcai._stream import resolve
 
-    library = ctypes.CDLL(str(LIBRARY_DIR / "libcai_cupy.so"))
-    core = ctypes.CDLL(str(LIBRARY))
+    library = ctypes.CDLL(os.path.join(LIBRARY_DIR, "libcai_cupy.so"))
+    core = ctypes.CDLL(LIBRARY)
     return cupy.cuda.memory.CFunctionAllocator(
         0 if stream is None else resolve(stream),
         ctypes.cast(library.cai_cupy_malloc, ctypes.c_void_p).value,

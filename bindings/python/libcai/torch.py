@@ -31,9 +31,9 @@ def allocator():
     one."""
     if not _made:
         made = torch.cuda.memory.CUDAPluggableAllocator(
-            str(LIBRARY), "cai_torch_alloc", "cai_torch_free"
+            LIBRARY, "cai_torch_alloc", "cai_torch_free"
         )
-        library = ctypes.CDLL(str(LIBRARY))
+        library = ctypes.CDLL(LIBRARY)
         native = made.allocator()
         for setter, function in _OPTIONAL.items():
             if hasattr(native, setter):
