@@ -125,7 +125,7 @@ static const cai_py_api *cai_py;
 #endif
 
 /** Imports libcai and finds its functions: 0, or -1 with an exception set. Call it in the function
- * that initialises the module; and so that it comes to each file that has a `cai_py` of its own.
+ * that initialises the module, and from each other file that has a `cai_py` of its own.
  * Since 0.1. */
 static inline int cai_py_import(void) {
   PyObject *const module = PyImport_ImportModule("libcai._core");

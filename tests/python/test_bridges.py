@@ -29,21 +29,15 @@ BUILT_ALONE = ["c", *EXAMPLES] if os.environ.get("CAI_TEST_LONG") == "1" else ["
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef", "-Werror"]
 
 
-def config(*questions):
-    command = [sys.executable, "-m", "libcai", "config", *questions]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+def run_command(*command):
+    """Runs a command; returns what it printed."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
-def start(command):
-    return subprocess.Popen(
-        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-
-
-def finish(started):
-    for process in started:
-        output, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, output
+def config(question):
+    return run_command(sys.executable, "-m", "libcai", "config", question).split()
 
 
 @pytest.fixture(scope="module")
@@ -51,35 +45,29 @@ def compiled(tmp_path_factory):
     """A folder with tests/bridges' module `by_hand`, and below it one for each library, with its
     modules `blank` and `bridges`."""
     made = tmp_path_factory.mktemp("bridges")
-    compiler = [*filter(None, [shutil.which("ccache")]), "c++", "-std=c++20", "-fPIC"]
-    compiler += ["-fvisibility=hidden", "-O0", f"-I{config('--includedir')[0]}", "-c", "-isystem"]
-    compiler.append(sysconfig.get_path("include"))
+    cached = ["ccache"] if shutil.which("ccache") else []
+    compiler = [*cached, "c++", "-std=c++20", "-fPIC", "-fvisibility=hidden", "-O0", "-c"]
+    compiler += [*config("--cflags"), "-isystem", sysconfig.get_path("include")]
     nanobinds = Path(nanobind.include_dir())
-    sources = ROOT / "tests/bridges"
-    finish(
-        start([*compiler, *map(str, flags), "-o", made / f"{name}.o"])
-        for name, flags in {
-            "pybind11": ["-isystem", pybind11.get_include(), *WARNINGS, sources / "bridges.cpp"],
-            "nanobind": [
-                *("-isystem", nanobinds, "-DWITH_NANOBIND", *WARNINGS, sources / "bridges.cpp")
-            ],
-            "by_hand": [*WARNINGS, sources / "by_hand.cpp"],
-            "library": [
-                *("-w", "-fno-strict-aliasing", f"-I{nanobinds}"),
-                *(f"-I{nanobinds.parent}/ext/robin_map/include",),
-                nanobinds.parent / "src/nb_combined.cpp",
-            ],
-        }.items()
-    )
-    # With libcai, without a path to it: libcai.Array has loaded it. by_hand alone links nothing.
+    bridges, by_hand = ROOT / "tests/bridges/bridges.cpp", ROOT / "tests/bridges/by_hand.cpp"
+    library = nanobinds.parent / "src/nb_combined.cpp"
+    robin_map = nanobinds.parent / "ext/robin_map/include"
+    for name, flags in {
+        "by_hand": [*WARNINGS, by_hand],
+        "library": ["-w", "-fno-strict-aliasing", "-I", nanobinds, "-I", robin_map, library],
+        "nanobind": [*WARNINGS, "-isystem", nanobinds, "-DWITH_NANOBIND", bridges],
+        "pybind11": [*WARNINGS, "-isystem", pybind11.get_include(), bridges],
+    }.items():
+        run_command(*compiler, *flags, "-o", made / f"{name}.o")
     link = ["c++", "-shared", made / "by_hand.o", "-o"]
+    run_command(*link, made / f"by_hand{SUFFIX}")
+    # With libcai, and without a path to it: libcai.Array has loaded it.
     libs = [flag for flag in config("--libs") if not flag.startswith("-Wl,")]
-    finish([start([*link, made / f"by_hand{SUFFIX}"])])
     for name in LIBRARIES:
         (made / name).mkdir()
         module = made / name / f"blank{SUFFIX}"
         objects = [made / f"{name}.o", *([made / "library.o"] if name == "nanobind" else [])]
-        finish([start([*link, module, *objects, *libs])])
+        run_command(*link, module, *objects, *libs)
         shutil.copy(module, module.with_name(f"bridges{SUFFIX}"))
     return made
 
@@ -214,18 +202,19 @@ wait(theirs, mine)
     )
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_do_not_order_what_says_that_it_needs_none(folders, name):
-    """So it is the stream of the dict that the test above rests on."""
+def test_examples_race_with_what_says_that_it_needs_no_order(folders):
+    """So it is the dict's stream that the test above rests on."""
     run(
         f"""
 from helpers import load
 from libcai import Array
 theirs, mine = new_stream(), new_stream()
-memory = new_memory(256)
-fill(memory, 7, 64, theirs)
-load({str(folders[name])!r}, "blank").clear(
-    array(None, memory, shape=(64,), typestr="<u4"), mine.value)
+for folder in {list(map(str, folders.values()))}:
+    memory, before = new_memory(256), cuda.simcuda_races()
+    fill(memory, 7, 64, theirs)
+    load(folder, "blank").clear(array(None, memory, shape=(64,), typestr="<u4"), mine.value)
+    wait(theirs, mine)
+    assert cuda.simcuda_races() > before, folder
 """,
         races=True,
     )
@@ -234,17 +223,17 @@ load({str(folders[name])!r}, "blank").clear(
 @pytest.mark.parametrize("name", BUILT_ALONE)
 def test_examples_build_alone(name, tmp_path):
     """By their own build tools, against the installed package; and nothing of libcai is linked."""
-    shutil.copytree(ROOT / "examples/extensions" / name, tmp_path / "source")
+    source, out = tmp_path / "source", tmp_path / "out"
+    shutil.copytree(ROOT / "examples/extensions" / name, source)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    pip += ["--no-build-isolation", "--no-deps", "--target", tmp_path / "out", tmp_path / "source"]
-    finish([start(pip)])
+    run_command(*pip, "--no-build-isolation", "--no-deps", "--target", out, source)
     array = ones()
-    load(tmp_path / "out", "blank").clear(array)
+    load(out, "blank").clear(array)
     assert not array.any()
-    for module in (tmp_path / "out").glob("*.so"):
-        symbols = subprocess.run(["nm", "-D", module], check=True, capture_output=True, text=True)
-        assert " U " in symbols.stdout
-        assert " U cai_" not in symbols.stdout
+    for module in out.glob("*.so"):
+        symbols = run_command("nm", "-D", module)
+        assert " U " in symbols
+        assert " U cai_" not in symbols
 
 
 def test_their_readme_shows_what_they_have():

@@ -22,6 +22,8 @@ project(consumer C)
 find_package(libcai 0.1 REQUIRED CONFIG)
 add_executable(consumer consumer.c)
 target_link_libraries(consumer PRIVATE libcai::cai)
+add_library(compiled OBJECT consumer.c)
+target_link_libraries(compiled PRIVATE libcai::headers)
 """
 
 
