@@ -383,6 +383,13 @@ def test_nobody_reads_the_output(arguments):
     assert done.returncode == 141 or (done.returncode == 0 and "--help" in arguments)
 
 
+@pytest.mark.parametrize("arguments", [("info",), ("check", "producers:good")])
+def test_no_output_at_all(here, arguments):
+    command = shlex.join([sys.executable, "-m", "libcai", *arguments])
+    done = subprocess.run(f"{command} >&- 2>&-", shell=True, cwd=here, timeout=60)
+    assert done.returncode == 0
+
+
 def on_terminals(*arguments, **environment):
     """Starts the command in a session of its own, with a terminal for its output and one for its
     errors: (process, their ends here)."""

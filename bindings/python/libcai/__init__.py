@@ -28,6 +28,7 @@ from libcai.errors import (
 
 
 def _refuse_sub_interpreters():
+    """What the compiled modules keep is the process's, and its objects are one interpreter's."""
     if hasattr(_thread, "_is_main_interpreter"):
         is_main = _thread._is_main_interpreter()
     else:  # before Python 3.12

@@ -26,9 +26,13 @@ class Paint:
         return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if self._on and colour else text
 
 
+def _is_terminal(stream):
+    return stream is not None and stream.isatty()  # None: it was closed
+
+
 def _wants_colours():
     return (
-        sys.stdout.isatty()
+        _is_terminal(sys.stdout)
         and not os.environ.get("NO_COLOR")
         and os.environ.get("TERM", "dumb") != "dumb"
     )
@@ -38,7 +42,7 @@ class Progress:
     """A line on standard error that is written over, while the ``with`` block lasts."""
 
     def __enter__(self):
-        self._on = sys.stderr.isatty()
+        self._on = _is_terminal(sys.stderr)
         return self
 
     def __call__(self, text):
