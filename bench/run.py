@@ -7,9 +7,11 @@
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
 
 import nanobind
@@ -98,6 +100,25 @@ def build_casters(folder):
     }.items():
         out = folder / f"{module}{sysconfig.get_config_var('EXT_SUFFIX')}"
         run(*compiler, *flags, ROOT / f"bench/{module}.cpp", "-o", out)
+
+
+def imports():
+    """Times of a fresh interpreter that imports libcai, or nothing; site imports much by itself."""
+    path = f"import sys; sys.path.append({sysconfig.get_path('purelib')!r})"
+    codes = {
+        "no import": path,
+        "import": f"{path}; import libcai",
+        "import asarray": f"{path}; from libcai import asarray",
+    }
+    times = {name: [] for name in codes}
+    for _ in range(50):
+        for name, code in codes.items():
+            begin = time.perf_counter_ns()
+            run(sys.executable, "-I", "-S", "-c", code)
+            times[name].append(time.perf_counter_ns() - begin)
+    return {
+        name: {"min": min(each), "median": statistics.median(each)} for name, each in times.items()
+    }
 
 
 def measure(*command, **environment):
@@ -211,6 +232,12 @@ def exchange(table):
     table.time("dlpack_write/4", "cai_dlpack_write and its deleter, 4-D")
     table.time("dlpack_lend/4", "cai_dlpack_lend, 4-D, of a borrowed array")
     table.time("arrow_there_and_back", "cai_arrow_write, cai_arrow_own and the last release")
+
+
+def importing(table):
+    table.section("Python: import, in an interpreter that has imported nothing")
+    table.more("import libcai", "import", "no import", at_most=30_000_000)
+    table.more("from libcai import asarray", "import asarray", "no import", at_most=30_000_000)
 
 
 def calls_of_three(table):
@@ -346,6 +373,7 @@ def main():
         table.ratio("libcai.rmm / the driver's", ours, driver, at_most=1.2)
         table.time("RMM, its pool on libcai.rmm", "by RMM's own pool on libcai.rmm")
 
+    importing(Table(imports(), {}))
     calls_of_three(table)
     arguments(table)
     releases(Table(json.loads(run(sys.executable, ROOT / "bench/bench_release.py", release)), {}))
