@@ -80,6 +80,13 @@ def test_pairs_that_are_none(wrong):
         assert str(raised.value) == f"{name} is {wrong!r}, and not a tuple of two integers"
 
 
+def test_objects_that_have_no_dlpack():
+    """AttributeError is the standard's, TypeError libcai's."""
+    for kind in (AttributeError, TypeError, libcai.Error):
+        with pytest.raises(kind, match="a list object has no __dlpack__"):
+            libcai.from_dlpack([1.0])
+
+
 def test_devices_are_any_integers():
     array = libcai.asarray(np.zeros(3))
     for place in (CPU, [1, 0], libcai.Device("cpu"), (np.int32(1), np.int64(0))):

@@ -25,8 +25,8 @@ from libcai._stream import NO_ORDER as _NO_ORDER, resolve
 from libcai._types import Device, Location, device as device_of
 from libcai._unpack import refuse_masked, refuse_numpy
 from libcai.errors import (
-    BufferError, InterfaceError, InterfaceTypeError, UseError, ViewError, ViewIndexError, add_note,
-    from_order, from_status)
+    BufferError, InterfaceError, InterfaceTypeError, UseError, ViewError, ViewIndexError,
+    _NoDlpackError, add_note, from_order, from_status)
 
 cdef extern from "Python.h":
     # Declared here to work on borrowed references.

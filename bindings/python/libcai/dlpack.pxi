@@ -161,7 +161,8 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=-1):
     Raises
     ------
     InterfaceTypeError
-        For an object that has no ``__dlpack__``, and for another capsule, or a consumed one.
+        For an object that has no ``__dlpack__`` (then it is an ``AttributeError``, too), and for
+        another capsule, or a consumed one.
     ViewError, InterfaceError, VersionError
         For what libcai cannot say, such as a device that is neither the CPU nor CUDA.
 
@@ -184,7 +185,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=-1):
             PyBuffer_Release(&buffer)
     made = by_dlpack(obj, stream, device, copy)
     if made is None:
-        raise InterfaceTypeError(
+        raise _NoDlpackError(
             f"interface: a {type_name(<PyObject *>obj)[1:-8]} object has no __dlpack__",
             "interface", obj)
     return made

@@ -69,6 +69,11 @@ class InterfaceTypeError(_EntryError, TypeError):
     """
 
 
+class _NoDlpackError(InterfaceTypeError, AttributeError):
+    """An object that from_dlpack() was given has no such methods: the array-API standard wants an
+    AttributeError then."""
+
+
 class VersionError(Error, ValueError):
     """An array was made for another ABI, or has a critical flag that this libcai does not know."""
 
