@@ -44,7 +44,7 @@ cdef Array by_table(obj, int *route):
     route[0] = ROUTE_DLPACK_TABLE
     made = by_dlpack_table(obj, &tables)
     if cai_py_wants_told(tables.cai):
-        made.owner.used_on = cai_py_tell_used
+        tell_uses(made.owner)
     return made
 
 
@@ -55,8 +55,14 @@ cdef cai_array *by_exchange(obj, const cai_exchange_api *api) except NULL:
         return handed_out(obj, api)
     block = described(obj, api)
     if cai_py_wants_told(api):
-        block.owner.used_on = cai_py_tell_used
+        tell_uses(&block.owner)
     return &block.array
+
+
+cdef void tell_uses(cai_owner *owner) noexcept:
+    """The exporter is told of uses, and waits for them itself: its stream is not made to."""
+    owner.used_on = cai_py_tell_used
+    owner.flags |= CAI_OWNER_RECLAIMS
 
 
 cdef cai_py_block *described(obj, const cai_exchange_api *api) except NULL:
