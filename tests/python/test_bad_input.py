@@ -3,7 +3,7 @@
 
 import sys
 from collections import UserDict
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -121,6 +121,34 @@ def test_numpy_s_masked_arrays_leave_their_mask_out(read):
         assert value is np.ma.getmask(masked)
     assert read(given.data) is not None
     assert read(np.ma.array([1, 2, 3])) is not None  # it has no mask
+
+
+class Tensor(Cuda):
+    """In the place of PyTorch's, whose dict says nothing of these."""
+
+    __module__ = "torch"
+    requires_grad = conjugated = negated = False
+
+    def is_conj(self):
+        return self.conjugated
+
+    def is_neg(self):
+        return self.negated
+
+
+@pytest.mark.parametrize("said", ["requires_grad", "conjugated", "negated"])
+def test_tensors_that_are_not_in_memory_what_they_are(read, said, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor))
+    words = {"requires_grad": "requires grad", "conjugated": "conjugation", "negated": "sign"}
+    for kind in (Tensor, type("Heir", (Tensor,), {})):
+        tensor = kind(interface())
+        assert read(tensor) is not None
+        setattr(tensor, said, True)
+        with pytest.raises(libcai.BufferError, match=words[said]):
+            read(tensor)
+        for take in (libcai.from_dlpack, lambda obj: libcai.asarray(obj, route="cuda")):
+            with pytest.raises(libcai.BufferError, match=words[said]):
+                take(tensor)
 
 
 @pytest.mark.parametrize(

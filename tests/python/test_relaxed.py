@@ -345,7 +345,8 @@ def test_bad_providers(module, function, kind):
 
 def test_torch_is_known(monkeypatch):
     """A module in PyTorch's place: its current stream is asked for, by the tensor's device."""
-    tensor = type("Tensor", (Cuda,), {"__module__": "torch", "device": "cuda:1"})(old())
+    plain = {"requires_grad": False, "is_conj": lambda self: False, "is_neg": lambda self: False}
+    tensor = type("Tensor", (Cuda,), {"__module__": "torch", "device": "cuda:1", **plain})(old())
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     assert libcai.asarray(tensor).stream_kind == "unstated"
     assert "torch" not in sys.modules

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Work on two streams, put in order by each way that an array can take: no race, under any schedule;
+"""Work on two streams, put in order by each way that an array can take: no race under any schedule,
 and one as soon as either half of that order is left out. On simcuda."""
 
 import pytest
@@ -7,8 +7,8 @@ from simulation import run
 from test_exchange import build
 
 # By name: what makes an array of memory in which work is pending on a stream; and what lets that
-# stream wait in the end for the one of the user: the use itself, or the exporter, who is told of it,
-# or nobody. DLPack and Arrow have no way back.
+# stream wait in the end for the one of the user: the use itself; or the exporter, who is told of
+# it; or nobody. DLPack and Arrow have no way back.
 ROUTES = """
 import exporters
 

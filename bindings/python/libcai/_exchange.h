@@ -73,13 +73,24 @@ static const DLPackExchangeAPI *cai_py_of_dlpacks_major(const DLPackExchangeAPIH
   return NULL;
 }
 
-static int cai_py_is_torch(PyTypeObject *type) {
+static int cai_py_is_of_torch(PyTypeObject *type) {
   PyObject *const module = PyObject_GetAttrString((PyObject *)type, "__module__");
   const int answer =
       module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "torch") == 0;
   Py_XDECREF(module);
   PyErr_Clear();
   return answer;
+}
+
+/* Whether objects of a type are PyTorch's tensors, or of a subclass. */
+static int cai_py_is_torch(PyTypeObject *type) {
+  PyObject *const bases = type->tp_mro;
+  const Py_ssize_t count = bases ? PyTuple_GET_SIZE(bases) : 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyTypeObject *const base = (PyTypeObject *)PyTuple_GET_ITEM(bases, i);
+    if (strcmp(base->tp_name, "Tensor") == 0 && cai_py_is_of_torch(base)) return 1;
+  }
+  return 0;
 }
 
 static int cai_py_find_tables(PyTypeObject *type, cai_py_tables *out) {
@@ -93,7 +104,7 @@ static int cai_py_find_tables(PyTypeObject *type, cai_py_tables *out) {
   }
   if (found < 0) return -1;
   out->dlpack = found ? cai_py_of_dlpacks_major((const DLPackExchangeAPIHeader *)table) : NULL;
-  out->is_torch = out->dlpack && cai_py_is_torch(type);
+  out->is_torch = cai_py_is_torch(type);
   return 0;
 }
 

@@ -7,7 +7,7 @@ It only unpacks, and judges nothing.
 import operator
 import sys
 
-from libcai.errors import InterfaceTypeError
+from libcai.errors import BufferError, InterfaceTypeError
 
 CUDA_NAME = "__cuda_array_interface__"
 HOST_NAME = "__array_interface__"
@@ -63,6 +63,8 @@ def find(obj):
     hidden = []
     value = attribute(obj, CUDA_NAME, hidden)
     if value is not _ABSENT:
+        if isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
+            refuse_lazy(obj)
         return False, value
     value = attribute(obj, HOST_NAME, hidden)
     if value is not _ABSENT:
@@ -109,6 +111,16 @@ def refuse_masked(obj):
             "mask",
             ma.getmask(obj),
         )
+
+
+def refuse_lazy(tensor):
+    """Refuses PyTorch's tensors whose memory does not have their values, or is not theirs alone."""
+    if tensor.requires_grad:
+        raise BufferError("a tensor that requires grad is not handed over: detach() it")
+    if tensor.is_conj():
+        raise BufferError("the tensor's conjugation is not in its memory: resolve_conj()")
+    if tensor.is_neg():
+        raise BufferError("the tensor's sign is not in its memory: resolve_neg()")
 
 
 def _is_numpy_bool(kind):

@@ -183,6 +183,8 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=-1):
                 return owning(&array, obj)
         finally:
             PyBuffer_Release(&buffer)
+    if cai_py_is_torch(Py_TYPE(<PyObject *>obj)):
+        refuse_lazy(obj)
     made = by_dlpack(obj, stream, device, copy)
     if made is None:
         raise _NoDlpackError(
@@ -273,8 +275,6 @@ cdef Array by_dlpack_table(obj, const cai_py_tables *tables):
     cdef bint ordered = cai_py_orders(tables.cai)
     cdef cai_error error
     cdef Array made
-    if tables.is_torch:
-        refuse_lazy(obj)
     if ordered:
         cai_py_order_of(tables.cai, <PyObject *>obj, &order)
     cai_py_take_tensor(tables.dlpack, <PyObject *>obj, &tensor)
@@ -307,17 +307,6 @@ cdef int say_working(const DLPackExchangeAPI *api, obj, cai_array *array) except
     if stream != 0:
         array.stream_kind = CAI_STREAM_STREAM
         array.stream = stream
-    return 0
-
-
-cdef int refuse_lazy(obj) except -1:
-    """PyTorch's tensors whose memory does not have their values."""
-    if obj.requires_grad:
-        raise BufferError("a tensor that requires grad is not handed over: detach() it")
-    if obj.is_conj():
-        raise BufferError("the tensor's conjugation is not in its memory: resolve_conj()")
-    if obj.is_neg():
-        raise BufferError("the tensor's sign is not in its memory: resolve_neg()")
     return 0
 
 

@@ -216,6 +216,8 @@ cdef Array read_object(obj, bint strict, int route, stream):
     cai_py_drain()
     if not strict and route in (ROUTE_NONE, ROUTE_EXCHANGE, ROUTE_DLPACK_TABLE):
         made = by_table(obj, &route)
+    elif cai_py_is_torch(Py_TYPE(<PyObject *>obj)):
+        refuse_lazy(obj)
     if made is None and forced in (ROUTE_NONE, ROUTE_CUDA, ROUTE_NUMPY):
         made = by_dict(obj, strict, &route)
     if made is None and not strict and forced in (ROUTE_NONE, ROUTE_DLPACK):

@@ -6,6 +6,7 @@ cdef extern from "_exchange.h":
         const cai_exchange_api *cai
         const DLPackExchangeAPI *dlpack
         bint is_torch
+    bint cai_py_is_torch(PyTypeObject *)
     const char *CAI_EXCHANGE_CAPSULE
     int cai_py_exchange_open() except -1
     int cai_py_tables_of(PyTypeObject *, cai_py_tables *) except -1
@@ -35,6 +36,8 @@ cdef Array by_table(obj, int *route):
     cdef cai_array *array
     cdef Array made
     cai_py_tables_of(Py_TYPE(<PyObject *>obj), &tables)
+    if tables.is_torch:
+        refuse_lazy(obj)
     if route[0] != ROUTE_DLPACK_TABLE and cai_py_gives_arrays(tables.cai):
         route[0] = ROUTE_EXCHANGE
         array = by_exchange(obj, tables.cai)
