@@ -106,8 +106,7 @@ static PyObject *elements(PyObject *module, PyObject *const *objects, Py_ssize_t
 }
 
 static PyMethodDef methods[] = {
-    {"clear", (PyCFunction)(void (*)(void))clear, METH_VARARGS | METH_KEYWORDS,
-     "Zeros an array."},
+    {"clear", (PyCFunction)(void (*)(void))clear, METH_VARARGS | METH_KEYWORDS, "Zeros an array."},
     {"blank_like", blank_like, METH_O, "A new array of zeros, like another one."},
     {"elements", (PyCFunction)(void (*)(void))elements, METH_FASTCALL,
      "How many elements some arrays have."},
