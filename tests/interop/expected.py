@@ -203,6 +203,45 @@ MPI_DICT = cells(
         MASKED: refused("cannot handle masked arrays"),
     },
 )
+TENSORS = {
+    "conjugate view": refused("conjugation is not in its memory: resolve_conj()"),
+    ("negative view", "negative view of a subclass"): refused("not in its memory: resolve_neg()"),
+    "requires grad": refused("requires grad is not handed over: detach() it"),
+    ("fake tensor", "wrapper tensor"): refused("data is NULL, but there are elements"),
+}
+TORCH_HAS_NONE = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz")
+TORCH_FORGETS = {"read-only": changed("read-only", "PyTorch's tensors have no such mark")}
+TORCH_GIVES = cells(
+    TENSORS,
+    TORCH_FORGETS,
+    {
+        ("empty and strided", "negative strides"): absent("negative strides are not currently"),
+        "packed field": absent("strides not a multiple of the element byte size"),
+        "big-endian": absent("byte order different from the native byte order"),
+        ("long double", *NO_NUMBERS, *SUB_BYTE): absent("can't convert np.ndarray of type"),
+        TORCH_HAS_NONE: absent("module 'torch' has no attribute"),
+    },
+    NO_MASKS,
+)
+TORCH_TAKES = cells(
+    DLPACK_OUT,
+    TORCH_FORGETS,
+    {
+        "negative strides": refused("Storage size calculation overflowed", "PyTorch has none"),
+        TORCH_HAS_NONE: refused("Unsupported code"),
+    },
+)
+NO_TABLE = ("subclass", "parameter", "fake tensor", "wrapper tensor")
+PADDLE_HAS_NONE = (*TORCH_HAS_NONE, "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
+PADDLE_FORGETS = {"read-only": changed("read-only", "Paddle's tensors have no such mark")}
+PADDLE_GIVES = cells(
+    {row: absent(said.words) for row, said in cells(NUMPY_DLPACK).items()},
+    {SMALL_FLOATS: OK, PADDLE_HAS_NONE: absent("is illegal when DLDataType.bits is")},
+    {("33 axes", "64 axes"): absent("only supports access to dimension 0 to 9")},
+    PADDLE_FORGETS,
+    NO_MASKS,
+)
+
 OF_BYTES = {
     (*LAYOUTS, "bool", "int64", "float16", "float32", "big-endian", "long double"): absent(
         "MPI's memory is of bytes"
@@ -365,4 +404,42 @@ MPI = {
     ),
 }
 
-EXPECTED = {"host": HOST, "gpu": GPU, "mpi": MPI}
+FRAMEWORKS = {
+    ("PyTorch", "gives", "as it comes"): cells(
+        TORCH_GIVES,
+        {
+            "meta tensor": refused("Cannot pack tensors on meta"),
+            "sparse tensor": refused("Tensor that doesn't have storage"),
+        },
+    ),
+    ("PyTorch", "gives", "DLPack's table"): cells(
+        TORCH_GIVES,
+        {
+            NO_TABLE: refused("does not offer its array by route", "the table is PyTorch's own"),
+            "meta tensor": refused("Cannot pack tensors on meta"),
+            "sparse tensor": refused("Tensor that doesn't have storage"),
+        },
+    ),
+    ("PyTorch", "gives", "`__dlpack__`"): cells(
+        TORCH_GIVES,
+        {
+            "meta tensor": refused("Unknown device type meta"),
+            "sparse tensor": refused("layout other than torch.strided"),
+        },
+    ),
+    ("PyTorch", "takes", "`torch.from_dlpack`"): TORCH_TAKES,
+    ("PyTorch", "takes", "`torch.asarray`"): TORCH_TAKES,
+    ("Paddle", "gives", "as it comes"): PADDLE_GIVES,
+    ("Paddle", "gives", "DLPack's table"): PADDLE_GIVES,
+    ("Paddle", "gives", "`__dlpack__`"): PADDLE_GIVES,
+    ("Paddle", "takes", "`paddle.utils.dlpack.from_dlpack`"): cells(
+        DLPACK_OUT,
+        PADDLE_FORGETS,
+        {
+            PADDLE_HAS_NONE: refused("is illegal when DLDataType.bits is"),
+            ("33 axes", "64 axes"): refused("only supports access to dimension 0 to 9"),
+        },
+    ),
+}
+
+EXPECTED = {"host": HOST, "gpu": GPU, "mpi": MPI, "frameworks": FRAMEWORKS}

@@ -12,7 +12,12 @@ SCHEDULES = ["lazy", "eager", *(f"random:{seed}" for seed in range(1, 21 if LONG
 
 @pytest.mark.parametrize(
     ("group", "schedule"),
-    [("host", "lazy"), ("mpi", "lazy"), *(("gpu", schedule) for schedule in SCHEDULES)],
+    [
+        ("host", "lazy"),
+        ("mpi", "lazy"),
+        *(("gpu", schedule) for schedule in SCHEDULES),
+        *([("frameworks", "lazy")] if LONG else []),
+    ],
 )
 def test_every_cell(group, schedule):
     assert list(matrix.unexpected(group, matrix.run(group, schedule))) == []
