@@ -84,13 +84,16 @@ static int cai_py_is_of_torch(PyTypeObject *type) {
 
 /* Whether objects of a type are PyTorch's tensors, or of a subclass. */
 static int cai_py_is_torch(PyTypeObject *type) {
-  PyObject *const bases = type->tp_mro;
-  const Py_ssize_t count = bases ? PyTuple_GET_SIZE(bases) : 0;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyTypeObject *const base = (PyTypeObject *)PyTuple_GET_ITEM(bases, i);
-    if (strcmp(base->tp_name, "Tensor") == 0 && cai_py_is_of_torch(base)) return 1;
+  PyObject *const classes = cai_py_classes(type);
+  const Py_ssize_t count = classes ? PyTuple_GET_SIZE(classes) : 0;
+  int found = 0;
+  for (Py_ssize_t i = 0; i < count && !found; ++i) {
+    PyTypeObject *const base = (PyTypeObject *)PyTuple_GET_ITEM(classes, i);
+    found = strcmp(cai_py_type_name(base), "Tensor") == 0 && cai_py_is_of_torch(base);
   }
-  return 0;
+  Py_XDECREF(classes);
+  PyErr_Clear(); /* of memory */
+  return found;
 }
 
 static int cai_py_find_tables(PyTypeObject *type, cai_py_tables *out) {

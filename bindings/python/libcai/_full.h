@@ -21,6 +21,11 @@ static inline int cai_py_class_has(PyTypeObject *type, PyObject *name) {
   return _PyType_Lookup(type, name) != NULL;
 }
 
+/* A new reference to a type's classes, itself the first, as a tuple. */
+static inline PyObject *cai_py_classes(PyTypeObject *type) {
+  return Py_XNewRef(type->tp_mro);
+}
+
 /* A new reference to what a type itself has by a name, or NULL, perhaps with an exception. */
 static inline PyObject *cai_py_own_attribute(PyTypeObject *type, PyObject *name) {
 #if PY_VERSION_HEX >= 0x030C0000

@@ -32,6 +32,10 @@ static PyObject *cai_py_of_type(PyTypeObject *type, const char *name) {
   return value;
 }
 
+static PyObject *cai_py_classes(PyTypeObject *type) {
+  return cai_py_of_type(type, "__mro__");
+}
+
 static PyObject *cai_py_own_attribute(PyTypeObject *type, PyObject *name) {
   PyObject *const dict = cai_py_of_type(type, "__dict__");
   PyObject *value = NULL;
@@ -41,7 +45,7 @@ static PyObject *cai_py_own_attribute(PyTypeObject *type, PyObject *name) {
 }
 
 static int cai_py_class_has(PyTypeObject *type, PyObject *name) {
-  PyObject *const classes = cai_py_of_type(type, "__mro__");
+  PyObject *const classes = cai_py_classes(type);
   const Py_ssize_t count = classes ? PyTuple_Size(classes) : 0;
   int found = 0;
   for (Py_ssize_t i = 0; i < count && !found; ++i) {
