@@ -23,7 +23,7 @@ import rules  # noqa: E402
 import build  # noqa: E402
 
 SECONDS = 600  # for one module of tests
-MODULES = ("test_order", "test_frameworks", "test_adaptors")
+MODULES = ("test_order", "test_frameworks", "test_adaptors", "test_kernels")
 
 
 class Tally:
