@@ -73,9 +73,9 @@ cdef bint lend(obj, const cai_py_tables *tables, cai_array *out, int64_t *stride
     cdef cai_exchange_order order
     cdef DLTensor tensor
     cdef cai_error error
-    if tables.is_torch:
-        refuse_lazy(obj)
     cai_py_borrow_tensor(tables.dlpack, <PyObject *>obj, &tensor)
+    if tables.is_torch:
+        look_for_lazy(obj, tensor.dtype.code == kDLComplex)
     if cai_dlpack_read(&tensor, NO_STREAM, strides, out, &error) != CAI_OK:
         raise_error(&error, NULL)
     if out.device_type == CAI_DEVICE_CPU:

@@ -29,6 +29,13 @@ cdef enum:
     DIMS = 128  # 2 * CAI_MAX_NDIM
 
 
+cdef int look_for_lazy(tensor, bint may_be_conj) except -1:
+    """refuse_lazy(), for nearly all tensors without its call: a table hands them all out."""
+    if tensor.requires_grad or tensor.is_neg() or (may_be_conj and tensor.is_conj()):
+        refuse_lazy(tensor)
+    return 0
+
+
 cdef Array by_table(obj, int *route):
     """The array of an object whose type offers a table, or None. `route` is one that is forced, or
     0; and the one that was taken."""
@@ -37,7 +44,7 @@ cdef Array by_table(obj, int *route):
     cdef Array made
     cai_py_tables_of(Py_TYPE(<PyObject *>obj), &tables)
     if tables.is_torch:
-        refuse_lazy(obj)
+        look_for_lazy(obj, True)
     if route[0] != ROUTE_DLPACK_TABLE and cai_py_gives_arrays(tables.cai):
         route[0] = ROUTE_EXCHANGE
         array = by_exchange(obj, tables.cai)
