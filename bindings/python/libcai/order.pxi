@@ -236,14 +236,13 @@ def defer_releases(most=4096, /):
     The last holder of an array may let go of it on a thread that does not have the GIL. The object
     that exported the array is then queued, and that thread waits for nothing: the main thread drops
     the object, as soon as it runs Python again, or the next call of libcai's does, such as `drain`.
-    A thread that finds the queue full waits for the GIL, and empties it.
+    A thread that finds the queue full waits for the GIL, and empties it: milliseconds while other
+    threads run Python, and for ever if the one that has the GIL waits for this thread.
 
     Parameters
     ----------
     most : int
-        0: eager, each object is dropped by the thread that lets go of its array, which waits for
-        the GIL: milliseconds while other threads run Python, and for ever if the one that has it
-        waits for this thread.
+        0: eager, nothing is queued.
 
     Raises
     ------
