@@ -457,7 +457,7 @@ def test_no_colours_elsewhere(here):
 
 
 def test_bench():
-    found = json.loads(command("bench", "--rounds=1", "--json").stdout)
+    found = json.loads(command("bench", "--rounds=5", "--json").stdout)
     assert found["libcai"] == libcai.__version__
     assert found["driver"] == "simulated"
     firsts = {}

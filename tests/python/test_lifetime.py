@@ -12,7 +12,7 @@ import weakref
 
 import numpy as np
 import pytest
-from helpers import ROOT, Cuda, interface, producer, python, run_threads
+from helpers import ROOT, Cuda, interface, producer, python
 
 import libcai
 from libcai import _core as core
@@ -275,14 +275,24 @@ def at_most():
 def on_a_thread(references, releases):
     """Releases without the GIL one after the other, while the main thread runs no Python; returns
     how many objects were left after each."""
+    libc = ctypes.CDLL(None)
+    mutex, end = (ctypes.create_string_buffer(128) for _ in range(2))  # zeros are one, on Linux
     left = []
 
     def work():
+        libc.pthread_mutex_lock(mutex)  # the main thread waits for the end now, within C
         for release in releases:
             release()
             left.append(sum(reference() is not None for reference in references))
+        libc.pthread_cond_signal(end)
+        libc.pthread_mutex_unlock(mutex)
 
-    run_threads(work)
+    libc.pthread_mutex_lock(mutex)
+    thread = threading.Thread(target=work)
+    thread.start()
+    libc.pthread_cond_wait(end, mutex)
+    libc.pthread_mutex_unlock(mutex)
+    thread.join()
     return left
 
 
