@@ -57,6 +57,11 @@ wheel: ## build the wheel into dist/ and install it into .venv
 	@tools/setup demo
 	@$(PYTHON_VENV) tools/wheel
 
+.PHONY: wheels
+wheels: ## build the wheels of a release into dist/, for each Python here and both machines
+	@tools/setup wheels
+	@$(PYTHON_VENV) tools/wheels
+
 .PHONY: format
 format: ## lay out C, C++ and Python in the project's style
 	@tools/setup lint
