@@ -143,7 +143,7 @@ def test_in_an_empty_environment(wheel, python, tmp_path):
     run(*pip, "install", *requirements)
     (simcuda,) = tmp_path.glob("lib/python3*/site-packages/libcai/simcuda")
     run(
-        *(tmp_path / "bin/python", "-m", "pytest", "-q", "--override-ini=cache_dir=/dev/null"),
+        *(tmp_path / "bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider"),
         *(f"tests/python/test_{suite}.py" for suite in SUITES),
         SIMCUDA_LIBRARY_DIR=str(simcuda),
         CAI_TEST_LONG="0",
