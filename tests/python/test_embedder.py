@@ -59,10 +59,10 @@ if LONG:
     def test_threads_under_tsan(tmp_path):
         build = tmp_path / "build"
         options = ["-Dpython=true", "-Dtests=false", "-Dsimcuda=false", "-Db_sanitize=thread"]
-        options += ["-Doptimization=1", f"-Dpython.platlibdir={tmp_path}", f"--prefix={tmp_path}"]
+        options += ["-Dpython.allow_limited_api=false", "-Doptimization=1"]
+        options += [f"-Dpython.platlibdir={tmp_path}", f"--prefix={tmp_path}"]
         call("meson", "setup", build, ROOT, *options)
         call("meson", "compile", "-C", build)
-        call("meson", "install", "-C", build, "--tags=runtime,python-runtime,devel")
-        package = tmp_path / "libcai"
-        program = embedder(tmp_path, package / "include", "-fsanitize=thread")
+        call("meson", "install", "-C", build, "--tags=runtime,python-runtime")
+        program = embedder(tmp_path, ROOT / "include", "-fsanitize=thread")
         assert run(program, tmp_path, TSAN_OPTIONS="exitcode=66") == ""
