@@ -71,7 +71,7 @@ static cai_array *plain(cai_array *a, int64_t *shape, int64_t *strides) {
 }
 
 int main(int argc, char **argv) {
-  char folder[] = "/tmp/cai-copies-XXXXXX", paths[2][sizeof folder + 16];
+  char folder[] = "/tmp/cai-copies-XXXXXX", paths[2][sizeof folder + 32];
   copy copies[2];
   int64_t shape[2], strides[2];
   cai_array borrowed, *a, *views[3];
