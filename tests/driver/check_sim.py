@@ -82,6 +82,7 @@ def check_status(run, sim, here):
 
 
 def check_signal(sim, environment, number, send):
+    signal.signal(number, signal.SIG_DFL)  # whoever runs this may ignore it, as nohup does
     process = subprocess.Popen(
         [sim, sys.executable, "-c", WAITS],
         env={**os.environ, **environment},
