@@ -132,24 +132,28 @@ void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std:
   say_stream(array, CAI_STREAM_STREAM, target);
 }
 
-void publish_event(cai_array &array, std::uint64_t value) {
-  cai_owner *const keeper = keeper_of(array);
-  if (!keeps_here(keeper)) {
-    throw Failure(CAI_ERR_ARGUMENT, {},
-                  "the array's owner cannot hold an event: its used_on is not cai_owner_used_on()");
-  }
-  Event event = event_after(array, value);
-  const std::uint64_t handle = reinterpret_cast<std::uintptr_t>(event.handle());
-  make_uses_of(keeper).hold(std::move(event));
-  say_stream(array, CAI_STREAM_EVENT, handle);
-}
-
 void used_on(cai_owner *owner, std::uint64_t value, bool write) {
   driver::Session session;
   Stream stream = stream_here(session, value);
   refuse_capturing(session, stream, "a use in it cannot be kept");
   keep(session, make_uses_of(owner), stream, write);
   session.finish();
+}
+
+void publish_event(cai_array &array, std::uint64_t value) {
+  cai_owner *const keeper = keeper_of(array);
+  if (!keeps_here(keeper)) {
+    throw Failure(CAI_ERR_ARGUMENT, {},
+                  "the array's owner cannot hold an event: its used_on is not cai_owner_used_on()");
+  }
+  // As for a published stream: who has the array already hears of the event by the owner alone.
+  const bool unseen = array.stream_kind == CAI_STREAM_NONE && is_unseen(array);
+  const bool news = !unseen && stream_value(array) != value;
+  Event event = event_after(array, value);
+  if (news) used_on(keeper, value, true);
+  const std::uint64_t handle = reinterpret_cast<std::uintptr_t>(event.handle());
+  make_uses_of(keeper).hold(std::move(event));
+  say_stream(array, CAI_STREAM_EVENT, handle);
 }
 
 void release_on(const cai_array &array, std::uint64_t value) {

@@ -115,12 +115,27 @@ SCENARIO(publish_by_event_after_uses) {
   end({x}, c);
   writes(y->data, q);
   for (cai_array *const array : {x, y}) {
+    if (array == y) implied(3);  // its owner is told, whom nobody asks here
     publish_event(array, p);
     cai_array borrowed = *array;
     borrowed.owner = nullptr;
     begin({&borrowed}, d, use(CAI_ORDER_BEGIN));
     writes(array->data, d);
   }
+}
+
+// Who has the array already does not know of the event, but the owner does.
+SCENARIO(publish_copy_by_event) {
+  const Stream p = stream(), c = stream(), d = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_NONE);
+  writes(x->data, p);
+  cai_array borrowed = *x;
+  publish_event(&borrowed, p);
+  borrowed.owner = nullptr;
+  begin({&borrowed}, c, use(CAI_ORDER_BEGIN));
+  reads(x->data, c);
+  begin({x}, d, use(CAI_ORDER_BEGIN));
+  reads(x->data, d);
 }
 
 SCENARIO(reclaim_array_of_event) {

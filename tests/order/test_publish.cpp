@@ -370,6 +370,31 @@ TEST_F(Publish, AnEvent) {
   EXPECT_EQ(calls("cuEventCreate") + calls("cuEventDestroy"), 0U);
 }
 
+// Others have the array already, under another stream or none.
+TEST_F(Publish, AnEventOfACopy) {
+  const Owned fresh(memory(), CAI_STREAM_NONE);
+  const Owned streamed(memory(), CAI_STREAM_STREAM, value(stream()));
+  const std::uint64_t producer = value(stream()), consumer = value(stream());
+  for (const Owned *array : {&fresh, &streamed}) {
+    EXPECT_EQ(races([&] {
+                fill((*array)->data, 1, producer);
+                cai_array copy = *array->get();
+                EXPECT_EQ(cai_array_publish_event(&copy, producer, nullptr), CAI_OK);
+                for (const cai_array *each : {static_cast<const cai_array *>(*array),
+                                              static_cast<const cai_array *>(&copy)}) {
+                  EXPECT_EQ(begin_use({each}, consumer), CAI_OK);
+                  fill(each->data, 2, consumer);
+                  EXPECT_EQ(end_use({each}, consumer), CAI_OK);
+                }
+                const std::uint64_t another = value(stream());
+                EXPECT_EQ(begin_use({*array}, another), CAI_OK);
+                fill((*array)->data, 3, another);
+                EXPECT_EQ(end_use({*array}, another), CAI_OK);
+              }),
+              0U);
+  }
+}
+
 // The way to another thread for what is on a thread's own stream.
 TEST_F(Publish, AnEventForAnotherThread) {
   const Owned array(memory(), CAI_STREAM_STREAM, 2);
