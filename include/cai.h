@@ -759,7 +759,7 @@ cai_status cai_array_publish(cai_array *array, const uint64_t *streams, int32_t 
 /** Producer's side: the array comes with an event instead of a stream, which may then go, and which
  * is the way to another thread for work on a stream 2. A dict cannot carry it. `stream` waits for
  * what cai_array_publish() says; then an event is recorded there, which belongs to the owner, and
- * lives as long as the array.
+ * lives as long as the array. Whoever has the array already hears of it from the owner, as there.
  *
  * @param array  owned, by an owner whose used_on is cai_owner_used_on(); as for cai_array_publish()
  *               otherwise; gets the event, stream_kind EVENT, version 3; unchanged on failure
