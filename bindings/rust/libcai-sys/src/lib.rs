@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! libcai's C API.
+#![no_std]
+#![allow(non_camel_case_types, non_upper_case_globals, non_snake_case)]
+
+mod bindings;
+pub use bindings::*;
+
+/// Adds one holder to an owned array, or to the owner of a view or copy of the struct. Nothing for
+/// a borrowed array or NULL. Since 0.1.
+///
+/// # Safety
+/// `array` is NULL, or its first 16 bytes can be read and its owner, if any, is alive.
+#[inline]
+pub unsafe fn cai_array_retain(array: *const cai_array) {
+    // SAFETY: the caller's word.
+    unsafe {
+        if let Some(owner) = array.as_ref().and_then(|array| array.owner.as_mut()) {
+            if let Some(retain) = owner.retain {
+                retain(owner);
+            }
+        }
+    }
+}
+
+/// Takes one holder away; after the last one the array and all it points to are gone. Nothing for a
+/// borrowed array or NULL. Since 0.1.
+///
+/// # Safety
+/// As [`cai_array_retain`]; and the caller has a holder to give.
+#[inline]
+pub unsafe fn cai_array_release(array: *const cai_array) {
+    // SAFETY: the caller's word.
+    unsafe {
+        if let Some(owner) = array.as_ref().and_then(|array| array.owner.as_mut()) {
+            if let Some(release) = owner.release {
+                release(owner);
+            }
+        }
+    }
+}
+
+/// The critical flags of an array that are not among `understood`; all of them if the array is NULL
+/// or of another ABI major. 0: the array may be used. Since 0.1.
+///
+/// # Safety
+/// `array` is NULL, or its first 16 bytes can be read.
+#[inline]
+pub unsafe fn cai_array_refuses(array: *const cai_array, understood: u32) -> u32 {
+    // SAFETY: the caller's word.
+    match unsafe { array.as_ref() } {
+        Some(array) if array.abi_major == CAI_ABI_MAJOR => array.flags & 0xFFFF_0000 & !understood,
+        _ => 0xFFFF_0000,
+    }
+}
