@@ -1,3 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! GPU arrays shared between libraries.
+//! GPU arrays shared between libraries: the CUDA Array Interface, with stream order and lifetimes.
+//!
+//! All that is here is there since 0.1.
+
+mod array;
+mod error;
+
+pub use array::{Array, ArrayRef};
+pub use error::{Detail, Entry, Error, Result};
 pub use libcai_sys as sys;
