@@ -394,8 +394,8 @@ enum {
 };
 
 /** The raw values of a dict. A binding only unpacks: it sets what it finds, and judges nothing.
- * Zero it, set struct_size, dict and the entries that are there. It grows at the tail.
- * 336 bytes. Since 0.1. */
+ * Zero it, set struct_size, dict and the entries that are there. It grows at the tail; a tail that
+ * the library is too old for must be zero. 336 bytes; none of them may be missing. Since 0.1. */
 typedef struct cai_interface {
   uint32_t struct_size; /**< sizeof(cai_interface) */
   uint32_t protocol;    /**< CAI_PROTOCOL_* */
@@ -486,7 +486,8 @@ uint64_t cai_interface_write_storage(const cai_array *array);
  *                      UNSTATED (synchronise, and say NONE in a copy of the struct)
  * @param storage       aligned to 8 bytes; holds the items of the values
  * @param storage_size  bytes; cai_interface_write_storage(array) suffice
- * @param out           points into `storage`, `array` and what the array points to
+ * @param out           struct_size set by the caller: no more than that is written. Points into
+ *                      `storage`, `array` and what the array points to
  * @return #CAI_OK; #CAI_ERR_EXPORT if a dict cannot say it: an event, a stream in version 2, a
  *         device that is neither CPU nor CUDA, another thread's stream 2, and NONE where the owner
  *         has kept uses (publish a copy of the struct); #CAI_ERR_STORAGE; #CAI_ERR_VALUE and

@@ -92,7 +92,7 @@ enum {
                            them: memory of an exportable pool */
 };
 
-/** Memory for another process: to be sent as it is. 160 bytes. Since 0.1. */
+/** Memory for another process: to be sent as it is. 160 bytes, never more. Since 0.1. */
 typedef struct cai_ipc_handle {
   uint32_t struct_size; /**< sizeof(cai_ipc_handle) of who made it */
   uint32_t kind;        /**< CAI_IPC_* */

@@ -52,8 +52,7 @@ cai_owner *root_of(cai_owner *owner) noexcept {
 
 // Who keeps the uses of what an owner owns. A stranger's view names another, as ours do.
 cai_owner *keeper_of(cai_owner *owner) noexcept {
-  const bool says = owner && owner->struct_size >= sizeof *owner;
-  return says && owner->keeper ? owner->keeper : owner;
+  return is_whole(owner) && owner->keeper ? owner->keeper : owner;
 }
 
 // All but the array is filled in: zeroing what is about to be written takes longer than malloc().

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "cai.h"
+#include "core/sizes.hpp"
 
 namespace cai {
 
@@ -75,8 +76,8 @@ inline bool is_unseen(const cai_array &array) noexcept {
 // if the array is borrowed, or the owner is too short to say.
 inline cai_owner *keeper_of(const cai_array &array) noexcept {
   cai_owner *owner = array.owner;
-  if (owner && owner->struct_size >= sizeof *owner && owner->keeper) owner = owner->keeper;
-  return owner && owner->struct_size >= sizeof *owner ? owner : nullptr;
+  if (is_whole(owner) && owner->keeper) owner = owner->keeper;
+  return is_whole(owner) ? owner : nullptr;
 }
 
 // The kernel's id of the calling thread.

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/judge.hpp"
 #include "core/layout.hpp"
+#include "core/sizes.hpp"
 #include "core/storage.hpp"
 #include "core/text.hpp"
 #include "core/typestr.hpp"
@@ -450,11 +451,16 @@ const cai_interface *mask_of(const cai_interface &in) noexcept {
   return in.mask.form == CAI_FORM_INTERFACE ? in.mask_interface : nullptr;
 }
 
+bool is_known(const cai_interface &in) noexcept {
+  return in.struct_size >= first_size<cai_interface> && in.struct_size <= most_size &&
+         !asks_for_more(&in, sizeof in, in.struct_size);
+}
+
 // The size first: what was cut off is not looked into.
 bool is_whole(const cai_interface &in) noexcept {
-  if (in.struct_size < sizeof in) return false;
+  if (!is_known(in)) return false;
   const cai_interface *const mask = mask_of(in);
-  return !mask || mask->struct_size >= sizeof *mask;
+  return !mask || is_known(*mask);
 }
 
 // Of an interface without its mask.

@@ -6,6 +6,7 @@
 #include "core/layout.hpp"
 #include "core/owned.hpp"
 #include "core/pending_hook.hpp"
+#include "core/sizes.hpp"
 #include "core/storage.hpp"
 #include "core/typestr.hpp"
 
@@ -82,23 +83,23 @@ class Writer {
  public:
   explicit Writer(Storage &storage) noexcept : storage_(storage) {}
 
-  void write(const cai_array &array, uint32_t version, cai_interface *out) noexcept {
-    out->struct_size = sizeof *out;
-    out->protocol = array.device_type == CAI_DEVICE_CPU ? CAI_PROTOCOL_HOST : CAI_PROTOCOL_CUDA;
-    out->dict.form = CAI_FORM_DICT;
-    out->shape = dims_value(array.shape, array.ndim);
-    out->typestr = typestr_value(array.dtype);
+  void write(const cai_array &array, uint32_t version, cai_interface &out) noexcept {
+    out.struct_size = sizeof out;
+    out.protocol = array.device_type == CAI_DEVICE_CPU ? CAI_PROTOCOL_HOST : CAI_PROTOCOL_CUDA;
+    out.dict.form = CAI_FORM_DICT;
+    out.shape = dims_value(array.shape, array.ndim);
+    out.typestr = typestr_value(array.dtype);
     auto *const data = storage_.take<cai_value>(2);
     data[0] = unsigned_value(array.data);
     data[1] = value_of_form(CAI_FORM_BOOL);
     data[1].integer = (array.flags & CAI_FLAG_READONLY) != 0;
-    out->data = sequence_value(CAI_FORM_TUPLE, data, 2);
-    out->version = unsigned_value(version);
+    out.data = sequence_value(CAI_FORM_TUPLE, data, 2);
+    out.version = unsigned_value(version);
     const bool c_order = array.data == 0 || is_c_contiguous(array.ndim, array.shape, array.strides,
                                                             array.dtype.itemsize);
-    out->strides = c_order ? value_of_form(CAI_FORM_NONE) : dims_value(array.strides, array.ndim);
-    if (array.descr) out->descr = fields_value(array.descr, array.descr_count);
-    if (out->protocol == CAI_PROTOCOL_CUDA && version >= 3) out->stream = stream_value(array);
+    out.strides = c_order ? value_of_form(CAI_FORM_NONE) : dims_value(array.strides, array.ndim);
+    if (array.descr) out.descr = fields_value(array.descr, array.descr_count);
+    if (out.protocol == CAI_PROTOCOL_CUDA && version >= 3) out.stream = stream_value(array);
   }
 
  private:
@@ -212,6 +213,10 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
                 "version %u is not 2 or 3, or the storage is not aligned to 8 bytes", version);
   }
   if (const cai_status status = cai_array_validate(array, error)) return status;
+  if (out->struct_size < first_size<cai_interface>) {
+    return fail(error, CAI_ERR_ARGUMENT, {},
+                "out->struct_size is %u, and not sizeof(cai_interface)", out->struct_size);
+  }
   if (const cai_status status = check_exportable(*array, version, error)) return status;
   if (array->mask) {
     cai_error inner;
@@ -232,14 +237,15 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
   if (const cai_status status = await_host_work(*array, error)) return status;
   Storage pieces(storage, storage_size);
   Writer writer(pieces);
-  *out = {};  // from here on nothing fails
-  writer.write(*array, version, out);
+  cai_interface said{};  // from here on nothing fails
+  writer.write(*array, version, said);
   if (array->mask) {
     auto *const mask = pieces.take<cai_interface>(1);
     *mask = {};
-    writer.write(*array->mask, version, mask);
-    out->mask.form = CAI_FORM_INTERFACE;
-    out->mask_interface = mask;
+    writer.write(*array->mask, version, *mask);
+    said.mask.form = CAI_FORM_INTERFACE;
+    said.mask_interface = mask;
   }
+  give_out(said, out);
   return CAI_OK;
 }

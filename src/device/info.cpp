@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "core/sizes.hpp"
 #include "device/device.hpp"
 #include "device/primary.hpp"
 
@@ -207,9 +208,7 @@ using namespace cai;
 cai_status cai_device_describe(cai_device which, cai_device_info *out, cai_error *error) {
   return guard(error, [&] {
     device::judge_size(device::given(out, "out")->struct_size);
-    cai_device_info info = device::describe(which);
-    info.struct_size = out->struct_size;
-    std::memcpy(out, &info, std::min<std::size_t>(out->struct_size, sizeof info));
+    give_out(device::describe(which), out);
   });
 }
 

@@ -2,8 +2,9 @@
 // Handles of streams: made, counted, described.
 #include "device/stream.hpp"
 
-#include <algorithm>
 #include <cstring>
+
+#include "core/sizes.hpp"
 
 namespace cai::device {
 namespace {
@@ -94,11 +95,10 @@ cai_status cai_stream_describe(cai_stream *stream, cai_stream_info *out, cai_err
     device::judge_size(device::given(out, "out")->struct_size);
     stream->check_alive();
     cai_stream_info info{};
-    info.struct_size = out->struct_size;
     info.mode = stream->mode;
     info.device = stream->device;
     info.value = stream->value();
     stream->describe(info);
-    std::memcpy(out, &info, std::min<std::size_t>(out->struct_size, sizeof info));
+    give_out(info, out);
   });
 }

@@ -8,6 +8,7 @@
 
 #include "core/checked.hpp"
 #include "core/report.hpp"
+#include "core/sizes.hpp"
 #include "device/current.hpp"
 #include "device/primary.hpp"
 #include "memory/memory.hpp"
@@ -37,17 +38,14 @@ uint64_t times(uint64_t a, uint64_t b) {
 cai_request read_request(const cai_request *given) {
   if (!given) throw Failure(CAI_ERR_ARGUMENT, {}, "request is NULL");
   const uint32_t size = given->struct_size;
-  if (size < offsetof(cai_request, rows)) {
+  if (size < offsetof(cai_request, rows) || size > most_size) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "request->struct_size is %u, and not sizeof(cai_request)",
                   size);
   }
-  const auto *const bytes = reinterpret_cast<const unsigned char *>(given);
-  for (std::size_t i = sizeof(cai_request); i < size; ++i) {
-    if (bytes[i]) throw Failure(CAI_ERR_VALUE, {}, "request has fields that libcai does not know");
+  if (asks_for_more(given, sizeof *given, size)) {
+    throw Failure(CAI_ERR_VALUE, {}, "request has fields that libcai does not know");
   }
-  cai_request request{};
-  std::memcpy(&request, given, std::min<std::size_t>(size, sizeof request));
-  return request;
+  return filled_in(*given);
 }
 
 bool has_rows(uint32_t kind) noexcept {

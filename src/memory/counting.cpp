@@ -2,6 +2,7 @@
 // The managers "statistics" and "limiting".
 #include "memory/counting.hpp"
 
+#include "core/sizes.hpp"
 #include "memory/around.hpp"
 #include "memory/builtin.hpp"
 #include "memory/tracking.hpp"
@@ -104,9 +105,10 @@ cai_status cai_manager_statistics(const cai_manager *manager, cai_statistics *ou
                                   cai_error *error) {
   return guard(error, [&] {
     if (!manager) throw Failure(CAI_ERR_ARGUMENT, {}, "manager is NULL");
+    device::judge_size(device::given(out, "out")->struct_size);
     for (const cai_manager *one = manager; one; one = one->upstream()) {
       if (const memory::Counts *const counts = memory::counts_of(*one)) {
-        return memory::give_out(counts->read(), out, "out");
+        return give_out(counts->read(), out);
       }
     }
     throw Failure(CAI_ERR_UNSUPPORTED, {}, "manager %s counts nothing, nor does any upstream",

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/report.hpp"
+#include "core/sizes.hpp"
 #include "device/cpu_stream.hpp"
 #include "device/current.hpp"
 #include "device/fork.hpp"
@@ -107,13 +108,11 @@ cai_memory &must_live(cai_memory *memory) {
 namespace {
 
 void describe(const cai_memory &memory, cai_memory_info &out) {
-  const uint32_t size = out.struct_size;
-  if (size < sizeof out.struct_size + sizeof out.flags) {
+  if (out.struct_size < sizeof out.struct_size + sizeof out.flags) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, and not sizeof(cai_memory_info)",
-                  size);
+                  out.struct_size);
   }
   cai_memory_info info = memory.facts;
-  info.struct_size = size;
   if (info.host != 0) info.flags |= CAI_MEMORY_DEREFERENCEABLE;
   if (!memory.is_alive()) {
     info.flags |= CAI_MEMORY_FREED;
@@ -124,7 +123,7 @@ void describe(const cai_memory &memory, cai_memory_info &out) {
     const std::lock_guard lock(root.lock);
     info.stream = cai_stream_value(root.line.stream.get());
   }
-  std::memcpy(&out, &info, std::min<std::size_t>(size, sizeof info));
+  give_out(info, &out);
 }
 
 // Whether two handles are of one stream.

@@ -22,16 +22,14 @@ Manager &need_upstream(Manager *upstream, const char *manager) {
                 manager);
 }
 
-void check_params(const void *params, std::size_t known, const char *manager) {
-  constexpr uint32_t limit = 4096;  // beyond that it is no struct but an uninitialised number
+void check_params(const void *params, std::size_t least, std::size_t known, const char *manager) {
   uint32_t size = 0;
   std::memcpy(&size, params, sizeof size);
-  if (size < known || size > limit) {
+  if (size < least || size > most_size) {
     throw Failure(CAI_ERR_VALUE, {}, "manager %s: params->struct_size is %u, and not %zu", manager,
                   size, known);
   }
-  const auto *const bytes = static_cast<const unsigned char *>(params);
-  if (std::any_of(bytes + known, bytes + size, [](unsigned char byte) { return byte != 0; })) {
+  if (asks_for_more(params, known, size)) {
     throw Failure(CAI_ERR_VALUE, {},
                   "manager %s: params ask for something that this libcai is too old for", manager);
   }

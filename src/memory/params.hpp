@@ -2,11 +2,24 @@
 // What managers are made with, judged; and how their allocations fail.
 #pragma once
 
-#include <algorithm>
-#include <cstring>
-
 #include "core/error.hpp"
+#include "core/sizes.hpp"
 #include "memory/manager.hpp"
+
+namespace cai {
+
+template <>
+inline constexpr std::size_t first_size<cai_pool_params> = 40;
+template <>
+inline constexpr std::size_t first_size<cai_limit_params> = 16;
+template <>
+inline constexpr std::size_t first_size<cai_log_params> = 48;
+template <>
+inline constexpr std::size_t first_size<cai_track_params> = 32;
+template <>
+inline constexpr std::size_t first_size<cai_retry_params> = 32;
+
+}  // namespace cai
 
 namespace cai::memory {
 
@@ -15,32 +28,21 @@ void refuse_upstream(const Manager *upstream, const char *manager);
 // Throws CAI_ERR_VALUE unless there is one.
 Manager &need_upstream(Manager *upstream, const char *manager);
 
-// Throws for a params->struct_size that is no size of such a struct, and where something is set
-// that this libcai does not know.
-void check_params(const void *params, std::size_t known, const char *manager);
+// Throws for a params->struct_size that is no size of such a struct, `least` being the first that
+// it had, and where something is set that this libcai does not know.
+void check_params(const void *params, std::size_t least, std::size_t known, const char *manager);
 
 // The params that a caller gave; zeros for NULL.
 template <class Params>
 Params read_params(const void *params, const char *manager) {
-  Params read{};
-  if (!params) return read;
-  check_params(params, sizeof read, manager);
-  std::memcpy(&read, params, sizeof read);
-  return read;
+  if (!params) return {};
+  check_params(params, first_size<Params>, sizeof(Params), manager);
+  return filled_in(*static_cast<const Params *>(params));
 }
 template <class Params>
 Params need_params(const void *params, const char *manager) {
   if (!params) throw Failure(CAI_ERR_VALUE, {}, "manager %s: params is NULL", manager);
   return read_params<Params>(params, manager);
-}
-
-// Gives a caller as much of a struct as it has room for, by the struct_size that it has set.
-template <class Struct>
-void give_out(Struct known, Struct *out, const char *name) {
-  device::judge_size(device::given(out, name)->struct_size);
-  const uint32_t size = out->struct_size;
-  known.struct_size = size;
-  std::memcpy(out, &known, std::min<std::size_t>(size, sizeof known));
 }
 
 // What ends the context of the functions that params give a manager of such a table. The params

@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <map>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/sizes.hpp"
 #include "memory/builtin.hpp"
 
 namespace cai::memory {
@@ -42,8 +42,7 @@ void judge(const cai_manager_table &table, const char *name) {
                   "manager %.80s: struct_size is %u, and not sizeof(cai_manager_table)", name,
                   table.struct_size);
   }
-  cai_manager_table known{};
-  std::memcpy(&known, &table, std::min<std::size_t>(table.struct_size, sizeof known));
+  const cai_manager_table known = filled_in(table);
   const auto need = [&](bool there, const char *what) {
     if (!there) throw Failure(CAI_ERR_VALUE, {}, "manager %.80s has no %s", name, what);
   };

@@ -4,7 +4,9 @@
 #include <array>
 #include <atomic>
 
-#include "memory/params.hpp"
+#include "core/error.hpp"
+#include "core/sizes.hpp"
+#include "device/device.hpp"
 #include "memory/pending.hpp"
 
 namespace cai::memory {
@@ -41,8 +43,9 @@ cai_status cai_memory_usage(cai_device device, cai_usage *out, cai_error *error)
     const memory::Sum &sum = device::is_cpu(device)
                                  ? memory::of_cpu
                                  : memory::of_gpus[static_cast<std::size_t>(device.id)];
-    memory::give_out({sizeof(cai_usage), pending.deferred, sum.bytes, sum.count, pending.bytes,
-                      pending.count, 0},
-                     out, "out");
+    device::judge_size(device::given(out, "out")->struct_size);
+    const cai_usage usage{sizeof usage,  pending.deferred, sum.bytes, sum.count,
+                          pending.bytes, pending.count,    0};
+    give_out(usage, out);
   });
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where an array's memory is, by the driver's word.
-#include <algorithm>
 #include <cinttypes>
-#include <cstring>
 
+#include "core/sizes.hpp"
 #include "driver/pointer.hpp"
 #include "order/producers.hpp"
 
@@ -77,14 +76,11 @@ using namespace cai;
 cai_status cai_array_locate(const cai_array *array, cai_location *out, cai_error *error) {
   return guard(error, [&] {
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
-    const uint32_t size = out->struct_size;
-    if (size < sizeof out->struct_size + sizeof out->flags) {
+    if (out->struct_size < sizeof out->struct_size + sizeof out->flags) {
       throw Failure(CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, and not sizeof(cai_location)",
-                    size);
+                    out->struct_size);
     }
     order::judge(array, -1);
-    cai_location where = order::locate(*array);
-    where.struct_size = size;
-    std::memcpy(out, &where, std::min<std::size_t>(size, sizeof where));
+    give_out(order::locate(*array), out);
   });
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "core/sizes.hpp"
 
 namespace cai::order {
 namespace {
@@ -28,19 +29,14 @@ Environment Environment::read() {
 
 Options judge_given(const cai_use_options &options) {
   constexpr uint32_t least = offsetof(cai_use_options, access);
-  constexpr uint32_t limit = 4096;  // beyond that it is no struct but an uninitialised number
   const uint32_t size = options.struct_size;
-  if (size < least || size > limit) {
+  if (size < least || size > most_size) {
     throw Failure(CAI_ERR_ARGUMENT, {},
                   "options->struct_size is %u, and not sizeof(cai_use_options)", size);
   }
-  cai_use_options known{};
-  std::memcpy(&known, &options, std::min<std::size_t>(size, sizeof known));
-  const auto *const bytes = reinterpret_cast<const unsigned char *>(&options);
-  const auto is_set = [](unsigned char byte) { return byte != 0; };
+  const cai_use_options known = filled_in(options);
   constexpr uint32_t all_flags = CAI_USE_EXTERNAL | CAI_USE_FORK;
-  if ((size > sizeof known && std::any_of(bytes + sizeof known, bytes + size, is_set)) ||
-      (known.flags & ~all_flags)) {
+  if (asks_for_more(&options, sizeof known, size) || (known.flags & ~all_flags)) {
     throw Failure(CAI_ERR_ARGUMENT, {},
                   "options asks for something that this libcai is too old for");
   }

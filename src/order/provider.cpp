@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "order/provider.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cinttypes>
 #include <cstring>
 #include <memory>
 
 #include "core/error.hpp"
+#include "core/sizes.hpp"
 #include "driver/types.hpp"
 
 namespace cai::order {
@@ -43,14 +43,14 @@ using namespace cai;
 cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *error) {
   return guard(error, [&] {
     if (!provider) throw Failure(CAI_ERR_ARGUMENT, {}, "provider is NULL");
-    if (provider->struct_size < sizeof *provider) {
+    if (provider->struct_size < first_size<cai_stream_provider>) {
       throw Failure(CAI_ERR_ARGUMENT, {},
                     "provider->struct_size is %u, and not sizeof(cai_stream_provider)",
                     provider->struct_size);
     }
     if (!provider->current) throw Failure(CAI_ERR_ARGUMENT, {}, "provider->current is NULL");
     auto item = std::make_unique<order::Registered>();
-    item->provider = *provider;
+    item->provider = filled_in(*provider);
     std::atomic<order::Registered *> *end = &order::first;
     order::Registered *there = nullptr;
     while (!end->compare_exchange_weak(there, item.get(), std::memory_order_acq_rel)) {

@@ -184,9 +184,9 @@ void release_on(const cai_array &array, std::uint64_t value) {
 }
 
 bool judge_use(cai_owner *self, std::uint32_t access) {
-  if (!self || self->struct_size < sizeof *self) {
+  if (!is_whole(self)) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "self is NULL, or its struct_size less than %zu",
-                  sizeof *self);
+                  first_size<cai_owner>);
   }
   if (access != CAI_ACCESS_READ && access != CAI_ACCESS_WRITE) {
     throw Failure(CAI_ERR_ARGUMENT, {},

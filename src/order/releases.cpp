@@ -177,9 +177,10 @@ cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
 
 cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_error *error) {
   return guard(error, [&] {
-    if (!self || self->struct_size < sizeof *self || !left) {
+    if (!is_whole(self) || !left) {
       throw Failure(CAI_ERR_ARGUMENT, {},
-                    "self or left is NULL, or self->struct_size less than %zu", sizeof *self);
+                    "self or left is NULL, or self->struct_size less than %zu",
+                    first_size<cai_owner>);
     }
     const cai_owner *const keeper = self->keeper ? self->keeper : self;
     order::Uses *const uses = order::stores_here(keeper) ? order::uses_of(keeper) : nullptr;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/sizes.hpp"
 #include "order/event.hpp"
 #include "order/few.hpp"
 #include "order/host_uses.hpp"
@@ -146,7 +147,7 @@ class Uses {
 
 // Whether an owner keeps uses; and does so here, or with functions of its own.
 inline bool keeps_uses(const cai_owner *owner) noexcept {
-  return owner && owner->struct_size >= sizeof(cai_owner) && owner->used_on && owner->await_uses;
+  return is_whole(owner) && owner->used_on && owner->await_uses;
 }
 inline bool keeps_here(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->used_on == cai_owner_used_on;

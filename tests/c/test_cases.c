@@ -153,6 +153,7 @@ static void check_written(const verdict *f, const cai_array *a) {
   }
   memset(first.bytes, 0xA5, sizeof first.bytes);
   memset(&out, 0xA5, sizeof out);
+  out.struct_size = sizeof out;
   if (!CHECK_OK(cai_interface_write(a, 3, first.bytes, size, &out, ERR))) return;
   CHECK(check_untouched(first.bytes + size, GUARD));
   check_written_form(f, a, &out, 3);
@@ -179,9 +180,10 @@ static void check_written(const verdict *f, const cai_array *a) {
   }
 
   memset(&out, 0xA5, sizeof out);
+  out.struct_size = sizeof out;
   if (f->stream) {
     CHECK_FAILS(CAI_ERR_EXPORT, ANY, cai_interface_write(a, 2, first.bytes, size, &out, ERR));
-    CHECK(check_untouched(&out, sizeof out));
+    CHECK(check_untouched(&out.protocol, sizeof out - sizeof out.struct_size));
   } else if (CHECK_OK(cai_interface_write(a, 2, first.bytes, size, &out, ERR))) {
     check_written_form(f, a, &out, 2);
     if (CHECK_OK(cai_interface_read(&out, CAI_LENIENT, NULL, NULL, second.bytes, STORAGE, &again,

@@ -175,6 +175,7 @@ static void test_host(void) {
   CHECK_OK(cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
   CHECK(out.device_type == CAI_DEVICE_CPU && out.device_id == 0 &&
         out.stream_kind == CAI_STREAM_NONE);
+  written.struct_size = sizeof written;
   CHECK_OK(cai_interface_write(&out, 3, more, sizeof more, &written, ERR));
   CHECK(written.protocol == CAI_PROTOCOL_HOST && written.stream.form == CAI_FORM_MISSING);
   CHECK(judge(in, CAI_STRICT).errors == 0);

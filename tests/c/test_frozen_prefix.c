@@ -19,7 +19,7 @@ int main(void) {
   static uint64_t storage[64];
   cai_owner owner;
   cai_array *a, *out;
-  cai_interface written;
+  cai_interface written = {0};
   cai_layout layout;
   cai_slice all;
   if (pages == (char *)MAP_FAILED) abort();

@@ -87,6 +87,9 @@ static void test_interface(void) {
   CALL(cai_interface_write, a, 4, storage, sizeof storage, &written);
   CALL(cai_interface_write, a, 3, (char *)storage + 4, sizeof storage - 4, &written);
   CHECK(check_untouched(&written, sizeof written));
+  written.struct_size = sizeof written - 1;
+  CALL(cai_interface_write, a, 3, storage, sizeof storage, &written);
+  CHECK(check_untouched(&written.protocol, sizeof written - sizeof written.struct_size));
 }
 
 static void test_views(void) {

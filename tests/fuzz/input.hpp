@@ -347,6 +347,7 @@ inline void require_round_trip(const cai_array &array) {
 
   const Storage storage(cai_interface_write_storage(owned));
   cai_interface out;
+  out.struct_size = sizeof out;
   const cai_status status =
       cai_interface_write(owned, 3, storage.get(), storage.size(), &out, &error);
   if (status) {

@@ -134,6 +134,7 @@ TEST_F(HostStreams, APinnedArrayIsExportedOnceTheHostIsDone) {
   CAI(cai_array_fill(x.array, &seven, slow, error));
   alignas(8) unsigned char storage[4096];
   cai_interface out;
+  out.struct_size = sizeof out;
   CAI(cai_interface_write(x.array, 3, storage, sizeof storage, &out, error));
   EXPECT_EQ(x.count(seven), extent);
 }

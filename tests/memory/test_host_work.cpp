@@ -28,6 +28,7 @@ struct Bytes {
 cai_status write_dict(const cai_array *array, cai_error *error) {
   alignas(8) unsigned char storage[4096];
   cai_interface out;
+  out.struct_size = sizeof out;
   return cai_interface_write(array, 3, storage, sizeof storage, &out, error);
 }
 

@@ -64,6 +64,7 @@ SCENARIO(write_dict_after_uses) {
   answered(cai_owner_used_on(x->owner, c, CAI_ACCESS_WRITE, nullptr));
   std::uint64_t storage[64];
   cai_interface dict;
+  dict.struct_size = sizeof dict;
   answered(cai_interface_write(x, 3, storage, sizeof storage, &dict, nullptr));
   writes(x->data, dict.stream.integer);
 }

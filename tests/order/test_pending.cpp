@@ -300,6 +300,7 @@ TEST_F(Pending, AnEmptyArrayMayLeaveWithoutAStream) {
   Producer producer(data);
   ASSERT_EQ(end_use({&producer.array}, mine), CAI_OK);
   cai_interface out{};
+  out.struct_size = sizeof out;
   std::uint64_t storage[64];
   EXPECT_EQ(cai_interface_write(&producer.array.array, 3, storage, sizeof storage, &out, nullptr),
             CAI_ERR_EXPORT);

@@ -174,6 +174,12 @@ TEST_F(Publish, AnArrayThatNobodyHasSeen) {
   EXPECT_EQ(all_calls(), 0U);
 }
 
+cai_interface room_for_a_dict() {
+  cai_interface room{};
+  room.struct_size = sizeof room;
+  return room;
+}
+
 // Who reads a dict knows of no owner, so the stream that it says comes after what the owner keeps.
 class PublishADict : public Publish {
  protected:
@@ -185,12 +191,12 @@ class PublishADict : public Publish {
 
   // What the reader of the dict does, in the context of the memory.
   void read_and_consume(const cai_array *array) {
-    dict = {};
+    dict = room_for_a_dict();
     EXPECT_EQ(write(array), CAI_OK) << error.message;
     fill(array->data, 9, dict.stream.integer);
   }
 
-  cai_interface dict{};
+  cai_interface dict = room_for_a_dict();
   cai_error error{};
 
  private:
@@ -314,7 +320,7 @@ TEST_F(PublishADict, MayFail) {
 TEST_F(Publish, ADictCannotSayNoneOfWhatIsInUse) {
   const Owned array(memory(), CAI_STREAM_NONE);
   std::vector<unsigned char> storage(cai_interface_write_storage(array));
-  cai_interface dict{};
+  cai_interface dict = room_for_a_dict();
   cai_error error{};
   const auto write = [&](const cai_array *each) {
     return cai_interface_write(each, 3, storage.data(), storage.size(), &dict, &error);

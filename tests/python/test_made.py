@@ -259,7 +259,8 @@ def cffi_item(array, error):
 
 def cffi_write(array, error):
     storage = ffi.new("uint64_t[64]")
-    return lib.cai_interface_write(array, 3, storage, 512, ffi.new("cai_interface *"), error)
+    out = ffi.new("cai_interface *", {"struct_size": ffi.sizeof("cai_interface")})
+    return lib.cai_interface_write(array, 3, storage, 512, out, error)
 
 
 READERS = {

@@ -22,6 +22,7 @@ cdef int write(const cai_array *array, Written *written) except -1:
     cdef cai_status status
     cdef uint64_t size = cai_interface_write_storage(array)
     written.storage = written.small
+    written.interface.struct_size = sizeof(written.interface)
     if size > sizeof(written.small):
         written.storage = <uint64_t *>malloc(size)
         if written.storage == NULL:
