@@ -95,7 +95,7 @@ def subproject(work, _build, source):
 
 
 def library_folder(prefix):
-    return str(next(prefix.rglob("libcai.so.0")).parent)
+    return str(next(prefix.rglob("libcai.so.1")).parent)
 
 
 def main():

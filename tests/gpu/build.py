@@ -68,8 +68,8 @@ def _by_compiler(folder):
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         made = list(pool.map(compile_one, sources()))
-    library = folder / "libcai.so.0"
-    link = [*compiler, "-shared", "-Wl,-soname,libcai.so.0", "-o", library, *made]
+    library = folder / "libcai.so.1"
+    link = [*compiler, "-shared", "-Wl,-soname,libcai.so.1", "-o", library, *made]
     link += [f"-Wl,--version-script={ROOT}/src/libcai.map", "-pthread", "-ldl"]
     _run(link, "libcai does not link")
     shutil.copy(library, folder / "libcai.so")

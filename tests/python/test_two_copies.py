@@ -16,7 +16,7 @@ from libcai.cffi import ffi
 
 @pytest.fixture
 def other(tmp_path):
-    path = tmp_path / "libcai.so.0"
+    path = tmp_path / "libcai.so.1"
     shutil.copy(_library.LIBRARY, path)
     other = ffi.dlopen(str(path))
     yield other
@@ -79,9 +79,9 @@ def test_a_system_copy_that_was_loaded_first(tmp_path):
     """A library of the same name, without any function, cannot capture the module."""
     source = tmp_path / "other.c"
     source.write_text("int cai_version(void) { return -1; }\n", encoding="utf-8")
-    fake = tmp_path / "libcai.so.0"
+    fake = tmp_path / "libcai.so.1"
     subprocess.run(
-        ["cc", "-shared", "-fPIC", "-Wl,-soname,libcai.so.0", str(source), "-o", str(fake)],
+        ["cc", "-shared", "-fPIC", "-Wl,-soname,libcai.so.1", str(source), "-o", str(fake)],
         check=True,
     )
     out = python(

@@ -84,7 +84,7 @@ def test_linkers(linker, package, tmp_path):
 
 def test_the_library_is_the_one_that_was_checked():
     """The wheel's build passes the same checks as the system's."""
-    library = installed_package() / "lib/libcai.so.0"
+    library = installed_package() / "lib/libcai.so.1"
     headers = sorted((installed_package() / "include").rglob("*.h"))
     headers = [header for header in headers if "declarations begin" in header.read_text()]
     root = TESTS.parent

@@ -7,6 +7,6 @@ _PACKAGE = os.path.dirname(os.path.realpath(__file__))
 
 INCLUDE_DIR = os.path.join(_PACKAGE, "include")
 LIBRARY_DIR = os.path.join(_PACKAGE, "lib")
-LIBRARY = os.path.join(LIBRARY_DIR, "libcai.so.0")
+LIBRARY = os.path.join(LIBRARY_DIR, "libcai.so.1")
 PKG_CONFIG_DIR = os.path.join(LIBRARY_DIR, "pkgconfig")
 CMAKE_DIR = os.path.join(LIBRARY_DIR, "cmake", "libcai")
