@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Written by `cargo run -p xtask -- bindings` from the headers named in wrapper.h.
+
 pub const CAI_HEADER_VERSION: u32 = 100;
 pub const ARROW_FLAG_DICTIONARY_ORDERED: u32 = 1;
 pub const ARROW_FLAG_NULLABLE: u32 = 2;
@@ -29,45 +31,46 @@ pub const CAI_VERSION_MINOR: u32 = 1;
 pub const CAI_VERSION_PATCH: u32 = 0;
 pub const CAI_ABI_MAJOR: u16 = 1;
 pub const CAI_ABI_MINOR: u16 = 0;
-#[doc = "< of the CUDA Array Interface; 0 to 3 are read"]
+/// of the CUDA Array Interface; 0 to 3 are read
 pub const CAI_INTERFACE_VERSION: u32 = 3;
-#[doc = " What a function returns: 0 or one of the negative values below. Since 0.1."]
+/// What a function returns: 0 or one of the negative values below. Since 0.1.
 pub type cai_status = i32;
 pub const CAI_OK: cai_status = 0;
-#[doc = "< an argument of the call itself is wrong, or NULL"]
+/// an argument of the call itself is wrong, or NULL
 pub const CAI_ERR_ARGUMENT: cai_status = -1;
-#[doc = "< an entry of the interface or a field of the array has a value that\nthe text forbids; cai_error.entry says which"]
+/// an entry of the interface or a field of the array has a value that
+/// the text forbids; [`cai_error.entry`](cai_error::entry) says which
 pub const CAI_ERR_VALUE: cai_status = -2;
-#[doc = "< an entry has the wrong form: a list for a tuple, a float for an int"]
+/// an entry has the wrong form: a list for a tuple, a float for an int
 pub const CAI_ERR_TYPE: cai_status = -3;
-#[doc = "< made for another ABI major, or marked with an unknown critical flag"]
+/// made for another ABI major, or marked with an unknown critical flag
 pub const CAI_ERR_VERSION: cai_status = -4;
-#[doc = "< no memory left: the host's, or, if native is 2, the device's"]
+/// no memory left: the host's, or, if native is 2, the device's
 pub const CAI_ERR_MEMORY: cai_status = -5;
-#[doc = "< the caller's storage is too small"]
+/// the caller's storage is too small
 pub const CAI_ERR_STORAGE: cai_status = -6;
-#[doc = "< the view asked for needs a copy"]
+/// the view asked for needs a copy
 pub const CAI_ERR_LAYOUT: cai_status = -7;
-#[doc = "< lawful, but nothing that libcai can do"]
+/// lawful, but nothing that libcai can do
 pub const CAI_ERR_UNSUPPORTED: cai_status = -8;
-#[doc = "< the array cannot be said in that form"]
+/// the array cannot be said in that form
 pub const CAI_ERR_EXPORT: cai_status = -9;
-#[doc = "< there is no CUDA driver or no device here, or it is too old"]
+/// there is no CUDA driver or no device here, or it is too old
 pub const CAI_ERR_DRIVER: cai_status = -10;
-#[doc = "< a driver call failed; cai_error.native is its CUresult"]
+/// a driver call failed; [`cai_error.native`](cai_error::native) is its CUresult
 pub const CAI_ERR_CUDA: cai_status = -11;
-#[doc = "< a stream is being captured into a graph: refused before any harm"]
+/// a stream is being captured into a graph: refused before any harm
 pub const CAI_ERR_CAPTURE: cai_status = -12;
-#[doc = "< the memory is not the driver's, or on a device of another kind"]
+/// the memory is not the driver's, or on a device of another kind
 pub const CAI_ERR_DEVICE: cai_status = -13;
-#[doc = "< the array reaches outside its allocation"]
+/// the array reaches outside its allocation
 pub const CAI_ERR_BOUNDS: cai_status = -14;
-#[doc = "< the arrays' streams admit no such order"]
+/// the arrays' streams admit no such order
 pub const CAI_ERR_ORDER: cai_status = -15;
-#[doc = "< freed, reset or left already: the state admits no such call"]
+/// freed, reset or left already: the state admits no such call
 pub const CAI_ERR_STATE: cai_status = -16;
 pub const CAI_ENTRY_NONE: i32 = 0;
-#[doc = "< the dict as a whole"]
+/// the dict as a whole
 pub const CAI_ENTRY_INTERFACE: i32 = 1;
 pub const CAI_ENTRY_VERSION: i32 = 2;
 pub const CAI_ENTRY_SHAPE: i32 = 3;
@@ -77,29 +80,30 @@ pub const CAI_ENTRY_DESCR: i32 = 6;
 pub const CAI_ENTRY_DATA: i32 = 7;
 pub const CAI_ENTRY_STREAM: i32 = 8;
 pub const CAI_ENTRY_MASK: i32 = 9;
-#[doc = "< of NumPy's `__array_interface__` only"]
+/// of NumPy's `__array_interface__` only
 pub const CAI_ENTRY_OFFSET: i32 = 10;
-#[doc = "< dimensions, as in NumPy"]
+/// dimensions, as in NumPy
 pub const CAI_MAX_NDIM: i32 = 64;
-#[doc = "< descr lists within descr lists"]
+/// descr lists within descr lists
 pub const CAI_MAX_DESCR_DEPTH: usize = 64;
-#[doc = "< fields of a descr, the nested ones too"]
+/// fields of a descr, the nested ones too
 pub const CAI_MAX_DESCR_FIELDS: usize = 65536;
-#[doc = "< bytes that hold any typestr and its NUL"]
+/// bytes that hold any typestr and its NUL
 pub const CAI_TYPESTR_SIZE: usize = 32;
-#[doc = " Why a call failed: 256 bytes for ever, provided by the caller; there is nothing to free.\n Every function writes all of it on failure and none of it on success. Since 0.1."]
+/// Why a call failed: 256 bytes for ever, provided by the caller; there is nothing to free.
+/// Every function writes all of it on failure and none of it on success. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_error {
-    #[doc = "< what the function returned"]
+    /// what the function returned
     pub status: cai_status,
-    #[doc = "< the driver's CUresult, or 0"]
+    /// the driver's CUresult, or 0
     pub native: i32,
-    #[doc = "< CAI_ENTRY_*: the entry at fault, or #CAI_ENTRY_NONE"]
+    /// `CAI_ENTRY_*`: the entry at fault, or [`CAI_ENTRY_NONE`]
     pub entry: i32,
-    #[doc = "< the axis, field, item or array at fault, counted from 0, or -1"]
+    /// the axis, field, item or array at fault, counted from 0, or -1
     pub index: i32,
-    #[doc = "< NUL-terminated UTF-8: names the entry and shows the value"]
+    /// NUL-terminated UTF-8: names the entry and shows the value
     pub message: [::core::ffi::c_char; 240usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -112,33 +116,35 @@ const _: () = {
     ["Offset of field: cai_error::index"][::core::mem::offset_of!(cai_error, index) - 12usize];
     ["Offset of field: cai_error::message"][::core::mem::offset_of!(cai_error, message) - 16usize];
 };
-#[doc = "< advisory: the producer gave no strides (None or missing)"]
+/// advisory: the producer gave no strides (None or missing)
 pub const CAI_FLAG_STRIDES_NONE: u32 = 1;
-#[doc = "< critical: \"data\", second item: must not be written"]
+/// critical: "data", second item: must not be written
 pub const CAI_FLAG_READONLY: u32 = 65536;
-#[doc = "< critical: `mask` is not NULL; some elements are invalid"]
+/// critical: `mask` is not NULL; some elements are invalid
 pub const CAI_FLAG_MASKED: u32 = 131072;
-#[doc = "< critical: the byte order of the items, or of a field of descr,\nis not the host's"]
+/// critical: the byte order of the items, or of a field of descr,
+/// is not the host's
 pub const CAI_FLAG_SWAPPED: u32 = 262144;
 pub const CAI_DEVICE_CPU: i32 = 1;
 pub const CAI_DEVICE_CUDA: i32 = 2;
-#[doc = "< pinned host memory"]
+/// pinned host memory
 pub const CAI_DEVICE_CUDA_HOST: i32 = 3;
-#[doc = "< crosses as metadata; the functions under \"Order\" refuse it"]
+/// crosses as metadata; the functions under "Order" refuse it
 pub const CAI_DEVICE_ROCM: i32 = 10;
 pub const CAI_DEVICE_CUDA_MANAGED: i32 = 13;
-#[doc = "< the producer states that no order is needed (\"stream\": None)"]
+/// the producer states that no order is needed ("stream": None)
 pub const CAI_STREAM_NONE: u32 = 1;
-#[doc = "< versions 0 to 2, which have no such entry: order is unknown"]
+/// versions 0 to 2, which have no such entry: order is unknown
 pub const CAI_STREAM_UNSTATED: u32 = 2;
-#[doc = "< `stream` is 1, 2 or a CUstream: work may be pending there"]
+/// `stream` is 1, 2 or a CUstream: work may be pending there
 pub const CAI_STREAM_STREAM: u32 = 3;
-#[doc = "< `stream` is a CUevent to wait for. Not one recorded in a capture:\nwaiting would draw the consumer into it, and nothing can tell"]
+/// `stream` is a CUevent to wait for. Not one recorded in a capture:
+/// waiting would draw the consumer into it, and nothing can tell
 pub const CAI_STREAM_EVENT: u32 = 4;
 pub const CAI_EXT_NONE: u8 = 0;
-#[doc = "< 2 bytes; leaves as \"<V2\""]
+/// 2 bytes; leaves as "\<V2"
 pub const CAI_EXT_BFLOAT16: u8 = 1;
-#[doc = "< 1 byte, as the other float8; leaves as \"|V1\""]
+/// 1 byte, as the other float8; leaves as "|V1"
 pub const CAI_EXT_FLOAT8_E4M3FN: u8 = 2;
 pub const CAI_EXT_FLOAT8_E5M2: u8 = 3;
 pub const CAI_EXT_FLOAT8_E4M3FNUZ: u8 = 4;
@@ -147,16 +153,16 @@ pub const CAI_EXT_FLOAT8_E4M3: u8 = 6;
 pub const CAI_EXT_FLOAT8_E3M4: u8 = 7;
 pub const CAI_EXT_FLOAT8_E4M3B11FNUZ: u8 = 8;
 pub const CAI_EXT_FLOAT8_E8M0FNU: u8 = 9;
-#[doc = "< no unit: \"<M8\""]
+/// no unit: "\<M8"
 pub const CAI_TIME_GENERIC: u8 = 0;
 pub const CAI_TIME_Y: u8 = 1;
-#[doc = "< months"]
+/// months
 pub const CAI_TIME_M: u8 = 2;
 pub const CAI_TIME_W: u8 = 3;
 pub const CAI_TIME_D: u8 = 4;
-#[doc = "< \"h\""]
+/// "h"
 pub const CAI_TIME_H: u8 = 5;
-#[doc = "< \"m\": minutes"]
+/// "m": minutes
 pub const CAI_TIME_MIN: u8 = 6;
 pub const CAI_TIME_S: u8 = 7;
 pub const CAI_TIME_MS: u8 = 8;
@@ -165,21 +171,23 @@ pub const CAI_TIME_NS: u8 = 10;
 pub const CAI_TIME_PS: u8 = 11;
 pub const CAI_TIME_FS: u8 = 12;
 pub const CAI_TIME_AS: u8 = 13;
-#[doc = " The type of an element, parsed from \"typestr\". 12 bytes. The text, \"typestr\", which refers to\n NumPy's array interface. Since 0.1."]
+/// The type of an element, parsed from "typestr". 12 bytes. The text, "typestr", which refers to
+/// NumPy's array interface. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_dtype {
-    #[doc = "< one of `b i u f c m M S U V`, or `t` for the bits of a mask"]
+    /// one of `b i u f c m M S U V`, or `t` for the bits of a mask
     pub kind: u8,
-    #[doc = "< '<' or '>'; '|' where order does not matter"]
+    /// '\<' or '>'; '|' where order does not matter
     pub byteorder: u8,
-    #[doc = "< CAI_EXT_*; 0 for all that a typestr can say"]
+    /// `CAI_EXT_*`; 0 for all that a typestr can say
     pub ext: u8,
-    #[doc = "< CAI_TIME_*; 0 unless kind is 'm' or 'M'"]
+    /// `CAI_TIME_*`; 0 unless kind is 'm' or 'M'
     pub time_unit: u8,
-    #[doc = "< bytes, never 0 (4 * n for \"<Un\"); 1 for kind 't', meaning one bit"]
+    /// bytes, never 0 (4 \* n for "\<Un"); 1 for kind 't', meaning one bit
     pub itemsize: u32,
-    #[doc = "< multiples of time_unit in a tick: 25 for \"<M8[25s]\", else 1; 0 if\nthere is no unit"]
+    /// multiples of time_unit in a tick: 25 for "\<M8\[25s]", else 1; 0 if
+    /// there is no unit
     pub time_step: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -196,27 +204,28 @@ const _: () = {
     ["Offset of field: cai_dtype::time_step"]
         [::core::mem::offset_of!(cai_dtype, time_step) - 8usize];
 };
-#[doc = " One field of a structured type: one item of \"descr\". 64 bytes. The text, \"descr\", and NumPy's\n array interface. Since 0.1."]
+/// One field of a structured type: one item of "descr". 64 bytes. The text, "descr", and NumPy's
+/// array interface. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_field {
-    #[doc = "< UTF-8; \"\" for padding and for a type with no name"]
+    /// UTF-8; "" for padding and for a type with no name
     pub name: *const ::core::ffi::c_char,
-    #[doc = "< UTF-8, or NULL"]
+    /// UTF-8, or NULL
     pub title: *const ::core::ffi::c_char,
-    #[doc = "< the nested fields, or NULL"]
+    /// the nested fields, or NULL
     pub fields: *const cai_field,
-    #[doc = "< of a sub-array, in elements; NULL if ndim is 0"]
+    /// of a sub-array, in elements; NULL if ndim is 0
     pub shape: *const i64,
-    #[doc = "< bytes from the start of the enclosing item"]
+    /// bytes from the start of the enclosing item
     pub offset: u64,
-    #[doc = "< of one element; kind 'V' if there are nested fields"]
+    /// of one element; kind 'V' if there are nested fields
     pub dtype: cai_dtype,
-    #[doc = "< dimensions of the sub-array; usually 0"]
+    /// dimensions of the sub-array; usually 0
     pub ndim: i32,
-    #[doc = "< of `fields`"]
+    /// of `fields`
     pub field_count: u32,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -235,23 +244,37 @@ const _: () = {
     ["Offset of field: cai_field::reserved"]
         [::core::mem::offset_of!(cai_field, reserved) - 60usize];
 };
-#[doc = "< `release` gives the memory back in the order of the stream\nthat the array came with: a use that this stream waits for\nneed not hold the release up"]
+/// `release` gives the memory back in the order of the stream
+/// that the array came with: a use that this stream waits for
+/// need not hold the release up
 pub const CAI_OWNER_STREAM_ORDERED: u32 = 1;
-#[doc = "< the producer calls cai_array_reclaim() before it writes again, so\nits stream need not wait when a use ends"]
+/// the producer calls [`cai_array_reclaim()`] before it writes again, so
+/// its stream need not wait when a use ends
 pub const CAI_OWNER_RECLAIMS: u32 = 2;
-#[doc = " Who keeps an array alive. The producer's own block begins with it; every array in the block\n points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test\n struct_size before using more. 64 bytes.\n\n From `used_on` on it says how uses of the memory are kept: work queued on streams that the\n array's own stream need not know of. A producer that fills in a block of its own sets used_on to\n cai_owner_used_on() and await_uses to cai_owner_await_uses(), leaves `uses` NULL, and ends its\n block through cai_owner_end(); or has functions of its own; or stops after `release`, and then no\n use is kept. The block of a view names the owner that it holds in `keeper` instead. Since 0.1."]
+/// Who keeps an array alive. The producer's own block begins with it; every array in the block
+/// points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
+/// struct_size before using more. 64 bytes.
+///
+/// From `used_on` on it says how uses of the memory are kept: work queued on streams that the
+/// array's own stream need not know of. A producer that fills in a block of its own sets used_on to
+/// [`cai_owner_used_on()`] and await_uses to [`cai_owner_await_uses()`], leaves `uses` NULL, and ends its
+/// block through [`cai_owner_end()`]; or has functions of its own; or stops after `release`, and then no
+/// use is kept. The block of a view names the owner that it holds in `keeper` instead. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_owner {
-    #[doc = "< bytes of this struct that the producer filled in, at least 24"]
+    /// bytes of this struct that the producer filled in, at least 24
     pub struct_size: u32,
-    #[doc = "< CAI_OWNER_*"]
+    /// `CAI_OWNER_*`
     pub flags: u32,
-    #[doc = " Adds one holder. Any thread, no GIL, no context; must not fail."]
+    /// Adds one holder. Any thread, no GIL, no context; must not fail.
     pub retain: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
-    #[doc = " Takes one holder away; the last one ends the block, and may run the producer's code. Any\n thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while kept\n uses are pending, the block's end is put off."]
+    /// Takes one holder away; the last one ends the block, and may run the producer's code. Any
+    /// thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while kept
+    /// uses are pending, the block's end is put off.
     pub release: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
-    #[doc = " Keeps a use: what is queued on `stream` by now reads the memory, or (#CAI_ACCESS_WRITE) also\n writes it. As cai_owner_used_on(). NULL: uses are not kept."]
+    /// Keeps a use: what is queued on `stream` by now reads the memory, or ([`CAI_ACCESS_WRITE`]) also
+    /// writes it. As [`cai_owner_used_on()`]. NULL: uses are not kept.
     pub used_on: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut cai_owner,
@@ -260,7 +283,8 @@ pub struct cai_owner {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Makes `stream` wait for the kept uses that `access` conflicts with. As cai_owner_await_uses().\n NULL if and only if used_on is."]
+    /// Makes `stream` wait for the kept uses that `access` conflicts with. As [`cai_owner_await_uses()`].
+    /// NULL if and only if used_on is.
     pub await_uses: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut cai_owner,
@@ -269,11 +293,13 @@ pub struct cai_owner {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = "< used_on's own; NULL as long as no use was ever kept"]
+    /// used_on's own; NULL as long as no use was ever kept
     pub uses: *mut ::core::ffi::c_void,
-    #[doc = "< the kernel's id of the thread whose stream 2 an array of the block came\nwith; 0 if there is none, or it is not said"]
+    /// the kernel's id of the thread whose stream 2 an array of the block came
+    /// with; 0 if there is none, or it is not said
     pub thread: u64,
-    #[doc = "< NULL; or an owner that this one holds, whose flags, used_on and so\non stand for this one's, and that has no keeper itself"]
+    /// NULL; or an owner that this one holds, whose flags, used_on and so
+    /// on stand for this one's, and that has no keeper itself
     pub keeper: *mut cai_owner,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -292,51 +318,56 @@ const _: () = {
     ["Offset of field: cai_owner::thread"][::core::mem::offset_of!(cai_owner, thread) - 48usize];
     ["Offset of field: cai_owner::keeper"][::core::mem::offset_of!(cai_owner, keeper) - 56usize];
 };
-#[doc = " An array, by the names of the dict: 128 bytes, never more; callers may keep it on the\n stack. The first cache line is what a kernel needs. Zero always means absent. If abi_major\n is not yours, you may read bytes 0 to 15 and release the array, no more. Since 0.1."]
+/// An array, by the names of the dict: 128 bytes, never more; callers may keep it on the
+/// stack. The first cache line is what a kernel needs. Zero always means absent. If abi_major
+/// is not yours, you may read bytes 0 to 15 and release the array, no more. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_array {
-    #[doc = "< #CAI_ABI_MAJOR of who filled the struct; 0 is invalid"]
+    /// [`CAI_ABI_MAJOR`] of who filled the struct; 0 is invalid
     pub abi_major: u16,
-    #[doc = "< #CAI_ABI_MINOR, likewise"]
+    /// [`CAI_ABI_MINOR`], likewise
     pub abi_minor: u16,
-    #[doc = "< CAI_FLAG_*"]
+    /// `CAI_FLAG_*`
     pub flags: u32,
-    #[doc = "< NULL: borrowed"]
+    /// NULL: borrowed
     pub owner: *mut cai_owner,
-    #[doc = "< \"data\", first item: the device address of the first element,\nwhich need not be the lowest; 0 if there are no elements"]
+    /// "data", first item: the device address of the first element,
+    /// which need not be the lowest; 0 if there are no elements
     pub data: u64,
-    #[doc = "< CAI_DEVICE_*"]
+    /// `CAI_DEVICE_*`
     pub device_type: i32,
-    #[doc = "< ordinal; -1: not known, see cai_array_locate()"]
+    /// ordinal; -1: not known, see [`cai_array_locate()`]
     pub device_id: i32,
-    #[doc = "< \"typestr\", parsed: the truth about the type"]
+    /// "typestr", parsed: the truth about the type
     pub dtype: cai_dtype,
-    #[doc = "< 0 to #CAI_MAX_NDIM"]
+    /// 0 to [`CAI_MAX_NDIM`]
     pub ndim: i32,
-    #[doc = "< \"shape\": ndim extents, elements; may be NULL if ndim is 0"]
+    /// "shape": ndim extents, elements; may be NULL if ndim is 0
     pub shape: *const i64,
-    #[doc = "< \"strides\": ndim steps, bytes, always filled in, any sign; may\nbe NULL if ndim is 0"]
+    /// "strides": ndim steps, bytes, always filled in, any sign; may
+    /// be NULL if ndim is 0
     pub strides: *const i64,
-    #[doc = "< \"stream\", see stream_kind; 0 for NONE and UNSTATED"]
+    /// "stream", see stream_kind; 0 for NONE and UNSTATED
     pub stream: u64,
-    #[doc = "< CAI_STREAM_*"]
+    /// `CAI_STREAM_*`
     pub stream_kind: u32,
-    #[doc = "< \"version\" of the interface that the producer spoke: 0 to 3"]
+    /// "version" of the interface that the producer spoke: 0 to 3
     pub version: u32,
-    #[doc = "< \"mask\", which has none itself; its owner is this array's, or\nNULL. NULL if all elements are valid"]
+    /// "mask", which has none itself; its owner is this array's, or
+    /// NULL. NULL if all elements are valid
     pub mask: *const cai_array,
-    #[doc = "< \"descr\": NULL if it says no more than typestr"]
+    /// "descr": NULL if it says no more than typestr
     pub descr: *const cai_field,
-    #[doc = "< dtype's canonical text, for printing, or NULL"]
+    /// dtype's canonical text, for printing, or NULL
     pub typestr: *const ::core::ffi::c_char,
-    #[doc = "< of `descr`"]
+    /// of `descr`
     pub descr_count: u32,
-    #[doc = "< 0, as the next two; ignored if abi_minor is newer than yours"]
+    /// 0, as the next two; ignored if abi_minor is newer than yours
     pub reserved0: u32,
-    #[doc = "< 0"]
+    /// 0
     pub reserved1: u64,
-    #[doc = "< 0"]
+    /// 0
     pub reserved2: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -374,21 +405,21 @@ const _: () = {
     ["Offset of field: cai_array::reserved2"]
         [::core::mem::offset_of!(cai_array, reserved2) - 120usize];
 };
-#[doc = " What follows from shape, strides and item size. 40 bytes. Since 0.1."]
+/// What follows from shape, strides and item size. 40 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_layout {
-    #[doc = "< number of elements: the product of the shape"]
+    /// number of elements: the product of the shape
     pub size: i64,
-    #[doc = "< size * itemsize; for kind 't', bits rounded up to bytes"]
+    /// size \* itemsize; for kind 't', bits rounded up to bytes
     pub nbytes: i64,
-    #[doc = "< the bytes touched are [lo, hi) relative to `data`: the extent, summed"]
+    /// the bytes touched are \[lo, hi) relative to `data`: the extent, summed
     pub lo: i64,
-    #[doc = "< over all axes; lo <= 0, and both are 0 if there are no elements"]
+    /// over all axes; lo \<= 0, and both are 0 if there are no elements
     pub hi: i64,
-    #[doc = "< 1 or 0. NumPy's rules: an axis of extent 1 does not matter, an empty"]
+    /// 1 or 0. NumPy's rules: an axis of extent 1 does not matter, an empty
     pub c_contiguous: i32,
-    #[doc = "< array is both; but stride 0 over a larger extent is neither"]
+    /// array is both; but stride 0 over a larger extent is neither
     pub f_contiguous: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -404,59 +435,62 @@ const _: () = {
     ["Offset of field: cai_layout::f_contiguous"]
         [::core::mem::offset_of!(cai_layout, f_contiguous) - 36usize];
 };
-#[doc = "< the dict has no such key"]
+/// the dict has no such key
 pub const CAI_FORM_MISSING: u8 = 0;
 pub const CAI_FORM_NONE: u8 = 1;
-#[doc = "< exactly int"]
+/// exactly int
 pub const CAI_FORM_INT: u8 = 2;
-#[doc = "< an integer by `__index__`, a subclass of int included"]
+/// an integer by `__index__`, a subclass of int included
 pub const CAI_FORM_INDEX: u8 = 3;
-#[doc = "< integer is 0 or 1"]
+/// integer is 0 or 1
 pub const CAI_FORM_BOOL: u8 = 4;
-#[doc = "< text: how it prints"]
+/// text: how it prints
 pub const CAI_FORM_FLOAT: u8 = 5;
-#[doc = "< exactly str; text, length"]
+/// exactly str; text, length
 pub const CAI_FORM_TEXT: u8 = 6;
-#[doc = "< likewise"]
+/// likewise
 pub const CAI_FORM_TEXT_SUBCLASS: u8 = 7;
-#[doc = "< text, length"]
+/// text, length
 pub const CAI_FORM_BYTES: u8 = 8;
-#[doc = "< exactly tuple; items, length"]
+/// exactly tuple; items, length
 pub const CAI_FORM_TUPLE: u8 = 9;
-#[doc = "< likewise"]
+/// likewise
 pub const CAI_FORM_TUPLE_SUBCLASS: u8 = 10;
-#[doc = "< list, and subclasses; likewise"]
+/// list, and subclasses; likewise
 pub const CAI_FORM_LIST: u8 = 11;
-#[doc = "< exactly dict"]
+/// exactly dict
 pub const CAI_FORM_DICT: u8 = 12;
 pub const CAI_FORM_DICT_SUBCLASS: u8 = 13;
-#[doc = "< anything else. text: how it prints, or NULL"]
+/// anything else. text: how it prints, or NULL
 pub const CAI_FORM_OBJECT: u8 = 14;
-#[doc = "< for \"mask\": an object with an interface of its own"]
+/// for "mask": an object with an interface of its own
 pub const CAI_FORM_INTERFACE: u8 = 15;
-#[doc = "< `integer` is an int64 in two's complement"]
+/// `integer` is an int64 in two's complement
 pub const CAI_RANGE_INT64: u8 = 0;
-#[doc = "< above that: `integer` is a uint64"]
+/// above that: `integer` is a uint64
 pub const CAI_RANGE_UINT64: u8 = 1;
-#[doc = "< fits neither; text: its digits, or how many it has"]
+/// fits neither; text: its digits, or how many it has
 pub const CAI_RANGE_BEYOND: u8 = 2;
-#[doc = " One raw value. 32 bytes. A zeroed one is MISSING. Since 0.1."]
+/// One raw value. 32 bytes. A zeroed one is MISSING. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_value {
-    #[doc = "< for INT, INDEX and BOOL, as `range` says"]
+    /// for INT, INDEX and BOOL, as `range` says
     pub integer: u64,
-    #[doc = "< for TEXT and BYTES the contents; for what no other member can\nhold a printed form, or NULL. UTF-8 is expected and checked;\nNUL is not the end"]
+    /// for TEXT and BYTES the contents; for what no other member can
+    /// hold a printed form, or NULL. UTF-8 is expected and checked;
+    /// NUL is not the end
     pub text: *const ::core::ffi::c_char,
-    #[doc = "< for TUPLE and LIST: `length` of them; NULL means that the\nbinding did not go so deep (see #CAI_MAX_DESCR_DEPTH)"]
+    /// for TUPLE and LIST: `length` of them; NULL means that the
+    /// binding did not go so deep (see [`CAI_MAX_DESCR_DEPTH`])
     pub items: *const cai_value,
-    #[doc = "< items, or bytes of text"]
+    /// items, or bytes of text
     pub length: u32,
-    #[doc = "< CAI_FORM_*"]
+    /// `CAI_FORM_*`
     pub form: u8,
-    #[doc = "< CAI_RANGE_*, for INT and INDEX"]
+    /// `CAI_RANGE_*`, for INT and INDEX
     pub range: u8,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u16,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -472,19 +506,21 @@ const _: () = {
     ["Offset of field: cai_value::reserved"]
         [::core::mem::offset_of!(cai_value, reserved) - 30usize];
 };
-#[doc = "< `__cuda_array_interface__`"]
+/// `__cuda_array_interface__`
 pub const CAI_PROTOCOL_CUDA: u32 = 0;
-#[doc = "< NumPy's `__array_interface__`: device CPU, no stream"]
+/// NumPy's `__array_interface__`: device CPU, no stream
 pub const CAI_PROTOCOL_HOST: u32 = 1;
-#[doc = " The raw values of a dict. A binding only unpacks: it sets what it finds, and judges nothing.\n Zero it, set struct_size, dict and the entries that are there. It grows at the tail.\n 336 bytes. Since 0.1."]
+/// The raw values of a dict. A binding only unpacks: it sets what it finds, and judges nothing.
+/// Zero it, set struct_size, dict and the entries that are there. It grows at the tail.
+/// 336 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_interface {
-    #[doc = "< sizeof(cai_interface)"]
+    /// sizeof([`cai_interface`])
     pub struct_size: u32,
-    #[doc = "< CAI_PROTOCOL_*"]
+    /// `CAI_PROTOCOL_*`
     pub protocol: u32,
-    #[doc = "< the dict itself: its form, and how it prints"]
+    /// the dict itself: its form, and how it prints
     pub dict: cai_value,
     pub shape: cai_value,
     pub typestr: cai_value,
@@ -492,13 +528,13 @@ pub struct cai_interface {
     pub version: cai_value,
     pub strides: cai_value,
     pub descr: cai_value,
-    #[doc = "< INTERFACE if mask_interface is set"]
+    /// INTERFACE if mask_interface is set
     pub mask: cai_value,
-    #[doc = "< #CAI_PROTOCOL_CUDA only"]
+    /// [`CAI_PROTOCOL_CUDA`] only
     pub stream: cai_value,
-    #[doc = "< #CAI_PROTOCOL_HOST only"]
+    /// [`CAI_PROTOCOL_HOST`] only
     pub offset: cai_value,
-    #[doc = "< the mask's own dict, or NULL"]
+    /// the mask's own dict, or NULL
     pub mask_interface: *const cai_interface,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -531,37 +567,37 @@ const _: () = {
     ["Offset of field: cai_interface::mask_interface"]
         [::core::mem::offset_of!(cai_interface, mask_interface) - 328usize];
 };
-#[doc = "< import: takes all whose meaning is certain, nothing else"]
+/// import: takes all whose meaning is certain, nothing else
 pub const CAI_LENIENT: u32 = 0;
-#[doc = "< lint for producers: the text of version 3 to the letter"]
+/// lint for producers: the text of version 3 to the letter
 pub const CAI_STRICT: u32 = 1;
-#[doc = "< a reason for the verdict"]
+/// a reason for the verdict
 pub const CAI_SEVERITY_ERROR: i32 = 1;
-#[doc = "< taken, though the text says otherwise"]
+/// taken, though the text says otherwise
 pub const CAI_SEVERITY_WARNING: i32 = 2;
-#[doc = "< lawful, but likely a mistake or hard on consumers"]
+/// lawful, but likely a mistake or hard on consumers
 pub const CAI_SEVERITY_ADVICE: i32 = 3;
-#[doc = " One remark on an interface. Its strings live during the callback. 48 bytes. Since 0.1."]
+/// One remark on an interface. Its strings live during the callback. 48 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_finding {
-    #[doc = "< bytes of this struct; it grows at the tail"]
+    /// bytes of this struct; it grows at the tail
     pub struct_size: u32,
-    #[doc = "< CAI_SEVERITY_*"]
+    /// `CAI_SEVERITY_*`
     pub severity: i32,
-    #[doc = "< CAI_ENTRY_*; of a mask's own dict, always #CAI_ENTRY_MASK"]
+    /// `CAI_ENTRY_*`; of a mask's own dict, always [`CAI_ENTRY_MASK`]
     pub entry: i32,
-    #[doc = "< axis, item or field, from 0; -1 for the whole"]
+    /// axis, item or field, from 0; -1 for the whole
     pub index: i32,
-    #[doc = "< what reading returns for it, if severity is ERROR; else 0"]
+    /// what reading returns for it, if severity is ERROR; else 0
     pub status: cai_status,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u32,
-    #[doc = "< the value, printed"]
+    /// the value, printed
     pub value: *const ::core::ffi::c_char,
-    #[doc = "< the rule: which text, and what it says"]
+    /// the rule: which text, and what it says
     pub clause: *const ::core::ffi::c_char,
-    #[doc = "< the remark, one line; names the entry and shows the value"]
+    /// the remark, one line; names the entry and shows the value
     pub text: *const ::core::ffi::c_char,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -583,35 +619,35 @@ const _: () = {
         [::core::mem::offset_of!(cai_finding, clause) - 32usize];
     ["Offset of field: cai_finding::text"][::core::mem::offset_of!(cai_finding, text) - 40usize];
 };
-#[doc = " Takes one finding. `context` is the caller's. Must not throw. Since 0.1."]
+/// Takes one finding. `context` is the caller's. Must not throw. Since 0.1.
 pub type cai_finding_fn = ::core::option::Option<
     unsafe extern "C" fn(context: *mut ::core::ffi::c_void, finding: *const cai_finding),
 >;
-#[doc = "< start:stop:step on one axis"]
+/// start:stop:step on one axis
 pub const CAI_SLICE_RANGE: i32 = 1;
-#[doc = "< one index, `start`; the axis goes"]
+/// one index, `start`; the axis goes
 pub const CAI_SLICE_INDEX: i32 = 2;
-#[doc = "< a new axis of extent 1"]
+/// a new axis of extent 1
 pub const CAI_SLICE_NEWAXIS: i32 = 3;
-#[doc = "< all axes that the others leave; at most once"]
+/// all axes that the others leave; at most once
 pub const CAI_SLICE_ELLIPSIS: i32 = 4;
-#[doc = "< with RANGE: start is left out"]
+/// with RANGE: start is left out
 pub const CAI_SLICE_NO_START: i32 = 256;
-#[doc = "< with RANGE: stop is left out"]
+/// with RANGE: stop is left out
 pub const CAI_SLICE_NO_STOP: i32 = 512;
-#[doc = " One item of an index expression. 32 bytes. Since 0.1."]
+/// One item of an index expression. 32 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_slice {
-    #[doc = "< elements; negative counts from the end, as in Python"]
+    /// elements; negative counts from the end, as in Python
     pub start: i64,
-    #[doc = "< likewise, exclusive"]
+    /// likewise, exclusive
     pub stop: i64,
-    #[doc = "< elements, not 0"]
+    /// elements, not 0
     pub step: i64,
-    #[doc = "< CAI_SLICE_*"]
+    /// `CAI_SLICE_*`
     pub kind: i32,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -625,37 +661,45 @@ const _: () = {
     ["Offset of field: cai_slice::reserved"]
         [::core::mem::offset_of!(cai_slice, reserved) - 28usize];
 };
-#[doc = "< what the text asks for: begin_use() and end_use() both do their part"]
+/// what the text asks for: begin_use() and end_use() both do their part
 pub const CAI_ORDER_BOTH: u32 = 0;
-#[doc = "< end_use() does nothing"]
+/// end_use() does nothing
 pub const CAI_ORDER_BEGIN: u32 = 1;
-#[doc = "< begin_use() does nothing"]
+/// begin_use() does nothing
 pub const CAI_ORDER_END: u32 = 2;
-#[doc = "< neither does anything"]
+/// neither does anything
 pub const CAI_ORDER_NONE: u32 = 3;
-#[doc = "< the host waits: in begin_use() for the producers' streams, in end_use()\nfor the consumer's"]
+/// the host waits: in begin_use() for the producers' streams, in end_use()
+/// for the consumer's
 pub const CAI_ORDER_HOST: u32 = 4;
-#[doc = "< a write, or a read if the array is marked read-only"]
+/// a write, or a read if the array is marked read-only
 pub const CAI_ACCESS_DEFAULT: u32 = 0;
-#[doc = "< waits for kept writes only, and is kept as a read"]
+/// waits for kept writes only, and is kept as a read
 pub const CAI_ACCESS_READ: u32 = 1;
-#[doc = "< reads or writes; refused for an array that is marked read-only"]
+/// reads or writes; refused for an array that is marked read-only
 pub const CAI_ACCESS_WRITE: u32 = 2;
-#[doc = "< the consumer captures, the producer does not, and has work\npending: the graph waits, at each launch, for what was pending at\nbegin_use() (and for nothing later: order each launch with a use\nof its own). The event of a borrowed array must outlive the\ngraph"]
+/// the consumer captures, the producer does not, and has work
+/// pending: the graph waits, at each launch, for what was pending at
+/// begin_use() (and for nothing later: order each launch with a use
+/// of its own). The event of a borrowed array must outlive the
+/// graph
 pub const CAI_USE_EXTERNAL: u32 = 1;
-#[doc = "< the producer captures, the consumer does not: the consumer's stream\njoins the capture in begin_use(), and is joined back in end_use()"]
+/// the producer captures, the consumer does not: the consumer's stream
+/// joins the capture in begin_use(), and is joined back in end_use()
 pub const CAI_USE_FORK: u32 = 2;
-#[doc = " How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,\n or the call is refused. NULL, or all 0 after struct_size, is the full order. 16 bytes; of 8 at\n least. Since 0.1."]
+/// How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
+/// or the call is refused. NULL, or all 0 after struct_size, is the full order. 16 bytes; of 8 at
+/// least. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_use_options {
-    #[doc = "< sizeof(cai_use_options)"]
+    /// sizeof([`cai_use_options`])
     pub struct_size: u32,
-    #[doc = "< CAI_ORDER_*"]
+    /// `CAI_ORDER_*`
     pub order: u32,
-    #[doc = "< CAI_ACCESS_*, for all the arrays"]
+    /// `CAI_ACCESS_*`, for all the arrays
     pub access: u32,
-    #[doc = "< CAI_USE_*"]
+    /// `CAI_USE_*`
     pub flags: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -671,15 +715,27 @@ const _: () = {
     ["Offset of field: cai_use_options::flags"]
         [::core::mem::offset_of!(cai_use_options, flags) - 12usize];
 };
-#[doc = " A framework's word on UNSTATED arrays: which stream is current where they were made. 24 bytes;\n it grows at the tail. Since 0.1."]
+/// A framework's word on UNSTATED arrays: which stream is current where they were made. 24 bytes;
+/// it grows at the tail. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_stream_provider {
-    #[doc = "< sizeof(cai_stream_provider)"]
+    /// sizeof([`cai_stream_provider`])
     pub struct_size: u32,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u32,
-    #[doc = " Says the stream on which work on the array is pending.\n\n @param array   valid, stream_kind UNSTATED; do not keep it\n @param stream  gets 1, 2 or a CUstream of the array's context\n @return 1 if the array is the framework's own and *stream is set; 0 to let another be asked.\n Both the beginning and the end of a use ask, and expect the same answer. Any thread, with or\n without the GIL; no lock is held. It must not call the functions under \"Order\"."]
+    /// Says the stream on which work on the array is pending.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: valid, stream_kind UNSTATED; do not keep it
+    /// - `stream`: gets 1, 2 or a CUstream of the array's context
+    ///
+    /// # Returns
+    ///
+    /// 1 if the array is the framework's own and \*stream is set; 0 to let another be asked.
+    /// Both the beginning and the end of a use ask, and expect the same answer. Any thread, with or
+    /// without the GIL; no lock is held. It must not call the functions under "Order".
     pub current: ::core::option::Option<
         unsafe extern "C" fn(
             context: *mut ::core::ffi::c_void,
@@ -687,7 +743,7 @@ pub struct cai_stream_provider {
             stream: *mut u64,
         ) -> i32,
     >,
-    #[doc = "< for `current`"]
+    /// for `current`
     pub context: *mut ::core::ffi::c_void,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -703,29 +759,31 @@ const _: () = {
     ["Offset of field: cai_stream_provider::context"]
         [::core::mem::offset_of!(cai_stream_provider, context) - 16usize];
 };
-#[doc = "< the host may dereference `data`"]
+/// the host may dereference `data`
 pub const CAI_LOCATION_HOST_ACCESSIBLE: u32 = 1;
-#[doc = "< managed (unified) memory"]
+/// managed (unified) memory
 pub const CAI_LOCATION_MANAGED: u32 = 2;
-#[doc = " What the driver says of an array's memory. It grows at the tail. 48 bytes. Since 0.1."]
+/// What the driver says of an array's memory. It grows at the tail. 48 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_location {
-    #[doc = "< in: sizeof(cai_location), at least 8. The library fills in no more\nthan that, nor more than it knows: zero the rest"]
+    /// in: sizeof([`cai_location`]), at least 8. The library fills in no more
+    /// than that, nor more than it knows: zero the rest
     pub struct_size: u32,
-    #[doc = "< CAI_LOCATION_*"]
+    /// `CAI_LOCATION_*`
     pub flags: u32,
-    #[doc = "< CAI_DEVICE_*, now known exactly"]
+    /// `CAI_DEVICE_*`, now known exactly
     pub device_type: i32,
-    #[doc = "< ordinal"]
+    /// ordinal
     pub device_id: i32,
-    #[doc = "< CUcontext; 0 if the memory belongs to none, as pool memory"]
+    /// CUcontext; 0 if the memory belongs to none, as pool memory
     pub context: u64,
-    #[doc = "< of the first element, as kernels of the current context use it; may\ndiffer from `data` for registered host memory; 0 if they cannot"]
+    /// of the first element, as kernels of the current context use it; may
+    /// differ from `data` for registered host memory; 0 if they cannot
     pub device_pointer: u64,
-    #[doc = "< address of the allocation; 0 if it is not known"]
+    /// address of the allocation; 0 if it is not known
     pub base: u64,
-    #[doc = "< bytes of the allocation; 0 if it is not known"]
+    /// bytes of the allocation; 0 if it is not known
     pub size: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -746,13 +804,13 @@ const _: () = {
     ["Offset of field: cai_location::base"][::core::mem::offset_of!(cai_location, base) - 32usize];
     ["Offset of field: cai_location::size"][::core::mem::offset_of!(cai_location, size) - 40usize];
 };
-#[doc = " A device: passed by value. 8 bytes. Since 0.1."]
+/// A device: passed by value. 8 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_device {
-    #[doc = "< #CAI_DEVICE_CPU or #CAI_DEVICE_CUDA"]
+    /// [`CAI_DEVICE_CPU`] or [`CAI_DEVICE_CUDA`]
     pub type_: i32,
-    #[doc = "< ordinal from 0; 0 for the CPU"]
+    /// ordinal from 0; 0 for the CPU
     pub id: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -762,18 +820,19 @@ const _: () = {
     ["Offset of field: cai_device::type_"][::core::mem::offset_of!(cai_device, type_) - 0usize];
     ["Offset of field: cai_device::id"][::core::mem::offset_of!(cai_device, id) - 4usize];
 };
-#[doc = "< bytes that hold any device's text and its NUL"]
+/// bytes that hold any device's text and its NUL
 pub const CAI_DEVICE_TEXT_SIZE: usize = 32;
-#[doc = " A device that is current for a while: filled in by cai_device_enter(), for cai_device_leave().\n Neither copied nor changed between the two. 32 bytes. Since 0.1."]
+/// A device that is current for a while: filled in by [`cai_device_enter()`], for [`cai_device_leave()`].
+/// Neither copied nor changed between the two. 32 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_device_guard {
     pub device: cai_device,
-    #[doc = "< CUcontext that was entered; 0 for the CPU"]
+    /// CUcontext that was entered; 0 for the CPU
     pub context: u64,
-    #[doc = "< CUcontext that was current before, or 0"]
+    /// CUcontext that was current before, or 0
     pub previous: u64,
-    #[doc = "< of cai_device_enter(); 0 once left"]
+    /// of [`cai_device_enter()`]; 0 once left
     pub thread: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -789,37 +848,39 @@ const _: () = {
     ["Offset of field: cai_device_guard::thread"]
         [::core::mem::offset_of!(cai_device_guard, thread) - 24usize];
 };
-#[doc = "< it can use pinned host memory where it is"]
+/// it can use pinned host memory where it is
 pub const CAI_DEVICE_MAPS_HOST: u32 = 1;
-#[doc = "< it has managed memory"]
+/// it has managed memory
 pub const CAI_DEVICE_MANAGED_MEMORY: u32 = 2;
-#[doc = "< the host may use that while it works"]
+/// the host may use that while it works
 pub const CAI_DEVICE_CONCURRENT_MANAGED: u32 = 4;
-#[doc = "< it has stream-ordered memory"]
+/// it has stream-ordered memory
 pub const CAI_DEVICE_POOLS: u32 = 8;
-#[doc = "< pools can be shared by a file descriptor"]
+/// pools can be shared by a file descriptor
 pub const CAI_DEVICE_POOLS_BY_DESCRIPTOR: u32 = 16;
-#[doc = "< its memory is the host's"]
+/// its memory is the host's
 pub const CAI_DEVICE_INTEGRATED: u32 = 32;
-#[doc = " What is known of a device. It grows at the tail. 304 bytes. Since 0.1."]
+/// What is known of a device. It grows at the tail. 304 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_device_info {
-    #[doc = "< in: sizeof(cai_device_info), at least 8. The library fills in no more\nthan that, nor more than it knows: zero the rest"]
+    /// in: sizeof([`cai_device_info`]), at least 8. The library fills in no more
+    /// than that, nor more than it knows: zero the rest
     pub struct_size: u32,
-    #[doc = "< CAI_DEVICE_MAPS_HOST and so on"]
+    /// [`CAI_DEVICE_MAPS_HOST`] and so on
     pub flags: u32,
-    #[doc = "< tells the device from all others, whatever its ordinal; 0 for the\nCPU"]
+    /// tells the device from all others, whatever its ordinal; 0 for the
+    /// CPU
     pub uuid: [u8; 16usize],
-    #[doc = "< 0 for the CPU, as the next two"]
+    /// 0 for the CPU, as the next two
     pub pci_domain: i32,
     pub pci_bus: i32,
     pub pci_slot: i32,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: i32,
-    #[doc = "< bytes of its memory"]
+    /// bytes of its memory
     pub total: u64,
-    #[doc = "< NUL-terminated UTF-8"]
+    /// NUL-terminated UTF-8
     pub name: [::core::ffi::c_char; 256usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -845,13 +906,16 @@ const _: () = {
     ["Offset of field: cai_device_info::name"]
         [::core::mem::offset_of!(cai_device_info, name) - 48usize];
 };
-#[doc = " Called by cai_device_reset(). May call any function but cai_device_reset(). Since 0.1."]
+/// Called by [`cai_device_reset()`]. May call any function but [`cai_device_reset()`]. Since 0.1.
 pub type cai_reset_fn = ::core::option::Option<
     unsafe extern "C" fn(context: *mut ::core::ffi::c_void, device: cai_device),
 >;
-#[doc = "< also destroys the GPU's primary context, and with it all that\nanybody in the process has there"]
+/// also destroys the GPU's primary context, and with it all that
+/// anybody in the process has there
 pub const CAI_RESET_CONTEXT: u32 = 1;
-#[doc = " Takes a failure that can be told to nobody; the error lives during the call. Any thread, perhaps\n one of libcai's or of the driver's: it must neither throw, nor call the driver, nor block.\n Since 0.1."]
+/// Takes a failure that can be told to nobody; the error lives during the call. Any thread, perhaps
+/// one of libcai's or of the driver's: it must neither throw, nor call the driver, nor block.
+/// Since 0.1.
 pub type cai_failure_fn = ::core::option::Option<
     unsafe extern "C" fn(context: *mut ::core::ffi::c_void, error: *const cai_error),
 >;
@@ -860,40 +924,42 @@ pub type cai_failure_fn = ::core::option::Option<
 pub struct cai_stream {
     _unused: [u8; 0],
 }
-#[doc = "< CPU: at once, on the calling thread. GPU: the legacy default stream"]
+/// CPU: at once, on the calling thread. GPU: the legacy default stream
 pub const CAI_MODE_DEFAULT: u32 = 0;
-#[doc = "< CPU: likewise. GPU: a stream that the legacy one waits for, and that\nwaits for it"]
+/// CPU: likewise. GPU: a stream that the legacy one waits for, and that
+/// waits for it
 pub const CAI_MODE_SYNC: u32 = 1;
-#[doc = "< CPU: one thread of its own, first in, first out. GPU: a stream that is\nindependent of the legacy one"]
+/// CPU: one thread of its own, first in, first out. GPU: a stream that is
+/// independent of the legacy one
 pub const CAI_MODE_ASYNC: u32 = 2;
 pub const CAI_CAPTURE_NONE: u32 = 0;
-#[doc = "< into a graph"]
+/// into a graph
 pub const CAI_CAPTURE_ACTIVE: u32 = 1;
-#[doc = "< by an error; whoever captures must end it"]
+/// by an error; whoever captures must end it
 pub const CAI_CAPTURE_INVALIDATED: u32 = 2;
-#[doc = " What is known of a stream. It grows at the tail. 64 bytes. Since 0.1."]
+/// What is known of a stream. It grows at the tail. 64 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_stream_info {
-    #[doc = "< in: sizeof(cai_stream_info), at least 8; as in cai_device_info"]
+    /// in: sizeof([`cai_stream_info`]), at least 8; as in [`cai_device_info`]
     pub struct_size: u32,
-    #[doc = "< CAI_MODE_*; of a wrapped stream, as the driver describes it"]
+    /// `CAI_MODE_*`; of a wrapped stream, as the driver describes it
     pub mode: u32,
     pub device: cai_device,
-    #[doc = "< as cai_stream_value()"]
+    /// as [`cai_stream_value()`]
     pub value: u64,
-    #[doc = "< tells it from all streams that there ever were in this process"]
+    /// tells it from all streams that there ever were in this process
     pub id: u64,
     pub priority: i32,
-    #[doc = "< CAI_CAPTURE_*"]
+    /// `CAI_CAPTURE_*`
     pub capture: u32,
-    #[doc = "< of the capture; 0 if there is none"]
+    /// of the capture; 0 if there is none
     pub capture_id: u64,
-    #[doc = "< see cai_stream_set_thread_limit(); 0 for a GPU"]
+    /// see [`cai_stream_set_thread_limit()`]; 0 for a GPU
     pub thread_limit: i32,
-    #[doc = "< 1 for cai_stream_wrap()"]
+    /// 1 for [`cai_stream_wrap()`]
     pub wrapped: u32,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -923,21 +989,23 @@ const _: () = {
     ["Offset of field: cai_stream_info::reserved"]
         [::core::mem::offset_of!(cai_stream_info, reserved) - 56usize];
 };
-#[doc = " A piece of work. On failure it writes the error and returns its status. Must not throw. On a\n GPU's stream it runs on a thread of the driver's, and must not call the driver. Since 0.1."]
+/// A piece of work. On failure it writes the error and returns its status. Must not throw. On a
+/// GPU's stream it runs on a thread of the driver's, and must not call the driver. Since 0.1.
 pub type cai_work_fn = ::core::option::Option<
     unsafe extern "C" fn(context: *mut ::core::ffi::c_void, error: *mut cai_error) -> cai_status,
 >;
-#[doc = " A stream that is current for a while: filled in by cai_stream_enter(), for cai_stream_leave().\n Neither copied nor changed between the two. 32 bytes. Since 0.1."]
+/// A stream that is current for a while: filled in by [`cai_stream_enter()`], for [`cai_stream_leave()`].
+/// Neither copied nor changed between the two. 32 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_stream_guard {
-    #[doc = "< held"]
+    /// held
     pub stream: *mut cai_stream,
-    #[doc = "< held"]
+    /// held
     pub previous: *mut cai_stream,
-    #[doc = "< of cai_stream_enter(); 0 once left"]
+    /// of [`cai_stream_enter()`]; 0 once left
     pub thread: u64,
-    #[doc = "< how many guards of this device the thread had entered"]
+    /// how many guards of this device the thread had entered
     pub depth: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -953,53 +1021,56 @@ const _: () = {
     ["Offset of field: cai_stream_guard::depth"]
         [::core::mem::offset_of!(cai_stream_guard, depth) - 24usize];
 };
-#[doc = "< does not wait for the work on the stream"]
+/// does not wait for the work on the stream
 pub const CAI_LEAVE_QUEUED: u32 = 1;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_event {
     _unused: [u8; 0],
 }
-#[doc = "< it keeps the time, for cai_event_elapsed()"]
+/// it keeps the time, for [`cai_event_elapsed()`]
 pub const CAI_EVENT_TIMING: u32 = 1;
-#[doc = "< no memory"]
+/// no memory
 pub const CAI_KIND_NONE: u32 = 0;
-#[doc = "< \"default\": the device's own; of the CPU: the heap"]
+/// "default": the device's own; of the CPU: the heap
 pub const CAI_KIND_DEFAULT: u32 = 1;
-#[doc = "< \"async\": the device's own, allocated and freed in the order of\nthe stream; used on others only after an event"]
+/// "async": the device's own, allocated and freed in the order of
+/// the stream; used on others only after an event
 pub const CAI_KIND_ASYNC: u32 = 2;
-#[doc = "< \"pitched\": the device's own, in padded rows"]
+/// "pitched": the device's own, in padded rows
 pub const CAI_KIND_PITCHED: u32 = 3;
-#[doc = "< \"pitched_managed\": managed, in padded rows"]
+/// "pitched_managed": managed, in padded rows
 pub const CAI_KIND_PITCHED_MANAGED: u32 = 4;
-#[doc = "< \"pinned\": the host's, from which a GPU copies fast; of the CPU:\nfor the current GPU, or the heap if there is none"]
+/// "pinned": the host's, from which a GPU copies fast; of the CPU:
+/// for the current GPU, or the heap if there is none
 pub const CAI_KIND_PINNED: u32 = 5;
-#[doc = "< \"mapped\": pinned, and used by kernels where it is"]
+/// "mapped": pinned, and used by kernels where it is
 pub const CAI_KIND_MAPPED: u32 = 6;
-#[doc = "< \"managed\": migrates; only its stream and the host use it. On a\ndefault stream: as MANAGED_GLOBAL"]
+/// "managed": migrates; only its stream and the host use it. On a
+/// default stream: as MANAGED_GLOBAL
 pub const CAI_KIND_MANAGED: u32 = 7;
-#[doc = "< \"managed_global\": migrates; every stream uses it"]
+/// "managed_global": migrates; every stream uses it
 pub const CAI_KIND_MANAGED_GLOBAL: u32 = 8;
-#[doc = "< \"cuda_array\": a CUarray, for textures alone: no address"]
+/// "cuda_array": a CUarray, for textures alone: no address
 pub const CAI_KIND_CUDA_ARRAY: u32 = 9;
-#[doc = "< \"host\": the heap, whatever the device"]
+/// "host": the heap, whatever the device
 pub const CAI_KIND_HOST: u32 = 10;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_manager {
     _unused: [u8; 0],
 }
-#[doc = " Memory as a manager gives and takes it. 32 bytes. Since 0.1."]
+/// Memory as a manager gives and takes it. 32 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_block {
-    #[doc = "< address, as kernels use it; for the CPU, as the host does"]
+    /// address, as kernels use it; for the CPU, as the host does
     pub data: u64,
-    #[doc = "< address, as the host uses it; 0 if it must not"]
+    /// address, as the host uses it; 0 if it must not
     pub host: u64,
-    #[doc = "< bytes, at least what was asked for"]
+    /// bytes, at least what was asked for
     pub size: u64,
-    #[doc = "< the manager's own"]
+    /// the manager's own
     pub cookie: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1011,44 +1082,45 @@ const _: () = {
     ["Offset of field: cai_block::size"][::core::mem::offset_of!(cai_block, size) - 16usize];
     ["Offset of field: cai_block::cookie"][::core::mem::offset_of!(cai_block, cookie) - 24usize];
 };
-#[doc = "< pinned for all GPUs"]
+/// pinned for all GPUs
 pub const CAI_HOST_PORTABLE: u32 = 1;
-#[doc = "< fast to write, and for the GPU to read; slow to read"]
+/// fast to write, and for the GPU to read; slow to read
 pub const CAI_HOST_WRITE_COMBINED: u32 = 2;
-#[doc = "< by the bytes alone: memory of the kind DEFAULT"]
+/// by the bytes alone: memory of the kind DEFAULT
 pub const CAI_IPC_LEGACY: u32 = 1;
-#[doc = "< by the bytes and a file descriptor of the pool, which is passed beside\nthem: memory of an exportable pool"]
+/// by the bytes and a file descriptor of the pool, which is passed beside
+/// them: memory of an exportable pool
 pub const CAI_IPC_POOL: u32 = 2;
-#[doc = " Memory for another process: to be sent as it is. 160 bytes. Since 0.1."]
+/// Memory for another process: to be sent as it is. 160 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_ipc_handle {
-    #[doc = "< sizeof(cai_ipc_handle) of who made it"]
+    /// sizeof([`cai_ipc_handle`]) of who made it
     pub struct_size: u32,
-    #[doc = "< CAI_IPC_*"]
+    /// `CAI_IPC_*`
     pub kind: u32,
-    #[doc = "< bytes of the memory"]
+    /// bytes of the memory
     pub size: u64,
-    #[doc = "< of the memory in the allocation that `data` names"]
+    /// of the memory in the allocation that `data` names
     pub offset: u64,
-    #[doc = "< of who made it; a process does not open its own"]
+    /// of who made it; a process does not open its own
     pub process: u64,
-    #[doc = "< POOL: tells the pool from others of that process"]
+    /// POOL: tells the pool from others of that process
     pub pool: u64,
-    #[doc = "< the device's identity, as cai_device_info.uuid"]
+    /// the device's identity, as [`cai_device_info.uuid`](cai_device_info::uuid)
     pub uuid: [u8; 16usize],
     pub pci_domain: i32,
     pub pci_bus: i32,
     pub pci_slot: i32,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u32,
-    #[doc = "< the driver's"]
+    /// the driver's
     pub data: [u8; 64usize],
-    #[doc = "< when that process began: process ids recur"]
+    /// when that process began: process ids recur
     pub process_start: u64,
-    #[doc = "< 0"]
+    /// 0
     pub reserved1: u64,
-    #[doc = "< 0"]
+    /// 0
     pub reserved2: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1087,17 +1159,29 @@ const _: () = {
         [::core::mem::offset_of!(cai_ipc_handle, reserved2) - 152usize];
 };
 pub const CAI_MANAGER_VERSION: u32 = 1;
-#[doc = " A manager: functions, of which the first six are required, and NULL in the place of any other\n means the upstream manager's, if there is one, else what is said there. It grows at the tail; a\n table of a newer version is refused.\n\n All but create and destroy may be called from any thread, by several at a time. They are called\n with the GPU's primary context current, and with no lock of libcai's held; they may call libcai.\n They must not throw, and leave outputs alone on failure. A `stream` is 1, 2 or a CUstream; 0 for\n the CPU. Since 0.1."]
+/// A manager: functions, of which the first six are required, and NULL in the place of any other
+/// means the upstream manager's, if there is one, else what is said there. It grows at the tail; a
+/// table of a newer version is refused.
+///
+/// All but create and destroy may be called from any thread, by several at a time. They are called
+/// with the GPU's primary context current, and with no lock of libcai's held; they may call libcai.
+/// They must not throw, and leave outputs alone on failure. A `stream` is 1, 2 or a CUstream; 0 for
+/// the CPU. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_manager_table {
-    #[doc = "< sizeof(cai_manager_table)"]
+    /// sizeof([`cai_manager_table`])
     pub struct_size: u32,
-    #[doc = "< #CAI_MANAGER_VERSION"]
+    /// [`CAI_MANAGER_VERSION`]
     pub version: u32,
-    #[doc = "< for errors and logs; must stay for ever"]
+    /// for errors and logs; must stay for ever
     pub name: *const ::core::ffi::c_char,
-    #[doc = " Makes the manager of a device.\n @param params    what cai_manager_create() was given; NULL if libcai makes it by itself\n @param upstream  held as long as the manager lives; may be NULL"]
+    /// Makes the manager of a device.
+    ///
+    /// # Arguments
+    ///
+    /// - `params`: what [`cai_manager_create()`] was given; NULL if libcai makes it by itself
+    /// - `upstream`: held as long as the manager lives; may be NULL
     pub create: ::core::option::Option<
         unsafe extern "C" fn(
             params: *const ::core::ffi::c_void,
@@ -1107,17 +1191,31 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Ends it. Memory may be out still; it is then not freed any more."]
+    /// Ends it. Memory may be out still; it is then not freed any more.
     pub destroy: ::core::option::Option<unsafe extern "C" fn(self_: *mut ::core::ffi::c_void)>,
-    #[doc = " Called before the first allocation, perhaps again; keeps what is there. NBEP 7, initialize."]
+    /// Called before the first allocation, perhaps again; keeps what is there. NBEP 7, initialize.
     pub initialize: ::core::option::Option<
         unsafe extern "C" fn(self_: *mut ::core::ffi::c_void, error: *mut cai_error) -> cai_status,
     >,
-    #[doc = " Gives up what it keeps for later: the device is being reset. May come before initialize, which\n is called again afterwards. What is out is still freed, unless the primary context is\n destroyed: then nothing but destroy follows. NBEP 7, reset."]
+    /// Gives up what it keeps for later: the device is being reset. May come before initialize, which
+    /// is called again afterwards. What is out is still freed, unless the primary context is
+    /// destroyed: then nothing but destroy follows. NBEP 7, reset.
     pub reset: ::core::option::Option<
         unsafe extern "C" fn(self_: *mut ::core::ffi::c_void, error: *mut cai_error) -> cai_status,
     >,
-    #[doc = " Allocates. NBEP 7, memalloc.\n @param size   bytes, never 0\n @param align  bytes, a power of two\n @param kind   DEFAULT, ASYNC, MANAGED or MANAGED_GLOBAL\n @return #CAI_ERR_MEMORY if there is not so much left: then what is pending is freed, and it is\n         called once more (a manager with an upstream one only if something was pending);\n         #CAI_ERR_UNSUPPORTED for a kind that it does not have"]
+    /// Allocates. NBEP 7, memalloc.
+    ///
+    /// # Arguments
+    ///
+    /// - `size`: bytes, never 0
+    /// - `align`: bytes, a power of two
+    /// - `kind`: DEFAULT, ASYNC, MANAGED or MANAGED_GLOBAL
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_ERR_MEMORY`] if there is not so much left: then what is pending is freed, and it is
+    /// called once more (a manager with an upstream one only if something was pending);
+    /// [`CAI_ERR_UNSUPPORTED`] for a kind that it does not have
     pub memalloc: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1129,7 +1227,8 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Frees what memalloc gave, in the order of `stream`. It must not wait for the device: see\n cai_pending_add()."]
+    /// Frees what memalloc gave, in the order of `stream`. It must not wait for the device: see
+    /// [`cai_pending_add()`].
     pub memfree: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1138,7 +1237,13 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Allocates the host's memory. NULL: the driver's, which is freed with what is pending, or the\n heap. NBEP 7, memhostalloc.\n @param kind   PINNED, MAPPED or HOST\n @param flags  CAI_HOST_*"]
+    /// Allocates the host's memory. NULL: the driver's, which is freed with what is pending, or the
+    /// heap. NBEP 7, memhostalloc.
+    ///
+    /// # Arguments
+    ///
+    /// - `kind`: PINNED, MAPPED or HOST
+    /// - `flags`: `CAI_HOST_*`
     pub memhostalloc: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1150,7 +1255,7 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Frees what memhostalloc gave. NULL if and only if memhostalloc is."]
+    /// Frees what memhostalloc gave. NULL if and only if memhostalloc is.
     pub memhostfree: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1158,7 +1263,11 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Pins memory of the host's that is there. NULL: by the driver. NBEP 7, mempin.\n @param kind   PINNED or MAPPED"]
+    /// Pins memory of the host's that is there. NULL: by the driver. NBEP 7, mempin.
+    ///
+    /// # Arguments
+    ///
+    /// - `kind`: PINNED or MAPPED
     pub mempin: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1170,7 +1279,7 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Undoes mempin, at once. NULL if and only if mempin is."]
+    /// Undoes mempin, at once. NULL if and only if mempin is.
     pub memunpin: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1178,7 +1287,7 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Finds the driver's allocation around an address. NULL: the driver is asked."]
+    /// Finds the driver's allocation around an address. NULL: the driver is asked.
     pub base: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1188,7 +1297,11 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Shares memory with other processes. NULL: by the driver. NBEP 7, get_ipc_handle.\n @param fd  gets the descriptor for #CAI_IPC_POOL, the caller's to close; else -1"]
+    /// Shares memory with other processes. NULL: by the driver. NBEP 7, get_ipc_handle.
+    ///
+    /// # Arguments
+    ///
+    /// - `fd`: gets the descriptor for [`CAI_IPC_POOL`], the caller's to close; else -1
     pub get_ipc_handle: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1198,7 +1311,8 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Opens memory of another process where it is, for work on any stream. A handle that is open is\n not opened again. NULL: by the driver."]
+    /// Opens memory of another process where it is, for work on any stream. A handle that is open is
+    /// not opened again. NULL: by the driver.
     pub open_ipc_handle: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1209,7 +1323,7 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Closes what open_ipc_handle opened. NULL if and only if open_ipc_handle is."]
+    /// Closes what open_ipc_handle opened. NULL if and only if open_ipc_handle is.
     pub close_ipc_handle: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1218,7 +1332,7 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Says how much there is. NULL: cai_device_memory(). NBEP 7, get_memory_info."]
+    /// Says how much there is. NULL: [`cai_device_memory()`]. NBEP 7, get_memory_info.
     pub get_memory_info: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1227,7 +1341,8 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Frees nothing that it keeps pending (`enter` 1) until as many calls with 0. NULL: it keeps\n nothing but by cai_pending_add(). NBEP 7, defer_cleanup."]
+    /// Frees nothing that it keeps pending (`enter` 1) until as many calls with 0. NULL: it keeps
+    /// nothing but by [`cai_pending_add()`]. NBEP 7, defer_cleanup.
     pub defer_cleanup: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1235,7 +1350,7 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Gives what is freed but kept back, down to `keep` bytes. NULL: there is nothing."]
+    /// Gives what is freed but kept back, down to `keep` bytes. NULL: there is nothing.
     pub trim: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1243,7 +1358,7 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    #[doc = " Hears that memory is used on a stream that is not its own. NULL: libcai orders the free."]
+    /// Hears that memory is used on a stream that is not its own. NULL: libcai orders the free.
     pub record_stream: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1300,20 +1415,20 @@ const _: () = {
     ["Offset of field: cai_manager_table::record_stream"]
         [::core::mem::offset_of!(cai_manager_table, record_stream) - 152usize];
 };
-#[doc = " Params of \"pool\"; NULL: all 0. It grows at the tail. 40 bytes. Since 0.1."]
+/// Params of "pool"; NULL: all 0. It grows at the tail. 40 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_pool_params {
     pub struct_size: u32,
-    #[doc = "< CAI_POOL_*"]
+    /// `CAI_POOL_*`
     pub flags: u32,
-    #[doc = "< bytes that it holds from the beginning, and keeps"]
+    /// bytes that it holds from the beginning, and keeps
     pub initial: u64,
-    #[doc = "< bytes that it never exceeds; 0: the device's"]
+    /// bytes that it never exceeds; 0: the device's
     pub maximum: u64,
-    #[doc = "< bytes that it keeps when they are freed; UINT64_MAX: all"]
+    /// bytes that it keeps when they are freed; UINT64_MAX: all
     pub threshold: u64,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1333,18 +1448,20 @@ const _: () = {
     ["Offset of field: cai_pool_params::reserved"]
         [::core::mem::offset_of!(cai_pool_params, reserved) - 32usize];
 };
-#[doc = "< its memory can be shared, #CAI_IPC_POOL"]
+/// its memory can be shared, [`CAI_IPC_POOL`]
 pub const CAI_POOL_EXPORTABLE: u32 = 1;
-#[doc = "< the device's current pool until the manager ends: CuPy,\ncuda.core, RMM and all who allocate in stream order\ndraw from it"]
+/// the device's current pool until the manager ends: CuPy,
+/// cuda.core, RMM and all who allocate in stream order
+/// draw from it
 pub const CAI_POOL_INSTALL: u32 = 2;
-#[doc = " Params of \"limiting\". 16 bytes. Since 0.1."]
+/// Params of "limiting". 16 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_limit_params {
     pub struct_size: u32,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u32,
-    #[doc = "< bytes that may be out at a time, by cai_block.size"]
+    /// bytes that may be out at a time, by [`cai_block.size`](cai_block::size)
     pub limit: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1358,7 +1475,8 @@ const _: () = {
     ["Offset of field: cai_limit_params::limit"]
         [::core::mem::offset_of!(cai_limit_params, limit) - 8usize];
 };
-#[doc = " Says who calls, for logs: writes at most `size` bytes of UTF-8 and a NUL, as \"file.py:12\". An\n empty text: not known. Any thread. Since 0.1."]
+/// Says who calls, for logs: writes at most `size` bytes of UTF-8 and a NUL, as "file.py:12". An
+/// empty text: not known. Any thread. Since 0.1.
 pub type cai_caller_fn = ::core::option::Option<
     unsafe extern "C" fn(
         context: *mut ::core::ffi::c_void,
@@ -1366,16 +1484,19 @@ pub type cai_caller_fn = ::core::option::Option<
         size: u64,
     ),
 >;
-#[doc = " Params of \"logging\": to a file or to a function; the first line names the columns: time (seconds\n since the manager was made), device, action, address, size, stream, status, caller. 48 bytes.\n Since 0.1."]
+/// Params of "logging": to a file or to a function; the first line names the columns: time (seconds
+/// since the manager was made), device, action, address, size, stream, status, caller. 48 bytes.
+/// Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_log_params {
     pub struct_size: u32,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u32,
-    #[doc = "< appended to; NULL if `write` is set"]
+    /// appended to; NULL if `write` is set
     pub path: *const ::core::ffi::c_char,
-    #[doc = "< takes whole lines, with\ntheir end; any thread"]
+    /// takes whole lines, with
+    /// their end; any thread
     pub write: ::core::option::Option<
         unsafe extern "C" fn(
             context: *mut ::core::ffi::c_void,
@@ -1383,11 +1504,13 @@ pub struct cai_log_params {
             length: u64,
         ),
     >,
-    #[doc = "< may be NULL"]
+    /// may be NULL
     pub caller: cai_caller_fn,
-    #[doc = "< for both; the manager's once it is made"]
+    /// for both; the manager's once it is made
     pub context: *mut ::core::ffi::c_void,
-    #[doc = "< called once, when the manager has ended, on any thread; not\nif making it fails: then the context is still the caller's.\nNULL: the context must outlive the manager"]
+    /// called once, when the manager has ended, on any thread; not
+    /// if making it fails: then the context is still the caller's.
+    /// NULL: the context must outlive the manager
     pub destroy: ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void)>,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1409,18 +1532,18 @@ const _: () = {
     ["Offset of field: cai_log_params::destroy"]
         [::core::mem::offset_of!(cai_log_params, destroy) - 40usize];
 };
-#[doc = " Params of \"tracking\"; NULL: all 0. 32 bytes. Since 0.1."]
+/// Params of "tracking"; NULL: all 0. 32 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_track_params {
     pub struct_size: u32,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u32,
-    #[doc = "< may be NULL"]
+    /// may be NULL
     pub caller: cai_caller_fn,
-    #[doc = "< for it; the manager's once it is made"]
+    /// for it; the manager's once it is made
     pub context: *mut ::core::ffi::c_void,
-    #[doc = "< as in #cai_log_params"]
+    /// as in [`cai_log_params`]
     pub destroy: ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void)>,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1438,20 +1561,24 @@ const _: () = {
     ["Offset of field: cai_track_params::destroy"]
         [::core::mem::offset_of!(cai_track_params, destroy) - 24usize];
 };
-#[doc = " Params of \"retrying\". 32 bytes. Since 0.1."]
+/// Params of "retrying". 32 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_retry_params {
     pub struct_size: u32,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u32,
-    #[doc = " Memory is short: returns 1 to try again, having freed something, or 0 to give up.\n @param attempt  0 at the first failure of an allocation, then 1 and so on"]
+    /// Memory is short: returns 1 to try again, having freed something, or 0 to give up.
+    ///
+    /// # Arguments
+    ///
+    /// - `attempt`: 0 at the first failure of an allocation, then 1 and so on
     pub retry: ::core::option::Option<
         unsafe extern "C" fn(context: *mut ::core::ffi::c_void, size: u64, attempt: u64) -> i32,
     >,
-    #[doc = "< for retry; the manager's once it is made"]
+    /// for retry; the manager's once it is made
     pub context: *mut ::core::ffi::c_void,
-    #[doc = "< as in #cai_log_params"]
+    /// as in [`cai_log_params`]
     pub destroy: ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void)>,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1469,25 +1596,27 @@ const _: () = {
     ["Offset of field: cai_retry_params::destroy"]
         [::core::mem::offset_of!(cai_retry_params, destroy) - 24usize];
 };
-#[doc = " Counts of \"statistics\", and of \"limiting\" and \"tracking\", too. Each is exact; while other\n threads allocate or free, they may be of different moments. It grows at the tail. 64 bytes. Since\n 0.1."]
+/// Counts of "statistics", and of "limiting" and "tracking", too. Each is exact; while other
+/// threads allocate or free, they may be of different moments. It grows at the tail. 64 bytes. Since
+/// 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_statistics {
-    #[doc = "< in: sizeof(cai_statistics), at least 8; as in cai_device_info"]
+    /// in: sizeof([`cai_statistics`]), at least 8; as in [`cai_device_info`]
     pub struct_size: u32,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u32,
-    #[doc = "< that are out, by cai_block.size"]
+    /// that are out, by [`cai_block.size`](cai_block::size)
     pub bytes: u64,
-    #[doc = "< the most that ever were"]
+    /// the most that ever were
     pub bytes_peak: u64,
-    #[doc = "< ever allocated"]
+    /// ever allocated
     pub bytes_total: u64,
-    #[doc = "< allocations that are out"]
+    /// allocations that are out
     pub count: u64,
     pub count_peak: u64,
     pub count_total: u64,
-    #[doc = "< allocations that failed"]
+    /// allocations that failed
     pub failures: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1513,20 +1642,20 @@ const _: () = {
     ["Offset of field: cai_statistics::failures"]
         [::core::mem::offset_of!(cai_statistics, failures) - 56usize];
 };
-#[doc = " An allocation that is out. Lives during the callback. 48 bytes. Since 0.1."]
+/// An allocation that is out. Lives during the callback. 48 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_allocation {
-    #[doc = "< bytes of this struct; it grows at the tail"]
+    /// bytes of this struct; it grows at the tail
     pub struct_size: u32,
-    #[doc = "< CAI_KIND_*"]
+    /// `CAI_KIND_*`
     pub kind: u32,
     pub data: u64,
     pub size: u64,
     pub stream: u64,
-    #[doc = "< when, since the manager was made"]
+    /// when, since the manager was made
     pub seconds: f64,
-    #[doc = "< as #cai_caller_fn said"]
+    /// as [`cai_caller_fn`] said
     pub caller: *const ::core::ffi::c_char,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1553,35 +1682,36 @@ const _: () = {
 pub struct cai_memory {
     _unused: [u8; 0],
 }
-#[doc = " What memory is wanted. Zero it, set struct_size, kind and size. It grows at the tail. 88 bytes.\n Since 0.1."]
+/// What memory is wanted. Zero it, set struct_size, kind and size. It grows at the tail. 88 bytes.
+/// Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_request {
-    #[doc = "< sizeof(cai_request)"]
+    /// sizeof([`cai_request`])
     pub struct_size: u32,
-    #[doc = "< CAI_KIND_*, not NONE"]
+    /// `CAI_KIND_*`, not NONE
     pub kind: u32,
-    #[doc = "< bytes; of one row for PITCHED, PITCHED_MANAGED, CUDA_ARRAY"]
+    /// bytes; of one row for PITCHED, PITCHED_MANAGED, CUDA_ARRAY
     pub size: u64,
-    #[doc = "< for those three: rows; CUDA_ARRAY: 0 has one dimension. Else 0"]
+    /// for those three: rows; CUDA_ARRAY: 0 has one dimension. Else 0
     pub rows: u64,
-    #[doc = "< CUDA_ARRAY: slices; 0 has no third dimension. Else 0"]
+    /// CUDA_ARRAY: slices; 0 has no third dimension. Else 0
     pub depth: u64,
-    #[doc = "< a power of two; 0: 256 (of GPUs; 64 of the host)"]
+    /// a power of two; 0: 256 (of GPUs; 64 of the host)
     pub align: u64,
-    #[doc = "< CAI_HOST_*, for PINNED and MAPPED"]
+    /// `CAI_HOST_*`, for PINNED and MAPPED
     pub flags: u32,
-    #[doc = "< CUDA_ARRAY: items of an element, 1, 2 or 4. Else 0"]
+    /// CUDA_ARRAY: items of an element, 1, 2 or 4. Else 0
     pub channels: u32,
-    #[doc = "< CUDA_ARRAY: of an item: 1 to 4 bytes of kind i, u or f. Else all 0"]
+    /// CUDA_ARRAY: of an item: 1 to 4 bytes of kind i, u or f. Else all 0
     pub dtype: cai_dtype,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u32,
-    #[doc = "< NULL: the thread's current one of the device"]
+    /// NULL: the thread's current one of the device
     pub stream: *mut cai_stream,
-    #[doc = "< NULL: the device's"]
+    /// NULL: the device's
     pub manager: *mut cai_manager,
-    #[doc = "< 0"]
+    /// 0
     pub reserved1: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1608,44 +1738,44 @@ const _: () = {
     ["Offset of field: cai_request::reserved1"]
         [::core::mem::offset_of!(cai_request, reserved1) - 80usize];
 };
-#[doc = "< the host may use `host`"]
+/// the host may use `host`
 pub const CAI_MEMORY_DEREFERENCEABLE: u32 = 1;
-#[doc = "< cai_memory_free() was called, or the device reset"]
+/// [`cai_memory_free()`] was called, or the device reset
 pub const CAI_MEMORY_FREED: u32 = 2;
-#[doc = "< cai_memory_wrap(), or of another process"]
+/// [`cai_memory_wrap()`], or of another process
 pub const CAI_MEMORY_FOREIGN: u32 = 4;
-#[doc = "< cai_memory_view()"]
+/// [`cai_memory_view()`]
 pub const CAI_MEMORY_VIEW: u32 = 8;
-#[doc = " What is known of memory. It grows at the tail. 96 bytes. Since 0.1."]
+/// What is known of memory. It grows at the tail. 96 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_memory_info {
-    #[doc = "< in: sizeof(cai_memory_info), at least 8; as in cai_device_info"]
+    /// in: sizeof([`cai_memory_info`]), at least 8; as in [`cai_device_info`]
     pub struct_size: u32,
-    #[doc = "< CAI_MEMORY_*"]
+    /// `CAI_MEMORY_*`
     pub flags: u32,
     pub device: cai_device,
-    #[doc = "< CAI_KIND_*"]
+    /// `CAI_KIND_*`
     pub kind: u32,
-    #[doc = "< CUDA_ARRAY"]
+    /// CUDA_ARRAY
     pub channels: u32,
-    #[doc = "< address for kernels; CUDA_ARRAY: 0"]
+    /// address for kernels; CUDA_ARRAY: 0
     pub data: u64,
-    #[doc = "< address for the host, or 0"]
+    /// address for the host, or 0
     pub host: u64,
-    #[doc = "< CUDA_ARRAY: the CUarray; else 0"]
+    /// CUDA_ARRAY: the CUarray; else 0
     pub array: u64,
-    #[doc = "< bytes in all, the padding of rows too"]
+    /// bytes in all, the padding of rows too
     pub size: u64,
-    #[doc = "< bytes of a row that are used: as asked for; size if there are none"]
+    /// bytes of a row that are used: as asked for; size if there are none
     pub row: u64,
-    #[doc = "< bytes from one row to the next; size if there are none"]
+    /// bytes from one row to the next; size if there are none
     pub pitch: u64,
-    #[doc = "< 1 if there are none"]
+    /// 1 if there are none
     pub rows: u64,
-    #[doc = "< 1 if there are none"]
+    /// 1 if there are none
     pub depth: u64,
-    #[doc = "< the free stream's value; 0 for the CPU"]
+    /// the free stream's value; 0 for the CPU
     pub stream: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1681,23 +1811,24 @@ const _: () = {
     ["Offset of field: cai_memory_info::stream"]
         [::core::mem::offset_of!(cai_memory_info, stream) - 88usize];
 };
-#[doc = " What is out and what is pending on a device. It grows at the tail. 48 bytes. Since 0.1."]
+/// What is out and what is pending on a device. It grows at the tail. 48 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_usage {
-    #[doc = "< in: sizeof(cai_usage), at least 8; as in cai_device_info"]
+    /// in: sizeof([`cai_usage`]), at least 8; as in [`cai_device_info`]
     pub struct_size: u32,
-    #[doc = "< calls of cai_pending_defer() that are open"]
+    /// calls of [`cai_pending_defer()`] that are open
     pub deferred: u32,
-    #[doc = "< of #cai_memory that is out; pinned and managed memory of a GPU\ncounts for the CPU, too"]
+    /// of [`cai_memory`] that is out; pinned and managed memory of a GPU
+    /// counts for the CPU, too
     pub bytes: u64,
-    #[doc = "< of them"]
+    /// of them
     pub count: u64,
-    #[doc = "< of frees that are pending"]
+    /// of frees that are pending
     pub pending_bytes: u64,
-    #[doc = "< of them, and of streams and events to be destroyed"]
+    /// of them, and of streams and events to be destroyed
     pub pending_count: u64,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1716,28 +1847,29 @@ const _: () = {
     ["Offset of field: cai_usage::reserved"]
         [::core::mem::offset_of!(cai_usage, reserved) - 40usize];
 };
-#[doc = "< where it is: on its own device, or from one that can access that"]
+/// where it is: on its own device, or from one that can access that
 pub const CAI_OPEN_DIRECT: u32 = 1;
-#[doc = "< as a copy in new memory, queued on the stream; nothing foreign is held\nonce that is done"]
+/// as a copy in new memory, queued on the stream; nothing foreign is held
+/// once that is done
 pub const CAI_OPEN_STAGED: u32 = 2;
-#[doc = "< direct where that can be, else staged"]
+/// direct where that can be, else staged
 pub const CAI_OPEN_AUTO: u32 = 3;
-#[doc = " Arrow's: the type of a column."]
+/// Arrow's: the type of a column.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct ArrowSchema {
-    #[doc = "< \"i\" is int32, \"g\" is float64, ..."]
+    /// "i" is int32, "g" is float64, ...
     pub format: *const ::core::ffi::c_char,
-    #[doc = "< or NULL"]
+    /// or NULL
     pub name: *const ::core::ffi::c_char,
-    #[doc = "< or NULL"]
+    /// or NULL
     pub metadata: *const ::core::ffi::c_char,
-    #[doc = "< ARROW_FLAG_*"]
+    /// ARROW_FLAG_\*
     pub flags: i64,
     pub n_children: i64,
     pub children: *mut *mut ArrowSchema,
     pub dictionary: *mut ArrowSchema,
-    #[doc = "< sets itself NULL; NULL: released, or moved"]
+    /// sets itself NULL; NULL: released, or moved
     pub release: ::core::option::Option<unsafe extern "C" fn(self_: *mut ArrowSchema)>,
     pub private_data: *mut ::core::ffi::c_void,
 }
@@ -1761,24 +1893,24 @@ const _: () = {
     ["Offset of field: ArrowSchema::private_data"]
         [::core::mem::offset_of!(ArrowSchema, private_data) - 64usize];
 };
-#[doc = " Arrow's: a column."]
+/// Arrow's: a column.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct ArrowArray {
-    #[doc = "< elements"]
+    /// elements
     pub length: i64,
-    #[doc = "< elements that are not valid; -1: not known"]
+    /// elements that are not valid; -1: not known
     pub null_count: i64,
-    #[doc = "< elements of the buffers that come before the first"]
+    /// elements of the buffers that come before the first
     pub offset: i64,
-    #[doc = "< 2 for numbers: validity bitmap or NULL, and values"]
+    /// 2 for numbers: validity bitmap or NULL, and values
     pub n_buffers: i64,
     pub n_children: i64,
-    #[doc = "< the list is the host's, the buffers are the device's"]
+    /// the list is the host's, the buffers are the device's
     pub buffers: *mut *const ::core::ffi::c_void,
     pub children: *mut *mut ArrowArray,
     pub dictionary: *mut ArrowArray,
-    #[doc = "< sets itself NULL; NULL: released, or moved"]
+    /// sets itself NULL; NULL: released, or moved
     pub release: ::core::option::Option<unsafe extern "C" fn(self_: *mut ArrowArray)>,
     pub private_data: *mut ::core::ffi::c_void,
 }
@@ -1805,19 +1937,19 @@ const _: () = {
     ["Offset of field: ArrowArray::private_data"]
         [::core::mem::offset_of!(ArrowArray, private_data) - 72usize];
 };
-#[doc = " Arrow's: the numbers of cai_array.device_type."]
+/// Arrow's: the numbers of [`cai_array.device_type`](cai_array::device_type).
 pub type ArrowDeviceType = i32;
-#[doc = " Arrow's: a column on a device."]
+/// Arrow's: a column on a device.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct ArrowDeviceArray {
     pub array: ArrowArray,
-    #[doc = "< ordinal; -1 where there is none, as for the CPU"]
+    /// ordinal; -1 where there is none, as for the CPU
     pub device_id: i64,
     pub device_type: ArrowDeviceType,
-    #[doc = "< points to a CUevent to wait for; or NULL"]
+    /// points to a CUevent to wait for; or NULL
     pub sync_event: *mut ::core::ffi::c_void,
-    #[doc = "< 0"]
+    /// 0
     pub reserved: [i64; 3usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1835,13 +1967,13 @@ const _: () = {
     ["Offset of field: ArrowDeviceArray::reserved"]
         [::core::mem::offset_of!(ArrowDeviceArray, reserved) - 104usize];
 };
-#[doc = " Of another major, all that may be done with a tensor is to call its deleter."]
+/// Of another major, all that may be done with a tensor is to call its deleter.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLPackVersion {
-    #[doc = "< changes with the layout"]
+    /// changes with the layout
     pub major: u32,
-    #[doc = "< changes with the values that there are"]
+    /// changes with the values that there are
     pub minor: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1869,14 +2001,14 @@ pub const kDLWebGPU: DLDeviceType = 15;
 pub const kDLHexagon: DLDeviceType = 16;
 pub const kDLMAIA: DLDeviceType = 17;
 pub const kDLTrn: DLDeviceType = 18;
-#[doc = " Kinds of device. cai_array.device_type has the same numbers."]
+/// Kinds of device. [`cai_array.device_type`](cai_array::device_type) has the same numbers.
 pub type DLDeviceType = ::core::ffi::c_uint;
-#[doc = " A device."]
+/// A device.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLDevice {
     pub device_type: DLDeviceType,
-    #[doc = "< ordinal; 0 for host, pinned and managed memory"]
+    /// ordinal; 0 for host, pinned and managed memory
     pub device_id: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1905,17 +2037,17 @@ pub const kDLFloat8_e8m0fnu: DLDataTypeCode = 14;
 pub const kDLFloat6_e2m3fn: DLDataTypeCode = 15;
 pub const kDLFloat6_e3m2fn: DLDataTypeCode = 16;
 pub const kDLFloat4_e2m1fn: DLDataTypeCode = 17;
-#[doc = " Values of DLDataType.code."]
+/// Values of [`DLDataType.code`](DLDataType::code).
 pub type DLDataTypeCode = ::core::ffi::c_uint;
-#[doc = " The type of an element, in the host's byte order."]
+/// The type of an element, in the host's byte order.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLDataType {
-    #[doc = "< kDLInt and so on"]
+    /// [`kDLInt`] and so on
     pub code: u8,
-    #[doc = "< of one lane"]
+    /// of one lane
     pub bits: u8,
-    #[doc = "< of a vector; else 1"]
+    /// of a vector; else 1
     pub lanes: u16,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1926,20 +2058,20 @@ const _: () = {
     ["Offset of field: DLDataType::bits"][::core::mem::offset_of!(DLDataType, bits) - 1usize];
     ["Offset of field: DLDataType::lanes"][::core::mem::offset_of!(DLDataType, lanes) - 2usize];
 };
-#[doc = " A tensor that owns nothing, and does not say whether it may be written."]
+/// A tensor that owns nothing, and does not say whether it may be written.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLTensor {
-    #[doc = "< in the device's address space; NULL if there are no elements"]
+    /// in the device's address space; NULL if there are no elements
     pub data: *mut ::core::ffi::c_void,
     pub device: DLDevice,
     pub ndim: i32,
     pub dtype: DLDataType,
-    #[doc = "< ndim extents; may be NULL if ndim is 0"]
+    /// ndim extents; may be NULL if ndim is 0
     pub shape: *mut i64,
-    #[doc = "< ndim steps, in elements; NULL, before 1.2, means C order"]
+    /// ndim steps, in elements; NULL, before 1.2, means C order
     pub strides: *mut i64,
-    #[doc = "< of the first element from `data`"]
+    /// of the first element from `data`
     pub byte_offset: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1955,14 +2087,14 @@ const _: () = {
     ["Offset of field: DLTensor::byte_offset"]
         [::core::mem::offset_of!(DLTensor, byte_offset) - 40usize];
 };
-#[doc = " A tensor that owns its memory: the form of before 1.0, which cannot say that it is read-only."]
+/// A tensor that owns its memory: the form of before 1.0, which cannot say that it is read-only.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLManagedTensor {
     pub dl_tensor: DLTensor,
-    #[doc = "< the producer's"]
+    /// the producer's
     pub manager_ctx: *mut ::core::ffi::c_void,
-    #[doc = "< ends the tensor and this struct; or NULL"]
+    /// ends the tensor and this struct; or NULL
     pub deleter: ::core::option::Option<unsafe extern "C" fn(self_: *mut DLManagedTensor)>,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -1976,16 +2108,17 @@ const _: () = {
     ["Offset of field: DLManagedTensor::deleter"]
         [::core::mem::offset_of!(DLManagedTensor, deleter) - 56usize];
 };
-#[doc = " A tensor that owns its memory. What comes before dl_tensor is the same in every major."]
+/// A tensor that owns its memory. What comes before dl_tensor is the same in every major.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLManagedTensorVersioned {
     pub version: DLPackVersion,
-    #[doc = "< the producer's"]
+    /// the producer's
     pub manager_ctx: *mut ::core::ffi::c_void,
-    #[doc = "< ends the tensor and this struct;\nor NULL"]
+    /// ends the tensor and this struct;
+    /// or NULL
     pub deleter: ::core::option::Option<unsafe extern "C" fn(self_: *mut DLManagedTensorVersioned)>,
-    #[doc = "< DLPACK_FLAG_BITMASK_*"]
+    /// DLPACK_FLAG_BITMASK_\*
     pub flags: u64,
     pub dl_tensor: DLTensor,
 }
@@ -2006,7 +2139,7 @@ const _: () = {
     ["Offset of field: DLManagedTensorVersioned::dl_tensor"]
         [::core::mem::offset_of!(DLManagedTensorVersioned, dl_tensor) - 32usize];
 };
-#[doc = " Makes a tensor of the producer's; 0 on success, else `set_error` was called."]
+/// Makes a tensor of the producer's; 0 on success, else `set_error` was called.
 pub type DLPackManagedTensorAllocator = ::core::option::Option<
     unsafe extern "C" fn(
         prototype: *mut DLTensor,
@@ -2021,21 +2154,22 @@ pub type DLPackManagedTensorAllocator = ::core::option::Option<
         >,
     ) -> ::core::ffi::c_int,
 >;
-#[doc = " Exports a Python object. As the next four: 0 on success, else -1 and a Python exception; the\n stream is nobody's affair but the caller's, see DLPackCurrentWorkStream."]
+/// Exports a Python object. As the next four: 0 on success, else -1 and a Python exception; the
+/// stream is nobody's affair but the caller's, see [`DLPackCurrentWorkStream`].
 pub type DLPackManagedTensorFromPyObjectNoSync = ::core::option::Option<
     unsafe extern "C" fn(
         py_object: *mut ::core::ffi::c_void,
         out: *mut *mut DLManagedTensorVersioned,
     ) -> ::core::ffi::c_int,
 >;
-#[doc = " Exports a Python object for as long as control does not return to its owner."]
+/// Exports a Python object for as long as control does not return to its owner.
 pub type DLPackDLTensorFromPyObjectNoSync = ::core::option::Option<
     unsafe extern "C" fn(
         py_object: *mut ::core::ffi::c_void,
         out: *mut DLTensor,
     ) -> ::core::ffi::c_int,
 >;
-#[doc = " Says on which stream the producer works now; NULL is the legacy default stream."]
+/// Says on which stream the producer works now; NULL is the legacy default stream.
 pub type DLPackCurrentWorkStream = ::core::option::Option<
     unsafe extern "C" fn(
         device_type: DLDeviceType,
@@ -2043,19 +2177,19 @@ pub type DLPackCurrentWorkStream = ::core::option::Option<
         out_current_stream: *mut *mut ::core::ffi::c_void,
     ) -> ::core::ffi::c_int,
 >;
-#[doc = " Makes a Python object of a tensor, which it takes over."]
+/// Makes a Python object of a tensor, which it takes over.
 pub type DLPackManagedTensorToPyObjectNoSync = ::core::option::Option<
     unsafe extern "C" fn(
         tensor: *mut DLManagedTensorVersioned,
         out_py_object: *mut *mut ::core::ffi::c_void,
     ) -> ::core::ffi::c_int,
 >;
-#[doc = " What is the same in every version of DLPackExchangeAPI."]
+/// What is the same in every version of [`DLPackExchangeAPI`].
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLPackExchangeAPIHeader {
     pub version: DLPackVersion,
-    #[doc = "< a table of an older major, or NULL"]
+    /// a table of an older major, or NULL
     pub prev_api: *mut DLPackExchangeAPIHeader,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -2069,7 +2203,9 @@ const _: () = {
     ["Offset of field: DLPackExchangeAPIHeader::prev_api"]
         [::core::mem::offset_of!(DLPackExchangeAPIHeader, prev_api) - 8usize];
 };
-#[doc = " A type's functions for exchange without Python: a static table in a capsule of the name\n \"dlpack_exchange_api\", the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 it was the\n same table, but its address as an int, under the name `__c_dlpack_exchange_api__`."]
+/// A type's functions for exchange without Python: a static table in a capsule of the name
+/// "dlpack_exchange_api", the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 it was the
+/// same table, but its address as an int, under the name `__c_dlpack_exchange_api__`.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLPackExchangeAPI {
@@ -2077,7 +2213,7 @@ pub struct DLPackExchangeAPI {
     pub managed_tensor_allocator: DLPackManagedTensorAllocator,
     pub managed_tensor_from_py_object_no_sync: DLPackManagedTensorFromPyObjectNoSync,
     pub managed_tensor_to_py_object_no_sync: DLPackManagedTensorToPyObjectNoSync,
-    #[doc = "< may be NULL"]
+    /// may be NULL
     pub dltensor_from_py_object_no_sync: DLPackDLTensorFromPyObjectNoSync,
     pub current_work_stream: DLPackCurrentWorkStream,
 }
@@ -2100,15 +2236,15 @@ const _: () = {
     ["Offset of field: DLPackExchangeAPI::current_work_stream"]
         [::core::mem::offset_of!(DLPackExchangeAPI, current_work_stream) - 48usize];
 };
-#[doc = " Where work on an array is pending: what the dict says in \"stream\" and in \"data\"[1]. Since 0.1."]
+/// Where work on an array is pending: what the dict says in "stream" and in "data"\[1]. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_exchange_order {
-    #[doc = "< 1, 2, a CUstream or a CUevent; 0 if the kind is NONE or UNSTATED"]
+    /// 1, 2, a CUstream or a CUevent; 0 if the kind is NONE or UNSTATED
     pub stream: u64,
-    #[doc = "< CAI_STREAM_*"]
+    /// `CAI_STREAM_*`
     pub stream_kind: u32,
-    #[doc = "< #CAI_FLAG_READONLY, or 0"]
+    /// [`CAI_FLAG_READONLY`], or 0
     pub flags: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -2122,19 +2258,26 @@ const _: () = {
     ["Offset of field: cai_exchange_order::flags"]
         [::core::mem::offset_of!(cai_exchange_order, flags) - 12usize];
 };
-#[doc = " A type's functions. Grows at its end. Since 0.1."]
+/// A type's functions. Grows at its end. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_exchange_api {
-    #[doc = "< bytes that the type filled in, at least 16"]
+    /// bytes that the type filled in, at least 16
     pub struct_size: u32,
-    #[doc = "< #CAI_ABI_MAJOR as it was compiled, then the minor. Of another major:"]
+    /// [`CAI_ABI_MAJOR`] as it was compiled, then the minor. Of another major:
     pub abi_major: u16,
-    #[doc = "< no more than the first 16 bytes may be read"]
+    /// no more than the first 16 bytes may be read
     pub abi_minor: u16,
-    #[doc = "< the same for an older major, or NULL"]
+    /// the same for an older major, or NULL
     pub older: *const cai_exchange_api,
-    #[doc = " Describes the object's array, which stays the object's: valid as long as the caller holds the\n object, keeps the GIL and runs no code of others.\n\n @param out   all of it is written: as for cai_array_validate(), with `owner` NULL\n @param dims  2 * #CAI_MAX_NDIM elements of the caller's, not initialised: room for `shape` and\n              `strides`, which may as well point to what the object has"]
+    /// Describes the object's array, which stays the object's: valid as long as the caller holds the
+    /// object, keeps the GIL and runs no code of others.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: all of it is written: as for [`cai_array_validate()`], with `owner` NULL
+    /// - `dims`: 2 \* [`CAI_MAX_NDIM`] elements of the caller's, not initialised: room for `shape` and
+    ///   `strides`, which may as well point to what the object has
     pub describe: ::core::option::Option<
         unsafe extern "C" fn(
             object: *mut ::core::ffi::c_void,
@@ -2142,19 +2285,32 @@ pub struct cai_exchange_api {
             dims: *mut i64,
         ) -> i32,
     >,
-    #[doc = " Says where work on the object's array is pending, and whether it may be written. For a type\n that has DLPack's table and not `describe`."]
+    /// Says where work on the object's array is pending, and whether it may be written. For a type
+    /// that has DLPack's table and not `describe`.
     pub order: ::core::option::Option<
         unsafe extern "C" fn(object: *mut ::core::ffi::c_void, out: *mut cai_exchange_order) -> i32,
     >,
-    #[doc = " Is told that work on the array was queued on `stream`, up to now, by somebody else. The type\n keeps such uses, and waits for them before it works on the memory or gives it to another array.\n\n @param stream  1, 2 or a CUstream, of the context that is current\n @param access  #CAI_ACCESS_READ or #CAI_ACCESS_WRITE"]
+    /// Is told that work on the array was queued on `stream`, up to now, by somebody else. The type
+    /// keeps such uses, and waits for them before it works on the memory or gives it to another array.
+    ///
+    /// # Arguments
+    ///
+    /// - `stream`: 1, 2 or a CUstream, of the context that is current
+    /// - `access`: [`CAI_ACCESS_READ`] or [`CAI_ACCESS_WRITE`]
     pub used: ::core::option::Option<
         unsafe extern "C" fn(object: *mut ::core::ffi::c_void, stream: u64, access: u32) -> i32,
     >,
-    #[doc = " Hands out an owned array, with a holder that is the caller's, from then on independent of the\n object. Without it, `describe` and a reference to the object do as well."]
+    /// Hands out an owned array, with a holder that is the caller's, from then on independent of the
+    /// object. Without it, `describe` and a reference to the object do as well.
     pub own: ::core::option::Option<
         unsafe extern "C" fn(object: *mut ::core::ffi::c_void, out: *mut *mut cai_array) -> i32,
     >,
-    #[doc = " Makes an object of the type of an array.\n\n @param array  owned; a holder is taken over on success, and stays the caller's on failure\n @param out    a new reference, to a PyObject"]
+    /// Makes an object of the type of an array.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: owned; a holder is taken over on success, and stays the caller's on failure
+    /// - `out`: a new reference, to a PyObject
     pub wrap: ::core::option::Option<
         unsafe extern "C" fn(array: *mut cai_array, out: *mut *mut ::core::ffi::c_void) -> i32,
     >,
@@ -2183,36 +2339,105 @@ const _: () = {
         [::core::mem::offset_of!(cai_exchange_api, wrap) - 48usize];
 };
 unsafe extern "C" {
-    #[doc = " Returns the version of the library in use, 10000 * major + 100 * minor + patch.\n Compare with CAI_VERSION_* to find a header that is newer than the library. Since 0.1."]
+    /// Returns the version of the library in use, 10000 \* major + 100 \* minor + patch.
+    /// Compare with `CAI_VERSION_*` to find a header that is newer than the library. Since 0.1.
     pub fn cai_version() -> i32;
-    #[doc = " Returns the name of a status, such as \"CAI_ERR_VALUE\"; \"CAI_ERR_UNKNOWN\" for a value that this\n library does not know. The string is static. Since 0.1."]
+    /// Returns the name of a status, such as "[`CAI_ERR_VALUE`]"; "`CAI_ERR_UNKNOWN`" for a value that this
+    /// library does not know. The string is static. Since 0.1.
     pub fn cai_status_name(status: cai_status) -> *const ::core::ffi::c_char;
-    #[doc = " Returns the dict's key for a CAI_ENTRY_*, such as \"shape\"; \"interface\" for the dict as a whole;\n \"\" for any other value. The string is static. Since 0.1."]
+    /// Returns the dict's key for a `CAI_ENTRY_*`, such as "shape"; "interface" for the dict as a whole;
+    /// "" for any other value. The string is static. Since 0.1.
     pub fn cai_entry_name(entry: i32) -> *const ::core::ffi::c_char;
-    #[doc = " Parses a typestr. Takes what the text and NumPy's array interface allow; beyond that, as lenient\n reading does, a missing byte order, '=' and '|' (all meaning the host's).\n\n @param typestr  UTF-8, need not end in NUL\n @param length   bytes of it\n @param out      the type. Bits are taken as \"|t1\"; any other number of them is refused\n @return #CAI_OK; #CAI_ERR_VALUE (entry typestr); #CAI_ERR_ARGUMENT.\n The text, \"typestr\". Since 0.1."]
+    /// Parses a typestr. Takes what the text and NumPy's array interface allow; beyond that, as lenient
+    /// reading does, a missing byte order, '=' and '|' (all meaning the host's).
+    ///
+    /// # Arguments
+    ///
+    /// - `typestr`: UTF-8, need not end in NUL
+    /// - `length`: bytes of it
+    /// - `out`: the type. Bits are taken as "|t1"; any other number of them is refused
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] (entry typestr); [`CAI_ERR_ARGUMENT`].
+    ///
+    /// The text, "typestr". Since 0.1.
     pub fn cai_dtype_parse(
         typestr: *const ::core::ffi::c_char,
         length: u64,
         out: *mut cai_dtype,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Writes the canonical typestr of a type: byte order '|' where it does not matter, else '<' or\n '>'; \"<V2\" for bfloat16 and \"|V1\" for the float8 types.\n\n @param out  #CAI_TYPESTR_SIZE bytes; gets the text and its NUL\n @return #CAI_OK; #CAI_ERR_VALUE (entry typestr) if the type is none; #CAI_ERR_ARGUMENT.\n The text, \"typestr\". Since 0.1."]
+    /// Writes the canonical typestr of a type: byte order '|' where it does not matter, else '\<' or
+    /// '>'; "\<V2" for bfloat16 and "|V1" for the float8 types.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: [`CAI_TYPESTR_SIZE`] bytes; gets the text and its NUL
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] (entry typestr) if the type is none; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// The text, "typestr". Since 0.1.
     pub fn cai_dtype_format(
         dtype: *const cai_dtype,
         out: *mut ::core::ffi::c_char,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Computes the layout of an array. Trusts nothing: every product and sum is checked.\n\n @return #CAI_OK; #CAI_ERR_VALUE (entry shape, strides or typestr) if one of them is wrong or a\n         size does not fit in 63 bits; #CAI_ERR_VERSION as cai_array_validate();\n         #CAI_ERR_ARGUMENT.\n The text, \"strides\". Since 0.1."]
+    /// Computes the layout of an array. Trusts nothing: every product and sum is checked.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] (entry shape, strides or typestr) if one of them is wrong or a
+    /// size does not fit in 63 bits; [`CAI_ERR_VERSION`] as [`cai_array_validate()`];
+    /// [`CAI_ERR_ARGUMENT`].
+    ///
+    /// The text, "strides". Since 0.1.
     pub fn cai_array_layout(
         array: *const cai_array,
         out: *mut cai_layout,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Judges a struct that someone else filled in: prefix, critical flags, reserved words, kinds, null\n pointers, dimensions, sizes and extents, the mask and the descr. Reads everything the struct\n points to, so the pointers themselves must be good. It never asks the driver. A mask may be\n judged by itself; so kind 't' is lawful here, though no dict may have it but a mask's.\n\n @return #CAI_OK; #CAI_ERR_VALUE, which names the entry; #CAI_ERR_VERSION for another ABI major or\n         an unknown critical flag; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Judges a struct that someone else filled in: prefix, critical flags, reserved words, kinds, null
+    /// pointers, dimensions, sizes and extents, the mask and the descr. Reads everything the struct
+    /// points to, so the pointers themselves must be good. It never asks the driver. A mask may be
+    /// judged by itself; so kind 't' is lawful here, though no dict may have it but a mask's.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`], which names the entry; [`CAI_ERR_VERSION`] for another ABI major or
+    /// an unknown critical flag; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_array_validate(array: *const cai_array, error: *mut cai_error) -> cai_status;
-    #[doc = " Returns how many bytes of storage cai_interface_read() needs at most for this interface; 0 if\n `in` is NULL, or if its struct_size or that of mask_interface is too small. It judges nothing.\n Since 0.1."]
+    /// Returns how many bytes of storage [`cai_interface_read()`] needs at most for this interface; 0 if
+    /// `in` is NULL, or if its struct_size or that of mask_interface is too small. It judges nothing.
+    /// Since 0.1.
     pub fn cai_interface_storage(in_: *const cai_interface) -> u64;
-    #[doc = " Reads an interface: the one place where the text is judged.\n\n @param in          the raw values\n @param mode        #CAI_LENIENT or #CAI_STRICT\n @param on_finding  takes every finding, the errors first noticed first; may be NULL. Without it\n                    reading ends at the first error\n @param context     for on_finding; may be NULL\n @param storage     holds shape, strides, typestr, descr and mask; aligned to 8 bytes. May be NULL\n                    if storage_size is 0\n @param storage_size  bytes; cai_interface_storage(in) always suffice. Contents are unspecified\n                    after a failure\n @param out         a borrowed array: it points into `storage`, and to nothing of `in`. Its device\n                    is CUDA with id -1, or CPU with id 0. An array without elements gets data 0.\n                    Stream 0 becomes 1, UNSTATED stands for a version below 3 that gives none\n @return #CAI_OK; #CAI_ERR_VALUE or #CAI_ERR_TYPE, with the entry; #CAI_ERR_STORAGE;\n         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n The text, \"Python Interface Specification\". Since 0.1."]
+    /// Reads an interface: the one place where the text is judged.
+    ///
+    /// # Arguments
+    ///
+    /// - `in`: the raw values
+    /// - `mode`: [`CAI_LENIENT`] or [`CAI_STRICT`]
+    /// - `on_finding`: takes every finding, the errors first noticed first; may be NULL. Without it
+    ///   reading ends at the first error
+    /// - `context`: for on_finding; may be NULL
+    /// - `storage`: holds shape, strides, typestr, descr and mask; aligned to 8 bytes. May be NULL
+    ///   if storage_size is 0
+    /// - `storage_size`: bytes; [`cai_interface_storage(in)`](cai_interface_storage) always suffice. Contents are unspecified
+    ///   after a failure
+    /// - `out`: a borrowed array: it points into `storage`, and to nothing of `in`. Its device
+    ///   is CUDA with id -1, or CPU with id 0. An array without elements gets data 0.
+    ///   Stream 0 becomes 1, UNSTATED stands for a version below 3 that gives none
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] or [`CAI_ERR_TYPE`], with the entry; [`CAI_ERR_STORAGE`];
+    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// The text, "Python Interface Specification". Since 0.1.
     pub fn cai_interface_read(
         in_: *const cai_interface,
         mode: u32,
@@ -2223,9 +2448,37 @@ unsafe extern "C" {
         out: *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Returns how many bytes of storage cai_interface_write() needs for this array; 0 if `array` is\n NULL, or not valid by cai_array_validate(). Since 0.1."]
+    /// Returns how many bytes of storage [`cai_interface_write()`] needs for this array; 0 if `array` is
+    /// NULL, or not valid by [`cai_array_validate()`]. Since 0.1.
     pub fn cai_interface_write_storage(array: *const cai_array) -> u64;
-    #[doc = " Says an array as the values of a dict: the reverse of cai_interface_read(). Strides are NONE if\n and only if the array is C-contiguous; an UNSTATED stream leaves as 1; a mask leaves as\n mask_interface; trivial descr is left out. A mask may be written by itself.\n A dict cannot say what streams of the CPU's (cai/device.h) have yet to do on the memory: the host\n waits for that.\n\n The stream that is said comes after the uses that the owner has kept, and after the streams of\n published copies: where it does not by itself, it is made to wait, as by cai_array_publish(). So\n write an array anew for each reader.\n\n @param array         valid; its device CPU gives #CAI_PROTOCOL_HOST, any other CUDA\n @param version       3, or 2, which has no \"stream\": then the array's stream must be NONE or\n                      UNSTATED (synchronise, and say NONE in a copy of the struct)\n @param storage       aligned to 8 bytes; holds the items of the values\n @param storage_size  bytes; cai_interface_write_storage(array) suffice\n @param out           points into `storage`, `array` and what the array points to\n @return #CAI_OK; #CAI_ERR_EXPORT if a dict cannot say it: an event, a stream in version 2, a\n         device that is neither CPU nor CUDA, another thread's stream 2, and NONE where the owner\n         has kept uses (publish a copy of the struct); #CAI_ERR_STORAGE; #CAI_ERR_VALUE and\n         #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT; and, where the stream has to\n         wait, as cai_array_publish().\n The text, \"Python Interface Specification\". Since 0.1."]
+    /// Says an array as the values of a dict: the reverse of [`cai_interface_read()`]. Strides are NONE if
+    /// and only if the array is C-contiguous; an UNSTATED stream leaves as 1; a mask leaves as
+    /// mask_interface; trivial descr is left out. A mask may be written by itself.
+    /// A dict cannot say what streams of the CPU's (cai/device.h) have yet to do on the memory: the host
+    /// waits for that.
+    ///
+    /// The stream that is said comes after the uses that the owner has kept, and after the streams of
+    /// published copies: where it does not by itself, it is made to wait, as by [`cai_array_publish()`]. So
+    /// write an array anew for each reader.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: valid; its device CPU gives [`CAI_PROTOCOL_HOST`], any other CUDA
+    /// - `version`: 3, or 2, which has no "stream": then the array's stream must be NONE or
+    ///   UNSTATED (synchronise, and say NONE in a copy of the struct)
+    /// - `storage`: aligned to 8 bytes; holds the items of the values
+    /// - `storage_size`: bytes; [`cai_interface_write_storage(array)`](cai_interface_write_storage) suffice
+    /// - `out`: points into `storage`, `array` and what the array points to
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_EXPORT`] if a dict cannot say it: an event, a stream in version 2, a
+    /// device that is neither CPU nor CUDA, another thread's stream 2, and NONE where the owner
+    /// has kept uses (publish a copy of the struct); [`CAI_ERR_STORAGE`]; [`CAI_ERR_VALUE`] and
+    /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`]; and, where the stream has to
+    /// wait, as [`cai_array_publish()`].
+    ///
+    /// The text, "Python Interface Specification". Since 0.1.
     pub fn cai_interface_write(
         array: *const cai_array,
         version: u32,
@@ -2234,7 +2487,25 @@ unsafe extern "C" {
         out: *mut cai_interface,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes an owned array: one block, one allocation, that holds copies of the dims, the mask, the\n descr and the typestr, and calls `release` when its last holder lets go. The memory of the array\n itself is not copied. The copy is of this library's ABI minor: unknown advisory flags, and the\n reserved words of a newer minor, are left out; so they are of a view.\n\n @param borrowed  valid; its owner, if any, is neither retained nor released\n @param release   runs once, on whatever thread lets go last, with no lock held; may be NULL\n @param context   for release. On success it belongs to the array; on failure it stays the\n                  caller's, and `release` is not called\n @param out       the owned array, with one holder; end with cai_array_release()\n @return #CAI_OK; #CAI_ERR_MEMORY; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate();\n         #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Makes an owned array: one block, one allocation, that holds copies of the dims, the mask, the
+    /// descr and the typestr, and calls `release` when its last holder lets go. The memory of the array
+    /// itself is not copied. The copy is of this library's ABI minor: unknown advisory flags, and the
+    /// reserved words of a newer minor, are left out; so they are of a view.
+    ///
+    /// # Arguments
+    ///
+    /// - `borrowed`: valid; its owner, if any, is neither retained nor released
+    /// - `release`: runs once, on whatever thread lets go last, with no lock held; may be NULL
+    /// - `context`: for release. On success it belongs to the array; on failure it stays the
+    ///   caller's, and `release` is not called
+    /// - `out`: the owned array, with one holder; end with [`cai_array_release()`](crate::cai_array_release)
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`];
+    /// [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_array_own(
         borrowed: *const cai_array,
         release: ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void)>,
@@ -2242,7 +2513,27 @@ unsafe extern "C" {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes a view as Python's `a[...]` does: ranges are clipped, an index out of range is an error,\n missing items mean whole axes.\n\n A view is an owned array whose owner holds the one it was made of; the memory, stream, descr and\n read-only mark are the same. A mask is viewed likewise, and if it cannot be, the error's entry is\n mask; a mask of bits cannot be, unless shape and elements stay as they are. On failure nothing is\n held.\n\n @param array  owned (a borrowed array cannot be held)\n @param slices  `count` items; may be NULL if count is 0\n @param out    an owned array with one holder\n @return #CAI_OK; #CAI_ERR_ARGUMENT for an index out of range (cai_error.index is the item), a\n step of 0, too many items or a borrowed array; #CAI_ERR_UNSUPPORTED for a mask of bits;\n         #CAI_ERR_MEMORY; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate().\n Since 0.1."]
+    /// Makes a view as Python's `a[...]` does: ranges are clipped, an index out of range is an error,
+    /// missing items mean whole axes.
+    ///
+    /// A view is an owned array whose owner holds the one it was made of; the memory, stream, descr and
+    /// read-only mark are the same. A mask is viewed likewise, and if it cannot be, the error's entry is
+    /// mask; a mask of bits cannot be, unless shape and elements stay as they are. On failure nothing is
+    /// held.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: owned (a borrowed array cannot be held)
+    /// - `slices`: `count` items; may be NULL if count is 0
+    /// - `out`: an owned array with one holder
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`] for an index out of range ([`cai_error.index`](cai_error::index) is the item), a
+    /// step of 0, too many items or a borrowed array; [`CAI_ERR_UNSUPPORTED`] for a mask of bits;
+    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`].
+    ///
+    /// Since 0.1.
     pub fn cai_array_slice(
         array: *const cai_array,
         slices: *const cai_slice,
@@ -2250,7 +2541,19 @@ unsafe extern "C" {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes a view of another shape, in C order. As cai_array_slice() but for:\n\n @param shape  `ndim` extents, elements; one may be -1, and is then computed; may be NULL if ndim\n               is 0\n @return also #CAI_ERR_LAYOUT if the strides allow no such view without a copy;\n         #CAI_ERR_ARGUMENT if the number of elements differs.\n Since 0.1."]
+    /// Makes a view of another shape, in C order. As [`cai_array_slice()`] but for:
+    ///
+    /// # Arguments
+    ///
+    /// - `shape`: `ndim` extents, elements; one may be -1, and is then computed; may be NULL if ndim
+    ///   is 0
+    ///
+    /// # Returns
+    ///
+    /// also [`CAI_ERR_LAYOUT`] if the strides allow no such view without a copy;
+    /// [`CAI_ERR_ARGUMENT`] if the number of elements differs.
+    ///
+    /// Since 0.1.
     pub fn cai_array_reshape(
         array: *const cai_array,
         shape: *const i64,
@@ -2258,14 +2561,36 @@ unsafe extern "C" {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes a view with its axes in another order. As cai_array_slice() but for:\n\n @param axes  array->ndim of them: axis i of the view is axis axes[i] of the array; negative\n counts from the end. NULL reverses the axes\n @return also #CAI_ERR_ARGUMENT if an axis is out of range or comes twice.\n Since 0.1."]
+    /// Makes a view with its axes in another order. As [`cai_array_slice()`] but for:
+    ///
+    /// # Arguments
+    ///
+    /// - `axes`: array->ndim of them: axis i of the view is axis axes\[i] of the array; negative
+    ///   counts from the end. NULL reverses the axes
+    ///
+    /// # Returns
+    ///
+    /// also [`CAI_ERR_ARGUMENT`] if an axis is out of range or comes twice.
+    ///
+    /// Since 0.1.
     pub fn cai_array_transpose(
         array: *const cai_array,
         axes: *const i32,
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes a read-only view of a larger shape by NumPy's broadcasting: stride 0 over axes that are\n new or had extent 1. As cai_array_slice() but for:\n\n @param shape  `ndim` extents, elements; may be NULL if ndim is 0\n @return also #CAI_ERR_ARGUMENT if the shapes do not agree.\n Since 0.1."]
+    /// Makes a read-only view of a larger shape by NumPy's broadcasting: stride 0 over axes that are
+    /// new or had extent 1. As [`cai_array_slice()`] but for:
+    ///
+    /// # Arguments
+    ///
+    /// - `shape`: `ndim` extents, elements; may be NULL if ndim is 0
+    ///
+    /// # Returns
+    ///
+    /// also [`CAI_ERR_ARGUMENT`] if the shapes do not agree.
+    ///
+    /// Since 0.1.
     pub fn cai_array_broadcast(
         array: *const cai_array,
         shape: *const i64,
@@ -2273,7 +2598,49 @@ unsafe extern "C" {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Before work on `stream` reads or writes the arrays: makes the stream wait for what their\n producers have pending, their masks' too, and for kept uses that conflict with the access. One\n event record and one wait for each distinct producer stream, one wait for each kept use that none\n of these covers; none for `stream` itself, for NONE, for empty arrays, for host arrays, nor where\n the legacy stream and a blocking stream of one context are in order anyway. The host never waits\n (but for #CAI_ORDER_HOST). UNSTATED is what cai_provide_streams() made it, else the legacy stream\n of the array's device.\n\n What streams of the CPU's (cai/device.h) have yet to do on an array, no stream can wait for: the\n host does, and is told what it failed with, once; it is #CAI_ERR_STATE in a forked child. The\n thread of such a stream does not wait for its own.\n\n 1 and 2 mean, for an array, the context of its memory (else the current one if it is on that\n device, else the primary one if it is active); for `stream`, the current context. A 2 is valid\n on the thread that said it only.\n\n Captures: streams of one capture are ordered within it. If only `stream` captures, a producer\n with nothing pending needs no order (the launch's place is the caller's affair); one with work\n pending is refused, see #CAI_USE_EXTERNAL. If only the producer does, see #CAI_USE_FORK. No\n capture is ever invalidated.\n\n The environment relaxes it, read once: CAI_SYNC=0 makes every order but #CAI_ORDER_HOST\n #CAI_ORDER_NONE; CAI_NONE=legacy distrusts NONE, and takes it for UNSTATED.\n\n @param arrays   `count` arrays; may be NULL if count is 0\n @param stream   the consumer's: 1, 2 or a CUstream\n @param options  may be NULL. Pass the same to cai_arrays_end_use()\n @return #CAI_OK; #CAI_ERR_CAPTURE if a capture allows no such order (the streams are asked first,\n         and nothing has happened); #CAI_ERR_DRIVER; #CAI_ERR_CUDA, after which some of the waits\n         may stand; #CAI_ERR_DEVICE for ROCm, and for an array whose 1 or 2 has no context;\n         #CAI_ERR_ORDER for a 2 of another thread; #CAI_ERR_VALUE for a write to a read-only\n         array; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_MEMORY;\n         #CAI_ERR_ARGUMENT, also for stream 0, for 1 or 2 if no context is current, and for a\n         variable of the environment that is none of its values.\n         cai_error.index is the array, or -1 for the consumer's stream. No driver is needed, nor\n         loaded, if no array needs order.\n The text, \"Synchronization\". Since 0.1."]
+    /// Before work on `stream` reads or writes the arrays: makes the stream wait for what their
+    /// producers have pending, their masks' too, and for kept uses that conflict with the access. One
+    /// event record and one wait for each distinct producer stream, one wait for each kept use that none
+    /// of these covers; none for `stream` itself, for NONE, for empty arrays, for host arrays, nor where
+    /// the legacy stream and a blocking stream of one context are in order anyway. The host never waits
+    /// (but for [`CAI_ORDER_HOST`]). UNSTATED is what [`cai_provide_streams()`] made it, else the legacy stream
+    /// of the array's device.
+    ///
+    /// What streams of the CPU's (cai/device.h) have yet to do on an array, no stream can wait for: the
+    /// host does, and is told what it failed with, once; it is [`CAI_ERR_STATE`] in a forked child. The
+    /// thread of such a stream does not wait for its own.
+    ///
+    /// 1 and 2 mean, for an array, the context of its memory (else the current one if it is on that
+    /// device, else the primary one if it is active); for `stream`, the current context. A 2 is valid
+    /// on the thread that said it only.
+    ///
+    /// Captures: streams of one capture are ordered within it. If only `stream` captures, a producer
+    /// with nothing pending needs no order (the launch's place is the caller's affair); one with work
+    /// pending is refused, see [`CAI_USE_EXTERNAL`]. If only the producer does, see [`CAI_USE_FORK`]. No
+    /// capture is ever invalidated.
+    ///
+    /// The environment relaxes it, read once: `CAI_SYNC`=0 makes every order but [`CAI_ORDER_HOST`]
+    /// [`CAI_ORDER_NONE`]; `CAI_NONE`=legacy distrusts NONE, and takes it for UNSTATED.
+    ///
+    /// # Arguments
+    ///
+    /// - `arrays`: `count` arrays; may be NULL if count is 0
+    /// - `stream`: the consumer's: 1, 2 or a CUstream
+    /// - `options`: may be NULL. Pass the same to [`cai_arrays_end_use()`]
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if a capture allows no such order (the streams are asked first,
+    /// and nothing has happened); [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`], after which some of the waits
+    /// may stand; [`CAI_ERR_DEVICE`] for ROCm, and for an array whose 1 or 2 has no context;
+    /// [`CAI_ERR_ORDER`] for a 2 of another thread; [`CAI_ERR_VALUE`] for a write to a read-only
+    /// array; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`], also for stream 0, for 1 or 2 if no context is current, and for a
+    /// variable of the environment that is none of its values.
+    /// [`cai_error.index`](cai_error::index) is the array, or -1 for the consumer's stream. No driver is needed, nor
+    /// loaded, if no array needs order.
+    ///
+    /// The text, "Synchronization". Since 0.1.
     pub fn cai_arrays_begin_use(
         arrays: *const *const cai_array,
         count: i32,
@@ -2281,7 +2648,23 @@ unsafe extern "C" {
         options: *const cai_use_options,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " After work on `stream` was queued: makes every producer stream wait for `stream`, after reads\n too, so that the producer may write, free or reuse the memory in its own order; and lets the\n owners keep the use. One event record in all. Takes the same arguments as cai_arrays_begin_use();\n nothing is remembered between the two. If one producer cannot be ordered, the others still are,\n unless a capture forbids, and the first failure is returned.\n\n A use is kept by every owner that has `used_on`, save where the array's stream waits for it and\n the owner is #CAI_OWNER_STREAM_ORDERED, where the array's stream is `stream` or in order with it\n anyway, and in a capture. If the owner is #CAI_OWNER_RECLAIMS, the array's stream does not wait.\n\n @return as cai_arrays_begin_use(); and #CAI_ERR_ORDER for an array that came with an event, or\n         with another thread's 2, and whose owner keeps no uses (but for #CAI_ORDER_HOST): no\n         stream can wait in its place. Then use cai_array_release_on(), or #CAI_ORDER_HOST.\n The text, \"Synchronization\", Consumer. Since 0.1."]
+    /// After work on `stream` was queued: makes every producer stream wait for `stream`, after reads
+    /// too, so that the producer may write, free or reuse the memory in its own order; and lets the
+    /// owners keep the use. One event record in all. Takes the same arguments as [`cai_arrays_begin_use()`];
+    /// nothing is remembered between the two. If one producer cannot be ordered, the others still are,
+    /// unless a capture forbids, and the first failure is returned.
+    ///
+    /// A use is kept by every owner that has `used_on`, save where the array's stream waits for it and
+    /// the owner is [`CAI_OWNER_STREAM_ORDERED`], where the array's stream is `stream` or in order with it
+    /// anyway, and in a capture. If the owner is [`CAI_OWNER_RECLAIMS`], the array's stream does not wait.
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_arrays_begin_use()`]; and [`CAI_ERR_ORDER`] for an array that came with an event, or
+    /// with another thread's 2, and whose owner keeps no uses (but for [`CAI_ORDER_HOST`]): no
+    /// stream can wait in its place. Then use [`cai_array_release_on()`], or [`CAI_ORDER_HOST`].
+    ///
+    /// The text, "Synchronization", Consumer. Since 0.1.
     pub fn cai_arrays_end_use(
         arrays: *const *const cai_array,
         count: i32,
@@ -2289,23 +2672,82 @@ unsafe extern "C" {
         options: *const cai_use_options,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Finds the one stream on which the arrays can be used with no event at all: the producer's own.\n\n @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any\n @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, or an owner has kept a use that the\n         array's stream does not wait for; #CAI_ERR_DRIVER and #CAI_ERR_CUDA if\n         the driver had to tell two contexts apart; the rest as cai_arrays_begin_use().\n The text, \"Synchronization\". Since 0.1."]
+    /// Finds the one stream on which the arrays can be used with no event at all: the producer's own.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: 1, 2 or a CUstream; 0 if none of the arrays asks for any
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, or an owner has kept a use that the
+    /// array's stream does not wait for; [`CAI_ERR_DRIVER`] and [`CAI_ERR_CUDA`] if
+    /// the driver had to tell two contexts apart; the rest as [`cai_arrays_begin_use()`].
+    ///
+    /// The text, "Synchronization". Since 0.1.
     pub fn cai_arrays_same_stream(
         arrays: *const *const cai_array,
         count: i32,
         out: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Blocks the calling thread until what the producer has pending on the array and on its mask, and\n all uses that its owner has kept, the work of streams of the CPU's among them, are complete. The\n last resort. Release the GIL first.\n\n @return #CAI_OK; the rest as cai_arrays_begin_use(), cai_error.index as cai_array_validate().\n The text, \"Synchronization\". Since 0.1."]
+    /// Blocks the calling thread until what the producer has pending on the array and on its mask, and
+    /// all uses that its owner has kept, the work of streams of the CPU's among them, are complete. The
+    /// last resort. Release the GIL first.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; the rest as [`cai_arrays_begin_use()`], [`cai_error.index`](cai_error::index) as [`cai_array_validate()`].
+    ///
+    /// The text, "Synchronization". Since 0.1.
     pub fn cai_array_sync_host(array: *const cai_array, error: *mut cai_error) -> cai_status;
-    #[doc = " Producer's side: before the producer's own work on `stream` reads or writes an array that others\n may have used. Makes `stream` wait for the array's own stream, where consumers have put their\n ends, and for kept uses that conflict with the access.\n\n @param stream  1, 2 or a CUstream\n @param access  CAI_ACCESS_*; what the producer is about to do. It may write what it has marked\n                read-only for others\n @return as cai_arrays_begin_use(), cai_error.index as cai_array_validate().\n The text, \"Synchronization\", Producer. Since 0.1."]
+    /// Producer's side: before the producer's own work on `stream` reads or writes an array that others
+    /// may have used. Makes `stream` wait for the array's own stream, where consumers have put their
+    /// ends, and for kept uses that conflict with the access.
+    ///
+    /// # Arguments
+    ///
+    /// - `stream`: 1, 2 or a CUstream
+    /// - `access`: `CAI_ACCESS_*`; what the producer is about to do. It may write what it has marked
+    ///   read-only for others
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_arrays_begin_use()`], [`cai_error.index`](cai_error::index) as [`cai_array_validate()`].
+    ///
+    /// The text, "Synchronization", Producer. Since 0.1.
     pub fn cai_array_reclaim(
         array: *const cai_array,
         stream: u64,
         access: u32,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Producer's side: says one stream for work that is pending on several. Makes `target` wait for\n `streams`, for the stream or event that the array has by now, and for kept uses; then the array's\n stream is `target`. For an array that nobody else has seen: a fresh one, or a copy of the struct,\n which shares the owner. A mask has a stream of its own, and is published by itself.\n\n Whoever has the array itself, or a view of it, hears of `target` from the owner, if that keeps\n uses: they wait for it (for a 2 of an array that nobody has used: for what is queued there by\n now). An owner with functions of its own is told by used_on.\n\n Before the producer works on one of `streams` again, it calls cai_array_reclaim() for it. If the\n array had come from somebody else, its own stream must in the end wait for `target`: call\n cai_arrays_end_use() with the original.\n\n @param array    gets stream `target`, stream_kind STREAM, version 3; unchanged on failure\n @param streams  `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0\n @param target   1 or 2 of the context of the array's memory, or a CUstream; must live as long as\n                 the array\n @return as cai_arrays_begin_use(); #CAI_ERR_ORDER also for a target 2 if arrays of the owner\n         come with another thread's; cai_error.index is the stream of `streams`, or -1.\n The text, \"Synchronization\", Producer: streams 7, 9, 15 exported as 3. Since 0.1."]
+    /// Producer's side: says one stream for work that is pending on several. Makes `target` wait for
+    /// `streams`, for the stream or event that the array has by now, and for kept uses; then the array's
+    /// stream is `target`. For an array that nobody else has seen: a fresh one, or a copy of the struct,
+    /// which shares the owner. A mask has a stream of its own, and is published by itself.
+    ///
+    /// Whoever has the array itself, or a view of it, hears of `target` from the owner, if that keeps
+    /// uses: they wait for it (for a 2 of an array that nobody has used: for what is queued there by
+    /// now). An owner with functions of its own is told by used_on.
+    ///
+    /// Before the producer works on one of `streams` again, it calls [`cai_array_reclaim()`] for it. If the
+    /// array had come from somebody else, its own stream must in the end wait for `target`: call
+    /// [`cai_arrays_end_use()`] with the original.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: gets stream `target`, stream_kind STREAM, version 3; unchanged on failure
+    /// - `streams`: `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
+    /// - `target`: 1 or 2 of the context of the array's memory, or a CUstream; must live as long as
+    ///   the array
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_arrays_begin_use()`]; [`CAI_ERR_ORDER`] also for a target 2 if arrays of the owner
+    /// come with another thread's; [`cai_error.index`](cai_error::index) is the stream of `streams`, or -1.
+    ///
+    /// The text, "Synchronization", Producer: streams 7, 9, 15 exported as 3. Since 0.1.
     pub fn cai_array_publish(
         array: *mut cai_array,
         streams: *const u64,
@@ -2313,94 +2755,303 @@ unsafe extern "C" {
         target: u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Producer's side: the array comes with an event instead of a stream, which may then go, and which\n is the way to another thread for work on a stream 2. A dict cannot carry it. `stream` waits for\n what cai_array_publish() says; then an event is recorded there, which belongs to the owner, and\n lives as long as the array. Whoever has the array already hears of it from the owner, as there.\n\n @param array  owned, by an owner whose used_on is cai_owner_used_on(); as for cai_array_publish()\n               otherwise; gets the event, stream_kind EVENT, version 3; unchanged on failure\n @return as cai_array_publish(); #CAI_ERR_ARGUMENT if the owner cannot hold the event;\n         #CAI_ERR_CAPTURE if `stream` is being captured.\n Since 0.1."]
+    /// Producer's side: the array comes with an event instead of a stream, which may then go, and which
+    /// is the way to another thread for work on a stream 2. A dict cannot carry it. `stream` waits for
+    /// what [`cai_array_publish()`] says; then an event is recorded there, which belongs to the owner, and
+    /// lives as long as the array. Whoever has the array already hears of it from the owner, as there.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: owned, by an owner whose used_on is [`cai_owner_used_on()`]; as for [`cai_array_publish()`]
+    ///   otherwise; gets the event, stream_kind EVENT, version 3; unchanged on failure
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_array_publish()`]; [`CAI_ERR_ARGUMENT`] if the owner cannot hold the event;
+    /// [`CAI_ERR_CAPTURE`] if `stream` is being captured.
+    ///
+    /// Since 0.1.
     pub fn cai_array_publish_event(
         array: *mut cai_array,
         stream: u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Takes one holder away, as cai_array_release(), once all that is queued on `stream` by now is\n complete; for a consumer that does not end its use, or does not trust the memory's allocation\n stream to be the array's. The host does not wait, and no CUDA callback is used: a later call\n under \"Order\" or cai_drain() finds out. If `stream` is being captured, the graph takes it over:\n it goes when the graph, and what was made of it, has gone. Else the owner keeps the use, if it\n keeps any; one with functions of its own is told by used_on.\n\n @param array  owned. On failure the holder is still the caller's\n @return #CAI_OK; #CAI_ERR_ARGUMENT for a borrowed array, too; the rest as cai_arrays_begin_use().\n Since 0.1."]
+    /// Takes one holder away, as [`cai_array_release()`](crate::cai_array_release), once all that is queued on `stream` by now is
+    /// complete; for a consumer that does not end its use, or does not trust the memory's allocation
+    /// stream to be the array's. The host does not wait, and no CUDA callback is used: a later call
+    /// under "Order" or [`cai_drain()`] finds out. If `stream` is being captured, the graph takes it over:
+    /// it goes when the graph, and what was made of it, has gone. Else the owner keeps the use, if it
+    /// keeps any; one with functions of its own is told by used_on.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: owned. On failure the holder is still the caller's
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`] for a borrowed array, too; the rest as [`cai_arrays_begin_use()`].
+    ///
+    /// Since 0.1.
     pub fn cai_array_release_on(
         array: *const cai_array,
         stream: u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Ends the arrays whose release was put off until kept uses were complete, and now are; runs their\n producers' code on this thread. The functions under \"Order\" do so in passing, for a few of the\n contexts that they touch anyway; this one does it for the current context and the active primary\n ones. Call it with `wait` before destroying or resetting a context in which arrays were used:\n what was not drained is given up once a context with the same handle is met. A use of which the\n driver will not say whether it is complete is kept, unless its context has gone or failed for\n good.\n\n @param wait  not 0: the host waits for the uses to complete. Release the GIL first\n @param left  may be NULL; gets the number of arrays whose end is still put off\n @return #CAI_OK, also if nothing was put off, and then with no driver; #CAI_ERR_DRIVER;\n         #CAI_ERR_CUDA.\n Since 0.1."]
+    /// Ends the arrays whose release was put off until kept uses were complete, and now are; runs their
+    /// producers' code on this thread. The functions under "Order" do so in passing, for a few of the
+    /// contexts that they touch anyway; this one does it for the current context and the active primary
+    /// ones. Call it with `wait` before destroying or resetting a context in which arrays were used:
+    /// what was not drained is given up once a context with the same handle is met. A use of which the
+    /// driver will not say whether it is complete is kept, unless its context has gone or failed for
+    /// good.
+    ///
+    /// # Arguments
+    ///
+    /// - `wait`: not 0: the host waits for the uses to complete. Release the GIL first
+    /// - `left`: may be NULL; gets the number of arrays whose end is still put off
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`], also if nothing was put off, and then with no driver; [`CAI_ERR_DRIVER`];
+    /// [`CAI_ERR_CUDA`].
+    ///
+    /// Since 0.1.
     pub fn cai_drain(wait: i32, left: *mut i64, error: *mut cai_error) -> cai_status;
-    #[doc = " Registers a provider for the life of the process; providers are asked in order of registration.\n\n @param provider  is copied; its code and its context must stay for ever\n @return #CAI_OK; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Registers a provider for the life of the process; providers are asked in order of registration.
+    ///
+    /// # Arguments
+    ///
+    /// - `provider`: is copied; its code and its context must stay for ever
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_provide_streams(
         provider: *const cai_stream_provider,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " For cai_owner.used_on, or for a function there that does more: keeps a use in cai_owner.uses,\n one for each stream; an event is recorded on `stream`. Any thread.\n\n @param stream  1, 2 (of the current context) or a CUstream\n @param access  #CAI_ACCESS_READ or #CAI_ACCESS_WRITE\n @return #CAI_OK; #CAI_ERR_CAPTURE if the stream is being captured; #CAI_ERR_DRIVER;\n         #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// For [`cai_owner.used_on`](cai_owner::used_on), or for a function there that does more: keeps a use in [`cai_owner.uses`](cai_owner::uses),
+    /// one for each stream; an event is recorded on `stream`. Any thread.
+    ///
+    /// # Arguments
+    ///
+    /// - `stream`: 1, 2 (of the current context) or a CUstream
+    /// - `access`: [`CAI_ACCESS_READ`] or [`CAI_ACCESS_WRITE`]
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if the stream is being captured; [`CAI_ERR_DRIVER`];
+    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_owner_used_on(
         self_: *mut cai_owner,
         stream: u64,
         access: u32,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " For cai_owner.await_uses: makes `stream` wait for the uses kept in cai_owner.uses that conflict\n with the access: reads with writes, writes with all. Any thread.\n\n @param stream  as cai_owner_used_on(); or 0: the host waits\n @return as cai_owner_used_on().\n Since 0.1."]
+    /// For [`cai_owner.await_uses`](cai_owner::await_uses): makes `stream` wait for the uses kept in [`cai_owner.uses`](cai_owner::uses) that conflict
+    /// with the access: reads with writes, writes with all. Any thread.
+    ///
+    /// # Arguments
+    ///
+    /// - `stream`: as [`cai_owner_used_on()`]; or 0: the host waits
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_owner_used_on()`].
+    ///
+    /// Since 0.1.
     pub fn cai_owner_await_uses(
         self_: *mut cai_owner,
         stream: u64,
         access: u32,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " For a producer's own cai_owner.release, after the last holder has let go: calls end(self) now if\n no use is pending, else later, on a thread that calls a function under \"Order\" or cai_drain(). It\n calls no driver, and does not fail. Until `end` is called, the block stays.\n\n @param self  its await_uses is cai_owner_await_uses()\n @param end   frees the block, and may run any code; no lock is held\n Since 0.1."]
+    /// For a producer's own [`cai_owner.release`](cai_owner::release), after the last holder has let go: calls end(self) now if
+    /// no use is pending, else later, on a thread that calls a function under "Order" or [`cai_drain()`]. It
+    /// calls no driver, and does not fail. Until `end` is called, the block stays.
+    ///
+    /// # Arguments
+    ///
+    /// - `self`: its await_uses is [`cai_owner_await_uses()`]
+    /// - `end`: frees the block, and may run any code; no lock is held
+    ///
+    /// Since 0.1.
     pub fn cai_owner_end(
         self_: *mut cai_owner,
         end: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     );
-    #[doc = " Counts the uses that are kept in cai_owner.uses, for a binding whose garbage collector must not\n take the producer away before they are complete. Any thread.\n\n @param ask   0: no driver is called, and all that are kept count; 1: those of the current\n              context and of the active primary ones are asked about, and forgotten if complete;\n              2: the host waits for those\n @param left  the uses still kept\n @return #CAI_OK; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Counts the uses that are kept in [`cai_owner.uses`](cai_owner::uses), for a binding whose garbage collector must not
+    /// take the producer away before they are complete. Any thread.
+    ///
+    /// # Arguments
+    ///
+    /// - `ask`: 0: no driver is called, and all that are kept count; 1: those of the current
+    ///   context and of the active primary ones are asked about, and forgotten if complete;
+    ///   2: the host waits for those
+    /// - `left`: the uses still kept
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_owner_pending(
         self_: *mut cai_owner,
         ask: i32,
         left: *mut i64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Asks the driver about an array's memory; the array itself is not changed. It is not asked about\n an empty array, which is where it says, with all else 0; nor about a host array, whose\n device_pointer is `data`, with HOST_ACCESSIBLE and all else 0.\n\n @param array  valid\n @param out    struct_size set by the caller\n @return #CAI_OK; #CAI_ERR_BOUNDS if the extent leaves the allocation; #CAI_ERR_DEVICE if the\n         driver does not know the pointer, or for ROCm; #CAI_ERR_DRIVER, #CAI_ERR_CUDA;\n         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_MEMORY;\n         #CAI_ERR_ARGUMENT.\n The text, \"data\". Since 0.1."]
+    /// Asks the driver about an array's memory; the array itself is not changed. It is not asked about
+    /// an empty array, which is where it says, with all else 0; nor about a host array, whose
+    /// device_pointer is `data`, with HOST_ACCESSIBLE and all else 0.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: valid
+    /// - `out`: struct_size set by the caller
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_BOUNDS`] if the extent leaves the allocation; [`CAI_ERR_DEVICE`] if the
+    /// driver does not know the pointer, or for ROCm; [`CAI_ERR_DRIVER`], [`CAI_ERR_CUDA`];
+    /// [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`].
+    ///
+    /// The text, "data". Since 0.1.
     pub fn cai_array_locate(
         array: *const cai_array,
         out: *mut cai_location,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Reads a device: \"cpu\", \"gpu\" (the thread's current one), \"gpu:1\" or \"cuda:1\", \"gpu:free\" (the\n one with the most free memory); \"cuda\" says the same as \"gpu\". Case does not matter, nor do\n blanks at both ends and around the colon.\n\n @param text  NUL-terminated UTF-8\n @return #CAI_OK; #CAI_ERR_VALUE if the text is none of these; #CAI_ERR_DEVICE if there is no such\n         GPU; #CAI_ERR_DRIVER and #CAI_ERR_CUDA for GPUs; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Reads a device: "cpu", "gpu" (the thread's current one), "gpu:1" or "cuda:1", "gpu:free" (the
+    /// one with the most free memory); "cuda" says the same as "gpu". Case does not matter, nor do
+    /// blanks at both ends and around the colon.
+    ///
+    /// # Arguments
+    ///
+    /// - `text`: NUL-terminated UTF-8
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] if the text is none of these; [`CAI_ERR_DEVICE`] if there is no such
+    /// GPU; [`CAI_ERR_DRIVER`] and [`CAI_ERR_CUDA`] for GPUs; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_parse(
         text: *const ::core::ffi::c_char,
         out: *mut cai_device,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Writes a device as \"cpu\" or \"gpu:1\"; whether there is such a GPU is not asked.\n\n @param text  #CAI_DEVICE_TEXT_SIZE bytes; gets the text and its NUL\n @return #CAI_OK; #CAI_ERR_VALUE if its type or id is that of no device; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Writes a device as "cpu" or "gpu:1"; whether there is such a GPU is not asked.
+    ///
+    /// # Arguments
+    ///
+    /// - `text`: [`CAI_DEVICE_TEXT_SIZE`] bytes; gets the text and its NUL
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] if its type or id is that of no device; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_format(
         device: cai_device,
         text: *mut ::core::ffi::c_char,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Counts the devices of a type: 1 CPU; 0 GPUs if there is no driver, or none that libcai can use.\n\n @param type  #CAI_DEVICE_CPU or #CAI_DEVICE_CUDA\n @return #CAI_OK; #CAI_ERR_VALUE for another type; #CAI_ERR_CUDA; #CAI_ERR_STATE;\n         #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Counts the devices of a type: 1 CPU; 0 GPUs if there is no driver, or none that libcai can use.
+    ///
+    /// # Arguments
+    ///
+    /// - `type`: [`CAI_DEVICE_CPU`] or [`CAI_DEVICE_CUDA`]
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for another type; [`CAI_ERR_CUDA`]; [`CAI_ERR_STATE`];
+    /// [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_count(type_: i32, count: *mut i32, error: *mut cai_error) -> cai_status;
-    #[doc = " Finds the calling thread's current device of a type: the CPU, or the GPU of its current context,\n or, if none is current, GPU 0.\n\n @return #CAI_OK; #CAI_ERR_VALUE for another type; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_DEVICE\n         if there is no GPU; #CAI_ERR_STATE; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Finds the calling thread's current device of a type: the CPU, or the GPU of its current context,
+    /// or, if none is current, GPU 0.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for another type; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_DEVICE`]
+    /// if there is no GPU; [`CAI_ERR_STATE`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_current(
         type_: i32,
         out: *mut cai_device,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes a GPU's primary context current on the calling thread, in the place of the one that is.\n Nothing for the CPU.\n\n @return #CAI_OK; #CAI_ERR_DEVICE if there is no such device; #CAI_ERR_DRIVER; #CAI_ERR_CUDA;\n         #CAI_ERR_STATE; #CAI_ERR_VALUE as cai_device_format(); #CAI_ERR_MEMORY.\n Since 0.1."]
+    /// Makes a GPU's primary context current on the calling thread, in the place of the one that is.
+    /// Nothing for the CPU.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if there is no such device; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`];
+    /// [`CAI_ERR_STATE`]; [`CAI_ERR_VALUE`] as [`cai_device_format()`]; [`CAI_ERR_MEMORY`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_set_current(device: cai_device, error: *mut cai_error) -> cai_status;
-    #[doc = " Makes a device current until cai_device_leave() with the same guard on the same thread: pushes a\n GPU's primary context. Nothing for the CPU.\n\n @return as cai_device_set_current(); #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Makes a device current until [`cai_device_leave()`] with the same guard on the same thread: pushes a
+    /// GPU's primary context. Nothing for the CPU.
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_device_set_current()`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_enter(
         device: cai_device,
         guard: *mut cai_device_guard,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes what was current before cai_device_enter() current again. Guards are left in the reverse\n order.\n\n @return #CAI_OK; #CAI_ERR_STATE, and nothing changed, on another thread, for a guard that was\n         left already, and if the context that was entered is not the current one; #CAI_ERR_CUDA;\n         #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Makes what was current before [`cai_device_enter()`] current again. Guards are left in the reverse
+    /// order.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`], and nothing changed, on another thread, for a guard that was
+    /// left already, and if the context that was entered is not the current one; [`CAI_ERR_CUDA`];
+    /// [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_leave(guard: *mut cai_device_guard, error: *mut cai_error) -> cai_status;
-    #[doc = " Says what is known of a device.\n\n @param out  struct_size set by the caller\n @return #CAI_OK; #CAI_ERR_DEVICE if there is no such device; #CAI_ERR_DRIVER; #CAI_ERR_CUDA;\n         #CAI_ERR_STATE; #CAI_ERR_VALUE as cai_device_format(); #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Says what is known of a device.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: struct_size set by the caller
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if there is no such device; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`];
+    /// [`CAI_ERR_STATE`]; [`CAI_ERR_VALUE`] as [`cai_device_format()`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_describe(
         device: cai_device,
         out: *mut cai_device_info,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Writes a few lines for people: name, identity, memory, what the device can do.\n\n @param text  `size` bytes; gets the lines, cut if need be, and a NUL. May be NULL if size is 0\n @param length  may be NULL; gets the bytes of the whole text, without the NUL\n @return as cai_device_describe().\n Since 0.1."]
+    /// Writes a few lines for people: name, identity, memory, what the device can do.
+    ///
+    /// # Arguments
+    ///
+    /// - `text`: `size` bytes; gets the lines, cut if need be, and a NUL. May be NULL if size is 0
+    /// - `length`: may be NULL; gets the bytes of the whole text, without the NUL
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_device_describe()`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_summary(
         device: cai_device,
         text: *mut ::core::ffi::c_char,
@@ -2408,67 +3059,193 @@ unsafe extern "C" {
         length: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Finds the GPU with an identity, under whatever ordinal this process knows it.\n\n @param uuid  16 bytes, as cai_device_info.uuid\n @return #CAI_OK; #CAI_ERR_DEVICE if there is none; #CAI_ERR_DRIVER; #CAI_ERR_CUDA;\n         #CAI_ERR_STATE; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Finds the GPU with an identity, under whatever ordinal this process knows it.
+    ///
+    /// # Arguments
+    ///
+    /// - `uuid`: 16 bytes, as [`cai_device_info.uuid`](cai_device_info::uuid)
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if there is none; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`];
+    /// [`CAI_ERR_STATE`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_find(
         uuid: *const u8,
         out: *mut cai_device,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Says how much memory a device has free, and in all; of the machine for the CPU.\n\n @param free   bytes; may be NULL\n @param total  bytes; may be NULL\n @return as cai_device_describe(); #CAI_ERR_MEMORY.\n Since 0.1."]
+    /// Says how much memory a device has free, and in all; of the machine for the CPU.
+    ///
+    /// # Arguments
+    ///
+    /// - `free`: bytes; may be NULL
+    /// - `total`: bytes; may be NULL
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_device_describe()`]; [`CAI_ERR_MEMORY`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_memory(
         device: cai_device,
         free: *mut u64,
         total: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Finds the device of a type with the most free memory; the first of several.\n\n @return as cai_device_current(); #CAI_ERR_MEMORY.\n Since 0.1."]
+    /// Finds the device of a type with the most free memory; the first of several.
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_device_current()`]; [`CAI_ERR_MEMORY`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_most_free(
         type_: i32,
         out: *mut cai_device,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Says whether kernels on a device can be allowed to use the memory of another one. A device can\n use its own; GPU and CPU cannot use each other's.\n\n @param yes  gets 1 or 0\n @return as cai_device_describe().\n Since 0.1."]
+    /// Says whether kernels on a device can be allowed to use the memory of another one. A device can
+    /// use its own; GPU and CPU cannot use each other's.
+    ///
+    /// # Arguments
+    ///
+    /// - `yes`: gets 1 or 0
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_device_describe()`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_can_access(
         device: cai_device,
         peer: cai_device,
         yes: *mut i32,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Waits until the calling thread's current stream of the device, and then all else that is queued\n in the GPU's primary context, is complete.\n\n The driver refuses that while any stream of the context is being captured, and ends the capture.\n libcai looks first, at the streams that it has handles of and at those in order with the legacy\n stream. It cannot see others: make a handle of such a stream, cai_stream_wrap(), or do not call\n this while it is captured.\n\n @return #CAI_OK; #CAI_ERR_CAPTURE if one of the streams that it sees is being captured, and the\n         capture goes on; #CAI_ERR_CUDA with 900 in `native` if another one was, and the driver\n         has ended the capture; a failure of earlier work as cai_stream_synchronize(); the rest as\n         cai_device_set_current().\n Since 0.1."]
+    /// Waits until the calling thread's current stream of the device, and then all else that is queued
+    /// in the GPU's primary context, is complete.
+    ///
+    /// The driver refuses that while any stream of the context is being captured, and ends the capture.
+    /// libcai looks first, at the streams that it has handles of and at those in order with the legacy
+    /// stream. It cannot see others: make a handle of such a stream, [`cai_stream_wrap()`], or do not call
+    /// this while it is captured.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if one of the streams that it sees is being captured, and the
+    /// capture goes on; [`CAI_ERR_CUDA`] with 900 in `native` if another one was, and the driver
+    /// has ended the capture; a failure of earlier work as [`cai_stream_synchronize()`]; the rest as
+    /// [`cai_device_set_current()`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_synchronize(device: cai_device, error: *mut cai_error) -> cai_status;
-    #[doc = " Adds a callback that the next cai_device_reset() of any device calls once, after it has\n synchronised and before it resets; it stays for later ones. A pair of function and context that\n is there already is not added again.\n\n @return #CAI_OK; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Adds a callback that the next [`cai_device_reset()`] of any device calls once, after it has
+    /// synchronised and before it resets; it stays for later ones. A pair of function and context that
+    /// is there already is not added again.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_on_reset(
         callback: cai_reset_fn,
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Takes a callback away; nothing if it is not there. A reset that has begun may still call it.\n\n @return #CAI_OK; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Takes a callback away; nothing if it is not there. A reset that has begun may still call it.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_off_reset(
         callback: cai_reset_fn,
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Synchronises a device, calls the callbacks, frees what waits to be freed, resets the managers of\n the device, and drops the calling thread's current streams of it. Callbacks run in the order in\n which they were added, with no lock held.\n\n @param flags  CAI_RESET_*. After #CAI_RESET_CONTEXT, memory, streams and events of the device\n               that somebody still holds are dead: using them is #CAI_ERR_STATE, releasing them is\n               safe\n @return as cai_device_synchronize(), and then nothing but synchronising has happened;\n         #CAI_ERR_CUDA also for the reset itself; #CAI_ERR_STATE inside of a callback;\n         #CAI_ERR_ARGUMENT for other flags.\n Since 0.1."]
+    /// Synchronises a device, calls the callbacks, frees what waits to be freed, resets the managers of
+    /// the device, and drops the calling thread's current streams of it. Callbacks run in the order in
+    /// which they were added, with no lock held.
+    ///
+    /// # Arguments
+    ///
+    /// - `flags`: `CAI_RESET_*`. After [`CAI_RESET_CONTEXT`], memory, streams and events of the device
+    ///   that somebody still holds are dead: using them is [`CAI_ERR_STATE`], releasing them is
+    ///   safe
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_device_synchronize()`], and then nothing but synchronising has happened;
+    /// [`CAI_ERR_CUDA`] also for the reset itself; [`CAI_ERR_STATE`] inside of a callback;
+    /// [`CAI_ERR_ARGUMENT`] for other flags.
+    ///
+    /// Since 0.1.
     pub fn cai_device_reset(device: cai_device, flags: u32, error: *mut cai_error) -> cai_status;
-    #[doc = " Says how much freed memory the device's current pool keeps for later: the driver gives back what\n exceeds it whenever streams synchronise. Nothing for the CPU.\n\n @param bytes  at first 0\n @return as cai_device_set_current(); #CAI_ERR_UNSUPPORTED for a GPU without pools.\n Since 0.1."]
+    /// Says how much freed memory the device's current pool keeps for later: the driver gives back what
+    /// exceeds it whenever streams synchronise. Nothing for the CPU.
+    ///
+    /// # Arguments
+    ///
+    /// - `bytes`: at first 0
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_device_set_current()`]; [`CAI_ERR_UNSUPPORTED`] for a GPU without pools.
+    ///
+    /// Since 0.1.
     pub fn cai_device_set_cache(
         device: cai_device,
         bytes: u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Gives freed memory of the device's current pool back, down to `keep` bytes. Nothing for the CPU.\n\n @return as cai_device_set_cache().\n Since 0.1."]
+    /// Gives freed memory of the device's current pool back, down to `keep` bytes. Nothing for the CPU.
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_device_set_cache()`].
+    ///
+    /// Since 0.1.
     pub fn cai_device_trim_cache(
         device: cai_device,
         keep: u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Sets who hears of failures that can be told to nobody; NULL, as at first: nobody.\n\n @param hook     its code and its context must stay for the life of the process\n @return #CAI_OK; #CAI_ERR_MEMORY.\n Since 0.1."]
+    /// Sets who hears of failures that can be told to nobody; NULL, as at first: nobody.
+    ///
+    /// # Arguments
+    ///
+    /// - `hook`: its code and its context must stay for the life of the process
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`].
+    ///
+    /// Since 0.1.
     pub fn cai_on_failure(
         hook: cai_failure_fn,
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes a stream.\n\n @param mode      CAI_MODE_*\n @param priority  0 is the default, and lower is more urgent; the driver clips it. 0 for the CPU\n                  and for #CAI_MODE_DEFAULT\n @param out       one holder. The last cai_stream_release() waits for nothing: work that is queued\n                  still runs, and a GPU's stream is destroyed with the frees that are pending\n @return #CAI_OK; #CAI_ERR_VALUE for another mode or priority; the rest as\n         cai_device_set_current(), and #CAI_ERR_UNSUPPORTED if no thread could be made.\n Since 0.1."]
+    /// Makes a stream.
+    ///
+    /// # Arguments
+    ///
+    /// - `mode`: `CAI_MODE_*`
+    /// - `priority`: 0 is the default, and lower is more urgent; the driver clips it. 0 for the CPU
+    ///   and for [`CAI_MODE_DEFAULT`]
+    /// - `out`: one holder. The last [`cai_stream_release()`] waits for nothing: work that is queued
+    ///   still runs, and a GPU's stream is destroyed with the frees that are pending
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for another mode or priority; the rest as
+    /// [`cai_device_set_current()`], and [`CAI_ERR_UNSUPPORTED`] if no thread could be made.
+    ///
+    /// Since 0.1.
     pub fn cai_stream_create(
         device: cai_device,
         mode: u32,
@@ -2476,7 +3253,24 @@ unsafe extern "C" {
         out: *mut *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes a handle for a GPU's stream of somebody else's. Streams are the same if their values,\n contexts and (for 2) threads are, whoever wrapped them.\n\n @param device   the stream's\n @param value    1 or 2 of the device's primary context, or a CUstream. 2 is the calling thread's:\n                 using the handle on another one is #CAI_ERR_STATE\n @param release  ends the stream once libcai needs it no longer; runs once, on any thread, no lock\n                 held; may be NULL\n @param context  for release. On success it belongs to the handle; on failure it is the caller's\n @return #CAI_OK; #CAI_ERR_VALUE for 0; #CAI_ERR_DEVICE if the stream is not that device's, or\n         that is the CPU; #CAI_ERR_ARGUMENT; the rest as cai_device_set_current().\n Since 0.1."]
+    /// Makes a handle for a GPU's stream of somebody else's. Streams are the same if their values,
+    /// contexts and (for 2) threads are, whoever wrapped them.
+    ///
+    /// # Arguments
+    ///
+    /// - `device`: the stream's
+    /// - `value`: 1 or 2 of the device's primary context, or a CUstream. 2 is the calling thread's:
+    ///   using the handle on another one is [`CAI_ERR_STATE`]
+    /// - `release`: ends the stream once libcai needs it no longer; runs once, on any thread, no lock
+    ///   held; may be NULL
+    /// - `context`: for release. On success it belongs to the handle; on failure it is the caller's
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for 0; [`CAI_ERR_DEVICE`] if the stream is not that device's, or
+    /// that is the CPU; [`CAI_ERR_ARGUMENT`]; the rest as [`cai_device_set_current()`].
+    ///
+    /// Since 0.1.
     pub fn cai_stream_wrap(
         device: cai_device,
         value: u64,
@@ -2485,25 +3279,68 @@ unsafe extern "C" {
         out: *mut *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Adds one holder. Since 0.1."]
+    /// Adds one holder. Since 0.1.
     pub fn cai_stream_retain(stream: *mut cai_stream);
-    #[doc = " Takes one holder away. Work that a CPU stream does may do so, even the last one. Since 0.1."]
+    /// Takes one holder away. Work that a CPU stream does may do so, even the last one. Since 0.1.
     pub fn cai_stream_release(stream: *mut cai_stream);
-    #[doc = " Returns the stream as the functions under \"Order\" in cai.h and the dict take it: 1, 2 or a\n CUstream; 0 for a CPU's stream, and for NULL. Since 0.1."]
+    /// Returns the stream as the functions under "Order" in cai.h and the dict take it: 1, 2 or a
+    /// CUstream; 0 for a CPU's stream, and for NULL. Since 0.1.
     pub fn cai_stream_value(stream: *const cai_stream) -> u64;
-    #[doc = " Says what is known of a stream.\n\n @param out  struct_size set by the caller\n @return #CAI_OK; #CAI_ERR_STATE after a reset; #CAI_ERR_CUDA; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Says what is known of a stream.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: struct_size set by the caller
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] after a reset; [`CAI_ERR_CUDA`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_stream_describe(
         stream: *mut cai_stream,
         out: *mut cai_stream_info,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Sets how many threads work on a CPU stream may use, for that work to read.\n\n @param threads  at least 1; at first the machine's number of processors\n @return #CAI_OK; #CAI_ERR_VALUE; #CAI_ERR_DEVICE for a GPU's stream; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Sets how many threads work on a CPU stream may use, for that work to read.
+    ///
+    /// # Arguments
+    ///
+    /// - `threads`: at least 1; at first the machine's number of processors
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`]; [`CAI_ERR_DEVICE`] for a GPU's stream; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_stream_set_thread_limit(
         stream: *mut cai_stream,
         threads: i32,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Queues a function. A CPU stream that is not #CAI_MODE_ASYNC runs it before the call returns.\n\n The first failure of work on a stream drops what waits there on the CPU (`done` is called all the\n same), and is returned once, by the next of these for the handle: cai_stream_enqueue(), which\n then queues nothing, cai_stream_query(), cai_stream_synchronize(), cai_stream_follow(),\n cai_event_wait(); on the CPU, cai_event_record(). If none comes, cai_on_failure() hears of it.\n\n @param work     may be NULL: nothing to do\n @param done     called once after `work`, or when it is dropped; it ends `context`. On a GPU's\n                 stream not by the driver's thread, but by a later call for this stream or\n                 cai_drain(), so that it may do anything. May be NULL\n @param context  on failure it is the caller's, and `done` is not called, nor will it be\n @return #CAI_OK; the failure of earlier work; of this one if it ran at once (the context is the\n         caller's then, too); #CAI_ERR_CAPTURE if\n         `done` is given and the stream is being captured; #CAI_ERR_STATE after a reset;\n         #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Queues a function. A CPU stream that is not [`CAI_MODE_ASYNC`] runs it before the call returns.
+    ///
+    /// The first failure of work on a stream drops what waits there on the CPU (`done` is called all the
+    /// same), and is returned once, by the next of these for the handle: [`cai_stream_enqueue()`], which
+    /// then queues nothing, [`cai_stream_query()`], [`cai_stream_synchronize()`], [`cai_stream_follow()`],
+    /// [`cai_event_wait()`]; on the CPU, [`cai_event_record()`]. If none comes, [`cai_on_failure()`] hears of it.
+    ///
+    /// # Arguments
+    ///
+    /// - `work`: may be NULL: nothing to do
+    /// - `done`: called once after `work`, or when it is dropped; it ends `context`. On a GPU's
+    ///   stream not by the driver's thread, but by a later call for this stream or
+    ///   [`cai_drain()`], so that it may do anything. May be NULL
+    /// - `context`: on failure it is the caller's, and `done` is not called, nor will it be
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; the failure of earlier work; of this one if it ran at once (the context is the
+    /// caller's then, too); [`CAI_ERR_CAPTURE`] if
+    /// `done` is given and the stream is being captured; [`CAI_ERR_STATE`] after a reset;
+    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_stream_enqueue(
         stream: *mut cai_stream,
         work: cai_work_fn,
@@ -2511,104 +3348,314 @@ unsafe extern "C" {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Keeps an object until the stream has passed what is queued on it by now. In a capture, the graph\n keeps it.\n\n @param release  called once, on the thread of a later call for the stream, under \"Order\", or of\n                 cai_drain(); never by the driver's; on a CPU stream by whoever does its work\n @param context  for release; on failure it is the caller's\n @return #CAI_OK; #CAI_ERR_STATE after a reset; #CAI_ERR_CAPTURE if the capture was invalidated;\n         #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Keeps an object until the stream has passed what is queued on it by now. In a capture, the graph
+    /// keeps it.
+    ///
+    /// # Arguments
+    ///
+    /// - `release`: called once, on the thread of a later call for the stream, under "Order", or of
+    ///   [`cai_drain()`]; never by the driver's; on a CPU stream by whoever does its work
+    /// - `context`: for release; on failure it is the caller's
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] after a reset; [`CAI_ERR_CAPTURE`] if the capture was invalidated;
+    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_stream_attach(
         stream: *mut cai_stream,
         release: ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void)>,
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Says whether work is pending.\n\n @param busy  gets 1 or 0\n @return #CAI_OK; the failure of earlier work; #CAI_ERR_CAPTURE if the stream is being captured,\n         and the capture goes on; #CAI_ERR_STATE after a reset; #CAI_ERR_CUDA; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Says whether work is pending.
+    ///
+    /// # Arguments
+    ///
+    /// - `busy`: gets 1 or 0
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; the failure of earlier work; [`CAI_ERR_CAPTURE`] if the stream is being captured,
+    /// and the capture goes on; [`CAI_ERR_STATE`] after a reset; [`CAI_ERR_CUDA`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_stream_query(
         stream: *mut cai_stream,
         busy: *mut i32,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Waits until the work that is queued is complete; then ends what was attached. Release the GIL\n first.\n\n @return as cai_stream_query(); #CAI_ERR_STATE also on the CPU stream's own thread.\n Since 0.1."]
+    /// Waits until the work that is queued is complete; then ends what was attached. Release the GIL
+    /// first.
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_stream_query()`]; [`CAI_ERR_STATE`] also on the CPU stream's own thread.
+    ///
+    /// Since 0.1.
     pub fn cai_stream_synchronize(stream: *mut cai_stream, error: *mut cai_error) -> cai_status;
-    #[doc = " Makes later work on a stream wait for what is queued on another one by now. The host waits only\n where a GPU's stream follows an ASYNC one of the CPU, or a CPU stream that works at once follows\n any. A GPU's stream that follows one that is being captured joins the capture, and must be\n followed back before that ends.\n\n @return #CAI_OK; #CAI_ERR_CAPTURE where a capture allows no such order; the failure of earlier\n          work on either; #CAI_ERR_STATE after a reset, and where a CPU stream would wait for\n          itself; #CAI_ERR_CUDA; #CAI_ERR_MEMORY;\n          #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Makes later work on a stream wait for what is queued on another one by now. The host waits only
+    /// where a GPU's stream follows an ASYNC one of the CPU, or a CPU stream that works at once follows
+    /// any. A GPU's stream that follows one that is being captured joins the capture, and must be
+    /// followed back before that ends.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] where a capture allows no such order; the failure of earlier
+    /// work on either; [`CAI_ERR_STATE`] after a reset, and where a CPU stream would wait for
+    /// itself; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_stream_follow(
         stream: *mut cai_stream,
         other: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Finds the calling thread's current stream of a device: at first one of #CAI_MODE_DEFAULT.\n\n @param out  one holder more\n @return as cai_stream_create().\n Since 0.1."]
+    /// Finds the calling thread's current stream of a device: at first one of [`CAI_MODE_DEFAULT`].
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: one holder more
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_stream_create()`].
+    ///
+    /// Since 0.1.
     pub fn cai_stream_current(
         device: cai_device,
         out: *mut *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes a stream the calling thread's current one of the stream's device. A thread that ends lets\n go of its current streams.\n\n @param stream  gets one holder more; the one it replaces loses one\n @return #CAI_OK; #CAI_ERR_STATE after a reset; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Makes a stream the calling thread's current one of the stream's device. A thread that ends lets
+    /// go of its current streams.
+    ///
+    /// # Arguments
+    ///
+    /// - `stream`: gets one holder more; the one it replaces loses one
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] after a reset; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_stream_set_current(stream: *mut cai_stream, error: *mut cai_error) -> cai_status;
-    #[doc = " Makes a stream current until cai_stream_leave() with the same guard on the same thread.\n\n @return as cai_stream_set_current().\n Since 0.1."]
+    /// Makes a stream current until [`cai_stream_leave()`] with the same guard on the same thread.
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_stream_set_current()`].
+    ///
+    /// Since 0.1.
     pub fn cai_stream_enter(
         stream: *mut cai_stream,
         guard: *mut cai_stream_guard,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Synchronises the stream, and makes the one before it current again. Guards of a device are left\n in the reverse order.\n\n @param flags  CAI_LEAVE_*\n @return #CAI_OK; #CAI_ERR_STATE, and nothing changed, on another thread, for a guard that was\n          left already, and out of turn; a failure as cai_stream_synchronize(), and then the guard\n          is left all the same (its thread is 0); #CAI_ERR_ARGUMENT, also for other flags.\n Since 0.1."]
+    /// Synchronises the stream, and makes the one before it current again. Guards of a device are left
+    /// in the reverse order.
+    ///
+    /// # Arguments
+    ///
+    /// - `flags`: `CAI_LEAVE_*`
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`], and nothing changed, on another thread, for a guard that was
+    /// left already, and out of turn; a failure as [`cai_stream_synchronize()`], and then the guard
+    /// is left all the same (its thread is 0); [`CAI_ERR_ARGUMENT`], also for other flags.
+    ///
+    /// Since 0.1.
     pub fn cai_stream_leave(
         guard: *mut cai_stream_guard,
         flags: u32,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes an event; it is complete until it is recorded.\n\n @param flags  CAI_EVENT_*\n @param out    one holder; the last cai_event_release() waits for nothing\n @return #CAI_OK; #CAI_ERR_VALUE for other flags; the rest as cai_device_set_current().\n Since 0.1."]
+    /// Makes an event; it is complete until it is recorded.
+    ///
+    /// # Arguments
+    ///
+    /// - `flags`: `CAI_EVENT_*`
+    /// - `out`: one holder; the last [`cai_event_release()`] waits for nothing
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for other flags; the rest as [`cai_device_set_current()`].
+    ///
+    /// Since 0.1.
     pub fn cai_event_create(
         device: cai_device,
         flags: u32,
         out: *mut *mut cai_event,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Adds one holder. Since 0.1."]
+    /// Adds one holder. Since 0.1.
     pub fn cai_event_retain(event: *mut cai_event);
-    #[doc = " Takes one holder away. Since 0.1."]
+    /// Takes one holder away. Since 0.1.
     pub fn cai_event_release(event: *mut cai_event);
-    #[doc = " Returns the CUevent, as arrays of #CAI_STREAM_EVENT have it; 0 for a CPU's event, and for NULL.\n Since 0.1."]
+    /// Returns the CUevent, as arrays of [`CAI_STREAM_EVENT`] have it; 0 for a CPU's event, and for NULL.
+    /// Since 0.1.
     pub fn cai_event_value(event: *const cai_event) -> u64;
-    #[doc = " Puts the event behind what is queued on a stream by now. What waits for its last place waits for\n that still.\n\n @param stream  of the event's device\n @return #CAI_OK; #CAI_ERR_DEVICE for a stream of another device, or of another context than the\n         GPU's primary one; #CAI_ERR_CAPTURE if the capture was invalidated; the failure of\n         earlier work on a CPU's stream; #CAI_ERR_STATE after a reset; #CAI_ERR_CUDA;\n         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Puts the event behind what is queued on a stream by now. What waits for its last place waits for
+    /// that still.
+    ///
+    /// # Arguments
+    ///
+    /// - `stream`: of the event's device
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] for a stream of another device, or of another context than the
+    /// GPU's primary one; [`CAI_ERR_CAPTURE`] if the capture was invalidated; the failure of
+    /// earlier work on a CPU's stream; [`CAI_ERR_STATE`] after a reset; [`CAI_ERR_CUDA`];
+    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_event_record(
         event: *mut cai_event,
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes later work on a stream wait for the event as it was recorded last; nothing if it never\n was.\n\n @param stream  of any device\n @return as cai_stream_follow().\n Since 0.1."]
+    /// Makes later work on a stream wait for the event as it was recorded last; nothing if it never
+    /// was.
+    ///
+    /// # Arguments
+    ///
+    /// - `stream`: of any device
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_stream_follow()`].
+    ///
+    /// Since 0.1.
     pub fn cai_event_wait(
         event: *mut cai_event,
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Says whether work before the event is pending.\n\n @param busy  gets 1 or 0\n @return #CAI_OK; #CAI_ERR_CAPTURE if it was recorded in a capture; #CAI_ERR_STATE after a reset;\n         #CAI_ERR_CUDA; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Says whether work before the event is pending.
+    ///
+    /// # Arguments
+    ///
+    /// - `busy`: gets 1 or 0
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if it was recorded in a capture; [`CAI_ERR_STATE`] after a reset;
+    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_event_query(
         event: *mut cai_event,
         busy: *mut i32,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Waits for the work before the event. Release the GIL first.\n\n @return as cai_event_query(); #CAI_ERR_STATE also on the thread of the CPU stream that must pass\n         it.\n Since 0.1."]
+    /// Waits for the work before the event. Release the GIL first.
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_event_query()`]; [`CAI_ERR_STATE`] also on the thread of the CPU stream that must pass
+    /// it.
+    ///
+    /// Since 0.1.
     pub fn cai_event_synchronize(event: *mut cai_event, error: *mut cai_error) -> cai_status;
-    #[doc = " Measures the time between two events of one device.\n\n @param start  made with #CAI_EVENT_TIMING, recorded, and complete\n @param end    likewise\n @param milliseconds  negative if `end` came first\n @return #CAI_OK; #CAI_ERR_STATE if one was not recorded, or is not complete, and after a reset;\n         #CAI_ERR_DEVICE if their devices differ; #CAI_ERR_VALUE if one keeps no time;\n         #CAI_ERR_CAPTURE; #CAI_ERR_CUDA; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Measures the time between two events of one device.
+    ///
+    /// # Arguments
+    ///
+    /// - `start`: made with [`CAI_EVENT_TIMING`], recorded, and complete
+    /// - `end`: likewise
+    /// - `milliseconds`: negative if `end` came first
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] if one was not recorded, or is not complete, and after a reset;
+    /// [`CAI_ERR_DEVICE`] if their devices differ; [`CAI_ERR_VALUE`] if one keeps no time;
+    /// [`CAI_ERR_CAPTURE`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_event_elapsed(
         start: *mut cai_event,
         end: *mut cai_event,
         milliseconds: *mut f64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Returns a kind's name, as in the quotes above; NULL if it is none. Since 0.1."]
+    /// Returns a kind's name, as in the quotes above; NULL if it is none. Since 0.1.
     pub fn cai_kind_name(kind: u32) -> *const ::core::ffi::c_char;
-    #[doc = " Reads a kind by name; case and blanks at both ends do not matter.\n\n @param text  NUL-terminated UTF-8\n @return #CAI_OK; #CAI_ERR_VALUE; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Reads a kind by name; case and blanks at both ends do not matter.
+    ///
+    /// # Arguments
+    ///
+    /// - `text`: NUL-terminated UTF-8
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_kind_parse(
         text: *const ::core::ffi::c_char,
         kind: *mut u32,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Says whether the host may use the memory of a kind on a device: all of the CPU's that has an\n address, and pinned, mapped, managed and host memory of GPUs. 1 or 0. Since 0.1."]
+    /// Says whether the host may use the memory of a kind on a device: all of the CPU's that has an
+    /// address, and pinned, mapped, managed and host memory of GPUs. 1 or 0. Since 0.1.
     pub fn cai_is_dereferenceable(device: cai_device, kind: u32) -> i32;
-    #[doc = " Gives a table a name, for the life of the process.\n\n @param name   of letters, digits, '_', '-' and '.'; copied\n @param table  must stay for ever, with its code\n @return #CAI_OK; #CAI_ERR_VERSION for a table of another version, and the message says which is\n         needed; #CAI_ERR_VALUE for a name that is taken or is none, and for a table that lacks a\n         required function or has one of a pair; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Gives a table a name, for the life of the process.
+    ///
+    /// # Arguments
+    ///
+    /// - `name`: of letters, digits, '_', '-' and '.'; copied
+    /// - `table`: must stay for ever, with its code
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VERSION`] for a table of another version, and the message says which is
+    /// needed; [`CAI_ERR_VALUE`] for a name that is taken or is none, and for a table that lacks a
+    /// required function or has one of a pair; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_manager_register(
         name: *const ::core::ffi::c_char,
         table: *const cai_manager_table,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes a manager. Built in are\n\n - \"default\": each kind its own way; plain device memory, freed with others like it, for DEFAULT;\n - \"async\": DEFAULT in the order of the stream, too, from the device's current pool;\n - \"pool\": likewise, from a pool of its own, see #cai_pool_params;\n - \"managed\": all memory is managed;\n - \"host\": the heap; for the CPU, as the others are for GPUs;\n\n and, around an upstream manager, for its device's memory and the host's alike,\n\n - \"statistics\": counts, see cai_manager_statistics();\n - \"limiting\": refuses what exceeds a limit, see #cai_limit_params;\n - \"logging\": writes a line for each call, see #cai_log_params;\n - \"tracking\": knows what is out, see cai_manager_outstanding();\n - \"retrying\": asks somebody what to do when memory is short, see #cai_retry_params.\n\n @param name      one of these, of cai_manager_register(), or \"/path/lib.so\" or\n                  \"/path/lib.so:symbol\", a library that exports a #cai_manager_table under that\n                  name (cai_manager_table_export if there is none), and is never unloaded\n @param params    as the manager wants it; may be NULL where it says so\n @param device    the GPU, or the CPU\n @param upstream  what it is put around; gets one holder more. NULL where it needs none\n @param out       one holder; end with cai_manager_release()\n @return #CAI_OK; #CAI_ERR_VALUE for an unknown name, a library that cannot be loaded, a missing\n          symbol, wrong params, and an upstream manager of another device, or that is missing;\n          #CAI_ERR_VERSION; #CAI_ERR_UNSUPPORTED if the device has no such memory; what `create`\n          returned; the rest as cai_device_set_current().\n Since 0.1."]
+    /// Makes a manager. Built in are
+    ///
+    /// - "default": each kind its own way; plain device memory, freed with others like it, for DEFAULT;
+    /// - "async": DEFAULT in the order of the stream, too, from the device's current pool;
+    /// - "pool": likewise, from a pool of its own, see [`cai_pool_params`];
+    /// - "managed": all memory is managed;
+    /// - "host": the heap; for the CPU, as the others are for GPUs;
+    ///
+    /// and, around an upstream manager, for its device's memory and the host's alike,
+    ///
+    /// - "statistics": counts, see [`cai_manager_statistics()`];
+    /// - "limiting": refuses what exceeds a limit, see [`cai_limit_params`];
+    /// - "logging": writes a line for each call, see [`cai_log_params`];
+    /// - "tracking": knows what is out, see [`cai_manager_outstanding()`];
+    /// - "retrying": asks somebody what to do when memory is short, see [`cai_retry_params`].
+    ///
+    /// # Arguments
+    ///
+    /// - `name`: one of these, of [`cai_manager_register()`], or "/path/lib.so" or
+    ///   "/path/lib.so:symbol", a library that exports a [`cai_manager_table`] under that
+    ///   name (`cai_manager_table_export` if there is none), and is never unloaded
+    /// - `params`: as the manager wants it; may be NULL where it says so
+    /// - `device`: the GPU, or the CPU
+    /// - `upstream`: what it is put around; gets one holder more. NULL where it needs none
+    /// - `out`: one holder; end with [`cai_manager_release()`]
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for an unknown name, a library that cannot be loaded, a missing
+    /// symbol, wrong params, and an upstream manager of another device, or that is missing;
+    /// [`CAI_ERR_VERSION`]; [`CAI_ERR_UNSUPPORTED`] if the device has no such memory; what `create`
+    /// returned; the rest as [`cai_device_set_current()`].
+    ///
+    /// Since 0.1.
     pub fn cai_manager_create(
         name: *const ::core::ffi::c_char,
         params: *const ::core::ffi::c_void,
@@ -2617,32 +3664,85 @@ unsafe extern "C" {
         out: *mut *mut cai_manager,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Adds one holder. Since 0.1."]
+    /// Adds one holder. Since 0.1.
     pub fn cai_manager_retain(manager: *mut cai_manager);
-    #[doc = " Takes one holder away. Memory that it gave holds it, too. Since 0.1."]
+    /// Takes one holder away. Memory that it gave holds it, too. Since 0.1.
     pub fn cai_manager_release(manager: *mut cai_manager);
-    #[doc = " Returns the name of the manager's table; NULL for NULL. Since 0.1."]
+    /// Returns the name of the manager's table; NULL for NULL. Since 0.1.
     pub fn cai_manager_name(manager: *const cai_manager) -> *const ::core::ffi::c_char;
-    #[doc = " Returns the manager's device. Since 0.1."]
+    /// Returns the manager's device. Since 0.1.
     pub fn cai_manager_device(manager: *const cai_manager) -> cai_device;
-    #[doc = " Finds a device's manager. It is made at the first need by the name that cai_manager_choose() was\n given, else by the environment's CAI_MEMORY_MANAGER (a name or path as for cai_manager_create()),\n else \"default\"; of the CPU always \"host\". After #CAI_RESET_CONTEXT it is made anew.\n\n @param out  one holder more\n @return as cai_manager_create(); a bad CAI_MEMORY_MANAGER is an error that names it, each time.\n Since 0.1."]
+    /// Finds a device's manager. It is made at the first need by the name that [`cai_manager_choose()`] was
+    /// given, else by the environment's `CAI_MEMORY_MANAGER` (a name or path as for [`cai_manager_create()`]),
+    /// else "default"; of the CPU always "host". After [`CAI_RESET_CONTEXT`] it is made anew.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: one holder more
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_manager_create()`]; a bad `CAI_MEMORY_MANAGER` is an error that names it, each time.
+    ///
+    /// Since 0.1.
     pub fn cai_manager_of(
         device: cai_device,
         out: *mut *mut cai_manager,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes a manager that of its device, from now on. Memory that is out stays with its own.\n\n @param manager  gets one holder more; NULL: the one that cai_manager_of() would make anew\n @return #CAI_OK; #CAI_ERR_DEVICE if it is another device's; #CAI_ERR_MEMORY.\n Since 0.1."]
+    /// Makes a manager that of its device, from now on. Memory that is out stays with its own.
+    ///
+    /// # Arguments
+    ///
+    /// - `manager`: gets one holder more; NULL: the one that [`cai_manager_of()`] would make anew
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if it is another device's; [`CAI_ERR_MEMORY`].
+    ///
+    /// Since 0.1.
     pub fn cai_manager_install(
         device: cai_device,
         manager: *mut cai_manager,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Chooses by name the manager of every GPU that has none yet; stronger than the environment.\n\n @param name  as for cai_manager_create(), with params NULL; NULL: the environment's again\n @return #CAI_OK; #CAI_ERR_VALUE and #CAI_ERR_VERSION, and nothing changed, as\n         cai_manager_create(); #CAI_ERR_MEMORY.\n Since 0.1."]
+    /// Chooses by name the manager of every GPU that has none yet; stronger than the environment.
+    ///
+    /// # Arguments
+    ///
+    /// - `name`: as for [`cai_manager_create()`], with params NULL; NULL: the environment's again
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`], and nothing changed, as
+    /// [`cai_manager_create()`]; [`CAI_ERR_MEMORY`].
+    ///
+    /// Since 0.1.
     pub fn cai_manager_choose(
         name: *const ::core::ffi::c_char,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Allocates from a manager: what #cai_memory does, without the handle; for adaptors. If there is\n not so much memory, what is pending is freed and the manager is asked once more. What a manager\n gives is looked at: a block that is too small, or not aligned, is given back, and an error.\n\n @param size    0 gives a block of zeros, and the manager is not called\n @param align   a power of two; 0: 256\n @param kind    DEFAULT, ASYNC, MANAGED or MANAGED_GLOBAL (memalloc), PINNED, MAPPED or HOST\n                (memhostalloc, flags 0)\n @param stream  1 or 2 of the primary context, or a CUstream; 0 for the CPU\n @return #CAI_OK; #CAI_ERR_MEMORY, native 2 if it is the device's; #CAI_ERR_VALUE for a bad\n         alignment, kind or stream; #CAI_ERR_UNSUPPORTED for a kind that it does not have;\n         #CAI_ERR_CAPTURE for ASYNC and MANAGED memory, and all of \"async\" and \"pool\", on a stream\n         that is being captured; #CAI_ERR_STATE after a reset with #CAI_RESET_CONTEXT, and for a\n         manager that lies; #CAI_ERR_ARGUMENT; what the manager returned.\n Since 0.1."]
+    /// Allocates from a manager: what [`cai_memory`] does, without the handle; for adaptors. If there is
+    /// not so much memory, what is pending is freed and the manager is asked once more. What a manager
+    /// gives is looked at: a block that is too small, or not aligned, is given back, and an error.
+    ///
+    /// # Arguments
+    ///
+    /// - `size`: 0 gives a block of zeros, and the manager is not called
+    /// - `align`: a power of two; 0: 256
+    /// - `kind`: DEFAULT, ASYNC, MANAGED or MANAGED_GLOBAL (memalloc), PINNED, MAPPED or HOST
+    ///   (memhostalloc, flags 0)
+    /// - `stream`: 1 or 2 of the primary context, or a CUstream; 0 for the CPU
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`], native 2 if it is the device's; [`CAI_ERR_VALUE`] for a bad
+    /// alignment, kind or stream; [`CAI_ERR_UNSUPPORTED`] for a kind that it does not have;
+    /// [`CAI_ERR_CAPTURE`] for ASYNC and MANAGED memory, and all of "async" and "pool", on a stream
+    /// that is being captured; [`CAI_ERR_STATE`] after a reset with [`CAI_RESET_CONTEXT`], and for a
+    /// manager that lies; [`CAI_ERR_ARGUMENT`]; what the manager returned.
+    ///
+    /// Since 0.1.
     pub fn cai_manager_alloc(
         manager: *mut cai_manager,
         size: u64,
@@ -2652,7 +3752,21 @@ unsafe extern "C" {
         out: *mut cai_block,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Frees what cai_manager_alloc() gave.\n\n @param kind    as for the allocation\n @param stream  the free happens in the order of this one\n @return #CAI_OK, also for a block of zeros and, doing nothing, after a reset with\n         #CAI_RESET_CONTEXT and once the driver is gone; #CAI_ERR_VALUE for a kind or a stream\n         that is none; #CAI_ERR_CAPTURE for stream-ordered memory on a stream that is being\n         captured, and it is not freed; what the manager returned; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Frees what [`cai_manager_alloc()`] gave.
+    ///
+    /// # Arguments
+    ///
+    /// - `kind`: as for the allocation
+    /// - `stream`: the free happens in the order of this one
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`], also for a block of zeros and, doing nothing, after a reset with
+    /// [`CAI_RESET_CONTEXT`] and once the driver is gone; [`CAI_ERR_VALUE`] for a kind or a stream
+    /// that is none; [`CAI_ERR_CAPTURE`] for stream-ordered memory on a stream that is being
+    /// captured, and it is not freed; what the manager returned; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_manager_free(
         manager: *mut cai_manager,
         block: *const cai_block,
@@ -2660,26 +3774,59 @@ unsafe extern "C" {
         stream: u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Says how much memory there is, to the manager's knowledge.\n\n @param free   bytes; may be NULL\n @param total  bytes; may be NULL\n @return #CAI_OK; #CAI_ERR_UNSUPPORTED; what the manager returned; #CAI_ERR_ARGUMENT.\n NBEP 7, get_memory_info. Since 0.1."]
+    /// Says how much memory there is, to the manager's knowledge.
+    ///
+    /// # Arguments
+    ///
+    /// - `free`: bytes; may be NULL
+    /// - `total`: bytes; may be NULL
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`]; what the manager returned; [`CAI_ERR_ARGUMENT`].
+    /// NBEP 7, get_memory_info. Since 0.1.
     pub fn cai_manager_memory(
         manager: *mut cai_manager,
         free: *mut u64,
         total: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Gives back what is freed but kept, down to `keep` bytes.\n\n @return as cai_manager_memory(), save #CAI_ERR_UNSUPPORTED.\n Since 0.1."]
+    /// Gives back what is freed but kept, down to `keep` bytes.
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_manager_memory()`], save [`CAI_ERR_UNSUPPORTED`].
+    ///
+    /// Since 0.1.
     pub fn cai_manager_trim(
         manager: *mut cai_manager,
         keep: u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Reads the counts of a manager, or of the first one upstream that counts.\n\n @param out  struct_size set by the caller\n @return #CAI_OK; #CAI_ERR_UNSUPPORTED if none counts; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Reads the counts of a manager, or of the first one upstream that counts.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: struct_size set by the caller
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] if none counts; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_manager_statistics(
         manager: *const cai_manager,
         out: *mut cai_statistics,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Shows what a manager, or the first one upstream that tracks, has given and not got back, the\n oldest first. `visit` runs with no lock held.\n\n @return #CAI_OK; #CAI_ERR_UNSUPPORTED if none tracks; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Shows what a manager, or the first one upstream that tracks, has given and not got back, the
+    /// oldest first. `visit` runs with no lock held.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] if none tracks; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_manager_outstanding(
         manager: *const cai_manager,
         visit: ::core::option::Option<
@@ -2691,14 +3838,44 @@ unsafe extern "C" {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Allocates memory. Size, rows or depth 0 where a number is wanted gives memory with no address,\n and nobody is asked for it.\n\n @param request  its stream and manager get a holder more as long as they are needed\n @param out      one holder; end with cai_memory_release()\n @return #CAI_OK; #CAI_ERR_MEMORY, native 2 if it is the device's; #CAI_ERR_VALUE for a field that\n          is none of its values, for sizes whose product overflows, and for a stream or manager of\n          another device; #CAI_ERR_UNSUPPORTED for a kind that the device does not have;\n          #CAI_ERR_CAPTURE if the stream's capture, or one on this thread, forbids it; the rest as\n          cai_manager_alloc() and cai_device_set_current().\n Since 0.1."]
+    /// Allocates memory. Size, rows or depth 0 where a number is wanted gives memory with no address,
+    /// and nobody is asked for it.
+    ///
+    /// # Arguments
+    ///
+    /// - `request`: its stream and manager get a holder more as long as they are needed
+    /// - `out`: one holder; end with [`cai_memory_release()`]
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`], native 2 if it is the device's; [`CAI_ERR_VALUE`] for a field that
+    /// is none of its values, for sizes whose product overflows, and for a stream or manager of
+    /// another device; [`CAI_ERR_UNSUPPORTED`] for a kind that the device does not have;
+    /// [`CAI_ERR_CAPTURE`] if the stream's capture, or one on this thread, forbids it; the rest as
+    /// [`cai_manager_alloc()`] and [`cai_device_set_current()`].
+    ///
+    /// Since 0.1.
     pub fn cai_memory_alloc(
         device: cai_device,
         request: *const cai_request,
         out: *mut *mut cai_memory,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Pins memory of the host's that is there already, until the last release.\n\n @param host     `size` bytes\n @param kind     PINNED or MAPPED\n @param flags    CAI_HOST_*\n @param release  ends the host's memory, after it was unpinned; may be NULL\n @param context  for release; on failure it is the caller's\n @return as cai_memory_alloc(); #CAI_ERR_UNSUPPORTED for MAPPED where the device cannot use the\n          host's memory.\n NBEP 7, mempin. Since 0.1."]
+    /// Pins memory of the host's that is there already, until the last release.
+    ///
+    /// # Arguments
+    ///
+    /// - `host`: `size` bytes
+    /// - `kind`: PINNED or MAPPED
+    /// - `flags`: `CAI_HOST_*`
+    /// - `release`: ends the host's memory, after it was unpinned; may be NULL
+    /// - `context`: for release; on failure it is the caller's
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_memory_alloc()`]; [`CAI_ERR_UNSUPPORTED`] for MAPPED where the device cannot use the
+    /// host's memory.
+    /// NBEP 7, mempin. Since 0.1.
     pub fn cai_memory_pin(
         device: cai_device,
         host: *mut ::core::ffi::c_void,
@@ -2710,7 +3887,22 @@ unsafe extern "C" {
         out: *mut *mut cai_memory,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Takes memory of somebody else's in. It has no free stream until it is given one.\n\n @param info     device, kind, data, host and size are read, and (if not 0) row, pitch and rows;\n                 the rest must be 0. Whether it is true is asked by cai_memory_validate()\n @param release  ends the memory; runs once, no lock held, in no order with streams but the\n                 host's: when uses that were recorded are complete. May be NULL\n @param context  for release; on failure it is the caller's\n @return #CAI_OK; #CAI_ERR_VALUE for a field that is none of its values; #CAI_ERR_DEVICE;\n          #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Takes memory of somebody else's in. It has no free stream until it is given one.
+    ///
+    /// # Arguments
+    ///
+    /// - `info`: device, kind, data, host and size are read, and (if not 0) row, pitch and rows;
+    ///   the rest must be 0. Whether it is true is asked by [`cai_memory_validate()`]
+    /// - `release`: ends the memory; runs once, no lock held, in no order with streams but the
+    ///   host's: when uses that were recorded are complete. May be NULL
+    /// - `context`: for release; on failure it is the caller's
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] for a field that is none of its values; [`CAI_ERR_DEVICE`];
+    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_memory_wrap(
         info: *const cai_memory_info,
         release: ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void)>,
@@ -2718,7 +3910,18 @@ unsafe extern "C" {
         out: *mut *mut cai_memory,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes memory of a part of it; the view holds the whole.\n\n @param start  bytes from its beginning\n @param stop   likewise; start <= stop <= size\n @return #CAI_OK; #CAI_ERR_BOUNDS; #CAI_ERR_UNSUPPORTED for a CUDA array; #CAI_ERR_STATE if it was\n         freed; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n NBEP 7, MemoryPointer.view. Since 0.1."]
+    /// Makes memory of a part of it; the view holds the whole.
+    ///
+    /// # Arguments
+    ///
+    /// - `start`: bytes from its beginning
+    /// - `stop`: likewise; start \<= stop \<= size
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_BOUNDS`]; [`CAI_ERR_UNSUPPORTED`] for a CUDA array; [`CAI_ERR_STATE`] if it was
+    /// freed; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// NBEP 7, MemoryPointer.view. Since 0.1.
     pub fn cai_memory_view(
         memory: *mut cai_memory,
         start: u64,
@@ -2726,26 +3929,73 @@ unsafe extern "C" {
         out: *mut *mut cai_memory,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Adds one holder. Since 0.1."]
+    /// Adds one holder. Since 0.1.
     pub fn cai_memory_retain(memory: *mut cai_memory);
-    #[doc = " Takes one holder away. Since 0.1."]
+    /// Takes one holder away. Since 0.1.
     pub fn cai_memory_release(memory: *mut cai_memory);
-    #[doc = " Frees memory now, whoever holds it still, in the order of its free stream and after the uses\n that were recorded; views are dead with it. The handle stays the holders'.\n\n @return #CAI_OK; #CAI_ERR_STATE if it was freed already; #CAI_ERR_UNSUPPORTED for a view; what\n          the manager returned, and then it is freed for good; #CAI_ERR_ARGUMENT.\n NBEP 7, MemoryPointer.free. Since 0.1."]
+    /// Frees memory now, whoever holds it still, in the order of its free stream and after the uses
+    /// that were recorded; views are dead with it. The handle stays the holders'.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] if it was freed already; [`CAI_ERR_UNSUPPORTED`] for a view; what
+    /// the manager returned, and then it is freed for good; [`CAI_ERR_ARGUMENT`].
+    /// NBEP 7, MemoryPointer.free. Since 0.1.
     pub fn cai_memory_free(memory: *mut cai_memory, error: *mut cai_error) -> cai_status;
-    #[doc = " Says what is known of memory.\n\n @param out  struct_size set by the caller\n @return #CAI_OK; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Says what is known of memory.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: struct_size set by the caller
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_memory_describe(
         memory: *const cai_memory,
         out: *mut cai_memory_info,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Finds the memory around an address, of this copy of libcai's, left out views, and memory that\n was pinned, wrapped or opened, which others may know by another name.\n\n @param out     one holder more\n @param offset  may be NULL; gets the bytes from its beginning to the address\n @return #CAI_OK; #CAI_ERR_DEVICE if there is none; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Finds the memory around an address, of this copy of libcai's, left out views, and memory that
+    /// was pinned, wrapped or opened, which others may know by another name.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: one holder more
+    /// - `offset`: may be NULL; gets the bytes from its beginning to the address
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if there is none; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_memory_find(
         address: u64,
         out: *mut *mut cai_memory,
         offset: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Asks the driver whether memory is what somebody says it is.\n\n On the CPU it must not be a GPU's own; the driver may know nothing of it only if it is DEFAULT,\n ASYNC, PITCHED or HOST, pinned memory must be PINNED or MAPPED, and managed memory of a managed\n kind; so it is for HOST on a GPU. Otherwise the driver must know memory of a GPU; the device's\n own must be that device's; managed memory must be of a managed kind; pinned memory must be PINNED\n or MAPPED. The range must not leave the allocation.\n\n @param size  0: only the kind is asked about, and not even that for address 0\n @return #CAI_OK; #CAI_ERR_DEVICE if it is another device's, or of another kind; #CAI_ERR_BOUNDS;\n          #CAI_ERR_VALUE for address 0 with a size, for an unknown kind, and for CUDA_ARRAY;\n          #CAI_ERR_CUDA; #CAI_ERR_DRIVER for GPUs.\n Since 0.1."]
+    /// Asks the driver whether memory is what somebody says it is.
+    ///
+    /// On the CPU it must not be a GPU's own; the driver may know nothing of it only if it is DEFAULT,
+    /// ASYNC, PITCHED or HOST, pinned memory must be PINNED or MAPPED, and managed memory of a managed
+    /// kind; so it is for HOST on a GPU. Otherwise the driver must know memory of a GPU; the device's
+    /// own must be that device's; managed memory must be of a managed kind; pinned memory must be PINNED
+    /// or MAPPED. The range must not leave the allocation.
+    ///
+    /// # Arguments
+    ///
+    /// - `size`: 0: only the kind is asked about, and not even that for address 0
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`] if it is another device's, or of another kind; [`CAI_ERR_BOUNDS`];
+    /// [`CAI_ERR_VALUE`] for address 0 with a size, for an unknown kind, and for CUDA_ARRAY;
+    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_DRIVER`] for GPUs.
+    ///
+    /// Since 0.1.
     pub fn cai_memory_validate(
         address: u64,
         size: u64,
@@ -2753,19 +4003,62 @@ unsafe extern "C" {
         kind: u32,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Sets the stream in whose order memory is freed. What is pending on the old one still comes\n before.\n\n @param stream  of the memory's device; gets one holder more\n @return #CAI_OK; #CAI_ERR_DEVICE; #CAI_ERR_STATE if it was freed; #CAI_ERR_UNSUPPORTED for a\n          view; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Sets the stream in whose order memory is freed. What is pending on the old one still comes
+    /// before.
+    ///
+    /// # Arguments
+    ///
+    /// - `stream`: of the memory's device; gets one holder more
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`]; [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_UNSUPPORTED`] for a
+    /// view; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_memory_set_stream(
         memory: *mut cai_memory,
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Says that what is queued on a stream by now uses the memory: it is not freed before that ends,\n and whoever begins a use of an array of it comes after, as after a write.\n\n @param memory  of a view: the whole is used\n @param stream  of any device\n @return #CAI_OK; #CAI_ERR_STATE if it was freed, or the stream is dead; #CAI_ERR_CAPTURE if the\n         stream is being captured; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Says that what is queued on a stream by now uses the memory: it is not freed before that ends,
+    /// and whoever begins a use of an array of it comes after, as after a write.
+    ///
+    /// # Arguments
+    ///
+    /// - `memory`: of a view: the whole is used
+    /// - `stream`: of any device
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] if it was freed, or the stream is dead; [`CAI_ERR_CAPTURE`] if the
+    /// stream is being captured; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_memory_record(
         memory: *mut cai_memory,
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes an array of memory. The array holds the memory, and keeps uses: it ends once those are\n complete. Its stream is the memory's free stream; NONE if there is none, and for the CPU.\n\n @param offset   bytes from the beginning of the memory to the first element\n @param dtype    of an element\n @param shape    `ndim` extents, elements; may be NULL if ndim is 0\n @param strides  bytes, `ndim` of them; NULL: C order, with the pitch for the last but one axis of\n                 pitched memory\n @param out      owned; end with cai_array_release()\n @return #CAI_OK; #CAI_ERR_BOUNDS if it leaves the memory; #CAI_ERR_UNSUPPORTED for a CUDA array;\n         #CAI_ERR_STATE if it was freed; #CAI_ERR_VALUE as cai_array_validate(); #CAI_ERR_ORDER if\n         arrays of it came with another thread's stream 2; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Makes an array of memory. The array holds the memory, and keeps uses: it ends once those are
+    /// complete. Its stream is the memory's free stream; NONE if there is none, and for the CPU.
+    ///
+    /// # Arguments
+    ///
+    /// - `offset`: bytes from the beginning of the memory to the first element
+    /// - `dtype`: of an element
+    /// - `shape`: `ndim` extents, elements; may be NULL if ndim is 0
+    /// - `strides`: bytes, `ndim` of them; NULL: C order, with the pitch for the last but one axis of
+    ///   pitched memory
+    /// - `out`: owned; end with [`cai_array_release()`](crate::cai_array_release)
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_BOUNDS`] if it leaves the memory; [`CAI_ERR_UNSUPPORTED`] for a CUDA array;
+    /// [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_VALUE`] as [`cai_array_validate()`]; [`CAI_ERR_ORDER`] if
+    /// arrays of it came with another thread's stream 2; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_memory_array(
         memory: *mut cai_memory,
         offset: u64,
@@ -2776,41 +4069,137 @@ unsafe extern "C" {
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Finds the memory of an array: that of cai_memory_array(), also for its views, and the whole\n where it was made of a view of memory. For any other array, memory of its extent that holds it:\n its stream is the thread's current one, which comes after the array's, and the array's will come\n after it when the memory is released.\n\n @param array   owned\n @param out     one holder (more)\n @param offset  may be NULL; gets the bytes from the beginning of the memory to the first element\n @return #CAI_OK; #CAI_ERR_ARGUMENT for a borrowed array, too; #CAI_ERR_DEVICE for ROCm and where\n          the driver does not know it; #CAI_ERR_VALUE and #CAI_ERR_VERSION as\n          cai_array_validate(); #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_MEMORY.\n Since 0.1."]
+    /// Finds the memory of an array: that of [`cai_memory_array()`], also for its views, and the whole
+    /// where it was made of a view of memory. For any other array, memory of its extent that holds it:
+    /// its stream is the thread's current one, which comes after the array's, and the array's will come
+    /// after it when the memory is released.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: owned
+    /// - `out`: one holder (more)
+    /// - `offset`: may be NULL; gets the bytes from the beginning of the memory to the first element
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`] for a borrowed array, too; [`CAI_ERR_DEVICE`] for ROCm and where
+    /// the driver does not know it; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as
+    /// [`cai_array_validate()`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`].
+    ///
+    /// Since 0.1.
     pub fn cai_memory_of(
         array: *const cai_array,
         out: *mut *mut cai_memory,
         offset: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Copies the elements of an array to another one, in the order of a stream, between any two\n devices; begin and end of their use included. Where a GPU copies from or to an array of the\n CPU's, the host waits until that is done. A stream of the CPU's comes after what others of the\n CPU's have yet to do on the arrays; for what a GPU has pending on pinned memory, the host waits.\n\n A GPU needs one call of the driver for most layouts, more where axes run in opposite directions,\n are repeated (stride 0) or do not nest: one for each step of such an axis. A stream of the CPU\n that is #CAI_MODE_ASYNC holds both arrays until it is done, and their owners keep the work: uses\n begin after it, on GPUs too. If one is borrowed, or its owner's used_on is not\n cai_owner_used_on(), the call waits.\n\n @param from    any strides; CAI_ACCESS_READ\n @param to      not read-only; of the same shape and dtype; must not overlap `from`\n @param stream  of the device of either, or that the memory of either was made for, and a GPU's\n                unless the host may use both (the CPU's, and pinned memory); NULL: the thread's\n                current one of `to`'s device, or of `from`'s if `to` is the host's\n @return #CAI_OK; #CAI_ERR_VALUE if shapes or types differ, or `to` is read-only; #CAI_ERR_LAYOUT\n          if elements of `to` overlap, or `from`'s with them; #CAI_ERR_UNSUPPORTED for bits and\n          for masks; #CAI_ERR_DEVICE for a stream of a third device; #CAI_ERR_CAPTURE also if the\n          stream is being captured and the host must wait; #CAI_ERR_STATE if the memory was freed,\n          or the stream is dead; what earlier work on a stream of the CPU's failed with, once; the\n          rest as cai_arrays_begin_use().\n Since 0.1."]
+    /// Copies the elements of an array to another one, in the order of a stream, between any two
+    /// devices; begin and end of their use included. Where a GPU copies from or to an array of the
+    /// CPU's, the host waits until that is done. A stream of the CPU's comes after what others of the
+    /// CPU's have yet to do on the arrays; for what a GPU has pending on pinned memory, the host waits.
+    ///
+    /// A GPU needs one call of the driver for most layouts, more where axes run in opposite directions,
+    /// are repeated (stride 0) or do not nest: one for each step of such an axis. A stream of the CPU
+    /// that is [`CAI_MODE_ASYNC`] holds both arrays until it is done, and their owners keep the work: uses
+    /// begin after it, on GPUs too. If one is borrowed, or its owner's used_on is not
+    /// [`cai_owner_used_on()`], the call waits.
+    ///
+    /// # Arguments
+    ///
+    /// - `from`: any strides; [`CAI_ACCESS_READ`]
+    /// - `to`: not read-only; of the same shape and dtype; must not overlap `from`
+    /// - `stream`: of the device of either, or that the memory of either was made for, and a GPU's
+    ///   unless the host may use both (the CPU's, and pinned memory); NULL: the thread's
+    ///   current one of `to`'s device, or of `from`'s if `to` is the host's
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_VALUE`] if shapes or types differ, or `to` is read-only; [`CAI_ERR_LAYOUT`]
+    /// if elements of `to` overlap, or `from`'s with them; [`CAI_ERR_UNSUPPORTED`] for bits and
+    /// for masks; [`CAI_ERR_DEVICE`] for a stream of a third device; [`CAI_ERR_CAPTURE`] also if the
+    /// stream is being captured and the host must wait; [`CAI_ERR_STATE`] if the memory was freed,
+    /// or the stream is dead; what earlier work on a stream of the CPU's failed with, once; the
+    /// rest as [`cai_arrays_begin_use()`].
+    ///
+    /// Since 0.1.
     pub fn cai_array_copy(
         from: *const cai_array,
         to: *const cai_array,
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Sets all elements of an array, in the order of a stream; begin and end of use included.\n\n @param array   not read-only\n @param value   itemsize bytes, in the array's byte order, of the host's memory; read before the\n                call returns\n @param stream  of the array's device, or that its memory was made for; the CPU's if the host may\n                use it; NULL: the thread's current one of the array's device\n @return as cai_array_copy().\n Since 0.1."]
+    /// Sets all elements of an array, in the order of a stream; begin and end of use included.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: not read-only
+    /// - `value`: itemsize bytes, in the array's byte order, of the host's memory; read before the
+    ///   call returns
+    /// - `stream`: of the array's device, or that its memory was made for; the CPU's if the host may
+    ///   use it; NULL: the thread's current one of the array's device
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_array_copy()`].
+    ///
+    /// Since 0.1.
     pub fn cai_array_fill(
         array: *const cai_array,
         value: *const ::core::ffi::c_void,
         stream: *mut cai_stream,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Brings one element to the host, whatever the memory: waits for what is pending on the array; of\n the CPU's, for what is queued on the thread's current stream, too.\n\n @param index  ndim indices, elements; negative counts from the end; may be NULL if ndim is 0\n @param out    gets itemsize bytes, in the array's byte order\n @return as cai_array_copy(); #CAI_ERR_ARGUMENT for an index out of range, cai_error.index is the\n         axis.\n Since 0.1."]
+    /// Brings one element to the host, whatever the memory: waits for what is pending on the array; of
+    /// the CPU's, for what is queued on the thread's current stream, too.
+    ///
+    /// # Arguments
+    ///
+    /// - `index`: ndim indices, elements; negative counts from the end; may be NULL if ndim is 0
+    /// - `out`: gets itemsize bytes, in the array's byte order
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_array_copy()`]; [`CAI_ERR_ARGUMENT`] for an index out of range, [`cai_error.index`](cai_error::index) is the
+    /// axis.
+    ///
+    /// Since 0.1.
     pub fn cai_array_item(
         array: *const cai_array,
         index: *const i64,
         out: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Says what is out and what is pending.\n\n @param out  struct_size set by the caller\n @return #CAI_OK; #CAI_ERR_DEVICE; #CAI_ERR_VALUE as cai_device_format(); #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Says what is out and what is pending.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: struct_size set by the caller
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_DEVICE`]; [`CAI_ERR_VALUE`] as [`cai_device_format()`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_memory_usage(
         device: cai_device,
         out: *mut cai_usage,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Adds a free, for managers: `free` runs once, later or before the call returns, on any thread,\n with the GPU's primary context current and no lock held.\n\n @param bytes    that it frees; may be 0\n @param free     returns its status, and writes the error on failure\n @param context  for free; on failure it is the caller's\n @return #CAI_OK; #CAI_ERR_MEMORY; #CAI_ERR_DEVICE; #CAI_ERR_VALUE as cai_device_format();\n         #CAI_ERR_ARGUMENT, also if a limit in the environment is no number; #CAI_ERR_DRIVER;\n         #CAI_ERR_CUDA; #CAI_ERR_STATE.\n NBEP 7, \"pending deallocations\". Since 0.1."]
+    /// Adds a free, for managers: `free` runs once, later or before the call returns, on any thread,
+    /// with the GPU's primary context current and no lock held.
+    ///
+    /// # Arguments
+    ///
+    /// - `bytes`: that it frees; may be 0
+    /// - `free`: returns its status, and writes the error on failure
+    /// - `context`: for free; on failure it is the caller's
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_DEVICE`]; [`CAI_ERR_VALUE`] as [`cai_device_format()`];
+    /// [`CAI_ERR_ARGUMENT`], also if a limit in the environment is no number; [`CAI_ERR_DRIVER`];
+    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_STATE`].
+    /// NBEP 7, "pending deallocations". Since 0.1.
     pub fn cai_pending_add(
         device: cai_device,
         bytes: u64,
@@ -2823,18 +4212,69 @@ unsafe extern "C" {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Frees all that is pending on a device. Nothing while it is deferred.\n\n @return #CAI_OK; the first failure, the others being freed all the same; #CAI_ERR_CAPTURE while a\n         capture is seen, and nothing is freed; #CAI_ERR_DEVICE; #CAI_ERR_VALUE as\n         cai_device_format().\n Since 0.1."]
+    /// Frees all that is pending on a device. Nothing while it is deferred.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; the first failure, the others being freed all the same; [`CAI_ERR_CAPTURE`] while a
+    /// capture is seen, and nothing is freed; [`CAI_ERR_DEVICE`]; [`CAI_ERR_VALUE`] as
+    /// [`cai_device_format()`].
+    ///
+    /// Since 0.1.
     pub fn cai_pending_flush(device: cai_device, error: *mut cai_error) -> cai_status;
-    #[doc = " Begins a time in which nothing but a reset frees what is pending, even if memory is short; they\n nest. The device's manager is told, too, if it has a way of its own. Any thread ends it, which\n frees nothing by itself.\n\n @param defer  1 begins it, 0 ends it\n @return #CAI_OK; #CAI_ERR_STATE for an end without a beginning; what the manager returned;\n          #CAI_ERR_VALUE for another number; #CAI_ERR_DEVICE; #CAI_ERR_MEMORY; the rest as\n          cai_manager_of().\n NBEP 7, defer_cleanup. Since 0.1."]
+    /// Begins a time in which nothing but a reset frees what is pending, even if memory is short; they
+    /// nest. The device's manager is told, too, if it has a way of its own. Any thread ends it, which
+    /// frees nothing by itself.
+    ///
+    /// # Arguments
+    ///
+    /// - `defer`: 1 begins it, 0 ends it
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] for an end without a beginning; what the manager returned;
+    /// [`CAI_ERR_VALUE`] for another number; [`CAI_ERR_DEVICE`]; [`CAI_ERR_MEMORY`]; the rest as
+    /// [`cai_manager_of()`].
+    /// NBEP 7, defer_cleanup. Since 0.1.
     pub fn cai_pending_defer(device: cai_device, defer: i32, error: *mut cai_error) -> cai_status;
-    #[doc = " Makes a handle that another process opens. What that process finds there is what is complete by\n the time it looks: the two agree on it by messages, after waiting.\n\n @param memory  of the kind DEFAULT, or ASYNC of an exportable pool; may be a view. Keep it until\n                the others have closed theirs\n @param fd      gets the pool's descriptor, the caller's to close; -1 for #CAI_IPC_LEGACY\n @return #CAI_OK; #CAI_ERR_UNSUPPORTED for other kinds and pools; #CAI_ERR_STATE if it was freed;\n          #CAI_ERR_CUDA; what the manager returned; #CAI_ERR_ARGUMENT.\n NBEP 7, get_ipc_handle. Since 0.1."]
+    /// Makes a handle that another process opens. What that process finds there is what is complete by
+    /// the time it looks: the two agree on it by messages, after waiting.
+    ///
+    /// # Arguments
+    ///
+    /// - `memory`: of the kind DEFAULT, or ASYNC of an exportable pool; may be a view. Keep it until
+    ///   the others have closed theirs
+    /// - `fd`: gets the pool's descriptor, the caller's to close; -1 for [`CAI_IPC_LEGACY`]
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for other kinds and pools; [`CAI_ERR_STATE`] if it was freed;
+    /// [`CAI_ERR_CUDA`]; what the manager returned; [`CAI_ERR_ARGUMENT`].
+    /// NBEP 7, get_ipc_handle. Since 0.1.
     pub fn cai_memory_share(
         memory: *mut cai_memory,
         out: *mut cai_ipc_handle,
         fd: *mut i32,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Opens memory of another process. What the driver has open already for this device is opened no\n second time, but shared.\n\n @param handle  the process that made it must be alive, and must not have freed the memory\n @param fd      for #CAI_IPC_POOL: the descriptor as it came, the caller's to close; else -1\n @param device  who is to use it; where it is is found by its identity, whatever the ordinals\n @param stream  in whose order it is copied and closed; NULL: the thread's current one of `device`\n @param how     CAI_OPEN_*\n @param out     one holder; the last release closes it\n @return #CAI_OK; #CAI_ERR_STATE for a handle of this process, or of one that is gone;\n          #CAI_ERR_DEVICE if this process does not see the device, or for DIRECT cannot access it;\n          #CAI_ERR_VALUE for a handle that is none; #CAI_ERR_CUDA; the rest as cai_memory_alloc().\n NBEP 7, IpcHandle.open. Since 0.1."]
+    /// Opens memory of another process. What the driver has open already for this device is opened no
+    /// second time, but shared.
+    ///
+    /// # Arguments
+    ///
+    /// - `handle`: the process that made it must be alive, and must not have freed the memory
+    /// - `fd`: for [`CAI_IPC_POOL`]: the descriptor as it came, the caller's to close; else -1
+    /// - `device`: who is to use it; where it is is found by its identity, whatever the ordinals
+    /// - `stream`: in whose order it is copied and closed; NULL: the thread's current one of `device`
+    /// - `how`: `CAI_OPEN_*`
+    /// - `out`: one holder; the last release closes it
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_STATE`] for a handle of this process, or of one that is gone;
+    /// [`CAI_ERR_DEVICE`] if this process does not see the device, or for DIRECT cannot access it;
+    /// [`CAI_ERR_VALUE`] for a handle that is none; [`CAI_ERR_CUDA`]; the rest as [`cai_memory_alloc()`].
+    /// NBEP 7, IpcHandle.open. Since 0.1.
     pub fn cai_memory_open(
         handle: *const cai_ipc_handle,
         fd: i32,
@@ -2844,50 +4284,153 @@ unsafe extern "C" {
         out: *mut *mut cai_memory,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Allocates in the order of a stream: the alloc_fn of a CUDAPluggableAllocator.\n\n @param size    bytes; 0 gives NULL, and that is no failure\n @param device  ordinal\n @return the address; NULL on failure, which is told to cai_on_failure().\n Since 0.1."]
+    /// Allocates in the order of a stream: the alloc_fn of a CUDAPluggableAllocator.
+    ///
+    /// # Arguments
+    ///
+    /// - `size`: bytes; 0 gives NULL, and that is no failure
+    /// - `device`: ordinal
+    ///
+    /// # Returns
+    ///
+    /// the address; NULL on failure, which is told to [`cai_on_failure()`].
+    ///
+    /// Since 0.1.
     pub fn cai_torch_alloc(
         size: u64,
         device: i32,
         stream: *mut ::core::ffi::c_void,
     ) -> *mut ::core::ffi::c_void;
-    #[doc = " Frees in the order of a stream: the free_fn. What cai_torch_alloc() has not given, or was freed\n already, is left alone: cai_on_failure() is told.\n\n @param ptr     may be NULL\n @param size    not needed\n @param device  not needed\n Since 0.1."]
+    /// Frees in the order of a stream: the free_fn. What [`cai_torch_alloc()`] has not given, or was freed
+    /// already, is left alone: [`cai_on_failure()`] is told.
+    ///
+    /// # Arguments
+    ///
+    /// - `ptr`: may be NULL
+    /// - `size`: not needed
+    /// - `device`: not needed
+    ///
+    /// Since 0.1.
     pub fn cai_torch_free(
         ptr: *mut ::core::ffi::c_void,
         size: u64,
         device: i32,
         stream: *mut ::core::ffi::c_void,
     );
-    #[doc = " Finds the allocation around an address: for set_base_alloc_fn.\n\n @param size  gets its bytes; may be NULL\n @return its beginning; NULL for an address that is not libcai's, which is told to\n         cai_on_failure().\n Since 0.1."]
+    /// Finds the allocation around an address: for set_base_alloc_fn.
+    ///
+    /// # Arguments
+    ///
+    /// - `size`: gets its bytes; may be NULL
+    ///
+    /// # Returns
+    ///
+    /// its beginning; NULL for an address that is not libcai's, which is told to
+    /// [`cai_on_failure()`].
+    ///
+    /// Since 0.1.
     pub fn cai_torch_base(
         ptr: *mut ::core::ffi::c_void,
         size: *mut u64,
     ) -> *mut ::core::ffi::c_void;
-    #[doc = " Says that what is queued on a stream by now uses memory of cai_torch_alloc(), which is not freed\n before that is done: for set_record_stream_fn.\n\n @param ptr     the beginning of an allocation; NULL is nothing\n @param stream  of any GPU; NULL, 1 and 2 are the memory's device's\n Since 0.1."]
+    /// Says that what is queued on a stream by now uses memory of [`cai_torch_alloc()`], which is not freed
+    /// before that is done: for set_record_stream_fn.
+    ///
+    /// # Arguments
+    ///
+    /// - `ptr`: the beginning of an allocation; NULL is nothing
+    /// - `stream`: of any GPU; NULL, 1 and 2 are the memory's device's
+    ///
+    /// Since 0.1.
     pub fn cai_torch_record_stream(ptr: *mut ::core::ffi::c_void, stream: *mut ::core::ffi::c_void);
-    #[doc = " Compares PyTorch's number of devices with libcai's, and tells cai_on_failure() if they differ:\n for set_init_fn. Since 0.1."]
+    /// Compares PyTorch's number of devices with libcai's, and tells [`cai_on_failure()`] if they differ:
+    /// for set_init_fn. Since 0.1.
     pub fn cai_torch_init(device_count: i32);
-    #[doc = " Frees what is pending and gives back what is kept, on all devices that the functions here have\n allocated on: for set_reset_fn, which torch.cuda.empty_cache() calls.\n Since 0.1."]
+    /// Frees what is pending and gives back what is kept, on all devices that the functions here have
+    /// allocated on: for set_reset_fn, which torch.cuda.empty_cache() calls.
+    /// Since 0.1.
     pub fn cai_torch_reset();
-    #[doc = " Allocates.\n\n @param param   stream, as above\n @param size    bytes; 0 gives NULL, and that is no failure\n @param device  ordinal\n @return the address; NULL on failure, which is told to cai_on_failure().\n Since 0.1."]
+    /// Allocates.
+    ///
+    /// # Arguments
+    ///
+    /// - `param`: stream, as above
+    /// - `size`: bytes; 0 gives NULL, and that is no failure
+    /// - `device`: ordinal
+    ///
+    /// # Returns
+    ///
+    /// the address; NULL on failure, which is told to [`cai_on_failure()`].
+    ///
+    /// Since 0.1.
     pub fn cai_cupy_alloc(
         param: *mut ::core::ffi::c_void,
         size: u64,
         device: i32,
     ) -> *mut ::core::ffi::c_void;
-    #[doc = " Frees what cai_cupy_alloc() or cai_cupy_malloc() gave. Anything else is left alone, and\n cai_on_failure() is told.\n\n @param param   stream, as above\n @param ptr     may be NULL\n @param device  not needed\n Since 0.1."]
+    /// Frees what [`cai_cupy_alloc()`] or `cai_cupy_malloc()` gave. Anything else is left alone, and
+    /// [`cai_on_failure()`] is told.
+    ///
+    /// # Arguments
+    ///
+    /// - `param`: stream, as above
+    /// - `ptr`: may be NULL
+    /// - `device`: not needed
+    ///
+    /// Since 0.1.
     pub fn cai_cupy_free(
         param: *mut ::core::ffi::c_void,
         ptr: *mut ::core::ffi::c_void,
         device: i32,
     );
-    #[doc = " Makes an owned array of a column, which is moved into it: the column's release is called once,\n when the last holder has let go and all kept uses are complete, on whatever thread that is. For a\n column of the plain C Data Interface, fill in a struct ArrowDeviceArray: device type CPU, id -1.\n\n @param schema  the type: a format of c C s S i I l L e f g. Not changed; still the caller's\n @param column  on success its array.release is NULL, as Arrow marks what has been moved; on\n                failure it is unchanged, and the caller's\n @param out     the owned array, with one holder. A bitmap is its mask, unless null_count is 0\n @return #CAI_OK; #CAI_ERR_UNSUPPORTED for another format, children, a dictionary, and a bitmap\n that begins within a byte (offset no multiple of 8; entry mask); #CAI_ERR_DEVICE for a device\n         that is neither CPU nor CUDA; #CAI_ERR_VALUE, with the entry; #CAI_ERR_MEMORY;\n         #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Makes an owned array of a column, which is moved into it: the column's release is called once,
+    /// when the last holder has let go and all kept uses are complete, on whatever thread that is. For a
+    /// column of the plain C Data Interface, fill in a struct [`ArrowDeviceArray`]: device type CPU, id -1.
+    ///
+    /// # Arguments
+    ///
+    /// - `schema`: the type: a format of c C s S i I l L e f g. Not changed; still the caller's
+    /// - `column`: on success its array.release is NULL, as Arrow marks what has been moved; on
+    ///   failure it is unchanged, and the caller's
+    /// - `out`: the owned array, with one holder. A bitmap is its mask, unless null_count is 0
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for another format, children, a dictionary, and a bitmap
+    /// that begins within a byte (offset no multiple of 8; entry mask); [`CAI_ERR_DEVICE`] for a device
+    /// that is neither CPU nor CUDA; [`CAI_ERR_VALUE`], with the entry; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_arrow_own(
         schema: *const ArrowSchema,
         column: *mut ArrowDeviceArray,
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Says an array as a column, which holds it until its release is called, on any thread.\n\n If work may be pending, `stream` waits for it, and for kept uses, as for\n cai_array_publish_event(), and an event is recorded there, which is the column's. Otherwise no\n driver is called. The column's release waits for nothing: before it is called, the consumer's\n work on the memory must be complete.\n\n @param array   valid, owned, of one axis, contiguous; its mask, if any, of bits and of its shape.\n                If its device is CUDA with id -1, cai_array_locate() is asked for the id\n @param stream  1, 2 or a CUstream, for the event; the array's own will do\n @param schema  gets the type; may be NULL\n @param column  gets the array; null_count is -1 if there is a mask\n @return #CAI_OK; #CAI_ERR_EXPORT, with the entry, if a column cannot say it; #CAI_ERR_DEVICE for\n         ROCm; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, for a borrowed array and for stream 0, too;\n         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); the rest as\n         cai_array_locate() and cai_array_publish_event().\n Since 0.1."]
+    /// Says an array as a column, which holds it until its release is called, on any thread.
+    ///
+    /// If work may be pending, `stream` waits for it, and for kept uses, as for
+    /// [`cai_array_publish_event()`], and an event is recorded there, which is the column's. Otherwise no
+    /// driver is called. The column's release waits for nothing: before it is called, the consumer's
+    /// work on the memory must be complete.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: valid, owned, of one axis, contiguous; its mask, if any, of bits and of its shape.
+    ///   If its device is CUDA with id -1, [`cai_array_locate()`] is asked for the id
+    /// - `stream`: 1, 2 or a CUstream, for the event; the array's own will do
+    /// - `schema`: gets the type; may be NULL
+    /// - `column`: gets the array; null_count is -1 if there is a mask
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_EXPORT`], with the entry, if a column cannot say it; [`CAI_ERR_DEVICE`] for
+    /// ROCm; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], for a borrowed array and for stream 0, too;
+    /// [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; the rest as
+    /// [`cai_array_locate()`] and [`cai_array_publish_event()`].
+    ///
+    /// Since 0.1.
     pub fn cai_arrow_write(
         array: *const cai_array,
         stream: u64,
@@ -2895,7 +4438,24 @@ unsafe extern "C" {
         column: *mut ArrowDeviceArray,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Reads a tensor for a use during which the caller does not write: a tensor does not say whether\n it may be written, so the array is marked read-only.\n\n @param tensor   strides may be NULL, which means C order\n @param stream   the one that the tensor is ready for; UINT64_MAX: unknown, and the array's is\n then UNSTATED\n @param strides  holds `tensor->ndim` numbers; #CAI_MAX_NDIM of them always suffice. May be NULL\n if ndim is 0. Contents are unspecified after a failure\n @param out      a borrowed array: it points into `strides` and to the tensor's shape\n @return #CAI_OK; #CAI_ERR_UNSUPPORTED for a type that cai_dtype cannot say; #CAI_ERR_DEVICE for\n         another kind of device; #CAI_ERR_VALUE, with the entry; #CAI_ERR_ARGUMENT.\n Since 0.1."]
+    /// Reads a tensor for a use during which the caller does not write: a tensor does not say whether
+    /// it may be written, so the array is marked read-only.
+    ///
+    /// # Arguments
+    ///
+    /// - `tensor`: strides may be NULL, which means C order
+    /// - `stream`: the one that the tensor is ready for; UINT64_MAX: unknown, and the array's is
+    ///   then UNSTATED
+    /// - `strides`: holds `tensor->ndim` numbers; [`CAI_MAX_NDIM`] of them always suffice. May be NULL
+    ///   if ndim is 0. Contents are unspecified after a failure
+    /// - `out`: a borrowed array: it points into `strides` and to the tensor's shape
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for a type that [`cai_dtype`] cannot say; [`CAI_ERR_DEVICE`] for
+    /// another kind of device; [`CAI_ERR_VALUE`], with the entry; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
     pub fn cai_dlpack_read(
         tensor: *const DLTensor,
         stream: u64,
@@ -2903,35 +4463,96 @@ unsafe extern "C" {
         out: *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Makes an owned array of a tensor, which it takes over: the deleter is called once, when the last\n holder has let go and all kept uses are complete, on whatever thread that is. The array is\n read-only if the tensor is flagged so. Flags that are unknown are ignored.\n\n @param tensor  on failure it is still the caller's, to be deleted by the caller\n @param stream  as for cai_dlpack_read(); must live as long as the array\n @param out     the owned array, with one holder\n @return as cai_dlpack_read(); #CAI_ERR_VERSION for another major of DLPack than 1;\n         #CAI_ERR_MEMORY.\n Since 0.1."]
+    /// Makes an owned array of a tensor, which it takes over: the deleter is called once, when the last
+    /// holder has let go and all kept uses are complete, on whatever thread that is. The array is
+    /// read-only if the tensor is flagged so. Flags that are unknown are ignored.
+    ///
+    /// # Arguments
+    ///
+    /// - `tensor`: on failure it is still the caller's, to be deleted by the caller
+    /// - `stream`: as for [`cai_dlpack_read()`]; must live as long as the array
+    /// - `out`: the owned array, with one holder
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_dlpack_read()`]; [`CAI_ERR_VERSION`] for another major of DLPack than 1;
+    /// [`CAI_ERR_MEMORY`].
+    ///
+    /// Since 0.1.
     pub fn cai_dlpack_own(
         tensor: *mut DLManagedTensorVersioned,
         stream: u64,
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " As cai_dlpack_own(), of the form of before DLPack 1.0. Such a tensor must not be read-only.\n Since 0.1."]
+    /// As [`cai_dlpack_own()`], of the form of before DLPack 1.0. Such a tensor must not be read-only.
+    /// Since 0.1.
     pub fn cai_dlpack_own_legacy(
         tensor: *mut DLManagedTensor,
         stream: u64,
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Says an array as a tensor, which holds it until the tensor's deleter is called, on any thread.\n\n The consumer's stream is put in order, as by cai_array_publish() of a copy of the struct: it\n waits for what is pending on the array and for kept uses, and later users of the array wait for\n it. No driver is called if the array needs no order. The deleter knows of no stream and waits for\n none: before it is called, work on the memory must be complete, or be ordered before whatever the\n owner's release does with the memory.\n\n @param array   valid and owned (a borrowed array cannot be held). If its device is CUDA with id\n -1, cai_array_locate() is asked for the id; 0 stands for that of no elements\n @param stream  the consumer's; as `target` of cai_array_publish(), or UINT64_MAX: no order\n @param out     a tensor, to be ended by its deleter. Its shape and strides are copies; an axis of\n                one element may have any stride\n @return #CAI_OK; #CAI_ERR_EXPORT, with the entry, if a tensor cannot say it: a mask, a foreign\n         byte order, a type that DLPack has not, strides that are no multiple of the item size;\n         #CAI_ERR_DEVICE for ROCm; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, for a borrowed array and\n for stream 0, too; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); the rest as\n         cai_array_locate() and cai_array_publish().\n Since 0.1."]
+    /// Says an array as a tensor, which holds it until the tensor's deleter is called, on any thread.
+    ///
+    /// The consumer's stream is put in order, as by [`cai_array_publish()`] of a copy of the struct: it
+    /// waits for what is pending on the array and for kept uses, and later users of the array wait for
+    /// it. No driver is called if the array needs no order. The deleter knows of no stream and waits for
+    /// none: before it is called, work on the memory must be complete, or be ordered before whatever the
+    /// owner's release does with the memory.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: valid and owned (a borrowed array cannot be held). If its device is CUDA with id
+    ///   -1, [`cai_array_locate()`] is asked for the id; 0 stands for that of no elements
+    /// - `stream`: the consumer's; as `target` of [`cai_array_publish()`], or UINT64_MAX: no order
+    /// - `out`: a tensor, to be ended by its deleter. Its shape and strides are copies; an axis of
+    ///   one element may have any stride
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_EXPORT`], with the entry, if a tensor cannot say it: a mask, a foreign
+    /// byte order, a type that DLPack has not, strides that are no multiple of the item size;
+    /// [`CAI_ERR_DEVICE`] for ROCm; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], for a borrowed array and
+    /// for stream 0, too; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; the rest as
+    /// [`cai_array_locate()`] and [`cai_array_publish()`].
+    ///
+    /// Since 0.1.
     pub fn cai_dlpack_write(
         array: *const cai_array,
         stream: u64,
         out: *mut *mut DLManagedTensorVersioned,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " As cai_dlpack_write(), in the form of before DLPack 1.0.\n\n @return also #CAI_ERR_EXPORT (entry data) for a read-only array, which it cannot say.\n Since 0.1."]
+    /// As [`cai_dlpack_write()`], in the form of before DLPack 1.0.
+    ///
+    /// # Returns
+    ///
+    /// also [`CAI_ERR_EXPORT`] (entry data) for a read-only array, which it cannot say.
+    ///
+    /// Since 0.1.
     pub fn cai_dlpack_write_legacy(
         array: *const cai_array,
         stream: u64,
         out: *mut *mut DLManagedTensor,
         error: *mut cai_error,
     ) -> cai_status;
-    #[doc = " Says an array as a tensor that holds nothing, for a call during which the array stays: nothing\n is allocated, and nothing put in order. Whoever gives it away does that, with\n cai_arrays_begin_use() and cai_arrays_end_use() for the stream of whoever gets it.\n\n @param array    as for cai_dlpack_write(), but that it may be borrowed, and not read-only\n @param strides  holds `array->ndim` numbers; gets the strides in elements. May be NULL if ndim is\n                 0. Contents are unspecified after a failure\n @param out      points into `strides` and to the array's shape, which must not be written\n @return as cai_dlpack_write_legacy(), but for what holding and order add.\n Since 0.1."]
+    /// Says an array as a tensor that holds nothing, for a call during which the array stays: nothing
+    /// is allocated, and nothing put in order. Whoever gives it away does that, with
+    /// [`cai_arrays_begin_use()`] and [`cai_arrays_end_use()`] for the stream of whoever gets it.
+    ///
+    /// # Arguments
+    ///
+    /// - `array`: as for [`cai_dlpack_write()`], but that it may be borrowed, and not read-only
+    /// - `strides`: holds `array->ndim` numbers; gets the strides in elements. May be NULL if ndim is
+    ///   0. Contents are unspecified after a failure
+    /// - `out`: points into `strides` and to the array's shape, which must not be written
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_dlpack_write_legacy()`], but for what holding and order add.
+    ///
+    /// Since 0.1.
     pub fn cai_dlpack_lend(
         array: *const cai_array,
         strides: *mut i64,

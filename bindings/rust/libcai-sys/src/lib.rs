@@ -1,8 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! libcai's C API.
+//! The C API of libcai: GPU arrays shared between libraries, as the CUDA Array Interface has them.
+//!
+//! Everything has its name of C, and what the header says of it is said here. The rules that hold
+//! for all of it are at the head of `cai.h`: a function that can fail returns a [`cai_status`], takes
+//! a [`cai_error`] last, which may be null, and writes its outputs on success only. The crate
+//! `libcai` is the safe side of this.
+//!
+//! All of this is there since 0.1.
 #![no_std]
-#![allow(non_camel_case_types, non_upper_case_globals, non_snake_case)]
 
+// The headers document what needs it, and in the headers' own way.
+#[allow(
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    clippy::missing_safety_doc
+)]
 mod bindings;
 pub use bindings::*;
 
