@@ -8,7 +8,6 @@ usage: build.py --check-sources FILE...    prove that the list for the compiler 
 
 import importlib.util
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -36,12 +35,9 @@ def _run(command, what, **options):
 
 
 def sources():
-    """The files that src/*/meson.build name."""
-    found = []
-    for list_of_room in sorted(ROOT.glob("src/*/meson.build")):
-        for names in re.findall(r"cai_sources \+= files\((.*?)\)", list_of_room.read_text(), re.S):
-            found += [list_of_room.parent / name for name in re.findall(r"'([^']+)'", names)]
-    return found
+    """The files that src/sources.txt names."""
+    lines = (ROOT / "src/sources.txt").read_text().splitlines()
+    return [ROOT / "src" / line for line in lines if line and not line.startswith("#")]
 
 
 def _by_meson(folder):
