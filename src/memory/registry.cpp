@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory/registry.hpp"
 
-#include <absl/container/btree_map.h>
-
 #include <array>
 #include <atomic>
 #include <mutex>
 
 #include "memory/memory.hpp"
+#include "memory/ordered_map.hpp"
 #include "order/lock.hpp"
 
 namespace cai::memory {
@@ -22,7 +21,7 @@ struct Interval {
 struct alignas(64) Shard {
   order::Lock lock;
   std::atomic<bool> empty{true};  // for look-ups, which then need not lock
-  absl::btree_map<uint64_t, Interval> intervals;
+  OrderedMap<uint64_t, Interval> intervals;
 
   void note_size() noexcept { empty.store(intervals.empty(), std::memory_order_relaxed); }
 };
