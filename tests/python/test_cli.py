@@ -96,16 +96,18 @@ def test_config():
         "config",
         "--version",
         "--includedir",
+        "--libdir",
         "--cmake-dir",
         "--pkg-config-dir",
         "--cflags",
         "--libs",
         "--simcuda-dir",
     ).stdout.splitlines()
-    version, include, cmake, pkg_config, cflags, libs, simcuda = answers
+    version, include, lib, cmake, pkg_config, cflags, libs, simcuda = answers
     assert (Path(simcuda) / "libcuda.so.1").is_file()
     assert version == libcai.__version__
     assert (Path(include) / "cai.h").is_file()
+    assert (Path(lib) / "libcai.so").exists()
     assert (Path(cmake) / "libcaiConfig.cmake").is_file()
     assert (Path(pkg_config) / "libcai.pc").is_file()
     assert "-I" in cflags

@@ -15,6 +15,7 @@ QUESTIONS = {
         ),
     ),
     "includedir": ("the folder of cai.h", lambda: _library.INCLUDE_DIR),
+    "libdir": ("the folder of the library", lambda: _library.LIBRARY_DIR),
     "cmake-dir": ("the folder for libcai_DIR", lambda: _library.CMAKE_DIR),
     "pkg-config-dir": ("the folder for PKG_CONFIG_PATH", lambda: _library.PKG_CONFIG_DIR),
     "simcuda-dir": ("the folder of the simulated driver", lambda: _simcuda.FOLDER),
