@@ -3,15 +3,90 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::slice;
 
-use crate::error::{Error, Result, call};
+use crate::descr::{self, Field};
+use crate::dtype::{DType, Element};
+use crate::error::{Error, Result, ask, call};
+use crate::index::Index;
+use crate::numbered::numbered;
 use crate::sys;
+use crate::view::{View, ViewMut};
+
+numbered! {
+    /// Where an array's memory is, as DLPack tells devices apart.
+    DeviceType: i32 {
+        /// The host's memory.
+        Cpu = sys::CAI_DEVICE_CPU,
+        /// A GPU's memory.
+        Cuda = sys::CAI_DEVICE_CUDA,
+        /// Pinned host memory.
+        CudaHost = sys::CAI_DEVICE_CUDA_HOST,
+        /// Memory of AMD's GPUs: crosses as metadata, and cannot be used on a stream.
+        Rocm = sys::CAI_DEVICE_ROCM,
+        /// Managed memory.
+        CudaManaged = sys::CAI_DEVICE_CUDA_MANAGED,
+    }
+}
+
+/// What an array's producer says of the work that is pending on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Pending {
+    /// Nothing is: no order is needed. A dict's `None`.
+    Nothing,
+    /// The producer speaks a version of the interface, 0 to 2, that does not say it.
+    Unstated,
+    /// Work on this stream may be: 1, the legacy default stream, 2, the per-thread one of the thread
+    /// that made the array, or a `CUstream`.
+    Stream(u64),
+    /// This `CUevent` is to be waited for.
+    Event(u64),
+}
+
+impl Pending {
+    pub(crate) fn to_raw(self) -> (u32, u64) {
+        match self {
+            Self::Nothing => (sys::CAI_STREAM_NONE, 0),
+            Self::Unstated => (sys::CAI_STREAM_UNSTATED, 0),
+            Self::Stream(stream) => (sys::CAI_STREAM_STREAM, stream),
+            Self::Event(event) => (sys::CAI_STREAM_EVENT, event),
+        }
+    }
+}
+
+/// What follows from shape, strides and item size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Number of elements.
+    pub size: usize,
+    /// Bytes of all elements; bits are rounded up to bytes.
+    pub nbytes: usize,
+    /// The bytes touched are `lo..hi`, relative to [`ArrayRef::data()`]: `lo` is 0 or less.
+    pub lo: i64,
+    /// Likewise; both are 0 if there are no elements.
+    pub hi: i64,
+    /// Whether the elements follow each other in C order, by NumPy's rules: an axis of extent 1 does
+    /// not matter, an empty array is both, stride 0 over a larger extent is neither.
+    pub c_contiguous: bool,
+    /// Likewise in Fortran's order.
+    pub f_contiguous: bool,
+}
 
 /// An owned array: one holder of it. A clone is another holder of the same array, and the last one
 /// that is dropped ends it, on whatever thread that happens, once all uses that are kept are
 /// complete.
+///
+/// ```
+/// use libcai::{Array, DType};
+///
+/// let array = Array::from_vec(vec![1f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
+/// assert_eq!(array.shape(), [2, 3]);
+/// assert_eq!(array.strides(), [12, 4]);
+/// assert_eq!(array.dtype(), DType::of::<f32>());
+/// assert_eq!(array.transpose()?.shape(), [3, 2]);
+/// # Ok::<(), libcai::Error>(())
+/// ```
 pub struct Array {
     raw: NonNull<sys::cai_array>,
 }
@@ -50,6 +125,16 @@ impl Array {
     pub fn borrow(&self) -> ArrayRef<'_> {
         // SAFETY: this holder keeps the array as long as it is borrowed.
         ArrayRef { raw: self.raw, lives: PhantomData }
+    }
+
+    /// The elements as a `T` each, to be written as well: see [`ViewMut`]. This holder is borrowed as
+    /// long; clones of it are not, and show the same elements.
+    ///
+    /// # Errors
+    /// As [`view()`](Self::view); and [`Error::Value`] if the array is marked read-only.
+    #[inline]
+    pub fn view_mut<T: Element>(&mut self) -> Result<ViewMut<'_, T>> {
+        ViewMut::new(self.borrow())
     }
 }
 
@@ -92,8 +177,11 @@ impl<'a> ArrayRef<'a> {
     /// Judges a struct that somebody else filled in, and borrows it.
     ///
     /// # Safety
-    /// The struct, and all that it points to, can be read and stays as it is for `'a`, by any thread.
-    /// Its numbers may be anything; they are judged.
+    /// The struct, and all that it points to, can be read and stays as it is for `'a`, by any thread;
+    /// if it has an owner, what it points to stays as long as the owner does, and the owner's
+    /// functions do what `cai.h` says. The numbers may be anything; they are judged. But what no
+    /// judge can know is the caller's word wherever the array is used: the data is memory of that
+    /// device, and the stream or event is one.
     ///
     /// # Errors
     /// As `cai_array_validate()`: [`Error::Argument`] for a null pointer, [`Error::Value`], which names
@@ -105,6 +193,25 @@ impl<'a> ArrayRef<'a> {
             Some(raw) => Ok(Self { raw, lives: PhantomData }),
             None => Err(Error::say(sys::CAI_ERR_ARGUMENT, "array is NULL")),
         }
+    }
+
+    /// Adds a holder to an owned array. [`slice()`](Self::slice) with no items does so for any struct
+    /// of an owned array.
+    ///
+    /// # Safety
+    /// The struct, if it has an owner, lies in the owner's block, as all that libcai makes do: it is
+    /// no copy on the stack.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a borrowed array.
+    pub unsafe fn retain(self) -> Result<Array> {
+        if self.as_raw().owner.is_null() {
+            let message = "a borrowed array cannot be held: own it";
+            return Err(Error::say(sys::CAI_ERR_ARGUMENT, message));
+        }
+        // SAFETY: the array can be read.
+        unsafe { sys::cai_array_retain(self.raw.as_ptr()) };
+        Ok(Array { raw: self.raw })
     }
 
     /// The struct itself.
@@ -135,7 +242,33 @@ impl<'a> ArrayRef<'a> {
         }
     }
 
-    /// Address of the first element; 0 if there are none.
+    /// Number of dimensions, 64 at most.
+    #[inline]
+    pub fn ndim(self) -> usize {
+        self.as_raw().ndim as usize
+    }
+
+    /// Number of elements.
+    #[inline]
+    pub fn size(self) -> usize {
+        // A valid array's fits in 63 bits.
+        self.shape().iter().fold(1, |size, &extent| size.wrapping_mul(extent as usize))
+    }
+
+    /// The type of an element.
+    #[inline]
+    pub fn dtype(self) -> DType {
+        DType::from_valid(self.as_raw().dtype)
+    }
+
+    /// The fields of a structured type; none if it says no more than [`dtype()`](Self::dtype).
+    pub fn descr(self) -> Vec<Field> {
+        let raw = self.as_raw();
+        // SAFETY: a valid array has as many fields, and they stay for 'a.
+        unsafe { descr::read(raw.descr, raw.descr_count) }
+    }
+
+    /// Address of the first element, which need not be the lowest; 0 if there are no elements.
     #[inline]
     pub fn data(self) -> u64 {
         self.as_raw().data
@@ -146,6 +279,261 @@ impl<'a> ArrayRef<'a> {
     pub fn is_readonly(self) -> bool {
         self.as_raw().flags & sys::CAI_FLAG_READONLY != 0
     }
+
+    /// Whether the producer gave strides; without, the array is C-contiguous.
+    #[inline]
+    pub fn strides_given(self) -> bool {
+        self.as_raw().flags & sys::CAI_FLAG_STRIDES_NONE == 0
+    }
+
+    /// Whose memory it is.
+    #[inline]
+    pub fn device_type(self) -> DeviceType {
+        DeviceType::from_raw(self.as_raw().device_type)
+    }
+
+    /// The device's ordinal; `None`: it is not known, and the driver would have to be asked.
+    #[inline]
+    pub fn device_id(self) -> Option<u32> {
+        u32::try_from(self.as_raw().device_id).ok()
+    }
+
+    /// What the producer says of the work that is pending on the array.
+    #[inline]
+    pub fn pending(self) -> Pending {
+        let raw = self.as_raw();
+        match raw.stream_kind {
+            sys::CAI_STREAM_STREAM => Pending::Stream(raw.stream),
+            sys::CAI_STREAM_EVENT => Pending::Event(raw.stream),
+            sys::CAI_STREAM_NONE => Pending::Nothing,
+            _ => Pending::Unstated,
+        }
+    }
+
+    /// The version of the interface that the producer spoke, 0 to 3.
+    #[inline]
+    pub fn version(self) -> u32 {
+        self.as_raw().version
+    }
+
+    /// The mask, whose elements are true where the array's are valid, and whose shape broadcasts to
+    /// the array's. `None`: all are valid.
+    #[inline]
+    pub fn mask(self) -> Option<ArrayRef<'a>> {
+        NonNull::new(self.as_raw().mask.cast_mut()).map(|raw| ArrayRef { raw, lives: PhantomData })
+    }
+
+    /// What follows from shape, strides and item size.
+    ///
+    /// # Panics
+    /// Never, for an array that is valid, as they all are.
+    pub fn layout(self) -> Layout {
+        // SAFETY: the array is valid.
+        let layout: sys::cai_layout =
+            ask(|out, error| unsafe { sys::cai_array_layout(self.raw.as_ptr(), out, error) })
+                .expect("a valid array has a layout");
+        Layout {
+            size: layout.size as usize,
+            nbytes: layout.nbytes as usize,
+            lo: layout.lo,
+            hi: layout.hi,
+            c_contiguous: layout.c_contiguous != 0,
+            f_contiguous: layout.f_contiguous != 0,
+        }
+    }
+
+    /// The elements as a `T` each: see [`View`].
+    ///
+    /// # Errors
+    /// [`Error::Argument`], of entry typestr, if the elements are of another type or byte order;
+    /// [`Error::Layout`] if some would not be aligned as a `T` must be; [`Error::Unsupported`] for an
+    /// array with a mask, since not all its elements are valid.
+    #[inline]
+    pub fn view<T: Element>(self) -> Result<View<'a, T>> {
+        View::new(self)
+    }
+
+    /// The elements as a `T` each, to be written as well: see [`ViewMut`].
+    ///
+    /// # Safety
+    /// For `'a`, nobody reads or writes elements that this view shows, but through it or in order
+    /// with it.
+    ///
+    /// # Errors
+    /// As [`view()`](Self::view); and [`Error::Value`] if the array is marked read-only.
+    #[inline]
+    pub unsafe fn view_mut<T: Element>(self) -> Result<ViewMut<'a, T>> {
+        ViewMut::new(self)
+    }
+
+    /// A view of part of the array, as Python's `a[...]` makes it: `cai_array_slice()`. It holds what
+    /// this array's owner holds; memory, stream, descr and read-only mark are the same, and the mask
+    /// is viewed likewise. [`index!`](crate::index) makes the items.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an index out of range ([`Detail::index()`](crate::Detail::index) is the
+    /// item), a step of 0, too many items or a borrowed array, which cannot be held;
+    /// [`Error::Unsupported`] for a mask of bits; [`Error::Memory`].
+    pub fn slice(self, items: &[Index]) -> Result<Array> {
+        // SAFETY: an Index is a cai_slice, and there are as many as it is told.
+        self.made(|array, out, error| unsafe {
+            sys::cai_array_slice(array, items.as_ptr().cast(), count(items), out, error)
+        })
+    }
+
+    /// A view of another shape, in C order; one extent may be -1, and is then computed:
+    /// `cai_array_reshape()`.
+    ///
+    /// # Errors
+    /// [`Error::Layout`] if the strides allow none without a copy; [`Error::Argument`] if the number
+    /// of elements differs; else as [`slice()`](Self::slice).
+    pub fn reshape(self, shape: &[i64]) -> Result<Array> {
+        // SAFETY: there are as many extents as it is told.
+        self.made(|array, out, error| unsafe {
+            sys::cai_array_reshape(array, shape.as_ptr(), count(shape), out, error)
+        })
+    }
+
+    /// A view with its axes reversed: `cai_array_transpose()`.
+    ///
+    /// # Errors
+    /// As [`slice()`](Self::slice).
+    pub fn transpose(self) -> Result<Array> {
+        // SAFETY: NULL reverses the axes.
+        self.made(|array, out, error| unsafe {
+            sys::cai_array_transpose(array, ptr::null(), out, error)
+        })
+    }
+
+    /// A view with its axes in another order: axis `i` is axis `axes[i]` of the array; negative ones
+    /// count from the end.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if there are not as many as the array has, or one is out of range or comes
+    /// twice; else as [`slice()`](Self::slice).
+    pub fn permute(self, axes: &[i32]) -> Result<Array> {
+        if axes.len() != self.ndim() {
+            let message = format!("permute: {} axes for {} dimensions", axes.len(), self.ndim());
+            return Err(Error::say(sys::CAI_ERR_ARGUMENT, message));
+        }
+        // SAFETY: there are as many axes as dimensions. No axes are not NULL.
+        self.made(|array, out, error| unsafe {
+            sys::cai_array_transpose(array, axes.as_ptr(), out, error)
+        })
+    }
+
+    /// A read-only view of a larger shape, by NumPy's broadcasting: stride 0 over axes that are new or
+    /// had extent 1. `cai_array_broadcast()`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the shapes do not agree; else as [`slice()`](Self::slice).
+    pub fn broadcast(self, shape: &[i64]) -> Result<Array> {
+        // SAFETY: there are as many extents as it is told.
+        self.made(|array, out, error| unsafe {
+            sys::cai_array_broadcast(array, shape.as_ptr(), count(shape), out, error)
+        })
+    }
+
+    fn made(
+        self,
+        function: impl FnOnce(
+            *const sys::cai_array,
+            *mut *mut sys::cai_array,
+            *mut sys::cai_error,
+        ) -> sys::cai_status,
+    ) -> Result<Array> {
+        let raw = ask(|out, error| function(self.raw.as_ptr(), out, error))?;
+        // SAFETY: C made an owned array with one holder.
+        Ok(unsafe { Array::from_raw(NonNull::new_unchecked(raw)) })
+    }
+}
+
+/// C takes the number of items as an i32; more than that it refuses in any case.
+fn count<T>(items: &[T]) -> i32 {
+    i32::try_from(items.len()).unwrap_or(i32::MAX)
+}
+
+/// Gives an owned array the functions of a borrowed one.
+macro_rules! as_borrowed {
+    ($(
+        $(#[$attribute:meta])*
+        fn $name:ident$(<$type:ident: $bound:ident>)?(&self $(, $argument:ident: $taken:ty)*) -> $given:ty;
+    )+) => {
+        impl Array {
+            $(
+                #[doc = concat!("As [`ArrayRef::", stringify!($name), "()`].")]
+                $(#[$attribute])*
+                #[inline]
+                pub fn $name$(<$type: $bound>)?(&self $(, $argument: $taken)*) -> $given {
+                    self.borrow().$name($($argument),*)
+                }
+            )+
+        }
+    };
+}
+
+as_borrowed! {
+    fn as_raw(&self) -> &sys::cai_array;
+    /// Extents, in elements.
+    fn shape(&self) -> &[i64];
+    /// Steps, in bytes, of any sign.
+    fn strides(&self) -> &[i64];
+    /// Number of dimensions.
+    fn ndim(&self) -> usize;
+    /// Number of elements.
+    fn size(&self) -> usize;
+    /// The type of an element.
+    fn dtype(&self) -> DType;
+    /// The fields of a structured type.
+    fn descr(&self) -> Vec<Field>;
+    /// Address of the first element; 0 if there are no elements.
+    fn data(&self) -> u64;
+    /// Whether the memory must not be written.
+    fn is_readonly(&self) -> bool;
+    /// Whether the producer gave strides.
+    fn strides_given(&self) -> bool;
+    /// Whose memory it is.
+    fn device_type(&self) -> DeviceType;
+    /// The device's ordinal, if it is known.
+    fn device_id(&self) -> Option<u32>;
+    /// What the producer says of the work that is pending on the array.
+    fn pending(&self) -> Pending;
+    /// The version of the interface that the producer spoke, 0 to 3.
+    fn version(&self) -> u32;
+    /// The mask, if not all elements are valid.
+    fn mask(&self) -> Option<ArrayRef<'_>>;
+    /// What follows from shape, strides and item size.
+    fn layout(&self) -> Layout;
+    /// The elements as a `T` each.
+    ///
+    /// # Errors
+    /// As there.
+    fn view<T: Element>(&self) -> Result<View<'_, T>>;
+    /// A view of part of the array.
+    ///
+    /// # Errors
+    /// As there.
+    fn slice(&self, items: &[Index]) -> Result<Array>;
+    /// A view of another shape.
+    ///
+    /// # Errors
+    /// As there.
+    fn reshape(&self, shape: &[i64]) -> Result<Array>;
+    /// A view with its axes reversed.
+    ///
+    /// # Errors
+    /// As there.
+    fn transpose(&self) -> Result<Array>;
+    /// A view with its axes in another order.
+    ///
+    /// # Errors
+    /// As there.
+    fn permute(&self, axes: &[i32]) -> Result<Array>;
+    /// A read-only view of a larger shape.
+    ///
+    /// # Errors
+    /// As there.
+    fn broadcast(&self, shape: &[i64]) -> Result<Array>;
 }
 
 impl<'a> From<&'a Array> for ArrayRef<'a> {
@@ -159,7 +547,10 @@ impl fmt::Debug for ArrayRef<'_> {
         f.debug_struct("Array")
             .field("shape", &self.shape())
             .field("strides", &self.strides())
+            .field("dtype", &self.dtype())
             .field("data", &format_args!("{:#x}", self.data()))
+            .field("device", &(self.device_type(), self.device_id()))
+            .field("pending", &self.pending())
             .finish_non_exhaustive()
     }
 }

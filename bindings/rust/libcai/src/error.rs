@@ -197,6 +197,19 @@ impl Error {
         Self::new(status, Detail { message, entry: None, index: None, native: 0 })
     }
 
+    /// Likewise of one entry, which the message names.
+    pub(crate) fn of(status: i32, entry: Entry, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::new(status, Detail { message, entry: Some(entry), index: None, native: 0 })
+    }
+
+    /// Says which axis, field or item is at fault.
+    pub(crate) fn with_index(self, index: Option<usize>) -> Self {
+        let detail = self.detail().clone();
+        let index = index.and_then(|index| u32::try_from(index).ok());
+        Self::new(self.status(), Detail { index, ..detail })
+    }
+
     /// The failure that C was told of.
     pub(crate) fn from_raw(raw: &sys::cai_error) -> Self {
         let bytes = raw.message.map(|c| c as u8);

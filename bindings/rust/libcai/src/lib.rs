@@ -4,11 +4,20 @@
 //! All that is here is there since 0.1.
 
 mod array;
+mod descr;
 mod dtype;
 mod error;
+mod failure;
+mod index;
 mod numbered;
+mod own;
+mod view;
 
-pub use array::{Array, ArrayRef};
+pub use array::{Array, ArrayRef, DeviceType, Layout, Pending};
+pub use descr::Field;
 pub use dtype::{ByteOrder, DType, Element, Ext, Kind, TimeUnit};
 pub use error::{Detail, Entry, Error, Result};
+pub use index::Index;
 pub use libcai_sys as sys;
+pub use own::{ArrayBuilder, OwnError};
+pub use view::{View, ViewMut};

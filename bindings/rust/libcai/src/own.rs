@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Arrays of Rust's own.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr::{self, NonNull};
+
+use crate::array::{Array, ArrayRef, DeviceType, Pending};
+use crate::descr::{Field, RawFields, is_swapped};
+use crate::dtype::{DType, Element};
+use crate::error::{Entry, Error, Result, ask};
+use crate::failure;
+use crate::sys;
+
+/// What an array is to be, for [`own()`](Self::own): a GPU's memory of one type, shape and address;
+/// C-contiguous, writable, without mask or fields, and with nothing pending, unless it is said.
+///
+/// ```
+/// use libcai::{ArrayBuilder, DType, DeviceType, Pending};
+///
+/// struct Buffer {
+///     address: u64,
+/// }
+///
+/// impl Drop for Buffer {
+///     fn drop(&mut self) { /* frees it */ }
+/// }
+///
+/// let buffer = Buffer { address: 0x7f00_0000_0000 };
+/// let array = ArrayBuilder::new(buffer.address, DType::of::<f32>(), &[2, 3])
+///     .device(DeviceType::Cuda, Some(0))
+///     .pending(Pending::Stream(1));
+/// // SAFETY: the buffer is that large, stays until it is dropped, and is written on stream 1 only.
+/// let array = unsafe { array.own(buffer) }?;
+/// assert_eq!(array.strides(), [12, 4]);
+/// # Ok::<(), libcai::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct ArrayBuilder<'a> {
+    data: u64,
+    dtype: DType,
+    shape: &'a [i64],
+    strides: Option<&'a [i64]>,
+    device_type: DeviceType,
+    device_id: Option<u32>,
+    pending: Pending,
+    is_readonly: bool,
+    mask: Option<ArrayRef<'a>>,
+    descr: &'a [Field],
+}
+
+impl<'a> ArrayBuilder<'a> {
+    /// Begins with the address of the first element, which does not matter if there are none, the
+    /// elements' type, and the extents in elements.
+    pub fn new(data: u64, dtype: DType, shape: &'a [i64]) -> Self {
+        Self {
+            data,
+            dtype,
+            shape,
+            strides: None,
+            device_type: DeviceType::Cuda,
+            device_id: None,
+            pending: Pending::Nothing,
+            is_readonly: false,
+            mask: None,
+            descr: &[],
+        }
+    }
+
+    /// Says the steps, in bytes, of any sign; as many as there are extents.
+    pub fn strides(mut self, strides: &'a [i64]) -> Self {
+        self.strides = Some(strides);
+        self
+    }
+
+    /// Says whose memory it is, and the device's ordinal: `None` if it is not known.
+    pub fn device(mut self, device_type: DeviceType, id: Option<u32>) -> Self {
+        self.device_type = device_type;
+        self.device_id = id;
+        self
+    }
+
+    /// Says what work may be pending on the memory.
+    pub fn pending(mut self, pending: Pending) -> Self {
+        self.pending = pending;
+        self
+    }
+
+    /// Marks the memory as not to be written.
+    pub fn readonly(mut self) -> Self {
+        self.is_readonly = true;
+        self
+    }
+
+    /// Says which elements are valid: those where `mask`, which broadcasts to this array's shape, is
+    /// true. The owner must keep the mask's memory as well.
+    pub fn mask(mut self, mask: ArrayRef<'a>) -> Self {
+        self.mask = Some(mask);
+        self
+    }
+
+    /// Says the fields of a structured type, whose [`DType`] is of kind `V`. Their sizes add up to the
+    /// item's, padding being a field with no name.
+    pub fn descr(mut self, fields: &'a [Field]) -> Self {
+        self.descr = fields;
+        self
+    }
+
+    /// Makes the array: `cai_array_own()`. `owner` goes to the heap, and is dropped once, when the last
+    /// holder has let go and all kept uses are complete, on whatever thread that happens. Should it
+    /// panic then, the panic goes no further, and is reported as a failure.
+    ///
+    /// # Safety
+    /// While the owner is not dropped:
+    /// - what was said of the memory is true: it is all there, and may be read, and, unless it is
+    ///   marked read-only, written; so is the mask's.
+    /// - the stream or event that was said lives, and what is pending on the memory comes before it;
+    ///   and whoever uses the memory otherwise than by this array does so in that stream's order.
+    ///
+    /// # Errors
+    /// [`Error::Value`], which names the entry, if there is no such array; [`Error::Argument`] if
+    /// there are not as many strides as extents; [`Error::Memory`]. The owner comes back with it.
+    pub unsafe fn own<T: Send + 'static>(self, owner: T) -> Result<Array, OwnError<T>> {
+        let owner = Box::into_raw(Box::new(owner));
+        let own = |raw: &sys::cai_array| {
+            // SAFETY: drop_owner() takes over the box, unless this fails.
+            ask(|out, error| unsafe {
+                sys::cai_array_own(raw, Some(drop_owner::<T>), owner.cast(), out, error)
+            })
+        };
+        match self.with_raw(own) {
+            // SAFETY: C made an owned array with one holder.
+            Ok(raw) => Ok(unsafe { Array::from_raw(NonNull::new_unchecked(raw)) }),
+            // SAFETY: nobody took over the box.
+            Err(error) => Err(OwnError { error, owner: *unsafe { Box::from_raw(owner) } }),
+        }
+    }
+
+    /// Calls `body` with the array as C has it, which points into the builder's.
+    fn with_raw<R>(&self, body: impl FnOnce(&sys::cai_array) -> Result<R>) -> Result<R> {
+        let ndim = self.shape.len();
+        if ndim > MAX_NDIM {
+            let message = format!("shape has {ndim} dimensions, more than {MAX_NDIM}");
+            return Err(Error::of(sys::CAI_ERR_VALUE, Entry::Shape, message));
+        }
+        let contiguous = c_strides(self.shape, self.dtype.itemsize());
+        let strides = self.strides.unwrap_or(&contiguous[..ndim]);
+        if strides.len() != ndim {
+            let message = format!("strides are {strides:?}, but there are {ndim} dimensions");
+            return Err(Error::of(sys::CAI_ERR_ARGUMENT, Entry::Strides, message));
+        }
+        let device_id = self.device_id.map_or(Ok(-1), i32::try_from).map_err(|_| {
+            let message = format!("data is on device {:?}", self.device_id);
+            Error::of(sys::CAI_ERR_ARGUMENT, Entry::Data, message)
+        })?;
+        let mut fields = RawFields::default();
+        let descr = fields.add(self.descr)?;
+        // A mask's owner could only be this array's, which is yet to be made.
+        let mask =
+            self.mask.map(|mask| sys::cai_array { owner: ptr::null_mut(), ..*mask.as_raw() });
+        let (stream_kind, stream) = self.pending.to_raw();
+        body(&sys::cai_array {
+            abi_major: sys::CAI_ABI_MAJOR,
+            abi_minor: sys::CAI_ABI_MINOR,
+            flags: self.flags(),
+            owner: ptr::null_mut(),
+            data: if self.shape.contains(&0) { 0 } else { self.data },
+            device_type: self.device_type.to_raw(),
+            device_id,
+            dtype: self.dtype.to_raw(),
+            ndim: ndim as i32,
+            shape: self.shape.as_ptr(),
+            strides: strides.as_ptr(),
+            stream,
+            stream_kind,
+            version: sys::CAI_INTERFACE_VERSION,
+            mask: mask.as_ref().map_or(ptr::null(), ptr::from_ref),
+            descr,
+            typestr: ptr::null(),
+            descr_count: self.descr.len() as u32,
+            reserved0: 0,
+            reserved1: 0,
+            reserved2: 0,
+        })
+    }
+
+    fn flags(&self) -> u32 {
+        let swapped = is_swapped(self.dtype) || self.descr.iter().any(Field::is_swapped);
+        [
+            (self.strides.is_none(), sys::CAI_FLAG_STRIDES_NONE),
+            (self.is_readonly, sys::CAI_FLAG_READONLY),
+            (self.mask.is_some(), sys::CAI_FLAG_MASKED),
+            (swapped, sys::CAI_FLAG_SWAPPED),
+        ]
+        .iter()
+        .fold(0, |flags, &(is_set, flag)| if is_set { flags | flag } else { flags })
+    }
+}
+
+const MAX_NDIM: usize = sys::CAI_MAX_NDIM as usize;
+
+/// The steps, in bytes, of elements that follow each other; C finds out what does not fit.
+fn c_strides(shape: &[i64], itemsize: usize) -> [i64; MAX_NDIM] {
+    let mut strides = [0; MAX_NDIM];
+    let mut step = itemsize as i64;
+    for (stride, &extent) in strides[..shape.len()].iter_mut().zip(shape).rev() {
+        *stride = step;
+        step = step.saturating_mul(extent.max(1));
+    }
+    strides
+}
+
+/// What C calls at the end of an array: the owner goes, whatever happens.
+unsafe extern "C" fn drop_owner<T>(owner: *mut c_void) {
+    // SAFETY: it is the box that own() gave away, and this is called once.
+    failure::run_unheard("an owner", || drop(unsafe { Box::from_raw(owner.cast::<T>()) }));
+}
+
+impl Array {
+    /// Makes an array of the host's memory, in C order, of a vector, which is not copied.
+    ///
+    /// ```
+    /// use libcai::{Array, DeviceType};
+    ///
+    /// let array = Array::from_vec(vec![1.5f64, 2.5], &[2, 1])?;
+    /// assert_eq!(array.device_type(), DeviceType::Cpu);
+    ///
+    /// let refused = Array::from_vec(vec![1.5f64, 2.5], &[3]).unwrap_err();
+    /// assert_eq!(refused.owner, [1.5, 2.5]);
+    /// # Ok::<(), libcai::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`], of entry shape, if it does not hold as many elements; else as
+    /// [`ArrayBuilder::own()`]. The vector comes back with it.
+    pub fn from_vec<T: Element>(mut vec: Vec<T>, shape: &[i64]) -> Result<Self, OwnError<Vec<T>>> {
+        let size = shape.iter().try_fold(1usize, |size, &extent| {
+            usize::try_from(extent).ok().and_then(|extent| size.checked_mul(extent))
+        });
+        if size != Some(vec.len()) {
+            let message = format!("shape {shape:?} does not hold {} elements", vec.len());
+            let error = Error::of(sys::CAI_ERR_ARGUMENT, Entry::Shape, message);
+            return Err(OwnError { error, owner: vec });
+        }
+        let data = vec.as_mut_ptr().expose_provenance() as u64;
+        let array = ArrayBuilder::new(data, T::DTYPE, shape).device(DeviceType::Cpu, Some(0));
+        // SAFETY: the vector keeps its memory where it is until it is dropped, and nobody else has it.
+        unsafe { array.own(vec) }
+    }
+}
+
+/// An owner that could not be given away, and why.
+pub struct OwnError<T> {
+    /// Why.
+    pub error: Error,
+    /// The owner.
+    pub owner: T,
+}
+
+impl<T> fmt::Display for OwnError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl<T> fmt::Debug for OwnError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnError").field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
+impl<T> std::error::Error for OwnError<T> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl<T> From<OwnError<T>> for Error {
+    /// Drops the owner.
+    fn from(refused: OwnError<T>) -> Self {
+        refused.error
+    }
+}

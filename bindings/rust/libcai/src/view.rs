@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Arrays whose elements are of a Rust type.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::{ptr, slice};
+
+use crate::array::{ArrayRef, DeviceType};
+use crate::dtype::{DType, Element};
+use crate::error::{Entry, Error, Result};
+use crate::sys;
+
+/// An array whose elements are each a `T`, for reading: of its type, in the host's byte order,
+/// aligned, and all valid.
+///
+/// The memory is where it is, mostly a GPU's: a view gives its address to who queues work, and never
+/// touches it.
+///
+/// ```
+/// use libcai::Array;
+///
+/// let array = Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], &[2, 3])?;
+/// let view = array.view::<i32>()?;
+/// assert_eq!(view.element_strides(), Some(vec![3, 1]));
+/// assert!(array.view::<f32>().is_err());
+/// # Ok::<(), libcai::Error>(())
+/// ```
+pub struct View<'a, T> {
+    array: ArrayRef<'a>,
+    elements: PhantomData<&'a [T]>,
+}
+
+impl<T> Clone for View<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for View<'_, T> {}
+
+impl<'a, T: Element> View<'a, T> {
+    #[inline]
+    pub(crate) fn new(array: ArrayRef<'a>) -> Result<Self> {
+        if array.dtype() != T::DTYPE {
+            return Err(other_type(array.dtype(), T::DTYPE));
+        }
+        if array.as_raw().flags & sys::CAI_FLAG_MASKED != 0 {
+            return Err(masked());
+        }
+        check_alignment(array, align_of::<T>())?;
+        Ok(Self { array, elements: PhantomData })
+    }
+
+    /// The array itself.
+    #[inline]
+    pub fn array(self) -> ArrayRef<'a> {
+        self.array
+    }
+
+    /// Address of the first element, which need not be the lowest; 0 if there are no elements.
+    #[inline]
+    pub fn data(self) -> u64 {
+        self.array.data()
+    }
+
+    /// Extents, in elements.
+    #[inline]
+    pub fn shape(self) -> &'a [i64] {
+        self.array.shape()
+    }
+
+    /// Steps, in bytes, of any sign.
+    #[inline]
+    pub fn strides(self) -> &'a [i64] {
+        self.array.strides()
+    }
+
+    /// Steps, in elements, of any sign; `None` if one of them is no multiple of an element's size, as
+    /// in a field of records.
+    pub fn element_strides(self) -> Option<Vec<i64>> {
+        let size = size_of::<T>() as i64;
+        self.strides().iter().map(|&stride| (stride % size == 0).then(|| stride / size)).collect()
+    }
+
+    /// Number of elements.
+    #[inline]
+    pub fn len(self) -> usize {
+        self.array.size()
+    }
+
+    /// Whether there are no elements.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements themselves, in C order, where the host may read them: in its own memory, pinned or
+    /// managed.
+    ///
+    /// ```
+    /// use libcai::Array;
+    ///
+    /// let array = Array::from_vec(vec![1f64, 2.0, 3.0], &[3])?;
+    /// // SAFETY: nobody else has the array.
+    /// let values = unsafe { array.view::<f64>()?.as_slice() }?;
+    /// assert_eq!(values, [1.0, 2.0, 3.0]);
+    /// # Ok::<(), libcai::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// What the array says of its memory is true. No work that writes it is pending, and nobody
+    /// writes it for `'a`, neither on a stream nor on the host: any holder could. Each element is a
+    /// valid `T`, which matters for `bool`. The host may use managed memory now.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for memory of a device; [`Error::Layout`] if the array is not
+    /// C-contiguous.
+    pub unsafe fn as_slice(self) -> Result<&'a [T]> {
+        let (data, len) = self.host_elements()?;
+        // SAFETY: aligned and in range, as the array was judged; the rest is the caller's word.
+        Ok(unsafe { slice::from_raw_parts(data, len) })
+    }
+
+    /// Address and number of the elements that the host may use; the address is never null.
+    fn host_elements(self) -> Result<(*mut T, usize)> {
+        let device = self.array.device_type();
+        match device {
+            DeviceType::Cpu | DeviceType::CudaHost | DeviceType::CudaManaged => {}
+            _ => {
+                let message = format!("data is {device:?} memory, which the host cannot use");
+                return Err(Error::of(sys::CAI_ERR_UNSUPPORTED, Entry::Data, message));
+            }
+        }
+        if !self.array.layout().c_contiguous {
+            let message = format!("strides {:?} are not C-contiguous", self.strides());
+            return Err(Error::of(sys::CAI_ERR_LAYOUT, Entry::Strides, message));
+        }
+        let len = self.len();
+        let data = match len {
+            0 => ptr::dangling_mut(),
+            _ => ptr::with_exposed_provenance_mut(self.data() as usize),
+        };
+        Ok((data, len))
+    }
+}
+
+impl<T: Element> fmt::Debug for View<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("View").field(&self.array).finish()
+    }
+}
+
+/// An array whose elements are each a `T`, for writing as well. Of one [`Array`](crate::Array) there
+/// is one at a time, and no [`View`] beside it.
+///
+/// ```
+/// use libcai::Array;
+///
+/// let mut array = Array::from_vec(vec![0u16; 4], &[2, 2])?;
+/// // SAFETY: nobody else has the array.
+/// unsafe { array.view_mut::<u16>()?.as_mut_slice() }?[3] = 7;
+/// // SAFETY: likewise.
+/// assert_eq!(unsafe { array.view::<u16>()?.as_slice() }?, [0, 0, 0, 7]);
+/// # Ok::<(), libcai::Error>(())
+/// ```
+pub struct ViewMut<'a, T> {
+    array: ArrayRef<'a>,
+    elements: PhantomData<&'a mut [T]>,
+}
+
+impl<'a, T: Element> ViewMut<'a, T> {
+    #[inline]
+    pub(crate) fn new(array: ArrayRef<'a>) -> Result<Self> {
+        if array.is_readonly() {
+            return Err(readonly());
+        }
+        let View { array, .. } = View::<T>::new(array)?;
+        Ok(Self { array, elements: PhantomData })
+    }
+
+    /// The same elements for reading, as long as this view is not used to write.
+    #[inline]
+    pub fn as_view(&self) -> View<'_, T> {
+        View { array: self.array, elements: PhantomData }
+    }
+
+    /// The same elements for a while, after which this view can be used again.
+    #[inline]
+    pub fn reborrow(&mut self) -> ViewMut<'_, T> {
+        ViewMut { array: self.array, elements: PhantomData }
+    }
+
+    /// Address of the first element, which need not be the lowest; 0 if there are no elements.
+    #[inline]
+    pub fn data(&self) -> u64 {
+        self.array.data()
+    }
+
+    /// Extents, in elements.
+    #[inline]
+    pub fn shape(&self) -> &'a [i64] {
+        self.array.shape()
+    }
+
+    /// Steps, in bytes, of any sign.
+    #[inline]
+    pub fn strides(&self) -> &'a [i64] {
+        self.array.strides()
+    }
+
+    /// Number of elements.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.array.size()
+    }
+
+    /// Whether there are no elements.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements themselves, in C order, as [`View::as_slice()`] gives them, to be written as well.
+    ///
+    /// # Safety
+    /// As [`View::as_slice()`]; and nobody reads the memory for `'a`, either.
+    ///
+    /// # Errors
+    /// As [`View::as_slice()`].
+    pub unsafe fn as_mut_slice(self) -> Result<&'a mut [T]> {
+        let (data, len) = View::<T> { array: self.array, elements: PhantomData }.host_elements()?;
+        // SAFETY: aligned, in range and none twice, as the array was judged; the rest is the caller's
+        // word.
+        Ok(unsafe { slice::from_raw_parts_mut(data, len) })
+    }
+}
+
+impl<T: Element> fmt::Debug for ViewMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ViewMut").field(&self.array).finish()
+    }
+}
+
+/// Strides over an extent of 1 lead nowhere, and so may be anything; so may those of no elements.
+#[inline]
+fn check_alignment(array: ArrayRef<'_>, align: usize) -> Result<()> {
+    let data = array.data();
+    if data == 0 || align == 1 {
+        return Ok(());
+    }
+    let mask = align as u64 - 1;
+    if data & mask != 0 {
+        return Err(misaligned(Entry::Data, format!("data is {data:#x}"), None, align));
+    }
+    for (axis, (&stride, &extent)) in array.strides().iter().zip(array.shape()).enumerate() {
+        if stride as u64 & mask != 0 && extent > 1 {
+            let what = format!("strides are {:?}", array.strides());
+            return Err(misaligned(Entry::Strides, what, Some(axis), align));
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn other_type(found: DType, asked: DType) -> Error {
+    let message = format!("typestr is {found}, {found:?}, but {asked:?} was asked for");
+    Error::of(sys::CAI_ERR_ARGUMENT, Entry::Typestr, message)
+}
+
+#[cold]
+fn masked() -> Error {
+    let message = "mask: not all elements are valid, as those of a typed view must be";
+    Error::of(sys::CAI_ERR_UNSUPPORTED, Entry::Mask, message)
+}
+
+#[cold]
+fn readonly() -> Error {
+    let message = "data: the array is marked read-only, and a view to write was asked for";
+    Error::of(sys::CAI_ERR_VALUE, Entry::Data, message)
+}
+
+#[cold]
+fn misaligned(entry: Entry, what: String, axis: Option<usize>, align: usize) -> Error {
+    let message = format!("{what}: not all elements are aligned to {align} bytes");
+    Error::of(sys::CAI_ERR_LAYOUT, entry, message).with_index(axis)
+}
