@@ -5,19 +5,26 @@
 
 mod array;
 mod descr;
+mod device;
 mod dtype;
 mod error;
+mod event;
 mod failure;
 mod index;
 mod numbered;
 mod own;
+mod stream;
 mod view;
 
 pub use array::{Array, ArrayRef, DeviceType, Layout, Pending};
 pub use descr::Field;
+pub use device::{Device, DeviceGuard, DeviceInfo, MemoryAmount};
 pub use dtype::{ByteOrder, DType, Element, Ext, Kind, TimeUnit};
 pub use error::{Detail, Entry, Error, Result};
+pub use event::Event;
+pub use failure::{Failed, FailureHook, on_failure};
 pub use index::Index;
 pub use libcai_sys as sys;
 pub use own::{ArrayBuilder, OwnError};
+pub use stream::{Capture, Mode, Stream, StreamGuard, StreamInfo};
 pub use view::{View, ViewMut};

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Streams: work in order, on a GPU or on the CPU.
+
+use std::ffi::c_void;
+use std::mem;
+use std::ptr::NonNull;
+
+use crate::device::Device;
+use crate::error::{Result, ask, call};
+use crate::event::Event;
+use crate::failure::{self, Failed};
+use crate::sys;
+
+/// Work in order, on a GPU or on the CPU: one holder of it. A clone is another holder of the same
+/// stream; the last one that is dropped waits for nothing, and work that is queued still runs.
+///
+/// ```
+/// use libcai::{Device, Stream};
+/// let stream = Stream::new(Device::Cpu)?;
+/// stream.enqueue(|| {
+///     println!("on a thread of the stream's");
+///     Ok(())
+/// })?;
+/// stream.synchronize()?;
+/// # Ok::<(), libcai::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Stream {
+    raw: NonNull<sys::cai_stream>,
+}
+
+// SAFETY: handles are counted, and every function of them may be called from any thread: cai.h,
+// "Threads", and device.h. One of another thread's stream 2 is refused with CAI_ERR_STATE.
+unsafe impl Send for Stream {}
+// SAFETY: likewise.
+unsafe impl Sync for Stream {}
+
+/// How a stream works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mode {
+    /// CPU: at once, on the calling thread. GPU: the legacy default stream.
+    Default,
+    /// CPU: likewise. GPU: a stream that the legacy one waits for, and that waits for it.
+    Sync,
+    /// CPU: one thread of its own, first in, first out. GPU: a stream that is independent of the
+    /// legacy one.
+    Async,
+}
+
+/// Whether a stream is being captured into a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Capture {
+    /// It is not.
+    None,
+    /// It is; and the number of the capture.
+    Active(u64),
+    /// An error has ended the capture; whoever captures must end it, too.
+    Invalidated(u64),
+}
+
+/// What is known of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StreamInfo {
+    /// Of a wrapped stream, as the driver describes it.
+    pub mode: Mode,
+    /// Where its work runs.
+    pub device: Device,
+    /// As [`Stream::value`].
+    pub value: u64,
+    /// Tells it from all streams that there ever were in this process.
+    pub id: u64,
+    /// 0 is the default, and lower is more urgent.
+    pub priority: i32,
+    /// Whether it is being captured.
+    pub capture: Capture,
+    /// How many threads its work may use: [`Stream::set_thread_limit`]; 0 for a GPU's.
+    pub thread_limit: i32,
+    /// Whether it is somebody else's: [`Stream::wrap`].
+    pub wrapped: bool,
+}
+
+impl Stream {
+    /// Makes a stream of [`Mode::Async`].
+    ///
+    /// # Errors
+    /// As [`Stream::with_mode`].
+    pub fn new(device: Device) -> Result<Self> {
+        Self::with_mode(device, Mode::Async, 0)
+    }
+
+    /// Makes a stream. `priority` 0 is the default, and lower is more urgent; the driver clips it. It
+    /// is 0 for the CPU and for [`Mode::Default`].
+    ///
+    /// # Errors
+    /// [`Error::Value`](crate::Error::Value) for another priority there;
+    /// [`Error::Unsupported`](crate::Error::Unsupported) if no thread could be made; the rest as
+    /// [`Device::set_current`].
+    pub fn with_mode(device: Device, mode: Mode, priority: i32) -> Result<Self> {
+        let mode = match mode {
+            Mode::Default => sys::CAI_MODE_DEFAULT,
+            Mode::Sync => sys::CAI_MODE_SYNC,
+            Mode::Async => sys::CAI_MODE_ASYNC,
+        };
+        // SAFETY: the outputs can be written.
+        ask(|out, error| unsafe {
+            sys::cai_stream_create(device.to_raw(), mode, priority, out, error)
+        })
+        .map(Self::adopt)
+    }
+
+    /// The calling thread's current stream of a device: at first one of [`Mode::Default`].
+    ///
+    /// # Errors
+    /// As [`Stream::with_mode`].
+    pub fn current(device: Device) -> Result<Self> {
+        // SAFETY: the outputs can be written.
+        ask(|out, error| unsafe { sys::cai_stream_current(device.to_raw(), out, error) })
+            .map(Self::adopt)
+    }
+
+    /// The legacy default stream of a GPU's primary context, whatever context is current.
+    ///
+    /// # Errors
+    /// As [`Stream::with_mode`]; [`Error::Device`](crate::Error::Device) for the CPU.
+    pub fn legacy(device: Device) -> Result<Self> {
+        // SAFETY: that stream lives as long as its context.
+        unsafe { Self::wrap(device, 1) }
+    }
+
+    /// The per-thread default stream that the calling thread has of a GPU's primary context. On any
+    /// other thread the handle is refused with [`Error::State`](crate::Error::State).
+    ///
+    /// # Errors
+    /// As [`Stream::legacy`].
+    pub fn per_thread(device: Device) -> Result<Self> {
+        // SAFETY: that stream lives as long as its context.
+        unsafe { Self::wrap(device, 2) }
+    }
+
+    /// Makes a handle for a GPU's stream of somebody else's: 1 or 2 of the device's primary context,
+    /// or a `CUstream`. Streams are the same if their values, contexts and (for 2) threads are,
+    /// whoever wrapped them.
+    ///
+    /// # Safety
+    /// `value` is such a stream, and stays as long as the handle, its clones, and the work that
+    /// they queue.
+    ///
+    /// # Errors
+    /// [`Error::Value`](crate::Error::Value) for 0; [`Error::Device`](crate::Error::Device) if the
+    /// stream is not that device's, or that is the CPU; the rest as [`Device::set_current`].
+    pub unsafe fn wrap(device: Device, value: u64) -> Result<Self> {
+        ask(|out, error| {
+            let nothing = std::ptr::null_mut();
+            // SAFETY: the caller's word; the outputs can be written.
+            unsafe { sys::cai_stream_wrap(device.to_raw(), value, None, nothing, out, error) }
+        })
+        .map(Self::adopt)
+    }
+
+    /// Likewise with what keeps the stream: dropped once, on any thread, when libcai needs the
+    /// stream no longer. What it panics with goes to [`on_failure`](crate::on_failure).
+    ///
+    /// # Safety
+    /// `value` is such a stream, and stays as long as `owner`.
+    ///
+    /// # Errors
+    /// As [`Stream::wrap`]; the owner comes back.
+    pub unsafe fn wrap_owned<T: Send + 'static>(
+        device: Device,
+        value: u64,
+        owner: T,
+    ) -> Result<Self, Failed<T>> {
+        failure::give(owner, |release, context| {
+            // SAFETY: the caller's word; the outputs can be written.
+            ask(|out, error| unsafe {
+                sys::cai_stream_wrap(device.to_raw(), value, release, context, out, error)
+            })
+        })
+        .map(Self::adopt)
+    }
+
+    /// Takes over the caller's holder, as C functions give it.
+    ///
+    /// # Safety
+    /// `raw` is a stream of libcai's, with a holder that is the caller's to give.
+    #[inline]
+    pub unsafe fn from_raw(raw: NonNull<sys::cai_stream>) -> Self {
+        Self { raw }
+    }
+
+    /// Gives the holder to the caller, who ends it with `cai_stream_release()`.
+    #[inline]
+    pub fn into_raw(self) -> NonNull<sys::cai_stream> {
+        mem::ManuallyDrop::new(self).raw
+    }
+
+    /// The stream for C functions, borrowed from this holder.
+    #[inline]
+    pub fn as_ptr(&self) -> *mut sys::cai_stream {
+        self.raw.as_ptr()
+    }
+
+    /// What C has just given.
+    fn adopt(raw: *mut sys::cai_stream) -> Self {
+        Self { raw: NonNull::new(raw).expect("a stream that was made is not NULL") }
+    }
+
+    /// The stream's number, as kernels and the dict take it: 1, 2 or a `CUstream`; 0 for a CPU's.
+    /// 1 and 2 mean the primary context of the device, which need not be current.
+    #[inline]
+    pub fn value(&self) -> u64 {
+        // SAFETY: the stream is held.
+        unsafe { sys::cai_stream_value(self.as_ptr()) }
+    }
+
+    /// What is known of it.
+    ///
+    /// # Errors
+    /// [`Error::State`](crate::Error::State) after a reset of the context, and for another thread's
+    /// stream 2; [`Error::Cuda`](crate::Error::Cuda).
+    pub fn describe(&self) -> Result<StreamInfo> {
+        let mut raw = sys::cai_stream_info {
+            struct_size: mem::size_of::<sys::cai_stream_info>() as u32,
+            // SAFETY: numbers, for which 0 is a value.
+            ..unsafe { mem::zeroed() }
+        };
+        // SAFETY: the stream is held; the outputs can be written.
+        call(|error| unsafe { sys::cai_stream_describe(self.as_ptr(), &mut raw, error) })?;
+        Ok(StreamInfo {
+            mode: match raw.mode {
+                sys::CAI_MODE_ASYNC => Mode::Async,
+                sys::CAI_MODE_SYNC => Mode::Sync,
+                _ => Mode::Default,
+            },
+            device: Device::from_raw(raw.device),
+            value: raw.value,
+            id: raw.id,
+            priority: raw.priority,
+            capture: match raw.capture {
+                sys::CAI_CAPTURE_NONE => Capture::None,
+                sys::CAI_CAPTURE_ACTIVE => Capture::Active(raw.capture_id),
+                _ => Capture::Invalidated(raw.capture_id),
+            },
+            thread_limit: raw.thread_limit,
+            wrapped: raw.wrapped != 0,
+        })
+    }
+
+    /// Where its work runs.
+    ///
+    /// # Errors
+    /// As [`Stream::describe`].
+    pub fn device(&self) -> Result<Device> {
+        Ok(self.describe()?.device)
+    }
+
+    /// Sets how many threads work on a CPU's stream may use, for that work to read; at least 1, and
+    /// at first the machine's number of processors.
+    ///
+    /// # Errors
+    /// [`Error::Value`](crate::Error::Value); [`Error::Device`](crate::Error::Device) for a GPU's.
+    pub fn set_thread_limit(&self, threads: i32) -> Result<()> {
+        // SAFETY: the stream is held.
+        call(|error| unsafe { sys::cai_stream_set_thread_limit(self.as_ptr(), threads, error) })
+    }
+
+    /// Queues a closure. A CPU's stream that is not [`Mode::Async`] runs it before the call returns.
+    ///
+    /// It is called once, or not at all if it is dropped because work before it failed. What it
+    /// returns as an error or panics with becomes a failure of the stream. The first one is
+    /// returned once, by the next call of this function (which then queues nothing),
+    /// [`Stream::is_busy`], [`Stream::synchronize`], [`Stream::follow`] or [`Stream::wait`]; if none
+    /// comes, [`on_failure`](crate::on_failure) hears of it.
+    ///
+    /// On a GPU's stream it runs on a thread of the driver's: it must not call the driver, and so
+    /// nothing of this crate that does, nor drop arrays. What it captured is dropped later, on the
+    /// thread of another call for the stream or of [`drain`](crate::drain); hence it is `FnMut`, not
+    /// `FnOnce`.
+    ///
+    /// # Errors
+    /// The failure of earlier work; of this one if it ran at once;
+    /// [`Error::Capture`](crate::Error::Capture) if the stream is being captured;
+    /// [`Error::State`](crate::Error::State) after a reset; [`Error::Cuda`](crate::Error::Cuda);
+    /// [`Error::Memory`](crate::Error::Memory). The closure is dropped then.
+    pub fn enqueue<F>(&self, work: F) -> Result<()>
+    where
+        F: FnMut() -> Result<()> + Send + 'static,
+    {
+        let queued = failure::give(work, |end, context| {
+            // SAFETY: the stream is held; the context is the closure, as run() and end() take it.
+            call(|error| unsafe {
+                sys::cai_stream_enqueue(self.as_ptr(), Some(run::<F>), end, context, error)
+            })
+        });
+        Ok(queued?)
+    }
+
+    /// Keeps an object until the stream has passed what is queued on it by now; in a capture, the
+    /// graph keeps it. It is dropped on the thread of a later call for the stream, of a use, or of
+    /// [`drain`](crate::drain); on a CPU's stream by whoever does its work. What its drop panics with
+    /// goes to [`on_failure`](crate::on_failure).
+    ///
+    /// # Errors
+    /// [`Error::State`](crate::Error::State) after a reset;
+    /// [`Error::Capture`](crate::Error::Capture) if the capture was invalidated;
+    /// [`Error::Cuda`](crate::Error::Cuda); [`Error::Memory`](crate::Error::Memory). The object comes
+    /// back: the stream may use it still.
+    pub fn attach<T: Send + 'static>(&self, object: T) -> Result<(), Failed<T>> {
+        failure::give(object, |release, context| {
+            // SAFETY: the stream is held; the context is the object, as release takes it.
+            call(|error| unsafe { sys::cai_stream_attach(self.as_ptr(), release, context, error) })
+        })
+    }
+
+    /// Whether work is pending.
+    ///
+    /// # Errors
+    /// The failure of earlier work; [`Error::Capture`](crate::Error::Capture) if the stream is being
+    /// captured, and the capture goes on; [`Error::State`](crate::Error::State) after a reset, and for
+    /// another thread's stream 2; [`Error::Cuda`](crate::Error::Cuda).
+    pub fn is_busy(&self) -> Result<bool> {
+        // SAFETY: the stream is held; the outputs can be written.
+        ask(|busy, error| unsafe { sys::cai_stream_query(self.as_ptr(), busy, error) })
+            .map(|busy: i32| busy != 0)
+    }
+
+    /// Waits until the work that is queued is complete; then drops what was attached.
+    ///
+    /// # Errors
+    /// As [`Stream::is_busy`]; [`Error::State`](crate::Error::State) also in the work of a CPU's
+    /// stream that would wait for itself.
+    pub fn synchronize(&self) -> Result<()> {
+        // SAFETY: the stream is held.
+        call(|error| unsafe { sys::cai_stream_synchronize(self.as_ptr(), error) })
+    }
+
+    /// Makes later work wait for what is queued on `other` by now. The host waits only where a GPU's
+    /// stream follows an [`Mode::Async`] one of the CPU, or a CPU's stream that works at once follows
+    /// any. A GPU's stream that follows one that is being captured joins the capture, and must be
+    /// followed back before that ends.
+    ///
+    /// # Errors
+    /// The failure of earlier work on either; [`Error::Capture`](crate::Error::Capture) where a
+    /// capture allows no such order; [`Error::State`](crate::Error::State) after a reset, and where a
+    /// CPU's stream would wait for itself; [`Error::Cuda`](crate::Error::Cuda);
+    /// [`Error::Memory`](crate::Error::Memory).
+    pub fn follow(&self, other: &Self) -> Result<()> {
+        // SAFETY: the streams are held.
+        call(|error| unsafe { sys::cai_stream_follow(self.as_ptr(), other.as_ptr(), error) })
+    }
+
+    /// Makes later work wait for an event, of any device, as it was recorded last; for nothing if it
+    /// never was.
+    ///
+    /// # Errors
+    /// As [`Stream::follow`].
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        // SAFETY: both are held.
+        call(|error| unsafe { sys::cai_event_wait(event.as_ptr(), self.as_ptr(), error) })
+    }
+
+    /// Makes it the calling thread's current stream of its device. For a while: [`Stream::enter`].
+    ///
+    /// # Errors
+    /// [`Error::State`](crate::Error::State) after a reset; [`Error::Memory`](crate::Error::Memory).
+    pub fn set_current(&self) -> Result<()> {
+        // SAFETY: the stream is held.
+        call(|error| unsafe { sys::cai_stream_set_current(self.as_ptr(), error) })
+    }
+
+    /// Makes it the calling thread's current stream of its device until the guard goes.
+    ///
+    /// # Errors
+    /// As [`Stream::set_current`].
+    pub fn enter(&self) -> Result<StreamGuard> {
+        // SAFETY: the stream is held; the outputs can be written.
+        ask(|guard, error| unsafe { sys::cai_stream_enter(self.as_ptr(), guard, error) })
+            .map(|raw| StreamGuard { raw })
+    }
+}
+
+impl Clone for Stream {
+    #[inline]
+    fn clone(&self) -> Self {
+        // SAFETY: the stream is held.
+        unsafe { sys::cai_stream_retain(self.as_ptr()) };
+        Self { raw: self.raw }
+    }
+}
+
+impl Drop for Stream {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this is the holder that was taken over.
+        unsafe { sys::cai_stream_release(self.as_ptr()) };
+    }
+}
+
+extern "C" fn run<F: FnMut() -> Result<()>>(
+    context: *mut c_void,
+    error: *mut sys::cai_error,
+) -> sys::cai_status {
+    // SAFETY: enqueue() gave the closure, which C calls once, and ends after that.
+    unsafe { failure::as_status("work on a stream", error, &mut *context.cast::<F>()) }
+}
+
+/// A stream that is the calling thread's current one of its device until this goes. Guards of a
+/// device go in the reverse order in which they came, on the thread on which they came. When it is
+/// dropped, the host waits for the stream; what fails then goes to
+/// [`on_failure`](crate::on_failure). A guard that is forgotten leaves its stream current.
+#[derive(Debug)]
+#[must_use = "the stream is left when the guard is dropped"]
+pub struct StreamGuard {
+    raw: sys::cai_stream_guard,
+}
+
+impl StreamGuard {
+    /// Waits for the work on the stream, and makes the one before it current again.
+    ///
+    /// # Errors
+    /// As [`Stream::synchronize`], and the stream is left all the same;
+    /// [`Error::State`](crate::Error::State), and nothing has changed, for a guard out of turn, which
+    /// comes back to be left later.
+    pub fn try_leave(self) -> Result<(), Failed<Self>> {
+        self.leave_as(0)
+    }
+
+    /// Likewise, but waits for nothing.
+    ///
+    /// # Errors
+    /// As [`StreamGuard::try_leave`], but for what waiting may fail with.
+    pub fn try_leave_queued(self) -> Result<(), Failed<Self>> {
+        self.leave_as(sys::CAI_LEAVE_QUEUED)
+    }
+
+    fn leave_as(mut self, flags: u32) -> Result<(), Failed<Self>> {
+        self.leave(flags).map_err(|error| Failed { error, value: self })
+    }
+
+    fn leave(&mut self, flags: u32) -> Result<()> {
+        match self.raw.thread {
+            0 => Ok(()), // left already
+            // SAFETY: cai_stream_enter() has filled in the guard.
+            _ => call(|error| unsafe { sys::cai_stream_leave(&mut self.raw, flags, error) }),
+        }
+    }
+}
+
+impl Drop for StreamGuard {
+    fn drop(&mut self) {
+        if let Err(failure) = self.leave(0) {
+            failure::report(&failure);
+        }
+    }
+}
