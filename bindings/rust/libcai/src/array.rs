@@ -163,6 +163,7 @@ impl fmt::Debug for Array {
 
 /// A borrowed array: somebody else keeps it for `'a`.
 #[derive(Clone, Copy)]
+#[repr(transparent)] // a slice of them is one of C's pointers
 pub struct ArrayRef<'a> {
     raw: NonNull<sys::cai_array>,
     lives: PhantomData<&'a sys::cai_array>,

@@ -4,6 +4,7 @@
 //! All that is here is there since 0.1.
 
 mod array;
+mod as_stream;
 mod descr;
 mod device;
 mod dtype;
@@ -11,12 +12,17 @@ mod error;
 mod event;
 mod failure;
 mod index;
+mod location;
 mod numbered;
+mod order;
 mod own;
+mod producer;
 mod stream;
+mod uses;
 mod view;
 
 pub use array::{Array, ArrayRef, DeviceType, Layout, Pending};
+pub use as_stream::{AsStream, Legacy, PerThread, RawStream};
 pub use descr::Field;
 pub use device::{Device, DeviceGuard, DeviceInfo, MemoryAmount};
 pub use dtype::{ByteOrder, DType, Element, Ext, Kind, TimeUnit};
@@ -25,6 +31,10 @@ pub use event::Event;
 pub use failure::{Failed, FailureHook, on_failure};
 pub use index::Index;
 pub use libcai_sys as sys;
+pub use location::Location;
+pub use order::{Access, Options, Order, drain, same_stream};
 pub use own::{ArrayBuilder, OwnError};
+pub use producer::provide_streams;
 pub use stream::{Capture, Mode, Stream, StreamGuard, StreamInfo};
+pub use uses::{Arrays, Reading, Use, Writing, with};
 pub use view::{View, ViewMut};

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Arrays in use on a stream, as guards and by closures.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use crate::array::{Array, ArrayRef};
+use crate::as_stream::AsStream;
+use crate::error::{Error, Result, call};
+use crate::failure::{self, Failed};
+use crate::order::{Options, Order, pointers};
+use crate::sys;
+
+/// How a [`Use`] keeps its arrays: `[ArrayRef<'a>; N]` or `Vec<ArrayRef<'a>>`.
+pub trait Arrays<'a>: sealed::Arrays<'a> {}
+
+impl<'a, const N: usize> Arrays<'a> for [ArrayRef<'a>; N] {}
+impl<'a> Arrays<'a> for Vec<ArrayRef<'a>> {}
+
+mod sealed {
+    use super::ArrayRef;
+
+    /// Gives the same arrays at each call.
+    pub trait Arrays<'a> {
+        fn all(&self) -> &[ArrayRef<'a>];
+    }
+
+    impl<'a, const N: usize> Arrays<'a> for [ArrayRef<'a>; N] {
+        #[inline]
+        fn all(&self) -> &[ArrayRef<'a>] {
+            self
+        }
+    }
+
+    impl<'a> Arrays<'a> for Vec<ArrayRef<'a>> {
+        #[inline]
+        fn all(&self) -> &[ArrayRef<'a>] {
+            self
+        }
+    }
+}
+
+/// Arrays in use on a stream, from [`Use::begin`] to [`Use::try_end`] or until this is dropped, on
+/// every path, panics too. Meanwhile work that uses the arrays is queued on this stream, and on no
+/// other.
+///
+/// The guard has a holder of its own of each owned array. So one that is forgotten leaks the arrays
+/// rather than let memory go that is in use. A borrowed array cannot be held: forget its guard, and
+/// nothing tells whoever has lent it that its memory is in use still.
+///
+/// A use that cannot be ended when it is dropped tells [`on_failure`](crate::on_failure), and the host
+/// waits for the stream (not while that is being captured), so that the memory is safe all the same.
+///
+/// ```
+/// use libcai::{Array, Options, Result, Stream, Use};
+///
+/// fn add(x: &Array, y: &Array, stream: &Stream) -> Result<()> {
+///     let guard = Use::begin(stream, [x, y], Options::write())?;
+///     // Launch kernels on `stream` that use guard.arrays().
+///     Ok(guard.try_end()?)
+/// }
+/// ```
+#[must_use = "the use ends when the guard is dropped"]
+pub struct Use<'a, S: AsStream, A: Arrays<'a> = [ArrayRef<'a>; 1]> {
+    arrays: A,
+    stream: S,
+    options: Options,
+    is_over: bool,
+    lives: PhantomData<ArrayRef<'a>>,
+}
+
+impl<'a, S: AsStream, const N: usize> Use<'a, S, [ArrayRef<'a>; N]> {
+    /// Begins: makes the stream wait for what the producers of the arrays and of their masks have
+    /// pending, and for kept uses that conflict with the access. The host does not wait, but for
+    /// [`Order::Host`], and for work of the CPU's streams. The arrays need no memory.
+    ///
+    /// # Errors
+    /// Nothing has begun then; [`Detail::index`](crate::Detail::index) is the array, if one is at
+    /// fault. [`Error::Capture`] if a capture allows no such order, and nothing has happened;
+    /// [`Error::Driver`]; [`Error::Cuda`], after which some of the waits may stand;
+    /// [`Error::Device`] for ROCm, and for an array whose 1 or 2 has no context; [`Error::Order`] for
+    /// a 2 of another thread; [`Error::Value`] for a write to a read-only array;
+    /// [`Error::Memory`]; [`Error::State`] for what a reset or a fork has ended;
+    /// [`Error::Argument`], also for a stream of the CPU's, for [`Legacy`](crate::Legacy) and
+    /// [`PerThread`](crate::PerThread) if no context is current, and for a variable of the
+    /// environment that is none of its values.
+    #[inline]
+    pub fn begin(
+        stream: S,
+        arrays: [impl Into<ArrayRef<'a>>; N],
+        options: Options,
+    ) -> Result<Self> {
+        Self::of(stream, arrays.map(Into::into), options)
+    }
+}
+
+impl<'a, S: AsStream> Use<'a, S, Vec<ArrayRef<'a>>> {
+    /// Likewise for as many arrays as there are.
+    ///
+    /// # Errors
+    /// As [`Use::begin`].
+    pub fn begin_all(
+        stream: S,
+        arrays: impl IntoIterator<Item = impl Into<ArrayRef<'a>>>,
+        options: Options,
+    ) -> Result<Self> {
+        Self::of(stream, arrays.into_iter().map(Into::into).collect(), options)
+    }
+}
+
+impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
+    #[inline]
+    fn of(stream: S, arrays: A, options: Options) -> Result<Self> {
+        let (all, count) = pointers(arrays.all())?;
+        let raw = options.to_raw();
+        stream.on(|stream| {
+            // SAFETY: the arrays are borrowed, and the stream is one.
+            call(|error| unsafe { sys::cai_arrays_begin_use(all, count, stream, &raw, error) })
+        })?;
+        for array in arrays.all() {
+            // SAFETY: the array is borrowed, hence alive.
+            unsafe { sys::cai_array_retain(array.as_raw()) };
+        }
+        Ok(Self { arrays, stream, options, is_over: false, lives: PhantomData })
+    }
+
+    /// What is in use, in the order in which it was said.
+    #[inline]
+    pub fn arrays(&self) -> &[ArrayRef<'_>] {
+        self.arrays.all()
+    }
+
+    /// Ends the use: makes every producer's stream wait for this one, and lets the owners keep the
+    /// use. One event is recorded in all.
+    ///
+    /// # Errors
+    /// The use is then not over: the guard comes back, to be tried again or dropped. As
+    /// [`Use::begin`]; [`Error::Order`] also for an array that came with an event, or with another
+    /// thread's 2, and whose owner keeps no uses. If one producer cannot be ordered, the others still
+    /// are, unless a capture forbids.
+    pub fn try_end(mut self) -> Result<(), Failed<Self>> {
+        match self.end_as(self.options) {
+            Ok(()) => {
+                self.is_over = true;
+                Ok(())
+            }
+            Err(error) => Err(Failed { error, value: self }),
+        }
+    }
+
+    #[inline]
+    fn end_as(&self, options: Options) -> Result<()> {
+        let (all, count) = pointers(self.arrays.all())?;
+        let raw = options.to_raw();
+        self.stream.on(|stream| {
+            // SAFETY: the arrays are borrowed, and the stream is one.
+            call(|error| unsafe { sys::cai_arrays_end_use(all, count, stream, &raw, error) })
+        })
+    }
+
+    #[cold]
+    fn end_on_host(&self, failure: &Error) {
+        failure::report(failure);
+        match self.end_as(self.options.order(Order::Host)) {
+            Ok(()) | Err(Error::Capture(_)) => {}
+            Err(again) => failure::report(&again),
+        }
+    }
+}
+
+impl<'a, S: AsStream, A: Arrays<'a>> Drop for Use<'a, S, A> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_over {
+            if let Err(failure) = self.end_as(self.options) {
+                self.end_on_host(&failure);
+            }
+        }
+        for array in self.arrays.all() {
+            // SAFETY: the array is borrowed still, and this is the holder of the beginning.
+            unsafe { sys::cai_array_release(array.as_raw()) };
+        }
+    }
+}
+
+impl<'a, S: AsStream, A: Arrays<'a>> fmt::Debug for Use<'a, S, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Use")
+            .field("arrays", &self.arrays())
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Uses arrays on a stream while `work` queues what uses them on that stream, and on no other.
+///
+/// ```
+/// use libcai::{Array, Options, Result, Stream};
+///
+/// fn add(x: &Array, y: &Array, stream: &Stream) -> Result<()> {
+///     libcai::with(stream, [x, y], Options::write(), |arrays| {
+///         // Launch kernels on `stream` that use `arrays`.
+///     })
+/// }
+/// ```
+///
+/// # Errors
+/// As [`Use::begin`], and then `work` was not called; as [`Use::try_end`], and then the use was ended
+/// as if it were dropped.
+#[inline]
+pub fn with<'a, R, const N: usize>(
+    stream: impl AsStream,
+    arrays: [impl Into<ArrayRef<'a>>; N],
+    options: Options,
+    work: impl FnOnce(&[ArrayRef<'_>; N]) -> R,
+) -> Result<R> {
+    let guard = Use::begin(stream, arrays, options)?;
+    let result = work(&guard.arrays);
+    guard.try_end()?;
+    Ok(result)
+}
+
+macro_rules! of_one_array {
+    ($guard:ident) => {
+        impl<'a, S: AsStream> $guard<'a, S> {
+            /// The array that is in use.
+            #[inline]
+            pub fn array(&self) -> ArrayRef<'_> {
+                self.0.arrays[0]
+            }
+
+            /// Ends the use: [`Use::try_end`].
+            ///
+            /// # Errors
+            /// As that: the use is then not over, and the guard comes back.
+            pub fn try_end(self) -> Result<(), Failed<Self>> {
+                self.0
+                    .try_end()
+                    .map_err(|Failed { error, value }| Failed { error, value: Self(value) })
+            }
+        }
+
+        impl<S: AsStream> fmt::Debug for $guard<'_, S> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($guard)).field(&self.array()).finish()
+            }
+        }
+    };
+}
+
+/// One array that is read on a stream: a [`Use`], which ends when this is dropped.
+#[must_use = "the use ends when the guard is dropped"]
+pub struct Reading<'a, S: AsStream>(Use<'a, S>);
+
+of_one_array!(Reading);
+
+impl<'a, S: AsStream> Reading<'a, S> {
+    /// Begins. The access is a read, whatever the options say.
+    ///
+    /// # Errors
+    /// As [`Use::begin`].
+    #[inline]
+    pub fn begin(array: impl Into<ArrayRef<'a>>, stream: S, options: Options) -> Result<Self> {
+        Use::begin(stream, [array], options.access(crate::Access::Read)).map(Self)
+    }
+}
+
+/// One array that is written on a stream: a [`Use`], which ends when this is dropped.
+#[must_use = "the use ends when the guard is dropped"]
+pub struct Writing<'a, S: AsStream>(Use<'a, S>);
+
+of_one_array!(Writing);
+
+impl<'a, S: AsStream> Writing<'a, S> {
+    /// Begins. The access is a write, whatever the options say.
+    ///
+    /// # Errors
+    /// As [`Use::begin`].
+    #[inline]
+    pub fn begin(array: &'a mut Array, stream: S, options: Options) -> Result<Self> {
+        Use::begin(stream, [array.borrow()], options.access(crate::Access::Write)).map(Self)
+    }
+}
+
+impl<'a> ArrayRef<'a> {
+    /// Begins to read the array on a stream, in full order.
+    ///
+    /// # Errors
+    /// As [`Use::begin`].
+    #[inline]
+    pub fn read_on<S: AsStream>(self, stream: S) -> Result<Reading<'a, S>> {
+        Reading::begin(self, stream, Options::read())
+    }
+}
+
+impl Array {
+    /// Begins to read the array on a stream, in full order.
+    ///
+    /// ```
+    /// # use libcai::{Array, Result, Stream};
+    /// fn sum(x: &Array, stream: &Stream) -> Result<()> {
+    ///     let reading = x.read_on(stream)?;
+    ///     // Launch a kernel on `stream` that reads reading.array().
+    ///     Ok(reading.try_end()?)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Use::begin`].
+    #[inline]
+    pub fn read_on<S: AsStream>(&self, stream: S) -> Result<Reading<'_, S>> {
+        self.borrow().read_on(stream)
+    }
+
+    /// Begins to write the array on a stream, in full order. No other guard of this holder can be
+    /// there meanwhile; those of other holders are ordered.
+    ///
+    /// # Errors
+    /// As [`Use::begin`].
+    #[inline]
+    pub fn write_on<S: AsStream>(&mut self, stream: S) -> Result<Writing<'_, S>> {
+        Writing::begin(self, stream, Options::write())
+    }
+}
