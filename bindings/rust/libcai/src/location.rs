@@ -3,7 +3,7 @@
 
 use std::mem;
 
-use crate::array::{Array, ArrayRef};
+use crate::array::{Array, ArrayRef, DeviceType};
 use crate::error::{Result, call};
 use crate::sys;
 
@@ -11,8 +11,8 @@ use crate::sys;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Location {
-    /// `CAI_DEVICE_*`, now known exactly.
-    pub device_type: i32,
+    /// Whose memory it is, now known exactly.
+    pub device_type: DeviceType,
     /// Ordinal of the device.
     pub device_id: i32,
     /// Whether the host may dereference the address.
@@ -49,7 +49,7 @@ impl ArrayRef<'_> {
         call(|error| unsafe { sys::cai_array_locate(self.as_raw(), &mut raw, error) })?;
         let known = |number: u64| (number != 0).then_some(number);
         Ok(Location {
-            device_type: raw.device_type,
+            device_type: DeviceType::from_raw(raw.device_type),
             device_id: raw.device_id,
             host_accessible: raw.flags & sys::CAI_LOCATION_HOST_ACCESSIBLE != 0,
             managed: raw.flags & sys::CAI_LOCATION_MANAGED != 0,

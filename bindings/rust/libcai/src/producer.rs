@@ -2,11 +2,10 @@
 //! Producer's side: which stream the work on an array is pending on.
 
 use std::ffi::c_void;
-use std::ptr::{self, NonNull};
 
 use crate::array::{Array, ArrayRef};
 use crate::as_stream::AsStream;
-use crate::error::{Error, Result, ask, call};
+use crate::error::{Error, Result, call};
 use crate::failure::{self, Failed};
 use crate::sys;
 
@@ -29,8 +28,8 @@ impl Array {
     ///
     /// # Errors
     /// As [`Use::begin`](crate::Use::begin); [`Error::Order`] also for a target 2 if arrays of the
-    /// owner come with another thread's; [`Detail::index`](crate::Detail::index) is the stream of
-    /// `streams`.
+    /// owner come with another thread's; [`Error::Unsupported`] for a mask of bits.
+    /// [`Detail::index`](crate::Detail::index) is the stream of `streams`.
     pub unsafe fn publish(&self, streams: &[u64], target: u64) -> Result<Self> {
         let count = i32::try_from(streams.len()).map_err(|_| {
             let message = format!("{} streams are more than can be counted", streams.len());
@@ -63,13 +62,7 @@ impl Array {
 
     /// Publishes a view of the whole array: `self` may have been seen, and is not changed.
     fn published(&self, publish: impl FnOnce(*mut sys::cai_array) -> Result<()>) -> Result<Self> {
-        // SAFETY: the array is held; the outputs can be written.
-        let view: *mut sys::cai_array = ask(|out, error| unsafe {
-            sys::cai_array_slice(self.as_ptr(), ptr::null(), 0, out, error)
-        })?;
-        let view = NonNull::new(view).expect("a view that was made is not NULL");
-        // SAFETY: libcai has made it, with one holder.
-        let view = unsafe { Self::from_raw(view) };
+        let view = self.slice(&[])?;
         publish(view.as_ptr().cast_mut())?;
         Ok(view)
     }

@@ -6,10 +6,12 @@ use std::marker::PhantomData;
 
 use crate::array::{Array, ArrayRef};
 use crate::as_stream::AsStream;
+use crate::dtype::Element;
 use crate::error::{Error, Result, call};
 use crate::failure::{self, Failed};
-use crate::order::{Options, Order, pointers};
+use crate::order::{Access, Options, Order, pointers};
 use crate::sys;
+use crate::view::{View, ViewMut};
 
 /// How a [`Use`] keeps its arrays: `[ArrayRef<'a>; N]` or `Vec<ArrayRef<'a>>`.
 pub trait Arrays<'a>: sealed::Arrays<'a> {}
@@ -229,6 +231,16 @@ macro_rules! of_one_array {
                 self.0.arrays[0]
             }
 
+            /// The elements as a `T` each, for work on the stream while the guard is there:
+            /// [`ArrayRef::view`].
+            ///
+            /// # Errors
+            /// As that.
+            #[inline]
+            pub fn view<T: Element>(&self) -> Result<View<'_, T>> {
+                self.array().view()
+            }
+
             /// Ends the use: [`Use::try_end`].
             ///
             /// # Errors
@@ -261,7 +273,7 @@ impl<'a, S: AsStream> Reading<'a, S> {
     /// As [`Use::begin`].
     #[inline]
     pub fn begin(array: impl Into<ArrayRef<'a>>, stream: S, options: Options) -> Result<Self> {
-        Use::begin(stream, [array], options.access(crate::Access::Read)).map(Self)
+        Use::begin(stream, [array], options.access(Access::Read)).map(Self)
     }
 }
 
@@ -278,7 +290,17 @@ impl<'a, S: AsStream> Writing<'a, S> {
     /// As [`Use::begin`].
     #[inline]
     pub fn begin(array: &'a mut Array, stream: S, options: Options) -> Result<Self> {
-        Use::begin(stream, [array.borrow()], options.access(crate::Access::Write)).map(Self)
+        Use::begin(stream, [array.borrow()], options.access(Access::Write)).map(Self)
+    }
+
+    /// The elements as a `T` each, to be written by work on the stream while the guard is there:
+    /// [`Array::view_mut`].
+    ///
+    /// # Errors
+    /// As that.
+    #[inline]
+    pub fn view_mut<T: Element>(&mut self) -> Result<ViewMut<'_, T>> {
+        ViewMut::new(self.array())
     }
 }
 
