@@ -122,19 +122,12 @@ impl<'a> ArrayBuilder<'a> {
     /// [`Error::Value`], which names the entry, if there is no such array; [`Error::Argument`] if
     /// there are not as many strides as extents; [`Error::Memory`]. The owner comes back with it.
     pub unsafe fn own<T: Send + 'static>(self, owner: T) -> Result<Array, OwnError<T>> {
-        let owner = Box::into_raw(Box::new(owner));
-        let own = |raw: &sys::cai_array| {
-            // SAFETY: drop_owner() takes over the box, unless this fails.
-            ask(|out, error| unsafe {
-                sys::cai_array_own(raw, Some(drop_owner::<T>), owner.cast(), out, error)
-            })
+        let make = |release, context| {
+            // SAFETY: the struct is filled in; give() takes care of the owner.
+            self.with_raw(|raw| unsafe { own_raw(raw, release, context) })
         };
-        match self.with_raw(own) {
-            // SAFETY: C made an owned array with one holder.
-            Ok(raw) => Ok(unsafe { Array::from_raw(NonNull::new_unchecked(raw)) }),
-            // SAFETY: nobody took over the box.
-            Err(error) => Err(OwnError { error, owner: *unsafe { Box::from_raw(owner) } }),
-        }
+        // SAFETY: cai_array_own() takes the owner over if and only if it succeeds.
+        unsafe { give(owner, make) }
     }
 
     /// Calls `body` with the array as C has it, which points into the builder's.
@@ -211,10 +204,58 @@ fn c_strides(shape: &[i64], itemsize: usize) -> [i64; MAX_NDIM] {
     strides
 }
 
-/// What C calls at the end of an array: the owner goes, whatever happens.
+/// What C calls, once, at the end of an array.
+type Release = unsafe extern "C" fn(*mut c_void);
+
+/// Moves `owner` to the heap for an array that `make` makes.
+///
+/// # Safety
+/// If `make` succeeds, it gives an owned array with one holder, at whose end the function is called
+/// with the context; if it fails, it has kept neither.
+unsafe fn give<T: Send + 'static>(
+    owner: T,
+    make: impl FnOnce(Release, *mut c_void) -> Result<*mut sys::cai_array>,
+) -> Result<Array, OwnError<T>> {
+    let owner = Box::into_raw(Box::new(owner));
+    match make(drop_owner::<T>, owner.cast()) {
+        // SAFETY: the caller's word.
+        Ok(raw) => Ok(unsafe { Array::from_raw(NonNull::new_unchecked(raw)) }),
+        // SAFETY: nobody took over the box.
+        Err(error) => Err(OwnError { error, owner: *unsafe { Box::from_raw(owner) } }),
+    }
+}
+
+/// The owner goes, whatever happens.
 unsafe extern "C" fn drop_owner<T>(owner: *mut c_void) {
-    // SAFETY: it is the box that own() gave away, and this is called once.
+    // SAFETY: it is the box that give() gave away, and this is called once.
     failure::run_unheard("an owner", || drop(unsafe { Box::from_raw(owner.cast::<T>()) }));
+}
+
+/// # Safety
+/// What `raw` points to can be read; `release` may be called with `context`.
+unsafe fn own_raw(
+    raw: &sys::cai_array,
+    release: Release,
+    context: *mut c_void,
+) -> Result<*mut sys::cai_array> {
+    // SAFETY: the caller's word.
+    ask(|out, error| unsafe { sys::cai_array_own(raw, Some(release), context, out, error) })
+}
+
+impl ArrayRef<'_> {
+    /// Makes an array that lasts of one that is borrowed: `cai_array_own()`. The memory is not copied,
+    /// and the array's own owner, if it has one, is not held. `owner` goes as with
+    /// [`ArrayBuilder::own()`].
+    ///
+    /// # Safety
+    /// As [`ArrayBuilder::own()`], of what this array says.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]. The owner comes back with it.
+    pub unsafe fn own<T: Send + 'static>(self, owner: T) -> Result<Array, OwnError<T>> {
+        // SAFETY: the array is valid; cai_array_own() takes the owner over if and only if it succeeds.
+        unsafe { give(owner, |release, context| own_raw(self.as_raw(), release, context)) }
+    }
 }
 
 impl Array {

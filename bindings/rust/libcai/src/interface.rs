@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The dict of the interface, read and written.
+
+use std::fmt;
+use std::ptr;
+
+use crate::array::ArrayRef;
+use crate::error::{Error, Result, ask};
+use crate::finding::{self, Finding};
+use crate::sys;
+use crate::value::{self, RawValues, Value};
+
+/// Of which interface a dict is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Protocol {
+    /// `__cuda_array_interface__`.
+    #[default]
+    Cuda,
+    /// NumPy's `__array_interface__`: the host's memory, and no stream.
+    Host,
+}
+
+/// How an interface is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Strictness {
+    /// For import: takes all whose meaning is certain, and nothing else.
+    Lenient,
+    /// For producers: the text of version 3 to the letter.
+    Strict,
+}
+
+impl Strictness {
+    fn to_raw(self) -> u32 {
+        match self {
+            Self::Lenient => sys::CAI_LENIENT,
+            Self::Strict => sys::CAI_STRICT,
+        }
+    }
+}
+
+/// The raw values of a dict, by its keys. Whoever has them from elsewhere only unpacks: sets what
+/// there is, and judges nothing.
+///
+/// ```
+/// use libcai::{Entry, Interface, Strictness, Value};
+///
+/// let mut interface = Interface::default();
+/// interface.shape = [2, 3].into();
+/// interface.typestr = "<f4".into();
+/// interface.data = Value::Tuple(vec![0x7f00_0000_0000.into(), false.into()]);
+/// interface.version = 3.into();
+/// let described = interface.read(Strictness::Strict)?;
+/// // SAFETY: the array is only looked at.
+/// let array = unsafe { described.borrow() };
+/// assert_eq!(array.strides(), [12, 4]);
+///
+/// interface.shape = [2, -3].into();
+/// assert_eq!(interface.read(Strictness::Lenient).unwrap_err().entry(), Some(Entry::Shape));
+/// # Ok::<(), libcai::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+#[allow(missing_docs)] // the dict's own keys
+pub struct Interface<'a> {
+    /// Of which interface it is.
+    pub protocol: Protocol,
+    /// The dict itself, or what is in its place.
+    pub dict: Value<'a>,
+    pub shape: Value<'a>,
+    pub typestr: Value<'a>,
+    pub data: Value<'a>,
+    pub version: Value<'a>,
+    pub strides: Value<'a>,
+    pub descr: Value<'a>,
+    pub mask: Value<'a>,
+    /// Of [`Protocol::Cuda`] only.
+    pub stream: Value<'a>,
+    /// Of [`Protocol::Host`] only.
+    pub offset: Value<'a>,
+}
+
+impl Default for Interface<'_> {
+    /// A dict of [`Protocol::Cuda`] with no keys.
+    fn default() -> Self {
+        Self {
+            protocol: Protocol::default(),
+            dict: Value::Dict("a dict".into()),
+            shape: Value::Missing,
+            typestr: Value::Missing,
+            data: Value::Missing,
+            version: Value::Missing,
+            strides: Value::Missing,
+            descr: Value::Missing,
+            mask: Value::Missing,
+            stream: Value::Missing,
+            offset: Value::Missing,
+        }
+    }
+}
+
+impl Interface<'_> {
+    /// Reads the dict: `cai_interface_read()`, the one place where the text is judged.
+    ///
+    /// # Errors
+    /// [`Error::Value`] or [`Error::Type`], with the entry; [`Error::Memory`].
+    pub fn read(&self, strictness: Strictness) -> Result<Described> {
+        self.read_with(strictness, None)
+    }
+
+    /// Likewise, for all that there is to say of the dict, errors first noticed first.
+    ///
+    /// ```
+    /// use libcai::{Entry, Interface, Strictness, Severity};
+    ///
+    /// let findings = Interface::default().findings(Strictness::Strict)?;
+    /// assert!(findings.iter().any(|finding| finding.entry == Some(Entry::Shape)));
+    /// assert_eq!(findings[0].severity, Severity::Error);
+    /// # Ok::<(), libcai::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Memory`]. That the dict is refused is a finding.
+    pub fn findings(&self, strictness: Strictness) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        match self.read_with(strictness, Some(&mut findings)) {
+            Ok(_) | Err(Error::Value(_) | Error::Type(_)) => Ok(findings),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_with(
+        &self,
+        strictness: Strictness,
+        findings: Option<&mut Vec<Finding>>,
+    ) -> Result<Described> {
+        let mut values = RawValues::default();
+        let mask = match &self.mask {
+            Value::Interface(mask) => Some(mask.to_raw(&mut values, ptr::null())),
+            _ => None,
+        };
+        let raw = self.to_raw(&mut values, mask.as_ref().map_or(ptr::null(), ptr::from_ref));
+        let (on_finding, context) = finding::collect(findings);
+        // SAFETY: the struct is filled in, and all that it points to lives.
+        let size = unsafe { sys::cai_interface_storage(&raw) };
+        let mut storage = vec![0u64; size.div_ceil(8) as usize];
+        // SAFETY: likewise; the storage is as large as C is told, and the context is what
+        // on_finding takes.
+        let array = ask(|out, error| unsafe {
+            let storage = storage.as_mut_ptr().cast();
+            sys::cai_interface_read(
+                &raw,
+                strictness.to_raw(),
+                on_finding,
+                context,
+                storage,
+                size,
+                out,
+                error,
+            )
+        })?;
+        Ok(Described { array, _storage: storage })
+    }
+
+    /// The struct for C, which points into `values` and `self`. A mask has no mask, so that there is
+    /// none to unpack.
+    fn to_raw(
+        &self,
+        values: &mut RawValues,
+        mask_interface: *const sys::cai_interface,
+    ) -> sys::cai_interface {
+        sys::cai_interface {
+            struct_size: size_of::<sys::cai_interface>() as u32,
+            protocol: match self.protocol {
+                Protocol::Cuda => sys::CAI_PROTOCOL_CUDA,
+                Protocol::Host => sys::CAI_PROTOCOL_HOST,
+            },
+            dict: values.add(&self.dict),
+            shape: values.add(&self.shape),
+            typestr: values.add(&self.typestr),
+            data: values.add(&self.data),
+            version: values.add(&self.version),
+            strides: values.add(&self.strides),
+            descr: values.add(&self.descr),
+            mask: values.add(&self.mask),
+            stream: values.add(&self.stream),
+            offset: values.add(&self.offset),
+            mask_interface,
+        }
+    }
+}
+
+impl Interface<'static> {
+    /// Says an array as a dict: `cai_interface_write()`. Strides are `None` if and only if the array
+    /// is C-contiguous; an unstated stream leaves as 1.
+    ///
+    /// The stream that is said comes after the uses that the owner has kept: where it does not by
+    /// itself, it is made to wait. So write an array anew for each reader. For what streams of the
+    /// CPU's have yet to do, the host waits.
+    ///
+    /// `version` is 3, or 2, which has no "stream".
+    ///
+    /// ```
+    /// use libcai::{Array, Interface, Value};
+    ///
+    /// let array = Array::from_vec(vec![0f32; 6], &[2, 3])?;
+    /// let interface = Interface::write(array.borrow(), 3)?;
+    /// assert_eq!(interface.shape, Value::from([2, 3]));
+    /// assert_eq!(interface.strides, Value::None);
+    /// # Ok::<(), libcai::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Export`] if a dict cannot say it: an event, a stream in version 2, a device that is
+    /// neither CPU nor CUDA, another thread's stream 2, and no stream where the owner has kept uses;
+    /// [`Error::Argument`] for another version; and, where the stream has to wait, as
+    /// `cai_array_publish()`.
+    pub fn write(array: ArrayRef<'_>, version: u32) -> Result<Self> {
+        let array = ptr::from_ref(array.as_raw());
+        // SAFETY: the array is valid.
+        let size = unsafe { sys::cai_interface_write_storage(array) };
+        let mut storage = vec![0u64; size.div_ceil(8) as usize];
+        // SAFETY: the array is valid, and the storage is as large as C is told.
+        let raw = ask(|out, error| unsafe {
+            let storage = storage.as_mut_ptr().cast();
+            sys::cai_interface_write(array, version, storage, size, out, error)
+        })?;
+        // SAFETY: it points into the storage and the array, which are both there.
+        Ok(unsafe { Self::from_raw(&raw) })
+    }
+
+    /// Copies a struct of C's.
+    ///
+    /// # Safety
+    /// What it points to can be read; its mask's interface, if any, has none itself.
+    unsafe fn from_raw(raw: &sys::cai_interface) -> Self {
+        // SAFETY: the caller's word.
+        let value = |raw| unsafe { value::read(raw) };
+        Self {
+            protocol: match raw.protocol {
+                sys::CAI_PROTOCOL_HOST => Protocol::Host,
+                _ => Protocol::Cuda,
+            },
+            dict: value(&raw.dict),
+            shape: value(&raw.shape),
+            typestr: value(&raw.typestr),
+            data: value(&raw.data),
+            version: value(&raw.version),
+            strides: value(&raw.strides),
+            descr: value(&raw.descr),
+            // SAFETY: NULL, or the mask's struct.
+            mask: match unsafe { raw.mask_interface.as_ref() } {
+                // SAFETY: likewise.
+                Some(mask) => Value::Interface(Box::new(unsafe { Self::from_raw(mask) })),
+                None => value(&raw.mask),
+            },
+            stream: value(&raw.stream),
+            offset: value(&raw.offset),
+        }
+    }
+}
+
+/// An array as an interface describes it: a claim, until somebody vouches for it.
+pub struct Described {
+    array: sys::cai_array,
+    /// What the array points to.
+    _storage: Vec<u64>,
+}
+
+// SAFETY: nothing changes what was read.
+unsafe impl Send for Described {}
+// SAFETY: likewise.
+unsafe impl Sync for Described {}
+
+impl Described {
+    /// The array; its device is CUDA with no ordinal, or the CPU. [`ArrayRef::own()`] makes one that
+    /// lasts.
+    ///
+    /// # Safety
+    /// Wherever the array is used, what the interface said of the memory and the stream is true. Only
+    /// to look at it asks for nothing.
+    ///
+    /// # Panics
+    /// Never: what was read is valid.
+    pub unsafe fn borrow(&self) -> ArrayRef<'_> {
+        // SAFETY: the storage lives as long as this does; the rest is the caller's word.
+        unsafe { ArrayRef::from_raw(&self.array) }.expect("what was read is valid")
+    }
+}
+
+impl fmt::Debug for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // SAFETY: the array is only looked at.
+        f.debug_tuple("Described").field(&unsafe { self.borrow() }).finish()
+    }
+}

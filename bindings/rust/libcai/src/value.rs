@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Raw values of an interface's dict, before anybody judges them.
+
+use std::borrow::Cow;
+use std::ffi::c_char;
+use std::ptr;
+use std::slice;
+
+use crate::interface::Interface;
+use crate::sys;
+
+/// A value as its producer has it. The names are Python's, whose types the text of the interface
+/// tells apart; other languages use `Missing`, `None`, `Int`, `Bool`, `Float`, `Text` and `Tuple`.
+///
+/// ```
+/// use libcai::Value;
+///
+/// assert_eq!(Value::from(3), Value::Int(3));
+/// assert_eq!(Value::from("<f4"), Value::Text(b"<f4".into()));
+/// assert_eq!(Value::from([2, 3]), Value::Tuple(vec![Value::Int(2), Value::Int(3)]));
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub enum Value<'a> {
+    /// The dict has no such key.
+    #[default]
+    Missing,
+    /// `None`.
+    None,
+    /// Exactly an `int`.
+    Int(i128),
+    /// An integer by `__index__`, a subclass of `int` among them.
+    Index(i128),
+    /// A `bool`.
+    Bool(bool),
+    /// A `float`, as it prints.
+    Float(Cow<'a, str>),
+    /// Exactly a `str`: UTF-8 is expected, and checked.
+    Text(Cow<'a, [u8]>),
+    /// A subclass of `str`.
+    TextSubclass(Cow<'a, [u8]>),
+    /// `bytes`.
+    Bytes(Cow<'a, [u8]>),
+    /// Exactly a `tuple`.
+    Tuple(Vec<Value<'a>>),
+    /// A subclass of `tuple`.
+    TupleSubclass(Vec<Value<'a>>),
+    /// A `list`, or a subclass of it.
+    List(Vec<Value<'a>>),
+    /// Exactly a `dict`, as it prints.
+    Dict(Cow<'a, str>),
+    /// A subclass of `dict`, as it prints.
+    DictSubclass(Cow<'a, str>),
+    /// Anything else, as it prints.
+    Object(Cow<'a, str>),
+    /// An object with an interface of its own: a mask.
+    Interface(Box<Interface<'a>>),
+}
+
+impl From<i64> for Value<'_> {
+    fn from(value: i64) -> Self {
+        Self::Int(value.into())
+    }
+}
+
+impl From<bool> for Value<'_> {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(value: &'a str) -> Self {
+        Self::Text(value.as_bytes().into())
+    }
+}
+
+impl<'a, T: Into<Value<'a>>, const N: usize> From<[T; N]> for Value<'a> {
+    /// A tuple.
+    fn from(items: [T; N]) -> Self {
+        Self::Tuple(items.into_iter().map(Into::into).collect())
+    }
+}
+
+/// More levels than any descr that is read has: two for each of `CAI_MAX_DESCR_DEPTH` lists.
+const MAX_LEVELS: usize = 2 * sys::CAI_MAX_DESCR_DEPTH + 6;
+
+/// Values for C. The vectors do not move what they hold when they are moved themselves.
+#[derive(Default)]
+pub(crate) struct RawValues {
+    items: Vec<Vec<sys::cai_value>>,
+    digits: Vec<Vec<u8>>,
+}
+
+impl RawValues {
+    /// Gives C's form of a value, which points into `self` and `value`.
+    pub(crate) fn add(&mut self, value: &Value<'_>) -> sys::cai_value {
+        self.add_at(value, 0)
+    }
+
+    fn add_at(&mut self, value: &Value<'_>, level: usize) -> sys::cai_value {
+        match value {
+            Value::Missing => of_form(sys::CAI_FORM_MISSING),
+            Value::None => of_form(sys::CAI_FORM_NONE),
+            Value::Int(value) => self.add_integer(sys::CAI_FORM_INT, *value),
+            Value::Index(value) => self.add_integer(sys::CAI_FORM_INDEX, *value),
+            Value::Bool(value) => {
+                sys::cai_value { integer: (*value).into(), ..of_form(sys::CAI_FORM_BOOL) }
+            }
+            Value::Float(text) => of_text(sys::CAI_FORM_FLOAT, text.as_bytes()),
+            Value::Text(text) => of_text(sys::CAI_FORM_TEXT, text),
+            Value::TextSubclass(text) => of_text(sys::CAI_FORM_TEXT_SUBCLASS, text),
+            Value::Bytes(text) => of_text(sys::CAI_FORM_BYTES, text),
+            Value::Tuple(items) => self.add_items(sys::CAI_FORM_TUPLE, items, level),
+            Value::TupleSubclass(items) => {
+                self.add_items(sys::CAI_FORM_TUPLE_SUBCLASS, items, level)
+            }
+            Value::List(items) => self.add_items(sys::CAI_FORM_LIST, items, level),
+            Value::Dict(text) => of_text(sys::CAI_FORM_DICT, text.as_bytes()),
+            Value::DictSubclass(text) => of_text(sys::CAI_FORM_DICT_SUBCLASS, text.as_bytes()),
+            Value::Object(text) => of_text(sys::CAI_FORM_OBJECT, text.as_bytes()),
+            Value::Interface(_) => of_form(sys::CAI_FORM_INTERFACE),
+        }
+    }
+
+    fn add_integer(&mut self, form: u8, value: i128) -> sys::cai_value {
+        let (integer, range) = match (i64::try_from(value), u64::try_from(value)) {
+            (Ok(value), _) => (value as u64, sys::CAI_RANGE_INT64),
+            (_, Ok(value)) => (value, sys::CAI_RANGE_UINT64),
+            _ => {
+                self.digits.push(value.to_string().into_bytes());
+                let digits = of_text(form, &self.digits[self.digits.len() - 1]);
+                return sys::cai_value { range: sys::CAI_RANGE_BEYOND, ..digits };
+            }
+        };
+        sys::cai_value { integer, range, ..of_form(form) }
+    }
+
+    fn add_items(&mut self, form: u8, items: &[Value<'_>], level: usize) -> sys::cai_value {
+        let length = length_of(items);
+        if level == MAX_LEVELS {
+            return sys::cai_value { length, ..of_form(form) };
+        }
+        let raw = items.iter().map(|item| self.add_at(item, level + 1)).collect();
+        self.items.push(raw);
+        let items = self.items[self.items.len() - 1].as_ptr();
+        sys::cai_value { items, length, ..of_form(form) }
+    }
+}
+
+fn of_form(form: u8) -> sys::cai_value {
+    sys::cai_value {
+        integer: 0,
+        text: ptr::null(),
+        items: ptr::null(),
+        length: 0,
+        form,
+        range: sys::CAI_RANGE_INT64,
+        reserved: 0,
+    }
+}
+
+fn of_text(form: u8, text: &[u8]) -> sys::cai_value {
+    let start = text.as_ptr().cast::<c_char>();
+    sys::cai_value { text: start, length: length_of(text), ..of_form(form) }
+}
+
+/// What is longer than C can count is cut, and is wrong in any case.
+fn length_of<T>(items: &[T]) -> u32 {
+    u32::try_from(items.len()).unwrap_or(u32::MAX)
+}
+
+/// Copies a value of C's; a mask's own interface is left to the caller.
+///
+/// # Safety
+/// What `raw` points to can be read, as its form says.
+pub(crate) unsafe fn read(raw: &sys::cai_value) -> Value<'static> {
+    let bytes = || match raw.text.is_null() {
+        true => Vec::new(),
+        // SAFETY: as many bytes can be read.
+        false => unsafe { slice::from_raw_parts(raw.text.cast(), raw.length as usize) }.to_vec(),
+    };
+    let text = || String::from_utf8_lossy(&bytes()).into_owned().into();
+    let items = || {
+        let length = if raw.items.is_null() { 0 } else { raw.length as usize };
+        // SAFETY: as many items can be read.
+        (0..length).map(|i| unsafe { read(&*raw.items.add(i)) }).collect()
+    };
+    match raw.form {
+        sys::CAI_FORM_MISSING => Value::Missing,
+        sys::CAI_FORM_NONE => Value::None,
+        sys::CAI_FORM_INT | sys::CAI_FORM_INDEX if raw.range == sys::CAI_RANGE_BEYOND => {
+            Value::Object(text())
+        }
+        sys::CAI_FORM_INT => Value::Int(integer(raw)),
+        sys::CAI_FORM_INDEX => Value::Index(integer(raw)),
+        sys::CAI_FORM_BOOL => Value::Bool(raw.integer != 0),
+        sys::CAI_FORM_FLOAT => Value::Float(text()),
+        sys::CAI_FORM_TEXT => Value::Text(bytes().into()),
+        sys::CAI_FORM_TEXT_SUBCLASS => Value::TextSubclass(bytes().into()),
+        sys::CAI_FORM_BYTES => Value::Bytes(bytes().into()),
+        sys::CAI_FORM_TUPLE => Value::Tuple(items()),
+        sys::CAI_FORM_TUPLE_SUBCLASS => Value::TupleSubclass(items()),
+        sys::CAI_FORM_LIST => Value::List(items()),
+        sys::CAI_FORM_DICT => Value::Dict(text()),
+        sys::CAI_FORM_DICT_SUBCLASS => Value::DictSubclass(text()),
+        _ => Value::Object(text()),
+    }
+}
+
+fn integer(raw: &sys::cai_value) -> i128 {
+    match raw.range {
+        sys::CAI_RANGE_UINT64 => raw.integer.into(),
+        _ => (raw.integer as i64).into(),
+    }
+}
