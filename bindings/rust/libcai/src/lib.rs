@@ -38,7 +38,7 @@ pub use interface::{Described, Interface, Protocol, Strictness};
 pub use libcai_sys as sys;
 pub use location::Location;
 pub use order::{Access, Options, Order, drain, same_stream};
-pub use own::{ArrayBuilder, OwnError};
+pub use own::ArrayBuilder;
 pub use producer::provide_streams;
 pub use stream::{Capture, Mode, Stream, StreamGuard, StreamInfo};
 pub use uses::{Arrays, Reading, Use, Writing, with};

@@ -2,14 +2,13 @@
 //! Arrays of Rust's own.
 
 use std::ffi::c_void;
-use std::fmt;
 use std::ptr::{self, NonNull};
 
 use crate::array::{Array, ArrayRef, DeviceType, Pending};
 use crate::descr::{Field, RawFields, is_swapped};
 use crate::dtype::{DType, Element};
 use crate::error::{Entry, Error, Result, ask};
-use crate::failure;
+use crate::failure::{Failed, Release, give};
 use crate::sys;
 
 /// What an array is to be, for [`own()`](Self::own): a GPU's memory of one type, shape and address;
@@ -121,13 +120,13 @@ impl<'a> ArrayBuilder<'a> {
     /// # Errors
     /// [`Error::Value`], which names the entry, if there is no such array; [`Error::Argument`] if
     /// there are not as many strides as extents; [`Error::Memory`]. The owner comes back with it.
-    pub unsafe fn own<T: Send + 'static>(self, owner: T) -> Result<Array, OwnError<T>> {
-        let make = |release, context| {
-            // SAFETY: the struct is filled in; give() takes care of the owner.
+    pub unsafe fn own<T: Send + 'static>(self, owner: T) -> Result<Array, Failed<T>> {
+        let raw = give(owner, |release, context| {
+            // SAFETY: the struct is filled in, and what it points to is there.
             self.with_raw(|raw| unsafe { own_raw(raw, release, context) })
-        };
-        // SAFETY: cai_array_own() takes the owner over if and only if it succeeds.
-        unsafe { give(owner, make) }
+        })?;
+        // SAFETY: C made an owned array with one holder.
+        Ok(unsafe { Array::from_raw(raw) })
     }
 
     /// Calls `body` with the array as C has it, which points into the builder's.
@@ -204,42 +203,19 @@ fn c_strides(shape: &[i64], itemsize: usize) -> [i64; MAX_NDIM] {
     strides
 }
 
-/// What C calls, once, at the end of an array.
-type Release = unsafe extern "C" fn(*mut c_void);
-
-/// Moves `owner` to the heap for an array that `make` makes.
+/// Makes an owned array, with one holder.
 ///
 /// # Safety
-/// If `make` succeeds, it gives an owned array with one holder, at whose end the function is called
-/// with the context; if it fails, it has kept neither.
-unsafe fn give<T: Send + 'static>(
-    owner: T,
-    make: impl FnOnce(Release, *mut c_void) -> Result<*mut sys::cai_array>,
-) -> Result<Array, OwnError<T>> {
-    let owner = Box::into_raw(Box::new(owner));
-    match make(drop_owner::<T>, owner.cast()) {
-        // SAFETY: the caller's word.
-        Ok(raw) => Ok(unsafe { Array::from_raw(NonNull::new_unchecked(raw)) }),
-        // SAFETY: nobody took over the box.
-        Err(error) => Err(OwnError { error, owner: *unsafe { Box::from_raw(owner) } }),
-    }
-}
-
-/// The owner goes, whatever happens.
-unsafe extern "C" fn drop_owner<T>(owner: *mut c_void) {
-    // SAFETY: it is the box that give() gave away, and this is called once.
-    failure::run_unheard("an owner", || drop(unsafe { Box::from_raw(owner.cast::<T>()) }));
-}
-
-/// # Safety
-/// What `raw` points to can be read; `release` may be called with `context`.
+/// What `raw` points to can be read, and `release` may be called once with `context`.
 unsafe fn own_raw(
     raw: &sys::cai_array,
     release: Release,
     context: *mut c_void,
-) -> Result<*mut sys::cai_array> {
+) -> Result<NonNull<sys::cai_array>> {
     // SAFETY: the caller's word.
-    ask(|out, error| unsafe { sys::cai_array_own(raw, Some(release), context, out, error) })
+    let made = ask(|out, error| unsafe { sys::cai_array_own(raw, release, context, out, error) })?;
+    // SAFETY: a call that succeeds gives an array.
+    Ok(unsafe { NonNull::new_unchecked(made) })
 }
 
 impl ArrayRef<'_> {
@@ -252,9 +228,12 @@ impl ArrayRef<'_> {
     ///
     /// # Errors
     /// [`Error::Memory`]. The owner comes back with it.
-    pub unsafe fn own<T: Send + 'static>(self, owner: T) -> Result<Array, OwnError<T>> {
-        // SAFETY: the array is valid; cai_array_own() takes the owner over if and only if it succeeds.
-        unsafe { give(owner, |release, context| own_raw(self.as_raw(), release, context)) }
+    pub unsafe fn own<T: Send + 'static>(self, owner: T) -> Result<Array, Failed<T>> {
+        // SAFETY: the array is valid.
+        let raw =
+            give(owner, |release, context| unsafe { own_raw(self.as_raw(), release, context) })?;
+        // SAFETY: C made an owned array with one holder.
+        Ok(unsafe { Array::from_raw(raw) })
     }
 }
 
@@ -268,58 +247,25 @@ impl Array {
     /// assert_eq!(array.device_type(), DeviceType::Cpu);
     ///
     /// let refused = Array::from_vec(vec![1.5f64, 2.5], &[3]).unwrap_err();
-    /// assert_eq!(refused.owner, [1.5, 2.5]);
+    /// assert_eq!(refused.value, [1.5, 2.5]);
     /// # Ok::<(), libcai::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::Argument`], of entry shape, if it does not hold as many elements; else as
     /// [`ArrayBuilder::own()`]. The vector comes back with it.
-    pub fn from_vec<T: Element>(mut vec: Vec<T>, shape: &[i64]) -> Result<Self, OwnError<Vec<T>>> {
+    pub fn from_vec<T: Element>(mut vec: Vec<T>, shape: &[i64]) -> Result<Self, Failed<Vec<T>>> {
         let size = shape.iter().try_fold(1usize, |size, &extent| {
             usize::try_from(extent).ok().and_then(|extent| size.checked_mul(extent))
         });
         if size != Some(vec.len()) {
             let message = format!("shape {shape:?} does not hold {} elements", vec.len());
             let error = Error::of(sys::CAI_ERR_ARGUMENT, Entry::Shape, message);
-            return Err(OwnError { error, owner: vec });
+            return Err(Failed { error, value: vec });
         }
         let data = vec.as_mut_ptr().expose_provenance() as u64;
         let array = ArrayBuilder::new(data, T::DTYPE, shape).device(DeviceType::Cpu, Some(0));
         // SAFETY: the vector keeps its memory where it is until it is dropped, and nobody else has it.
         unsafe { array.own(vec) }
-    }
-}
-
-/// An owner that could not be given away, and why.
-pub struct OwnError<T> {
-    /// Why.
-    pub error: Error,
-    /// The owner.
-    pub owner: T,
-}
-
-impl<T> fmt::Display for OwnError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl<T> fmt::Debug for OwnError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnError").field("error", &self.error).finish_non_exhaustive()
-    }
-}
-
-impl<T> std::error::Error for OwnError<T> {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
-
-impl<T> From<OwnError<T>> for Error {
-    /// Drops the owner.
-    fn from(refused: OwnError<T>) -> Self {
-        refused.error
     }
 }

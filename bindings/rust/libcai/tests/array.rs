@@ -18,7 +18,7 @@ fn array(dtype: DType, shape: &[i64]) -> Array {
     unsafe { ArrayBuilder::new(ADDRESS, dtype, shape).own(()) }.unwrap()
 }
 
-fn refused<T>(builder: ArrayBuilder<'_>, owner: T) -> libcai::OwnError<T>
+fn refused<T>(builder: ArrayBuilder<'_>, owner: T) -> libcai::Failed<T>
 where
     T: Send + 'static,
 {
