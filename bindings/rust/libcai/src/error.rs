@@ -191,8 +191,17 @@ impl Error {
         self.detail().entry()
     }
 
-    /// A failure of the crate's own, said as the library says its.
-    pub(crate) fn say(status: i32, message: impl Into<String>) -> Self {
+    /// A failure of one's own, for managers, work on streams and others who answer to C. `status` is
+    /// one of `CAI_ERR_*`; the message is one line that names what is wrong and shows the value, of
+    /// which C is told 239 bytes.
+    ///
+    /// ```
+    /// use libcai::{Error, sys};
+    ///
+    /// let error = Error::say(sys::CAI_ERR_MEMORY, "the arena has 12 bytes left");
+    /// assert!(matches!(error, Error::Memory(_)));
+    /// ```
+    pub fn say(status: i32, message: impl Into<String>) -> Self {
         let message = message.into();
         Self::new(status, Detail { message, entry: None, index: None, native: 0 })
     }

@@ -118,11 +118,15 @@ pub(crate) unsafe fn as_status(
     body: impl FnOnce() -> Result<()>,
 ) -> sys::cai_status {
     let Err(failure) = caught(who, body).and_then(|result| result) else { return sys::CAI_OK };
+    let mut raw = failure.to_raw();
+    if raw.status == sys::CAI_OK {
+        raw.status = sys::CAI_ERR_ARGUMENT; // an error of one's own that says so: it is one all the same
+    }
     if !error.is_null() {
         // SAFETY: the caller's word.
-        unsafe { error.write(failure.to_raw()) };
+        unsafe { error.write(raw) };
     }
-    failure.status()
+    raw.status
 }
 
 /// Likewise where nobody waits.
