@@ -282,7 +282,7 @@ const fn native<T>(kind: Kind) -> DType {
 ///
 /// # Safety
 /// A value lies in memory as an element of type [`DTYPE`](Self::DTYPE) does: it is as large, has no
-/// padding, and holds no pointers.
+/// padding, and holds no pointers. Any bytes are a value, save of kind `b`, where the byte is 0 or 1.
 pub unsafe trait Element: Copy + Send + Sync + 'static {
     /// The type of such an element.
     const DTYPE: DType;

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Managers, which memory comes from: to use, to put around each other, and to write.
+//!
+//! The manager of a device is made at the first need, by the name that [`Manager::choose()`] was
+//! given, else by the environment's `CAI_MEMORY_MANAGER`, else "default" ("host" for the CPU); and
+//! stays until another one is installed.
+
+mod built_in;
+
+use std::ffi::{CStr, c_void};
+use std::mem::{self, ManuallyDrop};
+use std::ptr::{self, NonNull};
+
+use crate::device::{Device, MemoryAmount};
+use crate::error::{Error, Result, ask, call};
+use crate::memory::MemoryKind;
+use crate::sys;
+use crate::text::c_text;
+
+pub use built_in::PoolOptions;
+
+/// A manager at work for one device: one holder of it. A clone is another holder of the same
+/// manager; memory that it gave holds it, too.
+///
+/// ```
+/// use libcai::{Device, Manager, memory::Request};
+///
+/// let gpu = Device::Cuda(0);
+/// let pool = Manager::pool(gpu, &Default::default())?;
+/// let limited = Manager::limiting(&Manager::tracking(&pool)?, 1 << 20)?;
+/// let memory = Request::on(gpu).manager(&limited).bytes(4096)?;
+/// assert_eq!(limited.outstanding()?[0].size, 4096);
+/// assert!(Request::on(gpu).manager(&limited).bytes(1 << 20).is_err());
+/// # drop(memory);
+/// # Ok::<(), libcai::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Manager {
+    raw: NonNull<sys::cai_manager>,
+}
+
+// SAFETY: handles are counted, and every function of them may be called from any thread: cai.h,
+// "Threads"; so may those of a manager's table: memory.h.
+unsafe impl Send for Manager {}
+// SAFETY: likewise.
+unsafe impl Sync for Manager {}
+
+/// Memory as a manager gives and takes it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Block {
+    /// Address, as kernels use it; for the CPU, as the host does.
+    pub data: u64,
+    /// Address, as the host uses it; 0 if it must not.
+    pub host: u64,
+    /// Bytes, at least what was asked for.
+    pub size: u64,
+    /// The manager's own.
+    pub cookie: u64,
+}
+
+impl Block {
+    /// The block as C has it.
+    pub fn to_raw(self) -> sys::cai_block {
+        let Self { data, host, size, cookie } = self;
+        sys::cai_block { data, host, size, cookie }
+    }
+
+    /// A block as C has it.
+    pub fn from_raw(raw: sys::cai_block) -> Self {
+        let sys::cai_block { data, host, size, cookie } = raw;
+        Self { data, host, size, cookie }
+    }
+}
+
+/// Counts of a manager. Each is exact; while other threads allocate or free, they may be of
+/// different moments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Bytes that are out, by [`Block::size`].
+    pub bytes: u64,
+    /// The most bytes that ever were.
+    pub bytes_peak: u64,
+    /// Bytes ever allocated.
+    pub bytes_total: u64,
+    /// Allocations that are out.
+    pub count: u64,
+    /// The most that ever were.
+    pub count_peak: u64,
+    /// All there ever were.
+    pub count_total: u64,
+    /// Allocations that failed.
+    pub failures: u64,
+}
+
+/// An allocation that is out.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Allocation {
+    /// What was asked for.
+    pub kind: MemoryKind,
+    /// Address.
+    pub data: u64,
+    /// Bytes.
+    pub size: u64,
+    /// The value of the stream that it was allocated on.
+    pub stream: u64,
+    /// When, since the manager was made.
+    pub seconds: f64,
+}
+
+impl Manager {
+    /// Makes a manager by its name, without params: a built-in one, or one that was registered
+    /// in C.
+    ///
+    /// "default", "async", "pool", "managed" and "host" give memory; "statistics" and "tracking" are
+    /// put around `upstream`, of the same device.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for an unknown name, a path (see [`Manager::create_raw()`]), wrong params,
+    /// and an upstream manager of another device, or that is missing; [`Error::Unsupported`] if the
+    /// device has no such memory; what the manager returned; the rest as [`Device::set_current`].
+    pub fn create(name: &str, device: Device, upstream: Option<&Self>) -> Result<Self> {
+        must_be_name(name)?;
+        // SAFETY: no code is loaded, and every manager takes NULL for its params, or refuses it.
+        unsafe { Self::create_raw(name, ptr::null(), device, upstream) }
+    }
+
+    /// Makes a manager by its name, or by the path of a library that exports a `cai_manager_table`,
+    /// "/path/lib.so" or "/path/lib.so:symbol", which is never unloaded: `cai_manager_create()`.
+    ///
+    /// # Safety
+    /// `params` is as the manager wants it. A library can be loaded without harm, and what it exports
+    /// under that name is such a table, which keeps its rules.
+    ///
+    /// # Errors
+    /// As [`Manager::create()`]; [`Error::Value`] for a library that cannot be loaded, and a missing
+    /// symbol; [`Error::Version`] for a table of another version.
+    pub unsafe fn create_raw(
+        name: &str,
+        params: *const c_void,
+        device: Device,
+        upstream: Option<&Self>,
+    ) -> Result<Self> {
+        let name = c_text(name)?;
+        let upstream = upstream.map_or(ptr::null_mut(), Self::as_ptr);
+        let device = device.to_raw();
+        // SAFETY: the upstream manager is held; the caller's word; the outputs can be written.
+        ask(|out, error| unsafe {
+            sys::cai_manager_create(name.as_ptr(), params, device, upstream, out, error)
+        })
+        .map(Self::adopt)
+    }
+
+    /// The manager of a device: `cai_manager_of()`.
+    ///
+    /// # Errors
+    /// As [`Manager::create_raw()`]; a bad `CAI_MEMORY_MANAGER` is an error that names it, each time.
+    pub fn of(device: Device) -> Result<Self> {
+        // SAFETY: the outputs can be written. What the environment has loaded is its user's word.
+        ask(|out, error| unsafe { sys::cai_manager_of(device.to_raw(), out, error) })
+            .map(Self::adopt)
+    }
+
+    /// Chooses by name the manager of every GPU that has none yet, stronger than the environment:
+    /// `cai_manager_choose()`. `None`: the environment's again.
+    ///
+    /// # Errors
+    /// [`Error::Value`], and nothing has changed, for a name that [`Manager::create()`] would not
+    /// take; [`Error::Memory`].
+    pub fn choose(name: Option<&str>) -> Result<()> {
+        name.map(must_be_name).transpose()?;
+        let name = name.map(c_text).transpose()?;
+        let name = name.as_deref().map_or(ptr::null(), CStr::as_ptr);
+        // SAFETY: the name ends in a NUL; the error can be written.
+        call(|error| unsafe { sys::cai_manager_choose(name, error) })
+    }
+
+    /// Takes over the caller's holder, as C functions give it.
+    ///
+    /// # Safety
+    /// `raw` is a manager of libcai's, with a holder that is the caller's to give.
+    #[inline]
+    pub unsafe fn from_raw(raw: NonNull<sys::cai_manager>) -> Self {
+        Self { raw }
+    }
+
+    /// Gives the holder to the caller, who ends it with `cai_manager_release()`.
+    #[inline]
+    pub fn into_raw(self) -> NonNull<sys::cai_manager> {
+        ManuallyDrop::new(self).raw
+    }
+
+    /// The manager for C functions, borrowed from this holder.
+    #[inline]
+    pub fn as_ptr(&self) -> *mut sys::cai_manager {
+        self.raw.as_ptr()
+    }
+
+    /// What C has just given.
+    fn adopt(raw: *mut sys::cai_manager) -> Self {
+        Self { raw: NonNull::new(raw).expect("a manager that was made is not NULL") }
+    }
+
+    /// Its name: "default", or what its table says.
+    pub fn name(&self) -> &str {
+        // SAFETY: the manager is held, and its name stays for ever.
+        let name = unsafe { CStr::from_ptr(sys::cai_manager_name(self.as_ptr())) };
+        name.to_str().unwrap_or_default()
+    }
+
+    /// Its device.
+    pub fn device(&self) -> Device {
+        // SAFETY: the manager is held.
+        Device::from_raw(unsafe { sys::cai_manager_device(self.as_ptr()) })
+    }
+
+    /// Makes it that of its device, from now on: `cai_manager_install()`. Memory that is out stays
+    /// with its own.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn install(&self) -> Result<()> {
+        let device = self.device().to_raw();
+        // SAFETY: the manager is held; the error can be written.
+        call(|error| unsafe { sys::cai_manager_install(device, self.as_ptr(), error) })
+    }
+
+    /// Lets the manager of a device be chosen anew at the next need.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if there is no such device; [`Error::Memory`].
+    pub fn uninstall(device: Device) -> Result<()> {
+        // SAFETY: NULL is taken; the error can be written.
+        call(|error| unsafe { sys::cai_manager_install(device.to_raw(), ptr::null_mut(), error) })
+    }
+
+    /// Allocates without a handle, for managers around it: `cai_manager_alloc()`. Memory that frees
+    /// itself: [`Request::manager()`](crate::memory::Request::manager).
+    ///
+    /// - `size`: bytes; 0 gives a block of zeros, and the manager is not called
+    /// - `align`: a power of two; 0: 256
+    /// - `kind`: [`Default`](MemoryKind::Default), [`Async`](MemoryKind::Async),
+    ///   [`Managed`](MemoryKind::Managed), [`ManagedGlobal`](MemoryKind::ManagedGlobal),
+    ///   [`Pinned`](MemoryKind::Pinned), [`Mapped`](MemoryKind::Mapped) or
+    ///   [`Host`](MemoryKind::Host)
+    /// - `stream`: 1 or 2 of the primary context, or a `CUstream`; 0 for the CPU
+    ///
+    /// # Safety
+    /// `stream` is such a stream of the device.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; [`Error::Value`] for a bad alignment, kind or stream;
+    /// [`Error::Unsupported`] for a kind that it does not have; [`Error::Capture`];
+    /// [`Error::State`] after a reset of the context, and for a manager that gave too little or not
+    /// aligned; what the manager returned.
+    pub unsafe fn alloc(
+        &self,
+        size: u64,
+        align: u64,
+        kind: MemoryKind,
+        stream: u64,
+    ) -> Result<Block> {
+        let kind = kind.to_raw();
+        // SAFETY: the manager is held; the caller's word; the outputs can be written.
+        ask(|out, error| unsafe {
+            sys::cai_manager_alloc(self.as_ptr(), size, align, kind, stream, out, error)
+        })
+        .map(Block::from_raw)
+    }
+
+    /// Frees what [`Manager::alloc()`] gave, in the order of `stream`: `cai_manager_free()`.
+    ///
+    /// # Safety
+    /// The block came from this manager, with this kind, and was not freed; nobody uses it any more
+    /// but what is queued on `stream`, which is a stream of the device.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a kind or a stream that is none; [`Error::Capture`], and it is not
+    /// freed; what the manager returned.
+    pub unsafe fn free(&self, block: &Block, kind: MemoryKind, stream: u64) -> Result<()> {
+        let (block, kind) = (block.to_raw(), kind.to_raw());
+        // SAFETY: the manager is held; the caller's word.
+        call(|error| unsafe { sys::cai_manager_free(self.as_ptr(), &block, kind, stream, error) })
+    }
+
+    /// How much memory there is, to its knowledge: `cai_manager_memory()`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]; what the manager returned.
+    pub fn memory(&self) -> Result<MemoryAmount> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the manager is held; the outputs can be written.
+        call(|error| unsafe {
+            sys::cai_manager_memory(self.as_ptr(), &mut free, &mut total, error)
+        })?;
+        Ok(MemoryAmount { free, total })
+    }
+
+    /// Gives back what is freed but kept, down to `keep` bytes: `cai_manager_trim()`.
+    ///
+    /// # Errors
+    /// What the manager returned.
+    pub fn trim(&self, keep: u64) -> Result<()> {
+        // SAFETY: the manager is held; the error can be written.
+        call(|error| unsafe { sys::cai_manager_trim(self.as_ptr(), keep, error) })
+    }
+
+    /// Its counts, or those of the first one upstream that counts ("statistics", "limiting",
+    /// "tracking"): `cai_manager_statistics()`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if none counts.
+    pub fn statistics(&self) -> Result<Statistics> {
+        let mut raw = sys::cai_statistics {
+            struct_size: mem::size_of::<sys::cai_statistics>() as u32,
+            // SAFETY: numbers, for which 0 is a value.
+            ..unsafe { mem::zeroed() }
+        };
+        // SAFETY: the manager is held; the outputs can be written.
+        call(|error| unsafe { sys::cai_manager_statistics(self.as_ptr(), &mut raw, error) })?;
+        Ok(Statistics {
+            bytes: raw.bytes,
+            bytes_peak: raw.bytes_peak,
+            bytes_total: raw.bytes_total,
+            count: raw.count,
+            count_peak: raw.count_peak,
+            count_total: raw.count_total,
+            failures: raw.failures,
+        })
+    }
+
+    /// What it, or the first one upstream that tracks, has given and not got back, the oldest first:
+    /// `cai_manager_outstanding()`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if none tracks; [`Error::Memory`].
+    pub fn outstanding(&self) -> Result<Vec<Allocation>> {
+        unsafe extern "C" fn visit(context: *mut c_void, seen: *const sys::cai_allocation) {
+            // SAFETY: the context is the vector below; the allocation lives during the call.
+            let (found, seen) = unsafe { (&mut *context.cast::<Vec<Allocation>>(), &*seen) };
+            found.push(Allocation {
+                kind: MemoryKind::from_raw(seen.kind),
+                data: seen.data,
+                size: seen.size,
+                stream: seen.stream,
+                seconds: seen.seconds,
+            });
+        }
+        let mut found = Vec::<Allocation>::new();
+        let context = ptr::from_mut(&mut found).cast();
+        // SAFETY: the manager is held; visit() takes the context for what it is.
+        call(|error| unsafe {
+            sys::cai_manager_outstanding(self.as_ptr(), Some(visit), context, error)
+        })?;
+        Ok(found)
+    }
+}
+
+impl Clone for Manager {
+    #[inline]
+    fn clone(&self) -> Self {
+        // SAFETY: the manager is held.
+        unsafe { sys::cai_manager_retain(self.as_ptr()) };
+        Self { raw: self.raw }
+    }
+}
+
+impl Drop for Manager {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this is the holder that was taken over.
+        unsafe { sys::cai_manager_release(self.as_ptr()) };
+    }
+}
+
+/// Refuses a path, which would load code.
+fn must_be_name(name: &str) -> Result<()> {
+    if !name.contains('/') {
+        return Ok(());
+    }
+    let message = format!("manager {name:?}: a library is loaded by create_raw() alone");
+    Err(Error::say(sys::CAI_ERR_VALUE, message))
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Kinds of memory.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::ops::BitOr;
+use std::str::FromStr;
+
+use crate::device::Device;
+use crate::error::{Error, Result, ask};
+use crate::numbered::numbered;
+use crate::sys;
+use crate::text::c_text;
+
+numbered! {
+    /// Where memory is and who may use it. On the CPU, all kinds but [`CudaArray`](Self::CudaArray)
+    /// give memory that the host may use.
+    ///
+    /// ```
+    /// use libcai::{Device, memory::MemoryKind};
+    ///
+    /// let kind: MemoryKind = "pinned".parse()?;
+    /// assert_eq!((kind, kind.to_string().as_str()), (MemoryKind::Pinned, "pinned"));
+    /// assert!(kind.is_dereferenceable(Device::Cuda(0)));
+    /// assert!("heap".parse::<MemoryKind>().is_err());
+    /// # Ok::<(), libcai::Error>(())
+    /// ```
+    MemoryKind: u32 {
+        /// The device's own; of the CPU: the heap.
+        Default = sys::CAI_KIND_DEFAULT,
+        /// The device's own, allocated and freed in the order of the stream; used on others only
+        /// after an event.
+        Async = sys::CAI_KIND_ASYNC,
+        /// The device's own, in rows that begin at multiples of 256 bytes.
+        Pitched = sys::CAI_KIND_PITCHED,
+        /// Managed, in such rows.
+        PitchedManaged = sys::CAI_KIND_PITCHED_MANAGED,
+        /// The host's, from which a GPU copies fast; of the CPU: for the current GPU, or the heap if
+        /// there is none.
+        Pinned = sys::CAI_KIND_PINNED,
+        /// Pinned, and used by kernels where it is.
+        Mapped = sys::CAI_KIND_MAPPED,
+        /// Migrates; only its stream and the host use it. On a default stream: as
+        /// [`ManagedGlobal`](Self::ManagedGlobal).
+        Managed = sys::CAI_KIND_MANAGED,
+        /// Migrates; every stream uses it.
+        ManagedGlobal = sys::CAI_KIND_MANAGED_GLOBAL,
+        /// A `CUarray`, for textures alone: no address.
+        CudaArray = sys::CAI_KIND_CUDA_ARRAY,
+        /// The heap, whatever the device.
+        Host = sys::CAI_KIND_HOST,
+    }
+}
+
+impl MemoryKind {
+    /// Whether the host may use memory of this kind on a device: `cai_is_dereferenceable()`.
+    pub fn is_dereferenceable(self, device: Device) -> bool {
+        // SAFETY: the function takes any numbers.
+        unsafe { sys::cai_is_dereferenceable(device.to_raw(), self.to_raw()) != 0 }
+    }
+
+    /// Whether it lies in rows.
+    pub(crate) fn is_pitched(self) -> bool {
+        matches!(self, Self::Pitched | Self::PitchedManaged)
+    }
+}
+
+impl FromStr for MemoryKind {
+    type Err = Error;
+
+    /// Reads a kind by its name, "default", "async", "pitched" and so on: `cai_kind_parse()`.
+    ///
+    /// # Errors
+    /// [`Error::Value`].
+    fn from_str(text: &str) -> Result<Self> {
+        let text = c_text(text)?;
+        // SAFETY: the text ends in a NUL.
+        let raw = ask(|out, error| unsafe { sys::cai_kind_parse(text.as_ptr(), out, error) })?;
+        Ok(Self::from_raw(raw))
+    }
+}
+
+impl fmt::Display for MemoryKind {
+    /// The kind's name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // SAFETY: the function takes any number.
+        let name = unsafe { sys::cai_kind_name(self.to_raw()) };
+        if name.is_null() {
+            return write!(f, "kind {}", self.to_raw());
+        }
+        // SAFETY: the library's names are static.
+        f.pad(&unsafe { CStr::from_ptr(name) }.to_string_lossy())
+    }
+}
+
+/// What pinned memory of the host's is good for: a set.
+///
+/// ```
+/// use libcai::memory::HostFlags;
+///
+/// let flags = HostFlags::PORTABLE | HostFlags::WRITE_COMBINED;
+/// assert!(flags.contains(HostFlags::PORTABLE));
+/// assert!(!HostFlags::NONE.contains(HostFlags::PORTABLE));
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct HostFlags(u32);
+
+impl HostFlags {
+    /// Nothing in particular.
+    pub const NONE: Self = Self(0);
+    /// Pinned for all GPUs.
+    pub const PORTABLE: Self = Self(sys::CAI_HOST_PORTABLE);
+    /// Fast to write, and for the GPU to read; slow to read.
+    pub const WRITE_COMBINED: Self = Self(sys::CAI_HOST_WRITE_COMBINED);
+
+    /// Whether all of `flags` are in the set.
+    pub fn contains(self, flags: Self) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// The set as C has it, `CAI_HOST_*`.
+    pub fn to_raw(self) -> u32 {
+        self.0
+    }
+
+    /// A set as C has it.
+    pub fn from_raw(raw: u32) -> Self {
+        Self(raw)
+    }
+}
+
+impl BitOr for HostFlags {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}

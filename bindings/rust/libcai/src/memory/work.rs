@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Work on arrays: copies, fills, single elements.
+
+use std::mem::MaybeUninit;
+
+use crate::array::ArrayRef;
+use crate::dtype::{Element, Kind};
+use crate::error::{Entry, Error, Result, call};
+use crate::memory::raw_stream;
+use crate::stream::Stream;
+use crate::sys;
+
+/// Copies the elements of an array to another one of the same shape and type, in the order of a
+/// stream, between any two devices: `cai_array_copy()`. Begin and end of their use are included.
+///
+/// Where a GPU copies from or to an array of the CPU's, the host waits until that is done; else only
+/// the stream knows when. `stream` is of the device of either, or the CPU's if the host may use both;
+/// `None`: the thread's current one of `to`'s device, or of `from`'s if `to` is the host's.
+///
+/// ```
+/// use libcai::{DType, Device, memory::{self, Request}};
+///
+/// let f32 = DType::of::<f32>();
+/// let host = Request::on(Device::Cpu).zeros(f32, &[3])?;
+/// memory::fill(&host, 1.5_f32, None)?;
+/// let gpu = Request::on(Device::Cuda(0)).empty(f32, &[3])?;
+/// memory::copy(&host, &gpu, None)?;
+/// assert_eq!(memory::item::<f32>(&gpu, &[-1])?, 1.5);
+/// # Ok::<(), libcai::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Value`] if shapes or types differ, or `to` is read-only; [`Error::Layout`] if elements of
+/// `to` overlap, or `from`'s with them; [`Error::Unsupported`] for bits and masks; [`Error::Device`]
+/// for a stream of a third device; [`Error::Capture`]; [`Error::State`] if the memory was freed, or
+/// the stream is dead; what earlier work on a stream of the CPU's failed with, once.
+pub fn copy<'f, 't>(
+    from: impl Into<ArrayRef<'f>>,
+    to: impl Into<ArrayRef<'t>>,
+    stream: Option<&Stream>,
+) -> Result<()> {
+    let (from, to) = (from.into(), to.into());
+    let stream = raw_stream(stream);
+    // SAFETY: the arrays are borrowed, and the stream is held, during the call; the library keeps
+    // what it needs after that.
+    call(|error| unsafe { sys::cai_array_copy(from.as_raw(), to.as_raw(), stream, error) })
+}
+
+/// Sets all elements of an array, in the order of a stream: `cai_array_fill()`. Begin and end of its
+/// use are included. `stream` is of the array's device, or the CPU's if the host may use it; `None`:
+/// the thread's current one of the array's device.
+///
+/// # Errors
+/// [`Error::Value`], of entry typestr, if `T` is not the array's own type; the rest as [`copy()`].
+pub fn fill<'a, T: Element>(
+    array: impl Into<ArrayRef<'a>>,
+    value: T,
+    stream: Option<&Stream>,
+) -> Result<()> {
+    let array = array.into();
+    must_hold::<T>(array)?;
+    let stream = raw_stream(stream);
+    let value: *const T = &value;
+    // SAFETY: the value has the item's bytes, and is read before the call returns; the rest as for
+    // copy().
+    call(|error| unsafe { sys::cai_array_fill(array.as_raw(), value.cast(), stream, error) })
+}
+
+/// Brings one element to the host, whatever the memory: `cai_array_item()`. It waits for what is
+/// pending on the array; of the CPU's, for what is queued on the thread's current stream, too.
+/// A negative index counts from the end.
+///
+/// # Errors
+/// [`Error::Value`], of entry typestr, if `T` is not the array's own type; [`Error::Argument`] if
+/// there is not one index for each axis, and for one out of range, [`Detail::index`] being the axis;
+/// the rest as [`copy()`].
+///
+/// [`Detail::index`]: crate::Detail::index
+pub fn item<'a, T: Element>(array: impl Into<ArrayRef<'a>>, index: &[i64]) -> Result<T> {
+    let array = array.into();
+    must_hold::<T>(array)?;
+    let ndim = array.ndim();
+    if index.len() != ndim {
+        let message = format!("index: {} are given for {ndim} axes", index.len());
+        return Err(Error::say(sys::CAI_ERR_ARGUMENT, message));
+    }
+    let mut out = MaybeUninit::<T>::zeroed();
+    // SAFETY: there is an index for each axis, and room for the item's bytes.
+    call(|error| unsafe {
+        sys::cai_array_item(array.as_raw(), index.as_ptr(), out.as_mut_ptr().cast(), error)
+    })?;
+    if T::DTYPE.kind() == Kind::Bool {
+        // SAFETY: a bool of an array is one byte, of which any value but 0 is true.
+        unsafe {
+            let byte = out.as_mut_ptr().cast::<u8>();
+            *byte = (*byte != 0).into();
+        }
+    }
+    // SAFETY: the function has written all of its bytes, and any bytes are a number.
+    Ok(unsafe { out.assume_init() })
+}
+
+fn must_hold<T: Element>(array: ArrayRef<'_>) -> Result<()> {
+    let is = array.dtype();
+    if is == T::DTYPE {
+        return Ok(());
+    }
+    let message = format!("typestr: the elements are {is}, and the type asked for is {}", T::DTYPE);
+    Err(Error::of(sys::CAI_ERR_VALUE, Entry::Typestr, message))
+}
