@@ -40,7 +40,7 @@ pub use index::Index;
 pub use interface::{Described, Interface, Protocol, Strictness};
 pub use libcai_sys as sys;
 pub use location::Location;
-pub use manager::Manager;
+pub use manager::{Manager, MemoryManager};
 pub use memory::{Memory, MemoryKind};
 pub use order::{Access, Options, Order, drain, same_stream};
 pub use own::ArrayBuilder;

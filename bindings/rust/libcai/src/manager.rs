@@ -3,9 +3,10 @@
 //!
 //! The manager of a device is made at the first need, by the name that [`Manager::choose()`] was
 //! given, else by the environment's `CAI_MEMORY_MANAGER`, else "default" ("host" for the CPU); and
-//! stays until another one is installed.
+//! stays until another one is installed. One of one's own is a [`MemoryManager`].
 
 mod built_in;
+mod implement;
 
 use std::ffi::{CStr, c_void};
 use std::mem::{self, ManuallyDrop};
@@ -18,6 +19,7 @@ use crate::sys;
 use crate::text::c_text;
 
 pub use built_in::PoolOptions;
+pub use implement::{MemoryManager, Optional};
 
 /// A manager at work for one device: one holder of it. A clone is another holder of the same
 /// manager; memory that it gave holds it, too.
@@ -110,8 +112,8 @@ pub struct Allocation {
 }
 
 impl Manager {
-    /// Makes a manager by its name, without params: a built-in one, or one that was registered
-    /// in C.
+    /// Makes a manager by its name, without params: a built-in one, or one that was registered by
+    /// [`Manager::register()`] or in C.
     ///
     /// "default", "async", "pool", "managed" and "host" give memory; "statistics" and "tracking" are
     /// put around `upstream`, of the same device.
