@@ -22,7 +22,7 @@ macro_rules! driver {
         pub struct Driver {
             $($name: unsafe extern "C" fn($($argument),*) -> c_int,)+
             simcuda_fail: unsafe extern "C" fn(*const c_char, u64, i32) -> i32,
-            simcuda_races: unsafe extern "C" fn() -> u64,
+            simcuda_busy: unsafe extern "C" fn(*mut c_void, u64) -> i32,
             _library: Library,
         }
 
@@ -35,7 +35,7 @@ macro_rules! driver {
                     Self {
                         $($name: *library.get($symbol).expect(why),)+
                         simcuda_fail: *library.get(b"simcuda_fail").expect(why),
-                        simcuda_races: *library.get(b"simcuda_races").expect(why),
+                        simcuda_busy: *library.get(b"simcuda_busy").expect(why),
                         _library: library,
                     }
                 }
@@ -46,7 +46,6 @@ macro_rules! driver {
 
 driver! {
     mem_alloc: b"cuMemAlloc_v2" (*mut u64, usize),
-    mem_free: b"cuMemFree_v2" (u64),
     mem_alloc_async: b"cuMemAllocAsync" (*mut u64, usize, *mut c_void),
     mem_free_async: b"cuMemFreeAsync" (u64, *mut c_void),
     memset: b"cuMemsetD8Async" (u64, u8, usize, *mut c_void),
@@ -56,6 +55,7 @@ driver! {
     end_capture: b"cuStreamEndCapture" (*mut c_void, *mut *mut c_void),
     destroy_graph: b"cuGraphDestroy" (*mut c_void),
     set_current: b"cuCtxSetCurrent" (*mut c_void),
+    synchronize: b"cuCtxSynchronize" (),
 }
 
 pub fn driver() -> &'static Driver {
@@ -75,16 +75,11 @@ fn handle(stream: u64) -> *mut c_void {
 impl Driver {
     /// Memory that nobody has used.
     pub fn fresh(&self) -> u64 {
+        gpu();
         let mut address = 0;
         // SAFETY: the output can be written.
         must(unsafe { (self.mem_alloc)(&mut address, BYTES) });
         address
-    }
-
-    /// Frees it; the device finishes its work first.
-    pub fn free(&self, address: u64) {
-        // SAFETY: a number.
-        must(unsafe { (self.mem_free)(address) });
     }
 
     /// Memory of the pool's.
@@ -110,9 +105,14 @@ impl Driver {
     /// Reads it in the order of a stream, to other memory.
     pub fn take(&self, address: u64, stream: u64) -> u64 {
         let taken = self.fresh();
+        self.take_to(taken, address, stream);
+        taken
+    }
+
+    /// Likewise, where no memory can be made.
+    pub fn take_to(&self, taken: u64, address: u64, stream: u64) {
         // SAFETY: numbers.
         must(unsafe { (self.copy)(taken, address, BYTES, handle(stream)) });
-        taken
     }
 
     /// The bytes, read by the host once the device is done.
@@ -149,10 +149,17 @@ impl Driver {
         must(unsafe { (self.simcuda_fail)(name.as_ptr(), nth, status) });
     }
 
-    /// How many races there have been in this process.
-    pub fn races(&self) -> u64 {
+    /// Work is pending on a stream, until somebody waits for it.
+    pub fn busy(&self, stream: u64) {
+        // SAFETY: a number.
+        must(unsafe { (self.simcuda_busy)(handle(stream), 1_000_000_000) });
+    }
+
+    /// The current context fails for good.
+    pub fn poison(&self) {
+        self.fail(c"cuCtxSynchronize", 1, 719);
         // SAFETY: no argument.
-        unsafe { (self.simcuda_races)() }
+        assert_eq!(unsafe { (self.synchronize)() }, 719);
     }
 }
 
