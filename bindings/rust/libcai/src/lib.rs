@@ -27,6 +27,9 @@ mod uses;
 mod value;
 mod view;
 
+#[cfg(feature = "dlpack")]
+pub mod dlpack;
+
 pub use array::{Array, ArrayRef, DeviceType, Layout, Pending};
 pub use as_stream::{AsStream, Legacy, PerThread, RawStream};
 pub use descr::Field;

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Tensors of DLPack's, with and without a holder. Feature `dlpack`.
+//!
+//! The memory is never copied. DLPack says no stream; so who takes a tensor names one, or none: then
+//! nothing is put in order, which is right for host memory, and for tensors whose work is complete.
+//!
+//! ```
+//! use libcai::{Array, dlpack::Tensor};
+//!
+//! let array = Array::from_vec(vec![1.0f32, 2.0, 3.0, 4.0], &[2, 2])?;
+//! let tensor = Tensor::unordered(&array)?;
+//! assert_eq!(tensor.as_raw().dl_tensor.ndim, 2);
+//!
+//! let back = tensor.into_array()?;
+//! assert_eq!(back.data(), array.data());
+//! # Ok::<(), libcai::Error>(())
+//! ```
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+
+use crate::error::{Result, ask};
+use crate::failure::Failed;
+use crate::sys;
+use crate::{Array, ArrayRef};
+
+/// The stream that stands for none: the -1 of `__dlpack__`.
+const NO_STREAM: u64 = u64::MAX;
+
+type Own<F> =
+    unsafe extern "C" fn(*mut F, u64, *mut *mut sys::cai_array, *mut sys::cai_error) -> i32;
+type Write<F> =
+    unsafe extern "C" fn(*const sys::cai_array, u64, *mut *mut F, *mut sys::cai_error) -> i32;
+type Deleter<F> = unsafe extern "C" fn(*mut F);
+
+/// A form of owned tensor: DLPack's struct of version 1, or the one before it.
+pub trait Form: Sized + sealed::Form {}
+
+mod sealed {
+    pub trait Form: Sized {
+        const OWN: super::Own<Self>;
+        const WRITE: super::Write<Self>;
+
+        fn deleter(&self) -> Option<super::Deleter<Self>>;
+    }
+}
+
+impl Form for sys::DLManagedTensorVersioned {}
+impl sealed::Form for sys::DLManagedTensorVersioned {
+    const OWN: Own<Self> = sys::cai_dlpack_own;
+    const WRITE: Write<Self> = sys::cai_dlpack_write;
+
+    fn deleter(&self) -> Option<Deleter<Self>> {
+        self.deleter
+    }
+}
+
+impl Form for sys::DLManagedTensor {}
+impl sealed::Form for sys::DLManagedTensor {
+    const OWN: Own<Self> = sys::cai_dlpack_own_legacy;
+    const WRITE: Write<Self> = sys::cai_dlpack_write_legacy;
+
+    fn deleter(&self) -> Option<Deleter<Self>> {
+        self.deleter
+    }
+}
+
+/// An owned tensor of DLPack 1.
+pub type Tensor = ManagedTensor<sys::DLManagedTensorVersioned>;
+
+/// An owned tensor of before DLPack 1, which cannot be read-only.
+pub type LegacyTensor = ManagedTensor<sys::DLManagedTensor>;
+
+/// An owned tensor: its deleter is called once, when it is dropped or when the array that was made
+/// of it ends. The deleter waits for nothing: work on the memory must be complete before a tensor
+/// is dropped, or in order before whatever its producer does next.
+pub struct ManagedTensor<F: Form> {
+    raw: NonNull<F>,
+}
+
+// SAFETY: `from_raw` has the word that the deleter may run on any thread; until then the tensor is
+// only read.
+unsafe impl<F: Form> Send for ManagedTensor<F> {}
+// SAFETY: likewise.
+unsafe impl<F: Form> Sync for ManagedTensor<F> {}
+
+impl<F: Form> ManagedTensor<F> {
+    /// Takes over a tensor, and the duty to call its deleter.
+    ///
+    /// # Safety
+    /// Nobody else calls the deleter. It may be called on any thread, and until then the struct and
+    /// what it points to can be read and stay as they are, and the memory is there.
+    #[inline]
+    pub unsafe fn from_raw(raw: NonNull<F>) -> Self {
+        Self { raw }
+    }
+
+    /// Gives the tensor to the caller, who calls its deleter.
+    #[inline]
+    pub fn into_raw(self) -> NonNull<F> {
+        ManuallyDrop::new(self).raw
+    }
+
+    /// The struct itself.
+    #[inline]
+    pub fn as_raw(&self) -> &F {
+        // SAFETY: it can be read until the deleter is called.
+        unsafe { self.raw.as_ref() }
+    }
+
+    /// Says an array as a tensor, which holds it. Nothing is put in order: whoever takes the tensor
+    /// knows by other means that what is pending on the array is complete.
+    ///
+    /// # Errors
+    /// [`Error::Export`](crate::Error::Export), with the entry, if a tensor cannot say the array: a mask, a foreign byte
+    /// order, a type that DLPack has not, strides that are no multiple of the item size, and for a
+    /// [`LegacyTensor`] a read-only array; [`Error::Device`](crate::Error::Device) for ROCm; [`Error::Memory`](crate::Error::Memory); as
+    /// `cai_array_locate()` for a GPU's array that does not say its device.
+    pub fn unordered(array: &Array) -> Result<Self> {
+        // SAFETY: the array is held, and no stream is named.
+        unsafe { Self::ordered(array, NO_STREAM) }
+    }
+
+    /// Likewise, for a consumer that works on `stream`, which waits for what is pending on the
+    /// array; later users of the array wait for the stream.
+    ///
+    /// # Errors
+    /// Also as `cai_array_publish()`.
+    ///
+    /// # Safety
+    /// `stream` is 1, 2 or a `CUstream` of the context of the array's memory, which lives as long as
+    /// the array.
+    pub unsafe fn ordered(array: &Array, stream: u64) -> Result<Self> {
+        let raw =
+            // SAFETY: the array is held, and the stream is as the caller says.
+            ask(|out, error| unsafe { F::WRITE(array.as_ptr(), stream, out, error) })?;
+        // SAFETY: the tensor is new, and libcai's deleter may run on any thread.
+        Ok(unsafe { Self::from_raw(written(raw)) })
+    }
+
+    /// Makes an array of the tensor: its last holder calls the deleter, once all kept uses are
+    /// complete. Nothing is known of what is pending on a GPU's memory: the array comes
+    /// `UNSTATED`, for which uses take the legacy stream's word.
+    ///
+    /// # Errors
+    /// The tensor comes back, with [`Error::Unsupported`](crate::Error::Unsupported) for a type that typestrs and their
+    /// extensions cannot say; [`Error::Device`](crate::Error::Device) for another kind of device; [`Error::Value`](crate::Error::Value), with
+    /// the entry; [`Error::Version`](crate::Error::Version) for another major of DLPack's than 1; [`Error::Memory`](crate::Error::Memory).
+    pub fn into_array(self) -> Result<Array, Failed<Self>> {
+        // SAFETY: no stream is named.
+        unsafe { self.into_array_on(NO_STREAM) }
+    }
+
+    /// Likewise, for a tensor whose producer was told of `stream`, on which its work is pending.
+    ///
+    /// # Errors
+    /// As [`into_array`](Self::into_array).
+    ///
+    /// # Safety
+    /// `stream` is 1, 2 or a `CUstream` that lives as long as the array.
+    pub unsafe fn into_array_on(self, stream: u64) -> Result<Array, Failed<Self>> {
+        // SAFETY: the tensor is ours, and whoever gave it has promised that it is well-formed.
+        match ask(|out, error| unsafe { F::OWN(self.raw.as_ptr(), stream, out, error) }) {
+            Ok(array) => {
+                // The array calls the deleter now.
+                let _ = self.into_raw();
+                // SAFETY: the array is new, and its holder ours.
+                Ok(unsafe { Array::from_raw(written(array)) })
+            }
+            Err(error) => Err(Failed { error, value: self }),
+        }
+    }
+}
+
+impl<F: Form> Drop for ManagedTensor<F> {
+    fn drop(&mut self) {
+        if let Some(delete) = self.as_raw().deleter() {
+            // SAFETY: this is the one call of it.
+            unsafe { delete(self.raw.as_ptr()) };
+        }
+    }
+}
+
+impl<F: Form> fmt::Debug for ManagedTensor<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ManagedTensor").field(&self.raw).finish()
+    }
+}
+
+/// Says an array as a tensor that holds nothing, for a call during which the array stays. Nothing is
+/// put in order: begin a use on the stream of whoever gets the tensor, and end it afterwards. The
+/// shape and the strides must not be written.
+///
+/// # Errors
+/// [`Error::Export`](crate::Error::Export) as [`ManagedTensor::unordered`], also for a read-only array, which such a tensor
+/// cannot say; [`Error::Device`](crate::Error::Device) for ROCm.
+pub fn lend<R>(array: ArrayRef<'_>, call: impl FnOnce(&sys::DLTensor) -> R) -> Result<R> {
+    let mut strides = [0; sys::CAI_MAX_NDIM as usize];
+    // SAFETY: the array is valid, and there is room for all the strides that one can have.
+    let tensor = ask(|out, error| unsafe {
+        sys::cai_dlpack_lend(array.as_raw(), strides.as_mut_ptr(), out, error)
+    })?;
+    Ok(call(&tensor))
+}
+
+/// Reads a tensor that somebody else keeps, for a call: the array is borrowed, and read-only, since
+/// a tensor does not say whether it may be written.
+///
+/// # Errors
+/// As [`ManagedTensor::into_array`]. [`Error::Argument`](crate::Error::Argument) for stream 0.
+///
+/// # Safety
+/// What the tensor points to can be read, and stays as it is during the call. `stream`, if any, is
+/// the one that the tensor is ready for: 1, 2 or a `CUstream`, alive during the call.
+pub unsafe fn read<R>(
+    tensor: &sys::DLTensor,
+    stream: Option<u64>,
+    call: impl FnOnce(ArrayRef<'_>) -> R,
+) -> Result<R> {
+    let mut strides = [0; sys::CAI_MAX_NDIM as usize];
+    let stream = stream.unwrap_or(NO_STREAM);
+    // SAFETY: the caller's word; there is room for all the strides that a tensor may have.
+    let array = ask(|out, error| unsafe {
+        sys::cai_dlpack_read(tensor, stream, strides.as_mut_ptr(), out, error)
+    })?;
+    // SAFETY: the array, the strides and the tensor's shape stay during the call.
+    Ok(call(unsafe { ArrayRef::from_raw(&array) }?))
+}
+
+/// What a call that succeeded has written.
+fn written<T>(raw: *mut T) -> NonNull<T> {
+    NonNull::new(raw).expect("libcai gives no null pointer on success")
+}
