@@ -27,8 +27,12 @@ mod uses;
 mod value;
 mod view;
 
+#[cfg(feature = "bytemuck")]
+mod bytemuck;
 #[cfg(feature = "dlpack")]
 pub mod dlpack;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 
 pub use array::{Array, ArrayRef, DeviceType, Layout, Pending};
 pub use as_stream::{AsStream, Legacy, PerThread, RawStream};
@@ -52,3 +56,6 @@ pub use stream::{Capture, Mode, Stream, StreamGuard, StreamInfo};
 pub use uses::{Arrays, Reading, Use, Writing, with};
 pub use value::Value;
 pub use view::{View, ViewMut};
+
+#[cfg(feature = "bytemuck")]
+pub use bytemuck::Record;

@@ -47,6 +47,9 @@ impl<'a, T: Element> View<'a, T> {
         if array.as_raw().flags & sys::CAI_FLAG_MASKED != 0 {
             return Err(masked());
         }
+        if array.as_raw().flags & sys::CAI_FLAG_SWAPPED != 0 {
+            return Err(swapped());
+        }
         check_alignment(array, align_of::<T>())?;
         Ok(Self { array, elements: PhantomData })
     }
@@ -121,16 +124,21 @@ impl<'a, T: Element> View<'a, T> {
         Ok(unsafe { slice::from_raw_parts(data, len) })
     }
 
-    /// Address and number of the elements that the host may use; the address is never null.
-    fn host_elements(self) -> Result<(*mut T, usize)> {
+    /// Whether the host may use the memory.
+    pub(crate) fn check_host(self) -> Result<()> {
         let device = self.array.device_type();
         match device {
-            DeviceType::Cpu | DeviceType::CudaHost | DeviceType::CudaManaged => {}
+            DeviceType::Cpu | DeviceType::CudaHost | DeviceType::CudaManaged => Ok(()),
             _ => {
                 let message = format!("data is {device:?} memory, which the host cannot use");
-                return Err(Error::of(sys::CAI_ERR_UNSUPPORTED, Entry::Data, message));
+                Err(Error::of(sys::CAI_ERR_UNSUPPORTED, Entry::Data, message))
             }
         }
+    }
+
+    /// Address and number of the elements that the host may use; the address is never null.
+    fn host_elements(self) -> Result<(*mut T, usize)> {
+        self.check_host()?;
         if !self.array.layout().c_contiguous {
             let message = format!("strides {:?} are not C-contiguous", self.strides());
             return Err(Error::of(sys::CAI_ERR_LAYOUT, Entry::Strides, message));
@@ -271,6 +279,13 @@ fn other_type(found: DType, asked: DType) -> Error {
 fn masked() -> Error {
     let message = "mask: not all elements are valid, as those of a typed view must be";
     Error::of(sys::CAI_ERR_UNSUPPORTED, Entry::Mask, message)
+}
+
+/// The type's own byte order was compared; that of its fields is not a part of it.
+#[cold]
+fn swapped() -> Error {
+    let message = "descr: a field is not in the host's byte order";
+    Error::of(sys::CAI_ERR_UNSUPPORTED, Entry::Descr, message)
 }
 
 #[cold]
