@@ -511,8 +511,8 @@ pub const CAI_PROTOCOL_CUDA: u32 = 0;
 /// NumPy's `__array_interface__`: device CPU, no stream
 pub const CAI_PROTOCOL_HOST: u32 = 1;
 /// The raw values of a dict. A binding only unpacks: it sets what it finds, and judges nothing.
-/// Zero it, set struct_size, dict and the entries that are there. It grows at the tail.
-/// 336 bytes. Since 0.1.
+/// Zero it, set struct_size, dict and the entries that are there. It grows at the tail; a tail that
+/// the library is too old for must be zero. 336 bytes; none of them may be missing. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_interface {
@@ -1091,7 +1091,7 @@ pub const CAI_IPC_LEGACY: u32 = 1;
 /// by the bytes and a file descriptor of the pool, which is passed beside
 /// them: memory of an exportable pool
 pub const CAI_IPC_POOL: u32 = 2;
-/// Memory for another process: to be sent as it is. 160 bytes. Since 0.1.
+/// Memory for another process: to be sent as it is. 160 bytes, never more. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_ipc_handle {
@@ -2468,7 +2468,8 @@ unsafe extern "C" {
     ///   UNSTATED (synchronise, and say NONE in a copy of the struct)
     /// - `storage`: aligned to 8 bytes; holds the items of the values
     /// - `storage_size`: bytes; [`cai_interface_write_storage(array)`](cai_interface_write_storage) suffice
-    /// - `out`: points into `storage`, `array` and what the array points to
+    /// - `out`: struct_size set by the caller: no more than that is written. Points into
+    ///   `storage`, `array` and what the array points to
     ///
     /// # Returns
     ///

@@ -2,10 +2,11 @@
 //! The dict of the interface, read and written.
 
 use std::fmt;
+use std::mem;
 use std::ptr;
 
 use crate::array::ArrayRef;
-use crate::error::{Error, Result, ask};
+use crate::error::{Error, Result, ask, call};
 use crate::finding::{self, Finding};
 use crate::sys;
 use crate::value::{self, RawValues, Value};
@@ -219,10 +220,13 @@ impl Interface<'static> {
         // SAFETY: the array is valid.
         let size = unsafe { sys::cai_interface_write_storage(array) };
         let mut storage = vec![0u64; size.div_ceil(8) as usize];
+        // SAFETY: all zeros is a struct of numbers and pointers.
+        let mut raw: sys::cai_interface = unsafe { mem::zeroed() };
+        raw.struct_size = size_of_val(&raw) as u32;
         // SAFETY: the array is valid, and the storage is as large as C is told.
-        let raw = ask(|out, error| unsafe {
+        call(|error| unsafe {
             let storage = storage.as_mut_ptr().cast();
-            sys::cai_interface_write(array, version, storage, size, out, error)
+            sys::cai_interface_write(array, version, storage, size, &mut raw, error)
         })?;
         // SAFETY: it points into the storage and the array, which are both there.
         Ok(unsafe { Self::from_raw(&raw) })

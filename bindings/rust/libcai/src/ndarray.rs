@@ -8,7 +8,8 @@ use ::ndarray::{ArrayViewD, ArrayViewMutD, Axis, Dimension, IxDyn, ShapeBuilder,
 use crate::array::{Array, DeviceType};
 use crate::dtype::Element;
 use crate::error::{Entry, Error, Result};
-use crate::own::{ArrayBuilder, OwnError};
+use crate::failure::Failed;
+use crate::own::ArrayBuilder;
 use crate::sys;
 use crate::view::{View, ViewMut};
 
@@ -30,7 +31,7 @@ impl Array {
     /// array comes back with it.
     pub fn from_ndarray<T, D>(
         mut array: ::ndarray::Array<T, D>,
-    ) -> Result<Self, OwnError<::ndarray::Array<T, D>>>
+    ) -> Result<Self, Failed<::ndarray::Array<T, D>>>
     where
         T: Element,
         D: Dimension + 'static,

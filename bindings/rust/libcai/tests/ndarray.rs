@@ -74,7 +74,7 @@ fn too_many_dimensions_are_refused() {
     let refused = Array::from_ndarray(deep).unwrap_err();
     assert!(matches!(refused.error, Error::Value(_)), "{:?}", refused.error);
     assert_eq!(refused.error.entry(), Some(Entry::Shape));
-    assert_eq!(refused.owner.ndim(), 65);
+    assert_eq!(refused.value.ndim(), 65);
 }
 
 #[test]

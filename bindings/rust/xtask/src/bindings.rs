@@ -37,17 +37,13 @@ pub fn generate(crate_dir: &Path) -> Result<File, Box<dyn Error>> {
         .to_string();
     let mut file = syn::parse_file(&text)?;
     let anonymous = |name: &syn::Ident| name.to_string().starts_with("_bindgen_ty_");
-    file.items
-        .retain(|item| !matches!(item, Item::Type(alias) if anonymous(&alias.ident)));
+    file.items.retain(|item| !matches!(item, Item::Type(alias) if anonymous(&alias.ident)));
     for item in &mut file.items {
         if let Item::Const(constant) = item {
             retype(constant);
         }
     }
-    Rustdoc {
-        names: names(&file),
-    }
-    .visit_file_mut(&mut file);
+    Rustdoc { names: names(&file) }.visit_file_mut(&mut file);
     Ok(file)
 }
 
@@ -123,11 +119,7 @@ impl VisitMut for Rustdoc {
                 // One attribute a line is printed as `///`.
                 Some(text) => {
                     attributes.extend(docs::to_rust(&text, &self.names).lines().map(|line| {
-                        let line = if line.is_empty() {
-                            String::new()
-                        } else {
-                            format!(" {line}")
-                        };
+                        let line = if line.is_empty() { String::new() } else { format!(" {line}") };
                         let attribute: Attribute = parse_quote!(#[doc = #line]);
                         attribute
                     }))

@@ -15,11 +15,7 @@ pub fn to_rust(comment: &str, names: &BTreeSet<String>) -> String {
     for line in comment.trim_start_matches('<').lines().map(str::trim) {
         let line = if let Some(rest) = line.strip_prefix("@param ") {
             if !out.contains("# Arguments") {
-                out += if out.is_empty() || out.ends_with("\n\n") {
-                    ""
-                } else {
-                    "\n"
-                };
+                out += if out.is_empty() || out.ends_with("\n\n") { "" } else { "\n" };
                 out += "# Arguments\n\n";
             }
             let (name, text) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -27,11 +23,7 @@ pub fn to_rust(comment: &str, names: &BTreeSet<String>) -> String {
             out += &format!("- `{name}`: ");
             text.trim_start()
         } else if let Some(rest) = line.strip_prefix("@return ") {
-            out += if out.is_empty() || out.ends_with("\n\n") {
-                ""
-            } else {
-                "\n"
-            };
+            out += if out.is_empty() || out.ends_with("\n\n") { "" } else { "\n" };
             out += "# Returns\n\n";
             (indent, in_block) = ("", true);
             rest
@@ -62,9 +54,8 @@ fn link(line: &str, names: &BTreeSet<String>) -> String {
         }
         let mut rest = piece;
         while let Some(first) = rest.chars().next() {
-            let length = rest
-                .find(|c: char| !(c.is_alphanumeric() || c == '_'))
-                .unwrap_or(rest.len());
+            let length =
+                rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
             if length == 0 {
                 rest = &rest[first.len_utf8()..];
                 match first {
@@ -100,11 +91,7 @@ fn link_word(word: &str, rest: &mut &str, names: &BTreeSet<String>) -> String {
             return format!("[`{word}.{member}`]({word}::{member})");
         }
     }
-    let end = if rest.starts_with('(') {
-        rest.find(')').map_or(0, |end| end + 1)
-    } else {
-        0
-    };
+    let end = if rest.starts_with('(') { rest.find(')').map_or(0, |end| end + 1) } else { 0 };
     let (call, after) = rest.split_at(end);
     *rest = after;
     if INLINE.contains(&word) {

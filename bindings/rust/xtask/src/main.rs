@@ -39,10 +39,9 @@ fn bindings(check: bool) -> Result<(), Box<dyn Error>> {
     let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../libcai-sys");
     let bindings = bindings::generate(&crate_dir)?;
     let table = table::generate(&bindings);
-    for (path, text) in [
-        ("src/bindings.rs", bindings::to_text(&bindings)),
-        ("tests/abi/table.rs", table),
-    ] {
+    for (path, text) in
+        [("src/bindings.rs", bindings::to_text(&bindings)), ("tests/abi/table.rs", table)]
+    {
         let path = crate_dir.join(path);
         let text = rustfmt(&text)?;
         if check {
@@ -78,10 +77,7 @@ fn compare(path: &PathBuf, wanted: &str) -> Result<(), Box<dyn Error>> {
     if found == wanted {
         return Ok(());
     }
-    let same = found
-        .lines()
-        .zip(wanted.lines())
-        .take_while(|(found, wanted)| found == wanted);
+    let same = found.lines().zip(wanted.lines()).take_while(|(found, wanted)| found == wanted);
     let line = same.count();
     let nth = |text: &str| text.lines().nth(line).unwrap_or("(the end)").to_owned();
     Err(format!(

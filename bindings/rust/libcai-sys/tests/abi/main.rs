@@ -16,15 +16,9 @@ fn read(path: &str) -> String {
 /// The lines `KIND(a, b, ...)`: names, then numbers, keyed by the names.
 fn frozen(layout: &str, kind: &str, names: usize) -> BTreeMap<String, Vec<i64>> {
     let arguments = |line: &str| -> Option<(String, Vec<i64>)> {
-        let inner = line
-            .strip_prefix(kind)?
-            .strip_prefix('(')?
-            .strip_suffix(')')?;
+        let inner = line.strip_prefix(kind)?.strip_prefix('(')?.strip_suffix(')')?;
         let words: Vec<&str> = inner.split(", ").collect();
-        let numbers = words[names..]
-            .iter()
-            .map(|word| word.parse().expect(line))
-            .collect();
+        let numbers = words[names..].iter().map(|word| word.parse().expect(line)).collect();
         Some((words[..names].join("."), numbers))
     };
     let lines = layout.lines().filter_map(arguments).collect::<Vec<_>>();
@@ -38,19 +32,12 @@ fn frozen(layout: &str, kind: &str, names: usize) -> BTreeMap<String, Vec<i64>> 
 fn compare(frozen: &BTreeMap<String, Vec<i64>>, rust: &BTreeMap<String, Vec<i64>>) {
     assert!(!frozen.is_empty());
     for (name, numbers) in frozen {
-        assert_eq!(
-            rust.get(name),
-            Some(numbers),
-            "{name}, in Rust and as frozen"
-        );
+        assert_eq!(rust.get(name), Some(numbers), "{name}, in Rust and as frozen");
     }
 }
 
 fn numbers(sizes: &[usize]) -> Vec<i64> {
-    sizes
-        .iter()
-        .map(|&size| i64::try_from(size).expect("a small size"))
-        .collect()
+    sizes.iter().map(|&size| i64::try_from(size).expect("a small size")).collect()
 }
 
 #[test]
@@ -59,9 +46,7 @@ fn no_line_of_the_table_is_of_another_kind() {
     let of_kind = |kind, names| frozen(&layout, kind, names).len();
     let known = of_kind("STRUCT", 1) + of_kind("MEMBER", 2) + of_kind("VALUE", 1);
     // The comment at the head has one more of each, with no word of what follows.
-    let lines = layout
-        .lines()
-        .filter(|line| line.ends_with(')') && !line.starts_with(" *"));
+    let lines = layout.lines().filter(|line| line.ends_with(')') && !line.starts_with(" *"));
     assert_eq!(known, lines.count());
 }
 
@@ -70,9 +55,7 @@ fn structs_are_as_large_as_frozen() {
     let rust = table::structs().into_iter();
     compare(
         &frozen(&read("tests/abi/layout.def"), "STRUCT", 1),
-        &rust
-            .map(|(name, size, align)| (name.to_owned(), numbers(&[size, align])))
-            .collect(),
+        &rust.map(|(name, size, align)| (name.to_owned(), numbers(&[size, align]))).collect(),
     );
 }
 
@@ -96,9 +79,7 @@ fn constants_are_worth_what_was_frozen() {
     let rust = table::values().into_iter();
     compare(
         &frozen(&read("tests/abi/layout.def"), "VALUE", 1),
-        &rust
-            .map(|(name, value)| (name.to_owned(), vec![value]))
-            .collect(),
+        &rust.map(|(name, value)| (name.to_owned(), vec![value])).collect(),
     );
 }
 
