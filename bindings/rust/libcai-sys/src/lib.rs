@@ -6,8 +6,15 @@
 //! a [`cai_error`] last, which may be null, and writes its outputs on success only. The crate
 //! `libcai` is the safe side of this.
 //!
+//! libcai itself is built from its sources (feature `bundled`), or found on the machine: the
+//! crate's README has the rules.
+//!
 //! All of this is there since 0.1.
 #![no_std]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 // The headers document what needs it, and in the headers' own way.
 #[allow(
@@ -20,17 +27,22 @@
 mod bindings;
 pub use bindings::*;
 
+/// Flags that a reader must understand to use an array.
+const CRITICAL: u32 = 0xFFFF_0000;
+
 /// Adds one holder to an owned array, or to the owner of a view or copy of the struct. Nothing for
-/// a borrowed array or NULL. Since 0.1.
+/// a borrowed array or NULL.
 ///
 /// # Safety
 /// `array` is NULL, or its first 16 bytes can be read and its owner, if any, is alive.
 #[inline]
 pub unsafe fn cai_array_retain(array: *const cai_array) {
+    // No references are made: others may use the owner meanwhile, and hold less of either struct.
     // SAFETY: the caller's word.
     unsafe {
-        if let Some(owner) = array.as_ref().and_then(|array| array.owner.as_mut()) {
-            if let Some(retain) = owner.retain {
+        if !array.is_null() && !(*array).owner.is_null() {
+            let owner = (*array).owner;
+            if let Some(retain) = (*owner).retain {
                 retain(owner);
             }
         }
@@ -38,7 +50,8 @@ pub unsafe fn cai_array_retain(array: *const cai_array) {
 }
 
 /// Takes one holder away; after the last one the array and all it points to are gone. Nothing for a
-/// borrowed array or NULL. Since 0.1.
+/// borrowed array or NULL. It may run the producer's code: hold no lock that this may want, and do
+/// not call it from a CUDA host callback.
 ///
 /// # Safety
 /// As [`cai_array_retain`]; and the caller has a holder to give.
@@ -46,8 +59,9 @@ pub unsafe fn cai_array_retain(array: *const cai_array) {
 pub unsafe fn cai_array_release(array: *const cai_array) {
     // SAFETY: the caller's word.
     unsafe {
-        if let Some(owner) = array.as_ref().and_then(|array| array.owner.as_mut()) {
-            if let Some(release) = owner.release {
+        if !array.is_null() && !(*array).owner.is_null() {
+            let owner = (*array).owner;
+            if let Some(release) = (*owner).release {
                 release(owner);
             }
         }
@@ -55,15 +69,17 @@ pub unsafe fn cai_array_release(array: *const cai_array) {
 }
 
 /// The critical flags of an array that are not among `understood`; all of them if the array is NULL
-/// or of another ABI major. 0: the array may be used. Since 0.1.
+/// or of another ABI major. 0: the array may be used.
 ///
 /// # Safety
 /// `array` is NULL, or its first 16 bytes can be read.
 #[inline]
 pub unsafe fn cai_array_refuses(array: *const cai_array, understood: u32) -> u32 {
     // SAFETY: the caller's word.
-    match unsafe { array.as_ref() } {
-        Some(array) if array.abi_major == CAI_ABI_MAJOR => array.flags & 0xFFFF_0000 & !understood,
-        _ => 0xFFFF_0000,
+    unsafe {
+        if array.is_null() || (*array).abi_major != CAI_ABI_MAJOR {
+            return CRITICAL;
+        }
+        (*array).flags & CRITICAL & !understood
     }
 }

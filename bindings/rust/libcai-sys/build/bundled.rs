@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Builds libcai of the sources that the crate has with it, as a static library.
+
+use std::path::Path;
+use std::{env, fs};
+
+use crate::Library;
+
+pub fn build(root: &Path) -> Result<Library, String> {
+    let (include, src) = (root.join("include"), root.join("src"));
+    println!("cargo::rerun-if-changed={}", include.display());
+    println!("cargo::rerun-if-changed={}", src.display());
+    // Meson's own list.
+    let list = src.join("sources.txt");
+    let list = fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
+    let sources = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+
+    cc::Build::new()
+        .cpp(true)
+        .std("c++20")
+        .includes([&include, &src])
+        .files(sources.map(|source| src.join(source)))
+        // Nothing of the inside may meet another copy of libcai in the program.
+        .flag("-fvisibility=hidden")
+        .warnings(false)
+        .try_compile("cai")
+        .map_err(|error| {
+            format!(
+                "libcai's sources, which the feature `bundled` builds, do not compile:\n{error}\n\
+                 They need a compiler of C++20: GCC 12, clang 16 or newer; the variable CXX names it."
+            )
+        })?;
+    // Libraries of their own before glibc 2.34.
+    println!("cargo::rustc-link-lib=dl");
+    println!("cargo::rustc-link-lib=pthread");
+    let lib = env::var("OUT_DIR").map_err(|error| format!("OUT_DIR: {error}"))?;
+    Ok(Library { include, lib: lib.into() })
+}
