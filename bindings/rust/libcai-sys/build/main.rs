@@ -22,6 +22,10 @@ fn main() {
     if env::var_os("DOCS_RS").is_some() {
         return; // nothing is linked there
     }
+    if cfg!(feature = "dynamic") {
+        println!("cargo::metadata=include={}", own_sources().join("include").display());
+        return; // nor here: the library is loaded at run time
+    }
     match find() {
         Ok(Library { include, lib }) => {
             println!("cargo::metadata=include={}", include.display());

@@ -2338,7 +2338,7 @@ const _: () = {
     ["Offset of field: cai_exchange_api::wrap"]
         [::core::mem::offset_of!(cai_exchange_api, wrap) - 48usize];
 };
-unsafe extern "C" {
+functions! {
     /// Returns the version of the library in use, 10000 \* major + 100 \* minor + patch.
     /// Compare with `CAI_VERSION_*` to find a header that is newer than the library. Since 0.1.
     pub fn cai_version() -> i32;

@@ -6,15 +6,30 @@
 //! a [`cai_error`] last, which may be null, and writes its outputs on success only. The crate
 //! `libcai` is the safe side of this.
 //!
-//! libcai itself is built from its sources (feature `bundled`), or found on the machine: the
-//! crate's README has the rules.
+//! libcai itself is built from its sources (feature `bundled`), found on the machine, or loaded at
+//! run time (feature `dynamic`): the crate's README has the rules.
 //!
 //! All of this is there since 0.1.
 #![no_std]
 
+#[cfg(feature = "dynamic")]
+extern crate alloc;
+
+#[cfg(feature = "dynamic")]
+#[macro_use]
+pub mod dynamic;
+
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Declares the functions of the headers; the linker finds them.
+#[cfg(not(feature = "dynamic"))]
+macro_rules! functions {
+    ($($functions:tt)*) => {
+        unsafe extern "C" { $($functions)* }
+    };
+}
 
 // The headers document what needs it, and in the headers' own way.
 #[allow(

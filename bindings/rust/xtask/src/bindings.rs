@@ -51,6 +51,11 @@ pub fn to_text(file: &File) -> String {
     HEAD.to_owned() + &prettyplease::unparse(file)
 }
 
+/// Leaves it to the crate whether the functions are linked or loaded: lib.rs has the macro.
+pub fn as_macro(formatted: &str) -> String {
+    formatted.replace("unsafe extern \"C\" {", "functions! {")
+}
+
 /// Gives a value of one of the headers' enums, which in C are ints, the type of the fields and
 /// arguments that take it.
 fn retype(constant: &mut ItemConst) {

@@ -43,7 +43,7 @@ fn bindings(check: bool) -> Result<(), Box<dyn Error>> {
         [("src/bindings.rs", bindings::to_text(&bindings)), ("tests/abi/table.rs", table)]
     {
         let path = crate_dir.join(path);
-        let text = rustfmt(&text)?;
+        let text = bindings::as_macro(&rustfmt(&text)?);
         if check {
             compare(&path, &text)?;
         } else {
