@@ -55,7 +55,7 @@ fn bindings(check: bool) -> Result<(), Box<dyn Error>> {
 
 fn rustfmt(text: &str) -> Result<String, Box<dyn Error>> {
     let mut child = Command::new("rustfmt")
-        .args(["--edition", "2024"])
+        .current_dir(env!("CARGO_MANIFEST_DIR")) // whose rustfmt.toml is the workspace's
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
