@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A guard shows its elements to one writer.
+use libcai::{Array, Stream};
+
+fn use_it(mut x: Array, stream: Stream) {
+    let mut writing = x.write_on(&stream).unwrap();
+    let one = writing.view_mut::<f32>().unwrap();
+    let two = writing.view_mut::<f32>().unwrap();
+    println!("{one:?} {two:?}");
+}
+
+fn main() {}

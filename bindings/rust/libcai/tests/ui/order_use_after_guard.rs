@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A view ends with its guard.
+use libcai::{Array, Stream};
+
+fn use_it(x: Array, stream: Stream) {
+    let reading = x.read_on(&stream).unwrap();
+    let view = reading.view::<f32>().unwrap();
+    reading.try_end().unwrap();
+    println!("{:#x}", view.data());
+}
+
+fn main() {}

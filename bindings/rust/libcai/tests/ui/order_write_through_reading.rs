@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is read is not written.
+use libcai::{Array, Stream};
+
+fn use_it(x: Array, stream: Stream) {
+    let mut reading = x.read_on(&stream).unwrap();
+    reading.view_mut::<f32>().unwrap();
+}
+
+fn main() {}
