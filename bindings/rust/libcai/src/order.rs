@@ -38,7 +38,8 @@ pub enum Access {
 }
 
 impl Access {
-    fn to_raw(self) -> u32 {
+    #[inline]
+    const fn to_raw(self) -> u32 {
         match self {
             Self::Default => sys::CAI_ACCESS_DEFAULT,
             Self::Read => sys::CAI_ACCESS_READ,
@@ -47,69 +48,91 @@ impl Access {
     }
 }
 
-/// How arrays are used. By default: the full order, [`Access::Default`], and a refusal where only one
-/// side is being captured into a graph.
+/// How arrays are used: in full order, and refused where only one side is being captured into a
+/// graph, unless it is said otherwise.
 ///
 /// ```
 /// use libcai::{Options, Order};
 /// let options = Options::read().order(Order::Host);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy)]
+#[must_use]
 pub struct Options {
-    order: Order,
-    access: Access,
-    flags: u32,
+    raw: sys::cai_use_options, // made once, for both ends of a use
 }
 
 impl Options {
+    /// For arrays that are written, or read if they are marked read-only.
+    #[inline]
+    pub const fn new() -> Self {
+        let raw = sys::cai_use_options {
+            struct_size: size_of::<sys::cai_use_options>() as u32,
+            order: sys::CAI_ORDER_BOTH,
+            access: sys::CAI_ACCESS_DEFAULT,
+            flags: 0,
+        };
+        Self { raw }
+    }
+
     /// For arrays that are read.
-    pub fn read() -> Self {
-        Self::default().access(Access::Read)
+    #[inline]
+    pub const fn read() -> Self {
+        Self::new().access(Access::Read)
     }
 
     /// For arrays that are written.
-    pub fn write() -> Self {
-        Self::default().access(Access::Write)
+    #[inline]
+    pub const fn write() -> Self {
+        Self::new().access(Access::Write)
     }
 
     /// Says what is done to the arrays.
-    pub fn access(self, access: Access) -> Self {
-        Self { access, ..self }
+    #[inline]
+    pub const fn access(mut self, access: Access) -> Self {
+        self.raw.access = access.to_raw();
+        self
     }
 
     /// Says which part of the order is done.
-    pub fn order(self, order: Order) -> Self {
-        Self { order, ..self }
+    #[inline]
+    pub const fn order(mut self, order: Order) -> Self {
+        self.raw.order = match order {
+            Order::Both => sys::CAI_ORDER_BOTH,
+            Order::Begin => sys::CAI_ORDER_BEGIN,
+            Order::End => sys::CAI_ORDER_END,
+            Order::None => sys::CAI_ORDER_NONE,
+            Order::Host => sys::CAI_ORDER_HOST,
+        };
+        self
     }
 
     /// Where the consumer captures, the producer does not, and has work pending: the graph waits, at
     /// each launch, for what was pending at the beginning of the use, and for nothing later. The
     /// event of a borrowed array must outlive the graph.
-    pub fn external(self) -> Self {
-        Self { flags: self.flags | sys::CAI_USE_EXTERNAL, ..self }
+    #[inline]
+    pub const fn external(mut self) -> Self {
+        self.raw.flags |= sys::CAI_USE_EXTERNAL;
+        self
     }
 
     /// Where the producer captures and the consumer does not: the consumer's stream joins the
     /// capture at the beginning, and is joined back at the end of the use.
-    pub fn fork(self) -> Self {
-        Self { flags: self.flags | sys::CAI_USE_FORK, ..self }
+    #[inline]
+    pub const fn fork(mut self) -> Self {
+        self.raw.flags |= sys::CAI_USE_FORK;
+        self
     }
 
     /// As C takes them.
     #[inline]
-    pub(crate) fn to_raw(self) -> sys::cai_use_options {
-        sys::cai_use_options {
-            struct_size: std::mem::size_of::<sys::cai_use_options>() as u32,
-            order: match self.order {
-                Order::Both => sys::CAI_ORDER_BOTH,
-                Order::Begin => sys::CAI_ORDER_BEGIN,
-                Order::End => sys::CAI_ORDER_END,
-                Order::None => sys::CAI_ORDER_NONE,
-                Order::Host => sys::CAI_ORDER_HOST,
-            },
-            access: self.access.to_raw(),
-            flags: self.flags,
-        }
+    pub(crate) fn as_raw(&self) -> &sys::cai_use_options {
+        &self.raw
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -118,11 +141,13 @@ impl Options {
 pub(crate) fn pointers(arrays: &[ArrayRef<'_>]) -> Result<(*const *const sys::cai_array, i32)> {
     match i32::try_from(arrays.len()) {
         Ok(count) => Ok((arrays.as_ptr().cast(), count)),
-        Err(_) => Err(Error::say(
-            sys::CAI_ERR_ARGUMENT,
-            format!("{} arrays are more than can be counted", arrays.len()),
-        )),
+        Err(_) => Err(too_many("arrays", arrays.len())),
     }
+}
+
+#[cold]
+pub(crate) fn too_many(what: &str, count: usize) -> Error {
+    Error::say(sys::CAI_ERR_ARGUMENT, format!("{count} {what} are more than can be counted"))
 }
 
 /// Finds the one stream on which the arrays can be used with no event at all: the producer's own.

@@ -5,8 +5,9 @@ use std::ffi::c_void;
 
 use crate::array::{Array, ArrayRef};
 use crate::as_stream::AsStream;
-use crate::error::{Error, Result, call};
+use crate::error::{Result, call};
 use crate::failure::{self, Failed};
+use crate::order::too_many;
 use crate::sys;
 
 impl Array {
@@ -27,14 +28,12 @@ impl Array {
     /// not stay is the stream of [`Array::publish_event`].
     ///
     /// # Errors
-    /// As [`Use::begin`](crate::Use::begin); [`Error::Order`] also for a target 2 if arrays of the
-    /// owner come with another thread's; [`Error::Unsupported`] for a mask of bits.
+    /// As [`Use::begin`](crate::Use::begin); [`Error::Order`](crate::Error::Order) also for a target 2
+    /// if arrays of the owner come with another thread's;
+    /// [`Error::Unsupported`](crate::Error::Unsupported) for a mask of bits.
     /// [`Detail::index`](crate::Detail::index) is the stream of `streams`.
     pub unsafe fn publish(&self, streams: &[u64], target: u64) -> Result<Self> {
-        let count = i32::try_from(streams.len()).map_err(|_| {
-            let message = format!("{} streams are more than can be counted", streams.len());
-            Error::say(sys::CAI_ERR_ARGUMENT, message)
-        })?;
+        let count = i32::try_from(streams.len()).map_err(|_| too_many("streams", streams.len()))?;
         self.published(|array| {
             // SAFETY: nobody else has seen the array; the caller's word for the streams.
             call(|error| unsafe {
@@ -49,8 +48,8 @@ impl Array {
     /// cannot carry it.
     ///
     /// # Errors
-    /// As [`Array::publish`]; [`Error::Argument`] if the owner cannot hold the event;
-    /// [`Error::Capture`] if `stream` is being captured.
+    /// As [`Array::publish`]; [`Error::Argument`](crate::Error::Argument) if the owner cannot hold the
+    /// event; [`Error::Capture`](crate::Error::Capture) if `stream` is being captured.
     pub fn publish_event(&self, stream: impl AsStream) -> Result<Self> {
         stream.on(|stream| {
             self.published(|array| {
@@ -77,7 +76,7 @@ impl Array {
 /// The numbers that it gives are 1, 2 or a live `CUstream` of the array's context.
 ///
 /// # Errors
-/// [`Error::Memory`]. The provider comes back.
+/// [`Error::Memory`](crate::Error::Memory). The provider comes back.
 pub unsafe fn provide_streams<F>(provider: F) -> Result<(), Failed<F>>
 where
     F: Fn(ArrayRef<'_>) -> Option<u64> + Send + Sync + 'static,

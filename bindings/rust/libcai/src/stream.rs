@@ -27,6 +27,7 @@ use crate::sys;
 #[derive(Debug)]
 pub struct Stream {
     raw: NonNull<sys::cai_stream>,
+    value: u64, // which never changes, and is asked for by each use
 }
 
 // SAFETY: handles are counted, and every function of them may be called from any thread: cai.h,
@@ -188,7 +189,9 @@ impl Stream {
     /// `raw` is a stream of libcai's, with a holder that is the caller's to give.
     #[inline]
     pub unsafe fn from_raw(raw: NonNull<sys::cai_stream>) -> Self {
-        Self { raw }
+        // SAFETY: the stream is held.
+        let value = unsafe { sys::cai_stream_value(raw.as_ptr()) };
+        Self { raw, value }
     }
 
     /// Gives the holder to the caller, who ends it with `cai_stream_release()`.
@@ -205,15 +208,16 @@ impl Stream {
 
     /// What C has just given.
     fn adopt(raw: *mut sys::cai_stream) -> Self {
-        Self { raw: NonNull::new(raw).expect("a stream that was made is not NULL") }
+        let raw = NonNull::new(raw).expect("a stream that was made is not NULL");
+        // SAFETY: C gives a holder with it.
+        unsafe { Self::from_raw(raw) }
     }
 
     /// The stream's number, as kernels and the dict take it: 1, 2 or a `CUstream`; 0 for a CPU's.
     /// 1 and 2 mean the primary context of the device, which need not be current.
     #[inline]
     pub fn value(&self) -> u64 {
-        // SAFETY: the stream is held.
-        unsafe { sys::cai_stream_value(self.as_ptr()) }
+        self.value
     }
 
     /// What is known of it.
@@ -387,7 +391,7 @@ impl Clone for Stream {
     fn clone(&self) -> Self {
         // SAFETY: the stream is held.
         unsafe { sys::cai_stream_retain(self.as_ptr()) };
-        Self { raw: self.raw }
+        Self { raw: self.raw, value: self.value }
     }
 }
 

@@ -114,10 +114,10 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
     #[inline]
     fn of(stream: S, arrays: A, options: Options) -> Result<Self> {
         let (all, count) = pointers(arrays.all())?;
-        let raw = options.to_raw();
+        let raw = options.as_raw();
         stream.on(|stream| {
             // SAFETY: the arrays are borrowed, and the stream is one.
-            call(|error| unsafe { sys::cai_arrays_begin_use(all, count, stream, &raw, error) })
+            call(|error| unsafe { sys::cai_arrays_begin_use(all, count, stream, raw, error) })
         })?;
         for array in arrays.all() {
             // SAFETY: the array is borrowed, hence alive.
@@ -141,7 +141,7 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
     /// thread's 2, and whose owner keeps no uses. If one producer cannot be ordered, the others still
     /// are, unless a capture forbids.
     pub fn try_end(mut self) -> Result<(), Failed<Self>> {
-        match self.end_as(self.options) {
+        match self.end_as(&self.options) {
             Ok(()) => {
                 self.is_over = true;
                 Ok(())
@@ -151,19 +151,19 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
     }
 
     #[inline]
-    fn end_as(&self, options: Options) -> Result<()> {
+    fn end_as(&self, options: &Options) -> Result<()> {
         let (all, count) = pointers(self.arrays.all())?;
-        let raw = options.to_raw();
+        let raw = options.as_raw();
         self.stream.on(|stream| {
             // SAFETY: the arrays are borrowed, and the stream is one.
-            call(|error| unsafe { sys::cai_arrays_end_use(all, count, stream, &raw, error) })
+            call(|error| unsafe { sys::cai_arrays_end_use(all, count, stream, raw, error) })
         })
     }
 
     #[cold]
     fn end_on_host(&self, failure: &Error) {
         failure::report(failure);
-        match self.end_as(self.options.order(Order::Host)) {
+        match self.end_as(&self.options.order(Order::Host)) {
             Ok(()) | Err(Error::Capture(_)) => {}
             Err(again) => failure::report(&again),
         }
@@ -174,7 +174,7 @@ impl<'a, S: AsStream, A: Arrays<'a>> Drop for Use<'a, S, A> {
     #[inline]
     fn drop(&mut self) {
         if !self.is_over {
-            if let Err(failure) = self.end_as(self.options) {
+            if let Err(failure) = self.end_as(&self.options) {
                 self.end_on_host(&failure);
             }
         }
