@@ -139,7 +139,6 @@ type CloseIpcHandle<M> = unsafe fn(&M, &Block, u64) -> Result<()>;
 type GetMemoryInfo<M> = fn(&M) -> Result<MemoryAmount>;
 type DeferCleanup<M> = fn(&M, bool) -> Result<()>;
 type Trim<M> = fn(&M, u64) -> Result<()>;
-type RecordStream<M> = unsafe fn(&M, &Block, u64) -> Result<()>;
 
 /// The functions that a [`MemoryManager`] has beside the required ones, by the names of NBEP 7 and
 /// of C's table. What is not here is the upstream manager's, if there is one, else libcai's own.
@@ -170,7 +169,6 @@ pub struct Optional<M> {
     get_memory_info: Option<GetMemoryInfo<M>>,
     defer_cleanup: Option<DeferCleanup<M>>,
     trim: Option<Trim<M>>,
-    record_stream: Option<RecordStream<M>>,
 }
 
 impl<M> Clone for Optional<M> {
@@ -199,7 +197,6 @@ impl<M> Optional<M> {
             get_memory_info: None,
             defer_cleanup: None,
             trim: None,
-            record_stream: None,
         }
     }
 
@@ -257,11 +254,6 @@ impl<M> Optional<M> {
     /// `trim(keep)` gives what is freed but kept back, down to `keep` bytes.
     pub const fn trim(self, trim: Trim<M>) -> Self {
         Self { trim: Some(trim), ..self }
-    }
-
-    /// `record_stream(block, stream)` hears that memory is used on a stream that is not its own.
-    pub const fn record_stream(self, record_stream: RecordStream<M>) -> Self {
-        Self { record_stream: Some(record_stream), ..self }
     }
 }
 
@@ -348,7 +340,7 @@ impl<M: MemoryManager> Table<M> {
         get_memory_info: if_any!(get_memory_info => get_memory_info::<M>),
         defer_cleanup: if_any!(defer_cleanup => defer_cleanup::<M>),
         trim: if_any!(trim => trim::<M>),
-        record_stream: if_any!(record_stream => record_stream::<M>),
+        record_stream: None, // which the library calls nowhere
     };
 }
 
@@ -478,8 +470,5 @@ functions! {
     }
     fn trim(manager: &M, keep: u64) {
         M::OPTIONAL.trim.expect(LISTED)(manager, keep)
-    }
-    fn record_stream(manager: &M, block: *const sys::cai_block, stream: u64) {
-        M::OPTIONAL.record_stream.expect(LISTED)(manager, &Block::from_raw(*block), stream)
     }
 }
