@@ -22,6 +22,7 @@ void judge_work(const cai_array *array, const char *name) {
   if (array->device_type == CAI_DEVICE_ROCM) {
     throw Failure(CAI_ERR_DEVICE, {}, "%s is on a device of ROCm's", name);
   }
+  if (cai_memory *const memory = memory_under(*array)) must_live(memory);
 }
 
 void judge_written(const cai_array &array, const char *name) {

@@ -166,6 +166,24 @@ TEST_F(Memory, FreedOnce) {
             CAI_ERR_STATE);
 }
 
+TEST_F(Memory, FreedIsNotWorkedOnByItsArrays) {
+  for (const cai_device device : {cpu, gpu0}) {
+    const OwnMemory memory = allocate(device, CAI_KIND_DEFAULT, 4096);
+    const OwnArray array = array_of(memory, {4096});
+    const OwnArray other = array_of(allocate(device, CAI_KIND_HOST, 4096), {4096});
+    CAI(cai_memory_free(memory, error));
+    const unsigned char seven = 7;
+    const std::int64_t first_of_all = 0;
+    unsigned char out = 0;
+    cai_error problem{};
+    EXPECT_EQ(cai_array_fill(array, &seven, nullptr, &problem), CAI_ERR_STATE);
+    EXPECT_NE(std::string(problem.message).find("freed already"), std::string::npos);
+    EXPECT_EQ(cai_array_copy(array, other, nullptr, nullptr), CAI_ERR_STATE);
+    EXPECT_EQ(cai_array_copy(other, array, nullptr, nullptr), CAI_ERR_STATE);
+    EXPECT_EQ(cai_array_item(array, &first_of_all, &out, nullptr), CAI_ERR_STATE);
+  }
+}
+
 // Memory of a pool is given anew as soon as its stream has passed the free: who uses it on another
 // stream must be known.
 TEST_F(Memory, FreedAfterUsesOnOtherStreams) {
