@@ -73,10 +73,15 @@ impl FromStr for MemoryKind {
     /// # Errors
     /// [`Error::Value`].
     fn from_str(text: &str) -> Result<Self> {
-        let text = c_text(text)?;
+        let c = c_text(text)?;
         // SAFETY: the text ends in a NUL.
-        let raw = ask(|out, error| unsafe { sys::cai_kind_parse(text.as_ptr(), out, error) })?;
-        Ok(Self::from_raw(raw))
+        match ask(|out, error| unsafe { sys::cai_kind_parse(c.as_ptr(), out, error) })? {
+            sys::CAI_KIND_NONE => Err(Error::say(
+                sys::CAI_ERR_VALUE,
+                format!("{text:?} is no kind of memory to have"),
+            )),
+            raw => Ok(Self::from_raw(raw)),
+        }
     }
 }
 
