@@ -29,6 +29,8 @@ mod view;
 
 #[cfg(feature = "bytemuck")]
 mod bytemuck;
+#[cfg(feature = "cudarc")]
+pub mod cudarc;
 #[cfg(feature = "dlpack")]
 pub mod dlpack;
 #[cfg(feature = "ndarray")]

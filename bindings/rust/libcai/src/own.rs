@@ -255,12 +255,7 @@ impl Array {
     /// [`Error::Argument`], of entry shape, if it does not hold as many elements; else as
     /// [`ArrayBuilder::own()`]. The vector comes back with it.
     pub fn from_vec<T: Element>(mut vec: Vec<T>, shape: &[i64]) -> Result<Self, Failed<Vec<T>>> {
-        let size = shape.iter().try_fold(1usize, |size, &extent| {
-            usize::try_from(extent).ok().and_then(|extent| size.checked_mul(extent))
-        });
-        if size != Some(vec.len()) {
-            let message = format!("shape {shape:?} does not hold {} elements", vec.len());
-            let error = Error::of(sys::CAI_ERR_ARGUMENT, Entry::Shape, message);
+        if let Err(error) = check_size(shape, vec.len()) {
             return Err(Failed { error, value: vec });
         }
         let data = vec.as_mut_ptr().expose_provenance() as u64;
@@ -268,4 +263,16 @@ impl Array {
         // SAFETY: the vector keeps its memory where it is until it is dropped, and nobody else has it.
         unsafe { array.own(vec) }
     }
+}
+
+/// Whether a shape holds `len` elements.
+pub(crate) fn check_size(shape: &[i64], len: usize) -> Result<()> {
+    let size = shape.iter().try_fold(1usize, |size, &extent| {
+        usize::try_from(extent).ok().and_then(|extent| size.checked_mul(extent))
+    });
+    if size == Some(len) {
+        return Ok(());
+    }
+    let message = format!("shape {shape:?} does not hold {len} elements");
+    Err(Error::of(sys::CAI_ERR_ARGUMENT, Entry::Shape, message))
 }

@@ -186,6 +186,12 @@ impl<'a, T: Element> ViewMut<'a, T> {
         Ok(Self { array, elements: PhantomData })
     }
 
+    /// The array itself, of which there may be no other view meanwhile.
+    #[cfg(feature = "cudarc")]
+    pub(crate) fn array(&self) -> ArrayRef<'a> {
+        self.array
+    }
+
     /// The same elements for reading, as long as this view is not used to write.
     #[inline]
     pub fn as_view(&self) -> View<'_, T> {
