@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Tensors of DLPack's: whose they are, what they say, and what is refused.
 
+mod gpu;
+
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use gpu::{array_on, driver, stream};
 use libcai::dlpack::{self, LegacyTensor, Tensor};
 use libcai::sys::{
     DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor,
 };
-use libcai::{Array, ArrayBuilder, DType, DeviceType, Entry, Error, Failed, Pending, sys};
+use libcai::{
+    Array, ArrayBuilder, DType, DeviceType, Entry, Error, Failed, Options, Pending, Use, sys,
+};
 
 const FLOAT: DLDataType = DLDataType { code: sys::kDLFloat as u8, bits: 32, lanes: 1 };
 const CPU: DLDevice = DLDevice { device_type: sys::kDLCPU, device_id: 0 };
@@ -304,4 +309,49 @@ fn a_tensor_is_read_for_a_call() {
     // SAFETY: likewise.
     let error = unsafe { dlpack::read(&tensor, Some(0), |_| ()) }.unwrap_err();
     assert!(matches!(error, Error::Argument(_)), "{error:?}");
+}
+
+pairs! {
+    fn a_consumer_waits_for_the_producer_and_is_waited_for(is_ordered) {
+        let (theirs, ours) = (stream(), stream());
+        let address = driver().fresh_on(&theirs);
+        let array = array_on(address, &theirs);
+        driver().fill(address, 7, theirs.value());
+        let tensor = match is_ordered {
+            // SAFETY: the stream outlives the array.
+            true => unsafe { Tensor::ordered(&array, ours.value()) },
+            false => Tensor::unordered(&array),
+        };
+        let tensor = tensor.unwrap();
+        let taken = driver().take(tensor.as_raw().dl_tensor.data as u64, ours.value());
+        // Whoever comes later waits for the consumer, of whom the array's own stream knows nothing.
+        let writing = Use::begin(&theirs, [&array], Options::write());
+        driver().fill(address, 9, theirs.value());
+        writing.unwrap().try_end().unwrap();
+        ours.synchronize().unwrap();
+        if is_ordered {
+            assert!(driver().bytes(taken).iter().all(|&byte| byte == 7));
+        }
+    }
+
+    fn a_tensor_of_a_stream_is_waited_for(is_ordered) {
+        let (theirs, ours) = (stream(), stream());
+        let address = driver().fresh();
+        let array = array_on(address, &theirs);
+        driver().fill(address, 7, theirs.value());
+        let tensor = Tensor::unordered(&array).unwrap();
+        let stated = match is_ordered {
+            // SAFETY: the stream outlives the array.
+            true => unsafe { tensor.into_array_on(theirs.value()) },
+            false => tensor.into_array(), // as if the legacy stream were it
+        };
+        let stated = stated.unwrap();
+        let reading = stated.read_on(&ours).unwrap();
+        let taken = driver().take(stated.data(), ours.value());
+        reading.try_end().unwrap();
+        ours.synchronize().unwrap();
+        if is_ordered {
+            assert!(driver().bytes(taken).iter().all(|&byte| byte == 7));
+        }
+    }
 }
