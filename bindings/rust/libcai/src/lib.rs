@@ -27,6 +27,8 @@ mod uses;
 mod value;
 mod view;
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 #[cfg(feature = "bytemuck")]
 mod bytemuck;
 #[cfg(feature = "cudarc")]
