@@ -187,6 +187,7 @@ impl<'a> ArrayRef<'a> {
     /// # Errors
     /// As `cai_array_validate()`: [`Error::Argument`] for a null pointer, [`Error::Value`], which names
     /// the entry, and [`Error::Version`].
+    #[inline]
     pub unsafe fn from_raw(raw: *const sys::cai_array) -> Result<Self> {
         // SAFETY: the caller's word.
         call(|error| unsafe { sys::cai_array_validate(raw, error) })?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! GPU arrays shared between libraries: the CUDA Array Interface, with stream order and lifetimes.
+#![doc = include_str!("../README.md")]
 //!
 //! All that is here is there since 0.1.
 
