@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Arrays through the public API: what they say, views of them, and who keeps them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use libcai::{
@@ -217,6 +217,8 @@ fn survives_an_owner_that_panics() {
             panic!("again");
         }
     }
+    static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    libcai::on_failure(Some(|failure| HEARD.lock().unwrap().push(failure.to_string())));
     let owner = Owner::default();
     for (message, drops) in [("the owner's own words", 1), ("", 2)] {
         let panics = Panics(owner.guard(), message);
@@ -224,6 +226,9 @@ fn survives_an_owner_that_panics() {
         drop(unsafe { ArrayBuilder::new(ADDRESS, f32::DTYPE, &[4]).own(panics) }.unwrap());
         assert_eq!(owner.drops(), drops);
     }
+    libcai::on_failure(None);
+    let heard = HEARD.lock().unwrap();
+    assert_eq!(*heard, ["an owner panicked: the owner's own words", "an owner panicked"]);
 }
 
 #[test]
