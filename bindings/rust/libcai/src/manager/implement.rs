@@ -75,8 +75,7 @@ pub unsafe trait MemoryManager: Sized + Send + Sync + 'static {
     /// Any; if there is no such function, [`Error::Unsupported`].
     fn create(device: Device, upstream: Option<Manager>) -> Result<Self> {
         let (_, _) = (device, upstream);
-        let name = Self::NAME.to_string_lossy();
-        let message = format!("manager {name}: it is not made by its name");
+        let message = format!("manager {}: it is not made by its name", Table::<Self>::NAME);
         Err(Error::say(sys::CAI_ERR_UNSUPPORTED, message))
     }
 
@@ -273,9 +272,10 @@ impl Manager {
     ) -> Result<Self> {
         register::<M>()?;
         let given = Cell::new(Some(manager));
-        let name = M::NAME.to_string_lossy();
         // SAFETY: the name's table is that of M, whose create() takes such params.
-        unsafe { Self::create_raw(&name, ptr::from_ref(&given).cast(), device, upstream) }
+        unsafe {
+            Self::create_raw(Table::<M>::NAME, ptr::from_ref(&given).cast(), device, upstream)
+        }
     }
 
     /// Gives a manager that is written in Rust its name for the life of the process, so that
@@ -319,6 +319,12 @@ macro_rules! if_any {
 }
 
 impl<M: MemoryManager> Table<M> {
+    /// As text: what is none is not registered.
+    const NAME: &'static str = match M::NAME.to_str() {
+        Ok(name) => name,
+        Err(_) => "a manager",
+    };
+
     const TABLE: &'static sys::cai_manager_table = &sys::cai_manager_table {
         struct_size: size_of::<sys::cai_manager_table>() as u32,
         version: sys::CAI_MANAGER_VERSION,
@@ -370,13 +376,13 @@ unsafe extern "C" fn create<M: MemoryManager>(
         Ok(())
     };
     // SAFETY: the error is NULL or can be written.
-    unsafe { failure::as_status(&M::NAME.to_string_lossy(), error, make) }
+    unsafe { failure::as_status(Table::<M>::NAME, error, make) }
 }
 
 unsafe extern "C" fn destroy<M: MemoryManager>(this: *mut c_void) {
     // SAFETY: create() made it, and this is called once, after all else.
     let made = unsafe { Box::from_raw(this.cast::<M>()) };
-    failure::run_unheard(&M::NAME.to_string_lossy(), || drop(made));
+    failure::run_unheard(Table::<M>::NAME, || drop(made));
 }
 
 /// Defines functions of the table: the manager's own, whose output is written if it succeeds, and
@@ -393,7 +399,7 @@ macro_rules! functions {
             // be written; what the manager's own functions need beyond that is the same.
             unsafe {
                 let $manager = &*this.cast::<M>();
-                failure::as_status(&M::NAME.to_string_lossy(), error, || $body)
+                failure::as_status(Table::<M>::NAME, error, || $body)
             }
         }
     )+};
