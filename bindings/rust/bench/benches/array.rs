@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What is done with arrays that needs no driver, through the crate and through the C functions
-//! themselves, in one run: `cargo bench --bench array`.
+//! themselves, in one run: `cargo bench -p bench --bench array`.
 
 #![allow(missing_docs)] // of what criterion_group! makes
 
