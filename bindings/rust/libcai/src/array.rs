@@ -216,6 +216,16 @@ impl<'a> ArrayRef<'a> {
         Ok(Array { raw: self.raw })
     }
 
+    /// Borrows an array that has been judged.
+    ///
+    /// # Safety
+    /// As [`ArrayRef::from_raw`]; and `raw` is valid by `cai_array_validate()`.
+    #[cfg(feature = "pyo3")]
+    #[inline]
+    pub(crate) unsafe fn from_valid(raw: NonNull<sys::cai_array>) -> Self {
+        Self { raw, lives: PhantomData }
+    }
+
     /// The struct itself.
     #[inline]
     pub fn as_raw(self) -> &'a sys::cai_array {

@@ -37,6 +37,8 @@ pub mod cudarc;
 pub mod dlpack;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+#[cfg(feature = "pyo3")]
+pub mod python;
 
 pub use array::{Array, ArrayRef, DeviceType, Layout, Pending};
 pub use as_stream::{AsStream, Legacy, PerThread, RawStream};
