@@ -2,6 +2,7 @@
 """The modules of examples/extensions, six ways to the same function; and cai/nanobind.h and
 cai/pybind11.h, by tests/bridges."""
 
+import ctypes
 import gc
 import os
 import shutil
@@ -17,7 +18,7 @@ import pybind11
 import pytest
 from helpers import ROOT, Cuda, Host, load, producer, python
 from simulation import run
-from test_exchange import build
+from test_exchange import build, describing, with_table
 
 import libcai
 from libcai import _library
@@ -109,6 +110,18 @@ def exporter():
     made = Host(array.__array_interface__)
     made.array, made.owner = array, Owner()
     return made, weakref.ref(made.owner)
+
+
+def changing():
+    """An exporter of six elements that describes itself by a shape of its own, and a function that
+    changes that."""
+    shape = (ctypes.c_int64 * 1)(6)
+    made = with_table(describe=describing(shape=ctypes.addressof(shape)))()
+
+    def change():
+        shape[0] = 1 << 40 if shape[0] == 6 else 6
+
+    return made, change
 
 
 class Dying:
@@ -378,6 +391,12 @@ def test_the_exporter_lives_during_the_call(bridges):
     del given
     gc.collect()
     assert seen() is None
+
+
+def test_an_exporter_that_changes_during_the_call(bridges):
+    """What it has described stays as it was."""
+    given, change = changing()
+    assert bridges.during(given, change) == 6
 
 
 def test_signatures(bridges):

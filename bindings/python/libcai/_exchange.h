@@ -409,6 +409,31 @@ static int cai_py_buffer_array(const Py_buffer *buffer, cai_array *out) {
 }
 
 /* Cython takes `obj` for a reference that is its own. */
+static inline int cai_py_is_within(const int64_t *values, const int64_t *dims) {
+  return (uintptr_t)values - (uintptr_t)dims < 2 * CAI_MAX_NDIM * sizeof *dims;
+}
+
+/* A description may point to what the object has, which others may change once they run. It is copied
+ * to `dims`, where some of it may be already. */
+static inline void cai_py_keep_dims(cai_array *array, int64_t *dims) {
+  const int64_t *shape = array->shape, *strides = array->strides;
+  const int32_t ndim = array->ndim;
+  int64_t kept[CAI_MAX_NDIM];
+  array->typestr = NULL; /* the type's, which may be anywhere */
+  if (cai_py_is_within(shape, dims)) {
+    if (cai_py_is_within(strides, dims)) return;
+    shape = (const int64_t *)memcpy(kept, shape, (size_t)ndim * sizeof *kept);
+  } else if (cai_py_is_within(strides, dims)) {
+    strides = (const int64_t *)memcpy(kept, strides, (size_t)ndim * sizeof *kept);
+  }
+  for (int32_t i = 0; i < ndim; ++i) {
+    dims[i] = shape[i];
+    dims[CAI_MAX_NDIM + i] = strides[i];
+  }
+  array->shape = dims;
+  array->strides = dims + CAI_MAX_NDIM;
+}
+
 static void cai_py_no_buffer(Py_buffer *buffer) {
   buffer->obj = NULL;
 }

@@ -4,6 +4,7 @@
 from libcai.python cimport CAI_PY_TRY, CAI_PY_WRITES, cai_py_api, cai_py_argument
 
 cdef extern from "_exchange.h":
+    void cai_py_keep_dims(cai_array *, int64_t *)
     bint cai_py_lends(const cai_py_tables *)
     bint cai_py_wraps(const cai_exchange_api *)
     bint cai_py_allocates(const DLPackExchangeAPI *)
@@ -51,13 +52,16 @@ cdef bint is_borrowed(obj, uint32_t flags, cai_py_argument *out) except -1:
 
 
 cdef bint see_described(obj, const cai_exchange_api *api, cai_py_argument *out) except -1:
-    """Describes what a type says; False for an unstated stream, which its framework may know."""
+    """Describes what a type says; False for an unstated stream, which its framework may know, and for
+    fields and masks, which a copy must own."""
     cdef cai_error error
     cai_py_describe(api, <PyObject *>obj, &out.described, out.dims)
     out.described.owner = NULL
     if cai_array_validate(&out.described, &error) != CAI_OK:
         raise_error(&error, NULL)
-    return out.described.stream_kind != CAI_STREAM_UNSTATED
+    cai_py_keep_dims(&out.described, out.dims)
+    return (out.described.stream_kind != CAI_STREAM_UNSTATED and out.described.mask == NULL
+            and out.described.descr == NULL)
 
 
 cdef bint see_numpy(cai_py_argument *out) except -1:
@@ -68,7 +72,7 @@ cdef bint see_numpy(cai_py_argument *out) except -1:
     return True
 
 
-cdef bint lend(obj, const cai_py_tables *tables, cai_array *out, int64_t *strides) except -1:
+cdef bint lend(obj, const cai_py_tables *tables, cai_array *out, int64_t *dims) except -1:
     """Describes what DLPack's table lends; False if that cannot be used so."""
     cdef cai_exchange_order order
     cdef DLTensor tensor
@@ -76,8 +80,9 @@ cdef bint lend(obj, const cai_py_tables *tables, cai_array *out, int64_t *stride
     cai_py_borrow_tensor(tables.dlpack, <PyObject *>obj, &tensor)
     if tables.is_torch:
         look_for_lazy(obj, tensor.dtype.code == kDLComplex)
-    if cai_dlpack_read(&tensor, NO_STREAM, strides, out, &error) != CAI_OK:
+    if cai_dlpack_read(&tensor, NO_STREAM, dims, out, &error) != CAI_OK:
         raise_error(&error, NULL)
+    cai_py_keep_dims(out, dims)
     if out.device_type == CAI_DEVICE_CPU:
         return True
     if cai_py_orders(tables.cai):
