@@ -37,7 +37,7 @@ use crate::sys::{CAI_ABI_MAJOR, CAI_ABI_MINOR, cai_array, cai_exchange_api};
 /// ```
 ///
 /// # Errors
-/// libcai's exceptions, as its own `Array` raises them: for an array of the host's, too.
+/// `AttributeError` for an array of the host's, which has `__array_interface__` instead.
 pub fn cuda_array_interface<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyDict>> {
     let object = array.into_pyobject(py)?;
     Ok(object.getattr(intern!(py, "__cuda_array_interface__"))?.cast_into::<PyDict>()?)
