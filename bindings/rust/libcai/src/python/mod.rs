@@ -37,8 +37,10 @@
 //! Let go of an [`Array`] that is not Python's with the GIL released: its end may wait for the
 //! driver, which may wait for the GIL.
 //!
-//! The library need not be linked twice: with the feature `dynamic`, [`import()`] gives this crate
-//! the copy that the package has.
+//! A module has best the features `pyo3` and `dynamic`, and not `bundled`: then [`import()`] loads the
+//! library that the package has, and nothing is linked. It may be built for the stable ABI of Python
+//! (`abi3-py310`) or for one version, and is as quick. Like the package it wants the GIL: say
+//! `#[pymodule(gil_used = true)]`.
 
 mod argument;
 mod convert;
@@ -62,8 +64,9 @@ use crate::sys::CAI_ABI_MAJOR;
 use crate::{Array, Error};
 use raw::cai_py_api;
 
-/// Imports the Python package libcai, as the first argument would do: called where a module begins,
-/// it is the module's import that fails without the package.
+/// Imports the Python package libcai. Call it where the module begins, so that the module's import
+/// fails without the package; else the first array does it. With the feature `dynamic` the
+/// package's library is loaded for this crate, unless another one is.
 ///
 /// # Errors
 /// Those of the import; and `ImportError` for a libcai that is older than this crate.
@@ -111,10 +114,21 @@ fn find(py: Python<'_>) -> PyResult<Package> {
     }
     // SAFETY: it has all of this one, never changes, and stays: Python unloads no module.
     let api = unsafe { &*api };
+    #[cfg(feature = "dynamic")]
+    load(py)?;
     let array = module.getattr("Array")?.cast_into::<PyType>()?.unbind();
     let asks = py.import("sys")?.getattr_opt("_is_gil_enabled")?; // from 3.13 on
     let has_gil = asks.map_or(Ok(true), |asks| asks.call0()?.extract())?;
     Ok(Package { api, array, has_gil })
+}
+
+/// Loads the library that the package has.
+#[cfg(feature = "dynamic")]
+fn load(py: Python<'_>) -> PyResult<()> {
+    let path = py.import("libcai._library")?.getattr("LIBRARY")?.extract::<std::ffi::CString>()?;
+    // SAFETY: by its name it is libcai, of the ABI that find() has looked at.
+    unsafe { crate::sys::dynamic::load(Some(&path)) }
+        .map_err(|error| PyImportError::new_err(error.to_string()))
 }
 
 /// What a function of the table has answered: 0, or -1 with an exception set.
