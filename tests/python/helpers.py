@@ -4,6 +4,8 @@
 import ctypes
 import importlib.util
 import json
+import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -130,6 +132,31 @@ def python(code, *arguments, env=None, options=()):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+# What Cargo and maturin are told: which Python, and where what they have built is kept.
+CARGO = {
+    "CARGO_TARGET_DIR": str(ROOT / "build/cargo"),
+    "PYO3_BUILD_EXTENSION_MODULE": "1",
+    "PYO3_PYTHON": sys.executable,
+}
+
+
+def cargo_build(workspace, package, folder):
+    """Builds a Rust package that is a module of the same name, and copies that to a folder."""
+    command = ["cargo", "build", "--quiet", "--locked", f"--package={package}"]
+    done = subprocess.run(
+        command,
+        cwd=ROOT / workspace,
+        env={**os.environ, **CARGO},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    shutil.copy(
+        Path(CARGO["CARGO_TARGET_DIR"]) / f"debug/lib{package}.so", folder / f"{package}.abi3.so"
+    )
 
 
 def load(folder, name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The modules of examples/extensions, six ways to the same function; and cai/nanobind.h and
+"""The modules of examples/extensions, seven ways to the same function; and cai/nanobind.h and
 cai/pybind11.h, by tests/bridges."""
 
 import ctypes
@@ -16,7 +16,7 @@ import nanobind
 import numpy as np
 import pybind11
 import pytest
-from helpers import ROOT, Cuda, Host, load, producer, python
+from helpers import CARGO, ROOT, Cuda, Host, cargo_build, load, producer, python
 from simulation import run
 from test_exchange import build, describing, with_table
 
@@ -25,7 +25,7 @@ from libcai import _library
 
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 LIBRARIES = ["nanobind", "pybind11"]
-EXAMPLES = ["cffi", "ctypes", "cython", *LIBRARIES]  # test_extension.py has that in C
+EXAMPLES = ["cffi", "ctypes", "cython", *LIBRARIES, "rust"]  # test_extension.py has that in C
 BUILT_ALONE = ["c", *EXAMPLES] if os.environ.get("CAI_TEST_LONG") == "1" else ["ctypes"]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef", "-Werror"]
 
@@ -81,6 +81,8 @@ def folders(compiled, tmp_path_factory):
         made[name] = tmp_path_factory.mktemp(name)
         if name == "ctypes":
             shutil.copy(ROOT / "examples/extensions/ctypes/blank.py", made[name])
+        elif name == "rust":
+            cargo_build("examples/extensions/rust", "blank", made[name])
         else:
             build(f"extensions/{name}", made[name])
     return made
@@ -234,16 +236,20 @@ for folder in {list(map(str, folders.values()))}:
 
 
 @pytest.mark.parametrize("name", BUILT_ALONE)
-def test_examples_build_alone(name, tmp_path):
+def test_examples_build_alone(name, tmp_path, monkeypatch):
     """By their own build tools, against the installed package; and nothing of libcai is linked."""
-    source, out = tmp_path / "source", tmp_path / "out"
-    shutil.copytree(ROOT / "examples/extensions" / name, source)
+    source, out = ROOT / "examples/extensions" / name, tmp_path / "out"
+    if name != "rust":  # which leaves nothing there, and names the crate by its path
+        source = shutil.copytree(source, tmp_path / "source")
+    for key, value in CARGO.items():
+        monkeypatch.setenv(key, value)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run_command(*pip, "--no-build-isolation", "--no-deps", "--target", out, source)
     array = ones()
-    load(out, "blank").clear(array)
+    folder = out / "blank" if name == "rust" else out  # maturin makes a package of it
+    load(folder, "blank").clear(array)
     assert not array.any()
-    for module in out.glob("*.so"):
+    for module in folder.glob("*.so"):
         symbols = run_command("nm", "-D", module)
         assert " U " in symbols
         assert " U cai_" not in symbols

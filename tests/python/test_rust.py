@@ -2,8 +2,6 @@
 """Functions of PyO3's that take and return arrays, by the crate libcai: tests/bridges/rust."""
 
 import gc
-import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -13,7 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
-from helpers import ROOT, load, producer, python
+from helpers import cargo_build, load, producer, python
 from simulation import run
 from test_bridges import WRONG, Dying, changing, exporter, ones
 from test_exchange import build, on_host
@@ -22,30 +20,10 @@ import libcai
 from libcai import _library
 
 
-def cargo(*arguments, folder=ROOT / "bindings/rust"):
-    """Runs cargo for modules of this Python's."""
-    done = subprocess.run(
-        ["cargo", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={
-            **os.environ,
-            "PYO3_BUILD_EXTENSION_MODULE": "1",
-            "PYO3_PYTHON": sys.executable,
-            "CARGO_TARGET_DIR": str(ROOT / "build/cargo"),
-        },
-    )
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("rust")
-    cargo("build", "--locked", "--package=bridges")
-    module = made / f"bridges{sysconfig.get_config_var('EXT_SUFFIX')}"
-    shutil.copy(ROOT / "build/cargo/debug/libbridges.so", module)
+    cargo_build("bindings/rust", "bridges", made)
     build("exporters", made)
     return made
 
