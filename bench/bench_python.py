@@ -10,8 +10,10 @@ import statistics
 import time
 
 import blank
+import bridges
 import exporters
 import numpy as np
+import of_cython
 import of_nanobind
 import of_pybind11
 import read_dict
@@ -107,6 +109,10 @@ def allocated(resource):
 
     return repeated(pair)
 
+
+for kind, x in (("Array", host_array), ("described", described), ("lent", lent), ("NumPy", host)):
+    for binding, function in (("Cython", of_cython.elements), ("PyO3", bridges.elements)):
+        BENCHMARKS[f"three: {binding}, {kind}"] = repeated(lambda f=function, x=x: f(x, x, x))
 
 if importlib.util.find_spec("rmm"):  # needs Python 3.11
     import rmm.mr

@@ -68,6 +68,32 @@ def build_read_dict():
     return folder
 
 
+def build_of_cython(folder):
+    """A module in Cython, as the installed package serves those."""
+    module = folder / f"of_cython{sysconfig.get_config_var('EXT_SUFFIX')}"
+    source = folder / "of_cython.c"
+    flags = run(sys.executable, "-m", "libcai", "config", "--cflags").split()
+    run(sys.executable, "-m", "cython", "-3", "-o", source, ROOT / "bench/of_cython.pyx")
+    headers = [f"-I{sysconfig.get_path('include')}", *flags]
+    run("cc", "-O3", "-DNDEBUG", "-w", "-shared", "-fPIC", *headers, source, "-o", module)
+
+
+def build_of_pyo3(folder):
+    """A module by PyO3, optimized as examples/extensions/rust is."""
+    target = BUILD / "cargo"
+    command = ["cargo", "build", "--quiet", "--locked", "--release", "--package=bridges"]
+    run(
+        *command,
+        cwd=ROOT / "bindings/rust",
+        CARGO_PROFILE_RELEASE_CODEGEN_UNITS="1",
+        CARGO_PROFILE_RELEASE_LTO="true",
+        CARGO_TARGET_DIR=str(target),
+        PYO3_BUILD_EXTENSION_MODULE="1",
+        PYO3_PYTHON=sys.executable,
+    )
+    shutil.copy(target / "release/libbridges.so", folder / "bridges.abi3.so")
+
+
 def build_release(folder):
     """A thread of C's that releases arrays, for bench_release.py."""
     library = folder / "librelease.so"
@@ -254,6 +280,12 @@ def calls_of_three(table):
     table.time("three: ndarray of NumPy", "  NumPy's, by nanobind's own ndarray")
     table.time("three: pybind11", "a function of pybind11's, by cai/pybind11.h: libcai.Array")
     table.time("three: pybind11 of NumPy", "  NumPy's")
+    kinds = ("Array", "libcai.Array"), ("described", "described"), ("lent", "lent")
+    for kind, label in (*kinds, ("NumPy", "NumPy's")):
+        cython, pyo3 = f"three: Cython, {kind}", f"three: PyO3, {kind}"
+        table.time(cython, f"a function of Cython's: {label}")
+        table.time(pyo3, f"a function of PyO3's: {label}")
+        table.ratio("  PyO3 / Cython", pyo3, cython, at_most=1.2)
     table.ratio(
         "NumPy's: ndarray / cai/nanobind.h",
         "three: ndarray of NumPy",
@@ -339,6 +371,8 @@ def main():
     build_examples(folder)
     release = build_release(folder)
     build_casters(folder)
+    build_of_cython(folder)
+    build_of_pyo3(folder)
     core, counters = measure(SIM, BUILD / "bench/bench_core", **SIMULATED)
     bench_order = BUILD / "bench/bench_order"
     order = Table(*measure(SIM, bench_order, "--benchmark_filter=-threads", **SIMULATED))

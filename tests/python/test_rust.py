@@ -426,3 +426,43 @@ wait(theirs)
 """,
         SIMCUDA_FAIL="cuEventRecord:2:999",
     )
+
+
+# ---- The example's second function; test_bridges.py has its first
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    made = tmp_path_factory.mktemp("example")
+    cargo_build("examples/extensions/rust", "blank", made)
+    return made
+
+
+def test_the_example_copies(example, exporters):
+    blank = load(example, "blank")
+    array = np.arange(12, dtype="<i2").reshape(3, 4)
+    for given in (array, libcai.asarray(array), np.ones((0, 3)), np.ones(())):
+        made = blank.copy(given)
+        assert type(made) is libcai.Array
+        np.testing.assert_array_equal(np.asarray(made), np.asarray(given))
+    assert type(blank.copy(on_host(exporters.Described, ones()))) is exporters.Described
+    with pytest.raises(ValueError, match="C-contiguous"):
+        blank.copy(array[:, ::2])
+
+
+def test_the_example_takes_numba_cudas_array_and_gives_one_back(example, simulated):
+    simulated(
+        f"""
+import numpy as np
+from helpers import load
+from numba import cuda as numba_cuda
+blank = load({str(example)!r}, "blank")
+mine, theirs = numba_cuda.stream(), numba_cuda.stream()
+numbers = np.arange(6, dtype="<f4").reshape(2, 3)
+given = numba_cuda.to_device(numbers, stream=theirs)
+made = numba_cuda.as_cuda_array(blank.copy(given, int(mine.handle)))
+blank.clear(given)
+assert np.array_equal(made.copy_to_host(), numbers)
+assert not given.copy_to_host(stream=theirs).any()
+"""
+    )
