@@ -92,7 +92,7 @@ impl<'a, 'py> InUse<'a, 'py> {
     ) -> PyResult<Self> {
         let (all, count) = pointers(arrays)?;
         // SAFETY: the arrays are borrowed.
-        answered(py, unsafe { (api.begin)(all, count, stream, &options.to_raw()) })?;
+        answered(py, unsafe { (api.begin)(all, count, stream, options.as_raw()) })?;
         Ok(Self { py, api, arrays, stream, options })
     }
 
@@ -111,7 +111,7 @@ impl<'a, 'py> InUse<'a, 'py> {
     fn end_as(&self, options: Options) -> PyResult<()> {
         let (all, count) = pointers(self.arrays)?;
         // SAFETY: the arrays are borrowed.
-        answered(self.py, unsafe { (self.api.end)(all, count, self.stream, &options.to_raw()) })
+        answered(self.py, unsafe { (self.api.end)(all, count, self.stream, options.as_raw()) })
     }
 }
 
