@@ -320,7 +320,6 @@ CAI_MEMBER(close_ipc_handle)
 CAI_MEMBER(get_memory_info)
 CAI_MEMBER(defer_cleanup)
 CAI_MEMBER(trim)
-CAI_MEMBER(record_stream)
 #undef CAI_MEMBER
 
 template <class T>
@@ -414,7 +413,6 @@ constexpr cai_manager_table manager_table_for() noexcept {
   table.get_memory_info = entry<T, detail::get_memory_info_member, in<>, out<u64, u64>>::optional();
   table.defer_cleanup = entry<T, detail::defer_cleanup_member, in<std::int32_t>>::optional();
   table.trim = entry<T, detail::trim_member, in<u64>>::optional();
-  table.record_stream = entry<T, detail::record_stream_member, in<block, u64>>::optional();
   return table;
 }
 

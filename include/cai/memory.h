@@ -186,9 +186,6 @@ typedef struct cai_manager_table {
   cai_status (*defer_cleanup)(void *self, int32_t enter, cai_error *error);
   /** Gives what is freed but kept back, down to `keep` bytes. NULL: there is nothing. */
   cai_status (*trim)(void *self, uint64_t keep, cai_error *error);
-  /** Hears that memory is used on a stream that is not its own. NULL: libcai orders the free. */
-  cai_status (*record_stream)(void *self, const cai_block *block, uint64_t stream,
-                              cai_error *error);
 } cai_manager_table;
 
 /** Gives a table a name, for the life of the process.

@@ -166,7 +166,6 @@ static inline const cai_manager_table *cai_umf_manager_table(void) {
                                           NULL,
                                           NULL,
                                           NULL,
-                                          NULL,
                                           NULL};
   return &table;
 }

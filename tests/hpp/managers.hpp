@@ -11,7 +11,7 @@ namespace test {
 // What the managers of a test have been asked for.
 struct Asked {
   std::atomic<int> made{0}, alive{0}, out{0}, initialized{0}, resets{0};
-  std::atomic<int> hosts{0}, trims{0}, records{0};
+  std::atomic<int> hosts{0}, trims{0};
   std::atomic<bool> failing{false};
 
   static Asked &now() {
@@ -19,7 +19,7 @@ struct Asked {
     return asked;
   }
   void forget() {
-    for (std::atomic<int> *one : {&made, &initialized, &resets, &trims, &records}) *one = 0;
+    for (std::atomic<int> *one : {&made, &initialized, &resets, &trims}) *one = 0;
   }
 };
 
@@ -69,7 +69,6 @@ class Full {
     fail_if_asked();
     ++asked().trims;
   }
-  void record_stream(const cai_block &, std::uint64_t) { ++asked().records; }
 
  private:
   static Asked &asked() { return Asked::now(); }

@@ -73,10 +73,10 @@ TEST(ManagerTable, HasWhatTheClassHas) {
   }
   EXPECT_FALSE(few.memhostalloc || few.memhostfree || few.mempin || few.memunpin || few.base ||
                few.get_ipc_handle || few.open_ipc_handle || few.close_ipc_handle ||
-               few.get_memory_info || few.defer_cleanup || few.trim || few.record_stream);
+               few.get_memory_info || few.defer_cleanup || few.trim);
   EXPECT_TRUE(many.memhostalloc && many.memhostfree && many.mempin && many.memunpin && many.base &&
               many.get_ipc_handle && many.open_ipc_handle && many.close_ipc_handle &&
-              many.get_memory_info && many.defer_cleanup && many.trim && many.record_stream);
+              many.get_memory_info && many.defer_cleanup && many.trim);
 }
 
 TEST(ManagerTable, CallsTheMembers) {

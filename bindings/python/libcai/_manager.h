@@ -58,8 +58,6 @@ CAI_PY_OUTER(get_memory_info, (void *self, uint64_t *free, uint64_t *total, cai_
              (self, free, total, error))
 CAI_PY_OUTER(defer_cleanup, (void *self, int32_t enter, cai_error *error), (self, enter, error))
 CAI_PY_OUTER(trim, (void *self, uint64_t keep, cai_error *error), (self, keep, error))
-CAI_PY_OUTER(record_stream, (void *self, const cai_block *block, uint64_t stream, cai_error *error),
-             (self, block, stream, error))
 #undef CAI_PY_OUTER
 
 /* A manager of a Python class, as C has it. */
@@ -94,7 +92,6 @@ static const cai_manager_table cai_py_outer = {
     .get_memory_info = cai_py_get_memory_info,
     .defer_cleanup = cai_py_defer_cleanup,
     .trim = cai_py_trim,
-    .record_stream = cai_py_record_stream,
 };
 
 #endif

@@ -69,8 +69,6 @@ cdef class MemoryManager:
         Returns a context manager, in which nothing that is pending is freed.
     ``trim(keep)``
         Gives back what is freed but kept, down to `keep` bytes.
-    ``record_stream(address, size, stream)``
-        Hears that memory is used on a stream that is not its own.
 
     Memory that is out keeps the manager alive. NBEP 7, ``BaseCUDAMemoryManager``.
     """

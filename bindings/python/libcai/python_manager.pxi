@@ -71,8 +71,6 @@ cdef int leave_out(cls, cai_manager_table *table) except -1:
         table.defer_cleanup = NULL
     if lacks("trim"):
         table.trim = NULL
-    if lacks("record_stream"):
-        table.record_stream = NULL
     return 0
 
 
@@ -434,15 +432,6 @@ cdef cai_status manager_trim(void *link, uint64_t keep, cai_error *error) noexce
         return tell(failure, error)
 
 
-cdef cai_status manager_record_stream(void *link, const cai_block *block, uint64_t stream,
-                                      cai_error *error) noexcept with gil:
-    try:
-        (<object>linked(link)).record_stream(block.data, block.size, stream)
-        return CAI_OK
-    except BaseException as failure:
-        return tell(failure, error)
-
-
 cdef int fill_table() except -1:
     cai_py_inner.create = manager_create
     cai_py_inner.initialize = manager_initialize
@@ -460,5 +449,4 @@ cdef int fill_table() except -1:
     cai_py_inner.get_memory_info = manager_get_memory_info
     cai_py_inner.defer_cleanup = manager_defer_cleanup
     cai_py_inner.trim = manager_trim
-    cai_py_inner.record_stream = manager_record_stream
     return 0

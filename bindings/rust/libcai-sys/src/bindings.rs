@@ -1358,19 +1358,10 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Hears that memory is used on a stream that is not its own. NULL: libcai orders the free.
-    pub record_stream: ::core::option::Option<
-        unsafe extern "C" fn(
-            self_: *mut ::core::ffi::c_void,
-            block: *const cai_block,
-            stream: u64,
-            error: *mut cai_error,
-        ) -> cai_status,
-    >,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of cai_manager_table"][::core::mem::size_of::<cai_manager_table>() - 160usize];
+    ["Size of cai_manager_table"][::core::mem::size_of::<cai_manager_table>() - 152usize];
     ["Alignment of cai_manager_table"][::core::mem::align_of::<cai_manager_table>() - 8usize];
     ["Offset of field: cai_manager_table::struct_size"]
         [::core::mem::offset_of!(cai_manager_table, struct_size) - 0usize];
@@ -1412,8 +1403,6 @@ const _: () = {
         [::core::mem::offset_of!(cai_manager_table, defer_cleanup) - 136usize];
     ["Offset of field: cai_manager_table::trim"]
         [::core::mem::offset_of!(cai_manager_table, trim) - 144usize];
-    ["Offset of field: cai_manager_table::record_stream"]
-        [::core::mem::offset_of!(cai_manager_table, record_stream) - 152usize];
 };
 /// Params of "pool"; NULL: all 0. It grows at the tail. 40 bytes. Since 0.1.
 #[repr(C)]

@@ -81,8 +81,6 @@ typedef struct cai_manager_table {
   cai_status (*get_memory_info)(void *self, uint64_t *free, uint64_t *total, cai_error *error);
   cai_status (*defer_cleanup)(void *self, int32_t enter, cai_error *error);
   cai_status (*trim)(void *self, uint64_t keep, cai_error *error);
-  cai_status (*record_stream)(void *self, const cai_block *block, uint64_t stream,
-                              cai_error *error);
 } cai_manager_table;
 cai_status cai_manager_register(const char *name, const cai_manager_table *table, cai_error *error);
 cai_status cai_manager_create(const char *name, const void *params, cai_device device,

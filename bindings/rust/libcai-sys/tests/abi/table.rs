@@ -1104,12 +1104,6 @@ pub fn members() -> Vec<(&'static str, &'static str, usize, usize)> {
             size_of_member(|of: &cai_manager_table| &of.trim),
         ),
         (
-            "cai_manager_table",
-            "record_stream",
-            offset_of!(cai_manager_table, record_stream),
-            size_of_member(|of: &cai_manager_table| &of.record_stream),
-        ),
-        (
             "cai_pool_params",
             "struct_size",
             offset_of!(cai_pool_params, struct_size),

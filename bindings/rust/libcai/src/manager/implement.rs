@@ -346,7 +346,6 @@ impl<M: MemoryManager> Table<M> {
         get_memory_info: if_any!(get_memory_info => get_memory_info::<M>),
         defer_cleanup: if_any!(defer_cleanup => defer_cleanup::<M>),
         trim: if_any!(trim => trim::<M>),
-        record_stream: None, // which the library calls nowhere
     };
 }
 
