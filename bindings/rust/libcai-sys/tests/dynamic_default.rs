@@ -13,7 +13,7 @@ use libcai_sys::{CAI_HEADER_VERSION, cai_version, dynamic};
 fn the_first_calls_load_the_library() {
     let prefix = env::var("LIBCAI_DIR").expect("LIBCAI_DIR is a prefix with libcai in it");
     // SAFETY: no other thread is there that reads the environment.
-    unsafe { env::set_var("LIBCAI_LIBRARY", format!("{prefix}/lib/libcai.so")) };
+    unsafe { env::set_var("LIBCAI_LIBRARY", format!("{prefix}/lib/libcai.so.1")) };
     let start = Barrier::new(8);
     let call = || {
         start.wait();

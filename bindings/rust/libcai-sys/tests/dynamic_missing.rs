@@ -61,7 +61,7 @@ fn nothing_then_something_is_loaded() {
     }
 
     let prefix = env::var("LIBCAI_DIR").expect("LIBCAI_DIR is a prefix with libcai in it");
-    let good = CString::new(format!("{prefix}/lib/libcai.so")).expect("no NUL");
+    let good = CString::new(format!("{prefix}/lib/libcai.so.1")).expect("no NUL");
     assert_eq!(load(&good), Ok(()));
     // SAFETY: the pointers are good for the calls.
     unsafe {
