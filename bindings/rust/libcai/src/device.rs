@@ -246,7 +246,8 @@ impl Device {
     ///
     /// # Safety
     /// Nobody uses memory of the context any more, by whatever means: pinned and managed memory,
-    /// which the host uses, is gone as well. Nor any of its streams by their numbers.
+    /// which the host uses, is gone as well. Nor any of its streams by their numbers, which is how
+    /// guards use them: none is there, and none begins on a [`Stream`](crate::Stream) made before.
     ///
     /// # Errors
     /// As [`Device::reset`]; [`Error::Cuda`] for the reset itself.

@@ -51,7 +51,8 @@ mod sealed {
 /// nothing tells whoever has lent it that its memory is in use still.
 ///
 /// A use that cannot be ended when it is dropped tells [`on_failure`](crate::on_failure), and the host
-/// waits for the stream (not while that is being captured), so that the memory is safe all the same.
+/// waits for the stream. Where it cannot, since the stream is being captured or is another thread's,
+/// the guard's holders stay, as if it were forgotten: the memory is safe all the same.
 ///
 /// ```
 /// use libcai::{Array, Options, Result, Stream, Use};
@@ -160,12 +161,17 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
         })
     }
 
+    /// Lets the host wait in the place of an end that failed: whether the arrays may go.
     #[cold]
-    fn end_on_host(&self, failure: &Error) {
+    fn end_on_host(&self, failure: &Error) -> bool {
         failure::report(failure);
         match self.end_as(&self.options.order(Order::Host)) {
-            Ok(()) | Err(Error::Capture(_)) => {}
-            Err(again) => failure::report(&again),
+            Ok(()) => true,
+            Err(Error::Capture(_)) => false,
+            Err(again) => {
+                failure::report(&again);
+                matches!(again, Error::Cuda(_)) // the context has failed, and works no more
+            }
         }
     }
 }
@@ -175,7 +181,9 @@ impl<'a, S: AsStream, A: Arrays<'a>> Drop for Use<'a, S, A> {
     fn drop(&mut self) {
         if !self.is_over {
             if let Err(failure) = self.end_as(&self.options) {
-                self.end_on_host(&failure);
+                if !self.end_on_host(&failure) {
+                    return;
+                }
             }
         }
         for array in self.arrays.all() {

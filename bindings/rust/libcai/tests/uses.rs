@@ -8,8 +8,8 @@ use std::thread;
 
 use gpu::{Gone, SHAPE, array_of, array_on, driver, stream};
 use libcai::{
-    Access, Array, ArrayBuilder, DType, Device, DeviceType, Error, Legacy, Options, Pending,
-    PerThread, RawStream, Reading, Stream, Use,
+    Access, Array, ArrayBuilder, DType, Device, DeviceType, Error, Failed, Legacy, Options,
+    Pending, PerThread, RawStream, Reading, Stream, Use,
 };
 
 fn readonly(address: u64) -> Array {
@@ -100,6 +100,25 @@ fn a_forgotten_guard_leaks_the_array() {
     static GONE: AtomicUsize = AtomicUsize::new(0);
     let x = array_of(driver().fresh(), Pending::Nothing, Gone(&GONE));
     std::mem::forget(x.read_on(stream()).unwrap());
+    drop(x);
+    libcai::drain(true).unwrap();
+    assert_eq!(GONE.load(Ordering::SeqCst), 0);
+}
+
+/// It cannot end on this thread, and the host cannot wait there for what is another's.
+#[test]
+fn a_guard_that_goes_on_the_wrong_thread_leaks_the_array() {
+    static GONE: AtomicUsize = AtomicUsize::new(0);
+    let x = array_of(driver().fresh(), Pending::Nothing, Gone(&GONE));
+    let reading = x.read_on(Stream::per_thread(gpu::gpu()).unwrap()).unwrap();
+    let elsewhere = thread::scope(|scope| scope.spawn(|| reading.try_end()).join());
+    let Failed { error, value } = elsewhere.unwrap().unwrap_err();
+    assert!(matches!(error, Error::State(_)), "{error}");
+    value.try_end().unwrap(); // on its own thread
+
+    let reading = x.read_on(Stream::per_thread(gpu::gpu()).unwrap()).unwrap();
+    driver().take(x.data(), 2);
+    thread::scope(|scope| scope.spawn(|| drop(reading)).join()).unwrap();
     drop(x);
     libcai::drain(true).unwrap();
     assert_eq!(GONE.load(Ordering::SeqCst), 0);
