@@ -48,7 +48,7 @@ impl Strictness {
 /// let mut interface = Interface::default();
 /// interface.shape = [2, 3].into();
 /// interface.typestr = "<f4".into();
-/// interface.data = Value::Tuple(vec![0x7f00_0000_0000.into(), false.into()]);
+/// interface.data = Value::Tuple([0x7f00_0000_0000.into(), false.into()].into());
 /// interface.version = 3.into();
 /// let described = interface.read(Strictness::Strict)?;
 /// // SAFETY: the array is only looked at.
@@ -99,7 +99,22 @@ impl Default for Interface<'_> {
     }
 }
 
-impl Interface<'_> {
+impl<'a> Interface<'a> {
+    pub(crate) fn values(&self) -> [&Value<'a>; 10] {
+        [
+            &self.dict,
+            &self.shape,
+            &self.typestr,
+            &self.data,
+            &self.version,
+            &self.strides,
+            &self.descr,
+            &self.mask,
+            &self.stream,
+            &self.offset,
+        ]
+    }
+
     /// Reads the dict: `cai_interface_read()`, the one place where the text is judged.
     ///
     /// # Errors
@@ -254,7 +269,7 @@ impl Interface<'static> {
             // SAFETY: NULL, or the mask's struct.
             mask: match unsafe { raw.mask_interface.as_ref() } {
                 // SAFETY: likewise.
-                Some(mask) => Value::Interface(Box::new(unsafe { Self::from_raw(mask) })),
+                Some(mask) => unsafe { Self::from_raw(mask) }.into(),
                 None => value(&raw.mask),
             },
             stream: value(&raw.stream),

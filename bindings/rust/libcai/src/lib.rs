@@ -60,7 +60,7 @@ pub use own::ArrayBuilder;
 pub use producer::provide_streams;
 pub use stream::{Capture, Mode, Stream, StreamGuard, StreamInfo};
 pub use uses::{Arrays, Reading, Use, Writing, with};
-pub use value::Value;
+pub use value::{Items, MaskInterface, Value};
 pub use view::{View, ViewMut};
 
 #[cfg(feature = "bytemuck")]

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::ffi::c_char;
+use std::ops::Deref;
 use std::ptr;
 use std::slice;
 
@@ -17,7 +18,7 @@ use crate::sys;
 ///
 /// assert_eq!(Value::from(3), Value::Int(3));
 /// assert_eq!(Value::from("<f4"), Value::Text(b"<f4".into()));
-/// assert_eq!(Value::from([2, 3]), Value::Tuple(vec![Value::Int(2), Value::Int(3)]));
+/// assert_eq!(Value::from([2, 3]), Value::Tuple([Value::Int(2), Value::Int(3)].into()));
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
@@ -42,11 +43,11 @@ pub enum Value<'a> {
     /// `bytes`.
     Bytes(Cow<'a, [u8]>),
     /// Exactly a `tuple`.
-    Tuple(Vec<Value<'a>>),
+    Tuple(Items<'a>),
     /// A subclass of `tuple`.
-    TupleSubclass(Vec<Value<'a>>),
+    TupleSubclass(Items<'a>),
     /// A `list`, or a subclass of it.
-    List(Vec<Value<'a>>),
+    List(Items<'a>),
     /// Exactly a `dict`, as it prints.
     Dict(Cow<'a, str>),
     /// A subclass of `dict`, as it prints.
@@ -54,7 +55,105 @@ pub enum Value<'a> {
     /// Anything else, as it prints.
     Object(Cow<'a, str>),
     /// An object with an interface of its own: a mask.
-    Interface(Box<Interface<'a>>),
+    Interface(MaskInterface<'a>),
+}
+
+impl Value<'_> {
+    /// How many levels there are in it.
+    fn levels(&self) -> usize {
+        match self {
+            Self::Tuple(items) | Self::TupleSubclass(items) | Self::List(items) => items.levels,
+            Self::Interface(mask) => mask.levels,
+            _ => 0,
+        }
+    }
+}
+
+/// More levels than any descr that is read has: two for each of `CAI_MAX_DESCR_DEPTH` lists.
+const MAX_LEVELS: usize = 2 * sys::CAI_MAX_DESCR_DEPTH + 6;
+
+/// The level above these values, if it can be.
+fn level_above<'v, 'a: 'v>(values: impl IntoIterator<Item = &'v Value<'a>>) -> Option<usize> {
+    let levels = 1 + values.into_iter().map(Value::levels).max().unwrap_or(0);
+    (levels <= MAX_LEVELS).then_some(levels)
+}
+
+/// What a tuple or a list holds. What is nested deeper than all that is read goes, so that no value is
+/// too deep to be copied, printed and dropped; only the number of items is then known, and such a
+/// value is refused as nested too deep.
+///
+/// ```
+/// use libcai::{Interface, Strictness, Value};
+///
+/// let mut interface = Interface::default();
+/// for _ in 0..1000 {
+///     interface.descr = Value::List([interface.descr].into());
+/// }
+/// assert!(interface.read(Strictness::Lenient).is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Items<'a> {
+    values: Vec<Value<'a>>, // none if they went
+    length: u32,
+    levels: usize,
+}
+
+impl<'a> From<Vec<Value<'a>>> for Items<'a> {
+    fn from(values: Vec<Value<'a>>) -> Self {
+        let length = length_of(&values);
+        match level_above(&values) {
+            Some(levels) => Self { values, length, levels },
+            None => Self { values: Vec::new(), length, levels: 1 },
+        }
+    }
+}
+
+impl<'a, const N: usize> From<[Value<'a>; N]> for Items<'a> {
+    fn from(values: [Value<'a>; N]) -> Self {
+        Vec::from(values).into()
+    }
+}
+
+impl<'a> FromIterator<Value<'a>> for Items<'a> {
+    fn from_iter<I: IntoIterator<Item = Value<'a>>>(values: I) -> Self {
+        Vec::from_iter(values).into()
+    }
+}
+
+impl<'a> Deref for Items<'a> {
+    type Target = [Value<'a>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.values
+    }
+}
+
+/// The interface of a mask, of `Value::from(interface)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MaskInterface<'a> {
+    interface: Box<Interface<'a>>,
+    levels: usize,
+}
+
+impl<'a> Deref for MaskInterface<'a> {
+    type Target = Interface<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.interface
+    }
+}
+
+impl<'a> From<Interface<'a>> for Value<'a> {
+    /// A mask. One that is nested deeper than all that is read, as [`Items`] are, is an object that has
+    /// no interface.
+    fn from(interface: Interface<'a>) -> Self {
+        match level_above(interface.values()) {
+            Some(levels) => {
+                Self::Interface(MaskInterface { interface: Box::new(interface), levels })
+            }
+            None => Self::Object("an object that is nested too deep".into()),
+        }
+    }
 }
 
 impl From<i64> for Value<'_> {
@@ -82,9 +181,6 @@ impl<'a, T: Into<Value<'a>>, const N: usize> From<[T; N]> for Value<'a> {
     }
 }
 
-/// More levels than any descr that is read has: two for each of `CAI_MAX_DESCR_DEPTH` lists.
-const MAX_LEVELS: usize = 2 * sys::CAI_MAX_DESCR_DEPTH + 6;
-
 /// Values for C. The vectors do not move what they hold when they are moved themselves.
 #[derive(Default)]
 pub(crate) struct RawValues {
@@ -95,10 +191,6 @@ pub(crate) struct RawValues {
 impl RawValues {
     /// Gives C's form of a value, which points into `self` and `value`.
     pub(crate) fn add(&mut self, value: &Value<'_>) -> sys::cai_value {
-        self.add_at(value, 0)
-    }
-
-    fn add_at(&mut self, value: &Value<'_>, level: usize) -> sys::cai_value {
         match value {
             Value::Missing => of_form(sys::CAI_FORM_MISSING),
             Value::None => of_form(sys::CAI_FORM_NONE),
@@ -111,11 +203,9 @@ impl RawValues {
             Value::Text(text) => of_text(sys::CAI_FORM_TEXT, text),
             Value::TextSubclass(text) => of_text(sys::CAI_FORM_TEXT_SUBCLASS, text),
             Value::Bytes(text) => of_text(sys::CAI_FORM_BYTES, text),
-            Value::Tuple(items) => self.add_items(sys::CAI_FORM_TUPLE, items, level),
-            Value::TupleSubclass(items) => {
-                self.add_items(sys::CAI_FORM_TUPLE_SUBCLASS, items, level)
-            }
-            Value::List(items) => self.add_items(sys::CAI_FORM_LIST, items, level),
+            Value::Tuple(items) => self.add_items(sys::CAI_FORM_TUPLE, items),
+            Value::TupleSubclass(items) => self.add_items(sys::CAI_FORM_TUPLE_SUBCLASS, items),
+            Value::List(items) => self.add_items(sys::CAI_FORM_LIST, items),
             Value::Dict(text) => of_text(sys::CAI_FORM_DICT, text.as_bytes()),
             Value::DictSubclass(text) => of_text(sys::CAI_FORM_DICT_SUBCLASS, text.as_bytes()),
             Value::Object(text) => of_text(sys::CAI_FORM_OBJECT, text.as_bytes()),
@@ -136,15 +226,14 @@ impl RawValues {
         sys::cai_value { integer, range, ..of_form(form) }
     }
 
-    fn add_items(&mut self, form: u8, items: &[Value<'_>], level: usize) -> sys::cai_value {
-        let length = length_of(items);
-        if level == MAX_LEVELS {
-            return sys::cai_value { length, ..of_form(form) };
+    fn add_items(&mut self, form: u8, items: &Items<'_>) -> sys::cai_value {
+        let all = sys::cai_value { length: items.length, ..of_form(form) };
+        if items.is_empty() {
+            return all; // NULL: there are none, or they went
         }
-        let raw = items.iter().map(|item| self.add_at(item, level + 1)).collect();
+        let raw = items.iter().map(|item| self.add(item)).collect();
         self.items.push(raw);
-        let items = self.items[self.items.len() - 1].as_ptr();
-        sys::cai_value { items, length, ..of_form(form) }
+        sys::cai_value { items: self.items[self.items.len() - 1].as_ptr(), ..all }
     }
 }
 

@@ -2,7 +2,7 @@
 //! Every row of tests/cases/import.json: its verdict strict and lenient, and for what is taken the
 //! way on: own, write, read again.
 
-use std::fs;
+use std::{fs, mem};
 
 use libcai::{
     Array, ArrayRef, DType, Entry, Error, Interface, Pending, Severity, Strictness, Value, sys,
@@ -33,13 +33,13 @@ fn value(json: &Json) -> Value<'_> {
         Json::Number(_) => Value::Int(integer(json)),
         Json::String(text) if text == "$ptr" => ADDRESS.into(),
         Json::String(text) => text.as_str().into(),
-        Json::Array(_) => Value::List(items(json)),
+        Json::Array(_) => Value::List(items(json).into()),
         Json::Object(object) => match object.iter().next().map(|(key, of)| (key.as_str(), of)) {
-            Some(("$tuple", of)) => Value::Tuple(items(of)),
+            Some(("$tuple", of)) => Value::Tuple(items(of).into()),
             Some(("$npint", of)) => Value::Index(integer(of)),
             Some(("$float", of)) => Value::Float(of.to_string().into()),
             Some(("$bytes", of)) => Value::Bytes(of.as_str().unwrap().as_bytes().into()),
-            Some(("$object", of)) => Value::Interface(Box::new(interface(of))),
+            Some(("$object", of)) => interface(of).into(),
             _ => Value::Dict("a dict of the table's".into()),
         },
     }
@@ -218,13 +218,22 @@ fn refuses_values_that_go_too_deep_or_too_far() {
     let mut interface = Interface::default();
     interface.shape = [2].into();
     interface.typestr = "|V4".into();
-    interface.data = Value::Tuple(vec![ADDRESS.into(), false.into()]);
+    interface.data = Value::Tuple([ADDRESS.into(), false.into()].into());
     interface.version = 3.into();
     assert!(interface.read(Strictness::Strict).is_ok());
 
-    let mut deep = Value::List(vec![]);
-    for _ in 0..150 {
-        deep = Value::List(vec![Value::Tuple(vec!["".into(), deep])]);
+    let mut descr: Value<'_> = "|V4".into();
+    for depth in 1..=sys::CAI_MAX_DESCR_DEPTH + 1 {
+        descr = Value::List([Value::Tuple(["x".into(), descr].into())].into());
+        interface.descr = descr.clone();
+        let is_read = interface.read(Strictness::Strict).is_ok();
+        assert_eq!(is_read, depth <= sys::CAI_MAX_DESCR_DEPTH, "{depth}");
+    }
+    interface.descr = Value::Missing;
+
+    let mut deep = Value::List([].into());
+    for _ in 0..50_000 {
+        deep = Value::List([Value::Tuple(["".into(), deep].into())].into());
     }
     for entry in ["descr", "shape", "mask", "stream"] {
         let mut interface = interface.clone();
@@ -237,15 +246,25 @@ fn refuses_values_that_go_too_deep_or_too_far() {
         *place = deep.clone();
         let error = interface.read(Strictness::Lenient).unwrap_err();
         assert_eq!(error.entry().unwrap().to_string(), entry, "{error}");
+        assert_eq!(interface.clone(), interface);
     }
 
     let mut masked = interface.clone();
     for _ in 0..3 {
-        masked.mask = Value::Interface(Box::new(masked.clone()));
+        masked.mask = masked.clone().into();
     }
     assert_eq!(masked.read(Strictness::Lenient).unwrap_err().entry(), Some(Entry::Mask));
 
-    interface.shape = Value::Tuple(vec![Value::Int(i128::MIN)]);
+    for _ in 0..50_000 {
+        let mask = mem::take(&mut masked);
+        masked = interface.clone();
+        masked.mask = mask.into();
+    }
+    assert_eq!(masked.clone(), masked);
+    assert!(format!("{masked:?}").len() < 1_000_000);
+    assert_eq!(masked.read(Strictness::Lenient).unwrap_err().entry(), Some(Entry::Mask));
+
+    interface.shape = Value::Tuple([Value::Int(i128::MIN)].into());
     let error = interface.read(Strictness::Lenient).unwrap_err();
     assert!(error.to_string().contains(&i128::MIN.to_string()), "{error}");
 }
@@ -254,7 +273,7 @@ fn refuses_values_that_go_too_deep_or_too_far() {
 fn takes_text_that_is_not_utf8_for_what_it_is() {
     let mut interface = Interface::default();
     interface.shape = [2].into();
-    interface.data = Value::Tuple(vec![ADDRESS.into(), false.into()]);
+    interface.data = Value::Tuple([ADDRESS.into(), false.into()].into());
     interface.version = 3.into();
     interface.typestr = Value::Text([b'<', 0xff, 0, b'4'].as_slice().into());
     assert_eq!(interface.read(Strictness::Lenient).unwrap_err().entry(), Some(Entry::Typestr));
