@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::slice;
 
-use crate::descr::{self, Field};
+use crate::descr::{self, Descr};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result, ask, call};
 use crate::index::Index;
@@ -274,7 +274,7 @@ impl<'a> ArrayRef<'a> {
     }
 
     /// The fields of a structured type; none if it says no more than [`dtype()`](Self::dtype).
-    pub fn descr(self) -> Vec<Field> {
+    pub fn descr(self) -> Descr {
         let raw = self.as_raw();
         // SAFETY: a valid array has as many fields, and they stay for 'a.
         unsafe { descr::read(raw.descr, raw.descr_count) }
@@ -497,7 +497,7 @@ as_borrowed! {
     /// The type of an element.
     fn dtype(&self) -> DType;
     /// The fields of a structured type.
-    fn descr(&self) -> Vec<Field>;
+    fn descr(&self) -> Descr;
     /// Address of the first element; 0 if there are no elements.
     fn data(&self) -> u64;
     /// Whether the memory must not be written.

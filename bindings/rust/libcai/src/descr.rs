@@ -2,11 +2,68 @@
 //! The fields of a structured type.
 
 use std::ffi::{CStr, CString};
+use std::ops::Deref;
 use std::ptr;
 
 use crate::dtype::{ByteOrder, DType};
 use crate::error::{Entry, Error, Result};
 use crate::sys;
+
+/// The fields of a structured type, a dict's "descr", or those of a field. None: it says no more than
+/// its [`DType`].
+///
+/// ```
+/// use libcai::{DType, Descr, Field};
+///
+/// let (f32, u8) = (DType::of::<f32>(), DType::of::<u8>());
+/// let pixel = Descr::new(vec![Field::new("value", f32, 0), Field::new("valid", u8, 4)])?;
+/// assert_eq!(pixel[1].name, "valid");
+/// # Ok::<(), libcai::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Descr {
+    fields: Vec<Field>,
+    depth: usize,
+}
+
+impl Descr {
+    /// No fields.
+    pub(crate) const NONE: &'static Self = &Self { fields: Vec::new(), depth: 0 };
+
+    /// Takes the fields of one list. What else there is to judge, [`ArrayBuilder::own()`] does.
+    ///
+    /// [`ArrayBuilder::own()`]: crate::ArrayBuilder::own
+    ///
+    /// # Errors
+    /// [`Error::Value`], of entry descr, for more than `CAI_MAX_DESCR_FIELDS` of them, and for lists
+    /// within lists that are deeper than `CAI_MAX_DESCR_DEPTH`.
+    pub fn new(fields: Vec<Field>) -> Result<Self> {
+        let (count, descr) = (fields.len(), Self::of(fields));
+        if count > sys::CAI_MAX_DESCR_FIELDS || descr.depth > sys::CAI_MAX_DESCR_DEPTH {
+            let message = format!("descr has {count} fields in {} nested lists", descr.depth);
+            return Err(Error::of(sys::CAI_ERR_VALUE, Entry::Descr, message));
+        }
+        Ok(descr)
+    }
+
+    fn of(fields: Vec<Field>) -> Self {
+        let depth = fields.iter().map(|field| 1 + field.fields.depth).max().unwrap_or(0);
+        Self { fields, depth }
+    }
+
+    /// Whether the byte order of a field, or of one nested in it, is not the host's.
+    pub(crate) fn is_swapped(&self) -> bool {
+        self.iter().any(|field| is_swapped(field.dtype) || field.fields.is_swapped())
+    }
+}
+
+impl Deref for Descr {
+    type Target = [Field];
+
+    fn deref(&self) -> &Self::Target {
+        &self.fields
+    }
+}
 
 /// One field of a structured type: one item of a dict's "descr".
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +79,7 @@ pub struct Field {
     /// Extents of a sub-array, in elements; mostly none.
     pub shape: Vec<i64>,
     /// The nested fields.
-    pub fields: Vec<Field>,
+    pub fields: Descr,
 }
 
 impl Field {
@@ -41,13 +98,8 @@ impl Field {
             offset,
             dtype,
             shape: Vec::new(),
-            fields: Vec::new(),
+            fields: Descr::default(),
         }
-    }
-
-    /// Whether the byte order of the field, or of one nested in it, is not the host's.
-    pub(crate) fn is_swapped(&self) -> bool {
-        is_swapped(self.dtype) || self.fields.iter().any(Self::is_swapped)
     }
 }
 
@@ -60,10 +112,10 @@ pub(crate) fn is_swapped(dtype: DType) -> bool {
 ///
 /// # Safety
 /// There are `count` of them, valid as a valid array's are, and they can be read.
-pub(crate) unsafe fn read(fields: *const sys::cai_field, count: u32) -> Vec<Field> {
+pub(crate) unsafe fn read(fields: *const sys::cai_field, count: u32) -> Descr {
     // SAFETY: the caller's word.
     let field = |i| unsafe { read_one(&*fields.add(i)) };
-    (0..count as usize).map(field).collect()
+    Descr::of((0..count as usize).map(field).collect())
 }
 
 /// Likewise of one.
@@ -91,30 +143,21 @@ pub(crate) struct RawFields {
 }
 
 impl RawFields {
-    /// Gives C's form of `fields`, NULL if there are none. It points into `self` and `fields`.
-    pub(crate) fn add(&mut self, fields: &[Field]) -> Result<*const sys::cai_field> {
-        self.add_list(fields, 0)
-    }
-
-    fn add_list(&mut self, fields: &[Field], depth: usize) -> Result<*const sys::cai_field> {
-        if fields.is_empty() {
+    /// Gives C's form of `descr`, NULL if there is none. It points into `self` and `descr`.
+    pub(crate) fn add(&mut self, descr: &Descr) -> Result<*const sys::cai_field> {
+        if descr.is_empty() {
             return Ok(ptr::null());
         }
-        if depth >= sys::CAI_MAX_DESCR_DEPTH || fields.len() > sys::CAI_MAX_DESCR_FIELDS {
-            let message = format!("descr has {} fields at depth {depth}", fields.len());
-            return Err(Error::of(sys::CAI_ERR_VALUE, Entry::Descr, message));
-        }
-        let list =
-            fields.iter().map(|field| self.add_field(field, depth)).collect::<Result<_>>()?;
+        let list = descr.iter().map(|field| self.add_field(field)).collect::<Result<_>>()?;
         self.lists.push(list);
         Ok(self.lists[self.lists.len() - 1].as_ptr())
     }
 
-    fn add_field(&mut self, field: &Field, depth: usize) -> Result<sys::cai_field> {
+    fn add_field(&mut self, field: &Field) -> Result<sys::cai_field> {
         Ok(sys::cai_field {
             name: self.add_text(&field.name)?,
             title: field.title.as_ref().map_or(Ok(ptr::null()), |title| self.add_text(title))?,
-            fields: self.add_list(&field.fields, depth + 1)?,
+            fields: self.add(&field.fields)?,
             shape: field.shape.as_ptr(),
             offset: field.offset,
             dtype: field.dtype.to_raw(),

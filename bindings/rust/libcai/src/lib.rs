@@ -42,7 +42,7 @@ pub mod python;
 
 pub use array::{Array, ArrayRef, DeviceType, Layout, Pending};
 pub use as_stream::{AsStream, Legacy, PerThread, RawStream};
-pub use descr::Field;
+pub use descr::{Descr, Field};
 pub use device::{Device, DeviceGuard, DeviceInfo, MemoryAmount};
 pub use dtype::{ByteOrder, DType, Element, Ext, Kind, TimeUnit};
 pub use error::{Detail, Entry, Error, Result};

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
 use crate::array::{Array, ArrayRef, DeviceType, Pending};
-use crate::descr::{Field, RawFields, is_swapped};
+use crate::descr::{Descr, RawFields, is_swapped};
 use crate::dtype::{DType, Element};
 use crate::error::{Entry, Error, Result, ask};
 use crate::failure::{Failed, Release, give};
@@ -46,7 +46,7 @@ pub struct ArrayBuilder<'a> {
     pending: Pending,
     is_readonly: bool,
     mask: Option<ArrayRef<'a>>,
-    descr: &'a [Field],
+    descr: &'a Descr,
 }
 
 impl<'a> ArrayBuilder<'a> {
@@ -63,7 +63,7 @@ impl<'a> ArrayBuilder<'a> {
             pending: Pending::Nothing,
             is_readonly: false,
             mask: None,
-            descr: &[],
+            descr: Descr::NONE,
         }
     }
 
@@ -101,8 +101,8 @@ impl<'a> ArrayBuilder<'a> {
 
     /// Says the fields of a structured type, whose [`DType`] is of kind `V`. Their sizes add up to the
     /// item's, padding being a field with no name.
-    pub fn descr(mut self, fields: &'a [Field]) -> Self {
-        self.descr = fields;
+    pub fn descr(mut self, descr: &'a Descr) -> Self {
+        self.descr = descr;
         self
     }
 
@@ -178,7 +178,7 @@ impl<'a> ArrayBuilder<'a> {
     }
 
     fn flags(&self) -> u32 {
-        let swapped = is_swapped(self.dtype) || self.descr.iter().any(Field::is_swapped);
+        let swapped = is_swapped(self.dtype) || self.descr.is_swapped();
         [
             (self.strides.is_none(), sys::CAI_FLAG_STRIDES_NONE),
             (self.is_readonly, sys::CAI_FLAG_READONLY),

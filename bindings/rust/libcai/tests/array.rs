@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use libcai::{
-    Array, ArrayBuilder, ArrayRef, DType, DeviceType, Element, Entry, Error, Field, Index, Kind,
-    Pending, index, sys,
+    Array, ArrayBuilder, ArrayRef, DType, Descr, DeviceType, Element, Entry, Error, Field, Index,
+    Kind, Pending, index, sys,
 };
 
 const ADDRESS: u64 = 0x7f55_0000_0400;
@@ -126,11 +126,7 @@ fn holds_no_dimensions_no_elements_and_64_dimensions() {
 fn refuses_what_is_no_array_and_gives_the_owner_back() {
     let owner = Owner::default();
     let of = |shape| ArrayBuilder::new(ADDRESS, f32::DTYPE, shape);
-    let field = Field::new("x\0", f32::DTYPE, 0);
-    let mut deep = Field::new("", "|V4".parse().unwrap(), 0);
-    for _ in 0..100 {
-        deep = Field { fields: vec![deep.clone()], ..deep };
-    }
+    let descr = Descr::new(vec![Field::new("x\0", f32::DTYPE, 0)]).unwrap();
     let cases = [
         (of(&[-1]), Entry::Shape, "-1"),
         (of(&[1 << 32, 1 << 32]), Entry::Shape, "4294967296"),
@@ -141,8 +137,7 @@ fn refuses_what_is_no_array_and_gives_the_owner_back() {
         (of(&[1]).device(DeviceType::Cuda, Some(u32::MAX)), Entry::Data, "4294967295"),
         (of(&[1]).device(DeviceType::Unknown(77), None), Entry::Data, "77"),
         (of(&[1]).pending(Pending::Stream(0)), Entry::Stream, "0x0"),
-        (of(&[1]).descr(std::slice::from_ref(&field)), Entry::Descr, "x\\0"),
-        (of(&[1]).descr(std::slice::from_ref(&deep)), Entry::Descr, "depth 64"),
+        (of(&[1]).descr(&descr), Entry::Descr, "x\\0"),
     ];
     for (builder, entry, shown) in cases {
         let refused = refused(builder, owner.guard());
@@ -156,24 +151,48 @@ fn refuses_what_is_no_array_and_gives_the_owner_back() {
 }
 
 #[test]
+fn refuses_too_many_fields_and_too_many_lists() {
+    let byte = Field::new("", u8::DTYPE, 0);
+    let error = Descr::new(vec![byte.clone(); sys::CAI_MAX_DESCR_FIELDS + 1]).unwrap_err();
+    assert_eq!(error.entry(), Some(Entry::Descr), "{error}");
+
+    let mut descr = Descr::new(vec![byte.clone()]).unwrap();
+    for _ in 1..sys::CAI_MAX_DESCR_DEPTH {
+        let void: DType = "|V1".parse().unwrap();
+        descr = Descr::new(vec![Field { fields: descr, ..Field::new("", void, 0) }]).unwrap();
+    }
+    let builder = ArrayBuilder::new(ADDRESS, "|V1".parse().unwrap(), &[2]).descr(&descr);
+    // SAFETY: nobody uses the memory.
+    assert_eq!(unsafe { builder.own(()) }.unwrap().descr(), descr);
+    let error = Descr::new(vec![Field { fields: descr, ..byte }]).unwrap_err();
+    assert_eq!(error.entry(), Some(Entry::Descr));
+    assert!(error.to_string().contains("65 nested lists"), "{error}");
+}
+
+#[test]
 fn keeps_fields() {
     let inner: DType = "|V3".parse().unwrap();
-    let fields = [
+    let descr = Descr::new(vec![
         Field { title: Some("the title".into()), ..Field::new("größe", f32::DTYPE, 0) },
         Field { shape: vec![2, 2], ..Field::new("m", u16::DTYPE, 4) },
         Field {
-            fields: vec![Field::new("a", u8::DTYPE, 0), Field::new("b", "|S2".parse().unwrap(), 1)],
+            fields: Descr::new(vec![
+                Field::new("a", u8::DTYPE, 0),
+                Field::new("b", "|S2".parse().unwrap(), 1),
+            ])
+            .unwrap(),
             ..Field::new("nested", inner, 12)
         },
         Field::new("", "|V1".parse().unwrap(), 15),
-    ];
-    let builder = ArrayBuilder::new(ADDRESS, "|V16".parse().unwrap(), &[5]).descr(&fields);
+    ])
+    .unwrap();
+    let builder = ArrayBuilder::new(ADDRESS, "|V16".parse().unwrap(), &[5]).descr(&descr);
     // SAFETY: nobody uses the memory.
     let array = unsafe { builder.own(()) }.unwrap();
-    assert_eq!(array.descr(), fields);
-    assert_eq!(array.slice(index![1..3]).unwrap().descr(), fields);
+    assert_eq!(array.descr(), descr);
+    assert_eq!(array.slice(index![1..3]).unwrap().descr(), descr);
 
-    let swapped = [Field::new("x", ">f4".parse().unwrap(), 0)];
+    let swapped = Descr::new(vec![Field::new("x", ">f4".parse().unwrap(), 0)]).unwrap();
     let builder = ArrayBuilder::new(ADDRESS, "|V4".parse().unwrap(), &[5]).descr(&swapped);
     // SAFETY: likewise.
     let array = unsafe { builder.own(()) }.unwrap();

@@ -3,7 +3,9 @@
 
 use bytemuck::{Pod, TransparentWrapper, Zeroable};
 use half::{bf16, f16};
-use libcai::{Array, ArrayBuilder, DType, DeviceType, Element, Entry, Error, Field, Record, View};
+use libcai::{
+    Array, ArrayBuilder, DType, Descr, DeviceType, Element, Entry, Error, Field, Record, View,
+};
 use num_complex::Complex;
 
 /// What goes into an array comes out of it, as one type and no other.
@@ -69,10 +71,10 @@ fn structs_of_another_size_or_alignment_are_refused() {
 #[test]
 fn structs_of_the_other_byte_order_are_refused() {
     let position = Field::new("position", ">f4".parse().unwrap(), 0);
-    let fields = [Field { shape: vec![3], ..position }];
+    let descr = Descr::new(vec![Field { shape: vec![3], ..position }]).unwrap();
     let dtype = "|V12".parse().unwrap();
     let array =
-        ArrayBuilder::new(0x1000, dtype, &[2]).descr(&fields).device(DeviceType::Cuda, Some(0));
+        ArrayBuilder::new(0x1000, dtype, &[2]).descr(&descr).device(DeviceType::Cuda, Some(0));
     // SAFETY: nobody uses the memory.
     let array = unsafe { array.own(()) }.unwrap();
     let error = array.view::<Record<[f32; 3]>>().unwrap_err();
