@@ -328,8 +328,8 @@ impl<'a> ArrayRef<'a> {
         self.as_raw().version
     }
 
-    /// The mask, whose elements are true where the array's are valid, and whose shape broadcasts to
-    /// the array's. `None`: all are valid.
+    /// The mask, an array of its own, whose elements are true where this one's are valid, and whose
+    /// shape broadcasts to this one's. `None`: all are valid.
     #[inline]
     pub fn mask(self) -> Option<ArrayRef<'a>> {
         NonNull::new(self.as_raw().mask.cast_mut()).map(|raw| ArrayRef { raw, lives: PhantomData })
@@ -385,7 +385,8 @@ impl<'a> ArrayRef<'a> {
     /// # Errors
     /// [`Error::Argument`] for an index out of range ([`Detail::index()`](crate::Detail::index) is the
     /// item), a step of 0, too many items or a borrowed array, which cannot be held;
-    /// [`Error::Unsupported`] for a mask of bits; [`Error::Memory`].
+    /// [`Error::Unsupported`] for a mask of bits, unless all elements stay as they are;
+    /// [`Error::Memory`].
     pub fn slice(self, items: &[Index]) -> Result<Array> {
         // SAFETY: an Index is a cai_slice, and there are as many as it is told.
         self.made(|array, out, error| unsafe {

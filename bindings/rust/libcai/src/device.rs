@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Devices: the CPU and GPUs.
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem;
@@ -11,6 +11,7 @@ use std::str::FromStr;
 use crate::error::{Error, Result, ask, call};
 use crate::failure::{self, Failed};
 use crate::sys;
+use crate::text::c_text;
 
 /// The CPU or a GPU: a value. Whether there is such a device is asked by what needs it.
 ///
@@ -351,9 +352,7 @@ impl FromStr for Device {
     /// [`Error::Value`] if the text says no device; [`Error::Device`] if there is no such GPU;
     /// [`Error::Driver`] and [`Error::Cuda`] for GPUs.
     fn from_str(text: &str) -> Result<Self> {
-        let text = CString::new(text).map_err(|_| {
-            Error::say(sys::CAI_ERR_VALUE, format!("a NUL inside of a device: {text:?}"))
-        })?;
+        let text = c_text(text)?;
         // SAFETY: the text ends in NUL; the outputs can be written.
         ask(|out, error| unsafe { sys::cai_device_parse(text.as_ptr(), out, error) })
             .map(Self::from_raw)

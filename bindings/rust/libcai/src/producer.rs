@@ -29,9 +29,8 @@ impl Array {
     ///
     /// # Errors
     /// As [`Use::begin`](crate::Use::begin); [`Error::Order`](crate::Error::Order) also for a target 2
-    /// if arrays of the owner come with another thread's;
-    /// [`Error::Unsupported`](crate::Error::Unsupported) for a mask of bits.
-    /// [`Detail::index`](crate::Detail::index) is the stream of `streams`.
+    /// if arrays of the owner come with another thread's. [`Detail::index`](crate::Detail::index) is
+    /// the stream of `streams`.
     pub unsafe fn publish(&self, streams: &[u64], target: u64) -> Result<Self> {
         let count = i32::try_from(streams.len()).map_err(|_| too_many("streams", streams.len()))?;
         self.published(|array| {

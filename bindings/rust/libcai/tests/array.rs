@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Arrays through the public API: what they say, views of them, and who keeps them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -245,9 +246,21 @@ fn survives_an_owner_that_panics() {
         drop(unsafe { ArrayBuilder::new(ADDRESS, f32::DTYPE, &[4]).own(panics) }.unwrap());
         assert_eq!(owner.drops(), drops);
     }
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        let panics = Panics(owner.guard(), "while another panic unwinds");
+        // SAFETY: nobody uses the memory.
+        let _array = unsafe { ArrayBuilder::new(ADDRESS, f32::DTYPE, &[4]).own(panics) }.unwrap();
+        panic!("of the holder");
+    }));
+    assert_eq!((unwound.is_err(), owner.drops()), (true, 3));
     libcai::on_failure(None);
     let heard = HEARD.lock().unwrap();
-    assert_eq!(*heard, ["an owner panicked: the owner's own words", "an owner panicked"]);
+    let all = ["the owner's own words", "", "while another panic unwinds"];
+    let said = |words: &str| match words {
+        "" => "an owner panicked".to_owned(),
+        words => format!("an owner panicked: {words}"),
+    };
+    assert_eq!(*heard, all.map(said));
 }
 
 #[test]
