@@ -23,6 +23,7 @@
 //! and launch with their addresses.
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +31,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ::cudarc::driver::sys::{CUdeviceptr, CUstream, cuStreamGetCtx};
 use ::cudarc::driver::{
     CudaContext, CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, DriverError,
-    LaunchArgs, PushKernelArg, SyncOnDrop,
+    LaunchArgs, PushKernelArg, SyncOnDrop, result,
 };
 
 use crate::array::{Array, ArrayRef, DeviceType, Pending};
@@ -295,8 +296,8 @@ impl Array {
     /// Makes an array of a slice of cudarc's, without a copy, in C order. Feature `cudarc`.
     ///
     /// It comes with the slice's stream, which waits for all uses that cudarc has tracked. The slice
-    /// is dropped, and its memory freed, when the array's last holder has let go and all kept uses are
-    /// complete, on whatever thread that is.
+    /// is dropped, and its memory freed in its context, when the array's last holder has let go and all
+    /// kept uses are complete, on whatever thread that is.
     ///
     /// cudarc remembers one read of a slice at a time: if several streams have read it, make its
     /// stream wait for them first.
@@ -325,7 +326,35 @@ impl Array {
             .device(DeviceType::Cuda, Some(slice.ordinal() as u32))
             .pending(Pending::Stream(number));
         // SAFETY: the slice keeps its memory, which nobody else has, and its stream.
-        unsafe { builder.own(slice) }
+        unsafe { builder.own(Owned(ManuallyDrop::new(slice))) }
+            .map_err(|Failed { error, value }| Failed { error, value: value.into_slice() })
+    }
+}
+
+/// A slice that ends in its own context. cudarc frees it in the one that is current, where a default
+/// stream is another.
+struct Owned<T>(ManuallyDrop<CudaSlice<T>>);
+
+impl<T> Owned<T> {
+    fn into_slice(self) -> CudaSlice<T> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: it is taken once, as this is not dropped.
+        unsafe { ManuallyDrop::take(&mut this.0) }
+    }
+}
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        let before = result::ctx::get_current();
+        let context = self.0.context();
+        // SAFETY: the slice keeps its context.
+        context.record_err(unsafe { result::ctx::set_current(context.cu_ctx()) });
+        // SAFETY: it is dropped once.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+        if let Ok(before) = before {
+            // SAFETY: it was current. Should it have ended with the slice, none is.
+            let _ = unsafe { result::ctx::set_current(before.unwrap_or(ptr::null_mut())) };
+        }
     }
 }
 

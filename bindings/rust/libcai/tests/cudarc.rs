@@ -268,6 +268,25 @@ fn the_memory_goes_with_the_array() {
 }
 
 #[test]
+fn the_memory_is_freed_in_its_own_context() {
+    let context = context();
+    let here = array(slice(&context.default_stream(), 3.0));
+    let there = array(slice(&context.default_stream(), 3.0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            drop(here); // where no context is current
+            assert_eq!(result::ctx::get_current().unwrap(), None);
+        });
+        scope.spawn(|| {
+            let other = CudaContext::new(1).unwrap();
+            drop(there);
+            assert_eq!(result::ctx::get_current().unwrap(), Some(other.cu_ctx()));
+        });
+    });
+    context.check_err().unwrap(); // of what is dropped, cudarc tells there
+}
+
+#[test]
 fn nothing_to_copy() {
     let stream = context().default_stream();
     let x = array(slice(&stream, 3.0)).slice(&[Index::from(..0)]).unwrap();
@@ -341,7 +360,9 @@ fn a_per_thread_stream_is_refused() {
 #[test]
 fn a_shape_of_another_size_is_refused() {
     let stream = context().default_stream();
-    for shape in [&[3, 85][..], &[-256], &[i64::MAX, i64::MAX], &[]] {
+    let mut long = [1; 65];
+    long[0] = COUNT as i64;
+    for shape in [&[3, 85][..], &[-256], &[i64::MAX, i64::MAX], &[], &long] {
         let Failed { error, value } =
             Array::from_cuda_slice(slice(&stream, 3.0), shape).unwrap_err();
         assert_eq!(error.entry(), Some(Entry::Shape), "{error:?}");
