@@ -36,10 +36,10 @@ impl Array {
         T: Element,
         D: Dimension + 'static,
     {
-        // ndarray's numbers and their products fit in an isize.
+        // ndarray's numbers fit in an isize, and so do their products, but of steps that lead nowhere.
         let shape: Vec<_> = array.shape().iter().map(|&extent| extent as i64).collect();
-        let itemsize = size_of::<T>() as i64;
-        let strides: Vec<_> = array.strides().iter().map(|&step| step as i64 * itemsize).collect();
+        let in_bytes = |&step: &isize| (step as i64).saturating_mul(size_of::<T>() as i64);
+        let strides: Vec<_> = array.strides().iter().map(in_bytes).collect();
         let data = array.as_mut_ptr().expose_provenance() as u64;
         let builder = ArrayBuilder::new(data, T::DTYPE, &shape)
             .strides(&strides)

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use libcai::{Array, ArrayBuilder, DType, DeviceType, Element, Entry, Error, Index, Pending};
-use ndarray::{Array2, ArrayD, ArrayViewD, Axis, IxDyn, array, aview0, s};
+use ndarray::{Array2, ArrayD, ArrayViewD, Axis, IxDyn, ShapeBuilder, array, aview0, s};
 use num_complex::Complex;
 
 /// The array's elements: nobody else has the arrays of these tests.
@@ -121,6 +121,17 @@ fn elements_at_one_place_are_not_written() {
     let mut apart = strided(values(), 0, &[2, 3], &[24, 8]);
     // SAFETY: nobody else has the array.
     unsafe { apart.view_mut::<i32>().unwrap().as_ndarray_mut() }.unwrap();
+}
+
+#[test]
+fn steps_that_lead_nowhere_may_be_anything() {
+    let far = isize::MAX as usize;
+    let table = ndarray::Array::from_shape_vec((1, 3).strides((far, 1)), vec![1i64, 2, 3]).unwrap();
+    let array = Array::from_ndarray(table).unwrap();
+    assert_eq!(elements::<i64>(&array).unwrap(), array![[1, 2, 3]].into_dyn());
+    let none =
+        ndarray::Array::<i64, _>::from_shape_vec((0, 1).strides((far, far)), vec![]).unwrap();
+    assert_eq!(Array::from_ndarray(none).unwrap().shape(), [0, 1]);
 }
 
 #[test]
