@@ -89,8 +89,10 @@ impl<F: Form> ManagedTensor<F> {
     /// Takes over a tensor, and the duty to call its deleter.
     ///
     /// # Safety
-    /// Nobody else calls the deleter. It may be called on any thread, and until then the struct and
-    /// what it points to can be read and stay as they are, and the memory is there.
+    /// The tensor is as DLPack specifies; one of another major version, which is refused later, can be
+    /// read as far as this struct goes. Nobody else calls the deleter. It may be called on any thread,
+    /// and until then the struct and what it points to stay as they are, and the memory is there and,
+    /// unless it is said to be read-only, may be written.
     #[inline]
     pub unsafe fn from_raw(raw: NonNull<F>) -> Self {
         Self { raw }
