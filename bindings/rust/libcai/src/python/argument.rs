@@ -4,7 +4,7 @@
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use ::pyo3::prelude::*;
@@ -93,7 +93,7 @@ fn array_of(
 
 /// What open() has filled in, where it stays until it is closed.
 struct Opened {
-    room: ManuallyDrop<Room>,
+    room: Room,
     package: &'static Package,
 }
 
@@ -104,35 +104,36 @@ impl Opened {
         object: Borrowed<'_, '_, PyAny>,
         flags: u32,
     ) -> PyResult<Self> {
-        let mut room = Room::new(package, object.py());
+        let py = object.py();
+        let room = Room::new(package, py);
         // SAFETY: the object is alive, and there is room.
-        let answer = unsafe { (package.api.open)(object.as_ptr(), flags, room.0.as_mut_ptr()) };
-        answered(object.py(), answer)?;
-        Ok(Self { room: ManuallyDrop::new(room), package })
+        let answer = unsafe { (package.api.open)(object.as_ptr(), flags, room.argument()) };
+        answered(py, answer).inspect_err(|_| room.keep(package, py))?;
+        Ok(Self { room, package })
     }
 
     #[inline]
     fn array(&self) -> NonNull<cai_array> {
         // SAFETY: open() has written the pointer, which is not null.
-        unsafe { NonNull::new_unchecked((*self.room.0.as_ptr()).array.cast_mut()) }
+        unsafe { NonNull::new_unchecked((*self.room.argument()).array.cast_mut()) }
     }
 }
 
 impl Drop for Opened {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: open() has filled it in, and where an argument is, there is a Python<'_>. The
-        // room is taken once.
+        // SAFETY: open() has filled it in, and where an argument is, there is a Python<'_>.
         unsafe {
-            (self.package.api.close)(self.room.0.as_mut_ptr());
-            ManuallyDrop::take(&mut self.room).keep(self.package, Python::assume_attached());
+            (self.package.api.close)(self.room.argument());
+            self.room.keep(self.package, Python::assume_attached());
         }
     }
 }
 
-/// Room for what open() fills in. It is more than a kilobyte, and to allocate it takes longer than
-/// to open most arrays, so some is kept for the next calls.
-struct Room(Box<MaybeUninit<cai_py_argument>>);
+/// Room for what open() fills in, some of which points to the rest. It is more than a kilobyte, and to
+/// allocate it takes longer than to open most arrays, so some is kept for the next calls.
+#[derive(Clone, Copy)]
+struct Room(NonNull<MaybeUninit<cai_py_argument>>);
 
 /// Touched with the GIL only, if there is one.
 struct Kept(UnsafeCell<Vec<Room>>);
@@ -151,9 +152,15 @@ impl Room {
                 return room;
             }
         }
-        Self(Box::new_uninit())
+        Self(NonNull::from(Box::leak(Box::new_uninit())))
     }
 
+    #[inline]
+    fn argument(self) -> *mut cai_py_argument {
+        self.0.as_ptr().cast()
+    }
+
+    /// Ends the room, or keeps it: it is not used afterwards.
     #[inline]
     fn keep(self, package: &Package, _: Python<'_>) {
         const MOST: usize = 8;
@@ -162,7 +169,10 @@ impl Room {
             let kept = unsafe { &mut *KEPT.0.get() };
             if kept.len() < MOST {
                 kept.push(self);
+                return;
             }
         }
+        // SAFETY: new() made it of a box.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
