@@ -320,6 +320,12 @@ def test_what_a_class_hands_out_outlives_its_object(bridges):
     assert seen() is None
 
 
+def test_a_class_that_panics(bridges):
+    for take in (libcai.asarray, bridges.shape):
+        with pytest.raises(RuntimeError, match="an exporter panicked: the array was lost"):
+            take(bridges.Panicking())
+
+
 def test_a_class_cannot_say_the_hosts_arrays_in_the_dict(bridges):
     with pytest.raises(AttributeError, match="on the host"):
         _ = bridges.Picture(ones()).__cuda_array_interface__

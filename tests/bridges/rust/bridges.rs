@@ -245,6 +245,29 @@ impl Described {
     }
 }
 
+/// One that panics instead.
+#[pyclass(frozen)]
+struct Panicking;
+
+impl Exporter for Panicking {
+    fn array(&self) -> &Array {
+        panic!("the array was lost")
+    }
+}
+
+#[pymethods]
+impl Panicking {
+    #[new]
+    fn new() -> Self {
+        Self
+    }
+
+    #[classattr]
+    fn __cai_c_exchange_api__(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+        python::exchange_api::<Self>(py)
+    }
+}
+
 /// Where the members are that cai/python.h has, and how long its structs.
 #[pyfunction]
 fn layout() -> Vec<(&'static str, usize)> {
@@ -272,9 +295,9 @@ mod bridges {
 
     #[pymodule_export]
     use super::{
-        Described, Picture, clear, clear_and_fail, clear_without_order, drop_elsewhere, during,
-        elements, empty_like, extents_elsewhere, judge, keep, kept, layout, many, maybe, owned,
-        shape, use_both, writes,
+        Described, Panicking, Picture, clear, clear_and_fail, clear_without_order, drop_elsewhere,
+        during, elements, empty_like, extents_elsewhere, judge, keep, kept, layout, many, maybe,
+        owned, shape, use_both, writes,
     };
 
     #[pymodule_init]

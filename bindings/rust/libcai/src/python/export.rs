@@ -2,7 +2,6 @@
 //! Classes that hand out arrays.
 
 use std::ffi::c_void;
-use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 
 use ::pyo3::exceptions::PyRuntimeError;
@@ -12,6 +11,7 @@ use ::pyo3::types::{PyCapsule, PyDict};
 use ::pyo3::{PyClass, intern};
 
 use crate::Array;
+use crate::failure::caught;
 use crate::sys::{CAI_ABI_MAJOR, CAI_ABI_MINOR, cai_array, cai_exchange_api};
 
 /// The `__cuda_array_interface__` of an array: what a class of yours that holds one returns for the
@@ -105,9 +105,8 @@ unsafe extern "C" fn own<T: Exporter>(object: *mut c_void, out: *mut *mut cai_ar
     Python::attach(|py| {
         // SAFETY: the caller holds the object.
         let object = unsafe { Borrowed::from_ptr(py, object.cast()) };
-        let array =
-            panic::catch_unwind(AssertUnwindSafe(|| Ok(object.cast::<T>()?.get().array().clone())));
-        match array.unwrap_or_else(|_| Err(PyRuntimeError::new_err("the exporter panicked"))) {
+        let array = caught("an exporter", || Ok(object.cast::<T>()?.get().array().clone()));
+        match array.unwrap_or_else(|panic| Err(PyRuntimeError::new_err(panic.to_string()))) {
             Ok(array) => {
                 // SAFETY: the caller's, to be written.
                 unsafe { *out = array.into_raw().as_ptr() };
