@@ -16,6 +16,11 @@ fn load(path: &CStr) -> Result<(), String> {
     unsafe { dynamic::load(Some(path)) }.map_err(|error| error.to_string())
 }
 
+unsafe extern "C" fn marked(owner: *mut cai_owner) {
+    // SAFETY: the test's own.
+    unsafe { (*owner).flags += 1 };
+}
+
 #[test]
 fn nothing_then_something_is_loaded() {
     // SAFETY: no other thread is there that reads the environment.
@@ -34,6 +39,13 @@ fn nothing_then_something_is_loaded() {
         assert!(cai_torch_alloc(64, 0, ptr::null_mut()).is_null());
         assert_eq!(cai_manager_device(ptr::null()).type_, 0);
         cai_stream_release(ptr::null_mut());
+
+        let mut owner: cai_owner = std::mem::zeroed();
+        cai_owner_end(&mut owner, Some(marked));
+        assert_eq!(owner.flags, 1, "an owner ends without a library, too");
+        owner.uses = ptr::dangling_mut();
+        cai_owner_end(&mut owner, Some(marked));
+        assert_eq!(owner.flags, 1, "but not while it is in use");
 
         let mut count = -1;
         let mut error: cai_error = std::mem::zeroed();

@@ -8,6 +8,7 @@
 //! - a function that returns a [`cai_status`](crate::cai_status) returns
 //!   [`CAI_ERR_UNSUPPORTED`](crate::CAI_ERR_UNSUPPORTED), and the error's message says what could not
 //!   be loaded;
+//! - [`cai_owner_end()`](crate::cai_owner_end) ends the owner at once, if no use is kept;
 //! - any other does nothing and returns 0, a null pointer, or for a name the text `""`.
 //!
 //! The next call tries again. A library that was loaded stays until the process ends.
@@ -150,6 +151,16 @@ impl Neutral for cai_device {
 /// What a call comes to when there is no library: the error is written by the functions that take
 /// one, last, and they return its status. Each argument comes twice, to be compared and to be used.
 macro_rules! unloaded {
+    // An owner ends: it is the library that keeps uses. If there are any, another copy has kept them,
+    // and the owner must stay.
+    ($failure:ident self_ $owner:ident end $end:ident) => {
+        // SAFETY: the caller's word: the owner has no holder and room for uses, and `end` takes it.
+        unsafe {
+            if let (Some(end), true) = ($end, (*$owner).uses.is_null()) {
+                end($owner)
+            }
+        }
+    };
     ($failure:ident error $error:ident) => {
         // SAFETY: the error is null or can be written, as the header wants it.
         unsafe { $failure.report($error) }
