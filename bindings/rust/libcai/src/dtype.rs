@@ -246,9 +246,10 @@ impl FromStr for DType {
 }
 
 impl fmt::Display for DType {
-    /// The canonical typestr; `<V2` for bfloat16, `|V1` for the float8 types.
+    /// The canonical typestr; `<V2` for bfloat16, `|V1` for the float8 types; `?` where there is no
+    /// library to say it (feature `dynamic`).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.format(&mut [0; sys::CAI_TYPESTR_SIZE]).map_err(|_| fmt::Error)?)
+        f.pad(self.format(&mut [0; sys::CAI_TYPESTR_SIZE]).unwrap_or("?"))
     }
 }
 
