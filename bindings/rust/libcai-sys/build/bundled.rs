@@ -30,6 +30,13 @@ pub fn build(root: &Path) -> Result<Library, String> {
                  They need a compiler of C++20: GCC 12, clang 16 or newer; the variable CXX names it."
             )
         })?;
+    cc::Build::new()
+        .cpp(true)
+        .cpp_link_stdlib(None)
+        .file("build/stay.cpp")
+        .link_lib_modifier("+whole-archive") // nobody calls what is in it
+        .try_compile("cai_stay")
+        .map_err(|error| error.to_string())?;
     // Libraries of their own before glibc 2.34.
     println!("cargo::rustc-link-lib=dl");
     println!("cargo::rustc-link-lib=pthread");
