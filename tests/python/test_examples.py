@@ -456,3 +456,5 @@ def test_readme_shows_what_is_tested():
         assert "\n".join(lines) in readme, name
     _, work, end = (EXAMPLES / "extensions/nanobind/blank.cpp").read_text().partition("// The work")
     assert work + end in readme
+    rust = (ROOT / "bindings/rust/libcai/examples/arrays.rs").read_text()  # which cargo test runs
+    assert rust[rust.index("use libcai") : rust.index("\n#[test]")] in readme
