@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The workspace's own chores; no crate depends on it.
 //!
-//! `cargo run -p xtask -- bindings` writes what libcai-sys has of the C headers;
-//! `-- bindings --check` compares it instead, and fails if it differs.
+//! `cargo run -p xtask -- bindings` writes what libcai-sys has of the C headers, and `-- public-api`
+//! what libcai offers, which is read where it changes. With `--check` either compares instead, and
+//! fails if something differs.
 
 mod bindings;
 mod docs;
+mod public_api;
 mod table;
 
 use std::error::Error;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-const USAGE: &str = "usage: cargo run -p xtask -- bindings [--check]";
+const USAGE: &str = "usage: cargo run -p xtask -- (bindings | public-api) [--check]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let check = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["bindings"] => false,
-        ["bindings", "--check"] => true,
+    let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["bindings"] => bindings(false),
+        ["bindings", "--check"] => bindings(true),
+        ["public-api"] => public_api(false),
+        ["public-api", "--check"] => public_api(true),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
         }
     };
-    match bindings(check) {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask: {error}");
@@ -42,15 +46,23 @@ fn bindings(check: bool) -> Result<(), Box<dyn Error>> {
     for (path, text) in
         [("src/bindings.rs", bindings::to_text(&bindings)), ("tests/abi/table.rs", table)]
     {
-        let path = crate_dir.join(path);
         let text = bindings::as_macro(&rustfmt(&text)?);
-        if check {
-            compare(&path, &text)?;
-        } else {
-            fs::write(&path, text)?;
-        }
+        let meant = "what the headers say; write it anew: cargo run -p xtask -- bindings";
+        settle(&crate_dir.join(path), &text, check, meant)?;
     }
     Ok(())
+}
+
+fn public_api(check: bool) -> Result<(), Box<dyn Error>> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let text = public_api::list(&workspace)?;
+    let meant = "what the crate offers; if that is meant: cargo run -p xtask -- public-api";
+    settle(&workspace.join("libcai/public-api.txt"), &text, check, meant)
+}
+
+/// Writes the file, or fails unless it is the same.
+fn settle(path: &Path, text: &str, check: bool, meant: &str) -> Result<(), Box<dyn Error>> {
+    if check { compare(path, text, meant) } else { Ok(fs::write(path, text)?) }
 }
 
 fn rustfmt(text: &str) -> Result<String, Box<dyn Error>> {
@@ -72,17 +84,16 @@ fn rustfmt(text: &str) -> Result<String, Box<dyn Error>> {
 }
 
 /// Fails, with the first line that differs, unless the file holds the text.
-fn compare(path: &PathBuf, wanted: &str) -> Result<(), Box<dyn Error>> {
+fn compare(path: &Path, wanted: &str, meant: &str) -> Result<(), Box<dyn Error>> {
     let found = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     if found == wanted {
         return Ok(());
     }
-    let same = found.lines().zip(wanted.lines()).take_while(|(found, wanted)| found == wanted);
-    let line = same.count();
+    let pairs = found.lines().zip(wanted.lines());
+    let line = pairs.take_while(|(found, wanted)| found == wanted).count();
     let nth = |text: &str| text.lines().nth(line).unwrap_or("(the end)").to_owned();
     Err(format!(
-        "{} is not what the headers say; write it anew: cargo run -p xtask -- bindings\n\
-         line {}, in the file:     {}\nline {}, by the headers:  {}",
+        "{} is not {meant}\nline {}, in the file:  {}\nline {}, anew:         {}",
         path.display(),
         line + 1,
         nth(&found),
