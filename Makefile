@@ -63,9 +63,10 @@ wheels: ## build the wheels of a release into dist/, for each Python here and bo
 	@$(PYTHON_VENV) tools/wheels
 
 .PHONY: format
-format: ## lay out C, C++ and Python in the project's style
+format: ## lay out C, C++, Python and Rust in the project's style
 	@tools/setup lint
 	@clang-format -i $(CXX_FILES)
+	@cargo fmt --manifest-path bindings/rust/Cargo.toml --all
 	@ruff format --quiet
 	@ruff check --quiet --fix
 
