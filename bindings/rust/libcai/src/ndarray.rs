@@ -154,7 +154,11 @@ impl Layout {
     }
 
     fn shape(&self) -> StrideShape<IxDyn> {
-        IxDyn(&self.extents).strides(IxDyn(&self.steps))
+        let extents = IxDyn(&self.extents);
+        match self.extents.contains(&0) {
+            true => extents.into(), // ndarray looks at steps that nobody takes
+            false => extents.strides(IxDyn(&self.steps)),
+        }
     }
 
     /// Whether no two elements are at one place: each step leads beyond all that smaller ones reach.

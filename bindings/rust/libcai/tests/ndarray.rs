@@ -132,6 +132,10 @@ fn steps_that_lead_nowhere_may_be_anything() {
     let none =
         ndarray::Array::<i64, _>::from_shape_vec((0, 1).strides((far, far)), vec![]).unwrap();
     assert_eq!(Array::from_ndarray(none).unwrap().shape(), [0, 1]);
+    let mut none = strided(vec![0], 0, &[1, 3, 0], &[i64::MIN, 4, 0]);
+    // SAFETY: nobody else has the array.
+    let table = unsafe { none.view_mut::<i32>().unwrap().as_ndarray_mut() }.unwrap();
+    assert_eq!(table.shape(), [1, 3, 0]);
 }
 
 #[test]
