@@ -15,6 +15,7 @@ from helpers import cargo_build, load, producer, python
 from simulation import run
 from test_bridges import WRONG, Dying, changing, exporter, ones
 from test_exchange import build, on_host
+from test_lifetime import IN_ANOTHER
 
 import libcai
 from libcai import _library
@@ -80,6 +81,31 @@ else:
 """,
         str(folder),
     )
+
+
+def test_sub_interpreters_are_refused(folder):
+    """Before the main interpreter has the module, and afterwards."""
+    within = f"""
+import sys
+sys.path.insert(0, {str(folder)!r})
+try:
+    import bridges
+except ImportError:
+    print("refused", flush=True)
+"""
+    code = f"""
+def from_another():
+    for given, named in kinds:
+        second = interpreters.create(*given, **named)
+        interpreters.run_string(second, {within!r})
+        interpreters.destroy(second)
+
+sys.path.insert(0, {str(folder)!r})
+from_another()
+import bridges
+from_another()
+"""
+    assert python(IN_ANOTHER + code) == 4 * "refused\n"
 
 
 # ---- Arguments

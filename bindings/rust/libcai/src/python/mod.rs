@@ -69,8 +69,10 @@ use raw::cai_py_api;
 /// package's library is loaded for this crate, unless another one is.
 ///
 /// # Errors
-/// Those of the import; and `ImportError` for a libcai that is older than this crate.
+/// Those of the import, which a sub-interpreter is refused; and `ImportError` for a libcai that is
+/// older than this crate.
 pub fn import(py: Python<'_>) -> PyResult<()> {
+    py.import("libcai")?; // which a sub-interpreter is refused, also when another one has it
     package(py).map(|_| ())
 }
 
