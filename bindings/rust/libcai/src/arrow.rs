@@ -24,6 +24,8 @@ use crate::as_stream::AsStream;
 use crate::error::{Result, ask, call};
 use crate::failure::Failed;
 use crate::sys;
+#[cfg(doc)]
+use crate::{ArrayRef, Error};
 
 /// A column and its type, owned: each is released once, when this is dropped; or, the column, when the
 /// array that was made of it ends. The release waits for nothing: work on the memory must be complete
@@ -71,13 +73,11 @@ impl Column {
     /// matter, and no driver is called.
     ///
     /// # Errors
-    /// [`Error::Export`](crate::Error::Export), with the entry, if a column cannot say the array:
+    /// [`Error::Export`], with the entry, if a column cannot say the array:
     /// more than one axis, elements that do not follow each other, another type than integers and
-    /// floats of 16 to 64 bits, a mask that is not made of bits; [`Error::Device`](crate::Error::Device)
-    /// for ROCm; [`Error::Memory`](crate::Error::Memory); the rest as [`ArrayRef::locate`] and
+    /// floats of 16 to 64 bits, a mask that is not made of bits; [`Error::Device`]
+    /// for ROCm; [`Error::Memory`]; the rest as [`ArrayRef::locate`] and
     /// [`Array::publish_event`].
-    ///
-    /// [`ArrayRef::locate`]: crate::ArrayRef::locate
     pub fn from_array(array: &Array, stream: impl AsStream) -> Result<Self> {
         let mut schema = MaybeUninit::uninit();
         let mut column = MaybeUninit::uninit();
@@ -97,11 +97,11 @@ impl Column {
     /// The array is read-only, and comes with the column's event; a validity bitmap is its mask.
     ///
     /// # Errors
-    /// The column comes back, with [`Error::Unsupported`](crate::Error::Unsupported) for another type
+    /// The column comes back, with [`Error::Unsupported`] for another type
     /// than integers and floats of 16 to 64 bits, for children, a dictionary, and a bitmap that begins
-    /// within a byte; [`Error::Device`](crate::Error::Device) for another kind of device;
-    /// [`Error::Value`](crate::Error::Value), with the entry; [`Error::Memory`](crate::Error::Memory);
-    /// [`Error::Argument`](crate::Error::Argument) for what is released already.
+    /// within a byte; [`Error::Device`] for another kind of device;
+    /// [`Error::Value`], with the entry; [`Error::Memory`];
+    /// [`Error::Argument`] for what is released already.
     #[allow(clippy::result_large_err)] // what comes back is what was given
     pub fn into_array(mut self) -> Result<Array, Failed<Self>> {
         let (schema, column) = (ptr::from_ref(&self.schema), ptr::from_mut(&mut self.array));

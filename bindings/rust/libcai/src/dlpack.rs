@@ -20,6 +20,8 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
+#[cfg(doc)]
+use crate::Error;
 use crate::error::{Result, ask};
 use crate::failure::Failed;
 use crate::sys;
@@ -115,9 +117,9 @@ impl<F: Form> ManagedTensor<F> {
     /// knows by other means that what is pending on the array is complete.
     ///
     /// # Errors
-    /// [`Error::Export`](crate::Error::Export), with the entry, if a tensor cannot say the array: a mask, a foreign byte
+    /// [`Error::Export`], with the entry, if a tensor cannot say the array: a mask, a foreign byte
     /// order, a type that DLPack has not, strides that are no multiple of the item size, and for a
-    /// [`LegacyTensor`] a read-only array; [`Error::Device`](crate::Error::Device) for ROCm; [`Error::Memory`](crate::Error::Memory); as
+    /// [`LegacyTensor`] a read-only array; [`Error::Device`] for ROCm; [`Error::Memory`]; as
     /// `cai_array_locate()` for a GPU's array that does not say its device.
     pub fn unordered(array: &Array) -> Result<Self> {
         // SAFETY: the array is held, and no stream is named.
@@ -146,9 +148,9 @@ impl<F: Form> ManagedTensor<F> {
     /// `UNSTATED`, for which uses take the legacy stream's word.
     ///
     /// # Errors
-    /// The tensor comes back, with [`Error::Unsupported`](crate::Error::Unsupported) for a type that typestrs and their
-    /// extensions cannot say; [`Error::Device`](crate::Error::Device) for another kind of device; [`Error::Value`](crate::Error::Value), with
-    /// the entry; [`Error::Version`](crate::Error::Version) for another major of DLPack's than 1; [`Error::Memory`](crate::Error::Memory).
+    /// The tensor comes back, with [`Error::Unsupported`] for a type that typestrs and their
+    /// extensions cannot say; [`Error::Device`] for another kind of device; [`Error::Value`], with
+    /// the entry; [`Error::Version`] for another major of DLPack's than 1; [`Error::Memory`].
     pub fn into_array(self) -> Result<Array, Failed<Self>> {
         // SAFETY: no stream is named.
         unsafe { self.into_array_on(NO_STREAM) }
@@ -195,8 +197,8 @@ impl<F: Form> fmt::Debug for ManagedTensor<F> {
 /// shape and the strides must not be written.
 ///
 /// # Errors
-/// [`Error::Export`](crate::Error::Export) as [`ManagedTensor::unordered`], also for a read-only array, which such a tensor
-/// cannot say; [`Error::Device`](crate::Error::Device) for ROCm.
+/// [`Error::Export`] as [`ManagedTensor::unordered`], also for a read-only array, which such a tensor
+/// cannot say; [`Error::Device`] for ROCm.
 pub fn lend<R>(array: ArrayRef<'_>, call: impl FnOnce(&sys::DLTensor) -> R) -> Result<R> {
     let mut strides = [0; sys::CAI_MAX_NDIM as usize];
     // SAFETY: the array is valid, and there is room for all the strides that one can have.
@@ -210,7 +212,7 @@ pub fn lend<R>(array: ArrayRef<'_>, call: impl FnOnce(&sys::DLTensor) -> R) -> R
 /// a tensor does not say whether it may be written.
 ///
 /// # Errors
-/// As [`ManagedTensor::into_array`]. [`Error::Argument`](crate::Error::Argument) for stream 0.
+/// As [`ManagedTensor::into_array`]. [`Error::Argument`] for stream 0.
 ///
 /// # Safety
 /// What the tensor points to can be read, and stays as it is during the call. `stream`, if any, is
