@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The public API of libcai as text, by the program cargo-public-api.
+//! The public API of libcai as text, of what rustdoc says of it.
 
 use std::error::Error;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Traits that the compiler alone has to do with; which ones there are depends on its version.
 const COMPILERS_OWN: [&str; 5] = [
@@ -16,20 +16,22 @@ const COMPILERS_OWN: [&str; 5] = [
 
 /// One line for each item, and for each trait that a type implements, `Send` and `Sync` too.
 pub fn list(workspace: &Path) -> Result<String, Box<dyn Error>> {
-    let output = Command::new("cargo-public-api")
-        .args(["public-api", "--package=libcai", "--all-features", "--omit=blanket-impls"])
+    let target = workspace.join("target/public-api"); // or all would be compiled anew after it
+    let status = Command::new(env!("CARGO"))
+        .args(["rustdoc", "--quiet", "--package=libcai", "--lib", "--all-features", "--"])
+        .args(["-Zunstable-options", "--output-format=json"])
+        .env("RUSTC_BOOTSTRAP", "1") // JSON is for nightly only, by name
+        .env("CARGO_TARGET_DIR", &target)
         .current_dir(workspace)
-        .env("RUSTC_BOOTSTRAP", "1") // what it asks of rustdoc is for nightly only, by name
-        .env("CARGO_TARGET_DIR", "target/public-api") // or all would be compiled anew after it
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("cargo-public-api cannot be run: {error} (tools/setup long)"))?;
-    if !output.status.success() {
-        return Err(format!("cargo-public-api: {}", output.status).into());
+        .status()?;
+    if !status.success() {
+        return Err(format!("cargo rustdoc: {status}").into());
     }
-    let text = String::from_utf8(output.stdout)?;
-    let lines = text.lines().filter(|line| !is_of_compiler(line));
-    Ok(lines.flat_map(|line| [line, "\n"]).collect())
+    let api = public_api::Builder::from_rustdoc_json(target.join("doc/libcai.json"))
+        .omit_blanket_impls(true)
+        .build()?;
+    let lines = api.items().map(|item| format!("{item}\n"));
+    Ok(lines.filter(|line| !is_of_compiler(line)).collect())
 }
 
 fn is_of_compiler(line: &str) -> bool {
