@@ -277,7 +277,7 @@ fn check_alignment(array: ArrayRef<'_>, align: usize) -> Result<()> {
 
 #[cold]
 fn other_type(found: DType, asked: DType) -> Error {
-    let message = format!("typestr is {found}, {found:?}, but {asked:?} was asked for");
+    let message = format!("typestr: the elements are {found:?}, but {asked:?} was asked for");
     Error::of(sys::CAI_ERR_ARGUMENT, Entry::Typestr, message)
 }
 
