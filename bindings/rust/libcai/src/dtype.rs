@@ -208,9 +208,11 @@ impl DType {
         Ok(text.unwrap_or_default()) // always text: it is ASCII
     }
 
-    fn key(self) -> (u8, u8, u8, u8, u32, u32) {
+    /// All that it says, in as few numbers as there can be: types are compared at each view.
+    #[inline]
+    fn key(self) -> (u32, u32, u32) {
         let sys::cai_dtype { kind, byteorder, ext, time_unit, itemsize, time_step } = self.0;
-        (kind, byteorder, ext, time_unit, itemsize, time_step)
+        (u32::from_ne_bytes([kind, byteorder, ext, time_unit]), itemsize, time_step)
     }
 }
 

@@ -44,11 +44,9 @@ impl<'a, T: Element> View<'a, T> {
         if array.dtype() != T::DTYPE {
             return Err(other_type(array.dtype(), T::DTYPE));
         }
-        if array.as_raw().flags & sys::CAI_FLAG_MASKED != 0 {
-            return Err(masked());
-        }
-        if array.as_raw().flags & sys::CAI_FLAG_SWAPPED != 0 {
-            return Err(swapped());
+        let refused = array.as_raw().flags & (sys::CAI_FLAG_MASKED | sys::CAI_FLAG_SWAPPED);
+        if refused != 0 {
+            return Err(if refused & sys::CAI_FLAG_MASKED != 0 { masked() } else { swapped() });
         }
         check_alignment(array, align_of::<T>())?;
         Ok(Self { array, elements: PhantomData })
@@ -264,15 +262,25 @@ fn check_alignment(array: ArrayRef<'_>, align: usize) -> Result<()> {
     }
     let mask = align as u64 - 1;
     if data & mask != 0 {
-        return Err(misaligned(Entry::Data, format!("data is {data:#x}"), None, align));
+        return Err(misaligned_data(data, align));
     }
     for (axis, (&stride, &extent)) in array.strides().iter().zip(array.shape()).enumerate() {
         if stride as u64 & mask != 0 && extent > 1 {
-            let what = format!("strides are {:?}", array.strides());
-            return Err(misaligned(Entry::Strides, what, Some(axis), align));
+            return Err(misaligned_strides(array, axis, align));
         }
     }
     Ok(())
+}
+
+#[cold]
+fn misaligned_data(data: u64, align: usize) -> Error {
+    misaligned(Entry::Data, format!("data is {data:#x}"), None, align)
+}
+
+#[cold]
+fn misaligned_strides(array: ArrayRef<'_>, axis: usize, align: usize) -> Error {
+    let what = format!("strides are {:?}", array.strides());
+    misaligned(Entry::Strides, what, Some(axis), align)
 }
 
 #[cold]
