@@ -442,8 +442,8 @@ typedef struct cai_finding {
 typedef void (*cai_finding_fn)(void *context, const cai_finding *finding);
 
 /** Returns how many bytes of storage cai_interface_read() needs at most for this interface; 0 if
- * `in` is NULL, or if its struct_size or that of mask_interface is too small. It judges nothing.
- * Since 0.1. */
+ * `in` is NULL, or if its struct_size or that of mask_interface is none that this library can read.
+ * It judges nothing else. Since 0.1. */
 uint64_t cai_interface_storage(const cai_interface *in);
 
 /** Reads an interface: the one place where the text is judged.

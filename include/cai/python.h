@@ -65,8 +65,8 @@ typedef struct cai_py_api {
   uint16_t abi_minor;   /**< #CAI_ABI_MINOR */
 
   /** Takes the array of an object, as libcai.asarray() does, but without what need not be owned: a
-   * libcai.Array is used as it is, and to close it does nothing; what a type describes or lends, or
-   * NumPy's array has, is neither copied nor held.
+   * libcai.Array is used as it is, and to close it does nothing; of what a type describes or lends,
+   * or NumPy's array has, the memory is neither copied nor held.
    *
    * @param flags  #CAI_PY_WRITES, #CAI_PY_TRY
    * @param out    to be closed; not initialised before. Without CAI_PY_WRITES the array may be

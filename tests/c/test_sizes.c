@@ -21,6 +21,12 @@ static void test_read(void) {
   CHECK(cai_interface_storage(&in.known) == cai_interface_storage(&d.in));
   CHECK_OK(
       cai_interface_read(&in.known, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  in.known.struct_size = UINT32_MAX; /* a number that nobody has set */
+  CHECK(cai_interface_storage(&in.known) == 0);
+  CHECK_FAILS(
+      CAI_ERR_ARGUMENT, ANY,
+      cai_interface_read(&in.known, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  in.known.struct_size = sizeof in;
   in.tail = 1; /* it says something that this library knows nothing of */
   CHECK(cai_interface_storage(&in.known) == 0);
   CHECK_FAILS(

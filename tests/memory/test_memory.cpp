@@ -123,6 +123,7 @@ TEST_F(Memory, RefusesBadRequests) {
   refused(gpu0, with([](auto &r) { r.channels = 1; }), CAI_ERR_VALUE, "channels is 1");
   refused(gpu0, with([](auto &r) { r.reserved = 1; }), CAI_ERR_VALUE, "reserved");
   refused(gpu0, with([](auto &r) { r.struct_size = 4; }), CAI_ERR_ARGUMENT, "struct_size is 4");
+  refused(gpu0, with([](auto &r) { r.struct_size = UINT32_MAX; }), CAI_ERR_ARGUMENT, "struct_size");
   refused(gpu1, with([&](auto &r) { r.stream = first; }), CAI_ERR_VALUE, "gpu:0");
   refused({CAI_DEVICE_CUDA, 9}, request(CAI_KIND_DEFAULT, 64), CAI_ERR_DEVICE, "9");
   refused({7, 0}, request(CAI_KIND_DEFAULT, 64), CAI_ERR_VALUE, "7");

@@ -284,9 +284,11 @@ def test_arguments(bridges):
         bridges.elements(array, array)
 
 
-@pytest.mark.parametrize("function", ["elements", "owned"])
-@pytest.mark.parametrize("second", [3, None, producer(strides=[16]), Dying()])
-def test_the_first_argument_is_let_go_of_when_the_second_is_wrong(bridges, function, second):
+WRONG_SECONDS = [3, None, producer(strides=[16]), Dying()]
+
+
+def first_is_let_go_of(bridges, function, second):
+    """Whoever holds the first argument is as before once the second was refused."""
     first, seen = exporter()
     taken = libcai.asarray(first)
     rest = [ones()] if function == "elements" else []
@@ -300,6 +302,12 @@ def test_the_first_argument_is_let_go_of_when_the_second_is_wrong(bridges, funct
     del first, taken
     gc.collect()
     assert seen() is None
+
+
+@pytest.mark.parametrize("function", ["elements", "owned"])
+@pytest.mark.parametrize("second", WRONG_SECONDS)
+def test_the_first_argument_is_let_go_of_when_the_second_is_wrong(bridges, function, second):
+    first_is_let_go_of(bridges, function, second)
 
 
 def test_overloads(bridges):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from helpers import cargo_build, load, producer, python
 from simulation import run
-from test_bridges import WRONG, Dying, changing, exporter, ones
+from test_bridges import WRONG, WRONG_SECONDS, changing, exporter, first_is_let_go_of, ones
 from test_exchange import build, on_host
 from test_lifetime import IN_ANOTHER
 
@@ -174,21 +174,9 @@ def test_what_is_wrong_with_an_array_is_said(bridges, wrong):
 
 
 @pytest.mark.parametrize("function", ["elements", "owned"])
-@pytest.mark.parametrize("second", [3, None, producer(strides=[16]), Dying()])
+@pytest.mark.parametrize("second", WRONG_SECONDS)
 def test_the_first_argument_is_let_go_of_when_the_second_is_wrong(bridges, function, second):
-    first, seen = exporter()
-    taken = libcai.asarray(first)
-    rest = [ones()] if function == "elements" else []
-    before = sys.getrefcount(first), sys.getrefcount(taken)
-    for given in (first, taken):
-        for _ in range(3):
-            with pytest.raises((TypeError, libcai.InterfaceError, ZeroDivisionError)):
-                getattr(bridges, function)(given, second, *rest)
-    del given
-    assert (sys.getrefcount(first), sys.getrefcount(taken)) == before
-    del first, taken
-    gc.collect()
-    assert seen() is None
+    first_is_let_go_of(bridges, function, second)
 
 
 def test_the_exporter_lives_during_the_call(bridges):

@@ -143,16 +143,25 @@ type Trim<M> = fn(&M, u64) -> Result<()>;
 /// of C's table. What is not here is the upstream manager's, if there is one, else libcai's own.
 ///
 /// ```
-/// # use libcai::manager::{Block, MemoryManager, Optional};
+/// # use libcai::manager::{Block, Manager, MemoryManager, Optional};
 /// # use libcai::{MemoryKind, Result};
-/// # struct Arena;
-/// # unsafe impl MemoryManager for Arena {
-/// #     const NAME: &std::ffi::CStr = c"arena";
+/// # struct Around(Manager);
+/// # // SAFETY: it gives what another manager gives.
+/// # unsafe impl MemoryManager for Around {
+/// #     const NAME: &std::ffi::CStr = c"around";
 /// const OPTIONAL: Optional<Self> = Optional::none().trim(Self::give_back);
-/// #     unsafe fn memalloc(&self, _: u64, _: u64, _: MemoryKind, _: u64) -> Result<Block> { todo!() }
-/// #     unsafe fn memfree(&self, _: &Block, _: u64) -> Result<()> { todo!() }
+/// #     unsafe fn memalloc(
+/// #         &self, size: u64, align: u64, kind: MemoryKind, stream: u64,
+/// #     ) -> Result<Block> {
+/// #         unsafe { self.0.alloc(size, align, kind, stream) }
+/// #     }
+/// #     unsafe fn memfree(&self, block: &Block, stream: u64) -> Result<()> {
+/// #         unsafe { self.0.free(block, MemoryKind::Default, stream) }
+/// #     }
 /// # }
-/// # impl Arena { fn give_back(&self, keep: u64) -> Result<()> { todo!() } }
+/// # impl Around {
+/// #     fn give_back(&self, keep: u64) -> Result<()> { self.0.trim(keep) }
+/// # }
 /// ```
 ///
 /// # Safety
