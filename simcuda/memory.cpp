@@ -22,7 +22,7 @@ constexpr std::size_t largest_arena = std::size_t{256} << 30;
 constexpr std::size_t smallest_arena = std::size_t{1} << 30;
 
 // The driver's side becomes usable in pieces of this size, as allocations need it.
-constexpr std::size_t step = std::size_t{64} << 20;
+constexpr std::size_t growth = std::size_t{64} << 20;
 
 // Valgrind keeps a record of every page that is mapped, so it gets as few as will do.
 std::size_t most_address_space() {
@@ -87,8 +87,8 @@ Arena::Block Arena::take(std::size_t size, bool host_access) {
       mprotect(reinterpret_cast<void *>(block.address), pages, PROT_READ | PROT_WRITE) != 0)
     throw std::bad_alloc{};
   while (usable_ < offset + pages) {
-    if (mprotect(driver_ + usable_, step, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc{};
-    usable_ += step;
+    if (mprotect(driver_ + usable_, growth, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc{};
+    usable_ += growth;
   }
   return block;
 }

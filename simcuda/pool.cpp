@@ -14,11 +14,11 @@ std::uint64_t whole_chunks(std::uint64_t bytes) {
 }
 
 std::size_t pages(std::size_t bytes) {
-  const std::size_t page = 4096;
-  return (bytes + page - 1) / page;
+  constexpr std::size_t page_size = 4096;
+  return (bytes + page_size - 1) / page_size;
 }
 
-bool is_done(const FreeBlock &block) {
+bool has_gone(const FreeBlock &block) {
   return block.freed->state == Operation::State::done;
 }
 
@@ -44,7 +44,7 @@ void do_frees(Driver &driver, int device) {
     for (auto &[size, streams] : pool->free_blocks)
       for (auto &[stream, blocks] : streams)
         for (auto &block : blocks)
-          if (!is_done(block)) frees.push_back(block.freed);
+          if (!has_gone(block)) frees.push_back(block.freed);
   }
   driver.schedule.demand(frees);
   for (auto &pool : driver.pools.all())
@@ -120,7 +120,7 @@ Reusable take_block(Driver &driver, Pool &pool, Stream &stream, std::size_t byte
   auto &streams = size->second;
   const auto is_ordered = [&](const FreeBlock &block) {
     if (block.stream == stream.id) return true;
-    if (is_done(block)) return pool.reuse[CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC] != 0;
+    if (has_gone(block)) return pool.reuse[CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC] != 0;
     return pool.reuse[CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] != 0 &&
            driver.schedule.comes_after(stream, block.freed);
   };
@@ -151,7 +151,7 @@ void drop_blocks(Driver &driver, Pool &pool) {
   for (auto &[size, streams] : pool.free_blocks) {
     for (auto &[stream, blocks] : streams)
       pool.free_count -= std::erase_if(blocks, [&](const FreeBlock &block) {
-        if (!is_done(block)) return false;
+        if (!has_gone(block)) return false;
         driver.memory.give_back(*block.allocation);
         return true;
       });

@@ -51,7 +51,7 @@ cai_owner *root_of(cai_owner *owner) noexcept {
 }
 
 // Who keeps the uses of what an owner owns. A stranger's view names another, as ours do.
-cai_owner *keeper_of(cai_owner *owner) noexcept {
+cai_owner *keeper_of_root(cai_owner *owner) noexcept {
   return is_whole(owner) && owner->keeper ? owner->keeper : owner;
 }
 
@@ -140,7 +140,7 @@ cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
   root->retain(root);
   block->release = release_parent;
   block->context = root;
-  block->owner.keeper = keeper_of(root);
+  block->owner.keeper = keeper_of_root(root);
   block->owner.used_on = nullptr;
   block->owner.await_uses = nullptr;
 

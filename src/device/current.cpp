@@ -52,13 +52,13 @@ Currents &mine() {
 }
 
 void set_current(cai_stream *stream) {
-  given(stream, "stream")->check_alive();
+  judge_stream(stream);
   // What is replaced may run somebody's code as it goes, that asks for the current stream.
   const Held before = std::exchange(mine().of(stream->device).stream, Held::one_more(stream));
 }
 
 cai_stream_guard enter(cai_stream *stream) {
-  given(stream, "stream")->check_alive();
+  judge_stream(stream);
   Current &current = mine().of(stream->device);
   cai_stream_guard guard{Held::one_more(stream).let_go(), current.stream.let_go(), this_thread(),
                          current.depth++};

@@ -65,11 +65,6 @@ cai_event &judge_event(cai_event *event, const char *name = "event") {
   return *event;
 }
 
-cai_stream &judge_stream(cai_stream *stream) {
-  given(stream, "stream")->check_alive();
-  return *stream;
-}
-
 cai_event *create_event(cai_device device, std::uint32_t flags) {
   judge(device);
   if (flags & ~std::uint32_t{CAI_EVENT_TIMING}) {

@@ -69,6 +69,12 @@ inline bool is_dead(const cai_stream &stream) noexcept {
   return guard(nullptr, [&] { stream.check_alive(); }) != CAI_OK;
 }
 
+// Throws CAI_ERR_ARGUMENT for NULL, and CAI_ERR_STATE where the stream can serve no longer.
+inline cai_stream &judge_stream(cai_stream *stream, const char *name = "stream") {
+  given(stream, name)->check_alive();
+  return *stream;
+}
+
 // Each throws. The result has one holder.
 Held create_stream(cai_device device, std::uint32_t mode, std::int32_t priority);
 Held new_cpu_stream(std::uint32_t mode);

@@ -9,11 +9,6 @@
 namespace cai::device {
 namespace {
 
-cai_stream &judge_stream(cai_stream *stream, const char *name = "stream") {
-  given(stream, name)->check_alive();
-  return *stream;
-}
-
 // What a CPU stream waits for: the event, if what it was recorded in is still there.
 struct GpuPoint {
   order::Event event;
@@ -36,12 +31,12 @@ void follow_on_gpu(GpuStream &stream, GpuStream &other) {
   if (order::same(to, from)) return;
   order::probe(session, to);
   order::probe(session, from);
-  const bool forks = from.capture && !to.capture;
-  if (forks && to.value == driver::stream_legacy) {
+  const bool is_fork = from.capture && !to.capture;
+  if (is_fork && to.value == driver::stream_legacy) {
     throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM},
                   "the other stream is being captured, and the legacy stream can join no capture");
   }
-  if (forks) to.capture = from.capture;  // as it will be
+  if (is_fork) to.capture = from.capture;  // as it will be
   const order::Edge edge =
       order::edge_between(session, from, to, order::Way::forth, CAI_USE_EXTERNAL);
   if (edge == order::Edge::external) {

@@ -12,8 +12,6 @@
 namespace cai::exchange {
 namespace {
 
-constexpr uint64_t no_order = UINT64_MAX;  // -1, the consumer's word for it
-
 // A number from outside may be none of the enum's.
 int32_t device_type_of(const DLTensor &tensor) noexcept {
   int32_t number;

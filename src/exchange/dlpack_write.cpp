@@ -11,8 +11,6 @@
 namespace cai::exchange {
 namespace {
 
-constexpr uint64_t no_order = UINT64_MAX;  // -1, the consumer's word for it
-
 // A tensor and the owner of the array that it holds. What is behind it are the dimensions.
 template <class Tensor>
 struct Block {

@@ -8,12 +8,11 @@
 #include "core/error.hpp"
 #include "memory/kinds.hpp"
 #include "memory/params.hpp"
+#include "memory/slots.hpp"
 #include "memory/tables.hpp"
 
 namespace cai::memory {
 namespace {
-
-constexpr int32_t most_devices = 256;
 
 // The locks are held for the pointers alone.
 struct Chosen {
@@ -31,13 +30,6 @@ struct Chosen {
     return device.type == CAI_DEVICE_CPU ? cpu : gpus[static_cast<std::size_t>(device.id)];
   }
 };
-
-void check_slot(cai_device device) {
-  device::judge(device);
-  if (device.type == CAI_DEVICE_CUDA && device.id >= most_devices) {
-    throw Failure(CAI_ERR_DEVICE, {}, "there is no %s", device::Text(device).text);
-  }
-}
 
 // The chosen table, or that of the environment.
 const cai_manager_table &table_for(cai_device device) {

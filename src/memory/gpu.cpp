@@ -17,16 +17,14 @@ using driver::CUdeviceptr;
 
 constexpr uint64_t granularity = 256;  // every allocation of the driver's begins at a multiple
 
-using Source = Gpu::Source;
-
 // The driver's address and the source, as the cookie of a block has them.
 struct Given {
   CUdeviceptr address;
-  Source source;
+  Gpu::Source source;
 
   explicit Given(const cai_block &block) noexcept
       : address(block.cookie & ~(granularity - 1)),
-        source(static_cast<Source>(block.cookie & (granularity - 1))) {}
+        source(static_cast<Gpu::Source>(block.cookie & (granularity - 1))) {}
 };
 
 uint64_t with_room_to_align(uint64_t size, uint64_t align) {
@@ -37,7 +35,8 @@ uint64_t with_room_to_align(uint64_t size, uint64_t align) {
   return bytes;
 }
 
-cai_block block_at(CUdeviceptr address, uint64_t size, uint64_t align, Source source) noexcept {
+cai_block block_at(CUdeviceptr address, uint64_t size, uint64_t align,
+                   Gpu::Source source) noexcept {
   const uint64_t data = (address + align - 1) & ~(align - 1);
   return {data, source == Gpu::managed ? data : 0, size, address | source};
 }

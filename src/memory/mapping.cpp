@@ -10,23 +10,20 @@
 #include "device/primary.hpp"
 
 namespace cai::memory {
-namespace {
 
 // A pool of another process, once however much of it is open.
-struct Pool {
+struct ImportedPool {
   uint64_t process, process_start, id;
   int32_t device;
   uint64_t epoch;
   driver::CUmemoryPool handle;
 };
 
-}  // namespace
-
 struct Mapping {
   MappingKey key;
   uint64_t epoch;
   driver::CUdeviceptr address;
-  std::shared_ptr<Pool> pool;
+  std::shared_ptr<ImportedPool> pool;
   uint64_t shares;
 };
 
@@ -44,14 +41,15 @@ Mappings &mappings() {
   return *made;
 }
 
-void destroy_pool(Pool *pool) noexcept {
+void destroy_pool(ImportedPool *pool) noexcept {
   if (device::is_alive(pool->device, pool->epoch)) {
     static_cast<void>(driver::get().cuMemPoolDestroy(pool->handle));
   }
   delete pool;
 }
 
-std::shared_ptr<Pool> find_pool(const Mappings &mappings, const MappingKey &key, uint64_t epoch) {
+std::shared_ptr<ImportedPool> find_pool(const Mappings &mappings, const MappingKey &key,
+                                        uint64_t epoch) {
   for (const Mapping *const other : mappings.all) {
     if (other->pool && other->epoch == epoch && other->key.device == key.device &&
         other->key.process == key.process && other->key.process_start == key.process_start &&
@@ -62,14 +60,14 @@ std::shared_ptr<Pool> find_pool(const Mappings &mappings, const MappingKey &key,
   return nullptr;
 }
 
-std::shared_ptr<Pool> import_pool(const driver::Driver &cu, const MappingKey &key, int32_t fd,
-                                  driver::CUdevice owner, uint64_t epoch) {
-  auto made = std::make_unique<Pool>(
-      Pool{key.process, key.process_start, key.pool, key.device, epoch, nullptr});
+std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const MappingKey &key,
+                                          int32_t fd, driver::CUdevice owner, uint64_t epoch) {
+  auto made = std::make_unique<ImportedPool>(
+      ImportedPool{key.process, key.process_start, key.pool, key.device, epoch, nullptr});
   void *const descriptor = reinterpret_cast<void *>(static_cast<intptr_t>(fd));
   must(cu.cuMemPoolImportFromShareableHandle, &made->handle, descriptor,
        driver::pool_handle_descriptor, 0ULL);
-  std::shared_ptr<Pool> pool(made.release(), destroy_pool);
+  std::shared_ptr<ImportedPool> pool(made.release(), destroy_pool);
   driver::CUdevice user = 0;
   must(cu.cuDeviceGet, &user, key.device);
   if (user != owner) {

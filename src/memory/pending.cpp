@@ -21,6 +21,7 @@
 #include "device/primary.hpp"
 #include "device/reset.hpp"
 #include "memory/manager.hpp"
+#include "memory/slots.hpp"
 
 namespace cai::memory {
 namespace {
@@ -110,20 +111,11 @@ struct Slot {
   }
 };
 
-constexpr std::size_t most_devices = 256;
-
 Slot &slot_of(cai_device device) {
   // Never destroyed: memory is given back until the very end of the process.
   static auto *const slots = new std::array<Slot, most_devices + 1>;
   return (
       *slots)[device.type == CAI_DEVICE_CPU ? most_devices : static_cast<std::size_t>(device.id)];
-}
-
-void check_slot(cai_device device) {
-  device::judge(device);
-  if (device.id >= static_cast<int32_t>(most_devices)) {
-    throw Failure(CAI_ERR_DEVICE, {}, "there is no %s", device::Text(device).text);
-  }
 }
 
 // Runs `body(session)` with the GPU's primary context current, or, of the CPU, `body(nullptr)`.
@@ -225,15 +217,15 @@ void unless_captured(cai_device device, Body &&body) {
   });
 }
 
-enum class Wanted { if_not_deferred, in_any_case };
+enum class Flush { if_not_deferred, in_any_case };
 
 // Frees what is pending. Throws CAI_ERR_CAPTURE where that is not allowed now; failures of the
 // frees are noted. Whether there was anything.
-bool flush(cai_device device, Wanted wanted, driver::Faults &failed) {
+bool flush(cai_device device, Flush which, driver::Faults &failed) {
   Slot &slot = slot_of(device);
   {
     const std::lock_guard lock(slot.mutex);
-    if (slot.items.size() == 0 || (!slot.deferring.empty() && wanted == Wanted::if_not_deferred))
+    if (slot.items.size() == 0 || (!slot.deferring.empty() && which == Flush::if_not_deferred))
       return false;
   }
   unless_captured(device, [&] {
@@ -245,11 +237,11 @@ bool flush(cai_device device, Wanted wanted, driver::Faults &failed) {
 }
 
 // The same where nobody waits for the result.
-bool flush_and_report(cai_device device, Wanted wanted) noexcept {
+bool flush_and_report(cai_device device, Flush which) noexcept {
   driver::Faults failed;
   bool freed = false;
   try {
-    freed = flush(device, wanted, failed);
+    freed = flush(device, which, failed);
   } catch (const Failure &failure) {
     if (failure.error().status != CAI_ERR_CAPTURE) failed.note(failure.error());
   } catch (const std::bad_alloc &) {  // NOLINT(bugprone-empty-catch): it stays pending
@@ -268,7 +260,7 @@ void add(cai_device device, uint64_t bytes, const Item &item) {
     slot.bytes += bytes;
     if (!slot.deferring.empty() || !slot.too_many(limits)) return;
   }
-  flush_and_report(device, Wanted::if_not_deferred);
+  flush_and_report(device, Flush::if_not_deferred);
 }
 
 // Asks the manager, too, if it has a way of its own.
@@ -337,11 +329,11 @@ void pend(cai_device device, uint64_t bytes, Free free, void *context) {
 }
 
 bool relieve(cai_device device) noexcept {
-  return flush_and_report(device, Wanted::if_not_deferred);
+  return flush_and_report(device, Flush::if_not_deferred);
 }
 
 void flush_before_reset(cai_device device) noexcept {
-  flush_and_report(device, Wanted::in_any_case);
+  flush_and_report(device, Flush::in_any_case);
 }
 
 PendingCounts pending_of(cai_device device) {
@@ -381,7 +373,7 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
     memory::check_slot(device);
     driver::Faults failed;
-    memory::flush(device, memory::Wanted::if_not_deferred, failed);
+    memory::flush(device, memory::Flush::if_not_deferred, failed);
     failed.raise();
   });
 }

@@ -53,9 +53,9 @@ void judge(const cai_manager_table &table, const char *name) {
   need(known.reset, "reset");
   need(known.memalloc, "memalloc");
   need(known.memfree, "memfree");
-  const auto pair = [&](bool first, bool second, const char *names) {
+  const auto pair = [&](bool first, bool second, const char *both) {
     if (first != second) {
-      throw Failure(CAI_ERR_VALUE, {}, "manager %.80s has only one of %s", name, names);
+      throw Failure(CAI_ERR_VALUE, {}, "manager %.80s has only one of %s", name, both);
     }
   };
   pair(known.memhostalloc, known.memhostfree, "memhostalloc and memhostfree");

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One slot a device, for what is kept for each: a GPU by its number, and the CPU.
+#pragma once
+
+#include "core/error.hpp"
+#include "device/device.hpp"
+
+namespace cai::memory {
+
+inline constexpr int32_t most_devices = 256;
+
+inline void check_slot(cai_device device) {
+  device::judge(device);
+  if (device.id >= most_devices) {
+    throw Failure(CAI_ERR_DEVICE, {}, "there is no %s", device::Text(device).text);
+  }
+}
+
+}  // namespace cai::memory
