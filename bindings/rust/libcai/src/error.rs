@@ -107,16 +107,14 @@ impl fmt::Display for Detail {
 macro_rules! errors {
     ($($(#[doc = $doc:literal])+ $name:ident = $status:ident),+ $(,)?) => {
         /// Why a call failed: one variant for each of the library's statuses.
-        #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+        #[derive(Debug, Clone, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Error {
             $(
                 $(#[doc = $doc])+
-                #[error("{0}")]
                 $name(Box<Detail>),
             )+
             /// A status that this version of the crate does not know.
-            #[error("status {0}: {1}")]
             Unknown(i32, Box<Detail>),
         }
 
@@ -180,6 +178,17 @@ errors! {
     Order = CAI_ERR_ORDER,
     /// Freed, reset or left already: the state admits no such call.
     State = CAI_ERR_STATE,
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(status, detail) => write!(f, "status {status}: {detail}"),
+            known => known.detail().fmt(f),
+        }
+    }
 }
 
 /// What a function that can fail returns.
