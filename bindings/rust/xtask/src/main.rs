@@ -8,6 +8,7 @@
 mod bindings;
 mod docs;
 mod public_api;
+mod sums;
 mod table;
 
 use std::error::Error;
@@ -39,18 +40,19 @@ fn main() -> ExitCode {
     }
 }
 
+const MEANT: &str = "what the headers say; write it anew: cargo run -p xtask -- bindings";
+
 fn bindings(check: bool) -> Result<(), Box<dyn Error>> {
-    let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../libcai-sys");
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let crate_dir = workspace.join("libcai-sys");
     let bindings = bindings::generate(&crate_dir)?;
     let table = table::generate(&bindings);
     for (path, text) in
         [("src/bindings.rs", bindings::to_text(&bindings)), ("tests/abi/table.rs", table)]
     {
-        let text = bindings::as_macro(&rustfmt(&text)?);
-        let meant = "what the headers say; write it anew: cargo run -p xtask -- bindings";
-        settle(&crate_dir.join(path), &text, check, meant)?;
+        settle(&crate_dir.join(path), &bindings::as_macro(&rustfmt(&text)?), check, MEANT)?;
     }
-    Ok(())
+    settle(&crate_dir.join("bindings.sha256"), &sums::list(&workspace)?, check, MEANT)
 }
 
 fn public_api(check: bool) -> Result<(), Box<dyn Error>> {
