@@ -209,6 +209,7 @@ fn expect(status: i32, name: &str, is_ordered: bool) {
         .arg(std::env::current_exe().expect("a test has a path"))
         .args(["--exact", name, "--nocapture"])
         .env(ALONE, if is_ordered { "ordered" } else { "left out" })
+        .env("SIMCUDA_RACES", "log") // all of them, and the status below, whatever else is asked for
         .output()
         .expect("tools/sim runs");
     let said = [ran.stdout, ran.stderr].concat();
@@ -217,12 +218,18 @@ fn expect(status: i32, name: &str, is_ordered: bool) {
     assert_eq!(ran.status.code(), Some(status), "ordered: {is_ordered}\n{said}");
 }
 
+/// Whether each test has a process of its own anyhow.
+fn is_by_nextest() -> bool {
+    std::env::var_os("NEXTEST_EXECUTION_MODE").is_some_and(|mode| mode == "process-per-test")
+}
+
 /// Runs a test in a process of its own, where it must not race.
 #[track_caller]
 pub fn alone(name: &str, body: fn()) {
-    match std::env::var_os(ALONE) {
-        Some(_) => body(),
-        None => expect(0, name, true),
+    if is_by_nextest() || std::env::var_os(ALONE).is_some() {
+        body();
+    } else {
+        expect(0, name, true);
     }
 }
 
