@@ -14,7 +14,7 @@ static CUdeviceptr block;
 // One stream writes the same memory again and again.
 static void same_block(size_t n) {
   USE_MEMORY;
-  for (size_t i = 0; i < n; ++i) OK(cuMemsetD8Async(block, 1, CHUNK, streams[0]));
+  for (size_t i = 0; i < n; ++i) MUST(cuMemsetD8Async(block, 1, CHUNK, streams[0]));
 }
 
 // Pieces of one block, each on its own and in no order; then all of it.
@@ -25,9 +25,9 @@ static void pieces(size_t n) {
   while (most < n) most *= 2;
   for (size_t i = 0; i < n; ++i) {
     const CUdeviceptr piece = block + (i * 0x9E3779B1u + 7) % most * CHUNK;
-    OK(cuMemsetD8Async(piece, 1, CHUNK, streams[0]));
+    MUST(cuMemsetD8Async(piece, 1, CHUNK, streams[0]));
   }
-  OK(cuMemsetD8Async(block, 2, most * CHUNK, streams[0]));
+  MUST(cuMemsetD8Async(block, 2, most * CHUNK, streams[0]));
 }
 
 // Streams in turn, each after the one before: three operations are counted as one.
@@ -35,9 +35,9 @@ static void handed_on(size_t n) {
   USE_MEMORY;
   USE_EVENTS;
   for (size_t i = 0; i < n; ++i) {
-    OK(cuMemsetD8Async(block, 1, CHUNK, streams[i % STREAMS]));
-    OK(cuEventRecord(event, streams[i % STREAMS]));
-    OK(cuStreamWaitEvent(streams[(i + 1) % STREAMS], event, 0));
+    MUST(cuMemsetD8Async(block, 1, CHUNK, streams[i % STREAMS]));
+    MUST(cuEventRecord(event, streams[i % STREAMS]));
+    MUST(cuStreamWaitEvent(streams[(i + 1) % STREAMS], event, 0));
   }
 }
 
@@ -60,15 +60,15 @@ static void measure(const char *mode, size_t load, size_t n, double *out) {
   USE_STREAMS;
   USE_EVENTS;
   USE(cuCtxSynchronize, 2000, void);
-  for (int s = 0; s < STREAMS; ++s) OK(cuStreamCreate(&streams[s], NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuMemAlloc(&block, (size_t)CHUNK << 20));
+  for (int s = 0; s < STREAMS; ++s) MUST(cuStreamCreate(&streams[s], NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuMemAlloc(&block, (size_t)CHUNK << 20));
   for (int r = 0; r < REPEATS; ++r) {
     struct timespec from, to;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
     loads[load].run(n);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-    OK(cuCtxSynchronize());
+    MUST(cuCtxSynchronize());
     out[r] =
         ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / (double)n;
   }
@@ -78,18 +78,18 @@ static void measure(const char *mode, size_t load, size_t n, double *out) {
 // In a process of its own: the mode is a setting.
 static void measure_apart(const char *mode, size_t load, size_t n, double *out) {
   int ends[2];
-  EXPECT(pipe(ends), 0);
+  MUST_BE(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
     measure(mode, load, n, out);
     _exit(write(ends[1], out, REPEATS * sizeof *out) < 0);
   }
-  EXPECT(read(ends[0], out, REPEATS * sizeof *out), REPEATS * sizeof *out);
+  MUST_BE(read(ends[0], out, REPEATS * sizeof *out), REPEATS * sizeof *out);
   close(ends[0]);
   close(ends[1]);
   int status;
-  EXPECT(waitpid(child, &status, 0), child);
-  EXPECT(status, 0);
+  MUST_BE(waitpid(child, &status, 0), child);
+  MUST_BE(status, 0);
 }
 
 int main(void) {

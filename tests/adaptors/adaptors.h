@@ -6,7 +6,7 @@
 #include <cai/memory.h>
 
 #include "../../simcuda/simcuda.h"
-#include "../c/check.h"
+#include "check.h"
 
 enum { BYTES = 4096 };
 

@@ -6,8 +6,8 @@
 
 #include <new>
 
-#include "../driver/driver_test.h"
 #include "adaptors.h"
+#include "driver_test.h"
 
 // As CuPy declares them.
 using malloc_func_type = void *(*)(void *, std::size_t, int);
@@ -33,7 +33,7 @@ int main(int, char **arguments) {
   for (int device = 0; device < 2; ++device) {
     void *const block = malloc_func(nullptr, BYTES, device);
     CHECK(block && usage_of(device).bytes == BYTES);
-    OK(cuMemsetD8Async(address_of(block), 1, BYTES, LEGACY));
+    MUST(cuMemsetD8Async(address_of(block), 1, BYTES, LEGACY));
     free_func(nullptr, block, device);
     CHECK(usage_of(device).count == 0);
   }
@@ -42,14 +42,14 @@ int main(int, char **arguments) {
   // In the order of the stream that `param` is.
   install("async", 0);
   CUstream stream;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
   for (int i = 0; i < 3; ++i) {
     void *const block = malloc_func(stream, BYTES, 0);
-    OK(cuMemsetD8Async(address_of(block), 1, BYTES, stream));
+    MUST(cuMemsetD8Async(address_of(block), 1, BYTES, stream));
     free_func(stream, block, 0);
   }
-  OK(cuStreamSynchronize(stream));
-  OK(cuStreamDestroy(stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuStreamDestroy(stream));
   CHECK(simcuda_races() == 0);
   CHECK_SILENT();
 

@@ -3,8 +3,8 @@
  * after the driver has gone. Nothing of that is a failure, and nothing crashes. */
 #include <cai/adaptors.h>
 
-#include "../driver/driver_test.h"
 #include "adaptors.h"
+#include "driver_test.h"
 
 static void *blocks[3];
 

@@ -3,8 +3,8 @@
  * exactly these types, from any thread. */
 #include <cai/adaptors.h>
 
-#include "../driver/driver_test.h"
 #include "adaptors.h"
+#include "driver_test.h"
 
 static void *(*const alloc_fn)(size_t, int, void *) = cai_torch_alloc;
 static void (*const free_fn)(void *, size_t, int, void *) = cai_torch_free;
@@ -43,12 +43,12 @@ static void test_use(void) {
     cai_location where;
     memset(&where, 0, sizeof where);
     void *block = alloc_fn(BYTES, device, LEGACY);
-    OK(cuMemsetD8Async(address_of(block), (unsigned char)(7 + device), BYTES, LEGACY));
-    OK(cuMemcpyDtoH(back, address_of(block), BYTES));
+    MUST(cuMemsetD8Async(address_of(block), (unsigned char)(7 + device), BYTES, LEGACY));
+    MUST(cuMemcpyDtoH(back, address_of(block), BYTES));
     CHECK(back[0] == 7 + device && back[BYTES - 1] == 7 + device);
     CHECK(usage_of(device).bytes == BYTES && usage_of(1 - device).bytes == 0);
     free_fn(block, BYTES, device, LEGACY);
-    OK(cuCtxGetCurrent(&current));
+    MUST(cuCtxGetCurrent(&current));
     CHECK(current == contexts[0]);
   }
   CHECK_SILENT();
@@ -156,21 +156,21 @@ static void use_elsewhere(int said) {
   USE_STREAMS;
   CUstream one, two;
   void *block, *next;
-  OK(cuStreamCreate(&one, NON_BLOCKING));
-  OK(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
   block = alloc_fn(BYTES, 0, one);
-  OK(cuStreamSynchronize(one)); /* another stream may use it */
-  OK(cuMemsetD8Async(address_of(block), 1, BYTES, two));
+  MUST(cuStreamSynchronize(one)); /* another stream may use it */
+  MUST(cuMemsetD8Async(address_of(block), 1, BYTES, two));
   if (said) record_stream_fn(block, two);
   free_fn(block, BYTES, 0, one);
   next = alloc_fn(BYTES, 0, one);
   CHECK(next == block); /* or there is nothing to race for */
-  OK(cuMemsetD8Async(address_of(next), 2, BYTES, one));
+  MUST(cuMemsetD8Async(address_of(next), 2, BYTES, one));
   free_fn(next, BYTES, 0, one);
-  OK(cuStreamSynchronize(one));
-  OK(cuStreamSynchronize(two));
-  OK(cuStreamDestroy(one));
-  OK(cuStreamDestroy(two));
+  MUST(cuStreamSynchronize(one));
+  MUST(cuStreamSynchronize(two));
+  MUST(cuStreamDestroy(one));
+  MUST(cuStreamDestroy(two));
 }
 
 static void test_record(void) {

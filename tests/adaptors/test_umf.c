@@ -7,8 +7,8 @@
 #include <umf/pools/pool_proxy.h>
 #include <umf/providers/provider_os_memory.h>
 
-#include "../driver/driver_test.h"
 #include "adaptors.h"
+#include "driver_test.h"
 
 static umf_memory_provider_handle_t provider_on(cai_device device, uint32_t kind,
                                                 cai_manager *manager) {
@@ -48,8 +48,8 @@ static void test_gpu(const char *name) {
 
   CHECK(umfMemoryProviderAlloc(provider, BYTES, 4096, &block) == UMF_RESULT_SUCCESS);
   CHECK(block && address_of(block) % 4096 == 0 && usage_of(1).bytes == BYTES);
-  OK(cuMemsetD8Async(address_of(block), 9, BYTES, LEGACY));
-  OK(cuMemcpyDtoH(back, address_of(block), BYTES));
+  MUST(cuMemsetD8Async(address_of(block), 9, BYTES, LEGACY));
+  MUST(cuMemcpyDtoH(back, address_of(block), BYTES));
   CHECK(back[0] == 9 && back[BYTES - 1] == 9);
   CHECK(umfMemoryProviderFree(provider, block, BYTES) == UMF_RESULT_SUCCESS);
   CHECK(usage_of(1).count == 0);
@@ -119,7 +119,7 @@ static int look_at(const cai_ipc_handle *given) {
   USE_MEMORY;
   provider = provider_on(gpu(0), 0, NULL);
   CHECK(umfMemoryProviderOpenIPCHandle(provider, &handle, &opened) == UMF_RESULT_SUCCESS);
-  OK(cuMemcpyDtoH(back, address_of(opened), BYTES));
+  MUST(cuMemcpyDtoH(back, address_of(opened), BYTES));
   CHECK(back[0] == 5 && back[BYTES - 1] == 5);
   CHECK(umfMemoryProviderCloseIPCHandle(provider, opened, BYTES) == UMF_RESULT_SUCCESS);
   CHECK(umfMemoryProviderCloseIPCHandle(provider, opened, BYTES) != UMF_RESULT_SUCCESS);
@@ -163,8 +163,8 @@ static void test_ipc(void) {
   CHECK(size == sizeof handle);
   CHECK(umfMemoryProviderGetIPCHandle(provider, block, BYTES, &handle) == UMF_RESULT_SUCCESS);
   CHECK(handle.kind == CAI_IPC_LEGACY && handle.size == BYTES);
-  OK(cuMemsetD8Async(address_of(block), 5, BYTES, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
+  MUST(cuMemsetD8Async(address_of(block), 5, BYTES, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
   CHECK(write(to_child, &handle, sizeof handle) == (ssize_t)sizeof handle);
   CHECK(read(from_child, &result, 1) == 1 && result == 0);
   CHECK(umfMemoryProviderOpenIPCHandle(provider, &handle, &opened) ==

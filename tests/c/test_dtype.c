@@ -25,12 +25,12 @@ static void taken(const char *text, char kind, char byteorder, uint32_t itemsize
 static void refused_bytes(const char *bytes, size_t length) {
   cai_dtype dtype;
   char *copy = (char *)malloc(length ? length : 1);
-  if (!copy) abort();
+  MUST_HOLD(copy);
   memcpy(copy, bytes, length);
   memset(&dtype, 0xA5, sizeof dtype);
   if (CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_dtype_parse(copy, length, &dtype, ERR))) {
     CHECK(strstr(ERR->message, "typestr") != NULL);
-    if (length < 100 && check_utf8(bytes, length) && !memchr(bytes, 0, length) &&
+    if (length < 100 && is_utf8(bytes, length) && !memchr(bytes, 0, length) &&
         !memchr(bytes, '\n', length)) {
       CHECK(strstr(ERR->message, check_context) != NULL);
     }

@@ -16,9 +16,9 @@ static void take(void *context, const cai_finding *f) {
   CHECK(f->struct_size >= sizeof *f && f->reserved == 0 && f->index >= -1);
   if (!CHECK(f->severity >= CAI_SEVERITY_ERROR && f->severity <= CAI_SEVERITY_ADVICE)) return;
   if (!CHECK(f->entry >= CAI_ENTRY_INTERFACE && f->entry <= CAI_ENTRY_OFFSET)) return;
-  CHECK(f->value != NULL && check_utf8(f->value, strlen(f->value)));
-  CHECK(f->clause && f->clause[0] && check_utf8(f->clause, strlen(f->clause)));
-  CHECK(f->text && f->text[0] && check_utf8(f->text, strlen(f->text)) && !strchr(f->text, '\n'));
+  CHECK(f->value != NULL && is_utf8(f->value, strlen(f->value)));
+  CHECK(f->clause && f->clause[0] && is_utf8(f->clause, strlen(f->clause)));
+  CHECK(f->text && f->text[0] && is_utf8(f->text, strlen(f->text)) && !strchr(f->text, '\n'));
   CHECK(strstr(f->text, cai_entry_name(f->entry)) != NULL);
   if (f->severity == CAI_SEVERITY_ERROR) {
     CHECK(f->status == CAI_ERR_VALUE || f->status == CAI_ERR_TYPE);

@@ -22,7 +22,7 @@ int main(void) {
   cai_interface written = {0};
   cai_layout layout;
   cai_slice all;
-  if (pages == (char *)MAP_FAILED) abort();
+  MUST_HOLD(pages != (char *)MAP_FAILED);
   a = (cai_array *)(void *)(pages + page - 16);
   memset(&owner, 0, sizeof owner);
   owner.struct_size = sizeof owner;
@@ -32,7 +32,7 @@ int main(void) {
   a->abi_minor = 9;
   a->flags = 0;
   a->owner = &owner;
-  if (mprotect(pages + page, (size_t)page, PROT_NONE)) abort();
+  MUST(mprotect(pages + page, (size_t)page, PROT_NONE));
 
   CHECK(cai_array_refuses(a, UINT32_MAX) == UINT32_C(0xFFFF0000));
   CHECK(cai_array_refuses(a, 0) == UINT32_C(0xFFFF0000));

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A consumer, and a producer with an owner made by hand, that include cai.h and link nothing. */
-#include <cai.h>
+#include "check.h" /* not make.h: nothing is linked here */
 
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 /* "The producer's own block begins with it" */
 typedef struct block {
@@ -21,11 +19,6 @@ static void retain(cai_owner *self) { ++((block *)self)->holders; }
 static void release(cai_owner *self) {
   if (--((block *)self)->holders == 0) ++ended;
 }
-
-#define CHECK(condition)                                                          \
-  do {                                                                            \
-    if (!(condition)) return printf("%d: failed: %s\n", __LINE__, #condition), 1; \
-  } while (0)
 
 int main(void) {
   block b;
@@ -69,5 +62,5 @@ int main(void) {
   borrowed.abi_major = 0;
   CHECK(cai_array_refuses(&borrowed, UINT32_MAX) == UINT32_C(0xFFFF0000));
   CHECK(cai_array_refuses(NULL, UINT32_MAX) == UINT32_C(0xFFFF0000));
-  return 0;
+  return CHECK_RESULT();
 }

@@ -442,9 +442,8 @@ static void test_chain(void) {
   pthread_t thread;
   if (!allocations_counted()) chain_length /= 10;
   pthread_attr_init(&attributes);
-  if (pthread_attr_setstacksize(&attributes, allocations_counted() ? 65536 : 262144) ||
-      pthread_create(&thread, &attributes, chain, NULL))
-    abort();
+  MUST(pthread_attr_setstacksize(&attributes, allocations_counted() ? 65536 : 262144));
+  MUST(pthread_create(&thread, &attributes, chain, NULL));
   pthread_join(thread, NULL);
   pthread_attr_destroy(&attributes);
 }

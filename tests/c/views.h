@@ -57,7 +57,7 @@ typedef void (*mapping)(const void *context, const int64_t *index, int64_t *sour
 static inline void expect(expectation *e, const cai_array *a, mapping map, const void *context) {
   int64_t index[CAI_MAX_NDIM] = {0}, source[CAI_MAX_NDIM];
   e->count = count_of(e->shape, e->ndim);
-  if (e->count > MOST) abort();
+  MUST_HOLD(e->count <= MOST);
   if (e->count) {
     int64_t n = 0;
     do {
@@ -140,7 +140,7 @@ static made m, mask;
 
 static inline cai_array *own(void) {
   cai_array *a = NULL;
-  if (!CHECK_OK(cai_array_own(&m.array, on_release, NULL, &a, ERR))) abort();
+  MUST(cai_array_own(&m.array, on_release, NULL, &a, ERR));
   return a;
 }
 

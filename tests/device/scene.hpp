@@ -10,41 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "../order/gpu.hpp"
 #include "cai/memory.h"
+#include "gpu.hpp"
+#include "statuses.hpp"
 
 namespace test {
-
-constexpr cai_device cpu{CAI_DEVICE_CPU, 0};
-constexpr cai_device gpu0{CAI_DEVICE_CUDA, 0};
-constexpr cai_device gpu1{CAI_DEVICE_CUDA, 1};
-
-// A call that succeeds; the test stops here if it does not.
-#define GOOD(call)                                                \
-  do {                                                            \
-    cai_error error_{};                                           \
-    cai_error *const error = &error_;                             \
-    ASSERT_EQ((call), CAI_OK) << #call << ": " << error->message; \
-  } while (0)
-
-// A call that fails with a status, and says something of why.
-#define BAD(expected, text, call)                                            \
-  do {                                                                       \
-    cai_error error_{};                                                      \
-    cai_error *const error = &error_;                                        \
-    EXPECT_EQ((call), expected) << #call << ": " << error_.message;          \
-    EXPECT_EQ(error_.status, expected);                                      \
-    EXPECT_NE(std::strstr(error_.message, text), nullptr) << error_.message; \
-  } while (0)
 
 class Stream {
  public:
   Stream(cai_device device, std::uint32_t mode, std::int32_t priority = 0) {
-    cai_error error{};
-    if (cai_stream_create(device, mode, priority, &stream_, &error)) {
-      std::fprintf(stderr, "%s\n", error.message);
-      std::abort();
-    }
+    MUST(cai_stream_create(device, mode, priority, &stream_, nullptr));
   }
   explicit Stream(cai_stream *taken) : stream_(taken) {}
   Stream(Stream &&other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
@@ -78,7 +53,7 @@ inline cai_stream_info describe(cai_stream *stream) {
 class Event {
  public:
   explicit Event(cai_device device, std::uint32_t flags = 0) {
-    if (cai_event_create(device, flags, &event_, nullptr)) std::abort();
+    MUST(cai_event_create(device, flags, &event_, nullptr));
   }
   Event(const Event &) = delete;
   Event &operator=(const Event &) = delete;
@@ -204,7 +179,7 @@ class OnDevices : public testing::Test {
  protected:
   OnDevices() {
     for (const cai_device device : {gpu0, gpu1}) {
-      if (cai_device_memory(device, nullptr, nullptr, nullptr)) std::abort();
+      MUST(cai_device_memory(device, nullptr, nullptr, nullptr));
     }
     before_ = Surroundings();
     gpu().simcuda_reset_counts();

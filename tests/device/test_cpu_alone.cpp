@@ -9,6 +9,7 @@
 
 #include "cai/device.h"
 
+namespace test::cpu_alone_tests {
 namespace {
 
 constexpr cai_device cpu{CAI_DEVICE_CPU, 0};
@@ -114,3 +115,4 @@ TEST(CpuAlone, StreamsAndEvents) {
 }
 
 }  // namespace
+}  // namespace test::cpu_alone_tests

@@ -4,7 +4,7 @@
 
 #include "scene.hpp"
 
-namespace test {
+namespace test::events_tests {
 namespace {
 
 struct Kind {
@@ -35,82 +35,82 @@ INSTANTIATE_TEST_SUITE_P(All, Events, testing::ValuesIn(kinds),
 
 TEST_P(Events, IsCompleteUntilRecorded) {
   EXPECT_FALSE(is_busy(event));
-  GOOD(cai_event_synchronize(event, error));
-  GOOD(cai_event_wait(event, stream, error));
+  ASSERT_OK(cai_event_synchronize(event, error));
+  ASSERT_OK(cai_event_wait(event, stream, error));
   EXPECT_EQ(cai_event_value(event) != 0, kind.device.type == CAI_DEVICE_CUDA);
 }
 
 TEST_P(Events, IsPassedAfterWhatWasQueued) {
   Door door, later;
   if (!at_once(kind)) {
-    GOOD(door.work.enqueue(stream, error));
+    ASSERT_OK(door.work.enqueue(stream, error));
   }
-  GOOD(cai_event_record(event, stream, error));
+  ASSERT_OK(cai_event_record(event, stream, error));
   if (!at_once(kind)) {
-    GOOD(later.work.enqueue(stream, error));
+    ASSERT_OK(later.work.enqueue(stream, error));
   }
   EXPECT_EQ(is_busy(event), !at_once(kind));
   door.open();
-  GOOD(cai_event_synchronize(event, error));
+  ASSERT_OK(cai_event_synchronize(event, error));
   EXPECT_FALSE(is_busy(event));
   if (!at_once(kind)) {
     EXPECT_TRUE(is_busy(stream));
   }
   later.open();
-  GOOD(cai_stream_synchronize(stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
 }
 
 TEST_P(Events, Elapsed) {
   const Event end(kind.device, CAI_EVENT_TIMING), timeless(kind.device);
   double time = -77;
-  BAD(CAI_ERR_STATE, "not recorded", cai_event_elapsed(event, end, &time, error));
-  GOOD(cai_event_record(event, stream, error));
-  BAD(CAI_ERR_STATE, "not recorded", cai_event_elapsed(event, end, &time, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "not recorded", cai_event_elapsed(event, end, &time, error));
+  ASSERT_OK(cai_event_record(event, stream, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "not recorded", cai_event_elapsed(event, end, &time, error));
   Work work;
-  GOOD(work.enqueue(stream, error));
+  ASSERT_OK(work.enqueue(stream, error));
   Door door;
   if (!at_once(kind)) {
-    GOOD(door.work.enqueue(stream, error));
+    ASSERT_OK(door.work.enqueue(stream, error));
   }
-  GOOD(cai_event_record(end, stream, error));
+  ASSERT_OK(cai_event_record(end, stream, error));
   if (!at_once(kind)) {
-    BAD(CAI_ERR_STATE, "not complete", cai_event_elapsed(event, end, &time, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "not complete", cai_event_elapsed(event, end, &time, error));
   }
   EXPECT_EQ(time, -77);
   door.open();
-  GOOD(cai_stream_synchronize(stream, error));
-  GOOD(cai_event_elapsed(event, end, &time, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
+  ASSERT_OK(cai_event_elapsed(event, end, &time, error));
   EXPECT_GT(time, 0);
   double back = 0;
-  GOOD(cai_event_elapsed(end, event, &back, error));
+  ASSERT_OK(cai_event_elapsed(end, event, &back, error));
   EXPECT_DOUBLE_EQ(back, -time);
-  GOOD(cai_event_elapsed(end, end, &back, error));
+  ASSERT_OK(cai_event_elapsed(end, end, &back, error));
   EXPECT_EQ(back, 0);
-  BAD(CAI_ERR_VALUE, "end", cai_event_elapsed(event, timeless, &time, error));
-  BAD(CAI_ERR_VALUE, "start", cai_event_elapsed(timeless, event, &time, error));
+  EXPECT_FAILS(CAI_ERR_VALUE, "end", cai_event_elapsed(event, timeless, &time, error));
+  EXPECT_FAILS(CAI_ERR_VALUE, "start", cai_event_elapsed(timeless, event, &time, error));
   const Event other(kind.device.type == CAI_DEVICE_CPU ? gpu0 : cpu, CAI_EVENT_TIMING);
-  BAD(CAI_ERR_DEVICE, "cpu", cai_event_elapsed(event, other, &time, error));
+  EXPECT_FAILS(CAI_ERR_DEVICE, "cpu", cai_event_elapsed(event, other, &time, error));
 }
 
 TEST_P(Events, BadArguments) {
   cai_event *out = nullptr;
   std::int32_t busy = 7;
   double time = 7;
-  BAD(CAI_ERR_VALUE, "flags are 0x2", cai_event_create(kind.device, 2, &out, error));
-  BAD(CAI_ERR_VALUE, "type", cai_event_create({3, 0}, 0, &out, error));
-  BAD(CAI_ERR_ARGUMENT, "out", cai_event_create(kind.device, 0, nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "event", cai_event_record(nullptr, stream, error));
-  BAD(CAI_ERR_ARGUMENT, "stream", cai_event_record(event, nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "event", cai_event_wait(nullptr, stream, error));
-  BAD(CAI_ERR_ARGUMENT, "stream", cai_event_wait(event, nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "event", cai_event_query(nullptr, &busy, error));
-  BAD(CAI_ERR_ARGUMENT, "busy", cai_event_query(event, nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "event", cai_event_synchronize(nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "start", cai_event_elapsed(nullptr, event, &time, error));
-  BAD(CAI_ERR_ARGUMENT, "end", cai_event_elapsed(event, nullptr, &time, error));
-  BAD(CAI_ERR_ARGUMENT, "milliseconds", cai_event_elapsed(event, event, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_VALUE, "flags are 0x2", cai_event_create(kind.device, 2, &out, error));
+  EXPECT_FAILS(CAI_ERR_VALUE, "type", cai_event_create({3, 0}, 0, &out, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "out", cai_event_create(kind.device, 0, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "event", cai_event_record(nullptr, stream, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream", cai_event_record(event, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "event", cai_event_wait(nullptr, stream, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream", cai_event_wait(event, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "event", cai_event_query(nullptr, &busy, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "busy", cai_event_query(event, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "event", cai_event_synchronize(nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "start", cai_event_elapsed(nullptr, event, &time, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "end", cai_event_elapsed(event, nullptr, &time, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "milliseconds", cai_event_elapsed(event, event, nullptr, error));
   const Stream other(kind.device.type == CAI_DEVICE_CPU ? gpu1 : cpu, CAI_MODE_ASYNC);
-  BAD(CAI_ERR_DEVICE, "the stream of", cai_event_record(event, other, error));
+  EXPECT_FAILS(CAI_ERR_DEVICE, "the stream of", cai_event_record(event, other, error));
   EXPECT_FALSE(is_busy(event));
   EXPECT_EQ(busy, 7);
   EXPECT_EQ(time, 7);
@@ -181,23 +181,23 @@ TEST_P(Pairs, LaterWorkWaits) {
                                              before.device.type == CAI_DEVICE_CPU);
   std::thread opener;
   if (!at_once(before)) {
-    GOOD(door.work.enqueue(first, error));
+    ASSERT_OK(door.work.enqueue(first, error));
     if (host_waits) opener = std::thread([&] { door.open(); });
   }
-  GOOD(early.enqueue(first, error));
+  ASSERT_OK(early.enqueue(first, error));
   if (by_event) {
-    GOOD(cai_event_record(event, first, error));
-    GOOD(cai_event_wait(event, second, error));
+    ASSERT_OK(cai_event_record(event, first, error));
+    ASSERT_OK(cai_event_wait(event, second, error));
     // It is the earlier place that counts.
-    GOOD(cai_event_record(event, first, error));
+    ASSERT_OK(cai_event_record(event, first, error));
   } else {
-    GOOD(cai_stream_follow(second, first, error));
+    ASSERT_OK(cai_stream_follow(second, first, error));
   }
-  GOOD(late.enqueue(second, error));
+  ASSERT_OK(late.enqueue(second, error));
   door.open();
-  GOOD(cai_stream_synchronize(second, error));
+  ASSERT_OK(cai_stream_synchronize(second, error));
   EXPECT_TRUE(seen);
-  GOOD(cai_stream_synchronize(first, error));
+  ASSERT_OK(cai_stream_synchronize(first, error));
   if (opener.joinable()) opener.join();
 }
 
@@ -206,18 +206,18 @@ TEST_F(OnDevices, FollowTellsOfFailuresOnBoth) {
   const Stream of_gpu(gpu0, CAI_MODE_ASYNC), at_once_(cpu, CAI_MODE_SYNC);
   for (cai_stream *const after : {second.get(), of_gpu.get(), at_once_.get()}) {
     Work bad(say_seven);
-    GOOD(bad.enqueue(first, error));
+    ASSERT_OK(bad.enqueue(first, error));
     while (bad.ends == 0) std::this_thread::yield();
-    BAD(CAI_ERR_BOUNDS, "seven", cai_stream_follow(after, first, error));
-    GOOD(cai_stream_follow(after, first, error));
+    EXPECT_FAILS(CAI_ERR_BOUNDS, "seven", cai_stream_follow(after, first, error));
+    ASSERT_OK(cai_stream_follow(after, first, error));
   }
   Work bad(say_seven);
-  GOOD(bad.enqueue(of_gpu, error));
+  ASSERT_OK(bad.enqueue(of_gpu, error));
   Event event(gpu0);
-  GOOD(cai_event_record(event, of_gpu, error));
-  GOOD(cai_event_synchronize(event, error));
-  BAD(CAI_ERR_BOUNDS, "seven", cai_event_wait(event, of_gpu, error));
-  GOOD(cai_event_wait(event, of_gpu, error));
+  ASSERT_OK(cai_event_record(event, of_gpu, error));
+  ASSERT_OK(cai_event_synchronize(event, error));
+  EXPECT_FAILS(CAI_ERR_BOUNDS, "seven", cai_event_wait(event, of_gpu, error));
+  ASSERT_OK(cai_event_wait(event, of_gpu, error));
   drain();
 }
 
@@ -228,21 +228,21 @@ TEST_F(OnDevices, WaitIsForTheLastPlaceOnly) {
   Event event(gpu0);
   Door of_first, of_second, of_third;
   Work after;
-  GOOD(of_first.work.enqueue(of_gpu, error));
-  GOOD(cai_event_record(event, of_gpu, error));
-  GOOD(of_second.work.enqueue(of_cpu, error));
-  GOOD(cai_event_wait(event, of_cpu, error));
-  GOOD(after.enqueue(of_cpu, error));
+  ASSERT_OK(of_first.work.enqueue(of_gpu, error));
+  ASSERT_OK(cai_event_record(event, of_gpu, error));
+  ASSERT_OK(of_second.work.enqueue(of_cpu, error));
+  ASSERT_OK(cai_event_wait(event, of_cpu, error));
+  ASSERT_OK(after.enqueue(of_cpu, error));
   of_first.open();
-  GOOD(cai_stream_synchronize(of_gpu, error));
-  GOOD(of_third.work.enqueue(gate, error));
-  GOOD(cai_event_record(event, gate, error));
+  ASSERT_OK(cai_stream_synchronize(of_gpu, error));
+  ASSERT_OK(of_third.work.enqueue(gate, error));
+  ASSERT_OK(cai_event_record(event, gate, error));
   event.release();
   of_second.open();
-  GOOD(cai_stream_synchronize(of_cpu, error));  // would hang
+  ASSERT_OK(cai_stream_synchronize(of_cpu, error));  // would hang
   EXPECT_EQ(after.runs, 1);
   of_third.open();
-  GOOD(cai_stream_synchronize(gate, error));
+  ASSERT_OK(cai_stream_synchronize(gate, error));
 }
 
 TEST_F(OnDevices, EventOfAnArrayOrdersItsUses) {
@@ -250,31 +250,31 @@ TEST_F(OnDevices, EventOfAnArrayOrdersItsUses) {
   const Event event(gpu0);
   const Address data = memory(), result = memory();
   fill(data, 9, stream.value());
-  GOOD(cai_event_record(event, stream, error));
+  ASSERT_OK(cai_event_record(event, stream, error));
   Array array(data, CAI_STREAM_EVENT, cai_event_value(event));
-  GOOD(begin_use({&array}, other.value(), error));
+  ASSERT_OK(begin_use({&array}, other.value(), error));
   copy(result, data, other.value());
-  GOOD(cai_stream_synchronize(other, error));
+  ASSERT_OK(cai_stream_synchronize(other, error));
   EXPECT_EQ(read(result), 9);
 }
 
 TEST_F(OnDevices, EventIsOfThePrimaryContext) {
   Handle context = nullptr, theirs = nullptr;
-  OK(gpu().cuCtxCreate_v2(&context, 0, 0));
-  OK(gpu().cuStreamCreate(&theirs, non_blocking));
-  OK(gpu().cuCtxPopCurrent_v2(&context));
+  MUST(gpu().cuCtxCreate_v2(&context, 0, 0));
+  MUST(gpu().cuStreamCreate(&theirs, non_blocking));
+  MUST(gpu().cuCtxPopCurrent_v2(&context));
   cai_stream *wrapped = nullptr;
-  GOOD(cai_stream_wrap(gpu0, value(theirs), nullptr, nullptr, &wrapped, error));
+  ASSERT_OK(cai_stream_wrap(gpu0, value(theirs), nullptr, nullptr, &wrapped, error));
   const Event event(gpu0);
-  BAD(CAI_ERR_DEVICE, "primary context", cai_event_record(event, wrapped, error));
+  EXPECT_FAILS(CAI_ERR_DEVICE, "primary context", cai_event_record(event, wrapped, error));
   // It can wait all the same.
   const Stream stream(gpu0, CAI_MODE_ASYNC);
-  GOOD(cai_event_record(event, stream, error));
-  GOOD(cai_event_wait(event, wrapped, error));
-  GOOD(cai_stream_synchronize(wrapped, error));
+  ASSERT_OK(cai_event_record(event, stream, error));
+  ASSERT_OK(cai_event_wait(event, wrapped, error));
+  ASSERT_OK(cai_stream_synchronize(wrapped, error));
   cai_stream_release(wrapped);
-  OK(gpu().cuCtxDestroy_v2(context));
+  MUST(gpu().cuCtxDestroy_v2(context));
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::events_tests

@@ -8,30 +8,32 @@
 
 #include "scene.hpp"
 
-namespace test {
+namespace test::reset_tests {
 namespace {
 
-TEST_F(OnDevices, SynchronizeWaitsForAll) {
+class Resets : public OnDevices {};
+
+TEST_F(Resets, SynchronizeWaitsForAll) {
   for (const cai_device device : {cpu, gpu0}) {
     const Stream before = current_stream(device);
     const Stream mine(device, CAI_MODE_ASYNC), other(device, CAI_MODE_ASYNC);
-    GOOD(cai_stream_set_current(mine, error));
+    ASSERT_OK(cai_stream_set_current(mine, error));
     Work work, elsewhere, bad(say_seven);
-    GOOD(work.enqueue(mine, error));
-    GOOD(elsewhere.enqueue(other, error));
-    GOOD(cai_device_synchronize(device, error));
+    ASSERT_OK(work.enqueue(mine, error));
+    ASSERT_OK(elsewhere.enqueue(other, error));
+    ASSERT_OK(cai_device_synchronize(device, error));
     EXPECT_EQ(work.runs, 1);
     if (device.type == CAI_DEVICE_CUDA) {
       EXPECT_EQ(elsewhere.runs, 1);
     }
-    GOOD(bad.enqueue(mine, error));
-    BAD(CAI_ERR_BOUNDS, "seven", cai_device_synchronize(device, error));
-    GOOD(cai_device_synchronize(device, error));
-    GOOD(cai_stream_synchronize(other, error));
-    GOOD(cai_stream_set_current(before, error));
+    ASSERT_OK(bad.enqueue(mine, error));
+    EXPECT_FAILS(CAI_ERR_BOUNDS, "seven", cai_device_synchronize(device, error));
+    ASSERT_OK(cai_device_synchronize(device, error));
+    ASSERT_OK(cai_stream_synchronize(other, error));
+    ASSERT_OK(cai_stream_set_current(before, error));
   }
-  BAD(CAI_ERR_DEVICE, "gpu:2", cai_device_synchronize({CAI_DEVICE_CUDA, 2}, error));
-  BAD(CAI_ERR_VALUE, "type", cai_device_synchronize({0, 0}, error));
+  EXPECT_FAILS(CAI_ERR_DEVICE, "gpu:2", cai_device_synchronize({CAI_DEVICE_CUDA, 2}, error));
+  EXPECT_FAILS(CAI_ERR_VALUE, "type", cai_device_synchronize({0, 0}, error));
 }
 
 // Callbacks of a reset, told apart by their context.
@@ -58,30 +60,31 @@ class Log {
   std::function<void(cai_device)> then;
 };
 
-TEST_F(OnDevices, ResetCallsBack) {
+TEST_F(Resets, ResetCallsBack) {
   Log log{"a", "b", "c"};
   for (Log::Entry &entry : log.entries) {
-    for (int twice = 0; twice < 2; ++twice) GOOD(cai_device_on_reset(Log::note, &entry, error));
+    for (int twice = 0; twice < 2; ++twice)
+      ASSERT_OK(cai_device_on_reset(Log::note, &entry, error));
   }
-  GOOD(cai_device_off_reset(Log::note, &log.entries[1], error));
-  GOOD(cai_device_off_reset(Log::note, &log.entries[1], error));
+  ASSERT_OK(cai_device_off_reset(Log::note, &log.entries[1], error));
+  ASSERT_OK(cai_device_off_reset(Log::note, &log.entries[1], error));
   for (const cai_device device : {cpu, gpu1}) {
     const Stream stream(device, CAI_MODE_ASYNC);
-    GOOD(cai_stream_set_current(stream, error));
+    ASSERT_OK(cai_stream_set_current(stream, error));
     Work work;
-    GOOD(work.enqueue(stream, error));
+    ASSERT_OK(work.enqueue(stream, error));
     log.calls.clear();
     log.then = [&](cai_device of) {
       EXPECT_EQ(work.runs, 1);  // after it has synchronised
       EXPECT_EQ(current_stream(of).get(), stream.get());
-      BAD(CAI_ERR_STATE, "reset", cai_device_reset(of, 0, error));
+      EXPECT_FAILS(CAI_ERR_STATE, "reset", cai_device_reset(of, 0, error));
     };
-    GOOD(cai_device_reset(device, 0, error));
+    ASSERT_OK(cai_device_reset(device, 0, error));
     const char *const which = device.type == CAI_DEVICE_CPU ? " cpu" : " gpu";
     EXPECT_EQ(log.calls,
               (std::vector<std::string>{std::string("a") + which, std::string("c") + which}));
     EXPECT_NE(current_stream(device).get(), stream.get());
-    GOOD(cai_stream_synchronize(stream, error));  // it lives on
+    ASSERT_OK(cai_stream_synchronize(stream, error));  // it lives on
   }
 
   // One callback takes the next one away, which this reset may call still, and adds another.
@@ -90,28 +93,28 @@ TEST_F(OnDevices, ResetCallsBack) {
     EXPECT_EQ(cai_device_off_reset(Log::note, &log.entries[2], nullptr), CAI_OK);
     EXPECT_EQ(cai_device_on_reset(Log::note, &log.entries[1], nullptr), CAI_OK);
   };
-  GOOD(cai_device_reset(cpu, 0, error));
+  ASSERT_OK(cai_device_reset(cpu, 0, error));
   EXPECT_EQ(std::count(log.calls.begin(), log.calls.end(), "b cpu"), 0);
   log.calls.clear();
-  GOOD(cai_device_reset(cpu, 0, error));
+  ASSERT_OK(cai_device_reset(cpu, 0, error));
   EXPECT_EQ(log.calls, (std::vector<std::string>{"a cpu", "b cpu"}));
 
   // None is called if the device cannot be synchronised.
   const Stream stream(cpu, CAI_MODE_ASYNC);
-  GOOD(cai_stream_set_current(stream, error));
+  ASSERT_OK(cai_stream_set_current(stream, error));
   Work bad(say_seven);
-  GOOD(bad.enqueue(stream, error));
+  ASSERT_OK(bad.enqueue(stream, error));
   log.calls.clear();
-  BAD(CAI_ERR_BOUNDS, "seven", cai_device_reset(cpu, 0, error));
+  EXPECT_FAILS(CAI_ERR_BOUNDS, "seven", cai_device_reset(cpu, 0, error));
   EXPECT_TRUE(log.calls.empty());
   EXPECT_EQ(current_stream(cpu).get(), stream.get());
 
-  BAD(CAI_ERR_ARGUMENT, "flags are 0x2", cai_device_reset(cpu, 2, error));
-  BAD(CAI_ERR_VALUE, "type", cai_device_reset({0, 0}, 0, error));
-  BAD(CAI_ERR_DEVICE, "gpu:2", cai_device_reset({CAI_DEVICE_CUDA, 2}, 0, error));
-  BAD(CAI_ERR_ARGUMENT, "callback", cai_device_on_reset(nullptr, nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "callback", cai_device_off_reset(nullptr, nullptr, error));
-  GOOD(cai_device_reset(cpu, 0, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "flags are 0x2", cai_device_reset(cpu, 2, error));
+  EXPECT_FAILS(CAI_ERR_VALUE, "type", cai_device_reset({0, 0}, 0, error));
+  EXPECT_FAILS(CAI_ERR_DEVICE, "gpu:2", cai_device_reset({CAI_DEVICE_CUDA, 2}, 0, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "callback", cai_device_on_reset(nullptr, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "callback", cai_device_off_reset(nullptr, nullptr, error));
+  ASSERT_OK(cai_device_reset(cpu, 0, error));
 }
 
 TEST(Reset, KillsWhatTheContextHad) {
@@ -123,31 +126,31 @@ TEST(Reset, KillsWhatTheContextHad) {
   int released = 0;
   cai_stream *wrapped = nullptr;
   const auto release = [](void *context) { ++*static_cast<int *>(context); };
-  GOOD(cai_stream_wrap(gpu0, 1, release, &released, &wrapped, error));
-  GOOD(kept.attach(old, error));
-  GOOD(cai_event_record(event, old, error));
+  ASSERT_OK(cai_stream_wrap(gpu0, 1, release, &released, &wrapped, error));
+  ASSERT_OK(kept.attach(old, error));
+  ASSERT_OK(cai_event_record(event, old, error));
   cai_stream_guard guard{};
   const Stream queue(cpu, CAI_MODE_ASYNC);
   Door door;
-  GOOD(door.work.enqueue(queue, error));
-  GOOD(cai_stream_follow(queue, old, error));  // waits for what is gone by then
+  ASSERT_OK(door.work.enqueue(queue, error));
+  ASSERT_OK(cai_stream_follow(queue, old, error));  // waits for what is gone by then
   std::thread other([&] {
-    GOOD(cai_stream_set_current(old, error));
-    GOOD(cai_stream_enter(legacy, &guard, error));
-    GOOD(cai_device_reset(gpu0, CAI_RESET_CONTEXT, error));
+    ASSERT_OK(cai_stream_set_current(old, error));
+    ASSERT_OK(cai_stream_enter(legacy, &guard, error));
+    ASSERT_OK(cai_device_reset(gpu0, CAI_RESET_CONTEXT, error));
     EXPECT_EQ(kept.ends, 1);
-    BAD(CAI_ERR_STATE, "reset", cai_stream_leave(&guard, 0, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "reset", cai_stream_leave(&guard, 0, error));
     EXPECT_EQ(guard.thread, 0U);
     // What was current is dead; a new one takes its place.
     const Stream fresh = current_stream(gpu0);
     Work again;
-    GOOD(again.enqueue(fresh, error));
-    GOOD(cai_stream_synchronize(fresh, error));
+    ASSERT_OK(again.enqueue(fresh, error));
+    ASSERT_OK(cai_stream_synchronize(fresh, error));
     EXPECT_EQ(again.ends, 1);
   });
   other.join();
   door.open();
-  GOOD(cai_stream_synchronize(queue, error));
+  ASSERT_OK(cai_stream_synchronize(queue, error));
 
   gpu().simcuda_reset_counts();
   std::int32_t busy = 7;
@@ -155,22 +158,22 @@ TEST(Reset, KillsWhatTheContextHad) {
   cai_stream_info info{};
   info.struct_size = sizeof info;
   for (cai_stream *const dead : {old.get(), legacy.get(), wrapped}) {
-    BAD(CAI_ERR_STATE, "gpu:0 was reset",
-        cai_stream_enqueue(dead, Work::run, nullptr, &work, error));
-    BAD(CAI_ERR_STATE, "gpu:0 was reset", work.attach(dead, error));
-    BAD(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_query(dead, &busy, error));
-    BAD(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_synchronize(dead, error));
-    BAD(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_follow(dead, elsewhere, error));
-    BAD(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_follow(elsewhere, dead, error));
-    BAD(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_follow(queue, dead, error));
-    BAD(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_describe(dead, &info, error));
-    BAD(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_set_current(dead, error));
-    BAD(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_enter(dead, &guard, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset",
+                 cai_stream_enqueue(dead, Work::run, nullptr, &work, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", work.attach(dead, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_query(dead, &busy, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_synchronize(dead, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_follow(dead, elsewhere, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_follow(elsewhere, dead, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_follow(queue, dead, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_describe(dead, &info, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_set_current(dead, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_stream_enter(dead, &guard, error));
   }
-  BAD(CAI_ERR_STATE, "gpu:0 was reset", cai_event_query(event, &busy, error));
-  BAD(CAI_ERR_STATE, "gpu:0 was reset", cai_event_synchronize(event, error));
-  BAD(CAI_ERR_STATE, "gpu:0 was reset", cai_event_wait(event, elsewhere, error));
-  BAD(CAI_ERR_STATE, "gpu:0 was reset", cai_event_elapsed(event, event, &time, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_event_query(event, &busy, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_event_synchronize(event, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_event_wait(event, elsewhere, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_event_elapsed(event, event, &time, error));
   EXPECT_EQ(work.runs + work.ends, 0);
   EXPECT_EQ(busy, 7);
   old.release();
@@ -180,13 +183,13 @@ TEST(Reset, KillsWhatTheContextHad) {
   EXPECT_EQ(released, 1);
   EXPECT_EQ(all_calls(), 0U);
 
-  GOOD(cai_stream_synchronize(elsewhere, error));
+  ASSERT_OK(cai_stream_synchronize(elsewhere, error));
   const Stream fresh(gpu0, CAI_MODE_ASYNC);
   Work again;
-  GOOD(again.enqueue(fresh, error));
-  GOOD(cai_device_synchronize(gpu0, error));
+  ASSERT_OK(again.enqueue(fresh, error));
+  ASSERT_OK(cai_device_synchronize(gpu0, error));
   EXPECT_EQ(again.runs, 1);
-  GOOD(cai_device_reset(cpu, CAI_RESET_CONTEXT, error));
+  ASSERT_OK(cai_device_reset(cpu, CAI_RESET_CONTEXT, error));
 }
 
 // ---- A child ------------------------------------------------------------------------------------
@@ -210,12 +213,12 @@ TEST(Fork, ChildCannotUseWhatItsParentHad) {
   Event of_gpu_too(gpu0), pending(cpu), complete(cpu);
   Door door;
   const Stream before = current_stream(cpu);
-  GOOD(cai_stream_set_current(of_cpu, error));
-  GOOD(cai_stream_set_current(of_gpu, error));
-  GOOD(cai_event_record(complete, of_cpu, error));
-  GOOD(cai_event_synchronize(complete, error));
-  GOOD(door.work.enqueue(of_cpu, error));
-  GOOD(cai_event_record(pending, of_cpu, error));
+  ASSERT_OK(cai_stream_set_current(of_cpu, error));
+  ASSERT_OK(cai_stream_set_current(of_gpu, error));
+  ASSERT_OK(cai_event_record(complete, of_cpu, error));
+  ASSERT_OK(cai_event_synchronize(complete, error));
+  ASSERT_OK(door.work.enqueue(of_cpu, error));
+  ASSERT_OK(cai_event_record(pending, of_cpu, error));
   door.await();
   EXPECT_EQ(in_child([&] {
               Work work;
@@ -224,25 +227,26 @@ TEST(Fork, ChildCannotUseWhatItsParentHad) {
               cai_stream *out = nullptr;
               cai_event *made = nullptr;
               for (cai_stream *const stream : {of_gpu.get(), of_cpu.get()}) {
-                BAD(CAI_ERR_STATE, "forked", work.enqueue(stream, error));
-                BAD(CAI_ERR_STATE, "forked", work.attach(stream, error));
-                BAD(CAI_ERR_STATE, "forked", cai_stream_query(stream, &busy, error));
-                BAD(CAI_ERR_STATE, "forked", cai_stream_synchronize(stream, error));
-                BAD(CAI_ERR_STATE, "forked", cai_stream_follow(at_once, stream, error));
-                BAD(CAI_ERR_STATE, "forked", cai_stream_set_current(stream, error));
+                EXPECT_FAILS(CAI_ERR_STATE, "forked", work.enqueue(stream, error));
+                EXPECT_FAILS(CAI_ERR_STATE, "forked", work.attach(stream, error));
+                EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_stream_query(stream, &busy, error));
+                EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_stream_synchronize(stream, error));
+                EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_stream_follow(at_once, stream, error));
+                EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_stream_set_current(stream, error));
               }
-              BAD(CAI_ERR_STATE, "forked", cai_stream_create(gpu0, 2, 0, &out, error));
-              BAD(CAI_ERR_STATE, "forked", cai_stream_current(gpu0, &out, error));
-              BAD(CAI_ERR_STATE, "forked", cai_event_create(gpu0, 0, &made, error));
-              BAD(CAI_ERR_STATE, "forked", cai_event_query(of_gpu_too, &busy, error));
-              BAD(CAI_ERR_STATE, "forked", cai_event_synchronize(pending, error));
-              BAD(CAI_ERR_STATE, "forked", cai_device_count(CAI_DEVICE_CUDA, &number, error));
-              BAD(CAI_ERR_STATE, "forked", cai_device_parse("gpu:0", &device, error));
-              BAD(CAI_ERR_STATE, "forked", cai_device_set_current(gpu0, error));
-              BAD(CAI_ERR_STATE, "forked", cai_device_reset(gpu0, 0, error));
+              EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_stream_create(gpu0, 2, 0, &out, error));
+              EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_stream_current(gpu0, &out, error));
+              EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_event_create(gpu0, 0, &made, error));
+              EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_event_query(of_gpu_too, &busy, error));
+              EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_event_synchronize(pending, error));
+              EXPECT_FAILS(CAI_ERR_STATE, "forked",
+                           cai_device_count(CAI_DEVICE_CUDA, &number, error));
+              EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_device_parse("gpu:0", &device, error));
+              EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_device_set_current(gpu0, error));
+              EXPECT_FAILS(CAI_ERR_STATE, "forked", cai_device_reset(gpu0, 0, error));
               EXPECT_EQ(work.runs + work.ends, 0);
               // The CPU is still there.
-              GOOD(work.enqueue(at_once, error));
+              ASSERT_OK(work.enqueue(at_once, error));
               EXPECT_EQ(work.ends, 1);
               EXPECT_EQ(describe(current_stream(cpu)).mode, unsigned{CAI_MODE_DEFAULT});
               EXPECT_FALSE(is_busy(complete));
@@ -253,10 +257,10 @@ TEST(Fork, ChildCannotUseWhatItsParentHad) {
             }),
             0);
   door.open();
-  GOOD(cai_stream_synchronize(of_cpu, error));
-  GOOD(cai_stream_synchronize(of_gpu, error));
-  GOOD(cai_stream_set_current(before, error));
+  ASSERT_OK(cai_stream_synchronize(of_cpu, error));
+  ASSERT_OK(cai_stream_synchronize(of_gpu, error));
+  ASSERT_OK(cai_stream_set_current(before, error));
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::reset_tests

@@ -6,7 +6,7 @@
 
 #include "scene.hpp"
 
-namespace test {
+namespace test::stream_capture_tests {
 namespace {
 
 class Captures : public OnDevices {
@@ -25,11 +25,11 @@ class Captures : public OnDevices {
   void launch(Handle graph) {
     const With with(primary(0));
     Handle executable = nullptr;
-    OK(gpu().cuGraphInstantiateWithFlags(&executable, graph, 0));
-    for (int i = 0; i < 2; ++i) OK(gpu().cuGraphLaunch(executable, handle(stream.value())));
-    OK(gpu().cuStreamSynchronize(handle(stream.value())));
-    OK(gpu().cuGraphExecDestroy(executable));
-    OK(gpu().cuGraphDestroy(graph));
+    MUST(gpu().cuGraphInstantiateWithFlags(&executable, graph, 0));
+    for (int i = 0; i < 2; ++i) MUST(gpu().cuGraphLaunch(executable, handle(stream.value())));
+    MUST(gpu().cuStreamSynchronize(handle(stream.value())));
+    MUST(gpu().cuGraphExecDestroy(executable));
+    MUST(gpu().cuGraphDestroy(graph));
   }
 
   Stream stream{gpu0, CAI_MODE_ASYNC}, other{gpu0, CAI_MODE_ASYNC};
@@ -49,10 +49,10 @@ TEST_F(Captures, AreSaid) {
   EXPECT_NE(gpu().cuStreamSynchronize(handle(stream.value())), 0);
   EXPECT_EQ(describe(stream).capture, unsigned{CAI_CAPTURE_INVALIDATED});
   Work work;
-  BAD(CAI_ERR_CAPTURE, "invalidated", work.attach(stream, error));
-  BAD(CAI_ERR_CAPTURE, "invalidated", work.enqueue(stream, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "invalidated", work.attach(stream, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "invalidated", work.enqueue(stream, error));
   const Event event(gpu0);
-  BAD(CAI_ERR_CAPTURE, "invalidated", cai_event_record(event, stream, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "invalidated", cai_event_record(event, stream, error));
   Handle graph = nullptr;
   EXPECT_NE(gpu().cuStreamEndCapture(handle(stream.value()), &graph), 0);
 }
@@ -62,30 +62,30 @@ TEST_F(Captures, RefuseWhatWouldEndThem) {
   std::int32_t busy = 7;
   const Stream at_once(cpu, CAI_MODE_SYNC), queue(cpu, CAI_MODE_ASYNC);
   begin();
-  BAD(CAI_ERR_CAPTURE, "captured", cai_stream_query(stream, &busy, error));
-  BAD(CAI_ERR_CAPTURE, "captured", cai_stream_synchronize(stream, error));
-  BAD(CAI_ERR_CAPTURE, "captured", work.enqueue(stream, error));
-  BAD(CAI_ERR_CAPTURE, "captured", cai_stream_follow(at_once, stream, error));
-  BAD(CAI_ERR_CAPTURE, "captured", cai_stream_follow(queue, stream, error));
-  BAD(CAI_ERR_CAPTURE, "join", cai_stream_follow(legacy, stream, error));
-  BAD(CAI_ERR_CAPTURE, "captured", cai_device_synchronize(gpu0, error));
-  BAD(CAI_ERR_CAPTURE, "captured", cai_device_reset(gpu0, CAI_RESET_CONTEXT, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "captured", cai_stream_query(stream, &busy, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "captured", cai_stream_synchronize(stream, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "captured", work.enqueue(stream, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "captured", cai_stream_follow(at_once, stream, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "captured", cai_stream_follow(queue, stream, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "join", cai_stream_follow(legacy, stream, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "captured", cai_device_synchronize(gpu0, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "captured", cai_device_reset(gpu0, CAI_RESET_CONTEXT, error));
   Door door;
-  GOOD(door.work.enqueue(other, error));
-  BAD(CAI_ERR_CAPTURE, "wait for it before", cai_stream_follow(stream, other, error));
+  ASSERT_OK(door.work.enqueue(other, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "wait for it before", cai_stream_follow(stream, other, error));
   // What has to do with none goes on, even on the thread that captures.
   {
     const Stream more(gpu0, CAI_MODE_ASYNC);
     const Event event(gpu0);
-    GOOD(cai_event_record(event, more, error));
+    ASSERT_OK(cai_event_record(event, more, error));
     EXPECT_TRUE(is_busy(other));
-    GOOD(cai_event_synchronize(event, error));
-    GOOD(cai_event_wait(event, stream, error));  // complete: it needs no order
-    GOOD(cai_event_record(event, other, error));
-    BAD(CAI_ERR_CAPTURE, "recorded outside", cai_event_wait(event, stream, error));
+    ASSERT_OK(cai_event_synchronize(event, error));
+    ASSERT_OK(cai_event_wait(event, stream, error));  // complete: it needs no order
+    ASSERT_OK(cai_event_record(event, other, error));
+    EXPECT_FAILS(CAI_ERR_CAPTURE, "recorded outside", cai_event_wait(event, stream, error));
     door.open();
-    GOOD(cai_stream_synchronize(other, error));
-    GOOD(cai_stream_follow(stream, other, error));
+    ASSERT_OK(cai_stream_synchronize(other, error));
+    ASSERT_OK(cai_stream_follow(stream, other, error));
   }
   EXPECT_EQ(busy, 7);
   EXPECT_EQ(work.ends + work.runs, 0);
@@ -93,18 +93,18 @@ TEST_F(Captures, RefuseWhatWouldEndThem) {
 }
 
 TEST_F(Captures, OfBlockingStreamsForbidTheLegacyOne) {
-  OK(gpu().cuStreamBeginCapture_v2(handle(blocking_one.value()), 0));
+  MUST(gpu().cuStreamBeginCapture_v2(handle(blocking_one.value()), 0));
   std::int32_t busy = 7;
-  BAD(CAI_ERR_CAPTURE, "captured", cai_stream_query(legacy, &busy, error));
-  BAD(CAI_ERR_CAPTURE, "captured", cai_stream_synchronize(legacy, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "captured", cai_stream_query(legacy, &busy, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "captured", cai_stream_synchronize(legacy, error));
   EXPECT_EQ(describe(legacy).capture, unsigned{CAI_CAPTURE_NONE});
   Work work;
-  BAD(CAI_ERR_CAPTURE, "captured", work.enqueue(legacy, error));
-  BAD(CAI_ERR_CAPTURE, "captured", cai_device_synchronize(gpu0, error));
-  GOOD(cai_device_synchronize(gpu1, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "captured", work.enqueue(legacy, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "captured", cai_device_synchronize(gpu0, error));
+  ASSERT_OK(cai_device_synchronize(gpu1, error));
   Handle graph = nullptr;
-  OK(gpu().cuStreamEndCapture(handle(blocking_one.value()), &graph));
-  OK(gpu().cuGraphDestroy(graph));
+  MUST(gpu().cuStreamEndCapture(handle(blocking_one.value()), &graph));
+  MUST(gpu().cuGraphDestroy(graph));
 }
 
 // Nobody can see a capture of a stream that is neither libcai's nor in order with the legacy one:
@@ -114,13 +114,13 @@ TEST_F(Captures, OfStreamsThatAreNotKnownAreEndedByTheDriver) {
     Handle foreign = nullptr, graph = nullptr;
     {
       const With with(primary(0));
-      OK(gpu().cuStreamCreate(&foreign, 1));
+      MUST(gpu().cuStreamCreate(&foreign, 1));
     }
-    OK(gpu().cuStreamBeginCapture_v2(foreign, 2));
+    MUST(gpu().cuStreamBeginCapture_v2(foreign, 2));
     const bool survives = body(value(foreign));
     EXPECT_EQ(gpu().cuStreamEndCapture(foreign, &graph) == 0, survives);
     if (graph) MUST(gpu().cuGraphDestroy(graph));
-    OK(gpu().cuStreamDestroy_v2(foreign));
+    MUST(gpu().cuStreamDestroy_v2(foreign));
   };
   constexpr std::int32_t capture_unsupported = 900;
   capture_during([&](std::uint64_t) {
@@ -143,7 +143,7 @@ TEST_F(Captures, OfStreamsThatAreNotKnownAreEndedByTheDriver) {
 TEST_F(Captures, TakeWorkThatHasNoEnd) {
   Work work;
   begin();
-  GOOD(cai_stream_enqueue(stream, Work::run, nullptr, &work, error));
+  ASSERT_OK(cai_stream_enqueue(stream, Work::run, nullptr, &work, error));
   EXPECT_EQ(work.runs, 0);
   launch(end());
   EXPECT_EQ(work.runs, 2);
@@ -152,18 +152,18 @@ TEST_F(Captures, TakeWorkThatHasNoEnd) {
 TEST_F(Captures, FailureInAGraphIsToldToo) {
   Work bad(say_seven);
   begin();
-  GOOD(cai_stream_enqueue(stream, Work::run, nullptr, &bad, error));
+  ASSERT_OK(cai_stream_enqueue(stream, Work::run, nullptr, &bad, error));
   launch(end());
-  BAD(CAI_ERR_BOUNDS, "seven", cai_stream_synchronize(stream, error));
-  GOOD(cai_stream_synchronize(stream, error));
+  EXPECT_FAILS(CAI_ERR_BOUNDS, "seven", cai_stream_synchronize(stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
 }
 
 TEST_F(Captures, KeepWhatIsAttached) {
   Work kept;
   begin();
-  GOOD(kept.attach(stream, error));
+  ASSERT_OK(kept.attach(stream, error));
   const Handle graph = end();
-  GOOD(cai_stream_synchronize(stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
   drain();
   EXPECT_EQ(kept.ends, 0);
   launch(graph);
@@ -180,10 +180,10 @@ TEST_F(Captures, AreJoinedByFollowing) {
   const Address data = memory(), result = memory();
   begin();
   fill(data, 5, stream.value());
-  GOOD(cai_stream_follow(other, stream, error));
+  ASSERT_OK(cai_stream_follow(other, stream, error));
   EXPECT_EQ(describe(other).capture_id, describe(stream).capture_id);
   copy(result, data, other.value());
-  GOOD(cai_stream_follow(stream, other, error));
+  ASSERT_OK(cai_stream_follow(stream, other, error));
   launch(end());
   EXPECT_EQ(read(result), 5);
 }
@@ -193,32 +193,32 @@ TEST_F(Captures, AreJoinedByEvents) {
   Event event(gpu0), back(gpu0);
   begin();
   fill(data, 6, stream.value());
-  GOOD(cai_event_record(event, stream, error));
-  GOOD(cai_event_wait(event, other, error));
+  ASSERT_OK(cai_event_record(event, stream, error));
+  ASSERT_OK(cai_event_wait(event, other, error));
   copy(result, data, other.value());
-  GOOD(cai_event_record(back, other, error));
-  GOOD(cai_event_wait(back, stream, error));
+  ASSERT_OK(cai_event_record(back, other, error));
+  ASSERT_OK(cai_event_wait(back, stream, error));
   std::int32_t busy = 7;
-  BAD(CAI_ERR_CAPTURE, "in a capture", cai_event_query(event, &busy, error));
-  BAD(CAI_ERR_CAPTURE, "in a capture", cai_event_synchronize(event, error));
-  BAD(CAI_ERR_CAPTURE, "cannot join", cai_event_wait(event, legacy, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "in a capture", cai_event_query(event, &busy, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "in a capture", cai_event_synchronize(event, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "cannot join", cai_event_wait(event, legacy, error));
   const Stream queue(cpu, CAI_MODE_ASYNC);
-  BAD(CAI_ERR_CAPTURE, "in a capture", cai_event_wait(event, queue, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "in a capture", cai_event_wait(event, queue, error));
   // Another capture.
-  OK(gpu().cuStreamBeginCapture_v2(handle(blocking_one.value()), 0));
-  BAD(CAI_ERR_CAPTURE, "cannot join", cai_event_wait(event, blocking_one, error));
-  BAD(CAI_ERR_CAPTURE, "another", cai_stream_follow(blocking_one, stream, error));
+  MUST(gpu().cuStreamBeginCapture_v2(handle(blocking_one.value()), 0));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "cannot join", cai_event_wait(event, blocking_one, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "another", cai_stream_follow(blocking_one, stream, error));
   Handle second = nullptr;
-  OK(gpu().cuStreamEndCapture(handle(blocking_one.value()), &second));
-  OK(gpu().cuGraphDestroy(second));
+  MUST(gpu().cuStreamEndCapture(handle(blocking_one.value()), &second));
+  MUST(gpu().cuGraphDestroy(second));
   launch(end());
   EXPECT_EQ(read(result), 6);
-  BAD(CAI_ERR_CAPTURE, "cuStreamWaitEvent", cai_event_wait(event, other, error));
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "cuStreamWaitEvent", cai_event_wait(event, other, error));
   // Recorded outside, it serves again.
-  GOOD(cai_event_record(event, stream, error));
-  GOOD(cai_event_wait(event, other, error));
-  GOOD(cai_event_synchronize(event, error));
+  ASSERT_OK(cai_event_record(event, stream, error));
+  ASSERT_OK(cai_event_wait(event, other, error));
+  ASSERT_OK(cai_event_synchronize(event, error));
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::stream_capture_tests

@@ -6,7 +6,7 @@
 
 #include "scene.hpp"
 
-namespace test {
+namespace test::streams_tests {
 namespace {
 
 struct Kind {
@@ -60,7 +60,7 @@ TEST_P(Streams, Describe) {
   cai_stream_info part;
   std::memset(&part, 0x55, sizeof part);
   part.struct_size = 8;
-  GOOD(cai_stream_describe(stream, &part, error));
+  ASSERT_OK(cai_stream_describe(stream, &part, error));
   EXPECT_EQ(part.mode, kind.mode);
   EXPECT_EQ(part.id, 0x5555555555555555U);
 }
@@ -68,27 +68,29 @@ TEST_P(Streams, Describe) {
 TEST_P(Streams, BadArguments) {
   cai_stream *out = nullptr;
   std::int32_t busy = 7;
-  BAD(CAI_ERR_VALUE, "mode is 3", cai_stream_create(kind.device, 3, 0, &out, error));
-  BAD(CAI_ERR_VALUE, "type", cai_stream_create({4, 0}, kind.mode, 0, &out, error));
-  BAD(CAI_ERR_ARGUMENT, "out", cai_stream_create(kind.device, kind.mode, 0, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_VALUE, "mode is 3", cai_stream_create(kind.device, 3, 0, &out, error));
+  EXPECT_FAILS(CAI_ERR_VALUE, "type", cai_stream_create({4, 0}, kind.mode, 0, &out, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "out",
+               cai_stream_create(kind.device, kind.mode, 0, nullptr, error));
   if (!kind.on_gpu() || kind.mode == CAI_MODE_DEFAULT) {
-    BAD(CAI_ERR_VALUE, "priority is -1",
-        cai_stream_create(kind.device, kind.mode, -1, &out, error));
+    EXPECT_FAILS(CAI_ERR_VALUE, "priority is -1",
+                 cai_stream_create(kind.device, kind.mode, -1, &out, error));
   }
   EXPECT_EQ(out, nullptr);
   cai_stream_info info{};
-  BAD(CAI_ERR_ARGUMENT, "struct_size", cai_stream_describe(stream, &info, error));
-  BAD(CAI_ERR_ARGUMENT, "out", cai_stream_describe(stream, nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_describe(nullptr, &info, error));
-  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_enqueue(nullptr, nullptr, nullptr, nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_attach(nullptr, Work::done, nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "release", cai_stream_attach(stream, nullptr, nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "busy", cai_stream_query(stream, nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_query(nullptr, &busy, error));
-  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_synchronize(nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "other", cai_stream_follow(stream, nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_follow(nullptr, stream, error));
-  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_set_current(nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "struct_size", cai_stream_describe(stream, &info, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "out", cai_stream_describe(stream, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream", cai_stream_describe(nullptr, &info, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream",
+               cai_stream_enqueue(nullptr, nullptr, nullptr, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream", cai_stream_attach(nullptr, Work::done, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "release", cai_stream_attach(stream, nullptr, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "busy", cai_stream_query(stream, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream", cai_stream_query(nullptr, &busy, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream", cai_stream_synchronize(nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "other", cai_stream_follow(stream, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream", cai_stream_follow(nullptr, stream, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream", cai_stream_set_current(nullptr, error));
   EXPECT_EQ(busy, 7);
   cai_stream_retain(nullptr);
   cai_stream_release(nullptr);
@@ -103,12 +105,12 @@ TEST_P(Streams, WorkRunsInOrder) {
       order.push_back(i);
       return CAI_OK;
     }));
-    GOOD(all.back()->enqueue(stream, error));
+    ASSERT_OK(all.back()->enqueue(stream, error));
     if (kind.at_once()) {
       EXPECT_EQ(all.back()->ends, 1);
     }
   }
-  GOOD(cai_stream_synchronize(stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
   ASSERT_EQ(order.size(), 20U);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
   for (const auto &work : all) {
@@ -120,9 +122,9 @@ TEST_P(Streams, WorkRunsInOrder) {
 
 TEST_P(Streams, NothingToDo) {
   Work work;
-  GOOD(cai_stream_enqueue(stream, nullptr, nullptr, nullptr, error));
-  GOOD(cai_stream_enqueue(stream, nullptr, Work::done, &work, error));
-  GOOD(cai_stream_synchronize(stream, error));
+  ASSERT_OK(cai_stream_enqueue(stream, nullptr, nullptr, nullptr, error));
+  ASSERT_OK(cai_stream_enqueue(stream, nullptr, Work::done, &work, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
   EXPECT_EQ(work.ends, 1);
   EXPECT_EQ(work.runs, 0);
 }
@@ -133,11 +135,11 @@ TEST_P(Streams, BusyWhileWorkIsPending) {
     return;
   }
   Door door;
-  GOOD(door.work.enqueue(stream, error));
+  ASSERT_OK(door.work.enqueue(stream, error));
   EXPECT_TRUE(is_busy(stream));
   EXPECT_EQ(door.work.ends, 0);
   door.open();
-  GOOD(cai_stream_synchronize(stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
   EXPECT_FALSE(is_busy(stream));
   EXPECT_EQ(door.work.ends, 1);
 }
@@ -160,16 +162,16 @@ TEST_P(Streams, FailureIsToldOnce) {
     Work bad(say_seven);
     if (kind.at_once()) {
       // It is this call's own, and nothing was taken over.
-      BAD(CAI_ERR_BOUNDS, "seven", bad.enqueue(stream, error));
+      EXPECT_FAILS(CAI_ERR_BOUNDS, "seven", bad.enqueue(stream, error));
       EXPECT_EQ(bad.ends, 0);
       continue;
     }
-    GOOD(bad.enqueue(stream, error));
+    ASSERT_OK(bad.enqueue(stream, error));
     // Not by a call that would tell.
     Event event(kind.device);
     if (kind.on_gpu()) {
-      GOOD(cai_event_record(event, stream, error));
-      GOOD(cai_event_synchronize(event, error));
+      ASSERT_OK(cai_event_record(event, stream, error));
+      ASSERT_OK(cai_event_synchronize(event, error));
     } else {
       while (bad.ends == 0) std::this_thread::yield();
     }
@@ -177,12 +179,12 @@ TEST_P(Streams, FailureIsToldOnce) {
     EXPECT_EQ(tell_by(which, &said), CAI_ERR_BOUNDS) << which;
     EXPECT_STREQ(said.message, "seven");
     EXPECT_EQ(said.native, 7);
-    GOOD(cai_stream_synchronize(stream, error));
+    ASSERT_OK(cai_stream_synchronize(stream, error));
     EXPECT_EQ(bad.ends, 1);
   }
   Work good;
-  GOOD(good.enqueue(stream, error));
-  GOOD(cai_stream_synchronize(stream, error));
+  ASSERT_OK(good.enqueue(stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
   EXPECT_EQ(good.runs, 1);
 }
 
@@ -205,8 +207,8 @@ TEST_P(Streams, FailureThatNobodyAsksFor) {
   EXPECT_EQ(bad.enqueue(stream), kind.at_once() ? CAI_ERR_BOUNDS : CAI_OK);
   if (kind.on_gpu()) {
     Event event(kind.device);
-    GOOD(cai_event_record(event, stream, error));
-    GOOD(cai_event_synchronize(event, error));
+    ASSERT_OK(cai_event_record(event, stream, error));
+    ASSERT_OK(cai_event_synchronize(event, error));
   }
   stream.release();
   if (kind.at_once()) return;
@@ -219,15 +221,15 @@ TEST_P(Streams, WorkOutlivesTheHandle) {
   Door door;
   Work last;
   if (!kind.at_once()) {
-    GOOD(door.work.enqueue(stream, error));
+    ASSERT_OK(door.work.enqueue(stream, error));
   }
-  GOOD(last.enqueue(stream, error));
+  ASSERT_OK(last.enqueue(stream, error));
   const Event passed(kind.device);
-  GOOD(cai_event_record(passed, stream, error));
+  ASSERT_OK(cai_event_record(passed, stream, error));
   stream.release();  // waits for nothing
   EXPECT_EQ(is_busy(passed), !kind.at_once());
   door.open();
-  GOOD(cai_event_synchronize(passed, error));
+  ASSERT_OK(cai_event_synchronize(passed, error));
   drain();
   EXPECT_EQ(last.runs, 1);
   EXPECT_EQ(last.ends, 1);
@@ -237,19 +239,19 @@ TEST_P(Streams, AttachmentsEndWhenTheStreamHasPassed) {
   Door door;
   Work kept, later;
   if (!kind.at_once()) {
-    GOOD(door.work.enqueue(stream, error));
+    ASSERT_OK(door.work.enqueue(stream, error));
   }
-  GOOD(kept.attach(stream, error));
+  ASSERT_OK(kept.attach(stream, error));
   EXPECT_EQ(kept.ends, kind.at_once() ? 1 : 0);
   door.open();
-  GOOD(cai_stream_synchronize(stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
   EXPECT_EQ(kept.ends, 1);
   if (kind.on_gpu()) {
     EXPECT_TRUE(pthread_equal(kept.done_by, pthread_self()));
     EXPECT_TRUE(pthread_equal(door.work.done_by, pthread_self()));
   }
-  for (int i = 0; i < 100; ++i) GOOD(later.attach(stream, error));
-  GOOD(cai_stream_synchronize(stream, error));
+  for (int i = 0; i < 100; ++i) ASSERT_OK(later.attach(stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
   EXPECT_EQ(later.ends, 100);
 }
 
@@ -276,7 +278,7 @@ TEST_P(Streams, HoldersOfEightThreads) {
     });
   }
   for (std::thread &thread : all) thread.join();
-  GOOD(cai_stream_synchronize(stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
   drain();
   EXPECT_EQ(ran, 8 * 50);
   for (const auto &work : works) EXPECT_EQ(work->ends, 1);
@@ -284,13 +286,13 @@ TEST_P(Streams, HoldersOfEightThreads) {
 
 TEST_P(Streams, ThreadLimit) {
   if (kind.on_gpu()) {
-    BAD(CAI_ERR_DEVICE, "gpu:", cai_stream_set_thread_limit(stream, 1, error));
+    EXPECT_FAILS(CAI_ERR_DEVICE, "gpu:", cai_stream_set_thread_limit(stream, 1, error));
     return;
   }
-  GOOD(cai_stream_set_thread_limit(stream, 3, error));
+  ASSERT_OK(cai_stream_set_thread_limit(stream, 3, error));
   EXPECT_EQ(describe(stream).thread_limit, 3);
-  BAD(CAI_ERR_VALUE, "threads is 0", cai_stream_set_thread_limit(stream, 0, error));
-  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_set_thread_limit(nullptr, 1, error));
+  EXPECT_FAILS(CAI_ERR_VALUE, "threads is 0", cai_stream_set_thread_limit(stream, 0, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream", cai_stream_set_thread_limit(nullptr, 1, error));
   EXPECT_EQ(describe(stream).thread_limit, 3);
 }
 
@@ -300,7 +302,7 @@ TEST_P(Streams, CurrentIsTheThreads) {
   const Stream before = current_stream(kind.device);
   EXPECT_EQ(describe(before).mode, unsigned{CAI_MODE_DEFAULT});
   EXPECT_EQ(current_stream(kind.device).get(), before.get());
-  GOOD(cai_stream_set_current(stream, error));
+  ASSERT_OK(cai_stream_set_current(stream, error));
   EXPECT_EQ(current_stream(kind.device).get(), stream.get());
   std::thread([&] {
     const Stream theirs = current_stream(kind.device);
@@ -310,60 +312,60 @@ TEST_P(Streams, CurrentIsTheThreads) {
   }).join();  // lets go of its own
   const Stream other = current_stream(kind.on_gpu() ? cpu : gpu0);
   EXPECT_NE(other.get(), stream.get());
-  GOOD(cai_stream_set_current(before, error));
+  ASSERT_OK(cai_stream_set_current(before, error));
 }
 
 TEST_P(Streams, GuardsAreLeftInTheReverseOrder) {
   const Stream before = current_stream(kind.device);
   const Stream second(kind.device, kind.mode);
   cai_stream_guard outer{}, inner{};
-  GOOD(cai_stream_enter(stream, &outer, error));
+  ASSERT_OK(cai_stream_enter(stream, &outer, error));
   EXPECT_EQ(outer.depth, 0U);
-  GOOD(cai_stream_enter(second, &inner, error));
+  ASSERT_OK(cai_stream_enter(second, &inner, error));
   EXPECT_EQ(inner.depth, 1U);
   EXPECT_EQ(current_stream(kind.device).get(), second.get());
 
-  BAD(CAI_ERR_STATE, "reverse order", cai_stream_leave(&outer, 0, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "reverse order", cai_stream_leave(&outer, 0, error));
   std::thread([&] {
-    BAD(CAI_ERR_STATE, "another thread", cai_stream_leave(&inner, 0, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "another thread", cai_stream_leave(&inner, 0, error));
   }).join();
-  BAD(CAI_ERR_ARGUMENT, "flags", cai_stream_leave(&inner, 2, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "flags", cai_stream_leave(&inner, 2, error));
   EXPECT_EQ(current_stream(kind.device).get(), second.get());
 
   // It has waited when it is left.
   Work work;
-  GOOD(work.enqueue(second, error));
-  GOOD(cai_stream_leave(&inner, 0, error));
+  ASSERT_OK(work.enqueue(second, error));
+  ASSERT_OK(cai_stream_leave(&inner, 0, error));
   EXPECT_EQ(work.runs, 1);
   EXPECT_EQ(current_stream(kind.device).get(), stream.get());
-  BAD(CAI_ERR_STATE, "left already", cai_stream_leave(&inner, 0, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "left already", cai_stream_leave(&inner, 0, error));
 
   // Unless it is told not to.
   Door door;
   if (!kind.at_once()) {
-    GOOD(door.work.enqueue(stream, error));
+    ASSERT_OK(door.work.enqueue(stream, error));
   }
-  GOOD(cai_stream_leave(&outer, CAI_LEAVE_QUEUED, error));
+  ASSERT_OK(cai_stream_leave(&outer, CAI_LEAVE_QUEUED, error));
   EXPECT_EQ(is_busy(stream), !kind.at_once());
   door.open();
   EXPECT_EQ(current_stream(kind.device).get(), before.get());
-  GOOD(cai_stream_synchronize(stream, error));
-  BAD(CAI_ERR_ARGUMENT, "guard", cai_stream_leave(nullptr, 0, error));
-  BAD(CAI_ERR_ARGUMENT, "guard", cai_stream_enter(stream, nullptr, error));
-  BAD(CAI_ERR_ARGUMENT, "stream", cai_stream_enter(nullptr, &outer, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "guard", cai_stream_leave(nullptr, 0, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "guard", cai_stream_enter(stream, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "stream", cai_stream_enter(nullptr, &outer, error));
 }
 
 TEST_P(Streams, GuardIsLeftThoughWorkFailed) {
   if (kind.at_once()) return;  // it has no earlier work
   const Stream before = current_stream(kind.device);
   cai_stream_guard guard{};
-  GOOD(cai_stream_enter(stream, &guard, error));
+  ASSERT_OK(cai_stream_enter(stream, &guard, error));
   Work bad(say_seven);
-  GOOD(bad.enqueue(stream, error));
-  BAD(CAI_ERR_BOUNDS, "seven", cai_stream_leave(&guard, 0, error));
+  ASSERT_OK(bad.enqueue(stream, error));
+  EXPECT_FAILS(CAI_ERR_BOUNDS, "seven", cai_stream_leave(&guard, 0, error));
   EXPECT_EQ(guard.thread, 0U);
   EXPECT_EQ(current_stream(kind.device).get(), before.get());
-  BAD(CAI_ERR_STATE, "left already", cai_stream_leave(&guard, 0, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "left already", cai_stream_leave(&guard, 0, error));
   drain();
 }
 
@@ -371,13 +373,13 @@ TEST_P(Streams, GuardHoldsWhatItNeeds) {
   std::thread([&] {
     cai_stream_guard guard{};
     cai_stream *mine = nullptr;
-    GOOD(cai_stream_create(kind.device, kind.mode, 0, &mine, error));
-    GOOD(cai_stream_enter(mine, &guard, error));
+    ASSERT_OK(cai_stream_create(kind.device, kind.mode, 0, &mine, error));
+    ASSERT_OK(cai_stream_enter(mine, &guard, error));
     cai_stream_release(mine);
-    GOOD(cai_stream_set_current(stream, error));  // in between
+    ASSERT_OK(cai_stream_set_current(stream, error));  // in between
     Work work;
-    GOOD(work.enqueue(mine, error));
-    GOOD(cai_stream_leave(&guard, 0, error));
+    ASSERT_OK(work.enqueue(mine, error));
+    ASSERT_OK(cai_stream_leave(&guard, 0, error));
     EXPECT_EQ(work.ends, 1);
     EXPECT_NE(current_stream(kind.device).get(), stream.get());
   }).join();
@@ -388,16 +390,16 @@ TEST_F(OnDevices, ThreadEndsWithoutTheDriver) {
   Handle theirs = nullptr;
   {
     const With with(primary(0));
-    OK(gpu().cuStreamCreate(&theirs, non_blocking));
+    MUST(gpu().cuStreamCreate(&theirs, non_blocking));
   }
   std::thread([&] {
     const auto release = [](void *context) { ++*static_cast<std::atomic<int> *>(context); };
     cai_stream *wrapped = nullptr;
-    GOOD(cai_stream_wrap(gpu0, value(theirs), release, &released, &wrapped, error));
-    GOOD(cai_stream_set_current(wrapped, error));
+    ASSERT_OK(cai_stream_wrap(gpu0, value(theirs), release, &released, &wrapped, error));
+    ASSERT_OK(cai_stream_set_current(wrapped, error));
     cai_stream_release(wrapped);
     const Stream own(gpu1, CAI_MODE_ASYNC);
-    GOOD(cai_stream_set_current(own, error));
+    ASSERT_OK(cai_stream_set_current(own, error));
     gpu().simcuda_reset_counts();
   }).join();
   EXPECT_EQ(all_calls(), 0U);
@@ -406,7 +408,7 @@ TEST_F(OnDevices, ThreadEndsWithoutTheDriver) {
   EXPECT_EQ(cai_pending_flush(gpu1, nullptr), CAI_OK);
   EXPECT_EQ(calls("cuStreamDestroy"), 1U);
   EXPECT_EQ(released, 1);
-  OK(gpu().cuStreamDestroy_v2(theirs));
+  MUST(gpu().cuStreamDestroy_v2(theirs));
 }
 
 // ---- Only on a GPU, only on the CPU -------------------------------------------------------------
@@ -422,11 +424,11 @@ TEST_F(OnDevices, WrappedStreams) {
   Handle blocking_one = nullptr, free_one = nullptr, of_other = nullptr, context = nullptr;
   {
     const With with(primary(0));
-    OK(gpu().cuStreamCreate(&blocking_one, blocking));
-    OK(gpu().cuStreamCreate(&free_one, non_blocking));
-    OK(gpu().cuCtxCreate_v2(&context, 0, 0));
-    OK(gpu().cuStreamCreate(&of_other, non_blocking));
-    OK(gpu().cuCtxPopCurrent_v2(&context));
+    MUST(gpu().cuStreamCreate(&blocking_one, blocking));
+    MUST(gpu().cuStreamCreate(&free_one, non_blocking));
+    MUST(gpu().cuCtxCreate_v2(&context, 0, 0));
+    MUST(gpu().cuStreamCreate(&of_other, non_blocking));
+    MUST(gpu().cuCtxPopCurrent_v2(&context));
   }
   const struct {
     std::uint64_t value;
@@ -440,18 +442,18 @@ TEST_F(OnDevices, WrappedStreams) {
     int released = 0;
     const auto release = [](void *context_) { ++*static_cast<int *>(context_); };
     cai_stream *first = nullptr, *second = nullptr;
-    GOOD(cai_stream_wrap(gpu0, number, release, &released, &first, error));
-    GOOD(cai_stream_wrap(gpu0, number, nullptr, nullptr, &second, error));
+    ASSERT_OK(cai_stream_wrap(gpu0, number, release, &released, &first, error));
+    ASSERT_OK(cai_stream_wrap(gpu0, number, nullptr, nullptr, &second, error));
     const cai_stream_info info = describe(first);
     EXPECT_EQ(info.mode, mode);
     EXPECT_EQ(info.value, number);
     EXPECT_EQ(info.wrapped, 1U);
     EXPECT_EQ(info.id, describe(second).id);  // the same, whoever wrapped it
     Work work, kept;
-    GOOD(work.enqueue(first, error));
-    GOOD(kept.attach(first, error));
-    GOOD(cai_stream_follow(second, first, error));
-    GOOD(cai_stream_synchronize(second, error));
+    ASSERT_OK(work.enqueue(first, error));
+    ASSERT_OK(kept.attach(first, error));
+    ASSERT_OK(cai_stream_follow(second, first, error));
+    ASSERT_OK(cai_stream_synchronize(second, error));
     EXPECT_EQ(work.ends, 1);
     EXPECT_EQ(kept.ends, 1);
     cai_stream_retain(first);
@@ -462,30 +464,31 @@ TEST_F(OnDevices, WrappedStreams) {
     cai_stream_release(second);
   }
   cai_stream *out = nullptr;
-  BAD(CAI_ERR_VALUE, "0", cai_stream_wrap(gpu0, 0, nullptr, nullptr, &out, error));
-  BAD(CAI_ERR_DEVICE, "CPU", cai_stream_wrap(cpu, 1, nullptr, nullptr, &out, error));
-  BAD(CAI_ERR_DEVICE, "gpu:0, not gpu:1",
-      cai_stream_wrap(gpu1, value(free_one), nullptr, nullptr, &out, error));
-  BAD(CAI_ERR_DEVICE, "gpu:2", cai_stream_wrap({2, 2}, 1, nullptr, nullptr, &out, error));
-  BAD(CAI_ERR_ARGUMENT, "out", cai_stream_wrap(gpu0, 1, nullptr, nullptr, nullptr, error));
-  BAD(CAI_ERR_CUDA, "cuStream", cai_stream_wrap(gpu0, 0x1234, nullptr, nullptr, &out, error));
+  EXPECT_FAILS(CAI_ERR_VALUE, "0", cai_stream_wrap(gpu0, 0, nullptr, nullptr, &out, error));
+  EXPECT_FAILS(CAI_ERR_DEVICE, "CPU", cai_stream_wrap(cpu, 1, nullptr, nullptr, &out, error));
+  EXPECT_FAILS(CAI_ERR_DEVICE, "gpu:0, not gpu:1",
+               cai_stream_wrap(gpu1, value(free_one), nullptr, nullptr, &out, error));
+  EXPECT_FAILS(CAI_ERR_DEVICE, "gpu:2", cai_stream_wrap({2, 2}, 1, nullptr, nullptr, &out, error));
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "out", cai_stream_wrap(gpu0, 1, nullptr, nullptr, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_CUDA, "cuStream",
+               cai_stream_wrap(gpu0, 0x1234, nullptr, nullptr, &out, error));
   EXPECT_EQ(out, nullptr);
-  for (const Handle each : {blocking_one, free_one, of_other}) OK(gpu().cuStreamDestroy_v2(each));
-  OK(gpu().cuCtxDestroy_v2(context));
+  for (const Handle each : {blocking_one, free_one, of_other}) MUST(gpu().cuStreamDestroy_v2(each));
+  MUST(gpu().cuCtxDestroy_v2(context));
 }
 
 TEST_F(OnDevices, StreamTwoIsOneThreads) {
   cai_stream *two = nullptr;
-  GOOD(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &two, error));
+  ASSERT_OK(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &two, error));
   std::thread([&] {
-    BAD(CAI_ERR_STATE, "this thread", cai_stream_synchronize(two, error));
-    BAD(CAI_ERR_STATE, "this thread", cai_stream_attach(two, Work::done, nullptr, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "this thread", cai_stream_synchronize(two, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "this thread", cai_stream_attach(two, Work::done, nullptr, error));
     cai_stream *mine = nullptr;
-    GOOD(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &mine, error));
+    ASSERT_OK(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &mine, error));
     EXPECT_NE(describe(mine).id, 0U);
     cai_stream_release(mine);
   }).join();
-  GOOD(cai_stream_synchronize(two, error));
+  ASSERT_OK(cai_stream_synchronize(two, error));
   cai_stream_release(two);
 }
 
@@ -493,9 +496,9 @@ TEST_F(OnDevices, WorkOnTheGpuIsInOrderWithItsMemory) {
   const Address data = memory(), result = memory();
   const Stream stream(gpu0, CAI_MODE_ASYNC), other(gpu0, CAI_MODE_ASYNC);
   fill(data, 7, stream.value());
-  GOOD(cai_stream_follow(other, stream, error));
+  ASSERT_OK(cai_stream_follow(other, stream, error));
   copy(result, data, other.value());
-  GOOD(cai_stream_synchronize(other, error));
+  ASSERT_OK(cai_stream_synchronize(other, error));
   EXPECT_EQ(read(result), 7);
 }
 
@@ -503,10 +506,10 @@ TEST_F(OnDevices, LegacyAndBlockingStreamsNeedNoEvent) {
   const Stream legacy(gpu0, CAI_MODE_DEFAULT), sync(gpu0, CAI_MODE_SYNC);
   const Stream async(gpu0, CAI_MODE_ASYNC);
   gpu().simcuda_reset_counts();
-  GOOD(cai_stream_follow(legacy, sync, error));
-  GOOD(cai_stream_follow(sync, legacy, error));
+  ASSERT_OK(cai_stream_follow(legacy, sync, error));
+  ASSERT_OK(cai_stream_follow(sync, legacy, error));
   EXPECT_EQ(calls("cuEventRecord"), 0U);
-  GOOD(cai_stream_follow(legacy, async, error));
+  ASSERT_OK(cai_stream_follow(legacy, async, error));
   EXPECT_EQ(calls("cuEventRecord"), 1U);
 }
 
@@ -515,17 +518,17 @@ TEST_F(OnDevices, FailureDropsWhatWaitsOnTheCpu) {
   Door door;
   Work bad(say_seven), waits, kept, after;
   Event event(cpu);
-  GOOD(door.work.enqueue(stream, error));
-  GOOD(bad.enqueue(stream, error));
-  GOOD(waits.enqueue(stream, error));
-  GOOD(kept.attach(stream, error));
-  GOOD(cai_event_record(event, stream, error));
+  ASSERT_OK(door.work.enqueue(stream, error));
+  ASSERT_OK(bad.enqueue(stream, error));
+  ASSERT_OK(waits.enqueue(stream, error));
+  ASSERT_OK(kept.attach(stream, error));
+  ASSERT_OK(cai_event_record(event, stream, error));
   door.open();
-  GOOD(cai_event_synchronize(event, error));  // it is passed all the same
+  ASSERT_OK(cai_event_synchronize(event, error));  // it is passed all the same
   while (kept.ends == 0) std::this_thread::yield();
-  BAD(CAI_ERR_BOUNDS, "seven", after.enqueue(stream, error));
-  GOOD(after.enqueue(stream, error));
-  GOOD(cai_stream_synchronize(stream, error));
+  EXPECT_FAILS(CAI_ERR_BOUNDS, "seven", after.enqueue(stream, error));
+  ASSERT_OK(after.enqueue(stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
   EXPECT_EQ(waits.runs, 0);
   EXPECT_EQ(waits.ends, 1);
   EXPECT_EQ(kept.ends, 1);
@@ -542,7 +545,7 @@ TEST_F(OnDevices, WorkMayLetGoOfItsOwnStream) {
       return CAI_OK;
     });
     cai_stream_retain(itself);
-    GOOD(last.enqueue(stream, error));
+    ASSERT_OK(last.enqueue(stream, error));
     stream.release();
     while (last.ends == 0) std::this_thread::yield();
   }
@@ -555,20 +558,20 @@ TEST_F(OnDevices, WorkCannotWaitForItsOwnStream) {
   Work more;
   Work work([&](cai_error *) {
     EXPECT_TRUE(is_busy(stream));
-    BAD(CAI_ERR_STATE, "wait for itself", cai_stream_synchronize(stream, error));
-    BAD(CAI_ERR_STATE, "wait for itself", cai_stream_follow(at_once, stream, error));
-    BAD(CAI_ERR_STATE, "wait for itself", cai_stream_follow(of_gpu, stream, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "wait for itself", cai_stream_synchronize(stream, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "wait for itself", cai_stream_follow(at_once, stream, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "wait for itself", cai_stream_follow(of_gpu, stream, error));
     EXPECT_EQ(cai_event_record(event, stream, nullptr), CAI_OK);
-    BAD(CAI_ERR_STATE, "has to pass it", cai_event_synchronize(event, error));
-    BAD(CAI_ERR_STATE, "has to pass it", cai_event_wait(event, at_once, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "has to pass it", cai_event_synchronize(event, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "has to pass it", cai_event_wait(event, at_once, error));
     EXPECT_EQ(more.enqueue(stream), CAI_OK);
     return CAI_OK;
   });
-  GOOD(work.enqueue(stream, error));
+  ASSERT_OK(work.enqueue(stream, error));
   while (more.ends == 0) std::this_thread::yield();
-  GOOD(cai_stream_synchronize(stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
   EXPECT_EQ(more.runs, 1);
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::streams_tests

@@ -40,7 +40,7 @@ static inline CUresult get_attributes(CUdeviceptr pointer, Attributes *out) {
 
 static inline Attributes attributes_of(CUdeviceptr pointer) {
   Attributes attributes;
-  OK(get_attributes(pointer, &attributes));
+  MUST(get_attributes(pointer, &attributes));
   return attributes;
 }
 

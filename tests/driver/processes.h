@@ -23,14 +23,14 @@ typedef struct {
 static inline Process start_other(const char *part) {
   int ends[2];
   Process other;
-  EXPECT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  MUST_BE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
   char *arguments[] = {"other", (char *)(uintptr_t)part, NULL};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   // A copy under its own number would be closed.
   const int copy = fcntl(ends[1], F_DUPFD_CLOEXEC, TALK + 1);
   posix_spawn_file_actions_adddup2(&actions, copy, TALK);
-  EXPECT(posix_spawn(&other.id, "/proc/self/exe", &actions, NULL, arguments, environ), 0);
+  MUST_BE(posix_spawn(&other.id, "/proc/self/exe", &actions, NULL, arguments, environ), 0);
   posix_spawn_file_actions_destroy(&actions);
   close(copy);
   close(ends[1]);
@@ -39,12 +39,12 @@ static inline Process start_other(const char *part) {
 }
 
 static inline void tell(int talk, const void *message, size_t size) {
-  EXPECT(send(talk, message, size, MSG_NOSIGNAL), size);
+  MUST_BE(send(talk, message, size, MSG_NOSIGNAL), size);
 }
 
 // Who hears nothing, because the other has ended, ends.
 static inline void hear(int talk, void *message, size_t size) {
-  EXPECT(recv(talk, message, size, 0), size);
+  MUST_BE(recv(talk, message, size, 0), size);
 }
 
 static inline void tell_ready(int talk) {
@@ -71,7 +71,7 @@ static inline void send_file(int talk, int file) {
   control.head.cmsg_type = SCM_RIGHTS;
   control.head.cmsg_len = CMSG_LEN(sizeof(int));
   memcpy(CMSG_DATA(&control.head), &file, sizeof file);
-  EXPECT(sendmsg(talk, &message, MSG_NOSIGNAL), 1);
+  MUST_BE(sendmsg(talk, &message, MSG_NOSIGNAL), 1);
 }
 
 static inline int receive_file(int talk) {
@@ -86,7 +86,7 @@ static inline int receive_file(int talk) {
                            .msg_iovlen = 1,
                            .msg_control = control.space,
                            .msg_controllen = sizeof control.space};
-  EXPECT(recvmsg(talk, &message, MSG_CMSG_CLOEXEC), 1);
+  MUST_BE(recvmsg(talk, &message, MSG_CMSG_CLOEXEC), 1);
   memcpy(&file, CMSG_DATA(&control.head), sizeof file);
   return file;
 }
@@ -94,15 +94,15 @@ static inline int receive_file(int talk) {
 // The other process has ended well.
 static inline void join_other(const Process *other) {
   int status = -1;
-  EXPECT(waitpid(other->id, &status, 0), other->id);
-  EXPECT(status, 0);
+  MUST_BE(waitpid(other->id, &status, 0), other->id);
+  MUST_BE(status, 0);
 }
 
 static inline void kill_other(const Process *other) {
   int status = -1;
-  EXPECT(kill(other->id, SIGKILL), 0);
-  EXPECT(waitpid(other->id, &status, 0), other->id);
-  EXPECT(WIFSIGNALED(status), 1);
+  MUST_BE(kill(other->id, SIGKILL), 0);
+  MUST_BE(waitpid(other->id, &status, 0), other->id);
+  MUST_BE(WIFSIGNALED(status), 1);
 }
 
 typedef struct {

@@ -20,10 +20,10 @@ static inline CUcontext start_races(void) {
 }
 
 // What follows races so many times. Whatever it leaves behind is finished, and forgotten.
-#define RACES(expected, ...)                     \
-  do {                                           \
-    sim.reset();                                 \
-    {__VA_ARGS__} EXPECT(sim.races(), expected); \
-    sim.reset();                                 \
-    EXPECT(sim.races(), 0);                      \
+#define RACES(expected, ...)                      \
+  do {                                            \
+    sim.reset();                                  \
+    {__VA_ARGS__} MUST_BE(sim.races(), expected); \
+    sim.reset();                                  \
+    MUST_BE(sim.races(), 0);                      \
   } while (0)

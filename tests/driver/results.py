@@ -24,6 +24,7 @@ from pathlib import Path
 import rules
 
 RESULTS = rules.FOLDER / "results"
+SUPPORT = rules.FOLDER.parent / "support"
 NOT_HERE = 77
 SECONDS = 120  # for one program
 
@@ -81,8 +82,9 @@ def build(folder):
     compiler = os.environ.get("CC", "cc").split()
 
     def one(rule):
-        command = [*compiler, "-std=gnu99", "-O1", "-o", str(folder / rule.path.stem)]
-        subprocess.run([*command, str(rule.path), "-pthread", "-ldl"], check=True)
+        command = [*compiler, "-std=gnu99", "-O1", f"-I{SUPPORT}", str(rule.path)]
+        command += ["-o", str(folder / rule.path.stem), "-pthread", "-ldl"]
+        subprocess.run(command, check=True)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(one, rules.read_rules()))

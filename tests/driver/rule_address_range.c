@@ -9,12 +9,12 @@ int main(void) {
   USE(cuMemGetAddressRange, 3020, CUdeviceptr *, size_t *, CUdeviceptr);
   CUdeviceptr data, base = 0;
   size_t size = 0;
-  OK(cuMemAlloc(&data, 4096));
-  OK(cuMemGetAddressRange(&base, &size, data + 4095));
-  EXPECT(base == data, 1);
-  EXPECT(size, 4096);
-  OK(cuMemGetAddressRange(NULL, &size, data));
-  OK(cuMemFree(data));
-  EXPECT(cuMemGetAddressRange(&base, &size, data) != SUCCESS, 1);
+  MUST(cuMemAlloc(&data, 4096));
+  MUST(cuMemGetAddressRange(&base, &size, data + 4095));
+  MUST_BE(base == data, 1);
+  MUST_BE(size, 4096);
+  MUST(cuMemGetAddressRange(NULL, &size, data));
+  MUST(cuMemFree(data));
+  MUST_BE(cuMemGetAddressRange(&base, &size, data) != SUCCESS, 1);
   return 0;
 }

@@ -15,17 +15,17 @@ int main(void) {
   size_t pitch = 0;
   unsigned char byte = 0;
   for (unsigned element = 4; element <= 16; element *= 2) {
-    OK(cuMemAllocPitch(&data, &pitch, WIDTH, ROWS, element));
-    EXPECT(pitch >= WIDTH, 1);
-    EXPECT(pitch % element, 0);
-    OK(cuMemsetD2D8(data, pitch, (unsigned char)element, WIDTH, ROWS));
-    OK(cuCtxSynchronize());
-    OK(cuMemcpyDtoH(&byte, data + (ROWS - 1) * pitch + WIDTH - 1, 1));
-    EXPECT(byte, element);
-    OK(cuMemFree(data));
+    MUST(cuMemAllocPitch(&data, &pitch, WIDTH, ROWS, element));
+    MUST_BE(pitch >= WIDTH, 1);
+    MUST_BE(pitch % element, 0);
+    MUST(cuMemsetD2D8(data, pitch, (unsigned char)element, WIDTH, ROWS));
+    MUST(cuCtxSynchronize());
+    MUST(cuMemcpyDtoH(&byte, data + (ROWS - 1) * pitch + WIDTH - 1, 1));
+    MUST_BE(byte, element);
+    MUST(cuMemFree(data));
   }
-  EXPECT(cuMemAllocPitch(&data, &pitch, WIDTH, ROWS, 3), INVALID_VALUE);
-  EXPECT(cuMemAllocPitch(&data, &pitch, 0, ROWS, 4), INVALID_VALUE);
-  EXPECT(cuMemAllocPitch(&data, &pitch, WIDTH, 0, 4), INVALID_VALUE);
+  MUST_BE(cuMemAllocPitch(&data, &pitch, WIDTH, ROWS, 3), INVALID_VALUE);
+  MUST_BE(cuMemAllocPitch(&data, &pitch, 0, ROWS, 4), INVALID_VALUE);
+  MUST_BE(cuMemAllocPitch(&data, &pitch, WIDTH, 0, 4), INVALID_VALUE);
   return 0;
 }

@@ -16,39 +16,39 @@ static void there_and_back(const Array3DDescriptor *wanted, size_t rows, size_t 
   CUdeviceptr linear;
   memset(out, 0, sizeof out);
   for (size_t i = 0; i < sizeof in; ++i) ((unsigned char *)in)[i] = (unsigned char)(i * 7 + 1);
-  OK(cuArray3DCreate(&array, wanted));
-  OK(cuArray3DGetDescriptor(&said, array));
-  EXPECT(said.width, wanted->width);
-  EXPECT(said.height, wanted->height);
-  EXPECT(said.depth, wanted->depth);
-  EXPECT(said.format, wanted->format);
-  EXPECT(said.channels, wanted->channels);
-  EXPECT(said.flags, wanted->flags);
+  MUST(cuArray3DCreate(&array, wanted));
+  MUST(cuArray3DGetDescriptor(&said, array));
+  MUST_BE(said.width, wanted->width);
+  MUST_BE(said.height, wanted->height);
+  MUST_BE(said.depth, wanted->depth);
+  MUST_BE(said.format, wanted->format);
+  MUST_BE(said.channels, wanted->channels);
+  MUST_BE(said.flags, wanted->flags);
   Copy3D copy = {.width = BYTES, .height = rows, .depth = slices};
   copy.from = (Side3D){.type = HOST, .host = in, .pitch = BYTES, .height = ROWS};
   copy.to = (Side3D){.type = ARRAY, .array = array};
-  OK(cuMemcpy3D(&copy));
+  MUST(cuMemcpy3D(&copy));
   // From the second element, row and slice on, by way of linear memory.
   const size_t y = rows > 1, z = slices > 1;
-  OK(cuMemAlloc(&linear, sizeof out));
+  MUST(cuMemAlloc(&linear, sizeof out));
   copy = (Copy3D){.width = BYTES - 2, .height = rows - y, .depth = slices - z};
   copy.from = (Side3D){.x = 2, .y = y, .z = z, .type = ARRAY, .array = array};
   copy.to = (Side3D){.type = DEVICE, .device = linear, .pitch = BYTES, .height = ROWS};
-  OK(cuMemcpy3D(&copy));
+  MUST(cuMemcpy3D(&copy));
   copy.from = copy.to;
   copy.to = (Side3D){.type = HOST, .host = out, .pitch = BYTES, .height = ROWS};
-  OK(cuMemcpy3D(&copy));
+  MUST(cuMemcpy3D(&copy));
   for (size_t k = 0; k < slices - z; ++k)
     for (size_t j = 0; j < rows - y; ++j)
-      for (size_t i = 0; i < BYTES - 2; ++i) EXPECT(out[k][j][i], in[k + z][j + y][i + 2]);
-  EXPECT(out[0][0][BYTES - 1], 0);
+      for (size_t i = 0; i < BYTES - 2; ++i) MUST_BE(out[k][j][i], in[k + z][j + y][i + 2]);
+  MUST_BE(out[0][0][BYTES - 1], 0);
   // What does not fit is refused.
   copy.from = (Side3D){.x = 4, .type = ARRAY, .array = array};
-  EXPECT(cuMemcpy3D(&copy), INVALID_VALUE);
+  MUST_BE(cuMemcpy3D(&copy), INVALID_VALUE);
   copy.from = (Side3D){.y = rows, .type = ARRAY, .array = array};
-  EXPECT(cuMemcpy3D(&copy), INVALID_VALUE);
-  OK(cuMemFree(linear));
-  OK(cuArrayDestroy(array));
+  MUST_BE(cuMemcpy3D(&copy), INVALID_VALUE);
+  MUST(cuMemFree(linear));
+  MUST(cuArrayDestroy(array));
 }
 
 int main(void) {
@@ -66,21 +66,21 @@ int main(void) {
   CUarray first, second;
   float in[ROWS][2 * WIDTH], out[ROWS][2 * WIDTH];
   for (int i = 0; i < ROWS * 2 * WIDTH; ++i) ((float *)in)[i] = (float)i / 3;
-  OK(cuArrayCreate(&first, &wanted));
-  OK(cuArrayCreate(&second, &wanted));
-  OK(cuArrayGetDescriptor(&said, first));
-  EXPECT(memcmp(&said, &wanted, sizeof said), 0);
+  MUST(cuArrayCreate(&first, &wanted));
+  MUST(cuArrayCreate(&second, &wanted));
+  MUST(cuArrayGetDescriptor(&said, first));
+  MUST_BE(memcmp(&said, &wanted, sizeof said), 0);
   Copy2D copy = {.width = sizeof *in, .height = ROWS};
   copy.from = (Side2D){.type = HOST, .host = in, .pitch = sizeof *in};
   copy.to = (Side2D){.type = ARRAY, .array = first};
-  OK(cuMemcpy2D(&copy));
+  MUST(cuMemcpy2D(&copy));
   copy.from = copy.to;
   copy.to = (Side2D){.type = ARRAY, .array = second};
-  OK(cuMemcpy2D(&copy));
+  MUST(cuMemcpy2D(&copy));
   copy.from = copy.to;
   copy.to = (Side2D){.type = HOST, .host = out, .pitch = sizeof *out};
-  OK(cuMemcpy2D(&copy));
-  EXPECT(memcmp(in, out, sizeof in), 0);
+  MUST(cuMemcpy2D(&copy));
+  MUST_BE(memcmp(in, out, sizeof in), 0);
 
   const Array3DDescriptor bad[] = {
       {0, 0, 0, UINT8, 1, 0},       // no width
@@ -89,9 +89,9 @@ int main(void) {
       {4, 4, 0, UINT8, 1, LAYERED}  // no layers
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i)
-    EXPECT(cuArray3DCreate(&first, &bad[i]), INVALID_VALUE);
-  EXPECT(cuArray3DCreate(NULL, &bad[0]), INVALID_VALUE);
-  EXPECT(cuArrayCreate(&first, NULL), INVALID_VALUE);
-  OK(cuArrayDestroy(second));
+    MUST_BE(cuArray3DCreate(&first, &bad[i]), INVALID_VALUE);
+  MUST_BE(cuArray3DCreate(NULL, &bad[0]), INVALID_VALUE);
+  MUST_BE(cuArrayCreate(&first, NULL), INVALID_VALUE);
+  MUST(cuArrayDestroy(second));
   return 0;
 }

@@ -13,15 +13,15 @@ int main(void) {
   enum { GLOBAL = 1, HOST = 2, SINGLE = 4 };
   CUstream stream;
   CUdeviceptr managed;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAllocManaged(&managed, 64, GLOBAL));
-  OK(cuStreamAttachMemAsync(stream, managed, 0, SINGLE));
-  OK(cuStreamAttachMemAsync(stream, managed, 0, HOST));
-  OK(cuStreamAttachMemAsync(stream, managed, 64, GLOBAL));
-  OK(cuStreamAttachMemAsync(LEGACY, managed, 0, GLOBAL));
-  EXPECT(cuStreamAttachMemAsync(LEGACY, managed, 0, SINGLE) != SUCCESS, 1);
-  EXPECT(cuStreamAttachMemAsync(stream, managed, 0, 3), INVALID_VALUE);
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemFree(managed));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAllocManaged(&managed, 64, GLOBAL));
+  MUST(cuStreamAttachMemAsync(stream, managed, 0, SINGLE));
+  MUST(cuStreamAttachMemAsync(stream, managed, 0, HOST));
+  MUST(cuStreamAttachMemAsync(stream, managed, 64, GLOBAL));
+  MUST(cuStreamAttachMemAsync(LEGACY, managed, 0, GLOBAL));
+  MUST_BE(cuStreamAttachMemAsync(LEGACY, managed, 0, SINGLE) != SUCCESS, 1);
+  MUST_BE(cuStreamAttachMemAsync(stream, managed, 0, 3), INVALID_VALUE);
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemFree(managed));
   return 0;
 }

@@ -13,14 +13,14 @@ int main(void) {
   enum { GLOBAL = 1, SINGLE = 4 };
   CUstream stream, other;
   CUdeviceptr data;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamCreate(&other, NON_BLOCKING));
-  OK(cuMemAllocManaged(&data, 64, GLOBAL));
-  OK(cuStreamAttachMemAsync(stream, data, 0, SINGLE));
-  OK(cuStreamSynchronize(stream));
-  OK(cuStreamDestroy(stream));
-  OK(cuMemsetD8Async(data, 9, 64, other));
-  OK(cuStreamSynchronize(other));
-  EXPECT(((unsigned char *)(uintptr_t)data)[63], 9);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&other, NON_BLOCKING));
+  MUST(cuMemAllocManaged(&data, 64, GLOBAL));
+  MUST(cuStreamAttachMemAsync(stream, data, 0, SINGLE));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuStreamDestroy(stream));
+  MUST(cuMemsetD8Async(data, 9, 64, other));
+  MUST(cuStreamSynchronize(other));
+  MUST_BE(((unsigned char *)(uintptr_t)data)[63], 9);
   return 0;
 }

@@ -9,11 +9,11 @@ int main(void) {
   uint64_t ids[4];
   for (int i = 0; i < 4; ++i) {
     CUdeviceptr data;
-    OK(cuMemAlloc(&data, 4096));
+    MUST(cuMemAlloc(&data, 4096));
     ids[i] = attributes_of(data).of[BUFFER_ID];
-    EXPECT(attributes_of(data + 8).of[BUFFER_ID] == ids[i], 1);
-    OK(cuMemFree(data));
-    for (int k = 0; k < i; ++k) EXPECT(ids[k] != ids[i], 1);
+    MUST_BE(attributes_of(data + 8).of[BUFFER_ID] == ids[i], 1);
+    MUST(cuMemFree(data));
+    for (int k = 0; k < i; ++k) MUST_BE(ids[k] != ids[i], 1);
   }
   return 0;
 }

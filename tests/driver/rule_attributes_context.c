@@ -24,11 +24,11 @@ int main(void) {
   unsigned char *registered = new_page();
   CUdeviceptr pooled, managed;
   void *pinned;
-  OK(cuMemAllocAsync(&pooled, 64, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuMemAllocManaged(&managed, 64, 1));
-  OK(cuMemHostAlloc(&pinned, 64, 2));
-  OK(cuMemHostRegister(registered, PAGE, 2));
+  MUST(cuMemAllocAsync(&pooled, 64, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemAllocManaged(&managed, 64, 1));
+  MUST(cuMemHostAlloc(&pinned, 64, 2));
+  MUST(cuMemHostRegister(registered, PAGE, 2));
   ask("pool", pooled, "none");
   ask("managed", managed, "the current one");
   ask("pinned", address_of(pinned), "the current one");

@@ -10,8 +10,8 @@ int main(void) {
   CUdeviceptr data;
   Attributes attributes;
   unsigned type = 0;
-  OK(cuMemAlloc(&data, 4096));
-  OK(cuMemFree(data));
+  MUST(cuMemAlloc(&data, 4096));
+  MUST(cuMemFree(data));
   FOUND_STATUS("cuPointerGetAttribute", cuPointerGetAttribute(&type, MEMORY_TYPE, data),
                INVALID_VALUE);
   FOUND_STATUS("cuPointerGetAttributes", get_attributes(data, &attributes), SUCCESS);

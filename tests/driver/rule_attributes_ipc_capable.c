@@ -8,9 +8,9 @@ int main(void) {
   USE_MEMORY;
   USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
   CUdeviceptr data, managed;
-  OK(cuMemAlloc(&data, 4096));
-  OK(cuMemAllocManaged(&managed, 4096, 1));
-  EXPECT(attributes_of(data).of[IPC_CAPABLE], 1);
-  EXPECT(attributes_of(managed).of[IPC_CAPABLE], 0);
+  MUST(cuMemAlloc(&data, 4096));
+  MUST(cuMemAllocManaged(&managed, 4096, 1));
+  MUST_BE(attributes_of(data).of[IPC_CAPABLE], 1);
+  MUST_BE(attributes_of(managed).of[IPC_CAPABLE], 0);
   return 0;
 }

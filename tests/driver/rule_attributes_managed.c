@@ -7,10 +7,10 @@ int main(void) {
   start();
   USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
   CUdeviceptr data;
-  OK(cuMemAllocManaged(&data, 4096, 1));
+  MUST(cuMemAllocManaged(&data, 4096, 1));
   const Attributes a = attributes_of(data + 100);
-  EXPECT(a.of[IS_MANAGED], 1);
-  EXPECT(a.of[DEVICE_POINTER] == data + 100, 1);
-  EXPECT(a.of[HOST_POINTER] == data + 100, 1);
+  MUST_BE(a.of[IS_MANAGED], 1);
+  MUST_BE(a.of[DEVICE_POINTER] == data + 100, 1);
+  MUST_BE(a.of[HOST_POINTER] == data + 100, 1);
   return 0;
 }

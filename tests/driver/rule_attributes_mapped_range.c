@@ -29,10 +29,10 @@ int main(void) {
   const CUresult result = cuMemGetAllocationGranularity(&size, &properties, 0);
   FOUND_STATUS("cuMemGetAllocationGranularity", result, NOT_SUPPORTED);
   if (result != SUCCESS) return 0;
-  OK(cuMemCreate(&handle, size, &properties, 0));
-  OK(cuMemAddressReserve(&data, 2 * size, 0, 0, 0));
-  OK(cuMemMap(data, size, 0, handle, 0));
-  OK(cuMemSetAccess(data, size, &access, 1));
+  MUST(cuMemCreate(&handle, size, &properties, 0));
+  MUST(cuMemAddressReserve(&data, 2 * size, 0, 0, 0));
+  MUST(cuMemMap(data, size, 0, handle, 0));
+  MUST(cuMemSetAccess(data, size, &access, 1));
   const Attributes a = attributes_of(data);
   FOUND("device memory", a.of[MEMORY_TYPE] == DEVICE_MEMORY, 1);
   FOUND("has a context", a.of[CONTEXT] != 0, 0);

@@ -13,10 +13,10 @@ int main(void) {
   CUdeviceptr data, pooled;
   Attributes attributes;
   unsigned type = 0;
-  OK(cuMemAlloc(&data, 64));
-  OK(cuMemAllocAsync(&pooled, 64, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuCtxSetCurrent(NULL));
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuMemAllocAsync(&pooled, 64, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuCtxSetCurrent(NULL));
   FOUND_STATUS("cuPointerGetAttribute", cuPointerGetAttribute(&type, MEMORY_TYPE, data), SUCCESS);
   FOUND_STATUS("cuPointerGetAttributes", get_attributes(data, &attributes), SUCCESS);
   FOUND("it is known", attributes.of[MEMORY_TYPE] == DEVICE_MEMORY, 1);

@@ -9,12 +9,12 @@ int main(void) {
   USE(cuMemHostGetDevicePointer, 3020, CUdeviceptr *, void *, unsigned);
   unsigned char *host;
   CUdeviceptr device;
-  OK(cuMemHostAlloc((void **)&host, 4096, 2));
-  OK(cuMemHostGetDevicePointer(&device, host + 100, 0));
+  MUST(cuMemHostAlloc((void **)&host, 4096, 2));
+  MUST(cuMemHostGetDevicePointer(&device, host + 100, 0));
   const Attributes a = attributes_of(address_of(host + 100));
-  EXPECT(a.of[MEMORY_TYPE], HOST_MEMORY);
-  EXPECT(a.of[HOST_POINTER] == address_of(host + 100), 1);
-  EXPECT(a.of[DEVICE_POINTER] == device, 1);
-  EXPECT(a.of[IS_MANAGED], 0);
+  MUST_BE(a.of[MEMORY_TYPE], HOST_MEMORY);
+  MUST_BE(a.of[HOST_POINTER] == address_of(host + 100), 1);
+  MUST_BE(a.of[DEVICE_POINTER] == device, 1);
+  MUST_BE(a.of[IS_MANAGED], 0);
   return 0;
 }

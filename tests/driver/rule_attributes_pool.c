@@ -10,14 +10,14 @@ int main(void) {
   USE(cuMemAllocAsync, 11020, CUdeviceptr *, size_t, CUstream);
   CUmemoryPool pool;
   CUdeviceptr data;
-  OK(cuDeviceGetDefaultMemPool(&pool, 0));
-  OK(cuMemAllocAsync(&data, 4096, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
+  MUST(cuDeviceGetDefaultMemPool(&pool, 0));
+  MUST(cuMemAllocAsync(&data, 4096, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
   const Attributes a = attributes_of(data + 100);
-  EXPECT(a.of[MEMORY_TYPE], DEVICE_MEMORY);
-  EXPECT(a.of[DEVICE_ORDINAL], 0);
-  EXPECT(a.of[DEVICE_POINTER] == data + 100, 1);
-  EXPECT(a.of[IS_MANAGED], 0);
-  EXPECT(a.of[MEMPOOL_HANDLE] == address_of(pool), 1);
+  MUST_BE(a.of[MEMORY_TYPE], DEVICE_MEMORY);
+  MUST_BE(a.of[DEVICE_ORDINAL], 0);
+  MUST_BE(a.of[DEVICE_POINTER] == data + 100, 1);
+  MUST_BE(a.of[IS_MANAGED], 0);
+  MUST_BE(a.of[MEMPOOL_HANDLE] == address_of(pool), 1);
   return 0;
 }

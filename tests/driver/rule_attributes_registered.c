@@ -10,16 +10,16 @@ int main(void) {
   USE(cuMemHostGetDevicePointer, 3020, CUdeviceptr *, void *, unsigned);
   unsigned char *host = new_page();
   CUdeviceptr device;
-  OK(cuMemHostRegister(host, PAGE, 2));
-  OK(cuMemHostGetDevicePointer(&device, host, 0));
+  MUST(cuMemHostRegister(host, PAGE, 2));
+  MUST(cuMemHostGetDevicePointer(&device, host, 0));
   const CUdeviceptr addresses[] = {address_of(host), device};
   for (int i = 0; i < 2; ++i) {
     const Attributes a = attributes_of(addresses[i] + 8);
-    EXPECT(a.of[MEMORY_TYPE], HOST_MEMORY);
-    EXPECT(a.of[HOST_POINTER] == address_of(host + 8), 1);
-    EXPECT(a.of[DEVICE_POINTER] == device + 8, 1);
+    MUST_BE(a.of[MEMORY_TYPE], HOST_MEMORY);
+    MUST_BE(a.of[HOST_POINTER] == address_of(host + 8), 1);
+    MUST_BE(a.of[DEVICE_POINTER] == device + 8, 1);
   }
-  OK(cuMemHostUnregister(host));
-  EXPECT(attributes_of(address_of(host)).of[MEMORY_TYPE], NO_MEMORY);
+  MUST(cuMemHostUnregister(host));
+  MUST_BE(attributes_of(address_of(host)).of[MEMORY_TYPE], NO_MEMORY);
   return 0;
 }

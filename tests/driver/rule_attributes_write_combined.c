@@ -11,11 +11,11 @@ int main(void) {
   enum { DEVICE_MAP = 2, WRITE_COMBINED = 4 };
   unsigned char *host;
   CUdeviceptr device;
-  OK(cuMemHostAlloc((void **)&host, 4096, DEVICE_MAP | WRITE_COMBINED));
-  OK(cuMemHostGetDevicePointer(&device, host, 0));
+  MUST(cuMemHostAlloc((void **)&host, 4096, DEVICE_MAP | WRITE_COMBINED));
+  MUST(cuMemHostGetDevicePointer(&device, host, 0));
   const Attributes a = attributes_of(address_of(host));
-  EXPECT(a.of[MEMORY_TYPE], HOST_MEMORY);
-  EXPECT(a.of[HOST_POINTER] == address_of(host), 1);
-  EXPECT(a.of[DEVICE_POINTER] == device, 1);
+  MUST_BE(a.of[MEMORY_TYPE], HOST_MEMORY);
+  MUST_BE(a.of[HOST_POINTER] == address_of(host), 1);
+  MUST_BE(a.of[DEVICE_POINTER] == device, 1);
   return 0;
 }

@@ -27,47 +27,47 @@ int main(void) {
   size_t pitch;
   void *host;
 
-  EXPECT(cuMemAlloc(NULL, 1), INVALID_VALUE);
-  EXPECT(cuMemAlloc(&data, 0), INVALID_VALUE);
-  EXPECT(cuMemAllocPitch(&data, &pitch, 8, 8, 3), INVALID_VALUE);
-  EXPECT(cuMemAllocManaged(&data, 0, 1), INVALID_VALUE);
-  EXPECT(cuMemAllocManaged(&data, 1, 0), INVALID_VALUE);
-  EXPECT(cuMemAllocManaged(&data, 1, 9), INVALID_VALUE);
-  EXPECT(cuMemHostAlloc(NULL, 1, 0), INVALID_VALUE);
-  EXPECT(cuMemHostAlloc(&host, 1, 64), INVALID_VALUE);
-  EXPECT(cuMemAllocAsync(NULL, 1, LEGACY), INVALID_VALUE);
-  EXPECT(cuMemAllocAsync(&data, 0, LEGACY), INVALID_VALUE);
-  EXPECT(cuStreamCreate(NULL, 0), INVALID_VALUE);
-  EXPECT(cuStreamCreate(&stream, 2), INVALID_VALUE);
-  EXPECT(cuEventCreate(NULL, 0), INVALID_VALUE);
-  EXPECT(cuEventCreate(&event, 8), INVALID_VALUE);
-  EXPECT(cuEventCreate(&event, 4), INVALID_VALUE);  // interprocess, but with timing
-  EXPECT(cuCtxGetCurrent(NULL), INVALID_VALUE);
-  EXPECT(cuCtxGetDevice(NULL), INVALID_VALUE);
-  EXPECT(cuDeviceGet(NULL, 0), INVALID_VALUE);
-  EXPECT(cuDeviceGet(&device, -1), INVALID_DEVICE);
-  EXPECT(cuDeviceGet(&device, 1000), INVALID_DEVICE);
-  EXPECT(cuLaunchHostFunc(LEGACY, NULL, NULL), INVALID_VALUE);
+  MUST_BE(cuMemAlloc(NULL, 1), INVALID_VALUE);
+  MUST_BE(cuMemAlloc(&data, 0), INVALID_VALUE);
+  MUST_BE(cuMemAllocPitch(&data, &pitch, 8, 8, 3), INVALID_VALUE);
+  MUST_BE(cuMemAllocManaged(&data, 0, 1), INVALID_VALUE);
+  MUST_BE(cuMemAllocManaged(&data, 1, 0), INVALID_VALUE);
+  MUST_BE(cuMemAllocManaged(&data, 1, 9), INVALID_VALUE);
+  MUST_BE(cuMemHostAlloc(NULL, 1, 0), INVALID_VALUE);
+  MUST_BE(cuMemHostAlloc(&host, 1, 64), INVALID_VALUE);
+  MUST_BE(cuMemAllocAsync(NULL, 1, LEGACY), INVALID_VALUE);
+  MUST_BE(cuMemAllocAsync(&data, 0, LEGACY), INVALID_VALUE);
+  MUST_BE(cuStreamCreate(NULL, 0), INVALID_VALUE);
+  MUST_BE(cuStreamCreate(&stream, 2), INVALID_VALUE);
+  MUST_BE(cuEventCreate(NULL, 0), INVALID_VALUE);
+  MUST_BE(cuEventCreate(&event, 8), INVALID_VALUE);
+  MUST_BE(cuEventCreate(&event, 4), INVALID_VALUE);  // interprocess, but with timing
+  MUST_BE(cuCtxGetCurrent(NULL), INVALID_VALUE);
+  MUST_BE(cuCtxGetDevice(NULL), INVALID_VALUE);
+  MUST_BE(cuDeviceGet(NULL, 0), INVALID_VALUE);
+  MUST_BE(cuDeviceGet(&device, -1), INVALID_DEVICE);
+  MUST_BE(cuDeviceGet(&device, 1000), INVALID_DEVICE);
+  MUST_BE(cuLaunchHostFunc(LEGACY, NULL, NULL), INVALID_VALUE);
 
-  OK(cuMemAlloc(&data, 64));
-  EXPECT(cuMemFree(data + 1), INVALID_VALUE);  // not where it begins
-  OK(cuMemFree(data));
-  EXPECT(cuMemFree(data), INVALID_VALUE);
-  OK(cuMemHostAlloc(&host, 64, 0));
-  EXPECT(cuMemFreeHost((char *)host + 1), INVALID_VALUE);
-  OK(cuMemFreeHost(host));
-  EXPECT(cuMemFreeHost(host), INVALID_VALUE);
-  OK(cuMemAllocAsync(&data, 64, LEGACY));
-  EXPECT(cuMemFreeAsync(data + 1, LEGACY), INVALID_VALUE);
-  OK(cuMemFreeAsync(data, LEGACY));
-  EXPECT(cuMemFreeAsync(data, LEGACY), INVALID_VALUE);
-  OK(cuStreamSynchronize(LEGACY));
+  MUST(cuMemAlloc(&data, 64));
+  MUST_BE(cuMemFree(data + 1), INVALID_VALUE);  // not where it begins
+  MUST(cuMemFree(data));
+  MUST_BE(cuMemFree(data), INVALID_VALUE);
+  MUST(cuMemHostAlloc(&host, 64, 0));
+  MUST_BE(cuMemFreeHost((char *)host + 1), INVALID_VALUE);
+  MUST(cuMemFreeHost(host));
+  MUST_BE(cuMemFreeHost(host), INVALID_VALUE);
+  MUST(cuMemAllocAsync(&data, 64, LEGACY));
+  MUST_BE(cuMemFreeAsync(data + 1, LEGACY), INVALID_VALUE);
+  MUST(cuMemFreeAsync(data, LEGACY));
+  MUST_BE(cuMemFreeAsync(data, LEGACY), INVALID_VALUE);
+  MUST(cuStreamSynchronize(LEGACY));
 
-  OK(cuEventCreate(&event, 2));
-  EXPECT(cuEventRecordWithFlags(event, LEGACY, 2), INVALID_VALUE);
-  EXPECT(cuStreamWaitEvent(LEGACY, event, 2), INVALID_VALUE);
-  EXPECT(cuEventRecord(NULL, LEGACY), INVALID_HANDLE);
-  EXPECT(cuStreamDestroy(LEGACY), INVALID_HANDLE);
-  EXPECT(cuStreamDestroy(NULL), INVALID_HANDLE);
+  MUST(cuEventCreate(&event, 2));
+  MUST_BE(cuEventRecordWithFlags(event, LEGACY, 2), INVALID_VALUE);
+  MUST_BE(cuStreamWaitEvent(LEGACY, event, 2), INVALID_VALUE);
+  MUST_BE(cuEventRecord(NULL, LEGACY), INVALID_HANDLE);
+  MUST_BE(cuStreamDestroy(LEGACY), INVALID_HANDLE);
+  MUST_BE(cuStreamDestroy(NULL), INVALID_HANDLE);
   return 0;
 }

@@ -18,12 +18,12 @@ int main(void) {
   USE(cuStreamAddCallback, 5000, CUstream, void (*)(CUstream, CUresult, void *), void *, unsigned);
   CUstream stream;
   int calls = 0;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamAddCallback(stream, note, &calls, 0));
-  OK(cuStreamAddCallback(stream, note, &calls, 0));
-  OK(cuStreamSynchronize(stream));
-  EXPECT(calls, 2);
-  EXPECT(got_status, SUCCESS);
-  EXPECT(got_stream == stream, 1);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamAddCallback(stream, note, &calls, 0));
+  MUST(cuStreamAddCallback(stream, note, &calls, 0));
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(calls, 2);
+  MUST_BE(got_status, SUCCESS);
+  MUST_BE(got_stream == stream, 1);
   return 0;
 }

@@ -9,9 +9,9 @@ static void *end(void *stream) {
   USE_CAPTURE;
   USE(cuCtxSetCurrent, 4000, CUcontext);
   CUgraph graph = NULL;
-  OK(cuCtxSetCurrent(context));
-  OK(cuStreamEndCapture(stream, &graph));
-  EXPECT(graph != NULL, 1);
+  MUST(cuCtxSetCurrent(context));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST_BE(graph != NULL, 1);
   return NULL;
 }
 
@@ -19,8 +19,8 @@ int main(void) {
   context = start();
   USE_CAPTURE;
   CUstream stream;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
   in_another_thread(end, stream);
   return 0;
 }

@@ -8,9 +8,9 @@ int main(void) {
   USE_CAPTURE;
   CUgraph graph = NULL;
   CUstream stream;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
   FOUND_STATUS("end of none", cuStreamEndCapture(stream, &graph), ILLEGAL_STATE);
-  OK(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
   FOUND_STATUS("second begin", cuStreamBeginCapture(stream, RELAXED), ILLEGAL_STATE);
   FOUND_STATUS("end of the first", cuStreamEndCapture(stream, &graph), SUCCESS);
   return 0;

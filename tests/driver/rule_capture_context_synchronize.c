@@ -10,9 +10,9 @@ int main(void) {
   USE(cuCtxSynchronize, 2000, void);
   CUgraph graph = NULL;
   CUstream stream;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  EXPECT(cuCtxSynchronize(), CAPTURE_UNSUPPORTED);
-  EXPECT(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST_BE(cuCtxSynchronize(), CAPTURE_UNSUPPORTED);
+  MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
   return 0;
 }

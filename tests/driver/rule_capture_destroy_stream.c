@@ -10,12 +10,12 @@ int main(void) {
   CUstream stream, other;
   CUevent event;
   int status = NONE;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamCreate(&other, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuEventRecord(event, stream));
-  OK(cuStreamWaitEvent(other, event, 0));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&other, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuEventRecord(event, stream));
+  MUST(cuStreamWaitEvent(other, event, 0));
   FOUND_STATUS("cuStreamDestroy", cuStreamDestroy(stream), SUCCESS);
   FOUND_STATUS("probe of the other stream", cuStreamIsCapturing(other, &status), SUCCESS);
   FOUND("the other stream captures no more", status == NONE, 1);

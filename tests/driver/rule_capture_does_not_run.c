@@ -11,14 +11,14 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data;
   unsigned char value = 1;
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemcpyHtoD(data, &value, 1));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuMemsetD8Async(data, 2, 1, stream));
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemcpyDtoH(&value, data, 1));
-  EXPECT(value, 1);
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemcpyHtoD(data, &value, 1));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuMemsetD8Async(data, 2, 1, stream));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&value, data, 1));
+  MUST_BE(value, 1);
   return 0;
 }

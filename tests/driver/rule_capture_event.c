@@ -10,12 +10,12 @@ int main(void) {
   CUgraph graph = NULL;
   CUstream stream;
   CUevent event;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuEventRecord(event, stream));
-  OK(cuStreamEndCapture(stream, &graph));
-  EXPECT(cuEventQuery(event), CAPTURED_EVENT);
-  EXPECT(cuEventSynchronize(event), CAPTURED_EVENT);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuEventRecord(event, stream));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST_BE(cuEventQuery(event), CAPTURED_EVENT);
+  MUST_BE(cuEventSynchronize(event), CAPTURED_EVENT);
   return 0;
 }

@@ -9,11 +9,11 @@ int main(void) {
   CUgraph graph = NULL;
   CUstream stream;
   CUevent event;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuEventRecord(event, stream));
-  OK(cuStreamEndCapture(stream, &graph));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuEventRecord(event, stream));
+  MUST(cuStreamEndCapture(stream, &graph));
   FOUND_STATUS("cuStreamWaitEvent", cuStreamWaitEvent(stream, event, 0), CAPTURED_EVENT);
   return 0;
 }

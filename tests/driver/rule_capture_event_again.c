@@ -9,14 +9,14 @@ int main(void) {
   CUgraph graph = NULL;
   CUstream stream;
   CUevent event;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuEventRecord(event, stream));
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuEventRecord(event, stream));
-  OK(cuEventSynchronize(event));
-  OK(cuEventQuery(event));
-  OK(cuStreamWaitEvent(stream, event, 0));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuEventRecord(event, stream));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuEventRecord(event, stream));
+  MUST(cuEventSynchronize(event));
+  MUST(cuEventQuery(event));
+  MUST(cuStreamWaitEvent(stream, event, 0));
   return 0;
 }

@@ -10,16 +10,16 @@ int main(void) {
   CUstream stream;
   CUevent event;
   int status = NONE;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
   for (int blocking = 0; blocking < 2; ++blocking) {
-    OK(cuStreamBeginCapture(stream, RELAXED));
-    OK(cuEventRecord(event, stream));
+    MUST(cuStreamBeginCapture(stream, RELAXED));
+    MUST(cuEventRecord(event, stream));
     if (blocking)
       FOUND_STATUS("cuEventSynchronize", cuEventSynchronize(event), CAPTURED_EVENT);
     else
       FOUND_STATUS("cuEventQuery", cuEventQuery(event), CAPTURED_EVENT);
-    OK(cuStreamIsCapturing(stream, &status));
+    MUST(cuStreamIsCapturing(stream, &status));
     FOUND("the capture goes on", status == ACTIVE, 0);
     FOUND_STATUS("end of the capture", cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
   }

@@ -8,10 +8,10 @@ int main(void) {
   USE_CAPTURE;
   USE(cuThreadExchangeStreamCaptureMode, 10010, int *);
   int mode = RELAXED;
-  OK(cuThreadExchangeStreamCaptureMode(&mode));
-  EXPECT(mode, GLOBAL);
+  MUST(cuThreadExchangeStreamCaptureMode(&mode));
+  MUST_BE(mode, GLOBAL);
   mode = THREAD_LOCAL;
-  OK(cuThreadExchangeStreamCaptureMode(&mode));
-  EXPECT(mode, RELAXED);
+  MUST(cuThreadExchangeStreamCaptureMode(&mode));
+  MUST_BE(mode, RELAXED);
   return 0;
 }

@@ -11,13 +11,13 @@ int main(void) {
   CUstream stream;
   CUevent event;
   CUstream outside;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamCreate(&outside, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuEventRecord(event, outside));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuStreamWaitEvent(stream, event, 1));
-  OK(cuStreamEndCapture(stream, &graph));
-  EXPECT(graph != NULL, 1);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&outside, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuEventRecord(event, outside));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuStreamWaitEvent(stream, event, 1));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST_BE(graph != NULL, 1);
   return 0;
 }

@@ -11,16 +11,16 @@ int main(void) {
   CUstream stream;
   int status = NONE;
   uint64_t first = 0, second = 0;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamGetCaptureInfo(stream, &status, &first));
-  EXPECT(status, NONE);
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuStreamGetCaptureInfo(stream, &status, &first));
-  EXPECT(status, ACTIVE);
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuStreamGetCaptureInfo(stream, &status, &second));
-  EXPECT(second != first, 1);
-  OK(cuStreamEndCapture(stream, &graph));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamGetCaptureInfo(stream, &status, &first));
+  MUST_BE(status, NONE);
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuStreamGetCaptureInfo(stream, &status, &first));
+  MUST_BE(status, ACTIVE);
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuStreamGetCaptureInfo(stream, &status, &second));
+  MUST_BE(second != first, 1);
+  MUST(cuStreamEndCapture(stream, &graph));
   return 0;
 }

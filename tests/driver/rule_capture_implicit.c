@@ -9,11 +9,11 @@ int main(void) {
   CUgraph graph = NULL;
   CUstream stream;
   int status = NONE;
-  OK(cuStreamCreate(&stream, 0));
-  OK(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuStreamCreate(&stream, 0));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
   FOUND_STATUS("probe of stream 1", cuStreamIsCapturing(LEGACY, &status), CAPTURE_IMPLICIT);
   FOUND_STATUS("probe of stream 0", cuStreamIsCapturing(NULL, &status), CAPTURE_IMPLICIT);
-  OK(cuStreamIsCapturing(stream, &status));
+  MUST(cuStreamIsCapturing(stream, &status));
   FOUND("the capture goes on", status == ACTIVE, 1);
   FOUND_STATUS("end of the capture", cuStreamEndCapture(stream, &graph), SUCCESS);
   FOUND_STATUS("probe afterwards", cuStreamIsCapturing(LEGACY, &status), SUCCESS);

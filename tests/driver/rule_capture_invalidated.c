@@ -10,14 +10,14 @@ int main(void) {
   CUgraph graph = NULL;
   CUstream stream;
   CUdeviceptr data;
-  OK(cuMemAlloc(&data, 1));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  EXPECT(cuStreamQuery(stream), CAPTURE_UNSUPPORTED);
-  EXPECT(cuMemsetD8Async(data, 1, 1, stream), CAPTURE_INVALIDATED);
-  EXPECT(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
-  EXPECT(graph == NULL, 1);
-  OK(cuMemsetD8Async(data, 1, 1, stream));
-  OK(cuStreamSynchronize(stream));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST_BE(cuStreamQuery(stream), CAPTURE_UNSUPPORTED);
+  MUST_BE(cuMemsetD8Async(data, 1, 1, stream), CAPTURE_INVALIDATED);
+  MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  MUST_BE(graph == NULL, 1);
+  MUST(cuMemsetD8Async(data, 1, 1, stream));
+  MUST(cuStreamSynchronize(stream));
   return 0;
 }

@@ -10,12 +10,12 @@ int main(void) {
   CUstream stream;
   CUevent event;
   CUstream outside;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamCreate(&outside, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuEventRecord(event, outside));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  EXPECT(cuStreamWaitEvent(stream, event, 0), CAPTURE_ISOLATION);
-  EXPECT(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&outside, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuEventRecord(event, outside));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST_BE(cuStreamWaitEvent(stream, event, 0), CAPTURE_ISOLATION);
+  MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
   return 0;
 }

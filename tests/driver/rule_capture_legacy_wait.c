@@ -10,10 +10,10 @@ int main(void) {
   CUgraph graph = NULL;
   CUstream stream;
   CUevent event;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuEventRecord(event, stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuEventRecord(event, stream));
   FOUND_STATUS("cuStreamWaitEvent", cuStreamWaitEvent(LEGACY, event, 0), CAPTURE_IMPLICIT);
   FOUND_STATUS("end of the capture", cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
   return 0;

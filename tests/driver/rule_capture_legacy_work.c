@@ -11,11 +11,11 @@ int main(void) {
   CUgraph graph = NULL;
   CUstream stream;
   CUdeviceptr data;
-  OK(cuMemAlloc(&data, 1));
-  OK(cuStreamCreate(&stream, 0));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  EXPECT(cuMemsetD8Async(data, 1, 1, LEGACY), CAPTURE_IMPLICIT);
-  EXPECT(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
-  EXPECT(graph == NULL, 1);
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuStreamCreate(&stream, 0));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST_BE(cuMemsetD8Async(data, 1, 1, LEGACY), CAPTURE_IMPLICIT);
+  MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  MUST_BE(graph == NULL, 1);
   return 0;
 }

@@ -9,12 +9,12 @@ int main(void) {
   CUstream stream;
   CUevent event;
   CUstream other;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamCreate(&other, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuStreamBeginCapture(other, RELAXED));
-  OK(cuEventRecord(event, other));
-  EXPECT(cuStreamWaitEvent(stream, event, 0), CAPTURE_MERGE);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&other, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuStreamBeginCapture(other, RELAXED));
+  MUST(cuEventRecord(event, other));
+  MUST_BE(cuStreamWaitEvent(stream, event, 0), CAPTURE_MERGE);
   return 0;
 }

@@ -11,13 +11,13 @@ int main(void) {
   CUstream stream;
   int status = NONE;
   CUdeviceptr data;
-  OK(cuMemAlloc(&data, 1));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuStreamIsCapturing(LEGACY, &status));
-  EXPECT(status, NONE);
-  OK(cuMemsetD8Async(data, 1, 1, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuStreamEndCapture(stream, &graph));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuStreamIsCapturing(LEGACY, &status));
+  MUST_BE(status, NONE);
+  MUST(cuMemsetD8Async(data, 1, 1, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuStreamEndCapture(stream, &graph));
   return 0;
 }

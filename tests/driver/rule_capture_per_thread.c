@@ -8,10 +8,10 @@ int main(void) {
   USE_CAPTURE;
   CUgraph graph = NULL;
   int status = NONE;
-  OK(cuStreamBeginCapture(PER_THREAD, RELAXED));
-  OK(cuStreamIsCapturing(PER_THREAD, &status));
-  EXPECT(status, ACTIVE);
-  OK(cuStreamEndCapture(PER_THREAD, &graph));
-  EXPECT(graph != NULL, 1);
+  MUST(cuStreamBeginCapture(PER_THREAD, RELAXED));
+  MUST(cuStreamIsCapturing(PER_THREAD, &status));
+  MUST_BE(status, ACTIVE);
+  MUST(cuStreamEndCapture(PER_THREAD, &graph));
+  MUST_BE(graph != NULL, 1);
   return 0;
 }

@@ -16,15 +16,15 @@ int main(void) {
   int status = NONE;
   unsigned flags = 0;
   uint64_t id = 0;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, GLOBAL));
-  OK(cuStreamIsCapturing(stream, &status));
-  OK(cuStreamGetCaptureInfo(stream, &status, &id));
-  OK(cuStreamGetFlags(stream, &flags));
-  OK(cuStreamGetCtx(stream, &context));
-  OK(cuCtxGetCurrent(&context));
-  OK(cuStreamIsCapturing(stream, &status));
-  EXPECT(status, ACTIVE);
-  OK(cuStreamEndCapture(stream, &graph));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(cuStreamIsCapturing(stream, &status));
+  MUST(cuStreamGetCaptureInfo(stream, &status, &id));
+  MUST(cuStreamGetFlags(stream, &flags));
+  MUST(cuStreamGetCtx(stream, &context));
+  MUST(cuCtxGetCurrent(&context));
+  MUST(cuStreamIsCapturing(stream, &status));
+  MUST_BE(status, ACTIVE);
+  MUST(cuStreamEndCapture(stream, &graph));
   return 0;
 }

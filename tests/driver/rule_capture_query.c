@@ -9,11 +9,11 @@ int main(void) {
   CUgraph graph = NULL;
   CUstream stream;
   int status = NONE;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  EXPECT(cuStreamQuery(stream), CAPTURE_UNSUPPORTED);
-  OK(cuStreamIsCapturing(stream, &status));
-  EXPECT(status, INVALIDATED);
-  EXPECT(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST_BE(cuStreamQuery(stream), CAPTURE_UNSUPPORTED);
+  MUST(cuStreamIsCapturing(stream, &status));
+  MUST_BE(status, INVALIDATED);
+  MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
   return 0;
 }

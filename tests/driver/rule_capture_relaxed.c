@@ -10,10 +10,10 @@ int main(void) {
   CUgraph graph = NULL;
   CUstream stream;
   CUdeviceptr data;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuStreamEndCapture(stream, &graph));
-  EXPECT(graph != NULL, 1);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST_BE(graph != NULL, 1);
   return 0;
 }

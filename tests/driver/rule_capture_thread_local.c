@@ -9,8 +9,8 @@ static void *allocate(void *unused) {
   USE_MEMORY;
   USE(cuCtxSetCurrent, 4000, CUcontext);
   CUdeviceptr data;
-  OK(cuCtxSetCurrent(context));
-  OK(cuMemAlloc(&data, 1));
+  MUST(cuCtxSetCurrent(context));
+  MUST(cuMemAlloc(&data, 1));
   return unused;
 }
 
@@ -22,12 +22,12 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data;
   int status = NONE;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, THREAD_LOCAL));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, THREAD_LOCAL));
   in_another_thread(allocate, NULL);
-  OK(cuStreamIsCapturing(stream, &status));
-  EXPECT(status, ACTIVE);
-  EXPECT(cuMemAlloc(&data, 1), CAPTURE_UNSUPPORTED);
-  EXPECT(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  MUST(cuStreamIsCapturing(stream, &status));
+  MUST_BE(status, ACTIVE);
+  MUST_BE(cuMemAlloc(&data, 1), CAPTURE_UNSUPPORTED);
+  MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
   return 0;
 }

@@ -12,9 +12,9 @@ static void *allocate(void *unused) {
   USE(cuThreadExchangeStreamCaptureMode, 10010, int *);
   CUdeviceptr data;
   int mode = THREAD_LOCAL_MODE;
-  OK(cuCtxSetCurrent(context));
-  OK(cuThreadExchangeStreamCaptureMode(&mode));
-  OK(cuMemAlloc(&data, 1));
+  MUST(cuCtxSetCurrent(context));
+  MUST(cuThreadExchangeStreamCaptureMode(&mode));
+  MUST(cuMemAlloc(&data, 1));
   return unused;
 }
 
@@ -23,10 +23,10 @@ int main(void) {
   USE_CAPTURE;
   CUgraph graph = NULL;
   CUstream stream;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
   in_another_thread(allocate, NULL);
-  OK(cuStreamEndCapture(stream, &graph));
-  EXPECT(graph != NULL, 1);
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST_BE(graph != NULL, 1);
   return 0;
 }

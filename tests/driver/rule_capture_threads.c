@@ -22,9 +22,9 @@ static void *other(void *unused) {
   USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
   CUdeviceptr data = 0;
   int mode = thread_mode;
-  OK(cuCtxSetCurrent(context));
-  OK(cuThreadExchangeStreamCaptureMode(&mode));
-  EXPECT(mode, GLOBAL_MODE);
+  MUST(cuCtxSetCurrent(context));
+  MUST(cuThreadExchangeStreamCaptureMode(&mode));
+  MUST_BE(mode, GLOBAL_MODE);
   allocated = cuMemAlloc(&data, 1);
   ended = cuStreamEndCapture(stream, &graph);
   return NULL;
@@ -33,51 +33,51 @@ static void *other(void *unused) {
 static void run_other(int mode) {
   pthread_t thread;
   thread_mode = mode;
-  EXPECT(pthread_create(&thread, NULL, other, NULL), 0);
-  EXPECT(pthread_join(thread, NULL), 0);
+  MUST_BE(pthread_create(&thread, NULL, other, NULL), 0);
+  MUST_BE(pthread_join(thread, NULL), 0);
 }
 
 int main(void) {
   context = start();
   USE_CAPTURE;
   USE_GRAPHS;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
 
-  OK(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
   run_other(RELAXED);
-  EXPECT(allocated, SUCCESS);
-  EXPECT(ended, CAPTURE_WRONG_THREAD);
+  MUST_BE(allocated, SUCCESS);
+  MUST_BE(ended, CAPTURE_WRONG_THREAD);
   int status = NONE;
-  OK(cuStreamIsCapturing(stream, &status));
-  EXPECT(status, ACTIVE);
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuGraphDestroy(graph));
+  MUST(cuStreamIsCapturing(stream, &status));
+  MUST_BE(status, ACTIVE);
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuGraphDestroy(graph));
 
-  OK(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
   run_other(THREAD_LOCAL);
-  EXPECT(allocated, SUCCESS);
-  EXPECT(ended, CAPTURE_WRONG_THREAD);
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuGraphDestroy(graph));
+  MUST_BE(allocated, SUCCESS);
+  MUST_BE(ended, CAPTURE_WRONG_THREAD);
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuGraphDestroy(graph));
 
-  OK(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
   run_other(GLOBAL);
-  EXPECT(allocated, CAPTURE_UNSUPPORTED);
-  EXPECT(ended, CAPTURE_WRONG_THREAD);
-  EXPECT(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
-  EXPECT(graph == NULL, 1);
+  MUST_BE(allocated, CAPTURE_UNSUPPORTED);
+  MUST_BE(ended, CAPTURE_WRONG_THREAD);
+  MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  MUST_BE(graph == NULL, 1);
 
-  OK(cuStreamBeginCapture(stream, THREAD_LOCAL));
+  MUST(cuStreamBeginCapture(stream, THREAD_LOCAL));
   run_other(GLOBAL);
-  EXPECT(allocated, SUCCESS);
-  EXPECT(ended, CAPTURE_WRONG_THREAD);
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuGraphDestroy(graph));
+  MUST_BE(allocated, SUCCESS);
+  MUST_BE(ended, CAPTURE_WRONG_THREAD);
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuGraphDestroy(graph));
 
-  OK(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
   run_other(GLOBAL);
-  EXPECT(allocated, SUCCESS);
-  EXPECT(ended, SUCCESS);
-  OK(cuGraphDestroy(graph));
+  MUST_BE(allocated, SUCCESS);
+  MUST_BE(ended, SUCCESS);
+  MUST(cuGraphDestroy(graph));
   return 0;
 }

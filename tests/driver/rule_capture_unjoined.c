@@ -12,15 +12,15 @@ int main(void) {
   CUdeviceptr data;
   CUevent fork;
   CUstream other;
-  OK(cuMemAlloc(&data, 1));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamCreate(&other, NON_BLOCKING));
-  OK(cuEventCreate(&fork, 2));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuEventRecord(fork, stream));
-  OK(cuStreamWaitEvent(other, fork, 0));
-  OK(cuMemsetD8Async(data, 1, 1, other));
-  EXPECT(cuStreamEndCapture(stream, &graph), CAPTURE_UNJOINED);
-  EXPECT(graph == NULL, 1);
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&other, NON_BLOCKING));
+  MUST(cuEventCreate(&fork, 2));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuEventRecord(fork, stream));
+  MUST(cuStreamWaitEvent(other, fork, 0));
+  MUST(cuMemsetD8Async(data, 1, 1, other));
+  MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_UNJOINED);
+  MUST_BE(graph == NULL, 1);
   return 0;
 }

@@ -10,12 +10,12 @@ int main(void) {
   CUstream stream;
   CUevent fork;
   CUstream other;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamCreate(&other, NON_BLOCKING));
-  OK(cuEventCreate(&fork, 2));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuEventRecord(fork, stream));
-  OK(cuStreamWaitEvent(other, fork, 0));
-  EXPECT(cuStreamEndCapture(other, &graph), CAPTURE_UNMATCHED);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&other, NON_BLOCKING));
+  MUST(cuEventCreate(&fork, 2));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuEventRecord(fork, stream));
+  MUST(cuStreamWaitEvent(other, fork, 0));
+  MUST_BE(cuStreamEndCapture(other, &graph), CAPTURE_UNMATCHED);
   return 0;
 }

@@ -13,14 +13,14 @@ int main(void) {
   int status = NONE;
   CUdeviceptr data;
   int mode = RELAXED;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, GLOBAL));
-  OK(cuThreadExchangeStreamCaptureMode(&mode));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuThreadExchangeStreamCaptureMode(&mode));
-  OK(cuStreamIsCapturing(stream, &status));
-  EXPECT(status, ACTIVE);
-  EXPECT(cuMemAlloc(&data, 1), CAPTURE_UNSUPPORTED);
-  EXPECT(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(cuThreadExchangeStreamCaptureMode(&mode));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuThreadExchangeStreamCaptureMode(&mode));
+  MUST(cuStreamIsCapturing(stream, &status));
+  MUST_BE(status, ACTIVE);
+  MUST_BE(cuMemAlloc(&data, 1), CAPTURE_UNSUPPORTED);
+  MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
   return 0;
 }

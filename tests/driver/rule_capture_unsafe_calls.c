@@ -134,7 +134,7 @@ static CUresult make(Task *t) {
 static void *make_there(void *argument) {
   Task *t = argument;
   USE(cuCtxSetCurrent, 4000, CUcontext);
-  OK(cuCtxSetCurrent(t->context));
+  MUST(cuCtxSetCurrent(t->context));
   t->status = make(t);
   return NULL;
 }
@@ -145,14 +145,14 @@ static void prepare(Task *t) {
   USE_EVENTS;
   USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
   USE(cuMemAllocAsync, 11020, CUdeviceptr *, size_t, CUstream);
-  OK(cuMemAlloc(&t->data, 1));
-  OK(cuMemHostAlloc(&t->host, 1, 0));
-  OK(cuStreamCreate(&t->stream, NON_BLOCKING));
-  OK(cuStreamCreate(&t->idle, NON_BLOCKING));
-  OK(cuEventCreate(&t->event, 2));
-  OK(cuEventCreate(&t->unused, 2));
-  OK(cuMemAllocAsync(&t->pooled, 1, t->stream));
-  OK(cuStreamSynchronize(t->stream));
+  MUST(cuMemAlloc(&t->data, 1));
+  MUST(cuMemHostAlloc(&t->host, 1, 0));
+  MUST(cuStreamCreate(&t->stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&t->idle, NON_BLOCKING));
+  MUST(cuEventCreate(&t->event, 2));
+  MUST(cuEventCreate(&t->unused, 2));
+  MUST(cuMemAllocAsync(&t->pooled, 1, t->stream));
+  MUST(cuStreamSynchronize(t->stream));
 }
 
 int main(void) {
@@ -160,12 +160,12 @@ int main(void) {
   USE_CAPTURE;
   CUgraph graph = NULL;
   CUstream captured;
-  OK(cuStreamCreate(&captured, NON_BLOCKING));
+  MUST(cuStreamCreate(&captured, NON_BLOCKING));
   for (int other = 0; other < 2; ++other)
     for (task.call = 0; task.call < CALLS; ++task.call) {
       char what[80], answer[80], assumed[80];
       prepare(&task);
-      OK(cuStreamBeginCapture(captured, GLOBAL));
+      MUST(cuStreamBeginCapture(captured, GLOBAL));
       if (other)
         in_another_thread(make_there, &task);
       else

@@ -9,9 +9,9 @@ int main(void) {
   CUgraph graph = NULL;
   CUstream stream;
   CUevent event;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
   FOUND_STATUS("cuStreamWaitEvent", cuStreamWaitEvent(stream, event, 0), CAPTURE_ISOLATION);
   FOUND_STATUS("end of the capture", cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
   return 0;

@@ -9,8 +9,8 @@ static void *end(void *stream) {
   USE_CAPTURE;
   USE(cuCtxSetCurrent, 4000, CUcontext);
   CUgraph graph = NULL;
-  OK(cuCtxSetCurrent(context));
-  EXPECT(cuStreamEndCapture(stream, &graph), CAPTURE_WRONG_THREAD);
+  MUST(cuCtxSetCurrent(context));
+  MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_WRONG_THREAD);
   return NULL;
 }
 
@@ -18,8 +18,8 @@ int main(void) {
   context = start();
   USE_CAPTURE;
   CUstream stream;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, THREAD_LOCAL));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, THREAD_LOCAL));
   in_another_thread(end, stream);
   return 0;
 }

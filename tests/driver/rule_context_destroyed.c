@@ -16,11 +16,11 @@ int main(void) {
   CUevent event;
   CUdeviceptr data;
   Attributes attributes;
-  OK(cuCtxCreate(&context, 0, 0));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuCtxDestroy(context));
+  MUST(cuCtxCreate(&context, 0, 0));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuCtxDestroy(context));
   FOUND_STATUS("attributes of its memory", get_attributes(data, &attributes), SUCCESS);
   FOUND("the memory is known", attributes.of[MEMORY_TYPE] != NO_MEMORY, 0);
   FOUND_STATUS("cuStreamQuery", cuStreamQuery(stream), INVALID_HANDLE);

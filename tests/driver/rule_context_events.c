@@ -16,32 +16,32 @@ int main(void) {
   CUstream streams[STREAMS], after;
   CUevent event, other;
   CUgraph graph = NULL;
-  OK(cuMemAlloc(&copy, SIZE));
-  OK(cuEventCreate(&event, 2));
-  OK(cuEventCreate(&other, 2));
+  MUST(cuMemAlloc(&copy, SIZE));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuEventCreate(&other, 2));
   for (int i = 0; i < STREAMS; ++i) {
-    OK(cuMemAlloc(&data[i], SIZE));
-    OK(cuStreamCreate(&streams[i], NON_BLOCKING));
-    OK(cuMemsetD8Async(data[i], (unsigned char)(i + 1), SIZE, streams[i]));
+    MUST(cuMemAlloc(&data[i], SIZE));
+    MUST(cuStreamCreate(&streams[i], NON_BLOCKING));
+    MUST(cuMemsetD8Async(data[i], (unsigned char)(i + 1), SIZE, streams[i]));
   }
-  OK(cuCtxRecordEvent(context, event));
-  OK(cuStreamCreate(&after, NON_BLOCKING));
-  OK(cuCtxWaitEvent(context, event));
-  OK(cuMemcpyDtoDAsync(copy, data[1], SIZE, after));
-  OK(cuStreamSynchronize(after));
-  OK(cuMemcpyDtoH(bytes, copy, SIZE));
-  EXPECT(bytes[0], 2);
-  EXPECT(bytes[SIZE - 1], 2);
-  OK(cuEventQuery(event));
-  OK(cuEventSynchronize(event));
+  MUST(cuCtxRecordEvent(context, event));
+  MUST(cuStreamCreate(&after, NON_BLOCKING));
+  MUST(cuCtxWaitEvent(context, event));
+  MUST(cuMemcpyDtoDAsync(copy, data[1], SIZE, after));
+  MUST(cuStreamSynchronize(after));
+  MUST(cuMemcpyDtoH(bytes, copy, SIZE));
+  MUST_BE(bytes[0], 2);
+  MUST_BE(bytes[SIZE - 1], 2);
+  MUST(cuEventQuery(event));
+  MUST(cuEventSynchronize(event));
 
-  OK(cuStreamBeginCapture(after, RELAXED));
-  EXPECT(cuCtxRecordEvent(context, event), CAPTURE_UNSUPPORTED);
-  EXPECT(cuStreamEndCapture(after, &graph), CAPTURE_INVALIDATED);
-  OK(cuStreamBeginCapture(after, RELAXED));
-  EXPECT(cuCtxWaitEvent(context, event), CAPTURE_UNSUPPORTED);
-  EXPECT(cuStreamEndCapture(after, &graph), CAPTURE_INVALIDATED);
-  OK(cuCtxRecordEvent(context, other));
-  OK(cuEventSynchronize(other));
+  MUST(cuStreamBeginCapture(after, RELAXED));
+  MUST_BE(cuCtxRecordEvent(context, event), CAPTURE_UNSUPPORTED);
+  MUST_BE(cuStreamEndCapture(after, &graph), CAPTURE_INVALIDATED);
+  MUST(cuStreamBeginCapture(after, RELAXED));
+  MUST_BE(cuCtxWaitEvent(context, event), CAPTURE_UNSUPPORTED);
+  MUST_BE(cuStreamEndCapture(after, &graph), CAPTURE_INVALIDATED);
+  MUST(cuCtxRecordEvent(context, other));
+  MUST(cuEventSynchronize(other));
   return 0;
 }

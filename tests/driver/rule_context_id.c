@@ -12,11 +12,11 @@ int main(void) {
   for (int i = 0; i < 3; ++i) {
     CUcontext context;
     unsigned long long id = 0;
-    OK(cuCtxCreate(&context, 0, 0));
-    OK(cuCtxGetId(context, &id));
-    EXPECT(id > last, 1);
+    MUST(cuCtxCreate(&context, 0, 0));
+    MUST(cuCtxGetId(context, &id));
+    MUST_BE(id > last, 1);
     last = id;
-    OK(cuCtxDestroy(context));
+    MUST(cuCtxDestroy(context));
   }
   return 0;
 }

@@ -13,10 +13,10 @@ int main(void) {
   CUstream stream, other;
   CUevent event;
   CUdeviceptr data, more;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuMemAlloc(&data, 2));
-  OK(cuCtxSetCurrent(NULL));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuMemAlloc(&data, 2));
+  MUST(cuCtxSetCurrent(NULL));
   FOUND_STATUS("cuEventRecord", cuEventRecord(event, stream), SUCCESS);
   FOUND_STATUS("cuStreamWaitEvent", cuStreamWaitEvent(stream, event, 0), SUCCESS);
   FOUND_STATUS("cuStreamSynchronize", cuStreamSynchronize(stream), SUCCESS);

@@ -10,11 +10,11 @@ static void *look(void *unused) {
   USE(cuCtxGetCurrent, 4000, CUcontext *);
   USE(cuCtxSetCurrent, 4000, CUcontext);
   CUcontext current = &current;
-  OK(cuCtxGetCurrent(&current));
-  EXPECT(current == NULL, 1);
-  OK(cuCtxSetCurrent(context));
-  OK(cuCtxGetCurrent(&current));
-  EXPECT(current == context, 1);
+  MUST(cuCtxGetCurrent(&current));
+  MUST_BE(current == NULL, 1);
+  MUST(cuCtxSetCurrent(context));
+  MUST(cuCtxGetCurrent(&current));
+  MUST_BE(current == context, 1);
   return unused;
 }
 
@@ -23,7 +23,7 @@ int main(void) {
   USE(cuCtxGetCurrent, 4000, CUcontext *);
   CUcontext current = NULL;
   in_another_thread(look, NULL);
-  OK(cuCtxGetCurrent(&current));
-  EXPECT(current == context, 1);
+  MUST(cuCtxGetCurrent(&current));
+  MUST_BE(current == context, 1);
   return 0;
 }

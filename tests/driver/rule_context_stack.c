@@ -11,18 +11,18 @@ int main(void) {
   USE(cuCtxPopCurrent, 4000, CUcontext *);
   USE(cuCtxSetCurrent, 4000, CUcontext);
   USE(cuCtxGetCurrent, 4000, CUcontext *);
-  OK(cuCtxCreate(&second, 0, 0));  // pushes it
-  OK(cuCtxGetCurrent(&found));
-  EXPECT(found == second, 1);
-  OK(cuCtxPushCurrent(first));
-  OK(cuCtxSetCurrent(second));
-  OK(cuCtxPopCurrent(&found));
-  EXPECT(found == second, 1);
-  OK(cuCtxDestroy(second));  // current: popped as well
-  OK(cuCtxGetCurrent(&found));
-  EXPECT(found == first, 1);
-  OK(cuCtxPopCurrent(&found));
-  EXPECT(found == first, 1);
-  EXPECT(cuCtxPopCurrent(&found), INVALID_CONTEXT);
+  MUST(cuCtxCreate(&second, 0, 0));  // pushes it
+  MUST(cuCtxGetCurrent(&found));
+  MUST_BE(found == second, 1);
+  MUST(cuCtxPushCurrent(first));
+  MUST(cuCtxSetCurrent(second));
+  MUST(cuCtxPopCurrent(&found));
+  MUST_BE(found == second, 1);
+  MUST(cuCtxDestroy(second));  // current: popped as well
+  MUST(cuCtxGetCurrent(&found));
+  MUST_BE(found == first, 1);
+  MUST(cuCtxPopCurrent(&found));
+  MUST_BE(found == first, 1);
+  MUST_BE(cuCtxPopCurrent(&found), INVALID_CONTEXT);
   return 0;
 }

@@ -25,12 +25,12 @@ int main(void) {
     Side from, to;
     size_t width, height;
   } copy = {.from = {1, 0, HOST, source, 0, NULL, 3}, .width = 2, .height = 2};
-  OK(cuMemAlloc(&data, sizeof rows));
-  OK(cuMemsetD8(data, 9, sizeof rows));
+  MUST(cuMemAlloc(&data, sizeof rows));
+  MUST(cuMemsetD8(data, 9, sizeof rows));
   copy.to = (Side){2, 0, DEVICE, NULL, data, NULL, 8};
-  OK(cuMemcpy2D(&copy));
-  OK(cuMemcpyDtoH(rows, data, sizeof rows));
+  MUST(cuMemcpy2D(&copy));
+  MUST(cuMemcpyDtoH(rows, data, sizeof rows));
   for (int y = 0; y < 2; ++y)
-    for (int x = 0; x < 8; ++x) EXPECT(rows[y][x], x == 2 || x == 3 ? source[y][x - 1] : 9);
+    for (int x = 0; x < 8; ++x) MUST_BE(rows[y][x], x == 2 || x == 3 ? source[y][x - 1] : 9);
   return 0;
 }

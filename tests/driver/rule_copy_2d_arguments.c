@@ -29,40 +29,40 @@ int main(void) {
   enum { DEVICE = 2 };
   const size_t most_pitch = 0x7FFFFFFF;
   CUdeviceptr from, to;
-  OK(cuMemAlloc(&from, 64));
-  OK(cuMemAlloc(&to, 64));
+  MUST(cuMemAlloc(&from, 64));
+  MUST(cuMemAlloc(&to, 64));
   typedef struct {
     Side from, to;
     size_t width, height;
   } Copy;
   const Copy good = {{0, 0, DEVICE, NULL, from, NULL, 16}, {0, 0, DEVICE, NULL, to, NULL, 8}, 8, 4};
-  OK(cuMemcpy2D(&good));
-  EXPECT(cuMemcpy2D(NULL), INVALID_VALUE);
+  MUST(cuMemcpy2D(&good));
+  MUST_BE(cuMemcpy2D(NULL), INVALID_VALUE);
   Copy copy = good;
   copy.from.pitch = (size_t)-8;  // upwards there is no way
   copy.from.device = from + 32;
-  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
   copy.height = 2;
-  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
   copy = good;
   copy.to.pitch = 7;
-  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
   copy = good;
   copy.from.x = 9;
-  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
   copy = good;
   copy.height = 1;
   copy.to.pitch = most_pitch + 1;  // not used, and refused all the same
-  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
   copy = good;
   copy.height = (size_t)1 << 61;  // 2^64 bytes
-  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
   copy = good;
   copy.from.type = 7;
-  EXPECT(cuMemcpy2D(&copy), INVALID_VALUE);
+  MUST_BE(cuMemcpy2D(&copy), INVALID_VALUE);
   copy = good;
   copy.width = 0;
-  OK(cuMemcpy2D(&copy));
+  MUST(cuMemcpy2D(&copy));
 
   struct {
     DeepSide from, to;
@@ -72,10 +72,10 @@ int main(void) {
             8,
             4,
             2};
-  OK(cuMemcpy3D(&deep));
+  MUST(cuMemcpy3D(&deep));
   deep.from.height = 3;
-  EXPECT(cuMemcpy3D(&deep), INVALID_VALUE);
+  MUST_BE(cuMemcpy3D(&deep), INVALID_VALUE);
   deep.from.height = (size_t)1 << 61;
-  EXPECT(cuMemcpy3D(&deep), INVALID_VALUE);
+  MUST_BE(cuMemcpy3D(&deep), INVALID_VALUE);
   return 0;
 }

@@ -11,12 +11,12 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data;
   unsigned char value = 0;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemsetD8Async(data, 5, 1, stream));
-  OK(cuStreamDestroy(stream));
-  OK(cuCtxSynchronize());
-  OK(cuMemcpyDtoH(&value, data, 1));
-  EXPECT(value, 5);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemsetD8Async(data, 5, 1, stream));
+  MUST(cuStreamDestroy(stream));
+  MUST(cuCtxSynchronize());
+  MUST(cuMemcpyDtoH(&value, data, 1));
+  MUST_BE(value, 5);
   return 0;
 }

@@ -10,13 +10,13 @@ int main(void) {
   USE_GATE;
   CUstream stream;
   CUevent event;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
   HOLD_UP(stream);
-  OK(cuEventRecord(event, stream));
-  OK(cuStreamDestroy(stream));
-  EXPECT(cuEventQuery(event), NOT_READY);
+  MUST(cuEventRecord(event, stream));
+  MUST(cuStreamDestroy(stream));
+  MUST_BE(cuEventQuery(event), NOT_READY);
   open_gate();
-  OK(cuEventSynchronize(event));
+  MUST(cuEventSynchronize(event));
   return 0;
 }

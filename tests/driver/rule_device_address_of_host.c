@@ -11,14 +11,14 @@ int main(void) {
   unsigned char *registered = new_page();
   void *pinned, *combined;
   CUdeviceptr device;
-  OK(cuMemHostAlloc(&pinned, 4096, 2));
-  OK(cuMemHostGetDevicePointer(&device, pinned, 0));
+  MUST(cuMemHostAlloc(&pinned, 4096, 2));
+  MUST(cuMemHostGetDevicePointer(&device, pinned, 0));
   FOUND("pinned: one address", device == address_of(pinned), 1);
-  OK(cuMemHostAlloc(&combined, 4096, 2 | 4));
-  OK(cuMemHostGetDevicePointer(&device, combined, 0));
+  MUST(cuMemHostAlloc(&combined, 4096, 2 | 4));
+  MUST(cuMemHostGetDevicePointer(&device, combined, 0));
   FOUND("write-combined: one address", device == address_of(combined), 0);
-  OK(cuMemHostRegister(registered, PAGE, 2));
-  OK(cuMemHostGetDevicePointer(&device, registered, 0));
+  MUST(cuMemHostRegister(registered, PAGE, 2));
+  MUST(cuMemHostGetDevicePointer(&device, registered, 0));
   FOUND("registered: one address", device == address_of(registered), 0);
   return 0;
 }

@@ -15,26 +15,26 @@ int main(void) {
   unsigned char uuid[MOST][16];
   char bus[MOST][32];
   int count = 0;
-  OK(cuDeviceGetCount(&count));
-  EXPECT(count >= 1 && count <= MOST, 1);
+  MUST(cuDeviceGetCount(&count));
+  MUST_BE(count >= 1 && count <= MOST, 1);
   for (int i = 0; i < count; ++i) {
     CUdevice device = -1, found = -1;
     size_t bytes = 0;
-    OK(cuDeviceGet(&device, i));
-    OK(cuDeviceGetUuid(uuid[i], device));
-    OK(cuDeviceGetPCIBusId(bus[i], sizeof bus[i], device));
-    OK(cuDeviceGetByPCIBusId(&found, bus[i]));
-    EXPECT(found, device);
-    OK(cuDeviceTotalMem(&bytes, device));
-    EXPECT(bytes > 0, 1);
+    MUST(cuDeviceGet(&device, i));
+    MUST(cuDeviceGetUuid(uuid[i], device));
+    MUST(cuDeviceGetPCIBusId(bus[i], sizeof bus[i], device));
+    MUST(cuDeviceGetByPCIBusId(&found, bus[i]));
+    MUST_BE(found, device);
+    MUST(cuDeviceTotalMem(&bytes, device));
+    MUST_BE(bytes > 0, 1);
     for (int other = 0; other < i; ++other) {
-      EXPECT(memcmp(uuid[i], uuid[other], 16) != 0, 1);
-      EXPECT(strcmp(bus[i], bus[other]) != 0, 1);
+      MUST_BE(memcmp(uuid[i], uuid[other], 16) != 0, 1);
+      MUST_BE(strcmp(bus[i], bus[other]) != 0, 1);
     }
   }
   CUdevice none;
-  EXPECT(cuDeviceGet(&none, count), INVALID_DEVICE);
-  EXPECT(cuDeviceGetByPCIBusId(&none, "0000:fe:1f.0"), INVALID_DEVICE);
-  EXPECT(cuDeviceGetByPCIBusId(&none, "not a bus"), INVALID_VALUE);
+  MUST_BE(cuDeviceGet(&none, count), INVALID_DEVICE);
+  MUST_BE(cuDeviceGetByPCIBusId(&none, "0000:fe:1f.0"), INVALID_DEVICE);
+  MUST_BE(cuDeviceGetByPCIBusId(&none, "not a bus"), INVALID_VALUE);
   return 0;
 }

@@ -10,13 +10,13 @@ int main(void) {
   USE_GATE;
   CUstream stream;
   CUevent event;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
   HOLD_UP(stream);
-  OK(cuEventRecord(event, stream));
-  OK(cuEventDestroy(event));
-  EXPECT(cuStreamQuery(stream), NOT_READY);
+  MUST(cuEventRecord(event, stream));
+  MUST(cuEventDestroy(event));
+  MUST_BE(cuStreamQuery(stream), NOT_READY);
   open_gate();
-  OK(cuStreamSynchronize(stream));
+  MUST(cuStreamSynchronize(stream));
   return 0;
 }

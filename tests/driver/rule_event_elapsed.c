@@ -12,20 +12,20 @@ int main(void) {
   CUstream stream;
   CUevent from, to, untimed;
   float milliseconds = -1;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&from, 0));
-  OK(cuEventCreate(&to, 0));
-  OK(cuEventCreate(&untimed, 2));
-  EXPECT(cuEventElapsedTime(&milliseconds, from, to), INVALID_HANDLE);  // never recorded
-  OK(cuEventRecord(from, stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&from, 0));
+  MUST(cuEventCreate(&to, 0));
+  MUST(cuEventCreate(&untimed, 2));
+  MUST_BE(cuEventElapsedTime(&milliseconds, from, to), INVALID_HANDLE);  // never recorded
+  MUST(cuEventRecord(from, stream));
   HOLD_UP(stream);
-  OK(cuEventRecord(to, stream));
-  OK(cuEventRecord(untimed, stream));
-  EXPECT(cuEventElapsedTime(&milliseconds, from, to), NOT_READY);
+  MUST(cuEventRecord(to, stream));
+  MUST(cuEventRecord(untimed, stream));
+  MUST_BE(cuEventElapsedTime(&milliseconds, from, to), NOT_READY);
   open_gate();
-  OK(cuStreamSynchronize(stream));
-  OK(cuEventElapsedTime(&milliseconds, from, to));
-  EXPECT(milliseconds >= 0, 1);
-  EXPECT(cuEventElapsedTime(&milliseconds, from, untimed), INVALID_HANDLE);
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuEventElapsedTime(&milliseconds, from, to));
+  MUST_BE(milliseconds >= 0, 1);
+  MUST_BE(cuEventElapsedTime(&milliseconds, from, untimed), INVALID_HANDLE);
   return 0;
 }

@@ -10,10 +10,10 @@ int main(void) {
   USE(cuEventRecordWithFlags, 11010, CUevent, CUstream, unsigned);
   CUstream stream;
   CUevent event;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
   FOUND_STATUS("external record", cuEventRecordWithFlags(event, stream, 1), INVALID_VALUE);
-  OK(cuEventRecord(event, stream));
+  MUST(cuEventRecord(event, stream));
   FOUND_STATUS("external wait", cuStreamWaitEvent(stream, event, 1), INVALID_VALUE);
   return 0;
 }

@@ -11,9 +11,9 @@ int main(void) {
   CUcontext second;
   CUstream there;
   CUevent event;
-  OK(cuEventCreate(&event, 2));
-  OK(cuCtxCreate(&second, 0, 0));
-  OK(cuStreamCreate(&there, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuCtxCreate(&second, 0, 0));
+  MUST(cuStreamCreate(&there, NON_BLOCKING));
   FOUND_STATUS("cuEventRecord in a stream of another context", cuEventRecord(event, there),
                INVALID_HANDLE);
   FOUND_STATUS("cuEventRecord in another context's legacy stream", cuEventRecord(event, LEGACY),

@@ -10,15 +10,15 @@ int main(void) {
   USE_GATE;
   CUstream stream;
   CUevent event;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuEventRecord(event, stream));
-  OK(cuEventSynchronize(event));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuEventRecord(event, stream));
+  MUST(cuEventSynchronize(event));
   HOLD_UP(stream);
-  OK(cuEventRecord(event, stream));
-  EXPECT(cuEventQuery(event), NOT_READY);
+  MUST(cuEventRecord(event, stream));
+  MUST_BE(cuEventQuery(event), NOT_READY);
   open_gate();
-  OK(cuEventSynchronize(event));
-  OK(cuEventQuery(event));
+  MUST(cuEventSynchronize(event));
+  MUST(cuEventQuery(event));
   return 0;
 }

@@ -9,11 +9,11 @@ int main(void) {
   USE_EVENTS;
   CUstream stream;
   CUevent event;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuEventQuery(event));
-  OK(cuEventSynchronize(event));
-  OK(cuStreamWaitEvent(stream, event, 0));
-  OK(cuStreamSynchronize(stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuEventQuery(event));
+  MUST(cuEventSynchronize(event));
+  MUST(cuStreamWaitEvent(stream, event, 0));
+  MUST(cuStreamSynchronize(stream));
   return 0;
 }

@@ -12,18 +12,18 @@ int main(void) {
   CUevent event;
   CUdeviceptr data, copy;
   unsigned char value = 0;
-  OK(cuStreamCreate(&producer, NON_BLOCKING));
-  OK(cuStreamCreate(&consumer, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemAlloc(&copy, 1));
-  OK(cuMemsetD8Async(data, 2, 1, producer));
-  OK(cuEventRecord(event, producer));
-  OK(cuStreamWaitEvent(consumer, event, 0));
-  OK(cuEventDestroy(event));  // the wait has what it needs
-  OK(cuMemcpyDtoDAsync(copy, data, 1, consumer));
-  OK(cuStreamSynchronize(consumer));
-  OK(cuMemcpyDtoH(&value, copy, 1));
-  EXPECT(value, 2);
+  MUST(cuStreamCreate(&producer, NON_BLOCKING));
+  MUST(cuStreamCreate(&consumer, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemAlloc(&copy, 1));
+  MUST(cuMemsetD8Async(data, 2, 1, producer));
+  MUST(cuEventRecord(event, producer));
+  MUST(cuStreamWaitEvent(consumer, event, 0));
+  MUST(cuEventDestroy(event));  // the wait has what it needs
+  MUST(cuMemcpyDtoDAsync(copy, data, 1, consumer));
+  MUST(cuStreamSynchronize(consumer));
+  MUST(cuMemcpyDtoH(&value, copy, 1));
+  MUST_BE(value, 2);
   return 0;
 }

@@ -10,15 +10,15 @@ int main(void) {
   USE_GATE;
   CUstream producer, consumer;
   CUevent event;
-  OK(cuStreamCreate(&producer, NON_BLOCKING));
-  OK(cuStreamCreate(&consumer, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuStreamWaitEvent(consumer, event, 0));
+  MUST(cuStreamCreate(&producer, NON_BLOCKING));
+  MUST(cuStreamCreate(&consumer, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuStreamWaitEvent(consumer, event, 0));
   HOLD_UP(producer);
-  OK(cuEventRecord(event, producer));
-  OK(cuStreamSynchronize(consumer));
-  EXPECT(cuEventQuery(event), NOT_READY);
+  MUST(cuEventRecord(event, producer));
+  MUST(cuStreamSynchronize(consumer));
+  MUST_BE(cuEventQuery(event), NOT_READY);
   open_gate();
-  OK(cuEventSynchronize(event));
+  MUST(cuEventSynchronize(event));
   return 0;
 }

@@ -18,8 +18,8 @@ int main(void) {
   CUstream stream;
   mem_free = cuMemFree;
   atexit(late);
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemsetD8Async(data, 1, 1, stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemsetD8Async(data, 1, 1, stream));
   return 0;
 }

@@ -18,6 +18,6 @@ int main(void) {
   start();
   USE(cuMemGetInfo, 3020, size_t *, size_t *);
   get_info = cuMemGetInfo;
-  EXPECT(atexit(at_exit), 0);
+  MUST_BE(atexit(at_exit), 0);
   return 0;
 }

@@ -10,13 +10,13 @@ int main(void) {
   USE_STREAMS;
   USE(cuInit, 2000, unsigned);
   CUstream stream;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
   const pid_t child = fork();
   if (child == 0)
     _exit(cuInit(0) == NOT_INITIALIZED && cuStreamSynchronize(stream) == NOT_INITIALIZED ? 0 : 1);
   int status = -1;
   waitpid(child, &status, 0);
-  EXPECT(status, 0);
-  OK(cuStreamSynchronize(stream));
+  MUST_BE(status, 0);
+  MUST(cuStreamSynchronize(stream));
   return 0;
 }

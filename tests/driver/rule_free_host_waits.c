@@ -11,12 +11,12 @@ int main(void) {
   USE(cuMemFreeHost, 2000, void *);
   CUstream stream;
   void *host;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemHostAlloc(&host, 64, 0));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemHostAlloc(&host, 64, 0));
   HOLD_UP(stream);
-  OK(cuMemFreeHost(host));
+  MUST(cuMemFreeHost(host));
   FOUND("it waited", cuStreamQuery(stream) == SUCCESS, 1);
   open_gate();
-  OK(cuStreamSynchronize(stream));
+  MUST(cuStreamSynchronize(stream));
   return 0;
 }

@@ -11,13 +11,13 @@ int main(void) {
   USE(cuMemAllocAsync, 11020, CUdeviceptr *, size_t, CUstream);
   CUstream stream;
   CUdeviceptr data;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAllocAsync(&data, 1024, stream));
-  OK(cuStreamSynchronize(stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAllocAsync(&data, 1024, stream));
+  MUST(cuStreamSynchronize(stream));
   HOLD_UP(stream);
-  OK(cuMemFree(data));
-  EXPECT(cuStreamQuery(stream), NOT_READY);
+  MUST(cuMemFree(data));
+  MUST_BE(cuStreamQuery(stream), NOT_READY);
   open_gate();
-  OK(cuStreamSynchronize(stream));
+  MUST(cuStreamSynchronize(stream));
   return 0;
 }

@@ -10,13 +10,13 @@ int main(void) {
   USE_GATE;
   CUstream stream;
   CUdeviceptr data;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemsetD8Async(data, 1, 1, stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemsetD8Async(data, 1, 1, stream));
   HOLD_UP(stream);
-  OK(cuMemFree(data));
+  MUST(cuMemFree(data));
   FOUND("it waited", cuStreamQuery(stream) == SUCCESS, 1);
   open_gate();
-  OK(cuStreamSynchronize(stream));
+  MUST(cuStreamSynchronize(stream));
   return 0;
 }

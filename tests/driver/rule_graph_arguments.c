@@ -11,24 +11,24 @@ int main(void) {
   CUgraph graph, other;
   CUgraphExec exec = NULL;
   CUgraphNode first, second, foreign;
-  EXPECT(cuGraphCreate(&graph, 1), INVALID_VALUE);
-  EXPECT(cuGraphCreate(NULL, 0), INVALID_VALUE);
-  EXPECT(cuGraphDestroy(NULL), INVALID_VALUE);
-  EXPECT(cuGraphInstantiateWithFlags(&exec, NULL, 0), INVALID_VALUE);
-  EXPECT(cuGraphLaunch(NULL, NULL), INVALID_VALUE);
-  OK(cuGraphCreate(&graph, 0));
-  OK(cuGraphCreate(&other, 0));
-  EXPECT(cuGraphInstantiateWithFlags(NULL, graph, 0), INVALID_VALUE);
-  OK(cuGraphAddEmptyNode(&first, graph, NULL, 0));
-  OK(cuGraphAddEmptyNode(&second, graph, &first, 1));
-  OK(cuGraphAddEmptyNode(&foreign, other, NULL, 0));
-  EXPECT(cuGraphAddEmptyNode(&foreign, other, &first, 1), INVALID_VALUE);
-  EXPECT(cuGraphAddEmptyNode(&foreign, other, NULL, 1), INVALID_VALUE);
-  EXPECT(cuGraphAddDependencies(graph, &first, &second, 1), INVALID_VALUE);  // it is there already
-  EXPECT(cuGraphAddDependencies(graph, &first, &foreign, 1), INVALID_VALUE);
-  EXPECT(cuGraphAddDependencies(graph, &first, &first, 1), INVALID_VALUE);
-  OK(cuGraphAddDependencies(graph, NULL, NULL, 0));
-  OK(cuGraphDestroy(graph));
-  OK(cuGraphDestroy(other));
+  MUST_BE(cuGraphCreate(&graph, 1), INVALID_VALUE);
+  MUST_BE(cuGraphCreate(NULL, 0), INVALID_VALUE);
+  MUST_BE(cuGraphDestroy(NULL), INVALID_VALUE);
+  MUST_BE(cuGraphInstantiateWithFlags(&exec, NULL, 0), INVALID_VALUE);
+  MUST_BE(cuGraphLaunch(NULL, NULL), INVALID_VALUE);
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuGraphCreate(&other, 0));
+  MUST_BE(cuGraphInstantiateWithFlags(NULL, graph, 0), INVALID_VALUE);
+  MUST(cuGraphAddEmptyNode(&first, graph, NULL, 0));
+  MUST(cuGraphAddEmptyNode(&second, graph, &first, 1));
+  MUST(cuGraphAddEmptyNode(&foreign, other, NULL, 0));
+  MUST_BE(cuGraphAddEmptyNode(&foreign, other, &first, 1), INVALID_VALUE);
+  MUST_BE(cuGraphAddEmptyNode(&foreign, other, NULL, 1), INVALID_VALUE);
+  MUST_BE(cuGraphAddDependencies(graph, &first, &second, 1), INVALID_VALUE);  // it is there already
+  MUST_BE(cuGraphAddDependencies(graph, &first, &foreign, 1), INVALID_VALUE);
+  MUST_BE(cuGraphAddDependencies(graph, &first, &first, 1), INVALID_VALUE);
+  MUST(cuGraphAddDependencies(graph, NULL, NULL, 0));
+  MUST(cuGraphDestroy(graph));
+  MUST(cuGraphDestroy(other));
   return 0;
 }

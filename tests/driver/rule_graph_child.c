@@ -20,28 +20,28 @@ int main(void) {
   CUgraphNode nodes[3], child;
   size_t count = 3;
   int type = -1;
-  OK(cuMemAlloc(&from, SIZE));
-  OK(cuMemAlloc(&to, SIZE));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, GLOBAL));
-  OK(cuMemcpyDtoDAsync(to, from, SIZE, stream));
-  OK(cuMemsetD8Async(from, 5, SIZE, stream));
-  OK(cuStreamEndCapture(stream, &inner));
+  MUST(cuMemAlloc(&from, SIZE));
+  MUST(cuMemAlloc(&to, SIZE));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(cuMemcpyDtoDAsync(to, from, SIZE, stream));
+  MUST(cuMemsetD8Async(from, 5, SIZE, stream));
+  MUST(cuStreamEndCapture(stream, &inner));
 
-  OK(cuGraphCreate(&outer, 0));
-  OK(cuGraphAddChildGraphNode(&child, outer, NULL, 0, inner));
-  OK(cuGraphAddChildGraphNode(&child, outer, &child, 1, inner));
-  OK(cuGraphDestroy(inner));  // the node has a copy
-  OK(cuGraphGetNodes(outer, nodes, &count));
-  EXPECT(count, 2);
-  OK(cuGraphNodeGetType(nodes[0], &type));
-  EXPECT(type, CHILD);
-  OK(cuGraphInstantiateWithFlags(&exec, outer, 0));
-  OK(cuMemsetD8Async(from, 1, SIZE, stream));
-  OK(cuGraphLaunch(exec, stream));
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemcpyDtoH(bytes, to, SIZE));
-  EXPECT(bytes[0], 5);
-  EXPECT(bytes[SIZE - 1], 5);
+  MUST(cuGraphCreate(&outer, 0));
+  MUST(cuGraphAddChildGraphNode(&child, outer, NULL, 0, inner));
+  MUST(cuGraphAddChildGraphNode(&child, outer, &child, 1, inner));
+  MUST(cuGraphDestroy(inner));  // the node has a copy
+  MUST(cuGraphGetNodes(outer, nodes, &count));
+  MUST_BE(count, 2);
+  MUST(cuGraphNodeGetType(nodes[0], &type));
+  MUST_BE(type, CHILD);
+  MUST(cuGraphInstantiateWithFlags(&exec, outer, 0));
+  MUST(cuMemsetD8Async(from, 1, SIZE, stream));
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(bytes, to, SIZE));
+  MUST_BE(bytes[0], 5);
+  MUST_BE(bytes[SIZE - 1], 5);
   return 0;
 }

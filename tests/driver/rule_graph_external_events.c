@@ -31,44 +31,44 @@ int main(void) {
   CUgraphNode nodes[3];
   size_t count = 3;
   int type = -1;
-  OK(cuMemAlloc(&source, SIZE));
-  OK(cuMemAlloc(&middle, SIZE));
-  OK(cuMemAlloc(&target, SIZE));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamCreate(&before, NON_BLOCKING));
-  OK(cuStreamCreate(&after, NON_BLOCKING));
-  OK(cuEventCreate(&ready, 2));
-  OK(cuEventCreate(&done, 2));
-  OK(cuEventRecord(ready, before));
-  OK(cuStreamBeginCapture(stream, GLOBAL));
-  OK(cuStreamWaitEvent(stream, ready, EXTERNAL));
-  OK(cuMemcpyDtoDAsync(middle, source, SIZE, stream));
-  OK(cuEventRecordWithFlags(done, stream, EXTERNAL));
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuEventQuery(done));  // it has never been recorded
-  OK(cuGraphGetNodes(graph, nodes, &count));
-  EXPECT(count, 3);
-  OK(cuGraphNodeGetType(nodes[0], &type));
-  EXPECT(type, WAIT);
-  OK(cuGraphNodeGetType(nodes[2], &type));
-  EXPECT(type, RECORD);
-  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuMemAlloc(&source, SIZE));
+  MUST(cuMemAlloc(&middle, SIZE));
+  MUST(cuMemAlloc(&target, SIZE));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&before, NON_BLOCKING));
+  MUST(cuStreamCreate(&after, NON_BLOCKING));
+  MUST(cuEventCreate(&ready, 2));
+  MUST(cuEventCreate(&done, 2));
+  MUST(cuEventRecord(ready, before));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(cuStreamWaitEvent(stream, ready, EXTERNAL));
+  MUST(cuMemcpyDtoDAsync(middle, source, SIZE, stream));
+  MUST(cuEventRecordWithFlags(done, stream, EXTERNAL));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuEventQuery(done));  // it has never been recorded
+  MUST(cuGraphGetNodes(graph, nodes, &count));
+  MUST_BE(count, 3);
+  MUST(cuGraphNodeGetType(nodes[0], &type));
+  MUST_BE(type, WAIT);
+  MUST(cuGraphNodeGetType(nodes[2], &type));
+  MUST_BE(type, RECORD);
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
   for (int value = 1; value <= 3; ++value) {
     pthread_mutex_lock(&gate);
-    OK(cuLaunchHostFunc(before, pass, NULL));
-    OK(cuMemsetD8Async(source, (unsigned char)value, SIZE, before));
-    OK(cuEventRecord(ready, before));
-    OK(cuGraphLaunch(exec, stream));  // waits for `ready` as it is now
-    EXPECT(cuEventQuery(done), NOT_READY);
-    OK(cuStreamWaitEvent(after, done, 0));
-    OK(cuMemcpyDtoDAsync(target, middle, SIZE, after));
+    MUST(cuLaunchHostFunc(before, pass, NULL));
+    MUST(cuMemsetD8Async(source, (unsigned char)value, SIZE, before));
+    MUST(cuEventRecord(ready, before));
+    MUST(cuGraphLaunch(exec, stream));  // waits for `ready` as it is now
+    MUST_BE(cuEventQuery(done), NOT_READY);
+    MUST(cuStreamWaitEvent(after, done, 0));
+    MUST(cuMemcpyDtoDAsync(target, middle, SIZE, after));
     pthread_mutex_unlock(&gate);
-    OK(cuStreamSynchronize(after));
-    OK(cuMemcpyDtoH(bytes, target, SIZE));
-    EXPECT(bytes[0], value);
-    EXPECT(bytes[SIZE - 1], value);
+    MUST(cuStreamSynchronize(after));
+    MUST(cuMemcpyDtoH(bytes, target, SIZE));
+    MUST_BE(bytes[0], value);
+    MUST_BE(bytes[SIZE - 1], value);
   }
-  OK(cuEventSynchronize(done));
-  OK(cuEventQuery(done));
+  MUST(cuEventSynchronize(done));
+  MUST(cuEventQuery(done));
   return 0;
 }

@@ -26,26 +26,26 @@ int main(void) {
   CUgraphNode node = NULL;
   char log[8] = "x";
   uint64_t flags = 9;
-  OK(cuMemAlloc(&data, 1));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, GLOBAL));
-  OK(cuMemsetD8Async(data, 3, 1, stream));
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuGraphInstantiate(&execs[0], graph, &node, log, sizeof log));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(cuMemsetD8Async(data, 3, 1, stream));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuGraphInstantiate(&execs[0], graph, &node, log, sizeof log));
   struct parameters parameters = {UPLOAD, stream, NULL, -1};
-  OK(cuGraphInstantiateWithParams(&execs[1], graph, &parameters));
-  EXPECT(parameters.result, 0);
-  EXPECT(parameters.error_node == NULL, 1);
-  OK(cuGraphExecGetFlags(execs[0], &flags));
-  EXPECT(flags, 0);
+  MUST(cuGraphInstantiateWithParams(&execs[1], graph, &parameters));
+  MUST_BE(parameters.result, 0);
+  MUST_BE(parameters.error_node == NULL, 1);
+  MUST(cuGraphExecGetFlags(execs[0], &flags));
+  MUST_BE(flags, 0);
   for (int i = 0; i < 2; ++i) {
     unsigned char value = 0;
-    OK(cuMemsetD8Async(data, 0, 1, stream));
-    OK(cuGraphLaunch(execs[i], stream));
-    OK(cuStreamSynchronize(stream));
-    OK(cuMemcpyDtoH(&value, data, 1));
-    EXPECT(value, 3);
-    OK(cuGraphExecDestroy(execs[i]));
+    MUST(cuMemsetD8Async(data, 0, 1, stream));
+    MUST(cuGraphLaunch(execs[i], stream));
+    MUST(cuStreamSynchronize(stream));
+    MUST(cuMemcpyDtoH(&value, data, 1));
+    MUST_BE(value, 3);
+    MUST(cuGraphExecDestroy(execs[i]));
   }
   return 0;
 }

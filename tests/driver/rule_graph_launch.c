@@ -14,29 +14,29 @@ int main(void) {
   CUstream stream;
   CUgraph graph = NULL;
   CUgraphExec exec = NULL;
-  OK(cuMemAlloc(&from, SIZE));
-  OK(cuMemAlloc(&to, SIZE));
-  OK(cuMemAlloc(&kept, SIZE));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, GLOBAL));
-  OK(cuMemcpyDtoDAsync(to, from, SIZE, stream));
-  OK(cuMemsetD8Async(from, 9, SIZE, stream));
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-  OK(cuGraphDestroy(graph));  // what is launched does not need it
+  MUST(cuMemAlloc(&from, SIZE));
+  MUST(cuMemAlloc(&to, SIZE));
+  MUST(cuMemAlloc(&kept, SIZE));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(cuMemcpyDtoDAsync(to, from, SIZE, stream));
+  MUST(cuMemsetD8Async(from, 9, SIZE, stream));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphDestroy(graph));  // what is launched does not need it
 
-  OK(cuMemsetD8Async(from, 1, SIZE, stream));
-  OK(cuGraphLaunch(exec, stream));
-  OK(cuMemcpyDtoDAsync(kept, to, SIZE, stream));
-  OK(cuGraphLaunch(exec, stream));
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemcpyDtoH(bytes, kept, SIZE));
-  EXPECT(bytes[0], 1);
-  EXPECT(bytes[SIZE - 1], 1);
-  OK(cuMemcpyDtoH(bytes, to, SIZE));
-  EXPECT(bytes[0], 9);
-  EXPECT(bytes[SIZE - 1], 9);
-  OK(cuGraphExecDestroy(exec));
-  OK(cuStreamDestroy(stream));
+  MUST(cuMemsetD8Async(from, 1, SIZE, stream));
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuMemcpyDtoDAsync(kept, to, SIZE, stream));
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(bytes, kept, SIZE));
+  MUST_BE(bytes[0], 1);
+  MUST_BE(bytes[SIZE - 1], 1);
+  MUST(cuMemcpyDtoH(bytes, to, SIZE));
+  MUST_BE(bytes[0], 9);
+  MUST_BE(bytes[SIZE - 1], 9);
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuStreamDestroy(stream));
   return 0;
 }

@@ -55,12 +55,12 @@ int main(void) {
   CUgraphNode fill, copy, host, empty, told[4];
   CUstream stream;
   size_t count = 0;
-  OK(cuMemAlloc(&data, sizeof result));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuGraphCreate(&graph, 0));
+  MUST(cuMemAlloc(&data, sizeof result));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuGraphCreate(&graph, 0));
   // Made in the wrong order on purpose: the edges decide.
   const struct host_node call = {look, result};
-  OK(cuGraphAddHostNode(&host, graph, NULL, 0, &call));
+  MUST(cuGraphAddHostNode(&host, graph, NULL, 0, &call));
   const struct copy_3d get = {.from_type = DEVICE,
                               .from = data,
                               .to_type = HOST,
@@ -68,35 +68,35 @@ int main(void) {
                               .width = sizeof result,
                               .height = 1,
                               .depth = 1};
-  OK(cuGraphAddMemcpyNode(&copy, graph, NULL, 0, &get, context));
+  MUST(cuGraphAddMemcpyNode(&copy, graph, NULL, 0, &get, context));
   struct memset_node set = {data, 0, 7, 3, sizeof result, 1};
-  EXPECT(cuGraphAddMemsetNode(&fill, graph, NULL, 0, &set, context), INVALID_VALUE);
+  MUST_BE(cuGraphAddMemsetNode(&fill, graph, NULL, 0, &set, context), INVALID_VALUE);
   set.element_size = 1;
-  OK(cuGraphAddMemsetNode(&fill, graph, NULL, 0, &set, context));
-  OK(cuGraphAddEmptyNode(&empty, graph, &fill, 1));
-  OK(cuGraphAddDependencies(graph, &empty, &copy, 1));
-  OK(cuGraphAddDependencies(graph, &copy, &host, 1));
+  MUST(cuGraphAddMemsetNode(&fill, graph, NULL, 0, &set, context));
+  MUST(cuGraphAddEmptyNode(&empty, graph, &fill, 1));
+  MUST(cuGraphAddDependencies(graph, &empty, &copy, 1));
+  MUST(cuGraphAddDependencies(graph, &copy, &host, 1));
 
-  OK(cuGraphNodeGetDependencies(copy, NULL, &count));
-  EXPECT(count, 1);
-  OK(cuGraphNodeGetDependencies(copy, told, &count));
-  EXPECT(told[0] == empty, 1);
-  OK(cuGraphNodeGetDependentNodes(copy, NULL, &count));
-  EXPECT(count, 1);
-  OK(cuGraphNodeGetDependentNodes(copy, told, &count));
-  EXPECT(told[0] == host, 1);
+  MUST(cuGraphNodeGetDependencies(copy, NULL, &count));
+  MUST_BE(count, 1);
+  MUST(cuGraphNodeGetDependencies(copy, told, &count));
+  MUST_BE(told[0] == empty, 1);
+  MUST(cuGraphNodeGetDependentNodes(copy, NULL, &count));
+  MUST_BE(count, 1);
+  MUST(cuGraphNodeGetDependentNodes(copy, told, &count));
+  MUST_BE(told[0] == host, 1);
 
-  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-  OK(cuGraphLaunch(exec, stream));
-  OK(cuStreamSynchronize(stream));
-  EXPECT(result[0], 7);
-  EXPECT(result[sizeof result - 1], 7);
-  EXPECT(seen, 7);
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(result[0], 7);
+  MUST_BE(result[sizeof result - 1], 7);
+  MUST_BE(seen, 7);
 
   CUresult ring = cuGraphAddDependencies(graph, &host, &fill, 1);  // may be found now or later
   if (ring == SUCCESS) ring = cuGraphInstantiateWithFlags(&none, graph, 0);
-  EXPECT(ring != SUCCESS, 1);
-  OK(cuGraphExecDestroy(exec));
-  OK(cuGraphDestroy(graph));
+  MUST_BE(ring != SUCCESS, 1);
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(graph));
   return 0;
 }

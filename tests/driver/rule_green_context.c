@@ -44,57 +44,57 @@ int main(void) {
   CUdeviceptr data;
   memset(&all, 0, sizeof all);
   memset(&part, 0, sizeof part);
-  EXPECT(cuDeviceGetDevResource(0, &all, 0), INVALID_RESOURCE_TYPE);
-  OK(cuDeviceGetDevResource(0, &all, SM));
-  EXPECT(all.type, SM);
-  EXPECT(all.count >= all.least && all.least > 0, 1);
-  OK(cuDevSmResourceSplitByCount(NULL, &groups, &all, NULL, 0, all.least));
-  EXPECT(groups >= 1, 1);
-  EXPECT(cuDevSmResourceSplitByCount(&part, &groups, &all, NULL, 0, all.count + 1), INVALID_VALUE);
+  MUST_BE(cuDeviceGetDevResource(0, &all, 0), INVALID_RESOURCE_TYPE);
+  MUST(cuDeviceGetDevResource(0, &all, SM));
+  MUST_BE(all.type, SM);
+  MUST_BE(all.count >= all.least && all.least > 0, 1);
+  MUST(cuDevSmResourceSplitByCount(NULL, &groups, &all, NULL, 0, all.least));
+  MUST_BE(groups >= 1, 1);
+  MUST_BE(cuDevSmResourceSplitByCount(&part, &groups, &all, NULL, 0, all.count + 1), INVALID_VALUE);
   groups = 1;
-  OK(cuDevSmResourceSplitByCount(&part, &groups, &all, &remainder, 0, all.least));
-  EXPECT(groups, 1);
-  EXPECT(part.count >= all.least, 1);
-  EXPECT(part.count % all.alignment, 0);
-  OK(cuDevResourceGenerateDesc(&descriptor, &part, 1));
-  EXPECT(cuGreenCtxCreate(&green, NULL, 0, DEFAULT_STREAM), INVALID_VALUE);
-  OK(cuGreenCtxCreate(&green, descriptor, 0, DEFAULT_STREAM));
-  OK(cuGreenCtxGetDevResource(green, &remainder, SM));
-  EXPECT(remainder.count, part.count);
-  OK(cuCtxFromGreenCtx(&converted, green));
+  MUST(cuDevSmResourceSplitByCount(&part, &groups, &all, &remainder, 0, all.least));
+  MUST_BE(groups, 1);
+  MUST_BE(part.count >= all.least, 1);
+  MUST_BE(part.count % all.alignment, 0);
+  MUST(cuDevResourceGenerateDesc(&descriptor, &part, 1));
+  MUST_BE(cuGreenCtxCreate(&green, NULL, 0, DEFAULT_STREAM), INVALID_VALUE);
+  MUST(cuGreenCtxCreate(&green, descriptor, 0, DEFAULT_STREAM));
+  MUST(cuGreenCtxGetDevResource(green, &remainder, SM));
+  MUST_BE(remainder.count, part.count);
+  MUST(cuCtxFromGreenCtx(&converted, green));
 
-  EXPECT(cuGreenCtxStreamCreate(&stream, green, 0, 0), INVALID_VALUE);
-  OK(cuGreenCtxStreamCreate(&stream, green, NON_BLOCKING, 0));
-  OK(get_context(stream, &told));
-  EXPECT(told == converted, 1);
-  OK(get_contexts(stream, &told, &told_green));
-  EXPECT(told == primary && told_green == green, 1);
-  OK(cuStreamCreate(&regular, NON_BLOCKING));
-  OK(get_contexts(regular, &told, &told_green));
-  EXPECT(told == primary && told_green == NULL, 1);
-  OK(cuStreamGetGreenCtx(regular, &told_green));
-  EXPECT(told_green == NULL, 1);
+  MUST_BE(cuGreenCtxStreamCreate(&stream, green, 0, 0), INVALID_VALUE);
+  MUST(cuGreenCtxStreamCreate(&stream, green, NON_BLOCKING, 0));
+  MUST(get_context(stream, &told));
+  MUST_BE(told == converted, 1);
+  MUST(get_contexts(stream, &told, &told_green));
+  MUST_BE(told == primary && told_green == green, 1);
+  MUST(cuStreamCreate(&regular, NON_BLOCKING));
+  MUST(get_contexts(regular, &told, &told_green));
+  MUST_BE(told == primary && told_green == NULL, 1);
+  MUST(cuStreamGetGreenCtx(regular, &told_green));
+  MUST_BE(told_green == NULL, 1);
 
-  OK(cuMemAlloc(&data, SIZE));
-  OK(cuMemsetD8Async(data, 5, SIZE, stream));
-  OK(cuCtxSynchronize());  // of the primary context: its green contexts, too
-  OK(cuMemcpyDtoH(bytes, data, SIZE));
-  EXPECT(bytes[0], 5);
-  EXPECT(bytes[SIZE - 1], 5);
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuMemsetD8Async(data, 5, SIZE, stream));
+  MUST(cuCtxSynchronize());  // of the primary context: its green contexts, too
+  MUST(cuMemcpyDtoH(bytes, data, SIZE));
+  MUST_BE(bytes[0], 5);
+  MUST_BE(bytes[SIZE - 1], 5);
 
   // Current: the tokens mean its streams.
-  OK(cuCtxSetCurrent(converted));
-  OK(get_contexts(LEGACY, &told, &told_green));
-  EXPECT(told == primary && told_green == green, 1);
-  EXPECT(get_contexts(PER_THREAD, &told, &told_green), INVALID_HANDLE);
-  OK(cuCtxSetCurrent(primary));
+  MUST(cuCtxSetCurrent(converted));
+  MUST(get_contexts(LEGACY, &told, &told_green));
+  MUST_BE(told == primary && told_green == green, 1);
+  MUST_BE(get_contexts(PER_THREAD, &told, &told_green), INVALID_HANDLE);
+  MUST(cuCtxSetCurrent(primary));
 
-  OK(cuGreenCtxDestroy(green));
-  OK(cuEventCreate(&event, 2));
-  EXPECT(cuStreamSynchronize(stream), DETACHED);
-  EXPECT(cuMemsetD8Async(data, 5, SIZE, stream), DETACHED);
-  OK(cuStreamDestroy(stream));
-  OK(cuMemcpyDtoH(bytes, data, SIZE));  // the memory is still there
-  OK(cuMemFree(data));
+  MUST(cuGreenCtxDestroy(green));
+  MUST(cuEventCreate(&event, 2));
+  MUST_BE(cuStreamSynchronize(stream), DETACHED);
+  MUST_BE(cuMemsetD8Async(data, 5, SIZE, stream), DETACHED);
+  MUST(cuStreamDestroy(stream));
+  MUST(cuMemcpyDtoH(bytes, data, SIZE));  // the memory is still there
+  MUST(cuMemFree(data));
   return 0;
 }

@@ -23,17 +23,17 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data;
   unsigned char nine = 9, value = 0;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemHostAlloc((void **)&host, 1, 0));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemHostAlloc((void **)&host, 1, 0));
   *host = 0;
-  OK(cuMemsetD8Async(data, 7, 1, stream));
-  OK(cuMemcpyDtoHAsync(host, data, 1, stream));
-  OK(cuLaunchHostFunc(stream, look, &nine));
-  OK(cuMemcpyHtoDAsync(data, host, 1, stream));
-  OK(cuStreamSynchronize(stream));
-  EXPECT(seen, 7);
-  OK(cuMemcpyDtoH(&value, data, 1));
-  EXPECT(value, 9);
+  MUST(cuMemsetD8Async(data, 7, 1, stream));
+  MUST(cuMemcpyDtoHAsync(host, data, 1, stream));
+  MUST(cuLaunchHostFunc(stream, look, &nine));
+  MUST(cuMemcpyHtoDAsync(data, host, 1, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(seen, 7);
+  MUST(cuMemcpyDtoH(&value, data, 1));
+  MUST_BE(value, 9);
   return 0;
 }

@@ -29,9 +29,9 @@ int main(void) {
   get_info = cuMemGetInfo;
   signal(SIGALRM, give_up);
   alarm(20);
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuLaunchHostFunc(stream, call, NULL));
-  OK(cuStreamSynchronize(stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuLaunchHostFunc(stream, call, NULL));
+  MUST(cuStreamSynchronize(stream));
   FOUND_STATUS("cuMemGetInfo within one", status, NOT_PERMITTED);
   return 0;
 }

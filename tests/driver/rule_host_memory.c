@@ -18,36 +18,36 @@ int main(void) {
   enum { SIZE = 4096, PORTABLE = 1, DEVICE_MAP = 2, WRITE_COMBINED = 4, ALL = 7 };
   unsigned char byte = 0;
   CUdeviceptr data, on_device, again;
-  OK(cuMemAlloc(&data, SIZE));
+  MUST(cuMemAlloc(&data, SIZE));
   for (unsigned flags = 0; flags <= ALL; ++flags) {
     unsigned said = 0;
     unsigned char *host = NULL;
-    OK(cuMemHostAlloc((void **)&host, SIZE, flags));
-    OK(cuMemHostGetFlags(&said, host));
-    EXPECT(said & flags, flags);
-    OK(cuMemHostGetDevicePointer(&on_device, host, 0));
-    OK(cuMemHostGetDevicePointer(&again, host + 100, 0));
-    EXPECT(again - on_device, 100);
+    MUST(cuMemHostAlloc((void **)&host, SIZE, flags));
+    MUST(cuMemHostGetFlags(&said, host));
+    MUST_BE(said & flags, flags);
+    MUST(cuMemHostGetDevicePointer(&on_device, host, 0));
+    MUST(cuMemHostGetDevicePointer(&again, host + 100, 0));
+    MUST_BE(again - on_device, 100);
     host[SIZE - 1] = (unsigned char)(flags + 1);
-    OK(cuMemcpyHtoDAsync(data, host, SIZE, LEGACY));
-    OK(cuStreamSynchronize(LEGACY));
-    OK(cuMemcpyDtoH(&byte, data + SIZE - 1, 1));
-    EXPECT(byte, flags + 1);
-    OK(cuMemcpyDtoDAsync(data, on_device + SIZE - 1, 1, LEGACY));  // from there, too
-    OK(cuStreamSynchronize(LEGACY));
-    OK(cuMemcpyDtoH(&byte, data, 1));
-    EXPECT(byte, flags + 1);
-    EXPECT(cuMemHostUnregister(host) != SUCCESS, 1);
-    OK(cuMemFreeHost(host));
-    EXPECT(cuMemHostGetDevicePointer(&on_device, host, 0), INVALID_VALUE);
+    MUST(cuMemcpyHtoDAsync(data, host, SIZE, LEGACY));
+    MUST(cuStreamSynchronize(LEGACY));
+    MUST(cuMemcpyDtoH(&byte, data + SIZE - 1, 1));
+    MUST_BE(byte, flags + 1);
+    MUST(cuMemcpyDtoDAsync(data, on_device + SIZE - 1, 1, LEGACY));  // from there, too
+    MUST(cuStreamSynchronize(LEGACY));
+    MUST(cuMemcpyDtoH(&byte, data, 1));
+    MUST_BE(byte, flags + 1);
+    MUST_BE(cuMemHostUnregister(host) != SUCCESS, 1);
+    MUST(cuMemFreeHost(host));
+    MUST_BE(cuMemHostGetDevicePointer(&on_device, host, 0), INVALID_VALUE);
   }
   unsigned char *mine = new_page();
-  OK(cuMemHostRegister(mine, PAGE, 0));
-  EXPECT(cuMemHostRegister(mine, PAGE, 0), ALREADY_REGISTERED);
-  EXPECT(cuMemFreeHost(mine) != SUCCESS, 1);
-  OK(cuMemHostUnregister(mine));
-  EXPECT(cuMemHostUnregister(mine), NOT_REGISTERED);
-  OK(cuMemHostRegister(mine, PAGE, 0));
-  OK(cuMemHostUnregister(mine));
+  MUST(cuMemHostRegister(mine, PAGE, 0));
+  MUST_BE(cuMemHostRegister(mine, PAGE, 0), ALREADY_REGISTERED);
+  MUST_BE(cuMemFreeHost(mine) != SUCCESS, 1);
+  MUST(cuMemHostUnregister(mine));
+  MUST_BE(cuMemHostUnregister(mine), NOT_REGISTERED);
+  MUST(cuMemHostRegister(mine, PAGE, 0));
+  MUST(cuMemHostUnregister(mine));
   return 0;
 }

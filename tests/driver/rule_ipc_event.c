@@ -21,24 +21,24 @@ static void other_side(void) {
   CUstream stream;
   unsigned char byte = 0;
   hear(TALK, &shared, sizeof shared);
-  OK(cuIpcOpenMemHandle(&theirs, shared.memory, PEERS));
-  OK(cuIpcOpenEventHandle(&event, shared.event));
-  OK(cuMemAlloc(&mine, SIZE));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuIpcOpenMemHandle(&theirs, shared.memory, PEERS));
+  MUST(cuIpcOpenEventHandle(&event, shared.event));
+  MUST(cuMemAlloc(&mine, SIZE));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
   for (int i = 0; i < ROUNDS; ++i) {
     hear_ready(TALK);
-    OK(cuStreamWaitEvent(stream, event, 0));
-    OK(cuMemcpyDtoDAsync(mine, theirs, SIZE, stream));
-    OK(cuMemsetD8Async(theirs, (unsigned char)(100 + i), SIZE, stream));
-    OK(cuEventRecord(event, stream));
+    MUST(cuStreamWaitEvent(stream, event, 0));
+    MUST(cuMemcpyDtoDAsync(mine, theirs, SIZE, stream));
+    MUST(cuMemsetD8Async(theirs, (unsigned char)(100 + i), SIZE, stream));
+    MUST(cuEventRecord(event, stream));
     tell_ready(TALK);
-    OK(cuStreamSynchronize(stream));
-    OK(cuMemcpyDtoH(&byte, mine + SIZE - 1, 1));
-    EXPECT(byte, i);
+    MUST(cuStreamSynchronize(stream));
+    MUST(cuMemcpyDtoH(&byte, mine + SIZE - 1, 1));
+    MUST_BE(byte, i);
   }
   hear_ready(TALK);  // nothing uses the event any more
-  OK(cuEventDestroy(event));
-  OK(cuIpcCloseMemHandle(theirs));
+  MUST(cuEventDestroy(event));
+  MUST(cuIpcCloseMemHandle(theirs));
 }
 
 int main(int count, char **arguments) {
@@ -55,32 +55,32 @@ int main(int count, char **arguments) {
   CUstream stream;
   unsigned char byte = 0;
   const Process other = start_other("waits");
-  OK(cuMemAlloc(&data, SIZE));
-  OK(cuMemAlloc(&kept, SIZE));
-  OK(cuEventCreate(&event, INTERPROCESS | DISABLE_TIMING));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuIpcGetMemHandle(&shared.memory, data));
-  OK(cuIpcGetEventHandle(&shared.event, event));
-  OK(cuEventQuery(event));  // nothing has been recorded
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuMemAlloc(&kept, SIZE));
+  MUST(cuEventCreate(&event, INTERPROCESS | DISABLE_TIMING));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuIpcGetMemHandle(&shared.memory, data));
+  MUST(cuIpcGetEventHandle(&shared.event, event));
+  MUST(cuEventQuery(event));  // nothing has been recorded
   tell(other.talk, &shared, sizeof shared);
   for (int i = 0; i < ROUNDS; ++i) {
-    OK(cuMemsetD8Async(data, (unsigned char)i, SIZE, stream));
-    OK(cuEventRecord(event, stream));
+    MUST(cuMemsetD8Async(data, (unsigned char)i, SIZE, stream));
+    MUST(cuEventRecord(event, stream));
     tell_ready(other.talk);
     hear_ready(other.talk);  // the other has recorded it, and need not be done
     if (i % 3 == 0)
-      OK(cuEventSynchronize(event));
+      MUST(cuEventSynchronize(event));
     else if (i % 3 == 1)
       while (cuEventQuery(event) != SUCCESS) usleep(100);
     else
-      OK(cuStreamWaitEvent(stream, event, 0));
-    OK(cuMemcpyDtoDAsync(kept, data, SIZE, stream));
-    OK(cuStreamSynchronize(stream));
-    OK(cuMemcpyDtoH(&byte, kept + SIZE - 1, 1));
-    EXPECT(byte, 100 + i);
+      MUST(cuStreamWaitEvent(stream, event, 0));
+    MUST(cuMemcpyDtoDAsync(kept, data, SIZE, stream));
+    MUST(cuStreamSynchronize(stream));
+    MUST(cuMemcpyDtoH(&byte, kept + SIZE - 1, 1));
+    MUST_BE(byte, 100 + i);
   }
   tell_ready(other.talk);
   join_other(&other);
-  OK(cuEventDestroy(event));
+  MUST(cuEventDestroy(event));
   return 0;
 }

@@ -17,14 +17,14 @@ int main(void) {
   void *pinned;
   CUevent shared, timed;
   IpcHandle handle, inside, event;
-  OK(cuMemAlloc(&device, 64));
-  OK(cuMemAllocAsync(&pooled, 64, LEGACY));
-  OK(cuMemAllocManaged(&managed, 64, 1));
-  OK(cuMemHostAlloc(&pinned, 64, 0));
-  OK(cuEventCreate(&shared, INTERPROCESS | DISABLE_TIMING));
-  OK(cuEventCreate(&timed, 0));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuIpcGetMemHandle(&handle, device));
+  MUST(cuMemAlloc(&device, 64));
+  MUST(cuMemAllocAsync(&pooled, 64, LEGACY));
+  MUST(cuMemAllocManaged(&managed, 64, 1));
+  MUST(cuMemHostAlloc(&pinned, 64, 0));
+  MUST(cuEventCreate(&shared, INTERPROCESS | DISABLE_TIMING));
+  MUST(cuEventCreate(&timed, 0));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuIpcGetMemHandle(&handle, device));
   FOUND_STATUS("not from its base", cuIpcGetMemHandle(&inside, device + 8), SUCCESS);
   FOUND("which gives the handle of the whole", memcmp(&handle, &inside, sizeof handle) == 0, 1);
   FOUND_STATUS("pool memory", cuIpcGetMemHandle(&handle, pooled), INVALID_VALUE);
@@ -36,10 +36,10 @@ int main(void) {
                INVALID_CONTEXT);
   FOUND_STATUS("closed, though never opened", cuIpcCloseMemHandle(device), INVALID_VALUE);
   FOUND_STATUS("an event with timing", cuIpcGetEventHandle(&event, timed), INVALID_HANDLE);
-  OK(cuIpcGetEventHandle(&event, shared));
+  MUST(cuIpcGetEventHandle(&event, shared));
   FOUND_STATUS("an event opened where it was made", cuIpcOpenEventHandle(&timed, event),
                INVALID_CONTEXT);
-  OK(cuMemFree(device));
+  MUST(cuMemFree(device));
   FOUND_STATUS("freed memory", cuIpcGetMemHandle(&handle, device), INVALID_VALUE);
   return 0;
 }

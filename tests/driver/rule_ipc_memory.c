@@ -17,23 +17,23 @@ static void open_it(void) {
   size_t size = 0;
   unsigned char byte = 0;
   hear(TALK, &handle, sizeof handle);
-  OK(cuIpcOpenMemHandle(&once, handle, PEERS));
-  OK(cuIpcOpenMemHandle(&again, handle, PEERS));
-  EXPECT(again == once, 1);
-  OK(cuMemGetAddressRange(&base, &size, once + LAST));
-  EXPECT(base == once, 1);
-  EXPECT(size >= SIZE, 1);
-  OK(cuMemcpyDtoH(&byte, once + LAST, 1));
-  EXPECT(byte, 7);
-  OK(cuIpcCloseMemHandle(once));
-  OK(cuMemsetD8(once, 8, SIZE));
-  OK(cuCtxSynchronize());
-  OK(cuIpcCloseMemHandle(once));
-  EXPECT(cuMemcpyDtoH(&byte, once, 1), INVALID_VALUE);
-  OK(cuIpcOpenMemHandle(&again, handle, PEERS));  // it can be opened anew
-  OK(cuMemcpyDtoH(&byte, again, 1));
-  EXPECT(byte, 8);
-  OK(cuIpcCloseMemHandle(again));
+  MUST(cuIpcOpenMemHandle(&once, handle, PEERS));
+  MUST(cuIpcOpenMemHandle(&again, handle, PEERS));
+  MUST_BE(again == once, 1);
+  MUST(cuMemGetAddressRange(&base, &size, once + LAST));
+  MUST_BE(base == once, 1);
+  MUST_BE(size >= SIZE, 1);
+  MUST(cuMemcpyDtoH(&byte, once + LAST, 1));
+  MUST_BE(byte, 7);
+  MUST(cuIpcCloseMemHandle(once));
+  MUST(cuMemsetD8(once, 8, SIZE));
+  MUST(cuCtxSynchronize());
+  MUST(cuIpcCloseMemHandle(once));
+  MUST_BE(cuMemcpyDtoH(&byte, once, 1), INVALID_VALUE);
+  MUST(cuIpcOpenMemHandle(&again, handle, PEERS));  // it can be opened anew
+  MUST(cuMemcpyDtoH(&byte, again, 1));
+  MUST_BE(byte, 8);
+  MUST(cuIpcCloseMemHandle(again));
   tell_ready(TALK);
 }
 
@@ -49,18 +49,18 @@ int main(int count, char **arguments) {
   CUdeviceptr data;
   unsigned char byte = 0;
   const Process other = start_other("opens");
-  OK(cuMemAlloc(&data, SIZE));
-  OK(cuMemsetD8(data, 7, SIZE));
-  OK(cuCtxSynchronize());
-  OK(cuIpcGetMemHandle(&handle, data));
-  OK(cuIpcGetMemHandle(&same, data));
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuMemsetD8(data, 7, SIZE));
+  MUST(cuCtxSynchronize());
+  MUST(cuIpcGetMemHandle(&handle, data));
+  MUST(cuIpcGetMemHandle(&same, data));
   tell(other.talk, &handle, sizeof handle);
   hear_ready(other.talk);
   join_other(&other);
   for (int i = 0; i < 2; ++i) {
-    OK(cuMemcpyDtoH(&byte, data + (i ? LAST : 0), 1));
-    EXPECT(byte, 8);
+    MUST(cuMemcpyDtoH(&byte, data + (i ? LAST : 0), 1));
+    MUST_BE(byte, 8);
   }
-  OK(cuMemFree(data));
+  MUST(cuMemFree(data));
   return 0;
 }

@@ -17,25 +17,26 @@ static void import_it(void) {
   CUdeviceptr data[2], none;
   unsigned char byte = 0;
   const int file = receive_file(TALK);
-  OK(cuMemPoolImportFromShareableHandle(&pool, (void *)(uintptr_t)file, POSIX_FILE_DESCRIPTOR, 0));
+  MUST(
+      cuMemPoolImportFromShareableHandle(&pool, (void *)(uintptr_t)file, POSIX_FILE_DESCRIPTOR, 0));
   close(file);
   for (int i = 0; i < 2; ++i) {
     hear(TALK, &exported, sizeof exported);
-    OK(cuMemPoolImportPointer(&data[i], pool, &exported));
-    OK(cuMemcpyDtoH(&byte, data[i] + SIZE - 1, 1));
-    EXPECT(byte, 3 + i);
+    MUST(cuMemPoolImportPointer(&data[i], pool, &exported));
+    MUST(cuMemcpyDtoH(&byte, data[i] + SIZE - 1, 1));
+    MUST_BE(byte, 3 + i);
   }
   const Attributes a = attributes_of(data[0] + 10);
-  EXPECT(a.of[MEMORY_TYPE], DEVICE_MEMORY);
-  EXPECT(a.of[IPC_CAPABLE], 0);
-  EXPECT(a.of[MEMPOOL_HANDLE] == address_of(pool), 1);
-  EXPECT(cuMemAllocFromPoolAsync(&none, SIZE, pool, LEGACY) != SUCCESS, 1);
-  EXPECT(cuDeviceSetMemPool(0, pool) != SUCCESS, 1);
-  OK(cuMemsetD8Async(data[0], 9, SIZE, LEGACY));
-  OK(cuMemFreeAsync(data[0], LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuMemFree(data[1]));
-  OK(cuMemPoolDestroy(pool));
+  MUST_BE(a.of[MEMORY_TYPE], DEVICE_MEMORY);
+  MUST_BE(a.of[IPC_CAPABLE], 0);
+  MUST_BE(a.of[MEMPOOL_HANDLE] == address_of(pool), 1);
+  MUST_BE(cuMemAllocFromPoolAsync(&none, SIZE, pool, LEGACY) != SUCCESS, 1);
+  MUST_BE(cuDeviceSetMemPool(0, pool) != SUCCESS, 1);
+  MUST(cuMemsetD8Async(data[0], 9, SIZE, LEGACY));
+  MUST(cuMemFreeAsync(data[0], LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemFree(data[1]));
+  MUST(cuMemPoolDestroy(pool));
   tell_ready(TALK);
 }
 
@@ -55,33 +56,33 @@ int main(int count, char **arguments) {
   unsigned char byte = 0;
   int file = -1;
   const Process other = start_other("imports");
-  OK(cuMemPoolCreate(&private_pool, &private_properties));
-  EXPECT(cuMemPoolExportToShareableHandle(&file, private_pool, POSIX_FILE_DESCRIPTOR, 0),
-         INVALID_VALUE);
-  OK(cuMemAllocFromPoolAsync(&private_data, SIZE, private_pool, LEGACY));
-  EXPECT(cuMemPoolExportPointer(&exported, private_data), INVALID_VALUE);
-  OK(cuMemPoolCreate(&pool, &properties));
-  OK(cuMemPoolExportToShareableHandle(&file, pool, POSIX_FILE_DESCRIPTOR, 0));
-  EXPECT(cuMemPoolExportToShareableHandle(&file, pool, POSIX_FILE_DESCRIPTOR, 1), INVALID_VALUE);
+  MUST(cuMemPoolCreate(&private_pool, &private_properties));
+  MUST_BE(cuMemPoolExportToShareableHandle(&file, private_pool, POSIX_FILE_DESCRIPTOR, 0),
+          INVALID_VALUE);
+  MUST(cuMemAllocFromPoolAsync(&private_data, SIZE, private_pool, LEGACY));
+  MUST_BE(cuMemPoolExportPointer(&exported, private_data), INVALID_VALUE);
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemPoolExportToShareableHandle(&file, pool, POSIX_FILE_DESCRIPTOR, 0));
+  MUST_BE(cuMemPoolExportToShareableHandle(&file, pool, POSIX_FILE_DESCRIPTOR, 1), INVALID_VALUE);
   send_file(other.talk, file);
   close(file);
   for (int i = 0; i < 2; ++i) {
-    OK(cuMemAllocFromPoolAsync(&data[i], SIZE, pool, LEGACY));
-    OK(cuMemsetD8Async(data[i], (unsigned char)(3 + i), SIZE, LEGACY));
-    OK(cuStreamSynchronize(LEGACY));
-    OK(cuMemPoolExportPointer(&exported, data[i]));
+    MUST(cuMemAllocFromPoolAsync(&data[i], SIZE, pool, LEGACY));
+    MUST(cuMemsetD8Async(data[i], (unsigned char)(3 + i), SIZE, LEGACY));
+    MUST(cuStreamSynchronize(LEGACY));
+    MUST(cuMemPoolExportPointer(&exported, data[i]));
     tell(other.talk, &exported, sizeof exported);
   }
   hear_ready(other.talk);
   join_other(&other);
-  OK(cuMemcpyDtoH(&byte, data[0] + SIZE - 1, 1));
-  EXPECT(byte, 9);
-  OK(cuMemcpyDtoH(&byte, data[1] + SIZE - 1, 1));
-  EXPECT(byte, 4);
-  for (int i = 0; i < 2; ++i) OK(cuMemFreeAsync(data[i], LEGACY));
-  OK(cuMemFreeAsync(private_data, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuMemPoolDestroy(pool));
-  OK(cuMemPoolDestroy(private_pool));
+  MUST(cuMemcpyDtoH(&byte, data[0] + SIZE - 1, 1));
+  MUST_BE(byte, 9);
+  MUST(cuMemcpyDtoH(&byte, data[1] + SIZE - 1, 1));
+  MUST_BE(byte, 4);
+  for (int i = 0; i < 2; ++i) MUST(cuMemFreeAsync(data[i], LEGACY));
+  MUST(cuMemFreeAsync(private_data, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemPoolDestroy(pool));
+  MUST(cuMemPoolDestroy(private_pool));
   return 0;
 }

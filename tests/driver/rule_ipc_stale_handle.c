@@ -10,13 +10,13 @@ static void make_handles(void) {
   CUdeviceptr kept, freed;
   CUevent event;
   IpcHandle handles[3];
-  OK(cuMemAlloc(&kept, 4096));
-  OK(cuMemAlloc(&freed, 4096));
-  OK(cuEventCreate(&event, INTERPROCESS | DISABLE_TIMING));
-  OK(cuIpcGetMemHandle(&handles[0], kept));
-  OK(cuIpcGetMemHandle(&handles[1], freed));
-  OK(cuIpcGetEventHandle(&handles[2], event));
-  OK(cuMemFree(freed));
+  MUST(cuMemAlloc(&kept, 4096));
+  MUST(cuMemAlloc(&freed, 4096));
+  MUST(cuEventCreate(&event, INTERPROCESS | DISABLE_TIMING));
+  MUST(cuIpcGetMemHandle(&handles[0], kept));
+  MUST(cuIpcGetMemHandle(&handles[1], freed));
+  MUST(cuIpcGetEventHandle(&handles[2], event));
+  MUST(cuMemFree(freed));
   tell(TALK, handles, sizeof handles);
   hear_ready(TALK);  // never: this process is killed
 }
@@ -37,10 +37,10 @@ int main(int count, char **arguments) {
   FOUND_STATUS("no event's handle", cuIpcOpenEventHandle(&event, nothing), INVALID_HANDLE);
   FOUND_STATUS("no flags", cuIpcOpenMemHandle(&data, handles[0], 0), INVALID_VALUE);
   FOUND_STATUS("freed memory", cuIpcOpenMemHandle(&data, handles[1], PEERS), INVALID_HANDLE);
-  OK(cuIpcOpenMemHandle(&data, handles[0], PEERS));
+  MUST(cuIpcOpenMemHandle(&data, handles[0], PEERS));
   FOUND_STATUS("cuMemFree of what was opened", cuMemFree(data), INVALID_VALUE);
   FOUND_STATUS("a handle of what was opened", cuIpcGetMemHandle(&nothing, data), INVALID_VALUE);
-  OK(cuIpcCloseMemHandle(data));
+  MUST(cuIpcCloseMemHandle(data));
   FOUND_STATUS("closed once too often", cuIpcCloseMemHandle(data), INVALID_VALUE);
   kill_other(&other);
   FOUND_STATUS("memory of a dead process", cuIpcOpenMemHandle(&data, handles[0], PEERS),

@@ -10,15 +10,15 @@ int main(void) {
   USE_GATE;
   CUstream stream;
   CUdeviceptr data;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemsetD8Async(data, 0, 1, LEGACY));  // the first of all may load code, and wait for that
-  OK(cuStreamSynchronize(LEGACY));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemsetD8Async(data, 0, 1, LEGACY));  // the first of all may load code, and wait for that
+  MUST(cuStreamSynchronize(LEGACY));
   HOLD_UP(stream);
-  OK(cuMemsetD8Async(data, 1, 1, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  EXPECT(cuStreamQuery(stream), NOT_READY);
+  MUST(cuMemsetD8Async(data, 1, 1, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST_BE(cuStreamQuery(stream), NOT_READY);
   open_gate();
-  OK(cuStreamSynchronize(stream));
+  MUST(cuStreamSynchronize(stream));
   return 0;
 }

@@ -12,17 +12,17 @@ int main(void) {
   CUstream stream;
   CUevent event;
   CUdeviceptr data;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemsetD8Async(data, 0, 1, LEGACY));  // the first of all may load code, and wait for that
-  OK(cuStreamSynchronize(LEGACY));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemsetD8Async(data, 0, 1, LEGACY));  // the first of all may load code, and wait for that
+  MUST(cuStreamSynchronize(LEGACY));
   HOLD_UP(LEGACY);
-  OK(cuEventRecord(event, LEGACY));
-  OK(cuMemsetD8Async(data, 1, 1, stream));
-  OK(cuStreamSynchronize(stream));
-  EXPECT(cuEventQuery(event), NOT_READY);
+  MUST(cuEventRecord(event, LEGACY));
+  MUST(cuMemsetD8Async(data, 1, 1, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(cuEventQuery(event), NOT_READY);
   open_gate();
-  OK(cuEventSynchronize(event));
+  MUST(cuEventSynchronize(event));
   return 0;
 }

@@ -10,9 +10,9 @@ static void *fill(void *unused) {
   USE_MEMORY;
   USE_GATE;
   USE(cuCtxSetCurrent, 4000, CUcontext);
-  OK(cuCtxSetCurrent(context));
+  MUST(cuCtxSetCurrent(context));
   HOLD_UP(PER_THREAD);
-  OK(cuMemsetD8Async(data, 2, 1, PER_THREAD));
+  MUST(cuMemsetD8Async(data, 2, 1, PER_THREAD));
   return unused;
 }
 
@@ -23,15 +23,15 @@ int main(void) {
   USE(cuCtxSynchronize, 2000, void);
   CUdeviceptr copy;
   unsigned char value = 0;
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemAlloc(&copy, 1));
-  OK(cuMemsetD8Async(data, 1, 1, LEGACY));
-  OK(cuCtxSynchronize());
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemAlloc(&copy, 1));
+  MUST(cuMemsetD8Async(data, 1, 1, LEGACY));
+  MUST(cuCtxSynchronize());
   in_another_thread(fill, NULL);
-  OK(cuMemcpyDtoDAsync(copy, data, 1, LEGACY));
+  MUST(cuMemcpyDtoDAsync(copy, data, 1, LEGACY));
   open_gate();
-  OK(cuCtxSynchronize());
-  OK(cuMemcpyDtoH(&value, copy, 1));
+  MUST(cuCtxSynchronize());
+  MUST(cuMemcpyDtoH(&value, copy, 1));
   FOUND("the copy came after the other thread's work", value == 2, 1);
   return 0;
 }

@@ -8,10 +8,10 @@ int main(void) {
   USE_STREAMS;
   USE_GATE;
   CUstream blocking;
-  OK(cuStreamCreate(&blocking, 0));
+  MUST(cuStreamCreate(&blocking, 0));
   HOLD_UP(blocking);
   FOUND_STATUS("cuStreamQuery of the legacy stream", cuStreamQuery(LEGACY), NOT_READY);
   open_gate();
-  OK(cuStreamSynchronize(blocking));
+  MUST(cuStreamSynchronize(blocking));
   return 0;
 }

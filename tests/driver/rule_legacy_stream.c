@@ -10,16 +10,16 @@ int main(void) {
   CUstream blocking;
   CUdeviceptr data, copy;
   unsigned char value = 0;
-  OK(cuStreamCreate(&blocking, 0));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemAlloc(&copy, 1));
-  OK(cuMemsetD8Async(data, 1, 1, blocking));
-  OK(cuMemcpyDtoDAsync(copy, data, 1, LEGACY));  // after the memset
-  OK(cuMemsetD8Async(data, 2, 1, blocking));     // after the copy
-  OK(cuStreamSynchronize(blocking));
-  OK(cuMemcpyDtoH(&value, copy, 1));
-  EXPECT(value, 1);
-  OK(cuMemcpyDtoH(&value, data, 1));
-  EXPECT(value, 2);
+  MUST(cuStreamCreate(&blocking, 0));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemAlloc(&copy, 1));
+  MUST(cuMemsetD8Async(data, 1, 1, blocking));
+  MUST(cuMemcpyDtoDAsync(copy, data, 1, LEGACY));  // after the memset
+  MUST(cuMemsetD8Async(data, 2, 1, blocking));     // after the copy
+  MUST(cuStreamSynchronize(blocking));
+  MUST(cuMemcpyDtoH(&value, copy, 1));
+  MUST_BE(value, 1);
+  MUST(cuMemcpyDtoH(&value, data, 1));
+  MUST_BE(value, 2);
   return 0;
 }

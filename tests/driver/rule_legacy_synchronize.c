@@ -8,11 +8,11 @@ int main(void) {
   USE_STREAMS;
   USE_GATE;
   CUstream blocking;
-  OK(cuStreamCreate(&blocking, 0));
+  MUST(cuStreamCreate(&blocking, 0));
   HOLD_UP(blocking);
-  OK(cuStreamSynchronize(LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
   FOUND("it waited", cuStreamQuery(blocking) == SUCCESS, 1);
   open_gate();
-  OK(cuStreamSynchronize(blocking));
+  MUST(cuStreamSynchronize(blocking));
   return 0;
 }

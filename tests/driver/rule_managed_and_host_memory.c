@@ -18,25 +18,25 @@ int main(void) {
   unsigned char *pinned, value = 0;
   static unsigned char registered[4096];
   unsigned number = 0;
-  OK(cuMemAllocManaged(&managed, 1, 1));
-  OK(cuPointerGetAttribute(&number, IS_MANAGED, managed));
-  EXPECT(number, 1);
+  MUST(cuMemAllocManaged(&managed, 1, 1));
+  MUST(cuPointerGetAttribute(&number, IS_MANAGED, managed));
+  MUST_BE(number, 1);
   *(unsigned char *)(uintptr_t)managed = 5;
-  OK(cuMemcpyDtoH(&value, managed, 1));
-  EXPECT(value, 5);
+  MUST(cuMemcpyDtoH(&value, managed, 1));
+  MUST_BE(value, 5);
 
-  OK(cuMemHostAlloc((void **)&pinned, 2, 2));
-  OK(cuPointerGetAttribute(&number, MEMORY_TYPE, (CUdeviceptr)(uintptr_t)pinned));
-  EXPECT(number, 1);
+  MUST(cuMemHostAlloc((void **)&pinned, 2, 2));
+  MUST(cuPointerGetAttribute(&number, MEMORY_TYPE, (CUdeviceptr)(uintptr_t)pinned));
+  MUST_BE(number, 1);
 
-  OK(cuMemHostRegister(registered, sizeof registered, 2));
-  OK(cuMemHostGetDevicePointer(&device, registered + 8, 0));
-  OK(cuPointerGetAttribute(&attribute, DEVICE_POINTER, (CUdeviceptr)(uintptr_t)(registered + 8)));
-  EXPECT(attribute == device, 1);
-  OK(cuMemsetD8Async(device, 6, 1, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  EXPECT(registered[8], 6);
-  OK(cuMemHostUnregister(registered));
-  EXPECT(cuMemHostGetDevicePointer(&device, registered, 0), INVALID_VALUE);
+  MUST(cuMemHostRegister(registered, sizeof registered, 2));
+  MUST(cuMemHostGetDevicePointer(&device, registered + 8, 0));
+  MUST(cuPointerGetAttribute(&attribute, DEVICE_POINTER, (CUdeviceptr)(uintptr_t)(registered + 8)));
+  MUST_BE(attribute == device, 1);
+  MUST(cuMemsetD8Async(device, 6, 1, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST_BE(registered[8], 6);
+  MUST(cuMemHostUnregister(registered));
+  MUST_BE(cuMemHostGetDevicePointer(&device, registered, 0), INVALID_VALUE);
   return 0;
 }

@@ -9,8 +9,8 @@ enum { SIZE = 64 << 20 };
 static size_t free_memory(void) {
   USE(cuMemGetInfo, 3020, size_t *, size_t *);
   size_t free = 0, total = 0;
-  OK(cuMemGetInfo(&free, &total));
-  EXPECT(free <= total, 1);
+  MUST(cuMemGetInfo(&free, &total));
+  MUST_BE(free <= total, 1);
   return free;
 }
 
@@ -23,42 +23,42 @@ int main(void) {
   CUmemoryPool pool;
   CUdeviceptr data, pooled;
   uint64_t keep = 0, used = 0, reserved = 0;
-  OK(cuMemAlloc(&data, SIZE));  // so that what the driver itself needs is there
-  OK(cuMemFree(data));
+  MUST(cuMemAlloc(&data, SIZE));  // so that what the driver itself needs is there
+  MUST(cuMemFree(data));
   const size_t before = free_memory();
-  OK(cuMemAlloc(&data, SIZE));
-  EXPECT(free_memory() <= before - SIZE, 1);
-  OK(cuMemFree(data));
-  EXPECT(free_memory(), before);
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST_BE(free_memory() <= before - SIZE, 1);
+  MUST(cuMemFree(data));
+  MUST_BE(free_memory(), before);
 
-  OK(cuMemPoolCreate(&pool, &properties));
-  OK(cuMemAllocFromPoolAsync(&pooled, SIZE, pool, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  EXPECT(free_memory() <= before - SIZE, 1);
-  OK(cuMemFreeAsync(pooled, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));  // nothing is kept by default
-  OK(cuMemPoolGetAttribute(pool, RESERVED, &reserved));
-  EXPECT(reserved, 0);
-  EXPECT(free_memory(), before);
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemAllocFromPoolAsync(&pooled, SIZE, pool, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST_BE(free_memory() <= before - SIZE, 1);
+  MUST(cuMemFreeAsync(pooled, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));  // nothing is kept by default
+  MUST(cuMemPoolGetAttribute(pool, RESERVED, &reserved));
+  MUST_BE(reserved, 0);
+  MUST_BE(free_memory(), before);
 
   keep = UINT64_MAX;
-  OK(cuMemPoolSetAttribute(pool, THRESHOLD, &keep));
-  OK(cuMemAllocFromPoolAsync(&pooled, SIZE, pool, LEGACY));
-  OK(cuMemFreeAsync(pooled, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuMemPoolGetAttribute(pool, USED, &used));
-  EXPECT(used, 0);
-  OK(cuMemPoolGetAttribute(pool, RESERVED, &reserved));
-  EXPECT(reserved >= SIZE, 1);
-  EXPECT(free_memory() <= before - SIZE, 1);
-  OK(cuMemPoolTrimTo(pool, 0));
-  OK(cuMemPoolGetAttribute(pool, RESERVED, &reserved));
-  EXPECT(reserved, 0);
-  EXPECT(free_memory(), before);
-  OK(cuMemAllocFromPoolAsync(&pooled, SIZE, pool, LEGACY));
-  OK(cuMemFreeAsync(pooled, LEGACY));
-  OK(cuMemPoolDestroy(pool));
-  OK(cuStreamSynchronize(LEGACY));
-  EXPECT(free_memory(), before);
+  MUST(cuMemPoolSetAttribute(pool, THRESHOLD, &keep));
+  MUST(cuMemAllocFromPoolAsync(&pooled, SIZE, pool, LEGACY));
+  MUST(cuMemFreeAsync(pooled, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemPoolGetAttribute(pool, USED, &used));
+  MUST_BE(used, 0);
+  MUST(cuMemPoolGetAttribute(pool, RESERVED, &reserved));
+  MUST_BE(reserved >= SIZE, 1);
+  MUST_BE(free_memory() <= before - SIZE, 1);
+  MUST(cuMemPoolTrimTo(pool, 0));
+  MUST(cuMemPoolGetAttribute(pool, RESERVED, &reserved));
+  MUST_BE(reserved, 0);
+  MUST_BE(free_memory(), before);
+  MUST(cuMemAllocFromPoolAsync(&pooled, SIZE, pool, LEGACY));
+  MUST(cuMemFreeAsync(pooled, LEGACY));
+  MUST(cuMemPoolDestroy(pool));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST_BE(free_memory(), before);
   return 0;
 }

@@ -11,12 +11,12 @@ int main(void) {
   USE(cuMemsetD8, 3020, CUdeviceptr, unsigned char, size_t);
   unsigned char *host;
   CUdeviceptr device, managed;
-  OK(cuMemHostAlloc((void **)&host, 64, 2));
-  OK(cuMemHostGetDevicePointer(&device, host, 0));
-  OK(cuMemsetD8(device, 4, 64));
-  EXPECT(host[63], 4);
-  OK(cuMemAllocManaged(&managed, 64, 1));
-  OK(cuMemsetD8(managed, 5, 64));
-  EXPECT(((unsigned char *)(uintptr_t)managed)[63], 5);
+  MUST(cuMemHostAlloc((void **)&host, 64, 2));
+  MUST(cuMemHostGetDevicePointer(&device, host, 0));
+  MUST(cuMemsetD8(device, 4, 64));
+  MUST_BE(host[63], 4);
+  MUST(cuMemAllocManaged(&managed, 64, 1));
+  MUST(cuMemsetD8(managed, 5, 64));
+  MUST_BE(((unsigned char *)(uintptr_t)managed)[63], 5);
   return 0;
 }

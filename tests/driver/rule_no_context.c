@@ -12,10 +12,10 @@ int main(void) {
   CUdeviceptr data;
   CUstream stream;
   CUdevice device;
-  EXPECT(cuDeviceGet(&device, 0), NOT_INITIALIZED);
-  OK(cuInit(0));
-  EXPECT(cuMemAlloc(&data, 1), INVALID_CONTEXT);
-  EXPECT(cuStreamCreate(&stream, 0), INVALID_CONTEXT);
-  EXPECT(cuDeviceGet(&device, 99), 101);
+  MUST_BE(cuDeviceGet(&device, 0), NOT_INITIALIZED);
+  MUST(cuInit(0));
+  MUST_BE(cuMemAlloc(&data, 1), INVALID_CONTEXT);
+  MUST_BE(cuStreamCreate(&stream, 0), INVALID_CONTEXT);
+  MUST_BE(cuDeviceGet(&device, 99), 101);
   return 0;
 }

@@ -8,8 +8,8 @@ int main(void) {
   USE_MEMORY;
   CUdeviceptr data;
   static unsigned char host[4u << 20];
-  OK(cuMemAlloc(&data, 2u << 20));
-  OK(cuMemcpyDtoH(host, data, 2u << 20));
-  EXPECT(cuMemcpyDtoH(host, 0, 1), INVALID_VALUE);
+  MUST(cuMemAlloc(&data, 2u << 20));
+  MUST(cuMemcpyDtoH(host, data, 2u << 20));
+  MUST_BE(cuMemcpyDtoH(host, 0, 1), INVALID_VALUE);
   return 0;
 }

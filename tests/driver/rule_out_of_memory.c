@@ -15,24 +15,24 @@ int main(void) {
   size_t free = 0, now = 0, total = 0, pitch = 0;
   CUdeviceptr data = 42;
   unsigned char byte = 9;
-  OK(cuMemGetInfo(&free, &total));
-  EXPECT(cuMemAlloc(&data, 2 * total), OUT_OF_MEMORY);
-  EXPECT(cuMemAllocPitch(&data, &pitch, total / 1024, 2048, 4), OUT_OF_MEMORY);
-  EXPECT(cuMemAllocAsync(&data, 2 * total, LEGACY), OUT_OF_MEMORY);
-  EXPECT(data, 42);
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuMemGetInfo(&now, &total));
-  EXPECT(now, free);
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemcpyHtoD(data, &byte, 1));
-  OK(cuMemFree(data));
+  MUST(cuMemGetInfo(&free, &total));
+  MUST_BE(cuMemAlloc(&data, 2 * total), OUT_OF_MEMORY);
+  MUST_BE(cuMemAllocPitch(&data, &pitch, total / 1024, 2048, 4), OUT_OF_MEMORY);
+  MUST_BE(cuMemAllocAsync(&data, 2 * total, LEGACY), OUT_OF_MEMORY);
+  MUST_BE(data, 42);
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemGetInfo(&now, &total));
+  MUST_BE(now, free);
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemcpyHtoD(data, &byte, 1));
+  MUST(cuMemFree(data));
   // Two thirds of it, again and again, with nothing to wait for in between.
   for (int i = 0; i < 5; ++i) {
-    OK(cuMemAllocAsync(&data, free / 3 * 2 - (size_t)i, LEGACY));
-    OK(cuMemFreeAsync(data, LEGACY));
+    MUST(cuMemAllocAsync(&data, free / 3 * 2 - (size_t)i, LEGACY));
+    MUST(cuMemFreeAsync(data, LEGACY));
   }
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuMemAlloc(&data, free / 3 * 2));
-  OK(cuMemFree(data));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemAlloc(&data, free / 3 * 2));
+  MUST(cuMemFree(data));
   return 0;
 }

@@ -11,12 +11,12 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data;
   unsigned char value = 1;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemcpyHtoDAsync(data, &value, 1, stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemcpyHtoDAsync(data, &value, 1, stream));
   value = 2;
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemcpyDtoH(&value, data, 1));
-  EXPECT(value, 1);
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&value, data, 1));
+  MUST_BE(value, 1);
   return 0;
 }

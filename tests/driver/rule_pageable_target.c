@@ -13,14 +13,14 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data;
   static unsigned char target;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemsetD8Async(data, 7, 1, stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemsetD8Async(data, 7, 1, stream));
   HOLD_UP(stream);
-  OK(cuMemcpyDtoHAsync(&target, data, 1, stream));
+  MUST(cuMemcpyDtoHAsync(&target, data, 1, stream));
   FOUND("it has arrived", target == 7, 1);
   open_gate();
-  OK(cuStreamSynchronize(stream));
-  EXPECT(target, 7);
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(target, 7);
   return 0;
 }

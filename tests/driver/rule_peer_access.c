@@ -12,15 +12,15 @@ int main(void) {
   USE(cuCtxDisablePeerAccess, 4000, CUcontext);
   CUcontext second;
   int can = 0;
-  OK(cuDevicePrimaryCtxRetain(&second, 1));
-  OK(cuDeviceCanAccessPeer(&can, 0, 1));
+  MUST(cuDevicePrimaryCtxRetain(&second, 1));
+  MUST(cuDeviceCanAccessPeer(&can, 0, 1));
   if (!can) {
     printf("skipped: the devices are no peers\n");
     return 77;
   }
-  OK(cuCtxEnablePeerAccess(second, 0));
-  EXPECT(cuCtxEnablePeerAccess(second, 0), PEER_ALREADY_ENABLED);
-  OK(cuCtxDisablePeerAccess(second));
-  EXPECT(cuCtxDisablePeerAccess(second), PEER_NOT_ENABLED);
+  MUST(cuCtxEnablePeerAccess(second, 0));
+  MUST_BE(cuCtxEnablePeerAccess(second, 0), PEER_ALREADY_ENABLED);
+  MUST(cuCtxDisablePeerAccess(second));
+  MUST_BE(cuCtxDisablePeerAccess(second), PEER_NOT_ENABLED);
   return 0;
 }

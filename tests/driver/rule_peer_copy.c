@@ -16,20 +16,20 @@ int main(void) {
   int ordinal = -1;
   CUdeviceptr here, there;
   unsigned char value = 4;
-  OK(cuMemAlloc(&here, 1));
-  OK(cuMemcpyHtoD(here, &value, 1));
-  OK(cuCtxSynchronize());  // a pageable copy may return before it is done; no stream of the other
-                           // device waits for it
-  OK(cuDevicePrimaryCtxRetain(&second, 1));
-  OK(cuCtxSetCurrent(second));
-  OK(cuMemAlloc(&there, 1));
-  OK(cuPointerGetAttribute(&ordinal, 9, there));
-  EXPECT(ordinal, 1);
-  OK(cuPointerGetAttribute(&ordinal, 9, here));
-  EXPECT(ordinal, 0);
-  OK(cuMemcpyPeerAsync(there, second, here, first, 1, LEGACY));
+  MUST(cuMemAlloc(&here, 1));
+  MUST(cuMemcpyHtoD(here, &value, 1));
+  MUST(cuCtxSynchronize());  // a pageable copy may return before it is done; no stream of the other
+                             // device waits for it
+  MUST(cuDevicePrimaryCtxRetain(&second, 1));
+  MUST(cuCtxSetCurrent(second));
+  MUST(cuMemAlloc(&there, 1));
+  MUST(cuPointerGetAttribute(&ordinal, 9, there));
+  MUST_BE(ordinal, 1);
+  MUST(cuPointerGetAttribute(&ordinal, 9, here));
+  MUST_BE(ordinal, 0);
+  MUST(cuMemcpyPeerAsync(there, second, here, first, 1, LEGACY));
   value = 0;
-  OK(cuMemcpyDtoH(&value, there, 1));
-  EXPECT(value, 4);
+  MUST(cuMemcpyDtoH(&value, there, 1));
+  MUST_BE(value, 4);
   return 0;
 }

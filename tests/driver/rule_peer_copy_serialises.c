@@ -15,16 +15,16 @@ int main(void) {
   CUstream stream;
   CUdeviceptr here, there;
   unsigned char value = 0;
-  OK(cuMemAlloc(&here, 1));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuDevicePrimaryCtxRetain(&second, 1));
-  OK(cuCtxSetCurrent(second));
-  OK(cuMemAlloc(&there, 1));
-  OK(cuMemsetD8Async(here, 4, 1, stream));
-  OK(cuMemcpyPeer(there, second, here, first, 1));
-  OK(cuMemsetD8Async(here, 5, 1, stream));
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemcpyDtoH(&value, there, 1));
-  EXPECT(value, 4);
+  MUST(cuMemAlloc(&here, 1));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuDevicePrimaryCtxRetain(&second, 1));
+  MUST(cuCtxSetCurrent(second));
+  MUST(cuMemAlloc(&there, 1));
+  MUST(cuMemsetD8Async(here, 4, 1, stream));
+  MUST(cuMemcpyPeer(there, second, here, first, 1));
+  MUST(cuMemsetD8Async(here, 5, 1, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&value, there, 1));
+  MUST_BE(value, 4);
   return 0;
 }

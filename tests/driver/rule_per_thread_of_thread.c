@@ -8,8 +8,8 @@ static CUcontext context;
 static void *look(void *id) {
   USE(cuCtxSetCurrent, 4000, CUcontext);
   USE(cuStreamGetId, 12000, CUstream, unsigned long long *);
-  OK(cuCtxSetCurrent(context));
-  OK(cuStreamGetId(PER_THREAD, id));
+  MUST(cuCtxSetCurrent(context));
+  MUST(cuStreamGetId(PER_THREAD, id));
   return NULL;
 }
 
@@ -19,7 +19,7 @@ int main(void) {
   look(&mine);
   look(&again);
   in_another_thread(look, &other);
-  EXPECT(mine == again, 1);
-  EXPECT(mine != other, 1);
+  MUST_BE(mine == again, 1);
+  MUST_BE(mine != other, 1);
   return 0;
 }

@@ -9,13 +9,13 @@ int main(void) {
   USE_STREAMS;
   CUdeviceptr data, copy;
   unsigned char value = 0;
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemAlloc(&copy, 1));
-  OK(cuMemsetD8Async(data, 1, 1, PER_THREAD));
-  OK(cuMemcpyDtoDAsync(copy, data, 1, LEGACY));
-  OK(cuMemsetD8Async(data, 2, 1, PER_THREAD));
-  OK(cuStreamSynchronize(PER_THREAD));
-  OK(cuMemcpyDtoH(&value, copy, 1));
-  EXPECT(value, 1);
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemAlloc(&copy, 1));
+  MUST(cuMemsetD8Async(data, 1, 1, PER_THREAD));
+  MUST(cuMemcpyDtoDAsync(copy, data, 1, LEGACY));
+  MUST(cuMemsetD8Async(data, 2, 1, PER_THREAD));
+  MUST(cuStreamSynchronize(PER_THREAD));
+  MUST(cuMemcpyDtoH(&value, copy, 1));
+  MUST_BE(value, 1);
   return 0;
 }

@@ -13,17 +13,17 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data;
   unsigned char *host;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemHostAlloc((void **)&host, 1, 0));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemHostAlloc((void **)&host, 1, 0));
   *host = 1;
-  OK(cuMemsetD8Async(data, 2, 1, stream));
+  MUST(cuMemsetD8Async(data, 2, 1, stream));
   HOLD_UP(stream);
-  OK(cuMemcpyDtoHAsync(host, data, 1, stream));
-  EXPECT(cuStreamQuery(stream), NOT_READY);
-  EXPECT(*host, 1);
+  MUST(cuMemcpyDtoHAsync(host, data, 1, stream));
+  MUST_BE(cuStreamQuery(stream), NOT_READY);
+  MUST_BE(*host, 1);
   open_gate();
-  OK(cuStreamSynchronize(stream));
-  EXPECT(*host, 2);
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(*host, 2);
   return 0;
 }

@@ -15,18 +15,18 @@ int main(void) {
   int ordinal = 99;
   int wanted[] = {MEMORY_TYPE, IS_MANAGED, DEVICE_POINTER};
   void *values[] = {&type, &managed, &pointer};
-  OK(cuPointerGetAttributes(3, wanted, values, (CUdeviceptr)(uintptr_t)&foreign));
-  EXPECT(type, 0);
-  EXPECT(managed, 0);
-  EXPECT(pointer, 0);
-  EXPECT(cuPointerGetAttribute(&type, MEMORY_TYPE, (CUdeviceptr)(uintptr_t)&foreign),
-         INVALID_VALUE);
-  OK(cuMemAlloc(&data, 16));
-  OK(cuPointerGetAttributes(3, wanted, values, data + 4));
-  EXPECT(type, 2);
-  EXPECT(managed, 0);
-  EXPECT(pointer == data + 4, 1);
-  OK(cuPointerGetAttribute(&ordinal, DEVICE_ORDINAL, data));
-  EXPECT(ordinal, 0);
+  MUST(cuPointerGetAttributes(3, wanted, values, (CUdeviceptr)(uintptr_t)&foreign));
+  MUST_BE(type, 0);
+  MUST_BE(managed, 0);
+  MUST_BE(pointer, 0);
+  MUST_BE(cuPointerGetAttribute(&type, MEMORY_TYPE, (CUdeviceptr)(uintptr_t)&foreign),
+          INVALID_VALUE);
+  MUST(cuMemAlloc(&data, 16));
+  MUST(cuPointerGetAttributes(3, wanted, values, data + 4));
+  MUST_BE(type, 2);
+  MUST_BE(managed, 0);
+  MUST_BE(pointer == data + 4, 1);
+  MUST(cuPointerGetAttribute(&ordinal, DEVICE_ORDINAL, data));
+  MUST_BE(ordinal, 0);
   return 0;
 }

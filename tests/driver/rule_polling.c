@@ -10,12 +10,12 @@ int main(void) {
   CUevent event;
   CUdeviceptr data;
   CUresult result;
-  OK(cuEventCreate(&event, 2));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemsetD8Async(data, 1, 1, LEGACY));
-  OK(cuEventRecord(event, LEGACY));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemsetD8Async(data, 1, 1, LEGACY));
+  MUST(cuEventRecord(event, LEGACY));
   while ((result = cuEventQuery(event)) == NOT_READY) {
   }
-  OK(result);
+  MUST(result);
   return 0;
 }

@@ -24,25 +24,25 @@ int main(void) {
   Location own = {DEVICE, 0}, other = {DEVICE, 1};
   Access access = {{DEVICE, 1}, READ_WRITE};
   int flags = -1, can = 0;
-  OK(cuDeviceCanAccessPeer(&can, 1, 0));
+  MUST(cuDeviceCanAccessPeer(&can, 1, 0));
   if (!can) {
     printf("skipped: the devices are no peers\n");
     return 77;
   }
-  OK(cuMemPoolCreate(&pool, &properties));
-  OK(cuMemPoolGetAccess(&flags, pool, &own));
-  EXPECT(flags, READ_WRITE);
-  OK(cuMemPoolGetAccess(&flags, pool, &other));
-  EXPECT(flags, NONE);
-  OK(cuMemPoolSetAccess(pool, &access, 1));
-  OK(cuMemPoolGetAccess(&flags, pool, &other));
-  EXPECT(flags, READ_WRITE);
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemPoolGetAccess(&flags, pool, &own));
+  MUST_BE(flags, READ_WRITE);
+  MUST(cuMemPoolGetAccess(&flags, pool, &other));
+  MUST_BE(flags, NONE);
+  MUST(cuMemPoolSetAccess(pool, &access, 1));
+  MUST(cuMemPoolGetAccess(&flags, pool, &other));
+  MUST_BE(flags, READ_WRITE);
   access.flags = NONE;
-  OK(cuMemPoolSetAccess(pool, &access, 1));
-  OK(cuMemPoolGetAccess(&flags, pool, &other));
-  EXPECT(flags, NONE);
+  MUST(cuMemPoolSetAccess(pool, &access, 1));
+  MUST(cuMemPoolGetAccess(&flags, pool, &other));
+  MUST_BE(flags, NONE);
   access.location.id = 0;
-  EXPECT(cuMemPoolSetAccess(pool, &access, 1) != SUCCESS, 1);
-  OK(cuMemPoolDestroy(pool));
+  MUST_BE(cuMemPoolSetAccess(pool, &access, 1) != SUCCESS, 1);
+  MUST(cuMemPoolDestroy(pool));
   return 0;
 }

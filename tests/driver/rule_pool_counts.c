@@ -7,7 +7,7 @@
 static uint64_t attribute(CUmemoryPool pool, int which) {
   USE(cuMemPoolGetAttribute, 11020, CUmemoryPool, int, void *);
   uint64_t value = 77;
-  OK(cuMemPoolGetAttribute(pool, which, &value));
+  MUST(cuMemPoolGetAttribute(pool, which, &value));
   return value;
 }
 
@@ -20,28 +20,28 @@ int main(void) {
   CUmemoryPool pool;
   CUdeviceptr data[3];
   uint64_t keep = 64 << 20, zero = 0;
-  OK(cuMemPoolCreate(&pool, &properties));
-  EXPECT(attribute(pool, THRESHOLD), 0);
-  OK(cuMemPoolSetAttribute(pool, THRESHOLD, &keep));
-  EXPECT(attribute(pool, THRESHOLD), keep);
-  for (int i = 0; i < 3; ++i) OK(cuMemAllocFromPoolAsync(&data[i], SIZE, pool, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  EXPECT(attribute(pool, USED), 3 * SIZE);
-  EXPECT(attribute(pool, RESERVED) >= 3 * SIZE, 1);
-  for (int i = 0; i < 2; ++i) OK(cuMemFreeAsync(data[i], LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  EXPECT(attribute(pool, USED), SIZE);
-  EXPECT(attribute(pool, USED_HIGH), 3 * SIZE);
-  EXPECT(attribute(pool, RESERVED_HIGH) >= 3 * SIZE, 1);
-  OK(cuMemPoolSetAttribute(pool, USED_HIGH, &zero));
-  OK(cuMemPoolSetAttribute(pool, RESERVED_HIGH, &zero));
-  EXPECT(attribute(pool, USED_HIGH), SIZE);
-  EXPECT(attribute(pool, RESERVED_HIGH), attribute(pool, RESERVED));
-  EXPECT(cuMemPoolSetAttribute(pool, USED_HIGH, &keep), INVALID_VALUE);
-  EXPECT(cuMemPoolSetAttribute(pool, USED, &zero), INVALID_VALUE);
-  EXPECT(cuMemPoolGetAttribute(pool, 99, &zero), INVALID_VALUE);
-  OK(cuMemFreeAsync(data[2], LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuMemPoolDestroy(pool));
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST_BE(attribute(pool, THRESHOLD), 0);
+  MUST(cuMemPoolSetAttribute(pool, THRESHOLD, &keep));
+  MUST_BE(attribute(pool, THRESHOLD), keep);
+  for (int i = 0; i < 3; ++i) MUST(cuMemAllocFromPoolAsync(&data[i], SIZE, pool, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST_BE(attribute(pool, USED), 3 * SIZE);
+  MUST_BE(attribute(pool, RESERVED) >= 3 * SIZE, 1);
+  for (int i = 0; i < 2; ++i) MUST(cuMemFreeAsync(data[i], LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST_BE(attribute(pool, USED), SIZE);
+  MUST_BE(attribute(pool, USED_HIGH), 3 * SIZE);
+  MUST_BE(attribute(pool, RESERVED_HIGH) >= 3 * SIZE, 1);
+  MUST(cuMemPoolSetAttribute(pool, USED_HIGH, &zero));
+  MUST(cuMemPoolSetAttribute(pool, RESERVED_HIGH, &zero));
+  MUST_BE(attribute(pool, USED_HIGH), SIZE);
+  MUST_BE(attribute(pool, RESERVED_HIGH), attribute(pool, RESERVED));
+  MUST_BE(cuMemPoolSetAttribute(pool, USED_HIGH, &keep), INVALID_VALUE);
+  MUST_BE(cuMemPoolSetAttribute(pool, USED, &zero), INVALID_VALUE);
+  MUST_BE(cuMemPoolGetAttribute(pool, 99, &zero), INVALID_VALUE);
+  MUST(cuMemFreeAsync(data[2], LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemPoolDestroy(pool));
   return 0;
 }

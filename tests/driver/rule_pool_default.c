@@ -11,11 +11,11 @@ int main(void) {
   USE(cuMemAllocAsync, 11020, CUdeviceptr *, size_t, CUstream);
   CUmemoryPool by_default, current;
   CUdeviceptr data;
-  OK(cuDeviceGetDefaultMemPool(&by_default, 0));
-  OK(cuDeviceGetMemPool(&current, 0));
-  EXPECT(by_default == current, 1);
-  OK(cuMemAllocAsync(&data, 64, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  EXPECT(attributes_of(data).of[MEMPOOL_HANDLE] == address_of(by_default), 1);
+  MUST(cuDeviceGetDefaultMemPool(&by_default, 0));
+  MUST(cuDeviceGetMemPool(&current, 0));
+  MUST_BE(by_default == current, 1);
+  MUST(cuMemAllocAsync(&data, 64, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST_BE(attributes_of(data).of[MEMPOOL_HANDLE] == address_of(by_default), 1);
   return 0;
 }

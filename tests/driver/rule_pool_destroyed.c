@@ -16,15 +16,15 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data;
   unsigned char value = 0;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemPoolCreate(&pool, &properties));
-  OK(cuMemAllocFromPoolAsync(&data, 64, pool, stream));
-  OK(cuMemPoolDestroy(pool));
-  OK(cuMemsetD8Async(data, 8, 64, stream));
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemcpyDtoH(&value, data, 1));
-  EXPECT(value, 8);
-  OK(cuMemFreeAsync(data, stream));
-  OK(cuStreamSynchronize(stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemAllocFromPoolAsync(&data, 64, pool, stream));
+  MUST(cuMemPoolDestroy(pool));
+  MUST(cuMemsetD8Async(data, 8, 64, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&value, data, 1));
+  MUST_BE(value, 8);
+  MUST(cuMemFreeAsync(data, stream));
+  MUST(cuStreamSynchronize(stream));
   return 0;
 }

@@ -12,14 +12,14 @@ static void import_twice(void) {
   CUdeviceptr once = 0, again = 0;
   Attributes attributes;
   const int file = receive_file(TALK);
-  OK(cuMemPoolImportFromShareableHandle(&imported, (void *)(uintptr_t)file, POSIX_FILE_DESCRIPTOR,
-                                        0));
+  MUST(cuMemPoolImportFromShareableHandle(&imported, (void *)(uintptr_t)file, POSIX_FILE_DESCRIPTOR,
+                                          0));
   hear(TALK, &exported, sizeof exported);
-  OK(cuMemPoolImportPointer(&once, imported, &exported));
+  MUST(cuMemPoolImportPointer(&once, imported, &exported));
   FOUND_STATUS("second import", cuMemPoolImportPointer(&again, imported, &exported), SUCCESS);
   FOUND("it has the same address", once == again, 1);
   FOUND_STATUS("cuMemFree", cuMemFree(once), SUCCESS);
-  OK(get_attributes(once, &attributes));
+  MUST(get_attributes(once, &attributes));
   FOUND("the memory is known after one free", attributes.of[MEMORY_TYPE] == DEVICE_MEMORY, 0);
   FOUND_STATUS("import after that", cuMemPoolImportPointer(&again, imported, &exported), SUCCESS);
   exported.bytes[0] ^= 1;
@@ -41,12 +41,12 @@ int main(int count, char **arguments) {
   CUdeviceptr data;
   int file = -1;
   const Process other = start_other("imports");
-  OK(cuMemPoolCreate(&pool, &properties));
-  OK(cuMemAllocFromPoolAsync(&data, 64, pool, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuMemPoolExportToShareableHandle(&file, pool, POSIX_FILE_DESCRIPTOR, 0));
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemAllocFromPoolAsync(&data, 64, pool, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemPoolExportToShareableHandle(&file, pool, POSIX_FILE_DESCRIPTOR, 0));
   send_file(other.talk, file);
-  OK(cuMemPoolExportPointer(&exported, data));
+  MUST(cuMemPoolExportPointer(&exported, data));
   tell(other.talk, &exported, sizeof exported);
   hear_ready(other.talk);
   join_other(&other);

@@ -7,7 +7,7 @@ int main(void) {
   start();
   USE(cuDriverGetVersion, 2020, int *);
   int version = 0;
-  OK(cuDriverGetVersion(&version));
+  MUST(cuDriverGetVersion(&version));
   if (version < 13000) {
     printf("skipped: this driver has no pools of managed memory\n");
     return 77;
@@ -20,25 +20,25 @@ int main(void) {
   CUmemoryPool pool;
   CUstream stream;
   CUdeviceptr data;
-  OK(cuMemPoolCreate(&pool, &properties));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
   for (int i = 0; i < 3; ++i) {
-    OK(cuMemAllocFromPoolAsync(&data, SIZE, pool, stream));
-    OK(cuMemsetD8Async(data, (unsigned char)(i + 1), SIZE, stream));
-    OK(cuStreamSynchronize(stream));
+    MUST(cuMemAllocFromPoolAsync(&data, SIZE, pool, stream));
+    MUST(cuMemsetD8Async(data, (unsigned char)(i + 1), SIZE, stream));
+    MUST(cuStreamSynchronize(stream));
     unsigned char *host = (unsigned char *)(uintptr_t)data;
-    EXPECT(host[SIZE - 1], i + 1);
+    MUST_BE(host[SIZE - 1], i + 1);
     host[0] = 77;
     unsigned char byte = 0;
-    OK(cuMemcpyDtoH(&byte, data, 1));
-    EXPECT(byte, 77);
+    MUST(cuMemcpyDtoH(&byte, data, 1));
+    MUST_BE(byte, 77);
     const Attributes a = attributes_of(data);
-    EXPECT(a.of[IS_MANAGED], 1);
-    EXPECT(a.of[IPC_CAPABLE], 0);
-    EXPECT(a.of[MEMPOOL_HANDLE] == address_of(pool), 1);
-    OK(cuMemFreeAsync(data, stream));
+    MUST_BE(a.of[IS_MANAGED], 1);
+    MUST_BE(a.of[IPC_CAPABLE], 0);
+    MUST_BE(a.of[MEMPOOL_HANDLE] == address_of(pool), 1);
+    MUST(cuMemFreeAsync(data, stream));
   }
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemPoolDestroy(pool));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemPoolDestroy(pool));
   return 0;
 }

@@ -42,49 +42,49 @@ int main(void) {
   memset(&properties, 0, sizeof properties);
   properties.type = PINNED;
   properties.location_type = DEVICE;
-  OK(cuMemPoolCreate(&pool, &properties));
-  OK(cuMemAlloc(&kept, SIZE));
-  OK(cuStreamCreate(&one, NON_BLOCKING));
-  OK(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemAlloc(&kept, SIZE));
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
 
   // Nothing may be handed to another stream while the free is pending and no edge is allowed.
   for (int attribute = FOLLOW; attribute <= INTERNAL; ++attribute)
-    OK(cuMemPoolSetAttribute(pool, attribute, &off));
-  OK(cuMemAllocFromPoolAsync(&first, SIZE, pool, one));
+    MUST(cuMemPoolSetAttribute(pool, attribute, &off));
+  MUST(cuMemAllocFromPoolAsync(&first, SIZE, pool, one));
   pthread_mutex_lock(&gate);
-  OK(cuLaunchHostFunc(one, pass, NULL));
-  OK(cuMemsetD8Async(first, 1, SIZE, one));
-  OK(cuMemcpyDtoDAsync(kept, first, SIZE, one));
-  OK(cuMemFreeAsync(first, one));
-  OK(cuMemAllocFromPoolAsync(&second, SIZE, pool, two));
-  EXPECT(first + SIZE <= second || second + SIZE <= first, 1);
+  MUST(cuLaunchHostFunc(one, pass, NULL));
+  MUST(cuMemsetD8Async(first, 1, SIZE, one));
+  MUST(cuMemcpyDtoDAsync(kept, first, SIZE, one));
+  MUST(cuMemFreeAsync(first, one));
+  MUST(cuMemAllocFromPoolAsync(&second, SIZE, pool, two));
+  MUST_BE(first + SIZE <= second || second + SIZE <= first, 1);
   pthread_mutex_unlock(&gate);
-  OK(cuMemFreeAsync(second, two));
-  OK(cuStreamSynchronize(two));
-  OK(cuStreamSynchronize(one));
+  MUST(cuMemFreeAsync(second, two));
+  MUST(cuStreamSynchronize(two));
+  MUST(cuStreamSynchronize(one));
 
   // With such an edge, or in the same stream, earlier work still sees its own bytes.
   for (int attribute = FOLLOW; attribute <= INTERNAL; ++attribute)
-    OK(cuMemPoolSetAttribute(pool, attribute, &on));
+    MUST(cuMemPoolSetAttribute(pool, attribute, &on));
   for (int same = 0; same < 2; ++same) {
     CUstream next = same ? one : two;
-    OK(cuMemAllocFromPoolAsync(&first, SIZE, pool, one));
-    OK(cuMemsetD8Async(first, 2, SIZE, one));
-    OK(cuMemcpyDtoDAsync(kept, first, SIZE, one));
-    OK(cuMemFreeAsync(first, one));
-    OK(cuMemAllocFromPoolAsync(&second, SIZE, pool, next));
-    OK(cuMemsetD8Async(second, 3, SIZE, next));
-    OK(cuStreamSynchronize(next));
-    OK(cuMemcpyDtoH(bytes, second, SIZE));
-    EXPECT(bytes[0], 3);
-    EXPECT(bytes[SIZE - 1], 3);
-    OK(cuMemFreeAsync(second, next));
-    OK(cuStreamSynchronize(one));
-    OK(cuMemcpyDtoH(bytes, kept, SIZE));
-    EXPECT(bytes[0], 2);
-    EXPECT(bytes[SIZE - 1], 2);
+    MUST(cuMemAllocFromPoolAsync(&first, SIZE, pool, one));
+    MUST(cuMemsetD8Async(first, 2, SIZE, one));
+    MUST(cuMemcpyDtoDAsync(kept, first, SIZE, one));
+    MUST(cuMemFreeAsync(first, one));
+    MUST(cuMemAllocFromPoolAsync(&second, SIZE, pool, next));
+    MUST(cuMemsetD8Async(second, 3, SIZE, next));
+    MUST(cuStreamSynchronize(next));
+    MUST(cuMemcpyDtoH(bytes, second, SIZE));
+    MUST_BE(bytes[0], 3);
+    MUST_BE(bytes[SIZE - 1], 3);
+    MUST(cuMemFreeAsync(second, next));
+    MUST(cuStreamSynchronize(one));
+    MUST(cuMemcpyDtoH(bytes, kept, SIZE));
+    MUST_BE(bytes[0], 2);
+    MUST_BE(bytes[SIZE - 1], 2);
   }
-  OK(cuStreamSynchronize(two));
-  OK(cuMemPoolDestroy(pool));
+  MUST(cuStreamSynchronize(two));
+  MUST(cuMemPoolDestroy(pool));
   return 0;
 }

@@ -23,10 +23,10 @@ static void ask(int question) {
   CUdeviceptr data;
   CUcontext of_stream;
   unsigned long long id;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuDevicePrimaryCtxReset(0));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuDevicePrimaryCtxReset(0));
   switch (question) {
     case QUERY:
       FOUND_STATUS("cuStreamQuery", cuStreamQuery(stream), INVALID_HANDLE);
@@ -68,12 +68,12 @@ int main(void) {
       return 0;
     }
     int status = -1;
-    EXPECT(waitpid(child, &status, 0), child);
+    MUST_BE(waitpid(child, &status, 0), child);
     if (WIFSIGNALED(status)) {
       printf("found: call %d: signal %d (assumed: none)\n", question, WTERMSIG(status));
       fflush(stdout);
     } else {
-      EXPECT(WEXITSTATUS(status), 0);
+      MUST_BE(WEXITSTATUS(status), 0);
     }
   }
   return 0;

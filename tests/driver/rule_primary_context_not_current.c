@@ -9,9 +9,9 @@ int main(void) {
   USE(cuDevicePrimaryCtxRetain, 7000, CUcontext *, CUdevice);
   USE(cuCtxGetCurrent, 4000, CUcontext *);
   CUcontext primary, current = &primary;
-  OK(cuInit(0));
-  OK(cuDevicePrimaryCtxRetain(&primary, 0));
-  OK(cuCtxGetCurrent(&current));
-  EXPECT(current == NULL, 1);
+  MUST(cuInit(0));
+  MUST(cuDevicePrimaryCtxRetain(&primary, 0));
+  MUST(cuCtxGetCurrent(&current));
+  MUST_BE(current == NULL, 1);
   return 0;
 }

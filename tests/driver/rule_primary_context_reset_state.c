@@ -13,7 +13,7 @@ int main(void) {
   int active = -1;
   CUcontext after = NULL;
   FOUND_STATUS("reset", cuDevicePrimaryCtxReset(0), SUCCESS);
-  OK(cuDevicePrimaryCtxGetState(0, &flags, &active));
+  MUST(cuDevicePrimaryCtxGetState(0, &flags, &active));
   FOUND("active after reset", active, 0);
   FOUND_STATUS("retain after reset", cuDevicePrimaryCtxRetain(&after, 0), SUCCESS);
   FOUND("the handle is the same", after == before, 1);

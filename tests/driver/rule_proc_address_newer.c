@@ -8,7 +8,7 @@ int main(void) {
   USE(cuDriverGetVersion, 2020, int *);
   void *function = NULL;
   int version = 0;
-  OK(cuDriverGetVersion(&version));
-  EXPECT(get_proc_address("cuMemAlloc", &function, version + 10, 0, NULL), INVALID_VALUE);
+  MUST(cuDriverGetVersion(&version));
+  MUST_BE(get_proc_address("cuMemAlloc", &function, version + 10, 0, NULL), INVALID_VALUE);
   return 0;
 }

@@ -8,8 +8,8 @@ int main(void) {
   open_driver();
   void *function = &function;
   int status = -1;
-  OK(get_proc_address("cuMemAllocAsync", &function, 9000, 0, &status));  // came with 11.2
-  EXPECT(function == NULL, 1);
-  EXPECT(status, 2);
+  MUST(get_proc_address("cuMemAllocAsync", &function, 9000, 0, &status));  // came with 11.2
+  MUST_BE(function == NULL, 1);
+  MUST_BE(status, 2);
   return 0;
 }

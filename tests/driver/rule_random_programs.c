@@ -135,7 +135,7 @@ static int is_allowed(const Order *order, uint64_t wanted, int *results) {
         const uint64_t bytes = after(order->work[next], reached[done][i]);
         int known = 0;
         for (int k = 0; k < count[then] && !known; ++k) known = reached[then][k] == bytes;
-        EXPECT(known || count[then] < MOST_RESULTS, 1);
+        MUST_BE(known || count[then] < MOST_RESULTS, 1);
         if (!known) reached[then][count[then]++] = bytes;
       }
     }
@@ -159,12 +159,12 @@ static uint64_t run(Program *p, CUdeviceptr cells) {
   CUevent events[EVENTS];
   for (int s = 0; s < STREAMS; ++s) {
     streams[s] = p->kinds[s] == LEGACY_KIND ? LEGACY : PER_THREAD;
-    if (p->kinds[s] == BLOCKING_KIND) OK(cuStreamCreate(&streams[s], 0));
-    if (p->kinds[s] == NON_BLOCKING_KIND) OK(cuStreamCreate(&streams[s], NON_BLOCKING));
+    if (p->kinds[s] == BLOCKING_KIND) MUST(cuStreamCreate(&streams[s], 0));
+    if (p->kinds[s] == NON_BLOCKING_KIND) MUST(cuStreamCreate(&streams[s], NON_BLOCKING));
   }
-  for (int e = 0; e < EVENTS; ++e) OK(cuEventCreate(&events[e], 2));
-  OK(cuMemsetD8Async(cells, 0, CELLS, LEGACY));
-  OK(cuCtxSynchronize());
+  for (int e = 0; e < EVENTS; ++e) MUST(cuEventCreate(&events[e], 2));
+  MUST(cuMemsetD8Async(cells, 0, CELLS, LEGACY));
+  MUST(cuCtxSynchronize());
 
   for (int i = 0; i < p->count; ++i) {
     Operation *o = &p->operations[i];
@@ -173,39 +173,39 @@ static uint64_t run(Program *p, CUdeviceptr cells) {
     CUresult result = SUCCESS;
     switch (o->what) {
       case FILL:
-        OK(cuMemsetD8Async(to, (unsigned char)o->value, 1, stream));
+        MUST(cuMemsetD8Async(to, (unsigned char)o->value, 1, stream));
         break;
       case COPY:
-        OK(cuMemcpyDtoDAsync(to, from, 1, stream));
+        MUST(cuMemcpyDtoDAsync(to, from, 1, stream));
         break;
       case READ:
-        OK(cuMemcpyDtoHAsync(&bytes[o->to], from, 1, stream));
+        MUST(cuMemcpyDtoHAsync(&bytes[o->to], from, 1, stream));
         break;
       case RECORD:
-        OK(cuEventRecord(events[o->event], stream));
+        MUST(cuEventRecord(events[o->event], stream));
         break;
       case WAIT:
-        OK(cuStreamWaitEvent(stream, events[o->event], 0));
+        MUST(cuStreamWaitEvent(stream, events[o->event], 0));
         break;
       case STREAM_SYNC:
-        OK(cuStreamSynchronize(stream));
+        MUST(cuStreamSynchronize(stream));
         break;
       case EVENT_SYNC:
-        OK(cuEventSynchronize(events[o->event]));
+        MUST(cuEventSynchronize(events[o->event]));
         break;
       case QUERY:
         result = cuStreamQuery(stream);
-        EXPECT(result == SUCCESS || result == NOT_READY, 1);
+        MUST_BE(result == SUCCESS || result == NOT_READY, 1);
         o->succeeded = result == SUCCESS;
         break;
     }
   }
 
   for (int s = 0; s < STREAMS; ++s)
-    if (streams[s] != LEGACY && streams[s] != PER_THREAD) OK(cuStreamDestroy(streams[s]));
-  for (int e = 0; e < EVENTS; ++e) OK(cuEventDestroy(events[e]));
-  OK(cuCtxSynchronize());
-  OK(cuMemcpyDtoH(bytes, cells, CELLS));
+    if (streams[s] != LEGACY && streams[s] != PER_THREAD) MUST(cuStreamDestroy(streams[s]));
+  for (int e = 0; e < EVENTS; ++e) MUST(cuEventDestroy(events[e]));
+  MUST(cuCtxSynchronize());
+  MUST(cuMemcpyDtoH(bytes, cells, CELLS));
   uint64_t all = 0;
   for (int i = 0; i < CELLS + READS; ++i) all |= (uint64_t)bytes[i] << 8 * i;
   return all;
@@ -231,7 +231,7 @@ int main(int argc, char **argv) {
   start();
   USE_MEMORY;
   CUdeviceptr cells;
-  OK(cuMemAlloc(&cells, CELLS));
+  MUST(cuMemAlloc(&cells, CELLS));
   int open = 0, others = 0;
   for (uint64_t seed = first; seed < first + programs; ++seed) {
     Program p = random_program(seed);

@@ -10,13 +10,13 @@ int main(void) {
   USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
   USE(cuStreamGetCtx, 9020, CUstream, CUcontext *);
   CUstream stream;
-  OK(cuStreamCreate(&stream, 0));
-  OK(cuCtxCreate(&second, 0, 0));
+  MUST(cuStreamCreate(&stream, 0));
+  MUST(cuCtxCreate(&second, 0, 0));
   for (uintptr_t token = 0; token <= 2; ++token) {
-    OK(cuStreamGetCtx((CUstream)token, &of_stream));
-    EXPECT(of_stream == second, 1);
+    MUST(cuStreamGetCtx((CUstream)token, &of_stream));
+    MUST_BE(of_stream == second, 1);
   }
-  OK(cuStreamGetCtx(stream, &of_stream));
-  EXPECT(of_stream == first, 1);
+  MUST(cuStreamGetCtx(stream, &of_stream));
+  MUST_BE(of_stream == first, 1);
   return 0;
 }

@@ -8,7 +8,7 @@ int main(void) {
   USE(cuCtxSetCurrent, 4000, CUcontext);
   USE(cuStreamGetCtx, 9020, CUstream, CUcontext *);
   CUcontext of_stream = NULL;
-  OK(cuCtxSetCurrent(NULL));
+  MUST(cuCtxSetCurrent(NULL));
   FOUND_STATUS("0", cuStreamGetCtx(NULL, &of_stream), INVALID_CONTEXT);
   FOUND_STATUS("1, legacy", cuStreamGetCtx(LEGACY, &of_stream), INVALID_CONTEXT);
   FOUND_STATUS("2, per thread", cuStreamGetCtx(PER_THREAD, &of_stream), INVALID_CONTEXT);

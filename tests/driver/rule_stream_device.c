@@ -13,14 +13,14 @@ int main(void) {
   CUcontext second;
   CUstream here, there;
   CUdevice device = -1;
-  OK(cuStreamCreate(&here, 0));
-  OK(cuDevicePrimaryCtxRetain(&second, 1));
-  OK(cuCtxSetCurrent(second));
-  OK(cuStreamCreate(&there, 0));
-  OK(cuStreamGetDevice(here, &device));
-  EXPECT(device, 0);
-  OK(cuCtxSetCurrent(first));
-  OK(cuStreamGetDevice(there, &device));
-  EXPECT(device, 1);
+  MUST(cuStreamCreate(&here, 0));
+  MUST(cuDevicePrimaryCtxRetain(&second, 1));
+  MUST(cuCtxSetCurrent(second));
+  MUST(cuStreamCreate(&there, 0));
+  MUST(cuStreamGetDevice(here, &device));
+  MUST_BE(device, 0);
+  MUST(cuCtxSetCurrent(first));
+  MUST(cuStreamGetDevice(there, &device));
+  MUST_BE(device, 1);
   return 0;
 }

@@ -9,13 +9,13 @@ int main(void) {
   USE(cuStreamGetFlags, 5050, CUstream, unsigned *);
   CUstream blocking, non_blocking;
   unsigned flags = 99;
-  OK(cuStreamCreate(&blocking, 0));
-  OK(cuStreamCreate(&non_blocking, NON_BLOCKING));
-  OK(cuStreamGetFlags(blocking, &flags));
-  EXPECT(flags, 0);
-  OK(cuStreamGetFlags(non_blocking, &flags));
-  EXPECT(flags, NON_BLOCKING);
-  OK(cuStreamGetFlags(LEGACY, &flags));
-  EXPECT(flags, 0);
+  MUST(cuStreamCreate(&blocking, 0));
+  MUST(cuStreamCreate(&non_blocking, NON_BLOCKING));
+  MUST(cuStreamGetFlags(blocking, &flags));
+  MUST_BE(flags, 0);
+  MUST(cuStreamGetFlags(non_blocking, &flags));
+  MUST_BE(flags, NON_BLOCKING);
+  MUST(cuStreamGetFlags(LEGACY, &flags));
+  MUST_BE(flags, 0);
   return 0;
 }

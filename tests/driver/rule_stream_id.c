@@ -10,10 +10,10 @@ int main(void) {
   unsigned long long ids[4] = {0};
   for (int i = 0; i < 4; ++i) {
     CUstream stream;
-    OK(cuStreamCreate(&stream, NON_BLOCKING));
-    OK(cuStreamGetId(stream, &ids[i]));
-    OK(cuStreamDestroy(stream));
-    for (int k = 0; k < i; ++k) EXPECT(ids[k] != ids[i], 1);
+    MUST(cuStreamCreate(&stream, NON_BLOCKING));
+    MUST(cuStreamGetId(stream, &ids[i]));
+    MUST(cuStreamDestroy(stream));
+    for (int k = 0; k < i; ++k) MUST_BE(ids[k] != ids[i], 1);
   }
   return 0;
 }

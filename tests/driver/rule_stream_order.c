@@ -10,14 +10,14 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data, copy;
   unsigned char value = 0;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemAlloc(&copy, 1));
-  OK(cuMemsetD8Async(data, 1, 1, stream));
-  OK(cuMemcpyDtoDAsync(copy, data, 1, stream));
-  OK(cuMemsetD8Async(data, 2, 1, stream));
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemcpyDtoH(&value, copy, 1));
-  EXPECT(value, 1);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemAlloc(&copy, 1));
+  MUST(cuMemsetD8Async(data, 1, 1, stream));
+  MUST(cuMemcpyDtoDAsync(copy, data, 1, stream));
+  MUST(cuMemsetD8Async(data, 2, 1, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&value, copy, 1));
+  MUST_BE(value, 1);
   return 0;
 }

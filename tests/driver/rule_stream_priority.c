@@ -13,17 +13,17 @@ int main(void) {
   int least = -1, greatest = 1, priority = 77;
   unsigned flags = 77;
   CUstream stream;
-  OK(cuCtxGetStreamPriorityRange(&least, &greatest));
-  EXPECT(greatest <= least, 1);
+  MUST(cuCtxGetStreamPriorityRange(&least, &greatest));
+  MUST_BE(greatest <= least, 1);
   const int wished[] = {least, greatest, least + 10, greatest - 10};
   const int given[] = {least, greatest, least, greatest};
   for (int i = 0; i < 4; ++i) {
-    OK(cuStreamCreateWithPriority(&stream, NON_BLOCKING, wished[i]));
-    OK(cuStreamGetPriority(stream, &priority));
-    EXPECT(priority, given[i]);
-    OK(cuStreamGetFlags(stream, &flags));
-    EXPECT(flags, NON_BLOCKING);
-    OK(cuStreamDestroy(stream));
+    MUST(cuStreamCreateWithPriority(&stream, NON_BLOCKING, wished[i]));
+    MUST(cuStreamGetPriority(stream, &priority));
+    MUST_BE(priority, given[i]);
+    MUST(cuStreamGetFlags(stream, &flags));
+    MUST_BE(flags, NON_BLOCKING);
+    MUST(cuStreamDestroy(stream));
   }
   return 0;
 }

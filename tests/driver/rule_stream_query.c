@@ -8,12 +8,12 @@ int main(void) {
   USE_STREAMS;
   USE_GATE;
   CUstream stream;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamQuery(stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamQuery(stream));
   HOLD_UP(stream);
-  EXPECT(cuStreamQuery(stream), NOT_READY);
+  MUST_BE(cuStreamQuery(stream), NOT_READY);
   open_gate();
-  OK(cuStreamSynchronize(stream));
-  OK(cuStreamQuery(stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuStreamQuery(stream));
   return 0;
 }

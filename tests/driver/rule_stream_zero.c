@@ -7,10 +7,10 @@ int main(void) {
   start();
   USE(cuStreamGetId, 12000, CUstream, unsigned long long *);
   unsigned long long zero = 0, legacy = 1, per_thread = 0;
-  OK(cuStreamGetId(NULL, &zero));
-  OK(cuStreamGetId(LEGACY, &legacy));
-  OK(cuStreamGetId(PER_THREAD, &per_thread));
-  EXPECT(zero == legacy, 1);
-  EXPECT(zero != per_thread, 1);
+  MUST(cuStreamGetId(NULL, &zero));
+  MUST(cuStreamGetId(LEGACY, &legacy));
+  MUST(cuStreamGetId(PER_THREAD, &per_thread));
+  MUST_BE(zero == legacy, 1);
+  MUST_BE(zero != per_thread, 1);
   return 0;
 }

@@ -27,45 +27,45 @@ static void *work(void *number) {
   USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
   USE(cuMemFreeHost, 2000, void *);
   USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *);
-  OK(cuCtxSetCurrent(context));
+  MUST(cuCtxSetCurrent(context));
   int calls = 0;
   for (int round = 0; round < rounds; ++round) {
     CUstream a, b;
     CUevent event;
     CUdeviceptr from, to, pooled;
     unsigned char *host;
-    OK(cuStreamCreate(&a, round % 2 ? NON_BLOCKING : 0));
-    OK(cuStreamCreate(&b, NON_BLOCKING));
-    OK(cuEventCreate(&event, 2));
-    OK(cuMemAlloc(&from, SIZE));
-    OK(cuMemAlloc(&to, SIZE));
-    OK(cuMemHostAlloc((void **)&host, SIZE, 0));
-    OK(cuMemAllocAsync(&pooled, SIZE, a));
-    OK(cuMemsetD8Async(from, mine, SIZE, a));
-    OK(cuMemcpyDtoDAsync(pooled, from, SIZE, a));
-    OK(cuLaunchHostFunc(a, add_one, &calls));
-    OK(cuEventRecord(event, a));
-    OK(cuStreamWaitEvent(b, event, 0));
-    OK(cuStreamWaitEvent(shared, event, 0));
-    OK(cuMemcpyDtoDAsync(to, pooled, SIZE, b));
-    OK(cuEventRecord(event, b));
-    OK(cuStreamWaitEvent(PER_THREAD, event, 0));
-    OK(cuMemcpyDtoHAsync(host, to, SIZE, PER_THREAD));
-    OK(cuMemFreeAsync(pooled, b));
+    MUST(cuStreamCreate(&a, round % 2 ? NON_BLOCKING : 0));
+    MUST(cuStreamCreate(&b, NON_BLOCKING));
+    MUST(cuEventCreate(&event, 2));
+    MUST(cuMemAlloc(&from, SIZE));
+    MUST(cuMemAlloc(&to, SIZE));
+    MUST(cuMemHostAlloc((void **)&host, SIZE, 0));
+    MUST(cuMemAllocAsync(&pooled, SIZE, a));
+    MUST(cuMemsetD8Async(from, mine, SIZE, a));
+    MUST(cuMemcpyDtoDAsync(pooled, from, SIZE, a));
+    MUST(cuLaunchHostFunc(a, add_one, &calls));
+    MUST(cuEventRecord(event, a));
+    MUST(cuStreamWaitEvent(b, event, 0));
+    MUST(cuStreamWaitEvent(shared, event, 0));
+    MUST(cuMemcpyDtoDAsync(to, pooled, SIZE, b));
+    MUST(cuEventRecord(event, b));
+    MUST(cuStreamWaitEvent(PER_THREAD, event, 0));
+    MUST(cuMemcpyDtoHAsync(host, to, SIZE, PER_THREAD));
+    MUST(cuMemFreeAsync(pooled, b));
     if (round % 3 == 0)
-      OK(cuCtxSynchronize());
+      MUST(cuCtxSynchronize());
     else if (round % 3 == 1)
-      OK(cuStreamSynchronize(PER_THREAD));
+      MUST(cuStreamSynchronize(PER_THREAD));
     else
       while (cuStreamQuery(PER_THREAD) == NOT_READY) usleep(1);
-    EXPECT(calls, round + 1);
-    for (int i = 0; i < SIZE; ++i) EXPECT(host[i], mine);
-    OK(cuStreamDestroy(a));
-    OK(cuStreamDestroy(b));
-    OK(cuEventDestroy(event));
-    OK(cuMemFree(from));
-    OK(cuMemFree(to));
-    OK(cuMemFreeHost(host));
+    MUST_BE(calls, round + 1);
+    for (int i = 0; i < SIZE; ++i) MUST_BE(host[i], mine);
+    MUST(cuStreamDestroy(a));
+    MUST(cuStreamDestroy(b));
+    MUST(cuEventDestroy(event));
+    MUST(cuMemFree(from));
+    MUST(cuMemFree(to));
+    MUST(cuMemFreeHost(host));
   }
   return NULL;
 }
@@ -76,10 +76,10 @@ int main(void) {
   context = start();
   USE_STREAMS;
   pthread_t threads[THREADS];
-  OK(cuStreamCreate(&shared, NON_BLOCKING));
+  MUST(cuStreamCreate(&shared, NON_BLOCKING));
   for (uintptr_t i = 0; i < THREADS; ++i)
-    EXPECT(pthread_create(&threads[i], NULL, work, (void *)(i + 1)), 0);
-  for (int i = 0; i < THREADS; ++i) EXPECT(pthread_join(threads[i], NULL), 0);
-  OK(cuStreamSynchronize(shared));
+    MUST_BE(pthread_create(&threads[i], NULL, work, (void *)(i + 1)), 0);
+  for (int i = 0; i < THREADS; ++i) MUST_BE(pthread_join(threads[i], NULL), 0);
+  MUST(cuStreamSynchronize(shared));
   return 0;
 }

@@ -17,16 +17,16 @@ int main(void) {
     USE_STREAMS;
     USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *);
     CUstream stream;
-    OK(cuStreamCreate(&stream, NON_BLOCKING));
-    OK(cuLaunchHostFunc(stream, slow, &calls));
+    MUST(cuStreamCreate(&stream, NON_BLOCKING));
+    MUST(cuLaunchHostFunc(stream, slow, &calls));
     (void)cuStreamQuery(stream);  // the second query gets it going
     (void)cuStreamQuery(stream);
-    EXPECT(dlclose(library), 0);
+    MUST_BE(dlclose(library), 0);
     usleep(1000);
     open_driver();
-    OK(cuStreamSynchronize(stream));
-    EXPECT(calls, i);
-    OK(cuStreamDestroy(stream));
+    MUST(cuStreamSynchronize(stream));
+    MUST_BE(calls, i);
+    MUST(cuStreamDestroy(stream));
   }
   return 0;
 }

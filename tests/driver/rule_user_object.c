@@ -24,14 +24,14 @@ static void destroy(void *data) {
 
 static void expect_destroyed(void) {
   for (int i = 0; i < 5000 && !__atomic_load_n(&destroyed, __ATOMIC_SEQ_CST); ++i) usleep(1000);
-  EXPECT(__atomic_load_n(&destroyed, __ATOMIC_SEQ_CST), 1);
-  EXPECT(other_thread, 1);
+  MUST_BE(__atomic_load_n(&destroyed, __ATOMIC_SEQ_CST), 1);
+  MUST_BE(other_thread, 1);
   destroyed = 0;
 }
 
 static void expect_alive(void) {
   usleep(20000);
-  EXPECT(__atomic_load_n(&destroyed, __ATOMIC_SEQ_CST), 0);
+  MUST_BE(__atomic_load_n(&destroyed, __ATOMIC_SEQ_CST), 0);
 }
 
 int main(void) {
@@ -50,50 +50,50 @@ int main(void) {
   CUgraph graph;
   CUgraphExec exec;
   CUstream stream;
-  EXPECT(cuUserObjectCreate(&object, &destroyed, destroy, 1, 0), INVALID_VALUE);
-  EXPECT(cuUserObjectCreate(&object, &destroyed, destroy, 0, NO_DESTRUCTOR_SYNC), INVALID_VALUE);
+  MUST_BE(cuUserObjectCreate(&object, &destroyed, destroy, 1, 0), INVALID_VALUE);
+  MUST_BE(cuUserObjectCreate(&object, &destroyed, destroy, 0, NO_DESTRUCTOR_SYNC), INVALID_VALUE);
 
   // Callers' references alone.
-  OK(cuUserObjectCreate(&object, &destroyed, destroy, 2, NO_DESTRUCTOR_SYNC));
-  EXPECT(cuUserObjectRetain(object, 0), INVALID_VALUE);
-  OK(cuUserObjectRetain(object, 1));
-  OK(cuUserObjectRelease(object, 2));
+  MUST(cuUserObjectCreate(&object, &destroyed, destroy, 2, NO_DESTRUCTOR_SYNC));
+  MUST_BE(cuUserObjectRetain(object, 0), INVALID_VALUE);
+  MUST(cuUserObjectRetain(object, 1));
+  MUST(cuUserObjectRelease(object, 2));
   expect_alive();
-  OK(cuUserObjectRelease(object, 1));
+  MUST(cuUserObjectRelease(object, 1));
   expect_destroyed();
 
   // A graph's own reference, and one that it gives back.
-  OK(cuUserObjectCreate(&object, &destroyed, destroy, 1, NO_DESTRUCTOR_SYNC));
-  OK(cuGraphCreate(&graph, 0));
-  EXPECT(cuGraphRetainUserObject(graph, object, 1, 2), INVALID_VALUE);
-  OK(cuGraphRetainUserObject(graph, object, 2, 0));
-  OK(cuGraphReleaseUserObject(graph, object, 1));
-  OK(cuUserObjectRelease(object, 1));
+  MUST(cuUserObjectCreate(&object, &destroyed, destroy, 1, NO_DESTRUCTOR_SYNC));
+  MUST(cuGraphCreate(&graph, 0));
+  MUST_BE(cuGraphRetainUserObject(graph, object, 1, 2), INVALID_VALUE);
+  MUST(cuGraphRetainUserObject(graph, object, 2, 0));
+  MUST(cuGraphReleaseUserObject(graph, object, 1));
+  MUST(cuUserObjectRelease(object, 1));
   expect_alive();
-  OK(cuGraphReleaseUserObject(graph, object, 1));
+  MUST(cuGraphReleaseUserObject(graph, object, 1));
   expect_destroyed();
-  OK(cuGraphDestroy(graph));
+  MUST(cuGraphDestroy(graph));
 
   // One moved to a graph, which an executable graph and its launch hold on to.
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamBeginCapture(stream, RELAXED));
-  OK(cuLaunchHostFunc(stream, pass, NULL));
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuUserObjectCreate(&object, &destroyed, destroy, 1, NO_DESTRUCTOR_SYNC));
-  OK(cuGraphRetainUserObject(graph, object, 1, MOVE));
-  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-  OK(cuGraphDestroy(graph));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuLaunchHostFunc(stream, pass, NULL));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuUserObjectCreate(&object, &destroyed, destroy, 1, NO_DESTRUCTOR_SYNC));
+  MUST(cuGraphRetainUserObject(graph, object, 1, MOVE));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphDestroy(graph));
   expect_alive();
   pthread_mutex_lock(&gate);
-  OK(cuGraphLaunch(exec, stream));
+  MUST(cuGraphLaunch(exec, stream));
   while (!__atomic_load_n(&started, __ATOMIC_SEQ_CST)) {
-    EXPECT(cuStreamQuery(stream), NOT_READY);
+    MUST_BE(cuStreamQuery(stream), NOT_READY);
     usleep(1000);
   }
-  OK(cuGraphExecDestroy(exec));
+  MUST(cuGraphExecDestroy(exec));
   expect_alive();
   pthread_mutex_unlock(&gate);
-  OK(cuStreamSynchronize(stream));
+  MUST(cuStreamSynchronize(stream));
   expect_destroyed();
   return 0;
 }

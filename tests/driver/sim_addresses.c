@@ -18,40 +18,40 @@ int main(void) {
   void *host;
   int again = 0;
   for (int i = 0; i < TIMES; ++i) {
-    OK(cuMemAlloc(&data, SIZE));
+    MUST(cuMemAlloc(&data, SIZE));
     again += data == first;
     if (i == 0) first = data;
-    EXPECT(again == 0 || i > 10, 1);
-    OK(cuMemFree(data));
-    OK(cuMemHostAlloc(&host, SIZE, WRITE_COMBINED));
-    OK(cuMemFreeHost(host));
-    OK(cuMemHostRegister(mine, SIZE, 0));
-    OK(cuMemHostUnregister(mine));
-    OK(cuMemAllocAsync(&data, SIZE + (size_t)i * 4096, LEGACY));  // a size of its own each time
-    OK(cuMemFreeAsync(data, LEGACY));
-    OK(cuStreamSynchronize(LEGACY));
+    MUST_BE(again == 0 || i > 10, 1);
+    MUST(cuMemFree(data));
+    MUST(cuMemHostAlloc(&host, SIZE, WRITE_COMBINED));
+    MUST(cuMemFreeHost(host));
+    MUST(cuMemHostRegister(mine, SIZE, 0));
+    MUST(cuMemHostUnregister(mine));
+    MUST(cuMemAllocAsync(&data, SIZE + (size_t)i * 4096, LEGACY));  // a size of its own each time
+    MUST(cuMemFreeAsync(data, LEGACY));
+    MUST(cuStreamSynchronize(LEGACY));
     if (i % 10 == 9) {
       CUmemoryPool pool;
       USE(cuDeviceGetDefaultMemPool, 11020, CUmemoryPool *, CUdevice);
-      OK(cuDeviceGetDefaultMemPool(&pool, 0));
-      OK(cuMemPoolTrimTo(pool, 0));
+      MUST(cuDeviceGetDefaultMemPool(&pool, 0));
+      MUST(cuMemPoolTrimTo(pool, 0));
     }
   }
-  EXPECT(again > 0, 1);
+  MUST_BE(again > 0, 1);
   // Blocks in what was used before are whole, and apart.
   for (int i = 0; i < BLOCKS; ++i) {
     unsigned char byte = (unsigned char)i;
-    OK(cuMemAlloc(&blocks[i], SIZE / 3 * 2));
-    OK(cuMemsetD8Async(blocks[i], byte, SIZE / 3 * 2, LEGACY));
+    MUST(cuMemAlloc(&blocks[i], SIZE / 3 * 2));
+    MUST(cuMemsetD8Async(blocks[i], byte, SIZE / 3 * 2, LEGACY));
   }
   for (int i = 0; i < BLOCKS; ++i) {
     unsigned char ends[2];
-    OK(cuMemcpyDtoH(&ends[0], blocks[i], 1));
-    OK(cuMemcpyDtoH(&ends[1], blocks[i] + SIZE / 3 * 2 - 1, 1));
-    EXPECT(ends[0], i);
-    EXPECT(ends[1], i);
-    OK(cuMemFree(blocks[i]));
-    EXPECT(cuMemcpyDtoH(ends, blocks[i], 1), INVALID_VALUE);
+    MUST(cuMemcpyDtoH(&ends[0], blocks[i], 1));
+    MUST(cuMemcpyDtoH(&ends[1], blocks[i] + SIZE / 3 * 2 - 1, 1));
+    MUST_BE(ends[0], i);
+    MUST_BE(ends[1], i);
+    MUST(cuMemFree(blocks[i]));
+    MUST_BE(cuMemcpyDtoH(ends, blocks[i], 1), INVALID_VALUE);
   }
   return 0;
 }

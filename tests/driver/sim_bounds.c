@@ -7,12 +7,12 @@ int main(void) {
   USE_MEMORY;
   CUdeviceptr data;
   unsigned char host[17] = {0};
-  OK(cuMemAlloc(&data, 16));
-  OK(cuMemcpyHtoD(data, host, 16));
-  EXPECT(cuMemcpyHtoD(data, host, 17), INVALID_VALUE);
-  EXPECT(cuMemcpyHtoD(data + 16, host, 1), INVALID_VALUE);
-  EXPECT(cuMemcpyHtoD(data - 1, host, 1), INVALID_VALUE);
-  EXPECT(cuMemsetD8Async(data + 8, 0, 9, LEGACY), INVALID_VALUE);
-  EXPECT(cuMemcpyHtoD((CUdeviceptr)(uintptr_t)host, host, 1), INVALID_VALUE);
+  MUST(cuMemAlloc(&data, 16));
+  MUST(cuMemcpyHtoD(data, host, 16));
+  MUST_BE(cuMemcpyHtoD(data, host, 17), INVALID_VALUE);
+  MUST_BE(cuMemcpyHtoD(data + 16, host, 1), INVALID_VALUE);
+  MUST_BE(cuMemcpyHtoD(data - 1, host, 1), INVALID_VALUE);
+  MUST_BE(cuMemsetD8Async(data + 8, 0, 9, LEGACY), INVALID_VALUE);
+  MUST_BE(cuMemcpyHtoD((CUdeviceptr)(uintptr_t)host, host, 1), INVALID_VALUE);
   return 0;
 }

@@ -20,36 +20,36 @@ int main(void) {
   CUgraphExec exec = NULL;
   float elapsed = 0;
   int queries = 1;
-  OK(cuMemAlloc(&data, 2));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamCreate(&other, NON_BLOCKING));
-  OK(cuEventCreate(&before, 0));
-  OK(cuEventCreate(&after, 0));
-  OK(cuEventRecord(before, stream));
-  OK(simcuda_busy(stream, MILLISECONDS * 1000000ull));
-  OK(cuMemsetD8Async(data, 1, 1, stream));
-  OK(cuEventRecord(after, stream));
-  OK(cuMemsetD8Async(data + 1, 1, 1, other));
-  OK(cuStreamSynchronize(other));  // waits for nothing there
+  MUST(cuMemAlloc(&data, 2));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&other, NON_BLOCKING));
+  MUST(cuEventCreate(&before, 0));
+  MUST(cuEventCreate(&after, 0));
+  MUST(cuEventRecord(before, stream));
+  MUST(simcuda_busy(stream, MILLISECONDS * 1000000ull));
+  MUST(cuMemsetD8Async(data, 1, 1, stream));
+  MUST(cuEventRecord(after, stream));
+  MUST(cuMemsetD8Async(data + 1, 1, 1, other));
+  MUST(cuStreamSynchronize(other));  // waits for nothing there
   while (cuEventQuery(after) == NOT_READY && queries < 1000) ++queries;
-  EXPECT(queries >= MILLISECONDS, 1);
-  EXPECT(queries < 1000, 1);
-  OK(cuEventElapsedTime(&elapsed, before, after));
-  EXPECT(elapsed >= MILLISECONDS && elapsed < MILLISECONDS + 1, 1);
+  MUST_BE(queries >= MILLISECONDS, 1);
+  MUST_BE(queries < 1000, 1);
+  MUST(cuEventElapsedTime(&elapsed, before, after));
+  MUST_BE(elapsed >= MILLISECONDS && elapsed < MILLISECONDS + 1, 1);
 
-  OK(simcuda_busy(stream, 3600ull * 1000000000ull));
-  EXPECT(simcuda_pending() > 0, 1);
-  for (int i = 0; i < 100; ++i) EXPECT(cuStreamQuery(stream), NOT_READY);
-  OK(cuStreamSynchronize(stream));
-  OK(cuStreamQuery(stream));
-  EXPECT(simcuda_busy((void *)99, 1), INVALID_HANDLE);
+  MUST(simcuda_busy(stream, 3600ull * 1000000000ull));
+  MUST_BE(simcuda_pending() > 0, 1);
+  for (int i = 0; i < 100; ++i) MUST_BE(cuStreamQuery(stream), NOT_READY);
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuStreamQuery(stream));
+  MUST_BE(simcuda_busy((void *)99, 1), INVALID_HANDLE);
 
-  OK(cuStreamBeginCapture(stream, GLOBAL));
-  OK(simcuda_busy(stream, 3600ull * 1000000000ull));
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-  OK(cuGraphLaunch(exec, stream));
-  for (int i = 0; i < 100; ++i) EXPECT(cuStreamQuery(stream), NOT_READY);
-  OK(cuStreamSynchronize(stream));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(simcuda_busy(stream, 3600ull * 1000000000ull));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, stream));
+  for (int i = 0; i < 100; ++i) MUST_BE(cuStreamQuery(stream), NOT_READY);
+  MUST(cuStreamSynchronize(stream));
   return 0;
 }

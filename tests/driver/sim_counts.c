@@ -14,16 +14,16 @@ int main(void) {
   CUresult (*per_thread)(CUstream);
   *(void **)&per_thread = dlsym(library, "cuStreamQuery_ptsz");
   simcuda_reset_counts();
-  EXPECT(simcuda_calls("cuStreamQuery"), 0);
-  OK(cuStreamQuery(NULL));
-  OK(per_thread(NULL));
-  EXPECT(simcuda_calls("cuStreamQuery"), 2);
-  OK(cuStreamSynchronize(NULL));
-  EXPECT(simcuda_calls(NULL), 3);
-  EXPECT(simcuda_calls("cuNoSuchFunction") == UINT64_MAX, 1);
-  EXPECT(simcuda_unsupported(), 0);
-  EXPECT(cuSurfObjectDestroy(NULL), NOT_SUPPORTED);
-  EXPECT(simcuda_calls("cuSurfObjectDestroy"), 1);
-  EXPECT(simcuda_unsupported(), 1);
+  MUST_BE(simcuda_calls("cuStreamQuery"), 0);
+  MUST(cuStreamQuery(NULL));
+  MUST(per_thread(NULL));
+  MUST_BE(simcuda_calls("cuStreamQuery"), 2);
+  MUST(cuStreamSynchronize(NULL));
+  MUST_BE(simcuda_calls(NULL), 3);
+  MUST_BE(simcuda_calls("cuNoSuchFunction") == UINT64_MAX, 1);
+  MUST_BE(simcuda_unsupported(), 0);
+  MUST_BE(cuSurfObjectDestroy(NULL), NOT_SUPPORTED);
+  MUST_BE(simcuda_calls("cuSurfObjectDestroy"), 1);
+  MUST_BE(simcuda_unsupported(), 1);
   return 0;
 }

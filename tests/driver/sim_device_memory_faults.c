@@ -25,12 +25,12 @@ int main(void) {
   USE_MEMORY;
   USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
   CUdeviceptr data, managed;
-  OK(cuMemAlloc(&data, 16));
-  OK(cuMemAllocManaged(&managed, 16, 1));
-  EXPECT(dies((unsigned char *)(uintptr_t)data, 0), 1);
-  EXPECT(dies((unsigned char *)(uintptr_t)data, 1), 1);
-  EXPECT(dies((unsigned char *)(uintptr_t)managed, 1), 0);
-  OK(cuMemFree(managed));
-  EXPECT(dies((unsigned char *)(uintptr_t)managed, 0), 1);
+  MUST(cuMemAlloc(&data, 16));
+  MUST(cuMemAllocManaged(&managed, 16, 1));
+  MUST_BE(dies((unsigned char *)(uintptr_t)data, 0), 1);
+  MUST_BE(dies((unsigned char *)(uintptr_t)data, 1), 1);
+  MUST_BE(dies((unsigned char *)(uintptr_t)managed, 1), 0);
+  MUST(cuMemFree(managed));
+  MUST_BE(dies((unsigned char *)(uintptr_t)managed, 0), 1);
   return 0;
 }

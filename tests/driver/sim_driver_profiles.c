@@ -19,22 +19,22 @@ static void in_profile(const char *version, int last_device, int last_pointer, i
   CUdeviceptr data;
   uint64_t value;
   int number = 0;
-  OK(cuDriverGetVersion(&number));
-  EXPECT(number, atoi(version));
+  MUST(cuDriverGetVersion(&number));
+  MUST_BE(number, atoi(version));
   for (int i = 1; i < 200; ++i)
-    EXPECT(cuDeviceGetAttribute(&number, i, 0), i <= last_device ? SUCCESS : INVALID_VALUE);
-  OK(cuMemAlloc(&data, 64));
+    MUST_BE(cuDeviceGetAttribute(&number, i, 0), i <= last_device ? SUCCESS : INVALID_VALUE);
+  MUST(cuMemAlloc(&data, 64));
   enum { MEMORY_BLOCK = 20, AFTER = 30 };
   for (int i = MEMORY_BLOCK; i < AFTER; ++i)
-    EXPECT(cuPointerGetAttribute(&value, i, data), i <= last_pointer ? SUCCESS : INVALID_VALUE);
-  OK(cuMemPoolCreate(&pool, &properties));
+    MUST_BE(cuPointerGetAttribute(&value, i, data), i <= last_pointer ? SUCCESS : INVALID_VALUE);
+  MUST(cuMemPoolCreate(&pool, &properties));
   properties.location_type = HOST;
-  EXPECT(cuMemPoolCreate(&pool, &properties), host_places ? NOT_SUPPORTED : INVALID_VALUE);
+  MUST_BE(cuMemPoolCreate(&pool, &properties), host_places ? NOT_SUPPORTED : INVALID_VALUE);
   properties.type = MANAGED;
   properties.location_type = DEVICE;
-  EXPECT(cuMemPoolCreate(&pool, &properties), managed_pools ? SUCCESS : INVALID_VALUE);
+  MUST_BE(cuMemPoolCreate(&pool, &properties), managed_pools ? SUCCESS : INVALID_VALUE);
   properties.type = 3;
-  EXPECT(cuMemPoolCreate(&pool, &properties), INVALID_VALUE);
+  MUST_BE(cuMemPoolCreate(&pool, &properties), INVALID_VALUE);
 }
 
 int main(void) {
@@ -53,8 +53,8 @@ int main(void) {
       _exit(0);
     }
     int status = -1;
-    EXPECT(waitpid(child, &status, 0), child);
-    EXPECT(status, 0);
+    MUST_BE(waitpid(child, &status, 0), child);
+    MUST_BE(status, 0);
   }
   return 0;
 }

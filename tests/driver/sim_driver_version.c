@@ -8,13 +8,13 @@ int main(void) {
   void *function;
   int status = -1, version = 0;
   USE(cuDriverGetVersion, 2020, int *);
-  OK(cuDriverGetVersion(&version));
-  EXPECT(version, 11040);
-  OK(get_proc_address("cuStreamGetId", &function, 11040, 0, &status));  // 12.0
-  EXPECT(function == NULL, 1);
-  EXPECT(status, 1);
-  OK(get_proc_address("cuStreamGetCaptureInfo", &function, 11040, 0, &status));
-  EXPECT(function == dlsym(library, "cuStreamGetCaptureInfo_v2"), 1);
-  EXPECT(get_proc_address("cuInit", &function, 12000, 0, &status), INVALID_VALUE);
+  MUST(cuDriverGetVersion(&version));
+  MUST_BE(version, 11040);
+  MUST(get_proc_address("cuStreamGetId", &function, 11040, 0, &status));  // 12.0
+  MUST_BE(function == NULL, 1);
+  MUST_BE(status, 1);
+  MUST(get_proc_address("cuStreamGetCaptureInfo", &function, 11040, 0, &status));
+  MUST_BE(function == dlsym(library, "cuStreamGetCaptureInfo_v2"), 1);
+  MUST_BE(get_proc_address("cuInit", &function, 12000, 0, &status), INVALID_VALUE);
   return 0;
 }

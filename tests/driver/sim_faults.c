@@ -10,18 +10,18 @@ int main(void) {
   USE_SIM(void, simcuda_fail, const char *, uint64_t, int32_t);
   CUevent event;
   CUdeviceptr data = 0;
-  EXPECT(cuMemAlloc(&data, 1), 2);
-  EXPECT(data, 0);
-  OK(cuMemAlloc(&data, 1));
-  OK(cuEventCreate(&event, 2));
-  OK(cuEventRecord(event, LEGACY));
-  EXPECT(cuEventRecord(event, LEGACY), 999);
-  OK(cuEventRecord(event, LEGACY));
+  MUST_BE(cuMemAlloc(&data, 1), 2);
+  MUST_BE(data, 0);
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuEventRecord(event, LEGACY));
+  MUST_BE(cuEventRecord(event, LEGACY), 999);
+  MUST(cuEventRecord(event, LEGACY));
   simcuda_fail("cuEventRecord", 1, 999);
-  EXPECT(cuEventRecord(event, LEGACY), 999);
-  OK(cuEventRecord(event, LEGACY));
+  MUST_BE(cuEventRecord(event, LEGACY), 999);
+  MUST(cuEventRecord(event, LEGACY));
   simcuda_fail("cuEventRecord", 1, 999);
   simcuda_fail("cuEventRecord", 0, 0);  // takes it back
-  OK(cuEventRecord(event, LEGACY));
+  MUST(cuEventRecord(event, LEGACY));
   return 0;
 }

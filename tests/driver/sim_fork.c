@@ -21,13 +21,13 @@ static void *keep_calling(void *context) {
   FIND_SIM(simcuda_fail);
   CUstream stream;
   CUdeviceptr data;
-  OK(cuCtxSetCurrent(context));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 4096));
+  MUST(cuCtxSetCurrent(context));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 4096));
   while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
-    OK(cuMemsetD8Async(data, 1, 4096, stream));
-    OK(simcuda_fail("cuInit", 0, 0));
-    OK(cuStreamSynchronize(stream));
+    MUST(cuMemsetD8Async(data, 1, 4096, stream));
+    MUST(simcuda_fail("cuInit", 0, 0));
+    MUST(cuStreamSynchronize(stream));
   }
   return NULL;
 }
@@ -47,19 +47,19 @@ static int child(CUdeviceptr data) {
   CUdeviceptr more;
   CUstream stream;
   int version;
-  EXPECT(cuInit(0), NOT_INITIALIZED);
-  EXPECT(cuMemAlloc(&more, 64), NOT_INITIALIZED);
-  EXPECT(cuMemFree(data), NOT_INITIALIZED);
-  EXPECT(cuStreamCreate(&stream, 0), NOT_INITIALIZED);
-  EXPECT(cuStreamSynchronize(LEGACY), NOT_INITIALIZED);
-  EXPECT(cuLaunchHostFunc(LEGACY, NULL, NULL), NOT_INITIALIZED);
-  OK(cuDriverGetVersion(&version));  // needs no start
-  EXPECT(simcuda_fail("cuInit", 0, 0), NOT_INITIALIZED);
+  MUST_BE(cuInit(0), NOT_INITIALIZED);
+  MUST_BE(cuMemAlloc(&more, 64), NOT_INITIALIZED);
+  MUST_BE(cuMemFree(data), NOT_INITIALIZED);
+  MUST_BE(cuStreamCreate(&stream, 0), NOT_INITIALIZED);
+  MUST_BE(cuStreamSynchronize(LEGACY), NOT_INITIALIZED);
+  MUST_BE(cuLaunchHostFunc(LEGACY, NULL, NULL), NOT_INITIALIZED);
+  MUST(cuDriverGetVersion(&version));  // needs no start
+  MUST_BE(simcuda_fail("cuInit", 0, 0), NOT_INITIALIZED);
   simcuda_reset();
-  EXPECT(simcuda_pending(), 0);
+  MUST_BE(simcuda_pending(), 0);
   (void)simcuda_races();
-  EXPECT(simcuda_host_access(&version, 4, 0), NOT_INITIALIZED);
-  EXPECT(simcuda_busy(NULL, 1), NOT_INITIALIZED);
+  MUST_BE(simcuda_host_access(&version, 4, 0), NOT_INITIALIZED);
+  MUST_BE(simcuda_busy(NULL, 1), NOT_INITIALIZED);
   return 0;
 }
 
@@ -73,10 +73,10 @@ int main(int count, char **arguments) {
   pthread_t threads[THREADS];
   CUdeviceptr data;
   CUevent shared;
-  OK(cuMemAlloc(&data, 64));
-  OK(cuEventCreate(&shared, 4 | 2));  // with what processes share
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuEventCreate(&shared, 4 | 2));  // with what processes share
   for (int i = 0; i < THREADS; ++i)
-    EXPECT(pthread_create(&threads[i], NULL, keep_calling, context), 0);
+    MUST_BE(pthread_create(&threads[i], NULL, keep_calling, context), 0);
   for (int i = 0; i < CHILDREN; ++i) {
     const pid_t id = fork();
     if (id == 0) {
@@ -89,11 +89,11 @@ int main(int count, char **arguments) {
       _exit(1);
     }
     int status = -1;
-    EXPECT(waitpid(id, &status, 0), id);
-    EXPECT(status, 0);
+    MUST_BE(waitpid(id, &status, 0), id);
+    MUST_BE(status, 0);
   }
   __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
-  for (int i = 0; i < THREADS; ++i) EXPECT(pthread_join(threads[i], NULL), 0);
-  OK(cuMemFree(data));
+  for (int i = 0; i < THREADS; ++i) MUST_BE(pthread_join(threads[i], NULL), 0);
+  MUST(cuMemFree(data));
   return 0;
 }

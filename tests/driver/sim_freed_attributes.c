@@ -11,10 +11,10 @@ int main(void) {
   int wanted[] = {2};
   void *values[] = {&type};
   CUdeviceptr data;
-  OK(cuMemAlloc(&data, 16));
-  OK(cuMemFree(data));
-  EXPECT(cuPointerGetAttribute(&type, 2, data), INVALID_VALUE);
-  OK(cuPointerGetAttributes(1, wanted, values, data));
-  EXPECT(type, 0);
+  MUST(cuMemAlloc(&data, 16));
+  MUST(cuMemFree(data));
+  MUST_BE(cuPointerGetAttribute(&type, 2, data), INVALID_VALUE);
+  MUST(cuPointerGetAttributes(1, wanted, values, data));
+  MUST_BE(type, 0);
   return 0;
 }

@@ -21,15 +21,15 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data;
   stream_query = cuStreamQuery;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuLaunchHostFunc(stream, ask, stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuLaunchHostFunc(stream, ask, stream));
   while (!__atomic_load_n(&entered, __ATOMIC_ACQUIRE)) cuStreamQuery(stream);
-  OK(cuMemAlloc(&data, 1));  // not blocked by the function that runs
-  OK(cuMemsetD8Async(data, 1, 1, stream));
-  EXPECT(cuStreamQuery(stream), NOT_READY);
-  EXPECT(cuStreamQuery(stream), NOT_READY);
+  MUST(cuMemAlloc(&data, 1));  // not blocked by the function that runs
+  MUST(cuMemsetD8Async(data, 1, 1, stream));
+  MUST_BE(cuStreamQuery(stream), NOT_READY);
+  MUST_BE(cuStreamQuery(stream), NOT_READY);
   __atomic_store_n(&leave, 1, __ATOMIC_RELEASE);
-  OK(cuStreamSynchronize(stream));
-  EXPECT(inside, 800);
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(inside, 800);
   return 0;
 }

@@ -13,15 +13,15 @@ int main(void) {
   USE_SIM(uint64_t, simcuda_pending, void);
   CUdeviceptr data;
   unsigned char *host;
-  OK(cuMemAlloc(&data, 2));
-  OK(cuMemsetD8(data, 1, 1));
-  EXPECT(simcuda_pending(), 1);
-  OK(cuMemcpyDtoD(data + 1, data, 1));
-  EXPECT(simcuda_pending(), 2);
-  OK(cuCtxSynchronize());
-  EXPECT(simcuda_pending(), 0);
-  OK(cuMemHostAlloc((void **)&host, 1, 2));
-  OK(cuMemsetD8((CUdeviceptr)(uintptr_t)host, 7, 1));
-  EXPECT(*host, 7);
+  MUST(cuMemAlloc(&data, 2));
+  MUST(cuMemsetD8(data, 1, 1));
+  MUST_BE(simcuda_pending(), 1);
+  MUST(cuMemcpyDtoD(data + 1, data, 1));
+  MUST_BE(simcuda_pending(), 2);
+  MUST(cuCtxSynchronize());
+  MUST_BE(simcuda_pending(), 0);
+  MUST(cuMemHostAlloc((void **)&host, 1, 2));
+  MUST(cuMemsetD8((CUdeviceptr)(uintptr_t)host, 7, 1));
+  MUST_BE(*host, 7);
   return 0;
 }

@@ -23,28 +23,28 @@ static void make(void) {
   CUevent event;
   CUstream stream;
   const unsigned char before = 1;
-  OK(cuMemAlloc(&data, SIZE));
-  OK(cuMemcpyHtoD(data, &before, 1));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, INTERPROCESS | DISABLE_TIMING));
-  OK(cuIpcGetMemHandle(&shared.memory, data));
-  OK(cuIpcGetEventHandle(&shared.event, event));
-  OK(cuMemsetD8Async(data, 2, SIZE, stream));
-  OK(cuEventRecord(event, stream));
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuMemcpyHtoD(data, &before, 1));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, INTERPROCESS | DISABLE_TIMING));
+  MUST(cuIpcGetMemHandle(&shared.memory, data));
+  MUST(cuIpcGetEventHandle(&shared.event, event));
+  MUST(cuMemsetD8Async(data, 2, SIZE, stream));
+  MUST(cuEventRecord(event, stream));
   tell(TALK, &shared, sizeof shared);
   hear_ready(TALK);
-  EXPECT(simcuda_pending(), 0);  // the other one's wait got it done
+  MUST_BE(simcuda_pending(), 0);  // the other one's wait got it done
   // More records than can be under way at once.
   for (int i = 0; i < ROUNDS; ++i) {
-    OK(cuMemsetD8Async(data, (unsigned char)i, SIZE, stream));
-    OK(cuEventRecord(event, stream));
+    MUST(cuMemsetD8Async(data, (unsigned char)i, SIZE, stream));
+    MUST(cuEventRecord(event, stream));
   }
   tell_ready(TALK);
   hear_ready(TALK);
   // A record that never comes about.
-  OK(simcuda_busy(stream, 1000000000000));
-  OK(cuEventRecord(event, stream));
+  MUST(simcuda_busy(stream, 1000000000000));
+  MUST(cuEventRecord(event, stream));
   tell_ready(TALK);
   hear_ready(TALK);
 }
@@ -64,27 +64,27 @@ int main(int count, char **arguments) {
   unsigned char byte = 0;
   const Process other = start_other("makes");
   hear(other.talk, &shared, sizeof shared);
-  OK(cuIpcOpenMemHandle(&data, shared.memory, PEERS));
-  OK(cuIpcOpenEventHandle(&event, shared.event));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemcpyDtoH(&byte, data, 1));
-  EXPECT(byte, 1);  // nobody waited
-  OK(cuStreamWaitEvent(stream, event, 0));
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemcpyDtoH(&byte, data, 1));
-  EXPECT(byte, 2);
+  MUST(cuIpcOpenMemHandle(&data, shared.memory, PEERS));
+  MUST(cuIpcOpenEventHandle(&event, shared.event));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemcpyDtoH(&byte, data, 1));
+  MUST_BE(byte, 1);  // nobody waited
+  MUST(cuStreamWaitEvent(stream, event, 0));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&byte, data, 1));
+  MUST_BE(byte, 2);
   tell_ready(other.talk);
   hear_ready(other.talk);
-  OK(cuEventSynchronize(event));
-  OK(cuMemcpyDtoH(&byte, data, 1));
-  EXPECT(byte, ROUNDS - 1);
+  MUST(cuEventSynchronize(event));
+  MUST(cuMemcpyDtoH(&byte, data, 1));
+  MUST_BE(byte, ROUNDS - 1);
   tell_ready(other.talk);
   hear_ready(other.talk);
-  EXPECT(cuEventQuery(event), NOT_READY);
-  OK(cuStreamWaitEvent(stream, event, 0));
+  MUST_BE(cuEventQuery(event), NOT_READY);
+  MUST(cuStreamWaitEvent(stream, event, 0));
   kill_other(&other);
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemcpyDtoH(&byte, data, 1));  // what is mapped stays
-  OK(cuIpcCloseMemHandle(data));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&byte, data, 1));  // what is mapped stays
+  MUST(cuIpcCloseMemHandle(data));
   return 0;
 }

@@ -18,18 +18,18 @@ static void make(void) {
   CUdeviceptr data, next;
   CUevent event;
   CUdevice device = -1;
-  OK(cuDeviceGetByPCIBusId(&device, "0000:02:00.0"));
-  EXPECT(device, 0);  // here
-  OK(cuMemAlloc(&data, SIZE));
-  OK(cuEventCreate(&event, INTERPROCESS | DISABLE_TIMING));
-  OK(cuIpcGetMemHandle(&shared.memory, data));
-  OK(cuIpcGetEventHandle(&shared.event, event));
+  MUST(cuDeviceGetByPCIBusId(&device, "0000:02:00.0"));
+  MUST_BE(device, 0);  // here
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuEventCreate(&event, INTERPROCESS | DISABLE_TIMING));
+  MUST(cuIpcGetMemHandle(&shared.memory, data));
+  MUST(cuIpcGetEventHandle(&shared.event, event));
   tell(TALK, &shared, sizeof shared);
   hear_ready(TALK);
-  OK(cuMemFree(data));
-  OK(cuEventDestroy(event));
-  OK(cuMemAlloc(&next, SIZE));
-  OK(cuIpcGetMemHandle(&shared.memory, next));
+  MUST(cuMemFree(data));
+  MUST(cuEventDestroy(event));
+  MUST(cuMemAlloc(&next, SIZE));
+  MUST(cuIpcGetMemHandle(&shared.memory, next));
   tell(TALK, &shared, sizeof shared);
   hear_ready(TALK);
 }
@@ -67,45 +67,45 @@ int main(int count, char **arguments) {
   int ordinal = -1;
   unsigned char byte;
   const Process other = start_other("makes");
-  OK(cuMemGetInfo(&before, &total));
+  MUST(cuMemGetInfo(&before, &total));
   hear(other.talk, &first, sizeof first);
   const int mapped = mappings();
-  OK(cuIpcOpenMemHandle(&data, first.memory, PEERS));
-  OK(cuIpcOpenEventHandle(&event, first.event));
-  OK(cuMemGetInfo(&now, &total));
-  EXPECT(now, before);
-  OK(cuPointerGetAttribute(&ordinal, DEVICE_ORDINAL, data));
-  EXPECT(ordinal, 1);  // the same device, by another number
+  MUST(cuIpcOpenMemHandle(&data, first.memory, PEERS));
+  MUST(cuIpcOpenEventHandle(&event, first.event));
+  MUST(cuMemGetInfo(&now, &total));
+  MUST_BE(now, before);
+  MUST(cuPointerGetAttribute(&ordinal, DEVICE_ORDINAL, data));
+  MUST_BE(ordinal, 1);  // the same device, by another number
   // One context of a device opens handles of one process.
-  OK(cuCtxCreate(&context, 0, 0));
-  EXPECT(cuIpcOpenMemHandle(&again, first.memory, PEERS), INVALID_CONTEXT);
-  EXPECT(cuIpcCloseMemHandle(data), INVALID_VALUE);
-  OK(cuCtxDestroy(context));
+  MUST(cuCtxCreate(&context, 0, 0));
+  MUST_BE(cuIpcOpenMemHandle(&again, first.memory, PEERS), INVALID_CONTEXT);
+  MUST_BE(cuIpcCloseMemHandle(data), INVALID_VALUE);
+  MUST(cuCtxDestroy(context));
   tell_ready(other.talk);
   hear(other.talk, &second, sizeof second);
-  EXPECT(memcmp(&first.memory, &second.memory, sizeof first.memory) != 0, 1);
-  EXPECT(cuMemcpyDtoH(&byte, data, 1), INVALID_VALUE);
-  EXPECT(cuMemsetD8Async(data, 1, 1, LEGACY), INVALID_VALUE);
-  EXPECT(cuStreamWaitEvent(LEGACY, event, 0), INVALID_HANDLE);
-  EXPECT(cuEventRecord(event, LEGACY), INVALID_HANDLE);
-  EXPECT(cuEventQuery(event), INVALID_HANDLE);
-  OK(cuEventDestroy(event));
-  OK(cuIpcCloseMemHandle(data));
+  MUST_BE(memcmp(&first.memory, &second.memory, sizeof first.memory) != 0, 1);
+  MUST_BE(cuMemcpyDtoH(&byte, data, 1), INVALID_VALUE);
+  MUST_BE(cuMemsetD8Async(data, 1, 1, LEGACY), INVALID_VALUE);
+  MUST_BE(cuStreamWaitEvent(LEGACY, event, 0), INVALID_HANDLE);
+  MUST_BE(cuEventRecord(event, LEGACY), INVALID_HANDLE);
+  MUST_BE(cuEventQuery(event), INVALID_HANDLE);
+  MUST(cuEventDestroy(event));
+  MUST(cuIpcCloseMemHandle(data));
   for (int i = 0; i < 100; ++i) {
-    OK(cuIpcOpenMemHandle(&data, second.memory, PEERS));
-    OK(cuMemsetD8Async(data, 1, SIZE, LEGACY));
-    OK(cuIpcCloseMemHandle(data));  // waits for it
+    MUST(cuIpcOpenMemHandle(&data, second.memory, PEERS));
+    MUST(cuMemsetD8Async(data, 1, SIZE, LEGACY));
+    MUST(cuIpcCloseMemHandle(data));  // waits for it
   }
-  EXPECT(mappings() <= mapped + 3, 1);  // the board, and where other protections meet
+  MUST_BE(mappings() <= mapped + 3, 1);  // the board, and where other protections meet
   // A context takes what it opened with it.
-  OK(cuIpcOpenMemHandle(&data, second.memory, PEERS));
-  OK(cuDevicePrimaryCtxReset(0));
-  OK(cuDevicePrimaryCtxRetain(&context, 0));
-  EXPECT(cuMemcpyDtoH(&byte, data, 1), INVALID_VALUE);
-  EXPECT(cuIpcCloseMemHandle(data), INVALID_VALUE);
-  OK(cuIpcOpenMemHandle(&data, second.memory, PEERS));
-  OK(cuMemcpyDtoH(&byte, data, 1));
-  EXPECT(byte, 1);
+  MUST(cuIpcOpenMemHandle(&data, second.memory, PEERS));
+  MUST(cuDevicePrimaryCtxReset(0));
+  MUST(cuDevicePrimaryCtxRetain(&context, 0));
+  MUST_BE(cuMemcpyDtoH(&byte, data, 1), INVALID_VALUE);
+  MUST_BE(cuIpcCloseMemHandle(data), INVALID_VALUE);
+  MUST(cuIpcOpenMemHandle(&data, second.memory, PEERS));
+  MUST(cuMemcpyDtoH(&byte, data, 1));
+  MUST_BE(byte, 1);
   tell_ready(other.talk);
   join_other(&other);
   return 0;

@@ -55,71 +55,71 @@ int main(void) {
   CUdeviceptr data;
   size_t offset = 0, size = 0;
 
-  EXPECT(simcuda_kernel(NULL, sizes, 2, ranges_of_fill, fill), INVALID_VALUE);
-  EXPECT(simcuda_kernel("a\nb", sizes, 2, ranges_of_fill, fill), INVALID_VALUE);
-  EXPECT(simcuda_kernel("none", nothing, 1, NULL, NULL), INVALID_VALUE);
-  EXPECT(cuModuleLoadData(&module, image), INVALID_IMAGE);  // nobody has registered these
-  OK(simcuda_kernel("fill", sizes, 2, ranges_of_fill, fill));
-  OK(simcuda_kernel("calls", NULL, 0, NULL, calls));
-  EXPECT(simcuda_unsupported(), 0);
-  EXPECT(cuModuleLoadData(&module, "\177ELF"), NOT_SUPPORTED);
-  EXPECT(simcuda_unsupported(), 1);
-  EXPECT(cuModuleLoadData(&module, NULL), INVALID_VALUE);
-  OK(cuModuleLoadData(&module, image));
-  EXPECT(cuModuleGetFunction(&function, module, "other"), NOT_FOUND);
-  OK(cuModuleGetFunction(&function, module, "fill"));
-  OK(cuFuncGetModule(&owner, function));
-  EXPECT(owner == module, 1);
-  OK(cuFuncGetParamInfo(function, 1, &offset, &size));
-  EXPECT(offset, 8);
-  EXPECT(size, 1);
-  EXPECT(cuFuncGetParamInfo(function, 2, &offset, &size), INVALID_VALUE);
+  MUST_BE(simcuda_kernel(NULL, sizes, 2, ranges_of_fill, fill), INVALID_VALUE);
+  MUST_BE(simcuda_kernel("a\nb", sizes, 2, ranges_of_fill, fill), INVALID_VALUE);
+  MUST_BE(simcuda_kernel("none", nothing, 1, NULL, NULL), INVALID_VALUE);
+  MUST_BE(cuModuleLoadData(&module, image), INVALID_IMAGE);  // nobody has registered these
+  MUST(simcuda_kernel("fill", sizes, 2, ranges_of_fill, fill));
+  MUST(simcuda_kernel("calls", NULL, 0, NULL, calls));
+  MUST_BE(simcuda_unsupported(), 0);
+  MUST_BE(cuModuleLoadData(&module, "\177ELF"), NOT_SUPPORTED);
+  MUST_BE(simcuda_unsupported(), 1);
+  MUST_BE(cuModuleLoadData(&module, NULL), INVALID_VALUE);
+  MUST(cuModuleLoadData(&module, image));
+  MUST_BE(cuModuleGetFunction(&function, module, "other"), NOT_FOUND);
+  MUST(cuModuleGetFunction(&function, module, "fill"));
+  MUST(cuFuncGetModule(&owner, function));
+  MUST_BE(owner == module, 1);
+  MUST(cuFuncGetParamInfo(function, 1, &offset, &size));
+  MUST_BE(offset, 8);
+  MUST_BE(size, 1);
+  MUST_BE(cuFuncGetParamInfo(function, 2, &offset, &size), INVALID_VALUE);
 
-  OK(cuMemAlloc(&data, SIZE));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
   unsigned char value = 7;
   void *arguments[] = {&data, &value};
-  OK(cuMemsetD8Async(data, 1, SIZE, stream));
-  OK(cuLaunchKernel(function, 2, 1, 1, 128, 1, 1, 0, stream, arguments, NULL));
+  MUST(cuMemsetD8Async(data, 1, SIZE, stream));
+  MUST(cuLaunchKernel(function, 2, 1, 1, 128, 1, 1, 0, stream, arguments, NULL));
   value = 9;  // too late for that launch
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemcpyDtoH(bytes, data, SIZE));
-  EXPECT(bytes[0], 7);
-  EXPECT(bytes[255], 7);
-  EXPECT(bytes[256], 1);
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(bytes, data, SIZE));
+  MUST_BE(bytes[0], 7);
+  MUST_BE(bytes[255], 7);
+  MUST_BE(bytes[256], 1);
 
   // The other way to pass arguments, and a library's kernel.
-  OK(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
-  OK(cuLibraryGetKernel(&kernel, library, "fill"));
+  MUST(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+  MUST(cuLibraryGetKernel(&kernel, library, "fill"));
   struct {
     CUdeviceptr data;
     unsigned char value;
   } packed = {data, 5};
   size_t packed_size = 9;
   void *extra[] = {(void *)1, &packed, (void *)2, &packed_size, NULL};
-  OK(cuLaunchKernel(kernel, 1, 1, 1, 4, 1, 1, 0, stream, NULL, extra));
-  OK(cuKernelGetFunction(&function, kernel));
+  MUST(cuLaunchKernel(kernel, 1, 1, 1, 4, 1, 1, 0, stream, NULL, extra));
+  MUST(cuKernelGetFunction(&function, kernel));
   packed.value = 6;
-  OK(cuLaunchKernel(function, 1, 1, 1, 2, 1, 1, 0, stream, NULL, extra));
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemcpyDtoH(bytes, data, SIZE));
-  EXPECT(bytes[1], 6);
-  EXPECT(bytes[2], 5);
-  EXPECT(bytes[4], 7);
+  MUST(cuLaunchKernel(function, 1, 1, 1, 2, 1, 1, 0, stream, NULL, extra));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(bytes, data, SIZE));
+  MUST_BE(bytes[1], 6);
+  MUST_BE(bytes[2], 5);
+  MUST_BE(bytes[4], 7);
 
   packed_size = 8;
-  EXPECT(cuLaunchKernel(function, 1, 1, 1, 2, 1, 1, 0, stream, NULL, extra), INVALID_VALUE);
-  EXPECT(cuLaunchKernel(function, 1, 1, 1, 2, 1, 1, 0, stream, arguments, extra), INVALID_VALUE);
-  EXPECT(cuLaunchKernel(function, 1, 1, 1, 2, 1, 1, 0, stream, NULL, NULL), INVALID_VALUE);
-  EXPECT(cuLaunchKernel(function, 0, 1, 1, 2, 1, 1, 0, stream, arguments, NULL), INVALID_VALUE);
-  EXPECT(cuLaunchKernel(function, 1, 1, 1, 1024, 2, 1, 0, stream, arguments, NULL), INVALID_VALUE);
-  OK(cuLibraryUnload(library));
-  EXPECT(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL), INVALID_HANDLE);
+  MUST_BE(cuLaunchKernel(function, 1, 1, 1, 2, 1, 1, 0, stream, NULL, extra), INVALID_VALUE);
+  MUST_BE(cuLaunchKernel(function, 1, 1, 1, 2, 1, 1, 0, stream, arguments, extra), INVALID_VALUE);
+  MUST_BE(cuLaunchKernel(function, 1, 1, 1, 2, 1, 1, 0, stream, NULL, NULL), INVALID_VALUE);
+  MUST_BE(cuLaunchKernel(function, 0, 1, 1, 2, 1, 1, 0, stream, arguments, NULL), INVALID_VALUE);
+  MUST_BE(cuLaunchKernel(function, 1, 1, 1, 1024, 2, 1, 0, stream, arguments, NULL), INVALID_VALUE);
+  MUST(cuLibraryUnload(library));
+  MUST_BE(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL), INVALID_HANDLE);
 
-  OK(cuModuleGetFunction(&function, module, "calls"));
-  OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
-  OK(cuModuleUnload(module));
-  OK(cuStreamSynchronize(stream));
-  EXPECT(inside, 800);
+  MUST(cuModuleGetFunction(&function, module, "calls"));
+  MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+  MUST(cuModuleUnload(module));
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(inside, 800);
   return 0;
 }

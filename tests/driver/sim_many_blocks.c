@@ -7,7 +7,7 @@
 static size_t free_memory(void) {
   USE(cuMemGetInfo, 3020, size_t *, size_t *);
   size_t free = 0, total = 0;
-  OK(cuMemGetInfo(&free, &total));
+  MUST(cuMemGetInfo(&free, &total));
   return free;
 }
 
@@ -20,7 +20,7 @@ static size_t host_memory(void) {
 
 static size_t mappings(void) {
   FILE *maps = fopen("/proc/self/maps", "r");
-  EXPECT(maps != NULL, 1);
+  MUST_BE(maps != NULL, 1);
   size_t lines = 0;
   for (int c = getc(maps); c != EOF; c = getc(maps)) lines += c == '\n';
   fclose(maps);
@@ -40,36 +40,36 @@ int main(void) {
   uint64_t used = 0;
   const PoolProperties properties = {.type = 1, .location_type = 1};
   const size_t before = free_memory();
-  OK(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemPoolCreate(&pool, &properties));
   size_t allocated = 0, mapped = 0;
   for (int i = 0; i < PAIRS; ++i) {
     const size_t pages = i % 100 ? 0 : (size_t)(i / 100 % 20);
-    OK(cuMemAllocFromPoolAsync(&data, 64 + pages * PAGE, pool, LEGACY));
-    OK(cuMemFreeAsync(data, LEGACY));
-    if (i % 1000 == 0) OK(cuStreamSynchronize(LEGACY));
+    MUST(cuMemAllocFromPoolAsync(&data, 64 + pages * PAGE, pool, LEGACY));
+    MUST(cuMemFreeAsync(data, LEGACY));
+    if (i % 1000 == 0) MUST(cuStreamSynchronize(LEGACY));
     if (i == PAIRS / 10) {
       allocated = host_memory();
       mapped = mappings();
     }
   }
-  OK(cuStreamSynchronize(LEGACY));
-  EXPECT(host_memory() < allocated + PAIRS / 10, 1);
-  EXPECT(mappings() < mapped + 100, 1);
-  EXPECT(free_memory(), before);
-  OK(cuMemPoolGetAttribute(pool, USED, &used));
-  EXPECT(used, 0);
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST_BE(host_memory() < allocated + PAIRS / 10, 1);
+  MUST_BE(mappings() < mapped + 100, 1);
+  MUST_BE(free_memory(), before);
+  MUST(cuMemPoolGetAttribute(pool, USED, &used));
+  MUST_BE(used, 0);
 
-  for (int i = 0; i < ALIVE; ++i) OK(cuMemAllocFromPoolAsync(&alive[i], 100, pool, LEGACY));
-  OK(cuMemPoolGetAttribute(pool, USED, &used));
-  EXPECT(used, 100 * ALIVE);
-  OK(cuStreamSynchronize(LEGACY));
-  for (int i = 0; i < ALIVE; ++i) OK(cuMemFreeAsync(alive[i], LEGACY));
-  OK(cuMemPoolDestroy(pool));
-  OK(cuStreamSynchronize(LEGACY));
-  EXPECT(free_memory(), before);
-  for (int i = 0; i < ALIVE; ++i) OK(cuMemAlloc(&alive[i], 100));
-  EXPECT(free_memory(), before - 100 * ALIVE);
-  for (int i = 0; i < ALIVE; ++i) OK(cuMemFree(alive[i]));
-  EXPECT(free_memory(), before);
+  for (int i = 0; i < ALIVE; ++i) MUST(cuMemAllocFromPoolAsync(&alive[i], 100, pool, LEGACY));
+  MUST(cuMemPoolGetAttribute(pool, USED, &used));
+  MUST_BE(used, 100 * ALIVE);
+  MUST(cuStreamSynchronize(LEGACY));
+  for (int i = 0; i < ALIVE; ++i) MUST(cuMemFreeAsync(alive[i], LEGACY));
+  MUST(cuMemPoolDestroy(pool));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST_BE(free_memory(), before);
+  for (int i = 0; i < ALIVE; ++i) MUST(cuMemAlloc(&alive[i], 100));
+  MUST_BE(free_memory(), before - 100 * ALIVE);
+  for (int i = 0; i < ALIVE; ++i) MUST(cuMemFree(alive[i]));
+  MUST_BE(free_memory(), before);
   return 0;
 }

@@ -23,10 +23,10 @@ int main(void) {
   CUstream streams[STREAMS] = {LEGACY, PER_THREAD}, other;
   CUdeviceptr data, copy;
   for (int s = BLOCKING; s < STREAMS; ++s)
-    OK(cuStreamCreate(&streams[s], s < FREE ? 0 : NON_BLOCKING));
-  OK(cuStreamCreate(&other, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemAlloc(&copy, 1));
+    MUST(cuStreamCreate(&streams[s], s < FREE ? 0 : NON_BLOCKING));
+  MUST(cuStreamCreate(&other, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemAlloc(&copy, 1));
 
   for (int first = 0; first < STREAMS; ++first)
     for (int second = 0; second < STREAMS; ++second)
@@ -36,34 +36,34 @@ int main(void) {
             const CUstream one = streams[first], two = streams[second];
             CUevent event;
             unsigned char value = 0;
-            OK(cuEventCreate(&event, 2));
-            OK(cuMemsetD8Async(data, 1, 1, LEGACY));
-            OK(cuCtxSynchronize());
+            MUST(cuEventCreate(&event, 2));
+            MUST(cuMemsetD8Async(data, 1, 1, LEGACY));
+            MUST(cuCtxSynchronize());
 
-            if (edge == RECORD_TOO_EARLY) OK(cuEventRecord(event, one));
+            if (edge == RECORD_TOO_EARLY) MUST(cuEventRecord(event, one));
             if (hazard == READ_WRITE)
-              OK(cuMemcpyDtoDAsync(copy, data, 1, one));
+              MUST(cuMemcpyDtoDAsync(copy, data, 1, one));
             else
-              OK(cuMemsetD8Async(data, 2, 1, one));
-            if (edge != NO_EVENT && edge != RECORD_TOO_EARLY) OK(cuEventRecord(event, one));
-            if (edge == OTHER_RECORD) OK(cuEventRecord(event, other));
-            if (edge != NO_EVENT && edge != WAIT_TOO_LATE) OK(cuStreamWaitEvent(two, event, 0));
+              MUST(cuMemsetD8Async(data, 2, 1, one));
+            if (edge != NO_EVENT && edge != RECORD_TOO_EARLY) MUST(cuEventRecord(event, one));
+            if (edge == OTHER_RECORD) MUST(cuEventRecord(event, other));
+            if (edge != NO_EVENT && edge != WAIT_TOO_LATE) MUST(cuStreamWaitEvent(two, event, 0));
             if (hazard == WRITE_READ)
-              OK(cuMemcpyDtoDAsync(copy, data, 1, two));
+              MUST(cuMemcpyDtoDAsync(copy, data, 1, two));
             else
-              OK(cuMemsetD8Async(data, 3, 1, two));
-            if (edge == WAIT_TOO_LATE) OK(cuStreamWaitEvent(two, event, 0));
+              MUST(cuMemsetD8Async(data, 3, 1, two));
+            if (edge == WAIT_TOO_LATE) MUST(cuStreamWaitEvent(two, event, 0));
 
-            if (awaited == SECOND_STREAM) OK(cuStreamSynchronize(two));
-            OK(cuCtxSynchronize());
-            OK(cuMemcpyDtoH(&value, hazard == WRITE_WRITE ? data : copy, 1));
-            OK(cuEventDestroy(event));
+            if (awaited == SECOND_STREAM) MUST(cuStreamSynchronize(two));
+            MUST(cuCtxSynchronize());
+            MUST(cuMemcpyDtoH(&value, hazard == WRITE_WRITE ? data : copy, 1));
+            MUST(cuEventDestroy(event));
             static const int right[] = {2, 1, 3}, wrong[] = {1, 3, 2};
             const int expected = is_ordered(first, second, edge) ? right[hazard] : wrong[hazard];
             if (value != expected)
               fprintf(stderr, "streams %d and %d, edge %d, hazard %d, awaited %d\n", first, second,
                       edge, hazard, awaited);
-            EXPECT(value, expected);
+            MUST_BE(value, expected);
           }
   return 0;
 }

@@ -10,12 +10,12 @@ int main(void) {
   USE_SIM(uint64_t, simcuda_pending, void);
   CUstream stream;
   CUdeviceptr data;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemsetD8Async(data, 2, 1, stream));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemsetD8Async(data, 2, 1, stream));
   usleep(100000);
-  EXPECT(simcuda_pending(), 1);
-  OK(cuStreamDestroy(stream));  // forces nothing, either
-  EXPECT(simcuda_pending(), 1);
+  MUST_BE(simcuda_pending(), 1);
+  MUST(cuStreamDestroy(stream));  // forces nothing, either
+  MUST_BE(simcuda_pending(), 1);
   return 0;
 }

@@ -9,19 +9,19 @@ int main(void) {
   CUstream other;
   CUdeviceptr data, copy;
   unsigned char value = 0, one = 1;
-  OK(cuStreamCreate(&other, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemAlloc(&copy, 1));
-  OK(cuMemcpyHtoD(data, &one, 1));
-  OK(cuMemsetD8Async(copy, 0, 1, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuMemsetD8Async(data, 2, 1, other));
-  OK(cuMemcpyDtoH(&value, data, 1));  // on the legacy stream
-  EXPECT(value, 1);
-  OK(cuMemsetD8Async(data, 3, 1, LEGACY));
-  OK(cuMemcpyDtoDAsync(copy, data, 1, other));
-  OK(cuStreamSynchronize(other));
-  OK(cuMemcpyDtoH(&value, copy, 1));
-  EXPECT(value, 2);
+  MUST(cuStreamCreate(&other, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemAlloc(&copy, 1));
+  MUST(cuMemcpyHtoD(data, &one, 1));
+  MUST(cuMemsetD8Async(copy, 0, 1, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemsetD8Async(data, 2, 1, other));
+  MUST(cuMemcpyDtoH(&value, data, 1));  // on the legacy stream
+  MUST_BE(value, 1);
+  MUST(cuMemsetD8Async(data, 3, 1, LEGACY));
+  MUST(cuMemcpyDtoDAsync(copy, data, 1, other));
+  MUST(cuStreamSynchronize(other));
+  MUST(cuMemcpyDtoH(&value, copy, 1));
+  MUST_BE(value, 2);
   return 0;
 }

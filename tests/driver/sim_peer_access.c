@@ -41,39 +41,39 @@ int main(void) {
   CUmodule module;
   CUfunction function;
   CUmemoryPool pool;
-  OK(simcuda_kernel("touch", sizes, 1, ranges_of_touch, touch));
-  OK(cuDevicePrimaryCtxRetain(&second, 1));
-  OK(cuCtxSetCurrent(second));
-  OK(cuMemAlloc(&there, 1));
-  OK(cuMemAllocAsync(&pooled, 1, NULL));
-  OK(cuCtxSynchronize());
+  MUST(simcuda_kernel("touch", sizes, 1, ranges_of_touch, touch));
+  MUST(cuDevicePrimaryCtxRetain(&second, 1));
+  MUST(cuCtxSetCurrent(second));
+  MUST(cuMemAlloc(&there, 1));
+  MUST(cuMemAllocAsync(&pooled, 1, NULL));
+  MUST(cuCtxSynchronize());
 
   void *arguments[] = {&there};
   for (int pass = 0; pass < 4; ++pass) {
-    OK(cuDevicePrimaryCtxReset(0));
-    OK(cuDevicePrimaryCtxRetain(&first, 0));
-    OK(cuCtxSetCurrent(first));
-    OK(cuModuleLoadData(&module, "simcuda module\ntouch\n"));
-    OK(cuModuleGetFunction(&function, module, "touch"));
-    OK(cuMemAlloc(&here, 1));
-    OK(cuMemcpyAsync(here, there, 1, NULL));
-    OK(cuMemcpyAsync(there, here, 1, NULL));
+    MUST(cuDevicePrimaryCtxReset(0));
+    MUST(cuDevicePrimaryCtxRetain(&first, 0));
+    MUST(cuCtxSetCurrent(first));
+    MUST(cuModuleLoadData(&module, "simcuda module\ntouch\n"));
+    MUST(cuModuleGetFunction(&function, module, "touch"));
+    MUST(cuMemAlloc(&here, 1));
+    MUST(cuMemcpyAsync(here, there, 1, NULL));
+    MUST(cuMemcpyAsync(there, here, 1, NULL));
     arguments[0] = pass < 2 ? &there : &pooled;
-    if (pass == 1) OK(cuCtxEnablePeerAccess(second, 0));
+    if (pass == 1) MUST(cuCtxEnablePeerAccess(second, 0));
     if (pass == 3) {
       const struct access access = {1, 0, 3};
-      OK(cuDeviceGetDefaultMemPool(&pool, 1));
-      OK(cuMemPoolSetAccess(pool, &access, 1));
+      MUST(cuDeviceGetDefaultMemPool(&pool, 1));
+      MUST(cuMemPoolSetAccess(pool, &access, 1));
     }
-    OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
-    EXPECT(cuCtxSynchronize(), pass % 2 ? SUCCESS : ILLEGAL_ADDRESS);
+    MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    MUST_BE(cuCtxSynchronize(), pass % 2 ? SUCCESS : ILLEGAL_ADDRESS);
     if (pass != 1) continue;
-    OK(cuMemcpyDtoH(&value, there, 1));
-    EXPECT(value, 7);
+    MUST(cuMemcpyDtoH(&value, there, 1));
+    MUST_BE(value, 7);
   }
   arguments[0] = &here;
   ++here;  // outside of any allocation
-  OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
-  EXPECT(cuCtxSynchronize(), ILLEGAL_ADDRESS);
+  MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+  MUST_BE(cuCtxSynchronize(), ILLEGAL_ADDRESS);
   return 0;
 }

@@ -12,16 +12,16 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data;
   unsigned char *host;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuMemHostAlloc((void **)&host, 2, 0));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuMemHostAlloc((void **)&host, 2, 0));
   host[0] = 1;
   host[1] = 0;
-  OK(cuMemcpyHtoDAsync(data, &host[0], 1, stream));
+  MUST(cuMemcpyHtoDAsync(data, &host[0], 1, stream));
   host[0] = 2;
-  OK(cuMemcpyDtoHAsync(&host[1], data, 1, stream));
-  EXPECT(host[1], 0);
-  OK(cuStreamSynchronize(stream));
-  EXPECT(host[1], 2);
+  MUST(cuMemcpyDtoHAsync(&host[1], data, 1, stream));
+  MUST_BE(host[1], 0);
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(host[1], 2);
   return 0;
 }

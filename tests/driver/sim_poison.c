@@ -11,21 +11,21 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data, copy, pooled;
   unsigned char value = 0;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAlloc(&data, 16));
-  OK(cuMemcpyDtoH(&value, data + 15, 1));
-  EXPECT(value, 0xCB);
-  OK(cuMemFree(data));
-  EXPECT(cuMemcpyDtoH(&value, data, 1), INVALID_VALUE);
-  EXPECT(cuMemFree(data), INVALID_VALUE);
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 16));
+  MUST(cuMemcpyDtoH(&value, data + 15, 1));
+  MUST_BE(value, 0xCB);
+  MUST(cuMemFree(data));
+  MUST_BE(cuMemcpyDtoH(&value, data, 1), INVALID_VALUE);
+  MUST_BE(cuMemFree(data), INVALID_VALUE);
 
-  OK(cuMemAlloc(&copy, 1));
-  OK(cuMemAllocAsync(&pooled, 1, stream));
-  OK(cuMemsetD8Async(pooled, 1, 1, stream));
-  OK(cuMemcpyDtoDAsync(copy, pooled, 1, stream));
-  OK(cuMemFree(pooled));  // of a pool: does not wait
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemcpyDtoH(&value, copy, 1));
-  EXPECT(value, 0xDB);
+  MUST(cuMemAlloc(&copy, 1));
+  MUST(cuMemAllocAsync(&pooled, 1, stream));
+  MUST(cuMemsetD8Async(pooled, 1, 1, stream));
+  MUST(cuMemcpyDtoDAsync(copy, pooled, 1, stream));
+  MUST(cuMemFree(pooled));  // of a pool: does not wait
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&value, copy, 1));
+  MUST_BE(value, 0xDB);
   return 0;
 }

@@ -15,16 +15,16 @@ int main(void) {
   CUstream stream;
   CUdeviceptr data;
   uint64_t used = 0;
-  OK(cuDeviceGetDefaultMemPool(&pool, 0));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemAllocAsync(&data, 1024, stream));
-  OK(cuMemFreeAsync(data, stream));
-  EXPECT(cuMemFreeAsync(data, stream), INVALID_VALUE);
-  EXPECT(cuMemsetD8Async(data, 0, 1, stream), INVALID_VALUE);
-  OK(cuMemPoolGetAttribute(pool, 7, &used));
-  EXPECT(used, 1024);
-  OK(cuStreamSynchronize(stream));
-  OK(cuMemPoolGetAttribute(pool, 7, &used));
-  EXPECT(used, 0);
+  MUST(cuDeviceGetDefaultMemPool(&pool, 0));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAllocAsync(&data, 1024, stream));
+  MUST(cuMemFreeAsync(data, stream));
+  MUST_BE(cuMemFreeAsync(data, stream), INVALID_VALUE);
+  MUST_BE(cuMemsetD8Async(data, 0, 1, stream), INVALID_VALUE);
+  MUST(cuMemPoolGetAttribute(pool, 7, &used));
+  MUST_BE(used, 1024);
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemPoolGetAttribute(pool, 7, &used));
+  MUST_BE(used, 0);
   return 0;
 }

@@ -23,44 +23,44 @@ int main(void) {
   CUevent event;
   CUdeviceptr first, second, third, other;
   int off = 0, on = 1;
-  OK(cuDeviceGetDefaultMemPool(&pool, 0));
-  OK(cuStreamCreate(&one, NON_BLOCKING));
-  OK(cuStreamCreate(&two, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuMemAlloc(&other, 1));
+  MUST(cuDeviceGetDefaultMemPool(&pool, 0));
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuMemAlloc(&other, 1));
 
-  OK(cuMemAllocAsync(&first, SIZE, one));
-  OK(cuMemFreeAsync(first, one));
-  OK(cuMemAllocAsync(&second, SIZE, one));
-  EXPECT(second == first, 1);  // the same stream
+  MUST(cuMemAllocAsync(&first, SIZE, one));
+  MUST(cuMemFreeAsync(first, one));
+  MUST(cuMemAllocAsync(&second, SIZE, one));
+  MUST_BE(second == first, 1);  // the same stream
 
-  OK(cuMemPoolSetAttribute(pool, OPPORTUNISTIC, &off));
-  OK(cuMemPoolSetAttribute(pool, INTERNAL, &off));
-  OK(cuMemFreeAsync(second, one));
-  OK(cuMemAllocAsync(&second, SIZE, two));
-  EXPECT(second != first, 1);
-  OK(cuMemFreeAsync(second, two));
-  OK(cuEventRecord(event, one));
-  OK(cuStreamWaitEvent(two, event, 0));
-  OK(cuMemAllocAsync(&second, SIZE, two));
-  EXPECT(second == first, 1);              // behind the event
-  OK(cuMemAllocAsync(&third, SIZE, two));  // its own
-  EXPECT(third != first, 1);
+  MUST(cuMemPoolSetAttribute(pool, OPPORTUNISTIC, &off));
+  MUST(cuMemPoolSetAttribute(pool, INTERNAL, &off));
+  MUST(cuMemFreeAsync(second, one));
+  MUST(cuMemAllocAsync(&second, SIZE, two));
+  MUST_BE(second != first, 1);
+  MUST(cuMemFreeAsync(second, two));
+  MUST(cuEventRecord(event, one));
+  MUST(cuStreamWaitEvent(two, event, 0));
+  MUST(cuMemAllocAsync(&second, SIZE, two));
+  MUST_BE(second == first, 1);               // behind the event
+  MUST(cuMemAllocAsync(&third, SIZE, two));  // its own
+  MUST_BE(third != first, 1);
 
-  OK(cuMemPoolSetAttribute(pool, INTERNAL, &on));
-  OK(cuMemsetD8Async(other, 1, 1, two));
-  OK(cuMemFreeAsync(second, two));
-  OK(cuMemAllocAsync(&second, SIZE, one));
-  EXPECT(second == first, 1);  // for an edge
-  EXPECT(simcuda_races(), 0);
-  OK(cuMemsetD8Async(second, 1, SIZE, one));  // the block is in order,
-  EXPECT(simcuda_races(), 0);
-  OK(cuMemsetD8Async(other, 2, 1, one));  // and nothing else
-  EXPECT(simcuda_races(), 1);
-  OK(cuMemFreeAsync(second, one));
-  OK(cuStreamSynchronize(one));
-  OK(cuMemPoolTrimTo(pool, 0));
-  OK(cuMemAllocAsync(&second, SIZE, one));
-  EXPECT(second != first, 1);  // it had been given back
+  MUST(cuMemPoolSetAttribute(pool, INTERNAL, &on));
+  MUST(cuMemsetD8Async(other, 1, 1, two));
+  MUST(cuMemFreeAsync(second, two));
+  MUST(cuMemAllocAsync(&second, SIZE, one));
+  MUST_BE(second == first, 1);  // for an edge
+  MUST_BE(simcuda_races(), 0);
+  MUST(cuMemsetD8Async(second, 1, SIZE, one));  // the block is in order,
+  MUST_BE(simcuda_races(), 0);
+  MUST(cuMemsetD8Async(other, 2, 1, one));  // and nothing else
+  MUST_BE(simcuda_races(), 1);
+  MUST(cuMemFreeAsync(second, one));
+  MUST(cuStreamSynchronize(one));
+  MUST(cuMemPoolTrimTo(pool, 0));
+  MUST(cuMemAllocAsync(&second, SIZE, one));
+  MUST_BE(second != first, 1);  // it had been given back
   return 0;
 }

@@ -10,13 +10,13 @@ int main(void) {
   CUstream owner, other;
   CUdeviceptr data;
   unsigned char value = 0;
-  OK(cuStreamCreate(&owner, NON_BLOCKING));
-  OK(cuStreamCreate(&other, NON_BLOCKING));
-  OK(cuMemAllocAsync(&data, 1, owner));
-  OK(cuMemsetD8Async(data, 1, 1, other));
-  OK(cuStreamSynchronize(other));
-  OK(cuStreamSynchronize(owner));
-  OK(cuMemcpyDtoH(&value, data, 1));
-  EXPECT(value, 0xCB);
+  MUST(cuStreamCreate(&owner, NON_BLOCKING));
+  MUST(cuStreamCreate(&other, NON_BLOCKING));
+  MUST(cuMemAllocAsync(&data, 1, owner));
+  MUST(cuMemsetD8Async(data, 1, 1, other));
+  MUST(cuStreamSynchronize(other));
+  MUST(cuStreamSynchronize(owner));
+  MUST(cuMemcpyDtoH(&value, data, 1));
+  MUST_BE(value, 0xCB);
   return 0;
 }

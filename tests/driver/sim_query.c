@@ -10,15 +10,15 @@ int main(void) {
   CUstream stream;
   CUevent event;
   CUdeviceptr data;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuMemAlloc(&data, 1));
-  OK(cuStreamQuery(stream));
-  OK(cuMemsetD8Async(data, 1, 1, stream));
-  EXPECT(cuStreamQuery(stream), NOT_READY);
-  OK(cuStreamQuery(stream));
-  OK(cuEventRecord(event, stream));
-  EXPECT(cuEventQuery(event), NOT_READY);
-  OK(cuEventQuery(event));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuMemAlloc(&data, 1));
+  MUST(cuStreamQuery(stream));
+  MUST(cuMemsetD8Async(data, 1, 1, stream));
+  MUST_BE(cuStreamQuery(stream), NOT_READY);
+  MUST(cuStreamQuery(stream));
+  MUST(cuEventRecord(event, stream));
+  MUST_BE(cuEventQuery(event), NOT_READY);
+  MUST(cuEventQuery(event));
   return 0;
 }

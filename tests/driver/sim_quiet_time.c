@@ -11,11 +11,11 @@ int main(void) {
   USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
   CUstream stream;
   volatile unsigned char *host;
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuMemHostAlloc((void **)&host, 1, 2));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemHostAlloc((void **)&host, 1, 2));
   *host = 1;
-  OK(cuMemsetD8Async((CUdeviceptr)(uintptr_t)host, 2, 1, stream));
-  EXPECT(*host, 1);
+  MUST(cuMemsetD8Async((CUdeviceptr)(uintptr_t)host, 2, 1, stream));
+  MUST_BE(*host, 1);
   while (*host != 2) usleep(1000);  // the test's time limit is the failure
   return 0;
 }

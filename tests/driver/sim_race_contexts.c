@@ -25,32 +25,33 @@ int main(void) {
   CUgreenCtx green = NULL;
   struct resource all;
   void *descriptor = NULL;
-  OK(cuMemAlloc(&data, 64));
-  OK(cuEventCreate(&event, 2));
-  OK(cuStreamCreate(&one, NON_BLOCKING));
-  OK(cuStreamCreate(&two, NON_BLOCKING));
-  OK(cuDeviceGetDevResource(0, &all, 1));
-  OK(cuDevResourceGenerateDesc(&descriptor, &all, 1));
-  OK(cuGreenCtxCreate(&green, descriptor, 0, 1));
-  OK(cuGreenCtxStreamCreate(&green_stream, green, NON_BLOCKING, 0));
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuDeviceGetDevResource(0, &all, 1));
+  MUST(cuDevResourceGenerateDesc(&descriptor, &all, 1));
+  MUST(cuGreenCtxCreate(&green, descriptor, 0, 1));
+  MUST(cuGreenCtxStreamCreate(&green_stream, green, NON_BLOCKING, 0));
 
-  RACES(0, OK(cuMemsetD8Async(data, 1, 64, one)); OK(cuCtxRecordEvent(context, event));
-        OK(cuStreamWaitEvent(two, event, 0)); OK(cuMemsetD8Async(data, 2, 64, two)););
-  RACES(1, OK(cuCtxRecordEvent(context, event)); OK(cuMemsetD8Async(data, 1, 64, one));
-        OK(cuStreamWaitEvent(two, event, 0)); OK(cuMemsetD8Async(data, 2, 64, two)););
-  RACES(0, OK(cuStreamCreate(&passing, NON_BLOCKING)); OK(cuMemsetD8Async(data, 1, 64, passing));
-        OK(cuStreamDestroy(passing)); OK(cuCtxRecordEvent(context, event));
-        OK(cuStreamWaitEvent(two, event, 0)); OK(cuMemsetD8Async(data, 2, 64, two)););
-  RACES(0, OK(cuMemsetD8Async(data, 1, 64, green_stream)); OK(cuCtxRecordEvent(context, event));
-        OK(cuStreamWaitEvent(two, event, 0)); OK(cuMemsetD8Async(data, 2, 64, two)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, one)); MUST(cuCtxRecordEvent(context, event));
+        MUST(cuStreamWaitEvent(two, event, 0)); MUST(cuMemsetD8Async(data, 2, 64, two)););
+  RACES(1, MUST(cuCtxRecordEvent(context, event)); MUST(cuMemsetD8Async(data, 1, 64, one));
+        MUST(cuStreamWaitEvent(two, event, 0)); MUST(cuMemsetD8Async(data, 2, 64, two)););
+  RACES(0, MUST(cuStreamCreate(&passing, NON_BLOCKING));
+        MUST(cuMemsetD8Async(data, 1, 64, passing)); MUST(cuStreamDestroy(passing));
+        MUST(cuCtxRecordEvent(context, event)); MUST(cuStreamWaitEvent(two, event, 0));
+        MUST(cuMemsetD8Async(data, 2, 64, two)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, green_stream)); MUST(cuCtxRecordEvent(context, event));
+        MUST(cuStreamWaitEvent(two, event, 0)); MUST(cuMemsetD8Async(data, 2, 64, two)););
 
-  RACES(0, OK(cuMemsetD8Async(data, 1, 64, one)); OK(cuEventRecord(event, one));
-        OK(cuCtxWaitEvent(context, event)); OK(cuMemsetD8Async(data, 2, 64, two)););
-  RACES(0, OK(cuMemsetD8Async(data, 1, 64, one)); OK(cuEventRecord(event, one));
-        OK(cuCtxWaitEvent(context, event)); OK(cuMemsetD8Async(data, 2, 64, green_stream)););
-  RACES(1, OK(cuMemsetD8Async(data, 1, 64, one)); OK(cuMemsetD8Async(data, 2, 64, two));
-        OK(cuEventRecord(event, one)); OK(cuCtxWaitEvent(context, event)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, one)); MUST(cuEventRecord(event, one));
+        MUST(cuCtxWaitEvent(context, event)); MUST(cuMemsetD8Async(data, 2, 64, two)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, one)); MUST(cuEventRecord(event, one));
+        MUST(cuCtxWaitEvent(context, event)); MUST(cuMemsetD8Async(data, 2, 64, green_stream)););
+  RACES(1, MUST(cuMemsetD8Async(data, 1, 64, one)); MUST(cuMemsetD8Async(data, 2, 64, two));
+        MUST(cuEventRecord(event, one)); MUST(cuCtxWaitEvent(context, event)););
 
-  RACES(0, OK(cuMemsetD8Async(data, 1, 64, green_stream)); OK(cuDevicePrimaryCtxReset(0)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, green_stream)); MUST(cuDevicePrimaryCtxReset(0)););
   return 0;
 }

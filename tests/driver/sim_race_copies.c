@@ -20,51 +20,53 @@ int main(void) {
   unsigned char *locked, *combined;
   CUdeviceptr data, page_on_device, combined_on_device;
   CUstream stream, other;
-  OK(cuMemAlloc(&data, 64));
-  OK(cuMemHostAlloc((void **)&locked, 64, 0));
-  OK(cuMemHostAlloc((void **)&combined, 64, 4));
-  OK(cuMemHostGetDevicePointer(&combined_on_device, combined, 0));
-  OK(cuMemHostRegister(page, PAGE, 0));
-  OK(cuMemHostGetDevicePointer(&page_on_device, page, 0));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamCreate(&other, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuMemHostAlloc((void **)&locked, 64, 0));
+  MUST(cuMemHostAlloc((void **)&combined, 64, 4));
+  MUST(cuMemHostGetDevicePointer(&combined_on_device, combined, 0));
+  MUST(cuMemHostRegister(page, PAGE, 0));
+  MUST(cuMemHostGetDevicePointer(&page_on_device, page, 0));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&other, NON_BLOCKING));
 
   // To the host.
-  RACES(0, OK(cuMemcpyDtoHAsync(pageable, data, 64, stream));
-        OK(sim.host_access(pageable, 64, READ)););
-  RACES(1, OK(cuMemcpyDtoHAsync(locked, data, 64, stream)); OK(sim.host_access(locked, 64, READ)););
-  RACES(0, OK(cuMemcpyDtoHAsync(locked, data, 64, stream)); OK(cuStreamSynchronize(stream));
-        OK(sim.host_access(locked, 64, READ)););
-  RACES(0, OK(cuMemcpyDtoHAsync(locked, data, 32, stream));
-        OK(sim.host_access(locked + 32, 32, READ)););
-  RACES(0, OK(cuMemcpyDtoH(locked, data, 64)); OK(sim.host_access(locked, 64, WRITE)););
+  RACES(0, MUST(cuMemcpyDtoHAsync(pageable, data, 64, stream));
+        MUST(sim.host_access(pageable, 64, READ)););
+  RACES(1, MUST(cuMemcpyDtoHAsync(locked, data, 64, stream));
+        MUST(sim.host_access(locked, 64, READ)););
+  RACES(0, MUST(cuMemcpyDtoHAsync(locked, data, 64, stream)); MUST(cuStreamSynchronize(stream));
+        MUST(sim.host_access(locked, 64, READ)););
+  RACES(0, MUST(cuMemcpyDtoHAsync(locked, data, 32, stream));
+        MUST(sim.host_access(locked + 32, 32, READ)););
+  RACES(0, MUST(cuMemcpyDtoH(locked, data, 64)); MUST(sim.host_access(locked, 64, WRITE)););
   // To the device: the host may not change the source, and may look at it.
-  RACES(0, OK(cuMemcpyHtoDAsync(data, pageable, 64, stream));
-        OK(sim.host_access(pageable, 64, WRITE)););
-  RACES(1, OK(cuMemcpyHtoDAsync(data, locked, 64, stream));
-        OK(sim.host_access(locked, 64, WRITE)););
-  RACES(0, OK(cuMemcpyHtoDAsync(data, locked, 64, stream)); OK(sim.host_access(locked, 64, READ)););
-  RACES(0, OK(cuMemcpyHtoD(data, locked, 64)); OK(sim.host_access(locked, 64, WRITE)););
+  RACES(0, MUST(cuMemcpyHtoDAsync(data, pageable, 64, stream));
+        MUST(sim.host_access(pageable, 64, WRITE)););
+  RACES(1, MUST(cuMemcpyHtoDAsync(data, locked, 64, stream));
+        MUST(sim.host_access(locked, 64, WRITE)););
+  RACES(0, MUST(cuMemcpyHtoDAsync(data, locked, 64, stream));
+        MUST(sim.host_access(locked, 64, READ)););
+  RACES(0, MUST(cuMemcpyHtoD(data, locked, 64)); MUST(sim.host_access(locked, 64, WRITE)););
   // What the host did before comes before.
-  RACES(0, OK(sim.host_access(locked, 64, WRITE));
-        OK(cuMemcpyHtoDAsync(data, locked, 64, stream)););
+  RACES(0, MUST(sim.host_access(locked, 64, WRITE));
+        MUST(cuMemcpyHtoDAsync(data, locked, 64, stream)););
   // Two addresses of the same bytes.
-  RACES(1, OK(cuMemcpyDtoHAsync(page + 64, data, 64, stream));
-        OK(cuMemsetD8Async(page_on_device + 127, 0, 1, other)););
-  RACES(0, OK(cuMemcpyDtoHAsync(page + 64, data, 64, stream));
-        OK(cuMemsetD8Async(page_on_device + 128, 0, 1, other)););
-  RACES(1, OK(cuMemcpyDtoHAsync(combined, data, 64, stream));
-        OK(cuMemsetD8Async(combined_on_device + 63, 0, 1, other)););
+  RACES(1, MUST(cuMemcpyDtoHAsync(page + 64, data, 64, stream));
+        MUST(cuMemsetD8Async(page_on_device + 127, 0, 1, other)););
+  RACES(0, MUST(cuMemcpyDtoHAsync(page + 64, data, 64, stream));
+        MUST(cuMemsetD8Async(page_on_device + 128, 0, 1, other)););
+  RACES(1, MUST(cuMemcpyDtoHAsync(combined, data, 64, stream));
+        MUST(cuMemsetD8Async(combined_on_device + 63, 0, 1, other)););
   // The device's side of the same copies; that of a pageable one may be late.
-  RACES(1, OK(cuMemcpyHtoD(data, pageable, 64)); OK(cuMemsetD8Async(data, 0, 1, stream)););
-  RACES(0, OK(cuMemcpyHtoD(data, pageable, 64)); OK(cuStreamSynchronize(LEGACY));
-        OK(cuMemsetD8Async(data, 0, 1, stream)););
+  RACES(1, MUST(cuMemcpyHtoD(data, pageable, 64)); MUST(cuMemsetD8Async(data, 0, 1, stream)););
+  RACES(0, MUST(cuMemcpyHtoD(data, pageable, 64)); MUST(cuStreamSynchronize(LEGACY));
+        MUST(cuMemsetD8Async(data, 0, 1, stream)););
   // The host can't touch memory of the device, nor what is not there.
-  EXPECT(sim.host_access((void *)(uintptr_t)data, 1, READ), INVALID_VALUE);
-  EXPECT(sim.host_access(locked, 65, READ), INVALID_VALUE);
-  EXPECT(sim.host_access(NULL, 1, READ), INVALID_VALUE);
-  OK(sim.host_access(NULL, 0, READ));
-  RACES(0, OK(cuMemcpyDtoHAsync(locked, data, 64, stream)); OK(cuMemFreeHost(locked)););
-  RACES(0, OK(cuMemcpyDtoHAsync(page, data, 64, stream)); OK(cuMemHostUnregister(page)););
+  MUST_BE(sim.host_access((void *)(uintptr_t)data, 1, READ), INVALID_VALUE);
+  MUST_BE(sim.host_access(locked, 65, READ), INVALID_VALUE);
+  MUST_BE(sim.host_access(NULL, 1, READ), INVALID_VALUE);
+  MUST(sim.host_access(NULL, 0, READ));
+  RACES(0, MUST(cuMemcpyDtoHAsync(locked, data, 64, stream)); MUST(cuMemFreeHost(locked)););
+  RACES(0, MUST(cuMemcpyDtoHAsync(page, data, 64, stream)); MUST(cuMemHostUnregister(page)););
   return 0;
 }

@@ -12,30 +12,30 @@ int main(void) {
   CUdeviceptr data, copy;
   CUstream stream, other;
   CUevent event;
-  OK(cuMemAlloc(&data, 64));
-  OK(cuMemAlloc(&copy, 64));
-  OK(cuEventCreate(&event, 2));
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuMemAlloc(&copy, 64));
+  MUST(cuEventCreate(&event, 2));
 
-#define WRITE_AND_DESTROY                    \
-  OK(cuStreamCreate(&stream, NON_BLOCKING)); \
-  OK(cuMemsetD8Async(data, 1, 64, stream));  \
-  OK(cuEventRecord(event, stream));          \
-  OK(cuStreamDestroy(stream));               \
-  OK(cuStreamCreate(&other, NON_BLOCKING))
-  RACES(1, WRITE_AND_DESTROY; OK(cuMemcpyDtoDAsync(copy, data, 64, other)););
-  RACES(0, WRITE_AND_DESTROY; OK(cuStreamWaitEvent(other, event, 0));
-        OK(cuMemcpyDtoDAsync(copy, data, 64, other)););
-  RACES(0, WRITE_AND_DESTROY; OK(cuCtxSynchronize());
-        OK(cuMemcpyDtoDAsync(copy, data, 64, other)););
-  RACES(0, WRITE_AND_DESTROY; OK(cuEventSynchronize(event));
-        OK(cuMemcpyDtoDAsync(copy, data, 64, other)););
+#define WRITE_AND_DESTROY                      \
+  MUST(cuStreamCreate(&stream, NON_BLOCKING)); \
+  MUST(cuMemsetD8Async(data, 1, 64, stream));  \
+  MUST(cuEventRecord(event, stream));          \
+  MUST(cuStreamDestroy(stream));               \
+  MUST(cuStreamCreate(&other, NON_BLOCKING))
+  RACES(1, WRITE_AND_DESTROY; MUST(cuMemcpyDtoDAsync(copy, data, 64, other)););
+  RACES(0, WRITE_AND_DESTROY; MUST(cuStreamWaitEvent(other, event, 0));
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, other)););
+  RACES(0, WRITE_AND_DESTROY; MUST(cuCtxSynchronize());
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, other)););
+  RACES(0, WRITE_AND_DESTROY; MUST(cuEventSynchronize(event));
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, other)););
   // A waited-for stream's line of time is used again, and still orders what it ordered.
   RACES(
       1, for (int i = 0; i < 3000; ++i) {
-        OK(cuStreamCreate(&stream, NON_BLOCKING));
-        OK(cuMemsetD8Async(data, 1, 64, stream));
-        if (i < 2999) OK(cuStreamSynchronize(stream));
-        OK(cuStreamDestroy(stream));
-      } OK(cuMemcpyDtoDAsync(copy, data, 64, other)););
+        MUST(cuStreamCreate(&stream, NON_BLOCKING));
+        MUST(cuMemsetD8Async(data, 1, 64, stream));
+        if (i < 2999) MUST(cuStreamSynchronize(stream));
+        MUST(cuStreamDestroy(stream));
+      } MUST(cuMemcpyDtoDAsync(copy, data, 64, other)););
   return 0;
 }

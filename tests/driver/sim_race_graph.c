@@ -14,7 +14,7 @@ static uint32_t ranges_of_use(const simcuda_launch *launch, simcuda_range *out, 
   return 1;
 }
 
-static void use_shared(void *write) { OK(sim.host_access(shared, 64, write != NULL)); }
+static void use_shared(void *write) { MUST(sim.host_access(shared, 64, write != NULL)); }
 
 static void destroy(void *destroyed) {
   use_shared(destroyed);
@@ -23,7 +23,7 @@ static void destroy(void *destroyed) {
 
 static void begin(CUstream stream) {
   USE_CAPTURE;
-  OK(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
 }
 
 static CUgraphExec end(CUstream stream) {
@@ -31,19 +31,19 @@ static CUgraphExec end(CUstream stream) {
   USE_GRAPHS;
   CUgraph graph = NULL;
   CUgraphExec exec = NULL;
-  OK(cuStreamEndCapture(stream, &graph));
-  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-  OK(cuGraphDestroy(graph));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphDestroy(graph));
   return exec;
 }
 
 static void wait_for(CUstream stream, CUstream other) {
   USE_EVENTS;
   CUevent event;
-  OK(cuEventCreate(&event, 2));
-  OK(cuEventRecord(event, other));
-  OK(cuStreamWaitEvent(stream, event, 0));
-  OK(cuEventDestroy(event));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuEventRecord(event, other));
+  MUST(cuStreamWaitEvent(stream, event, 0));
+  MUST(cuEventDestroy(event));
 }
 
 int main(void) {
@@ -65,121 +65,122 @@ int main(void) {
   CUdeviceptr graphs = 0, later = 0;
   CUgraphExec exec, other;
   int32_t reading = 0, writing = 1;
-  OK(simcuda_kernel("use", sizes, 2, ranges_of_use, NULL));
-  OK(cuModuleLoadData(&module, "simcuda module\nuse\n"));
-  OK(cuModuleGetFunction(&use, module, "use"));
-  OK(cuMemAlloc(&data, 4096));
-  OK(cuMemHostAlloc((void **)&shared, 4096, 0));
+  MUST(simcuda_kernel("use", sizes, 2, ranges_of_use, NULL));
+  MUST(cuModuleLoadData(&module, "simcuda module\nuse\n"));
+  MUST(cuModuleGetFunction(&use, module, "use"));
+  MUST(cuMemAlloc(&data, 4096));
+  MUST(cuMemHostAlloc((void **)&shared, 4096, 0));
   const CUdeviceptr pinned = (uintptr_t)shared;
-  OK(cuStreamCreate(&a, NON_BLOCKING));
-  OK(cuStreamCreate(&b, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
+  MUST(cuStreamCreate(&a, NON_BLOCKING));
+  MUST(cuStreamCreate(&b, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
 
   // Branches beside each other; the launch alone tells of it, once for each.
   begin(a);
   wait_for(b, a);
-  OK(cuMemsetD8Async(data, 1, 64, a));
-  OK(cuMemsetD8Async(data + 32, 2, 64, b));
+  MUST(cuMemsetD8Async(data, 1, 64, a));
+  MUST(cuMemsetD8Async(data + 32, 2, 64, b));
   wait_for(a, b);
-  OK(cuMemsetD8Async(data, 3, 128, a));
+  MUST(cuMemsetD8Async(data, 3, 128, a));
   exec = end(a);
   RACES(0, );
-  RACES(1, OK(cuGraphLaunch(exec, a)););
-  RACES(2, OK(cuGraphLaunch(exec, a)); OK(cuGraphLaunch(exec, b)););
-  OK(cuGraphExecDestroy(exec));
+  RACES(1, MUST(cuGraphLaunch(exec, a)););
+  RACES(2, MUST(cuGraphLaunch(exec, a)); MUST(cuGraphLaunch(exec, b)););
+  MUST(cuGraphExecDestroy(exec));
 
   // In the order of edges, of which a child's come between those of its node.
   begin(a);
-  OK(cuMemsetD8Async(data, 1, 64, a));
+  MUST(cuMemsetD8Async(data, 1, 64, a));
   other = end(a);
   begin(a);
-  OK(cuMemsetD8Async(data, 1, 64, a));
+  MUST(cuMemsetD8Async(data, 1, 64, a));
   wait_for(b, a);
-  OK(cuGraphLaunch(other, b));
+  MUST(cuGraphLaunch(other, b));
   wait_for(a, b);
-  OK(cuMemcpyDtoDAsync(data + 64, data, 64, a));
+  MUST(cuMemcpyDtoDAsync(data + 64, data, 64, a));
   exec = end(a);
-  RACES(0, OK(cuGraphLaunch(exec, a)); OK(cuGraphLaunch(exec, b)););
+  RACES(0, MUST(cuGraphLaunch(exec, a)); MUST(cuGraphLaunch(exec, b)););
   // The child is nobody's launch: it and the graph that it was captured from are not ordered.
-  RACES(2, OK(cuGraphLaunch(exec, a)); OK(cuGraphLaunch(other, b)););
-  RACES(0, OK(cuGraphLaunch(exec, a)); wait_for(b, a); OK(cuGraphLaunch(other, b)););
-  OK(cuGraphExecDestroy(exec));
-  OK(cuGraphExecDestroy(other));
+  RACES(2, MUST(cuGraphLaunch(exec, a)); MUST(cuGraphLaunch(other, b)););
+  RACES(0, MUST(cuGraphLaunch(exec, a)); wait_for(b, a); MUST(cuGraphLaunch(other, b)););
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphExecDestroy(other));
 
   // Kernels, by what they state.
   for (int i = 0; i < 2; ++i) {
     void *reads[] = {&data, &reading}, *writes[] = {&data, &writing};
     begin(a);
     wait_for(b, a);
-    OK(cuLaunchKernel(use, 1, 1, 1, 1, 1, 1, 0, a, reads, NULL));
-    OK(cuLaunchKernel(use, 1, 1, 1, 1, 1, 1, 0, b, i ? writes : reads, NULL));
+    MUST(cuLaunchKernel(use, 1, 1, 1, 1, 1, 1, 0, a, reads, NULL));
+    MUST(cuLaunchKernel(use, 1, 1, 1, 1, 1, 1, 0, b, i ? writes : reads, NULL));
     wait_for(a, b);
     exec = end(a);
-    RACES(i, OK(cuGraphLaunch(exec, a)););
-    OK(cuGraphExecDestroy(exec));
+    RACES(i, MUST(cuGraphLaunch(exec, a)););
+    MUST(cuGraphExecDestroy(exec));
   }
 
   // An external record is passed on from within the graph: what comes after it there is not.
   begin(a);
-  OK(cuMemsetD8Async(data, 1, 64, a));
-  OK(cuEventRecordWithFlags(event, a, 1));
-  OK(cuMemsetD8Async(data + 64, 1, 64, a));
+  MUST(cuMemsetD8Async(data, 1, 64, a));
+  MUST(cuEventRecordWithFlags(event, a, 1));
+  MUST(cuMemsetD8Async(data + 64, 1, 64, a));
   exec = end(a);
-  RACES(0, OK(cuGraphLaunch(exec, a)); OK(cuStreamWaitEvent(b, event, 0));
-        OK(cuMemsetD8Async(data, 2, 64, b)););
-  RACES(1, OK(cuGraphLaunch(exec, a)); OK(cuStreamWaitEvent(b, event, 0));
-        OK(cuMemsetD8Async(data, 2, 128, b)););
-  OK(cuGraphExecDestroy(exec));
+  RACES(0, MUST(cuGraphLaunch(exec, a)); MUST(cuStreamWaitEvent(b, event, 0));
+        MUST(cuMemsetD8Async(data, 2, 64, b)););
+  RACES(1, MUST(cuGraphLaunch(exec, a)); MUST(cuStreamWaitEvent(b, event, 0));
+        MUST(cuMemsetD8Async(data, 2, 128, b)););
+  MUST(cuGraphExecDestroy(exec));
 
   // An external wait takes what was recorded before the launch.
   begin(a);
-  OK(cuStreamWaitEvent(a, event, 1));
-  OK(cuMemsetD8Async(data, 1, 64, a));
+  MUST(cuStreamWaitEvent(a, event, 1));
+  MUST(cuMemsetD8Async(data, 1, 64, a));
   exec = end(a);
-  RACES(0, OK(cuMemsetD8Async(data, 2, 64, b)); OK(cuEventRecord(event, b));
-        OK(cuGraphLaunch(exec, a)););
-  RACES(1, OK(cuEventRecord(event, b)); OK(cuMemsetD8Async(data, 2, 64, b));
-        OK(cuGraphLaunch(exec, a)););
-  OK(cuGraphExecDestroy(exec));
+  RACES(0, MUST(cuMemsetD8Async(data, 2, 64, b)); MUST(cuEventRecord(event, b));
+        MUST(cuGraphLaunch(exec, a)););
+  RACES(1, MUST(cuEventRecord(event, b)); MUST(cuMemsetD8Async(data, 2, 64, b));
+        MUST(cuGraphLaunch(exec, a)););
+  MUST(cuGraphExecDestroy(exec));
 
   // Memory of a graph: used outside of its life; each launch begins another.
   begin(a);
-  OK(cuMemAllocAsync(&graphs, 64, a));
-  OK(cuMemsetD8Async(graphs, 1, 64, a));
+  MUST(cuMemAllocAsync(&graphs, 64, a));
+  MUST(cuMemsetD8Async(graphs, 1, 64, a));
   exec = end(a);
   begin(b);
-  OK(cuMemsetD8Async(graphs, 2, 64, b));
+  MUST(cuMemsetD8Async(graphs, 2, 64, b));
   other = end(b);
-  RACES(1, OK(cuGraphLaunch(exec, a)); OK(cuMemsetD8Async(graphs, 2, 64, b)); wait_for(a, b);
-        OK(cuMemFreeAsync(graphs, a)););
-  RACES(1, OK(cuGraphLaunch(exec, a)); wait_for(b, a); OK(cuMemsetD8Async(graphs, 2, 64, b));
-        OK(cuMemFreeAsync(graphs, a)););
+  RACES(1, MUST(cuGraphLaunch(exec, a)); MUST(cuMemsetD8Async(graphs, 2, 64, b)); wait_for(a, b);
+        MUST(cuMemFreeAsync(graphs, a)););
+  RACES(1, MUST(cuGraphLaunch(exec, a)); wait_for(b, a); MUST(cuMemsetD8Async(graphs, 2, 64, b));
+        MUST(cuMemFreeAsync(graphs, a)););
   for (int i = 0; i < 2; ++i)
-    RACES(0, OK(cuGraphLaunch(exec, a)); wait_for(b, a); OK(cuGraphLaunch(other, b));
-          OK(cuMemFreeAsync(graphs, b)); OK(cuGraphLaunch(exec, a));
-          OK(cuMemFreeAsync(graphs, a)););
+    RACES(0, MUST(cuGraphLaunch(exec, a)); wait_for(b, a); MUST(cuGraphLaunch(other, b));
+          MUST(cuMemFreeAsync(graphs, b)); MUST(cuGraphLaunch(exec, a));
+          MUST(cuMemFreeAsync(graphs, a)););
   // Before it is there: with its allocation, its own use, its end.
-  RACES(3, OK(cuGraphLaunch(other, b)); OK(cuGraphLaunch(exec, a)); OK(cuMemFreeAsync(graphs, a)););
+  RACES(3, MUST(cuGraphLaunch(other, b)); MUST(cuGraphLaunch(exec, a));
+        MUST(cuMemFreeAsync(graphs, a)););
   // A capture of its launch would be a second graph with this memory.
   begin(b);
-  EXPECT(cuGraphLaunch(exec, b), NOT_SUPPORTED);
-  OK(cuMemsetD8Async(data, 1, 64, b));
-  OK(cuGraphExecDestroy(end(b)));
-  OK(cuGraphExecDestroy(exec));
-  OK(cuGraphExecDestroy(other));
+  MUST_BE(cuGraphLaunch(exec, b), NOT_SUPPORTED);
+  MUST(cuMemsetD8Async(data, 1, 64, b));
+  MUST(cuGraphExecDestroy(end(b)));
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphExecDestroy(other));
 
   // Host nodes, at their place; a fork that leads past one is not ordered with it.
   for (int i = 0; i < 2; ++i) {
     begin(a);
-    OK(cuMemsetD8Async(pinned, 1, 64, a));
+    MUST(cuMemsetD8Async(pinned, 1, 64, a));
     if (i) wait_for(b, a);
-    OK(cuLaunchHostFunc(a, use_shared, &data));
+    MUST(cuLaunchHostFunc(a, use_shared, &data));
     if (!i) wait_for(b, a);
-    OK(cuMemcpyDtoDAsync(data, pinned, 64, b));
+    MUST(cuMemcpyDtoDAsync(data, pinned, 64, b));
     wait_for(a, b);
     exec = end(a);
-    RACES(i, OK(cuGraphLaunch(exec, a)); OK(cuStreamSynchronize(a)););
-    OK(cuGraphExecDestroy(exec));
+    RACES(i, MUST(cuGraphLaunch(exec, a)); MUST(cuStreamSynchronize(a)););
+    MUST(cuGraphExecDestroy(exec));
   }
 
   // A user object's destructor comes after the launches that held it, and says so without a call.
@@ -190,28 +191,28 @@ int main(void) {
   CUgraph graph = NULL;
   CUuserObject object;
   CUstream held_up;
-  OK(cuStreamCreate(&held_up, NON_BLOCKING));
+  MUST(cuStreamCreate(&held_up, NON_BLOCKING));
   begin(a);
-  OK(cuMemsetD8Async(pinned, 1, 64, a));
-  OK(cuStreamEndCapture(a, &graph));
-  OK(cuUserObjectCreate(&object, &destroyed, destroy, 1, 1));
-  OK(cuGraphRetainUserObject(graph, object, 1, 1));
-  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-  OK(cuGraphDestroy(graph));
-  RACES(0, OK(cuLaunchHostFunc(held_up, wait_at_gate, (void *)50)); OK(cuGraphLaunch(exec, a));
-        OK(cuGraphExecDestroy(exec)); wait_for(held_up, a);
-        EXPECT(cuStreamQuery(held_up), NOT_READY); EXPECT(cuStreamQuery(held_up), NOT_READY);
+  MUST(cuMemsetD8Async(pinned, 1, 64, a));
+  MUST(cuStreamEndCapture(a, &graph));
+  MUST(cuUserObjectCreate(&object, &destroyed, destroy, 1, 1));
+  MUST(cuGraphRetainUserObject(graph, object, 1, 1));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphDestroy(graph));
+  RACES(0, MUST(cuLaunchHostFunc(held_up, wait_at_gate, (void *)50)); MUST(cuGraphLaunch(exec, a));
+        MUST(cuGraphExecDestroy(exec)); wait_for(held_up, a);
+        MUST_BE(cuStreamQuery(held_up), NOT_READY); MUST_BE(cuStreamQuery(held_up), NOT_READY);
         while (!__atomic_load_n(&destroyed, __ATOMIC_SEQ_CST)) usleep(100);
-        OK(cuMemsetD8Async(pinned, 2, 64, b)););
+        MUST(cuMemsetD8Async(pinned, 2, 64, b)););
 
   // A pool's block has no past, and its own races.
   CUdeviceptr block = 0;
-  RACES(0, OK(cuMemAllocAsync(&block, 4096, a)); OK(cuMemsetD8Async(block, 1, 64, a));
-        OK(cuMemFreeAsync(block, a)); OK(cuMemAllocAsync(&later, 4096, b));
-        OK(cuMemsetD8Async(later, 1, 64, b)); OK(cuMemFreeAsync(later, b)););
-  EXPECT(later, block);
-  RACES(1, OK(cuMemAllocAsync(&later, 4096, b)); OK(cuMemsetD8Async(later, 1, 64, a));
-        wait_for(b, a); OK(cuMemFreeAsync(later, b)););
-  EXPECT(later, block);
+  RACES(0, MUST(cuMemAllocAsync(&block, 4096, a)); MUST(cuMemsetD8Async(block, 1, 64, a));
+        MUST(cuMemFreeAsync(block, a)); MUST(cuMemAllocAsync(&later, 4096, b));
+        MUST(cuMemsetD8Async(later, 1, 64, b)); MUST(cuMemFreeAsync(later, b)););
+  MUST_BE(later, block);
+  RACES(1, MUST(cuMemAllocAsync(&later, 4096, b)); MUST(cuMemsetD8Async(later, 1, 64, a));
+        wait_for(b, a); MUST(cuMemFreeAsync(later, b)););
+  MUST_BE(later, block);
   return 0;
 }

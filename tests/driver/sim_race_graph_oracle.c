@@ -77,7 +77,7 @@ static unsigned char value_of(const Operation *o) {
 }
 
 static int add_atom(Model *m, const Operation *o, int what) {
-  EXPECT(m->count < ATOMS, 1);
+  MUST_BE(m->count < ATOMS, 1);
   m->atoms[m->count] = *o;
   m->atoms[m->count].what = what;
   if (what == FILL) m->cells[o->to] = value_of(o);
@@ -196,12 +196,12 @@ static void submit(const Operation *o, CUstream stream, const CUevent *events, u
   USE(cuEventRecordWithFlags, 11010, CUevent, CUstream, unsigned);
   CUdeviceptr to = (uintptr_t)&cells[o->to], from = (uintptr_t)&cells[o->from];
   void *arguments[] = {&to, &from};
-  if (o->what == FILL) OK(cuMemsetD8Async(to, value_of(o), 1, stream));
-  if (o->what == COPY && o->event) OK(cuMemcpyDtoDAsync(to, from, 1, stream));
+  if (o->what == FILL) MUST(cuMemsetD8Async(to, value_of(o), 1, stream));
+  if (o->what == COPY && o->event) MUST(cuMemcpyDtoDAsync(to, from, 1, stream));
   if (o->what == COPY && !o->event)
-    OK(cuLaunchKernel(copy, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
-  if (o->what == RECORD) OK(cuEventRecordWithFlags(events[o->event], stream, external));
-  if (o->what == WAIT) OK(cuStreamWaitEvent(stream, events[o->event], external));
+    MUST(cuLaunchKernel(copy, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
+  if (o->what == RECORD) MUST(cuEventRecordWithFlags(events[o->event], stream, external));
+  if (o->what == WAIT) MUST(cuStreamWaitEvent(stream, events[o->event], external));
 }
 
 static CUgraphExec capture(const Program *p, int g, const CUevent *events, CUgraphExec child) {
@@ -214,7 +214,7 @@ static CUgraphExec capture(const Program *p, int g, const CUevent *events, CUgra
   CUgraphNode nodes[NODES];
   CUgraph graph = NULL;
   CUgraphExec exec = NULL;
-  OK(cuStreamBeginCapture(capturing, RELAXED));
+  MUST(cuStreamBeginCapture(capturing, RELAXED));
   for (int n = 0; n < p->nodes[g]; ++n) {
     const Operation *o = &p->graphs[g][n];
     CUgraphNode before[NODES];
@@ -224,19 +224,19 @@ static CUgraphExec capture(const Program *p, int g, const CUevent *events, CUgra
     uint64_t id;
     for (int k = 0; k < n; ++k)
       if (o->after >> k & 1) before[count++] = nodes[k];
-    OK(cuStreamUpdateCaptureDependencies(capturing, before, count, SET));
+    MUST(cuStreamUpdateCaptureDependencies(capturing, before, count, SET));
     if (o->what == CHILD)
-      OK(cuGraphLaunch(child, capturing));
+      MUST(cuGraphLaunch(child, capturing));
     else
       submit(o, capturing, events, 1);
-    OK(cuStreamGetCaptureInfo(capturing, &status, &id, &graph, &made, &count));
-    EXPECT(count, 1);
+    MUST(cuStreamGetCaptureInfo(capturing, &status, &id, &graph, &made, &count));
+    MUST_BE(count, 1);
     nodes[n] = made[0];
   }
-  OK(cuStreamUpdateCaptureDependencies(capturing, nodes, (size_t)p->nodes[g], SET));
-  OK(cuStreamEndCapture(capturing, &graph));
-  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-  OK(cuGraphDestroy(graph));
+  MUST(cuStreamUpdateCaptureDependencies(capturing, nodes, (size_t)p->nodes[g], SET));
+  MUST(cuStreamEndCapture(capturing, &graph));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphDestroy(graph));
   return exec;
 }
 
@@ -247,7 +247,7 @@ static void run(const Program *p, const Model *m, uint64_t seed) {
   USE(cuCtxSynchronize, 2000, void);
   CUevent events[EVENTS];
   CUgraphExec execs[GRAPHS];
-  for (int e = 0; e < EVENTS; ++e) OK(cuEventCreate(&events[e], 2));
+  for (int e = 0; e < EVENTS; ++e) MUST(cuEventCreate(&events[e], 2));
   for (int g = 0; g < GRAPHS; ++g) execs[g] = capture(p, g, events, execs[0]);
   memset(cells, 0, CELLS);
   sim.reset();
@@ -256,22 +256,22 @@ static void run(const Program *p, const Model *m, uint64_t seed) {
     const CUstream stream = streams[o->stream];
     const uint64_t before = sim.races();
     if (o->what == LAUNCH)
-      OK(cuGraphLaunch(execs[o->graph], stream));
+      MUST(cuGraphLaunch(execs[o->graph], stream));
     else if (o->what == SYNC)
-      OK(cuStreamSynchronize(stream));
+      MUST(cuStreamSynchronize(stream));
     else
       submit(o, stream, events, 0);
     if ((sim.races() > before) != m->races[i])
       fprintf(stderr, "program %llu, operation %d\n", (unsigned long long)seed, i);
-    EXPECT(sim.races() > before, m->races[i]);
+    MUST_BE(sim.races() > before, m->races[i]);
   }
   // Nothing waits for what is destroyed, and it runs all the same.
-  for (int g = 0; g < GRAPHS; ++g) OK(cuGraphExecDestroy(execs[g]));
-  for (int e = 0; e < EVENTS; ++e) OK(cuEventDestroy(events[e]));
-  OK(cuCtxSynchronize());
+  for (int g = 0; g < GRAPHS; ++g) MUST(cuGraphExecDestroy(execs[g]));
+  for (int e = 0; e < EVENTS; ++e) MUST(cuEventDestroy(events[e]));
+  MUST(cuCtxSynchronize());
   if (!m->raced && memcmp(cells, m->cells, CELLS) != 0)
     fprintf(stderr, "program %llu left something else\n", (unsigned long long)seed);
-  if (!m->raced) EXPECT(memcmp(cells, m->cells, CELLS), 0);
+  if (!m->raced) MUST_BE(memcmp(cells, m->cells, CELLS), 0);
 }
 
 static void run_all(const char *schedule, uint64_t first, uint64_t count) {
@@ -284,14 +284,14 @@ static void run_all(const char *schedule, uint64_t first, uint64_t count) {
   const uint32_t sizes[] = {8, 8};
   CUmodule module;
   CUdeviceptr managed;
-  OK(simcuda_kernel("copy", sizes, 2, ranges_of_copy, run_copy));
-  OK(cuModuleLoadData(&module, "simcuda module\ncopy\n"));
-  OK(cuModuleGetFunction(&copy, module, "copy"));
-  OK(cuMemAllocManaged(&managed, CELLS, 1));
+  MUST(simcuda_kernel("copy", sizes, 2, ranges_of_copy, run_copy));
+  MUST(cuModuleLoadData(&module, "simcuda module\ncopy\n"));
+  MUST(cuModuleGetFunction(&copy, module, "copy"));
+  MUST(cuMemAllocManaged(&managed, CELLS, 1));
   cells = (unsigned char *)(uintptr_t)managed;
-  for (int s = 0; s < STREAMS; ++s) OK(cuStreamCreate(&streams[s], kinds[s]));
+  for (int s = 0; s < STREAMS; ++s) MUST(cuStreamCreate(&streams[s], kinds[s]));
   streams[STREAMS] = LEGACY;
-  OK(cuStreamCreate(&capturing, NON_BLOCKING));
+  MUST(cuStreamCreate(&capturing, NON_BLOCKING));
   uint64_t raced = 0;
   static Model model;
   for (uint64_t seed = first; seed < first + count; ++seed) {
@@ -303,7 +303,7 @@ static void run_all(const char *schedule, uint64_t first, uint64_t count) {
   if (count == 1) return;
   printf("%s: %llu programs, %llu race\n", schedule, (unsigned long long)count,
          (unsigned long long)raced);
-  EXPECT(raced > count / 10 && raced < count * 9 / 10, 1);
+  MUST_BE(raced > count / 10 && raced < count * 9 / 10, 1);
 }
 
 // The model is asked of the plain build; a sanitized one looks at the memory.
@@ -327,8 +327,8 @@ int main(int argc, char **argv) {
       _exit(0);
     }
     int status = 0;
-    EXPECT(waitpid(child, &status, 0), child);
-    EXPECT(status, 0);
+    MUST_BE(waitpid(child, &status, 0), child);
+    MUST_BE(status, 0);
   }
   return 0;
 }

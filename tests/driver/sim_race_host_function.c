@@ -11,7 +11,7 @@ static atomic_int calls, may_go, begun;
 static void touch(void *memory) {
   begun = 1;
   while (!may_go) usleep(100);
-  OK(sim.host_access(memory, 64, WRITE));
+  MUST(sim.host_access(memory, 64, WRITE));
   ++calls;
 }
 
@@ -36,41 +36,43 @@ int main(void) {
   CUdeviceptr data;
   CUstream one, two;
   CUevent event;
-  OK(cuMemAlloc(&data, 64));
-  OK(cuMemHostAlloc((void **)&locked, 64, 0));
-  OK(cuStreamCreate(&one, NON_BLOCKING));
-  OK(cuStreamCreate(&two, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuMemHostAlloc((void **)&locked, 64, 0));
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
   may_go = 1;
 
-  RACES(0, OK(cuMemcpyDtoHAsync(locked, data, 64, one)); OK(cuLaunchHostFunc(one, touch, locked));
-        OK(cuStreamSynchronize(one)); OK(sim.host_access(locked, 64, READ)););
+  RACES(0, MUST(cuMemcpyDtoHAsync(locked, data, 64, one));
+        MUST(cuLaunchHostFunc(one, touch, locked)); MUST(cuStreamSynchronize(one));
+        MUST(sim.host_access(locked, 64, READ)););
   // Against another stream, whichever of them is first, and whatever is done by then.
-  RACES(1, OK(cuMemcpyDtoHAsync(locked, data, 64, two)); OK(cuLaunchHostFunc(one, touch, locked));
-        OK(cuStreamSynchronize(one)););
+  RACES(1, MUST(cuMemcpyDtoHAsync(locked, data, 64, two));
+        MUST(cuLaunchHostFunc(one, touch, locked)); MUST(cuStreamSynchronize(one)););
 #define LAUNCH \
   may_go = 0;  \
-  OK(cuLaunchHostFunc(one, touch, locked))
-  RACES(1, LAUNCH; OK(cuMemcpyDtoHAsync(locked, data, 64, two)); OK(cuStreamSynchronize(two));
-        may_go = 1; OK(cuStreamSynchronize(one)););
-  RACES(0, LAUNCH; OK(cuEventRecord(event, one)); OK(cuStreamWaitEvent(two, event, 0));
-        OK(cuMemcpyDtoHAsync(locked, data, 64, two)); may_go = 1; OK(cuStreamSynchronize(two)););
+  MUST(cuLaunchHostFunc(one, touch, locked))
+  RACES(1, LAUNCH; MUST(cuMemcpyDtoHAsync(locked, data, 64, two)); MUST(cuStreamSynchronize(two));
+        may_go = 1; MUST(cuStreamSynchronize(one)););
+  RACES(0, LAUNCH; MUST(cuEventRecord(event, one)); MUST(cuStreamWaitEvent(two, event, 0));
+        MUST(cuMemcpyDtoHAsync(locked, data, 64, two)); may_go = 1;
+        MUST(cuStreamSynchronize(two)););
   // The stream goes on: a later use in it is none of the function's.
-  RACES(0, LAUNCH; OK(cuMemcpyDtoHAsync(locked, data, 64, one)); may_go = 1;
-        OK(cuStreamSynchronize(one)););
+  RACES(0, LAUNCH; MUST(cuMemcpyDtoHAsync(locked, data, 64, one)); may_go = 1;
+        MUST(cuStreamSynchronize(one)););
   // The client waits for the function itself, and not for its return.
-  RACES(0, OK(cuMemsetD8Async(data, 1, 64, one)); LAUNCH; OK(cuEventRecord(event, one));
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, one)); LAUNCH; MUST(cuEventRecord(event, one));
         (void)cuEventQuery(event); (void)cuEventQuery(event); calls = 0; may_go = 1; await_call();
-        OK(cuMemsetD8Async(data, 2, 64, two)););
+        MUST(cuMemsetD8Async(data, 2, 64, two)););
   // It comes after other streams, too, where the host has seen its own up to there.
   CUstream blocking;
-  OK(cuStreamCreate(&blocking, 0));
-  RACES(0, begun = may_go = 0; OK(cuEventRecord(event, LEGACY)); OK(cuEventSynchronize(event));
-        OK(cuMemsetD8Async(data, 1, 64, blocking)); OK(cuLaunchHostFunc(LEGACY, touch, locked));
-        OK(cuEventRecord(event, LEGACY)); (void)cuEventQuery(event); (void)cuEventQuery(event);
-        while (!begun) usleep(100); OK(cuMemsetD8Async(data, 2, 64, two)); may_go = 1;);
+  MUST(cuStreamCreate(&blocking, 0));
+  RACES(0, begun = may_go = 0; MUST(cuEventRecord(event, LEGACY)); MUST(cuEventSynchronize(event));
+        MUST(cuMemsetD8Async(data, 1, 64, blocking)); MUST(cuLaunchHostFunc(LEGACY, touch, locked));
+        MUST(cuEventRecord(event, LEGACY)); (void)cuEventQuery(event); (void)cuEventQuery(event);
+        while (!begun) usleep(100); MUST(cuMemsetD8Async(data, 2, 64, two)); may_go = 1;);
   // Whoever is waited for cannot wait for all.
-  RACES(1, OK(cuMemsetD8Async(data, 1, 64, one)); OK(cuMemsetD8Async(data, 2, 64, two));
-        OK(cuLaunchHostFunc(one, reset, NULL)); OK(cuStreamSynchronize(one)););
+  RACES(1, MUST(cuMemsetD8Async(data, 1, 64, one)); MUST(cuMemsetD8Async(data, 2, 64, two));
+        MUST(cuLaunchHostFunc(one, reset, NULL)); MUST(cuStreamSynchronize(one)););
   return 0;
 }

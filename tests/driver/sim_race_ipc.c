@@ -21,23 +21,23 @@ static void pass_on(void) {
   CUevent theirs, mine;
   CUstream stream;
   hear(TALK, &shared, sizeof shared);
-  OK(cuIpcOpenMemHandle(&data, shared.memory, PEERS));
-  OK(cuIpcOpenEventHandle(&theirs, shared.mine));
-  OK(cuEventCreate(&mine, INTERPROCESS | DISABLE_TIMING));
-  OK(cuIpcGetEventHandle(&shared.theirs, mine));
+  MUST(cuIpcOpenMemHandle(&data, shared.memory, PEERS));
+  MUST(cuIpcOpenEventHandle(&theirs, shared.mine));
+  MUST(cuEventCreate(&mine, INTERPROCESS | DISABLE_TIMING));
+  MUST(cuIpcGetEventHandle(&shared.theirs, mine));
   tell(TALK, &shared, sizeof shared);
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
   for (;;) {
     char turn = 0;
     hear(TALK, &turn, 1);
     if (turn == 'e') break;
-    if (turn == 's' || turn == 'h') OK(cuStreamWaitEvent(stream, theirs, 0));
-    OK(cuMemsetD8Async(data, 3, SIZE, stream));
-    OK(cuEventRecord(mine, stream));
-    if (turn == 'h') OK(cuStreamSynchronize(stream));
+    if (turn == 's' || turn == 'h') MUST(cuStreamWaitEvent(stream, theirs, 0));
+    MUST(cuMemsetD8Async(data, 3, SIZE, stream));
+    MUST(cuEventRecord(mine, stream));
+    if (turn == 'h') MUST(cuStreamSynchronize(stream));
     tell_ready(TALK);
   }
-  EXPECT(sim.races(), 0);
+  MUST_BE(sim.races(), 0);
 }
 
 int main(int count, char **arguments) {
@@ -53,39 +53,39 @@ int main(int count, char **arguments) {
   CUevent mine, theirs;
   CUstream one, two;
   const Process other = start_other("passes on");
-  OK(cuMemAlloc(&data, SIZE));
-  OK(cuEventCreate(&mine, INTERPROCESS | DISABLE_TIMING));
-  OK(cuIpcGetMemHandle(&shared.memory, data));
-  OK(cuIpcGetEventHandle(&shared.mine, mine));
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuEventCreate(&mine, INTERPROCESS | DISABLE_TIMING));
+  MUST(cuIpcGetMemHandle(&shared.memory, data));
+  MUST(cuIpcGetEventHandle(&shared.mine, mine));
   tell(other.talk, &shared, sizeof shared);
   hear(other.talk, &shared, sizeof shared);
-  OK(cuIpcOpenEventHandle(&theirs, shared.theirs));
-  OK(cuStreamCreate(&one, NON_BLOCKING));
-  OK(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuIpcOpenEventHandle(&theirs, shared.theirs));
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
 
-#define TURN(how)               \
-  OK(cuEventRecord(mine, one)); \
-  tell(other.talk, how, 1);     \
+#define TURN(how)                 \
+  MUST(cuEventRecord(mine, one)); \
+  tell(other.talk, how, 1);       \
   hear_ready(other.talk)
 
   // From one stream to the other by way of the other process's stream,
-  RACES(0, OK(cuMemsetD8Async(data, 1, SIZE, one)); TURN("s");
-        OK(cuStreamWaitEvent(two, theirs, 0)); OK(cuMemsetD8Async(data, 2, SIZE, two)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, SIZE, one)); TURN("s");
+        MUST(cuStreamWaitEvent(two, theirs, 0)); MUST(cuMemsetD8Async(data, 2, SIZE, two)););
   // its host, and a message from it.
-  RACES(0, OK(cuMemsetD8Async(data, 1, SIZE, one)); TURN("h");
-        OK(cuMemsetD8Async(data, 2, SIZE, two)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, SIZE, one)); TURN("h");
+        MUST(cuMemsetD8Async(data, 2, SIZE, two)););
   // This host has waited for what comes after it.
-  RACES(0, OK(cuMemsetD8Async(data, 1, SIZE, one)); TURN("s"); OK(cuEventSynchronize(theirs));
-        OK(cuMemsetD8Async(data, 2, SIZE, two)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, SIZE, one)); TURN("s"); MUST(cuEventSynchronize(theirs));
+        MUST(cuMemsetD8Async(data, 2, SIZE, two)););
   // The other one did not wait, so that nothing is in order,
-  RACES(1, OK(cuMemsetD8Async(data, 1, SIZE, one)); TURN("n");
-        OK(cuStreamWaitEvent(two, theirs, 0)); OK(cuMemsetD8Async(data, 2, SIZE, two)););
+  RACES(1, MUST(cuMemsetD8Async(data, 1, SIZE, one)); TURN("n");
+        MUST(cuStreamWaitEvent(two, theirs, 0)); MUST(cuMemsetD8Async(data, 2, SIZE, two)););
   // nor if this one does not wait for it.
-  RACES(1, OK(cuMemsetD8Async(data, 1, SIZE, one)); TURN("n");
-        OK(cuMemsetD8Async(data, 2, SIZE, two)););
+  RACES(1, MUST(cuMemsetD8Async(data, 1, SIZE, one)); TURN("n");
+        MUST(cuMemsetD8Async(data, 2, SIZE, two)););
   // Waits in this process are seen as ever.
-  RACES(0, OK(cuMemsetD8Async(data, 1, SIZE, one)); OK(cuEventRecord(mine, one));
-        OK(cuStreamWaitEvent(two, mine, 0)); OK(cuMemsetD8Async(data, 2, SIZE, two)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, SIZE, one)); MUST(cuEventRecord(mine, one));
+        MUST(cuStreamWaitEvent(two, mine, 0)); MUST(cuMemsetD8Async(data, 2, SIZE, two)););
   tell(other.talk, "e", 1);
   join_other(&other);
   return 0;

@@ -10,31 +10,33 @@ int main(void) {
   USE_STREAMS;
   CUdeviceptr data, copy;
   CUstream blocking, second, free, brief;
-  OK(cuMemAlloc(&data, 64));
-  OK(cuMemAlloc(&copy, 64));
-  OK(cuStreamCreate(&blocking, 0));
-  OK(cuStreamCreate(&second, 0));
-  OK(cuStreamCreate(&free, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuMemAlloc(&copy, 64));
+  MUST(cuStreamCreate(&blocking, 0));
+  MUST(cuStreamCreate(&second, 0));
+  MUST(cuStreamCreate(&free, NON_BLOCKING));
 
-  RACES(0, OK(cuMemsetD8Async(data, 1, 64, blocking));
-        OK(cuMemcpyDtoDAsync(copy, data, 64, LEGACY)););
-  RACES(1, OK(cuMemsetD8Async(data, 1, 64, free)); OK(cuMemcpyDtoDAsync(copy, data, 64, LEGACY)););
-  RACES(0, OK(cuMemsetD8Async(data, 1, 64, LEGACY));
-        OK(cuMemcpyDtoDAsync(copy, data, 64, blocking)););
-  RACES(1, OK(cuMemsetD8Async(data, 1, 64, LEGACY)); OK(cuMemcpyDtoDAsync(copy, data, 64, free)););
-  RACES(0, OK(cuMemsetD8Async(data, 1, 64, PER_THREAD));
-        OK(cuMemcpyDtoDAsync(copy, data, 64, LEGACY)););
-  RACES(1, OK(cuMemsetD8Async(data, 1, 64, PER_THREAD));
-        OK(cuMemcpyDtoDAsync(copy, data, 64, blocking)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, blocking));
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, LEGACY)););
+  RACES(1, MUST(cuMemsetD8Async(data, 1, 64, free));
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, LEGACY)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, LEGACY));
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, blocking)););
+  RACES(1, MUST(cuMemsetD8Async(data, 1, 64, LEGACY));
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, free)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, PER_THREAD));
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, LEGACY)););
+  RACES(1, MUST(cuMemsetD8Async(data, 1, 64, PER_THREAD));
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, blocking)););
   // Two blocking streams need a barrier between them.
-  RACES(1, OK(cuMemsetD8Async(data, 1, 64, blocking));
-        OK(cuMemcpyDtoDAsync(copy, data, 64, second)););
-  RACES(0, OK(cuMemsetD8Async(data, 1, 64, blocking)); OK(cuMemsetD8Async(copy, 1, 64, LEGACY));
-        OK(cuMemcpyDtoDAsync(copy, data, 64, second)););
+  RACES(1, MUST(cuMemsetD8Async(data, 1, 64, blocking));
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, second)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, blocking)); MUST(cuMemsetD8Async(copy, 1, 64, LEGACY));
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, second)););
   // It holds for a stream that was destroyed, and for one that began later.
-  RACES(0, OK(cuStreamCreate(&brief, 0)); OK(cuMemsetD8Async(data, 1, 64, brief));
-        OK(cuStreamDestroy(brief)); OK(cuMemcpyDtoDAsync(copy, data, 64, LEGACY)););
-  RACES(0, OK(cuMemsetD8Async(data, 1, 64, LEGACY)); OK(cuStreamCreate(&brief, 0));
-        OK(cuMemcpyDtoDAsync(copy, data, 64, brief)); OK(cuStreamDestroy(brief)););
+  RACES(0, MUST(cuStreamCreate(&brief, 0)); MUST(cuMemsetD8Async(data, 1, 64, brief));
+        MUST(cuStreamDestroy(brief)); MUST(cuMemcpyDtoDAsync(copy, data, 64, LEGACY)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, LEGACY)); MUST(cuStreamCreate(&brief, 0));
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, brief)); MUST(cuStreamDestroy(brief)););
   return 0;
 }

@@ -11,20 +11,22 @@ int main(void) {
   enum { READ, WRITE };
   CUdeviceptr managed;
   CUstream stream;
-  OK(cuMemAllocManaged(&managed, 64, 1));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAllocManaged(&managed, 64, 1));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
   void *const address = (void *)(uintptr_t)managed;
 
-  RACES(1, OK(cuMemsetD8Async(managed, 1, 64, stream)); OK(sim.host_access(address, 64, READ)););
-  RACES(0, OK(cuMemsetD8Async(managed, 1, 64, stream)); OK(cuStreamSynchronize(stream));
-        OK(sim.host_access(address, 64, READ)););
-  RACES(1, OK(cuMemsetD8Async(managed, 1, 32, stream));
-        OK(sim.host_access((char *)address + 31, 1, WRITE)););
-  RACES(0, OK(cuMemsetD8Async(managed, 1, 32, stream));
-        OK(sim.host_access((char *)address + 32, 32, WRITE)););
+  RACES(1, MUST(cuMemsetD8Async(managed, 1, 64, stream));
+        MUST(sim.host_access(address, 64, READ)););
+  RACES(0, MUST(cuMemsetD8Async(managed, 1, 64, stream)); MUST(cuStreamSynchronize(stream));
+        MUST(sim.host_access(address, 64, READ)););
+  RACES(1, MUST(cuMemsetD8Async(managed, 1, 32, stream));
+        MUST(sim.host_access((char *)address + 31, 1, WRITE)););
+  RACES(0, MUST(cuMemsetD8Async(managed, 1, 32, stream));
+        MUST(sim.host_access((char *)address + 32, 32, WRITE)););
   // The blocking form waits where the host can look.
-  RACES(0, OK(cuMemsetD8(managed, 1, 64)); OK(sim.host_access(address, 64, READ)););
+  RACES(0, MUST(cuMemsetD8(managed, 1, 64)); MUST(sim.host_access(address, 64, READ)););
   // Launched after the host's write.
-  RACES(0, OK(sim.host_access(address, 64, WRITE)); OK(cuMemsetD8Async(managed, 1, 64, stream)););
+  RACES(0, MUST(sim.host_access(address, 64, WRITE));
+        MUST(cuMemsetD8Async(managed, 1, 64, stream)););
   return 0;
 }

@@ -148,7 +148,7 @@ static void try_all(Search *search, unsigned done, Result state, Writers writers
     int known = 0;
     for (int k = 0; k < out->count && !known; ++k)
       known = memcmp(&out->results[k], &state, sizeof state) == 0;
-    EXPECT(known || out->count < MOST_RESULTS, 1);
+    MUST_BE(known || out->count < MOST_RESULTS, 1);
     if (!known) out->results[out->count++] = state;
     if (out->traces == 0 || (out->traces == 1 && trace != search->traces[0]))
       search->traces[out->traces++] = trace;
@@ -190,7 +190,7 @@ static void find_case(uint64_t seed, Case *out) {
   for (int cell = 0; cell < CELLS; ++cell) state.cells[cell] = initial(cell);
   try_all(&search, 0, state, (Writers){{0}}, 0);
   // The two ways to say what a race is are the same.
-  EXPECT(out->traces > 1, out->raced);
+  MUST_BE(out->traces > 1, out->raced);
 }
 
 // ---- The driver
@@ -206,7 +206,7 @@ static Result run(const Case *c, uint64_t seed) {
   const Program *p = &c->program;
   Result result = {0};
   CUevent events[EVENTS];
-  for (int e = 0; e < EVENTS; ++e) OK(cuEventCreate(&events[e], 2));
+  for (int e = 0; e < EVENTS; ++e) MUST(cuEventCreate(&events[e], 2));
   for (int cell = 0; cell < CELLS; ++cell) cells[cell] = initial(cell);
   sim.reset();
   for (int i = 0; i < p->count; ++i) {
@@ -216,39 +216,39 @@ static Result run(const Case *c, uint64_t seed) {
     const uint64_t before = sim.races();
     switch (o->what) {
       case FILL:
-        OK(cuMemsetD8Async(to, (unsigned char)(i + 1), 1, stream));
+        MUST(cuMemsetD8Async(to, (unsigned char)(i + 1), 1, stream));
         break;
       case COPY:
-        OK(cuMemcpyDtoDAsync(to, from, 1, stream));
+        MUST(cuMemcpyDtoDAsync(to, from, 1, stream));
         break;
       case HOST_READ:
-        OK(sim.host_access(&cells[o->to], 1, 0));
+        MUST(sim.host_access(&cells[o->to], 1, 0));
         result.read[i] = cells[o->to];
         break;
       case HOST_WRITE:
-        OK(sim.host_access(&cells[o->to], 1, 1));
+        MUST(sim.host_access(&cells[o->to], 1, 1));
         cells[o->to] = (unsigned char)(i + 1);
         break;
       case RECORD:
-        OK(cuEventRecord(events[o->event], stream));
+        MUST(cuEventRecord(events[o->event], stream));
         break;
       case WAIT:
-        OK(cuStreamWaitEvent(stream, events[o->event], 0));
+        MUST(cuStreamWaitEvent(stream, events[o->event], 0));
         break;
       case STREAM_SYNC:
-        OK(cuStreamSynchronize(stream));
+        MUST(cuStreamSynchronize(stream));
         break;
       case EVENT_SYNC:
-        OK(cuEventSynchronize(events[o->event]));
+        MUST(cuEventSynchronize(events[o->event]));
         break;
     }
     if ((sim.races() > before) != c->races[i])
       fprintf(stderr, "program %llu, operation %d\n", (unsigned long long)seed, i);
-    EXPECT(sim.races() > before, c->races[i]);
+    MUST_BE(sim.races() > before, c->races[i]);
   }
-  OK(cuCtxSynchronize());
+  MUST(cuCtxSynchronize());
   memcpy(result.cells, cells, CELLS);
-  for (int e = 0; e < EVENTS; ++e) OK(cuEventDestroy(events[e]));
+  for (int e = 0; e < EVENTS; ++e) MUST(cuEventDestroy(events[e]));
   return result;
 }
 
@@ -258,13 +258,13 @@ static void run_all(const char *schedule, const Case *cases, uint64_t first, uin
   USE_STREAMS;
   USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
   CUdeviceptr managed;
-  OK(cuMemAllocManaged(&managed, CELLS, 1));
+  MUST(cuMemAllocManaged(&managed, CELLS, 1));
   cells = (unsigned char *)(uintptr_t)managed;
   for (int s = 0; s < STREAMS; ++s) {
     streams[s][LEGACY_KIND] = LEGACY;
     streams[s][PER_THREAD_KIND] = PER_THREAD;
-    OK(cuStreamCreate(&streams[s][BLOCKING_KIND], 0));
-    OK(cuStreamCreate(&streams[s][NON_BLOCKING_KIND], NON_BLOCKING));
+    MUST(cuStreamCreate(&streams[s][BLOCKING_KIND], 0));
+    MUST(cuStreamCreate(&streams[s][NON_BLOCKING_KIND], NON_BLOCKING));
   }
   for (uint64_t i = 0; i < count; ++i) {
     const Result got = run(&cases[i], first + i);
@@ -274,7 +274,7 @@ static void run_all(const char *schedule, const Case *cases, uint64_t first, uin
     if (!allowed)
       fprintf(stderr, "%s: program %llu left what no order leaves\n", schedule,
               (unsigned long long)(first + i));
-    EXPECT(allowed, 1);
+    MUST_BE(allowed, 1);
   }
 }
 
@@ -305,12 +305,12 @@ int main(int argc, char **argv) {
       _exit(0);
     }
     int status = 0;
-    EXPECT(waitpid(child, &status, 0), child);
-    EXPECT(status, 0);
+    MUST_BE(waitpid(child, &status, 0), child);
+    MUST_BE(status, 0);
   }
   printf("%llu programs, %llu of them race; %d schedules each\n", (unsigned long long)count,
          (unsigned long long)raced, SEEDS + 2);
-  if (count > 1) EXPECT(raced > count / 5 && raced < count * 4 / 5, 1);
+  if (count > 1) MUST_BE(raced > count / 5 && raced < count * 4 / 5, 1);
   free(cases);
   return 0;
 }

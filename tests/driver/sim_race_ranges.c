@@ -76,38 +76,40 @@ int main(void) {
   USE(cuMemcpy3DAsync, 3020, const Copy3D *, CUstream);
   USE(cuMemsetD2D8Async, 3020, CUdeviceptr, size_t, unsigned char, size_t, size_t, CUstream);
   CUstream one, two;
-  OK(cuMemAlloc(&matrix, SIZE));
-  OK(cuMemAlloc(&tile, SIZE));
-  OK(cuStreamCreate(&one, NON_BLOCKING));
-  OK(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuMemAlloc(&matrix, SIZE));
+  MUST(cuMemAlloc(&tile, SIZE));
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
 
-  RACES(0, OK(cuMemsetD8Async(matrix, 1, 16, one)); OK(cuMemsetD8Async(matrix + 16, 1, 16, two)););
-  RACES(1, OK(cuMemsetD8Async(matrix, 1, 16, one)); OK(cuMemsetD8Async(matrix + 15, 1, 1, two)););
+  RACES(0, MUST(cuMemsetD8Async(matrix, 1, 16, one));
+        MUST(cuMemsetD8Async(matrix + 16, 1, 16, two)););
+  RACES(1, MUST(cuMemsetD8Async(matrix, 1, 16, one));
+        MUST(cuMemsetD8Async(matrix + 15, 1, 1, two)););
   // One use may race with many before it, and they are as many races.
-  RACES(3, for (unsigned i = 0; i < 3; ++i) OK(cuMemsetD8Async(matrix + 8 * i, 1, 8, one));
-        OK(cuMemsetD8Async(matrix, 2, SIZE, two)););
+  RACES(3, for (unsigned i = 0; i < 3; ++i) MUST(cuMemsetD8Async(matrix + 8 * i, 1, 8, one));
+        MUST(cuMemsetD8Async(matrix, 2, SIZE, two)););
   // Later work of the first stream stands for its earlier work.
-  RACES(1, for (unsigned i = 0; i < 3; ++i) OK(cuMemsetD8Async(matrix, 1, SIZE, one));
-        OK(cuMemsetD8Async(matrix + 1, 2, 1, two)););
+  RACES(1, for (unsigned i = 0; i < 3; ++i) MUST(cuMemsetD8Async(matrix, 1, SIZE, one));
+        MUST(cuMemsetD8Async(matrix + 1, 2, 1, two)););
 
   const Copy2D left = columns(0, 16), right = columns(16, 16), middle = columns(15, 2);
-  RACES(0, OK(cuMemcpy2DAsync(&left, one)); OK(cuMemcpy2DAsync(&right, two)););
-  RACES(1, OK(cuMemcpy2DAsync(&left, one)); OK(cuMemcpy2DAsync(&middle, two)););
-  RACES(2, OK(cuMemcpy2DAsync(&left, one)); OK(cuMemcpy2DAsync(&right, one));
-        OK(cuMemsetD2D8Async(matrix + 8, PITCH, 0, 16, ROWS, two)););
-  RACES(0, OK(cuMemcpy2DAsync(&left, one));
-        OK(cuMemsetD2D8Async(matrix + 16, PITCH, 0, 16, ROWS, two)););
-  RACES(1, OK(cuMemcpy2DAsync(&left, one));
-        OK(cuMemsetD8Async(matrix + (ROWS - 1) * PITCH + 15, 0, 2, two)););
-  RACES(0, OK(cuMemcpy2DAsync(&left, one));
-        OK(cuMemsetD8Async(matrix + (ROWS - 1) * PITCH + 16, 0, 16, two)););
+  RACES(0, MUST(cuMemcpy2DAsync(&left, one)); MUST(cuMemcpy2DAsync(&right, two)););
+  RACES(1, MUST(cuMemcpy2DAsync(&left, one)); MUST(cuMemcpy2DAsync(&middle, two)););
+  RACES(2, MUST(cuMemcpy2DAsync(&left, one)); MUST(cuMemcpy2DAsync(&right, one));
+        MUST(cuMemsetD2D8Async(matrix + 8, PITCH, 0, 16, ROWS, two)););
+  RACES(0, MUST(cuMemcpy2DAsync(&left, one));
+        MUST(cuMemsetD2D8Async(matrix + 16, PITCH, 0, 16, ROWS, two)););
+  RACES(1, MUST(cuMemcpy2DAsync(&left, one));
+        MUST(cuMemsetD8Async(matrix + (ROWS - 1) * PITCH + 15, 0, 2, two)););
+  RACES(0, MUST(cuMemcpy2DAsync(&left, one));
+        MUST(cuMemsetD8Async(matrix + (ROWS - 1) * PITCH + 16, 0, 16, two)););
 
   const Copy3D front = box(4, 2, 1, 8, 4, 2), beside = box(12, 2, 1, 8, 4, 2),
                below = box(4, 6, 1, 8, 2, 2), behind = box(4, 2, 3, 8, 4, 1),
                corner = box(11, 5, 2, 1, 1, 1);
-  RACES(0, OK(cuMemcpy3DAsync(&front, one)); OK(cuMemcpy3DAsync(&beside, two)););
-  RACES(0, OK(cuMemcpy3DAsync(&front, one)); OK(cuMemcpy3DAsync(&below, two)););
-  RACES(0, OK(cuMemcpy3DAsync(&front, one)); OK(cuMemcpy3DAsync(&behind, two)););
-  RACES(1, OK(cuMemcpy3DAsync(&front, one)); OK(cuMemcpy3DAsync(&corner, two)););
+  RACES(0, MUST(cuMemcpy3DAsync(&front, one)); MUST(cuMemcpy3DAsync(&beside, two)););
+  RACES(0, MUST(cuMemcpy3DAsync(&front, one)); MUST(cuMemcpy3DAsync(&below, two)););
+  RACES(0, MUST(cuMemcpy3DAsync(&front, one)); MUST(cuMemcpy3DAsync(&behind, two)););
+  RACES(1, MUST(cuMemcpy3DAsync(&front, one)); MUST(cuMemcpy3DAsync(&corner, two)););
   return 0;
 }

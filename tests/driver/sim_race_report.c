@@ -11,7 +11,7 @@ static char text[1 << 16], expected[1 << 12];
 // Runs the program in a process of its own; what it says goes to `text`. Returns its wait status.
 static int run(const char *mode, void (*program)(void)) {
   int ends[2];
-  EXPECT(pipe(ends), 0);
+  MUST_BE(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
     dup2(ends[1], 2);
@@ -29,7 +29,7 @@ static int run(const char *mode, void (*program)(void)) {
   text[length] = '\0';
   close(ends[0]);
   int status = 0;
-  EXPECT(waitpid(child, &status, 0), child);
+  MUST_BE(waitpid(child, &status, 0), child);
   return status;
 }
 
@@ -58,7 +58,7 @@ static int says(const char *pattern) {
   return 0;
 }
 
-#define SAYS(...) EXPECT(says(__VA_ARGS__), 1)
+#define SAYS(...) MUST_BE(says(__VA_ARGS__), 1)
 
 #define USE_ALL \
   USE_MEMORY;   \
@@ -69,12 +69,12 @@ static void two_streams(void) {
   USE_ALL;
   CUdeviceptr data, copy;
   CUstream one, two;
-  OK(cuMemAlloc(&data, 256));
-  OK(cuMemAlloc(&copy, 256));
-  OK(cuStreamCreate(&one, NON_BLOCKING));
-  OK(cuStreamCreate(&two, 0));
-  OK(cuMemsetD8Async(data + 16, 1, 64, one));
-  OK(cuMemcpyDtoDAsync(copy, data, 256, two));
+  MUST(cuMemAlloc(&data, 256));
+  MUST(cuMemAlloc(&copy, 256));
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, 0));
+  MUST(cuMemsetD8Async(data + 16, 1, 64, one));
+  MUST(cuMemcpyDtoDAsync(copy, data, 256, two));
   fprintf(stderr, "handles %p %p\n", one, two);
 }
 
@@ -87,55 +87,55 @@ static void in_a_graph(void) {
   CUevent event;
   CUgraph graph = NULL;
   CUgraphExec exec = NULL;
-  OK(cuMemAlloc(&data, 64));
-  OK(cuStreamCreate(&one, NON_BLOCKING));
-  OK(cuStreamCreate(&two, NON_BLOCKING));
-  OK(cuEventCreate(&event, 2));
-  OK(cuStreamBeginCapture(one, GLOBAL));
-  OK(cuEventRecord(event, one));
-  OK(cuStreamWaitEvent(two, event, 0));
-  OK(cuMemsetD8Async(data, 1, 64, one));
-  OK(cuMemsetD8Async(data, 2, 64, two));
-  OK(cuEventRecord(event, two));
-  OK(cuStreamWaitEvent(one, event, 0));
-  OK(cuStreamEndCapture(one, &graph));
-  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-  OK(cuGraphLaunch(exec, one));
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuStreamBeginCapture(one, GLOBAL));
+  MUST(cuEventRecord(event, one));
+  MUST(cuStreamWaitEvent(two, event, 0));
+  MUST(cuMemsetD8Async(data, 1, 64, one));
+  MUST(cuMemsetD8Async(data, 2, 64, two));
+  MUST(cuEventRecord(event, two));
+  MUST(cuStreamWaitEvent(one, event, 0));
+  MUST(cuStreamEndCapture(one, &graph));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, one));
 }
 
 static void in_a_loop(void) {
   USE_ALL;
   CUdeviceptr data, more;
   CUstream one, two;
-  OK(cuMemAlloc(&data, 256));
-  OK(cuMemAlloc(&more, 256));
-  OK(cuStreamCreate(&one, NON_BLOCKING));
-  OK(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 256));
+  MUST(cuMemAlloc(&more, 256));
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
   for (int i = 0; i < 10; ++i) {
-    OK(cuMemsetD8Async(data, 1, 64, one));
-    OK(cuMemsetD8Async(data, 2, 64, two));
-    OK(cuStreamSynchronize(one));
-    OK(cuStreamSynchronize(two));
+    MUST(cuMemsetD8Async(data, 1, 64, one));
+    MUST(cuMemsetD8Async(data, 2, 64, two));
+    MUST(cuStreamSynchronize(one));
+    MUST(cuStreamSynchronize(two));
   }
-  EXPECT(sim.races(), 10);
+  MUST_BE(sim.races(), 10);
   // Other memory is another pair.
-  OK(cuMemsetD8Async(more, 1, 64, one));
-  OK(cuMemsetD8Async(more, 2, 64, two));
-  EXPECT(sim.races(), 11);
+  MUST(cuMemsetD8Async(more, 1, 64, one));
+  MUST(cuMemsetD8Async(more, 2, 64, two));
+  MUST_BE(sim.races(), 11);
 }
 
 static void many_pairs(void) {
   USE_ALL;
   CUstream one, two;
-  OK(cuStreamCreate(&one, NON_BLOCKING));
-  OK(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
   for (int i = 0; i < 200; ++i) {
     CUdeviceptr data;
-    OK(cuMemAlloc(&data, 1));
-    OK(cuMemsetD8Async(data, 1, 1, one));
-    OK(cuMemsetD8Async(data, 2, 1, two));
+    MUST(cuMemAlloc(&data, 1));
+    MUST(cuMemsetD8Async(data, 1, 1, one));
+    MUST(cuMemsetD8Async(data, 2, 1, two));
   }
-  EXPECT(sim.races(), 200);
+  MUST_BE(sim.races(), 200);
 }
 
 static void by_the_host(void) {
@@ -144,10 +144,10 @@ static void by_the_host(void) {
   USE(cuMemcpyHtoDAsync, 3020, CUdeviceptr, const void *, size_t, CUstream);
   CUdeviceptr data;
   void *locked;
-  OK(cuMemAlloc(&data, 64));
-  OK(cuMemHostAlloc(&locked, 64, 0));
-  OK(cuMemcpyHtoDAsync(data, locked, 64, PER_THREAD));
-  OK(sim.host_access(locked, 64, 1));
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuMemHostAlloc(&locked, 64, 0));
+  MUST(cuMemcpyHtoDAsync(data, locked, 64, PER_THREAD));
+  MUST(sim.host_access(locked, 64, 1));
 }
 
 static void in_a_pool(void) {
@@ -156,37 +156,37 @@ static void in_a_pool(void) {
   USE(cuMemFreeAsync, 11020, CUdeviceptr, CUstream);
   CUdeviceptr data;
   CUstream one, two;
-  OK(cuStreamCreate(&one, NON_BLOCKING));
-  OK(cuStreamCreate(&two, NON_BLOCKING));
-  OK(cuMemAllocAsync(&data, 64, one));
-  OK(cuMemsetD8Async(data, 1, 64, two));
-  OK(cuMemFreeAsync(data, one));
-  EXPECT(cuMemsetD8Async(data, 1, 64, one), INVALID_VALUE);
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuMemAllocAsync(&data, 64, one));
+  MUST(cuMemsetD8Async(data, 1, 64, two));
+  MUST(cuMemFreeAsync(data, one));
+  MUST_BE(cuMemsetD8Async(data, 1, 64, one), INVALID_VALUE);
 }
 
 static void none(void) {
   USE_ALL;
   CUdeviceptr data;
-  OK(cuMemAlloc(&data, 64));
-  OK(cuMemsetD8Async(data, 1, 64, LEGACY));
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuMemsetD8Async(data, 1, 64, LEGACY));
 }
 
 static void forgotten(void) {
   two_streams();
-  EXPECT(sim.races(), 1);
+  MUST_BE(sim.races(), 1);
   sim.reset();
-  EXPECT(sim.races(), 0);
+  MUST_BE(sim.races(), 0);
 }
 
 static void nothing_found(void) {
   two_streams();
-  EXPECT(sim.races(), 0);
+  MUST_BE(sim.races(), 0);
 }
 
 int main(void) {
-  EXPECT(run("log", two_streams), 0);
-  EXPECT(lines(), 7);
-  OK(
+  MUST_BE(run("log", two_streams), 0);
+  MUST_BE(lines(), 7);
+  MUST(
       !says("simcuda: race: nothing orders cuMemsetD8Async (operation 1) before cuMemcpyDtoDAsync "
             "(operation 2)\n"
             "simcuda:   cuMemsetD8Async (operation 1) writes, on non-blocking stream \1 of context "
@@ -197,43 +197,43 @@ int main(void) {
             "simcuda:   record an event after operation 1 and wait for it before operation 2\n"));
   // The very handles that the client has, and the bytes that both use.
   void *one = NULL, *two = NULL;
-  EXPECT(sscanf(strstr(text, "handles "), "handles %p %p", &one, &two), 2);
+  MUST_BE(sscanf(strstr(text, "handles "), "handles %p %p", &one, &two), 2);
   snprintf(expected, sizeof expected, "on non-blocking stream %p of", one);
   SAYS(expected);
   snprintf(expected, sizeof expected, "on blocking stream %p of", two);
   SAYS(expected);
   unsigned long long begin, end, base;
-  EXPECT(sscanf(strstr(text, "in bytes "), "in bytes %llx to %llx", &begin, &end), 2);
-  EXPECT(sscanf(strstr(text, "memory at "), "memory at %llx", &base), 1);
-  EXPECT(begin - base, 16);
-  EXPECT(end - begin, 64);
+  MUST_BE(sscanf(strstr(text, "in bytes "), "in bytes %llx to %llx", &begin, &end), 2);
+  MUST_BE(sscanf(strstr(text, "memory at "), "memory at %llx", &base), 1);
+  MUST_BE(begin - base, 16);
+  MUST_BE(end - begin, 64);
   SAYS("\nsimcuda: 1 race\n");
 
-  EXPECT(run("log", in_a_graph), 0);
+  MUST_BE(run("log", in_a_graph), 0);
   SAYS(
       "nothing orders cuGraphLaunch (memset) (operation 2) before cuGraphLaunch (memset) "
       "(operation 3)\n");
   SAYS("make operation 3 depend on operation 2 in their graph\n");
 
-  EXPECT(run("log", in_a_loop), 0);
-  EXPECT(lines(), 11);
+  MUST_BE(run("log", in_a_loop), 0);
+  MUST_BE(lines(), 11);
   SAYS("\nsimcuda: 11 races\n");
-  EXPECT(run("log", many_pairs), 0);
-  EXPECT(lines(), 502);
+  MUST_BE(run("log", many_pairs), 0);
+  MUST_BE(lines(), 502);
   SAYS("simcuda: more races are only counted\nsimcuda: 200 races\n");
 
-  EXPECT(run("log", by_the_host), 0);
-  OK(
+  MUST_BE(run("log", by_the_host), 0);
+  MUST(
       !says("nothing orders cuMemcpyHtoDAsync (operation 1) before the host's access\n"
             "simcuda:   cuMemcpyHtoDAsync (operation 1) reads, on the per-thread stream "));
   SAYS("simcuda:   the host's access writes, on the host\n");
-  OK(
+  MUST(
       !says("of the 64 bytes of page-locked host memory at \1\n"
             "simcuda:   wait for operation 1 first: for its stream, or for an event recorded after "
             "it\n"));
 
-  EXPECT(run("log", in_a_pool), 0);
-  OK(
+  MUST_BE(run("log", in_a_pool), 0);
+  MUST(
       !says("cuMemsetD8Async (operation 2) may use memory before cuMemAllocAsync (operation 1) has "
             "allocated it: nothing orders "));
   SAYS(
@@ -242,20 +242,20 @@ int main(void) {
   SAYS("cuMemsetD8Async uses memory that cuMemFreeAsync (operation 3) has freed\n");
   SAYS("\nsimcuda: 3 races\n");
 
-  EXPECT(run("log", none), 0);
-  EXPECT(lines(), 0);
+  MUST_BE(run("log", none), 0);
+  MUST_BE(lines(), 0);
   // What was forgotten is not told of at the end.
-  EXPECT(run("log", forgotten), 0);
-  EXPECT(lines(), 6);
+  MUST_BE(run("log", forgotten), 0);
+  MUST_BE(lines(), 6);
 
-  EXPECT(run("count", in_a_loop), 0);
-  EXPECT(lines(), 0);
-  EXPECT(run("off", nothing_found), 0);
-  EXPECT(lines(), 1);  // the program's own
+  MUST_BE(run("count", in_a_loop), 0);
+  MUST_BE(lines(), 0);
+  MUST_BE(run("off", nothing_found), 0);
+  MUST_BE(lines(), 1);  // the program's own
   const int status = run("abort", in_a_loop);
-  EXPECT(WIFSIGNALED(status), 1);
-  EXPECT(WTERMSIG(status), SIGABRT);
-  EXPECT(lines(), 5);
+  MUST_BE(WIFSIGNALED(status), 1);
+  MUST_BE(WTERMSIG(status), SIGABRT);
+  MUST_BE(lines(), 5);
   SAYS("simcuda: race: nothing orders ");
   return 0;
 }

@@ -17,32 +17,32 @@ int main(int argc, char **argv) {
   CUdeviceptr data, brief;
   CUstream stream, blocking, other;
   void *locked;
-  OK(cuMemAlloc(&data, 64));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamCreate(&blocking, 0));
-  OK(cuStreamCreate(&other, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&blocking, 0));
+  MUST(cuStreamCreate(&other, NON_BLOCKING));
 
-  RACES(strict, OK(cuMemAlloc(&brief, 64)); OK(cuMemsetD8Async(brief, 1, 64, stream));
-        OK(cuMemFree(brief)););
-  RACES(0, OK(cuMemAlloc(&brief, 64)); OK(cuMemsetD8Async(brief, 1, 64, stream));
-        OK(cuStreamSynchronize(stream)); OK(cuMemFree(brief)););
-  RACES(strict, OK(cuMemHostAlloc(&locked, 64, 0)); OK(cuMemcpyHtoDAsync(data, locked, 64, stream));
-        OK(cuMemFreeHost(locked)););
-  RACES(0, OK(cuMemHostAlloc(&locked, 64, 0)); OK(cuMemcpyHtoDAsync(data, locked, 64, stream));
-        OK(cuStreamSynchronize(stream)); OK(cuMemFreeHost(locked)););
-  RACES(strict, OK(cuMemHostRegister(page, 4096, 0)); OK(cuMemcpyHtoDAsync(data, page, 64, stream));
-        OK(cuMemHostUnregister(page)););
+  RACES(strict, MUST(cuMemAlloc(&brief, 64)); MUST(cuMemsetD8Async(brief, 1, 64, stream));
+        MUST(cuMemFree(brief)););
+  RACES(0, MUST(cuMemAlloc(&brief, 64)); MUST(cuMemsetD8Async(brief, 1, 64, stream));
+        MUST(cuStreamSynchronize(stream)); MUST(cuMemFree(brief)););
+  RACES(strict, MUST(cuMemHostAlloc(&locked, 64, 0));
+        MUST(cuMemcpyHtoDAsync(data, locked, 64, stream)); MUST(cuMemFreeHost(locked)););
+  RACES(0, MUST(cuMemHostAlloc(&locked, 64, 0)); MUST(cuMemcpyHtoDAsync(data, locked, 64, stream));
+        MUST(cuStreamSynchronize(stream)); MUST(cuMemFreeHost(locked)););
+  RACES(strict, MUST(cuMemHostRegister(page, 4096, 0));
+        MUST(cuMemcpyHtoDAsync(data, page, 64, stream)); MUST(cuMemHostUnregister(page)););
   // A free of other memory as a barrier.
-  RACES(strict, OK(cuMemAlloc(&brief, 64)); OK(cuMemsetD8Async(data, 1, 64, stream));
-        OK(cuMemFree(brief)); OK(cuMemsetD8Async(data, 2, 64, other)););
+  RACES(strict, MUST(cuMemAlloc(&brief, 64)); MUST(cuMemsetD8Async(data, 1, 64, stream));
+        MUST(cuMemFree(brief)); MUST(cuMemsetD8Async(data, 2, 64, other)););
   // The legacy stream without work of its own.
-  RACES(strict, OK(cuMemsetD8Async(data, 1, 64, blocking)); OK(cuStreamSynchronize(LEGACY));
-        OK(cuMemsetD8Async(data, 2, 64, other)););
-  RACES(strict, OK(cuMemsetD8Async(data, 1, 64, blocking));
-        while (cuStreamQuery(LEGACY) == NOT_READY); OK(cuMemsetD8Async(data, 2, 64, other)););
-  RACES(0, OK(cuMemsetD8Async(data, 1, 64, blocking)); OK(cuMemsetD8Async(data, 3, 64, LEGACY));
-        OK(cuStreamSynchronize(LEGACY)); OK(cuMemsetD8Async(data, 2, 64, other)););
+  RACES(strict, MUST(cuMemsetD8Async(data, 1, 64, blocking)); MUST(cuStreamSynchronize(LEGACY));
+        MUST(cuMemsetD8Async(data, 2, 64, other)););
+  RACES(strict, MUST(cuMemsetD8Async(data, 1, 64, blocking));
+        while (cuStreamQuery(LEGACY) == NOT_READY); MUST(cuMemsetD8Async(data, 2, 64, other)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, blocking)); MUST(cuMemsetD8Async(data, 3, 64, LEGACY));
+        MUST(cuStreamSynchronize(LEGACY)); MUST(cuMemsetD8Async(data, 2, 64, other)););
   // A pageable source has been read in any case.
-  RACES(0, OK(cuMemcpyHtoD(data, page, 64)); OK(sim.host_access(page, 64, 1)););
+  RACES(0, MUST(cuMemcpyHtoD(data, page, 64)); MUST(sim.host_access(page, 64, 1)););
   return 0;
 }

@@ -14,24 +14,24 @@ static void *write_data(void *unused) {
   USE(cuCtxSetCurrent, 4000, CUcontext);
   USE_MEMORY;
   USE_STREAMS;
-  OK(cuCtxSetCurrent(context));
-  OK(cuMemsetD8Async(data, 1, 64, stream));
-  if (waits) OK(cuStreamSynchronize(stream));
+  MUST(cuCtxSetCurrent(context));
+  MUST(cuMemsetD8Async(data, 1, 64, stream));
+  if (waits) MUST(cuStreamSynchronize(stream));
   return unused;
 }
 
 static void in_a_thread(int waits_for_it) {
   pthread_t thread;
   waits = waits_for_it;
-  EXPECT(pthread_create(&thread, NULL, write_data, NULL), 0);
-  EXPECT(pthread_join(thread, NULL), 0);
+  MUST_BE(pthread_create(&thread, NULL, write_data, NULL), 0);
+  MUST_BE(pthread_join(thread, NULL), 0);
 }
 
 static void *write_per_thread(void *unused) {
   USE(cuCtxSetCurrent, 4000, CUcontext);
   USE_MEMORY;
-  OK(cuCtxSetCurrent(context));
-  OK(cuMemsetD8Async(data, 1, 64, PER_THREAD));
+  MUST(cuCtxSetCurrent(context));
+  MUST(cuMemsetD8Async(data, 1, 64, PER_THREAD));
   return unused;
 }
 
@@ -42,19 +42,20 @@ int main(void) {
   CUstream other;
   CUdeviceptr copy;
   pthread_t thread;
-  OK(cuMemAlloc(&data, 64));
-  OK(cuMemAlloc(&copy, 64));
-  OK(cuStreamCreate(&stream, NON_BLOCKING));
-  OK(cuStreamCreate(&other, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuMemAlloc(&copy, 64));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&other, NON_BLOCKING));
 
-  RACES(0, in_a_thread(1); OK(cuMemcpyDtoDAsync(copy, data, 64, other)););
+  RACES(0, in_a_thread(1); MUST(cuMemcpyDtoDAsync(copy, data, 64, other)););
   // To join a thread is not to wait for its stream.
-  RACES(1, in_a_thread(0); OK(cuMemcpyDtoDAsync(copy, data, 64, other)););
-  RACES(0, in_a_thread(0); OK(cuMemcpyDtoDAsync(copy, data, 64, stream)););
-  RACES(0, in_a_thread(0); OK(cuStreamSynchronize(stream));
-        OK(cuMemcpyDtoDAsync(copy, data, 64, other)););
+  RACES(1, in_a_thread(0); MUST(cuMemcpyDtoDAsync(copy, data, 64, other)););
+  RACES(0, in_a_thread(0); MUST(cuMemcpyDtoDAsync(copy, data, 64, stream)););
+  RACES(0, in_a_thread(0); MUST(cuStreamSynchronize(stream));
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, other)););
   // Each thread has a per-thread stream of its own.
-  RACES(1, EXPECT(pthread_create(&thread, NULL, write_per_thread, NULL), 0);
-        EXPECT(pthread_join(thread, NULL), 0); OK(cuMemcpyDtoDAsync(copy, data, 64, PER_THREAD)););
+  RACES(1, MUST_BE(pthread_create(&thread, NULL, write_per_thread, NULL), 0);
+        MUST_BE(pthread_join(thread, NULL), 0);
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, PER_THREAD)););
   return 0;
 }

@@ -22,25 +22,25 @@ static Outcome race(void) {
   memset(&outcome, 0, sizeof outcome);
   CUstream streams[STREAMS];
   CUdeviceptr data;
-  for (int s = 0; s < STREAMS; ++s) OK(cuStreamCreate(&streams[s], NON_BLOCKING));
-  OK(cuMemAlloc(&data, CELLS + 1));
+  for (int s = 0; s < STREAMS; ++s) MUST(cuStreamCreate(&streams[s], NON_BLOCKING));
+  MUST(cuMemAlloc(&data, CELLS + 1));
   for (int round = 0; round < ROUNDS; ++round) {
     for (unsigned c = 0; c < CELLS; ++c)
       for (int s = 0; s < STREAMS; ++s)
-        OK(cuMemsetD8Async(data + c, (unsigned char)s, 1, streams[s]));
-    OK(cuMemsetD8Async(data + CELLS, (unsigned char)round, 1, streams[0]));
+        MUST(cuMemsetD8Async(data + c, (unsigned char)s, 1, streams[s]));
+    MUST(cuMemsetD8Async(data + CELLS, (unsigned char)round, 1, streams[0]));
     outcome.pending[round] = (unsigned char)simcuda_pending();
   }
   while (cuStreamQuery(streams[0]) == NOT_READY);
-  OK(cuCtxSynchronize());
-  OK(cuMemcpyDtoH(outcome.cells, data, CELLS));
-  OK(cuMemcpyDtoH(&outcome.in_order, data + CELLS, 1));
+  MUST(cuCtxSynchronize());
+  MUST(cuMemcpyDtoH(outcome.cells, data, CELLS));
+  MUST(cuMemcpyDtoH(&outcome.in_order, data + CELLS, 1));
   return outcome;
 }
 
 static Outcome race_with(int seed) {
   int ends[2];
-  EXPECT(pipe(ends), 0);
+  MUST_BE(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
     char schedule[32];
@@ -50,12 +50,12 @@ static Outcome race_with(int seed) {
     _exit(write(ends[1], &outcome, sizeof outcome) != sizeof outcome);
   }
   Outcome outcome;
-  EXPECT(read(ends[0], &outcome, sizeof outcome), sizeof outcome);
+  MUST_BE(read(ends[0], &outcome, sizeof outcome), sizeof outcome);
   close(ends[0]);
   close(ends[1]);
   int status = 0;
-  EXPECT(waitpid(child, &status, 0), child);
-  EXPECT(status, 0);
+  MUST_BE(waitpid(child, &status, 0), child);
+  MUST_BE(status, 0);
   return outcome;
 }
 
@@ -66,15 +66,15 @@ int main(void) {
   for (int seed = 0; seed < SEEDS; ++seed) {
     all[seed] = race_with(seed);
     const Outcome again = race_with(seed);
-    EXPECT(memcmp(&all[seed], &again, sizeof again), 0);
-    EXPECT(again.in_order, ROUNDS - 1);
+    MUST_BE(memcmp(&all[seed], &again, sizeof again), 0);
+    MUST_BE(again.in_order, ROUNDS - 1);
     int known = 0;
     for (int other = 0; other < seed; ++other)
       known = known || memcmp(&all[other], &again, sizeof again) == 0;
     distinct += !known;
     for (int c = 0; c < CELLS; ++c) ++winners[again.cells[c]];
   }
-  EXPECT(distinct > SEEDS / 2, 1);
-  for (int s = 0; s < STREAMS; ++s) EXPECT(winners[s] > 0, 1);
+  MUST_BE(distinct > SEEDS / 2, 1);
+  for (int s = 0; s < STREAMS; ++s) MUST_BE(winners[s] > 0, 1);
   return 0;
 }

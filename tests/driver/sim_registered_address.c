@@ -13,16 +13,16 @@ int main(void) {
   void *combined, *plain;
   CUdeviceptr device;
   int same = 1;
-  OK(cuDeviceGetAttribute(&same, 91, 0));
-  EXPECT(same, 0);
-  OK(cuMemHostRegister(registered, sizeof registered, 0));
-  OK(cuMemHostGetDevicePointer(&device, registered, 0));
-  EXPECT(device != (CUdeviceptr)(uintptr_t)registered, 1);
-  OK(cuMemHostAlloc(&combined, 64, 4));
-  OK(cuMemHostGetDevicePointer(&device, combined, 0));
-  EXPECT(device != (CUdeviceptr)(uintptr_t)combined, 1);
-  OK(cuMemHostAlloc(&plain, 64, 0));
-  OK(cuMemHostGetDevicePointer(&device, plain, 0));
-  EXPECT(device == (CUdeviceptr)(uintptr_t)plain, 1);
+  MUST(cuDeviceGetAttribute(&same, 91, 0));
+  MUST_BE(same, 0);
+  MUST(cuMemHostRegister(registered, sizeof registered, 0));
+  MUST(cuMemHostGetDevicePointer(&device, registered, 0));
+  MUST_BE(device != (CUdeviceptr)(uintptr_t)registered, 1);
+  MUST(cuMemHostAlloc(&combined, 64, 4));
+  MUST(cuMemHostGetDevicePointer(&device, combined, 0));
+  MUST_BE(device != (CUdeviceptr)(uintptr_t)combined, 1);
+  MUST(cuMemHostAlloc(&plain, 64, 0));
+  MUST(cuMemHostGetDevicePointer(&device, plain, 0));
+  MUST_BE(device == (CUdeviceptr)(uintptr_t)plain, 1);
   return 0;
 }

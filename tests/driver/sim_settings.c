@@ -7,7 +7,7 @@
 // What cuInit returns with this setting; what it says goes to `text`.
 static int init_with(const char *name, const char *value, char *text, size_t size) {
   int ends[2];
-  EXPECT(pipe(ends), 0);
+  MUST_BE(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
     dup2(ends[1], 2);
@@ -27,8 +27,8 @@ static int init_with(const char *name, const char *value, char *text, size_t siz
   text[length] = '\0';
   close(ends[0]);
   int status = 0;
-  EXPECT(waitpid(child, &status, 0), child);
-  EXPECT(WIFEXITED(status), 1);
+  MUST_BE(waitpid(child, &status, 0), child);
+  MUST_BE(WIFEXITED(status), 1);
   return WEXITSTATUS(status);
 }
 
@@ -46,23 +46,23 @@ int main(void) {
   };
   char text[4096], again[4096];
   for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
-    EXPECT(init_with(bad[i][0], bad[i][1], text, sizeof text), INVALID_VALUE);
+    MUST_BE(init_with(bad[i][0], bad[i][1], text, sizeof text), INVALID_VALUE);
     const char *said = strstr(text, bad[i][0]);
-    EXPECT(said != NULL && strstr(said, bad[i][1]) != NULL, 1);
-    EXPECT(strstr(said + 1, bad[i][0]) == NULL, 1);  // once
+    MUST_BE(said != NULL && strstr(said, bad[i][1]) != NULL, 1);
+    MUST_BE(strstr(said + 1, bad[i][0]) == NULL, 1);  // once
   }
-  EXPECT(init_with("SIMCUDA", "yes", text, sizeof text), STUB_LIBRARY);
-  EXPECT(strstr(text, "SIMCUDA=yes") != NULL, 1);
-  EXPECT(init_with("SIMCUDA", "0", again, sizeof again), STUB_LIBRARY);
-  EXPECT(strlen(again), 0);
-  EXPECT(init_with("SIMCUDA_DEVICES", "0", again, sizeof again), 100);
+  MUST_BE(init_with("SIMCUDA", "yes", text, sizeof text), STUB_LIBRARY);
+  MUST_BE(strstr(text, "SIMCUDA=yes") != NULL, 1);
+  MUST_BE(init_with("SIMCUDA", "0", again, sizeof again), STUB_LIBRARY);
+  MUST_BE(strlen(again), 0);
+  MUST_BE(init_with("SIMCUDA_DEVICES", "0", again, sizeof again), 100);
   // Good ones are taken in silence; an empty one is none.
-  EXPECT(init_with("SIMCUDA_SCHEDULE", "", text, sizeof text), SUCCESS);
-  EXPECT(strlen(text), 0);
-  EXPECT(init_with("SIMCUDA_SCHEDULE", "eager", text, sizeof text), SUCCESS);
-  EXPECT(init_with("SIMCUDA_SCHEDULE", "random:18446744073709551615", text, sizeof text), SUCCESS);
-  EXPECT(init_with("SIMCUDA_RACES", "count", text, sizeof text), SUCCESS);
-  EXPECT(init_with("SIMCUDA_FAIL", "cuMemAlloc:1:2,cuMemFree:3:4", text, sizeof text), SUCCESS);
-  EXPECT(strlen(text), 0);
+  MUST_BE(init_with("SIMCUDA_SCHEDULE", "", text, sizeof text), SUCCESS);
+  MUST_BE(strlen(text), 0);
+  MUST_BE(init_with("SIMCUDA_SCHEDULE", "eager", text, sizeof text), SUCCESS);
+  MUST_BE(init_with("SIMCUDA_SCHEDULE", "random:18446744073709551615", text, sizeof text), SUCCESS);
+  MUST_BE(init_with("SIMCUDA_RACES", "count", text, sizeof text), SUCCESS);
+  MUST_BE(init_with("SIMCUDA_FAIL", "cuMemAlloc:1:2,cuMemFree:3:4", text, sizeof text), SUCCESS);
+  MUST_BE(strlen(text), 0);
   return 0;
 }

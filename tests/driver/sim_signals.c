@@ -16,16 +16,16 @@ int main(void) {
   USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *);
   int done = 0;
   signal(SIGUSR1, handle);
-  OK(cuLaunchHostFunc(LEGACY, nothing, &done));
-  OK(cuStreamSynchronize(LEGACY));  // from here on there is a thread of the driver's
+  MUST(cuLaunchHostFunc(LEGACY, nothing, &done));
+  MUST(cuStreamSynchronize(LEGACY));  // from here on there is a thread of the driver's
   sigset_t held, pending;
   sigemptyset(&held);
   sigaddset(&held, SIGUSR1);
-  EXPECT(sigprocmask(SIG_BLOCK, &held, NULL), 0);
-  EXPECT(kill(getpid(), SIGUSR1), 0);
+  MUST_BE(sigprocmask(SIG_BLOCK, &held, NULL), 0);
+  MUST_BE(kill(getpid(), SIGUSR1), 0);
   usleep(20000);
-  EXPECT(sigpending(&pending), 0);
-  EXPECT(handled, 0);
-  EXPECT(sigismember(&pending, SIGUSR1), 1);
+  MUST_BE(sigpending(&pending), 0);
+  MUST_BE(handled, 0);
+  MUST_BE(sigismember(&pending, SIGUSR1), 1);
   return 0;
 }

@@ -12,15 +12,15 @@ int main(int argc, char **argv) {
   CUstream first, second;
   CUevent event;
   unsigned long long one, two;
-  OK(cuEventCreate(&event, 2));
-  OK(cuStreamCreate(&first, 0));
-  OK(cuStreamGetId(first, &one));
-  OK(cuStreamDestroy(first));
-  EXPECT(cuStreamQuery(first), INVALID_HANDLE);
-  EXPECT(cuStreamDestroy(first), INVALID_HANDLE);
-  OK(cuStreamCreate(&second, 0));
-  OK(cuStreamGetId(second, &two));
-  EXPECT(first == second, reuse);
-  EXPECT(one != two, 1);  // ids never recur
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuStreamCreate(&first, 0));
+  MUST(cuStreamGetId(first, &one));
+  MUST(cuStreamDestroy(first));
+  MUST_BE(cuStreamQuery(first), INVALID_HANDLE);
+  MUST_BE(cuStreamDestroy(first), INVALID_HANDLE);
+  MUST(cuStreamCreate(&second, 0));
+  MUST(cuStreamGetId(second, &two));
+  MUST_BE(first == second, reuse);
+  MUST_BE(one != two, 1);  // ids never recur
   return 0;
 }

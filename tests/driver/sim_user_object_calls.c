@@ -17,11 +17,11 @@ int main(void) {
   USE(cuUserObjectRelease, 11030, CUuserObject, unsigned);
   *(void **)&count = find("cuDeviceGetCount", 2000);
   CUuserObject object;
-  OK(cuUserObjectCreate(&object, NULL, destroy, 1, 1));
-  EXPECT(cuUserObjectRelease(object, 2), INVALID_VALUE);  // more than there are
-  OK(cuUserObjectRelease(object, 1));
+  MUST(cuUserObjectCreate(&object, NULL, destroy, 1, 1));
+  MUST_BE(cuUserObjectRelease(object, 2), INVALID_VALUE);  // more than there are
+  MUST(cuUserObjectRelease(object, 1));
   for (int i = 0; i < 5000 && __atomic_load_n(&result, __ATOMIC_SEQ_CST) == -1; ++i) usleep(1000);
-  EXPECT(result, 800);
-  EXPECT(cuUserObjectRelease(object, 1), INVALID_VALUE);  // it is gone
+  MUST_BE(result, 800);
+  MUST_BE(cuUserObjectRelease(object, 1), INVALID_VALUE);  // it is gone
   return 0;
 }

@@ -21,27 +21,27 @@ static void expect_devices(const char *setting, const char *buses) {
     const int expected = (int)strlen(buses);
     if (expected == 0) _exit(result == 100 ? 0 : 1);
     int count = 0;
-    OK(result);
-    OK(cuDeviceGetCount(&count));
-    EXPECT(count, expected);
+    MUST(result);
+    MUST(cuDeviceGetCount(&count));
+    MUST_BE(count, expected);
     for (int i = 0; i < count; ++i) {
       char bus[32];
       unsigned char uuid[16];
       CUdevice found = -1;
-      OK(cuDeviceGetPCIBusId(bus, sizeof bus, i));
-      EXPECT(bus[6], buses[i]);
-      OK(cuDeviceGetByPCIBusId(&found, bus));
-      EXPECT(found, i);
-      OK(cuDeviceGetUuid(uuid, i));
-      EXPECT(uuid[15], buses[i] - 1);
+      MUST(cuDeviceGetPCIBusId(bus, sizeof bus, i));
+      MUST_BE(bus[6], buses[i]);
+      MUST(cuDeviceGetByPCIBusId(&found, bus));
+      MUST_BE(found, i);
+      MUST(cuDeviceGetUuid(uuid, i));
+      MUST_BE(uuid[15], buses[i] - 1);
     }
-    EXPECT(cuDeviceGetByPCIBusId(&count, "0000:07:00.0"), INVALID_DEVICE);
+    MUST_BE(cuDeviceGetByPCIBusId(&count, "0000:07:00.0"), INVALID_DEVICE);
     _exit(0);
   }
   int status = -1;
-  EXPECT(waitpid(child, &status, 0), child);
+  MUST_BE(waitpid(child, &status, 0), child);
   if (status) fprintf(stderr, "CUDA_VISIBLE_DEVICES=%s\n", setting);
-  EXPECT(status, 0);
+  MUST_BE(status, 0);
 }
 
 int main(void) {

@@ -8,7 +8,7 @@
 
 #include <cai/dlpack.h>
 
-#include "../c/check.h"
+#include "check.h"
 
 int main(void) {
   float number = 1;

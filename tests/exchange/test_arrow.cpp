@@ -2,11 +2,11 @@
 // Arrow's columns become arrays, and arrays columns.
 #include <functional>
 
-#include "allocations.hpp"
 #include "cai/arrow.h"
+#include "failing.hpp"
 #include "owned.hpp"
 
-namespace test {
+namespace test::arrow_tests {
 namespace {
 
 static_assert(sizeof(ArrowSchema) == 72 && offsetof(ArrowSchema, release) == 56);
@@ -384,7 +384,7 @@ TEST_F(ColumnOnGpu, Event) {
   const std::uint64_t theirs = value(stream()), mine = value(stream());
   Column c(memory());
   c.column.device_type = ARROW_DEVICE_CUDA;
-  OK(gpu().cuEventCreate(&c.event, 2));
+  MUST(gpu().cuEventCreate(&c.event, 2));
   cai_array *a = nullptr;
   EXPECT_EQ(races([&] {
               fill(value(const_cast<void *>(c.buffers[1])), 1, theirs);
@@ -407,7 +407,7 @@ TEST_F(ColumnOnGpu, Event) {
   gate.open();
   EXPECT_EQ(left_after_drain(1), 0);
   EXPECT_EQ(c.released, 1);
-  OK(gpu().cuEventDestroy_v2(c.event));
+  MUST(gpu().cuEventDestroy_v2(c.event));
 }
 
 // A consumer that knows nothing of libcai waits for the event.
@@ -487,4 +487,4 @@ TEST_F(ColumnOnGpu, Faults) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::arrow_tests

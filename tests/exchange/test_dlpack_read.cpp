@@ -2,10 +2,10 @@
 // Tensors become arrays: borrowed, and owned.
 #include <functional>
 
-#include "allocations.hpp"
+#include "failing.hpp"
 #include "tensors.hpp"
 
-namespace test {
+namespace test::dlpack_read_tests {
 namespace {
 
 using Strides = std::int64_t[CAI_MAX_NDIM];
@@ -370,4 +370,4 @@ TEST_F(OwnOnGpu, DeletedAfterTheUses) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::dlpack_read_tests

@@ -2,10 +2,10 @@
 // Arrays become tensors.
 #include <thread>
 
-#include "allocations.hpp"
+#include "failing.hpp"
 #include "tensors.hpp"
 
-namespace test {
+namespace test::dlpack_write_tests {
 namespace {
 
 cai_status write(const cai_array *array, std::uint64_t stream, DLManagedTensorVersioned **out,
@@ -404,4 +404,4 @@ TEST_F(WriteOnGpu, Faults) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::dlpack_write_tests

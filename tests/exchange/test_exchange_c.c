@@ -3,7 +3,7 @@
 #include <cai/arrow.h>
 #include <cai/dlpack.h>
 
-#include "../c/check.h"
+#include "check.h"
 
 static void tensor(void) {
   float numbers[6] = {0, 1, 2, 3, 4, 5};

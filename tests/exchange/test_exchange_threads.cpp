@@ -7,7 +7,7 @@
 #include "cai/dlpack.h"
 #include "owned.hpp"
 
-namespace test {
+namespace test::exchange_threads_tests {
 namespace {
 
 constexpr int rounds = 50;
@@ -86,4 +86,4 @@ TEST_F(ExchangeThreads, TheLastHolderIsAnotherThread) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::exchange_threads_tests

@@ -12,14 +12,14 @@ struct Count {
 
 void take(void *context, const cai_finding *finding) {
   auto &count = *static_cast<Count *>(context);
-  REQUIRE(finding->struct_size >= sizeof *finding && finding->value && finding->clause &&
-          finding->text);
-  REQUIRE(finding->clause[0] && fuzz::is_utf8(finding->clause, std::strlen(finding->clause)));
-  REQUIRE(finding->text[0] && fuzz::is_utf8(finding->text, std::strlen(finding->text)));
-  REQUIRE(fuzz::is_utf8(finding->value, std::strlen(finding->value)));
-  REQUIRE(finding->entry >= CAI_ENTRY_INTERFACE && finding->entry <= CAI_ENTRY_OFFSET);
+  MUST_HOLD(finding->struct_size >= sizeof *finding && finding->value && finding->clause &&
+            finding->text);
+  MUST_HOLD(finding->clause[0] && is_utf8(finding->clause, std::strlen(finding->clause)));
+  MUST_HOLD(finding->text[0] && is_utf8(finding->text, std::strlen(finding->text)));
+  MUST_HOLD(is_utf8(finding->value, std::strlen(finding->value)));
+  MUST_HOLD(finding->entry >= CAI_ENTRY_INTERFACE && finding->entry <= CAI_ENTRY_OFFSET);
   if (finding->severity != CAI_SEVERITY_ERROR) {
-    REQUIRE(finding->status == CAI_OK);
+    MUST_HOLD(finding->status == CAI_OK);
   } else if (!count.errors++) {
     count.first = finding->status;
   }
@@ -42,19 +42,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     const cai_status status =
         cai_interface_read(in, mode, take, &count, storage.get(), storage.size(), &array, &error);
     verdicts[mode] = status;
-    REQUIRE(status == count.first);
+    MUST_HOLD(status == count.first);
     if (status) {
-      REQUIRE(status == CAI_ERR_VALUE || status == CAI_ERR_TYPE);
-      REQUIRE(std::memcmp(&array, &untouched, sizeof array) == 0);
+      MUST_HOLD(status == CAI_ERR_VALUE || status == CAI_ERR_TYPE);
+      MUST_HOLD(std::memcmp(&array, &untouched, sizeof array) == 0);
       fuzz::require_error(status, error);
     } else {
       fuzz::require_round_trip(array);
     }
     const cai_status silent = cai_interface_read(in, mode, nullptr, nullptr, storage.get(),
                                                  storage.size(), &array, &error);
-    REQUIRE(silent == status);
+    MUST_HOLD(silent == status);
   }
-  REQUIRE(verdicts[CAI_LENIENT] == CAI_OK ||
-          verdicts[CAI_STRICT] != CAI_OK);  // strict takes no more
+  MUST_HOLD(verdicts[CAI_LENIENT] == CAI_OK ||
+            verdicts[CAI_STRICT] != CAI_OK);  // strict takes no more
   return 0;
 }

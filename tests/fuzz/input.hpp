@@ -14,13 +14,8 @@
 #include <string>
 #include <vector>
 
-#define REQUIRE(condition)                                                           \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
-      std::fprintf(stderr, "%s:%d: required: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                  \
-    }                                                                                \
-  } while (0)
+#include "must.h"
+#include "utf8.h"
 
 namespace fuzz {
 
@@ -234,39 +229,19 @@ class Values {
   std::deque<cai_interface> interfaces_;
 };
 
-inline bool is_utf8(const char *text, std::size_t size) {
-  const auto *p = reinterpret_cast<const unsigned char *>(text);
-  const unsigned char *const end = p + size;
-  while (p < end) {
-    const unsigned more = *p < 0x80                 ? 0
-                          : *p >= 0xC2 && *p < 0xE0 ? 1
-                          : *p >= 0xE0 && *p < 0xF0 ? 2
-                          : *p >= 0xF0 && *p < 0xF5 ? 3
-                                                    : 9;
-    if (more == 9 || static_cast<std::size_t>(end - p) <= more) return false;
-    if ((*p == 0xE0 && p[1] < 0xA0) || (*p == 0xED && p[1] > 0x9F) || (*p == 0xF0 && p[1] < 0x90) ||
-        (*p == 0xF4 && p[1] > 0x8F))
-      return false;
-    for (unsigned i = 1; i <= more; ++i)
-      if ((p[i] & 0xC0) != 0x80) return false;
-    p += more + 1;
-  }
-  return true;
-}
-
 // What every failure owes its caller.
 inline void require_error(cai_status status, const cai_error &error) {
-  REQUIRE(error.status == status && status < 0 && error.index >= -1);
-  REQUIRE(error.entry >= CAI_ENTRY_NONE && error.entry <= CAI_ENTRY_OFFSET);
-  REQUIRE(std::memchr(error.message, 0, sizeof error.message) != nullptr);
-  REQUIRE(error.message[0] && is_utf8(error.message, std::strlen(error.message)));
+  MUST_HOLD(error.status == status && status < 0 && error.index >= -1);
+  MUST_HOLD(error.entry >= CAI_ENTRY_NONE && error.entry <= CAI_ENTRY_OFFSET);
+  MUST_HOLD(std::memchr(error.message, 0, sizeof error.message) != nullptr);
+  MUST_HOLD(error.message[0] && is_utf8(error.message, std::strlen(error.message)));
 }
 
 // Storage of exactly so many bytes.
 class Storage {
  public:
   explicit Storage(std::uint64_t size) : size_(size), block_(std::malloc(size ? size : 1)) {
-    if (!block_) std::abort();
+    MUST_HOLD(block_);
   }
   ~Storage() { std::free(block_); }
   Storage(const Storage &) = delete;
@@ -333,17 +308,17 @@ inline bool sayable(const cai_array &a) {
 // A valid array can be owned, said as a dict, and read again, strictly; nothing is lost.
 inline void require_round_trip(const cai_array &array) {
   cai_error error;
-  REQUIRE(cai_array_validate(&array, &error) == CAI_OK);
+  MUST_HOLD(cai_array_validate(&array, &error) == CAI_OK);
   cai_layout layout;
-  REQUIRE(cai_array_layout(&array, &layout, &error) == CAI_OK);
-  REQUIRE(layout.size >= 0 && layout.nbytes >= 0 && layout.lo <= 0 && layout.hi >= 0);
-  REQUIRE((layout.size == 0) == (layout.hi == 0));
+  MUST_HOLD(cai_array_layout(&array, &layout, &error) == CAI_OK);
+  MUST_HOLD(layout.size >= 0 && layout.nbytes >= 0 && layout.lo <= 0 && layout.hi >= 0);
+  MUST_HOLD((layout.size == 0) == (layout.hi == 0));
 
   int released = 0;
   cai_array *owned = nullptr;
-  REQUIRE(cai_array_own(&array, count_release, &released, &owned, &error) == CAI_OK);
-  REQUIRE(cai_array_validate(owned, &error) == CAI_OK);
-  REQUIRE(same_array(array, *owned, true));
+  MUST_HOLD(cai_array_own(&array, count_release, &released, &owned, &error) == CAI_OK);
+  MUST_HOLD(cai_array_validate(owned, &error) == CAI_OK);
+  MUST_HOLD(same_array(array, *owned, true));
 
   const Storage storage(cai_interface_write_storage(owned));
   cai_interface out;
@@ -352,7 +327,7 @@ inline void require_round_trip(const cai_array &array) {
       cai_interface_write(owned, 3, storage.get(), storage.size(), &out, &error);
   if (status) {
     require_error(status, error);
-    REQUIRE(status == CAI_ERR_EXPORT);
+    MUST_HOLD(status == CAI_ERR_EXPORT);
   } else {
     const Storage again_storage(cai_interface_storage(&out));
     cai_array again;
@@ -360,19 +335,19 @@ inline void require_round_trip(const cai_array &array) {
         cai_interface_read(&out, CAI_STRICT, nullptr, nullptr, again_storage.get(),
                            again_storage.size(), &again, &error);
     if (array.dtype.kind == 't') {  // a mask by itself, which no dict may be
-      REQUIRE(read == CAI_ERR_VALUE && error.entry == CAI_ENTRY_TYPESTR);
+      MUST_HOLD(read == CAI_ERR_VALUE && error.entry == CAI_ENTRY_TYPESTR);
       cai_array_release(owned);
       return;
     }
     if (read) std::fprintf(stderr, "%s\n", error.message);
-    REQUIRE(read == CAI_OK);
-    REQUIRE(cai_array_validate(&again, &error) == CAI_OK);
+    MUST_HOLD(read == CAI_OK);
+    MUST_HOLD(cai_array_validate(&again, &error) == CAI_OK);
     if (sayable(array) && (!array.mask || sayable(*array.mask)))
-      REQUIRE(same_array(*owned, again, false));
+      MUST_HOLD(same_array(*owned, again, false));
   }
-  REQUIRE(released == 0);
+  MUST_HOLD(released == 0);
   cai_array_release(owned);
-  REQUIRE(released == 1);
+  MUST_HOLD(released == 1);
 }
 
 }  // namespace fuzz

@@ -23,9 +23,14 @@ using Bytes = std::vector<std::uint8_t>;
 
 const Bytes *current;
 
-void show_and_die(int) {
+void show() {
+  if (!current) return;
   for (const std::uint8_t byte : *current) std::fprintf(stderr, "%02x", byte);
   std::fputs("  <- the input that failed\n", stderr);
+}
+
+void show_and_die(int) {
+  show();
   std::_Exit(1);
 }
 
@@ -35,6 +40,7 @@ void run(const Bytes &input) {
   copy.shrink_to_fit();
   current = &input;
   LLVMFuzzerTestOneInput(copy.data(), copy.size());
+  current = nullptr;
 }
 
 Bytes variation(const std::vector<Bytes> &seeds, std::mt19937 &random) {
@@ -64,6 +70,7 @@ int main(int argc, char **argv) {
     std::puts("Bail out! no inputs");
     return 1;
   }
+  std::atexit(show);
   std::signal(SIGABRT, show_and_die);
   std::printf("1..%zu\n", files.size() + 1);
   std::vector<Bytes> seeds;

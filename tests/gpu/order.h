@@ -3,8 +3,8 @@
 // driver that is here, and need no GoogleTest.
 #pragma once
 
-#include "../driver/driver_test.h"
 #include "cai.h"
+#include "driver_test.h"
 
 enum { SIZE = 64 };
 

@@ -12,28 +12,28 @@ int main(void) {
   CUdeviceptr data;
   Bytes bytes;
   int status = NONE;
-  OK(cuStreamCreate(&producer, NON_BLOCKING));
-  OK(cuStreamCreate(&consumer, NON_BLOCKING));
-  OK(cuMemAlloc(&data, SIZE));
+  MUST(cuStreamCreate(&producer, NON_BLOCKING));
+  MUST(cuStreamCreate(&consumer, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, SIZE));
   bytes_of(&bytes, data, producer);
   HOLD_UP(producer);
   for (int mode = GLOBAL; mode <= RELAXED; ++mode) {
-    OK(cuStreamBeginCapture(consumer, mode));
-    EXPECT(begin(&bytes, consumer, CAI_ORDER_BOTH), CAI_ERR_CAPTURE);
-    EXPECT(begin(&bytes, consumer, CAI_ORDER_HOST), CAI_ERR_CAPTURE);
-    OK(cuStreamIsCapturing(consumer, &status));
-    EXPECT(status, ACTIVE);
-    OK(cuStreamEndCapture(consumer, &graph));
+    MUST(cuStreamBeginCapture(consumer, mode));
+    MUST_BE(begin(&bytes, consumer, CAI_ORDER_BOTH), CAI_ERR_CAPTURE);
+    MUST_BE(begin(&bytes, consumer, CAI_ORDER_HOST), CAI_ERR_CAPTURE);
+    MUST(cuStreamIsCapturing(consumer, &status));
+    MUST_BE(status, ACTIVE);
+    MUST(cuStreamEndCapture(consumer, &graph));
   }
   open_gate();
-  OK(cuStreamSynchronize(producer));
+  MUST(cuStreamSynchronize(producer));
   for (int mode = GLOBAL; mode <= RELAXED; ++mode) {
-    OK(cuStreamBeginCapture(producer, mode));
-    EXPECT(begin(&bytes, consumer, CAI_ORDER_BOTH), CAI_ERR_CAPTURE);
-    EXPECT(cai_array_sync_host(&bytes.array, NULL), CAI_ERR_CAPTURE);
-    OK(cuStreamIsCapturing(producer, &status));
-    EXPECT(status, ACTIVE);
-    OK(cuStreamEndCapture(producer, &graph));
+    MUST(cuStreamBeginCapture(producer, mode));
+    MUST_BE(begin(&bytes, consumer, CAI_ORDER_BOTH), CAI_ERR_CAPTURE);
+    MUST_BE(cai_array_sync_host(&bytes.array, NULL), CAI_ERR_CAPTURE);
+    MUST(cuStreamIsCapturing(producer, &status));
+    MUST_BE(status, ACTIVE);
+    MUST(cuStreamEndCapture(producer, &graph));
   }
   return 0;
 }

@@ -12,29 +12,29 @@ int main(void) {
   CUdeviceptr data, copy;
   Bytes bytes;
   unsigned char value = 0;
-  OK(cuStreamCreate(&producer, NON_BLOCKING));
-  OK(cuStreamCreate(&consumer, NON_BLOCKING));
-  OK(cuMemAlloc(&data, SIZE));
-  OK(cuMemAlloc(&copy, SIZE));
+  MUST(cuStreamCreate(&producer, NON_BLOCKING));
+  MUST(cuStreamCreate(&consumer, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuMemAlloc(&copy, SIZE));
   bytes_of(&bytes, data, producer);
   // The first of each may load code, and wait for that.
-  OK(cuMemsetD8Async(data, 0, SIZE, LEGACY));
-  OK(cuMemcpyDtoDAsync(copy, data, SIZE, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
+  MUST(cuMemsetD8Async(data, 0, SIZE, LEGACY));
+  MUST(cuMemcpyDtoDAsync(copy, data, SIZE, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
 
   HOLD_UP(producer);
-  OK(cuMemsetD8Async(data, 1, SIZE, producer));
-  EXPECT(begin(&bytes, consumer, CAI_ORDER_NONE), CAI_OK);
-  OK(cuStreamSynchronize(consumer));  // which waits for nothing
-  EXPECT(cuStreamQuery(producer), NOT_READY);
+  MUST(cuMemsetD8Async(data, 1, SIZE, producer));
+  MUST_BE(begin(&bytes, consumer, CAI_ORDER_NONE), CAI_OK);
+  MUST(cuStreamSynchronize(consumer));  // which waits for nothing
+  MUST_BE(cuStreamQuery(producer), NOT_READY);
 
-  EXPECT(begin(&bytes, consumer, CAI_ORDER_BOTH), CAI_OK);
-  OK(cuMemcpyDtoDAsync(copy, data, SIZE, consumer));
-  EXPECT(cuStreamQuery(consumer), NOT_READY);
+  MUST_BE(begin(&bytes, consumer, CAI_ORDER_BOTH), CAI_OK);
+  MUST(cuMemcpyDtoDAsync(copy, data, SIZE, consumer));
+  MUST_BE(cuStreamQuery(consumer), NOT_READY);
   open_gate();
-  OK(cuStreamSynchronize(consumer));
-  EXPECT(cuStreamQuery(producer), SUCCESS);
-  OK(cuMemcpyDtoH(&value, copy, 1));
-  EXPECT(value, 1);
+  MUST(cuStreamSynchronize(consumer));
+  MUST_BE(cuStreamQuery(producer), SUCCESS);
+  MUST(cuMemcpyDtoH(&value, copy, 1));
+  MUST_BE(value, 1);
   return 0;
 }

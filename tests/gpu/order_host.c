@@ -10,13 +10,13 @@ int main(void) {
   CUstream producer;
   CUdeviceptr data;
   Bytes bytes;
-  OK(cuStreamCreate(&producer, NON_BLOCKING));
-  OK(cuMemAlloc(&data, SIZE));
+  MUST(cuStreamCreate(&producer, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, SIZE));
   bytes_of(&bytes, data, producer);
-  OK(cuLaunchHostFunc(producer, wait_at_gate, (void *)(uintptr_t)50));
-  OK(cuMemsetD8Async(data, 1, SIZE, producer));
-  EXPECT(cuStreamQuery(producer), NOT_READY);
-  EXPECT(cai_array_sync_host(&bytes.array, NULL), CAI_OK);
-  EXPECT(cuStreamQuery(producer), SUCCESS);
+  MUST(cuLaunchHostFunc(producer, wait_at_gate, (void *)(uintptr_t)50));
+  MUST(cuMemsetD8Async(data, 1, SIZE, producer));
+  MUST_BE(cuStreamQuery(producer), NOT_READY);
+  MUST_BE(cai_array_sync_host(&bytes.array, NULL), CAI_OK);
+  MUST_BE(cuStreamQuery(producer), SUCCESS);
   return 0;
 }

@@ -10,7 +10,7 @@ static cai_location locate(CUdeviceptr data) {
   memset(&where, 0, sizeof where);
   where.struct_size = sizeof where;
   bytes_of(&bytes, data, LEGACY);
-  EXPECT(cai_array_locate(&bytes.array, &where, NULL), CAI_OK);
+  MUST_BE(cai_array_locate(&bytes.array, &where, NULL), CAI_OK);
   return where;
 }
 
@@ -35,32 +35,32 @@ int main(void) {
   unsigned char *registered = new_page();
   CUdeviceptr device, pooled, managed, of_registered;
   void *pinned;
-  OK(cuMemAlloc(&device, LARGE));
-  OK(cuMemAllocAsync(&pooled, SIZE, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuMemAllocManaged(&managed, SIZE, 1));
-  OK(cuMemHostAlloc(&pinned, SIZE, 2));
-  OK(cuMemHostRegister(registered, PAGE, 2));
-  OK(cuMemHostGetDevicePointer(&of_registered, registered, 0));
+  MUST(cuMemAlloc(&device, LARGE));
+  MUST(cuMemAllocAsync(&pooled, SIZE, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemAllocManaged(&managed, SIZE, 1));
+  MUST(cuMemHostAlloc(&pinned, SIZE, 2));
+  MUST(cuMemHostRegister(registered, PAGE, 2));
+  MUST(cuMemHostGetDevicePointer(&of_registered, registered, 0));
 
   cai_location where = locate(device + 8);
-  EXPECT(where.device_type, CAI_DEVICE_CUDA);
-  EXPECT(where.device_id, 0);
-  EXPECT(where.flags, 0);
-  EXPECT(where.base == device, 1);
-  EXPECT(where.device_pointer == device + 8, 1);
-  EXPECT(locate(pooled).device_type, CAI_DEVICE_CUDA);
+  MUST_BE(where.device_type, CAI_DEVICE_CUDA);
+  MUST_BE(where.device_id, 0);
+  MUST_BE(where.flags, 0);
+  MUST_BE(where.base == device, 1);
+  MUST_BE(where.device_pointer == device + 8, 1);
+  MUST_BE(locate(pooled).device_type, CAI_DEVICE_CUDA);
   where = locate(managed);
-  EXPECT(where.device_type, CAI_DEVICE_CUDA_MANAGED);
-  EXPECT(where.flags, CAI_LOCATION_HOST_ACCESSIBLE | CAI_LOCATION_MANAGED);
+  MUST_BE(where.device_type, CAI_DEVICE_CUDA_MANAGED);
+  MUST_BE(where.flags, CAI_LOCATION_HOST_ACCESSIBLE | CAI_LOCATION_MANAGED);
   where = locate(address_of(pinned));
-  EXPECT(where.device_type, CAI_DEVICE_CUDA_HOST);
-  EXPECT(where.flags, CAI_LOCATION_HOST_ACCESSIBLE);
+  MUST_BE(where.device_type, CAI_DEVICE_CUDA_HOST);
+  MUST_BE(where.flags, CAI_LOCATION_HOST_ACCESSIBLE);
   where = locate(of_registered);
-  EXPECT(where.device_type, CAI_DEVICE_CUDA_HOST);
-  EXPECT(where.device_pointer == of_registered, 1);
+  MUST_BE(where.device_type, CAI_DEVICE_CUDA_HOST);
+  MUST_BE(where.device_pointer == of_registered, 1);
 
-  EXPECT(refusal(device + LARGE - SIZE / 2), CAI_ERR_BOUNDS);
-  EXPECT(refusal(address_of(unknown)), CAI_ERR_DEVICE);
+  MUST_BE(refusal(device + LARGE - SIZE / 2), CAI_ERR_BOUNDS);
+  MUST_BE(refusal(address_of(unknown)), CAI_ERR_DEVICE);
   return 0;
 }

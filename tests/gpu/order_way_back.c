@@ -12,33 +12,33 @@ int main(void) {
   CUdeviceptr data, copy;
   Bytes bytes;
   unsigned char value = 1;
-  OK(cuStreamCreate(&producer, NON_BLOCKING));
-  OK(cuStreamCreate(&consumer, NON_BLOCKING));
-  OK(cuMemAlloc(&data, SIZE));
-  OK(cuMemAlloc(&copy, SIZE));
+  MUST(cuStreamCreate(&producer, NON_BLOCKING));
+  MUST(cuStreamCreate(&consumer, NON_BLOCKING));
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuMemAlloc(&copy, SIZE));
   // The first of each may load code, and wait for that.
-  OK(cuMemsetD8Async(data, 0, SIZE, LEGACY));
-  OK(cuMemcpyDtoDAsync(copy, data, SIZE, LEGACY));
-  OK(cuStreamSynchronize(LEGACY));
-  OK(cuMemsetD8Async(data, 1, SIZE, producer));
-  OK(cuStreamSynchronize(producer));
+  MUST(cuMemsetD8Async(data, 0, SIZE, LEGACY));
+  MUST(cuMemcpyDtoDAsync(copy, data, SIZE, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemsetD8Async(data, 1, SIZE, producer));
+  MUST(cuStreamSynchronize(producer));
   bytes_of(&bytes, data, producer);
 
-  EXPECT(begin(&bytes, consumer, CAI_ORDER_BOTH), CAI_OK);
+  MUST_BE(begin(&bytes, consumer, CAI_ORDER_BOTH), CAI_OK);
   HOLD_UP(consumer);
-  OK(cuMemcpyDtoDAsync(copy, data, SIZE, consumer));
-  EXPECT(end(&bytes, consumer, CAI_ORDER_NONE), CAI_OK);
-  OK(cuStreamSynchronize(producer));  // which waits for nothing
-  EXPECT(cuStreamQuery(consumer), NOT_READY);
+  MUST(cuMemcpyDtoDAsync(copy, data, SIZE, consumer));
+  MUST_BE(end(&bytes, consumer, CAI_ORDER_NONE), CAI_OK);
+  MUST(cuStreamSynchronize(producer));  // which waits for nothing
+  MUST_BE(cuStreamQuery(consumer), NOT_READY);
 
-  EXPECT(end(&bytes, consumer, CAI_ORDER_BOTH), CAI_OK);
-  OK(cuMemsetD8Async(data, 2, SIZE, producer));
-  EXPECT(cuStreamQuery(producer), NOT_READY);
+  MUST_BE(end(&bytes, consumer, CAI_ORDER_BOTH), CAI_OK);
+  MUST(cuMemsetD8Async(data, 2, SIZE, producer));
+  MUST_BE(cuStreamQuery(producer), NOT_READY);
   open_gate();
-  OK(cuStreamSynchronize(producer));
-  OK(cuMemcpyDtoH(&value, copy, 1));
-  EXPECT(value, 1);
-  OK(cuMemcpyDtoH(&value, data, 1));
-  EXPECT(value, 2);
+  MUST(cuStreamSynchronize(producer));
+  MUST(cuMemcpyDtoH(&value, copy, 1));
+  MUST_BE(value, 1);
+  MUST(cuMemcpyDtoH(&value, data, 1));
+  MUST_BE(value, 2);
   return 0;
 }

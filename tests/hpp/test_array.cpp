@@ -9,7 +9,7 @@
 
 #include "failures.hpp"
 
-namespace test {
+namespace test::array_tests {
 namespace {
 
 // A borrowed matrix of float32, 4 by 6, by a producer whose work is done.
@@ -264,4 +264,4 @@ TEST(Error, SaysWhy) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::array_tests

@@ -4,7 +4,7 @@
 
 #include "each.hpp"
 
-namespace test {
+namespace test::devices_tests {
 namespace {
 
 static_assert(std::is_trivially_copyable_v<cai::device>);
@@ -126,7 +126,7 @@ TEST_P(OnDevice, AGuardThatCannotLeaveSaysSo) {
   Failures::seen().clear();
   if (device.is_gpu()) {  // what the guard could not do
     Handle popped = nullptr;
-    OK(gpu().cuCtxPopCurrent_v2(&popped));
+    MUST(gpu().cuCtxPopCurrent_v2(&popped));
   }
 }
 
@@ -153,4 +153,4 @@ TEST_P(OnDevice, TrimsItsCache) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::devices_tests

@@ -4,11 +4,11 @@
 #include <memory>
 #include <stdexcept>
 
-#include "allocations.hpp"
+#include "allocations.h"
 #include "failures.hpp"
 #include "gpu.hpp"
 
-namespace test {
+namespace test::guard_tests {
 namespace {
 
 constexpr std::int32_t out_of_memory = 2;  // it leaves the context as it was
@@ -37,14 +37,14 @@ class Guard : public OnGpu {
     return found;
   }
 
-  void begin_capture(std::uint64_t on) { OK(gpu().cuStreamBeginCapture_v2(handle(on), 2)); }
+  void begin_capture(std::uint64_t on) { MUST(gpu().cuStreamBeginCapture_v2(handle(on), 2)); }
   void end_capture(std::uint64_t on) {
     Handle graph = nullptr;
-    OK(gpu().cuStreamEndCapture(handle(on), &graph));
-    OK(gpu().cuGraphDestroy(graph));
+    MUST(gpu().cuStreamEndCapture(handle(on), &graph));
+    MUST(gpu().cuGraphDestroy(graph));
   }
 
-  void fail_next(const char *name) { OK(gpu().simcuda_fail(name, 1, out_of_memory)); }
+  void fail_next(const char *name) { MUST(gpu().simcuda_fail(name, 1, out_of_memory)); }
 
   const std::uint64_t producer = value(stream());
   const std::uint64_t consumer = value(stream());
@@ -159,25 +159,25 @@ TEST_F(Guard, NeedsNoMemoryForEight) {
     list.push_back(&arrays.back()->array);
   }
   gpu().simcuda_reset_counts();
-  std::uint64_t before = allocations;
+  allocations_reset();
   {
     const cai::use guard(std::span<const cai_array *const>(list).first(8), consumer);
   }
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(allocations_now().of_program, 0);
   EXPECT_EQ(calls("cuStreamWaitEvent"), 16U);
   {
     const cai_array &a = *list[0];
     const cai::use guard(consumer, a, a, a, a, a, a, a, a);
   }
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(allocations_now().of_program, 0);
 
   gpu().simcuda_reset_counts();
   cai::use guard;
   {
     const std::vector<const cai_array *> gone = list;
-    before = allocations;
+    allocations_reset();
     guard = cai::use(gone, consumer);
-    EXPECT_EQ(allocations, before + 1);
+    EXPECT_EQ(allocations_now().of_program, 1);
   }
   guard.end();
   EXPECT_EQ(calls("cuStreamWaitEvent"), 18U);
@@ -331,4 +331,4 @@ TEST_F(Guard, ProducersPublishAndReclaim) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::guard_tests

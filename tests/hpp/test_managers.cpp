@@ -14,7 +14,7 @@ const char *__tsan_default_options() {
   return "allocator_may_return_null=1";
 }
 
-namespace test {
+namespace test::managers_tests {
 namespace {
 
 static_assert(std::is_nothrow_copy_constructible_v<cai::manager>);
@@ -376,4 +376,4 @@ TEST_P(OnManager, IsOfALibrary) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::managers_tests

@@ -7,7 +7,7 @@
 
 #include "managers.hpp"
 
-namespace test {
+namespace test::memory_tests {
 namespace {
 
 static_assert(std::is_nothrow_copy_constructible_v<cai::memory>);
@@ -336,4 +336,4 @@ TEST_P(OnMemory, OfAManagerThatIsAClass) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::memory_tests

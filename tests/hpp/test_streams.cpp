@@ -5,7 +5,7 @@
 
 #include "each.hpp"
 
-namespace test {
+namespace test::streams_tests {
 namespace {
 
 static_assert(std::is_nothrow_default_constructible_v<cai::stream>);
@@ -382,4 +382,4 @@ TEST_P(OnStream, IsTheThreadsForGood) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::streams_tests

@@ -12,11 +12,9 @@
 #include <utility>
 #include <vector>
 
-namespace test {
+#include "statuses.hpp"
 
-constexpr cai_device cpu{CAI_DEVICE_CPU, 0};
-constexpr cai_device gpu0{CAI_DEVICE_CUDA, 0};
-constexpr cai_device gpu1{CAI_DEVICE_CUDA, 1};
+namespace test {
 
 inline bool contains(const char *text, const std::string &part) {
   return std::string(text).find(part) != std::string::npos;

@@ -8,19 +8,9 @@
 
 #include "cai/memory.h"
 #include "gpu.hpp"
+#include "statuses.hpp"
 
 namespace test {
-
-inline constexpr cai_device cpu{CAI_DEVICE_CPU, 0};
-inline constexpr cai_device gpu0{CAI_DEVICE_CUDA, 0};
-inline constexpr cai_device gpu1{CAI_DEVICE_CUDA, 1};
-
-#define CAI(call)                                \
-  do {                                           \
-    cai_error error_{};                          \
-    cai_error *const error = &error_;            \
-    ASSERT_EQ((call), CAI_OK) << error->message; \
-  } while (0)
 
 // Ends a handle by its own function.
 template <class T, void (*end)(T *)>

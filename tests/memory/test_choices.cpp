@@ -5,7 +5,7 @@
 
 #include "managers.hpp"
 
-namespace test {
+namespace test::choices_tests {
 namespace {
 
 std::string environment(const char *name) {
@@ -89,4 +89,4 @@ TEST(Limits, OfTheEnvironment) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::choices_tests

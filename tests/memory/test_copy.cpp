@@ -7,7 +7,7 @@
 
 #include "memories.hpp"
 
-namespace test {
+namespace test::copy_tests {
 namespace {
 
 struct Place {
@@ -184,8 +184,8 @@ TEST_F(Random, Copies) {
                       &from.expected[static_cast<std::size_t>(from.at(index))], shape.itemsize);
           ++copied;
         });
-        CAI(cai_array_copy(from.array, to.array, nullptr, error));
-        CAI(cai_stream_synchronize(on_cpu, error));
+        ASSERT_OK(cai_array_copy(from.array, to.array, nullptr, error));
+        ASSERT_OK(cai_stream_synchronize(on_cpu, error));
         ASSERT_EQ(to.read(), to.expected);
         ASSERT_EQ(from.read(), from.expected);
       }
@@ -209,7 +209,7 @@ TEST_F(Random, Fills) {
       for_each_index(shape, [&](const std::vector<std::int64_t> &index) {
         std::copy(value.begin(), value.end(), side.expected.begin() + side.at(index));
       });
-      CAI(cai_array_fill(side.array, value.data(), nullptr, error));
+      ASSERT_OK(cai_array_fill(side.array, value.data(), nullptr, error));
       ASSERT_EQ(side.read(), side.expected);
     }
   }
@@ -228,7 +228,7 @@ TEST_F(Random, Items) {
           if (pick(0, 1)) asked[i] -= shape.extents[i];
         }
         std::vector<unsigned char> item(shape.itemsize);
-        CAI(cai_array_item(side.array, asked.data(), item.data(), error));
+        ASSERT_OK(cai_array_item(side.array, asked.data(), item.data(), error));
         ASSERT_TRUE(std::equal(item.begin(), item.end(), side.expected.begin() + side.at(index)));
       });
     }
@@ -236,4 +236,4 @@ TEST_F(Random, Items) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::copy_tests

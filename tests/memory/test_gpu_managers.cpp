@@ -7,7 +7,7 @@
 #include "gpu.hpp"
 #include "managers.hpp"
 
-namespace test {
+namespace test::gpu_managers_tests {
 namespace {
 
 // Both primary contexts are there, and none is current.
@@ -140,7 +140,7 @@ TEST_F(GpuManagers, WantOfMemoryFlushesAndAsksOnceMore) {
   constexpr std::int32_t out_of_memory = 2;
   free_block(manager, allocate(manager, 100));
   EXPECT_EQ(usage(gpu0).pending_count, 1U);
-  OK(gpu().simcuda_fail("cuMemAlloc", 1, out_of_memory));
+  MUST(gpu().simcuda_fail("cuMemAlloc", 1, out_of_memory));
   const cai_block block = allocate(manager, 100);
   EXPECT_EQ(calls("cuMemAlloc"), 3U);
   EXPECT_EQ(calls("cuMemFree"), 1U);
@@ -229,12 +229,12 @@ TEST_F(GpuManagers, APoolTakesAccessBackAsItEnds) {
   for (const bool gives : {true, false}) {
     const Manager manager = make("pool", gpu0, &params);
     Handle pool = nullptr;
-    OK(gpu().cuDeviceGetMemPool(&pool, 0));
+    MUST(gpu().cuDeviceGetMemPool(&pool, 0));
     int flags = -1;
-    OK(get_access(&flags, pool, &peer));
+    MUST(get_access(&flags, pool, &peer));
     EXPECT_EQ(flags, 0);
     if (gives) {
-      OK(set_access(pool, &given, 1));
+      MUST(set_access(pool, &given, 1));
     }
   }
   EXPECT_EQ(calls("cuMemPoolSetAccess"), 2U);  // the one here, and one that takes it back
@@ -289,8 +289,8 @@ TEST_F(GpuManagers, ACaptureComesToNoHarm) {
         EXPECT_EQ(usage(gpu0).pending_count, 37U);
       }
       Handle graph = nullptr;
-      OK(gpu().cuStreamEndCapture(at, &graph));
-      OK(gpu().cuGraphDestroy(graph));
+      MUST(gpu().cuStreamEndCapture(at, &graph));
+      MUST(gpu().cuGraphDestroy(graph));
       free_on(async, other, before);
       flush(gpu0);
     }
@@ -313,7 +313,7 @@ TEST_F(GpuManagers, PinnedForTheCpuComesOfWhatIsPendingOnTheGpu) {
   const Manager manager = manager_of(cpu);
   free_block(manager, allocate(manager, 100, CAI_KIND_PINNED), CAI_KIND_PINNED);
   EXPECT_EQ(usage(gpu0).pending_count, 1U);
-  OK(gpu().simcuda_fail("cuMemHostAlloc", 1, out_of_memory));
+  MUST(gpu().simcuda_fail("cuMemHostAlloc", 1, out_of_memory));
   const cai_block block = allocate(manager, 100, CAI_KIND_PINNED);
   EXPECT_EQ(usage(gpu0).pending_count, 0U);
   EXPECT_EQ(calls("cuMemFreeHost"), 1U);
@@ -480,9 +480,9 @@ TEST_F(GpuManagers, EachCallOfTheDriverFailsInTurn) {
           SCOPED_TRACE(std::string(name) + " " + cai_kind_name(kind) + ": " + function + " " +
                        std::to_string(nth));
           const Surroundings surroundings;
-          OK(gpu().simcuda_fail(function, nth, 999));
+          MUST(gpu().simcuda_fail(function, nth, 999));
           const cai_status status = round(name, kind, &error);
-          OK(gpu().simcuda_fail(function, 0, 0));
+          MUST(gpu().simcuda_fail(function, 0, 0));
           ++injected;
           ASSERT_TRUE(Surroundings() == surroundings);
           if (status != CAI_OK) {
@@ -499,4 +499,4 @@ TEST_F(GpuManagers, EachCallOfTheDriverFailsInTurn) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::gpu_managers_tests

@@ -5,7 +5,7 @@
 
 #include "memories.hpp"
 
-namespace test {
+namespace test::host_memory_tests {
 namespace {
 
 TEST(HostMemory, EveryKind) {
@@ -18,7 +18,7 @@ TEST(HostMemory, EveryKind) {
       continue;
     }
     wanted.align = 4096;
-    CAI(cai_memory_alloc(cpu, &wanted, &made, error));
+    ASSERT_OK(cai_memory_alloc(cpu, &wanted, &made, error));
     const OwnMemory memory(made);
     const cai_memory_info info = describe(memory);
     EXPECT_EQ(info.data % 4096, 0U);
@@ -27,7 +27,7 @@ TEST(HostMemory, EveryKind) {
     std::memset(handle(info.host), 1, info.size);
     cai_memory *found = nullptr;
     std::uint64_t offset = 0;
-    CAI(cai_memory_find(info.data + 99, &found, &offset, error));
+    ASSERT_OK(cai_memory_find(info.data + 99, &found, &offset, error));
     EXPECT_EQ(found, memory.get());
     EXPECT_EQ(offset, 99U);
     cai_memory_release(found);
@@ -42,14 +42,14 @@ TEST(HostMemory, ArraysOnAQueue) {
   OwnArray from = array_of(from_memory, {10, 30}, dtype);
   cai_array *made = nullptr;
   const std::int64_t shape[] = {10, 30}, strides[] = {2, 20};
-  CAI(cai_memory_array(to_memory, 0, &dtype, 2, shape, strides, &made, error));
+  ASSERT_OK(cai_memory_array(to_memory, 0, &dtype, 2, shape, strides, &made, error));
   OwnArray to(made);
   const std::int16_t value = -7;
-  CAI(cai_array_fill(from, &value, queue, error));
-  CAI(cai_array_copy(from, to, queue, error));
+  ASSERT_OK(cai_array_fill(from, &value, queue, error));
+  ASSERT_OK(cai_array_copy(from, to, queue, error));
   from.reset();
   to.reset();
-  CAI(cai_stream_synchronize(queue, error));
+  ASSERT_OK(cai_stream_synchronize(queue, error));
   const auto *const items = static_cast<const std::int16_t *>(handle(describe(to_memory).host));
   for (int i = 0; i < 300; ++i) ASSERT_EQ(items[i], value);
 }
@@ -69,7 +69,7 @@ TEST(HostMemory, RefusesWhatCannotBe) {
                  same = part(3, 4, 0);
   const std::int64_t four = 4;
   cai_array *short_array = nullptr;
-  CAI(cai_memory_array(memory, 32, &bytes_type, 1, &four, nullptr, &short_array, error));
+  ASSERT_OK(cai_memory_array(memory, 32, &bytes_type, 1, &four, nullptr, &short_array, error));
   const OwnArray four_bytes(short_array);
   cai_error problem{};
   EXPECT_EQ(cai_array_copy(even, odd, nullptr, &problem), CAI_OK) << problem.message;
@@ -143,4 +143,4 @@ TEST(HostMemory, IsFoundByManyThreadsWhileItComesAndGoes) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::host_memory_tests

@@ -5,7 +5,7 @@
 #include "owned.hpp"
 #include "slow.hpp"
 
-namespace test {
+namespace test::host_streams_tests {
 namespace {
 
 constexpr std::int64_t extent = 4096;
@@ -49,16 +49,16 @@ TEST_F(HostStreams, WorkOfAGpuComesAfterThatOfTheCpu) {
     const Bytes x(place);
     {
       const Slow slow;
-      CAI(cai_array_fill(x.array, &seven, slow, error));
+      ASSERT_OK(cai_array_fill(x.array, &seven, slow, error));
       ASSERT_EQ(begin_on(x.array, queue, CAI_ACCESS_READ), CAI_OK);
       EXPECT_EQ(x.count(seven), extent);
     }
     const Slow slow;
     const Bytes y({gpu0, CAI_KIND_DEFAULT}), back({cpu, CAI_KIND_DEFAULT});
-    CAI(cai_array_fill(x.array, &eight, slow, error));
+    ASSERT_OK(cai_array_fill(x.array, &eight, slow, error));
     EXPECT_TRUE(slow.is_pending());
-    CAI(cai_array_copy(x.array, y.array, queue, error));
-    CAI(cai_array_copy(y.array, back.array, queue, error));
+    ASSERT_OK(cai_array_copy(x.array, y.array, queue, error));
+    ASSERT_OK(cai_array_copy(y.array, back.array, queue, error));
     EXPECT_EQ(back.count(eight), extent);
   }
 }
@@ -67,14 +67,14 @@ TEST_F(HostStreams, WorkOfTheCpuComesAfterThatOfAGpu) {
   const OwnStream queue = make_stream(gpu0), thread = make_stream(cpu);
   for (const Place &place : shared) {
     const Bytes x(place), y({cpu, CAI_KIND_DEFAULT});
-    CAI(cai_array_fill(x.array, &seven, nullptr, error));
+    ASSERT_OK(cai_array_fill(x.array, &seven, nullptr, error));
     for (cai_stream *const stream : {thread.get(), static_cast<cai_stream *>(nullptr)}) {
-      CAI(cai_array_fill(x.array, &eight, queue, error));
-      CAI(cai_array_copy(x.array, y.array, stream ? stream : make_stream(cpu, CAI_MODE_SYNC).get(),
-                         error));
-      CAI(cai_array_sync_host(y.array, error));
+      ASSERT_OK(cai_array_fill(x.array, &eight, queue, error));
+      ASSERT_OK(cai_array_copy(x.array, y.array,
+                               stream ? stream : make_stream(cpu, CAI_MODE_SYNC).get(), error));
+      ASSERT_OK(cai_array_sync_host(y.array, error));
       EXPECT_EQ(y.count(eight), extent);
-      CAI(cai_array_fill(y.array, &seven, nullptr, error));
+      ASSERT_OK(cai_array_fill(y.array, &seven, nullptr, error));
     }
   }
 }
@@ -82,29 +82,29 @@ TEST_F(HostStreams, WorkOfTheCpuComesAfterThatOfAGpu) {
 TEST_F(HostStreams, InTheOrderOfAGpusStream) {
   const OwnStream queue = make_stream(gpu0);
   const Bytes x({gpu0, CAI_KIND_HOST}), y({gpu0, CAI_KIND_HOST});
-  CAI(cai_array_fill(x.array, &seven, queue, error));
-  CAI(cai_array_copy(x.array, y.array, queue, error));
+  ASSERT_OK(cai_array_fill(x.array, &seven, queue, error));
+  ASSERT_OK(cai_array_copy(x.array, y.array, queue, error));
   const auto count = [](void *bytes, cai_error *error) -> cai_status {
     return static_cast<const Bytes *>(bytes)->count(seven) == extent ? CAI_OK
                                                                      : fail_work(nullptr, error);
   };
-  CAI(cai_stream_enqueue(queue, count, nullptr, const_cast<Bytes *>(&y), error));
-  CAI(cai_array_fill(y.array, &eight, queue, error));  // comes after
+  ASSERT_OK(cai_stream_enqueue(queue, count, nullptr, const_cast<Bytes *>(&y), error));
+  ASSERT_OK(cai_array_fill(y.array, &eight, queue, error));  // comes after
   EXPECT_EQ(y.count(eight), extent);
-  CAI(cai_array_copy(x.array, y.array, queue, error));
-  CAI(cai_array_fill(x.array, &eight, nullptr, error));
-  CAI(cai_stream_enqueue(queue, count, nullptr, const_cast<Bytes *>(&y), error));
-  CAI(cai_array_copy(x.array, y.array, queue, error));  // likewise
+  ASSERT_OK(cai_array_copy(x.array, y.array, queue, error));
+  ASSERT_OK(cai_array_fill(x.array, &eight, nullptr, error));
+  ASSERT_OK(cai_stream_enqueue(queue, count, nullptr, const_cast<Bytes *>(&y), error));
+  ASSERT_OK(cai_array_copy(x.array, y.array, queue, error));  // likewise
   EXPECT_EQ(y.count(eight), extent);
-  CAI(cai_stream_synchronize(queue, error));
+  ASSERT_OK(cai_stream_synchronize(queue, error));
 }
 
 TEST_F(HostStreams, OfTheMemorysOwnDevice) {
   const OwnStream thread = make_stream(cpu), queue = make_stream(gpu0), other = make_stream(gpu1);
   for (const Place &place : shared) {
     const Bytes x(place);
-    CAI(cai_array_fill(x.array, &seven, thread, error));
-    CAI(cai_array_sync_host(x.array, error));
+    ASSERT_OK(cai_array_fill(x.array, &seven, thread, error));
+    ASSERT_OK(cai_array_sync_host(x.array, error));
     EXPECT_EQ(x.count(seven), extent);
     EXPECT_EQ(cai_array_fill(x.array, &eight, other, nullptr), CAI_ERR_DEVICE);
   }
@@ -120,7 +120,7 @@ TEST_F(HostStreams, OfTheHostAreNotForACapture) {
   const With with(primary[0]);
   const OwnStream queue = make_stream(gpu0);
   const Bytes x({gpu0, CAI_KIND_HOST});
-  CAI(cai_array_fill(x.array, &seven, nullptr, error));
+  ASSERT_OK(cai_array_fill(x.array, &seven, nullptr, error));
   MUST(gpu().cuStreamBeginCapture_v2(handle(cai_stream_value(queue)), 2));
   EXPECT_EQ(cai_array_fill(x.array, &eight, queue, nullptr), CAI_ERR_CAPTURE);
   Handle graph = nullptr;
@@ -131,13 +131,13 @@ TEST_F(HostStreams, OfTheHostAreNotForACapture) {
 TEST_F(HostStreams, APinnedArrayIsExportedOnceTheHostIsDone) {
   const Bytes x({cpu, CAI_KIND_PINNED});
   const Slow slow;
-  CAI(cai_array_fill(x.array, &seven, slow, error));
+  ASSERT_OK(cai_array_fill(x.array, &seven, slow, error));
   alignas(8) unsigned char storage[4096];
   cai_interface out;
   out.struct_size = sizeof out;
-  CAI(cai_interface_write(x.array, 3, storage, sizeof storage, &out, error));
+  ASSERT_OK(cai_interface_write(x.array, 3, storage, sizeof storage, &out, error));
   EXPECT_EQ(x.count(seven), extent);
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::host_streams_tests

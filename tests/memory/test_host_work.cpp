@@ -8,7 +8,7 @@
 #include "owned.hpp"
 #include "slow.hpp"
 
-namespace test {
+namespace test::host_work_tests {
 namespace {
 
 constexpr unsigned char seven = 7, eight = 8;
@@ -113,9 +113,9 @@ TEST_P(NoReader, AFillOfMemory) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
   const OwnArray x = array_of(memory, {64});
   const Slow slow;
-  CAI(cai_array_fill(x, &seven, slow, error));
+  ASSERT_OK(cai_array_fill(x, &seven, slow, error));
   EXPECT_TRUE(slow.is_pending());
-  CAI(GetParam().begin(x, error));
+  ASSERT_OK(GetParam().begin(x, error));
   const auto *const bytes = static_cast<const unsigned char *>(handle(describe(memory).host));
   EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
 }
@@ -123,13 +123,13 @@ TEST_P(NoReader, AFillOfMemory) {
 TEST_P(NoReader, ACopyToAnOwnersArray) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, count);
   const OwnArray from = array_of(memory, {count});
-  CAI(cai_array_fill(from, &seven, nullptr, error));
+  ASSERT_OK(cai_array_fill(from, &seven, nullptr, error));
   Bytes target;
   const Owned x = target.make();
   const Slow slow;
-  CAI(cai_array_copy(from, x, slow, error));
+  ASSERT_OK(cai_array_copy(from, x, slow, error));
   EXPECT_TRUE(slow.is_pending());
-  CAI(GetParam().begin(x, error));
+  ASSERT_OK(GetParam().begin(x, error));
   EXPECT_EQ(std::count(target.bytes, target.bytes + count, seven), std::int64_t{count});
 }
 
@@ -142,10 +142,10 @@ TEST_P(NoReader, WorkThatIsRecorded) {
     return CAI_OK;
   };
   const Slow slow;
-  CAI(cai_stream_enqueue(slow, fill, nullptr, bytes, error));
-  CAI(cai_memory_record(memory, slow, error));
+  ASSERT_OK(cai_stream_enqueue(slow, fill, nullptr, bytes, error));
+  ASSERT_OK(cai_memory_record(memory, slow, error));
   EXPECT_TRUE(slow.is_pending());
-  CAI(GetParam().begin(x, error));
+  ASSERT_OK(GetParam().begin(x, error));
   EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
 }
 
@@ -154,31 +154,31 @@ TEST_P(NoReader, MissesAFailure) {
   const OwnArray x = array_of(memory, {64});
   for (const int milliseconds : {0, 100}) {
     const Slow slow;
-    CAI(cai_stream_enqueue(slow, fail_work, nullptr, nullptr, error));
-    CAI(cai_array_fill(x, &seven, slow, error));  // is dropped
+    ASSERT_OK(cai_stream_enqueue(slow, fail_work, nullptr, nullptr, error));
+    ASSERT_OK(cai_array_fill(x, &seven, slow, error));  // is dropped
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
     std::int32_t busy = 1;
     cai_error problem{};
     EXPECT_EQ(GetParam().begin(x, &problem), CAI_ERR_STATE);
     EXPECT_STREQ(problem.message, "the work has failed");
-    CAI(cai_stream_query(slow, &busy, error));  // it was told
-    CAI(cai_array_sync_host(x, error));
+    ASSERT_OK(cai_stream_query(slow, &busy, error));  // it was told
+    ASSERT_OK(cai_array_sync_host(x, error));
   }
 }
 
 TEST(HostWork, WritesComeAfterReadsAndReadsAfterWritesOnly) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64), other = allocate(cpu, 1, 64);
   const OwnArray x = array_of(memory, {64}), y = array_of(other, {64});
-  CAI(cai_array_fill(x, &seven, nullptr, error));
+  ASSERT_OK(cai_array_fill(x, &seven, nullptr, error));
   const Slow slow;
-  CAI(cai_array_copy(x, y, slow, error));
+  ASSERT_OK(cai_array_copy(x, y, slow, error));
   unsigned char item = 0;
   const std::int64_t index = 0;
-  CAI(cai_array_item(x, &index, &item, error));
+  ASSERT_OK(cai_array_item(x, &index, &item, error));
   EXPECT_TRUE(slow.is_pending());  // nobody waits for a read to read
-  CAI(cai_array_fill(x, &eight, nullptr, error));
+  ASSERT_OK(cai_array_fill(x, &eight, nullptr, error));
   EXPECT_FALSE(slow.is_pending());
-  CAI(cai_array_item(y, &index, &item, error));
+  ASSERT_OK(cai_array_item(y, &index, &item, error));
   EXPECT_EQ(item, seven);
 }
 
@@ -187,11 +187,11 @@ TEST(HostWork, FollowsThatOfOtherStreamsAndNobodyWaits) {
   const OwnArray x = array_of(memory, {64});
   const Slow slow;
   const OwnStream other = make_stream(cpu), third = make_stream(cpu);
-  CAI(cai_array_fill(x, &seven, slow, error));
-  CAI(cai_array_fill(x, &eight, other, error));
-  CAI(cai_array_fill(x, &seven, third, error));
+  ASSERT_OK(cai_array_fill(x, &seven, slow, error));
+  ASSERT_OK(cai_array_fill(x, &eight, other, error));
+  ASSERT_OK(cai_array_fill(x, &seven, third, error));
   EXPECT_TRUE(slow.is_pending());
-  CAI(cai_array_sync_host(x, error));
+  ASSERT_OK(cai_array_sync_host(x, error));
   const auto *const bytes = static_cast<const unsigned char *>(handle(describe(memory).host));
   EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
 }
@@ -200,7 +200,7 @@ TEST(HostWork, IsReadByItsOwnThread) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
   const OwnArray x = array_of(memory, {64});
   const OwnStream stream = make_stream(cpu);
-  CAI(cai_array_fill(x, &seven, stream, error));
+  ASSERT_OK(cai_array_fill(x, &seven, stream, error));
   const auto read = [](void *array, cai_error *error) -> cai_status {
     const std::int64_t index = 0;
     unsigned char item = 0;
@@ -210,9 +210,9 @@ TEST(HostWork, IsReadByItsOwnThread) {
     EXPECT_EQ(item, seven);
     return write_dict(mine, error);
   };
-  CAI(cai_stream_enqueue(stream, read, nullptr, x, error));
-  CAI(cai_array_fill(x, &eight, stream, error));  // comes after, and is not waited for
-  CAI(cai_stream_synchronize(stream, error));
+  ASSERT_OK(cai_stream_enqueue(stream, read, nullptr, x, error));
+  ASSERT_OK(cai_array_fill(x, &eight, stream, error));  // comes after, and is not waited for
+  ASSERT_OK(cai_stream_synchronize(stream, error));
 }
 
 TEST(HostWork, OutlivesItsStreamAndItsArrays) {
@@ -223,10 +223,10 @@ TEST(HostWork, OutlivesItsStreamAndItsArrays) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     return CAI_OK;
   };
-  CAI(cai_stream_enqueue(stream, pause, nullptr, nullptr, error));
-  CAI(cai_array_fill(array_of(memory, {64}), &seven, stream, error));
+  ASSERT_OK(cai_stream_enqueue(stream, pause, nullptr, nullptr, error));
+  ASSERT_OK(cai_array_fill(array_of(memory, {64}), &seven, stream, error));
   stream.reset();
-  CAI(cai_array_sync_host(again, error));
+  ASSERT_OK(cai_array_sync_host(again, error));
   const auto *const bytes = static_cast<const unsigned char *>(handle(describe(memory).host));
   EXPECT_EQ(std::count(bytes, bytes + 64, seven), 64);
 }
@@ -236,8 +236,8 @@ TEST(HostWork, KeepsMemoryThatIsFreed) {
   const OwnArray x = array_of(memory, {1 << 20});
   {
     const Slow slow;
-    CAI(cai_array_fill(x, &seven, slow, error));
-    CAI(cai_memory_free(memory, error));
+    ASSERT_OK(cai_array_fill(x, &seven, slow, error));
+    ASSERT_OK(cai_memory_free(memory, error));
     cai_error problem{};
     EXPECT_EQ(cai_array_fill(x, &seven, slow, &problem), CAI_ERR_STATE);
     EXPECT_STREQ(problem.message, "the memory was freed already");
@@ -255,7 +255,7 @@ TEST(HostWork, OnArraysOfStrangersIsDone) {
   for (cai_owner *const owner : {&stranger, static_cast<cai_owner *>(nullptr)}) {
     x.owner = owner;
     const Slow slow;
-    CAI(cai_array_fill(&x, owner ? &seven : &eight, slow, error));
+    ASSERT_OK(cai_array_fill(&x, owner ? &seven : &eight, slow, error));
     EXPECT_FALSE(slow.is_pending());
     EXPECT_EQ(std::count(target.bytes, target.bytes + count, owner ? seven : eight),
               std::int64_t{count});
@@ -266,7 +266,7 @@ TEST(HostWork, OfTheParentIsNotWaitedForByAChild) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
   const OwnArray x = array_of(memory, {64});
   const Slow slow;
-  CAI(cai_array_fill(x, &seven, slow, error));
+  ASSERT_OK(cai_array_fill(x, &seven, slow, error));
   const pid_t child = fork();
   if (child == 0) _exit(cai_array_sync_host(x, nullptr) == CAI_ERR_STATE ? 0 : 1);
   int status = -1;
@@ -298,4 +298,4 @@ TEST(HostWork, OfManyStreamsAndReaders) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::host_work_tests

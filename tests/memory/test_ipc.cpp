@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-namespace test {
+namespace test::ipc_tests {
 namespace {
 
 constexpr int talk_of_other = 3;
@@ -40,7 +40,7 @@ void send_all(int talk, const void *message, std::size_t length, int fd) {
     *control = {CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS};
     std::memcpy(CMSG_DATA(control), &fd, sizeof fd);
   }
-  if (sendmsg(talk, &header, MSG_NOSIGNAL) != static_cast<ssize_t>(length)) std::abort();
+  MUST_BE(sendmsg(talk, &header, MSG_NOSIGNAL), length);
 }
 
 bool receive_all(int talk, void *message, std::size_t length, int *fd) {
@@ -133,7 +133,7 @@ class Other {
   // `devices`: which the other one sees, in which order; null: as this one.
   explicit Other(const char *devices = nullptr) {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) std::abort();
+    MUST(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     const int far = fcntl_above(ends[1]);
@@ -145,7 +145,7 @@ class Other {
     environment.push_back(nullptr);
     char program[] = "/proc/self/exe", other[] = "other";
     char *const arguments[] = {program, other, nullptr};
-    if (posix_spawn(&id_, program, &actions, nullptr, arguments, environment.data())) std::abort();
+    MUST(posix_spawn(&id_, program, &actions, nullptr, arguments, environment.data()));
     posix_spawn_file_actions_destroy(&actions);
     close(far);
     close(ends[1]);
@@ -246,7 +246,7 @@ TEST_F(Ipc, StagedIsACopyThatOutlivesTheOther) {
       const Shared shared = other.shared(ask);
       const OwnMemory memory = open(other, shared, device, CAI_OPEN_STAGED);
       EXPECT_EQ(item(memory, 0), shared.byte);
-      CAI(cai_drain(1, nullptr, error));
+      ASSERT_OK(cai_drain(1, nullptr, error));
       fill(memory, 98);
       EXPECT_EQ(other.answer(Ask::read), shared.byte);
       other.answer(Ask::release);
@@ -266,7 +266,7 @@ TEST_F(Ipc, ClosedWithTheLastHolder) {
   EXPECT_EQ(calls("cuIpcCloseMemHandle"), 0U);
   EXPECT_EQ(item(second, 0), shared.byte);
   second.reset();
-  CAI(cai_drain(1, nullptr, error));
+  ASSERT_OK(cai_drain(1, nullptr, error));
   EXPECT_EQ(calls("cuIpcCloseMemHandle"), 1U);
   EXPECT_EQ(item(open(other, shared, gpu0, CAI_OPEN_DIRECT), 0), shared.byte);
 }
@@ -285,9 +285,9 @@ TEST_F(Ipc, AManagerOpensAHandleOnce) {
   Shared shared = other.shared(Ask::legacy);
   Opener opener;
   cai_manager *before = nullptr, *made = nullptr;
-  CAI(cai_manager_of(gpu0, &before, error));
-  CAI(cai_manager_create(opener.name(), &opener, gpu0, nullptr, &made, error));
-  CAI(cai_manager_install(gpu0, made, error));
+  ASSERT_OK(cai_manager_of(gpu0, &before, error));
+  ASSERT_OK(cai_manager_create(opener.name(), &opener, gpu0, nullptr, &made, error));
+  ASSERT_OK(cai_manager_install(gpu0, made, error));
   {
     OwnMemory first = open(other, shared, gpu0, CAI_OPEN_DIRECT);
     OwnMemory second = open(other, shared, gpu0, CAI_OPEN_DIRECT);
@@ -298,13 +298,13 @@ TEST_F(Ipc, AManagerOpensAHandleOnce) {
     const OwnMemory part = open(other, shared, gpu0, CAI_OPEN_DIRECT);
     EXPECT_EQ(opener.opens, 2);
     first.reset();
-    CAI(cai_drain(1, nullptr, error));
+    ASSERT_OK(cai_drain(1, nullptr, error));
     EXPECT_EQ(opener.closes, 0);
     second.reset();
-    CAI(cai_drain(1, nullptr, error));
+    ASSERT_OK(cai_drain(1, nullptr, error));
     EXPECT_EQ(opener.closes, 1);
   }
-  CAI(cai_drain(1, nullptr, error));
+  ASSERT_OK(cai_drain(1, nullptr, error));
   EXPECT_EQ(opener.closes, 2);
 
   cai_memory *const untouched = reinterpret_cast<cai_memory *>(16);
@@ -325,10 +325,10 @@ TEST_F(Ipc, AManagerOpensAHandleOnce) {
     });
   }
   for (std::thread &thread : threads) thread.join();
-  CAI(cai_drain(1, nullptr, error));
+  ASSERT_OK(cai_drain(1, nullptr, error));
   EXPECT_EQ(opener.closes, opener.opens);
 
-  CAI(cai_manager_install(gpu0, before, error));
+  ASSERT_OK(cai_manager_install(gpu0, before, error));
   cai_manager_release(before);
   cai_manager_release(made);
 }
@@ -376,11 +376,11 @@ TEST_F(Ipc, Refusals) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::ipc_tests
 
 int main(int count, char **arguments) {
   if (count > 1 && std::strcmp(arguments[1], "other") == 0) {
-    test::Sharer().serve();
+    test::ipc_tests::Sharer().serve();
     return 0;
   }
   testing::InitGoogleTest(&count, arguments);

@@ -10,12 +10,12 @@
 #include <functional>
 #include <sstream>
 
-#include "failing_new.hpp"
+#include "failing.hpp"
 #include "gpu.hpp"
 #include "managers.hpp"
 #include "opener.hpp"
 
-namespace test {
+namespace test::manager_faults_tests {
 namespace {
 
 constexpr std::uint64_t wanted = 1 << 20;  // seen in what the device has left
@@ -315,9 +315,9 @@ TEST_F(ManagerFaults, OfEveryCallOfTheDriver) {
         const Surroundings around;
         const State before = state();
         const Failures releases;  // that failed: what they were to free is lost for good
-        OK(gpu().simcuda_fail(function, nth, 400));
+        MUST(gpu().simcuda_fail(function, nth, 400));
         const cai_status status = scenario.run(&error);
-        OK(gpu().simcuda_fail(function, 0, 0));
+        MUST(gpu().simcuda_fail(function, 0, 0));
         ++injected;
         ASSERT_TRUE(Surroundings() == around);
         EXPECT_TRUE(state() == before || !releases.messages.empty());
@@ -333,4 +333,4 @@ TEST_F(ManagerFaults, OfEveryCallOfTheDriver) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::manager_faults_tests

@@ -6,7 +6,7 @@
 
 #include "managers.hpp"
 
-namespace test {
+namespace test::managers_tests {
 namespace {
 
 static_assert(sizeof(cai_block) == 32);
@@ -494,4 +494,4 @@ TEST(Choice, ByManyThreadsAtOnce) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::managers_tests

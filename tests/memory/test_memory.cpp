@@ -4,7 +4,7 @@
 
 #include "memories.hpp"
 
-namespace test {
+namespace test::memory_tests {
 namespace {
 
 static_assert(sizeof(cai_request) == 88 && sizeof(cai_memory_info) == 96 &&
@@ -18,7 +18,7 @@ class Memory : public Memories {
         driver_function<int (*)(Address, unsigned char, std::size_t, Handle)>("cuMemsetD8Async");
     MUST(fill(data, byte, size, handle(cai_stream_value(stream))));
   }
-  void synchronize(cai_stream *stream) { CAI(cai_stream_synchronize(stream, error)); }
+  void synchronize(cai_stream *stream) { ASSERT_OK(cai_stream_synchronize(stream, error)); }
 
   static cai_usage usage(cai_device device) {
     cai_usage out{};
@@ -54,7 +54,7 @@ TEST_F(Memory, EveryKind) {
       const bool has_rows = kind == CAI_KIND_PITCHED || kind == CAI_KIND_PITCHED_MANAGED;
       if (has_rows) wanted.rows = 3;
       cai_memory *made = nullptr;
-      CAI(cai_memory_alloc(device, &wanted, &made, error));
+      ASSERT_OK(cai_memory_alloc(device, &wanted, &made, error));
       const OwnMemory memory(made);
       const cai_memory_info info = describe(memory);
       EXPECT_EQ(info.kind, kind);
@@ -72,7 +72,7 @@ TEST_F(Memory, EveryKind) {
 
       cai_memory *found = nullptr;
       std::uint64_t offset = 0;
-      CAI(cai_memory_find(info.data + info.size - 1, &found, &offset, error));
+      ASSERT_OK(cai_memory_find(info.data + info.size - 1, &found, &offset, error));
       EXPECT_EQ(found, memory.get());
       EXPECT_EQ(offset, info.size - 1);
       cai_memory_release(found);
@@ -144,7 +144,7 @@ TEST_F(Memory, RefusesBadRequests) {
 TEST_F(Memory, FreedOnce) {
   OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 4096, first);
   cai_memory *made = nullptr;
-  CAI(cai_memory_view(memory, 16, 32, &made, error));
+  ASSERT_OK(cai_memory_view(memory, 16, 32, &made, error));
   const OwnMemory view(made);
   EXPECT_EQ(describe(view).data, describe(memory).data + 16);
   EXPECT_EQ(describe(view).size, 16U);
@@ -153,7 +153,7 @@ TEST_F(Memory, FreedOnce) {
   EXPECT_EQ(cai_memory_free(view, &problem), CAI_ERR_UNSUPPORTED);
   EXPECT_EQ(cai_memory_view(memory, 8, 5000, &made, &problem), CAI_ERR_BOUNDS);
   EXPECT_EQ(cai_memory_view(memory, 8, 7, &made, &problem), CAI_ERR_BOUNDS);
-  CAI(cai_memory_free(memory, error));
+  ASSERT_OK(cai_memory_free(memory, error));
   EXPECT_EQ(cai_memory_free(memory, &problem), CAI_ERR_STATE);
   EXPECT_NE(std::string(problem.message).find("freed already"), std::string::npos);
   for (const cai_memory *each : {memory.get(), view.get()}) {
@@ -172,7 +172,7 @@ TEST_F(Memory, FreedIsNotWorkedOnByItsArrays) {
     const OwnMemory memory = allocate(device, CAI_KIND_DEFAULT, 4096);
     const OwnArray array = array_of(memory, {4096});
     const OwnArray other = array_of(allocate(device, CAI_KIND_HOST, 4096), {4096});
-    CAI(cai_memory_free(memory, error));
+    ASSERT_OK(cai_memory_free(memory, error));
     const unsigned char seven = 7;
     const std::int64_t first_of_all = 0;
     unsigned char out = 0;
@@ -194,18 +194,18 @@ TEST_F(Memory, FreedAfterUsesOnOtherStreams) {
     const std::uint64_t found = races([&] {
       OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, size, first);
       const Address data = describe(memory).data;
-      CAI(cai_stream_follow(second, first, error));
+      ASSERT_OK(cai_stream_follow(second, first, error));
       const OwnArray array = how == How::array ? array_of(memory, {size}) : OwnArray();
       if (how == How::array) {
         const cai_array *const used = array;
-        CAI(cai_arrays_begin_use(&used, 1, cai_stream_value(second), nullptr, error));
+        ASSERT_OK(cai_arrays_begin_use(&used, 1, cai_stream_value(second), nullptr, error));
         set(data, 1, size, second);
-        CAI(cai_arrays_end_use(&used, 1, cai_stream_value(second), nullptr, error));
+        ASSERT_OK(cai_arrays_end_use(&used, 1, cai_stream_value(second), nullptr, error));
       } else {
         set(data, 1, size, second);
-        if (how == How::recorded) CAI(cai_memory_record(memory, second, error));
+        if (how == How::recorded) ASSERT_OK(cai_memory_record(memory, second, error));
       }
-      CAI(cai_memory_free(memory, error));
+      ASSERT_OK(cai_memory_free(memory, error));
       const OwnMemory next = allocate(gpu0, CAI_KIND_ASYNC, size, first);
       set(describe(next).data, 2, size, first);
     });
@@ -217,7 +217,7 @@ TEST_F(Memory, OldStreamComesBeforeNewOne) {
   constexpr std::size_t size = 1 << 16;
   OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, size, first);
   set(describe(memory).data, 1, size, first);
-  CAI(cai_memory_set_stream(memory, second, error));
+  ASSERT_OK(cai_memory_set_stream(memory, second, error));
   EXPECT_EQ(describe(memory).stream, cai_stream_value(second));
   memory.reset();
   const OwnMemory next = allocate(gpu0, CAI_KIND_ASYNC, size, second);
@@ -235,8 +235,8 @@ TEST_F(Memory, HandlesOfOneStreamAreOne) {
     for (const bool and_back : {false, true}) {
       OwnStream one = handle_of(stream);
       OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, 64, one);
-      if (and_back) CAI(cai_memory_set_stream(memory, second, error));
-      CAI(cai_memory_set_stream(memory, handle_of(stream), error));
+      if (and_back) ASSERT_OK(cai_memory_set_stream(memory, second, error));
+      ASSERT_OK(cai_memory_set_stream(memory, handle_of(stream), error));
       one.reset();
       EXPECT_EQ(describe(memory).stream, stream);
       gpu().simcuda_reset_counts();
@@ -250,7 +250,7 @@ TEST_F(Memory, HandlesOfOneStreamAreOne) {
 TEST_F(Memory, OfAStreamOfTheThreadIsReleasedOnAnother) {
   constexpr std::size_t size = 1 << 16;
   cai_stream *wrapped = nullptr;
-  CAI(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &wrapped, error));
+  ASSERT_OK(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &wrapped, error));
   const OwnStream own(wrapped);
   for (const std::uint32_t kind : {CAI_KIND_ASYNC, CAI_KIND_PINNED}) {
     OwnMemory memory = allocate(gpu0, kind, size, own);
@@ -260,7 +260,7 @@ TEST_F(Memory, OfAStreamOfTheThreadIsReleasedOnAnother) {
     }
     std::thread([&] { memory.reset(); }).join();
     const OwnMemory next = allocate(gpu0, kind, size, first);
-    CAI(cai_stream_synchronize(first, error));
+    ASSERT_OK(cai_stream_synchronize(first, error));
     if (kind == CAI_KIND_ASYNC) set(describe(next).data, 2, size, first);
   }
   const With with(primary[0]);
@@ -281,23 +281,23 @@ TEST_F(Memory, OfOthersEndsOnceItsUsesAreComplete) {
     info.data = reinterpret_cast<std::uintptr_t>(bytes.data());
     info.size = bytes.size();
     if (pinned) {
-      CAI(cai_memory_pin(gpu0, bytes.data(), bytes.size(), CAI_KIND_PINNED, 0, end, &ended, &made,
-                         error));
+      ASSERT_OK(cai_memory_pin(gpu0, bytes.data(), bytes.size(), CAI_KIND_PINNED, 0, end, &ended,
+                               &made, error));
     } else {
-      CAI(cai_memory_wrap(&info, end, &ended, &made, error));
+      ASSERT_OK(cai_memory_wrap(&info, end, &ended, &made, error));
     }
     OwnMemory memory(made);
     Gate gate(cai_stream_value(second));
-    CAI(cai_memory_record(memory, second, error));
+    ASSERT_OK(cai_memory_record(memory, second, error));
     memory.reset();
     EXPECT_EQ(ended, 0);
     gate.open();
     synchronize(second);
-    CAI(cai_drain(1, nullptr, error));
+    ASSERT_OK(cai_drain(1, nullptr, error));
     EXPECT_EQ(ended, 1);
 
     // With nothing pending it ends at once.
-    CAI(cai_memory_wrap(&info, end, &ended, &made, error));
+    ASSERT_OK(cai_memory_wrap(&info, end, &ended, &made, error));
     cai_memory_release(made);
     EXPECT_EQ(ended, 2);
   }
@@ -307,13 +307,14 @@ TEST_F(Memory, OfOthersEndsOnceItsUsesAreComplete) {
 TEST_F(Memory, IsUnpinnedAtOnce) {
   std::vector<unsigned char> bytes(64);
   cai_stream *its = nullptr;
-  CAI(cai_stream_current(gpu0, &its, error));
+  ASSERT_OK(cai_stream_current(gpu0, &its, error));
   const OwnStream current(its);
   const OwnMemory other = allocate(gpu0, CAI_KIND_DEFAULT, 64, current);
   set(describe(other).data, 1, 64, current);  // work that has nothing to do with it
   for (const std::uint32_t kind : {CAI_KIND_PINNED, CAI_KIND_MAPPED, CAI_KIND_PINNED}) {
     cai_memory *made = nullptr;
-    CAI(cai_memory_pin(gpu0, bytes.data(), bytes.size(), kind, 0, nullptr, nullptr, &made, error));
+    ASSERT_OK(
+        cai_memory_pin(gpu0, bytes.data(), bytes.size(), kind, 0, nullptr, nullptr, &made, error));
     cai_memory_release(made);
   }
 }
@@ -337,13 +338,13 @@ TEST_F(Memory, HostMemoryOutlivesWorkOfTheCpu) {
     for (int i = 0; i < 100; ++i) *mine->sum += mine->bytes[i];
     return cai_status{CAI_OK};
   };
-  CAI(cai_stream_enqueue(queue, run, nullptr, &work, error));
+  ASSERT_OK(cai_stream_enqueue(queue, run, nullptr, &work, error));
   const cai_usage before = usage(cpu);
   memory.reset();
   EXPECT_EQ(usage(cpu).count, before.count - 1);
   go = true;
   go.notify_all();
-  CAI(cai_stream_synchronize(queue, error));
+  ASSERT_OK(cai_stream_synchronize(queue, error));
   EXPECT_EQ(sum, 300);
 }
 
@@ -354,11 +355,11 @@ TEST_F(Memory, OfArrays) {
   EXPECT_EQ(array->stream_kind, std::uint32_t{CAI_STREAM_STREAM});
   const cai_slice slices[] = {{3, 0, 0, CAI_SLICE_INDEX, 0}};
   cai_array *made = nullptr;
-  CAI(cai_array_slice(array, slices, 1, &made, error));
+  ASSERT_OK(cai_array_slice(array, slices, 1, &made, error));
   const OwnArray row(made);
   cai_memory *found = nullptr;
   std::uint64_t offset = 0;
-  CAI(cai_memory_of(row, &found, &offset, error));
+  ASSERT_OK(cai_memory_of(row, &found, &offset, error));
   EXPECT_EQ(found, memory.get());
   EXPECT_EQ(offset, 768U);
   cai_memory_release(found);
@@ -368,11 +369,11 @@ TEST_F(Memory, OfArrays) {
   cai_array foreign = *array.get();
   foreign.owner = nullptr;
   const auto end = [](void *count) { ++*static_cast<int *>(count); };
-  CAI(cai_array_own(&foreign, end, &ended, &made, error));
+  ASSERT_OK(cai_array_own(&foreign, end, &ended, &made, error));
   OwnArray owned(made);
   const Address data = describe(memory).data;
   set(data, 1, 4096, first);
-  CAI(cai_memory_of(owned, &found, &offset, error));
+  ASSERT_OK(cai_memory_of(owned, &found, &offset, error));
   OwnMemory held(found);
   owned.reset();
   EXPECT_EQ(describe(held).data, data);
@@ -380,13 +381,13 @@ TEST_F(Memory, OfArrays) {
   EXPECT_EQ(offset, 0U);
   OwnArray again = array_of(held, {4096});
   const unsigned char value = 2;
-  CAI(cai_array_fill(again, &value, second, error));
+  ASSERT_OK(cai_array_fill(again, &value, second, error));
   EXPECT_EQ(ended, 0);
   again.reset();
   held.reset();
   set(data, 3, 4096, first);
   synchronize(first);
-  CAI(cai_drain(1, nullptr, error));
+  ASSERT_OK(cai_drain(1, nullptr, error));
   EXPECT_EQ(ended, 1);
 
   cai_error problem{};
@@ -415,7 +416,7 @@ TEST_F(Memory, IsDeadAfterAReset) {
   const OwnMemory memory = allocate(gpu1, CAI_KIND_DEFAULT, 4096);
   const Address data = describe(memory).data;
   MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
-  CAI(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+  ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
   MUST(gpu().cuDevicePrimaryCtxRetain(&primary[1], 1));
   EXPECT_TRUE(describe(memory).flags & CAI_MEMORY_FREED);
   cai_memory *out = nullptr;
@@ -432,7 +433,7 @@ TEST_F(Memory, CudaArrays) {
   wanted.channels = 2;
   wanted.dtype = {'f', '<', 0, 0, 4, 0};
   cai_memory *made = nullptr;
-  CAI(cai_memory_alloc(gpu0, &wanted, &made, error));
+  ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
   OwnMemory memory(made);
   const cai_memory_info info = describe(memory);
   EXPECT_NE(info.array, 0U);
@@ -445,8 +446,8 @@ TEST_F(Memory, CudaArrays) {
   EXPECT_EQ(cai_memory_array(memory, 0, &bytes_type, 0, nullptr, nullptr, &array, nullptr),
             CAI_ERR_UNSUPPORTED);
   memory.reset();
-  CAI(cai_drain(1, nullptr, error));
-  CAI(cai_pending_flush(gpu0, error));
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  ASSERT_OK(cai_pending_flush(gpu0, error));
   EXPECT_EQ(calls("cuArrayDestroy"), 1U);
 
   cai_error problem{};
@@ -507,4 +508,4 @@ TEST_F(Memory, Validates) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::memory_tests

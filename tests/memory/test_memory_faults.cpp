@@ -3,10 +3,10 @@
 // were, nothing is lost, and the next call does what this one should have done.
 #include <functional>
 
-#include "failing_new.hpp"
+#include "failing.hpp"
 #include "memories.hpp"
 
-namespace test {
+namespace test::memory_faults_tests {
 namespace {
 
 struct Scene {
@@ -215,4 +215,4 @@ TEST_F(MemoryFaults, OfEveryAllocation) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::memory_faults_tests

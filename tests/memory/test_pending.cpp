@@ -7,7 +7,7 @@
 
 #include "managers.hpp"
 
-namespace test {
+namespace test::pending_tests {
 namespace {
 
 cai_device tested() {
@@ -214,4 +214,4 @@ TEST_F(Pending, IsFlushedForWantOfMemoryUnlessDeferred) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::pending_tests

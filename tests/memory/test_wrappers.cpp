@@ -14,7 +14,7 @@
 
 #include "managers.hpp"
 
-namespace test {
+namespace test::wrappers_tests {
 namespace {
 
 constexpr cai_limit_params limit_of(std::uint64_t bytes) {
@@ -300,7 +300,7 @@ TEST(Logging, WholeLinesOfManyThreadsToAFile) {
 }
 
 TEST(Logging, AFullDiskIsReported) {
-  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
   const Manager upstream = make("host", cpu);
   Failures failures;
   const cai_log_params params{sizeof params, 0, "/dev/full", nullptr, nullptr, nullptr, nullptr};
@@ -513,4 +513,4 @@ TEST(Chains, EachDoesItsPartInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::wrappers_tests

@@ -39,7 +39,7 @@ void run(const Scenario &scenario, const std::string &schedule, int dropped) {
     _exit(0);
   }
   int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child) std::abort();
+  MUST_BE(waitpid(child, &status, 0), child);
   std::printf("run %" PRIu64 " %d %d\n", outcome->races, outcome->refused,
               outcome->finished && status == 0);
 }

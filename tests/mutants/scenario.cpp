@@ -5,20 +5,16 @@ namespace mutants {
 
 Handle context0, context1;
 
-const More &more() {
-  static const More found = [] {
-    void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    More all{};
-    const auto find = [&](auto &function, const char *name) {
-      function =
-          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-      if (!function) std::abort();
-    };
-    find(all.cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync_v2");
-    find(all.simcuda_host_access, "simcuda_host_access");
-    return all;
-  }();
-  return found;
+int copy_to_host(void *to, Address from, std::size_t size, Stream on) {
+  static const auto copy =
+      driver_function<int (*)(void *, Address, std::size_t, Handle)>("cuMemcpyDtoHAsync_v2");
+  return copy(to, from, size, handle(on));
+}
+
+static int host_accesses(Address address, int writes) {
+  static const auto access =
+      driver_function<int (*)(const void *, std::uint64_t, int)>("simcuda_host_access");
+  return access(handle(address), count, writes);
 }
 
 Stream stream(unsigned flags, Handle context) {
@@ -65,11 +61,11 @@ void reads(Address data, Stream on) {
 }
 
 void host_reads(Address address) {
-  answered(more().simcuda_host_access(handle(address), count, 0));
+  answered(host_accesses(address, 0));
 }
 
 void host_writes(Address address) {
-  answered(more().simcuda_host_access(handle(address), count, 1));
+  answered(host_accesses(address, 1));
 }
 
 cai_use_options use(std::uint32_t order, std::uint32_t access, std::uint32_t flags) {

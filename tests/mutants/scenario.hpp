@@ -8,7 +8,7 @@
 
 #include <initializer_list>
 
-#include "../order/gpu.hpp"
+#include "gpu.hpp"
 
 namespace mutants {
 
@@ -43,12 +43,7 @@ void implied(int nth);
 // Likewise, but that what comes later is refused when it is dropped, and races with nothing.
 void refuses_later(int nth);
 
-// Functions that tests/order does not need.
-struct More {
-  int (*cuMemcpyDtoHAsync_v2)(void *, Address, std::size_t, Handle);
-  std::int32_t (*simcuda_host_access)(const void *, std::uint64_t, std::int32_t);
-};
-const More &more();
+int copy_to_host(void *to, Address from, std::size_t size, Stream on);
 
 extern Handle context0, context1;
 

@@ -76,7 +76,7 @@ SCENARIO(host_copies_on_another_stream) {
   writes(x.array.data, p);
   begin({&x.array}, c, use(CAI_ORDER_HOST));
   unsigned char bytes[count];
-  answered(more().cuMemcpyDtoHAsync_v2(bytes, x.array.data, count, handle(c)));
+  answered(copy_to_host(bytes, x.array.data, count, c));
   writes(x.array.data, c);
   end({&x.array}, c, use(CAI_ORDER_HOST));
   writes(x.array.data, p);

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "must.h"
+
 extern "C" void *__real_dlsym(void *library, const char *name);
 
 namespace mutants {
@@ -24,7 +26,7 @@ void *unrecorded;  // the event of a record that was dropped
 
 // Whether this very call is to be dropped.
 bool drops(const char *function) {
-  if (outcome->calls == most_calls) std::abort();
+  MUST_HOLD(outcome->calls < most_calls);
   Call &call = outcome->call[outcome->calls];
   std::snprintf(call.function, sizeof call.function, "%s", function);
   void *stack[most_frames];

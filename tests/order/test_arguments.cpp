@@ -11,6 +11,7 @@
 
 #include "cai.h"
 
+namespace test::arguments_tests {
 namespace {
 
 constexpr std::uint64_t some_stream = 0x5500;
@@ -217,3 +218,4 @@ TEST_F(Arguments, NoOrderNeedsNoDriver) {
 }
 
 }  // namespace
+}  // namespace test::arguments_tests

@@ -5,7 +5,7 @@
 
 #include "owned.hpp"
 
-namespace test {
+namespace test::capture_tests {
 namespace {
 
 constexpr int global = 0;
@@ -103,7 +103,7 @@ TEST_F(Capture, ConsumerIsCapturing) {
   for (const int mode : {global, thread_local_mode, relaxed}) {
     const std::uint64_t producer = value(stream());
     Handle event = nullptr;
-    OK(gpu().cuEventCreate(&event, 2));
+    MUST(gpu().cuEventCreate(&event, 2));
     Array array(memory(), CAI_STREAM_STREAM, producer);
     Array legacy(memory(), CAI_STREAM_STREAM, 1);
     Array of_event(memory(), CAI_STREAM_EVENT, value(event));
@@ -122,7 +122,7 @@ TEST_F(Capture, ConsumerIsCapturing) {
         EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
       }
       end_capture(consumer);
-      OK(gpu().cuStreamSynchronize(handle(busy)));
+      MUST(gpu().cuStreamSynchronize(handle(busy)));
     }
     begin_capture(consumer, mode);
     gpu().simcuda_reset_counts();
@@ -136,7 +136,7 @@ TEST_F(Capture, ConsumerIsCapturing) {
     EXPECT_EQ(begin_use({&array}, consumer, nullptr, &host), CAI_ERR_CAPTURE);
     EXPECT_EQ(end_use({&array}, consumer, nullptr, &host), CAI_ERR_CAPTURE);
     end_capture(consumer);
-    OK(gpu().cuEventDestroy_v2(event));
+    MUST(gpu().cuEventDestroy_v2(event));
   }
 }
 
@@ -307,7 +307,7 @@ TEST_F(Capture, TheConsumerIsJoinedBackOnFailure) {
     Array second(memory(), CAI_STREAM_STREAM, other);
     begin_capture(producer, global);
     fork(producer, other);
-    OK(gpu().simcuda_fail(name, 2, 999));
+    MUST(gpu().simcuda_fail(name, 2, 999));
     cai_error error{};
     EXPECT_EQ(begin_use({&array, &second}, consumer, &error, &options), CAI_ERR_CUDA);
     EXPECT_EQ(error.native, 999);
@@ -324,7 +324,7 @@ TEST_F(Capture, TheConsumersWaitsForWhatIsOutside) {
   const std::uint64_t producer = value(stream());
   const std::uint64_t consumer = value(stream());
   Handle event = nullptr;
-  OK(gpu().cuEventCreate(&event, 2));
+  MUST(gpu().cuEventCreate(&event, 2));
   Array of_stream(memory(), CAI_STREAM_STREAM, producer);
   Array of_event(memory(), CAI_STREAM_EVENT, value(event));
   for (Array *each : {&of_stream, &of_event}) {
@@ -332,7 +332,7 @@ TEST_F(Capture, TheConsumersWaitsForWhatIsOutside) {
     EXPECT_EQ(races([&] {
                 Gate gate(producer);
                 fill(each->array.data, 1, producer);
-                OK(gpu().cuEventRecord(event, handle(producer)));
+                MUST(gpu().cuEventRecord(event, handle(producer)));
                 begin_capture(consumer, global);
                 cai_error error{};
                 EXPECT_EQ(begin_use({each}, consumer, &error, &options), CAI_OK) << error.message;
@@ -346,7 +346,7 @@ TEST_F(Capture, TheConsumersWaitsForWhatIsOutside) {
               0U);
     EXPECT_EQ(read(to), 1);
   }
-  OK(gpu().cuEventDestroy_v2(event));
+  MUST(gpu().cuEventDestroy_v2(event));
 }
 
 // The graph goes by the array's own event, so the owner may not give it to anybody else.
@@ -363,12 +363,12 @@ TEST_F(Capture, AGraphHoldsTheEventThatItWaitsFor) {
     ASSERT_EQ(cai_array_publish_event(array.get(), producer, &error), CAI_OK) << error.message;
     begin_capture(consumer, global);
     ASSERT_EQ(begin_use({array}, consumer, &error, &options), CAI_OK) << error.message;
-    OK(gpu().cuStreamEndCapture(handle(consumer), &graph));
+    MUST(gpu().cuStreamEndCapture(handle(consumer), &graph));
   }
   array.release();
   EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
   EXPECT_FALSE(array.ended());
-  OK(gpu().cuGraphDestroy(graph));
+  MUST(gpu().cuGraphDestroy(graph));
   for (int i = 0; i < 2000 && !array.ended(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
@@ -449,14 +449,14 @@ TEST_F(Capture, ReleaseOnTheStream) {
   array.gone();
   Handle graph = nullptr;
   Handle runnable = nullptr;
-  OK(gpu().cuStreamEndCapture(handle(consumer), &graph));
+  MUST(gpu().cuStreamEndCapture(handle(consumer), &graph));
   EXPECT_FALSE(drained());
-  OK(gpu().cuGraphInstantiateWithFlags(&runnable, graph, 0));
-  OK(gpu().cuGraphDestroy(graph));
-  OK(gpu().cuGraphLaunch(runnable, handle(consumer)));
-  OK(gpu().cuStreamSynchronize(handle(consumer)));
+  MUST(gpu().cuGraphInstantiateWithFlags(&runnable, graph, 0));
+  MUST(gpu().cuGraphDestroy(graph));
+  MUST(gpu().cuGraphLaunch(runnable, handle(consumer)));
+  MUST(gpu().cuStreamSynchronize(handle(consumer)));
   EXPECT_FALSE(drained());
-  OK(gpu().cuGraphExecDestroy(runnable));
+  MUST(gpu().cuGraphExecDestroy(runnable));
   // User objects go on a thread of the driver's.
   for (int i = 0; i < 2000 && !drained(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -466,7 +466,7 @@ TEST_F(Capture, ReleaseOnTheStream) {
   Owned kept(memory(), CAI_STREAM_NONE);
   for (const char *name : {"cuUserObjectCreate", "cuGraphRetainUserObject"}) {
     begin_capture(consumer, global);
-    OK(gpu().simcuda_fail(name, 1, 999));
+    MUST(gpu().simcuda_fail(name, 1, 999));
     EXPECT_EQ(cai_array_release_on(kept, consumer, &error), CAI_ERR_CUDA) << name;
     end_capture(consumer);
     EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
@@ -475,4 +475,4 @@ TEST_F(Capture, ReleaseOnTheStream) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::capture_tests

@@ -5,7 +5,7 @@
 
 #include "gpu.hpp"
 
-namespace test {
+namespace test::context_tests {
 namespace {
 
 class Context : public OnGpu {
@@ -60,7 +60,7 @@ TEST_F(Context, NoneIsCurrent) {
   Array legacy(memory(), CAI_STREAM_STREAM, 1);
   Array there(memory(context1), CAI_STREAM_UNSTATED);
   Handle event = nullptr;
-  OK(gpu().cuEventCreate(&event, 2));
+  MUST(gpu().cuEventCreate(&event, 2));
   Array of_event(memory(), CAI_STREAM_EVENT, value(event));
   const std::uint64_t consumer = value(stream());
   const NoContext none;
@@ -89,12 +89,12 @@ TEST_F(Context, IsWantedForAHandle) {
   EXPECT_EQ(begin_use({&array}, consumer), CAI_OK);
   cai_error error{};
   for (const char *name : {"cuStreamGetCaptureInfo", "cuEventRecord", "cuStreamWaitEvent"}) {
-    OK(gpu().simcuda_fail(name, 1, invalid_context));
+    MUST(gpu().simcuda_fail(name, 1, invalid_context));
     EXPECT_EQ(begin_use({&array}, consumer, &error), CAI_ERR_CUDA) << name;
     EXPECT_EQ(error.native, invalid_context);
     const NoContext none;
     gpu().simcuda_reset_counts();
-    OK(gpu().simcuda_fail(name, 1, invalid_context));
+    MUST(gpu().simcuda_fail(name, 1, invalid_context));
     EXPECT_EQ(begin_use({&array}, consumer, &error), CAI_OK) << error.message;
     EXPECT_EQ(calls("cuCtxPushCurrent"), 1U);
     EXPECT_EQ(calls("cuCtxPopCurrent"), 1U);
@@ -163,7 +163,7 @@ TEST_F(Context, EveryCallOfTheDriverMayFail) {
   const std::uint64_t consumer = value(stream());
   const Address pool = pool_memory(context1);
   Handle event = nullptr;
-  OK(gpu().cuEventCreate(&event, 2));
+  MUST(gpu().cuEventCreate(&event, 2));
   Array of_stream(memory(), CAI_STREAM_STREAM, producer);
   Array of_blocking(memory(), CAI_STREAM_STREAM, value(stream(blocking)));
   Array legacy(memory(), CAI_STREAM_STREAM, 1);
@@ -222,7 +222,7 @@ TEST_F(Context, EveryCallOfTheDriverMayFail) {
             SCOPED_TRACE(std::string(scenario.name) + ": " + name + " " + std::to_string(nth));
             const Surroundings before;
             gpu().simcuda_reset_counts();
-            OK(gpu().simcuda_fail(name, nth, status));
+            MUST(gpu().simcuda_fail(name, nth, status));
             error = {};
             const cai_status result = scenario.run(&error);
             ++injected;
@@ -238,7 +238,7 @@ TEST_F(Context, EveryCallOfTheDriverMayFail) {
             EXPECT_EQ(calls("cuEventCreate"), 0U) << "an event was lost";
             // A reference that could not be given back is lost; all else is as it was.
             if (std::strcmp(name, "cuDevicePrimaryCtxRelease") == 0) {
-              OK(gpu().cuDevicePrimaryCtxRelease_v2(1));
+              MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
             }
             ASSERT_TRUE(Surroundings() == before);
           }
@@ -253,7 +253,7 @@ TEST_F(Context, EveryCallOfTheDriverMayFail) {
     break_everything();
   }
   EXPECT_GT(injected, 500U);
-  OK(gpu().cuEventDestroy_v2(event));
+  MUST(gpu().cuEventDestroy_v2(event));
   free_pool_memory(pool, context1);
 }
 
@@ -272,7 +272,7 @@ TEST_F(Context, EndOrdersTheOthersWhenOneFails) {
       const Address data = broken[i]->array.data;
       const std::uint64_t found = races([&] {
         copy(seen, data, consumer);
-        OK(gpu().simcuda_fail("cuStreamWaitEvent", nth, 999));
+        MUST(gpu().simcuda_fail("cuStreamWaitEvent", nth, 999));
         cai_error error{};
         EXPECT_EQ(end_use({&a, &b, &c}, consumer, &error), CAI_ERR_CUDA);
         EXPECT_EQ(error.index, static_cast<int>(nth) - 1);
@@ -311,7 +311,7 @@ TEST_F(Context, EndOrdersTheOthersWhenOneIsUnknown) {
   Array b(memory(), CAI_STREAM_STREAM, value(stream()));
   Array c(memory(), CAI_STREAM_STREAM, value(stream()));
   for (std::uint64_t nth = 1; nth <= 4; ++nth) {
-    OK(gpu().simcuda_fail("cuStreamGetCaptureInfo", nth, 999));
+    MUST(gpu().simcuda_fail("cuStreamGetCaptureInfo", nth, 999));
     gpu().simcuda_reset_counts();
     EXPECT_EQ(end_use({&a, &b, &c}, consumer, &error), CAI_ERR_CUDA);
     EXPECT_EQ(error.index, static_cast<int>(nth) - 2);
@@ -323,7 +323,7 @@ TEST_F(Context, BeginStopsAtTheFirstFailure) {
   const std::uint64_t consumer = value(stream());
   Array a(memory(), CAI_STREAM_STREAM, value(stream()));
   Array b(memory(), CAI_STREAM_STREAM, value(stream()));
-  OK(gpu().simcuda_fail("cuEventRecord", 1, 400));
+  MUST(gpu().simcuda_fail("cuEventRecord", 1, 400));
   gpu().simcuda_reset_counts();
   cai_error error{};
   EXPECT_EQ(begin_use({&a, &b}, consumer, &error), CAI_ERR_CUDA);
@@ -338,10 +338,10 @@ TEST_F(Context, BeginStopsAtTheFirstFailure) {
 TEST_F(Context, StreamsOfADeadContextAreRefused) {
   Handle other = nullptr;
   Handle popped = nullptr;
-  OK(gpu().cuCtxCreate_v2(&other, 0, 0));
-  OK(gpu().cuCtxPopCurrent_v2(&popped));
+  MUST(gpu().cuCtxCreate_v2(&other, 0, 0));
+  MUST(gpu().cuCtxPopCurrent_v2(&popped));
   const std::uint64_t producer = value(stream(non_blocking, other));
-  OK(gpu().cuCtxDestroy_v2(other));
+  MUST(gpu().cuCtxDestroy_v2(other));
   Array array(memory(), CAI_STREAM_STREAM, producer);
   cai_error error{};
   EXPECT_EQ(begin_use({&array}, value(stream()), &error), CAI_ERR_CUDA) << error.message;
@@ -349,4 +349,4 @@ TEST_F(Context, StreamsOfADeadContextAreRefused) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::context_tests

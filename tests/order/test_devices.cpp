@@ -5,7 +5,7 @@
 
 #include "owned.hpp"
 
-namespace test {
+namespace test::devices_tests {
 namespace {
 
 class Devices : public OnGpu {
@@ -52,7 +52,7 @@ TEST_F(Devices, NoneIsCurrent) {
   };
   {
     Handle popped = nullptr;
-    OK(gpu().cuCtxPopCurrent_v2(&popped));
+    MUST(gpu().cuCtxPopCurrent_v2(&popped));
     ASSERT_EQ(current(), nullptr);
     EXPECT_EQ(races([&] {
                 EXPECT_EQ(begin_use({array}, target, &error), CAI_OK) << error.message;
@@ -88,7 +88,7 @@ TEST_F(Devices, NoneIsCurrent) {
       EXPECT_EQ(end_use({array}, one, &error), CAI_ERR_ARGUMENT);
     }
     EXPECT_EQ(current(), nullptr);
-    OK(gpu().cuCtxPushCurrent_v2(context0));
+    MUST(gpu().cuCtxPushCurrent_v2(context0));
   }
 }
 
@@ -113,14 +113,12 @@ TEST_F(Devices, NoPrimaryContextIsMade) {
 
 // Events are waited for across devices, whether or not these see each other's memory.
 TEST_F(Devices, TwoWithAndWithoutPeerAccess) {
-  const auto enable = reinterpret_cast<int (*)(Handle, unsigned)>(
-      dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "cuCtxEnablePeerAccess"));
-  ASSERT_NE(enable, nullptr);
+  const auto enable = driver_function<int (*)(Handle, unsigned)>("cuCtxEnablePeerAccess");
   for (const bool peers : {false, true}) {
     if (peers) {
-      OK(enable(context1, 0));
+      MUST(enable(context1, 0));
       const With with(context1);
-      OK(enable(context0, 0));
+      MUST(enable(context0, 0));
     }
     Owned array(memory(), CAI_STREAM_NONE);
     Owned of_stream(memory(), CAI_STREAM_STREAM, value(stream(non_blocking, context1)));
@@ -146,10 +144,8 @@ TEST_F(Devices, PartOfOne) {
     unsigned char rest[28];
     void *next;
   };
-  void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  const auto find = [&]<class... Arguments>(int (*&function)(Arguments...), const char *name) {
-    function = reinterpret_cast<int (*)(Arguments...)>(dlsym(library, name));
-    ASSERT_NE(function, nullptr) << name;
+  const auto find = []<class... Arguments>(int (*&function)(Arguments...), const char *name) {
+    function = driver_function<int (*)(Arguments...)>(name);
   };
   int (*get_resource)(int, Resource *, int) = nullptr;
   int (*generate)(void **, Resource *, unsigned) = nullptr;
@@ -167,18 +163,18 @@ TEST_F(Devices, PartOfOne) {
   constexpr unsigned default_stream = 1;
 
   Handle primary = nullptr;
-  OK(gpu().cuDevicePrimaryCtxRetain(&primary, 0));
+  MUST(gpu().cuDevicePrimaryCtxRetain(&primary, 0));
   {
     Resource all{};
     void *descriptor = nullptr;
     Handle green = nullptr;
     Handle of_green = nullptr;
     Handle context = nullptr;
-    OK(get_resource(0, &all, sm));
-    OK(generate(&descriptor, &all, 1));
-    OK(create(&green, descriptor, 0, default_stream));
-    OK(convert(&context, green));
-    OK(create_stream(&of_green, green, non_blocking, 0));
+    MUST(get_resource(0, &all, sm));
+    MUST(generate(&descriptor, &all, 1));
+    MUST(create(&green, descriptor, 0, default_stream));
+    MUST(convert(&context, green));
+    MUST(create_stream(&of_green, green, non_blocking, 0));
     const std::uint64_t regular = value(stream(non_blocking, primary));
     {
       Owned array(memory(primary), CAI_STREAM_NONE);
@@ -192,11 +188,11 @@ TEST_F(Devices, PartOfOne) {
       EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
       EXPECT_TRUE(array.ended() && of_stream.ended());
     }
-    OK(gpu().cuStreamDestroy_v2(of_green));
-    OK(destroy(green));
+    MUST(gpu().cuStreamDestroy_v2(of_green));
+    MUST(destroy(green));
   }
-  while (primary_active(0)) OK(gpu().cuDevicePrimaryCtxRelease_v2(0));
+  while (primary_active(0)) MUST(gpu().cuDevicePrimaryCtxRelease_v2(0));
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::devices_tests

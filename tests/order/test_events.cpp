@@ -8,7 +8,7 @@
 
 #include "owned.hpp"
 
-namespace test {
+namespace test::events_tests {
 namespace {
 
 class Events : public OnGpu {
@@ -122,7 +122,7 @@ TEST_F(Events, AreOfTheirContext) {
 TEST_F(Events, DoNotOutliveAReset) {
   for (int round = 0; round < 3; ++round) {
     Handle primary = nullptr;
-    OK(gpu().cuDevicePrimaryCtxRetain(&primary, 1));
+    MUST(gpu().cuDevicePrimaryCtxRetain(&primary, 1));
     {
       Array array(memory(primary), CAI_STREAM_STREAM, value(stream(non_blocking, primary)));
       const std::uint64_t consumer = value(stream(non_blocking, primary));
@@ -131,7 +131,7 @@ TEST_F(Events, DoNotOutliveAReset) {
       EXPECT_GE(made(), 1U);
       use({&array}, consumer);
     }
-    OK(gpu().cuDevicePrimaryCtxReset_v2(1));
+    MUST(gpu().cuDevicePrimaryCtxReset_v2(1));
     EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
   }
 }
@@ -173,7 +173,7 @@ TEST_F(Events, OfACaptureAreDestroyed) {
   use({&array}, consumer);
   const cai_use_options fork = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);
   const Address to = memory();
-  OK(gpu().cuStreamBeginCapture_v2(handle(producer), 0));
+  MUST(gpu().cuStreamBeginCapture_v2(handle(producer), 0));
   gpu().simcuda_reset_counts();
   cai_error error{};
   EXPECT_EQ(begin_use({&array}, consumer, &error, &fork), CAI_OK) << error.message;
@@ -182,8 +182,8 @@ TEST_F(Events, OfACaptureAreDestroyed) {
   EXPECT_EQ(calls("cuEventRecord"), 2U);
   EXPECT_EQ(destroyed(), 2U);
   Handle graph = nullptr;
-  OK(gpu().cuStreamEndCapture(handle(producer), &graph));
-  OK(gpu().cuGraphDestroy(graph));
+  MUST(gpu().cuStreamEndCapture(handle(producer), &graph));
+  MUST(gpu().cuGraphDestroy(graph));
   gpu().simcuda_reset_counts();
   use({&array}, consumer);
   use({&array}, consumer);
@@ -201,20 +201,20 @@ TEST_F(Events, OutsideAGraphLiveAsLongAsTheGraph) {
   Handle graph = nullptr;
   {
     const Gate gate(producer);
-    OK(gpu().cuStreamBeginCapture_v2(handle(consumer), 0));
+    MUST(gpu().cuStreamBeginCapture_v2(handle(consumer), 0));
     gpu().simcuda_reset_counts();
     cai_error error{};
     EXPECT_EQ(begin_use({&array}, consumer, &error, &external), CAI_OK) << error.message;
     copy(to, array.array.data, consumer);
     EXPECT_EQ(end_use({&array}, consumer, &error, &external), CAI_OK) << error.message;
-    OK(gpu().cuStreamEndCapture(handle(consumer), &graph));
+    MUST(gpu().cuStreamEndCapture(handle(consumer), &graph));
   }
   finish();
   EXPECT_EQ(made(), 1U);
   EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
   EXPECT_EQ(destroyed(), 0U);
   for (int round = 0; round < 20; ++round) use({&array}, value(stream()));
-  OK(gpu().cuGraphDestroy(graph));
+  MUST(gpu().cuGraphDestroy(graph));
   // The graph's user objects go on a thread of the driver's.
   for (int i = 0; i < 2000 && destroyed() == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -224,4 +224,4 @@ TEST_F(Events, OutsideAGraphLiveAsLongAsTheGraph) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::events_tests

@@ -4,10 +4,10 @@
 // does what this one should have done.
 #include <functional>
 
-#include "failing_new.hpp"
+#include "failing.hpp"
 #include "owned.hpp"
 
-namespace test {
+namespace test::faults_tests {
 namespace {
 
 // A place where nothing has happened yet: streams, arrays, owners, and no event in any pool.
@@ -168,12 +168,12 @@ TEST_F(Faults, OfEveryCallOfTheDriver) {
           Scene scene;
           scenario.before(scene);
           const Surroundings before;
-          OK(gpu().simcuda_fail(name, nth, status));
+          MUST(gpu().simcuda_fail(name, nth, status));
           cai_error error{};
           const cai_status result = scenario.run(scene, &error);
           ++injected;
           ASSERT_TRUE(Surroundings() == before);
-          OK(gpu().simcuda_fail(name, 0, 0));
+          MUST(gpu().simcuda_fail(name, 0, 0));
           if (std::strcmp(name, "cuEventQuery") == 0 && result == CAI_OK) continue;
           ASSERT_EQ(result, CAI_ERR_CUDA);
           EXPECT_EQ(error.native, status);
@@ -218,4 +218,4 @@ TEST_F(Faults, OfEveryAllocation) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::faults_tests

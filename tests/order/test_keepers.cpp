@@ -3,7 +3,7 @@
 // with the waiting.
 #include "owned.hpp"
 
-namespace test {
+namespace test::keepers_tests {
 namespace {
 
 // Keeps its uses in an owner of libcai's, whose functions it calls as any client may.
@@ -137,12 +137,12 @@ TEST_F(Keepers, AreNotToldInACapture) {
   Array array(memory(), CAI_STREAM_NONE);
   of(keeper, array);
   const std::uint64_t consumer = value(stream());
-  OK(gpu().cuStreamBeginCapture_v2(handle(consumer), 0));
+  MUST(gpu().cuStreamBeginCapture_v2(handle(consumer), 0));
   EXPECT_EQ(end_use({&array}, consumer), CAI_OK);
   EXPECT_EQ(keeper.used, Told{});
   Handle graph = nullptr;
-  OK(gpu().cuStreamEndCapture(handle(consumer), &graph));
-  OK(gpu().cuGraphDestroy(graph));
+  MUST(gpu().cuStreamEndCapture(handle(consumer), &graph));
+  MUST(gpu().cuGraphDestroy(graph));
 }
 
 // The first failure is told, and all the others are ordered all the same.
@@ -177,7 +177,7 @@ TEST_F(Keepers, MayFail) {
     expect_error(cai_array_reclaim(&of_bad.array, consumer, CAI_ACCESS_READ, &error), -1);
 
     // A stream that cannot be ordered is no reason not to tell.
-    OK(gpu().simcuda_fail("cuStreamWaitEvent", 1, 999));
+    MUST(gpu().simcuda_fail("cuStreamWaitEvent", 1, 999));
     EXPECT_EQ(end_use({&of_stream, &of_good}, consumer, &error), CAI_ERR_CUDA);
     EXPECT_EQ(error.index, 0);
     EXPECT_EQ(good.used.size(), 2U);
@@ -239,14 +239,14 @@ TEST_F(Keepers, AreToldOfACopyThatIsPublished) {
   // What is in a graph is not pending.
   keeper.used.clear();
   const std::uint64_t capturing = value(stream());
-  OK(gpu().cuStreamSynchronize(handle(consumer)));
-  OK(gpu().cuStreamBeginCapture_v2(handle(capturing), 0));
+  MUST(gpu().cuStreamSynchronize(handle(consumer)));
+  MUST(gpu().cuStreamBeginCapture_v2(handle(capturing), 0));
   cai_array copy = array.array;
   EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, capturing, nullptr), CAI_OK);
   EXPECT_EQ(keeper.used, Told{});
   Handle graph = nullptr;
-  OK(gpu().cuStreamEndCapture(handle(capturing), &graph));
-  OK(gpu().cuGraphDestroy(graph));
+  MUST(gpu().cuStreamEndCapture(handle(capturing), &graph));
+  MUST(gpu().cuGraphDestroy(graph));
 
   keeper.fails = CAI_ERR_UNSUPPORTED;
   cai_error error{};
@@ -256,4 +256,4 @@ TEST_F(Keepers, AreToldOfACopyThatIsPublished) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::keepers_tests

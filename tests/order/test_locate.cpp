@@ -4,7 +4,7 @@
 
 #include "gpu.hpp"
 
-namespace test {
+namespace test::locate_tests {
 namespace {
 
 class Locate : public OnGpu {
@@ -52,19 +52,19 @@ TEST_F(Locate, NoCurrentContext) {
   const Array here(memory(), CAI_STREAM_NONE);
   const Array foreign(0x1000, CAI_STREAM_NONE);
   Handle popped = nullptr;
-  OK(gpu().cuCtxPopCurrent_v2(&popped));
+  MUST(gpu().cuCtxPopCurrent_v2(&popped));
   const cai_location where = located(here);
   EXPECT_EQ(where.device_pointer, here.array.data);
   EXPECT_EQ(where.context, value(context0));
   cai_location none{};
   EXPECT_EQ(locate(foreign, none), CAI_ERR_DEVICE);
   EXPECT_EQ(current(), nullptr);
-  OK(gpu().cuCtxPushCurrent_v2(context0));
+  MUST(gpu().cuCtxPushCurrent_v2(context0));
 }
 
 TEST_F(Locate, ManagedMemory) {
   Address data = 0;
-  OK(gpu().cuMemAllocManaged(&data, static_cast<std::size_t>(count), 1));
+  MUST(gpu().cuMemAllocManaged(&data, static_cast<std::size_t>(count), 1));
   const Array array(data, CAI_STREAM_NONE);
   const cai_location where = located(array);
   EXPECT_EQ(where.device_type, CAI_DEVICE_CUDA_MANAGED);
@@ -72,12 +72,12 @@ TEST_F(Locate, ManagedMemory) {
             static_cast<unsigned>(CAI_LOCATION_HOST_ACCESSIBLE | CAI_LOCATION_MANAGED));
   EXPECT_EQ(where.device_pointer, data);
   EXPECT_EQ(where.base, data);
-  OK(gpu().cuMemFree_v2(data));
+  MUST(gpu().cuMemFree_v2(data));
 }
 
 TEST_F(Locate, PinnedMemory) {
   void *data = nullptr;
-  OK(gpu().cuMemHostAlloc(&data, static_cast<std::size_t>(count), 0));
+  MUST(gpu().cuMemHostAlloc(&data, static_cast<std::size_t>(count), 0));
   Array array(reinterpret_cast<std::uintptr_t>(data), CAI_STREAM_NONE);
   array.array.device_type = CAI_DEVICE_CUDA_HOST;
   const cai_location where = located(array);
@@ -88,14 +88,14 @@ TEST_F(Locate, PinnedMemory) {
   longer.shape[0] = static_cast<std::int64_t>(where.size) + 1;
   cai_location none{};
   EXPECT_EQ(locate(longer, none), CAI_ERR_BOUNDS);
-  OK(gpu().cuMemFreeHost(data));
+  MUST(gpu().cuMemFreeHost(data));
 }
 
 TEST_F(Locate, RegisteredMemory) {
   alignas(4096) static unsigned char bytes[4096];
-  OK(gpu().cuMemHostRegister_v2(bytes, sizeof bytes, 2));
+  MUST(gpu().cuMemHostRegister_v2(bytes, sizeof bytes, 2));
   Address device = 0;
-  OK(gpu().cuMemHostGetDevicePointer_v2(&device, bytes, 0));
+  MUST(gpu().cuMemHostGetDevicePointer_v2(&device, bytes, 0));
   const Array on_host(reinterpret_cast<std::uintptr_t>(bytes) + 16, CAI_STREAM_NONE);
   cai_location where = located(on_host);
   EXPECT_EQ(where.device_type, CAI_DEVICE_CUDA_HOST);
@@ -115,20 +115,20 @@ TEST_F(Locate, RegisteredMemory) {
   EXPECT_EQ(locate(longer, where), CAI_OK);
   longer.shape[0] += 1;
   EXPECT_EQ(locate(longer, where), CAI_ERR_BOUNDS);
-  OK(gpu().cuMemHostUnregister(bytes));
+  MUST(gpu().cuMemHostUnregister(bytes));
 }
 
 TEST_F(Locate, PoolMemory) {
   Address data = 0;
-  OK(gpu().cuMemAllocAsync(&data, static_cast<std::size_t>(count), nullptr));
-  OK(gpu().cuCtxSynchronize());
+  MUST(gpu().cuMemAllocAsync(&data, static_cast<std::size_t>(count), nullptr));
+  MUST(gpu().cuCtxSynchronize());
   const Array array(data, CAI_STREAM_NONE);
   const cai_location where = located(array);
   EXPECT_EQ(where.device_type, CAI_DEVICE_CUDA);
   EXPECT_EQ(where.context, 0U);
   EXPECT_EQ(where.device_pointer, data);
-  OK(gpu().cuMemFreeAsync(data, nullptr));
-  OK(gpu().cuCtxSynchronize());
+  MUST(gpu().cuMemFreeAsync(data, nullptr));
+  MUST(gpu().cuCtxSynchronize());
 }
 
 TEST_F(Locate, Bounds) {
@@ -173,7 +173,7 @@ TEST_F(Locate, UnknownPointers) {
   const Array host(reinterpret_cast<std::uintptr_t>(&on_stack), CAI_STREAM_NONE);
   EXPECT_EQ(locate(host, where), CAI_ERR_DEVICE);
   const Address data = memory();
-  OK(gpu().cuMemFree_v2(data));
+  MUST(gpu().cuMemFree_v2(data));
   const Array freed(data, CAI_STREAM_NONE);
   EXPECT_EQ(locate(freed, where), CAI_ERR_DEVICE);
 }
@@ -200,4 +200,4 @@ TEST_F(Locate, FillsNoMoreThanTheCallerHas) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::locate_tests

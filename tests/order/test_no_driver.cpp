@@ -13,6 +13,7 @@
 
 #include "cai.h"
 
+namespace test::no_driver_tests {
 namespace {
 
 std::string which() {
@@ -164,3 +165,4 @@ TEST(Driver, PopFails) {
 }
 
 }  // namespace
+}  // namespace test::no_driver_tests

@@ -5,7 +5,7 @@
 
 #include "owned.hpp"
 
-namespace test {
+namespace test::options_tests {
 namespace {
 
 std::string_view setting(const char *name) {
@@ -173,4 +173,4 @@ TEST_F(Options, DefaultAccess) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::options_tests

@@ -5,7 +5,7 @@
 
 #include "gpu.hpp"
 
-namespace test {
+namespace test::pending_tests {
 namespace {
 
 // An owner as a binding fills it in, and arrays of it.
@@ -119,7 +119,7 @@ TEST_F(Pending, AFailureIsNoCompletion) {
     for (const std::int32_t ask : {1, 2}) {
       SCOPED_TRACE("status " + std::to_string(status) + ", ask " + std::to_string(ask));
       use();
-      OK(gpu().simcuda_fail(ask == 1 ? "cuEventQuery" : "cuEventSynchronize", 1, status));
+      MUST(gpu().simcuda_fail(ask == 1 ? "cuEventQuery" : "cuEventSynchronize", 1, status));
       std::int64_t left = -1;
       cai_error error{};
       EXPECT_EQ(cai_owner_pending(&producer.owner, ask, &left, &error), CAI_ERR_CUDA);
@@ -146,13 +146,13 @@ TEST_F(Pending, AFailureInPassingIsNoEnd) {
       cai_array_release(&producer.array.array);
       Array other(other_data, CAI_STREAM_STREAM, value(stream()));
       const Handle current = with_context ? context0 : nullptr;
-      OK(gpu().cuCtxSetCurrent(current));
-      OK(gpu().simcuda_fail("cuEventQuery", 1, status));
+      MUST(gpu().cuCtxSetCurrent(current));
+      MUST(gpu().simcuda_fail("cuEventQuery", 1, status));
       cai_error error{};
       EXPECT_EQ(end_use({&other}, mine, &error), CAI_OK) << error.message;
       EXPECT_FALSE(producer.ended);
-      OK(gpu().simcuda_fail("cuEventQuery", 0, 0));
-      OK(gpu().cuCtxSetCurrent(context0));
+      MUST(gpu().simcuda_fail("cuEventQuery", 0, 0));
+      MUST(gpu().cuCtxSetCurrent(context0));
       EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
       EXPECT_TRUE(producer.ended);
     }
@@ -162,16 +162,16 @@ TEST_F(Pending, AFailureInPassingIsNoEnd) {
 // After an error of the device nothing in its context will ever be pending again.
 TEST_F(Pending, AnErrorOfTheDeviceEndsItAll) {
   Handle broken = nullptr;
-  OK(gpu().cuCtxCreate_v2(&broken, 0, 0));
+  MUST(gpu().cuCtxCreate_v2(&broken, 0, 0));
   Producer producer(memory(broken));
   fill(producer.array.array.data, 1, 1);
   ASSERT_EQ(end_use({&producer.array}, 1), CAI_OK);
   EXPECT_EQ(producer.pending(0), 1);
-  OK(gpu().simcuda_fail("cuEventQuery", 1, 700));  // CUDA_ERROR_ILLEGAL_ADDRESS
+  MUST(gpu().simcuda_fail("cuEventQuery", 1, 700));  // CUDA_ERROR_ILLEGAL_ADDRESS
   std::int64_t left = -1;
   EXPECT_EQ(cai_owner_pending(&producer.owner, 1, &left, nullptr), CAI_ERR_CUDA);
   EXPECT_EQ(producer.pending(0), 0);
-  OK(gpu().cuCtxDestroy_v2(broken));
+  MUST(gpu().cuCtxDestroy_v2(broken));
   cai_array_release(&producer.array.array);
   EXPECT_TRUE(producer.ended);
 }
@@ -186,41 +186,41 @@ TEST_F(Pending, UsesGoWithTheirContexts) {
   const auto leave_use_in = [&](Handle context) {
     const std::uint64_t user = value(stream(non_blocking, context));
     const Gate gate(user);  // so that nobody finds the use complete
-    OK(cai_owner_used_on(&producer.owner, user, CAI_ACCESS_READ, nullptr));
+    ASSERT_EQ(cai_owner_used_on(&producer.owner, user, CAI_ACCESS_READ, nullptr), CAI_OK);
     most = std::max(most, producer.pending(0));
   };
   Handle context = nullptr;
   for (int i = 0; i < rounds; ++i) {
-    OK(gpu().cuDevicePrimaryCtxRetain(&context, 1));
+    MUST(gpu().cuDevicePrimaryCtxRetain(&context, 1));
     leave_use_in(context);
-    OK(gpu().cuDevicePrimaryCtxReset_v2(1));
+    MUST(gpu().cuDevicePrimaryCtxReset_v2(1));
   }
   // A later use does not wait for those that went.
-  OK(gpu().cuDevicePrimaryCtxRetain(&context, 1));
+  MUST(gpu().cuDevicePrimaryCtxRetain(&context, 1));
   const std::uint64_t user = value(stream(non_blocking, context));
   gpu().simcuda_reset_counts();
   EXPECT_EQ(begin_use({&producer.array}, user), CAI_OK);
   EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
-  while (primary_active(1)) OK(gpu().cuDevicePrimaryCtxRelease_v2(1));
+  while (primary_active(1)) MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
 
   for (int i = 0; handles_recur && i < rounds; ++i) {
-    OK(gpu().cuCtxCreate_v2(&context, 0, 1));
-    OK(gpu().cuCtxPopCurrent_v2(&context));
+    MUST(gpu().cuCtxCreate_v2(&context, 0, 1));
+    MUST(gpu().cuCtxPopCurrent_v2(&context));
     leave_use_in(context);
-    OK(gpu().cuCtxDestroy_v2(context));
+    MUST(gpu().cuCtxDestroy_v2(context));
   }
   EXPECT_LT(most, 20);
 
   // The last ones go as soon as the next context has the handle.
-  OK(gpu().cuDevicePrimaryCtxRetain(&context, 1));
+  MUST(gpu().cuDevicePrimaryCtxRetain(&context, 1));
   if (handles_recur) {
-    OK(gpu().cuCtxCreate_v2(&context, 0, 1));
+    MUST(gpu().cuCtxCreate_v2(&context, 0, 1));
   }
   EXPECT_EQ(producer.pending(1), 0);
   if (handles_recur) {
-    OK(gpu().cuCtxDestroy_v2(context));
+    MUST(gpu().cuCtxDestroy_v2(context));
   }
-  OK(gpu().cuDevicePrimaryCtxRelease_v2(1));
+  MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
   cai_array_release(&producer.array.array);
   EXPECT_TRUE(producer.ended);
 }
@@ -312,4 +312,4 @@ TEST_F(Pending, AnEmptyArrayMayLeaveWithoutAStream) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::pending_tests

@@ -5,7 +5,7 @@
 
 #include "owned.hpp"
 
-namespace test {
+namespace test::providers_tests {
 namespace {
 
 std::function<std::int32_t(const cai_array *, std::uint64_t *)> first, second;
@@ -103,4 +103,4 @@ TEST_F(Providers, SayingNoStreamAreRefused) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::providers_tests

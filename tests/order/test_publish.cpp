@@ -4,7 +4,7 @@
 
 #include "owned.hpp"
 
-namespace test {
+namespace test::publish_tests {
 namespace {
 
 class Publish : public OnGpu {
@@ -77,9 +77,9 @@ TEST_F(Publish, ItsOwnStreamToo) {
 // Whoever has the original learns of work on the stream that a copy was published with.
 TEST_F(Publish, ACopyOfWhatOthersHave) {
   Handle event = nullptr;
-  OK(gpu().cuEventCreate(&event, 2));
+  MUST(gpu().cuEventCreate(&event, 2));
   const std::uint64_t own = value(stream());
-  OK(gpu().cuEventRecord(event, handle(own)));
+  MUST(gpu().cuEventRecord(event, handle(own)));
   const Owned of_stream(memory(), CAI_STREAM_STREAM, own);
   const Owned of_event(memory(), CAI_STREAM_EVENT, value(event));
   const Owned none(memory(), CAI_STREAM_NONE);
@@ -111,7 +111,7 @@ TEST_F(Publish, ACopyOfWhatOthersHave) {
               }),
               0U);
   }
-  OK(gpu().cuEventDestroy_v2(event));
+  MUST(gpu().cuEventDestroy_v2(event));
 }
 
 // Work that was pending on another stream when a copy was published is news to whoever has the
@@ -127,7 +127,7 @@ TEST_F(Publish, ACopyOfWhatOthersHaveAndNobodyUsed) {
     EXPECT_EQ(races([&] {
                 fill(array->data, 1, producer);
                 cai_array published = of_view ? *view : *array.get();
-                OK(cai_array_publish(&published, &producer, 1, target, nullptr));
+                ASSERT_EQ(cai_array_publish(&published, &producer, 1, target, nullptr), CAI_OK);
                 consume(&published, value(stream()));
                 const cai_array *const all[] = {&theirs, array, view};
                 for (const cai_array *each : all) {
@@ -148,7 +148,7 @@ TEST_F(Publish, ACopyThatIsUsedOnItsOwnStream) {
   const std::uint64_t target = value(stream());
   const std::uint64_t consumer = value(stream());
   cai_array copy = *array.get();
-  OK(cai_array_publish(&copy, nullptr, 0, target, nullptr));
+  ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, target, nullptr), CAI_OK);
   EXPECT_EQ(races([&] {
               gpu().simcuda_reset_counts();
               EXPECT_EQ(begin_use({&copy}, target), CAI_OK);
@@ -166,7 +166,7 @@ TEST_F(Publish, ACopyThatIsUsedOnItsOwnStream) {
 TEST_F(Publish, AnArrayThatNobodyHasSeen) {
   const Owned array(memory(), CAI_STREAM_NONE);
   const std::uint64_t target = value(stream());
-  OK(cai_array_publish(array.get(), nullptr, 0, target, nullptr));
+  ASSERT_EQ(cai_array_publish(array.get(), nullptr, 0, target, nullptr), CAI_OK);
   EXPECT_EQ(array->owner->uses, nullptr);
   gpu().simcuda_reset_counts();
   EXPECT_EQ(begin_use({array}, target), CAI_OK);
@@ -233,7 +233,7 @@ TEST_F(PublishADict, OfUsesThatTheOwnerWasTold) {
     const Owned array(borrowed.array);
     EXPECT_EQ(races([&] {
                 fill(array->data, 1, user);
-                OK(cai_owner_used_on(array->owner, user, CAI_ACCESS_WRITE, nullptr));
+                ASSERT_EQ(cai_owner_used_on(array->owner, user, CAI_ACCESS_WRITE, nullptr), CAI_OK);
                 read_and_consume(array);
               }),
               0U);
@@ -245,7 +245,7 @@ TEST_F(PublishADict, OfAnArrayWhoseCopyHasAnotherStream) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
   cai_array copy = *array.get();
   const std::uint64_t target = value(stream());
-  OK(cai_array_publish(&copy, nullptr, 0, target, nullptr));
+  ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, target, nullptr), CAI_OK);
   EXPECT_EQ(races([&] {
               read_and_consume(&copy);
               read_and_consume(array);
@@ -261,7 +261,7 @@ TEST_F(PublishADict, OfAMask) {
   const std::uint64_t user = value(stream());
   EXPECT_EQ(races([&] {
               fill(owned->mask->data, 1, user);
-              OK(cai_owner_used_on(owned->owner, user, CAI_ACCESS_WRITE, nullptr));
+              ASSERT_EQ(cai_owner_used_on(owned->owner, user, CAI_ACCESS_WRITE, nullptr), CAI_OK);
               EXPECT_EQ(write(owned), CAI_OK) << error.message;
               fill(owned->mask->data, 2, dict.mask_interface->stream.integer);
             }),
@@ -274,7 +274,7 @@ TEST_F(PublishADict, OfTheLegacyStreamOfAnotherContext) {
   const std::uint64_t user = value(stream(non_blocking, context1));
   EXPECT_EQ(races([&] {
               fill(array->data, 1, user);
-              OK(cai_owner_used_on(array->owner, user, CAI_ACCESS_WRITE, nullptr));
+              ASSERT_EQ(cai_owner_used_on(array->owner, user, CAI_ACCESS_WRITE, nullptr), CAI_OK);
               EXPECT_EQ(write(array), CAI_OK) << error.message;
               const With with(context1);
               fill(array->data, 2, 1);
@@ -302,17 +302,17 @@ TEST_F(PublishADict, MayFail) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
   const std::uint64_t user = value(stream());
   Gate gate(user);
-  OK(cai_owner_used_on(array->owner, user, CAI_ACCESS_WRITE, nullptr));
+  ASSERT_EQ(cai_owner_used_on(array->owner, user, CAI_ACCESS_WRITE, nullptr), CAI_OK);
   const cai_interface before = dict;
-  OK(gpu().simcuda_fail("cuStreamWaitEvent", 1, 999));
+  MUST(gpu().simcuda_fail("cuStreamWaitEvent", 1, 999));
   EXPECT_EQ(write(array), CAI_ERR_CUDA);
   EXPECT_EQ(error.native, 999);
   EXPECT_EQ(std::memcmp(&before, &dict, sizeof before), 0);
-  OK(gpu().cuStreamBeginCapture_v2(handle(array->stream), 0));
+  MUST(gpu().cuStreamBeginCapture_v2(handle(array->stream), 0));
   EXPECT_EQ(write(array), CAI_ERR_CAPTURE);
   Handle graph = nullptr;
-  OK(gpu().cuStreamEndCapture(handle(array->stream), &graph));
-  OK(gpu().cuGraphDestroy(graph));
+  MUST(gpu().cuStreamEndCapture(handle(array->stream), &graph));
+  MUST(gpu().cuGraphDestroy(graph));
   gate.open();
   EXPECT_EQ(write(array), CAI_OK) << error.message;
 }
@@ -360,7 +360,7 @@ TEST_F(Publish, AnEvent) {
               EXPECT_EQ(array->stream_kind, std::uint32_t{CAI_STREAM_EVENT});
               EXPECT_EQ(array->version, 3U);
               event = array->stream;
-              OK(gpu().cuStreamDestroy_v2(handle(producer)));  // it may go
+              MUST(gpu().cuStreamDestroy_v2(handle(producer)));  // it may go
               do_something_else();
               gpu().simcuda_reset_counts();
               EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
@@ -429,8 +429,8 @@ TEST_F(Publish, AFreshCopyOnAThreadsOwnStream) {
   EXPECT_EQ(races([&] {
               fill(array->data, 1, 2);
               cai_array copy = *array.get();
-              OK(cai_array_publish(&copy, nullptr, 0, 2, nullptr));
-              OK(cai_array_publish_event(&copy, 2, nullptr));
+              ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, 2, nullptr), CAI_OK);
+              ASSERT_EQ(cai_array_publish_event(&copy, 2, nullptr), CAI_OK);
               std::thread([&] {
                 const With with(context0);
                 for (const cai_array *each : {&copy, array.get()}) {
@@ -493,7 +493,7 @@ TEST_F(Publish, ACopyLearnsOfUsesOnTheArraysOwnStream) {
 TEST_F(Publish, ACopyOnAThreadsOwnStream) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
   cai_array copy = *array.get();
-  OK(cai_array_publish(&copy, nullptr, 0, 2, nullptr));
+  ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, 2, nullptr), CAI_OK);
   const std::uint64_t consumer = value(stream());
   EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
   std::thread([&] {
@@ -541,22 +541,22 @@ TEST_F(Publish, NothingOnFailure) {
            [&](cai_array *a) { return cai_array_publish(a, nullptr, 1, target, &error); });
     expect(*array, CAI_ERR_ARGUMENT, -1,
            [&](cai_array *a) { return cai_array_publish_event(a, 0, &error); });
-    OK(gpu().simcuda_fail("cuStreamWaitEvent", array == kept.get() ? 3 : 2, 999));
+    MUST(gpu().simcuda_fail("cuStreamWaitEvent", array == kept.get() ? 3 : 2, 999));
     expect(*array, CAI_ERR_CUDA,
            array == kept.get()    ? -1
            : array == owned.get() ? 0
                                   : 1,
            [&](cai_array *a) { return cai_array_publish(a, sound, 2, target, &error); });
-    OK(gpu().cuStreamBeginCapture_v2(handle(capturing), 0));
+    MUST(gpu().cuStreamBeginCapture_v2(handle(capturing), 0));
     expect(*array, CAI_ERR_CAPTURE, 1,
            [&](cai_array *a) { return cai_array_publish(a, captured, 2, target, &error); });
     expect(*array, array == &borrowed.array ? CAI_ERR_ARGUMENT : CAI_ERR_CAPTURE, -1,
            [&](cai_array *a) { return cai_array_publish_event(a, capturing, &error); });
     Handle graph = nullptr;
-    OK(gpu().cuStreamEndCapture(handle(capturing), &graph));
-    OK(gpu().cuGraphDestroy(graph));
+    MUST(gpu().cuStreamEndCapture(handle(capturing), &graph));
+    MUST(gpu().cuGraphDestroy(graph));
     if (array->owner) {
-      OK(gpu().simcuda_fail("cuEventRecord", array == kept.get() ? 1 : 2, 999));
+      MUST(gpu().simcuda_fail("cuEventRecord", array == kept.get() ? 1 : 2, 999));
       expect(*array, CAI_ERR_CUDA, -1,
              [&](cai_array *a) { return cai_array_publish_event(a, target, &error); });
     }
@@ -587,4 +587,4 @@ TEST_F(Publish, ReclaimsWhatIsReadOnlyForOthers) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::publish_tests

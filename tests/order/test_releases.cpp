@@ -7,7 +7,7 @@
 
 #include "owned.hpp"
 
-namespace test {
+namespace test::releases_tests {
 namespace {
 
 class Releases : public OnGpu {
@@ -88,30 +88,30 @@ TEST_F(Releases, AreWaitedForByDrain) {
 // A context that was reset has taken the uses with it. Its events are not to be touched.
 TEST_F(Releases, AfterAReset) {
   Handle primary = nullptr;
-  OK(gpu().cuDevicePrimaryCtxRetain(&primary, 1));
+  MUST(gpu().cuDevicePrimaryCtxRetain(&primary, 1));
   {
     Owned array(memory(primary), CAI_STREAM_NONE);
     EXPECT_EQ(end_use({array}, value(stream(non_blocking, primary))), CAI_OK);
     array.release();
     EXPECT_FALSE(array.ended());
-    OK(gpu().cuDevicePrimaryCtxReset_v2(1));
+    MUST(gpu().cuDevicePrimaryCtxReset_v2(1));
     EXPECT_FALSE(primary_active(1));
     EXPECT_EQ(left(1), 1);  // nobody may be asked
     EXPECT_FALSE(primary_active(1));
     Handle again = nullptr;
-    OK(gpu().cuDevicePrimaryCtxRetain(&again, 1));
+    MUST(gpu().cuDevicePrimaryCtxRetain(&again, 1));
     gpu().simcuda_reset_counts();
     EXPECT_EQ(left(1), 0);
     EXPECT_EQ(calls("cuEventQuery") + calls("cuEventSynchronize"), 0U);
     EXPECT_TRUE(array.ended());
   }
-  while (primary_active(1)) OK(gpu().cuDevicePrimaryCtxRelease_v2(1));
+  while (primary_active(1)) MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
 }
 
 TEST_F(Releases, OnAStream) {
   const std::uint64_t consumer = value(stream());
   Handle event = nullptr;
-  OK(gpu().cuEventCreate(&event, 2));
+  MUST(gpu().cuEventCreate(&event, 2));
   Owned of_event(memory(), CAI_STREAM_EVENT, value(event));
   Producer producer;
   Producer old(0, 24);
@@ -136,7 +136,7 @@ TEST_F(Releases, OnAStream) {
   }
   EXPECT_EQ(left(1), 0);
   EXPECT_TRUE(of_event.ended() && producer.ended() && old.ended());
-  OK(gpu().cuEventDestroy_v2(event));
+  MUST(gpu().cuEventDestroy_v2(event));
 }
 
 TEST_F(Releases, OnAStreamOfWhatHasNothingPending) {
@@ -170,7 +170,7 @@ TEST_F(Releases, OnAStreamMayFail) {
   Owned array(memory(), CAI_STREAM_NONE);
   for (const cai_array *each : {array.get(), &of_old.array}) {
     for (const char *name : {"cuStreamGetCaptureInfo", "cuEventRecord"}) {
-      OK(gpu().simcuda_fail(name, 1, 999));
+      MUST(gpu().simcuda_fail(name, 1, 999));
       EXPECT_EQ(cai_array_release_on(each, consumer, &error), CAI_ERR_CUDA) << name;
       EXPECT_EQ(left(1), 0);
       EXPECT_FALSE(array.ended() || old.ended());
@@ -306,7 +306,7 @@ TEST_F(Releases, AfterALookThatFailed) {
   EXPECT_EQ(end_use({array}, consumer), CAI_OK);
   array.release();
   EXPECT_EQ(end_use({&other}, consumer), CAI_OK);
-  OK(gpu().simcuda_fail("cuThreadExchangeStreamCaptureMode", 1, 999));
+  MUST(gpu().simcuda_fail("cuThreadExchangeStreamCaptureMode", 1, 999));
   EXPECT_EQ(end_use({&other}, consumer), CAI_ERR_CUDA);
   gate.open();
   EXPECT_EQ(left(1), 0);
@@ -386,4 +386,4 @@ TEST_F(Releases, OnManyThreads) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::releases_tests

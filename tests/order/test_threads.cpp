@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "failing_new.hpp"
+#include "failing.hpp"
 #include "owned.hpp"
 
-namespace test {
+namespace test::threads_tests {
 namespace {
 
 class Threads : public OnGpu {};
@@ -82,4 +82,4 @@ TEST_F(Threads, ReadWhatSomebodyWritesLater) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::threads_tests

@@ -7,7 +7,7 @@
 
 #include "gpu.hpp"
 
-namespace test {
+namespace test::use_tests {
 namespace {
 
 class Use : public OnGpu {
@@ -145,12 +145,12 @@ TEST_F(Use, UnstatedOfOtherDevice) {
 TEST_F(Use, OtherContextOfOneDevice) {
   Handle other = nullptr;
   Handle popped = nullptr;
-  OK(gpu().cuCtxCreate_v2(&other, 0, 0));
-  OK(gpu().cuCtxPopCurrent_v2(&popped));
+  MUST(gpu().cuCtxCreate_v2(&other, 0, 0));
+  MUST(gpu().cuCtxPopCurrent_v2(&popped));
   expect_order(1, other, 1);
   expect_order(1, other, value(stream()));
   expect_order(value(stream(non_blocking, other)), other, 1);
-  OK(gpu().cuCtxDestroy_v2(other));
+  MUST(gpu().cuCtxDestroy_v2(other));
 }
 
 TEST_F(Use, LegacyAndBlockingStreamOrderThemselves) {
@@ -168,7 +168,7 @@ TEST_F(Use, EventOfTheProducer) {
   const std::uint64_t producer = value(stream());
   const std::uint64_t consumer = value(stream());
   Handle event = nullptr;
-  OK(gpu().cuEventCreate(&event, 2));
+  MUST(gpu().cuEventCreate(&event, 2));
   expect_ordered(hand_over(producer, context0, consumer, [&](Address data) {
     MUST(gpu().cuEventRecord(event, handle(producer)));
     Array array(data, CAI_STREAM_EVENT, value(event));
@@ -191,7 +191,7 @@ TEST_F(Use, EventOfTheProducer) {
   gpu().simcuda_reset_counts();
   EXPECT_EQ(end_use({&array}, consumer), CAI_ERR_ORDER);
   EXPECT_EQ(all_calls(), 0U);
-  OK(gpu().cuEventDestroy_v2(event));
+  MUST(gpu().cuEventDestroy_v2(event));
 }
 
 TEST_F(Use, EightArraysOnOneStream) {
@@ -361,14 +361,14 @@ TEST_F(Use, HostOrderWithAnEvent) {
   const std::uint64_t producer = value(stream());
   const std::uint64_t consumer = value(stream());
   Handle event = nullptr;
-  OK(gpu().cuEventCreate(&event, 2));
+  MUST(gpu().cuEventCreate(&event, 2));
   expect_ordered(hand_over(producer, context0, consumer, [&](Address data) {
     MUST(gpu().cuEventRecord(event, handle(producer)));
     Array array(data, CAI_STREAM_EVENT, value(event));
     EXPECT_EQ(begin_use({&array}, consumer, nullptr, &options), CAI_OK);
     EXPECT_EQ(end_use({&array}, consumer, nullptr, &options), CAI_OK);
   }));
-  OK(gpu().cuEventDestroy_v2(event));
+  MUST(gpu().cuEventDestroy_v2(event));
 }
 
 TEST_F(Use, SyncHost) {
@@ -463,4 +463,4 @@ TEST_F(Use, ManyThreads) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::use_tests

@@ -5,7 +5,7 @@
 
 #include "owned.hpp"
 
-namespace test {
+namespace test::uses_tests {
 namespace {
 
 constexpr std::uint32_t read_only = CAI_ACCESS_READ;
@@ -75,7 +75,7 @@ TEST_F(Uses, OfNone) {
 
 TEST_F(Uses, OfAnEvent) {
   Handle event = nullptr;
-  OK(gpu().cuEventCreate(&event, 2));
+  MUST(gpu().cuEventCreate(&event, 2));
   for (const std::uint32_t first : {read_only, write}) {
     for (const std::uint32_t second : {read_only, write}) {
       const Owned array(memory(), CAI_STREAM_EVENT, value(event));
@@ -94,7 +94,7 @@ TEST_F(Uses, OfAnEvent) {
                 0U);
     }
   }
-  OK(gpu().cuEventDestroy_v2(event));
+  MUST(gpu().cuEventDestroy_v2(event));
 }
 
 // Uses that the array's stream waits for need no other order; but one among them that it was never
@@ -311,7 +311,7 @@ TEST_F(Uses, OfAStreamWhoseHandleRecurs) {
   const Handle first = stream();
   EXPECT_EQ(races([&] {
               EXPECT_EQ(use(array, value(first), write), 0U);
-              OK(gpu().cuStreamDestroy_v2(first));
+              MUST(gpu().cuStreamDestroy_v2(first));
               const Handle second = stream();
               EXPECT_EQ(second == first, std::getenv("SIMCUDA_REUSE_HANDLES") != nullptr);
               EXPECT_EQ(begin(array, value(second), write), 1U);
@@ -407,13 +407,13 @@ TEST_F(Uses, AreNoOrderThatAnotherStreamHas) {
   const Owned array(memory(), CAI_STREAM_NONE);
   cai_array copy = *array.get();
   cai_array other = *array.get();
-  OK(cai_array_publish(&copy, nullptr, 0, published, nullptr));
+  ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, published, nullptr), CAI_OK);
   use(&copy, consumer, write);
   const cai_array *one = &copy;
   std::uint64_t out = 0;
   EXPECT_EQ(cai_arrays_same_stream(&one, 1, &out, nullptr), CAI_OK);
   EXPECT_EQ(out, published);
-  OK(cai_array_publish(&other, nullptr, 0, value(stream()), nullptr));
+  ASSERT_EQ(cai_array_publish(&other, nullptr, 0, value(stream()), nullptr), CAI_OK);
   const cai_array *const all[] = {array, &copy, &other};
   for (const cai_array *each : all) {
     EXPECT_EQ(cai_arrays_same_stream(&each, 1, &out, nullptr), CAI_ERR_ORDER);
@@ -447,7 +447,7 @@ TEST_F(Uses, OfAProducerThatReclaimsADefaultStream) {
 TEST_F(Uses, OfAnOldProducer) {
   const Producer producer(0, 24);
   Handle event = nullptr;
-  OK(gpu().cuEventCreate(&event, 2));
+  MUST(gpu().cuEventCreate(&event, 2));
   const std::uint64_t consumer = value(stream());
   Array none(memory(), CAI_STREAM_NONE);
   Array of_stream(memory(), CAI_STREAM_STREAM, value(stream()));
@@ -461,7 +461,7 @@ TEST_F(Uses, OfAnOldProducer) {
     EXPECT_EQ(cai_array_sync_host(&each->array, nullptr), CAI_OK);
   }
   EXPECT_EQ(producer.holders(), 1);
-  OK(gpu().cuEventDestroy_v2(event));
+  MUST(gpu().cuEventDestroy_v2(event));
 }
 
 // An owner that says its thread, and keeps nothing: then the host is left, and does wait.
@@ -486,4 +486,4 @@ TEST_F(Uses, OfAnotherThreadsStreamThatNobodyKeeps) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::uses_tests

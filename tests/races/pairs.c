@@ -25,57 +25,57 @@ unsigned char pageable[BYTES], *locked;
 
 CUdeviceptr fresh(void) {
   CUdeviceptr memory;
-  OK(cuMemAlloc(&memory, BYTES));
+  MUST(cuMemAlloc(&memory, BYTES));
   return memory;
 }
 
 CUdeviceptr fresh_in(CUcontext context) {
-  OK(cuCtxSetCurrent(context));
+  MUST(cuCtxSetCurrent(context));
   CUdeviceptr memory = fresh();
-  OK(cuCtxSetCurrent(here));
+  MUST(cuCtxSetCurrent(here));
   return memory;
 }
 
 CUstream stream(unsigned flags) {
   CUstream made;
-  OK(cuStreamCreate(&made, flags));
+  MUST(cuStreamCreate(&made, flags));
   return made;
 }
 
 CUevent event(void) {
   CUevent made;
-  OK(cuEventCreate(&made, 2));
+  MUST(cuEventCreate(&made, 2));
   return made;
 }
 
 CUevent mark(CUstream on) {
-  OK(cuCtxSetCurrent(on == far ? there : here));
+  MUST(cuCtxSetCurrent(on == far ? there : here));
   CUevent made = event();
   record(made, on);
-  OK(cuCtxSetCurrent(here));
+  MUST(cuCtxSetCurrent(here));
   return made;
 }
 
-void fill(CUdeviceptr memory, CUstream on) { OK(cuMemsetD8Async(memory, 1, BYTES, on)); }
-void take(CUdeviceptr memory, CUstream on) { OK(cuMemcpyDtoDAsync(fresh(), memory, BYTES, on)); }
-void record(CUevent event, CUstream on) { OK(cuEventRecord(event, on)); }
-void await(CUstream waits, CUevent event) { OK(cuStreamWaitEvent(waits, event, 0)); }
+void fill(CUdeviceptr memory, CUstream on) { MUST(cuMemsetD8Async(memory, 1, BYTES, on)); }
+void take(CUdeviceptr memory, CUstream on) { MUST(cuMemcpyDtoDAsync(fresh(), memory, BYTES, on)); }
+void record(CUevent event, CUstream on) { MUST(cuEventRecord(event, on)); }
+void await(CUstream waits, CUevent event) { MUST(cuStreamWaitEvent(waits, event, 0)); }
 void after(CUstream later, CUstream earlier) { await(later, mark(earlier)); }
-void finish(CUstream with) { OK(cuStreamSynchronize(with)); }
-void look(const void *memory) { OK(host_access(memory, BYTES, 0)); }
-void change(void *memory) { OK(host_access(memory, BYTES, 1)); }
+void finish(CUstream with) { MUST(cuStreamSynchronize(with)); }
+void look(const void *memory) { MUST(host_access(memory, BYTES, 0)); }
+void change(void *memory) { MUST(host_access(memory, BYTES, 1)); }
 
-void capture(CUstream origin) { OK(cuStreamBeginCapture(origin, 0)); }
+void capture(CUstream origin) { MUST(cuStreamBeginCapture(origin, 0)); }
 
 CUgraphExec captured(CUstream origin) {
   CUgraph graph;
   CUgraphExec exec;
-  OK(cuStreamEndCapture(origin, &graph));
-  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuStreamEndCapture(origin, &graph));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
   return exec;
 }
 
-void launch(CUgraphExec exec, CUstream on) { OK(cuGraphLaunch(exec, on)); }
+void launch(CUgraphExec exec, CUstream on) { MUST(cuGraphLaunch(exec, on)); }
 
 /* What came of a run, in memory that the child has in common. */
 typedef struct Result {
@@ -90,18 +90,18 @@ static void run_child(const Pair *pair, bool ordered, Result *result) {
 #undef FIND
   FIND_SIM(simcuda_races);
   *(void **)&host_access = dlsym(library, "simcuda_host_access");
-  OK(cuInit(0));
-  OK(cuDevicePrimaryCtxRetain(&here, 0));
-  OK(cuDevicePrimaryCtxRetain(&there, 1));
-  OK(cuCtxSetCurrent(there));
+  MUST(cuInit(0));
+  MUST(cuDevicePrimaryCtxRetain(&here, 0));
+  MUST(cuDevicePrimaryCtxRetain(&there, 1));
+  MUST(cuCtxSetCurrent(there));
   far = stream(NON_BLOCKING);
-  OK(cuCtxSetCurrent(here));
+  MUST(cuCtxSetCurrent(here));
   one = stream(NON_BLOCKING);
   two = stream(NON_BLOCKING);
   three = stream(NON_BLOCKING);
   data = fresh();
-  OK(cuMemAllocManaged(&managed, BYTES, 1));
-  OK(cuMemHostAlloc((void **)&locked, BYTES, 0));
+  MUST(cuMemAllocManaged(&managed, BYTES, 1));
+  MUST(cuMemHostAlloc((void **)&locked, BYTES, 0));
   pair->run(ordered);
   result->races = simcuda_races();
   result->finished = 1;

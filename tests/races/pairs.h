@@ -8,7 +8,7 @@
  *       take(data, two);
  *     }
  *
- * Each half runs in a process of its own, under several schedules. Without the order, simcuda must
+ * Each half runs in a process of its own. Without the order, simcuda must
  * report a race of these two calls, and none of any others; with it, no race at all.
  *
  *   pairs_streams.c  streams (legacy, per-thread, blocking, non-blocking, of priorities), events,
@@ -22,7 +22,7 @@
 #include <stdbool.h>
 
 #include "../../simcuda/simcuda.h"
-#include "../driver/driver_test.h"
+#include "driver_test.h"
 
 typedef struct Pair {
   const char *name, *first, *second;

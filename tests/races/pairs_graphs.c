@@ -33,10 +33,10 @@ PAIR(nodes_and_their_edge, LAUNCH, LAUNCH) {
   CUgraphNode first, second;
   CUgraphExec exec;
   const struct memset_node node = {data, BYTES, 1, 1, BYTES, 1};
-  OK(cuGraphCreate(&graph, 0));
-  OK(cuGraphAddMemsetNode(&first, graph, NULL, 0, &node, here));
-  OK(cuGraphAddMemsetNode(&second, graph, &first, ordered, &node, here));
-  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuGraphAddMemsetNode(&first, graph, NULL, 0, &node, here));
+  MUST(cuGraphAddMemsetNode(&second, graph, &first, ordered, &node, here));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
   launch(exec, one);
 }
 
@@ -78,7 +78,7 @@ PAIR(launch_waits_for_event, FILL, LAUNCH) {
   CUevent marked = event();
   enum { EXTERNAL = 1 };
   capture(three);
-  if (ordered) OK(cuStreamWaitEvent(three, marked, EXTERNAL));
+  if (ordered) MUST(cuStreamWaitEvent(three, marked, EXTERNAL));
   fill(data, three);
   CUgraphExec exec = captured(three);
   fill(data, two);
@@ -92,7 +92,7 @@ PAIR(launch_records_event, LAUNCH, FILL) {
   enum { EXTERNAL = 1 };
   capture(three);
   fill(data, three);
-  if (ordered) OK(cuEventRecordWithFlags(marked, three, EXTERNAL));
+  if (ordered) MUST(cuEventRecordWithFlags(marked, three, EXTERNAL));
   CUgraphExec exec = captured(three);
   launch(exec, one);
   await(two, marked);

@@ -22,33 +22,33 @@ static cai_array array_of(CUdeviceptr memory, uint32_t kind, const void *handle)
                      .version = kind == CAI_STREAM_UNSTATED ? 2 : 3};
 }
 
-static void free_on_three(void *block) { OK(cuMemFreeAsync(*(CUdeviceptr *)block, three)); }
+static void free_on_three(void *block) { MUST(cuMemFreeAsync(*(CUdeviceptr *)block, three)); }
 
 static cai_array *own(CUdeviceptr *block, uint32_t kind, const void *handle) {
   const cai_array array = array_of(*block, kind, handle);
   cai_array *made;
-  OK(cai_array_own(&array, block == &data ? NULL : free_on_three, block, &made, NULL));
+  MUST(cai_array_own(&array, block == &data ? NULL : free_on_three, block, &made, NULL));
   return made;
 }
 
 // Of a pool, and goes back to it in the end.
 static cai_array *own_block(void) {
   static CUdeviceptr block;
-  OK(cuMemAllocAsync(&block, BYTES, three));
+  MUST(cuMemAllocAsync(&block, BYTES, three));
   finish(three);
   return own(&block, CAI_STREAM_NONE, NULL);
 }
 
 static void begin(const cai_array *array, CUstream on) {
-  OK(cai_arrays_begin_use(&array, 1, number(on), NULL, NULL));
+  MUST(cai_arrays_begin_use(&array, 1, number(on), NULL, NULL));
 }
 
 static void end(const cai_array *array, CUstream on) {
-  OK(cai_arrays_end_use(&array, 1, number(on), NULL, NULL));
+  MUST(cai_arrays_end_use(&array, 1, number(on), NULL, NULL));
 }
 
 static void reclaim(const cai_array *array, CUstream on) {
-  OK(cai_array_reclaim(array, number(on), CAI_ACCESS_DEFAULT, NULL));
+  MUST(cai_array_reclaim(array, number(on), CAI_ACCESS_DEFAULT, NULL));
 }
 
 PAIR(begin_use, FILL, TAKE) {
@@ -137,7 +137,7 @@ PAIR(order_none, FILL, TAKE) {
   cai_array x = array_of(data, CAI_STREAM_STREAM, one);
   const cai_array *const list = &x;
   fill(data, one);
-  OK(cai_arrays_begin_use(&list, 1, number(two), &options, NULL));
+  MUST(cai_arrays_begin_use(&list, 1, number(two), &options, NULL));
   take(data, two);
 }
 
@@ -146,14 +146,14 @@ PAIR(order_host, FILL, HOST) {
   cai_array x = array_of(managed, CAI_STREAM_STREAM, one);
   const cai_array *const list = &x;
   fill(managed, one);
-  OK(cai_arrays_begin_use(&list, 1, number(two), &options, NULL));
+  MUST(cai_arrays_begin_use(&list, 1, number(two), &options, NULL));
   look(host(managed));
 }
 
 PAIR(sync_host, FILL, HOST) {
   cai_array x = array_of(managed, CAI_STREAM_STREAM, one);
   fill(managed, one);
-  if (ordered) OK(cai_array_sync_host(&x, NULL));
+  if (ordered) MUST(cai_array_sync_host(&x, NULL));
   look(host(managed));
 }
 
@@ -162,7 +162,7 @@ PAIR(same_stream, FILL, TAKE) {
   const cai_array *const list = &x;
   uint64_t same;
   fill(data, one);
-  OK(cai_arrays_same_stream(&list, 1, &same, NULL));
+  MUST(cai_arrays_same_stream(&list, 1, &same, NULL));
   take(data, ordered ? (CUstream)host(same) : two);
 }
 
@@ -181,9 +181,9 @@ PAIR(access, TAKE, FILL) {
   cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
   const cai_array *const list = x;
   take(data, one);
-  OK(cai_arrays_end_use(&list, 1, number(one), &options, NULL));
+  MUST(cai_arrays_end_use(&list, 1, number(one), &options, NULL));
   options.access = ordered ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
-  OK(cai_arrays_begin_use(&list, 1, number(two), &options, NULL));
+  MUST(cai_arrays_begin_use(&list, 1, number(two), &options, NULL));
   fill(data, two);
 }
 
@@ -199,7 +199,7 @@ PAIR(reclaim_before_write, TAKE, FILL) {
 PAIR(use_of_view, TAKE, FILL) {
   cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
   cai_array *view;
-  OK(cai_array_transpose(x, NULL, &view, NULL));
+  MUST(cai_array_transpose(x, NULL, &view, NULL));
   take(data, two);
   if (ordered) end(view, two);
   reclaim(x, one);
@@ -210,7 +210,7 @@ PAIR(publish, FILL, TAKE) {
   cai_array x = array_of(data, CAI_STREAM_NONE, NULL);
   const uint64_t streams[] = {number(three), number(one)};
   fill(data, one);
-  OK(cai_array_publish(&x, streams, ordered ? 2 : 1, number(stream(NON_BLOCKING)), NULL));
+  MUST(cai_array_publish(&x, streams, ordered ? 2 : 1, number(stream(NON_BLOCKING)), NULL));
   begin(&x, two);
   take(data, two);
 }
@@ -218,7 +218,7 @@ PAIR(publish, FILL, TAKE) {
 PAIR(publish_and_reclaim, TAKE, FILL) {
   cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
   const uint64_t mine = number(one);
-  OK(cai_array_publish(x, &mine, 1, number(three), NULL));
+  MUST(cai_array_publish(x, &mine, 1, number(three), NULL));
   begin(x, two);
   take(data, two);
   end(x, two);
@@ -229,7 +229,7 @@ PAIR(publish_and_reclaim, TAKE, FILL) {
 PAIR(publish_event, FILL, TAKE) {
   cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
   fill(data, one);
-  OK(cai_array_publish_event(x, number(ordered ? one : three), NULL));
+  MUST(cai_array_publish_event(x, number(ordered ? one : three), NULL));
   begin(x, two);
   take(data, two);
 }
@@ -238,10 +238,10 @@ PAIR(release_on, FILL, "cuMemFreeAsync") {
   cai_array *const x = own_block();
   fill(x->data, two);
   if (ordered)
-    OK(cai_array_release_on(x, number(two), NULL));
+    MUST(cai_array_release_on(x, number(two), NULL));
   else
     cai_array_release(x);
-  OK(cai_drain(1, NULL, NULL));
+  MUST(cai_drain(1, NULL, NULL));
 }
 
 PAIR(release_after_use, FILL, "cuMemFreeAsync") {
@@ -250,14 +250,14 @@ PAIR(release_after_use, FILL, "cuMemFreeAsync") {
   fill(x->data, two);
   if (ordered) end(x, two);
   cai_array_release(x);
-  OK(cai_drain(1, NULL, NULL));
+  MUST(cai_drain(1, NULL, NULL));
 }
 
 PAIR(owner_functions, FILL, TAKE) {
   cai_owner *const owner = own(&data, CAI_STREAM_NONE, NULL)->owner;
   fill(data, one);
-  OK(cai_owner_used_on(owner, number(one), CAI_ACCESS_WRITE, NULL));
-  if (ordered) OK(cai_owner_await_uses(owner, number(two), CAI_ACCESS_READ, NULL));
+  MUST(cai_owner_used_on(owner, number(one), CAI_ACCESS_WRITE, NULL));
+  if (ordered) MUST(cai_owner_await_uses(owner, number(two), CAI_ACCESS_READ, NULL));
   take(data, two);
 }
 

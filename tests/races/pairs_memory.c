@@ -5,102 +5,102 @@
 /* What the host may do with its memory while a copy is under way. */
 PAIR(copy_from_host, "cuMemcpyHtoDAsync", HOST) {
   unsigned char *const source = ordered ? pageable : locked;  // pageable memory is read at once
-  OK(cuMemcpyHtoDAsync(data, source, BYTES, one));
+  MUST(cuMemcpyHtoDAsync(data, source, BYTES, one));
   change(source);
 }
 
 PAIR(copy_from_locked_memory, "cuMemcpyHtoDAsync", HOST) {
-  OK(cuMemcpyHtoDAsync(data, locked, BYTES, one));
+  MUST(cuMemcpyHtoDAsync(data, locked, BYTES, one));
   if (ordered) finish(one);
   change(locked);
 }
 
 PAIR(copy_to_host, "cuMemcpyDtoHAsync", HOST) {
   unsigned char *const target = ordered ? pageable : locked;  // pageable memory is written at once
-  OK(cuMemcpyDtoHAsync(target, data, BYTES, one));
+  MUST(cuMemcpyDtoHAsync(target, data, BYTES, one));
   look(target);
 }
 
 PAIR(copy_to_locked_memory, "cuMemcpyDtoHAsync", HOST) {
-  OK(cuMemcpyDtoHAsync(locked, data, BYTES, one));
+  MUST(cuMemcpyDtoHAsync(locked, data, BYTES, one));
   if (ordered) finish(one);
   look(locked);
 }
 
 PAIR(copy_to_locked_memory_that_blocks, "cuMemcpyDtoHAsync", HOST) {
   if (ordered)
-    OK(cuMemcpyDtoH(locked, data, BYTES));
+    MUST(cuMemcpyDtoH(locked, data, BYTES));
   else
-    OK(cuMemcpyDtoHAsync(locked, data, BYTES, LEGACY));
+    MUST(cuMemcpyDtoHAsync(locked, data, BYTES, LEGACY));
   look(locked);
 }
 
 PAIR(copy_to_registered_memory, "cuMemcpyDtoHAsync", HOST) {
   static unsigned char page[4096] __attribute__((aligned(4096)));
-  OK(cuMemHostRegister(page, sizeof page, 0));
-  OK(cuMemcpyDtoHAsync(page, data, BYTES, one));
+  MUST(cuMemHostRegister(page, sizeof page, 0));
+  MUST(cuMemcpyDtoHAsync(page, data, BYTES, one));
   if (ordered) finish(one);
   look(page);
 }
 
 PAIR(two_copies_to_locked_memory, "cuMemcpyDtoHAsync", "cuMemcpyDtoHAsync") {
-  OK(cuMemcpyDtoHAsync(locked, data, BYTES, one));
+  MUST(cuMemcpyDtoHAsync(locked, data, BYTES, one));
   if (ordered) after(two, one);
-  OK(cuMemcpyDtoHAsync(locked, data, BYTES, two));
+  MUST(cuMemcpyDtoHAsync(locked, data, BYTES, two));
 }
 
 /* What another stream may do with memory of the device. */
 PAIR(copy_from_host_and_use, "cuMemcpyHtoDAsync", TAKE) {
-  OK(cuMemcpyHtoDAsync(data, locked, BYTES, one));
+  MUST(cuMemcpyHtoDAsync(data, locked, BYTES, one));
   if (ordered) after(two, one);
   take(data, two);
 }
 
 PAIR(copy_from_pageable_memory_and_use, "cuMemcpyHtoDAsync", TAKE) {
-  OK(cuMemcpyHtoDAsync(data, pageable, BYTES, one));  // it has left the host, and not arrived
+  MUST(cuMemcpyHtoDAsync(data, pageable, BYTES, one));  // it has left the host, and not arrived
   if (ordered) after(two, one);
   take(data, two);
 }
 
 PAIR(copy_that_blocks_and_use, "cuMemcpyHtoD", TAKE) {
-  OK(cuMemcpyHtoD(data, pageable, BYTES));
+  MUST(cuMemcpyHtoD(data, pageable, BYTES));
   take(data, ordered ? stream(BLOCKING) : one);
 }
 
 PAIR(write_and_copy_to_host, FILL, "cuMemcpyDtoH") {
   fill(data, one);
   if (ordered) finish(one);
-  OK(cuMemcpyDtoH(pageable, data, BYTES));
+  MUST(cuMemcpyDtoH(pageable, data, BYTES));
 }
 
 PAIR(copy_to_host_and_write, "cuMemcpyDtoHAsync", FILL) {
   unsigned char *const target = ordered ? pageable : locked;
-  OK(cuMemcpyDtoHAsync(target, data, BYTES, one));
+  MUST(cuMemcpyDtoHAsync(target, data, BYTES, one));
   fill(data, two);
 }
 
 PAIR(copy_within_device_that_blocks, "cuMemcpyDtoD", FILL) {
-  OK(cuMemcpyDtoD(fresh(), data, BYTES));  // it may return before it is done
+  MUST(cuMemcpyDtoD(fresh(), data, BYTES));  // it may return before it is done
   if (ordered) finish(LEGACY);
   fill(data, one);
 }
 
 PAIR(copy_by_unified_addresses, "cuMemcpyAsync", FILL) {
-  OK(cuMemcpyAsync(fresh(), data, BYTES, one));
+  MUST(cuMemcpyAsync(fresh(), data, BYTES, one));
   if (ordered) after(two, one);
   fill(data, two);
 }
 
 /* Memset. */
 PAIR(memset_that_blocks, "cuMemsetD8", TAKE) {
-  OK(cuMemsetD8(data, 1, BYTES));
+  MUST(cuMemsetD8(data, 1, BYTES));
   if (ordered) finish(LEGACY);
   take(data, one);
 }
 
 PAIR(memset_of_managed_memory, FILL, HOST) {
   if (ordered)
-    OK(cuMemsetD8(managed, 1, BYTES));
+    MUST(cuMemsetD8(managed, 1, BYTES));
   else
     fill(managed, LEGACY);
   look(host(managed));
@@ -108,7 +108,7 @@ PAIR(memset_of_managed_memory, FILL, HOST) {
 
 PAIR(memset_of_locked_memory, FILL, HOST) {
   CUdeviceptr on_device;
-  OK(cuMemHostGetDevicePointer(&on_device, locked, 0));
+  MUST(cuMemHostGetDevicePointer(&on_device, locked, 0));
   fill(on_device, one);
   if (ordered) finish(one);
   look(locked);
@@ -124,7 +124,7 @@ PAIR(managed_memory_is_changed, TAKE, HOST) {
 PAIR(managed_memory_after_event, FILL, HOST) {
   fill(managed, one);
   CUevent marked = mark(ordered ? one : two);
-  OK(cuEventSynchronize(marked));
+  MUST(cuEventSynchronize(marked));
   look(host(managed));
 }
 
@@ -136,13 +136,13 @@ PAIR(managed_memory_on_two_streams, FILL, TAKE) {
 
 /* Ranges: what does not overlap cannot race. */
 PAIR(halves, FILL, FILL) {
-  OK(cuMemsetD8Async(data, 1, BYTES / 2, one));
-  OK(cuMemsetD8Async(data + BYTES / 2 - !ordered, 2, BYTES / 2, two));
+  MUST(cuMemsetD8Async(data, 1, BYTES / 2, one));
+  MUST(cuMemsetD8Async(data + BYTES / 2 - !ordered, 2, BYTES / 2, two));
 }
 
 PAIR(one_byte_too_many, FILL, TAKE) {
-  OK(cuMemsetD8Async(data + 32, 1, 1, one));
-  OK(cuMemcpyDtoDAsync(fresh(), data, ordered ? 32 : 33, two));
+  MUST(cuMemsetD8Async(data + 32, 1, 1, one));
+  MUST(cuMemcpyDtoDAsync(fresh(), data, ordered ? 32 : 33, two));
 }
 
 enum { DEVICE = 2, PITCH = 16 };
@@ -159,11 +159,11 @@ static void take_columns(CUdeviceptr from, size_t column, size_t row, CUstream o
                                .to_pitch = PITCH,
                                .width = 4,
                                .height = 2};
-  OK(cuMemcpy2DAsync(&copy, on));
+  MUST(cuMemcpy2DAsync(&copy, on));
 }
 
 static void fill_columns(CUdeviceptr to, size_t column, size_t row, CUstream on) {
-  OK(cuMemsetD2D8Async(to + column + PITCH * row, PITCH, 1, 4, 2, on));
+  MUST(cuMemsetD2D8Async(to + column + PITCH * row, PITCH, 1, 4, 2, on));
 }
 
 PAIR(columns, "cuMemsetD2D8Async", "cuMemcpy2DAsync") {
@@ -185,11 +185,11 @@ PAIR(rows_with_event, "cuMemcpy2DAsync", "cuMemsetD2D8Async") {
 /* Memory pools: a block begins and ends in the order of a stream. */
 static CUdeviceptr allocate(CUstream on) {
   CUdeviceptr memory;
-  OK(cuMemAllocAsync(&memory, BYTES, on));
+  MUST(cuMemAllocAsync(&memory, BYTES, on));
   return memory;
 }
 
-static void release(CUdeviceptr memory, CUstream on) { OK(cuMemFreeAsync(memory, on)); }
+static void release(CUdeviceptr memory, CUstream on) { MUST(cuMemFreeAsync(memory, on)); }
 
 PAIR(use_before_allocation, "cuMemAllocAsync", FILL) {
   CUdeviceptr block = allocate(one);
@@ -232,7 +232,7 @@ PAIR(free_in_no_stream_order, FILL, "cuMemFree") {
   CUdeviceptr block = allocate(one);
   fill(block, one);
   if (ordered) finish(one);
-  OK(cuMemFree(block));
+  MUST(cuMemFree(block));
 }
 
 /* Between devices. */
@@ -240,21 +240,22 @@ PAIR(peer_copy, FILL, "cuMemcpyPeerAsync") {
   CUdeviceptr source = fresh_in(there);
   fill(source, far);
   if (ordered) after(one, far);
-  OK(cuMemcpyPeerAsync(data, here, source, there, BYTES, one));
+  MUST(cuMemcpyPeerAsync(data, here, source, there, BYTES, one));
 }
 
 PAIR(peer_copy_that_blocks, "cuMemcpyPeerAsync", FILL) {
   CUdeviceptr source = fresh_in(there);
   if (ordered)
-    OK(cuMemcpyPeer(data, here, source, there, BYTES));  // in order with all work of both contexts
+    MUST(
+        cuMemcpyPeer(data, here, source, there, BYTES));  // in order with all work of both contexts
   else
-    OK(cuMemcpyPeerAsync(data, here, source, there, BYTES, one));
+    MUST(cuMemcpyPeerAsync(data, here, source, there, BYTES, one));
   fill(data, two);
 }
 
 PAIR(peer_copy_and_way_back, "cuMemcpyPeerAsync", FILL) {
   CUdeviceptr source = fresh_in(there);
-  OK(cuMemcpyPeerAsync(data, here, source, there, BYTES, one));
+  MUST(cuMemcpyPeerAsync(data, here, source, there, BYTES, one));
   if (ordered) after(far, one);
   fill(source, far);
 }

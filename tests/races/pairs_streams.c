@@ -111,7 +111,7 @@ PAIR(event_destroyed_after_the_wait, FILL, TAKE) {
   fill(data, one);
   CUevent marked = mark(one);
   if (ordered) await(two, marked);
-  OK(cuEventDestroy(marked));
+  MUST(cuEventDestroy(marked));
   take(data, two);
 }
 
@@ -125,15 +125,15 @@ PAIR(synchronize_event, FILL, TAKE) {
   CUevent before = mark(one);
   fill(data, one);
   CUevent marked = mark(one);
-  OK(cuEventSynchronize(ordered ? marked : before));
+  MUST(cuEventSynchronize(ordered ? marked : before));
   take(data, two);
 }
 
 PAIR(synchronize_context, FILL, TAKE) {
   fill(data, one);
-  OK(cuCtxSetCurrent(ordered ? here : there));
-  OK(cuCtxSynchronize());
-  OK(cuCtxSetCurrent(here));
+  MUST(cuCtxSetCurrent(ordered ? here : there));
+  MUST(cuCtxSynchronize());
+  MUST(cuCtxSetCurrent(here));
   take(data, two);
 }
 
@@ -187,7 +187,7 @@ PAIR(legacy_between_blocking_streams, FILL, TAKE) {
 PAIR(legacy_of_two_contexts, FILL, TAKE) {
   fill(data, LEGACY);
   CUevent marked = mark(LEGACY);
-  OK(cuCtxSetCurrent(there));
+  MUST(cuCtxSetCurrent(there));
   if (ordered) await(LEGACY, marked);
   take(data, LEGACY);
 }
@@ -199,8 +199,8 @@ PAIR(per_thread_stream_and_legacy, FILL, TAKE) {
 
 PAIR(priorities, FILL, TAKE) {
   CUstream high, low;
-  OK(cuStreamCreateWithPriority(&high, NON_BLOCKING, -1));
-  OK(cuStreamCreateWithPriority(&low, NON_BLOCKING, 0));
+  MUST(cuStreamCreateWithPriority(&high, NON_BLOCKING, -1));
+  MUST(cuStreamCreateWithPriority(&low, NON_BLOCKING, 0));
   fill(data, high);
   if (ordered) after(low, high);
   take(data, low);
@@ -210,7 +210,7 @@ PAIR(destroyed_stream, FILL, TAKE) {
   CUstream other = stream(NON_BLOCKING);
   fill(data, other);
   if (ordered) finish(other);
-  OK(cuStreamDestroy(other));
+  MUST(cuStreamDestroy(other));
   take(data, two);
 }
 
@@ -218,7 +218,7 @@ PAIR(destroyed_stream_with_event, FILL, TAKE) {
   CUstream other = stream(NON_BLOCKING);
   fill(data, other);
   CUevent marked = mark(other);
-  OK(cuStreamDestroy(other));
+  MUST(cuStreamDestroy(other));
   if (ordered) await(two, marked);
   take(data, two);
 }
@@ -235,7 +235,7 @@ PAIR(two_devices, FILL, TAKE) {
 static bool waits;
 
 static void *work(void *unused) {
-  OK(cuCtxSetCurrent(here));
+  MUST(cuCtxSetCurrent(here));
   fill(data, PER_THREAD);
   if (waits) finish(PER_THREAD);
   return unused;
@@ -243,8 +243,8 @@ static void *work(void *unused) {
 
 static void join(void *(*body)(void *), void *argument) {
   pthread_t thread;
-  OK(pthread_create(&thread, NULL, body, argument));
-  OK(pthread_join(thread, NULL));
+  MUST(pthread_create(&thread, NULL, body, argument));
+  MUST(pthread_join(thread, NULL));
 }
 
 PAIR(joined_thread, FILL, TAKE) {
@@ -263,13 +263,13 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static CUevent handed_over;
 
 static void *locked_work(void *unused) {
-  OK(pthread_mutex_lock(&mutex));
-  OK(cuCtxSetCurrent(here));
+  MUST(pthread_mutex_lock(&mutex));
+  MUST(cuCtxSetCurrent(here));
   if (waits && handed_over) await(two, handed_over);
   CUstream mine = handed_over ? two : one;
   fill(data, mine);
   handed_over = mark(mine);
-  OK(pthread_mutex_unlock(&mutex));
+  MUST(pthread_mutex_unlock(&mutex));
   return unused;
 }
 
@@ -277,8 +277,8 @@ static void *locked_work(void *unused) {
 PAIR(threads_with_a_mutex, FILL, FILL) {
   pthread_t threads[2];
   waits = ordered;
-  for (int i = 0; i < 2; ++i) OK(pthread_create(&threads[i], NULL, locked_work, NULL));
-  for (int i = 0; i < 2; ++i) OK(pthread_join(threads[i], NULL));
+  for (int i = 0; i < 2; ++i) MUST(pthread_create(&threads[i], NULL, locked_work, NULL));
+  for (int i = 0; i < 2; ++i) MUST(pthread_join(threads[i], NULL));
 }
 
 /* Host functions. What comes once one has returned may be known to come after it, so these wait
@@ -295,12 +295,12 @@ static void come_back(void *unused) {
 }
 static void call_back(CUstream from, CUresult status, void *memory) {
   (void)from;
-  OK(status);
+  MUST(status);
   touch(memory);
 }
 
 PAIR(host_function, "cuLaunchHostFunc", FILL) {
-  OK(cuLaunchHostFunc(one, touch, host(managed)));
+  MUST(cuLaunchHostFunc(one, touch, host(managed)));
   if (ordered) after(two, one);
   fill(managed, two);
   submitted = true;
@@ -310,13 +310,13 @@ PAIR(host_function, "cuLaunchHostFunc", FILL) {
 PAIR(work_before_host_function, FILL, "cuLaunchHostFunc") {
   fill(managed, two);
   if (ordered) after(one, two);
-  OK(cuLaunchHostFunc(one, touch, host(managed)));
+  MUST(cuLaunchHostFunc(one, touch, host(managed)));
   submitted = true;
   finish(one);
 }
 
 PAIR(callback, "cuStreamAddCallback", FILL) {
-  OK(cuStreamAddCallback(one, call_back, host(managed), 0));
+  MUST(cuStreamAddCallback(one, call_back, host(managed), 0));
   if (ordered) after(two, one);
   fill(managed, two);
   submitted = true;
@@ -325,9 +325,9 @@ PAIR(callback, "cuStreamAddCallback", FILL) {
 
 // The client sees that the function has returned, and says nothing to the driver.
 PAIR(host_function_has_returned, FILL, TAKE) {
-  if (!ordered) OK(cuLaunchHostFunc(one, come_back, NULL));
+  if (!ordered) MUST(cuLaunchHostFunc(one, come_back, NULL));
   fill(data, one);
-  if (ordered) OK(cuLaunchHostFunc(one, come_back, NULL));
+  if (ordered) MUST(cuLaunchHostFunc(one, come_back, NULL));
   while (!returned) usleep(100);
   take(data, two);
 }

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "must.h"
+
 typedef int CUresult;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
@@ -96,17 +98,6 @@ static inline void *find(const char *name, int version) {
   CUresult (*name)(__VA_ARGS__); \
   *(void **)&name = find(#name, version)
 
-#define EXPECT(call, expected)                                                          \
-  do {                                                                                  \
-    long long got_ = (long long)(call), expected_ = (long long)(expected);              \
-    if (got_ != expected_) {                                                            \
-      fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #call, got_, \
-              expected_);                                                               \
-      exit(1);                                                                          \
-    }                                                                                   \
-  } while (0)
-#define OK(call) EXPECT(call, SUCCESS)
-
 // What no source settles: says what this driver does. Only simcuda must do what it assumes.
 static inline void found(const char *what, const char *answer, const char *assumed) {
   printf("found: %s: %s (assumed: %s)\n", what, answer, assumed);
@@ -141,7 +132,7 @@ static inline void wait_at_gate(void *milliseconds) {
 
 #define USE_GATE USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *)
 // Long enough for any call that does not wait; who waits after all waits a second at most.
-#define HOLD_UP(stream) OK(cuLaunchHostFunc(stream, wait_at_gate, (void *)(uintptr_t)1000))
+#define HOLD_UP(stream) MUST(cuLaunchHostFunc(stream, wait_at_gate, (void *)(uintptr_t)1000))
 
 // Starts the driver with the primary context of device 0 current.
 static inline CUcontext start(void) {
@@ -150,22 +141,22 @@ static inline CUcontext start(void) {
   USE(cuDevicePrimaryCtxRetain, 7000, CUcontext *, CUdevice);
   USE(cuCtxSetCurrent, 4000, CUcontext);
   CUcontext context = NULL;
-  OK(cuInit(0));
-  OK(cuDevicePrimaryCtxRetain(&context, 0));
-  OK(cuCtxSetCurrent(context));
+  MUST(cuInit(0));
+  MUST(cuDevicePrimaryCtxRetain(&context, 0));
+  MUST(cuCtxSetCurrent(context));
   return context;
 }
 
 static inline void in_another_thread(void *(*work)(void *), void *argument) {
   pthread_t thread;
-  EXPECT(pthread_create(&thread, NULL, work, argument), 0);
-  EXPECT(pthread_join(thread, NULL), 0);
+  MUST_BE(pthread_create(&thread, NULL, work, argument), 0);
+  MUST_BE(pthread_join(thread, NULL), 0);
 }
 
 static inline void need_two_devices(void) {
   USE(cuDeviceGetCount, 2000, int *);
   int count = 0;
-  OK(cuDeviceGetCount(&count));
+  MUST(cuDeviceGetCount(&count));
   if (count >= 2) return;
   printf("skipped: one device only\n");
   exit(77);

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "must.h"
+#include "utf8.h"
+
 static cai_error check_error;
 static const char *check_context = ""; /* what a loop is at, for the message */
 static int check_failures;
@@ -31,27 +34,6 @@ static inline int check_that(int holds, const char *what, const char *file, int 
     fprintf(stderr, "%s:%d: [%s] failed: %s\n", file, line, check_context, what);
   }
   return holds;
-}
-
-/* 1 if the `size` bytes are UTF-8: no overlong form, no surrogate, nothing above U+10FFFF. */
-static inline int check_utf8(const char *text, size_t size) {
-  const unsigned char *p = (const unsigned char *)text, *end = p + size;
-  while (p < end) {
-    size_t more = *p < 0x80                 ? 0
-                  : *p >= 0xC2 && *p < 0xE0 ? 1
-                  : *p >= 0xE0 && *p < 0xF0 ? 2
-                  : *p >= 0xF0 && *p < 0xF5 ? 3
-                                            : 9,
-           i;
-    if (more == 9 || (size_t)(end - p) <= more) return 0;
-    if ((*p == 0xE0 && p[1] < 0xA0) || (*p == 0xED && p[1] > 0x9F) || (*p == 0xF0 && p[1] < 0x90) ||
-        (*p == 0xF4 && p[1] > 0x8F))
-      return 0;
-    for (i = 1; i <= more; ++i)
-      if ((p[i] & 0xC0) != 0x80) return 0;
-    p += more + 1;
-  }
-  return 1;
 }
 
 /* 1 if all bytes are still what check_arm() and other fillings with 0xA5 left. */
@@ -88,7 +70,7 @@ static inline int check_fails(cai_status wanted, int32_t entry, cai_status statu
     return 0;
   length = strlen(check_error.message);
   return check_that(length > 0, "message says something", file, line) &
-         check_that(check_utf8(check_error.message, length), "message is UTF-8", file, line) &
+         check_that(is_utf8(check_error.message, length), "message is UTF-8", file, line) &
          check_that(check_error.native != (int32_t)0xA5A5A5A5, "native is written", file, line) &
          check_that(check_error.index >= -1, "index is written", file, line);
 }

@@ -4,10 +4,10 @@
 // have done.
 #include <cstddef>
 
-#include "../order/failing_new.hpp"
+#include "failing.hpp"
 #include "scene.hpp"
 
-namespace test {
+namespace test::faults_tests {
 namespace {
 
 // What a scenario works with, and what it has made: all gone at the end.
@@ -171,7 +171,7 @@ TEST_F(DeviceFaults, OfEveryCallOfTheDriver) {
     {
       Scene scene;
       gpu().simcuda_reset_counts();
-      GOOD(scenario.run(scene, error));
+      ASSERT_OK(scenario.run(scene, error));
       for (const char *name : driver_functions()) counts.push_back(calls(name));
     }
     for (std::size_t f = 0; f < counts.size(); ++f) {
@@ -182,11 +182,11 @@ TEST_F(DeviceFaults, OfEveryCallOfTheDriver) {
                        " fails with " + std::to_string(status));
           Scene scene;
           const Surroundings before;
-          OK(gpu().simcuda_fail(name, nth, status));
+          MUST(gpu().simcuda_fail(name, nth, status));
           cai_error said{};
           const cai_status result = scenario.run(scene, &said);
           ++injected;
-          OK(gpu().simcuda_fail(name, 0, 0));
+          MUST(gpu().simcuda_fail(name, 0, 0));
           if (result == CAI_OK) {
             // Work that has begun cannot be called off: the stream says so later. And what is put
             // off may be asked for in vain.
@@ -198,7 +198,7 @@ TEST_F(DeviceFaults, OfEveryCallOfTheDriver) {
           EXPECT_EQ(result, CAI_ERR_CUDA) << said.message;
           EXPECT_EQ(said.native, status);
           EXPECT_TRUE(scene.is_untouched());
-          GOOD(scenario.run(scene, error));
+          ASSERT_OK(scenario.run(scene, error));
         }
       }
     }
@@ -225,7 +225,7 @@ TEST_F(DeviceFaults, OfEveryAllocation) {
       EXPECT_TRUE(Surroundings() == before);
       EXPECT_EQ(result, CAI_ERR_MEMORY) << said.message;
       EXPECT_TRUE(scene.is_untouched());
-      GOOD(scenario.run(scene, error));
+      ASSERT_OK(scenario.run(scene, error));
     }
   }
   EXPECT_GT(failed, 30);
@@ -236,13 +236,13 @@ TEST_F(DeviceFaults, OfWaitingInWork) {
   const Stream stream(gpu0, CAI_MODE_ASYNC), queue(cpu, CAI_MODE_ASYNC);
   Door door;
   Work after;
-  GOOD(door.work.enqueue(queue, error));
-  GOOD(cai_stream_follow(queue, stream, error));
-  GOOD(after.enqueue(queue, error));
-  OK(gpu().simcuda_fail("cuEventSynchronize", 1, 999));
+  ASSERT_OK(door.work.enqueue(queue, error));
+  ASSERT_OK(cai_stream_follow(queue, stream, error));
+  ASSERT_OK(after.enqueue(queue, error));
+  MUST(gpu().simcuda_fail("cuEventSynchronize", 1, 999));
   door.open();
-  BAD(CAI_ERR_CUDA, "cuEventSynchronize", cai_stream_synchronize(queue, error));
-  GOOD(cai_stream_synchronize(queue, error));
+  EXPECT_FAILS(CAI_ERR_CUDA, "cuEventSynchronize", cai_stream_synchronize(queue, error));
+  ASSERT_OK(cai_stream_synchronize(queue, error));
   EXPECT_EQ(after.runs, 0);
   EXPECT_EQ(after.ends, 1);
 }
@@ -253,11 +253,11 @@ TEST_F(DeviceFaults, OfReleases) {
   Told told;
   {
     Stream stream(gpu0, CAI_MODE_ASYNC);
-    OK(gpu().simcuda_fail("cuStreamDestroy", 1, 999));
+    MUST(gpu().simcuda_fail("cuStreamDestroy", 1, 999));
   }
   {
     Event event(gpu0);
-    OK(gpu().simcuda_fail("cuEventDestroy", 1, 999));
+    MUST(gpu().simcuda_fail("cuEventDestroy", 1, 999));
   }
   EXPECT_EQ(cai_pending_flush(gpu0, nullptr), CAI_OK);  // they wait there for others
   const std::vector<std::string> messages = told.messages();
@@ -267,4 +267,4 @@ TEST_F(DeviceFaults, OfReleases) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::faults_tests

@@ -55,7 +55,7 @@ class Owned {
   explicit Owned(const cai_array &borrowed, std::function<void()> then = nullptr) {
     end_.then = std::move(then);
     auto theirs = std::make_unique<End>(end_);
-    if (cai_array_own(&borrowed, End::run, theirs.get(), &array_, nullptr)) std::abort();
+    MUST(cai_array_own(&borrowed, End::run, theirs.get(), &array_, nullptr));
     static_cast<void>(theirs.release());
   }
   Owned(const Owned &) = delete;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cai.h"
+#include "must.h"
 
 namespace test {
 
@@ -69,6 +70,16 @@ using Address = std::uint64_t;
   F(cuMemcpyDtoDAsync_v2, Address, Address, std::size_t, Handle)       \
   F(cuMemcpyDtoH_v2, void *, Address, std::size_t)
 
+// A function of simcuda's, the driver that these tests run on.
+template <class Function>
+Function driver_function(const char *name) {
+  static void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  void *const found = library ? dlsym(library, name) : nullptr;
+  if (!found) std::fprintf(stderr, "%s\n", dlerror());
+  MUST_HOLD(found);
+  return reinterpret_cast<Function>(found);
+}
+
 struct Gpu {
 #define TEST_MEMBER(name, ...) int (*name)(__VA_ARGS__) = nullptr;
   TEST_DRIVER_FUNCTIONS(TEST_MEMBER)
@@ -79,18 +90,8 @@ struct Gpu {
   std::uint64_t (*simcuda_races)() = nullptr;
 
   Gpu() {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-      std::fprintf(stderr, "%s\n", dlerror());
-      std::abort();
-    }
-    const auto find = [&](auto &function, const char *name) {
-      function =
-          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-      if (!function) {
-        std::fprintf(stderr, "the tests in tests/order run on simcuda, and there is no %s\n", name);
-        std::abort();
-      }
+    const auto find = [](auto &function, const char *name) {
+      function = driver_function<std::remove_reference_t<decltype(function)>>(name);
     };
 #define TEST_FIND(name, ...) find(name, #name);
     TEST_DRIVER_FUNCTIONS(TEST_FIND)
@@ -99,34 +100,13 @@ struct Gpu {
     find(simcuda_fail, "simcuda_fail");
     find(simcuda_reset_counts, "simcuda_reset_counts");
     find(simcuda_races, "simcuda_races");
-    if (const int result = cuInit(0)) {
-      std::fprintf(stderr, "cuInit: %d\n", result);
-      std::abort();
-    }
+    MUST(cuInit(0));
   }
 };
 
 inline Gpu &gpu() {
   static Gpu loaded;
   return loaded;
-}
-
-#define OK(call) ASSERT_EQ((call), 0)
-#define MUST(call)                                                                 \
-  do {                                                                             \
-    if (const int result_ = (call)) {                                              \
-      std::fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, result_); \
-      std::abort();                                                                \
-    }                                                                              \
-  } while (0)
-
-// Finds a function of the driver that is not above.
-template <class Function>
-Function driver_function(const char *name) {
-  static void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  void *const found = dlsym(library, name);
-  if (!found) std::abort();
-  return reinterpret_cast<Function>(found);
 }
 
 inline std::uint64_t value(Handle handle) {
