@@ -308,9 +308,9 @@ static void run_all(const char *schedule, uint64_t first, uint64_t count) {
 
 // The model is asked of the plain build; a sanitized one looks at the memory.
 #ifdef __SANITIZE_ADDRESS__
-enum { USUAL = 400 };
+enum { USUAL = 100 };
 #else
-enum { USUAL = 2000 };
+enum { USUAL = 500 };
 #endif
 
 int main(int argc, char **argv) {

@@ -280,9 +280,9 @@ static void run_all(const char *schedule, const Case *cases, uint64_t first, uin
 
 // The model is asked of the plain build; a sanitized one looks at the memory.
 #ifdef __SANITIZE_ADDRESS__
-enum { USUAL = 400 };
+enum { USUAL = 100 };
 #else
-enum { USUAL = 2000 };
+enum { USUAL = 500 };
 #endif
 
 int main(int argc, char **argv) {

@@ -4,9 +4,9 @@
 usage: check_mutants.py MUTANTS SOURCE_ROOT
 
 A scenario without a dropped call must be free of races; with any one of its ordering calls dropped
-it must not be, under every schedule. A place in src/order that makes such a call, directly or
-through a function that does, must be on the stack of one of them. CAI_TEST_LONG=1: 200 random
-schedules.
+it must not be, under the lazy schedule. A place in src/order that makes such a call, directly or
+through a function that does, must be on the stack of one of them. CAI_TEST_LONG=1: under
+200 random ones, too.
 """
 
 import os
@@ -120,7 +120,7 @@ def main():
     program, root = sys.argv[1], pathlib.Path(sys.argv[2])
     tap = Tap()
     long = os.environ.get("CAI_TEST_LONG") == "1"
-    scenarios, status = run(program, 200 if long else 10)
+    scenarios, status = run(program, 200 if long else 0)
     tap.check(status == 0 and scenarios, "the scenarios ran", f"exit status {status}")
     trials = [trial for found in scenarios.values() for trial in found]
     frames = Frames(program, sorted({o for t in trials for *_, stack in t.calls for o in stack}))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs the pairs, and prints TAP: a point for each half. CAI_TEST_LONG=1: under 200 seeds. */
+/* Runs the pairs, and prints TAP: a point for each half. Lazily; CAI_TEST_LONG=1: under all
+ * schedules, with 200 seeds. */
 #include "pairs.h"
 
 #include <sys/mman.h>
@@ -174,7 +175,7 @@ static void comment(const char *text) {
 
 int main(void) {
   const char *const long_run = getenv("CAI_TEST_LONG");
-  const int seeds = long_run && *long_run == '1' ? 200 : 3;
+  const int more = long_run && *long_run == '1' ? 201 : 0; /* the eager one, and random ones */
   Result *const result =
       mmap(NULL, sizeof *result, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (result == MAP_FAILED) return 2;
@@ -183,10 +184,10 @@ int main(void) {
   int points = 0, failed = 0;
   for (const Pair *pair = pairs; pair; pair = pair->next) {
     for (int ordered = 0; ordered < 2; ++ordered) {
-      char schedule[32] = "eager";
+      char schedule[32] = "lazy";
       const char *wrong = run(pair, ordered, schedule, result, report, sizeof report);
-      for (int seed = 0; !wrong && seed <= seeds; ++seed) {
-        snprintf(schedule, sizeof schedule, seed ? "random:%d" : "lazy", seed);
+      for (int seed = 0; !wrong && seed < more; ++seed) {
+        snprintf(schedule, sizeof schedule, seed ? "random:%d" : "eager", seed);
         wrong = run(pair, ordered, schedule, result, report, sizeof report);
       }
       printf("%s %d - %s-%s\n", wrong ? "not ok" : "ok", ++points, pair->name,
