@@ -103,6 +103,8 @@ static void serve(const char *path, int clients) {
   unlink(path);
   must_be(bind(listener, (const struct sockaddr *)&address, sizeof address) == 0, path);
   must_be(listen(listener, 4) == 0, "listen");
+  printf("server: it listens\n");
+  fflush(stdout);
   while (clients-- > 0) {
     cai_ipc_handle handle;
     int32_t fd = -1;

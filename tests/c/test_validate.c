@@ -411,7 +411,7 @@ static void test_layout(void) {
 }
 
 int main(void) {
-  alarm(60); /* a descr that holds itself must not hold us */
+  alarm(600); /* a descr that holds itself must not hold us */
   test_prefix();
   test_dtype();
   test_dims();

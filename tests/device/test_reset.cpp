@@ -199,7 +199,7 @@ template <class Body>
 int in_child(Body &&body) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);  // a hang is a failure
+    alarm(600);  // a hang is a failure
     std::forward<Body>(body)();
     _exit(testing::Test::HasFailure() ? 1 : 0);
   }

@@ -26,7 +26,7 @@ import rules
 RESULTS = rules.FOLDER / "results"
 SUPPORT = rules.FOLDER.parent / "support"
 NOT_HERE = 77
-SECONDS = 120  # for one program
+SECONDS = 600  # for one program
 
 
 @dataclass(frozen=True)

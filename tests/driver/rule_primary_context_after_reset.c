@@ -63,7 +63,7 @@ int main(void) {
   for (int question = 0; question < QUESTIONS; ++question) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(20);
+      alarm(600);
       ask(question);
       return 0;
     }

@@ -23,7 +23,7 @@ static void destroy(void *data) {
 }
 
 static void expect_destroyed(void) {
-  for (int i = 0; i < 5000 && !__atomic_load_n(&destroyed, __ATOMIC_SEQ_CST); ++i) usleep(1000);
+  for (int i = 0; i < 600000 && !__atomic_load_n(&destroyed, __ATOMIC_SEQ_CST); ++i) usleep(1000);
   MUST_BE(__atomic_load_n(&destroyed, __ATOMIC_SEQ_CST), 1);
   MUST_BE(other_thread, 1);
   destroyed = 0;

@@ -81,7 +81,7 @@ int main(int count, char **arguments) {
     const pid_t id = fork();
     if (id == 0) {
       forked = 1;
-      alarm(20);  // who hangs is killed
+      alarm(600);  // who hangs is killed
       if (child(data)) _exit(1);
       if (i % 10) _exit(0);
       if (i % 20) exit(0);  // with the library's own end

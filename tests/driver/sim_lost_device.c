@@ -90,7 +90,7 @@ int main(void) {
   }
   // The other device goes on, and is told where it would need this one.
   MUST(cuCtxSetCurrent(first));
-  for (int i = 0; i < 2000 && !__atomic_load_n(&told, __ATOMIC_SEQ_CST); ++i) usleep(1000);
+  for (int i = 0; i < 600000 && !__atomic_load_n(&told, __ATOMIC_SEQ_CST); ++i) usleep(1000);
   MUST_BE(told, UNKNOWN);
   MUST_BE(ran, 0);  // which was before that in the stream
   MUST_BE(cuMemFree(data), UNKNOWN);

@@ -7,7 +7,6 @@ usage: run_ipc_example.py PROGRAM
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 program = sys.argv[1]
@@ -15,7 +14,7 @@ program = sys.argv[1]
 
 def use(path: Path, how: str) -> list[int]:
     command = [program, "use", str(path), how]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return [int(word) for word in done.stdout.split() if word.isdigit()]
 
 
@@ -24,13 +23,9 @@ with tempfile.TemporaryDirectory() as folder:
     command = [program, "serve", str(path), "3"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        for _ in range(600):
-            if path.exists() or server.poll() is not None:
-                break
-            time.sleep(0.1)
-        time.sleep(0.1)  # it listens a moment after it is there
+        server.stdout.readline()  # it listens
         staged, direct, last = use(path, "staged"), use(path, "direct"), use(path, "staged")
-        seen = [int(line.split()[-1]) for line in server.communicate(timeout=60)[0].splitlines()]
+        seen = [int(line.split()[-1]) for line in server.communicate()[0].splitlines()]
     finally:
         server.kill()
 assert server.returncode == 0, server.returncode

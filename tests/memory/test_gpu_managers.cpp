@@ -389,7 +389,7 @@ TEST_F(GpuManagers, AChildIsToldSoAndDoesNotHang) {
   EXPECT_EQ(usage(gpu0).pending_count, 1U);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);  // a hang is a failure
+    alarm(600);  // a hang is a failure
     gpu().simcuda_reset_counts();
     const auto refused = [](cai_status status, const cai_error &error) {
       EXPECT_EQ(status, CAI_ERR_STATE);

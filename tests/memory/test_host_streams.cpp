@@ -53,10 +53,11 @@ TEST_F(HostStreams, WorkOfAGpuComesAfterThatOfTheCpu) {
       ASSERT_EQ(begin_on(x.array, queue, CAI_ACCESS_READ), CAI_OK);
       EXPECT_EQ(x.count(seven), extent);
     }
-    const Slow slow;
+    Slow slow(true);
     const Bytes y({gpu0, CAI_KIND_DEFAULT}), back({cpu, CAI_KIND_DEFAULT});
     ASSERT_OK(cai_array_fill(x.array, &eight, slow, error));
     EXPECT_TRUE(slow.is_pending());
+    slow.let_go();
     ASSERT_OK(cai_array_copy(x.array, y.array, queue, error));
     ASSERT_OK(cai_array_copy(y.array, back.array, queue, error));
     EXPECT_EQ(back.count(eight), extent);

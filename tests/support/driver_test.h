@@ -131,8 +131,8 @@ static inline void wait_at_gate(void *milliseconds) {
 }
 
 #define USE_GATE USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *)
-// Long enough for any call that does not wait; who waits after all waits a second at most.
-#define HOLD_UP(stream) MUST(cuLaunchHostFunc(stream, wait_at_gate, (void *)(uintptr_t)1000))
+// Long enough for any call that does not wait; who waits after all waits ten seconds.
+#define HOLD_UP(stream) MUST(cuLaunchHostFunc(stream, wait_at_gate, (void *)(uintptr_t)10000))
 
 // Starts the driver with the primary context of device 0 current.
 static inline CUcontext start(void) {
