@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Builds consumer.c and consumer_cpp.cpp against libcai the way somebody else's project would, and
-runs them.
+runs them: as a project with libcai as its subproject, and with pkg-config and CMake against the
+copy that this project installs.
 
-usage: consume.py (pkg_config | cmake | subproject) BUILD_ROOT SOURCE_ROOT
+usage: consume.py SOURCE_ROOT
 """
 
 import os
@@ -12,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "abi"))
+from tap import Tap
 
 HERE = Path(__file__).resolve().parent
 SOURCES = ["consumer.c", "consumer_cpp.cpp"]
@@ -41,24 +45,39 @@ executable('consumer_cpp', 'consumer_cpp.cpp', dependencies: libcai)
 
 
 def run(*command, **options):
-    print("+", shlex.join(map(str, command)), flush=True)
+    print("# +", shlex.join(map(str, command)), flush=True)
+    # The standard output is Tap's.
+    options.setdefault("stdout", sys.stderr)
     return subprocess.run([str(part) for part in command], check=True, text=True, **options)
 
 
-def copy_sources(work):
+def copy_sources(folder):
+    folder.mkdir(exist_ok=True)
     for source in SOURCES:
-        shutil.copy(HERE / source, work)
+        shutil.copy(HERE / source, folder)
 
 
-def install(build, stage):
+def subproject(work, source):
+    """Compiles the library, too: all at once and not optimized, as it is done for this alone."""
+    copy_sources(work)
+    (work / "meson.build").write_text(MESON)
+    (work / "subprojects").mkdir()
+    (work / "subprojects/libcai").symlink_to(source)
+    quick = ["-Ddebug=false", "-Doptimization=0", "--unity=on", "--libdir=lib"]
+    run("meson", "setup", work / "out", work, "--force-fallback-for=libcai", *quick)
+    run("meson", "compile", "-C", work / "out")
+    for program in PROGRAMS:
+        run(work / "out" / program)
+
+
+def install(work):
     """A DESTDIR install; returns its prefix."""
-    run("meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", stage)
-    return next(stage.rglob("include/cai.h")).parent.parent
-
-
-def pkg_config(work, build, _source):
     stage = work / "stage"
-    prefix = install(build, stage)
+    run("meson", "install", "-C", work / "out", "--no-rebuild", "--quiet", "--destdir", stage)
+    return stage, next(stage.rglob("include/cai.h")).parent.parent
+
+
+def pkg_config(work, stage, prefix):
     environment = {
         **os.environ,
         "PKG_CONFIG_LIBDIR": str(next(prefix.rglob("libcai.pc")).parent),
@@ -67,14 +86,15 @@ def pkg_config(work, build, _source):
     flags = run(
         "pkg-config", "--cflags", "--libs", "libcai", env=environment, stdout=subprocess.PIPE
     ).stdout.split()
+    work.mkdir()
     run("cc", "-std=c99", HERE / "consumer.c", "-o", work / "consumer", *flags)
     run("c++", "-std=c++20", HERE / "consumer_cpp.cpp", "-o", work / "consumer_cpp", *flags)
+    folder = str(next(prefix.rglob("libcai.so.1")).parent)
     for program in PROGRAMS:
-        run(work / program, env={**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)})
+        run(work / program, env={**os.environ, "LD_LIBRARY_PATH": folder})
 
 
-def cmake(work, build, _source):
-    prefix = install(build, work / "stage")
+def cmake(work, prefix):
     copy_sources(work)
     (work / "CMakeLists.txt").write_text(CMAKE)
     run("cmake", "-S", work, "-B", work / "out", f"-DCMAKE_PREFIX_PATH={prefix}")
@@ -83,28 +103,24 @@ def cmake(work, build, _source):
         run(work / "out" / program)  # CMake sets a build-tree RUNPATH
 
 
-def subproject(work, _build, source):
-    copy_sources(work)
-    (work / "meson.build").write_text(MESON)
-    (work / "subprojects").mkdir()
-    (work / "subprojects/libcai").symlink_to(source)
-    quick = ["-Ddebug=false", "-Doptimization=0"]
-    run("meson", "setup", work / "out", work, "--force-fallback-for=libcai", *quick)
-    run("meson", "compile", "-C", work / "out", *PROGRAMS)
-    for program in PROGRAMS:
-        run(work / "out" / program)
-
-
-def library_folder(prefix):
-    return str(next(prefix.rglob("libcai.so.1")).parent)
-
-
 def main():
-    way, build, source = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    tap = Tap()
+
+    def check(name, way, *arguments):
+        try:
+            way(*arguments)
+        except subprocess.CalledProcessError as failure:
+            tap.check(False, name, str(failure))
+            return False
+        return tap.check(True, name)
+
     with tempfile.TemporaryDirectory() as folder:
-        {"pkg_config": pkg_config, "cmake": cmake, "subproject": subproject}[way](
-            Path(folder), build, source
-        )
+        work = Path(folder)
+        if check("subproject", subproject, work / "project", Path(sys.argv[1]).resolve()):
+            stage, prefix = install(work / "project")
+            check("pkg-config", pkg_config, work / "pkg-config", stage, prefix)
+            check("CMake", cmake, work / "cmake", prefix)
+    tap.finish()
 
 
 if __name__ == "__main__":
