@@ -265,7 +265,7 @@ class _Run:
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGABRT)  # faulthandler, which pytest enables, says where
             with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(5)
+                child.wait(60)
             return None
         finally:
             with contextlib.suppress(ProcessLookupError):
