@@ -7,6 +7,7 @@ be is in expected.py. `matrix.py --rst FILE` runs it all, and writes the tables 
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import NamedTuple
 from expected import EXPECTED, OK
 from sim_environment import ROOT, environment
 
-SECONDS = 300
+SECONDS = 3600
 
 
 class Cell(NamedTuple):
@@ -44,14 +45,14 @@ GROUPS = {
 }
 
 
-def run(group, schedule="lazy"):
-    """Runs a group of partners; returns its cells."""
+def run(group, schedule="lazy", **more):
+    """Runs a group of partners, with more in their environment; returns its cells."""
     command = [*GROUPS[group], str(ROOT / "tests/interop/partners/worker.py"), group]
     if group == "frameworks":
         (wheel,) = (ROOT / "dist").glob("libcai-*.whl")
         install = [str(FRAMEWORKS), "-m", "pip", "install", "--quiet", "--no-deps"]
         subprocess.run([*install, "--force-reinstall", str(wheel)], check=True)
-    settings = None
+    settings = {**os.environ, **more}
     if group == "gpu":
         settings = environment(SIMCUDA_SCHEDULE=schedule, SIMCUDA_QUIET_MS="0", SIMCUDA_BANNER="0")
     done = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=SECONDS)

@@ -3,6 +3,9 @@
 
 import pytest
 from sim_environment import run_python
+from simulation import lazy_and
+
+pytestmark = pytest.mark.slow
 
 PRELUDE = """
 import ctypes
@@ -126,7 +129,7 @@ assert (host_of(copy) == 3).all()
 }
 
 
-@pytest.mark.parametrize("schedule", ["lazy", "eager"])
+@pytest.mark.parametrize("schedule", lazy_and("eager"))
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_cuda_core(script, schedule):
     run_python(PRELUDE + SCRIPTS[script] + POSTLUDE, SIMCUDA_SCHEDULE=schedule)

@@ -3,6 +3,9 @@
 
 import pytest
 from sim_environment import run_python
+from simulation import lazy_and
+
+pytestmark = pytest.mark.slow
 
 PRELUDE = """
 import ctypes, gc, threading
@@ -157,7 +160,7 @@ left = resource.allocate(64, stream=stream)
 }
 
 
-@pytest.mark.parametrize("schedule", ["lazy", "eager", "random:1"])
+@pytest.mark.parametrize("schedule", lazy_and("eager", "random:1"))
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_cuda_core(script, schedule):
     run_python(

@@ -4,6 +4,9 @@ and who gives the memory; on simcuda. IPC is in the suites."""
 
 import pytest
 from sim_environment import run_python
+from simulation import lazy_and
+
+pytestmark = pytest.mark.slow
 
 PRELUDE = """
 import gc
@@ -128,7 +131,7 @@ print("end")
 """
 
 
-@pytest.mark.parametrize("schedule", ["lazy", "eager"])
+@pytest.mark.parametrize("schedule", lazy_and("eager"))
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_numba(script, schedule):
     code = PRELUDE + SCRIPTS[script] + POSTLUDE

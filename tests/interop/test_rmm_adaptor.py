@@ -5,8 +5,11 @@ around others; its DeviceBuffer, which copies by libcudart, needs a GPU."""
 
 import pytest
 from sim_environment import run_python
+from simulation import lazy_and
 
 pytest.importorskip("rmm", reason="RMM has no package for this version of Python")
+
+pytestmark = pytest.mark.slow
 
 PRELUDE = """
 import ctypes, gc
@@ -80,7 +83,7 @@ assert out() == 0
 }
 
 
-@pytest.mark.parametrize("schedule", ["lazy", "eager"])
+@pytest.mark.parametrize("schedule", lazy_and("eager"))
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_rmm(script, schedule):
     run_python(PRELUDE + SCRIPTS[script], SIMCUDA_SCHEDULE=schedule, SIMCUDA_QUIET_MS="0")

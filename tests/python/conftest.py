@@ -5,21 +5,22 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from simulation import schedule, simulated  # noqa: F401
+# Else each process that a test starts would compile again what it imports, and pytest what it
+# rewrites: a test of one second would take three.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-settings.register_profile(
-    "short",
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile("long", parent=settings.get_profile("short"), max_examples=5000)
-settings.load_profile("long" if os.environ.get("CAI_TEST_LONG") == "1" else "short")
+from building import built  # noqa: E402, F401
+from simulation import schedule, simulated  # noqa: E402, F401
+
+
+def pytest_collection_finish():
+    """What is there before the first test is not looked at each time that a test collects."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Scripts on simcuda, each in a process of its own, judged by the race detector.
 
-The fixture `simulated` runs one; a test that takes it, or `schedule`, runs under every schedule.
+The fixture `simulated` runs one; a test that takes it, or `schedule`, runs under the lazy schedule,
+which shows most of what is wrong as a wrong value, and in the long run under every other one.
 """
 
 import os
@@ -10,11 +11,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import ROOT
+from helpers import LIMIT, LONG, ROOT
 
 SIMCUDA = Path(os.environ.get("SIMCUDA_LIBRARY_DIR", ROOT / "build/simcuda"))
-SEEDS = range(1, 21) if os.environ.get("CAI_TEST_LONG") == "1" else (1, 2)
-SCHEDULES = ["eager", "lazy", *(f"random:{seed}" for seed in SEEDS)]
+SEEDS = range(1, 21 if LONG else 3)
+
+
+def lazy_and(*others):
+    """Values of a parameter of schedules: the others are for the long run."""
+    return ["lazy", *(pytest.param(schedule, marks=pytest.mark.long) for schedule in others)]
+
+
+SCHEDULES = lazy_and("eager", *(f"random:{seed}" for seed in SEEDS))
 
 PRELUDE = f"""
 import sys
@@ -111,7 +119,7 @@ def run(code, schedule="lazy", *, races=False, judged=True, **settings):
         ],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LIMIT,
         env=environment(**settings),
     )
     assert done.returncode == 0, done.stderr

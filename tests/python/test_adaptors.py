@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # As torch.cuda.memory: the functions are looked up in the library and called as C, and the setters
 # of the object behind it take addresses.
 TORCH = """

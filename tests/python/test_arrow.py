@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers import Host, producer
-from hypothesis import given
 from hypothesis import strategies as st
+from searching import given
 
 import libcai
 

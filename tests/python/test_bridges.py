@@ -6,7 +6,6 @@ import ctypes
 import gc
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import weakref
@@ -16,75 +15,61 @@ import nanobind
 import numpy as np
 import pybind11
 import pytest
-from helpers import CARGO, ROOT, Cuda, Host, cargo_build, load, producer, python
+from building import CARGO, build_crate, build_example, build_nanobind, config, run_command
+from helpers import ROOT, Cuda, Host, load, producer, python
 from simulation import run
-from test_exchange import build, describing, with_table
+from test_exchange import describing, with_table
 
 import libcai
 from libcai import _library
 
+pytestmark = pytest.mark.slow
+
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 LIBRARIES = ["nanobind", "pybind11"]
 EXAMPLES = ["cffi", "ctypes", "cython", *LIBRARIES, "rust"]  # test_extension.py has that in C
-BUILT_ALONE = ["c", *EXAMPLES] if os.environ.get("CAI_TEST_LONG") == "1" else ["ctypes"]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wundef", "-Werror"]
 
 
-def run_command(*command):
-    """Runs a command; returns what it printed."""
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def config(question):
-    return run_command(sys.executable, "-m", "libcai", "config", question).split()
-
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    """A folder with tests/bridges' module `by_hand`, and below it one for each library, with its
-    modules `blank` and `bridges`."""
-    made = tmp_path_factory.mktemp("bridges")
-    cached = ["ccache"] if shutil.which("ccache") else []
-    compiler = [*cached, "c++", "-std=c++20", "-fPIC", "-fvisibility=hidden", "-O0", "-c"]
+def compile_bridges(folder, nanobind_object):
+    compiler = ["c++", "-std=c++20", "-fPIC", "-fvisibility=hidden", "-O0", "-c", *WARNINGS]
     compiler += [*config("--cflags"), "-isystem", sysconfig.get_path("include")]
-    nanobinds = Path(nanobind.include_dir())
     bridges, by_hand = ROOT / "tests/bridges/bridges.cpp", ROOT / "tests/bridges/by_hand.cpp"
-    library = nanobinds.parent / "src/nb_combined.cpp"
-    robin_map = nanobinds.parent / "ext/robin_map/include"
     for name, flags in {
-        "by_hand": [*WARNINGS, by_hand],
-        "library": ["-w", "-fno-strict-aliasing", "-I", nanobinds, "-I", robin_map, library],
-        "nanobind": [*WARNINGS, "-isystem", nanobinds, "-DWITH_NANOBIND", bridges],
-        "pybind11": [*WARNINGS, "-isystem", pybind11.get_include(), bridges],
+        "by_hand": [by_hand],
+        "nanobind": ["-isystem", nanobind.include_dir(), "-DWITH_NANOBIND", bridges],
+        "pybind11": ["-isystem", pybind11.get_include(), bridges],
     }.items():
-        run_command(*compiler, *flags, "-o", made / f"{name}.o")
-    link = ["c++", "-shared", made / "by_hand.o", "-o"]
-    run_command(*link, made / f"by_hand{SUFFIX}")
+        run_command(*compiler, *flags, "-o", folder / f"{name}.o")
+    link = ["c++", "-shared", folder / "by_hand.o", "-o"]
+    run_command(*link, folder / f"by_hand{SUFFIX}")
     # With libcai, and without a path to it: libcai.Array has loaded it.
     libs = [flag for flag in config("--libs") if not flag.startswith("-Wl,")]
     for name in LIBRARIES:
-        (made / name).mkdir()
-        module = made / name / f"blank{SUFFIX}"
-        objects = [made / f"{name}.o", *([made / "library.o"] if name == "nanobind" else [])]
+        (folder / name).mkdir(exist_ok=True)
+        module = folder / name / f"blank{SUFFIX}"
+        objects = [folder / f"{name}.o", *([nanobind_object] if name == "nanobind" else [])]
         run_command(*link, module, *objects, *libs)
         shutil.copy(module, module.with_name(f"bridges{SUFFIX}"))
-    return made
 
 
 @pytest.fixture(scope="module")
-def folders(compiled, tmp_path_factory):
+def compiled(built):
+    """A folder with tests/bridges' module `by_hand`, and below it one for each library, with its
+    modules `blank` and `bridges`."""
+    library = built("nanobind", build_nanobind) / "nanobind.o"
+    return built("bridges", compile_bridges, library)
+
+
+@pytest.fixture(scope="module")
+def folders(built, compiled):
     """A folder for each example, with its module `blank`."""
     made = {name: compiled / name for name in LIBRARIES}
-    for name in sorted(set(EXAMPLES) - set(made)):
-        made[name] = tmp_path_factory.mktemp(name)
-        if name == "ctypes":
-            shutil.copy(ROOT / "examples/extensions/ctypes/blank.py", made[name])
-        elif name == "rust":
-            cargo_build("examples/extensions/rust", "blank", made[name])
-        else:
-            build(f"extensions/{name}", made[name])
+    source = ROOT / "examples/extensions/ctypes/blank.py"
+    made["ctypes"] = built("extensions/ctypes", lambda folder: shutil.copy(source, folder))
+    made["rust"] = built("rust/blank", build_crate, "examples/extensions/rust", "blank")
+    for name in ("cffi", "cython"):
+        made[name] = built(f"extensions/{name}", build_example, f"extensions/{name}")
     return made
 
 
@@ -235,7 +220,8 @@ for folder in {list(map(str, folders.values()))}:
     )
 
 
-@pytest.mark.parametrize("name", BUILT_ALONE)
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["c", *EXAMPLES])
 def test_examples_build_alone(name, tmp_path, monkeypatch):
     """By their own build tools, against the installed package; and nothing of libcai is linked."""
     source, out = ROOT / "examples/extensions" / name, tmp_path / "out"

@@ -4,7 +4,7 @@
 import sys
 
 import pytest
-from helpers import CASES, Case, offending
+from cases import CASES, Case, offending
 
 import libcai
 import libcai.cffi

@@ -4,15 +4,16 @@
 import ctypes
 import gc
 import sys
-import time
 import weakref
 
 import pytest
-from helpers import ADDRESS, ROOT, Cuda, interface, producer, python
+from helpers import ADDRESS, ROOT, Cuda, eventually, interface, producer, python
 
 import libcai
 from libcai import _core, _devices, cffi
 from libcai.cffi import array_from, ffi, lib
+
+pytestmark = pytest.mark.slow
 
 
 def test_without_the_compiled_module():
@@ -22,7 +23,7 @@ import sys
 sys.modules["libcai._core"] = None
 sys.path.insert(0, {str(ROOT / "tests/python")!r})
 import libcai, libcai.cffi
-from helpers import CASES, Case
+from cases import CASES, Case
 for row in CASES:
     for mode in ("lenient", "strict"):
         try:
@@ -124,12 +125,7 @@ def test_a_release_on_a_thread_without_the_gil():
         == 0
     )
     assert libc.pthread_join(thread, None) == 0
-    for _ in range(100):
-        array_from(producer())
-        if reference() is None:
-            break
-        time.sleep(0.01)
-    assert reference() is None
+    assert eventually(lambda: array_from(producer()) and reference() is None)
 
 
 def test_a_producer_that_caches_its_own_array_is_freed():

@@ -9,9 +9,9 @@ import weakref
 import numpy as np
 import pytest
 from helpers import Host, producer
-from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from searching import given
 from simulation import run
 
 import libcai

@@ -6,10 +6,12 @@ import ctypes
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
+from searching import given
 
 import libcai
+
+pytestmark = pytest.mark.slow
 
 CPU = (1, 0)
 READ_ONLY, IS_COPIED = 1, 2

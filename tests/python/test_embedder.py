@@ -8,16 +8,17 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from helpers import ROOT
+import pytest
+from helpers import LIMIT, ROOT
 
 import libcai
 
-LONG = os.environ.get("CAI_TEST_LONG") == "1"
+pytestmark = pytest.mark.slow
 
 
 def call(*command, **options):
     done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=900, **options
+        [str(part) for part in command], capture_output=True, text=True, timeout=LIMIT, **options
     )
     assert done.returncode == 0, f"{shlex.join(map(str, command))}\n{done.stdout}{done.stderr}"
     return done
@@ -54,15 +55,14 @@ def test_threads(tmp_path):
     assert run(embedder(tmp_path, package / "include"), package.parent) == ""
 
 
-if LONG:
-
-    def test_threads_under_tsan(tmp_path):
-        build = tmp_path / "build"
-        options = ["-Dpython=true", "-Dtests=false", "-Dsimcuda=false", "-Db_sanitize=thread"]
-        options += ["-Dpython.allow_limited_api=false", "-Doptimization=1"]
-        options += [f"-Dpython.platlibdir={tmp_path}", f"--prefix={tmp_path}"]
-        call("meson", "setup", build, ROOT, *options)
-        call("meson", "compile", "-C", build)
-        call("meson", "install", "-C", build, "--tags=runtime,python-runtime")
-        program = embedder(tmp_path, ROOT / "include", "-fsanitize=thread")
-        assert run(program, tmp_path, TSAN_OPTIONS="exitcode=66") == ""
+@pytest.mark.long
+def test_threads_under_tsan(tmp_path):
+    build = tmp_path / "build"
+    options = ["-Dpython=true", "-Dtests=false", "-Dsimcuda=false", "-Db_sanitize=thread"]
+    options += ["-Dpython.allow_limited_api=false", "-Doptimization=1"]
+    options += [f"-Dpython.platlibdir={tmp_path}", f"--prefix={tmp_path}"]
+    call("meson", "setup", build, ROOT, *options)
+    call("meson", "compile", "-C", build)
+    call("meson", "install", "-C", build, "--tags=runtime,python-runtime")
+    program = embedder(tmp_path, ROOT / "include", "-fsanitize=thread")
+    assert run(program, tmp_path, TSAN_OPTIONS="exitcode=66") == ""

@@ -9,7 +9,10 @@ import sys
 import textwrap
 
 import pytest
-from helpers import ROOT
+from building import config
+from helpers import LIMIT, ROOT
+
+pytestmark = pytest.mark.slow
 
 EXAMPLES = ROOT / "examples"
 SIMCUDA = os.environ.get("SIMCUDA_LIBRARY_DIR", str(ROOT / "build/simcuda"))
@@ -23,7 +26,7 @@ def run(*command, status=0, **environment):
         env={**kept, "SIMCUDA_LIBRARY_DIR": SIMCUDA, **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=LIMIT,
     )
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
@@ -33,14 +36,24 @@ def on_simcuda(*command, **more):
     return run(ROOT / "tools/sim", *command, **{"SIMCUDA_QUIET_MS": "0", **more})
 
 
-@pytest.fixture(scope="module")
-def pack(tmp_path_factory):
-    """The folder of libpack.so and pack-main, built as the example says."""
-    folder = tmp_path_factory.mktemp("pack")
+def make_pack(folder):
+    """As the example says."""
     shutil.copytree(EXAMPLES / "pack", folder, ignore=lambda *_: ["out"], dirs_exist_ok=True)
-    config = run(sys.executable, "-m", "libcai", "config", "--pkg-config-dir").strip()
-    run("make", "-C", folder, f"PKG_CONFIG_PATH={config}", "CFLAGS=-O1 -g -Werror")
-    return folder / "out"
+    (path,) = config("--pkg-config-dir")
+    run("make", "-C", folder, f"PKG_CONFIG_PATH={path}", "CFLAGS=-O1 -Werror")
+
+
+@pytest.fixture(scope="module")
+def pack(built):
+    """The folder of libpack.so and pack-main."""
+    return built("pack", make_pack) / "out"
+
+
+def compile_example(folder, source, *flags):
+    """Compiles an example to folder/a, against the installed package."""
+    compiler = ["c++", "-std=c++20"] if source.endswith(".cpp") else ["cc", "-std=c99"]
+    command = [*compiler, "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    run(*command, EXAMPLES / source, "-o", folder / "a", *flags, *config("--cflags", "--libs"))
 
 
 def test_pack_says_what_is_missing(tmp_path):
@@ -334,20 +347,16 @@ def test_pack_works_in_the_context_of_the_memory(pack, schedule):
 
 
 def test_readme_c(tmp_path):
-    flags = run(sys.executable, "-m", "libcai", "config", "--cflags", "--libs").split()
-    warnings = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    run("cc", *warnings, EXAMPLES / "readme_c.c", "-o", tmp_path / "readme", *flags)
-    assert run(tmp_path / "readme") == (
+    compile_example(tmp_path, "readme_c.c")
+    assert run(tmp_path / "a") == (
         "launch: data 0x7f0000000000, 100 x 200, strides 1600 and 8 bytes, times 2\n"
     )
 
 
 def test_cpp(tmp_path):
     """That of docs/cpp.rst, which includes the file."""
-    flags = run(sys.executable, "-m", "libcai", "config", "--cflags", "--libs").split()
-    warnings = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    run("c++", *warnings, EXAMPLES / "cpp.cpp", "-o", tmp_path / "cpp", *flags)
-    lines = run(tmp_path / "cpp").splitlines()
+    compile_example(tmp_path, "cpp.cpp")
+    lines = run(tmp_path / "a").splitlines()
     assert lines[0] == "launch: data 0x7f000000031c, 50 elements, 1600 bytes apart, times 2"
     assert lines[1:3] == ["freed", "freed"]
     assert lines[3].startswith("CAI_ERR_ARGUMENT: shape (7, -1)")
@@ -356,18 +365,14 @@ def test_cpp(tmp_path):
 
 def test_exchange(tmp_path):
     """That of docs/exchange.rst: on the host, and with no driver."""
-    flags = run(sys.executable, "-m", "libcai", "config", "--cflags", "--libs").split()
-    warnings = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    run("cc", *warnings, EXAMPLES / "exchange.c", "-o", tmp_path / "exchange", *flags)
-    assert run(tmp_path / "exchange") == "format f, 6 elements, the last is 2.5\n"
+    compile_example(tmp_path, "exchange.c")
+    assert run(tmp_path / "a") == "format f, 6 elements, the last is 2.5\n"
 
 
 @pytest.mark.parametrize("driver", [False, True])
-def test_memory_cpp(tmp_path, driver):
+def test_memory_cpp(built, driver):
     """Likewise: the CPU alone, and beside it the simulated GPUs."""
-    flags = run(sys.executable, "-m", "libcai", "config", "--cflags", "--libs").split()
-    warnings = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    run("c++", *warnings, EXAMPLES / "memory.cpp", "-o", tmp_path / "memory", *flags)
+    program = built("memory.cpp", compile_example, "memory.cpp") / "a"
     tour = [
         "  48 bytes",
         "  out: 48 bytes",
@@ -378,10 +383,10 @@ def test_memory_cpp(tmp_path, driver):
         "  3 3",
     ]
     if driver:
-        lines = on_simcuda(tmp_path / "memory", SIMCUDA_SCHEDULE="lazy").splitlines()
+        lines = on_simcuda(program, SIMCUDA_SCHEDULE="lazy").splitlines()
         assert lines == ["cpu:", *tour, "gpu:0:", *tour, "gpu:1:", *tour]
     else:
-        assert run(tmp_path / "memory").splitlines() == ["cpu:", *tour]
+        assert run(program).splitlines() == ["cpu:", *tour]
 
 
 def test_readme_python():
@@ -430,20 +435,22 @@ def test_adaptors_in_python(schedule, name):
     assert "bytes are out" in on_simcuda(sys.executable, example, SIMCUDA_SCHEDULE=schedule)
 
 
-@pytest.mark.parametrize("example", ["with_cccl.cpp", "with_umf.c"])
-def test_adaptors_in_c(schedule, example, tmp_path):
+def compile_adaptor(folder, name):
     found = run(sys.executable, ROOT / "tests/adaptors/find_packages.py").splitlines()
     folders = dict(line.split("\t") for line in found)
-    flags = run(sys.executable, "-m", "libcai", "config", "--cflags", "--libs").split()
-    if example.endswith(".cpp"):
-        command = ["c++", "-std=c++20", f"-isystem{folders['cccl']}", f"-isystem{folders['cuda']}"]
+    if name == "with_cccl.cpp":
+        flags = [f"-isystem{folders['cccl']}", f"-isystem{folders['cuda']}"]
     else:
         umf = folders["umf"]
-        flags += [f"-L{umf}/lib", "-lumf", f"-Wl,-rpath,{umf}/lib", f"-Wl,-rpath-link,{umf}/lib"]
-        command = ["cc", "-std=c99", "-D_GNU_SOURCE", f"-isystem{umf}/include"]
-    run(*command, "-Wall", "-Wextra", EXAMPLES / "adaptors" / example, "-o", tmp_path / "a", *flags)
-    out = on_simcuda(tmp_path / "a", SIMCUDA_SCHEDULE=schedule)
-    assert out.startswith("4096 bytes at 0x")
+        flags = ["-D_GNU_SOURCE", f"-isystem{umf}/include", f"-L{umf}/lib", "-lumf"]
+        flags += [f"-Wl,-rpath,{umf}/lib", f"-Wl,-rpath-link,{umf}/lib"]
+    compile_example(folder, f"adaptors/{name}", *flags)
+
+
+@pytest.mark.parametrize("name", ["with_cccl.cpp", "with_umf.c"])
+def test_adaptors_in_c(built, schedule, name):
+    program = built(f"adaptors/{name}", compile_adaptor, name) / "a"
+    assert on_simcuda(program, SIMCUDA_SCHEDULE=schedule).startswith("4096 bytes at 0x")
 
 
 def test_readme_shows_what_is_tested():

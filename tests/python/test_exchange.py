@@ -3,34 +3,25 @@
 
 import ctypes
 import gc
-import shutil
-import subprocess
 import sys
 import weakref
 
 import numpy as np
 import pytest
-from helpers import ROOT, Cuda, interface, producer
+from building import build_example
+from helpers import Cuda, interface, producer
 from simulation import run
 
 import libcai
 
+pytestmark = pytest.mark.slow
+
 GPU = 0x7F00_0000_1000
 
 
-def build(example, folder):
-    """Builds the module of an example in a folder, as its own setup.py says."""
-    shutil.copytree(ROOT / "examples" / example, folder, dirs_exist_ok=True)
-    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("exporters")
-    build("exporters", made)
-    return made
+def folder(built):
+    return built("exporters", build_example, "exporters")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,8 @@
 
 import numpy as np
 import pytest
-from helpers import ADDRESS, CASES, Case, Cuda, Host, interface, producer
+from cases import CASES, Case
+from helpers import ADDRESS, Cuda, Host, interface, producer
 
 import libcai
 

@@ -3,34 +3,33 @@
 
 import ctypes
 import gc
+import os
 import sys
 import time
 import weakref
 
 import numpy as np
 import pytest
-from helpers import Host, producer
-from test_exchange import FROM_OBJECT, KEPT, DlpackApi, build, on_host, pointer_of
+from building import build_example
+from helpers import Host, load, producer
+from test_exchange import FROM_OBJECT, KEPT, DlpackApi, on_host, pointer_of
 
 import libcai
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("extension")
-    for name in ("extensions/c", "exporters"):
-        build(name, made)
-    return made
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def modules(folder):
-    sys.path.insert(0, str(folder))
-    import blank
-    import exporters
+def folders(built):
+    """Of the modules `blank` and `exporters`."""
+    return [built(name, build_example, name) for name in ("extensions/c", "exporters")]
 
-    sys.path.remove(str(folder))
-    return blank, exporters
+
+@pytest.fixture(scope="module")
+def modules(folders):
+    return [
+        load(folder, name) for folder, name in zip(folders, ("blank", "exporters"), strict=True)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +172,7 @@ def test_work_of_the_hosts_comes_first(blank):
     assert not np.asarray(array).any()
 
 
-def test_on_a_gpu(folder, simulated):
+def test_on_a_gpu(folders, simulated):
     simulated(
         """
 import blank, exporters
@@ -195,11 +194,11 @@ refused(libcai.InterfaceTypeError, "stream", blank.clear, made, "1")
 refused(ValueError, "-1 is no stream", blank.clear, made, -1)
 wait(theirs, mine)
 """,
-        PYTHONPATH=str(folder),
+        PYTHONPATH=os.pathsep.join(map(str, folders)),
     )
 
 
-def test_an_extension_that_forgets_to_order_races(folder):
+def test_an_extension_that_forgets_to_order_races(folders):
     from simulation import run
 
     run(
@@ -211,5 +210,5 @@ fill(memory, 7, 64, theirs)
 blank.clear(array(None, memory, shape=(64,), typestr="<u4"), mine.value)
 """,
         races=True,
-        PYTHONPATH=str(folder),
+        PYTHONPATH=os.pathsep.join(map(str, folders)),
     )

@@ -8,9 +8,9 @@ import threading
 import numpy as np
 import pytest
 from helpers import python
-from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from searching import given
 from simulation import run
 
 import libcai

@@ -17,6 +17,8 @@ from simulation import run
 import libcai
 from libcai import Memory, MemoryManager, memory_manager
 
+pytestmark = pytest.mark.slow
+
 HERE = os.path.basename(__file__)
 
 

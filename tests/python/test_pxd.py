@@ -5,12 +5,14 @@ import importlib.util
 import re
 from pathlib import Path
 
+import pytest
 from helpers import ROOT
 
 import libcai
 from libcai import _library
 
 
+@pytest.mark.slow
 def test_generated_files_are_what_the_headers_give():
     script = ROOT / "bindings/python/generate.py"
     spec = importlib.util.spec_from_file_location("generate", script)

@@ -14,6 +14,8 @@ import libcai
 from libcai import _relaxed
 from libcai.cffi import array_from, lib
 
+pytestmark = pytest.mark.slow
+
 
 def stream_of(array):
     return array.__cuda_array_interface__["stream"]

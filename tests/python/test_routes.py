@@ -3,8 +3,10 @@
 and one as soon as either half of that order is left out. On simcuda."""
 
 import pytest
+from building import build_example
 from simulation import run
-from test_exchange import build
+
+pytestmark = pytest.mark.slow
 
 # By name: what makes an array of memory in which work is pending on a stream; and what lets that
 # stream wait in the end for the one of the user: the use itself; or the exporter, who is told of
@@ -84,10 +86,8 @@ def races_of(name, order="both", on=None):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("exporters")
-    build("exporters", made)
-    return made
+def folder(built):
+    return built("exporters", build_example, "exporters")
 
 
 def test_every_route_orders(folder, schedule):

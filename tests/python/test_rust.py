@@ -6,27 +6,29 @@ import subprocess
 import sys
 import sysconfig
 import threading
-import time
 import weakref
 
 import numpy as np
 import pytest
-from helpers import cargo_build, load, producer, python
+from building import build_crate, build_example
+from helpers import LONG, eventually, load, producer, python
 from simulation import run
 from test_bridges import WRONG, WRONG_SECONDS, changing, exporter, first_is_let_go_of, ones
-from test_exchange import build, on_host
+from test_exchange import on_host
 from test_lifetime import IN_ANOTHER
 
 import libcai
 from libcai import _library
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("rust")
-    cargo_build("bindings/rust", "bridges", made)
-    build("exporters", made)
-    return made
+def folder(built):
+    # By the limited API, as the example has it, so that PyO3 is compiled once; in the long run also
+    # by the one of this Python.
+    options = [] if LONG else ["--features=pyo3/abi3-py310"]
+    return built("rust/bridges", build_crate, "bindings/rust", "bridges", *options)
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +37,8 @@ def bridges(folder):
 
 
 @pytest.fixture(scope="module")
-def exporters(folder):
-    return load(folder, "exporters")
+def exporters(built):
+    return load(built("exporters", build_example, "exporters"), "exporters")
 
 
 wrong = pytest.mark.parametrize("wrong", WRONG.values(), ids=list(WRONG))
@@ -265,11 +267,7 @@ def test_an_array_is_let_go_of_by_a_thread_without_the_gil(bridges):
     bridges.keep(given)
     del given
     bridges.drop_elsewhere()
-    for _ in range(1000):  # the pending call comes by itself
-        if gone.is_set():
-            break
-        time.sleep(0.001)
-    assert gone.is_set()
+    assert eventually(gone.is_set)  # the pending call comes by itself
 
 
 def test_nothing_leaks(bridges):
@@ -452,10 +450,8 @@ wait(theirs)
 
 
 @pytest.fixture(scope="module")
-def example(tmp_path_factory):
-    made = tmp_path_factory.mktemp("example")
-    cargo_build("examples/extensions/rust", "blank", made)
-    return made
+def example(built):
+    return built("rust/blank", build_crate, "examples/extensions/rust", "blank")
 
 
 def test_the_example_copies(example, exporters):

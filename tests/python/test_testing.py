@@ -10,12 +10,15 @@ import sys
 
 import numpy as np
 import pytest
+from helpers import LIMIT, LONG
 
 import libcai
 from libcai import testing
 from libcai.testing import _driver
 
-on_simcuda = pytest.mark.simcuda
+pytestmark = pytest.mark.slow
+on_simcuda = pytest.mark.simcuda(timeout=LIMIT)
+under_schedules = on_simcuda(schedules=["lazy", "random:1"] if LONG else "lazy")
 
 
 @pytest.fixture
@@ -61,7 +64,7 @@ class Producer:
         self.cuda.cuMemFreeAsync(self.address, self.stream)
 
 
-@on_simcuda(schedules=["lazy", "random:1"])
+@under_schedules
 def test_good_producers(cuda):
     assert testing.check_producer(Producer)
     assert testing.check_producer(Producer())
@@ -97,7 +100,7 @@ def masked_elsewhere():
     return Producer(mask=mask)
 
 
-@on_simcuda(schedules=["lazy", "random:1"])
+@under_schedules
 @pytest.mark.parametrize(
     "make",
     [
@@ -238,7 +241,7 @@ class Reader:
 FEW = [case for case in testing.consumer_cases() if case.expected.size < 25]
 
 
-@on_simcuda(schedules=["lazy", "random:1"])
+@under_schedules
 def test_good_consumers(cuda):
     outcomes = testing.check_consumer(Reader())
     assert set(outcomes) == {case.id for case in testing.consumer_cases()}
@@ -264,7 +267,7 @@ class LegacyOnly(Reader):
         return {1}
 
 
-@on_simcuda(schedules=["lazy", "random:1"])
+@under_schedules
 @pytest.mark.parametrize("kind", [NoWait, NoWayBack, LegacyOnly])
 def test_consumers_without_order(kind, races_are_meant):
     with pytest.raises(AssertionError, match=r"plain: \d+ races"):

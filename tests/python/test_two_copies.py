@@ -13,6 +13,8 @@ import libcai
 from libcai import _library
 from libcai.cffi import ffi
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def other(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
+import pytest
 from helpers import producer
 
 import libcai
@@ -64,6 +65,7 @@ def test_stubs_are_there_and_name_everything():
         assert name in outer
 
 
+@pytest.mark.long
 def test_stubs_agree_with_the_package(tmp_path):
     """Names, parameters, defaults, kinds of attributes. About seven seconds."""
     here = Path(__file__).parent

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import interface, producer
+from helpers import LIMIT, interface, producer
 from simulation import environment, run
 
 import libcai
@@ -335,7 +335,7 @@ except libcai.CudaError as error:
         [sys.executable, "-c", code, str(Path(__file__).parent)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT,
         env=environment(),
     )
     assert done.stdout == "-10\n", done.stderr

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from helpers import producer
-from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from searching import assume, given
 
 import libcai
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).resolve().parent.parent
 CONSUMER = TESTS / "consumer/consumer.c"
 CONSUMER_CPP = TESTS / "consumer/consumer_cpp.cpp"
@@ -31,7 +33,7 @@ def installed_package():
     return Path(importlib.metadata.distribution("libcai").locate_file("libcai")).resolve()
 
 
-@pytest.fixture(scope="module", params=["installed", "moved"])
+@pytest.fixture(scope="module", params=["moved", pytest.param("installed", marks=pytest.mark.long)])
 def package(request, tmp_path_factory):
     """The package's folder; moved: a copy elsewhere, since nothing in it may name its place."""
     if request.param == "installed":

@@ -276,14 +276,15 @@ NANOARROW = [
 
 @functools.cache
 def nanobind_arrays():
-    """arrays.cpp, compiled with nanobind's sources."""
+    """arrays.cpp, with nanobind's sources, or with these as whoever calls has compiled them."""
     source, include = Path(nanobind.source_dir()), Path(nanobind.include_dir())
     folders = [include, source.parent / "ext/robin_map/include", sysconfig.get_path("include")]
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "nanobind_arrays.so"
         command = [os.environ.get("CXX", "g++"), "-std=c++17", "-O0", "-fPIC", "-shared"]
         command += ["-fvisibility=hidden", "-fno-strict-aliasing", "-o", library]
-        command += [*(f"-I{folder}" for folder in folders), source / "nb_combined.cpp"]
+        command += [f"-I{folder}" for folder in folders]
+        command.append(os.environ.get("NANOBIND_OBJECT", source / "nb_combined.cpp"))
         subprocess.run([*command, Path(__file__).with_name("arrays.cpp")], check=True)
         spec = importlib.util.spec_from_file_location("nanobind_arrays", library)
         module = importlib.util.module_from_spec(spec)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What tests compile: each thing once in a session, by whichever process needs it first.
+
+The fixture `built` gives it: `built("exporters", build_example, "exporters")` is the folder of that
+name, in which `build_example(folder, "exporters")` has been called.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import nanobind
+import pytest
+from helpers import LIMIT, ROOT
+
+# What Cargo and maturin are told: as tools/test tells them, so that they find what it has built,
+# and for which Python.
+CARGO_TARGET = ROOT / "bindings/rust/target"
+CARGO = {
+    "CARGO_TARGET_DIR": str(CARGO_TARGET),
+    "CARGO_PROFILE_DEV_DEBUG": "0",
+    "PYO3_BUILD_EXTENSION_MODULE": "1",
+    "PYO3_PYTHON": sys.executable,
+}
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """A function (name, build, *arguments) that returns the folder which build() has filled."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent  # each worker has its own below
+
+    def once(name, build, *arguments):
+        folder = shared / "built" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".built").open("a+") as stamp:
+            fcntl.flock(stamp, fcntl.LOCK_EX)
+            stamp.seek(0)
+            if not stamp.read():
+                build(folder, *arguments)
+                stamp.write("built")
+        return folder
+
+    return once
+
+
+def run_command(*command, folder=None, **environment):
+    """Runs a command; returns what it printed."""
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def config(*questions):
+    """What the installed package tells compilers: config("--cflags", "--libs")."""
+    return run_command(sys.executable, "-m", "libcai", "config", *questions).split()
+
+
+def build_example(folder, example):
+    """Builds the module of an example, as its own setup.py says."""
+    shutil.copytree(ROOT / "examples" / example, folder, dirs_exist_ok=True)
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    run_command(*command, folder=folder, CFLAGS="-O0")
+
+
+def build_crate(folder, workspace, package, *options):
+    """Builds a Rust package that is a module of the same name."""
+    command = ["cargo", "build", "--quiet", "--locked", f"--package={package}", *options]
+    run_command(*command, folder=ROOT / workspace, **CARGO)
+    shutil.copy(CARGO_TARGET / f"debug/lib{package}.so", folder / f"{package}.abi3.so")
+
+
+def build_nanobind(folder):
+    """Compiles nanobind's own sources, for modules to be linked with."""
+    include = Path(nanobind.include_dir())
+    folders = [include, include.parent / "ext/robin_map/include", sysconfig.get_path("include")]
+    command = ["c++", "-std=c++20", "-O0", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing"]
+    command += ["-w", *(f"-I{folder}" for folder in folders), "-c"]
+    run_command(*command, include.parent / "src/nb_combined.cpp", "-o", folder / "nanobind.o")
