@@ -7,14 +7,20 @@ long. Nor may there be a race.
 
 Those about memory run again with libcai.numba in the place of Numba's own memory manager, and with
 a manager written in Python below it: the outcome of each test must be the same.
+
+They run in one process, as Numba's own runner has them, since Numba takes a second to be imported;
+in the long run each module also in one of its own, under every schedule.
 """
 
+import functools
 import json
-import os
 import pathlib
 
 import pytest
 from sim_environment import run_python
+from simulation import SEEDS
+
+pytestmark = pytest.mark.slow
 
 MODULES = [
     "cudadrv.test_array_attr",
@@ -48,12 +54,10 @@ MEMORY_MODULES = [
     "cudadrv.test_select_device",
     "cudapy.test_ipc",
 ]
-LONG = os.environ.get("CAI_TEST_LONG") == "1"
-SCHEDULES = ["lazy", "eager", *(f"random:{seed}" for seed in range(1, 21 if LONG else 2))]
 # A copy from the host may be under way still when it returns, and another process can wait for
 # nothing of this one's; Numba's tests of IPC take it for done, and a lazy driver shows that it is
 # not.
-NOT_LAZY = ["cudapy.test_ipc"]
+NOT_LAZY = "cudapy.test_ipc"
 EXCLUSIONS = pathlib.Path(__file__).with_name("numba_cuda_exclusions.txt")
 
 # What a run does before Numba first works with a GPU, by who gives the memory.
@@ -88,17 +92,17 @@ libcai.numba.use()
 """,
 }
 
-# Prints, as JSON, the outcome of each test and what the driver was asked for in vain.
+# Runs modules; prints, as JSON, the outcome of each test and what the driver was asked for in vain.
 RUNNER = """
 import ctypes, json, sys, unittest
 
 import pytest  # some of the suites call pytest.importorskip: its outcome is no Exception
 
-exec(sys.argv[2])
-if sys.argv[1] == "cudapy.test_ipc":
+exec(sys.argv[1])
+if sys.argv[2:] == ["cudapy.test_ipc"]:
     # Other processes have 4 seconds to import Numba and answer; a busy machine needs more.
     from numba.cuda.tests.cudapy import test_ipc
-    test_ipc.FUTURE_TIMEOUT = 120
+    test_ipc.FUTURE_TIMEOUT = 3600
 
 class Result(unittest.TestResult):
     def __init__(self):
@@ -117,7 +121,8 @@ class Result(unittest.TestResult):
     def addSubTest(self, test, subtest, error):
         if error: self.note(test, "failed", error)
 
-suite = unittest.defaultTestLoader.loadTestsFromName("numba.cuda.tests." + sys.argv[1])
+names = ["numba.cuda.tests." + module for module in sys.argv[2:]]
+suite = unittest.defaultTestLoader.loadTestsFromNames(names)
 result = Result()
 suite.run(result)
 simcuda = ctypes.CDLL("libcuda.so.1")
@@ -140,62 +145,90 @@ def excluded():
     return dict(line.split("\t") for line in lines if line and not line.startswith("#"))
 
 
-def run_suite(module, manager="numba", schedule=None, **more):
-    """Runs a module; returns {test: (outcome, why)} and the whole report, with no race in it."""
-    schedule = schedule or ("eager" if module in NOT_LAZY else "lazy")
-    output = run_python(RUNNER, module, PREPARATIONS[manager], SIMCUDA_SCHEDULE=schedule, **more)
+@functools.cache
+def run_suites(modules, manager="numba", schedule="lazy", **more):
+    """Runs modules in one process; returns {test: (outcome, why)} and the whole report, with no
+    race in it."""
+    output = run_python(RUNNER, PREPARATIONS[manager], *modules, SIMCUDA_SCHEDULE=schedule, **more)
     line = next(line for line in output.splitlines() if line.startswith("OUTCOMES "))
     report = json.loads(line.removeprefix("OUTCOMES "))
     outcomes = {name.removeprefix("numba.cuda.tests."): v for name, v in report["outcomes"].items()}
-    assert len(outcomes) > 0
+    for module in modules:
+        assert of([module], outcomes), f"{module} has no test"
     # Nothing but kernels may ask simcuda for what it has not.
     assert report["unsupported"] == 0
     assert report["races"] == 0
     return outcomes, report
 
 
-def named(outcomes):
-    return {name: outcome for name, (outcome, _) in outcomes.items()}
+def of(modules, names):
+    return {name for name in names if name.startswith(tuple(f"{module}." for module in modules))}
 
 
-@pytest.mark.parametrize(
-    ("module", "schedule"),
-    [(m, s) for m in MODULES for s in SCHEDULES if s != "lazy" or m not in NOT_LAZY],
-)
-def test_suite(module, schedule):
-    outcomes, _ = run_suite(module, schedule=schedule)
-    listed = {name for name in excluded() if name.startswith(module + ".")}
+TOGETHER = tuple(module for module in MODULES if module != NOT_LAZY)
+
+
+def processes(modules, *schedules, ipc=()):
+    """The parameters of a test: which modules run in one process, and under which schedule. `ipc`:
+    the marks of that which is not lazy."""
+    together = tuple(module for module in TOGETHER if module in modules)
+    made = [pytest.param(together, "lazy", id="together")]
+    made.append(pytest.param((NOT_LAZY,), "eager", id="ipc", marks=ipc))
+    for module in modules:
+        for schedule in ("lazy", *schedules):
+            if module != NOT_LAZY or schedule not in ("lazy", "eager"):  # which is above
+                name = f"{module}-{schedule}"
+                made.append(pytest.param((module,), schedule, id=name, marks=pytest.mark.long))
+    return pytest.mark.parametrize(("modules", "schedule"), made)
+
+
+@processes(MODULES, "eager", *(f"random:{seed}" for seed in SEEDS))
+def test_suites(modules, schedule):
+    outcomes, report = run_suites(modules, schedule=schedule)
+    assert report["manager"] == "numba.cuda.cudadrv.driver"
+    listed = of(modules, excluded())
     did_not_pass = {name: why for name, (outcome, why) in outcomes.items() if outcome != "passed"}
     assert {n: w for n, w in did_not_pass.items() if n not in listed} == {}, "not in the list"
     assert listed - set(did_not_pass) == set(), "in the list, but passed"
 
 
-@pytest.mark.parametrize("module", MEMORY_MODULES)
-def test_same_with_libcai(module):
-    own, report = run_suite(module)
+def named(outcomes):
+    return {name: outcome for name, (outcome, _) in outcomes.items()}
+
+
+def by_numbas_own(modules, schedule):
+    """What becomes of modules with Numba's own memory manager."""
+    outcomes, _ = run_suites(TOGETHER if len(modules) > 1 else modules, schedule=schedule)
+    return {name: outcomes[name] for name in of(modules, outcomes)}
+
+
+@pytest.mark.parametrize("manager", ["libcai", pytest.param("python", marks=pytest.mark.long)])
+@processes(MEMORY_MODULES, ipc=pytest.mark.long)
+def test_same_with_libcai(modules, schedule, manager):
+    own = by_numbas_own(modules, schedule)
     assert "passed" in named(own).values()
-    assert report["manager"] == "numba.cuda.cudadrv.driver"
-    for manager in ("libcai", "python"):
-        outcomes, report = run_suite(module, manager)
-        assert report["manager"] == "libcai.numba"
-        assert named(outcomes) == named(own), {
-            name: why for name, why in outcomes.items() if why[0] != own[name][0]
-        }
-        if module == "cudadrv.test_cuda_memory" and manager == "python":
-            assert report["asked"] > 0
+    outcomes, report = run_suites(modules, manager, schedule=schedule)
+    assert report["manager"] == "libcai.numba"
+    assert named(outcomes) == named(own), {
+        name: why for name, why in outcomes.items() if why[0] != own[name][0]
+    }
+    if "cudadrv.test_cuda_memory" in modules and manager == "python":
+        assert report["asked"] > 0
 
 
-@pytest.mark.parametrize("module", MEMORY_MODULES)
-def test_chosen_by_environment(module):
+@processes(MEMORY_MODULES, ipc=pytest.mark.long)
+def test_chosen_by_environment(modules, schedule):
     """As with libcai.numba.use(), also in the processes that a test starts, but that Numba skips
     what is about its own manager."""
-    own, _ = run_suite(module)
-    outcomes, report = run_suite(module, NUMBA_CUDA_MEMORY_MANAGER="libcai.numba")
+    own = by_numbas_own(modules, schedule)
+    chosen = {"NUMBA_CUDA_MEMORY_MANAGER": "libcai.numba"}
+    outcomes, report = run_suites(modules, schedule=schedule, **chosen)
     assert report["manager"] == "libcai.numba"
     differ = {name for name, outcome in named(outcomes).items() if outcome != own[name][0]}
-    if module != "cudadrv.test_deallocations":
+    if "cudadrv.test_deallocations" not in modules:
         assert differ == set()
     else:
+        assert differ == of(["cudadrv.test_deallocations"], differ)
         assert len(differ) == 5
         assert {outcomes[name][0] for name in differ} == {"skipped"}
         assert all("Numba memory management" in outcomes[name][1] for name in differ)
