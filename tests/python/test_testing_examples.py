@@ -9,11 +9,25 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import ROOT
+from helpers import LIMIT, LONG, ROOT
+from simulation import lazy_and
 from test_testing_plugin import environment
 
+pytestmark = pytest.mark.slow
+
+LIBRARIES = pytest.mark.parametrize(
+    "library", ["core", pytest.param("numba", marks=pytest.mark.long)]
+)
 KIT = ROOT / "examples/kit"
 PAGE = (ROOT / "docs/testing.rst").read_text(encoding="utf-8")
+
+# The checks collect garbage after each array, and Numba is large.
+FROZEN = """
+import gc
+
+def pytest_collection_finish():
+    gc.freeze()
+"""
 
 
 @pytest.fixture
@@ -21,6 +35,7 @@ def run(tmp_path):
     """Runs Python where somebody new has copied the page's files to."""
     for file in KIT.glob("*.py"):
         shutil.copy(file, tmp_path)
+    (tmp_path / "conftest.py").write_text(FROZEN)
 
     def run(*arguments, **more):
         return subprocess.run(
@@ -29,7 +44,7 @@ def run(tmp_path):
             env=environment(**more),
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=LIMIT,
         )
 
     return run
@@ -47,8 +62,8 @@ def pytest_of(run, name, *options):
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize("library", ["numba", "core"])
-@pytest.mark.parametrize("schedule", ["eager", "lazy", "random:1"])
+@LIBRARIES
+@pytest.mark.parametrize("schedule", lazy_and("eager", "random:1"))
 def test_races_are_found(run, library, schedule):
     """Under each schedule, whether or not the values are wrong in it."""
     name = f"test_{library}_raced.py"
@@ -66,9 +81,9 @@ def test_races_are_found(run, library, schedule):
         assert "It also raced:" in out  # here the numbers are wrong, too
 
 
-@pytest.mark.parametrize("library", ["numba", "core"])
+@LIBRARIES
 def test_mended_tests_pass(run, library):
-    status, out = pytest_of(run, f"test_{library}_mended.py", "--simcuda-seeds=5")
+    status, out = pytest_of(run, f"test_{library}_mended.py", f"--simcuda-seeds={5 if LONG else 1}")
     assert (status, "1 passed" in out) == (0, True), out
 
 
@@ -79,6 +94,7 @@ def test_checks_pass(run, name):
     assert re.search(r"\d+ passed in", out)
 
 
+@pytest.mark.long
 def test_a_producer_that_hides_its_stream_is_found(run, tmp_path):
     """The page's producer without the stream in its dict."""
     file = tmp_path / "test_producer.py"
@@ -91,6 +107,7 @@ def test_a_producer_that_hides_its_stream_is_found(run, tmp_path):
     assert "nothing orders" in out
 
 
+@pytest.mark.long
 def test_a_consumer_that_does_not_wait_is_found(run, tmp_path):
     file = tmp_path / "test_consumer.py"
     text = file.read_text()
