@@ -12,8 +12,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import LIMIT
 
 import libcai
+from libcai._cli import main
+
+pytestmark = pytest.mark.slow
 
 SCRIPT = Path(sys.executable).parent / "libcai"
 PRODUCERS = """
@@ -48,9 +52,23 @@ def command(*arguments, cwd=None):
         [sys.executable, "-m", "libcai", *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT,
         cwd=cwd,
     )
+
+
+@pytest.fixture
+def told(capsys):
+    """As command(), of what needs no process of its own: wrong arguments."""
+
+    def told(*arguments):
+        try:
+            status = main(list(arguments))
+        except SystemExit as end:
+            status = end.code
+        return subprocess.CompletedProcess(arguments, status, *capsys.readouterr())
+
+    return told
 
 
 @pytest.mark.parametrize(
@@ -85,8 +103,8 @@ def test_nothing_to_check(here, target):
 
 
 @pytest.mark.parametrize("arguments", [(), ("config",), ("unknown",), ("check",)])
-def test_usage(arguments):
-    done = command(*arguments)
+def test_usage(told, arguments):
+    done = told(*arguments)
     assert done.returncode == 2
     assert "usage" in done.stderr
 
@@ -116,7 +134,7 @@ def test_config():
 
 def test_the_script():
     done = subprocess.run(
-        [SCRIPT, "config", "--version"], capture_output=True, text=True, timeout=60
+        [SCRIPT, "config", "--version"], capture_output=True, text=True, timeout=LIMIT
     )
     assert done.stdout.strip() == libcai.__version__
 
@@ -209,8 +227,8 @@ def test_sim_makes_a_call_fail():
         ("--fail", "cuInit:1:2,"),
     ],
 )
-def test_sim_names_a_bad_value(arguments):
-    done = command("sim", *arguments, "true")
+def test_sim_names_a_bad_value(told, arguments):
+    done = told("sim", *arguments, "true")
     assert done.returncode == 2
     assert arguments[0] in done.stderr
     assert repr(arguments[1].rpartition(",")[2]) in done.stderr
@@ -220,8 +238,8 @@ def test_sim_names_a_bad_value(arguments):
     "arguments",
     [(), ("--",), ("--strict",), ("--colour", "true"), ("--seed=1", "--seeds=2", "true")],
 )
-def test_sim_usage(arguments):
-    done = command("sim", *arguments)
+def test_sim_usage(told, arguments):
+    done = told("sim", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert "usage" in done.stderr
 
@@ -300,7 +318,7 @@ def test_info(tmp_path):
         [sys.executable, "-m", "libcai", "info"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT,
         env={**env, "CAI_SYNC": "1"},
     )
     assert done.returncode == 0, done.stderr
@@ -318,7 +336,7 @@ def test_info_on_simcuda():
         [sys.executable, "-m", "libcai", "sim", sys.executable, "-m", "libcai", "info", "--json"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -362,8 +380,8 @@ def test_version():
     ("given", "advice"),
     [("chek", "did you mean check?"), ("demos", "did you mean demo?"), ("xyz", "there are info,")],
 )
-def test_an_unknown_command(given, advice):
-    done = command(given)
+def test_an_unknown_command(told, given, advice):
+    done = told(given)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"there is no command {given!r}: {advice}" in done.stderr
 
@@ -377,7 +395,7 @@ def test_nobody_reads_the_output(arguments):
         stdout=write,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=LIMIT,
     )
     os.close(write)
     assert done.stderr == ""
@@ -388,7 +406,7 @@ def test_nobody_reads_the_output(arguments):
 @pytest.mark.parametrize("arguments", [("info",), ("check", "producers:good")])
 def test_no_output_at_all(here, arguments):
     command = shlex.join([sys.executable, "-m", "libcai", *arguments])
-    done = subprocess.run(f"{command} >&- 2>&-", shell=True, cwd=here, timeout=60)
+    done = subprocess.run(f"{command} >&- 2>&-", shell=True, cwd=here, timeout=LIMIT)
     assert done.returncode == 0
 
 
@@ -487,8 +505,8 @@ def test_bench_without_any_other_library():
 
 
 @pytest.mark.parametrize("rounds", ["0", "-1", "x", "1.5"])
-def test_bench_names_a_bad_value(rounds):
-    done = command("bench", f"--rounds={rounds}")
+def test_bench_names_a_bad_value(told, rounds):
+    done = told("bench", f"--rounds={rounds}")
     assert done.returncode == 2
     assert repr(rounds) in done.stderr
 
@@ -499,7 +517,7 @@ def test_bench_is_interrupted():
     assert b"importing numba-cuda" in read_until(err, b"round 2 of 1000000")
     os.killpg(process.pid, signal.SIGINT)
     rest = read_until(err).decode()
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=LIMIT) == 130
     assert "Traceback" not in rest
     assert read_until(out) == b""
     os.close(out)
