@@ -7,12 +7,11 @@ import subprocess
 import sys
 import sysconfig
 import threading
-import time
 import weakref
 
 import numpy as np
 import pytest
-from helpers import ROOT, Cuda, interface, producer, python
+from helpers import ROOT, Cuda, eventually, interface, producer, python
 
 import libcai
 from libcai import _core as core
@@ -46,11 +45,8 @@ def retain(array):
 
 
 def until_gone(reference):
-    for _ in range(200):
-        if reference() is None:
-            return True
-        time.sleep(0.005)  # a pending call runs between two instructions of the main thread
-    return False
+    # A pending call runs between two instructions of the main thread.
+    return eventually(lambda: reference() is None)
 
 
 class Watched(Cuda):
@@ -422,6 +418,7 @@ if pid:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", ["0", "1", "4096"])
 def test_a_long_chain_of_owners_takes_no_deep_stack(most):
     out = python(
@@ -433,7 +430,7 @@ from helpers import interface
 libcai.defer_releases(int(sys.argv[2]))
 
 def chain(last):
-    for _ in range(300_000):
+    for _ in range(100_000):  # in 8 MiB, 80 bytes for each
         last = libcai.from_interface(interface(), owner=last)
     return last
 
