@@ -17,12 +17,15 @@ import nanobind
 import pytest
 from helpers import LIMIT, ROOT
 
+import libcai
+
 # What Cargo and maturin are told: as tools/test tells them, so that they find what it has built,
 # and for which Python.
 CARGO_TARGET = ROOT / "bindings/rust/target"
 CARGO = {
     "CARGO_TARGET_DIR": str(CARGO_TARGET),
     "CARGO_PROFILE_DEV_DEBUG": "0",
+    "LIBCAI_DIR": str(Path(libcai.__file__).parent),
     "PYO3_BUILD_EXTENSION_MODULE": "1",
     "PYO3_PYTHON": sys.executable,
 }
