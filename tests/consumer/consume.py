@@ -63,7 +63,8 @@ def subproject(work, source):
     (work / "meson.build").write_text(MESON)
     (work / "subprojects").mkdir()
     (work / "subprojects/libcai").symlink_to(source)
-    quick = ["-Ddebug=false", "-Doptimization=0", "--unity=on", "--libdir=lib"]
+    # A subproject has the -O2 and -g of its build type, whatever -Doptimization and -Ddebug say.
+    quick = ["--buildtype=plain", "--libdir=lib"]
     run("meson", "setup", work / "out", work, "--force-fallback-for=libcai", *quick)
     run("meson", "compile", "-C", work / "out")
     for program in PROGRAMS:
