@@ -23,15 +23,20 @@ demo: ## set up, build, and run the main job
 	@$(MAKE) --silent -C examples/pack PKG_CONFIG_PATH="$$(libcai config --pkg-config-dir)"
 	@libcai demo --pack examples/pack/out/libpack.so
 
+.PHONY: check
+check: ## after a change, in a minute: the plain build, lazily, and the core of the Python suites
+	@tools/setup test
+	@$(PYTHON_VENV) tools/test check
+
 .PHONY: test
 test: ## set up, build, and run every suite
 	@tools/setup test
-	@$(PYTHON_VENV) tools/test
+	@$(PYTHON_VENV) tools/test test
 
 .PHONY: test-long
-test-long: ## full counts, valgrind, an hour of fuzzing (CAI_FUZZ_SECONDS=900 a target)
+test-long: ## all schedules, seeds and counts, valgrind, fuzzers; PART=NAME for one of its parts
 	@tools/setup long
-	@$(PYTHON_VENV) tools/test --long
+	@$(PYTHON_VENV) tools/test long $(PART)
 
 .PHONY: test-gpu
 test-gpu: ## on a GPU: driver rules, order, pairs of frameworks, with what the machine has

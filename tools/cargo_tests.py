@@ -199,7 +199,8 @@ def main():
     kept.unlink(missing_ok=True)
     report = Report()
     parts[part](report)
-    report.write(kept)
+    if len(report.suite):
+        report.write(kept)
     sys.exit(report.has_failures)
 
 

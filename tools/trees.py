@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Meson's build folders, and the tests in them."""
+
+import json
+import os
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+
+from results import ROOT, headline, run
+
+
+@dataclass
+class Tree:
+    """A build folder."""
+
+    folder: str
+    options: list
+    environment: dict = field(default_factory=dict)
+    wrapper: str = ""  # of each test
+
+
+# Most of the time goes into compiling, and half of that would go into -O2 and -g; the wheel of a
+# release is built as users get it. The plain tree has the wheel of the tests in it, and their
+# simcuda: it is in the wheel's layout, and tools/wheel reads its options.
+PLAIN = Tree(
+    "build",
+    # pyproject.toml's own come first, and some of them are not for tests.
+    [
+        *["-Dpython=true", "-Dpython.allow_limited_api=false", "-Dtests=true", "-Dwerror=true"],
+        *["-Dbuildtype=release", "-Doptimization=1", "-Ddebug=false", "-Db_ndebug=false"],
+    ],
+)
+LIBRARY = "src/libcai.so.1"
+SIMCUDA = "simcuda/libcuda.so.1"
+SIMCUDA_OF_PLAIN = f"-Dsimcuda_dir={ROOT / PLAIN.folder / 'simcuda'}"
+# Lines are for the reports. GCC's warnings are wrong at times about code that a sanitizer has
+# changed, so there they are none of our errors.
+LINES = ["-Ddebug=false", "-Dc_args=-g1", "-Dcpp_args=-g1"]
+ADDRESSES = [*LINES, "-Doptimization=0", "-Db_sanitize=address,undefined"]
+SANITIZED = Tree("build-asan", [*ADDRESSES, SIMCUDA_OF_PLAIN])
+RACES = [*LINES, "-Doptimization=1", "-Db_sanitize=thread"]
+THREADS = Tree(
+    "build-tsan",
+    [*RACES, SIMCUDA_OF_PLAIN],
+    environment={"TSAN_OPTIONS": f"suppressions={ROOT}/tests/tsan.supp"},
+)
+# The simulated driver takes longer to compile so than all else, and changes seldom.
+SANITIZED_SIMCUDA = Tree("build-asan-simcuda", ADDRESSES)
+THREADS_SIMCUDA = Tree("build-tsan-simcuda", RACES)
+VALGRIND = Tree(
+    "build-valgrind",
+    [*LINES, "-Doptimization=1", SIMCUDA_OF_PLAIN],
+    wrapper="valgrind --quiet --leak-check=full --error-exitcode=99 --keep-debuginfo=yes"
+    " --suppressions=../tests/valgrind.supp",
+)
+FUZZ = Tree(
+    "build-fuzz",
+    # clang's sanitizer runtime is in the programs only, so the library has open ends.
+    [
+        *[*LINES, "-Doptimization=1", "-Db_sanitize=address,undefined", SIMCUDA_OF_PLAIN],
+        *["-Dfuzzing=libfuzzer", "-Db_lundef=false"],
+    ],
+    environment={"CC": "clang-16", "CXX": "clang++-16"},
+)
+
+
+def configure(tree):
+    """True when the folder is there, with tests."""
+    setup = ["meson", "setup", tree.folder, "--libdir=lib", *tree.options]
+    if (ROOT / tree.folder / "meson-private/coredata.dat").exists():
+        setup.insert(2, "--reconfigure")
+    environment = {**os.environ, **tree.environment}
+    done = subprocess.run(
+        setup,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode != 0:
+        print("".join(done.stdout.splitlines(keepends=True)[-30:]))
+    return done.returncode == 0
+
+
+def make(tree, *files):
+    """True when the folder is there with these files."""
+    return configure(tree) and run(["ninja", "-C", tree.folder, "--quiet", *files]) == 0
+
+
+def introspect(tree, what):
+    output = subprocess.run(
+        ["meson", "introspect", tree.folder, f"--{what}"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return json.loads(output.stdout)
+
+
+def files_of(tree, is_wanted):
+    """Paths in the folder of what the targets make."""
+    return sorted(
+        os.path.relpath(file, ROOT / tree.folder)
+        for target in introspect(tree, "targets")
+        if is_wanted(target)
+        for file in target["filename"]
+    )
+
+
+def installed_files(tree):
+    return files_of(tree, lambda target: target["installed"])
+
+
+def suites_of(test):
+    return {suite.removeprefix("libcai:") for suite in test["suite"]}
+
+
+def build(tree, tests):
+    """Builds what the tests need, and says nothing unless that fails."""
+    needed = {target for test in tests for target in test["depends"]}
+    files = files_of(tree, lambda target: target["id"] in needed)
+    return not files or run(["ninja", "-C", tree.folder, "--quiet", *files]) == 0
+
+
+def add_tests(results, tree, logs):
+    """Adds up one run of `meson test`; returns the suites in which something ran."""
+    junit = ElementTree.parse(logs.with_suffix(".junit.xml")).getroot()
+    ran = set()
+    for line in logs.with_suffix(".json").read_text().splitlines():
+        test = json.loads(line)
+        name, result = test["name"], test["result"]
+        where = f"{tree.folder}: {name}"
+        # GoogleTest and TAP give a suite of their own for each test; the others are one case.
+        full = f"libcai.{name}"
+        cases = [
+            case
+            for suite in junit.iter("testsuite")
+            if suite.get("name") == full or suite.get("name").startswith(f"{full}.")
+            for case in suite.iter("testcase")
+        ]
+        failed = results.add_cases(cases, where)
+        if result == "SKIP":
+            if not cases:
+                reason = (test.get("stdout") or "").strip().splitlines()
+                results.skipped[where] = reason[-1] if reason else ""
+            continue
+        ran.update(name.partition(" - ")[0].split("+"))
+        if result not in ("OK", "EXPECTEDFAIL"):
+            if not failed:
+                results.fail(f"{where}: {result.lower()}")
+        elif not cases:
+            if "Running 0 tests" in test.get("stdout", ""):
+                results.fail(f"{where}: it holds no test")
+            else:
+                results.ok(where)
+        results.ran.add(where)
+    return ran
+
+
+def run_meson(results, tree, suites, without=(), part="1/1", arguments=()):
+    """Builds and runs the tests of these suites, without those of others; or a part of them."""
+    headline(f"{tree.folder}: {', '.join(suites)}" + (f", part {part}" if part != "1/1" else ""))
+    if SIMCUDA_OF_PLAIN in tree.options and not make(PLAIN, SIMCUDA):
+        return results.fail(f"{tree.folder}: there is no simcuda in {PLAIN.folder}")
+    if not configure(tree):
+        return results.fail(f"{tree.folder}: meson setup failed")
+    tests = [test for test in introspect(tree, "tests") if suites_of(test) & {*suites}]
+    left = [test for test in tests if suites_of(test) & {*without}]
+    results.left.update(f"{tree.folder}: {test['name']}" for test in left)
+    if not build(tree, [test for test in tests if test not in left]):
+        return results.fail(f"{tree.folder}: the build failed")
+    # Meson adds the wrapper's name to its logs.
+    logs = ROOT / tree.folder / "meson-logs" / "-".join(["testlog", *tree.wrapper.split()[:1]])
+    for suffix in (".json", ".junit.xml"):
+        logs.with_suffix(suffix).unlink(missing_ok=True)
+    command = ["meson", "test", "-C", tree.folder, "--no-rebuild", "--quiet"]
+    command += ["--print-errorlogs", "--max-lines=60", f"--slice={part}"]
+    command += [f"--suite={suite}" for suite in suites]
+    command += [f"--no-suite={suite}" for suite in without]
+    command += [f"--test-args={argument}" for argument in arguments]
+    if tree.wrapper:
+        command.append(f"--wrapper={tree.wrapper}")
+    returncode = run(command, **tree.environment)
+    if not logs.with_suffix(".junit.xml").exists():
+        return results.fail(f"{tree.folder}: there are no tests")
+    before = len(results.failures)
+    ran = add_tests(results, tree, logs)
+    if part == "1/1":
+        for suite in {*suites} - ran:
+            results.fail(f"{tree.folder}: suite {suite} ran no test")
+    if returncode != 0 and len(results.failures) == before:
+        results.fail(f"{tree.folder}: meson test exited {returncode}")
