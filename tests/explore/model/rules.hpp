@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The rules of order, as cai.h says them to those who call it: what each party has been told, and
+// which records and waits each rule adds, at which moment. Nothing of libcai's code is known here.
+//
+// A rule is a row of kRules: a function that may be left out. No rule looks at what is ordered
+// already (the sets of World); it knows what an array and its owner say.
+#ifndef TESTS_EXPLORE_MODEL_RULES_HPP
+#define TESTS_EXPLORE_MODEL_RULES_HPP
+
+#include <string_view>
+
+#include "world.hpp"
+
+namespace order_model {
+
+// How an array says its stream. UNSTATED is a stream, 1.
+enum Said : std::uint8_t { kNone, kStream, kEvent };
+
+struct Array {
+  bool there = false;
+  Said said = kNone;
+  Stream stream = kHost;
+  Set event = 0;  // of kEvent; of a published stream: what was queued there by then
+  std::int8_t owner = 0;
+  Bytes bytes;
+  bool published = false;  // holders of the owner's other arrays hear of its stream
+  bool exported = false;   // somebody who keeps no uses was given it as a dict
+  bool used = false;       // uses in order with its stream, which are not kept
+
+  bool same_as(const Array &other) const {
+    return said == other.said && stream == other.stream && owner == other.owner &&
+           (said != kEvent || event == other.event);
+  }
+};
+
+struct Owner {
+  bool foreign = false;  // an import: the exporter itself keeps no uses
+  bool reclaims = false;
+  bool copied = false;      // the producer has published a copy
+  Stream freed_on = kHost;  // STREAM_ORDERED: the stream that the memory is freed on
+};
+
+struct Kept {
+  Set event = 0;
+  Stream stream = kHost;
+  Stream covered = kHost;  // the array's stream, if it waits for the event
+  bool writes = false;
+  std::int8_t owner = 0;
+  Bytes bytes = {};
+};
+
+// What is about to happen, or has happened, to one array.
+struct Act {
+  int array;
+  Stream stream;  // of who acts
+  bool writes;
+  int thread = 1;
+  bool keep = false;       // the owner keeps the use
+  Stream covered = kHost;  // the array's stream, once it waits for this act
+  bool recorded = false;
+  Set event = 0;
+};
+
+enum Moment : std::uint8_t {
+  kBefore,  // somebody's work on the stream, or the host's, is to come: begin, reclaim, publish,
+            // export, a wait of the host
+  kEnd,     // the consumer's work is queued, and it ends the use
+  kLetGo,   // the consumer's work is queued, and it calls release_on
+  kSameStream,   // the consumer works on the array's stream and makes no event
+  kExport,       // to a dict
+  kPublish,      // `stream` is one of the streams that the producer publishes
+  kPublishOwn,   // `stream` is what it publishes a copy on
+  kProduce,      // the producer is to work on the stream
+  kProduced,     // it has
+  kViewEnd,      // the last holder of a published view lets go
+  kLastRelease,  // of an owner
+  kMoments
+};
+
+inline constexpr int kMaxArrays = 5;
+inline constexpr int kMaxKept = 16;
+inline constexpr int kMaxRules = 32;
+
+struct Model;
+using Apply = void (*)(Model &, Act &);
+
+// The rules that are kept, by moment, in the order of kRules.
+struct RuleBook {
+  Apply at[kMoments][kMaxRules] = {};
+};
+
+struct Model {
+  World world;
+  Array arrays[kMaxArrays];
+  Owner owners[2];
+  Kept kept[kMaxKept];
+  const RuleBook *book = nullptr;
+  std::int8_t kept_count = 0;
+  std::uint8_t pending = 0;  // the streams, a bit each, of producer's work not yet published
+  bool refused = false;      // a status instead of an order: the program ends here, with no harm
+
+  void at(Moment moment, Act &act) {
+    for (const Apply *apply = book->at[moment]; *apply; ++apply) (*apply)(*this, act);
+  }
+
+  Owner &owner_of(const Array &array) { return owners[array.owner]; }
+
+  // One record for all that an act needs it for.
+  Set record(Act &act) {
+    if (!act.recorded) act.event = world.record(act.stream);
+    act.recorded = true;
+    return act.event;
+  }
+
+  void keep(const Array &array, const Kept &use) {
+    if (kept_count == kMaxKept) {
+      refused = true;
+      return;
+    }
+    kept[kept_count] = use;
+    kept[kept_count].owner = array.owner;
+    kept[kept_count++].bytes = array.bytes;
+  }
+
+  // 2 means the stream of the thread that says it: who is told 2 on another thread is misled.
+  static Stream stream_of(const Array &array, const Act &act) {
+    return array.stream == kThread1 && act.thread == 2 ? kThread2 : array.stream;
+  }
+
+  // Whether arrays of one owner come with different streams.
+  bool streams_differ(int owner) const {
+    const Array *first = nullptr;
+    for (const Array &array : arrays) {
+      if (!array.there || array.owner != owner) continue;
+      if (first && !first->same_as(array)) return true;
+      if (!first) first = &array;
+    }
+    return false;
+  }
+
+  void wait_for_stream(Stream waiting, Stream stream) {
+    if (waiting != stream && !in_implicit_order(waiting, stream)) {
+      world.wait(waiting, world.record(stream));
+    }
+  }
+
+  void wait_for(const Kept &use, const Act &act) {
+    const Array &array = arrays[act.array];
+    if (!use.writes && !act.writes) return;
+    if (use.stream == act.stream) return;
+    if (array.said == kStream && use.covered == array.stream) return;
+    world.wait(act.stream, use.event);
+  }
+
+  // A copy of the struct whose stream is `target`, or an event recorded there. Returns its place,
+  // or -1.
+  int publish(int original, Stream target, Said said) {
+    int place = 1;
+    while (place < kMaxArrays && (arrays[place].there || arrays[place].published)) ++place;
+    if (place == kMaxArrays) return -1;
+    for (int i = 0; i < kStreams; ++i) {
+      if (!(pending >> i & 1)) continue;
+      Act act{original, static_cast<Stream>(i), true};
+      act.covered = target;
+      at(kPublish, act);
+    }
+    pending = 0;
+    Act act{original, target, true};
+    at(kPublishOwn, act);
+    at(kBefore, act);
+    Array &view = arrays[place];
+    view = arrays[original];
+    view.said = said;
+    view.stream = said == kEvent ? kHost : target;
+    view.event = said == kEvent ? world.record(target) : world.tail[target];
+    view.published = true;
+    owner_of(view).copied = true;
+    view.exported = view.used = false;
+    return place;
+  }
+};
+
+// ---- Before work: begin, reclaim, publish, export, and the host ---------------------------------
+
+inline void refuse_another_threads_2(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (array.said == kStream && array.stream == kThread1 && act.thread == 2) m.refused = true;
+}
+
+inline void wait_for_the_array(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (array.said == kEvent) m.world.wait(act.stream, array.event);
+  if (array.said == kStream && act.stream != kHost) {
+    m.wait_for_stream(act.stream, Model::stream_of(array, act));
+  }
+}
+
+// cuStreamSynchronize waits for the stream's own work.
+inline void host_waits_for_the_stream(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (act.stream != kHost || array.said != kStream) return;
+  m.world.wait(kHost, m.world.tail[array.stream]);
+}
+
+inline void host_waits_for_an_event(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (act.stream != kHost || array.said != kStream) return;
+  m.world.wait(kHost, m.world.record(array.stream));
+}
+
+inline void wait_for_kept_uses(Model &m, Act &act) {
+  for (int i = 0; i < m.kept_count; ++i) {
+    if (m.kept[i].owner == m.arrays[act.array].owner) m.wait_for(m.kept[i], act);
+  }
+}
+
+inline void find_kept_uses_by_address(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (!m.owner_of(array).foreign) return;
+  for (int i = 0; i < m.kept_count; ++i) {
+    const Kept &use = m.kept[i];
+    if (use.owner != array.owner && overlap(use.bytes, array.bytes)) m.wait_for(use, act);
+  }
+}
+
+inline void wait_for_what_is_published(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  for (const Array &other : m.arrays) {
+    if (&other == &array || !other.published || other.owner != array.owner) continue;
+    if (other.said == kEvent || (other.stream == kThread1 && act.thread == 2)) {
+      m.world.wait(act.stream, other.event);
+    } else if (act.stream == kHost) {
+      m.world.wait(kHost, m.world.tail[other.stream]);
+    } else if (array.said != kStream || array.stream != other.stream) {
+      m.wait_for_stream(act.stream, other.stream);
+    }
+  }
+}
+
+inline void wait_for_what_is_exported(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  for (const Array &other : m.arrays) {
+    if (&other == &array || !other.there || !other.exported || other.owner != array.owner) continue;
+    if (array.said == kStream && array.stream == other.stream) continue;
+    if (other.stream == kThread1 && act.thread == 2) {
+      m.refused = true;
+    } else if (act.stream == kHost) {
+      m.world.wait(kHost, m.world.record(other.stream));
+    } else {
+      m.wait_for_stream(act.stream, other.stream);
+    }
+  }
+}
+
+// ---- After work: the end of a use ---------------------------------------------------------------
+
+inline bool in_order(const Array &array, const Act &act) {
+  const Stream stream = Model::stream_of(array, act);
+  return array.said == kStream && (stream == act.stream || in_implicit_order(stream, act.stream));
+}
+
+inline void hand_back(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (array.said != kStream || m.owner_of(array).reclaims || in_order(array, act)) return;
+  m.world.wait(Model::stream_of(array, act), m.record(act));
+  act.covered = array.stream;
+}
+
+inline void keep_what_is_not_in_order(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  const bool freed_in_order = m.owner_of(array).freed_on != kHost && act.covered != kHost;
+  if (!in_order(array, act) && !freed_in_order) act.keep = true;
+}
+
+inline void keep_where_no_stream_waits(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (!in_order(array, act) && (array.said != kStream || m.owner_of(array).reclaims)) {
+    act.keep = true;
+  }
+}
+
+inline void keep_on_stream_1(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (array.said == kStream && array.stream == kLegacy && act.stream != kLegacy &&
+      in_order(array, act)) {
+    act.keep = true;
+  }
+}
+
+inline void keep_where_streams_differ(Model &m, Act &act) {
+  if (m.streams_differ(m.arrays[act.array].owner)) act.keep = true;
+}
+
+inline void keep_what_is_let_go(Model &, Act &act) {
+  act.keep = true;
+}
+
+inline void mark_the_rest(Model &m, Act &act) {
+  Array &array = m.arrays[act.array];
+  if (!act.keep && array.said == kStream) array.used = true;
+}
+
+// ---- On the array's own stream ------------------------------------------------------------------
+
+inline void refuse_same_stream_after_kept_uses(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  for (int i = 0; i < m.kept_count; ++i) {
+    if (m.kept[i].owner == array.owner && m.kept[i].covered != array.stream) m.refused = true;
+  }
+}
+
+inline void same_stream_waits(Model &m, Act &act) {
+  m.at(kBefore, act);
+}
+
+inline void refuse_same_stream_where_streams_differ(Model &m, Act &act) {
+  if (m.streams_differ(m.arrays[act.array].owner)) m.refused = true;
+}
+
+// ---- Dicts --------------------------------------------------------------------------------------
+
+inline void export_none_as_1_after_uses(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (array.said != kNone) return;
+  bool any = false;
+  for (int i = 0; i < m.kept_count; ++i) any |= m.kept[i].owner == array.owner;
+  for (const Array &other : m.arrays) any |= other.published && other.owner == array.owner;
+  if (!any) return;
+  act.array = m.publish(act.array, kLegacy, kStream);
+  if (act.array < 0) m.refused = true;
+}
+
+inline void exported_stream_waits(Model &m, Act &act) {
+  if (m.refused || m.arrays[act.array].said != kStream) return;
+  act.stream = m.arrays[act.array].stream;
+  m.at(kBefore, act);
+}
+
+inline void remember_what_is_exported(Model &m, Act &act) {
+  if (!m.refused && m.arrays[act.array].said == kStream) m.arrays[act.array].exported = true;
+}
+
+inline void mark_what_is_exported(Model &m, Act &act) {
+  if (!m.refused && m.arrays[act.array].said == kStream) m.arrays[act.array].used = true;
+}
+
+// ---- Producers ----------------------------------------------------------------------------------
+
+inline void published_stream_waits(Model &m, Act &act) {
+  const Stream target = act.covered;
+  if (target == act.stream) return;
+  if (in_implicit_order(target, act.stream)) {
+    act.covered = kHost;
+    return;
+  }
+  m.world.wait(target, m.record(act));
+}
+
+inline void keep_what_is_published_as_1(Model &m, Act &act) {
+  if (act.covered == kHost) m.keep(m.arrays[act.array], {m.record(act), act.stream, kHost, true});
+}
+
+inline void keep_what_is_published(Model &m, Act &act) {
+  m.keep(m.arrays[act.array], {m.record(act), act.stream, act.covered, true});
+}
+
+inline void keep_its_own_work_as_1(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (array.said != kStream || !kKinds[act.stream].legacy || array.stream == act.stream) return;
+  if (!in_implicit_order(array.stream, act.stream)) return;
+  m.keep(array, {m.world.record(array.stream), array.stream, array.stream, true});
+}
+
+inline bool on_its_own_stream(Model &m, const Act &act) {
+  const Array &array = m.arrays[act.array];
+  return array.said == kStream && array.stream == act.stream;
+}
+
+inline void reclaim(Model &m, Act &act) {
+  if (!on_its_own_stream(m, act) || m.owner_of(m.arrays[act.array]).reclaims) m.at(kBefore, act);
+}
+
+inline void reclaim_after_a_copy(Model &m, Act &act) {
+  const Owner &owner = m.owner_of(m.arrays[act.array]);
+  if (on_its_own_stream(m, act) && owner.copied && !owner.reclaims) m.at(kBefore, act);
+}
+
+inline void publish_again(Model &m, const Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (on_its_own_stream(m, act) && !m.streams_differ(array.owner)) {
+    m.pending = static_cast<std::uint8_t>(m.pending & ~(1U << act.stream));
+    return;
+  }
+  const Stream target = array.said == kStream ? array.stream : act.stream;
+  if (m.publish(act.array, target, kStream) < 0) m.refused = true;
+}
+
+inline void publish_after_writing(Model &m, Act &act) {
+  if (act.writes) publish_again(m, act);
+}
+
+inline void publish_after_reading(Model &m, Act &act) {
+  if (!act.writes) publish_again(m, act);
+}
+
+// ---- Ends ---------------------------------------------------------------------------------------
+
+inline void remember_for_ever(Model &, Act &act) {
+  act.keep = true;
+}
+
+// Memory that is freed on the stream itself needs no record; but the end of a view does, for those
+// who have the other arrays.
+inline void record_what_is_marked(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (!array.used || (!array.published && m.owner_of(array).freed_on == array.stream)) return;
+  m.keep(array, {m.world.record(array.stream), array.stream, kHost, true});
+}
+
+// The end is put off until the host has found them complete.
+inline void end_after_kept_uses(Model &m, Act &act) {
+  for (int i = 0; i < m.kept_count; ++i) {
+    const Stream freed_on = m.owners[m.kept[i].owner].freed_on;
+    if (freed_on == kHost || m.kept[i].covered != freed_on) act.event |= m.kept[i].event;
+  }
+}
+
+// ---- The table ----------------------------------------------------------------------------------
+
+// Which rules there are: as documented before, as the issue decided them, and as they are.
+enum Edition : std::uint8_t { kWas = 1, kDecided = 2, kNow = 4, kAll = 7 };
+
+struct Rule {
+  std::string_view name;
+  Apply apply;
+  std::uint16_t moments;
+  std::uint8_t editions;
+  std::string_view words;
+};
+
+constexpr std::uint16_t on(Moment a) {
+  return static_cast<std::uint16_t>(1U << a);
+}
+constexpr std::uint16_t on(Moment a, Moment b) {
+  return static_cast<std::uint16_t>(on(a) | on(b));
+}
+
+inline constexpr Rule kRules[] = {
+    {"refuse-2", refuse_another_threads_2, on(kBefore), kAll, "a 2 is refused on another thread"},
+    {"wait-stream", wait_for_the_array, on(kBefore), kAll,
+     "who begins waits for the array's stream or event"},
+    {"host-stream", host_waits_for_the_stream, on(kBefore), kWas | kDecided,
+     "the host waits for the array's stream"},
+    {"host-event", host_waits_for_an_event, on(kBefore), kNow,
+     "the host waits for an event that is recorded on the array's stream"},
+    {"wait-kept", wait_for_kept_uses, on(kBefore), kAll,
+     "who begins waits for kept uses that conflict"},
+    {"wait-address", find_kept_uses_by_address, on(kBefore), kDecided | kNow,
+     "and, of exporters that keep none, for those of the same bytes"},
+    {"wait-published", wait_for_what_is_published, on(kBefore), kWas | kDecided,
+     "who begins waits for every stream and event that the owner has published"},
+    {"wait-exported", wait_for_what_is_exported, on(kBefore), kNow,
+     "who begins waits for the other streams that arrays of the owner were exported with, as dicts"},
+    {"hand-back", hand_back, on(kEnd), kAll,
+     "at the end the array's stream waits, but for RECLAIMS"},
+    {"hand-back-let-go", hand_back, on(kLetGo), kNow, "release_on is an end, too"},
+    {"keep-unordered", keep_what_is_not_in_order, on(kEnd), kWas,
+     "what is not in order with the array's stream is kept"},
+    {"keep-no-stream", keep_where_no_stream_waits, on(kEnd), kDecided | kNow,
+     "a use is kept where no stream waits for it: NONE, an event, RECLAIMS"},
+    {"keep-stream-1", keep_on_stream_1, on(kEnd), kDecided | kNow,
+     "a use of an array on 1 by a blocking stream, or 2, is kept"},
+    {"keep-differ", keep_where_streams_differ, on(kEnd), kDecided | kNow,
+     "every use is kept while arrays of the owner come with different streams"},
+    {"keep-let-go", keep_what_is_let_go, on(kLetGo), kAll, "release_on keeps the use"},
+    {"mark", mark_the_rest, on(kEnd, kSameStream), kDecided | kNow,
+     "uses that are not kept are marked"},
+    {"same-refuse-kept", refuse_same_stream_after_kept_uses, on(kSameStream), kWas,
+     "same_stream is refused where the array's stream does not wait for a kept use"},
+    {"same-wait", same_stream_waits, on(kSameStream), kDecided | kNow,
+     "same_stream makes the array's stream wait for kept uses"},
+    {"same-refuse-differ", refuse_same_stream_where_streams_differ, on(kSameStream), kNow,
+     "same_stream is refused while arrays of the owner come with different streams"},
+    {"export-none", export_none_as_1_after_uses, on(kExport), kAll,
+     "NONE leaves as 1, in a dict, where uses are kept"},
+    {"export-wait", exported_stream_waits, on(kExport), kAll,
+     "the stream that a dict says waits for kept uses first"},
+    {"export-remember", remember_what_is_exported, on(kExport), kNow,
+     "what was exported as a dict is remembered as long as the view lives"},
+    {"export-mark", mark_what_is_exported, on(kExport), kNow, "and counts as marked"},
+    {"publish-wait", published_stream_waits, on(kPublish), kAll,
+     "the target waits for the streams that are published"},
+    {"publish-keep-1", keep_what_is_published_as_1, on(kPublish), kDecided,
+     "work of blocking streams that is published as 1 is kept as a write"},
+    {"publish-keep", keep_what_is_published, on(kPublish), kNow,
+     "what is published is kept as a write"},
+    {"publish-keep-own-1", keep_its_own_work_as_1, on(kPublishOwn), kNow,
+     "so is what is pending on a blocking stream of the array's own, where a copy says 1"},
+    {"reclaim", reclaim, on(kProduce), kAll,
+     "the producer reclaims before it works on another stream, or after it said RECLAIMS"},
+    {"reclaim-copied", reclaim_after_a_copy, on(kProduce), kNow,
+     "and on any stream once it has published a copy"},
+    {"publish-again", publish_after_writing, on(kProduced), kDecided | kNow,
+     "the producer that wrote there publishes again"},
+    {"publish-again-read", publish_after_reading, on(kProduced), kNow, "or read there"},
+    {"record-marked", record_what_is_marked, on(kViewEnd, kLastRelease), kDecided | kNow,
+     "the last release of a view or owner records once on a stream that is marked, and keeps that"},
+    {"end-kept", end_after_kept_uses, on(kLastRelease), kAll,
+     "the owner ends once all kept uses are complete"},
+    {"never-forget", remember_for_ever, on(kViewEnd), kWas,
+     "what was published is waited for after the view has gone, too"},
+};
+inline constexpr int kRuleCount = sizeof(kRules) / sizeof(kRules[0]);
+
+using Rules = std::uint64_t;  // a bit for each row of kRules
+
+constexpr Rules rules_of(Edition edition) {
+  Rules rules = 0;
+  for (int i = 0; i < kRuleCount; ++i) {
+    if (kRules[i].editions & edition) rules |= Rules{1} << i;
+  }
+  return rules;
+}
+
+constexpr RuleBook book_of(Rules rules) {
+  RuleBook book;
+  for (int moment = 0; moment < kMoments; ++moment) {
+    int count = 0;
+    for (int i = 0; i < kRuleCount; ++i) {
+      if ((rules >> i & 1) && (kRules[i].moments >> moment & 1)) {
+        book.at[moment][count++] = kRules[i].apply;
+      }
+    }
+  }
+  return book;
+}
+
+}  // namespace order_model
+
+#endif  // TESTS_EXPLORE_MODEL_RULES_HPP
