@@ -29,7 +29,11 @@ SHAPES = hnp.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=4)
 
 def filled(shape, dtype):
     size = int(np.prod(shape)) * dtype.itemsize
-    return np.frombuffer(bytes(i % 251 for i in range(size)), dtype=dtype).reshape(shape)
+    data = bytes(i % 251 for i in range(size))
+    if dtype.kind == "U":  # of code points that there are: NumPy makes a str of an element
+        points = np.frombuffer(data, "u1")[::4].astype(np.dtype("u4").newbyteorder(dtype.byteorder))
+        data = points.tobytes()
+    return np.frombuffer(data, dtype=dtype).reshape(shape)
 
 
 @st.composite
