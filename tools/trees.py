@@ -18,6 +18,10 @@ class Tree:
     options: list
     environment: dict = field(default_factory=dict)
     wrapper: str = ""  # of each test
+    name: str = ""  # by which its tests are known, if not the folder's
+
+    def where(self, test):
+        return f"{self.name or self.folder}: {test}"
 
 
 # Most of the time goes into compiling, and half of that would go into -O2 and -g; the wheel of a
@@ -46,8 +50,8 @@ THREADS = Tree(
     environment={"TSAN_OPTIONS": f"suppressions={ROOT}/tests/tsan.supp"},
 )
 # The simulated driver takes longer to compile so than all else, and changes seldom.
-SANITIZED_SIMCUDA = Tree("build-asan-simcuda", ADDRESSES)
-THREADS_SIMCUDA = Tree("build-tsan-simcuda", RACES)
+SANITIZED_SIMCUDA = Tree("build-asan-simcuda", ADDRESSES, name=SANITIZED.folder)
+THREADS_SIMCUDA = Tree("build-tsan-simcuda", RACES, name=THREADS.folder)
 VALGRIND = Tree(
     "build-valgrind",
     [*LINES, "-Doptimization=1", SIMCUDA_OF_PLAIN],
@@ -131,7 +135,7 @@ def add_tests(results, tree, logs):
     for line in logs.with_suffix(".json").read_text().splitlines():
         test = json.loads(line)
         name, result = test["name"], test["result"]
-        where = f"{tree.folder}: {name}"
+        where = tree.where(name)
         # GoogleTest and TAP give a suite of their own for each test; the others are one case.
         full = f"libcai.{name}"
         cases = [
@@ -168,7 +172,7 @@ def run_meson(results, tree, suites, without=(), part="1/1", arguments=()):
         return results.fail(f"{tree.folder}: meson setup failed")
     tests = [test for test in introspect(tree, "tests") if suites_of(test) & {*suites}]
     left = [test for test in tests if suites_of(test) & {*without}]
-    results.left.update(f"{tree.folder}: {test['name']}" for test in left)
+    results.left.update(tree.where(test["name"]) for test in left)
     if not build(tree, [test for test in tests if test not in left]):
         return results.fail(f"{tree.folder}: the build failed")
     # Meson adds the wrapper's name to its logs.
