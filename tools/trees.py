@@ -74,22 +74,29 @@ FUZZ = Tree(
 
 
 def configure(tree):
-    """True when the folder is there, with tests."""
+    """True when the folder is there, with these options and by these meson.build."""
+    folder = ROOT / tree.folder
     setup = ["meson", "setup", tree.folder, "--libdir=lib", *tree.options]
-    if (ROOT / tree.folder / "meson-private/coredata.dat").exists():
+    stamp = folder / "options-of-tests"
+    if stamp.exists() and stamp.read_text() == repr(setup):
+        setup = ["ninja", "-C", tree.folder, "build.ninja"]  # seconds less, if nothing changed
+    elif (folder / "meson-private/coredata.dat").exists():
         setup.insert(2, "--reconfigure")
-    environment = {**os.environ, **tree.environment}
     done = subprocess.run(
         setup,
         cwd=ROOT,
-        env=environment,
+        env={**os.environ, **tree.environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
     if done.returncode != 0:
         print("".join(done.stdout.splitlines(keepends=True)[-30:]))
-    return done.returncode == 0
+        stamp.unlink(missing_ok=True)
+        return False
+    if setup[0] == "meson":
+        stamp.write_text(repr([word for word in setup if word != "--reconfigure"]))
+    return True
 
 
 def make(tree, *files):

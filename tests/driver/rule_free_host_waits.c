@@ -13,7 +13,7 @@ int main(void) {
   void *host;
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
   MUST(cuMemHostAlloc(&host, 64, 0));
-  HOLD_UP(stream);
+  HOLD_UP_FOR_A_WHILE(stream);
   MUST(cuMemFreeHost(host));
   FOUND("it waited", cuStreamQuery(stream) == SUCCESS, 1);
   open_gate();

@@ -13,7 +13,7 @@ int main(void) {
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
   MUST(cuMemAlloc(&data, 1));
   MUST(cuMemsetD8Async(data, 1, 1, stream));
-  HOLD_UP(stream);
+  HOLD_UP_FOR_A_WHILE(stream);
   MUST(cuMemFree(data));
   FOUND("it waited", cuStreamQuery(stream) == SUCCESS, 1);
   open_gate();

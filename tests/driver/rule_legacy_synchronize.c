@@ -9,7 +9,7 @@ int main(void) {
   USE_GATE;
   CUstream blocking;
   MUST(cuStreamCreate(&blocking, 0));
-  HOLD_UP(blocking);
+  HOLD_UP_FOR_A_WHILE(blocking);
   MUST(cuStreamSynchronize(LEGACY));
   FOUND("it waited", cuStreamQuery(blocking) == SUCCESS, 1);
   open_gate();

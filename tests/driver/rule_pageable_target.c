@@ -16,7 +16,7 @@ int main(void) {
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
   MUST(cuMemAlloc(&data, 1));
   MUST(cuMemsetD8Async(data, 7, 1, stream));
-  HOLD_UP(stream);
+  HOLD_UP_FOR_A_WHILE(stream);
   MUST(cuMemcpyDtoHAsync(&target, data, 1, stream));
   FOUND("it has arrived", target == 7, 1);
   open_gate();

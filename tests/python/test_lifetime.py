@@ -11,7 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
-from helpers import ROOT, Cuda, eventually, interface, producer, python
+from helpers import LONG, ROOT, Cuda, eventually, interface, producer, python
 
 import libcai
 from libcai import _core as core
@@ -430,7 +430,7 @@ from helpers import interface
 libcai.defer_releases(int(sys.argv[2]))
 
 def chain(last):
-    for _ in range(100_000):  # in 8 MiB, 80 bytes for each
+    for _ in range(int(sys.argv[3])):
         last = libcai.from_interface(interface(), owner=last)
     return last
 
@@ -446,6 +446,7 @@ print("ok")
 """,
         str(ROOT / "tests/python"),
         most,
+        "300000" if LONG else "100000",  # in 8 MiB: 28 or 84 bytes for each
     )
     assert out == "ok\n"
 

@@ -131,8 +131,12 @@ static inline void wait_at_gate(void *milliseconds) {
 }
 
 #define USE_GATE USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *)
+#define HOLD_UP_FOR(stream, milliseconds) \
+  MUST(cuLaunchHostFunc(stream, wait_at_gate, (void *)(uintptr_t)(milliseconds)))
 // Long enough for any call that does not wait; who waits after all waits ten seconds.
-#define HOLD_UP(stream) MUST(cuLaunchHostFunc(stream, wait_at_gate, (void *)(uintptr_t)10000))
+#define HOLD_UP(stream) HOLD_UP_FOR(stream, 10000)
+// For a call that is expected to wait.
+#define HOLD_UP_FOR_A_WHILE(stream) HOLD_UP_FOR(stream, 1000)
 
 // Starts the driver with the primary context of device 0 current.
 static inline CUcontext start(void) {
