@@ -252,15 +252,38 @@ SIM_API std::int32_t simcuda_host_access(const void *address, std::uint64_t size
   });
 }
 
-SIM_API void simcuda_reset(void) {
+SIM_API void simcuda_forget(void) {
   if (simcuda::process_was_forked()) return;
   if (simcuda::thread_state().driver_thread) return;  // it would wait for itself
-  simcuda_reset_counts();
-  simcuda::clear_faults();
   simcuda::Driver *driver = simcuda::driver();
   if (!driver) return;
   simcuda::Lock lock(simcuda::simulator_mutex());
   const auto all = [](const simcuda::Context &) { return true; };
   driver->schedule.finish(driver->schedule.pending_of(all), lock);
   driver->races.forget(driver->memory.all());
+}
+
+SIM_API void simcuda_reset(void) {
+  if (simcuda::process_was_forked()) return;
+  if (simcuda::thread_state().driver_thread) return;
+  simcuda_reset_counts();
+  simcuda::clear_faults();
+  simcuda_forget();
+}
+
+SIM_API std::uint64_t simcuda_last_work(void) {
+  simcuda::Driver *driver = simcuda::driver();
+  if (!driver || simcuda::process_was_forked()) return 0;
+  simcuda::Lock lock(simcuda::simulator_mutex());
+  return driver->races.mark(simcuda::thread_state().last);
+}
+
+SIM_API std::int32_t simcuda_ordered(std::uint64_t first, std::uint64_t second) {
+  simcuda::Driver *driver = simcuda::driver();
+  if (!driver || simcuda::process_was_forked()) return -1;
+  simcuda::Lock lock(simcuda::simulator_mutex());
+  const simcuda::StepPtr before = driver->races.marked(first);
+  const simcuda::StepPtr after = driver->races.marked(second);
+  if (!before || !after) return -1;
+  return before != after && after->moment.comes_after(before->moment);
 }

@@ -18,6 +18,7 @@ struct ThreadState {
   bool driver_thread = false;
   const char *call = "";  // the call in progress, by its base name
   StepPtr running;        // the host function that runs on this thread
+  StepPtr last;           // what it did last, if races are looked for
 };
 
 // What the environment says, read once.

@@ -113,6 +113,7 @@ void Races::submitted(Operation &operation) {
   step->what = operation.what;
   step->line = lanes_[lane].name;
   operation.step = step;
+  thread_state().last = step;
   if (operation.host_function) host_functions_.emplace(operation.id, step);
   for (auto &access : operation.accesses) use(step, access, effect_of(access));
 }
@@ -163,6 +164,7 @@ StepPtr Races::here() {
   step->call = thread_state().call;
   static const auto name = std::make_shared<const std::string>("the host");
   step->line = name;
+  thread_state().last = step;
   return step;
 }
 
@@ -279,10 +281,23 @@ void Races::sweep(History &history) const {
   });
 }
 
+std::uint64_t Races::mark(const StepPtr &step) {
+  if (!step) return 0;
+  if (marks_.empty() || marks_.back() != step) marks_.push_back(step);
+  return forgotten_marks_ + marks_.size();
+}
+
+StepPtr Races::marked(std::uint64_t mark) const {
+  const std::uint64_t place = mark - forgotten_marks_ - 1;
+  return place < marks_.size() ? marks_[place] : nullptr;
+}
+
 void Races::forget(const std::vector<AllocationPtr> &allocations) {
   host_saw(reached([](const Context &) { return true; }));
   for (auto &allocation : allocations) allocation->history = nullptr;
   pageable_ = History{};
+  forgotten_marks_ += marks_.size();
+  marks_.clear();
   report_.forget();
 }
 

@@ -44,6 +44,10 @@ class Races {
   // Whatever is submitted from now on comes after this.
   bool is_settled(const OperationPtr &operation) const;
 
+  // A number by which a client asks for a step later, until it is forgotten; 0 for none.
+  std::uint64_t mark(const StepPtr &step);
+  StepPtr marked(std::uint64_t mark) const;
+
   void forget(const std::vector<AllocationPtr> &allocations);
 
  private:
@@ -70,6 +74,8 @@ class Races {
   std::deque<Lane> retired_;
   std::map<std::uint64_t, StepPtr> host_functions_;  // that have not returned
   History pageable_;                                 // memory that the driver does not know
+  std::vector<StepPtr> marks_;
+  std::uint64_t forgotten_marks_ = 0;  // numbers do not recur
 };
 
 }  // namespace simcuda
