@@ -31,8 +31,8 @@ void simcuda_forget(void);
 /* --- Order ------------------------------------------------------------------------------------ */
 
 /* A mark of what the calling thread did last: the last operation that it has submitted (of a
- * graph's launch, its end), or the host's last access to memory, a free among them. What is captured
- * is not submitted. 0 if there is none; good until simcuda_forget() or simcuda_reset(). */
+ * graph's launch, its end), or the host's last access to memory, a free among them. What is
+ * captured is not submitted. 0 if there is none; good until simcuda_forget() or simcuda_reset(). */
 uint64_t simcuda_last_work(void);
 /* Whether what `first` marks comes before what `second` marks, whatever the schedule does, by what
  * orders work: the table under "Races" in simcuda's README. 1 or 0; -1 if one is no good mark. */
