@@ -24,7 +24,7 @@ demo: ## set up, build, and run the main job
 	@libcai demo --pack examples/pack/out/libpack.so
 
 .PHONY: check
-check: ## after a change, quickly: the plain build, lazily, and the core of the Python suites
+check: ## after a change, in a minute: the plain build, lazily, and the core of the Python suites
 	@tools/setup test
 	@$(PYTHON_VENV) tools/test check
 

@@ -24,15 +24,16 @@ int32_t simcuda_host_access(const void *address, uint64_t size, int32_t write);
 /* Finishes all work; forgets races, uses of memory, counts of calls and faults that a test left. In
  * a host function, which is work itself, it does nothing. */
 void simcuda_reset(void);
-/* The same, but for counts and faults: a tenth of the time, between two of many short programs that
- * keep their streams, contexts and memory. */
+/* The same, but for counts and faults: quicker, between many short programs that keep their
+ * streams, contexts and memory. */
 void simcuda_forget(void);
 
 /* --- Order ------------------------------------------------------------------------------------ */
 
 /* A mark of what the calling thread did last: the last operation that it has submitted (of a
  * graph's launch, its end), or the host's last access to memory, a free among them. What is
- * captured is not submitted. 0 if there is none; good until simcuda_forget() or simcuda_reset(). */
+ * captured is not submitted. 0 if there is none, or under SIMCUDA_RACES=off; good until
+ * simcuda_forget() or simcuda_reset(). */
 uint64_t simcuda_last_work(void);
 /* Whether what `first` marks comes before what `second` marks, whatever the schedule does, by what
  * orders work: the table under "Races" in simcuda's README. 1 or 0; -1 if one is no good mark. */

@@ -4,8 +4,10 @@
 import json
 import os
 import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
+from importlib.metadata import version
 
 from results import ROOT, headline, run
 
@@ -77,10 +79,18 @@ def configure(tree):
     """True when the folder is there, with these options and by these meson.build."""
     folder = ROOT / tree.folder
     setup = ["meson", "setup", tree.folder, "--libdir=lib", *tree.options]
-    stamp = folder / "options-of-tests"
-    if stamp.exists() and stamp.read_text() == repr(setup):
+    wanted = repr([sys.version, version("meson"), *setup])
+    # Of the last time here; if somebody else has configured the folder since, that is newer.
+    stamp, configured = folder / "configured-as", folder / "meson-private/coredata.dat"
+    if not configured.exists():
+        pass
+    elif (
+        stamp.exists()
+        and stamp.read_text() == wanted
+        and stamp.stat().st_mtime_ns >= configured.stat().st_mtime_ns
+    ):
         setup = ["ninja", "-C", tree.folder, "build.ninja"]  # seconds less, if nothing changed
-    elif (folder / "meson-private/coredata.dat").exists():
+    else:
         setup.insert(2, "--reconfigure")
     done = subprocess.run(
         setup,
@@ -94,8 +104,7 @@ def configure(tree):
         print("".join(done.stdout.splitlines(keepends=True)[-30:]))
         stamp.unlink(missing_ok=True)
         return False
-    if setup[0] == "meson":
-        stamp.write_text(repr([word for word in setup if word != "--reconfigure"]))
+    stamp.write_text(wanted)
     return True
 
 

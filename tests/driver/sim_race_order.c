@@ -64,6 +64,7 @@ int main(void) {
   MUST(cuMemFree(data));
   MUST_BE(ordered(after, last_work()), 1);
 
+  MUST_BE(ordered(0, first), -1);
   MUST_BE(ordered(first, 0), -1);
   MUST_BE(ordered(first, last_work() + 1), -1);
   MUST_HOLD(sim.races() > 0);

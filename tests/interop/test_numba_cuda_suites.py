@@ -104,7 +104,7 @@ if sys.argv[2:] == ["cudapy.test_ipc"]:
     # Other processes have 4 seconds to import Numba and answer; a busy machine needs more.
     test_ipc.FUTURE_TIMEOUT = 3600
     # A copy from the host may be under way still when it returns, and another process can wait for
-    # nothing of this one's. These tests take it for done, as no text says that it is.
+    # nothing of this one's. These tests take it for done, which no text says.
     to_device = cuda.to_device
     def copy_and_wait(*arguments, **more):
         copied = to_device(*arguments, **more)
