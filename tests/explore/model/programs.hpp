@@ -65,6 +65,10 @@ constexpr std::array<const char *, kOps> kOpNames = {
     "same_stream", "sync_host",   "producer on", "publish on",         "publish an event of",
     "drop",        "import again"};
 
+constexpr bool produces(Op op) {
+  return op == kWork || op == kPublishTo || op == kPublishEvent;
+}
+
 struct Step {
   Op op;
   std::int8_t array;
@@ -207,6 +211,9 @@ struct Run {
     const Array &array = model.arrays[step.array];
     Act act{step.array, step.stream, step.writes, step.stream == kThread2 ? 2 : 1};
     if (step.op <= kWork && conflicts_with_open(array, step.writes)) return kNotHere;
+    if (produces(step.op) && (step.stream == kThread2 || step.stream == kOtherContext)) {
+      return kNotHere;  // publish has no name for them
+    }
     switch (step.op) {
       case kUse:
       case kOpen:
@@ -217,6 +224,7 @@ struct Run {
       case kSame:
         return use_on_its_own_stream(step, act);
       case kSyncHost:
+        act.writes = true;  // sync_host is not told the access
         model.at(kBefore, act);
         return accessed(step, kHost, ++parties);
       case kWork:

@@ -237,6 +237,14 @@ inline void wait_for_what_is_published(Model &m, Act &act) {
   }
 }
 
+inline void refuse_a_published_2(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  for (const Array &other : m.arrays) {
+    if (&other == &array || !other.published || other.owner != array.owner) continue;
+    if (other.stream == kThread1 && act.thread == 2 && array.said != kNone) m.refused = true;
+  }
+}
+
 inline void wait_for_what_is_exported(Model &m, Act &act) {
   const Array &array = m.arrays[act.array];
   for (const Array &other : m.arrays) {
@@ -306,6 +314,10 @@ inline void refuse_same_stream_after_kept_uses(Model &m, Act &act) {
   const Array &array = m.arrays[act.array];
   for (int i = 0; i < m.kept_count; ++i) {
     if (m.kept[i].owner == array.owner && m.kept[i].covered != array.stream) m.refused = true;
+  }
+  for (const Array &other : m.arrays) {
+    if (&other == &array || !other.published || other.owner != array.owner) continue;
+    if (other.said == kEvent || other.stream != array.stream) m.refused = true;
   }
 }
 
@@ -459,6 +471,8 @@ inline constexpr Rule kRules[] = {
      "and, of exporters that keep none, for those of the same bytes"},
     {"wait-published", wait_for_what_is_published, on(kBefore), kWas | kDecided,
      "who begins waits for every stream and event that the owner has published"},
+    {"refuse-published-2", refuse_a_published_2, on(kBefore), kWas,
+     "a 2 that was published is refused on another thread"},
     {"wait-exported", wait_for_what_is_exported, on(kBefore), kNow,
      "who begins waits for the other streams that arrays of the owner were exported with, as dicts"},
     {"hand-back", hand_back, on(kEnd), kAll,

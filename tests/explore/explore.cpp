@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Explores libcai: runs the model's programs on simcuda, and compares what libcai has put in order
+// with what the model says, piece of work by piece of work.
+//
+//   explore EDITION all DEPTH          every program of up to DEPTH steps; the first makes the
+//   array explore EDITION random COUNT SEED  COUNT programs of up to 8 steps explore EDITION replay
+//   FILE        the programs of a file; of one that begins with `differs:` the
+//                                      difference is known, and no longer being there is a failure
+//
+// EDITION is the model's: `now`, or `was` for the rules that cai.h has. Each ends with TAP.
+//
+// A program that differs is shrunk, and printed, also as C.
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "model/programs.hpp"
+#include "stage.h"
+#include "text.hpp"
+
+namespace {
+
+using namespace order_model;
+
+constexpr std::uint32_t access_of(bool writes) {
+  return writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
+}
+
+const RuleBook &book_of_edition(Edition edition) {
+  static const RuleBook was = book_of(rules_of(kWas));
+  static const RuleBook now = book_of(rules_of(kNow));
+  return edition == kWas ? was : now;
+}
+
+// How libcai and the model differ.
+enum class Kind { none, unordered, ordered, refused, taken, records, waits, freed, left };
+constexpr const char *kKindNames[] = {"",
+                                      "libcai leaves two pieces of work without order",
+                                      "libcai orders two pieces of work for nothing",
+                                      "libcai refuses what the rules allow",
+                                      "libcai does what the rules refuse",
+                                      "libcai records more, or fewer, events",
+                                      "libcai waits more, or less, often",
+                                      "the memory is not freed once",
+                                      "an end is put off for ever"};
+
+struct Difference {
+  Kind kind = Kind::none;
+  int step = 0;  // after which it shows; 0: the first
+  int first = 0, second = 0;
+
+  explicit operator bool() const { return kind != Kind::none; }
+};
+
+// A call of the stage's.
+#define ON_STAGE(function, ...) (write_call(#function, __VA_ARGS__), function(__VA_ARGS__))
+
+// A program on the stage, beside the model.
+class Play {
+ public:
+  Play(Edition edition, const Program &program)
+      : edition_(edition), program_(program), run_(&book_of_edition(edition), program.beginning) {}
+
+  Difference play() {
+    open_stage();
+    const Difference difference = play_steps();
+    error_ = last_error();
+    close_stage();
+    return difference;
+  }
+
+  // Writes the calls of the stage, as C.
+  Play &writes_source() {
+    writes_source_ = true;
+    return *this;
+  }
+
+  const std::string &source() const { return source_; }
+  const std::string &error() const { return error_; }
+
+ private:
+  Difference play_steps() {
+    const Beginning &beginning = program_.beginning;
+    if (writes_source_) write("  // " + sentence(beginning));
+    constexpr std::uint32_t kSaid[] = {CAI_STREAM_NONE, CAI_STREAM_STREAM, CAI_STREAM_EVENT};
+    if (ON_STAGE(make_array, beginning.keeper, kSaid[beginning.said], beginning.work,
+                 beginning.target) != CAI_OK) {
+      return {Kind::refused};
+    }
+    Outcome outcome = kDone;
+    Difference difference = compare();
+    for (const Step &step : program_.steps) {
+      if (difference || outcome != kDone) break;
+      ++step_;
+      if (writes_source_) write("  // " + sentence(step));
+      const Run before = run_;
+      outcome = run_.step(step);
+      if (outcome == kNotHere) std::abort();  // it is no program
+      const cai_status status = act(step, before);
+      if (outcome == kRefused) {
+        if (status == CAI_OK) return {Kind::taken, step_};
+      } else if (status != CAI_OK) {
+        return {Kind::refused, step_};
+      } else {
+        difference = compare();
+      }
+    }
+    if (difference || outcome != kDone || run_.open.array >= 0) return difference;
+    return play_end();
+  }
+
+  Difference play_end() {
+    ++step_;
+    for (int i = kMaxArrays; i-- > 0;) ON_STAGE(drop, i);
+    const int64_t left = drain();
+    const bool in_order = run_.close();
+    if (left) return {Kind::left, step_};
+    if (frees() != 1) return {Kind::freed, step_};
+    return in_order ? compare_work() : Difference{};
+  }
+
+  cai_status act(const Step &step, const Run &before) {
+    const int array = step.array;
+    const std::uint32_t access = access_of(step.writes);
+    const int copy = made_since(before);
+    switch (step.op) {
+      case kUse:
+      case kOpen:
+      case kLet:
+        if (const cai_status status = ON_STAGE(begin, array, step.stream, access)) return status;
+        ON_STAGE(work, array, step.stream, access);
+        if (step.op == kOpen) return CAI_OK;
+        return step.op == kUse ? ON_STAGE(end, array, step.stream, access)
+                               : ON_STAGE(release_on, array, step.stream);
+      case kClose:
+        return ON_STAGE(end, before.open.array, before.open.stream, access_of(before.open.writes));
+      case kText:
+        return ON_STAGE(use_by_the_text, array, copy, step.stream, access);
+      case kSame:
+        return ON_STAGE(work_on_its_stream, array, run_.model.arrays[array].stream, access);
+      case kSyncHost:
+        if (const cai_status status = ON_STAGE(sync_host, array)) return status;
+        ON_STAGE(work, array, HOST, access);
+        return CAI_OK;
+      case kWork:
+        return produce_and_publish(step, before, copy);
+      case kPublishTo:
+        return ON_STAGE(publish, array, copy, before.model.pending, step.stream);
+      case kPublishEvent:
+        return ON_STAGE(publish_event, array, copy, before.model.pending, step.stream);
+      case kDrop:
+        ON_STAGE(drop, array);
+        return CAI_OK;
+      default:
+        return ON_STAGE(import_again, kMaxArrays - 1);
+    }
+  }
+
+  cai_status produce_and_publish(const Step &step, const Run &before, int copy) {
+    const Array &array = before.model.arrays[step.array];
+    const Owner &owner = before.model.owners[array.owner];
+    const std::uint32_t access = access_of(step.writes);
+    if (owner.foreign) {
+      ON_STAGE(produce_by_the_text, step.array, step.stream, access);
+      return CAI_OK;
+    }
+    const bool own = array.said == kStream && array.stream == step.stream;
+    const bool reclaims = !own || owner.reclaims || (edition_ == kNow && owner.copied);
+    const cai_status status = ON_STAGE(produce, step.array, step.stream, access, reclaims);
+    if (status != CAI_OK || copy == 0) return status;
+    return ON_STAGE(publish, step.array, copy, before.model.pending | 1U << step.stream,
+                    run_.model.arrays[copy].stream);
+  }
+
+  // The array that the model has published in this step; 0: none.
+  int made_since(const Run &before) const {
+    for (int i = 1; i < kMaxArrays; ++i) {
+      if (run_.model.arrays[i].there && !before.model.arrays[i].there) return i;
+    }
+    return 0;
+  }
+
+  Difference compare() {
+    if (const Difference difference = compare_work()) return difference;
+    if (edition_ == kWas) return {};  // those were said nowhere
+    if (records() != static_cast<std::uint64_t>(run_.model.world.records)) {
+      return {Kind::records, step_};
+    }
+    if (waits() != static_cast<std::uint64_t>(run_.model.world.waits)) return {Kind::waits, step_};
+    return {};
+  }
+
+  // The pieces of work since the last call, with all before.
+  Difference compare_work() {
+    const World &world = run_.model.world;
+    if (work_count() != world.count) std::abort();
+    for (; compared_ < world.count; ++compared_) {
+      for (int i = 0; i < compared_; ++i) {
+        const bool wanted = world.items[compared_].before >> i & 1;
+        if (wanted == (comes_before(i, compared_) != 0)) continue;
+        return {wanted ? Kind::unordered : Kind::ordered, step_, i, compared_};
+      }
+    }
+    return {};
+  }
+
+  void write(const std::string &text) { source_ += text + "\n"; }
+
+  template <class... Numbers>
+  void write_call(const char *function, Numbers... numbers) {
+    if (!writes_source_) return;
+    std::string list;
+    for (const long number : {static_cast<long>(numbers)...}) {
+      list += (list.empty() ? "" : ", ") + std::to_string(number);
+    }
+    write(std::string("  ") + function + "(" + list + ");");
+  }
+
+  Edition edition_;
+  const Program &program_;
+  Run run_;
+  int step_ = 0;
+  int compared_ = 0;
+  bool writes_source_ = false;
+  std::string source_;
+  std::string error_;
+};
+
+// Whether the program can be run at all: to its last step, which alone may race or be refused.
+bool is_program(Edition edition, const Program &program) {
+  Run run(&book_of_edition(edition), program.beginning);
+  Outcome outcome = kDone;
+  for (const Step &step : program.steps) {
+    if (outcome != kDone) return false;
+    outcome = run.step(step);
+  }
+  return outcome != kNotHere;
+}
+
+// Leaves out what the difference does not need.
+Program shrink(Edition edition, Program program, Kind kind) {
+  for (std::size_t i = program.steps.size(); i-- > 0;) {
+    Program less = program;
+    less.steps.erase(less.steps.begin() + static_cast<std::ptrdiff_t>(i));
+    if (is_program(edition, less) && Play(edition, less).play().kind == kind) program = less;
+  }
+  return program;
+}
+
+void print(Edition edition, const Program &program) {
+  Play play(edition, program);
+  const Difference it = play.writes_source().play();
+  std::printf("# %s\n#   at step %d: %s", text_of(program).c_str(), it.step + 1,
+              kKindNames[static_cast<int>(it.kind)]);
+  if (it.kind == Kind::unordered || it.kind == Kind::ordered) {
+    std::printf(": %d and %d", it.first, it.second);
+  }
+  if (it.kind == Kind::refused) std::printf(": %s", play.error().c_str());
+  std::printf("\n#   #include \"must.h\"\n#   #include \"stage.h\"\n#   int main(void) {\n");
+  std::printf("#     open_stage();\n");
+  std::string line;
+  for (std::istringstream source(play.source()); std::getline(source, line);) {
+    std::printf("#   %s\n", line.c_str());
+  }
+  if (it.kind == Kind::unordered || it.kind == Kind::ordered) {
+    std::printf("#     MUST_BE(comes_before(%d, %d), %d);\n", it.first, it.second,
+                it.kind == Kind::unordered);
+  }
+  std::printf("#     close_stage();\n#   }\n");
+}
+
+// Plays programs, and tells of those that differ; of each kind a few.
+class Explorer {
+ public:
+  explicit Explorer(Edition edition) : edition_(edition) {}
+
+  // All programs of the length.
+  void explore(int length) {
+    for (const Beginning &beginning : beginnings_) {
+      program_ = {beginning, {}};
+      extend(Run(&book_of_edition(edition_), beginning), length - 1);
+    }
+  }
+
+  // One of up to eight steps.
+  void explore_random(std::mt19937_64 &draw) {
+    const auto below = [&](std::size_t n) { return static_cast<std::size_t>(draw() % n); };
+    program_ = {beginnings_[below(beginnings_.size())], {}};
+    Run run(&book_of_edition(edition_), program_.beginning);
+    Outcome outcome = kDone;
+    for (int tries = 0; tries < 20 && program_.steps.size() < 7 && outcome == kDone; ++tries) {
+      const Op op = static_cast<Op>(below(kOps));
+      const Step step{op, static_cast<std::int8_t>(op == kClose ? 0 : below(kMaxArrays)),
+                      on_streams(op) ? static_cast<Stream>(below(kStreams)) : kHost,
+                      accesses(op) && below(2) != 0};
+      Run next = run;
+      const Outcome tried = next.step(step);
+      if (tried == kNotHere || (tried == kRefused && below(8) != 0)) continue;
+      outcome = tried;
+      run = next;
+      program_.steps.push_back(step);
+    }
+    play();
+  }
+
+  // Whether none has differed; says what has.
+  bool tell(int number, const std::string &what) const {
+    long differ = 0;
+    for (const auto &[kind, count] : seen_) {
+      differ += count;
+      std::printf("# %ld: %s\n", count, kKindNames[static_cast<int>(kind)]);
+    }
+    std::printf("%s %d - libcai does as the rules say in %ld programs%s\n",
+                differ ? "not ok" : "ok", number, programs_, what.c_str());
+    return differ == 0;
+  }
+
+ private:
+  static constexpr long kTold = 3;  // of each kind
+
+  void extend(const Run &run, int left) {
+    if (left == 0) return play();
+    for (const Step &step : alphabet_) {
+      if (step.array && !run.model.arrays[step.array].there) continue;
+      Run next = run;
+      const Outcome outcome = next.step(step);
+      if (outcome == kNotHere) continue;
+      program_.steps.push_back(step);
+      if (outcome == kDone) {
+        extend(next, left - 1);
+      } else if (left == 1) {
+        play();
+      }
+      program_.steps.pop_back();
+    }
+  }
+
+  void play() {
+    ++programs_;
+    const Difference it = Play(edition_, program_).play();
+    if (it && ++seen_[it.kind] <= kTold) print(edition_, shrink(edition_, program_, it.kind));
+  }
+
+  const Edition edition_;
+  const std::vector<Beginning> beginnings_ = beginnings();
+  const std::vector<Step> alphabet_ = alphabet();
+  Program program_;
+  long programs_ = 0;
+  std::map<Kind, long> seen_;
+};
+
+bool all(Edition edition, int depth) {
+  bool good = true;
+  for (int length = 1; length <= depth; ++length) {
+    Explorer explorer(edition);
+    explorer.explore(length);
+    good &= explorer.tell(length, " of " + std::to_string(length) + " steps");
+  }
+  std::printf("1..%d\n", depth);
+  return good;
+}
+
+bool random(Edition edition, long count, std::uint64_t seed) {
+  std::mt19937_64 draw(seed);
+  Explorer explorer(edition);
+  while (count-- > 0) explorer.explore_random(draw);
+  const bool good = explorer.tell(1, ", drawn by seed " + std::to_string(seed));
+  std::printf("1..1\n");
+  return good;
+}
+
+bool replay(Edition edition, const char *name) {
+  std::ifstream file(name);
+  if (!file) std::perror(name);
+  int number = 0;
+  bool good = !!file;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::string mark = "differs: ";
+    const bool known = line.rfind(mark, 0) == 0;
+    const std::optional<Program> program = program_of(known ? line.substr(mark.size()) : line);
+    if (!program || !is_program(edition, *program)) {
+      std::printf("not ok %d - no program: %s\n", ++number, line.c_str());
+      good = false;
+      continue;
+    }
+    const bool differs = !!Play(edition, *program).play();
+    if (differs && !known) print(edition, *program);
+    good &= differs == known;
+    std::printf("%s %d - %s\n", differs == known ? "ok" : "not ok", ++number, line.c_str());
+  }
+  std::printf("1..%d\n", number);
+  return good;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  const std::string edition = argc > 1 ? argv[1] : "";
+  const std::string what = argc > 3 ? argv[2] : "";
+  if (edition != "was" && edition != "now") return 2;
+  const Edition rules = edition == "was" ? kWas : kNow;
+  if (what == "replay") return !replay(rules, argv[3]);
+  const long number = argc > 3 ? std::atol(argv[3]) : 0;
+  if (number < 1) return 2;
+  if (what == "all") return !all(rules, static_cast<int>(number));
+  if (what == "random")
+    return !random(rules, number, argc > 4 ? std::strtoull(argv[4], nullptr, 10) : 1);
+  return 2;
+}

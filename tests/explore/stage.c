@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "stage.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "must.h"
+
+// ---- The driver ---------------------------------------------------------------------------------
+
+typedef void *handle;
+typedef uint64_t address;
+
+#define FUNCTIONS(F)                                              \
+  F(int, cuInit, unsigned)                                        \
+  F(int, cuDevicePrimaryCtxRetain, handle *, int)                 \
+  F(int, cuCtxCreate_v2, handle *, unsigned, int)                 \
+  F(int, cuCtxPushCurrent_v2, handle)                             \
+  F(int, cuCtxPopCurrent_v2, handle *)                            \
+  F(int, cuCtxSetCurrent, handle)                                 \
+  F(int, cuMemAlloc_v2, address *, size_t)                        \
+  F(int, cuMemsetD8Async, address, unsigned char, size_t, handle) \
+  F(int, cuMemcpyDtoDAsync_v2, address, address, size_t, handle)  \
+  F(int, cuStreamCreate, handle *, unsigned)                      \
+  F(int, cuStreamSynchronize, handle)                             \
+  F(int, cuStreamWaitEvent, handle, handle, unsigned)             \
+  F(int, cuEventCreate, handle *, unsigned)                       \
+  F(int, cuEventRecord, handle, handle)                           \
+  F(int, cuEventSynchronize, handle)                              \
+  F(uint64_t, simcuda_calls, const char *)                        \
+  F(uint64_t, simcuda_races, void)                                \
+  F(uint64_t, simcuda_last_work, void)                            \
+  F(int32_t, simcuda_ordered, uint64_t, uint64_t)                 \
+  F(void, simcuda_forget, void)
+
+#define DECLARE(result, name, ...) static result (*name)(__VA_ARGS__);
+FUNCTIONS(DECLARE)
+#undef DECLARE
+
+enum { BYTES = 2, BLOCKING = 0, NON_BLOCKING = 1, NO_TIMING = 2 };
+
+// A thread that does what it is given, while thread 1 waits.
+static struct {
+  pthread_mutex_t mutex;
+  pthread_cond_t turn;
+  void (*task)(void *argument);
+  void *argument;
+} second = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, NULL};
+
+static struct {
+  handle primary, other;
+  handle streams[OTHER_CONTEXT + 1];
+  handle
+      host_stream;   // nobody else's: what is queued there comes after what the host has waited for
+  handle events[2];  // of either context
+  address data, scratch;
+
+  // Of one program.
+  cai_array *arrays[MAX_ARRAYS];  // of those that are there
+  cai_array copies[MAX_ARRAYS];
+  int64_t shape[2];
+  int64_t strides[1];
+  int freed_on;
+  bool foreign;
+  uint32_t flags;  // CAI_OWNER_*
+  int owners;
+  int freed;
+  uint64_t marks[MAX_WORK];
+  int count;
+  int waits_of_its_own;
+  uint64_t races, records, waits;
+  cai_error error;
+} stage;
+
+static void *serve(void *unused) {
+  (void)unused;
+  MUST(cuCtxSetCurrent(stage.primary));
+  pthread_mutex_lock(&second.mutex);
+  for (;;) {
+    while (!second.task) pthread_cond_wait(&second.turn, &second.mutex);
+    second.task(second.argument);
+    second.task = NULL;
+    pthread_cond_broadcast(&second.turn);
+  }
+  return NULL;
+}
+
+// Does something where work on the stream is given: on its thread, with its context current.
+static void on(int stream, void (*task)(void *argument), void *argument) {
+  if (stream == THREAD_2) {
+    pthread_mutex_lock(&second.mutex);
+    second.task = task;
+    second.argument = argument;
+    pthread_cond_broadcast(&second.turn);
+    while (second.task) pthread_cond_wait(&second.turn, &second.mutex);
+    pthread_mutex_unlock(&second.mutex);
+  } else if (stream == OTHER_CONTEXT) {
+    handle popped;
+    MUST(cuCtxPushCurrent_v2(stage.other));
+    task(argument);
+    MUST(cuCtxPopCurrent_v2(&popped));
+  } else {
+    task(argument);
+  }
+}
+
+static uint64_t value_of(int stream) { return (uint64_t)(uintptr_t)stage.streams[stream]; }
+
+static uint64_t count_of_waits(void) {
+  return simcuda_calls("cuStreamWaitEvent") + simcuda_calls("cuEventSynchronize") +
+         simcuda_calls("cuStreamSynchronize");
+}
+
+void open_stage(void) {
+  if (!cuInit) {
+    void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    MUST_HOLD(library);
+#define FIND(result, name, ...) MUST_HOLD(*(void **)&name = dlsym(library, #name));
+    FUNCTIONS(FIND)
+#undef FIND
+    MUST(cuInit(0));
+    handle popped;
+    MUST(cuDevicePrimaryCtxRetain(&stage.primary, 0));
+    MUST(cuCtxCreate_v2(&stage.other, 0, 0));
+    MUST(cuEventCreate(&stage.events[1], NO_TIMING));
+    MUST(cuCtxPopCurrent_v2(&popped));
+    MUST(cuCtxSetCurrent(stage.primary));
+    stage.streams[LEGACY] = stage.streams[OTHER_CONTEXT] = (handle)1;
+    stage.streams[THREAD_1] = stage.streams[THREAD_2] = (handle)2;
+    for (int i = BLOCKING_1; i <= NON_BLOCKING_2; ++i) {
+      MUST(cuStreamCreate(&stage.streams[i], i <= BLOCKING_2 ? BLOCKING : NON_BLOCKING));
+    }
+    MUST(cuStreamCreate(&stage.host_stream, NON_BLOCKING));
+    MUST(cuEventCreate(&stage.events[0], NO_TIMING));
+    MUST(cuMemAlloc_v2(&stage.data, BYTES));
+    MUST(cuMemAlloc_v2(&stage.scratch, (size_t)MAX_WORK * BYTES));
+    pthread_t thread;
+    MUST(pthread_create(&thread, NULL, serve, NULL));
+  }
+  stage.count = stage.freed = stage.owners = stage.waits_of_its_own = 0;
+  stage.races = simcuda_races();
+  stage.records = simcuda_calls("cuEventRecord");
+  stage.waits = count_of_waits();
+}
+
+// ---- Memory and work ----------------------------------------------------------------------------
+
+struct piece {
+  address data;
+  size_t size;
+  uint32_t access;
+  handle stream;
+};
+
+static void give_work(void *argument) {
+  const struct piece *const piece = argument;
+  if (piece->access == CAI_ACCESS_WRITE) {
+    MUST(cuMemsetD8Async(piece->data, (unsigned char)stage.count, piece->size, piece->stream));
+  } else {
+    const address to = stage.scratch + (address)stage.count * BYTES;
+    MUST(cuMemcpyDtoDAsync_v2(to, piece->data, piece->size, piece->stream));
+  }
+  stage.marks[stage.count++] = simcuda_last_work();
+}
+
+static void give(const struct piece *piece, int stream) {
+  MUST_HOLD(stage.count < MAX_WORK);
+  on(stream, give_work, (void *)piece);
+}
+
+static void work_on(address data, size_t size, int stream, uint32_t access) {
+  struct piece piece = {data, size, access, NULL};
+  piece.stream = stream == HOST ? stage.host_stream : stage.streams[stream];
+  give(&piece, stream);
+  if (stream == HOST) {  // and it is done when the host goes on
+    MUST(cuStreamSynchronize(stage.host_stream));
+    ++stage.waits_of_its_own;
+  }
+}
+
+void work(int array, int stream, uint32_t access) {
+  work_on(stage.arrays[array]->data, (size_t)stage.arrays[array]->shape[0], stream, access);
+}
+
+static void free_memory(void) {
+  ++stage.freed;
+  if (stage.count == MAX_WORK) return;
+  const handle stream = stage.freed_on == HOST ? stage.host_stream : stage.streams[stage.freed_on];
+  const struct piece piece = {stage.data, BYTES, CAI_ACCESS_WRITE, stream};
+  handle popped;
+  MUST(cuCtxPushCurrent_v2(stage.primary));  // whoever has let go
+  give(&piece, HOST);
+  MUST(cuCtxPopCurrent_v2(&popped));
+}
+
+static void end_of_owner(void *context) {
+  (void)context;
+  if (--stage.owners == 0) free_memory();
+}
+
+// ---- A producer ---------------------------------------------------------------------------------
+
+static cai_array describe(address data, int64_t *shape, uint32_t kind, uint64_t stream) {
+  stage.strides[0] = 1;
+  return (cai_array){
+      .abi_major = CAI_ABI_MAJOR,
+      .abi_minor = CAI_ABI_MINOR,
+      .data = data,
+      .device_type = CAI_DEVICE_CUDA,
+      .device_id = -1,
+      .dtype = {'u', '|', 0, 0, 1, 0},
+      .ndim = 1,
+      .shape = shape,
+      .strides = stage.strides,
+      .stream = stream,
+      .stream_kind = kind,
+      .version = 3,
+  };
+}
+
+static handle event_of(int stream) { return stage.events[stream == OTHER_CONTEXT]; }
+
+static void do_record(void *stream) {
+  MUST(cuEventRecord(event_of(*(int *)stream), stage.streams[*(int *)stream]));
+}
+
+struct wait {
+  int waiting, stream;
+};
+
+static void do_wait(void *argument) {
+  const struct wait *const wait = argument;
+  MUST(cuStreamWaitEvent(stage.streams[wait->waiting], event_of(wait->stream), 0));
+}
+
+// As the text asks: an event on the one stream, for which the other waits.
+static void let_wait(int waiting, int stream) {
+  struct wait wait = {waiting, stream};
+  on(stream, do_record, &stream);
+  on(waiting, do_wait, &wait);
+}
+
+// An array of an owner of its own: a producer's, or what the reader of a dict makes of it.
+static cai_status own(int array, address data, uint32_t kind, uint64_t stream) {
+  stage.shape[array != 0] = BYTES - (int64_t)(data - stage.data);
+  const cai_array borrowed = describe(data, &stage.shape[array != 0], kind, stream);
+  const cai_status status =
+      cai_array_own(&borrowed, end_of_owner, NULL, &stage.arrays[array], &stage.error);
+  if (status != CAI_OK) return status;
+  ++stage.owners;
+  stage.arrays[array]->owner->flags |= stage.flags;
+  return CAI_OK;
+}
+
+cai_status make_array(int keeper, uint32_t kind, int work_stream, int target) {
+  stage.freed_on = keeper == STREAM_ORDERED ? target : HOST;
+  stage.foreign = keeper == FOREIGN;
+  stage.flags = keeper == RECLAIMS         ? CAI_OWNER_RECLAIMS
+                : keeper == STREAM_ORDERED ? CAI_OWNER_STREAM_ORDERED
+                                           : 0U;
+  const uint64_t stream = value_of(work_stream);
+  work_on(stage.data, BYTES, work_stream, CAI_ACCESS_WRITE);
+  if (kind == CAI_STREAM_NONE) MUST(cuStreamSynchronize(stage.streams[work_stream]));
+  if (kind == CAI_STREAM_STREAM && (stage.foreign || work_stream == target)) {
+    if (work_stream != target) let_wait(target, work_stream);
+    return own(0, stage.data, kind, value_of(target));
+  }
+  cai_status status = own(0, stage.data, CAI_STREAM_NONE, 0);
+  if (status != CAI_OK) return status;
+  cai_array *const array = stage.arrays[0];
+  if (kind == CAI_STREAM_EVENT) return cai_array_publish_event(array, stream, &stage.error);
+  if (kind != CAI_STREAM_STREAM) return CAI_OK;
+  return cai_array_publish(array, &stream, 1, value_of(target), &stage.error);
+}
+
+cai_status produce(int array, int stream, uint32_t access, int reclaim) {
+  if (reclaim) {
+    const cai_status status =
+        cai_array_reclaim(stage.arrays[array], value_of(stream), access, &stage.error);
+    if (status != CAI_OK) return status;
+  }
+  work(array, stream, access);
+  return CAI_OK;
+}
+
+static int stream_of(int array) {
+  for (int i = LEGACY; i < OTHER_CONTEXT; ++i) {
+    if (value_of(i) == stage.arrays[array]->stream) return i;
+  }
+  return HOST;
+}
+
+void produce_by_the_text(int array, int stream, uint32_t access) {
+  const int own = stream_of(array);
+  if (own != stream) let_wait(stream, own);
+  work(array, stream, access);
+  if (own != stream) let_wait(own, stream);
+}
+
+static cai_status publish_as(int array, int copy, uint32_t streams, int target, bool event) {
+  uint64_t pending[OTHER_CONTEXT];
+  int32_t count = 0;
+  for (int i = LEGACY; i < OTHER_CONTEXT; ++i) {
+    if (streams >> i & 1) pending[count++] = value_of(i);
+  }
+  cai_array it = *stage.arrays[array];
+  cai_status status = CAI_OK;
+  if (!event || (count && (count > 1 || pending[0] != value_of(target)))) {
+    status = cai_array_publish(&it, pending, count, value_of(target), &stage.error);
+  }
+  if (status == CAI_OK && event) {
+    status = cai_array_publish_event(&it, value_of(target), &stage.error);
+  }
+  if (status != CAI_OK) return status;
+  cai_array_retain(&it);
+  stage.copies[copy] = it;
+  stage.arrays[copy] = &stage.copies[copy];
+  return CAI_OK;
+}
+
+cai_status publish(int array, int copy, uint32_t streams, int target) {
+  return publish_as(array, copy, streams, target, false);
+}
+
+cai_status publish_event(int array, int copy, uint32_t streams, int target) {
+  return publish_as(array, copy, streams, target, true);
+}
+
+// ---- Consumers ----------------------------------------------------------------------------------
+
+struct use {
+  cai_status (*function)(const cai_array *const *arrays, int32_t count, uint64_t stream,
+                         const cai_use_options *options, cai_error *error);
+  const cai_array *array;
+  uint64_t stream;
+  uint32_t access;
+  cai_status status;
+};
+
+static void do_use(void *argument) {
+  struct use *const use = argument;
+  const cai_use_options options = {sizeof options, CAI_ORDER_BOTH, use->access, 0};
+  use->status = use->function(&use->array, 1, use->stream, &options, &stage.error);
+}
+
+cai_status begin(int array, int stream, uint32_t access) {
+  struct use use = {cai_arrays_begin_use, stage.arrays[array], value_of(stream), access, 0};
+  on(stream, do_use, &use);
+  return use.status;
+}
+
+cai_status end(int array, int stream, uint32_t access) {
+  struct use use = {cai_arrays_end_use, stage.arrays[array], value_of(stream), access, 0};
+  on(stream, do_use, &use);
+  return use.status;
+}
+
+static void do_release_on(void *argument) {
+  struct use *const use = argument;
+  cai_array_retain(use->array);
+  use->status = cai_array_release_on(use->array, use->stream, &stage.error);
+  if (use->status != CAI_OK) cai_array_release(use->array);
+}
+
+cai_status release_on(int array, int stream) {
+  struct use use = {NULL, stage.arrays[array], value_of(stream), 0, 0};
+  on(stream, do_release_on, &use);
+  return use.status;
+}
+
+cai_status work_on_its_stream(int array, int stream, uint32_t access) {
+  const cai_array *const it = stage.arrays[array];
+  uint64_t named = 0;
+  const cai_status status = cai_arrays_same_stream(&it, 1, &named, &stage.error);
+  if (status != CAI_OK) return status;
+  MUST_BE(named, value_of(stream));
+  work(array, stream, access);
+  return CAI_OK;
+}
+
+cai_status sync_host(int array) { return cai_array_sync_host(stage.arrays[array], &stage.error); }
+
+// What a dict says of the stream: 0 for None.
+static cai_status say(int array, uint64_t *stream) {
+  uint64_t storage[64];
+  cai_interface dict = {.struct_size = sizeof dict};
+  const cai_status status =
+      cai_interface_write(stage.arrays[array], 3, storage, sizeof storage, &dict, &stage.error);
+  if (status == CAI_OK) *stream = dict.stream.form == CAI_FORM_INT ? dict.stream.integer : 0;
+  return status;
+}
+
+cai_status use_by_the_text(int array, int copy, int stream, uint32_t access) {
+  uint64_t said = stage.arrays[array]->stream;
+  if (!stage.foreign) {
+    cai_status status = say(array, &said);
+    if (status == CAI_ERR_EXPORT && copy) {
+      status = publish(array, copy, 0, LEGACY);
+      array = copy;
+      if (status == CAI_OK) status = say(array, &said);
+    }
+    if (status != CAI_OK) return status;
+  }
+  const int own = said ? stream_of(array) : HOST;
+  if (own != HOST && own != stream) let_wait(stream, own);
+  work(array, stream, access);
+  if (own == HOST) {  // None: nobody could wait for it later
+    on(stream, do_record, &stream);
+    MUST(cuEventSynchronize(event_of(stream)));
+  } else if (own != stream) {
+    let_wait(own, stream);
+  }
+  return CAI_OK;
+}
+
+cai_status import_again(int alias) {
+  const cai_array *const it = stage.arrays[0];
+  return own(alias, stage.data + 1, it->stream_kind, it->stream);
+}
+
+// ---- The end ------------------------------------------------------------------------------------
+
+void drop(int array) {
+  cai_array *const it = stage.arrays[array];
+  stage.arrays[array] = NULL;
+  cai_array_release(it);
+}
+
+static void do_drain(void *left) { MUST(cai_drain(1, left, NULL)); }
+
+int64_t drain(void) {
+  int64_t left = 0;
+  do_drain(&left);
+  if (left) on(OTHER_CONTEXT, do_drain, &left);  // which is no primary one
+  return left;
+}
+
+void close_stage(void) {
+  for (int i = MAX_ARRAYS; i-- > 0;) drop(i);
+  MUST_BE(drain(), 0);
+  simcuda_forget();
+}
+
+int work_count(void) { return stage.count; }
+
+int comes_before(int first, int after) {
+  const int32_t ordered = simcuda_ordered(stage.marks[first], stage.marks[after]);
+  MUST_HOLD(ordered >= 0);
+  return ordered;
+}
+
+int frees(void) { return stage.freed; }
+
+uint64_t races(void) { return simcuda_races() - stage.races; }
+
+uint64_t records(void) { return simcuda_calls("cuEventRecord") - stage.records; }
+
+uint64_t waits(void) { return count_of_waits() - stage.waits - (uint64_t)stage.waits_of_its_own; }
+
+const char *last_error(void) { return stage.error.message; }

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the parties of a program do, a function for each: through cai.h, and through the driver
+ * where a party has no libcai. They run on simcuda, which is asked what came before what. One
+ * program runs at a time, between open_stage() and close_stage(); all is called from one thread,
+ * thread 1.
+ *
+ * A function that returns a cai_status returns what libcai said, and where that is no success the
+ * step has had no effect on the program. What must not fail, and fails, ends the process. */
+#ifndef TESTS_EXPLORE_STAGE_H
+#define TESTS_EXPLORE_STAGE_H
+
+#include <stdint.h>
+
+#include "cai.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Streams: 1; 2 of each of two threads; two blocking and two non-blocking ones; 1 of a second
+ * context. Work on THREAD_2 is given by a second thread, all other by the first. HOST is none. */
+enum {
+  HOST = -1,
+  LEGACY,
+  THREAD_1,
+  THREAD_2,
+  BLOCKING_1,
+  BLOCKING_2,
+  NON_BLOCKING_1,
+  NON_BLOCKING_2,
+  OTHER_CONTEXT
+};
+
+/* Who keeps the array: an owner that keeps uses; the same with one of the flags; the exporter of a
+ * dict, which keeps none, and was imported. */
+enum { PLAIN, RECLAIMS, STREAM_ORDERED, FOREIGN };
+
+enum { MAX_ARRAYS = 5, MAX_WORK = 12 };
+
+/* ---- A producer ------------------------------------------------------------------------------ */
+
+/* Writes on stream `work`, and says an array, array 0: of stream_kind `kind`; where that is STREAM,
+ * it says `target`, and publishes if that is another one. */
+cai_status make_array(int keeper, uint32_t kind, int work, int target);
+/* Reads or writes (CAI_ACCESS_*) on the stream; before that reclaims the array, if `reclaim`. */
+cai_status produce(int array, int stream, uint32_t access, int reclaim);
+/* The same by a producer without libcai, which keeps the text of version 3. */
+void produce_by_the_text(int array, int stream, uint32_t access);
+/* A copy of the array, as array `copy`, comes with `target`, or with an event recorded there; what
+ * is pending on the streams, a bit each, comes before. */
+cai_status publish(int array, int copy, uint32_t streams, int target);
+cai_status publish_event(int array, int copy, uint32_t streams, int target);
+
+/* ---- Consumers ------------------------------------------------------------------------------- */
+
+cai_status begin(int array, int stream, uint32_t access);
+cai_status end(int array, int stream, uint32_t access);
+/* Reads or writes the array's memory on the stream, or as the host. */
+void work(int array, int stream, uint32_t access);
+/* The array is let go of by cai_array_release_on(). */
+cai_status release_on(int array, int stream);
+/* Works on the array's own stream, which cai_arrays_same_stream() must name. */
+cai_status work_on_its_stream(int array, int stream, uint32_t access);
+cai_status sync_host(int array);
+/* A party without libcai gets the array as a dict and keeps the text of version 3. An array that
+ * can only be said once it is published on 1 is, as array `copy`; 0: it is not to be. */
+cai_status use_by_the_text(int array, int copy, int stream, uint32_t access);
+/* The exporter of array 0 is read once more, from its second byte on, as array `alias`. */
+cai_status import_again(int alias);
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+/* The last holder lets go. Whoever frees the memory then writes all of it. */
+void drop(int array);
+/* Waits until all that was put off has ended. Returns how much is left: 0. */
+int64_t drain(void);
+
+/* ---- The stage ------------------------------------------------------------------------------- */
+
+void open_stage(void);
+/* Lets go of all that is left, and forgets. */
+void close_stage(void);
+
+/* Pieces of work so far, the writing by make_array() and by who frees the memory among them. */
+int work_count(void);
+/* Whether simcuda orders the first before the second. */
+int comes_before(int first, int second);
+/* How often the memory was freed. */
+int frees(void);
+/* Races, records, and waits of streams and of the host, since the stage was opened. */
+uint64_t races(void);
+uint64_t records(void);
+uint64_t waits(void);
+/* What libcai said last. */
+const char *last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TESTS_EXPLORE_STAGE_H */
