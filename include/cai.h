@@ -25,8 +25,8 @@
  *   is never changed once a second party has seen it, so any number of threads may read it.
  * - No function throws, keeps hidden per-thread state, or holds a lock while it runs code that is
  *   not libcai's. Only the functions under "Order", cai_array_locate(), and cai_interface_write()
- *   of an array in use, use the driver; they load it when first they need it, once for the process,
- *   and leave the caller's current context as it was.
+ *   and cai_array_release() of an array in use, use the driver; they load it when first they need
+ *   it, once for the process, and leave the caller's current context as it was.
  *
  * The lines between the two markers hold no directive, macro or inline function, so that cffi and
  * LuaJIT can take them as they are; bindgen takes the whole file.
@@ -219,8 +219,11 @@ enum {
   CAI_OWNER_STREAM_ORDERED = 1 << 0, /**< `release` gives the memory back in the order of the stream
                                           that the array came with: a use that this stream waits for
                                           need not hold the release up */
-  CAI_OWNER_RECLAIMS = 1 << 1 /**< the producer calls cai_array_reclaim() before it writes again, so
-                                   its stream need not wait when a use ends */
+  CAI_OWNER_RECLAIMS = 1 << 1, /**< the producer calls cai_array_reclaim() before it writes again, so
+                                    its stream need not wait when a use ends */
+  CAI_OWNER_IMPORTED = 1 << 2  /**< the memory is an exporter's, who keeps no uses, and frees it after
+                                    what is queued on the array's stream: a use on that stream need
+                                    not hold the release up */
 };
 
 /** Who keeps an array alive. The producer's own block begins with it; every array in the block
@@ -238,8 +241,8 @@ typedef struct cai_owner {
   /** Adds one holder. Any thread, no GIL, no context; must not fail. */
   void (*retain)(struct cai_owner *self);
   /** Takes one holder away; the last one ends the block, and may run the producer's code. Any
-   * thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while kept
-   * uses are pending, the block's end is put off. */
+   * thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while uses are
+   * pending, the block's end is put off. It may record an event on the array's stream. */
   void (*release)(struct cai_owner *self);
   /** Keeps a use: what is queued on `stream` by now reads the memory, or (#CAI_ACCESS_WRITE) also
    * writes it. As cai_owner_used_on(). NULL: uses are not kept. */
@@ -248,7 +251,8 @@ typedef struct cai_owner {
    * NULL if and only if used_on is. */
   cai_status (*await_uses)(struct cai_owner *self, uint64_t stream, uint32_t access,
                            cai_error *error);
-  void *uses;      /**< used_on's own; NULL as long as no use was ever kept */
+  void *uses;      /**< used_on's own; NULL as long as there was no use, odd as long as none was
+                        kept */
   uint64_t thread; /**< the kernel's id of the thread whose stream 2 an array of the block came
                         with; 0 if there is none, or it is not said */
   struct cai_owner *keeper; /**< NULL; or an owner that this one holds, whose flags, used_on and so
@@ -477,9 +481,9 @@ uint64_t cai_interface_write_storage(const cai_array *array);
  * A dict cannot say what streams of the CPU's (cai/device.h) have yet to do on the memory: the host
  * waits for that.
  *
- * The stream that is said comes after the uses that the owner has kept, and after the streams of
- * published copies: where it does not by itself, it is made to wait, as by cai_array_publish(). So
- * write an array anew for each reader.
+ * The stream that is said comes after the uses that the owner has kept: where it does not by itself,
+ * it is made to wait, as by cai_array_publish(). So write an array anew for each reader. From then on
+ * users of the owner's arrays that come with another stream wait for it.
  *
  * @param array         valid; its device CPU gives #CAI_PROTOCOL_HOST, any other CUDA
  * @param version       3, or 2, which has no "stream": then the array's stream must be NONE or
@@ -598,15 +602,22 @@ cai_status cai_array_broadcast(const cai_array *array, const int64_t *shape, int
  *     later work on P comes after the consumer's.
  *  5. Nobody waits but streams: the host goes on, and neither call may be left out because "it is
  *     fast".
- *  6. Where P cannot wait (the array came with None, an event, or another thread's stream 2), the
- *     owner keeps the use; so it does to know when the memory may go.
- *  7. The producer that writes on another stream than P calls cai_array_reclaim() for it first.
- *  8. The last cai_array_release() ends the array once all kept uses are complete: after it the
- *     memory may be freed or reused in any order. Until then some later call of libcai, or
- *     cai_drain(), finds them complete; nothing waits.
+ *  6. Where P does not order later uses after this one, the owner keeps it: the array came with
+ *     None, an event, or another thread's stream 2; the owner is #CAI_OWNER_RECLAIMS; P is 1, and C
+ *     a blocking stream or 2, which another one need not come after; or arrays of the owner come
+ *     with different streams. So the owner does to know when the memory may go.
+ *  7. The producer that works on another stream than P, to read too, calls cai_array_reclaim() for
+ *     it first, and publishes a copy again after it: who has the array hears of that work by the
+ *     owner. Once it has published a copy, it reclaims before work on P, too.
+ *  8. The last cai_array_release() ends the array once its uses are complete: after it the memory
+ *     may be freed or reused in any order. Until then some later call of libcai, or cai_drain(),
+ *     finds them complete; nothing waits.
  *  9. A consumer that does not call end_use() hands its stream to cai_array_release_on().
  * 10. Where only one side is in a graph capture, and the producer has work pending, the call is
- *     refused before it does harm, unless one of CAI_USE_* says what is meant. */
+ *     refused before it does harm, unless one of CAI_USE_* says what is meant.
+ * 11. Uses that conflict do not overlap: one begins after the other has ended. Readers may.
+ * 12. Who is sent to a stream to use an array, and knows no owner (by a dict or a tensor of DLPack's),
+ *     counts as using it there: users of the owner's other arrays wait for that stream. */
 
 /** Values of cai_use_options.order. Since 0.1. */
 enum {
@@ -693,9 +704,12 @@ cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, u
  * nothing is remembered between the two. If one producer cannot be ordered, the others still are,
  * unless a capture forbids, and the first failure is returned.
  *
- * A use is kept by every owner that has `used_on`, save where the array's stream waits for it and
- * the owner is #CAI_OWNER_STREAM_ORDERED, where the array's stream is `stream` or in order with it
- * anyway, and in a capture. If the owner is #CAI_OWNER_RECLAIMS, the array's stream does not wait.
+ * A use is kept by every owner that has `used_on`, with that event, save where the array's stream
+ * waits for it and the owner is #CAI_OWNER_STREAM_ORDERED, where the array's stream is `stream` or
+ * in order with it anyway, and in a capture. It is kept all the same where arrays of the owner come
+ * with different streams, and where a blocking stream, or 2, uses an array of stream 1. What is not
+ * kept marks the array's stream, on which the last release records an event. If the owner is
+ * #CAI_OWNER_RECLAIMS, the array's stream does not wait.
  *
  * @return as cai_arrays_begin_use(); and #CAI_ERR_ORDER for an array that came with an event, or
  *         with another thread's 2, and whose owner keeps no uses (but for #CAI_ORDER_HOST): no
@@ -705,18 +719,20 @@ cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uin
                               const cai_use_options *options, cai_error *error);
 
 /** Finds the one stream on which the arrays can be used with no event at all: the producer's own.
+ * It waits for kept uses, and counts as used.
  *
  * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any
- * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, or an owner has kept a use that the
- *         array's stream does not wait for; #CAI_ERR_DRIVER and #CAI_ERR_CUDA if
- *         the driver had to tell two contexts apart; the rest as cai_arrays_begin_use().
+ * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, arrays of an owner come with different
+ *         streams, or the owner of an array that came with None has kept uses; the rest as
+ *         cai_arrays_begin_use().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,
                                   cai_error *error);
 
 /** Blocks the calling thread until what the producer has pending on the array and on its mask, and
- * all uses that its owner has kept, the work of streams of the CPU's among them, are complete. The
- * last resort. Release the GIL first.
+ * all uses that its owner has kept, the work of streams of the CPU's among them, are complete. An
+ * event is recorded on the array's stream: stream 1 alone need not be behind the blocking streams.
+ * The last resort. Release the GIL first.
  *
  * @return #CAI_OK; the rest as cai_arrays_begin_use(), cai_error.index as cai_array_validate().
  * The text, "Synchronization". Since 0.1. */
@@ -724,7 +740,8 @@ cai_status cai_array_sync_host(const cai_array *array, cai_error *error);
 
 /** Producer's side: before the producer's own work on `stream` reads or writes an array that others
  * may have used. Makes `stream` wait for the array's own stream, where consumers have put their
- * ends, and for kept uses that conflict with the access.
+ * ends, and for kept uses that conflict with the access. After the work, the array is published
+ * again, unless `stream` is the array's own and that of all arrays of the owner.
  *
  * @param stream  1, 2 or a CUstream
  * @param access  CAI_ACCESS_*; what the producer is about to do. It may write what it has marked
@@ -739,9 +756,10 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  * stream is `target`. For an array that nobody else has seen: a fresh one, or a copy of the struct,
  * which shares the owner. A mask has a stream of its own, and is published by itself.
  *
- * Whoever has the array itself, or a view of it, hears of `target` from the owner, if that keeps
- * uses: they wait for it (for a 2 of an array that nobody has used: for what is queued there by
- * now). An owner with functions of its own is told by used_on.
+ * The owner keeps what is pending on `streams` as a write, with the event that `target` waits for:
+ * whoever has the array itself, or a view of it, waits for that, and not for `target`. From then on
+ * arrays of the owner come with different streams, and all their uses are kept. An owner with
+ * functions of its own is told of `target` by used_on.
  *
  * Before the producer works on one of `streams` again, it calls cai_array_reclaim() for it. If the
  * array had come from somebody else, its own stream must in the end wait for `target`: call
@@ -760,7 +778,7 @@ cai_status cai_array_publish(cai_array *array, const uint64_t *streams, int32_t 
 /** Producer's side: the array comes with an event instead of a stream, which may then go, and which
  * is the way to another thread for work on a stream 2. A dict cannot carry it. `stream` waits for
  * what cai_array_publish() says; then an event is recorded there, which belongs to the owner, and
- * lives as long as the array. Whoever has the array already hears of it from the owner, as there.
+ * lives as long as the array. For whoever has the array already, the owner keeps it as a write.
  *
  * @param array  owned, by an owner whose used_on is cai_owner_used_on(); as for cai_array_publish()
  *               otherwise; gets the event, stream_kind EVENT, version 3; unchanged on failure
@@ -840,7 +858,8 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
 
 /** For a producer's own cai_owner.release, after the last holder has let go: calls end(self) now if
  * no use is pending, else later, on a thread that calls a function under "Order" or cai_drain(). It
- * calls no driver, and does not fail. Until `end` is called, the block stays.
+ * waits for nothing, and does not fail; on a stream that uses are in order with, and that the memory
+ * is not freed on, it records an event. Until `end` is called, the block stays.
  *
  * @param self  its await_uses is cai_owner_await_uses()
  * @param end   frees the block, and may run any code; no lock is held

@@ -191,6 +191,8 @@ void end_green(Driver &driver, const std::shared_ptr<GreenContext> &green) {
   for (auto &stream : driver.streams.all())
     if (stream->context.get() == &context) leave_capture(stream);
   context.alive = false;
+  driver.races.retire(*context.legacy);
+  context.legacy = nullptr;  // which holds the context
   driver.contexts.remove(context.handle);
   driver.green_contexts.remove(green->handle);
 }

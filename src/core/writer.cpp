@@ -186,14 +186,6 @@ cai_status check_exportable(const cai_array &array, uint32_t version, cai_error 
   return CAI_OK;
 }
 
-// Whoever reads the dict knows of the stream that it says, and of no owner: so that stream waits
-// for the uses that the owner keeps.
-cai_status order_uses(const cai_array &array, cai_error *error) noexcept {
-  if (!may_be_in_use(array)) return CAI_OK;
-  cai_array said = array;
-  return cai_array_publish(&said, nullptr, 0, said_stream(array), error);
-}
-
 }  // namespace
 }  // namespace cai
 
@@ -230,9 +222,9 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
                 static_cast<unsigned long long>(storage_size),
                 static_cast<unsigned long long>(needed));
   }
-  if (const cai_status status = order_uses(*array, error)) return status;
+  if (const cai_status status = hand_to_dict(*array, error)) return status;
   if (array->mask) {
-    if (const cai_status status = order_uses(*array->mask, error)) return status;
+    if (const cai_status status = hand_to_dict(*array->mask, error)) return status;
   }
   if (const cai_status status = await_host_work(*array, error)) return status;
   Storage pieces(storage, storage_size);

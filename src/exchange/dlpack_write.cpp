@@ -6,6 +6,7 @@
 #include "exchange/device.hpp"
 #include "exchange/dlpack_type.hpp"
 #include "order/glance.hpp"
+#include "order/publish.hpp"
 #include "order/waiting.hpp"
 
 namespace cai::exchange {
@@ -81,10 +82,13 @@ cai_status refuse_read_only(cai_error *error) noexcept {
 // of the host's, the host waits, whatever the stream.
 void hand_over(const cai_array &array, uint64_t stream) {
   order::await_host_work(array, true);
-  if (stream == no_order || order::nothing_before(array, stream)) return;
-  cai_array copy = array;
-  cai_error error;
-  if (cai_array_publish(&copy, nullptr, 0, stream, &error)) throw Failure(error);
+  if (stream == no_order || !order::may_be_pending(array)) return;
+  if (!order::nothing_before(array, stream)) {
+    cai_array copy = array;
+    cai_error error;
+    if (cai_array_publish(&copy, nullptr, 0, stream, &error)) throw Failure(error);
+  }
+  order::tell(array, stream);
 }
 
 template <class Tensor>

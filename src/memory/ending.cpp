@@ -55,8 +55,14 @@ bool is_on_gpu(const Line &line) noexcept {
 
 // Of GPUs: those of the host's have claims.
 bool has_kept_uses(const cai_memory &memory) {
+  const order::Uses *const uses = order::uses_of(&memory);
+  return uses && (uses->any() || uses->streams_differ());
+}
+
+// Those of published copies, that is, on which there may be work which is in order with them.
+void keep_streams_of_copies(driver::Session &session, const cai_memory &memory) {
   order::Uses *const uses = order::uses_of(&memory);
-  return uses && uses->any();
+  if (uses) uses->keep_marked(session, memory.line.stream.get()->value());
 }
 
 // Makes the free stream wait for the streams before it and for the uses that are kept; returns it.
@@ -66,6 +72,7 @@ std::uint64_t put_in_order(cai_memory &memory) {
     return memory.line.stream.get()->value();
   }
   driver::Session session;
+  keep_streams_of_copies(session, memory);
   order::Stream stream = stream_of(session, memory.line);
   if (!memory.former.empty() || has_kept_uses(memory)) {
     probe(session, stream);
@@ -108,6 +115,7 @@ void keep_own_streams(cai_memory &memory) {
   };
   keep(memory.line);
   for (const Line &line : memory.former) keep(line);
+  if (memory.line.stream.get()) keep_streams_of_copies(session, memory);
   session.finish();
   std::int64_t left;
   cai_error error;
@@ -176,15 +184,14 @@ cai_status give_back_once_unused(cai_memory &memory, cai_error *error) noexcept 
     }
   }
   // Arrays may outlive what they are of, and keep uses still: those are not waited for.
-  void *const kept = std::atomic_ref<void *>(memory.uses).exchange(nullptr);
-  auto *const uses = static_cast<order::Uses *>(kept);
+  std::unique_ptr<order::Uses> uses = order::take_uses(&memory);
   if (uses && uses->pending()) {
     uses->owner = &memory;
     uses->end = end_put_off;
-    order::put_off(uses);
+    order::put_off(uses.release());
     return CAI_OK;
   }
-  delete uses;
+  uses.reset();
   return give_back_now(memory, 0, error);
 }
 

@@ -26,7 +26,7 @@ cai_memory::cai_memory(cai_device device, std::uint32_t kind)
 }
 
 cai_memory::~cai_memory() {
-  delete static_cast<order::Uses *>(uses);
+  static_cast<void>(order::take_uses(this));
 }
 
 void cai_memory::retain_owner(cai_owner *owner) noexcept {
@@ -153,6 +153,8 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
   if (again != memory.former.end()) {
     std::swap(*again, memory.line);
   } else if (memory.line.stream.get() && !is_it(memory.line)) {
+    // Arrays that are there keep the stream that they came with.
+    order::make_uses_of(&memory).differ(memory.line.stream.get()->value());
     memory.former.emplace_back(std::move(memory.line));
   }
   std::swap(memory.line, line);

@@ -85,7 +85,8 @@ bool of_both(const cai_array &array, Condition &&holds) {
 inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) {
   return of_both(array, [&](const cai_array &part) {
     if (part.device_type == CAI_DEVICE_CPU) return true;
-    if ((states_none(part) || is_on(part, stream)) && !may_have_kept(keeper_of(part))) return true;
+    const bool on = is_on(part, stream);
+    if ((on || states_none(part)) && !may_have_kept(keeper_of(part), on ? stream : 0)) return true;
     return has_no_elements(part);
   });
 }
@@ -96,12 +97,19 @@ inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
   return nothing_on_gpu_before(array, stream);
 }
 
+// A use on the array's own stream needs no more than a mark, which is left here.
 inline bool nothing_after(const cai_array &array, std::uint64_t stream) {
   return of_both(array, [&](const cai_array &part) {
     if (part.device_type == CAI_DEVICE_CPU) return true;
-    if (is_on(part, stream) ? !has_other_streams(keeper_of(part), stream)
-                            : states_none(part) && !keeps_uses(keeper_of(part)))
+    cai_owner *const keeper = keeper_of(part);
+    if (is_on(part, stream)) {
+      if (!streams_differ(keeper)) {
+        if (keeper) mark(keeper, stream);
+        return true;
+      }
+    } else if (states_none(part) && !keeps_uses(keeper)) {
       return true;
+    }
     return has_no_elements(part);
   });
 }

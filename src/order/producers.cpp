@@ -9,33 +9,38 @@
 namespace cai::order {
 namespace {
 
-driver::CUcontext context_of_memory(driver::Session &session, const Demand::Default &array) {
-  const driver::Pointer pointer = driver::ask(session, array.data, array.device_id);
+// The context of memory, or else of its device, which `ordinal` says if it is known, and gets; null
+// if there is none.
+driver::CUcontext find_context(driver::Session &session, std::uint64_t data, int *ordinal) {
+  const driver::Pointer pointer = driver::ask(session, data, *ordinal);
   if (pointer.context) return pointer.context;
-  const int ordinal = pointer.known() ? pointer.ordinal : array.device_id;
+  if (pointer.known()) *ordinal = pointer.ordinal;
+  return *ordinal < 0 ? nullptr : session.of_device(*ordinal);
+}
+
+driver::CUcontext context_of_memory(driver::Session &session, const Demand::Default &array) {
+  int ordinal = array.device_id;
+  if (const driver::CUcontext found = find_context(session, array.data, &ordinal)) return found;
   if (ordinal < 0) {
     throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_DATA},
                   "data 0x%" PRIx64
                   " is not memory of the driver's, so stream %d has no context to be of",
                   array.data, static_cast<int>(array.value));
   }
-  const driver::CUcontext context = session.of_device(ordinal);
-  if (!context) {
-    throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM},
-                  "stream %d is of device %d, where no context is active",
-                  static_cast<int>(array.value), ordinal);
-  }
-  return context;
+  throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM},
+                "stream %d is of device %d, where no context is active",
+                static_cast<int>(array.value), ordinal);
 }
 
 // `own` is the array's stream, which is waited for anyway.
 void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t index,
               const Wanted &wanted, Demand &out) {
   cai_owner *const keeper = keeper_of(array);
-  if (!may_have_kept(keeper)) return;
+  if (!may_have_kept(keeper, own)) return;
   if (keeps_here(keeper)) {
     Uses &uses = *uses_of(keeper);
-    uses.add_conflicts(write, wanted.stream, own, index, out.conflicts, out.handles);
+    uses.add_conflicts(write, wanted.stream, own, index, out.conflicts);
+    uses.add_told(wanted.stream, own, index, out.handles);
   } else {
     for (Demand::Keeper &other : out.keepers) {
       if (other.owner != keeper) continue;
@@ -104,6 +109,11 @@ Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_
     return stream_here(session, stream);
   }
   return {stream, context_of_memory(session, {stream, array.data, array.device_id, -1}), -1};
+}
+
+driver::CUcontext find_context(driver::Session &session, const cai_array &array) {
+  int ordinal = array.device_id;
+  return find_context(session, array.data, &ordinal);
 }
 
 void collect(const cai_array *const *arrays, int32_t count, Wanted wanted, Demand &out,

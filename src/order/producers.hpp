@@ -74,6 +74,10 @@ inline std::uint64_t stream_value(const cai_array &array) {
 // for whoever gets the array.
 Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_t stream);
 
+// The context that 1 and 2 of the array are of; null if there is none, or the memory is not the
+// driver's.
+driver::CUcontext find_context(driver::Session &session, const cai_array &array);
+
 // Adds what arrays that have been judged ask for, and their masks; the first one has index `first`.
 void collect(const cai_array *const *arrays, int32_t count, Wanted wanted, Demand &out,
              int32_t first = 0);

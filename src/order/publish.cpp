@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/owned.hpp"
+#include "core/pending_hook.hpp"
 #include "order/releases.hpp"
 #include "order/waiting.hpp"
 
@@ -18,20 +19,12 @@ Stream find_here(driver::Session &session, const cai_array &, std::uint64_t stre
   return stream_here(session, stream);
 }
 
-// An array's own stream has been made to wait for kept uses, if it is the one that waited.
-void cover_if_own(driver::Session &session, const cai_array &array, const Stream &waiting,
-                  Conflicts &conflicts) {
-  cai_owner *const keeper = keeper_of(array);
-  Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
-  if (!uses || conflicts.empty() || stream_value(array) != waiting.value) return;
-  if (same(waiting, stream_for(session, array, waiting.value))) uses->cover(conflicts, waiting);
-}
-
 // Makes a stream, which `find` finds, wait for all that is pending on an array. What `body` adds
 // takes place in the same session, with the stream in order.
 template <class Body>
 void after_all(const cai_array &array, const Wanted &wanted, Find find,
-               const std::uint64_t *streams, int32_t count, Body &&body) {
+               const std::uint64_t *streams, int32_t count, Body &&body,
+               Few<Recorded> *recorded = nullptr) {
   const std::uint64_t value = wanted.stream;
   Demand demand;
   collect(array, wanted, demand);
@@ -45,7 +38,7 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
       const Stream other = stream_here(session, streams[index], index);
       others.add_unless(other, [&](const Stream &added) { return same(other, added); });
     }
-    wait_for_all(session, stream, others, demand, 0);
+    wait_for_all(session, stream, others, demand, 0, recorded);
     cover_if_own(session, array, stream, demand.conflicts);
     std::forward<Body>(body)(session, stream);
     if (stream.context_id) look(session, stream, ending);
@@ -88,46 +81,79 @@ void tell_keeper(cai_owner *keeper, std::uint64_t stream) {
   if (status != CAI_OK) throw Failure(error_of_keeper(error, status, -1));
 }
 
-void keep(driver::Session &session, Uses &uses, Stream &stream, bool write) {
-  const Event event = Event::record(session, stream);
-  if (uses.keep(stream.key(), event, write, {})) {
+void keep_event(driver::Session &session, Uses &uses, Stream &stream, const Event &event,
+                bool write, const Cover &cover) {
+  identify(session, stream);
+  if (uses.keep(stream.key(), event, write, cover)) {
     uses.prune(session, stream.context, stream.context_id, Ask::in_passing);
   }
 }
 
-// Whether what is queued on a stream becomes pending: what is captured into a graph does not.
-bool is_live(driver::Session &session, Stream &stream) {
+void keep(driver::Session &session, Uses &uses, Stream &stream, bool write) {
+  keep_event(session, uses, stream, Event::record(session, stream), write, {});
+}
+
+// What is pending on a stream that is published, on another one, is kept as a write: those who have
+// the array already do not hear of the target.
+void keep_published(driver::Session &session, Uses &uses, Stream stream, Stream &target,
+                    Few<Recorded> &recorded) {
   probe(session, stream);
-  return !stream.capture;
+  probe(session, target);
+  if (stream.capture || target.capture) return;  // what is in a graph is not pending
+  for (const Recorded &it : recorded) {
+    if (!same(it.stream, stream)) continue;
+    return keep_event(session, uses, stream, it.event, true, Cover::by(target));
+  }
+  const Cover cover = same(stream, target) ? Cover::by(target) : Cover{};
+  keep_event(session, uses, stream, Event::record(session, stream), true, cover);
+}
+
+// Stream 1 does not order what it waits for by itself: who waits for stream 1 may come before it.
+void keep_own_behind_legacy(driver::Session &session, Uses &uses, const cai_array &array,
+                            Stream &target) {
+  const std::uint64_t value = is_of_another_thread(array) ? 0 : stream_value(array);
+  if (target.value != driver::stream_legacy || value == 0 || value == target.value) return;
+  Stream own = stream_for(session, array, value);
+  if (!implicitly_ordered(session, own, target)) return;
+  probe(session, own);
+  if (own.capture || target.capture) return;
+  const Event event = Event::record(session, own);
+  keep_event(session, uses, own, event, true, Cover::by(own));
+}
+
+// Whether nobody else has the array: those who have hear of what is published from its owner alone.
+bool is_fresh(const cai_array &array) {
+  return array.stream_kind == CAI_STREAM_NONE && is_unseen(array);
 }
 
 void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std::uint64_t target) {
   cai_owner *const keeper = keeper_of(array);
   if (keeper && target == driver::stream_per_thread) say_thread(keeper);
-  Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
-  // Others may have the array already, under its own stream or none: they will not hear of `target`
-  // unless the owner does.
-  const bool fresh = array.stream_kind == CAI_STREAM_NONE && !(uses && uses->any());
-  const bool news = !(fresh && is_unseen(array)) && stream_value(array) != target;
+  const bool fresh = is_fresh(array);
+  const bool news = !fresh && stream_value(array) != target;
+  if (!news && !fresh && count == 0 && nothing_on_gpu_before(array, target)) {
+    return say_stream(array, CAI_STREAM_STREAM, target);
+  }
   bool tell = false;
-  after_all(array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
-            [&](driver::Session &session, Stream &stream) {
-              if (news && keeps_by_itself(keeper)) {
-                tell = is_live(session, stream);
-              } else if (!keeps_here(keeper)) {
-                return;
-              } else if (news && fresh && target == driver::stream_per_thread) {
-                // No other thread could wait for that stream, so they hear of what is there by now.
-                if (is_live(session, stream)) {
-                  keep(session, make_uses_of(keeper), stream, true);
-                }
-              } else if (news || has_other_streams(keeper, target)) {
-                // Those who have the stream of a copy will not hear of the array's own either.
-                identify(session, stream);
-                stream.index = -1;
-                make_uses_of(keeper).keep_open(stream);
-              }
-            });
+  Few<Recorded> recorded;
+  after_all(
+      array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
+      [&](driver::Session &session, Stream &stream) {
+        if (news && keeps_by_itself(keeper)) {
+          probe(session, stream);
+          tell = !stream.capture;
+        }
+        if (!keeps_here(keeper)) return;
+        for (int32_t index = 0; index < count; ++index) {
+          const Stream pending = stream_here(session, streams[index], index);
+          if (fresh && same(pending, stream)) continue;
+          keep_published(session, make_uses_of(keeper), pending, stream, recorded);
+        }
+        if (!news) return;
+        keep_own_behind_legacy(session, make_uses_of(keeper), array, stream);
+        make_uses_of(keeper).differ(stream_value(array));
+      },
+      &recorded);
   if (tell) tell_keeper(keeper, target);
   say_stream(array, CAI_STREAM_STREAM, target);
 }
@@ -146,15 +172,54 @@ void publish_event(cai_array &array, std::uint64_t value) {
     throw Failure(CAI_ERR_ARGUMENT, {},
                   "the array's owner cannot hold an event: its used_on is not cai_owner_used_on()");
   }
-  // As for a published stream: who has the array already hears of the event by the owner alone.
-  const bool unseen = array.stream_kind == CAI_STREAM_NONE && is_unseen(array);
-  const bool news = !unseen && stream_value(array) != value;
+  const bool fresh = is_fresh(array);
   Event event = event_after(array, value);
-  if (news) used_on(keeper, value, true);
+  Uses &uses = make_uses_of(keeper);
+  if (!fresh) {
+    // Those who have the array already hear of the event by its owner alone.
+    driver::Session session;
+    Stream stream = stream_here(session, value);
+    keep_event(session, uses, stream, event, true, {});
+    uses.differ(stream_value(array));
+    session.finish();
+  }
   const std::uint64_t handle = reinterpret_cast<std::uintptr_t>(event.handle());
-  make_uses_of(keeper).hold(std::move(event));
+  uses.hold(std::move(event));
   say_stream(array, CAI_STREAM_EVENT, handle);
 }
+
+// Makes the array's own stream wait for the stream of a use, as the end of one does. Captures are
+// asked about before anything happens.
+class HandBack {
+ public:
+  HandBack(driver::Session &session, const cai_array &array, Stream &user)
+      : session_(session), user_(user) {
+    Demand demand;
+    collect(array, {Wanted::For::ending, user.value, CAI_ACCESS_DEFAULT}, demand);
+    resolve(session, demand, OnFailure::stop, streams_);
+    streams_.remove_if([&](const Stream &stream) { return same(stream, user); });
+    for (Stream &stream : streams_) {
+      probe(session, stream);
+      if (edge_between(session, user, stream, Way::back, 0) == Edge::event) waiting_.add(&stream);
+    }
+  }
+
+  // `event` is recorded there. Returns the stream that waits for it.
+  Cover hand(Event &event) const {
+    Cover cover;
+    for (Stream *const stream : waiting_) {
+      order(session_, user_, *stream, Edge::event, event);
+      cover = Cover::by(*stream);
+    }
+    return waiting_.size() == 1 ? cover : Cover{};
+  }
+
+ private:
+  driver::Session &session_;
+  Stream &user_;
+  Few<Stream> streams_;
+  mutable Few<Stream *> waiting_;
+};
 
 void release_on(const cai_array &array, std::uint64_t value) {
   cai_owner *const owner = array.owner;
@@ -168,13 +233,16 @@ void release_on(const cai_array &array, std::uint64_t value) {
     hold_for_graph(session, stream.capture, owner);
     return owner->release(owner);
   }
+  const HandBack back(session, array, stream);
+  Event event = Event::record(session, stream);
+  const Cover cover = back.hand(event);
   if (keeps_here(keeper)) {
-    keep(session, make_uses_of(keeper), stream, true);
+    keep_event(session, make_uses_of(keeper), stream, event, true, cover);
     look(session, stream, ending);
     session.finish();
   } else {
     std::unique_ptr<Uses> holder = new_holder(owner);
-    keep(session, *holder, stream, true);
+    keep_event(session, *holder, stream, event, true, {});
     session.finish();
     if (keeps_by_itself(keeper)) tell_keeper(keeper, value);
     put_off(holder.release());
@@ -195,7 +263,36 @@ bool judge_use(cai_owner *self, std::uint32_t access) {
   return access == CAI_ACCESS_WRITE;
 }
 
+void hand_to_dict(const cai_array &array) {
+  const std::uint64_t value = array.stream_kind == CAI_STREAM_UNSTATED ? driver::stream_legacy
+                              : array.stream_kind == CAI_STREAM_STREAM ? array.stream
+                                                                       : 0;
+  if (value == 0 || !may_be_pending(array)) return;
+  if (may_have_kept(keeper_of(array), value)) {
+    cai_array said = array;
+    publish(said, nullptr, 0, value);
+  }
+  tell(array, value);
+}
+
 }  // namespace
+
+void tell(const cai_array &array, std::uint64_t value) {
+  cai_owner *const keeper = keeper_of(array);
+  if (!keeps_here(keeper)) return;
+  if (value > driver::stream_per_thread) return tell(keeper, {value, nullptr, -1});
+  try {
+    driver::Session session;
+    if (const driver::CUcontext context = find_context(session, array)) {
+      tell(keeper, {value, context, -1});
+    }
+    session.finish();
+  } catch (const Failure &failure) {
+    // Without a driver nothing is pending, nor in a forked child.
+    const cai_status status = failure.error().status;
+    if (status != CAI_ERR_DRIVER && status != CAI_ERR_STATE) throw;
+  }
+}
 
 Event event_after(const cai_array &array, std::uint64_t value) {
   // Owners that keep uses by themselves make the stream wait after the session.
@@ -219,6 +316,10 @@ Event event_after(const cai_array &array, std::uint64_t value) {
 }  // namespace cai::order
 
 using namespace cai;
+
+cai_status cai::hand_to_dict(const cai_array &array, cai_error *error) noexcept {
+  return guard(error, [&] { order::hand_to_dict(array); });
+}
 
 cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access,
                              cai_error *error) {
@@ -285,7 +386,8 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
     uses->host.add_conflicts(write, points);
     order::await_points(points);
     order::Demand demand;
-    uses->add_conflicts(write, stream, 0, -1, demand.conflicts, demand.handles);
+    uses->add_conflicts(write, stream, 0, -1, demand.conflicts);
+    uses->add_told(stream, 0, -1, demand.handles);
     if (demand.empty()) return;
     driver::Session session;
     if (stream == 0) {
@@ -300,11 +402,6 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
 
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self)) {
   if (!self || !end) return;
-  order::Uses *const uses = order::stores_here(self) ? order::uses_of(self) : nullptr;
-  if (!uses) return end(self);
-  uses->owner = self;
-  uses->end = end;
-  if (uses->pending()) return order::put_off(uses);
-  delete uses;
-  end(self);
+  if (!order::stores_here(self) || order::word_of(self) == 0) return end(self);
+  order::end_after_uses(self, end);
 }

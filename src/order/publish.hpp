@@ -10,4 +10,8 @@ namespace cai::order {
 // event there.
 Event event_after(const cai_array &array, std::uint64_t stream);
 
+// Somebody who knows of no owner was sent to the stream to use the array: whoever uses another
+// array of the owner waits for that stream.
+void tell(const cai_array &array, std::uint64_t stream);
+
 }  // namespace cai::order

@@ -109,6 +109,41 @@ void put_off(Uses *uses) noexcept {
   all.count.fetch_add(1, std::memory_order_relaxed);
 }
 
+void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
+  const bool in_order = owner->flags & CAI_OWNER_STREAM_ORDERED;
+  const bool imported = owner->flags & CAI_OWNER_IMPORTED;
+  if ((in_order || imported) && marked_in(word_of(owner))) return end(owner);
+  std::unique_ptr<Uses> uses;
+  if (guard(nullptr, [&] { uses = take_uses(owner); }) != CAI_OK) {
+    // No memory left to remember it by.
+    static_cast<void>(guard(nullptr, [&] {
+      driver::Session session;
+      Stream marked{marked_in(word_of(owner)), nullptr, -1};
+      synchronize(session, marked);
+      session.finish();
+    }));
+    return end(owner);
+  }
+  if (in_order) uses->free_in_order();
+  if (imported) uses->forget_marks();
+  if (uses->pending()) {
+    const cai_status status = guard(nullptr, [&] {
+      driver::Session session;
+      uses->keep_marked(session, 0);
+      session.finish();
+    });
+    // Without a driver nothing is pending, nor in a forked child.
+    if (status == CAI_ERR_DRIVER || status == CAI_ERR_STATE) uses.reset();
+  }
+  if (uses && uses->pending()) {
+    uses->owner = owner;
+    uses->end = end;
+    return put_off(uses.release());
+  }
+  uses.reset();
+  end(owner);
+}
+
 Ending::~Ending() {
   while (Uses *const uses = first_) {
     first_ = uses->next;

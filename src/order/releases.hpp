@@ -12,6 +12,9 @@ namespace cai::order {
 // Calls no driver.
 void put_off(Uses *uses) noexcept;
 
+// cai_owner_end() of an owner that may have pending uses.
+void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept;
+
 // What may end now: does so when it goes out of scope, which must be after the session.
 class Ending {
  public:

@@ -35,6 +35,9 @@ constexpr const char *host_in_capture = "the host cannot wait for it";
       wait_on_host(session, producers, demand);
     } else {
       wait_for_all(session, consumer, producers, demand, options.flags);
+      for (int32_t index = 0; index < count; ++index) {
+        cover_if_own(session, *arrays[index], consumer, demand.conflicts);
+      }
       if (consumer.context_id) look(session, consumer, ending);
     }
     session.finish();
@@ -56,7 +59,10 @@ class End {
         const std::uint64_t own = own_stream(array);
         // Which stream 1 or 2 is shows later.
         const bool in_order = own == stream && stream > driver::stream_per_thread && !array.mask;
-        if (in_order && !has_other_streams(keeper, own)) continue;
+        if (in_order && !streams_differ(keeper)) {
+          mark(keeper, own);
+          continue;
+        }
         kept_.add({keeper, own, index, writes(array, options.access, index)});
       } else if (has_no_way_back(array) || (array.mask && has_no_way_back(*array.mask))) {
         if (orphan_ < 0) orphan_ = index;
@@ -137,26 +143,42 @@ class End {
                          [&](const Stream &producer) { return producer.value == value; });
     };
     for (const Kept &use : kept_) {
-      Cover cover;
+      // The array's stream, where it comes after the use by now; null: there is none.
+      const Stream *own = nullptr;
+      Stream reclaimed{};
       bool in_order = false;
-      if (use.own == stream_ && !is_producers(use.own)) {
-        in_order = is_consumers(session, use, consumer);
-        if (in_order) cover = Cover::by(consumer);
+      if (use.own && (use.keeper->flags & CAI_OWNER_RECLAIMS)) {
+        attempt(session, OnFailure::go_on, use.index, [&] {
+          reclaimed = stream_for(session, *arrays_[use.index], use.own);
+          in_order = same(reclaimed, consumer) || implicitly_ordered(session, reclaimed, consumer);
+          if (in_order) own = &reclaimed;
+        });
+      } else if (use.own == stream_ && !is_producers(use.own)) {
+        in_order = true;
+        own = &consumer;
       } else if (const Step *const step = step_of(use.own)) {
         in_order = step->edge == Edge::none;
-        cover = Cover::by(*step->producer);
+        own = step->producer;
       }
-      if (cover.value && (in_order || (use.keeper->flags & CAI_OWNER_STREAM_ORDERED)) &&
-          !has_other_streams(use.keeper, use.own)) {
+      // Work of a blocking stream on an array of stream 1: another blocking stream comes after
+      // stream 1, and yet not after it.
+      const bool around_legacy =
+          in_order && use.own == driver::stream_legacy && stream_ != driver::stream_legacy;
+      const bool freed_there = use.keeper->flags & CAI_OWNER_STREAM_ORDERED;
+      if (keeps_by_itself(use.keeper)) {
+        if (!own || around_legacy || !(in_order || freed_there)) {
+          told_.add({use.keeper, use.write, use.index});
+        }
         continue;
       }
-      if (keeps_by_itself(use.keeper)) {
-        told_.add({use.keeper, use.write, use.index});
+      if (own && (in_order || freed_there) && !around_legacy && !streams_differ(use.keeper)) {
+        mark(use.keeper, *own);
         continue;
       }
       attempt(session, OnFailure::go_on, use.index, [&] {
         if (!event) event = Event::record(session, consumer);
         Uses &uses = make_uses_of(use.keeper);
+        const Cover cover = own && !in_order ? Cover::by(*own) : Cover{};
         if (uses.keep(consumer.key(), event, use.write, cover)) {
           uses.prune(session, consumer.context, consumer.context_id, Ask::in_passing);
         }
@@ -173,19 +195,6 @@ class End {
       found = &step;
     }
     return found;
-  }
-
-  // Whether the array's own stream, which has the consumer's value and does not wait, is the
-  // consumer's.
-  bool is_consumers(driver::Session &session, const Kept &use, const Stream &consumer) {
-    // That of the others was looked up, and found to be the same.
-    if (use.own > driver::stream_per_thread || !(use.keeper->flags & CAI_OWNER_RECLAIMS)) {
-      return true;
-    }
-    bool is_same = false;
-    attempt(session, OnFailure::go_on, use.index,
-            [&] { is_same = same(stream_for(session, *arrays_[use.index], use.own), consumer); });
-    return is_same;
   }
 
   // The stream of the array that its mask, if it has one, came with too; else 0. One that does not
@@ -269,15 +278,55 @@ std::uint64_t same_stream(Demand &demand) {
   return value;
 }
 
-// The array's own stream does not come after uses that it was never told of.
-void refuse_uncovered(const cai_array &array, int32_t index) {
+// Work on the array's own stream is in order with uses that are kept, and so with nothing of an
+// owner whose arrays come with other streams as well.
+void refuse_different(const cai_array &array, int32_t index) {
   const cai_owner *const keeper = keeper_of(array);
-  if (!may_be_pending(array) || !keeps_here(keeper)) return;
-  Uses *const uses = uses_of(keeper);
-  if (!uses || !uses->any_uncovered(stream_value(array))) return;
-  throw Failure(
-      CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
-      "uses of the array are kept that its stream does not wait for: begin a use instead");
+  if (!may_be_pending(array)) return;
+  if (stream_value(array) == 0 && keeps_here(keeper) && may_have_kept(keeper, 0)) {
+    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                  "uses of the array are kept, and it has no stream: begin a use instead");
+  }
+  if (!streams_differ(keeper)) return;
+  throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                "arrays of the owner come with different streams: begin a use instead");
+}
+
+// The one stream waits for kept uses, and is marked: no end will tell the owners of what comes on
+// it.
+void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
+  Demand demand;
+  collect(arrays, count, {Wanted::For::completing, value, CAI_ACCESS_READ}, demand);
+  {
+    driver::Session session;
+    Few<Stream> streams;
+    resolve(session, demand, OnFailure::stop, streams);
+    Stream own = stream_here(session, value);
+    for (int32_t index = 0; index < count; ++index) {
+      const cai_array &array = *arrays[index];
+      if (!may_be_pending(array) || stream_value(array) != value) continue;
+      for_array(index, [&] { own = stream_for(session, array, value); });
+      if (keeps_here(keeper_of(array))) mark(keeper_of(array), own);
+    }
+    wait_for_all(session, own, streams, demand, 0);
+    for (int32_t index = 0; index < count; ++index) {
+      cover_if_own(session, *arrays[index], own, demand.conflicts);
+    }
+    session.finish();
+  }
+  await_keepers(demand, value);
+}
+
+// Whether nothing of that takes the driver.
+bool adopts_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
+  for (int32_t index = 0; index < count && value != 0; ++index) {
+    const cai_array &array = *arrays[index];
+    cai_owner *const keeper = keeper_of(array);
+    if (!may_be_pending(array) || !keeps_uses(keeper)) continue;
+    if (value <= driver::stream_per_thread || may_have_kept(keeper, value)) return false;
+    if (stream_value(array) == value) mark(keeper, value);
+  }
+  return true;
 }
 
 }  // namespace
@@ -318,10 +367,12 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
     order::Demand demand;
     for (int32_t index = 0; index < count; ++index) {
       order::for_array(index, [&] { order::await_host_work(*arrays[index], true); });
-      order::refuse_uncovered(*arrays[index], index);
+      order::refuse_different(*arrays[index], index);
     }
     order::collect(arrays, count, wanted, demand);
-    *out = order::same_stream(demand);
+    const std::uint64_t value = order::same_stream(demand);
+    if (!order::adopts_at_once(arrays, count, value)) order::adopt(arrays, count, value);
+    *out = value;
   });
 }
 

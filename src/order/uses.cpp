@@ -36,12 +36,48 @@ bool is_complete(driver::Session &session, const Event &event, Ask ask) noexcept
 
 Uses &make_uses(cai_owner *owner) {
   auto made = std::make_unique<Uses>();
-  void *theirs = nullptr;
-  const std::atomic_ref<void *> uses(owner->uses);
-  if (uses.compare_exchange_strong(theirs, made.get(), std::memory_order_acq_rel)) {
-    return *made.release();
+  const std::atomic_ref<void *> word(owner->uses);
+  void *theirs = word.load(std::memory_order_acquire);
+  for (;;) {
+    const auto value = reinterpret_cast<std::uintptr_t>(theirs);
+    if (value && !(value & 1)) return *static_cast<Uses *>(theirs);
+    const Stream marked{marked_in(value), nullptr, -1};
+    if (value) told_in(value) ? made->tell(marked) : made->mark(marked);
+    if (word.compare_exchange_weak(theirs, made.get(), std::memory_order_acq_rel)) {
+      return *made.release();
+    }
   }
-  return *static_cast<Uses *>(theirs);
+}
+
+std::unique_ptr<Uses> take_uses(cai_owner *owner) {
+  if (word_of(owner) & 1) static_cast<void>(make_uses(owner));
+  void *const uses = std::atomic_ref<void *>(owner->uses).exchange(nullptr);
+  return std::unique_ptr<Uses>(static_cast<Uses *>(uses));
+}
+
+void mark_anew(cai_owner *owner, std::uint64_t handle) {
+  if (!fits_in_word(handle)) return make_uses_of(owner).mark({handle, nullptr, -1});
+  void *nothing = nullptr;
+  void *const mark = reinterpret_cast<void *>(word_of_mark(handle));
+  const std::atomic_ref<void *> word(owner->uses);
+  if (word.compare_exchange_strong(nothing, mark, std::memory_order_acq_rel)) return;
+  if (nothing != mark) make_uses_of(owner).mark({handle, nullptr, -1});
+}
+
+void tell(cai_owner *owner, const Stream &stream) {
+  if (!stream.is_default() && fits_in_word(stream.value)) {
+    const std::uintptr_t told = word_of_mark(stream.value, true);
+    void *mark = reinterpret_cast<void *>(word_of(owner));
+    const auto value = reinterpret_cast<std::uintptr_t>(mark);
+    if (value == told) return;
+    if ((value == 0 || value == word_of_mark(stream.value)) &&
+        std::atomic_ref<void *>(owner->uses)
+            .compare_exchange_strong(mark, reinterpret_cast<void *>(told),
+                                     std::memory_order_acq_rel)) {
+      return;
+    }
+  }
+  make_uses_of(owner).tell(stream);
 }
 
 bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cover &cover) {
@@ -55,17 +91,52 @@ bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cov
   if (!slot) slot = &slots_.emplace_back(Slot{user, {}, {}});
   (write ? slot->write : slot->read) = {event, cover};
   if (write && slot->read.event) slot->read = {};
-  if (cover.value != covering_.load(std::memory_order_relaxed)) sum_up();
+  sum_up();
   return slots_.size() > slots_many;
 }
 
-void Uses::keep_open(const Stream &stream) {
-  const std::lock_guard lock(lock_);
-  for (const Open &other : open_) {
-    if (same(stream, other.stream)) return;
+Uses::Own &Uses::own(const Stream &stream) {
+  const std::uint64_t thread = stream.value == driver::stream_per_thread ? this_thread() : 0;
+  for (Own &other : own_) {
+    if (same(stream, other.stream) && thread == other.thread) return other;
   }
-  open_.push_back({stream, stream.key().thread});
-  sum_up();
+  own_.push_back({stream, thread});
+  own_.back().stream.index = -1;
+  return own_.back();
+}
+
+void Uses::mark(const Stream &stream) {
+  const std::lock_guard lock(lock_);
+  own(stream).marked = true;
+  if (!stream.is_default()) marked_handle_.store(stream.value, std::memory_order_relaxed);
+}
+
+void Uses::tell(const Stream &stream) {
+  const std::lock_guard lock(lock_);
+  Own &it = own(stream);
+  it.marked = it.told = true;
+  const std::uint64_t handle = stream.is_default() ? no_handle : stream.value;
+  told_.store(any_told_but(handle) ? no_handle : handle, std::memory_order_release);
+}
+
+void Uses::add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<Stream> &out) {
+  if (!any_told_but(own)) return;
+  const std::lock_guard lock(lock_);
+  for (const Own &other : own_) {
+    if (!other.told) continue;
+    if (!other.stream.is_default() && (other.stream.value == stream || other.stream.value == own)) {
+      continue;
+    }
+    if (other.thread && other.thread != this_thread()) {
+      throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                    "a dict says stream 2 of thread %" PRIu64
+                    " of the array, where others may work on it, and which means another one here",
+                    other.thread);
+    }
+    Stream told = other.stream;
+    told.index = index;
+    out.add_unless(told, [&](const Stream &added) { return same(told, added); });
+  }
 }
 
 void Uses::hold(Event event) {
@@ -74,7 +145,7 @@ void Uses::hold(Event event) {
 }
 
 void Uses::add_uncovered(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
-                         Conflicts &out, Few<Stream> &streams) {
+                         Conflicts &out) {
   const std::lock_guard lock(lock_);
   for (const Slot &slot : slots_) {
     const auto &[event, cover] = write ? slot.last() : slot.write;
@@ -83,32 +154,6 @@ void Uses::add_uncovered(bool write, std::uint64_t stream, std::uint64_t own, in
     out.add_unless({event, slot.user, cover, index},
                    [&](const Conflict &other) { return other.event == event; });
   }
-  for (const Open &open : open_) {
-    if (open.stream.value == stream && stream > driver::stream_per_thread) continue;
-    if (open.thread && open.thread != this_thread()) {
-      throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
-                    "the array was published with stream 2 of thread %" PRIu64
-                    ", where others may work on it, and which means another one here",
-                    open.thread);
-    }
-    Stream stream_of = open.stream;
-    stream_of.index = index;
-    streams.add_unless(stream_of, [&](const Stream &other) { return same(open.stream, other); });
-  }
-}
-
-bool Uses::any() {
-  const std::lock_guard lock(lock_);
-  return !slots_.empty() || !open_.empty();
-}
-
-bool Uses::any_uncovered(std::uint64_t own) {
-  const std::lock_guard lock(lock_);
-  const auto is_own = [own](std::uint64_t value) { return own != 0 && value == own; };
-  return std::any_of(open_.begin(), open_.end(),
-                     [&](const Open &open) { return !is_own(open.stream.value); }) ||
-         std::any_of(slots_.begin(), slots_.end(),
-                     [&](const Slot &slot) { return !is_own(slot.last().cover.value); });
 }
 
 void Uses::cover(Conflicts &conflicts, const Stream &stream) {
@@ -124,18 +169,14 @@ void Uses::cover(Conflicts &conflicts, const Stream &stream) {
 
 void Uses::sum_up() noexcept {
   const std::uint64_t first = slots_.empty() ? 0 : slots_.front().last().cover.value;
-  bool alone = first > driver::stream_per_thread && open_.empty();
+  bool alone = first > driver::stream_per_thread;
   for (const Slot &slot : slots_) {
     for (const Kept *const kept : {&slot.write, &slot.read}) {
       if (kept->event && kept->cover.value != first) alone = false;
     }
   }
-  const bool one_handle = open_.size() == 1 && !open_.front().stream.is_default();
-  open_handle_.store(open_.empty() ? 0
-                     : one_handle  ? open_.front().stream.value
-                                   : no_handle,
-                     std::memory_order_release);
   covering_.store(alone ? first : 0, std::memory_order_release);
+  any_.store(!slots_.empty(), std::memory_order_release);
 }
 
 void Uses::prune(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
@@ -165,17 +206,69 @@ std::size_t Uses::count() {
   return slots_.size();
 }
 
+void Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept {
+  std::vector<Own> marked;
+  {
+    const std::lock_guard lock(lock_);
+    marked.swap(own_);  // which needs no memory
+  }
+  for (Own &it : marked) {
+    if (!it.marked || (except && it.stream.value == except)) continue;
+    cai_error error;
+    const cai_status status = guard(&error, [&] {
+      Stream stream = it.stream;
+      // Another thread's 2 cannot be named here; stream 1, which can, comes after it.
+      if (it.thread && it.thread != this_thread()) stream.value = driver::stream_legacy;
+      probe(session, stream);
+      if (stream.capture) return;
+      const Event event = Event::record(session, stream);
+      it.marked = false;
+      this->keep(stream.key(), event, true, {});
+    });
+    // A stream of which the driver knows no more has nothing pending.
+    const bool comes_later = status == CAI_ERR_CAPTURE || status == CAI_ERR_MEMORY;
+    if (status != CAI_OK && !comes_later) it.marked = false;
+  }
+  const std::lock_guard lock(lock_);
+  if (own_.empty()) return own_.swap(marked);
+  for (const Own &it : marked) {
+    Own &now = own(it.stream);
+    now.marked |= it.marked;
+    now.told |= it.told;
+  }
+}
+
+void Uses::differ(std::uint64_t first) noexcept {
+  const std::lock_guard lock(lock_);
+  if (differ_.load(std::memory_order_relaxed)) return;
+  first_ = first;
+  differ_.store(true, std::memory_order_release);
+}
+
+void Uses::free_in_order() noexcept {
+  if (!streams_differ()) return own_.clear();
+  const std::uint64_t stream = first_;
+  if (stream == 0) return;
+  std::erase_if(slots_, [&](const Slot &slot) { return slot.last().cover.value == stream; });
+  std::erase_if(own_, [&](const Own &it) { return it.stream.value == stream; });
+}
+
 bool Uses::pending() const noexcept {
-  return !slots_.empty();
+  return !slots_.empty() ||
+         std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.marked; });
 }
 
 bool Uses::pending_in(driver::CUcontext context) const noexcept {
   return std::any_of(slots_.begin(), slots_.end(),
-                     [&](const Slot &slot) { return slot.last().event.context() == context; });
+                     [&](const Slot &slot) { return slot.last().event.context() == context; }) ||
+         std::any_of(own_.begin(), own_.end(), [&](const Own &it) {
+           return it.marked && (!it.stream.context || it.stream.context == context);
+         });
 }
 
 void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
                   Ask ask) noexcept {
+  keep_marked(session, 0);
   std::erase_if(slots_, [&](const Slot &slot) {
     const Event &event = slot.last().event;
     if (event.context() != context) return false;

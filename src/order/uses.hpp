@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -20,12 +21,20 @@ namespace cai::order {
 struct Cover {
   std::uint64_t value = 0;
   driver::CUcontext context = nullptr;  // for 1 and 2
+  std::uint64_t thread = 0;             // for 2
 
   static Cover by(const Stream &stream) noexcept {
-    return {stream.value, stream.is_default() ? stream.context : nullptr};
+    return {stream.value, stream.is_default() ? stream.context : nullptr, thread_of(stream)};
   }
+  // As this thread means the stream.
   bool is(const Stream &stream) const noexcept {
-    return value == stream.value && (!stream.is_default() || context == stream.context);
+    return value == stream.value && (!stream.is_default() || context == stream.context) &&
+           thread == thread_of(stream);
+  }
+
+ private:
+  static std::uint64_t thread_of(const Stream &stream) noexcept {
+    return stream.value == driver::stream_per_thread ? this_thread() : 0;
   }
 };
 
@@ -63,8 +72,28 @@ class Uses {
   // stream.
   bool keep(const StreamKey &user, const Event &event, bool write, const Cover &cover);
 
-  // A stream on which others were sent to work by way of a dict: it must be asked how far it is.
-  void keep_open(const Stream &stream);
+  // Uses that are in order with a stream that arrays come with, and are not kept: whoever ends the
+  // owner has to come after that stream. A handle need not be identified, 1 and 2 must be.
+  void mark(const Stream &stream);
+  bool is_marked(std::uint64_t handle) const noexcept {
+    return marked_handle_.load(std::memory_order_relaxed) == handle;
+  }
+
+  // Somebody who knows of no owner was told the stream, by a dict: whoever uses another array of
+  // the owner waits for it.
+  void tell(const Stream &stream);
+  // Whether any was, but for one, which is a handle.
+  bool any_told_but(std::uint64_t stream) const noexcept {
+    const std::uint64_t told = told_.load(std::memory_order_acquire);
+    return told != 0 && told != stream;
+  }
+  // Adds those that are not `own`, the array's stream, nor `stream`, which is to wait.
+  void add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<Stream> &out);
+
+  // Arrays of the owner come with different streams from now on, `first` being that of the earlier
+  // one, 0 if it had none: then all uses are kept.
+  void differ(std::uint64_t first) noexcept;
+  bool streams_differ() const noexcept { return differ_.load(std::memory_order_acquire); }
 
   // An event that an array came with: it lives as long as the owner.
   void hold(Event event);
@@ -72,20 +101,15 @@ class Uses {
   // Adds what a read, or a write, conflicts with; but for what one of two streams covers: `stream`,
   // which is to wait, and `own`, which it waits for anyway.
   void add_conflicts(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
-                     Conflicts &out, Few<Stream> &streams) {
+                     Conflicts &out) {
+    if (!any()) return;
     const std::uint64_t covering = covering_.load(std::memory_order_acquire);
     if (covering && (covering == own || covering == stream)) return;
-    add_uncovered(write, stream, own, index, out, streams);
+    add_uncovered(write, stream, own, index, out);
   }
 
-  bool any();  // kept, open ones too; but for the host's
-  // Whether there are open ones, but for one stream; which is a handle.
-  bool any_open_but(std::uint64_t stream) const noexcept {
-    const std::uint64_t open = open_handle_.load(std::memory_order_acquire);
-    return open != 0 && open != stream;
-  }
-  // Likewise, that the array's stream does not wait for; 0: it has none.
-  bool any_uncovered(std::uint64_t own);
+  // Whether any are kept; but for the host's.
+  bool any() const noexcept { return any_.load(std::memory_order_acquire); }
 
   // The array's own stream has been made to wait for these uses.
   void cover(Conflicts &conflicts, const Stream &stream);
@@ -98,8 +122,17 @@ class Uses {
 
   HostUses host;  // work of the CPU's streams
 
+  // Keeps, as a write, what is pending by now on the streams that are marked, but for `except`. One
+  // that is being captured stays marked.
+  void keep_marked(driver::Session &session, std::uint64_t except) noexcept;
+
   // From here on for an owner that has lost its last holder.
 
+  // The memory is given back in the order of the stream that its first array came with: what is in
+  // order with that, or covered by it, holds nobody up.
+  void free_in_order() noexcept;
+  // Likewise, but that only those hold nobody up which are marked.
+  void forget_marks() noexcept { own_.clear(); }
   bool pending() const noexcept;
   bool pending_in(driver::CUcontext context) const noexcept;
   // As prune(), with nobody else left.
@@ -125,24 +158,32 @@ class Uses {
     const Kept &last() const noexcept { return read.event ? read : write; }
   };
 
-  struct Open {
+  // A stream that arrays of the owner come with.
+  struct Own {
     Stream stream;
     std::uint64_t thread;  // whose 2 it is
+    bool marked = false;
+    bool told = false;
   };
 
+  Own &own(const Stream &stream);  // with the lock held
   void add_uncovered(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
-                     Conflicts &out, Few<Stream> &streams);
+                     Conflicts &out);
   void sum_up() noexcept;  // with the lock held, once anything has changed
 
   Lock lock_;  // never held while the driver is called, save where nobody else is left
   std::vector<Slot> slots_;
-  std::vector<Open> open_;
+  std::vector<Own> own_;
   std::vector<Event> held_;
+  std::uint64_t first_ = 0;
 
   // For those who need no more, and so no lock.
-  static constexpr std::uint64_t no_handle = UINT64_MAX;
-  std::atomic<std::uint64_t> open_handle_{0};  // the one that is open; 0: nothing; or no_handle
-  std::atomic<std::uint64_t> covering_{0};     // the handle that covers all that is kept; 0: none
+  std::atomic<bool> any_{false};
+  static constexpr std::uint64_t no_handle = driver::stream_legacy;
+  std::atomic<std::uint64_t> told_{0};  // the handle that was told; 0: none; no_handle: others
+  std::atomic<bool> differ_{false};
+  std::atomic<std::uint64_t> covering_{0};       // the handle that covers all that is kept; 0: none
+  std::atomic<std::uint64_t> marked_handle_{0};  // the one that was marked last
 };
 
 // Whether an owner keeps uses; and does so here, or with functions of its own.
@@ -160,26 +201,74 @@ inline bool keeps_by_itself(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->used_on != cai_owner_used_on;
 }
 
+// cai_owner.uses is null, a pointer to Uses, or as long as no more is known than one marked stream,
+// its handle: shifted by two bits, and odd; the other bit says that it was told. So what is in
+// order anyway allocates nothing.
+inline std::uintptr_t word_of(const cai_owner *owner) noexcept {
+  return reinterpret_cast<std::uintptr_t>(__atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE));
+}
+// A pointer of the user's half of addresses: what no driver hands out needs more.
+constexpr bool fits_in_word(std::uint64_t handle) noexcept {
+  return handle >> 62 == 0;
+}
+constexpr std::uintptr_t word_of_mark(std::uint64_t handle, bool told = false) noexcept {
+  return static_cast<std::uintptr_t>(handle) << 2 | (told ? 3 : 1);
+}
+constexpr std::uint64_t marked_in(std::uintptr_t word) noexcept {
+  return word & 1 ? word >> 2 : 0;
+}
+constexpr std::uint64_t told_in(std::uintptr_t word) noexcept {
+  return (word & 3) == 3 ? word >> 2 : 0;
+}
+
 // What an owner that keeps its uses here has kept; null if nothing, or made at need.
 inline Uses *uses_of(const cai_owner *owner) noexcept {
-  return static_cast<Uses *>(__atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE));
+  const std::uintptr_t word = word_of(owner);
+  return word & 1 ? nullptr : reinterpret_cast<Uses *>(word);
 }
 Uses &make_uses(cai_owner *owner);
 inline Uses &make_uses_of(cai_owner *owner) {
   Uses *const uses = uses_of(owner);
   return uses ? *uses : make_uses(owner);
 }
+// Takes it out of an owner that nobody else has.
+std::unique_ptr<Uses> take_uses(cai_owner *owner);
 
-// Whether there may be kept uses by now: one with functions of its own has to be asked.
-inline bool may_have_kept(const cai_owner *owner) noexcept {
-  return keeps_uses(owner) && (owner->used_on != cai_owner_used_on || uses_of(owner));
+// Marks a stream that is a handle; where an exporter's memory is freed after it, that is not
+// needed.
+void mark_anew(cai_owner *owner, std::uint64_t handle);
+inline void mark(cai_owner *owner, std::uint64_t handle) {
+  if (!keeps_here(owner) || (owner->flags & CAI_OWNER_IMPORTED)) return;
+  if (marked_in(word_of(owner)) == handle) return;
+  const Uses *const uses = uses_of(owner);
+  if (!uses || !uses->is_marked(handle)) mark_anew(owner, handle);
 }
 
-// Whether copies of an owner's array came to have other streams than this one, the array's: whoever
-// waits for one of them does not know what is in order with another.
-inline bool has_other_streams(const cai_owner *owner, std::uint64_t own) noexcept {
-  Uses *const uses = keeps_here(owner) ? uses_of(owner) : nullptr;
-  return uses && uses->any_open_but(own);
+// Tells, as Uses::tell(). Of a handle nothing is allocated for it, as a rule.
+void tell(cai_owner *owner, const Stream &stream);
+
+// Marks any, as Uses::mark().
+inline void mark(cai_owner *owner, const Stream &stream) {
+  if (owner->flags & CAI_OWNER_IMPORTED) return;
+  stream.is_default() ? make_uses_of(owner).mark(stream) : mark(owner, stream.value);
+}
+
+// Whether somebody who waits for `own`, the array's stream (0: it has none), may have to wait for
+// what the owner has kept, or for streams that were told: one with functions of its own has to be
+// asked.
+inline bool may_have_kept(const cai_owner *owner, std::uint64_t own) noexcept {
+  if (!keeps_here(owner)) return keeps_uses(owner);
+  const std::uintptr_t word = word_of(owner);
+  if (word & 1) return told_in(word) && told_in(word) != own;
+  const auto *const uses = reinterpret_cast<const Uses *>(word);
+  return uses && (uses->any() || uses->any_told_but(own) || uses->host.any());
+}
+
+// Whether arrays of the owner come with different streams: whoever waits for one of them does not
+// know what is in order with another.
+inline bool streams_differ(const cai_owner *owner) noexcept {
+  const Uses *const uses = keeps_here(owner) ? uses_of(owner) : nullptr;
+  return uses && uses->streams_differ();
 }
 
 }  // namespace cai::order

@@ -9,18 +9,30 @@
 namespace cai::order {
 namespace {
 
-bool is_covered(const Conflict &conflict, const Stream &stream, Few<Stream> &producers) {
-  if (conflict.cover.value == 0) return false;
-  return conflict.cover.is(stream) ||
-         std::any_of(producers.begin(), producers.end(),
-                     [&](const Stream &producer) { return conflict.cover.is(producer); });
+// Whether one of the producers' streams waits for the use, or had it.
+bool is_covered(driver::Session &session, const Conflict &conflict, Few<Stream> &producers) {
+  return std::any_of(producers.begin(), producers.end(), [&](Stream &producer) {
+    if (conflict.cover.is(producer)) return true;
+    if (conflict.user.value != producer.value) return false;
+    identify(session, producer);
+    return conflict.user == producer.key();
+  });
+}
+
+// Whether it is the very event that an array came with.
+bool is_among(Few<Demand::EventOf, 4> &events, const Event &event) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(event.handle());
+  return std::any_of(events.begin(), events.end(),
+                     [&](const Demand::EventOf &other) { return other.value == handle; });
 }
 
 // Leaves the demands that the stream does not meet by itself.
-void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producers,
-                 Conflicts &conflicts) {
-  conflicts.remove_if(
-      [&](const Conflict &conflict) { return is_covered(conflict, stream, producers); });
+void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand) {
+  Conflicts &conflicts = demand.conflicts;
+  conflicts.remove_if([&](const Conflict &conflict) {
+    return conflict.cover.is(stream) || is_covered(session, conflict, producers) ||
+           is_among(demand.events, conflict.event);
+  });
   producers.remove_if([&](const Stream &producer) { return same(producer, stream); });
   if (conflicts.empty()) return;
   identify(session, stream);
@@ -50,8 +62,8 @@ void refuse_capturing(driver::Session &session, Stream &stream, const char *what
 }
 
 void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
-                  std::uint32_t flags) {
-  leave_unmet(session, stream, producers, demand.conflicts);
+                  std::uint32_t flags, Few<Recorded> *recorded) {
+  leave_unmet(session, stream, producers, demand);
   if (producers.empty() && demand.conflicts.empty() && demand.events.empty()) return;
 
   // First everybody is asked, so that a capture that forbids it finds nothing done.
@@ -108,6 +120,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
       for_array(step.producer->index, [&] {
         Event event;
         order(session, *step.producer, stream, step.edge, event);
+        if (recorded && event) recorded->add({*step.producer, event});
       });
       forked = fork != nullptr;
     }
@@ -135,12 +148,27 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   }
 }
 
+void cover_if_own(driver::Session &session, const cai_array &array, const Stream &waiting,
+                  Conflicts &conflicts) {
+  cai_owner *const keeper = keeper_of(array);
+  Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
+  if (!uses || conflicts.empty() || stream_value(array) != waiting.value) return;
+  if (same(waiting, stream_for(session, array, waiting.value))) uses->cover(conflicts, waiting);
+}
+
 void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand) {
   constexpr const char *advice = "the host cannot wait for it";
   for (Stream &producer : producers) refuse_capturing(session, producer, advice);
+  demand.conflicts.remove_if([&](const Conflict &conflict) {
+    return is_covered(session, conflict, producers) || is_among(demand.events, conflict.event);
+  });
   session.relax();
+  // By an event, which comes after the streams that stream 1 waits for; it alone need not.
   for (Stream &producer : producers) {
-    for_array(producer.index, [&] { synchronize(session, producer); });
+    for_array(producer.index, [&] {
+      const Event event = Event::record(session, producer);
+      driver::must(session.cu.cuEventSynchronize, event.handle());
+    });
   }
   for (const Demand::EventOf &event : demand.events) {
     for_array(event.index, [&] {

@@ -7,10 +7,21 @@
 
 namespace cai::order {
 
+// A producer's stream, and the event that was recorded there.
+struct Recorded {
+  Stream stream;
+  Event event;
+};
+
 // Makes the stream wait for the producers, and for the rest of the demand but its keepers. `flags`
-// are CAI_USE_*.
+// are CAI_USE_*; `recorded` may be null, and gets the events that it took.
 void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
-                  std::uint32_t flags);
+                  std::uint32_t flags, Few<Recorded> *recorded = nullptr);
+
+// The array's own stream has waited for kept uses, if it is the one that did: who waits for it need
+// not wait for them.
+void cover_if_own(driver::Session &session, const cai_array &array, const Stream &waiting,
+                  Conflicts &conflicts);
 
 // The host waits, likewise.
 void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand);

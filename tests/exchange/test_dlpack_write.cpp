@@ -366,6 +366,7 @@ TEST_F(WriteOnGpu, Threads) {
   }
   for (std::thread &thread : threads) thread.join();
   array.release();
+  EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
   EXPECT_TRUE(array.ended());
   finish();
 }

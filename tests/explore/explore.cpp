@@ -173,8 +173,10 @@ class Play {
     const bool reclaims = !own || owner.reclaims || (edition_ == kNow && owner.copied);
     const cai_status status = ON_STAGE(produce, step.array, step.stream, access, reclaims);
     if (status != CAI_OK || copy == 0) return status;
-    return ON_STAGE(publish, step.array, copy, before.model.pending | 1U << step.stream,
-                    run_.model.arrays[copy].stream);
+    const std::uint32_t pending = before.model.pending | 1U << step.stream;
+    const Array &made = run_.model.arrays[copy];
+    if (made.said == kEvent) return ON_STAGE(publish_event, step.array, copy, pending, step.stream);
+    return ON_STAGE(publish, step.array, copy, pending, made.stream);
   }
 
   // The array that the model has published in this step; 0: none.

@@ -256,11 +256,11 @@ static cai_status own(int array, address data, uint32_t kind, uint64_t stream) {
 }
 
 cai_status make_array(int keeper, uint32_t kind, int work_stream, int target) {
-  stage.freed_on = keeper == STREAM_ORDERED ? target : HOST;
   stage.foreign = keeper == FOREIGN;
-  stage.flags = keeper == RECLAIMS         ? CAI_OWNER_RECLAIMS
-                : keeper == STREAM_ORDERED ? CAI_OWNER_STREAM_ORDERED
-                                           : 0U;
+  const bool is_ordered = stage.foreign ? kind == CAI_STREAM_STREAM : keeper == STREAM_ORDERED;
+  stage.freed_on = is_ordered ? target : HOST;
+  const uint32_t flags[] = {0, CAI_OWNER_RECLAIMS, CAI_OWNER_STREAM_ORDERED, CAI_OWNER_IMPORTED};
+  stage.flags = flags[keeper];
   const uint64_t stream = value_of(work_stream);
   work_on(stage.data, BYTES, work_stream, CAI_ACCESS_WRITE);
   if (kind == CAI_STREAM_NONE) MUST(cuStreamSynchronize(stage.streams[work_stream]));

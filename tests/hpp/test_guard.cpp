@@ -31,6 +31,7 @@ class Guard : public OnGpu {
       consume(array, to);
       fill(array.data(), 2, producer);
     });
+    records = calls("cuEventRecord");  // but for that of the last release
     if (found == 0) {
       EXPECT_EQ(read(to, consumer), 1);
     }
@@ -46,6 +47,7 @@ class Guard : public OnGpu {
 
   void fail_next(const char *name) { MUST(gpu().simcuda_fail(name, 1, out_of_memory)); }
 
+  std::uint64_t records = 0;
   const std::uint64_t producer = value(stream());
   const std::uint64_t consumer = value(stream());
   Failures failures;
@@ -69,7 +71,7 @@ TEST_F(Guard, OrdersBothWays) {
               copy(to, x.data(), consumer);
             }),
             0U);
-  EXPECT_EQ(calls("cuEventRecord"), 2U);
+  EXPECT_EQ(records, 2U);
   EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);
   // One half alone is not enough.
   for (const std::uint32_t half : {CAI_ORDER_BEGIN, CAI_ORDER_END}) {
@@ -92,7 +94,7 @@ TEST_F(Guard, EndsWhenSomethingIsThrown) {
               }
             }),
             0U);
-  EXPECT_EQ(calls("cuEventRecord"), 2U);
+  EXPECT_EQ(records, 2U);
 }
 
 TEST_F(Guard, EndsOnce) {
@@ -106,7 +108,7 @@ TEST_F(Guard, EndsOnce) {
               EXPECT_EQ(guard.try_end(nullptr), CAI_OK);
             }),
             0U);
-  EXPECT_EQ(calls("cuEventRecord"), 2U);
+  EXPECT_EQ(records, 2U);
   EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);
 }
 
@@ -126,7 +128,7 @@ TEST_F(Guard, Moves) {
               EXPECT_EQ(calls("cuEventRecord"), 2U);
             }),
             0U);
-  EXPECT_EQ(calls("cuEventRecord"), 2U);
+  EXPECT_EQ(records, 2U);
 }
 
 TEST_F(Guard, TakesArraysOfEveryKind) {

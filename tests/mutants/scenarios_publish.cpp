@@ -4,6 +4,7 @@
 #include <cai/device.h>
 #include <cai/dlpack.h>
 
+#include "allocations.h"
 #include "scenario.hpp"
 
 namespace mutants {
@@ -27,13 +28,22 @@ SCENARIO(publish_many_streams) {
 }
 
 // Who had the array under its first stream hears of the second one from the owner.
+std::uint64_t stream_in_dict(const cai_array *array) {
+  std::uint64_t storage[64];
+  cai_interface dict;
+  dict.struct_size = sizeof dict;
+  answered(cai_interface_write(array, 3, storage, sizeof storage, &dict, nullptr));
+  return dict.stream.integer;
+}
+
 SCENARIO(publish_again) {
   const Stream p = stream(), target = stream(), c = stream(), d = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
   cai_array again = *x;
   writes(x->data, p);
   publish(&again, {}, target);
-  again.owner = nullptr;  // as a dict, which leaves the owner behind
+  again.stream = stream_in_dict(&again);
+  again.owner = nullptr;  // which a dict leaves behind
   begin({&again}, c);
   writes(x->data, c);
   end({&again}, c);
@@ -45,15 +55,52 @@ SCENARIO(publish_again) {
 
 // Or of the only one, where it had none, and nobody had used it yet.
 SCENARIO(publish_fresh_copy) {
-  const Stream p = stream(), d = stream();
+  const Stream p = stream(), c = stream(), d = stream();
   for (const Stream target : {stream(), Stream{2}}) {
     cai_array *const x = owned(memory(), CAI_STREAM_NONE);
     cai_array copy = *x;
     writes(x->data, p);
     publish(&copy, {p}, target);
+    begin({&copy}, c, use(CAI_ORDER_BEGIN));
+    reads(x->data, c);
     begin({x}, d, use(CAI_ORDER_BEGIN));
-    writes(x->data, d);
+    reads(x->data, d);
   }
+}
+
+// Stream 1 need not wait for a blocking stream, and does not order it before another one.
+SCENARIO(publish_blocking_as_1) {
+  const Stream p = stream(0), c = stream(0);
+  for (const bool own : {false, true}) {
+    cai_array *const x = owned(memory(), own ? CAI_STREAM_STREAM : CAI_STREAM_NONE, own ? p : 0);
+    cai_array copy = *x;
+    writes(x->data, p);
+    own ? publish(&copy, {}, 1) : publish(&copy, {p}, 1);
+    begin({&copy}, c, use(CAI_ORDER_BEGIN));
+    writes(x->data, c);
+  }
+}
+
+// The array's stream waits as at an end.
+SCENARIO(release_on_hands_back) {
+  const Stream p = stream(), c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  cai_array_retain(x);
+  writes(x->data, c);
+  answered(cai_array_release_on(x, c, nullptr));
+  writes(x->data, p);
+}
+
+// Work on the one stream of all arrays is told to no owner.
+SCENARIO(same_stream_after_kept_uses) {
+  const Stream p = stream(), c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  writes(x->data, c);
+  answered(cai_owner_used_on(x->owner, c, CAI_ACCESS_WRITE, nullptr));
+  const cai_array *const one = x;
+  std::uint64_t named = 0;
+  answered(cai_arrays_same_stream(&one, 1, &named, nullptr));
+  writes(x->data, named);
 }
 
 // A dict says a stream alone, which has to come after what the owner knows of.
@@ -62,11 +109,7 @@ SCENARIO(write_dict_after_uses) {
   cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
   writes(x->data, c);
   answered(cai_owner_used_on(x->owner, c, CAI_ACCESS_WRITE, nullptr));
-  std::uint64_t storage[64];
-  cai_interface dict;
-  dict.struct_size = sizeof dict;
-  answered(cai_interface_write(x, 3, storage, sizeof storage, &dict, nullptr));
-  writes(x->data, dict.stream.integer);
+  writes(x->data, stream_in_dict(x));
 }
 
 SCENARIO(publish_by_event) {
@@ -116,7 +159,6 @@ SCENARIO(publish_by_event_after_uses) {
   end({x}, c);
   writes(y->data, q);
   for (cai_array *const array : {x, y}) {
-    if (array == y) implied(3);  // its owner is told, whom nobody asks here
     publish_event(array, p);
     cai_array borrowed = *array;
     borrowed.owner = nullptr;
@@ -286,6 +328,41 @@ SCENARIO(stream_ordered_owner) {
   cai_array_release(x);
 }
 
+// What was in order with the array's stream needs not be in order with the memory's.
+SCENARIO(release_of_what_is_marked) {
+  const Stream p = stream(), f = stream();
+  for (const Stream user : {p, Stream{1}}) {
+    cai_array *const x = owned_and_freed_on(f, pooled(), CAI_STREAM_STREAM, user);
+    writes(x->data, user);
+    end({x}, user);
+    cai_array_release(x);
+    answered(cai_drain(1, nullptr, nullptr));
+  }
+}
+
+SCENARIO(release_in_a_capture) {
+  const Stream p = stream(), f = stream();
+  cai_array *const x = owned_and_freed_on(f, pooled(), CAI_STREAM_STREAM, p);
+  writes(x->data, p);
+  end({x}, p);
+  Handle graph = nullptr;
+  constexpr int relaxed = 2;
+  MUST(gpu().cuStreamBeginCapture_v2(handle(p), relaxed));
+  cai_array_release(x);
+  MUST(gpu().cuStreamEndCapture(handle(p), &graph));
+  answered(cai_drain(1, nullptr, nullptr));
+}
+
+SCENARIO(release_without_memory) {
+  const Stream p = stream(), f = stream();
+  cai_array *const x = owned_and_freed_on(f, pooled(), CAI_STREAM_STREAM, p);
+  writes(x->data, p);
+  end({x}, p);
+  allocations_reset();
+  allocations_fail(0);
+  cai_array_release(x);
+}
+
 // The owner's functions, as somebody calls them who has no array.
 SCENARIO(owner_functions) {
   const Stream c = stream(), d = stream();
@@ -372,6 +449,20 @@ SCENARIO(owner_with_own_functions_is_told) {
     begin({&array->array}, d, use(CAI_ORDER_BEGIN));
     writes(array->array.data, d);
   }
+}
+
+SCENARIO(owner_with_own_functions_and_same_stream) {
+  const Stream p = stream(), c = stream();
+  Array x(memory(), CAI_STREAM_STREAM, p);
+  Delegate owner{};
+  delegate(owner, owned(x.array.data, CAI_STREAM_NONE)->owner);
+  x.array.owner = &owner;
+  writes(x.array.data, c);
+  answered(cai_owner_used_on(owner.to, c, CAI_ACCESS_WRITE, nullptr));
+  const cai_array *const one = &x.array;
+  std::uint64_t named = 0;
+  answered(cai_arrays_same_stream(&one, 1, &named, nullptr));
+  writes(x.array.data, named);
 }
 
 SCENARIO(owner_with_own_functions_and_host) {

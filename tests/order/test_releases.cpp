@@ -53,20 +53,43 @@ TEST_F(Releases, ArePutOffUntilTheUsesAreComplete) {
 TEST_F(Releases, AreAtOnceWithNothingPending) {
   const std::uint64_t own = value(stream());
   Owned unused(memory(), CAI_STREAM_NONE);
-  Owned used(memory(), CAI_STREAM_STREAM, own);
-  EXPECT_EQ(begin_use({used}, own), CAI_OK);
-  EXPECT_EQ(end_use({used}, own), CAI_OK);  // in order anyway
+  Owned unused_on_stream(memory(), CAI_STREAM_STREAM, own);
+  Owned freed_there(memory(), CAI_STREAM_STREAM, own);
+  freed_there->owner->flags |= CAI_OWNER_STREAM_ORDERED;
+  EXPECT_EQ(begin_use({freed_there}, own), CAI_OK);
+  EXPECT_EQ(end_use({freed_there}, own), CAI_OK);  // in order anyway
   gpu().simcuda_reset_counts();
   unused.release();
-  used.release();
+  unused_on_stream.release();
+  freed_there.release();
   EXPECT_TRUE(unused.ended());
-  EXPECT_TRUE(used.ended());
+  EXPECT_TRUE(unused_on_stream.ended());
+  EXPECT_TRUE(freed_there.ended());
   std::int64_t nothing = -1;
   EXPECT_EQ(cai_drain(1, &nothing, nullptr), CAI_OK);
   EXPECT_EQ(nothing, left_before_);
   if (left_before_ == 0) {
     EXPECT_EQ(all_calls(), 0U);
   }
+}
+
+// What is in order with the array's stream takes one event, however often it was used.
+TEST_F(Releases, WaitForTheArraysStream) {
+  const std::uint64_t own = value(stream());
+  const std::uint64_t consumer = value(stream());
+  Owned array(memory(), CAI_STREAM_STREAM, own);
+  Gate gate(own);
+  for (const std::uint64_t user : {own, consumer, own}) {
+    EXPECT_EQ(begin_use({array}, user), CAI_OK);
+    EXPECT_EQ(end_use({array}, user), CAI_OK);
+  }
+  gpu().simcuda_reset_counts();
+  array.release();
+  EXPECT_EQ(calls("cuEventRecord"), 1U);
+  EXPECT_FALSE(array.ended());
+  gate.open();
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(array.ended());
 }
 
 TEST_F(Releases, AreWaitedForByDrain) {
@@ -126,7 +149,9 @@ TEST_F(Releases, OnAStream) {
       cai_error error{};
       EXPECT_EQ(cai_array_release_on(array, consumer, &error), CAI_OK) << error.message;
       EXPECT_EQ(calls("cuEventRecord"), 1U);
-      EXPECT_EQ(calls("cuStreamWaitEvent") + calls("cuLaunchHostFunc"), 0U);
+      // As at the end of a use, the array's stream comes after it.
+      EXPECT_EQ(calls("cuStreamWaitEvent"), array == &of_old.array ? 1U : 0U);
+      EXPECT_EQ(calls("cuLaunchHostFunc"), 0U);
     }
     of_event.gone();
     producer.gone();

@@ -206,7 +206,8 @@ with libcai.use(*given, stream=mine):
 assert [calls(n) - s for n, s in zip(names, start)] == [2, 2, 0, 0]
 with libcai.use(*given, stream=theirs):
     pass
-with libcai.use(array(None), stream=mine):  # nobody waits, and the owner keeps it
+unstreamed = array(None)
+with libcai.use(unstreamed, stream=mine):  # nobody waits, and the owner keeps it
     pass
 assert [calls(n) - s for n, s in zip(names, start)] == [3, 2, 0, 0]
 """
@@ -217,9 +218,10 @@ def test_the_use_ends_after_an_exception(simulated):
     simulated(
         """
 theirs, mine = new_stream(), new_stream()
+given = array(theirs)
 start = calls("cuEventRecord")
 try:
-    with libcai.use(array(theirs), stream=mine):
+    with libcai.use(given, stream=mine):
         raise ZeroDivisionError
 except ZeroDivisionError:
     pass

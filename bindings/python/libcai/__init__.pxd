@@ -136,6 +136,7 @@ cdef extern from "cai.h" nogil:
     enum:
         CAI_OWNER_STREAM_ORDERED
         CAI_OWNER_RECLAIMS
+        CAI_OWNER_IMPORTED
 
     ctypedef struct cai_owner:
         uint32_t struct_size

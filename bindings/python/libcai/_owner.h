@@ -158,7 +158,14 @@ static void cai_py_retain(cai_owner *self) {
 
 /* Whether libcai has ever kept a use in this owner; NULL, one that keeps none, is not used. */
 static inline int cai_py_was_used(const cai_owner *owner) {
-  return owner && __atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) != NULL;
+  const uintptr_t uses =
+      owner ? (uintptr_t)__atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) : (uintptr_t)0;
+  return uses && uses % 2 == 0;
+}
+
+/* Whether its end may have to wait for work on a stream. */
+static inline int cai_py_may_be_pending(const cai_owner *owner) {
+  return __atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) != NULL;
 }
 
 /* What libcai calls once no use is pending, on any thread. */
@@ -174,7 +181,7 @@ static void cai_py_end(cai_owner *self) {
 
 static void cai_py_release(cai_owner *self) {
   if (__atomic_sub_fetch(&((cai_py_block *)self)->holders, 1, __ATOMIC_ACQ_REL) != 0) return;
-  if (cai_py_was_used(self))
+  if (cai_py_may_be_pending(self))
     cai_owner_end(self, cai_py_end);
   else
     cai_py_end(self);
@@ -192,8 +199,11 @@ static inline void cai_py_release_here(cai_owner *owner) {
   } else if (__atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) != 1 &&
              __atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL) != 0) {
     return;
-  } else if (cai_py_was_used(owner)) {
+  } else if (cai_py_may_be_pending(owner)) {
+    Py_BEGIN_ALLOW_THREADS; /* around the driver */
     cai_owner_end(owner, cai_py_end);
+    Py_END_ALLOW_THREADS;
+    cai_py_drain();
   } else {
     cai_py_block_finish(block);
   }

@@ -102,7 +102,9 @@ struct Run {
     Owner &owner = model.owners[0];
     owner.foreign = beginning.keeper == kForeign;
     owner.reclaims = beginning.keeper == kReclaims;
-    if (beginning.keeper == kStreamOrdered) owner.freed_on = beginning.target;
+    if (beginning.keeper == kStreamOrdered || (owner.foreign && beginning.said == kStream)) {
+      owner.freed_on = beginning.target;
+    }
     model.owners[1].foreign = true;
     Array &array = model.arrays[0];
     array.there = true;
@@ -306,6 +308,7 @@ struct Run {
     const Array &array = model.arrays[step.array];
     if (array.said != kStream) return kNotHere;
     act.stream = array.stream;
+    act.writes = true;  // same_stream is not told the access
     model.at(kSameStream, act);
     return accessed(step, array.stream, ++parties);
   }

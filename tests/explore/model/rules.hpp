@@ -37,7 +37,7 @@ struct Owner {
   bool foreign = false;  // an import: the exporter itself keeps no uses
   bool reclaims = false;
   bool copied = false;      // the producer has published a copy
-  Stream freed_on = kHost;  // STREAM_ORDERED: the stream that the memory is freed on
+  Stream freed_on = kHost;  // STREAM_ORDERED, and foreign: the stream that the memory is freed on
 };
 
 struct Kept {
@@ -47,6 +47,7 @@ struct Kept {
   bool writes = false;
   std::int8_t owner = 0;
   Bytes bytes = {};
+  int view = -1;  // the array that comes with the event
 };
 
 // What is about to happen, or has happened, to one array.
@@ -66,14 +67,15 @@ enum Moment : std::uint8_t {
             // export, a wait of the host
   kEnd,     // the consumer's work is queued, and it ends the use
   kLetGo,   // the consumer's work is queued, and it calls release_on
-  kSameStream,   // the consumer works on the array's stream and makes no event
-  kExport,       // to a dict
-  kPublish,      // `stream` is one of the streams that the producer publishes
-  kPublishOwn,   // `stream` is what it publishes a copy on
-  kProduce,      // the producer is to work on the stream
-  kProduced,     // it has
-  kViewEnd,      // the last holder of a published view lets go
-  kLastRelease,  // of an owner
+  kSameStream,      // the consumer works on the array's stream and makes no event
+  kExport,          // to a dict
+  kPublish,         // `stream` is one of the streams that the producer publishes
+  kPublishOwn,      // `stream` is what it publishes a copy on
+  kPublishedEvent,  // an event was recorded on `stream`, and a copy comes with it
+  kProduce,         // the producer is to work on the stream
+  kProduced,        // it has
+  kViewEnd,         // the last holder of a published view lets go
+  kLastRelease,     // of an owner
   kMoments
 };
 
@@ -96,8 +98,10 @@ struct Model {
   Kept kept[kMaxKept];
   const RuleBook *book = nullptr;
   std::int8_t kept_count = 0;
-  std::uint8_t pending = 0;  // the streams, a bit each, of producer's work not yet published
-  bool refused = false;      // a status instead of an order: the program ends here, with no harm
+  std::uint8_t pending = 0;     // the streams, a bit each, of producer's work not yet published
+  std::uint8_t waited_for = 0;  // those that an act waits for whatever is kept
+  bool as_event = false;        // what is being published is said by an event
+  bool refused = false;         // a status instead of an order: the program ends here, with no harm
 
   void at(Moment moment, Act &act) {
     for (const Apply *apply = book->at[moment]; *apply; ++apply) (*apply)(*this, act);
@@ -112,14 +116,24 @@ struct Model {
     return act.event;
   }
 
-  void keep(const Array &array, const Kept &use) {
+  // A stream's later use comes after its earlier ones, and stands for them; a read not for a write.
+  void keep(const Array &array, Kept use) {
+    use.owner = array.owner;
+    use.bytes = array.bytes;
+    std::int8_t left = 0;
+    for (int i = 0; i < kept_count; ++i) {
+      if (!stands_for(use, kept[i]) || (kept[i].writes && !use.writes)) kept[left++] = kept[i];
+    }
+    kept_count = left;
     if (kept_count == kMaxKept) {
       refused = true;
       return;
     }
-    kept[kept_count] = use;
-    kept[kept_count].owner = array.owner;
-    kept[kept_count++].bytes = array.bytes;
+    kept[kept_count++] = use;
+  }
+
+  static bool stands_for(const Kept &later, const Kept &use) {
+    return later.owner == use.owner && later.stream == use.stream;
   }
 
   // 2 means the stream of the thread that says it: who is told 2 on another thread is misled.
@@ -144,12 +158,21 @@ struct Model {
     }
   }
 
-  void wait_for(const Kept &use, const Act &act) {
+  void wait_for(Kept &use, const Act &act) {
     const Array &array = arrays[act.array];
     if (!use.writes && !act.writes) return;
+    for (const Kept *later = &use + 1; act.writes && later < kept + kept_count; ++later) {
+      if (stands_for(*later, use)) return;
+    }
+    if (use.covered != kHost && use.covered == act.stream) return;
     if (use.stream == act.stream) return;
+    if (array.said == kStream && use.stream == array.stream) return;
+    if (waited_for >> use.stream & 1) return;
+    if (use.covered != kHost && (waited_for >> use.covered & 1)) return;
     if (array.said == kStream && use.covered == array.stream) return;
+    if (use.view == act.array) return;
     world.wait(act.stream, use.event);
+    if (array.said == kStream && array.stream == act.stream) use.covered = act.stream;
   }
 
   // A copy of the struct whose stream is `target`, or an event recorded there. Returns its place,
@@ -158,16 +181,19 @@ struct Model {
     int place = 1;
     while (place < kMaxArrays && (arrays[place].there || arrays[place].published)) ++place;
     if (place == kMaxArrays) return -1;
+    Act act{original, target, true};
+    if (said == kStream) at(kPublishOwn, act);
+    waited_for = pending;
+    as_event = said == kEvent;
+    at(kBefore, act);
+    waited_for = 0;
     for (int i = 0; i < kStreams; ++i) {
       if (!(pending >> i & 1)) continue;
-      Act act{original, static_cast<Stream>(i), true};
-      act.covered = target;
-      at(kPublish, act);
+      Act published{original, static_cast<Stream>(i), true};
+      published.covered = target;
+      at(kPublish, published);
     }
     pending = 0;
-    Act act{original, target, true};
-    at(kPublishOwn, act);
-    at(kBefore, act);
     Array &view = arrays[place];
     view = arrays[original];
     view.said = said;
@@ -176,6 +202,10 @@ struct Model {
     view.published = true;
     owner_of(view).copied = true;
     view.exported = view.used = false;
+    if (said == kEvent) {
+      Act event{place, target, true, 1, false, kHost, true, view.event};
+      at(kPublishedEvent, event);
+    }
     return place;
   }
 };
@@ -218,7 +248,7 @@ inline void find_kept_uses_by_address(Model &m, Act &act) {
   const Array &array = m.arrays[act.array];
   if (!m.owner_of(array).foreign) return;
   for (int i = 0; i < m.kept_count; ++i) {
-    const Kept &use = m.kept[i];
+    Kept &use = m.kept[i];
     if (use.owner != array.owner && overlap(use.bytes, array.bytes)) m.wait_for(use, act);
   }
 }
@@ -299,13 +329,18 @@ inline void keep_where_streams_differ(Model &m, Act &act) {
   if (m.streams_differ(m.arrays[act.array].owner)) act.keep = true;
 }
 
+inline void keep_what_is_handed_back(Model &m, Act &act) {
+  const Owner &owner = m.owner_of(m.arrays[act.array]);
+  if (act.covered != kHost && (owner.foreign || act.covered != owner.freed_on)) act.keep = true;
+}
+
 inline void keep_what_is_let_go(Model &, Act &act) {
   act.keep = true;
 }
 
 inline void mark_the_rest(Model &m, Act &act) {
   Array &array = m.arrays[act.array];
-  if (!act.keep && array.said == kStream) array.used = true;
+  if (!act.keep && in_order(array, act) && !m.owner_of(array).foreign) array.used = true;
 }
 
 // ---- On the array's own stream ------------------------------------------------------------------
@@ -373,6 +408,7 @@ inline void keep_what_is_published_as_1(Model &m, Act &act) {
 }
 
 inline void keep_what_is_published(Model &m, Act &act) {
+  if (act.stream == act.covered && m.as_event) return;  // which is kept itself
   m.keep(m.arrays[act.array], {m.record(act), act.stream, act.covered, true});
 }
 
@@ -381,6 +417,10 @@ inline void keep_its_own_work_as_1(Model &m, Act &act) {
   if (array.said != kStream || !kKinds[act.stream].legacy || array.stream == act.stream) return;
   if (!in_implicit_order(array.stream, act.stream)) return;
   m.keep(array, {m.world.record(array.stream), array.stream, array.stream, true});
+}
+
+inline void keep_a_published_event(Model &m, Act &act) {
+  m.keep(m.arrays[act.array], {act.event, act.stream, kHost, true, 0, {}, act.array});
 }
 
 inline bool on_its_own_stream(Model &m, const Act &act) {
@@ -404,7 +444,8 @@ inline void publish_again(Model &m, const Act &act) {
     return;
   }
   const Stream target = array.said == kStream ? array.stream : act.stream;
-  if (m.publish(act.array, target, kStream) < 0) m.refused = true;
+  const Said said = array.said == kEvent ? kEvent : kStream;
+  if (m.publish(act.array, target, said) < 0) m.refused = true;
 }
 
 inline void publish_after_writing(Model &m, Act &act) {
@@ -432,8 +473,9 @@ inline void record_what_is_marked(Model &m, Act &act) {
 // The end is put off until the host has found them complete.
 inline void end_after_kept_uses(Model &m, Act &act) {
   for (int i = 0; i < m.kept_count; ++i) {
-    const Stream freed_on = m.owners[m.kept[i].owner].freed_on;
-    if (freed_on == kHost || m.kept[i].covered != freed_on) act.event |= m.kept[i].event;
+    const Owner &owner = m.owners[m.kept[i].owner];
+    const bool waits = owner.freed_on == kHost || m.kept[i].covered != owner.freed_on;
+    if (waits || owner.foreign) act.event |= m.kept[i].event;
   }
 }
 
@@ -486,9 +528,11 @@ inline constexpr Rule kRules[] = {
      "a use of an array on 1 by a blocking stream, or 2, is kept"},
     {"keep-differ", keep_where_streams_differ, on(kEnd), kDecided | kNow,
      "every use is kept while arrays of the owner come with different streams"},
+    {"keep-handed-back", keep_what_is_handed_back, on(kEnd), kDecided | kNow,
+     "so is what the array's stream waits for, unless the memory is freed on that"},
     {"keep-let-go", keep_what_is_let_go, on(kLetGo), kAll, "release_on keeps the use"},
     {"mark", mark_the_rest, on(kEnd, kSameStream), kDecided | kNow,
-     "uses that are not kept are marked"},
+     "uses that are not kept, and in order with the array's stream, are marked"},
     {"same-refuse-kept", refuse_same_stream_after_kept_uses, on(kSameStream), kWas,
      "same_stream is refused where the array's stream does not wait for a kept use"},
     {"same-wait", same_stream_waits, on(kSameStream), kDecided | kNow,
@@ -508,6 +552,7 @@ inline constexpr Rule kRules[] = {
      "work of blocking streams that is published as 1 is kept as a write"},
     {"publish-keep", keep_what_is_published, on(kPublish), kNow,
      "what is published is kept as a write"},
+    {"publish-keep-event", keep_a_published_event, on(kPublishedEvent), kNow, "an event, too"},
     {"publish-keep-own-1", keep_its_own_work_as_1, on(kPublishOwn), kNow,
      "so is what is pending on a blocking stream of the array's own, where a copy says 1"},
     {"reclaim", reclaim, on(kProduce), kAll,

@@ -251,6 +251,10 @@ pub const CAI_OWNER_STREAM_ORDERED: u32 = 1;
 /// the producer calls [`cai_array_reclaim()`] before it writes again, so
 /// its stream need not wait when a use ends
 pub const CAI_OWNER_RECLAIMS: u32 = 2;
+/// the memory is an exporter's, who keeps no uses, and frees it after
+/// what is queued on the array's stream: a use on that stream need
+/// not hold the release up
+pub const CAI_OWNER_IMPORTED: u32 = 4;
 /// Who keeps an array alive. The producer's own block begins with it; every array in the block
 /// points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
 /// struct_size before using more. 64 bytes.
@@ -270,8 +274,8 @@ pub struct cai_owner {
     /// Adds one holder. Any thread, no GIL, no context; must not fail.
     pub retain: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     /// Takes one holder away; the last one ends the block, and may run the producer's code. Any
-    /// thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while kept
-    /// uses are pending, the block's end is put off.
+    /// thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while uses are
+    /// pending, the block's end is put off. It may record an event on the array's stream.
     pub release: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     /// Keeps a use: what is queued on `stream` by now reads the memory, or ([`CAI_ACCESS_WRITE`]) also
     /// writes it. As [`cai_owner_used_on()`]. NULL: uses are not kept.
@@ -293,7 +297,8 @@ pub struct cai_owner {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// used_on's own; NULL as long as no use was ever kept
+    /// used_on's own; NULL as long as there was no use, odd as long as none was
+    /// kept
     pub uses: *mut ::core::ffi::c_void,
     /// the kernel's id of the thread whose stream 2 an array of the block came
     /// with; 0 if there is none, or it is not said
@@ -2446,9 +2451,9 @@ functions! {
     /// A dict cannot say what streams of the CPU's (cai/device.h) have yet to do on the memory: the host
     /// waits for that.
     ///
-    /// The stream that is said comes after the uses that the owner has kept, and after the streams of
-    /// published copies: where it does not by itself, it is made to wait, as by [`cai_array_publish()`]. So
-    /// write an array anew for each reader.
+    /// The stream that is said comes after the uses that the owner has kept: where it does not by itself,
+    /// it is made to wait, as by [`cai_array_publish()`]. So write an array anew for each reader. From then on
+    /// users of the owner's arrays that come with another stream wait for it.
     ///
     /// # Arguments
     ///
@@ -2644,9 +2649,12 @@ functions! {
     /// nothing is remembered between the two. If one producer cannot be ordered, the others still are,
     /// unless a capture forbids, and the first failure is returned.
     ///
-    /// A use is kept by every owner that has `used_on`, save where the array's stream waits for it and
-    /// the owner is [`CAI_OWNER_STREAM_ORDERED`], where the array's stream is `stream` or in order with it
-    /// anyway, and in a capture. If the owner is [`CAI_OWNER_RECLAIMS`], the array's stream does not wait.
+    /// A use is kept by every owner that has `used_on`, with that event, save where the array's stream
+    /// waits for it and the owner is [`CAI_OWNER_STREAM_ORDERED`], where the array's stream is `stream` or
+    /// in order with it anyway, and in a capture. It is kept all the same where arrays of the owner come
+    /// with different streams, and where a blocking stream, or 2, uses an array of stream 1. What is not
+    /// kept marks the array's stream, on which the last release records an event. If the owner is
+    /// [`CAI_OWNER_RECLAIMS`], the array's stream does not wait.
     ///
     /// # Returns
     ///
@@ -2663,6 +2671,7 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Finds the one stream on which the arrays can be used with no event at all: the producer's own.
+    /// It waits for kept uses, and counts as used.
     ///
     /// # Arguments
     ///
@@ -2670,9 +2679,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, or an owner has kept a use that the
-    /// array's stream does not wait for; [`CAI_ERR_DRIVER`] and [`CAI_ERR_CUDA`] if
-    /// the driver had to tell two contexts apart; the rest as [`cai_arrays_begin_use()`].
+    /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, arrays of an owner come with different
+    /// streams, or the owner of an array that came with None has kept uses; the rest as
+    /// [`cai_arrays_begin_use()`].
     ///
     /// The text, "Synchronization". Since 0.1.
     pub fn cai_arrays_same_stream(
@@ -2682,8 +2691,9 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Blocks the calling thread until what the producer has pending on the array and on its mask, and
-    /// all uses that its owner has kept, the work of streams of the CPU's among them, are complete. The
-    /// last resort. Release the GIL first.
+    /// all uses that its owner has kept, the work of streams of the CPU's among them, are complete. An
+    /// event is recorded on the array's stream: stream 1 alone need not be behind the blocking streams.
+    /// The last resort. Release the GIL first.
     ///
     /// # Returns
     ///
@@ -2693,7 +2703,8 @@ functions! {
     pub fn cai_array_sync_host(array: *const cai_array, error: *mut cai_error) -> cai_status;
     /// Producer's side: before the producer's own work on `stream` reads or writes an array that others
     /// may have used. Makes `stream` wait for the array's own stream, where consumers have put their
-    /// ends, and for kept uses that conflict with the access.
+    /// ends, and for kept uses that conflict with the access. After the work, the array is published
+    /// again, unless `stream` is the array's own and that of all arrays of the owner.
     ///
     /// # Arguments
     ///
@@ -2717,9 +2728,10 @@ functions! {
     /// stream is `target`. For an array that nobody else has seen: a fresh one, or a copy of the struct,
     /// which shares the owner. A mask has a stream of its own, and is published by itself.
     ///
-    /// Whoever has the array itself, or a view of it, hears of `target` from the owner, if that keeps
-    /// uses: they wait for it (for a 2 of an array that nobody has used: for what is queued there by
-    /// now). An owner with functions of its own is told by used_on.
+    /// The owner keeps what is pending on `streams` as a write, with the event that `target` waits for:
+    /// whoever has the array itself, or a view of it, waits for that, and not for `target`. From then on
+    /// arrays of the owner come with different streams, and all their uses are kept. An owner with
+    /// functions of its own is told of `target` by used_on.
     ///
     /// Before the producer works on one of `streams` again, it calls [`cai_array_reclaim()`] for it. If the
     /// array had come from somebody else, its own stream must in the end wait for `target`: call
@@ -2748,7 +2760,7 @@ functions! {
     /// Producer's side: the array comes with an event instead of a stream, which may then go, and which
     /// is the way to another thread for work on a stream 2. A dict cannot carry it. `stream` waits for
     /// what [`cai_array_publish()`] says; then an event is recorded there, which belongs to the owner, and
-    /// lives as long as the array. Whoever has the array already hears of it from the owner, as there.
+    /// lives as long as the array. For whoever has the array already, the owner keeps it as a write.
     ///
     /// # Arguments
     ///
@@ -2862,7 +2874,8 @@ functions! {
     ) -> cai_status;
     /// For a producer's own [`cai_owner.release`](cai_owner::release), after the last holder has let go: calls end(self) now if
     /// no use is pending, else later, on a thread that calls a function under "Order" or [`cai_drain()`]. It
-    /// calls no driver, and does not fail. Until `end` is called, the block stays.
+    /// waits for nothing, and does not fail; on a stream that uses are in order with, and that the memory
+    /// is not freed on, it records an event. Until `end` is called, the block stays.
     ///
     /// # Arguments
     ///

@@ -2053,6 +2053,7 @@ pub fn values() -> Vec<(&'static str, i64)> {
         ("CAI_TIME_AS", CAI_TIME_AS as i64),
         ("CAI_OWNER_STREAM_ORDERED", CAI_OWNER_STREAM_ORDERED as i64),
         ("CAI_OWNER_RECLAIMS", CAI_OWNER_RECLAIMS as i64),
+        ("CAI_OWNER_IMPORTED", CAI_OWNER_IMPORTED as i64),
         ("CAI_FORM_MISSING", CAI_FORM_MISSING as i64),
         ("CAI_FORM_NONE", CAI_FORM_NONE as i64),
         ("CAI_FORM_INT", CAI_FORM_INT as i64),
