@@ -154,7 +154,9 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
     std::swap(*again, memory.line);
   } else if (memory.line.stream.get() && !is_it(memory.line)) {
     // Arrays that are there keep the stream that they came with.
-    order::make_uses_of(&memory).differ(memory.line.stream.get()->value());
+    if (!device::is_cpu(memory.line.stream.get()->device)) {
+      order::make_uses_of(&memory).differ(memory.line.stream.get()->value());
+    }
     memory.former.emplace_back(std::move(memory.line));
   }
   std::swap(memory.line, line);

@@ -5,6 +5,7 @@
 
 #include "core/owned.hpp"
 #include "driver/types.hpp"
+#include "order/imports.hpp"
 #include "order/options.hpp"
 #include "order/uses.hpp"
 
@@ -85,8 +86,12 @@ bool of_both(const cai_array &array, Condition &&holds) {
 inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) {
   return of_both(array, [&](const cai_array &part) {
     if (part.device_type == CAI_DEVICE_CPU) return true;
+    const cai_owner *const keeper = keeper_of(part);
     const bool on = is_on(part, stream);
-    if ((on || states_none(part)) && !may_have_kept(keeper_of(part), on ? stream : 0)) return true;
+    if ((on || states_none(part)) && !may_have_kept(keeper, on ? stream : 0) &&
+        !(is_import(keeper) && any_imports())) {
+      return true;
+    }
     return has_no_elements(part);
   });
 }

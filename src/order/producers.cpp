@@ -5,6 +5,7 @@
 #include <cinttypes>
 
 #include "driver/pointer.hpp"
+#include "order/imports.hpp"
 
 namespace cai::order {
 namespace {
@@ -36,6 +37,9 @@ driver::CUcontext context_of_memory(driver::Session &session, const Demand::Defa
 void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t index,
               const Wanted &wanted, Demand &out) {
   cai_owner *const keeper = keeper_of(array);
+  if (is_import(keeper)) {
+    add_uses_of_imports(array, write, wanted.stream, own, index, out.conflicts);
+  }
   if (!may_have_kept(keeper, own)) return;
   if (keeps_here(keeper)) {
     Uses &uses = *uses_of(keeper);

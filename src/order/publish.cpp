@@ -237,7 +237,9 @@ void release_on(const cai_array &array, std::uint64_t value) {
   Event event = Event::record(session, stream);
   const Cover cover = back.hand(event);
   if (keeps_here(keeper)) {
-    keep_event(session, make_uses_of(keeper), stream, event, true, cover);
+    Uses &uses = make_uses_of(keeper);
+    if (is_import(keeper)) list_import(uses, array);
+    keep_event(session, uses, stream, event, true, cover);
     look(session, stream, ending);
     session.finish();
   } else {

@@ -178,6 +178,7 @@ class End {
       attempt(session, OnFailure::go_on, use.index, [&] {
         if (!event) event = Event::record(session, consumer);
         Uses &uses = make_uses_of(use.keeper);
+        if (is_import(use.keeper)) list_import(uses, *arrays_[use.index]);
         const Cover cover = own && !in_order ? Cover::by(*own) : Cover{};
         if (uses.keep(consumer.key(), event, use.write, cover)) {
           uses.prune(session, consumer.context, consumer.context_id, Ask::in_passing);
@@ -324,6 +325,7 @@ bool adopts_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t
     cai_owner *const keeper = keeper_of(array);
     if (!may_be_pending(array) || !keeps_uses(keeper)) continue;
     if (value <= driver::stream_per_thread || may_have_kept(keeper, value)) return false;
+    if (is_import(keeper) && any_imports()) return false;
     if (stream_value(array) == value) mark(keeper, value);
   }
   return true;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/owned.hpp"
+#include "order/imports.hpp"
 
 namespace cai::order {
 namespace {
@@ -33,6 +34,10 @@ bool is_complete(driver::Session &session, const Event &event, Ask ask) noexcept
 }
 
 }  // namespace
+
+Uses::~Uses() {
+  if (listed) unlist_import(*this);
+}
 
 Uses &make_uses(cai_owner *owner) {
   auto made = std::make_unique<Uses>();
@@ -115,8 +120,11 @@ void Uses::tell(const Stream &stream) {
   const std::lock_guard lock(lock_);
   Own &it = own(stream);
   it.marked = it.told = true;
-  const std::uint64_t handle = stream.is_default() ? no_handle : stream.value;
-  told_.store(any_told_but(handle) ? no_handle : handle, std::memory_order_release);
+  if (stream.is_default() || any_told_but(stream.value)) {
+    told_others_.store(true, std::memory_order_release);
+  } else {
+    told_handle_.store(stream.value, std::memory_order_release);
+  }
 }
 
 void Uses::add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<Stream> &out) {

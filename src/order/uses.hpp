@@ -67,6 +67,7 @@ class Uses {
   Uses() = default;
   Uses(const Uses &) = delete;
   Uses &operator=(const Uses &) = delete;
+  ~Uses();
 
   // Returns whether they are so many by now that it pays to prune(). The event is of the user's
   // stream.
@@ -84,8 +85,8 @@ class Uses {
   void tell(const Stream &stream);
   // Whether any was, but for one, which is a handle.
   bool any_told_but(std::uint64_t stream) const noexcept {
-    const std::uint64_t told = told_.load(std::memory_order_acquire);
-    return told != 0 && told != stream;
+    const std::uint64_t told = told_handle_.load(std::memory_order_acquire);
+    return told_others_.load(std::memory_order_acquire) || (told != 0 && told != stream);
   }
   // Adds those that are not `own`, the array's stream, nor `stream`, which is to wait.
   void add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<Stream> &out);
@@ -120,7 +121,8 @@ class Uses {
              Ask ask);
   std::size_t count();
 
-  HostUses host;  // work of the CPU's streams
+  HostUses host;        // work of the CPU's streams
+  bool listed = false;  // as those of an import, under the lock of imports.cpp
 
   // Keeps, as a write, what is pending by now on the streams that are marked, but for `except`. One
   // that is being captured stays marked.
@@ -179,8 +181,8 @@ class Uses {
 
   // For those who need no more, and so no lock.
   std::atomic<bool> any_{false};
-  static constexpr std::uint64_t no_handle = driver::stream_legacy;
-  std::atomic<std::uint64_t> told_{0};  // the handle that was told; 0: none; no_handle: others
+  std::atomic<std::uint64_t> told_handle_{0};  // the handle that was told first; 0: none
+  std::atomic<bool> told_others_{false};       // and others
   std::atomic<bool> differ_{false};
   std::atomic<std::uint64_t> covering_{0};       // the handle that covers all that is kept; 0: none
   std::atomic<std::uint64_t> marked_handle_{0};  // the one that was marked last

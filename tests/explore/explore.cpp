@@ -49,6 +49,11 @@ constexpr const char *kKindNames[] = {"",
                                       "the memory is not freed once",
                                       "an end is put off for ever"};
 
+// Whether it is but a record or wait too many or too few, or an order that nobody asked for.
+constexpr bool is_cost(Kind kind) {
+  return kind == Kind::ordered || kind == Kind::records || kind == Kind::waits;
+}
+
 struct Difference {
   Kind kind = Kind::none;
   int step = 0;  // after which it shows; 0: the first
@@ -279,7 +284,8 @@ void print(Edition edition, const Program &program) {
 // Plays programs, and tells of those that differ; of each kind a few.
 class Explorer {
  public:
-  explicit Explorer(Edition edition) : edition_(edition) {}
+  Explorer(Edition edition, bool looks_at_cost)
+      : edition_(edition), looks_at_cost_(looks_at_cost) {}
 
   // All programs of the length.
   void explore(int length) {
@@ -297,6 +303,7 @@ class Explorer {
     Outcome outcome = kDone;
     for (int tries = 0; tries < 20 && program_.steps.size() < 7 && outcome == kDone; ++tries) {
       const Op op = static_cast<Op>(below(kOps));
+      if (op == kDrop) continue;  // libcai does not hear of the end of a published copy
       const Step step{op, static_cast<std::int8_t>(op == kClose ? 0 : below(kMaxArrays)),
                       on_streams(op) ? static_cast<Stream>(below(kStreams)) : kHost,
                       accesses(op) && below(2) != 0};
@@ -314,7 +321,7 @@ class Explorer {
   bool tell(int number, const std::string &what) const {
     long differ = 0;
     for (const auto &[kind, count] : seen_) {
-      differ += count;
+      if (looks_at_cost_ || !is_cost(kind)) differ += count;
       std::printf("# %ld: %s\n", count, kKindNames[static_cast<int>(kind)]);
     }
     std::printf("%s %d - libcai does as the rules say in %ld programs%s\n",
@@ -345,10 +352,12 @@ class Explorer {
   void play() {
     ++programs_;
     const Difference it = Play(edition_, program_).play();
-    if (it && ++seen_[it.kind] <= kTold) print(edition_, shrink(edition_, program_, it.kind));
+    if (!it || ++seen_[it.kind] > kTold) return;
+    if (looks_at_cost_ || !is_cost(it.kind)) print(edition_, shrink(edition_, program_, it.kind));
   }
 
   const Edition edition_;
+  const bool looks_at_cost_;
   const std::vector<Beginning> beginnings_ = beginnings();
   const std::vector<Step> alphabet_ = alphabet();
   Program program_;
@@ -359,7 +368,7 @@ class Explorer {
 bool all(Edition edition, int depth) {
   bool good = true;
   for (int length = 1; length <= depth; ++length) {
-    Explorer explorer(edition);
+    Explorer explorer(edition, true);
     explorer.explore(length);
     good &= explorer.tell(length, " of " + std::to_string(length) + " steps");
   }
@@ -367,9 +376,17 @@ bool all(Edition edition, int depth) {
   return good;
 }
 
+bool order(Edition edition, int length) {
+  Explorer explorer(edition, false);
+  explorer.explore(length);
+  const bool good = explorer.tell(1, " of " + std::to_string(length) + " steps");
+  std::printf("1..1\n");
+  return good;
+}
+
 bool random(Edition edition, long count, std::uint64_t seed) {
   std::mt19937_64 draw(seed);
-  Explorer explorer(edition);
+  Explorer explorer(edition, false);
   while (count-- > 0) explorer.explore_random(draw);
   const bool good = explorer.tell(1, ", drawn by seed " + std::to_string(seed));
   std::printf("1..1\n");
@@ -411,6 +428,7 @@ int main(int argc, char **argv) {
   const long number = argc > 3 ? std::atol(argv[3]) : 0;
   if (number < 1) return 2;
   if (what == "all") return !all(rules, static_cast<int>(number));
+  if (what == "order") return !order(rules, static_cast<int>(number));
   if (what == "random")
     return !random(rules, number, argc > 4 ? std::strtoull(argv[4], nullptr, 10) : 1);
   return 2;

@@ -182,8 +182,7 @@ cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint stric
     block.exporter = holder
     Py_XINCREF(r.mask_holder)
     block.mask_exporter = r.mask_holder
-    if block.array.stream_kind == CAI_STREAM_STREAM:
-        block.owner.flags |= CAI_OWNER_IMPORTED
+    block.owner.flags |= CAI_OWNER_IMPORTED
     if (block.array.stream_kind == CAI_STREAM_UNSTATED or block.array.stream == 2
             or block.array.mask != NULL):
         say_streams(block, ask)

@@ -176,6 +176,7 @@ struct Run {
 
   Outcome step(const Step &step) {
     const Outcome outcome = run(step);
+    if (model.full) return kNotHere;
     if (outcome == kDone && model.refused) return kRefused;
     return outcome;
   }
@@ -234,9 +235,8 @@ struct Run {
       case kPublishTo:
       case kPublishEvent:
         if (model.owner_of(array).foreign) return kNotHere;
-        return model.publish(step.array, step.stream, step.op == kPublishTo ? kStream : kEvent) < 0
-                   ? kRefused
-                   : kDone;
+        model.publish(step.array, step.stream, step.op == kPublishTo ? kStream : kEvent);
+        return kDone;
       case kDrop:
         if (step.array == 0 || array.owner != 0 || step.array == open.array) return kNotHere;
         model.at(kViewEnd, act);

@@ -101,6 +101,7 @@ struct Model {
   std::uint8_t pending = 0;     // the streams, a bit each, of producer's work not yet published
   std::uint8_t waited_for = 0;  // those that an act waits for whatever is kept
   bool as_event = false;        // what is being published is said by an event
+  bool full = false;            // there is no room here for such a program
   bool refused = false;         // a status instead of an order: the program ends here, with no harm
 
   void at(Moment moment, Act &act) {
@@ -126,7 +127,7 @@ struct Model {
     }
     kept_count = left;
     if (kept_count == kMaxKept) {
-      refused = true;
+      full = true;
       return;
     }
     kept[kept_count++] = use;
@@ -158,6 +159,16 @@ struct Model {
     }
   }
 
+  // The streams, a bit each, that other arrays of the owner were exported with.
+  unsigned told_streams(int array) const {
+    unsigned streams = 0;
+    for (const Array &other : arrays) {
+      if (&other == &arrays[array] || !other.there || !other.exported) continue;
+      if (other.owner == arrays[array].owner) streams |= 1U << other.stream;
+    }
+    return streams;
+  }
+
   void wait_for(Kept &use, const Act &act) {
     const Array &array = arrays[act.array];
     if (!use.writes && !act.writes) return;
@@ -167,20 +178,24 @@ struct Model {
     if (use.covered != kHost && use.covered == act.stream) return;
     if (use.stream == act.stream) return;
     if (array.said == kStream && use.stream == array.stream) return;
-    if (waited_for >> use.stream & 1) return;
-    if (use.covered != kHost && (waited_for >> use.covered & 1)) return;
+    const unsigned others = waited_for | (act.thread == 1 ? told_streams(act.array) : 0U);
+    if (others >> use.stream & 1) return;
+    if (use.covered != kHost && (others >> use.covered & 1)) return;
     if (array.said == kStream && use.covered == array.stream) return;
     if (use.view == act.array) return;
     world.wait(act.stream, use.event);
     if (array.said == kStream && array.stream == act.stream) use.covered = act.stream;
   }
 
-  // A copy of the struct whose stream is `target`, or an event recorded there. Returns its place,
-  // or -1.
+  // A copy of the struct whose stream is `target`, or an event recorded there. Returns its
+  // place.
   int publish(int original, Stream target, Said said) {
     int place = 1;
     while (place < kMaxArrays && (arrays[place].there || arrays[place].published)) ++place;
-    if (place == kMaxArrays) return -1;
+    if (place == kMaxArrays) {
+      full = true;
+      return original;
+    }
     Act act{original, target, true};
     if (said == kStream) at(kPublishOwn, act);
     waited_for = pending;
@@ -374,7 +389,6 @@ inline void export_none_as_1_after_uses(Model &m, Act &act) {
   for (const Array &other : m.arrays) any |= other.published && other.owner == array.owner;
   if (!any) return;
   act.array = m.publish(act.array, kLegacy, kStream);
-  if (act.array < 0) m.refused = true;
 }
 
 inline void exported_stream_waits(Model &m, Act &act) {
@@ -445,7 +459,7 @@ inline void publish_again(Model &m, const Act &act) {
   }
   const Stream target = array.said == kStream ? array.stream : act.stream;
   const Said said = array.said == kEvent ? kEvent : kStream;
-  if (m.publish(act.array, target, said) < 0) m.refused = true;
+  m.publish(act.array, target, said);
 }
 
 inline void publish_after_writing(Model &m, Act &act) {

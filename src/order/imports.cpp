@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "order/imports.hpp"
+
+#include <algorithm>
+
+namespace cai::order {
+namespace {
+
+// The bytes of an array: [begin, end).
+struct Bytes {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+
+  bool overlaps(const Bytes &other) const noexcept {
+    return begin < other.end && other.begin < end;
+  }
+};
+
+Bytes bytes_of(const cai_array &array) noexcept {
+  cai_layout layout;
+  if (cai_array_layout(&array, &layout, nullptr) != CAI_OK) return {};
+  return {array.data + static_cast<std::uint64_t>(layout.lo),
+          array.data + static_cast<std::uint64_t>(layout.hi)};
+}
+
+struct Listed {
+  Uses *uses;
+  Bytes bytes;
+};
+
+struct Imports {
+  std::mutex mutex;
+  std::vector<Listed> listed;
+  std::atomic<std::size_t> count{0};
+};
+
+// Never destroyed: imports end until the very end of the process.
+Imports &imports() {
+  static auto *const made = new Imports;
+  return *made;
+}
+
+}  // namespace
+
+void list_import(Uses &uses, const cai_array &array) {
+  Imports &all = imports();
+  const Bytes bytes = bytes_of(array);
+  const std::lock_guard lock(all.mutex);
+  for (Listed &other : all.listed) {
+    if (other.uses != &uses) continue;
+    other.bytes = {std::min(other.bytes.begin, bytes.begin), std::max(other.bytes.end, bytes.end)};
+    return;
+  }
+  all.listed.push_back({&uses, bytes});
+  uses.listed = true;
+  all.count.store(all.listed.size(), std::memory_order_release);
+}
+
+void unlist_import(Uses &uses) noexcept {
+  Imports &all = imports();
+  const std::lock_guard lock(all.mutex);
+  std::erase_if(all.listed, [&](const Listed &other) { return other.uses == &uses; });
+  all.count.store(all.listed.size(), std::memory_order_release);
+}
+
+bool any_imports() noexcept {
+  return imports().count.load(std::memory_order_acquire) != 0;
+}
+
+void add_uses_of_imports(const cai_array &array, bool write, std::uint64_t stream,
+                         std::uint64_t own, int32_t index, Conflicts &out) {
+  if (!any_imports()) return;
+  Imports &all = imports();
+  const cai_owner *const keeper = keeper_of(array);
+  const Uses *const mine = keeps_here(keeper) ? uses_of(keeper) : nullptr;
+  const Bytes bytes = bytes_of(array);
+  const std::lock_guard lock(all.mutex);
+  for (const Listed &other : all.listed) {
+    if (other.uses != mine && other.bytes.overlaps(bytes)) {
+      other.uses->add_conflicts(write, stream, own, index, out);
+    }
+  }
+}
+
+}  // namespace cai::order
