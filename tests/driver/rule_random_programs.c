@@ -224,10 +224,17 @@ static void print(const Program *p, uint64_t seed, uint64_t got) {
   fprintf(stderr, "\n");
 }
 
+// A sanitizer looks at the memory, and has seen enough after a twentieth.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { USUAL = 3000, LONG = 3000 };
+#else
+enum { USUAL = 3000, LONG = 50000 };
+#endif
+
 int main(int argc, char **argv) {
   const char *longer = getenv("CAI_TEST_LONG");
   const uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
-  const uint64_t programs = argc > 1 ? 1 : longer && *longer == '1' ? 50000 : 3000;
+  const uint64_t programs = argc > 1 ? 1 : longer && *longer == '1' ? LONG : USUAL;
   start();
   USE_MEMORY;
   CUdeviceptr cells;

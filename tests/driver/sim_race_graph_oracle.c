@@ -307,16 +307,16 @@ static void run_all(const char *schedule, uint64_t first, uint64_t count) {
 }
 
 // The model is asked of the plain build; a sanitized one looks at the memory.
-#ifdef __SANITIZE_ADDRESS__
-enum { USUAL = 100 };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { USUAL = 100, LONG = 2500 };
 #else
-enum { USUAL = 500 };
+enum { USUAL = 500, LONG = 50000 };
 #endif
 
 int main(int argc, char **argv) {
   const char *longer = getenv("CAI_TEST_LONG");
   const uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
-  const uint64_t count = argc > 1 ? 1 : longer && *longer == '1' ? 50000 : USUAL;
+  const uint64_t count = argc > 1 ? 1 : longer && *longer == '1' ? LONG : USUAL;
   static const char *const schedules[] = {"lazy", "eager", "random:1", "random:2", "random:3"};
   // One process for each schedule: it is a setting.
   for (size_t i = 0; i < sizeof schedules / sizeof *schedules; ++i) {

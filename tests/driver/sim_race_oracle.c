@@ -279,16 +279,16 @@ static void run_all(const char *schedule, const Case *cases, uint64_t first, uin
 }
 
 // The model is asked of the plain build; a sanitized one looks at the memory.
-#ifdef __SANITIZE_ADDRESS__
-enum { USUAL = 100 };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { USUAL = 100, LONG = 1000 };
 #else
-enum { USUAL = 500 };
+enum { USUAL = 500, LONG = 20000 };
 #endif
 
 int main(int argc, char **argv) {
   const char *longer = getenv("CAI_TEST_LONG");
   const uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
-  const uint64_t count = argc > 1 ? 1 : longer && *longer == '1' ? 20000 : USUAL;
+  const uint64_t count = argc > 1 ? 1 : longer && *longer == '1' ? LONG : USUAL;
   Case *cases = calloc(count, sizeof *cases);
   uint64_t raced = 0;
   for (uint64_t i = 0; i < count; ++i) {

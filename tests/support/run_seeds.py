@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a test under random schedules of simcuda: of one seed, or of 200 with CAI_TEST_LONG=1.
+"""Runs a test under random schedules of simcuda: of one seed, or with CAI_TEST_LONG=1 of TEST_SEEDS.
 
 usage: run_seeds.py PROGRAM [ARGUMENT...]
 """
@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 
-seeds = 200 if os.environ.get("CAI_TEST_LONG") == "1" else 1
+seeds = int(os.environ["TEST_SEEDS"]) if os.environ.get("CAI_TEST_LONG") == "1" else 1
 failed = []
 for seed in range(1, seeds + 1):
     schedule = f"random:{seed}"
