@@ -223,9 +223,6 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
                 static_cast<unsigned long long>(needed));
   }
   if (const cai_status status = hand_to_dict(*array, error)) return status;
-  if (array->mask) {
-    if (const cai_status status = hand_to_dict(*array->mask, error)) return status;
-  }
   if (const cai_status status = await_host_work(*array, error)) return status;
   Storage pieces(storage, storage_size);
   Writer writer(pieces);

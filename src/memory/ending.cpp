@@ -55,14 +55,16 @@ bool is_on_gpu(const Line &line) noexcept {
 
 // Of GPUs: those of the host's have claims.
 bool has_kept_uses(const cai_memory &memory) {
-  const order::Uses *const uses = order::uses_of(&memory);
-  return uses && (uses->any() || uses->streams_differ());
+  const std::uint64_t marked = order::marked_in(order::word_of(&memory));
+  if (marked) return !is_on_gpu(memory.line) || marked != memory.line.stream.get()->value();
+  order::Uses *const uses = order::uses_of(&memory);
+  return uses && (uses->any() || uses->any_marked());
 }
 
 // Those of published copies, that is, on which there may be work which is in order with them.
-void keep_streams_of_copies(driver::Session &session, const cai_memory &memory) {
-  order::Uses *const uses = order::uses_of(&memory);
-  if (uses) uses->keep_marked(session, memory.line.stream.get()->value());
+void keep_streams_of_copies(driver::Session &session, cai_memory &memory) {
+  if (order::word_of(&memory) == 0) return;
+  order::make_uses_of(&memory).keep_marked(session, memory.line.stream.get()->value());
 }
 
 // Makes the free stream wait for the streams before it and for the uses that are kept; returns it.

@@ -42,7 +42,7 @@ void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t ind
   }
   if (!may_have_kept(keeper, own)) return;
   if (keeps_here(keeper)) {
-    Uses &uses = *uses_of(keeper);
+    Uses &uses = make_uses_of(keeper);
     uses.add_conflicts(write, wanted.stream, own, index, out.conflicts);
     uses.add_told(wanted.stream, own, index, out.handles);
   } else {

@@ -265,16 +265,20 @@ bool judge_use(cai_owner *self, std::uint32_t access) {
   return access == CAI_ACCESS_WRITE;
 }
 
-void hand_to_dict(const cai_array &array) {
+void hand_to_dict(const cai_array &array, bool is_mask) {
   const std::uint64_t value = array.stream_kind == CAI_STREAM_UNSTATED ? driver::stream_legacy
                               : array.stream_kind == CAI_STREAM_STREAM ? array.stream
                                                                        : 0;
   if (value == 0 || !may_be_pending(array)) return;
-  if (may_have_kept(keeper_of(array), value)) {
+  cai_owner *const keeper = keeper_of(array);
+  // Who has the mask has the array: what was told of that is no news.
+  const bool told = !is_mask && keeps_here(keeper) && may_have_kept(keeper, value);
+  if (told || has_kept_uses(keeper)) {
     cai_array said = array;
     publish(said, nullptr, 0, value);
   }
-  tell(array, value);
+  if (!is_mask) return tell(array, value);
+  if (value > driver::stream_per_thread) mark(keeper, value);
 }
 
 }  // namespace
@@ -320,7 +324,11 @@ Event event_after(const cai_array &array, std::uint64_t value) {
 using namespace cai;
 
 cai_status cai::hand_to_dict(const cai_array &array, cai_error *error) noexcept {
-  return guard(error, [&] { order::hand_to_dict(array); });
+  return guard(error, [&] {
+    for (const cai_array *part : {&array, array.mask}) {
+      if (part) order::hand_to_dict(*part, part == array.mask);
+    }
+  });
 }
 
 cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access,
@@ -382,8 +390,8 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
                                 cai_error *error) {
   return guard(error, [&] {
     const bool write = order::judge_use(self, access);
-    order::Uses *const uses = order::uses_of(self);
-    if (!uses) return;
+    if (order::word_of(self) == 0) return;
+    order::Uses *const uses = &order::make_uses_of(self);
     order::HostPoints points;
     uses->host.add_conflicts(write, points);
     order::await_points(points);

@@ -116,6 +116,11 @@ void Uses::mark(const Stream &stream) {
   if (!stream.is_default()) marked_handle_.store(stream.value, std::memory_order_relaxed);
 }
 
+bool Uses::any_marked() {
+  const std::lock_guard lock(lock_);
+  return std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.marked; });
+}
+
 void Uses::tell(const Stream &stream) {
   const std::lock_guard lock(lock_);
   Own &it = own(stream);

@@ -76,6 +76,7 @@ class Uses {
   // Uses that are in order with a stream that arrays come with, and are not kept: whoever ends the
   // owner has to come after that stream. A handle need not be identified, 1 and 2 must be.
   void mark(const Stream &stream);
+  bool any_marked();
   bool is_marked(std::uint64_t handle) const noexcept {
     return marked_handle_.load(std::memory_order_relaxed) == handle;
   }

@@ -82,7 +82,7 @@ def waits(array, stream, **options):
     return calls("cuStreamWaitEvent") - before
 assert waits(x, s, access="read") == waits(x, t, access="read") == 0
 assert waits(x, u) == 2  # a write, unless it is said
-marked = libcai.asarray(producer(data=(memory.value, True), stream=None))
+marked = libcai.asarray(producer(data=(new_memory().value, True), stream=None))
 assert waits(marked, s) == waits(marked, t) == 0
 refused(libcai.InterfaceError, "read-only", libcai.use(marked, stream=s, access="write").__enter__)
 wait(s, t, u)
