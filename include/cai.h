@@ -231,10 +231,9 @@ enum {
  * struct_size before using more. 64 bytes.
  *
  * From `used_on` on it says how uses of the memory are kept: work queued on streams that the
- * array's own stream need not know of. A producer that fills in a block of its own sets used_on to
- * cai_owner_used_on() and await_uses to cai_owner_await_uses(), leaves `uses` NULL, and ends its
- * block through cai_owner_end(); or has functions of its own; or stops after `release`, and then no
- * use is kept. The block of a view names the owner that it holds in `keeper` instead. Since 0.1. */
+ * array's own stream need not know of. A producer fills in the owner of its own block
+ * by cai_owner_init(), and ends the block through cai_owner_end(); or has functions of its own; or
+ * stops after `release`, and then no use is kept. The block of a view names the owner that it holds in `keeper` instead. Since 0.1. */
 typedef struct cai_owner {
   uint32_t struct_size; /**< bytes of this struct that the producer filled in, at least 24 */
   uint32_t flags;       /**< CAI_OWNER_* */
@@ -837,6 +836,19 @@ typedef struct cai_stream_provider {
  * Since 0.1. */
 cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *error);
 
+/** Fills in the owner of a producer's own block, whose uses this copy of the library keeps: all of it,
+ * with no flags. What it writes as used_on and await_uses is known to this copy wherever it is asked;
+ * the addresses of cai_owner_used_on() and cai_owner_await_uses() are not, in a program that is not
+ * position-independent, or has two copies of the library.
+ *
+ * @param owner    struct_size, and all else, is written
+ * @param retain   as cai_owner.retain
+ * @param release  as cai_owner.release; ends the block through cai_owner_end()
+ * @return #CAI_OK; #CAI_ERR_ARGUMENT.
+ * Since 0.1. */
+cai_status cai_owner_init(cai_owner *owner, void (*retain)(cai_owner *self),
+                          void (*release)(cai_owner *self), cai_error *error);
+
 /** For cai_owner.used_on, or for a function there that does more: keeps a use in cai_owner.uses,
  * one for each stream; an event is recorded on `stream`. Any thread.
  *
@@ -861,7 +873,7 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
  * waits for nothing, and does not fail; on a stream that uses are in order with, and that the memory
  * is not freed on, it records an event. Until `end` is called, the block stays.
  *
- * @param self  its await_uses is cai_owner_await_uses()
+ * @param self  filled in by cai_owner_init(); used_on may be another one, that calls what was there
  * @param end   frees the block, and may run any code; no lock is held
  * Since 0.1. */
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));

@@ -201,6 +201,15 @@ uint64_t this_thread() noexcept {
 
 using namespace cai;
 
+cai_status cai_owner_init(cai_owner *owner, void (*retain)(cai_owner *self),
+                          void (*release)(cai_owner *self), cai_error *error) {
+  if (!owner || !retain || !release) {
+    return fail(error, CAI_ERR_ARGUMENT, {}, "owner, retain or release is NULL");
+  }
+  *owner = keeping_owner(retain, release);
+  return CAI_OK;
+}
+
 cai_status cai_array_own(const cai_array *borrowed, void (*release)(void *context), void *context,
                          cai_array **out, cai_error *error) {
   if (!borrowed || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "borrowed or out is NULL");

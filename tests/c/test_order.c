@@ -38,12 +38,11 @@ static void release(cai_owner *self) {
 }
 
 static void start(block *b, uint32_t struct_size) {
-  memset(b, 0, sizeof *b);
+  memset(b, 0xA5, sizeof *b);
+  CHECK_OK(cai_owner_init(&b->owner, retain, release, ERR));
+  CHECK(b->owner.struct_size == sizeof b->owner && b->owner.flags == 0);
+  CHECK(b->owner.retain == retain && b->owner.release == release && !b->owner.uses);
   b->owner.struct_size = struct_size;
-  b->owner.retain = retain;
-  b->owner.release = release;
-  b->owner.used_on = cai_owner_used_on;
-  b->owner.await_uses = cai_owner_await_uses;
   b->holders = 1;
   retained = released = ended = 0;
 }

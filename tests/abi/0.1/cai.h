@@ -128,7 +128,11 @@ typedef struct cai_field {
   uint32_t field_count;
   uint32_t reserved;
 } cai_field;
-enum { CAI_OWNER_STREAM_ORDERED = 1 << 0, CAI_OWNER_RECLAIMS = 1 << 1 };
+enum {
+  CAI_OWNER_STREAM_ORDERED = 1 << 0,
+  CAI_OWNER_RECLAIMS = 1 << 1,
+  CAI_OWNER_IMPORTED = 1 << 2
+};
 typedef struct cai_owner {
   uint32_t struct_size;
   uint32_t flags;
@@ -308,6 +312,8 @@ cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *e
 cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error);
 cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t access,
                                 cai_error *error);
+cai_status cai_owner_init(cai_owner *owner, void (*retain)(cai_owner *self),
+                          void (*release)(cai_owner *self), cai_error *error);
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));
 cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_error *error);
 enum { CAI_LOCATION_HOST_ACCESSIBLE = 1 << 0, CAI_LOCATION_MANAGED = 1 << 1 };

@@ -260,10 +260,9 @@ pub const CAI_OWNER_IMPORTED: u32 = 4;
 /// struct_size before using more. 64 bytes.
 ///
 /// From `used_on` on it says how uses of the memory are kept: work queued on streams that the
-/// array's own stream need not know of. A producer that fills in a block of its own sets used_on to
-/// [`cai_owner_used_on()`] and await_uses to [`cai_owner_await_uses()`], leaves `uses` NULL, and ends its
-/// block through [`cai_owner_end()`]; or has functions of its own; or stops after `release`, and then no
-/// use is kept. The block of a view names the owner that it holds in `keeper` instead. Since 0.1.
+/// array's own stream need not know of. A producer fills in the owner of its own block
+/// by [`cai_owner_init()`], and ends the block through [`cai_owner_end()`]; or has functions of its own; or
+/// stops after `release`, and then no use is kept. The block of a view names the owner that it holds in `keeper` instead. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_owner {
@@ -2834,6 +2833,28 @@ functions! {
         provider: *const cai_stream_provider,
         error: *mut cai_error,
     ) -> cai_status;
+    /// Fills in the owner of a producer's own block, whose uses this copy of the library keeps: all of it,
+    /// with no flags. What it writes as used_on and await_uses is known to this copy wherever it is asked;
+    /// the addresses of [`cai_owner_used_on()`] and [`cai_owner_await_uses()`] are not, in a program that is not
+    /// position-independent, or has two copies of the library.
+    ///
+    /// # Arguments
+    ///
+    /// - `owner`: struct_size, and all else, is written
+    /// - `retain`: as [`cai_owner.retain`](cai_owner::retain)
+    /// - `release`: as [`cai_owner.release`](cai_owner::release); ends the block through [`cai_owner_end()`]
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
+    pub fn cai_owner_init(
+        owner: *mut cai_owner,
+        retain: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
+        release: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
+        error: *mut cai_error,
+    ) -> cai_status;
     /// For [`cai_owner.used_on`](cai_owner::used_on), or for a function there that does more: keeps a use in [`cai_owner.uses`](cai_owner::uses),
     /// one for each stream; an event is recorded on `stream`. Any thread.
     ///
@@ -2879,7 +2900,7 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `self`: its await_uses is [`cai_owner_await_uses()`]
+    /// - `self`: filled in by [`cai_owner_init()`]; used_on may be another one, that calls what was there
     /// - `end`: frees the block, and may run any code; no lock is held
     ///
     /// Since 0.1.
