@@ -412,7 +412,7 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
 
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self)) {
   if (!self || !end) return;
-  // Whoever calls this has used_on and await_uses of this library's, by whatever address.
-  if (!order::keeps_uses(self) || order::word_of(self) == 0) return end(self);
+  // What an owner's own functions have put there is theirs.
+  if (!order::stores_here(self) || order::word_of(self) == 0) return end(self);
   order::end_after_uses(self, end);
 }

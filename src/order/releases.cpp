@@ -68,7 +68,7 @@ void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
     Uses *const uses = taken;
     taken = uses->next;
     uses->settle(session, context, context_id, ask);
-    if (!uses->pending()) {
+    if (!uses->pending() && !uses->is_any_captured(session)) {
       all.count.fetch_sub(1, std::memory_order_relaxed);
       ending.add(uses);
     } else {
@@ -144,7 +144,17 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   end(owner);
 }
 
-Ending::~Ending() {
+// What ends is not this caller's, who may be capturing, as others may: freeing memory would ruin
+// the captures that forbid it.
+void Ending::run() {
+  if (!first_) return;
+  driver::Session session;
+  session.relax();
+  run_all();
+  session.finish();
+}
+
+void Ending::run_all() noexcept {
   while (Uses *const uses = first_) {
     first_ = uses->next;
     cai_owner *const owner = uses->owner;
@@ -152,6 +162,11 @@ Ending::~Ending() {
     delete uses;
     end(owner);
   }
+}
+
+Ending::~Ending() {
+  static_cast<void>(guard(nullptr, [&] { run(); }));
+  run_all();  // where the driver refuses
 }
 
 void look(driver::Session &session, const Stream &stream, Ending &ending) {
@@ -201,10 +216,13 @@ cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
       ended = false;
       if (count.load(std::memory_order_acquire) == 0 && !order::any_condemned()) break;
       order::Ending ending;
-      driver::Session session;
-      order::settle_all(session, wait ? order::Ask::and_wait : order::Ask::for_all, ending);
-      ended = !ending.empty();
-      session.finish();
+      {
+        driver::Session session;
+        order::settle_all(session, wait ? order::Ask::and_wait : order::Ask::for_all, ending);
+        ended = !ending.empty();
+        session.finish();
+      }
+      ending.run();
     }
     if (left) *left = count.load(std::memory_order_relaxed);
   });

@@ -25,12 +25,17 @@ class Ending {
 
   bool empty() const noexcept { return !first_; }
 
+  // Does so now; a failure of the driver's is thrown, and what is left ends all the same.
+  void run();
+
   void add(Uses *uses) noexcept {
     uses->next = first_;
     first_ = uses;
   }
 
  private:
+  void run_all() noexcept;
+
   Uses *first_ = nullptr;
 };
 

@@ -126,11 +126,22 @@ class End {
     if (producers.empty() && kept_.empty()) return;
     probe(session, consumer);
     for (Stream &producer : producers) {
-      attempt(session, OnFailure::go_on, producer.index, [&] {
+      const auto add_step = [&] {
         probe(session, producer);
-        steps_.add({&producer, edge_between(session, consumer, producer, Way::back, options_.flags),
-                    false});
-      });
+        const Edge edge = edge_between(session, consumer, producer, Way::back, options_.flags);
+        steps_.add({&producer, edge, false});
+      };
+      if (consumer.capture) {
+        attempt(session, OnFailure::go_on, producer.index, add_step);
+        continue;
+      }
+      // The work is queued: what one producer's capture forbids is no reason to leave the others
+      // without order, nor this one's owner without word of it.
+      try {
+        for_array(producer.index, add_step);
+      } catch (const Failure &failure) {
+        session.faults.note(failure.error());
+      }
     }
     Event event;
     for (Step &step : steps_) {

@@ -266,6 +266,15 @@ void Uses::free_in_order() noexcept {
   std::erase_if(own_, [&](const Own &it) { return it.stream.value == stream; });
 }
 
+bool Uses::is_any_captured(driver::Session &session) noexcept {
+  return std::any_of(own_.begin(), own_.end(), [&](const Own &it) {
+    if (it.thread && it.thread != this_thread()) return false;
+    Stream stream = it.stream;
+    cai_error error;
+    return guard(&error, [&] { probe(session, stream); }) == CAI_OK && stream.capture;
+  });
+}
+
 bool Uses::pending() const noexcept {
   return !slots_.empty() ||
          std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.marked; });

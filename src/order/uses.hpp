@@ -137,6 +137,9 @@ class Uses {
   // Likewise, but that only those hold nobody up which are marked.
   void forget_marks() noexcept { own_.clear(); }
   bool pending() const noexcept;
+  // Whether a stream of the arrays is being captured: memory that is freed on it would be freed in
+  // the graph.
+  bool is_any_captured(driver::Session &session) noexcept;
   bool pending_in(driver::CUcontext context) const noexcept;
   // As prune(), with nobody else left.
   void settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,

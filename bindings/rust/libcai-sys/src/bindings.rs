@@ -2645,8 +2645,10 @@ functions! {
     /// After work on `stream` was queued: makes every producer stream wait for `stream`, after reads
     /// too, so that the producer may write, free or reuse the memory in its own order; and lets the
     /// owners keep the use. One event record in all. Takes the same arguments as [`cai_arrays_begin_use()`];
-    /// nothing is remembered between the two. If one producer cannot be ordered, the others still are,
-    /// unless a capture forbids, and the first failure is returned.
+    /// nothing is remembered between the two. If one producer cannot be ordered, since its stream is being
+    /// captured, say, the others still are; its owner keeps the use; and the first failure is returned.
+    /// Call it again once the capture has ended, or let the producer reclaim. In a consumer's capture
+    /// nothing is done if one of them cannot be ordered.
     ///
     /// A use is kept by every owner that has `used_on`, with that event, save where the array's stream
     /// waits for it and the owner is [`CAI_OWNER_STREAM_ORDERED`], where the array's stream is `stream` or
@@ -2799,8 +2801,9 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Ends the arrays whose release was put off until kept uses were complete, and now are; runs their
-    /// producers' code on this thread. The functions under "Order" do so in passing, for a few of the
-    /// contexts that they touch anyway; this one does it for the current context and the active primary
+    /// producers' code on this thread, which may make calls there that a capture elsewhere forbids. The
+    /// functions under "Order" do so in passing, for a few of the contexts that they touch anyway; this
+    /// one does it for the current context and the active primary
     /// ones. Call it with `wait` before destroying or resetting a context in which arrays were used:
     /// what was not drained is given up once a context with the same handle is met. A use of which the
     /// driver will not say whether it is complete is kept, unless its context has gone or failed for
