@@ -252,8 +252,8 @@ typedef struct cai_owner {
                            cai_error *error);
   void *uses;      /**< used_on's own; NULL as long as there was no use, odd as long as none was
                         kept */
-  uint64_t thread; /**< the kernel's id of the thread whose stream 2 an array of the block came
-                        with; 0 if there is none, or it is not said */
+  uint64_t thread; /**< cai_this_thread() of the thread whose stream 2 an array of the block
+                        came with; 0 if there is none, or it is not said */
   struct cai_owner *keeper; /**< NULL; or an owner that this one holds, whose flags, used_on and so
                                  on stand for this one's, and that has no keeper itself */
 } cai_owner;
@@ -838,6 +838,10 @@ typedef struct cai_stream_provider {
  * @return #CAI_OK; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *error);
+
+/** Returns what tells the calling thread from all others that there were since the machine started:
+ * never 0, and the same in every copy of the library. For cai_owner.thread. Since 0.1. */
+uint64_t cai_this_thread(void);
 
 /** Fills in the owner of a producer's own block, whose uses this copy of the library keeps: all of it,
  * with no flags. What it writes as used_on and await_uses is known to this copy wherever it is asked;

@@ -80,8 +80,11 @@ inline cai_owner *keeper_of(const cai_array &array) noexcept {
   return is_whole(owner) ? owner : nullptr;
 }
 
-// The kernel's id of the calling thread.
+// cai_this_thread(), and what the kernel calls a thread, for messages.
 uint64_t this_thread() noexcept;
+constexpr uint64_t kernel_id(uint64_t thread) noexcept {
+  return thread & ((uint64_t{1} << 22) - 1);
+}
 
 // Whether the array's stream is a thread's own.
 inline bool is_of_thread(const cai_array &array) noexcept {

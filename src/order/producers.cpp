@@ -65,7 +65,7 @@ bool is_reclaimed(const cai_array &array) noexcept {
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                 "stream 2 is that of thread %" PRIu64
                 ", and means another one here: cai_array_publish_event() it there",
-                thread_said_by(keeper_of(array)).load(std::memory_order_relaxed));
+                kernel_id(thread_said_by(keeper_of(array)).load(std::memory_order_relaxed)));
 }
 
 [[gnu::always_inline]] inline void add(const cai_array &array, bool write, int32_t index,

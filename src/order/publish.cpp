@@ -71,7 +71,7 @@ void say_thread(cai_owner *keeper) {
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
                 "target is stream 2, and the owner says that of thread %" PRIu64
                 " already: cai_array_publish_event() it",
-                said);
+                kernel_id(said));
 }
 
 // After the session: an owner that keeps uses by itself may call libcai.

@@ -144,7 +144,7 @@ void Uses::add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<
       throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                     "a dict says stream 2 of thread %" PRIu64
                     " of the array, where others may work on it, and which means another one here",
-                    other.thread);
+                    kernel_id(other.thread));
     }
     Stream told = other.stream;
     told.index = index;

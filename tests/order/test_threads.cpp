@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Threads that use one array at the same time.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -9,6 +13,19 @@
 
 namespace test::threads_tests {
 namespace {
+
+// The kernel's id of a thread that has ended may be the next one's: the time at which it began
+// tells the two apart.
+TEST(ThreadIds, DoNotRecur) {
+  constexpr unsigned bits = 22;
+  const std::uint64_t first = cai_this_thread();
+  EXPECT_EQ(cai_this_thread(), first);
+  EXPECT_EQ(first & ((1U << bits) - 1), static_cast<std::uint64_t>(::syscall(SYS_gettid)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the times are hundredths
+  std::uint64_t second = 0;
+  std::thread([&] { second = cai_this_thread(); }).join();
+  EXPECT_GT(second >> bits, first >> bits);
+}
 
 class Threads : public OnGpu {};
 

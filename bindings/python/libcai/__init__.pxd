@@ -327,6 +327,7 @@ cdef extern from "cai.h" nogil:
         void *context
 
     cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *error)
+    uint64_t cai_this_thread()
     cai_status cai_owner_init(cai_owner *owner, void (*retain)(cai_owner *self), void (*release)(cai_owner *self), cai_error *error)
     cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error)
     cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error)

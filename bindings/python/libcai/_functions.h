@@ -31,6 +31,7 @@
   X(cai_array_release_on) \
   X(cai_drain) \
   X(cai_provide_streams) \
+  X(cai_this_thread) \
   X(cai_owner_init) \
   X(cai_owner_used_on) \
   X(cai_owner_await_uses) \
@@ -160,6 +161,7 @@
 #define cai_array_release_on (*cai_py_table.p_cai_array_release_on)
 #define cai_drain (*cai_py_table.p_cai_drain)
 #define cai_provide_streams (*cai_py_table.p_cai_provide_streams)
+#define cai_this_thread (*cai_py_table.p_cai_this_thread)
 #define cai_owner_init (*cai_py_table.p_cai_owner_init)
 #define cai_owner_used_on (*cai_py_table.p_cai_owner_used_on)
 #define cai_owner_await_uses (*cai_py_table.p_cai_owner_await_uses)

@@ -11,7 +11,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "_compat.h"
@@ -272,7 +271,7 @@ static inline void cai_py_block_view(cai_py_block *block, const cai_array *inner
 }
 
 static inline uint64_t cai_py_this_thread(void) {
-  return (uint64_t)syscall(SYS_gettid);
+  return cai_this_thread();
 }
 
 static inline int cai_py_is_per_thread(const cai_array *array) {

@@ -312,6 +312,7 @@ cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *e
 cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error);
 cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t access,
                                 cai_error *error);
+uint64_t cai_this_thread(void);
 cai_status cai_owner_init(cai_owner *owner, void (*retain)(cai_owner *self),
                           void (*release)(cai_owner *self), cai_error *error);
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));

@@ -299,8 +299,8 @@ pub struct cai_owner {
     /// used_on's own; NULL as long as there was no use, odd as long as none was
     /// kept
     pub uses: *mut ::core::ffi::c_void,
-    /// the kernel's id of the thread whose stream 2 an array of the block came
-    /// with; 0 if there is none, or it is not said
+    /// [`cai_this_thread()`] of the thread whose stream 2 an array of the block
+    /// came with; 0 if there is none, or it is not said
     pub thread: u64,
     /// NULL; or an owner that this one holds, whose flags, used_on and so
     /// on stand for this one's, and that has no keeper itself
@@ -2836,6 +2836,9 @@ functions! {
         provider: *const cai_stream_provider,
         error: *mut cai_error,
     ) -> cai_status;
+    /// Returns what tells the calling thread from all others that there were since the machine started:
+    /// never 0, and the same in every copy of the library. For [`cai_owner.thread`](cai_owner::thread). Since 0.1.
+    pub fn cai_this_thread() -> u64;
     /// Fills in the owner of a producer's own block, whose uses this copy of the library keeps: all of it,
     /// with no flags. What it writes as used_on and await_uses is known to this copy wherever it is asked;
     /// the addresses of [`cai_owner_used_on()`] and [`cai_owner_await_uses()`] are not, in a program that is not
