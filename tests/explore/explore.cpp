@@ -31,11 +31,7 @@ constexpr std::uint32_t access_of(bool writes) {
   return writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
 }
 
-const RuleBook &book_of_edition(Edition edition) {
-  static const RuleBook was = book_of(rules_of(kWas));
-  static const RuleBook now = book_of(rules_of(kNow));
-  return edition == kWas ? was : now;
-}
+constexpr RuleBook kBook = book_of(rules_of(kNow));
 
 // How libcai and the model differ.
 enum class Kind { none, unordered, ordered, refused, taken, records, waits, freed, left };
@@ -68,8 +64,7 @@ struct Difference {
 // A program on the stage, beside the model.
 class Play {
  public:
-  Play(Edition edition, const Program &program)
-      : edition_(edition), program_(program), run_(&book_of_edition(edition), program.beginning) {}
+  explicit Play(const Program &program) : program_(program), run_(&kBook, program.beginning) {}
 
   Difference play() {
     open_stage();
@@ -175,7 +170,7 @@ class Play {
       return CAI_OK;
     }
     const bool own = array.said == kStream && array.stream == step.stream;
-    const bool reclaims = !own || owner.reclaims || (edition_ == kNow && owner.copied);
+    const bool reclaims = !own || owner.reclaims || owner.copied;
     const cai_status status = ON_STAGE(produce, step.array, step.stream, access, reclaims);
     if (status != CAI_OK || copy == 0) return status;
     const std::uint32_t pending = before.model.pending | 1U << step.stream;
@@ -194,7 +189,6 @@ class Play {
 
   Difference compare() {
     if (const Difference difference = compare_work()) return difference;
-    if (edition_ == kWas) return {};  // those were said nowhere
     if (records() != static_cast<std::uint64_t>(run_.model.world.records)) {
       return {Kind::records, step_};
     }
@@ -228,7 +222,6 @@ class Play {
     write(std::string("  ") + function + "(" + list + ");");
   }
 
-  Edition edition_;
   const Program &program_;
   Run run_;
   int step_ = 0;
@@ -239,8 +232,8 @@ class Play {
 };
 
 // Whether the program can be run at all: to its last step, which alone may race or be refused.
-bool is_program(Edition edition, const Program &program) {
-  Run run(&book_of_edition(edition), program.beginning);
+bool is_program(const Program &program) {
+  Run run(&kBook, program.beginning);
   Outcome outcome = kDone;
   for (const Step &step : program.steps) {
     if (outcome != kDone) return false;
@@ -250,17 +243,17 @@ bool is_program(Edition edition, const Program &program) {
 }
 
 // Leaves out what the difference does not need.
-Program shrink(Edition edition, Program program, Kind kind) {
+Program shrink(Program program, Kind kind) {
   for (std::size_t i = program.steps.size(); i-- > 0;) {
     Program less = program;
     less.steps.erase(less.steps.begin() + static_cast<std::ptrdiff_t>(i));
-    if (is_program(edition, less) && Play(edition, less).play().kind == kind) program = less;
+    if (is_program(less) && Play(less).play().kind == kind) program = less;
   }
   return program;
 }
 
-void print(Edition edition, const Program &program) {
-  Play play(edition, program);
+void print(const Program &program) {
+  Play play(program);
   const Difference it = play.writes_source().play();
   std::printf("# %s\n#   at step %d: %s", text_of(program).c_str(), it.step + 1,
               kKindNames[static_cast<int>(it.kind)]);
@@ -284,14 +277,13 @@ void print(Edition edition, const Program &program) {
 // Plays programs, and tells of those that differ; of each kind a few.
 class Explorer {
  public:
-  Explorer(Edition edition, bool looks_at_cost)
-      : edition_(edition), looks_at_cost_(looks_at_cost) {}
+  explicit Explorer(bool looks_at_cost) : looks_at_cost_(looks_at_cost) {}
 
   // All programs of the length.
   void explore(int length) {
     for (const Beginning &beginning : beginnings_) {
       program_ = {beginning, {}};
-      extend(Run(&book_of_edition(edition_), beginning), length - 1);
+      extend(Run(&kBook, beginning), length - 1);
     }
   }
 
@@ -299,7 +291,7 @@ class Explorer {
   void explore_random(std::mt19937_64 &draw) {
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(draw() % n); };
     program_ = {beginnings_[below(beginnings_.size())], {}};
-    Run run(&book_of_edition(edition_), program_.beginning);
+    Run run(&kBook, program_.beginning);
     Outcome outcome = kDone;
     for (int tries = 0; tries < 20 && program_.steps.size() < 7 && outcome == kDone; ++tries) {
       const Op op = static_cast<Op>(below(kOps));
@@ -351,12 +343,11 @@ class Explorer {
 
   void play() {
     ++programs_;
-    const Difference it = Play(edition_, program_).play();
+    const Difference it = Play(program_).play();
     if (!it || ++seen_[it.kind] > kTold) return;
-    if (looks_at_cost_ || !is_cost(it.kind)) print(edition_, shrink(edition_, program_, it.kind));
+    if (looks_at_cost_ || !is_cost(it.kind)) print(shrink(program_, it.kind));
   }
 
-  const Edition edition_;
   const bool looks_at_cost_;
   const std::vector<Beginning> beginnings_ = beginnings();
   const std::vector<Step> alphabet_ = alphabet();
@@ -365,10 +356,10 @@ class Explorer {
   std::map<Kind, long> seen_;
 };
 
-bool all(Edition edition, int depth) {
+bool all(int depth) {
   bool good = true;
   for (int length = 1; length <= depth; ++length) {
-    Explorer explorer(edition, true);
+    Explorer explorer(true);
     explorer.explore(length);
     good &= explorer.tell(length, " of " + std::to_string(length) + " steps");
   }
@@ -376,24 +367,24 @@ bool all(Edition edition, int depth) {
   return good;
 }
 
-bool order(Edition edition, int length) {
-  Explorer explorer(edition, false);
+bool order(int length) {
+  Explorer explorer(false);
   explorer.explore(length);
   const bool good = explorer.tell(1, " of " + std::to_string(length) + " steps");
   std::printf("1..1\n");
   return good;
 }
 
-bool random(Edition edition, long count, std::uint64_t seed) {
+bool random(long count, std::uint64_t seed) {
   std::mt19937_64 draw(seed);
-  Explorer explorer(edition, false);
+  Explorer explorer(false);
   while (count-- > 0) explorer.explore_random(draw);
   const bool good = explorer.tell(1, ", drawn by seed " + std::to_string(seed));
   std::printf("1..1\n");
   return good;
 }
 
-bool replay(Edition edition, const char *name) {
+bool replay(const char *name) {
   std::ifstream file(name);
   if (!file) std::perror(name);
   int number = 0;
@@ -403,13 +394,13 @@ bool replay(Edition edition, const char *name) {
     const std::string mark = "differs: ";
     const bool known = line.rfind(mark, 0) == 0;
     const std::optional<Program> program = program_of(known ? line.substr(mark.size()) : line);
-    if (!program || !is_program(edition, *program)) {
+    if (!program || !is_program(*program)) {
       std::printf("not ok %d - no program: %s\n", ++number, line.c_str());
       good = false;
       continue;
     }
-    const bool differs = !!Play(edition, *program).play();
-    if (differs && !known) print(edition, *program);
+    const bool differs = !!Play(*program).play();
+    if (differs && !known) print(*program);
     good &= differs == known;
     std::printf("%s %d - %s\n", differs == known ? "ok" : "not ok", ++number, line.c_str());
   }
@@ -420,16 +411,12 @@ bool replay(Edition edition, const char *name) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  const std::string edition = argc > 1 ? argv[1] : "";
-  const std::string what = argc > 3 ? argv[2] : "";
-  if (edition != "was" && edition != "now") return 2;
-  const Edition rules = edition == "was" ? kWas : kNow;
-  if (what == "replay") return !replay(rules, argv[3]);
-  const long number = argc > 3 ? std::atol(argv[3]) : 0;
+  const std::string what = argc > 2 ? argv[1] : "";
+  if (what == "replay") return !replay(argv[2]);
+  const long number = argc > 2 ? std::atol(argv[2]) : 0;
   if (number < 1) return 2;
-  if (what == "all") return !all(rules, static_cast<int>(number));
-  if (what == "order") return !order(rules, static_cast<int>(number));
-  if (what == "random")
-    return !random(rules, number, argc > 4 ? std::strtoull(argv[4], nullptr, 10) : 1);
-  return 2;
+  if (what == "all") return !all(static_cast<int>(number));
+  if (what == "order") return !order(static_cast<int>(number));
+  const std::uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
+  return what == "random" ? !random(number, seed) : 2;
 }

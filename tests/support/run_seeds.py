@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a test under random schedules of simcuda: of one seed, or with CAI_TEST_LONG=1 of TEST_SEEDS.
+"""Runs a test under random schedules of simcuda: of one seed; with CAI_TEST_LONG=1, of TEST_SEEDS.
 
 usage: run_seeds.py PROGRAM [ARGUMENT...]
 """
