@@ -220,34 +220,31 @@ std::size_t Uses::count() {
 }
 
 void Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept {
-  std::vector<Own> marked;
-  {
-    const std::lock_guard lock(lock_);
-    marked.swap(own_);  // which needs no memory
-  }
-  for (Own &it : marked) {
-    if (!it.marked || (except && it.stream.value == except)) continue;
+  for (std::size_t i = 0;; ++i) {
+    Own it;
+    {
+      const std::lock_guard lock(lock_);  // others may add to the list in between
+      if (i >= own_.size()) return;
+      if (except && own_[i].stream.value == except) own_[i].marked = false;
+      it = own_[i];
+    }
+    if (!it.marked) continue;
+    bool captured = false;
     cai_error error;
     const cai_status status = guard(&error, [&] {
       Stream stream = it.stream;
       // Another thread's 2 cannot be named here; stream 1, which can, comes after it.
       if (it.thread && it.thread != this_thread()) stream.value = driver::stream_legacy;
       probe(session, stream);
-      if (stream.capture) return;
+      captured = bool(stream.capture);
+      if (captured) return;
       const Event event = Event::record(session, stream);
-      it.marked = false;
       this->keep(stream.key(), event, true, {});
     });
     // A stream of which the driver knows no more has nothing pending.
-    const bool comes_later = status == CAI_ERR_CAPTURE || status == CAI_ERR_MEMORY;
-    if (status != CAI_OK && !comes_later) it.marked = false;
-  }
-  const std::lock_guard lock(lock_);
-  if (own_.empty()) return own_.swap(marked);
-  for (const Own &it : marked) {
-    Own &now = own(it.stream);
-    now.marked |= it.marked;
-    now.told |= it.told;
+    if (captured || status == CAI_ERR_CAPTURE || status == CAI_ERR_MEMORY) continue;
+    const std::lock_guard lock(lock_);
+    own_[i].marked = false;
   }
 }
 

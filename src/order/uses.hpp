@@ -125,8 +125,8 @@ class Uses {
   HostUses host;        // work of the CPU's streams
   bool listed = false;  // as those of an import, under the lock of imports.cpp
 
-  // Keeps, as a write, what is pending by now on the streams that are marked, but for `except`. One
-  // that is being captured stays marked.
+  // Keeps, as a write, what is pending by now on the streams that are marked, but for `except`,
+  // which the caller sees to. One that is being captured stays marked.
   void keep_marked(driver::Session &session, std::uint64_t except) noexcept;
 
   // From here on for an owner that has lost its last holder.
@@ -166,8 +166,8 @@ class Uses {
 
   // A stream that arrays of the owner come with.
   struct Own {
-    Stream stream;
-    std::uint64_t thread;  // whose 2 it is
+    Stream stream{};
+    std::uint64_t thread = 0;  // whose 2 it is
     bool marked = false;
     bool told = false;
   };
