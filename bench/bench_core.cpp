@@ -97,8 +97,8 @@ std::uint64_t count(const char *name) {
   return driver.calls ? driver.calls(name) : 0;
 }
 
-// Eight arrays of one producer's stream, used on another one.
-void use(benchmark::State &state, decltype(cai_arrays_begin_use) *function) {
+// Eight arrays of one producer's stream, used on another one: the beginning, or all of it.
+void use(benchmark::State &state, bool ends) {
   const auto producer = reinterpret_cast<std::uintptr_t>(driver.stream());
   const auto consumer = reinterpret_cast<std::uintptr_t>(driver.stream());
   const std::uint64_t memory = driver.memory(4096);
@@ -106,19 +106,21 @@ void use(benchmark::State &state, decltype(cai_arrays_begin_use) *function) {
   std::array<const cai_array *, 8> arrays{};
   arrays.fill(&made.array);
   cai_error error;
+  cai_use use;
   const std::uint64_t records = count("cuEventRecord"), waits = count("cuStreamWaitEvent");
   for (auto _ : state) {
-    check(function(arrays.data(), 8, consumer, nullptr, &error), error);
+    check(cai_use_begin(&use, arrays.data(), 8, consumer, nullptr, &error), error);
+    if (ends) check(cai_use_end(&use, &error), error);
   }
   const auto each = static_cast<double>(state.iterations());
   state.counters["records"] = static_cast<double>(count("cuEventRecord") - records) / each;
   state.counters["waits"] = static_cast<double>(count("cuStreamWaitEvent") - waits) / each;
 }
-void begin_use(benchmark::State &state) {
-  use(state, cai_arrays_begin_use);
+void use_begin(benchmark::State &state) {
+  use(state, false);
 }
-void end_use(benchmark::State &state) {
-  use(state, cai_arrays_end_use);
+void use_whole(benchmark::State &state) {
+  use(state, true);
 }
 
 // The driver's own share of it: an event made, recorded, waited for and destroyed.
@@ -142,9 +144,10 @@ void same_stream_use(benchmark::State &state) {
   const Made made(2, driver.memory(4096), stream);
   const cai_array *const array = &made.array;
   cai_error error;
+  cai_use use;
   for (auto _ : state) {
-    check(cai_arrays_begin_use(&array, 1, stream, nullptr, &error), error);
-    check(cai_arrays_end_use(&array, 1, stream, nullptr, &error), error);
+    check(cai_use_begin(&use, &array, 1, stream, nullptr, &error), error);
+    check(cai_use_end(&use, &error), error);
   }
 }
 
@@ -172,8 +175,8 @@ void attribute_query(benchmark::State &state) {
 
 int main(int argc, char **argv) {
   if (driver.open()) {
-    BENCHMARK(begin_use);
-    BENCHMARK(end_use);
+    BENCHMARK(use_begin);
+    BENCHMARK(use_whole);
     BENCHMARK(same_stream_use);
     BENCHMARK(locate);
     BENCHMARK(event_calls);

@@ -213,7 +213,7 @@ class Table:
 
 def order_of_eight(table):
     table.section("C: order, 8 owned arrays of 2 streams used on a third, there and back")
-    table.time("use", "cai_arrays_begin_use and cai_arrays_end_use")
+    table.time("use", "cai_use_begin and cai_use_end")
     table.time("by_hand", "the same calls made by hand, and a look at each stream")
     table.ratio("libcai / by hand", "use", "by_hand", at_most=1.2)
     table.time("event_for_each", "there only: an event made, and destroyed, for each")
@@ -226,21 +226,20 @@ def order_of_eight(table):
 def order_of_one(table):
     table.section("C: order that one owned array needs; the driver does nothing")
     for name, label in {
-        "none_begin": "begin, None stated and no use kept",
         "same_begin": "begin on the array's own stream",
-        "same_end": "end on the array's own stream",
         "empty_begin": "begin, no elements",
-        "empty_end": "end, no elements",
     }.items():
         table.time(name, label, goal=10)
-    table.time("none_end", "end, None stated: one record")
+    table.time("same_use", "begin and end on the array's own stream", goal=20)
+    table.time("empty_use", "begin and end, no elements", goal=20)
+    table.time("none_begin", "begin, None stated and no use kept: one look at the stream")
+    table.time("none_use", "begin and end, None stated: one record")
 
 
 def order_alone(table):
     """libcai's own time."""
     table.section("C: order, 8 owned arrays of 2 streams; the driver does nothing")
-    table.time("use_begin", "cai_arrays_begin_use")
-    table.time("use_end", "cai_arrays_end_use")
+    table.time("use_begin", "cai_use_begin")
     table.time("use", "both")
     table.counter("use", "mallocs", "  mallocs", 0, exact=True)
     table.by_threads("use_by_threads", "both, each its own arrays", at_least=0.9)
@@ -441,14 +440,14 @@ def main():
     managers(ordered, memory)
     look_ups(Table(*measure(BUILD / "bench/bench_registry")))
 
-    if "begin_use" in core:
+    if "use_begin" in core:
         table.section("C: order, 8 borrowed arrays of one stream on another one")
-        table.time("begin_use", "cai_arrays_begin_use")
-        table.counter("begin_use", "records", "  event records", 1, exact=True)
-        table.counter("begin_use", "waits", "  stream waits", 1, exact=True)
-        table.time("end_use", "cai_arrays_end_use")
-        table.counter("end_use", "records", "  event records", 1, exact=True)
-        table.counter("end_use", "waits", "  stream waits", 1, exact=True)
+        table.time("use_begin", "cai_use_begin")
+        table.counter("use_begin", "records", "  event records", 1, exact=True)
+        table.counter("use_begin", "waits", "  stream waits", 1, exact=True)
+        table.time("use_whole", "cai_use_begin and cai_use_end")
+        table.counter("use_whole", "records", "  event records", 2, exact=True)
+        table.counter("use_whole", "waits", "  stream waits", 2, exact=True)
         table.time("event_calls", "simcuda's share: event made, recorded, waited for")
         table.time("same_stream_use", "begin and end of one array on its own stream")
         table.time("locate", "cai_array_locate")

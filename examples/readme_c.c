@@ -7,12 +7,15 @@
 /* Takes an array of any library. `stream` is ours; what we queue there, the producer waits for. */
 static cai_status scale(const cai_array *x, double factor, uint64_t stream, cai_error *error) {
   if (cai_array_refuses(x, 0)) return CAI_ERR_UNSUPPORTED; /* read-only, masked or swapped */
-  cai_status status = cai_arrays_begin_use(&x, 1, stream, NULL, error);
+  cai_use use;
+  cai_status status = cai_use_begin(&use, &x, 1, stream, NULL, error);
   if (status != CAI_OK) return status;
   printf("launch: data 0x%" PRIx64 ", %" PRId64 " x %" PRId64 ", strides %" PRId64 " and %" PRId64
          " bytes, times %g\n",
          x->data, x->shape[0], x->shape[1], x->strides[0], x->strides[1], factor);
-  return cai_arrays_end_use(&x, 1, stream, NULL, error);
+  status = cai_use_end(&use, error);
+  if (status != CAI_OK) cai_use_abandon(&use); /* x's owner keeps the use */
+  return status;
 }
 
 /* Gives one: every second column of a matrix of float32, by a producer whose work is done. */

@@ -590,15 +590,15 @@ cai_status cai_array_broadcast(const cai_array *array, const int64_t *shape, int
  *
  *     P  --[ writes x ]--+                                   +--[ writes x again ]-->
  *                        | record                     wait   |
- *                   begin_use                             end_use
+ *                  cai_use_begin                       cai_use_end
  *                        | wait                       record |
  *     C  ----------------+--[ kernels that read x ]----------+----------------------->
  *
  *  1. The producer says on which stream its work is pending: by `stream`, or cai_array_publish().
- *  2. The consumer calls cai_arrays_begin_use() before it queues work on a stream of its own.
+ *  2. The consumer calls cai_use_begin() before it queues work on a stream of its own.
  *  3. It queues its work on that stream, and on no other.
- *  4. It calls cai_arrays_end_use() with the same arguments, after reads too; then the producer's
- *     later work on P comes after the consumer's.
+ *  4. It calls cai_use_end(), after reads too; then the producer's later work on P comes after the
+ *     consumer's.
  *  5. Nobody waits but streams: the host goes on, and neither call may be left out because "it is
  *     fast".
  *  6. Where P does not order later uses after this one, the owner keeps it: the array came with
@@ -611,7 +611,7 @@ cai_status cai_array_broadcast(const cai_array *array, const int64_t *shape, int
  *  8. The last cai_array_release() ends the array once its uses are complete: after it the memory
  *     may be freed or reused in any order. Until then some later call of libcai, or cai_drain(),
  *     finds them complete; nothing waits.
- *  9. A consumer that does not call end_use() hands its stream to cai_array_release_on().
+ *  9. A consumer that does not call cai_use_end() hands its stream to cai_array_release_on().
  * 10. Where only one side is in a graph capture, and the producer has work pending, the call is
  *     refused before it does harm, unless one of CAI_USE_* says what is meant.
  * 11. Uses that conflict do not overlap: one begins after the other has ended. Readers may.
@@ -620,11 +620,11 @@ cai_status cai_array_broadcast(const cai_array *array, const int64_t *shape, int
 
 /** Values of cai_use_options.order. Since 0.1. */
 enum {
-  CAI_ORDER_BOTH = 0,  /**< what the text asks for: begin_use() and end_use() both do their part */
-  CAI_ORDER_BEGIN = 1, /**< end_use() does nothing */
-  CAI_ORDER_END = 2,   /**< begin_use() does nothing */
+  CAI_ORDER_BOTH = 0,  /**< what the text asks for: the beginning and the end both do their part */
+  CAI_ORDER_BEGIN = 1, /**< the end does nothing */
+  CAI_ORDER_END = 2,   /**< the beginning makes nobody wait */
   CAI_ORDER_NONE = 3,  /**< neither does anything */
-  CAI_ORDER_HOST = 4   /**< the host waits: in begin_use() for the producers' streams, in end_use()
+  CAI_ORDER_HOST = 4   /**< the host waits: at the beginning for the producers' streams, at the end
                             for the consumer's */
 };
 
@@ -640,22 +640,32 @@ enum {
 enum {
   CAI_USE_EXTERNAL = 1 << 0, /**< the consumer captures, the producer does not, and has work
                                   pending: the graph waits, at each launch, for what was pending at
-                                  begin_use() (and for nothing later: order each launch with a use
+                                  the beginning (and for nothing later: order each launch with a use
                                   of its own). The event of a borrowed array must outlive the
                                   graph */
-  CAI_USE_FORK = 1 << 1 /**< the producer captures, the consumer does not: the consumer's stream
-                             joins the capture in begin_use(), and is joined back in end_use() */
+  CAI_USE_FORK = 1 << 1 /**< the producer captures, the consumer does not: the consumer's stream,
+                             which must not be 1, joins the capture at the beginning, and is joined
+                             back at the end */
 };
 
 /** How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
- * or the call is refused. NULL, or all 0 after struct_size, is the full order. 16 bytes; of 8 at
+ * or the call is refused. NULL, or all 0 after struct_size, is the full order. 24 bytes; of 8 at
  * least. Since 0.1. */
 typedef struct cai_use_options {
   uint32_t struct_size; /**< sizeof(cai_use_options) */
   uint32_t order;       /**< CAI_ORDER_* */
   uint32_t access;      /**< CAI_ACCESS_*, for all the arrays */
   uint32_t flags;       /**< CAI_USE_* */
+  const uint32_t *accesses; /**< NULL; or CAI_ACCESS_*, one for each array, in the place of `access`;
+                                 read during the call */
 } cai_use_options;
+
+/** Arrays in use: what the end of a use must know of its beginning. The caller's, on the stack as a
+ * rule, and not to be looked into; all 0 is a use that is not open. It may be moved, as bytes, but
+ * not copied: one of the two must be forgotten. 352 bytes; never more. Since 0.1. */
+typedef struct cai_use {
+  uint64_t state[44];
+} cai_use;
 
 /** Before work on `stream` reads or writes the arrays: makes the stream wait for what their
  * producers have pending, their masks' too, and for kept uses that conflict with the access. One
@@ -681,29 +691,39 @@ typedef struct cai_use_options {
  * The environment relaxes it, read once: CAI_SYNC=0 makes every order but #CAI_ORDER_HOST
  * #CAI_ORDER_NONE; CAI_NONE=legacy distrusts NONE, and takes it for UNSTATED.
  *
- * @param arrays   `count` arrays; may be NULL if count is 0
+ * Up to 8 arrays need no memory. The use is ended, by one of the next three functions, or it leaks
+ * memory where there were more; the arrays' owners must not go before that.
+ *
+ * @param use      gets the open use, whatever it was before; on failure one that is not open
+ * @param arrays   `count` arrays; may be NULL if count is 0; the structs need not stay
  * @param stream   the consumer's: 1, 2 or a CUstream
- * @param options  may be NULL. Pass the same to cai_arrays_end_use()
+ * @param options  may be NULL
  * @return #CAI_OK; #CAI_ERR_CAPTURE if a capture allows no such order (the streams are asked first,
  *         and nothing has happened); #CAI_ERR_DRIVER; #CAI_ERR_CUDA, after which some of the waits
  *         may stand; #CAI_ERR_DEVICE for ROCm, and for an array whose 1 or 2 has no context;
- *         #CAI_ERR_ORDER for a 2 of another thread; #CAI_ERR_VALUE for a write to a read-only
- *         array; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_MEMORY;
- *         #CAI_ERR_ARGUMENT, also for stream 0, for 1 or 2 if no context is current, and for a
- *         variable of the environment that is none of its values.
+ *         #CAI_ERR_ORDER for a 2 of another thread, and for an array that came with an event, and
+ *         whose owner keeps no uses, since no end is possible (but for #CAI_ORDER_BEGIN, after which
+ *         cai_array_release_on() is due, and #CAI_ORDER_HOST); #CAI_ERR_VALUE for a write to a
+ *         read-only array; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate();
+ *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, also for stream 0, for 1 or 2 if no context is
+ *         current, and for a variable of the environment that has an invalid value.
  *         cai_error.index is the array, or -1 for the consumer's stream. No driver is needed, nor
- *         loaded, if no array needs order.
+ *         loaded, if no array needs order, before the work or after it.
  * The text, "Synchronization". Since 0.1. */
-cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, uint64_t stream,
-                                const cai_use_options *options, cai_error *error);
+cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t count,
+                         uint64_t stream, const cai_use_options *options, cai_error *error);
 
-/** After work on `stream` was queued: makes every producer stream wait for `stream`, after reads
- * too, so that the producer may write, free or reuse the memory in its own order; and lets the
- * owners keep the use. One event record in all. Takes the same arguments as cai_arrays_begin_use();
- * nothing is remembered between the two. If one producer cannot be ordered, since its stream is being
- * captured, say, the others still are; its owner keeps the use; and the first failure is returned.
- * Call it again once the capture has ended, or let the producer reclaim. In a consumer's capture
- * nothing is done if one of them cannot be ordered.
+/** After work on the stream was queued: makes every producer stream wait for it, after reads too,
+ * so that the producer may write, free or reuse the memory in its own order; and lets the owners
+ * keep the use. One event record in all. Any thread, unless the stream or a producer's is 2: then
+ * the one that began.
+ *
+ * If one producer cannot be ordered, since its stream is being captured, say, the others still are;
+ * its owner keeps the use; and the first failure is returned. Call it again once the capture has
+ * ended, or let the producer reclaim. In a consumer's capture nothing is done if one of them cannot
+ * be ordered; nor where the stream is being captured by now, and was not at the beginning: end the
+ * use once that capture has ended. What #CAI_USE_FORK has taken into a capture is joined back on
+ * every path.
  *
  * A use is kept by every owner that has `used_on`, with that event, save where the array's stream
  * waits for it and the owner is #CAI_OWNER_STREAM_ORDERED, where the array's stream is `stream` or
@@ -712,12 +732,34 @@ cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, u
  * kept marks the array's stream, on which the last release records an event. If the owner is
  * #CAI_OWNER_RECLAIMS, the array's stream does not wait.
  *
- * @return as cai_arrays_begin_use(); and #CAI_ERR_ORDER for an array that came with an event, or
- *         with another thread's 2, and whose owner keeps no uses (but for #CAI_ORDER_HOST): no
- *         stream can wait in its place. Then use cai_array_release_on(), or #CAI_ORDER_HOST.
+ * @param use  is open no more; on failure it still is. One that is not open: nothing is done
+ * @return #CAI_OK; #CAI_ERR_CAPTURE; #CAI_ERR_CUDA; #CAI_ERR_ORDER on another thread than that of
+ *         a 2; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT. cai_error.index as for cai_use_begin().
  * The text, "Synchronization", Consumer. Since 0.1. */
-cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uint64_t stream,
-                              const cai_use_options *options, cai_error *error);
+cai_status cai_use_end(cai_use *use, cai_error *error);
+
+/** Ends a use whose work is complete, or was never queued: orders nothing, and keeps nothing. For
+ * work that somebody else did, and the host has seen the end of, as with a message that was sent;
+ * and for a use whose end fails.
+ *
+ * @param use   is open no more; on failure it still is. One that is not open, as after
+ *              #CAI_ORDER_NONE: nothing is done
+ * @param wait  not 0: the host waits for the stream first; where no array needed order at the
+ *              beginning, 1 and 2 are of the current context. Release the GIL first
+ * @return #CAI_OK; with `wait` also #CAI_ERR_CAPTURE if the stream is being captured;
+ *         #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_ORDER on another thread than that of a 2;
+ *         #CAI_ERR_ARGUMENT.
+ * Since 0.1. */
+cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error);
+
+/** Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait, and
+ * does not fail. The producers' streams do not wait. The owners keep the use if an event can be
+ * recorded on the stream; else the use takes references to them, which a graph that the stream is
+ * being captured into lets go of in the end, or else cai_drain() with `wait`.
+ *
+ * @param use  is open no more. NULL, or one that is not open: nothing is done
+ * Since 0.1. */
+void cai_use_abandon(cai_use *use);
 
 /** Finds the one stream on which the arrays can be used with no event at all: the producer's own.
  * It waits for kept uses, and counts as used.
@@ -725,7 +767,7 @@ cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uin
  * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any
  * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, arrays of an owner come with different
  *         streams, or the owner of an array that came with None has kept uses; the rest as
- *         cai_arrays_begin_use().
+ *         cai_use_begin().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,
                                   cai_error *error);
@@ -735,7 +777,7 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
  * event is recorded on the array's stream: stream 1 alone need not be behind the blocking streams.
  * The last resort. Release the GIL first.
  *
- * @return #CAI_OK; the rest as cai_arrays_begin_use(), cai_error.index as cai_array_validate().
+ * @return #CAI_OK; the rest as cai_use_begin(), cai_error.index as cai_array_validate().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_array_sync_host(const cai_array *array, cai_error *error);
 
@@ -747,7 +789,7 @@ cai_status cai_array_sync_host(const cai_array *array, cai_error *error);
  * @param stream  1, 2 or a CUstream
  * @param access  CAI_ACCESS_*; what the producer is about to do. It may write what it has marked
  *                read-only for others
- * @return as cai_arrays_begin_use(), cai_error.index as cai_array_validate().
+ * @return as cai_use_begin(), cai_error.index as cai_array_validate().
  * The text, "Synchronization", Producer. Since 0.1. */
 cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access,
                              cai_error *error);
@@ -764,13 +806,13 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  *
  * Before the producer works on one of `streams` again, it calls cai_array_reclaim() for it. If the
  * array had come from somebody else, its own stream must in the end wait for `target`: call
- * cai_arrays_end_use() with the original.
+ * cai_use_begin() and cai_use_end() with the original.
  *
  * @param array    gets stream `target`, stream_kind STREAM, version 3; unchanged on failure
  * @param streams  `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
  * @param target   1 or 2 of the context of the array's memory, or a CUstream; must live as long as
  *                 the array
- * @return as cai_arrays_begin_use(); #CAI_ERR_ORDER also for a target 2 if arrays of the owner
+ * @return as cai_use_begin(); #CAI_ERR_ORDER also for a target 2 if arrays of the owner
  *         come with another thread's; cai_error.index is the stream of `streams`, or -1.
  * The text, "Synchronization", Producer: streams 7, 9, 15 exported as 3. Since 0.1. */
 cai_status cai_array_publish(cai_array *array, const uint64_t *streams, int32_t count,
@@ -796,7 +838,7 @@ cai_status cai_array_publish_event(cai_array *array, uint64_t stream, cai_error 
  * keeps any; one with functions of its own is told by used_on.
  *
  * @param array  owned. On failure the holder is still the caller's
- * @return #CAI_OK; #CAI_ERR_ARGUMENT for a borrowed array, too; the rest as cai_arrays_begin_use().
+ * @return #CAI_OK; #CAI_ERR_ARGUMENT for a borrowed array, too; the rest as cai_use_begin().
  * Since 0.1. */
 cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_error *error);
 
@@ -826,8 +868,9 @@ typedef struct cai_stream_provider {
    * @param array   valid, stream_kind UNSTATED; do not keep it
    * @param stream  gets 1, 2 or a CUstream of the array's context
    * @return 1 if the array is the framework's own and *stream is set; 0 to let another be asked.
-   * Both the beginning and the end of a use ask, and expect the same answer. Any thread, with or
-   * without the GIL; no lock is held. It must not call the functions under "Order". */
+   * 2 is the stream of the first thread that is told so of an array's owner; on others the array is
+   * refused. Any thread, with or without the GIL; no lock is held. It must not call the functions
+   * under "Order". */
   int32_t (*current)(void *context, const cai_array *array, uint64_t *stream);
   void *context; /**< for `current` */
 } cai_stream_provider;

@@ -128,23 +128,22 @@ static cai_status copy(stream on, const cai_array *in, CUdeviceptr to, cai_error
 /* The same, in order with the producer: our stream waits for its work, then it waits for ours. */
 static cai_status copy_in_order(stream on, const cai_array *in, const cai_use_options *options,
                                 CUdeviceptr to, cai_error *error) {
-  const cai_array *const arrays[] = {in};
   const uint64_t handle = (uint64_t)(uintptr_t)on.handle;
-  const cai_status begun = cai_arrays_begin_use(arrays, 1, handle, options, error);
+  cai_use use;
+  cai_status begun = cai_use_begin(&use, &in, 1, handle, options, error);
+  if (begun == CAI_ERR_ORDER) { /* it came with an event, and cannot wait for us: the host does */
+    const cai_use_options host = {.struct_size = sizeof host, .order = CAI_ORDER_HOST};
+    begun = cai_use_begin(&use, &in, 1, handle, &host, error);
+  }
   if (begun != CAI_OK) return begun;
 
   const cai_status copied = copy(on, in, to, error);
 
   /* Also if a copy failed: those before it read the array. */
   cai_error end_error;
-  cai_status ended = cai_arrays_end_use(arrays, 1, handle, options, &end_error);
-  if (ended != CAI_OK) {
-    /* The producer does not wait for us, so we must not let it go on before the copies are done. */
-    const CUresult waited = on.cu->cuStreamSynchronize(on.handle);
-    if (ended == CAI_ERR_ORDER) { /* it came with an event, and cannot wait: nobody's fault */
-      ended = check(on.cu, waited, "cuStreamSynchronize", &end_error);
-    }
-  }
+  const cai_status ended = cai_use_end(&use, &end_error);
+  /* If the producer does not wait for us, we must not let it go on before the copies are done. */
+  if (ended != CAI_OK && cai_use_finish(&use, 1, NULL) != CAI_OK) cai_use_abandon(&use);
   if (copied != CAI_OK) return copied;
   if (ended != CAI_OK && error) *error = end_error;
   return ended;
@@ -162,7 +161,7 @@ typedef struct block {
 
 /* The last holder has let go; or pack() failed half way. This runs on any thread, and must not
  * wait: the memory is freed in the order of our stream, behind what consumers have made it wait for
- * (that is what cai_arrays_end_use() is for), and the driver keeps the stream until then. If the
+ * (that is what cai_use_end() is for), and the driver keeps the stream until then. If the
  * context has gone meanwhile, so has all that was in it. */
 static void release_block(void *context) {
   block *const held = context;

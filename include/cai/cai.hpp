@@ -420,10 +420,13 @@ struct options {
   std::uint32_t order = CAI_ORDER_BOTH;      /**< CAI_ORDER_* */
   std::uint32_t access = CAI_ACCESS_DEFAULT; /**< CAI_ACCESS_* */
   std::uint32_t flags = 0;                   /**< CAI_USE_* */
+  /** One CAI_ACCESS_* for each array, in the place of `access`; NULL: none. Read during the call.
+   */
+  const std::uint32_t *accesses = nullptr;
 
   /** As C takes it. */
   constexpr operator cai_use_options() const noexcept {
-    return {sizeof(cai_use_options), order, access, flags};
+    return {sizeof(cai_use_options), order, access, flags, accesses};
   }
 };
 
@@ -445,54 +448,88 @@ concept lasting_array = requires(Argument &&value) {
   pointer_to(value);
 } && (std::is_lvalue_reference_v<Argument> || std::is_pointer_v<std::remove_cvref_t<Argument>>);
 
+// One that is used in its own way.
+struct accessed {
+  const cai_array *array;
+  std::uint32_t access;
+};
+
+template <class Argument>
+concept used_array =
+    lasting_array<Argument> || std::same_as<std::remove_cvref_t<Argument>, accessed>;
+
 template <class Argument>
 concept options_like = std::same_as<std::remove_cvref_t<Argument>, options>;
 
 template <class... Arguments>
 inline constexpr bool arrays_then_options = false;
 template <class Last>
-inline constexpr bool arrays_then_options<Last> = lasting_array<Last> || options_like<Last>;
+inline constexpr bool arrays_then_options<Last> = used_array<Last> || options_like<Last>;
 template <class First, class... Others>
   requires(sizeof...(Others) > 0)
 inline constexpr bool arrays_then_options<First, Others...> =
-    lasting_array<First> && arrays_then_options<Others...>;
+    used_array<First> && arrays_then_options<Others...>;
 
 }  // namespace detail
 
-/** Arrays in use on a stream, from the constructor, cai_arrays_begin_use(), to end() or the
- * destructor, cai_arrays_end_use(): on every path, exceptions too.
+/** For cai::use: the array is only read, whatever the options say of the others. Since 0.1. */
+template <detail::lasting_array Array>
+detail::accessed reads(Array &&array) noexcept {
+  return {detail::pointer_to(array), CAI_ACCESS_READ};
+}
+
+/** For cai::use: the array is written, and read perhaps. Since 0.1. */
+template <detail::lasting_array Array>
+detail::accessed writes(Array &&array) noexcept {
+  return {detail::pointer_to(array), CAI_ACCESS_WRITE};
+}
+
+/** Arrays in use on a stream, from the constructor, cai_use_begin(), to end() or the destructor,
+ * cai_use_end(): on every path, exceptions too.
  *
  *     {
- *       cai::use guard(stream, x, y);
+ *       cai::use guard(stream, cai::reads(x), cai::writes(y));
  *       launch_my_kernels(stream);  // on this stream, and on no other
  *     }
  *
- * The arrays are not held: they must outlive the guard. Up to 8 of them need no memory. A guard
- * that was moved from does nothing. End it on the thread that began it if `stream` is 1 or 2, with
- * the same context current. Since 0.1. */
+ * The arrays are not held: their owners must outlive the guard. Up to 8 of them need no memory. A
+ * guard that was moved from does nothing. Since 0.1. */
 class use {
  public:
-  /** In use are none. */
+  /** Not open. */
   use() noexcept = default;
 
   /** Begins: `cai::use guard(stream, arrays..., options)`. Each array is a cai::array that is no
-   * temporary, a `cai_array` or a pointer to one; cai::options may come last.
-   * @throws error as cai_arrays_begin_use() fails, std::bad_alloc beyond 8 arrays; nothing has
-   *         begun then */
+   * temporary, a `cai_array`, a pointer to one, or what cai::reads() or cai::writes() returns of
+   * these; cai::options may come last, its `access` for the others, its `accesses` for none.
+   * @throws error as cai_use_begin() fails; nothing has begun then */
   template <class... Arguments>
     requires detail::arrays_then_options<Arguments...>
   explicit use(std::uint64_t stream, Arguments &&...arguments) {
     const cai_array *arrays[sizeof...(arguments)] = {};
+    std::uint32_t accesses[sizeof...(arguments)] = {};
     std::size_t count = 0;
     options how;
+    bool each = false;
     const auto take = [&](const auto &argument) {
       if constexpr (detail::options_like<decltype(argument)>) {
         how = argument;
+      } else if constexpr (std::same_as<std::remove_cvref_t<decltype(argument)>,
+                                        detail::accessed>) {
+        each = true;
+        accesses[count] = argument.access;
+        arrays[count++] = argument.array;
       } else {
         arrays[count++] = detail::pointer_to(argument);
       }
     };
     (take(arguments), ...);
+    if (each) {
+      for (std::uint32_t &access : accesses) {
+        if (access == CAI_ACCESS_DEFAULT) access = how.access;
+      }
+      how.accesses = accesses;
+    }
     begin_or_throw(std::span(arrays, count), stream, how);
   }
 
@@ -501,33 +538,24 @@ class use {
     begin_or_throw(arrays, stream, how);
   }
 
-  /** Begins, and throws nothing: for a guard with none in use, else #CAI_ERR_ARGUMENT.
+  /** Begins, and throws nothing: for a guard that is not open, else #CAI_ERR_ARGUMENT.
    * @param error  may be NULL
-   * @return as cai_arrays_begin_use(); #CAI_ERR_MEMORY */
+   * @return as cai_use_begin() */
   [[nodiscard]] cai_status try_begin(std::span<const cai_array *const> arrays, std::uint64_t stream,
                                      const options &how, cai_error *error) noexcept {
     if (active_) return detail::refuse(error, CAI_ERR_ARGUMENT, "the guard has arrays in use");
-    if (arrays.size() > few_.size()) {
-      if (arrays.size() > std::numeric_limits<std::int32_t>::max()) {
-        return detail::refuse(error, CAI_ERR_ARGUMENT, "more arrays than an int32_t counts");
-      }
-      many_.reset(new (std::nothrow) const cai_array *[arrays.size()]);
-      if (!many_) return detail::refuse(error, CAI_ERR_MEMORY, "no host memory left");
-    } else {
-      many_.reset();
+    if (arrays.size() > std::numeric_limits<std::int32_t>::max()) {
+      return detail::refuse(error, CAI_ERR_ARGUMENT, "more arrays than an int32_t counts");
     }
-    const cai_array **const kept = many_ ? many_.get() : few_.data();
-    for (std::size_t i = 0; i < arrays.size(); ++i) kept[i] = arrays[i];
-    count_ = static_cast<std::int32_t>(arrays.size());
-    stream_ = stream;
-    options_ = how;
-    const cai_status status = cai_arrays_begin_use(kept, count_, stream_, &options_, error);
+    const cai_use_options options = how;
+    const cai_status status = cai_use_begin(
+        &use_, arrays.data(), static_cast<std::int32_t>(arrays.size()), stream, &options, error);
     active_ = status == CAI_OK;
     return status;
   }
 
-  /** Ends the use; does nothing if none is on.
-   * @throws error as cai_arrays_end_use() fails. The use is then not over: end it again, or the
+  /** Ends the use; does nothing if none is open.
+   * @throws error as cai_use_end() fails. The use is then still open: end it again, or the
    *         destructor does what it can */
   void end() {
     cai_error raw;
@@ -536,10 +564,20 @@ class use {
 
   /** Likewise, and throws nothing. @param error  may be NULL */
   [[nodiscard]] cai_status try_end(cai_error *error) noexcept {
-    if (!active_) return CAI_OK;
-    const cai_status status = end_as(options_, error);
-    active_ = status != CAI_OK;
-    return status;
+    return closed(active_ ? cai_use_end(&use_, error) : cai_status{CAI_OK});
+  }
+
+  /** Ends a use whose work is complete, or was never queued: cai_use_finish().
+   * @param wait  whether the host waits for the stream first
+   * @throws error as that fails; the use is then still open */
+  void finish(bool wait) {
+    cai_error raw;
+    check(try_finish(wait, &raw), raw);
+  }
+
+  /** Likewise, and throws nothing. @param error  may be NULL */
+  [[nodiscard]] cai_status try_finish(bool wait, cai_error *error) noexcept {
+    return closed(active_ ? cai_use_finish(&use_, wait, error) : cai_status{CAI_OK});
   }
 
   /** Whether arrays are in use. */
@@ -547,24 +585,22 @@ class use {
 
   use(const use &) = delete;
   use &operator=(const use &) = delete;
-  use(use &&other) noexcept { take(other); }
+  use(use &&other) noexcept : use_(other.use_), active_(std::exchange(other.active_, false)) {}
   /** Ends what this guard has in use, as the destructor does. */
   use &operator=(use &&other) noexcept {
     if (this != &other) {
-      finish();
-      take(other);
+      end_somehow();
+      use_ = other.use_;
+      active_ = std::exchange(other.active_, false);
     }
     return *this;
   }
 
   /** Ends the use. Should that fail, the failure goes to on_failure(), and the host waits for the
-   * stream (#CAI_ORDER_HOST; not while it is being captured), so that the memory is safe all the
-   * same. */
-  ~use() { finish(); }
+   * stream; where it cannot, cai_use_abandon() keeps the memory safe all the same. */
+  ~use() { end_somehow(); }
 
  private:
-  static constexpr std::size_t few = 8;
-
   void begin_or_throw(std::span<const cai_array *const> arrays, std::uint64_t stream,
                       const options &how) {
     cai_error raw;
@@ -572,37 +608,23 @@ class use {
     check(status, raw);
   }
 
-  cai_status end_as(const cai_use_options &how, cai_error *error) const noexcept {
-    return cai_arrays_end_use(many_ ? many_.get() : few_.data(), count_, stream_, &how, error);
+  cai_status closed(cai_status status) noexcept {
+    if (status == CAI_OK) active_ = false;
+    return status;
   }
 
-  void finish() noexcept {
+  void end_somehow() noexcept {
     cai_error failure;
     if (try_end(&failure) == CAI_OK) return;
-    active_ = false;
     detail::report(failure);
-    cai_use_options on_host = options_;
-    on_host.order = CAI_ORDER_HOST;
-    if (end_as(on_host, &failure) != CAI_OK && failure.status != CAI_ERR_CAPTURE) {
-      detail::report(failure);
-    }
+    if (try_finish(true, &failure) == CAI_OK) return;
+    if (failure.status != CAI_ERR_CAPTURE) detail::report(failure);
+    cai_use_abandon(&use_);
+    active_ = false;
   }
 
-  void take(use &other) noexcept {
-    few_ = other.few_;
-    many_ = std::move(other.many_);
-    count_ = other.count_;
-    stream_ = other.stream_;
-    options_ = other.options_;
-    active_ = std::exchange(other.active_, false);
-  }
-
-  std::array<const cai_array *, few> few_{};
-  std::unique_ptr<const cai_array *[]> many_;
-  std::int32_t count_ = 0;
+  cai_use use_{};
   bool active_ = false;
-  std::uint64_t stream_ = 0;
-  cai_use_options options_{};
 };
 
 }  // namespace v1

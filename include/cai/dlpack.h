@@ -93,7 +93,7 @@ cai_status cai_dlpack_write_legacy(const cai_array *array, uint64_t stream, DLMa
 
 /** Says an array as a tensor that holds nothing, for a call during which the array stays: nothing
  * is allocated, and nothing put in order. Whoever gives it away does that, with
- * cai_arrays_begin_use() and cai_arrays_end_use() for the stream of whoever gets it.
+ * cai_use_begin() and cai_use_end() for the stream of whoever gets it.
  *
  * @param array    as for cai_dlpack_write(), but that it may be borrowed, and not read-only
  * @param strides  holds `array->ndim` numbers; gets the strides in elements. May be NULL if ndim is

@@ -11,7 +11,7 @@
  *   memory managers, of which the table's required functions are the C side.
  * - Memory is given back in the order of a stream: its free stream, at first the one that it was
  *   allocated on. Whoever used it on another stream says so, by cai_memory_record() or, for arrays,
- *   by cai_arrays_end_use().
+ *   by cai_use_end().
  * - What a manager must wait for to free (as the driver does for plain device memory) is not freed
  *   at once, but together with more of its kind; see "Pending frees".
  */
@@ -647,7 +647,7 @@ cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *off
  *          for masks; #CAI_ERR_DEVICE for a stream of a third device; #CAI_ERR_CAPTURE also if the
  *          stream is being captured and the host must wait; #CAI_ERR_STATE if the memory was freed,
  *          or the stream is dead; what earlier work on a stream of the CPU's failed with, once; the
- *          rest as cai_arrays_begin_use().
+ *          rest as cai_use_begin().
  * Since 0.1. */
 cai_status cai_array_copy(const cai_array *from, const cai_array *to, cai_stream *stream,
                           cai_error *error);

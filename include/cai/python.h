@@ -18,11 +18,13 @@
  *   cai_py_argument x;
  *   if (cai_py->open(object, CAI_PY_WRITES, &x) < 0) return NULL;
  *   uint64_t stream;
+ *   cai_use use;
  *   int failed = cai_py->current_stream(x.array, &stream) < 0 ||
- *                cai_py->begin(&x.array, 1, stream, NULL) < 0;
+ *                cai_py->begin(&use, &x.array, 1, stream, NULL) < 0;
  *   if (!failed) {
  *     launch(x.array->data, x.array->shape[0], (CUstream)stream);
- *     failed = cai_py->end(&x.array, 1, stream, NULL) < 0;
+ *     failed = cai_py->end(&use) < 0;
+ *     if (failed) cai_py->abandon(&use);
  *   }
  *   cai_py->close(&x);
  *   if (failed) return NULL;
@@ -103,14 +105,27 @@ typedef struct cai_py_api {
   /** Finds libcai's current stream of the array's device; 1 for the host's arrays. */
   int (*current_stream)(const cai_array *array, uint64_t *out);
 
-  /** cai_arrays_begin_use(), with the GIL released; for the host's arrays, too, on which a stream
-   * of the CPU's may have work yet. UINT64_MAX for `stream` does nothing. */
-  int (*begin)(const cai_array *const *arrays, int32_t count, uint64_t stream,
+  /** cai_use_begin(), with the GIL released; for the host's arrays, too, on which a stream of the
+   * CPU's may have work yet. The arrays must not be closed before the use is over.
+   *
+   * @param use     gets the open use; on failure one that is not open
+   * @param stream  UINT64_MAX: nothing is done, and the use is not open */
+  int (*begin)(cai_use *use, const cai_array *const *arrays, int32_t count, uint64_t stream,
                const cai_use_options *options);
 
-  /** cai_arrays_end_use(), likewise. */
-  int (*end)(const cai_array *const *arrays, int32_t count, uint64_t stream,
-             const cai_use_options *options);
+  /** cai_use_end(), likewise. If it fails the use is still open: end it again, or finish() or
+   * abandon() it. */
+  int (*end)(cai_use *use);
+
+  /** cai_use_finish(), likewise, for work that is complete or was never queued. An exception that
+   * is set stays, unless this fails.
+   *
+   * @param wait  not 0: the host waits for the stream first */
+  int (*finish)(cai_use *use, int32_t wait);
+
+  /** cai_use_abandon(), likewise: the last resort, which does not fail. An exception that is set
+   * stays. */
+  void (*abandon)(cai_use *use);
 
   /** Sets the exception for an error that a function of libcai's has written: returns -1. */
   int (*raise)(const cai_error *error);

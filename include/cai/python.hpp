@@ -15,7 +15,6 @@
 
 #include <cai/cai.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -113,17 +112,17 @@ class python_use {
    * @throws Error  with libcai's exception; nothing has begun then */
   template <detail::lasting_array... Arrays>
     requires(sizeof...(Arrays) > 0 && sizeof...(Arrays) <= 8)
-  explicit python_use(PyObject *stream, Arrays &&...arrays)
-      : arrays_{detail::pointer_to(arrays)...}, count_(sizeof...(Arrays)) {
+  explicit python_use(PyObject *stream, Arrays &&...arrays) {
+    const cai_array *const pointers[] = {detail::pointer_to(arrays)...};
     const bool is_current = !stream || stream == Py_None;
-    check(is_current ? cai_py->current_stream(arrays_[0], &stream_)
+    check(is_current ? cai_py->current_stream(pointers[0], &stream_)
                      : cai_py->stream(stream, &stream_));
     if (stream_ == UINT64_MAX) {
       PyErr_SetString(PyExc_ValueError,
                       "stream -1 means no order, and no work can be queued on it");
       throw Error();
     }
-    check(cai_py->begin(arrays_.data(), count_, stream_, nullptr));
+    check(cai_py->begin(&use_, pointers, sizeof...(Arrays), stream_, nullptr));
     active_ = true;
   }
   python_use(const python_use &) = delete;
@@ -137,16 +136,18 @@ class python_use {
    *                can */
   void end() {
     if (!active_) return;
-    check(end_as(options{}));
+    check(cai_py->end(&use_));
     active_ = false;
   }
 
   /** Ends the use. Should that fail, sys.unraisablehook is told, and the host waits for the stream,
-   * so that the memory is safe all the same. */
+   * so that the memory is safe all the same; should that fail too, the use is abandoned. */
   ~python_use() {
-    if (!active_ || end_as(options{}) == 0) return;
+    if (!active_ || cai_py->end(&use_) == 0) return;
     PyErr_WriteUnraisable(nullptr);
-    if (end_as(options{.order = CAI_ORDER_HOST}) < 0) PyErr_WriteUnraisable(nullptr);
+    if (cai_py->finish(&use_, 1) == 0) return;
+    PyErr_WriteUnraisable(nullptr);
+    cai_py->abandon(&use_);
   }
 
  private:
@@ -154,12 +155,7 @@ class python_use {
     if (answer < 0) throw Error();
   }
 
-  int end_as(const cai_use_options &how) const noexcept {
-    return cai_py->end(arrays_.data(), count_, stream_, &how);
-  }
-
-  std::array<const cai_array *, 8> arrays_;
-  std::int32_t count_;
+  cai_use use_;
   std::uint64_t stream_ = 0;
   bool active_ = false;
 };

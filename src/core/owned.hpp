@@ -74,10 +74,12 @@ inline bool is_unseen(const cai_array &array) noexcept {
 
 // The owner that keeps the uses of an array's memory: the array's own, or what that one holds. NULL
 // if the array is borrowed, or the owner is too short to say.
-inline cai_owner *keeper_of(const cai_array &array) noexcept {
-  cai_owner *owner = array.owner;
+inline cai_owner *keeper_of(cai_owner *owner) noexcept {
   if (is_whole(owner) && owner->keeper) owner = owner->keeper;
   return is_whole(owner) ? owner : nullptr;
+}
+inline cai_owner *keeper_of(const cai_array &array) noexcept {
+  return keeper_of(array.owner);
 }
 
 // cai_this_thread(), and what the kernel calls a thread, for messages.

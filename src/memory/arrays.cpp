@@ -156,9 +156,15 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
     identify(session, mine);
     session.in(mine.context, [&] {
       cai_error problem;
-      if (cai_arrays_end_use(&array, 1, stream, nullptr, &problem) != CAI_OK) {
+      const cai_use_options at_end{sizeof at_end, CAI_ORDER_END, CAI_ACCESS_DEFAULT, 0, nullptr};
+      cai_use use;
+      if (cai_use_begin(&use, &array, 1, stream, &at_end, &problem) != CAI_OK) {
         throw Failure(problem);
       }
+      const cai_status ended = cai_use_end(&use, &problem);
+      if (ended == CAI_OK) return;
+      if (ended != CAI_ERR_CAPTURE) cai_use_abandon(&use);
+      throw Failure(problem);
     });
     session.finish();
   });
@@ -171,7 +177,9 @@ void begin_use_of_array(const cai_memory &memory, const cai_array *array) {
   const order::Stream stream = device::gpu_stream(*memory.line.stream.get()).stream();
   session.in(stream.context, [&] {
     cai_error error;
-    if (cai_arrays_begin_use(&array, 1, stream.value, nullptr, &error) != CAI_OK) {
+    const cai_use_options now{sizeof now, CAI_ORDER_BEGIN, CAI_ACCESS_DEFAULT, 0, nullptr};
+    cai_use use;
+    if (cai_use_begin(&use, &array, 1, stream.value, &now, &error) != CAI_OK) {
       throw Failure(error);
     }
   });

@@ -120,26 +120,27 @@ GpuWork::GpuWork(cai_stream &stream, const Use *uses, int32_t count)
 }
 
 void GpuWork::begin() {
+  const cai_array *arrays[most];
+  uint32_t accesses[most];
   for (int32_t i = 0; i < count_; ++i) {
-    const cai_use_options options{sizeof options, CAI_ORDER_BOTH, uses_[i].access, 0};
-    cai_error error;
-    if (cai_arrays_begin_use(&uses_[i].array, 1, stream_.value, &options, &error) != CAI_OK) {
-      throw Failure(error);
-    }
+    arrays[i] = uses_[i].array;
+    accesses[i] = uses_[i].access;
+  }
+  const cai_use_options options{sizeof options, CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, 0, accesses};
+  cai_error error;
+  if (cai_use_begin(&use_, arrays, count_, stream_.value, &options, &error) != CAI_OK) {
+    throw Failure(error);
   }
 }
 
 // What was queued in part before a failure is in use as well.
 void GpuWork::end(cai_status status) {
-  for (int32_t i = 0; i < count_; ++i) {
-    const cai_use_options options{sizeof options, CAI_ORDER_BOTH, uses_[i].access, 0};
-    cai_error error;
-    const cai_status ended =
-        cai_arrays_end_use(&uses_[i].array, 1, stream_.value, &options, &error);
-    if (status == CAI_OK && ended != CAI_OK) {
-      status = ended;
-      problem_ = error;
-    }
+  cai_error error;
+  const cai_status ended = cai_use_end(&use_, &error);
+  if (ended != CAI_OK) cai_use_abandon(&use_);
+  if (status == CAI_OK && ended != CAI_OK) {
+    status = ended;
+    problem_ = error;
   }
   if (waits_) session_.faults.attempt(session_.cu.cuStreamSynchronize, stream_.handle());
   if (status != CAI_OK) throw Failure(problem_);

@@ -92,10 +92,13 @@ class GpuWork {
   void begin();
   void end(cai_status status);
 
+  static constexpr int32_t most = 2;  // arrays
+
   driver::Session session_;
   order::Stream stream_;
   const Use *uses_;
   int32_t count_;
+  cai_use use_{};
   bool waits_ = false;
   cai_error problem_{};
 };

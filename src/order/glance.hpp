@@ -38,11 +38,13 @@ inline void judge(const cai_array *array, int32_t index) {
 
 [[noreturn, gnu::cold]] void refuse_list(int32_t count);
 
-inline void judge_all(const cai_array *const *arrays, int32_t count, std::uint32_t access) {
+inline void judge_all(const cai_array *const *arrays, int32_t count, const Options &options) {
   if (count < 0 || (count > 0 && !arrays)) refuse_list(count);
   for (int32_t index = 0; index < count; ++index) {
     judge(arrays[index], index);
-    static_cast<void>(writes(*arrays[index], access, index));  // or refuses
+    if (options.accesses)
+      for_array(index, [&] { judge_access(options.accesses[index], "an access"); });
+    static_cast<void>(writes(*arrays[index], options.access_of(index), index));  // or refuses
   }
 }
 
@@ -102,33 +104,9 @@ inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
   return nothing_on_gpu_before(array, stream);
 }
 
-// A use on the array's own stream needs no more than a mark, which is left here.
-inline bool nothing_after(const cai_array &array, std::uint64_t stream) {
-  return of_both(array, [&](const cai_array &part) {
-    if (part.device_type == CAI_DEVICE_CPU) return true;
-    cai_owner *const keeper = keeper_of(part);
-    if (is_on(part, stream)) {
-      if (!streams_differ(keeper)) {
-        if (keeper) mark(keeper, stream);
-        return true;
-      }
-    } else if (states_none(part) && !keeps_uses(keeper)) {
-      return true;
-    }
-    return has_no_elements(part);
-  });
-}
-
 inline bool nothing_before(const cai_array *const *arrays, int32_t count, std::uint64_t stream) {
   for (int32_t index = 0; index < count; ++index) {
     if (!nothing_before(*arrays[index], stream)) return false;
-  }
-  return true;
-}
-
-inline bool nothing_after(const cai_array *const *arrays, int32_t count, std::uint64_t stream) {
-  for (int32_t index = 0; index < count; ++index) {
-    if (!nothing_after(*arrays[index], stream)) return false;
   }
   return true;
 }

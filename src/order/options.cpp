@@ -44,7 +44,8 @@ Options judge_given(const cai_use_options &options) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "options->order is %u, and not a CAI_ORDER_*", known.order);
   }
   judge_access(known.access, "options->access");
-  return {known.order, known.access, known.flags};
+  const bool has_accesses = size >= sizeof known;  // the pointer as a whole
+  return {known.order, known.access, known.flags, has_accesses ? known.accesses : nullptr};
 }
 
 void judge_access(uint32_t access, const char *name) {

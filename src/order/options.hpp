@@ -12,7 +12,9 @@ struct Options {
   uint32_t order = CAI_ORDER_BOTH;
   uint32_t access = CAI_ACCESS_DEFAULT;
   uint32_t flags = 0;
+  const uint32_t *accesses = nullptr;  // in the place of `access`
 
+  uint32_t access_of(int32_t index) const noexcept { return accesses ? accesses[index] : access; }
   bool on_host() const noexcept { return order == CAI_ORDER_HOST; }
   // What is in order with the use: its stream, or the host, 0.
   std::uint64_t side(std::uint64_t stream) const noexcept { return on_host() ? 0 : stream; }

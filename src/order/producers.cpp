@@ -77,7 +77,7 @@ bool is_reclaimed(const cai_array &array) noexcept {
     if (ending) return;
     refuse_thread(array, index);
   }
-  const std::uint64_t value = stream_value(array);
+  const std::uint64_t value = claim_stream(array, index);
   const bool completing = wanted.purpose == Wanted::For::completing;
   if (completing || wanted.purpose == Wanted::For::waiting) {
     add_uses(array, value, write || completing, index, wanted, out);
@@ -108,6 +108,18 @@ bool is_reclaimed(const cai_array &array) noexcept {
 
 }  // namespace
 
+std::uint64_t claim_stream(const cai_array &array, int32_t index) {
+  const std::uint64_t value = stream_value(array);
+  if (value != driver::stream_per_thread || is_of_thread(array)) return value;
+  const cai_owner *const keeper = keeper_of(array);
+  std::uint64_t said = 0;
+  if (keeper && !thread_said_by(keeper).compare_exchange_strong(said, this_thread()) &&
+      said != this_thread()) {
+    refuse_thread(array, index);
+  }
+  return value;
+}
+
 Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_t stream) {
   if (stream > driver::stream_per_thread || !may_be_pending(array)) {
     return stream_here(session, stream);
@@ -125,7 +137,7 @@ void collect(const cai_array *const *arrays, int32_t count, Wanted wanted, Deman
   for (int32_t at = 0; at < count; ++at) {
     const cai_array &array = *arrays[at];
     const int32_t index = first + at;
-    add(array, writes(array, wanted.access, index), index, wanted, out);
+    add(array, writes(array, wanted.access_of(at), index), index, wanted, out);
     if (array.mask) add_mask(*array.mask, index, wanted, out);
   }
 }

@@ -52,8 +52,11 @@ struct Wanted {
     ending,      // those that must wait for a use that ends
   };
   For purpose;
-  std::uint64_t stream;  // what waits, or is waited for; 0: the host
-  std::uint32_t access;  // CAI_ACCESS_*
+  std::uint64_t stream;                     // what waits, or is waited for; 0: the host
+  std::uint32_t access;                     // CAI_ACCESS_*
+  const std::uint32_t *accesses = nullptr;  // of each array, in the place of `access`
+
+  std::uint32_t access_of(int32_t at) const noexcept { return accesses ? accesses[at] : access; }
 };
 
 // The stream that stands for the array's own: 0 if it has none. An UNSTATED one is asked about.
@@ -69,6 +72,10 @@ inline std::uint64_t stream_value(const cai_array &array) {
       return 0;
   }
 }
+
+// Likewise; a provider's 2 is that of the first thread that was told so of the owner, and throws on
+// others.
+std::uint64_t claim_stream(const cai_array &array, int32_t index);
 
 // The stream with which the array is to come: 1 and 2 are of its memory's context, as they will be
 // for whoever gets the array.

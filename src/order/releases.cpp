@@ -191,6 +191,17 @@ std::unique_ptr<Uses> new_holder(cai_owner *owner) {
   return holder;
 }
 
+void park(cai_owner *owner, driver::CUcontext context) noexcept {
+  owner->retain(owner);
+  static_cast<void>(guard(nullptr, [&] {  // without memory it stays for ever
+    std::unique_ptr<Uses> holder = new_holder(owner);
+    driver::Session session;
+    if (!context) context = session.current();
+    holder->park(context, context ? session.id_of(context) : 0);
+    put_off(holder.release());
+  }));
+}
+
 void hold_for_graph(driver::Session &session, const driver::Capture &capture, cai_owner *owner) {
   std::unique_ptr<Uses> holder = new_holder(owner);
   owner->retain(owner);

@@ -63,6 +63,7 @@ void identify(driver::Session &session, Stream &stream) {
 void probe(driver::Session &session, Stream &stream) {
   for_array(stream.index, [&] {
     with(session, stream, [&] { stream.capture = driver::capture_of(session.cu, stream.value); });
+    stream.is_probed = true;
   });
 }
 

@@ -28,6 +28,7 @@ struct Stream {
   std::uint64_t context_id = 0;
   std::uint64_t id = 0;  // of a handle
   driver::Capture capture{};
+  bool is_probed = false;
 
   // 1 or 2, a default stream of `context`.
   bool is_default() const noexcept { return value <= driver::stream_per_thread; }

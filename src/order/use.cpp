@@ -4,6 +4,7 @@
 #include <cinttypes>
 
 #include "core/owned.hpp"
+#include "order/open_use.hpp"
 #include "order/releases.hpp"
 #include "order/waiting.hpp"
 
@@ -12,90 +13,172 @@ namespace {
 
 constexpr const char *host_in_capture = "the host cannot wait for it";
 
-// Not in line, and end() neither: a call that needs no order is not to pay for their frames.
-[[gnu::noinline]] void begin(const cai_array *const *arrays, int32_t count, std::uint64_t stream,
-                             const Options &options) {
+// ---- The beginning ------------------------------------------------------------------------------
+
+[[noreturn, gnu::cold]] void refuse_orphan(const cai_array &array, int32_t index) {
+  const bool event = array.stream_kind == CAI_STREAM_EVENT;
+  throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                "%s 0x%" PRIx64
+                " has no stream that could wait at the end, and the owner keeps no uses: use the "
+                "array with CAI_ORDER_BEGIN and cai_array_release_on(), or with CAI_ORDER_HOST",
+                event ? "event" : "another thread's stream", array.stream);
+}
+
+// Notes what the end will have to do for an array, or a mask, of the owner.
+void note(OpenUse &use, const cai_array &part, cai_owner *owner, int32_t index, bool write,
+          bool is_mask) {
+  if (part.device_type == CAI_DEVICE_CPU) return;
+  const cai_owner *const keeper = keeper_of(owner);
+  const bool keeps = keeps_uses(keeper);
+  if (states_none(part) && !keeps) return;
+  if (!is_on(part, use.stream) && has_no_elements(part)) return;
+  const std::uint64_t own = is_of_another_thread(part) ? 0 : claim_stream(part, index);
+  if (own == 0 && !keeps && !use.is_on_host) refuse_orphan(part, index);
+  if (own == driver::stream_per_thread) use.thread = this_thread();
+  const bool is_reclaimed = keeps && (keeper->flags & CAI_OWNER_RECLAIMS);
+  use.begin()[use.count++] = {
+      owner, own, nullptr, index, write, is_mask, own != 0 && !is_reclaimed};
+}
+
+void note_all(OpenUse &use, const cai_array *const *arrays, int32_t count, const Options &options) {
+  const bool has_masks =
+      std::any_of(arrays, arrays + count, [](const cai_array *array) { return array->mask; });
+  const auto most = static_cast<std::size_t>(count) * (has_masks ? 2 : 1);
+  if (most > OpenUse::few) {
+    use.many = static_cast<Used *>(std::malloc(most * sizeof(Used)));
+    if (!use.many) throw std::bad_alloc();
+  }
   for (int32_t index = 0; index < count; ++index) {
     const cai_array &array = *arrays[index];
-    for_array(index, [&] { await_host_work(array, writes(array, options.access, index)); });
+    note(use, array, array.owner, index, writes(array, options.access_of(index), index), false);
+    if (array.mask) note(use, *array.mask, array.owner, index, false, true);
   }
-  const Wanted wanted{Wanted::For::waiting, options.side(stream), options.access};
+}
+
+// Whether the work is in order with all that is noted, and nothing of it is kept: by the streams'
+// handles alone.
+bool is_on_own_streams(OpenUse &use) noexcept {
+  return use.stream > driver::stream_per_thread && !use.fork &&
+         std::all_of(use.begin(), use.end(), [&](const Used &used) {
+           return used.own == use.stream && !streams_differ(keeper_of(used.owner));
+         });
+}
+
+// Which streams 1 and 2 of the arrays are; and where a use is to be found that the array's exporter
+// does not keep.
+void settle_streams(driver::Session &session, OpenUse &use, const cai_array *const *arrays) {
+  for (Used &used : use) {
+    const cai_array &array = *arrays[used.index];
+    const cai_array &part = used.is_mask ? *array.mask : array;
+    if (used.own != 0 && used.own <= driver::stream_per_thread) {
+      for_array(used.index, [&] { used.context = stream_for(session, part, used.own).context; });
+    }
+    cai_owner *const keeper = keeper_of(array);
+    if (keeps_here(keeper) && is_import(keeper) && used.own != use.stream) {
+      list_import(make_uses_of(keeper), part);
+    }
+  }
+}
+
+// Not in line, and end() neither: a call that needs no order is not to pay for their frames.
+[[gnu::noinline]] void begin(OpenUse &use, const cai_array *const *arrays, int32_t count,
+                             const Options &options) {
+  const bool waits = options.order != CAI_ORDER_END;
   Demand demand;
-  collect(arrays, count, wanted, demand);
-  if (demand.empty()) return;
+  if (waits) {
+    for (int32_t index = 0; index < count; ++index) {
+      const cai_array &array = *arrays[index];
+      for_array(index,
+                [&] { await_host_work(array, writes(array, options.access_of(index), index)); });
+    }
+    const std::uint64_t side = options.side(use.stream);
+    collect(arrays, count, {Wanted::For::waiting, side, options.access, options.accesses}, demand);
+  }
+  if (demand.empty() && (use.count == 0 || is_on_own_streams(use))) return;
 
   Ending ending;
   {
     driver::Session session;
-    Stream consumer = stream_here(session, stream);
+    Stream consumer = stream_here(session, use.stream);
+    settle_streams(session, use, arrays);
     Few<Stream> producers;
     resolve(session, demand, OnFailure::stop, producers);
     if (options.on_host()) {
       refuse_capturing(session, consumer, host_in_capture);
       wait_on_host(session, producers, demand);
-    } else {
-      wait_for_all(session, consumer, producers, demand, options.flags);
+    } else if (waits) {
+      Stream fork{};
+      wait_for_all(session, consumer, producers, demand, options.flags, nullptr, &fork);
+      use.fork = fork.value;
+      use.fork_context = fork.context;
       for (int32_t index = 0; index < count; ++index) {
         cover_if_own(session, *arrays[index], consumer, demand.conflicts);
       }
       if (consumer.context_id) look(session, consumer, ending);
     }
+    if (!consumer.is_probed) probe(session, consumer);
+    use.capture = consumer.capture.id;
+    use.context = consumer.context;
     session.finish();
   }
-  await_keepers(demand, wanted.stream);
+  await_keepers(demand, options.side(use.stream));
+}
+
+// ---- The end ------------------------------------------------------------------------------------
+
+// A stream 2 of the use is that of the thread that began it.
+void check_thread(const OpenUse &use, std::uint64_t stream) {
+  if (stream != driver::stream_per_thread || use.thread == this_thread()) return;
+  throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
+                "stream 2 is in use, that of thread %" PRIu64
+                ", and means another one here: end the use there",
+                kernel_id(use.thread));
+}
+
+Stream consumer_of(driver::Session &session, const OpenUse &use) {
+  check_thread(use, use.stream);
+  Stream consumer{use.stream, use.stream <= driver::stream_per_thread ? use.context : nullptr, -1};
+  probe(session, consumer);
+  return consumer;
+}
+
+// Whether the stream is being captured, and was not, or into another graph, when the use began.
+bool is_late_capture(const OpenUse &use, const Stream &consumer) {
+  return consumer.capture && consumer.capture.id != use.capture;
+}
+
+// Joins the stream back into the capture that it was taken from, if both are in it still.
+void join_back(driver::Session &session, const OpenUse &use, Stream &consumer) {
+  if (!use.fork || !consumer.capture) return;
+  check_thread(use, use.fork);
+  Stream fork{use.fork, use.fork_context, -1};
+  probe(session, fork);
+  if (fork.capture.id != consumer.capture.id) return;
+  Event event;
+  order(session, consumer, fork, Edge::within, event);
 }
 
 // The end of a use, array by array: whose stream waits, whose owner keeps it.
 class End {
  public:
-  End(const cai_array *const *arrays, int32_t count, std::uint64_t stream, const Options &options)
-      : arrays_(arrays), stream_(stream), options_(options) {
-    collect(arrays, count, {Wanted::For::ending, stream, options.access}, demand_);
-    for (int32_t index = 0; index < count; ++index) {
-      const cai_array &array = *arrays[index];
-      if (!may_be_pending(array) && !(array.mask && may_be_pending(*array.mask))) continue;
-      cai_owner *const keeper = keeper_of(array);
-      if (keeps_uses(keeper)) {
-        const std::uint64_t own = own_stream(array);
-        // Which stream 1 or 2 is shows later.
-        const bool in_order = own == stream && stream > driver::stream_per_thread && !array.mask;
-        if (in_order && !streams_differ(keeper)) {
-          mark(keeper, own);
-          continue;
-        }
-        kept_.add({keeper, own, index, writes(array, options.access, index)});
-      } else if (has_no_way_back(array) || (array.mask && has_no_way_back(*array.mask))) {
-        if (orphan_ < 0) orphan_ = index;
-      }
-    }
-  }
+  explicit End(OpenUse &use) : use_(use) {}
 
-  void on_stream() {
+  void run() {
     Ending ending;
     driver::Faults faults;
-    if (!demand_.streams_empty() || !kept_.empty()) {
-      try {
-        driver::Session session;
-        Stream consumer = stream_here(session, stream_);
-        order_back(session, consumer);
-        if (consumer.context_id) look(session, consumer, ending);
-        session.finish();
-      } catch (const Failure &failure) {
-        faults.note(failure.error());
-      }
+    try {
+      driver::Session session;
+      Stream consumer = consumer_of(session, use_);
+      for (const Used &used : use_) check_thread(use_, used.own);
+      refuse_late_capture(consumer);
+      order_back(session, consumer);
+      if (consumer.context_id) look(session, consumer, ending);
+      session.finish();
+    } catch (const Failure &failure) {
+      faults.note(failure.error());
     }
     tell_keepers(faults);
     faults.raise();
-    if (orphan_ >= 0) refuse_orphan();
-  }
-
-  void on_host() {
-    if (demand_.empty() && kept_.empty() && orphan_ < 0) return;
-    driver::Session session;
-    Stream consumer = stream_here(session, stream_);
-    refuse_capturing(session, consumer, host_in_capture);
-    synchronize(session, consumer);
-    session.finish();
   }
 
  private:
@@ -105,33 +188,35 @@ class End {
     Edge edge;
     bool done;
   };
-  // The use of an array whose owner keeps uses, unless the array's stream turns out to be enough.
-  struct Kept {
-    cai_owner *keeper;
-    std::uint64_t own;  // own_stream()
-    int32_t index;
-    bool write;
-  };
 
-  // No stream can wait in the place of whoever wrote the array.
-  static bool has_no_way_back(const cai_array &array) {
-    return may_be_pending(array) &&
-           (array.stream_kind == CAI_STREAM_EVENT || is_of_another_thread(array));
+  // What was queued before the capture is not in the graph, and no event can say when it is done.
+  void refuse_late_capture(const Stream &consumer) const {
+    if (!is_late_capture(use_, consumer)) return;
+    throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
+                  "stream 0x%" PRIx64
+                  " is being captured into a graph, and was not when the use began: end the use "
+                  "once the capture has ended",
+                  use_.stream);
   }
 
   void order_back(driver::Session &session, Stream &consumer) {
     Few<Stream> producers;
-    resolve(session, demand_, OnFailure::go_on, producers);
+    for (const Used &used : use_) {
+      if (!used.is_handed_back) continue;
+      producers.add_unless(used.stream(),
+                           [&](const Stream &other) { return same(used.stream(), other); });
+    }
     producers.remove_if([&](const Stream &producer) { return same(producer, consumer); });
-    if (producers.empty() && kept_.empty()) return;
-    probe(session, consumer);
+    // First of all, since a capture that it is missing from is lost.
+    attempt(session, OnFailure::go_on, -1, [&] { join_back(session, use_, consumer); });
     for (Stream &producer : producers) {
       const auto add_step = [&] {
         probe(session, producer);
-        const Edge edge = edge_between(session, consumer, producer, Way::back, options_.flags);
-        steps_.add({&producer, edge, false});
+        const Edge edge = edge_between(session, consumer, producer, Way::back, use_.flags);
+        const bool is_joined = edge == Edge::within && is_fork(producer);
+        steps_.add({&producer, edge, is_joined});
       };
-      if (consumer.capture) {
+      if (consumer.capture && !use_.fork) {
         attempt(session, OnFailure::go_on, producer.index, add_step);
         continue;
       }
@@ -145,78 +230,66 @@ class End {
     }
     Event event;
     for (Step &step : steps_) {
+      if (step.done) continue;
       step.done = attempt(session, OnFailure::go_on, step.producer->index,
                           [&] { order(session, consumer, *step.producer, step.edge, event); });
     }
     if (consumer.capture) return;  // what is in a graph is not pending
-    const auto is_producers = [&](std::uint64_t value) {
-      return std::any_of(producers.begin(), producers.end(),
-                         [&](const Stream &producer) { return producer.value == value; });
-    };
-    for (const Kept &use : kept_) {
-      // The array's stream, where it comes after the use by now; null: there is none.
-      const Stream *own = nullptr;
-      Stream reclaimed{};
-      bool in_order = false;
-      if (use.own && (use.keeper->flags & CAI_OWNER_RECLAIMS)) {
-        attempt(session, OnFailure::go_on, use.index, [&] {
-          reclaimed = stream_for(session, *arrays_[use.index], use.own);
-          in_order = same(reclaimed, consumer) || implicitly_ordered(session, reclaimed, consumer);
-          if (in_order) own = &reclaimed;
-        });
-      } else if (use.own == stream_ && !is_producers(use.own)) {
-        in_order = true;
-        own = &consumer;
-      } else if (const Step *const step = step_of(use.own)) {
-        in_order = step->edge == Edge::none;
-        own = step->producer;
-      }
-      // Work of a blocking stream on an array of stream 1: another blocking stream comes after
-      // stream 1, and yet not after it.
-      const bool around_legacy =
-          in_order && use.own == driver::stream_legacy && stream_ != driver::stream_legacy;
-      const bool freed_there = use.keeper->flags & CAI_OWNER_STREAM_ORDERED;
-      if (keeps_by_itself(use.keeper)) {
-        if (!own || around_legacy || !(in_order || freed_there)) {
-          told_.add({use.keeper, use.write, use.index});
-        }
-        continue;
-      }
-      if (own && (in_order || freed_there) && !around_legacy && !streams_differ(use.keeper)) {
-        mark(use.keeper, *own);
-        continue;
-      }
-      attempt(session, OnFailure::go_on, use.index, [&] {
-        if (!event) event = Event::record(session, consumer);
-        Uses &uses = make_uses_of(use.keeper);
-        if (is_import(use.keeper)) list_import(uses, *arrays_[use.index]);
-        const Cover cover = own && !in_order ? Cover::by(*own) : Cover{};
-        if (uses.keep(consumer.key(), event, use.write, cover)) {
-          uses.prune(session, consumer.context, consumer.context_id, Ask::in_passing);
-        }
+    for (const Used &used : use_) keep(session, consumer, used, event);
+  }
+
+  bool is_fork(const Stream &producer) const {
+    return same(producer, Stream{use_.fork, use_.fork_context, -1});
+  }
+
+  void keep(driver::Session &session, Stream &consumer, const Used &used, Event &event) {
+    cai_owner *const keeper = keeper_of(used.owner);
+    if (!keeps_uses(keeper)) return;
+    // The array's stream, where it comes after the use by now; null: there is none.
+    const Stream *own = nullptr;
+    Stream reclaimed = used.stream();
+    bool in_order = false;
+    if (used.own && !used.is_handed_back) {
+      attempt(session, OnFailure::go_on, used.index, [&] {
+        in_order = same(reclaimed, consumer) || implicitly_ordered(session, reclaimed, consumer);
+        if (in_order) own = &reclaimed;
       });
+    } else if (used.own && same(used.stream(), consumer)) {
+      in_order = true;
+      own = &consumer;
+    } else if (const Step *const step = used.own ? step_of(used.stream()) : nullptr) {
+      in_order = step->edge == Edge::none;
+      own = step->producer;
     }
+    // Work of a blocking stream on an array of stream 1: another blocking stream comes after
+    // stream 1, and yet not after it.
+    const bool around_legacy =
+        in_order && used.own == driver::stream_legacy && use_.stream != driver::stream_legacy;
+    const bool freed_there = keeper->flags & CAI_OWNER_STREAM_ORDERED;
+    if (keeps_by_itself(keeper)) {
+      if (!own || around_legacy || !(in_order || freed_there)) {
+        told_.add({keeper, used.write, used.index});
+      }
+      return;
+    }
+    if (own && (in_order || freed_there) && !around_legacy && !streams_differ(keeper)) {
+      return mark(keeper, *own);
+    }
+    attempt(session, OnFailure::go_on, used.index, [&] {
+      if (!event) event = Event::record(session, consumer);
+      Uses &uses = make_uses_of(keeper);
+      const Cover cover = own && !in_order ? Cover::by(*own) : Cover{};
+      if (uses.keep(consumer.key(), event, used.write, cover)) {
+        uses.prune(session, consumer.context, consumer.context_id, Ask::in_passing);
+      }
+    });
   }
 
-  // Null also for 1 or 2 of two contexts: which one the array's is, is not known here.
-  const Step *step_of(std::uint64_t value) {
-    const Step *found = nullptr;
+  const Step *step_of(const Stream &own) {
     for (const Step &step : steps_) {
-      if (step.producer->value != value) continue;
-      if (found || !step.done) return nullptr;
-      found = &step;
+      if (step.done && same(*step.producer, own)) return &step;
     }
-    return found;
-  }
-
-  // The stream of the array that its mask, if it has one, came with too; else 0. One that does not
-  // wait counts for nothing.
-  static std::uint64_t own_stream(const cai_array &array) {
-    const auto of = [](const cai_array &part) {
-      return is_of_another_thread(part) ? 0 : stream_value(part);
-    };
-    if (array.mask && of(*array.mask) != of(array)) return 0;
-    return of(array);
+    return nullptr;
   }
 
   // After the session: they may call libcai themselves.
@@ -224,169 +297,158 @@ class End {
     for (const Demand::Keeper &told : told_) {
       cai_error error{};
       const std::uint32_t access = told.writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
-      const cai_status status = told.owner->used_on(told.owner, stream_, access, &error);
+      const cai_status status = told.owner->used_on(told.owner, use_.stream, access, &error);
       if (status != CAI_OK) faults.note(error_of_keeper(error, status, told.index));
     }
   }
 
-  [[noreturn]] void refuse_orphan() const {
-    const cai_array &array = *arrays_[orphan_];
-    const cai_array &part = has_no_way_back(array) ? array : *array.mask;
-    const bool event = part.stream_kind == CAI_STREAM_EVENT;
-    throw Failure(
-        CAI_ERR_ORDER, {CAI_ENTRY_STREAM, orphan_},
-        "%s 0x%" PRIx64
-        " has no stream that could wait, and the owner keeps no uses: let go of the array "
-        "by cai_array_release_on(), or end the use with CAI_ORDER_HOST",
-        event ? "event" : "another thread's stream", part.stream);
-  }
-
-  const cai_array *const *arrays_;
-  std::uint64_t stream_;
-  Options options_;
-  Demand demand_;
-  Few<Kept> kept_;
+  OpenUse &use_;
   Few<Step> steps_;
   Few<Demand::Keeper, 4> told_;  // that keep uses by themselves, and are to keep this one
-  int32_t orphan_ = -1;
 };
 
-[[gnu::noinline]] void end(const cai_array *const *arrays, int32_t count, std::uint64_t stream,
-                           const Options &options) {
-  End end(arrays, count, stream, options);
-  options.on_host() ? end.on_host() : end.on_stream();
+[[gnu::noinline]] void end(OpenUse &use) {
+  End(use).run();
 }
 
-std::uint64_t same_stream(Demand &demand) {
-  if (!demand.events.empty()) {
-    const Demand::EventOf &event = *demand.events.begin();
-    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, event.index},
-                  "event 0x%" PRIx64 " is no stream to work on", event.value);
-  }
-  if (demand.streams_empty()) return 0;
-
-  // The values alone tell most streams apart; two defaults may still be of two contexts.
-  const Demand::Default *const defaults = demand.defaults.begin();
-  const std::uint64_t value =
-      demand.defaults.empty() ? demand.handles.begin()->value : defaults->value;
-  const auto differs = [&](std::uint64_t other, int32_t index) {
-    if (other == value) return;
-    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
-                  "the arrays come with different streams, 0x%" PRIx64 " and 0x%" PRIx64, value,
-                  other);
-  };
-  for (const Stream &stream : demand.handles) differs(stream.value, stream.index);
-  for (const Demand::Default &array : demand.defaults) differs(array.value, array.index);
-  if (demand.defaults.size() < 2) return value;
-
-  driver::Session session;
-  Few<Stream> streams;
-  resolve(session, demand, OnFailure::stop, streams);
-  session.finish();
-  if (streams.size() > 1) {
-    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, streams.begin()[1].index},
-                  "the arrays come with stream %d of different contexts", static_cast<int>(value));
-  }
-  return value;
-}
-
-// Work on the array's own stream is in order with uses that are kept, and so with nothing of an
-// owner whose arrays come with other streams as well.
-void refuse_different(const cai_array &array, int32_t index) {
-  const cai_owner *const keeper = keeper_of(array);
-  if (!may_be_pending(array)) return;
-  if (stream_value(array) == 0 && keeps_here(keeper) && may_have_kept(keeper, 0)) {
-    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
-                  "uses of the array are kept, and it has no stream: begin a use instead");
-  }
-  if (!streams_differ(keeper)) return;
-  throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
-                "arrays of the owner come with different streams: begin a use instead");
-}
-
-// The one stream waits for kept uses, and is marked: no end will tell the owners of what comes on
-// it.
-void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
-  Demand demand;
-  collect(arrays, count, {Wanted::For::completing, value, CAI_ACCESS_READ}, demand);
-  {
-    driver::Session session;
-    Few<Stream> streams;
-    resolve(session, demand, OnFailure::stop, streams);
-    Stream own = stream_here(session, value);
-    for (int32_t index = 0; index < count; ++index) {
-      const cai_array &array = *arrays[index];
-      if (!may_be_pending(array) || stream_value(array) != value) continue;
-      for_array(index, [&] { own = stream_for(session, array, value); });
-      if (keeps_here(keeper_of(array))) mark(keeper_of(array), own);
-    }
-    wait_for_all(session, own, streams, demand, 0);
-    for (int32_t index = 0; index < count; ++index) {
-      cover_if_own(session, *arrays[index], own, demand.conflicts);
-    }
-    session.finish();
-  }
-  await_keepers(demand, value);
-}
-
-// Whether nothing of that takes the driver.
-bool adopts_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
-  for (int32_t index = 0; index < count && value != 0; ++index) {
-    const cai_array &array = *arrays[index];
-    cai_owner *const keeper = keeper_of(array);
-    if (!may_be_pending(array) || !keeps_uses(keeper)) continue;
-    if (value <= driver::stream_per_thread || may_have_kept(keeper, value)) return false;
-    if (is_import(keeper) && any_imports()) return false;
-    if (stream_value(array) == value) mark(keeper, value);
+// The commonest end, which needs no driver: false if it was not that.
+bool mark_own_streams(OpenUse &use) {
+  if (!is_on_own_streams(use)) return false;
+  for (const Used &used : use) {
+    cai_owner *const keeper = keeper_of(used.owner);
+    if (keeper) mark(keeper, use.stream);
   }
   return true;
+}
+
+// ---- Other ends ---------------------------------------------------------------------------------
+
+void finish(OpenUse &use, bool wait) {
+  if (!wait && !use.fork) return;
+  driver::Session session;
+  Stream consumer = consumer_of(session, use);
+  join_back(session, use, consumer);
+  if (wait) {
+    refuse_capturing(session, consumer, host_in_capture);
+    synchronize(session, consumer);
+  }
+  session.finish();
+}
+
+// Every owner once.
+template <class Body>
+void for_each_owner(OpenUse &use, Body &&body) {
+  for (Used &used : use) {
+    const bool is_first = std::none_of(
+        use.begin(), &used, [&](const Used &other) { return other.owner == used.owner; });
+    if (used.owner && is_first) body(used.owner);
+  }
+}
+
+// Lets the owners keep what is pending on the stream; those that keep no uses are held until it is
+// complete, and those that have functions of their own are told. False if there is more that is
+// pending.
+bool keep_abandoned(OpenUse &use) {
+  Few<cai_owner *> told;
+  driver::Session session;
+  Stream consumer = consumer_of(session, use);
+  attempt(session, OnFailure::go_on, -1, [&] { join_back(session, use, consumer); });
+  if (consumer.capture) {
+    for_each_owner(use,
+                   [&](cai_owner *owner) { hold_for_graph(session, consumer.capture, owner); });
+    session.faults = {};
+    return !is_late_capture(use, consumer);
+  }
+  const Event event = Event::record(session, consumer);
+  identify(session, consumer);
+  for_each_owner(use, [&](cai_owner *owner) {
+    cai_owner *const keeper = keeper_of(owner);
+    if (keeps_here(keeper)) {
+      make_uses_of(keeper).keep(consumer.key(), event, true, {});
+    } else {
+      std::unique_ptr<Uses> holder = new_holder(owner);
+      holder->keep(consumer.key(), event, true, {});
+      owner->retain(owner);
+      put_off(holder.release());
+      if (keeps_by_itself(keeper)) told.add(keeper);
+    }
+  });
+  session.faults = {};
+  for (cai_owner *const keeper : told) {
+    static_cast<void>(keeper->used_on(keeper, use.stream, CAI_ACCESS_WRITE, nullptr));
+  }
+  return true;
+}
+
+void abandon(OpenUse &use) noexcept {
+  if (use.count == 0 && !use.fork) return;
+  bool is_kept = false;
+  const cai_status status = guard(nullptr, [&] { is_kept = keep_abandoned(use); });
+  // Without a driver nothing is pending, nor in a forked child.
+  if (is_kept || status == CAI_ERR_DRIVER || status == CAI_ERR_STATE) return;
+  for_each_owner(use, [&](cai_owner *owner) { park(owner, use.context); });
 }
 
 }  // namespace
 }  // namespace cai::order
 
 using namespace cai;
+using order::OpenUse;
 
-cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, uint64_t stream,
-                                const cai_use_options *options, cai_error *error) {
-  return guard(error, [&] {
+cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t count,
+                         uint64_t stream, const cai_use_options *options, cai_error *error) {
+  if (!use) return fail(error, CAI_ERR_ARGUMENT, {}, "use is NULL");
+  OpenUse &open = OpenUse::of(use);
+  open.clear();
+  const cai_status status = guard(error, [&] {
     const order::Options judged = order::judge_options(options);
     order::check_stream(stream);
-    order::judge_all(arrays, count, judged.access);
-    if (judged.order == CAI_ORDER_END || judged.order == CAI_ORDER_NONE) return;
-    if (order::nothing_before(arrays, count, judged.side(stream))) return;
-    order::begin(arrays, count, stream, judged);
+    order::judge_all(arrays, count, judged);
+    if (judged.order == CAI_ORDER_NONE) return;
+    open.stream = stream;
+    open.context = nullptr;
+    open.capture = OpenUse::not_asked;
+    open.thread = stream == driver::stream_per_thread ? this_thread() : 0;
+    open.fork = 0;
+    open.flags = judged.flags;
+    open.is_on_host = judged.on_host();
+    if (judged.order != CAI_ORDER_BEGIN) order::note_all(open, arrays, count, judged);
+    const bool waits =
+        judged.order != CAI_ORDER_END && !order::nothing_before(arrays, count, judged.side(stream));
+    if (waits || !order::is_on_own_streams(open)) order::begin(open, arrays, count, judged);
   });
+  if (status != CAI_OK) open.close();
+  return status;
 }
 
-cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uint64_t stream,
-                              const cai_use_options *options, cai_error *error) {
-  return guard(error, [&] {
-    const order::Options judged = order::judge_options(options);
-    order::check_stream(stream);
-    order::judge_all(arrays, count, judged.access);
-    if (judged.order == CAI_ORDER_BEGIN || judged.order == CAI_ORDER_NONE) return;
-    if (order::nothing_after(arrays, count, judged.side(stream))) return;
-    order::end(arrays, count, stream, judged);
+cai_status cai_use_end(cai_use *use, cai_error *error) {
+  if (!use) return fail(error, CAI_ERR_ARGUMENT, {}, "use is NULL");
+  OpenUse &open = OpenUse::of(use);
+  if (open.stream == 0) return CAI_OK;
+  const cai_status status = guard(error, [&] {
+    if (open.count == 0) return;
+    if (open.is_on_host) return order::finish(open, true);
+    if (!order::mark_own_streams(open)) order::end(open);
   });
+  if (status == CAI_OK) open.close();
+  return status;
 }
 
-cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,
-                                  cai_error *error) {
-  return guard(error, [&] {
-    if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
-    order::judge_all(arrays, count, CAI_ACCESS_DEFAULT);
-    const order::Wanted wanted{order::Wanted::For::adopting, 0, CAI_ACCESS_DEFAULT};
-    order::Demand demand;
-    for (int32_t index = 0; index < count; ++index) {
-      order::for_array(index, [&] { order::await_host_work(*arrays[index], true); });
-      order::refuse_different(*arrays[index], index);
-    }
-    order::collect(arrays, count, wanted, demand);
-    const std::uint64_t value = order::same_stream(demand);
-    if (!order::adopts_at_once(arrays, count, value)) order::adopt(arrays, count, value);
-    *out = value;
-  });
+cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error) {
+  if (!use) return fail(error, CAI_ERR_ARGUMENT, {}, "use is NULL");
+  OpenUse &open = OpenUse::of(use);
+  if (open.stream == 0) return CAI_OK;
+  const cai_status status = guard(error, [&] { order::finish(open, wait != 0); });
+  if (status == CAI_OK) open.close();
+  return status;
+}
+
+void cai_use_abandon(cai_use *use) {
+  if (!use) return;
+  OpenUse &open = OpenUse::of(use);
+  if (open.stream == 0) return;
+  order::abandon(open);
+  open.close();
 }
 
 cai_status cai_array_sync_host(const cai_array *array, cai_error *error) {

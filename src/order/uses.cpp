@@ -33,6 +33,12 @@ bool is_complete(driver::Session &session, const Event &event, Ask ask) noexcept
   return cu.cuCtxGetCurrent(&current) == driver::success && current;
 }
 
+// The host waits for all of the current context: whether nothing is pending there any more.
+bool is_waited_for(driver::Session &session) noexcept {
+  const driver::CUresult result = session.cu.cuCtxSynchronize();
+  return result == driver::success || driver::says_gone(result);
+}
+
 }  // namespace
 
 Uses::~Uses() {
@@ -273,12 +279,13 @@ bool Uses::is_any_captured(driver::Session &session) noexcept {
 }
 
 bool Uses::pending() const noexcept {
-  return !slots_.empty() ||
+  return is_parked_ || !slots_.empty() ||
          std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.marked; });
 }
 
 bool Uses::pending_in(driver::CUcontext context) const noexcept {
-  return std::any_of(slots_.begin(), slots_.end(),
+  return (is_parked_ && (!parked_in_ || parked_in_ == context)) ||
+         std::any_of(slots_.begin(), slots_.end(),
                      [&](const Slot &slot) { return slot.last().event.context() == context; }) ||
          std::any_of(own_.begin(), own_.end(), [&](const Own &it) {
            return it.marked && (!it.stream.context || it.stream.context == context);
@@ -288,6 +295,9 @@ bool Uses::pending_in(driver::CUcontext context) const noexcept {
 void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
                   Ask ask) noexcept {
   keep_marked(session, 0);
+  if (is_parked_ && (!parked_in_ || parked_in_ == context)) {
+    is_parked_ = parked_id_ == context_id && (ask != Ask::and_wait || !is_waited_for(session));
+  }
   std::erase_if(slots_, [&](const Slot &slot) {
     const Event &event = slot.last().event;
     if (event.context() != context) return false;

@@ -136,6 +136,13 @@ class Uses {
   void free_in_order() noexcept;
   // Likewise, but that only those hold nobody up which are marked.
   void forget_marks() noexcept { own_.clear(); }
+  // Something is pending of which no event tells, until the context has been waited for, or has
+  // gone.
+  void park(driver::CUcontext context, std::uint64_t context_id) noexcept {
+    is_parked_ = true;
+    parked_in_ = context;
+    parked_id_ = context_id;
+  }
   bool pending() const noexcept;
   // Whether a stream of the arrays is being captured: memory that is freed on it would be freed in
   // the graph.
@@ -182,6 +189,9 @@ class Uses {
   std::vector<Own> own_;
   std::vector<Event> held_;
   std::uint64_t first_ = 0;
+  driver::CUcontext parked_in_ = nullptr;
+  std::uint64_t parked_id_ = 0;
+  bool is_parked_ = false;
 
   // For those who need no more, and so no lock.
   std::atomic<bool> any_{false};

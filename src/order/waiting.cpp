@@ -62,7 +62,7 @@ void refuse_capturing(driver::Session &session, Stream &stream, const char *what
 }
 
 void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
-                  std::uint32_t flags, Few<Recorded> *recorded) {
+                  std::uint32_t flags, Few<Recorded> *recorded, Stream *forked_from) {
   leave_unmet(session, stream, producers, demand);
   if (producers.empty() && demand.conflicts.empty() && demand.events.empty()) return;
 
@@ -75,6 +75,12 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
                         [](const Stream &producer) { return bool(producer.capture); });
     if (fork == producers.end()) fork = nullptr;
     if (fork) stream.capture = fork->capture;  // as it will be
+  }
+  if (fork && stream.value == driver::stream_legacy) {
+    throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, fork->index, 0},
+                  "stream 0x%" PRIx64
+                  " is being captured into a graph, which stream 1, the legacy stream, cannot join",
+                  fork->value);
   }
   if (fork && !demand.keepers.empty()) {
     throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, demand.keepers.begin()->index, 0},
@@ -146,6 +152,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
     }
     throw;
   }
+  if (fork && forked_from) *forked_from = *fork;
 }
 
 void cover_if_own(driver::Session &session, const cai_array &array, const Stream &waiting,

@@ -14,9 +14,11 @@ struct Recorded {
 };
 
 // Makes the stream wait for the producers, and for the rest of the demand but its keepers. `flags`
-// are CAI_USE_*; `recorded` may be null, and gets the events that it took.
+// are CAI_USE_*; `recorded` may be null, and gets the events that it took; so may `forked_from`,
+// and gets the producer's stream whose capture the stream has joined.
 void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
-                  std::uint32_t flags, Few<Recorded> *recorded = nullptr);
+                  std::uint32_t flags, Few<Recorded> *recorded = nullptr,
+                  Stream *forked_from = nullptr);
 
 // The array's own stream has waited for kept uses, if it is the one that did: who waits for it need
 // not wait for them.

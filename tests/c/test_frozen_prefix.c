@@ -52,13 +52,13 @@ int main(void) {
   {
     const cai_array *arrays[1];
     cai_location location;
+    cai_use use;
     uint64_t stream;
     arrays[0] = a;
     memset(&location, 0, sizeof location);
     location.struct_size = sizeof location;
-    CHECK_FAILS(CAI_ERR_VERSION, ANY, cai_arrays_begin_use(arrays, 1, 1, NULL, ERR));
+    CHECK_FAILS(CAI_ERR_VERSION, ANY, cai_use_begin(&use, arrays, 1, 1, NULL, ERR));
     CHECK(ERR->index == 0);
-    CHECK_FAILS(CAI_ERR_VERSION, ANY, cai_arrays_end_use(arrays, 1, 1, NULL, ERR));
     CHECK_FAILS(CAI_ERR_VERSION, ANY, cai_arrays_same_stream(arrays, 1, &stream, ERR));
     CHECK_FAILS(CAI_ERR_VERSION, ANY, cai_array_sync_host(a, ERR));
     CHECK_FAILS(CAI_ERR_VERSION, ANY, cai_array_locate(a, &location, ERR));

@@ -134,6 +134,8 @@ static void test_order(void) {
   const cai_array *one[1], *none[1] = {NULL};
   cai_location location;
   cai_use_options options;
+  cai_use use;
+  cai_array borrowed;
   uint64_t stream = 7;
   one[0] = a;
   check_context = "order";
@@ -141,17 +143,16 @@ static void test_order(void) {
   location.struct_size = sizeof location;
   memset(&options, 0, sizeof options);
   options.struct_size = sizeof options;
-  CALL(cai_arrays_begin_use, NULL, 1, 1, NULL);
-  CALL(cai_arrays_begin_use, none, 1, 1, NULL);
-  CALL(cai_arrays_begin_use, one, -1, 1, NULL);
-  CALL(cai_arrays_begin_use, one, 1, 0, NULL);
-  CALL(cai_arrays_end_use, NULL, 1, 1, NULL);
-  CALL(cai_arrays_end_use, none, 1, 1, NULL);
-  CALL(cai_arrays_end_use, one, -1, 1, NULL);
-  CALL(cai_arrays_end_use, one, 1, 0, NULL);
+  CALL(cai_use_begin, NULL, one, 1, 1, NULL);
+  CALL(cai_use_begin, &use, NULL, 1, 1, NULL);
+  CALL(cai_use_begin, &use, none, 1, 1, NULL);
+  CALL(cai_use_begin, &use, one, -1, 1, NULL);
+  CALL(cai_use_begin, &use, one, 1, 0, NULL);
   options.order = CAI_ORDER_HOST + 1;
-  CALL(cai_arrays_begin_use, one, 1, 1, &options);
-  CALL(cai_arrays_end_use, one, 1, 1, &options);
+  CALL(cai_use_begin, &use, one, 1, 1, &options);
+  REFUSED(cai_use_end(NULL, ERR), cai_use_end(NULL, NULL));
+  REFUSED(cai_use_finish(NULL, 1, ERR), cai_use_finish(NULL, 1, NULL));
+  cai_use_abandon(NULL);
   CALL(cai_arrays_same_stream, NULL, 1, &stream);
   CALL(cai_arrays_same_stream, none, 1, &stream);
   CALL(cai_arrays_same_stream, one, -1, &stream);
@@ -166,9 +167,17 @@ static void test_order(void) {
   CALL(cai_array_locate, a, &location);
   CHECK(location.context == 0 && location.device_type == 0);
   check_context = "nothing to order";
-  CHECK_OK(cai_arrays_begin_use(NULL, 0, 1, NULL, ERR));
-  CHECK_OK(cai_arrays_end_use(NULL, 0, 1, NULL, ERR));
-  CHECK_OK(cai_arrays_begin_use(one, 1, 1, NULL, ERR)); /* NONE: "No driver is needed" */
+  CHECK_OK(cai_use_begin(&use, NULL, 0, 1, NULL, ERR));
+  CHECK_OK(cai_use_end(&use, ERR));
+  cai_use_abandon(&use);
+  memset(&use, 0, sizeof use);
+  CHECK_OK(cai_use_end(&use, ERR)); /* all 0: not open */
+  borrowed = *a;
+  borrowed.owner = NULL;
+  one[0] = &borrowed;
+  CHECK_OK(cai_use_begin(&use, one, 1, 1, NULL, ERR)); /* NONE: "No driver is needed" */
+  CHECK_OK(cai_use_finish(&use, 0, ERR));
+  one[0] = a;
   CHECK_OK(cai_arrays_same_stream(one, 1, &stream, ERR));
   CHECK(stream == 0);
   CHECK_OK(cai_array_sync_host(a, ERR));

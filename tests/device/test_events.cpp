@@ -252,7 +252,7 @@ TEST_F(OnDevices, EventOfAnArrayOrdersItsUses) {
   fill(data, 9, stream.value());
   ASSERT_OK(cai_event_record(event, stream, error));
   Array array(data, CAI_STREAM_EVENT, cai_event_value(event));
-  ASSERT_OK(begin_use({&array}, other.value(), error));
+  ASSERT_OK(begin_only({&array}, other.value(), error));
   copy(result, data, other.value());
   ASSERT_OK(cai_stream_synchronize(other, error));
   EXPECT_EQ(read(result), 9);

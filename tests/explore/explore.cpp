@@ -132,13 +132,17 @@ class Play {
       case kUse:
       case kOpen:
       case kLet:
-        if (const cai_status status = ON_STAGE(begin, array, step.stream, access)) return status;
+        if (const cai_status status =
+                ON_STAGE(begin, step.op == kOpen, array, step.stream,
+                         step.op == kLet ? CAI_ORDER_BEGIN : CAI_ORDER_BOTH, access)) {
+          return status;
+        }
         ON_STAGE(work, array, step.stream, access);
         if (step.op == kOpen) return CAI_OK;
-        return step.op == kUse ? ON_STAGE(end, array, step.stream, access)
+        return step.op == kUse ? ON_STAGE(end, false, step.stream)
                                : ON_STAGE(release_on, array, step.stream);
       case kClose:
-        return ON_STAGE(end, before.open.array, before.open.stream, access_of(before.open.writes));
+        return ON_STAGE(end, true, before.open.stream);
       case kText:
         return ON_STAGE(use_by_the_text, array, copy, step.stream, access);
       case kSame:

@@ -61,6 +61,7 @@ static struct {
   // Of one program.
   cai_array *arrays[MAX_ARRAYS];  // of those that are there
   cai_array copies[MAX_ARRAYS];
+  cai_use uses[MAX_USES];
   int64_t shape[2];
   int64_t strides[1];
   int freed_on;
@@ -332,29 +333,34 @@ cai_status publish_event(int array, int copy, uint32_t streams, int target) {
 // ---- Consumers ----------------------------------------------------------------------------------
 
 struct use {
-  cai_status (*function)(const cai_array *const *arrays, int32_t count, uint64_t stream,
-                         const cai_use_options *options, cai_error *error);
+  cai_use *use;
   const cai_array *array;
   uint64_t stream;
-  uint32_t access;
+  uint32_t order, access;
   cai_status status;
 };
 
-static void do_use(void *argument) {
+static void do_begin(void *argument) {
   struct use *const use = argument;
-  const cai_use_options options = {sizeof options, CAI_ORDER_BOTH, use->access, 0};
-  use->status = use->function(&use->array, 1, use->stream, &options, &stage.error);
+  const cai_use_options options = {sizeof options, use->order, use->access, 0, NULL};
+  use->status = cai_use_begin(use->use, &use->array, 1, use->stream, &options, &stage.error);
 }
 
-cai_status begin(int array, int stream, uint32_t access) {
-  struct use use = {cai_arrays_begin_use, stage.arrays[array], value_of(stream), access, 0};
-  on(stream, do_use, &use);
+static void do_end(void *argument) {
+  struct use *const use = argument;
+  use->status = cai_use_end(use->use, &stage.error);
+}
+
+cai_status begin(int number, int array, int stream, uint32_t order, uint32_t access) {
+  struct use use = {
+      &stage.uses[number], stage.arrays[array], value_of(stream), order, access, CAI_OK};
+  on(stream, do_begin, &use);
   return use.status;
 }
 
-cai_status end(int array, int stream, uint32_t access) {
-  struct use use = {cai_arrays_end_use, stage.arrays[array], value_of(stream), access, 0};
-  on(stream, do_use, &use);
+cai_status end(int number, int stream) {
+  struct use use = {.use = &stage.uses[number]};
+  on(stream, do_end, &use);
   return use.status;
 }
 
@@ -366,7 +372,7 @@ static void do_release_on(void *argument) {
 }
 
 cai_status release_on(int array, int stream) {
-  struct use use = {NULL, stage.arrays[array], value_of(stream), 0, 0};
+  struct use use = {.array = stage.arrays[array], .stream = value_of(stream)};
   on(stream, do_release_on, &use);
   return use.status;
 }

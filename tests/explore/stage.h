@@ -35,7 +35,7 @@ enum {
  * dict, which keeps none, and was imported. */
 enum { PLAIN, RECLAIMS, STREAM_ORDERED, FOREIGN };
 
-enum { MAX_ARRAYS = 5, MAX_WORK = 12 };
+enum { MAX_ARRAYS = 5, MAX_USES = 2, MAX_WORK = 12 };
 
 /* ---- A producer ------------------------------------------------------------------------------ */
 
@@ -53,8 +53,9 @@ cai_status publish_event(int array, int copy, uint32_t streams, int target);
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
-cai_status begin(int array, int stream, uint32_t access);
-cai_status end(int array, int stream, uint32_t access);
+/* Use `number` begins, in that CAI_ORDER_*, and ends: as work on the stream is given. */
+cai_status begin(int number, int array, int stream, uint32_t order, uint32_t access);
+cai_status end(int number, int stream);
 /* Reads or writes the array's memory on the stream, or as the host. */
 void work(int array, int stream, uint32_t access);
 /* The array is let go of by cai_array_release_on(). */

@@ -38,12 +38,18 @@ static inline uint64_t value_of(CUstream stream) {
 
 static inline cai_status begin(const Bytes *bytes, CUstream stream, uint32_t order) {
   const cai_array *list[] = {&bytes->array};
-  const cai_use_options options = {sizeof options, order, CAI_ACCESS_DEFAULT, 0};
-  return cai_arrays_begin_use(list, 1, value_of(stream), &options, NULL);
+  const cai_use_options options = {sizeof options,
+                                   order == CAI_ORDER_BOTH ? CAI_ORDER_BEGIN : order,
+                                   CAI_ACCESS_DEFAULT, 0, NULL};
+  cai_use use;
+  return cai_use_begin(&use, list, 1, value_of(stream), &options, NULL);
 }
 
 static inline cai_status end(const Bytes *bytes, CUstream stream, uint32_t order) {
   const cai_array *list[] = {&bytes->array};
-  const cai_use_options options = {sizeof options, order, CAI_ACCESS_DEFAULT, 0};
-  return cai_arrays_end_use(list, 1, value_of(stream), &options, NULL);
+  const cai_use_options options = {sizeof options, order == CAI_ORDER_BOTH ? CAI_ORDER_END : order,
+                                   CAI_ACCESS_DEFAULT, 0, NULL};
+  cai_use use;
+  const cai_status status = cai_use_begin(&use, list, 1, value_of(stream), &options, NULL);
+  return status == CAI_OK ? cai_use_end(&use, NULL) : status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// After cai_arrays_begin_use() the consumer's stream waits for what the producer has pending;
+// After cai_use_begin() the consumer's stream waits for what the producer has pending;
 // without it, it does not.
 #include "order.h"
 

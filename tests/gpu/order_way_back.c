@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// After cai_arrays_end_use() the producer's stream waits for the consumer, which only read;
+// After cai_use_end() the producer's stream waits for the consumer, which only read;
 // without it, it does not.
 #include "order.h"
 

@@ -100,6 +100,9 @@ class UseOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("order", c_uint32)]
 
 
+Use = c_uint64 * 44
+
+
 class Location(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -182,16 +185,14 @@ class ByCtypes:
         array.kept = (producer, storage)
         return array
 
-    def _use(self, function, array, stream, order):
+    def begin(self, array, stream, order=0):
+        self.use = Use()
         arrays = (POINTER(Array) * 1)(ctypes.pointer(array))
         options = UseOptions(ctypes.sizeof(UseOptions), order)
-        self._call(function, arrays, c_int32(1), c_uint64(stream), byref(options))
-
-    def begin(self, array, stream, order=0):
-        self._use("cai_arrays_begin_use", array, stream, order)
+        self._call("cai_use_begin", self.use, arrays, c_int32(1), c_uint64(stream), byref(options))
 
     def end(self, array, stream, order=0):
-        self._use("cai_arrays_end_use", array, stream, order)
+        self._call("cai_use_end", self.use)
 
     def sync_host(self, array):
         self._call("cai_array_sync_host", byref(array))

@@ -39,8 +39,8 @@ class HostStreams : public Memories {
 };
 
 cai_status begin_on(const cai_array *array, cai_stream *stream, std::uint32_t access) {
-  const cai_use_options options{sizeof options, CAI_ORDER_BOTH, access, 0};
-  return cai_arrays_begin_use(&array, 1, cai_stream_value(stream), &options, nullptr);
+  const cai_use_options options{sizeof options, CAI_ORDER_BOTH, access, 0, nullptr};
+  return test::begin_arrays(&array, 1, cai_stream_value(stream), &options, nullptr);
 }
 
 TEST_F(HostStreams, WorkOfAGpuComesAfterThatOfTheCpu) {

@@ -34,8 +34,8 @@ cai_status write_dict(const cai_array *array, cai_error *error) {
 
 cai_status begin_in_order(const cai_array *array, std::uint32_t order, std::uint32_t access,
                           cai_error *error) {
-  const cai_use_options options{sizeof options, order, access, 0};
-  return cai_arrays_begin_use(&array, 1, 1, &options, error);
+  const cai_use_options options{sizeof options, order, access, 0, nullptr};
+  return test::begin_arrays(&array, 1, 1, &options, error);
 }
 
 cai_status copy_away(const cai_array *array, cai_stream *stream, cai_error *error) {

@@ -198,9 +198,9 @@ TEST_F(Memory, FreedAfterUsesOnOtherStreams) {
       const OwnArray array = how == How::array ? array_of(memory, {size}) : OwnArray();
       if (how == How::array) {
         const cai_array *const used = array;
-        ASSERT_OK(cai_arrays_begin_use(&used, 1, cai_stream_value(second), nullptr, error));
+        ASSERT_OK(test::begin_arrays(&used, 1, cai_stream_value(second), nullptr, error));
         set(data, 1, size, second);
-        ASSERT_OK(cai_arrays_end_use(&used, 1, cai_stream_value(second), nullptr, error));
+        ASSERT_OK(test::end_arrays(&used, 1, cai_stream_value(second), nullptr, error));
       } else {
         set(data, 1, size, second);
         if (how == How::recorded) ASSERT_OK(cai_memory_record(memory, second, error));

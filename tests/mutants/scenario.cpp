@@ -69,17 +69,36 @@ void host_writes(Address address) {
 }
 
 cai_use_options use(std::uint32_t order, std::uint32_t access, std::uint32_t flags) {
-  return {sizeof(cai_use_options), order, access, flags};
+  return {sizeof(cai_use_options), order, access, flags, nullptr};
 }
+
+namespace {
+cai_use last_begun;
+std::uint32_t last_order;
+}  // namespace
 
 void begin(Arrays arrays, Stream on, cai_use_options options) {
   const auto many = static_cast<int32_t>(arrays.size());
-  answered(cai_arrays_begin_use(arrays.begin(), many, on, &options, nullptr));
+  last_order = options.order;
+  answered(cai_use_begin(&last_begun, arrays.begin(), many, on, &options, nullptr));
 }
 
 void end(Arrays arrays, Stream on, cai_use_options options) {
   const auto many = static_cast<int32_t>(arrays.size());
-  answered(cai_arrays_end_use(arrays.begin(), many, on, &options, nullptr));
+  const bool has_begun = last_begun.state[0] == on && last_order == options.order;
+  if (!has_begun || last_order == CAI_ORDER_END) {
+    if (options.order == CAI_ORDER_BOTH) options.order = CAI_ORDER_END;
+    answered(cai_use_begin(&last_begun, arrays.begin(), many, on, &options, nullptr));
+  }
+  answered(cai_use_end(&last_begun, nullptr));
+}
+
+void abandon() {
+  cai_use_abandon(&last_begun);
+}
+
+void finish(bool wait) {
+  answered(cai_use_finish(&last_begun, wait, nullptr));
 }
 
 void reclaim(const cai_array *array, Stream on, std::uint32_t access) {

@@ -65,6 +65,9 @@ cai_use_options use(std::uint32_t order, std::uint32_t access = CAI_ACCESS_DEFAU
                     std::uint32_t flags = 0);
 void begin(Arrays arrays, Stream on, cai_use_options options = use(CAI_ORDER_BOTH));
 void end(Arrays arrays, Stream on, cai_use_options options = use(CAI_ORDER_BOTH));
+// Of the use that began last: it is given up; or is complete, once the host has waited perhaps.
+void abandon();
+void finish(bool wait);
 void reclaim(const cai_array *array, Stream on, std::uint32_t access = CAI_ACCESS_DEFAULT);
 void publish(cai_array *array, std::initializer_list<Stream> streams, Stream target);
 void publish_event(cai_array *array, Stream on);

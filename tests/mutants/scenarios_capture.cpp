@@ -55,7 +55,7 @@ SCENARIO(use_forks_capture) {
 }
 
 // The second wait fails: the consumer must not stay in the capture. Where that wait is dropped, or
-// is another one, begin_use succeeds and nobody ends the use.
+// is another one, the beginning succeeds and nobody ends the use.
 SCENARIO(fork_that_fails) {
   const Stream p = stream(), q = stream(), c = stream();
   const cai_use_options fork = use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_FORK);
@@ -67,9 +67,38 @@ SCENARIO(fork_that_fails) {
   for (int nth = 0; nth < 4; ++nth) refuses_later(nth);
   implied(4);  // the way back: the consumer has added nothing to the graph, which simcuda lets pass
   implied(5);
-  if (cai_arrays_begin_use(arrays, 2, c, &fork, nullptr) == CAI_OK) reads(x.array.data, c);
+  cai_use use;
+  if (cai_use_begin(&use, arrays, 2, c, &fork, nullptr) == CAI_OK) reads(x.array.data, c);
   answered(gpu().simcuda_fail("cuStreamWaitEvent", 0, 0));
   edge(q, p);
+  launch(p);
+}
+
+SCENARIO(abandon_joins_capture_back) {
+  const Stream p = stream(), c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  capture(p);
+  writes(x->data, p);
+  begin({x}, c, use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_FORK));
+  reads(x->data, c);
+  refuses_later(0);
+  refuses_later(1);
+  abandon();
+  writes(x->data, p);
+  launch(p);
+}
+
+SCENARIO(finish_joins_capture_back) {
+  const Stream p = stream(), c = stream();
+  Array x(memory(), CAI_STREAM_STREAM, p);
+  capture(p);
+  writes(x.array.data, p);
+  begin({&x.array}, c, use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_FORK));
+  reads(x.array.data, c);
+  refuses_later(0);
+  refuses_later(1);
+  finish(false);
+  writes(x.array.data, p);
   launch(p);
 }
 
@@ -89,14 +118,16 @@ SCENARIO(capture_waits_for_event_outside) {
   writes(x.array.data, p);
   x.array.stream = value(recorded(p));
   capture(c);
-  begin({&x.array}, c, use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_EXTERNAL));
+  begin({&x.array}, c, use(CAI_ORDER_BEGIN, CAI_ACCESS_DEFAULT, CAI_USE_EXTERNAL));
   reads(x.array.data, c);
   launch(c);
 }
 
 // What is pending outside is refused until it is complete.
 void begin_once_complete(const cai_array *array, Stream on) {
-  while (cai_arrays_begin_use(&array, 1, on, nullptr, nullptr) == CAI_ERR_CAPTURE) continue;
+  const cai_use_options options = test::order(CAI_ORDER_BEGIN);
+  cai_use use;
+  while (cai_use_begin(&use, &array, 1, on, &options, nullptr) == CAI_ERR_CAPTURE) continue;
 }
 
 SCENARIO(capture_after_stream_outside) {

@@ -5,6 +5,16 @@
 namespace mutants {
 namespace {
 
+SCENARIO(host_finishes_use) {
+  const Stream c = stream();
+  Array x(managed(), CAI_STREAM_NONE);
+  const cai_array *const one = &x.array;
+  begin({one}, c, use(CAI_ORDER_BEGIN));
+  writes(x.array.data, c);
+  finish(true);
+  host_reads(x.array.data);
+}
+
 SCENARIO(host_waits_for_producer) {
   const Stream p = stream(), c = stream();
   Array x(managed(), CAI_STREAM_STREAM, p);

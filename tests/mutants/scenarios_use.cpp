@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// begin_use and end_use: what they make wait for what.
+// cai_use_begin() and cai_use_end(): what they make wait for what.
 #include "scenario.hpp"
 
 namespace mutants {
@@ -162,6 +162,16 @@ SCENARIO(kept_by_owner_of_none) {
 }
 
 // A second reader need not wait for the first one, but a writer for both.
+SCENARIO(kept_of_abandoned) {
+  const Stream c = stream(), d = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_NONE);
+  begin({x}, c);
+  writes(x->data, c);
+  abandon();
+  begin({x}, d);
+  reads(x->data, d);
+}
+
 SCENARIO(kept_reads) {
   const Stream c = stream(), d = stream(), e = stream();
   const cai_use_options read = use(CAI_ORDER_BOTH, CAI_ACCESS_READ);

@@ -30,13 +30,14 @@ static void use_and_release(cai_array *array, CUstream stream, int is_pending) {
   const cai_array *const one = array;
   const uint64_t on = (uint64_t)(uintptr_t)stream;
   int64_t left = -1;
+  cai_use use;
   MUST(cai_owner_init(&owner, retain, release, NULL));
   holders = 1;
   ended = 0;
   array->owner = &owner;
-  MUST(cai_arrays_begin_use(&one, 1, on, NULL, NULL));
+  MUST(cai_use_begin(&use, &one, 1, on, NULL, NULL));
   MUST(set(array->data, 1, 1, stream));
-  MUST(cai_arrays_end_use(&one, 1, on, NULL, NULL));
+  MUST(cai_use_end(&use, NULL));
   cai_array_release(array);
   MUST_BE(ended, !is_pending);
   MUST(cai_drain(1, &left, NULL));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cai.h"
+#include "uses.hpp"
 
 namespace test::arguments_tests {
 namespace {
@@ -39,9 +40,9 @@ struct Array {
   Array &operator=(const Array &) = delete;
 };
 
-// begin_use and end_use, which take the same.
-using Use = decltype(&cai_arrays_begin_use);
-const Use both[] = {cai_arrays_begin_use, cai_arrays_end_use};
+// The beginning of a use, and its end.
+using Use = decltype(&test::begin_arrays);
+const Use both[] = {test::begin_arrays, test::end_arrays};
 
 bool driver_is_loaded() {
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -104,18 +105,18 @@ TEST_F(Arguments, Options) {
   struct Larger {
     cai_use_options options;
     std::uint32_t more[4];
-  } larger{{sizeof(Larger), CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, 0}, {}};
+  } larger{{sizeof(Larger), CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, 0, nullptr}, {}};
   for (const Use use : both) {
     for (const std::uint32_t order : {0U, 1U, 2U, 3U, 4U}) {
-      const cai_use_options options{sizeof options, order, CAI_ACCESS_DEFAULT, 0};
+      const cai_use_options options{sizeof options, order, CAI_ACCESS_DEFAULT, 0, nullptr};
       EXPECT_EQ(use(one, 1, some_stream, &options, &error), CAI_OK);
     }
     for (const std::uint32_t order : {5U, 0xffffffffU}) {
-      const cai_use_options options{sizeof options, order, CAI_ACCESS_DEFAULT, 0};
+      const cai_use_options options{sizeof options, order, CAI_ACCESS_DEFAULT, 0, nullptr};
       expect(CAI_ERR_ARGUMENT, use(one, 1, some_stream, &options, &error));
     }
     for (const std::uint32_t size : {0U, 4U, 7U, 0xffffffffU}) {
-      const cai_use_options options{size, CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, 0};
+      const cai_use_options options{size, CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, 0, nullptr};
       expect(CAI_ERR_ARGUMENT, use(one, 1, some_stream, &options, &error));
     }
     larger.more[3] = 0;
@@ -131,7 +132,7 @@ TEST_F(Arguments, Arrays) {
     const cai_array *const list[] = {&good.array, &bad};
     for (const Use use : both) {
       for (const std::uint32_t order : {0U, 1U, 2U, 3U, 4U}) {
-        const cai_use_options options{sizeof options, order, CAI_ACCESS_DEFAULT, 0};
+        const cai_use_options options{sizeof options, order, CAI_ACCESS_DEFAULT, 0, nullptr};
         expect(status, use(list, 2, some_stream, &options, &error), 1);
       }
     }
@@ -165,7 +166,7 @@ TEST_F(Arguments, IndexOfAnError) {
   Array bad;
   bad.shape[0] = -1;
   const cai_array *const list[] = {&good.array, &bad.array};
-  EXPECT_EQ(cai_arrays_begin_use(list, 2, some_stream, nullptr, &error), CAI_ERR_VALUE);
+  EXPECT_EQ(test::begin_arrays(list, 2, some_stream, nullptr, &error), CAI_ERR_VALUE);
   EXPECT_EQ(error.index, 1);
   cai_error validated{};
   EXPECT_EQ(cai_array_validate(&bad.array, &validated), CAI_ERR_VALUE);
@@ -213,7 +214,7 @@ TEST_F(Arguments, NoOrderNeedsNoDriver) {
   // For the order itself the values tell: only events need none of their own to be refused.
   Array of_event(CAI_STREAM_EVENT, 0x77);
   const cai_array *const events[] = {&stated.array, &of_event.array};
-  expect(CAI_ERR_ORDER, cai_arrays_end_use(events, 2, some_stream, nullptr, &error), 1);
+  expect(CAI_ERR_ORDER, test::end_arrays(events, 2, some_stream, nullptr, &error), 1);
   expect(CAI_ERR_ORDER, cai_arrays_same_stream(events, 2, &out, &error), 1);
 }
 

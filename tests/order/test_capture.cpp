@@ -3,62 +3,13 @@
 #include <chrono>
 #include <thread>
 
-#include "owned.hpp"
+#include "capturing.hpp"
 
 namespace test::capture_tests {
 namespace {
 
-constexpr int global = 0;
-constexpr int thread_local_mode = 1;
-constexpr int relaxed = 2;
-
-class Capture : public OnGpu {
+class Capture : public Capturing {
  protected:
-  static void begin_capture(std::uint64_t stream, int mode) {
-    MUST(gpu().cuStreamBeginCapture_v2(handle(stream), mode));
-  }
-
-  // The capture has lived on: it ends well.
-  static void end_capture(std::uint64_t stream) {
-    int status = 0;
-    EXPECT_EQ(gpu().cuStreamIsCapturing(handle(stream), &status), 0);
-    EXPECT_EQ(status, 1) << "the capture was invalidated";
-    Handle graph = nullptr;
-    EXPECT_EQ(gpu().cuStreamEndCapture(handle(stream), &graph), 0);
-    if (graph) MUST(gpu().cuGraphDestroy(graph));
-  }
-
-  static bool capturing(std::uint64_t stream) {
-    int status = 0;
-    EXPECT_EQ(gpu().cuStreamIsCapturing(handle(stream), &status), 0);
-    return status == 1;
-  }
-
-  // One stream after another, by an event of the test's own.
-  static void fork(std::uint64_t from, std::uint64_t to) {
-    Handle event = nullptr;
-    MUST(gpu().cuEventCreate(&event, 2));
-    MUST(gpu().cuEventRecord(event, handle(from)));
-    MUST(gpu().cuStreamWaitEvent(handle(to), event, 0));
-    int mode = relaxed;
-    MUST(gpu().cuThreadExchangeStreamCaptureMode(&mode));
-    MUST(gpu().cuEventDestroy_v2(event));
-    MUST(gpu().cuThreadExchangeStreamCaptureMode(&mode));
-  }
-
-  // Ends the capture, and runs what was captured.
-  static void launch(std::uint64_t stream) {
-    ASSERT_TRUE(capturing(stream)) << "the capture was invalidated";
-    Handle graph = nullptr;
-    Handle runnable = nullptr;
-    MUST(gpu().cuStreamEndCapture(handle(stream), &graph));
-    MUST(gpu().cuGraphInstantiateWithFlags(&runnable, graph, 0));
-    MUST(gpu().cuGraphLaunch(runnable, handle(stream)));
-    MUST(gpu().cuStreamSynchronize(handle(stream)));
-    MUST(gpu().cuGraphExecDestroy(runnable));
-    MUST(gpu().cuGraphDestroy(graph));
-  }
-
   // `others` are the arrays that an end orders all the same.
   static void expect_refused(const std::vector<Array *> &arrays, std::uint64_t consumer,
                              std::int32_t index, std::uint64_t others = 0) {
@@ -117,7 +68,7 @@ TEST_F(Capture, ConsumerIsCapturing) {
         if (each == &of_event) MUST(gpu().cuEventRecord(event, handle(producer)));
         gpu().simcuda_reset_counts();
         cai_error error{};
-        EXPECT_EQ(begin_use({each}, consumer, &error), CAI_ERR_CAPTURE);
+        EXPECT_EQ(begin_only({each}, consumer, &error), CAI_ERR_CAPTURE);
         EXPECT_EQ(error.index, 0);
         EXPECT_NE(std::string(error.message).find("pending"), std::string::npos) << error.message;
         EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
@@ -129,13 +80,12 @@ TEST_F(Capture, ConsumerIsCapturing) {
     gpu().simcuda_reset_counts();
     for (Array *each : {&array, &legacy, &of_event}) {
       cai_error error{};
-      EXPECT_EQ(begin_use({each}, consumer, &error), CAI_OK) << error.message;
+      EXPECT_EQ(begin_only({each}, consumer, &error), CAI_OK) << error.message;
     }
     EXPECT_EQ(end_use({&array, &legacy}, consumer), CAI_OK);
     EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
     const cai_use_options host = order(CAI_ORDER_HOST);
     EXPECT_EQ(begin_use({&array}, consumer, nullptr, &host), CAI_ERR_CAPTURE);
-    EXPECT_EQ(end_use({&array}, consumer, nullptr, &host), CAI_ERR_CAPTURE);
     end_capture(consumer);
     MUST(gpu().cuEventDestroy_v2(event));
   }
@@ -153,19 +103,19 @@ TEST_F(Capture, ProducerBeginsOneBeforeTheEnd) {
     return function(both, 2, consumer, nullptr, error);
   };
   EXPECT_EQ(races([&] {
-              EXPECT_EQ(use(cai_arrays_begin_use, nullptr), CAI_OK);
+              EXPECT_EQ(use(test::begin_arrays, nullptr), CAI_OK);
               fill(first->data, 1, consumer);
               fill(second->data, 1, consumer);
               begin_capture(captured, relaxed);
               cai_error error{};
-              EXPECT_EQ(use(cai_arrays_end_use, &error), CAI_ERR_CAPTURE);
+              EXPECT_EQ(use(test::end_arrays, &error), CAI_ERR_CAPTURE);
               EXPECT_EQ(error.index, 0);
               end_capture(captured);
               fill(second->data, 2, other);
               EXPECT_EQ(begin_use({first}, late), CAI_OK);
               fill(first->data, 2, late);
               EXPECT_EQ(end_use({first}, late), CAI_OK);
-              EXPECT_EQ(use(cai_arrays_end_use, nullptr), CAI_OK);  // and it can be tried again
+              EXPECT_EQ(use(test::end_arrays, nullptr), CAI_OK);  // and it can be tried again
               fill(first->data, 3, captured);
             }),
             0U);
@@ -376,6 +326,8 @@ TEST_F(Capture, TheConsumerIsJoinedBackOnFailure) {
 // The consumer captures, and the producer is busy: the graph waits for what was pending.
 TEST_F(Capture, TheConsumersWaitsForWhatIsOutside) {
   const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_EXTERNAL);
+  const cai_use_options without_end{sizeof options, CAI_ORDER_BEGIN, CAI_ACCESS_DEFAULT,
+                                    CAI_USE_EXTERNAL, nullptr};
   const std::uint64_t producer = value(stream());
   const std::uint64_t consumer = value(stream());
   Handle event = nullptr;
@@ -384,21 +336,24 @@ TEST_F(Capture, TheConsumersWaitsForWhatIsOutside) {
   Array of_event(memory(), CAI_STREAM_EVENT, value(event));
   for (Array *each : {&of_stream, &of_event}) {
     const Address to = memory();
-    EXPECT_EQ(races([&] {
-                Gate gate(producer);
-                fill(each->array.data, 1, producer);
-                MUST(gpu().cuEventRecord(event, handle(producer)));
-                begin_capture(consumer, global);
-                cai_error error{};
-                EXPECT_EQ(begin_use({each}, consumer, &error, &options), CAI_OK) << error.message;
-                copy(to, each->array.data, consumer);
-                if (each == &of_stream) {
-                  EXPECT_EQ(end_use({each}, consumer, &error, &options), CAI_OK) << error.message;
-                }
-                gate.open();
-                launch(consumer);
-              }),
-              0U);
+    EXPECT_EQ(
+        races([&] {
+          Gate gate(producer);
+          fill(each->array.data, 1, producer);
+          MUST(gpu().cuEventRecord(event, handle(producer)));
+          begin_capture(consumer, global);
+          cai_error error{};
+          const bool ends = each == &of_stream;
+          EXPECT_EQ(begin_use({each}, consumer, &error, ends ? &options : &without_end), CAI_OK)
+              << error.message;
+          copy(to, each->array.data, consumer);
+          if (ends) {
+            EXPECT_EQ(end_use({each}, consumer, &error, &options), CAI_OK) << error.message;
+          }
+          gate.open();
+          launch(consumer);
+        }),
+        0U);
     EXPECT_EQ(read(to), 1);
   }
   MUST(gpu().cuEventDestroy_v2(event));

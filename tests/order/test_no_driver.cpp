@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cai.h"
+#include "uses.hpp"
 
 namespace test::no_driver_tests {
 namespace {
@@ -47,7 +48,7 @@ constexpr std::uint64_t consumer = 0x5500;
 cai_status begin(std::uint64_t producer, cai_error *error) {
   const Array array(producer);
   const cai_array *const list[] = {&array.array};
-  return cai_arrays_begin_use(list, 1, consumer, nullptr, error);
+  return test::begin_arrays(list, 1, consumer, nullptr, error);
 }
 
 // Of the library that libcai has loaded, if it is one of tests/order.
@@ -118,7 +119,7 @@ TEST(Driver, StatusAndReason) {
       cai_error error{};
       check(begin(producer, &error), error);
       error = {};
-      check(cai_arrays_end_use(list, 2, consumer, nullptr, &error), error);
+      check(test::end_arrays(list, 2, consumer, nullptr, &error), error);
       error = {};
       check(cai_array_sync_host(&array.array, &error), error);
       error = {};
@@ -150,7 +151,7 @@ TEST(Driver, WantsAContext) {
   const cai_array *const list[] = {&array.array};
   cai_error error{};
   EXPECT_EQ(begin(0x6600, &error), CAI_OK) << error.message;
-  EXPECT_EQ(cai_arrays_end_use(list, 1, consumer, nullptr, &error), CAI_OK) << error.message;
+  EXPECT_EQ(test::end_arrays(list, 1, consumer, nullptr, &error), CAI_OK) << error.message;
   EXPECT_EQ(fake("fake_depth"), 0);
 }
 

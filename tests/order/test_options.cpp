@@ -71,7 +71,7 @@ TEST_F(Options, Bad) {
   Array array(memory(), CAI_STREAM_NONE);
   const std::uint64_t consumer = value(stream());
   for (int twice = 0; twice < 2; ++twice) {
-    for (const auto use : {cai_arrays_begin_use, cai_arrays_end_use}) {
+    for (const auto use : {test::begin_arrays, test::end_arrays}) {
       const cai_array *const one = &array.array;
       cai_error error{};
       EXPECT_EQ(use(&one, 1, consumer, nullptr, &error), CAI_ERR_ARGUMENT);
@@ -96,11 +96,12 @@ TEST_F(Options, Size) {
     unsigned char tail[64];
   };
   // What lies beyond the size given is not looked at.
-  for (const std::uint32_t size : {8U, 12U, 16U, 17U, 24U, 80U}) {
+  for (const std::uint32_t size : {8U, 12U, 16U, 23U, 24U, 25U, 88U}) {
     SCOPED_TRACE(size);
-    Larger larger{{size, CAI_ORDER_NONE, CAI_ACCESS_WRITE, 0}, {}};
-    if (size < 80) larger.tail[sizeof larger.tail - 1] = 1;
+    Larger larger{{size, CAI_ORDER_NONE, CAI_ACCESS_WRITE, 0, nullptr}, {}};
+    if (size < 88) larger.tail[sizeof larger.tail - 1] = 1;
     if (size < 16) larger.options.flags = 0xffffffffU;
+    if (size < 24) std::memset(&larger.options.accesses, 1, sizeof larger.options.accesses);
     cai_error error{};
     gpu().simcuda_reset_counts();
     EXPECT_EQ(begin_use({&array}, consumer, &error, &larger.options), CAI_OK) << error.message;
@@ -108,10 +109,9 @@ TEST_F(Options, Size) {
     larger.options.order = CAI_ORDER_BOTH;
     EXPECT_EQ(begin_use({&marked}, consumer, &error, &larger.options),
               size < 12 ? CAI_OK : CAI_ERR_VALUE);
-    if (size > 16) {
-      larger.tail[size - 17] = 1;
+    if (size > 24) {
+      larger.tail[size - 25] = 1;
       EXPECT_EQ(begin_use({&array}, consumer, &error, &larger.options), CAI_ERR_ARGUMENT);
-      EXPECT_EQ(end_use({&array}, consumer, &error, &larger.options), CAI_ERR_ARGUMENT);
     }
   }
 }
@@ -120,7 +120,7 @@ TEST_F(Options, Values) {
   const std::uint64_t consumer = value(stream());
   Array array(memory(), CAI_STREAM_STREAM, value(stream()));
   const auto refused = [&](std::uint32_t order, std::uint32_t access, std::uint32_t flags) {
-    const cai_use_options options{sizeof options, order, access, flags};
+    const cai_use_options options{sizeof options, order, access, flags, nullptr};
     cai_error error{};
     gpu().simcuda_reset_counts();
     EXPECT_EQ(begin_use({&array}, consumer, &error, &options), CAI_ERR_ARGUMENT);

@@ -260,7 +260,7 @@ TEST_F(Pending, AViewOfAStrangersViewKeepsUsesAtTheRoot) {
   EXPECT_EQ(made->owner->keeper, &root.owner);
   fill(data, 1, mine);
   const cai_array *const list[] = {made};
-  ASSERT_EQ(cai_arrays_end_use(list, 1, mine, nullptr, nullptr), CAI_OK);
+  ASSERT_EQ(test::end_arrays(list, 1, mine, nullptr, nullptr), CAI_OK);
   EXPECT_EQ(root.pending(0), 1);
   cai_array_release(made);
   cai_array_release(&root.array.array);

@@ -2,6 +2,7 @@
 // Arrays whose stream nobody stated, and who is asked about them. Providers stay for the life of
 // the process, so they are registered in the order of the tests here.
 #include <functional>
+#include <thread>
 
 #include "owned.hpp"
 
@@ -100,6 +101,32 @@ TEST_F(Providers, SayingNoStreamAreRefused) {
   cai_error error{};
   EXPECT_EQ(begin_use({&array}, value(stream()), &error), CAI_ERR_ORDER);
   EXPECT_NE(std::string(error.message).find("provider"), std::string::npos) << error.message;
+}
+
+// A 2 is that of the first thread that is told so: on another one it would be another stream.
+TEST_F(Providers, SayTheirOwnThreadsStream) {
+  const Owned array(memory(), CAI_STREAM_UNSTATED);
+  first = [](const cai_array *, std::uint64_t *out) {
+    *out = 2;
+    return 1;
+  };
+  const std::uint64_t consumer = value(stream());
+  EXPECT_EQ(races([&] {
+              fill(array->data, 1, 2);
+              EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+              fill(array->data, 2, consumer);
+              EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+              std::thread([&] {
+                const With with(context0);
+                const cai_array *const one = array;
+                cai_use use;
+                cai_error error{};
+                EXPECT_EQ(cai_use_begin(&use, &one, 1, consumer, nullptr, &error), CAI_ERR_ORDER);
+                EXPECT_EQ(error.index, 0);
+              }).join();
+              fill(array->data, 3, 2);
+            }),
+            0U);
 }
 
 }  // namespace

@@ -170,10 +170,11 @@ def test_examples_refuse_what_is_no_array(blank):
     for given in (3, None, "text", [1, 2], np.float64(3)):
         with pytest.raises(TypeError):
             blank.clear(given)
-    for given in (ones()[:, ::2], producer(mask=producer(typestr="|b1"))):
+    array, mask = ones(), np.ones((3, 4), "|b1")
+    masked = {**array.__array_interface__, "mask": Host(mask.__array_interface__)}
+    for given in (array[:, ::2], Host(masked)):
         with pytest.raises(ValueError, match=r"(contiguous|masked)"):
             blank.clear(given)
-    array = ones()
     for stream, kind in ((-1, (ValueError, OverflowError)), (0, ValueError), ("1", TypeError)):
         with pytest.raises(kind):
             blank.clear(array, stream)
@@ -507,6 +508,14 @@ assert heard == [libcai.CudaError], heard
 assert not any(read(memory, 64, theirs))  # the host has waited
 cuda.simcuda_fail(b"cuEventRecord", 2, 2)
 refused(libcai.CudaError, "cuEventRecord", bridges.use_both, made, made, mine.value)
+taken = libcai.asarray(made)
+cuda.simcuda_fail(b"cuEventRecord", 2, 2)
+cuda.simcuda_fail(b"cuStreamSynchronize", 1, 2)  # nor can the host wait: the owner keeps the use
+heard.clear()
+refused(IndexError, "after the work was queued", bridges.clear_and_throw, taken, mine.value)
+assert heard == [libcai.CudaError] * 2, heard
+with libcai.use(taken, stream=theirs):
+    fill(memory, 7, 64, theirs)
 wait(theirs, mine)
 """
     )

@@ -198,6 +198,31 @@ wait(theirs, mine)
     )
 
 
+def test_a_use_that_does_not_end_well(folders, simulated):
+    """The owner keeps it, and the exception is the one that is raised."""
+    simulated(
+        """
+import blank
+cuda.simcuda_fail.argtypes = c_char_p, c_uint64, c_int32
+s, t = new_stream(), new_stream()
+memory = new_memory(256)
+given = array(None, memory, shape=(64,), typestr="<u4")
+x = libcai.asarray(given)
+cuda.simcuda_fail(b"cuEventRecord", 1, 999)
+refused(libcai.CudaError, "cuEventRecord", blank.clear, x, s.value)
+with libcai.use(x, stream=t):
+    fill(memory, 7, 64, t)
+cuda.simcuda_fail(b"cuMemsetD8Async", 1, 999)
+refused(RuntimeError, "cuMemsetD8Async() failed", blank.clear, x, s.value)
+with libcai.use(x, stream=t):
+    out = read(memory, 64, t)
+wait(t)
+assert list(out) == [7] * 64
+""",
+        PYTHONPATH=os.pathsep.join(map(str, folders)),
+    )
+
+
 def test_an_extension_that_forgets_to_order_races(folders):
     from simulation import run
 

@@ -90,6 +90,53 @@ wait(s, t, u)
     )
 
 
+def test_readers_that_write_something_else_do_not_wait(simulated):
+    """One input on two streams, and an output for each: what a step of a pipeline does."""
+    code = (
+        PENDING
+        + """
+fill(memory, 5, 6, u)
+x.used_on(u)
+outs = [array(None, shape=(6,), typestr="<i4") for _ in range(2)]
+taken = [libcai.asarray(out) for out in outs]
+waits = calls("cuStreamWaitEvent")
+for stream, out, owned in zip((s, t), outs, taken):
+    with libcai.use(x, owned, stream=stream, access=ACCESS):
+        copy(out.memory, memory, 6, stream)
+print(calls("cuStreamWaitEvent") - waits)
+with libcai.use(x, stream=u):  # after both readers
+    fill(memory, 9, 6, u)
+v = new_stream()
+with libcai.use(*taken, stream=v, access=["read", None]):
+    found = [read(out.memory, 6, v) for out in outs]
+wait(v)
+print([list(values) for values in found])
+"""
+    )
+    seen = f"{[[5] * 6] * 2}\n"  # and each reader waits for `u` alone
+    assert simulated(code.replace("ACCESS", "('read', 'write')")) == "2\n" + seen
+    assert simulated(code.replace("ACCESS", "['read', None]")) == "2\n" + seen
+    assert simulated(code.replace("ACCESS", "'write'")) == "3\n" + seen
+    simulated(code.replace("ACCESS", "('read', 'read')"), races=True)
+
+
+def test_a_word_for_each_object_is_for_that_one():
+    run(
+        PENDING
+        + """
+fixed = libcai.asarray(producer(data=(memory.value, True)))
+with libcai.use(fixed, x, stream=s, access=("read", "write")): pass
+with libcai.use(fixed, x, stream=s, access=(None, "write")) as both: assert both == (fixed, x)
+swapped = libcai.use(x, fixed, stream=s, access=("read", "write"))
+refused(libcai.InterfaceError, "read-only", swapped.__enter__)
+many = [x[i % 6:] for i in range(40)]  # more than a cai_use has room for
+for _ in range(2):
+    with libcai.use(*many, stream=s, access=["read", "write"] * 20): pass
+wait(s)
+"""
+    )
+
+
 def test_used_on(simulated):
     code = (
         PENDING
@@ -204,6 +251,26 @@ def test_unknown_words(option, word):
     assert repr(word) in str(caught.value)
     assert option in str(caught.value)
     assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("access", "text"),
+    [
+        (("read",), r"access is \('read',\), and has 1 words for 2 objects"),
+        (["read", "write", None], r"access is \['read', 'write', None\], and has 3 words for 2"),
+        ((), r"access is \(\), and has 0 words for 2"),
+        (("read", "reed"), r"access\[1\] is 'reed', and neither 'read' nor 'write'"),
+        ([1, "read"], r"access\[0\] is 1, and neither"),
+        (("read", ["write"]), r"access\[1\] is \['write'\], and neither"),
+        (iter(("read", "write")), r"access is <tuple_iterator .*>, and neither"),
+        ({"read": "write"}, "access is {'read': 'write'}, and neither"),
+    ],
+)
+def test_no_words_for_each_object(access, text):
+    import libcai
+
+    with pytest.raises(libcai.UseError, match=text):
+        libcai.use(b"one", b"two", stream=1, access=access)
 
 
 LAUNCH = """
@@ -509,6 +576,168 @@ for make in (lambda x: x, lambda x: x[1:], lambda x: x.publish(t), lambda x: x[1
 x = libcai.asarray(watched())  # never used: at once
 del x
 assert gone == [1]
+"""
+    )
+
+
+def test_a_use_that_nobody_ends(simulated):
+    """The block was left on a way on which __exit__ is not called."""
+    simulated(
+        WATCHED
+        + """
+for stream in (None, t.value):
+    x = libcai.asarray(watched(stream=stream))
+    using = libcai.use(x, stream=s)
+    using.__enter__()
+    fill(memory, 6, 6, s)
+    del using
+    with libcai.use(x, stream=t):
+        if stream is None:
+            fill(memory, 7, 6, t)
+    del x
+    assert not gone
+    wait(s, t)
+    assert libcai.drain() == 0
+    assert gone == [1]
+    gone.clear()
+# In a circle with the array, the collector ends it.
+given = watched()
+x = libcai.asarray(given)
+x.used_on(s)
+wait(s)
+using = libcai.use(x, stream=s)
+using.__enter__()
+given.using, given.x = using, x
+del given, x, using
+gc.collect()
+wait(s)
+for _ in range(3): libcai.drain(wait=True); gc.collect()
+assert libcai.drain() == 0 and gone == [1]
+"""
+    )
+
+
+FAILS_TO_END = """
+cuda.simcuda_fail.argtypes = c_char_p, c_uint64, c_int32
+x = libcai.asarray(watched(stream=t.value))
+try:
+    with libcai.use(x, stream=s):
+        fill(memory, 5, 6, s)
+        cuda.simcuda_fail(b"cuEventRecord", 1, 999)
+        FAIL
+    raise AssertionError
+except libcai.CudaError as error:
+    print(error.native, getattr(error, "__notes__", []))
+    failure = error
+"""
+
+
+def test_the_host_waits_where_the_end_fails(simulated):
+    out = simulated(
+        WATCHED
+        + FAILS_TO_END.replace("FAIL", "pass")
+        + """
+assert calls("cuStreamSynchronize") == 1
+fill(memory, 6, 6, t)
+del x, failure
+wait(t)
+assert libcai.drain() == 0 and gone == [1]
+"""
+    )
+    assert out == "999 []\n"
+
+
+def test_the_owner_keeps_what_the_host_cannot_wait_for(simulated):
+    out = simulated(
+        WATCHED
+        + FAILS_TO_END.replace("FAIL", "cuda.simcuda_fail(b'cuStreamSynchronize', 1, 999)")
+        + """
+del failure
+with libcai.use(x, stream=t):  # waits for the use that was given up
+    out = read(memory, 6, t)
+del x
+assert not gone
+wait(s, t)
+assert libcai.drain() == 0 and gone == [1]
+"""
+    )
+    assert "could not wait" in out
+
+
+def test_a_capture_that_begins_within_the_block():
+    """Work from before it is not in the graph, and no event tells when it is complete."""
+    run(
+        WATCHED
+        + """
+import time
+for stream in (None, t.value):
+    x = libcai.asarray(watched(stream=stream))
+    try:
+        with libcai.use(x, stream=s):
+            fill(memory, 5, 6, s)
+            call("cuStreamBeginCapture_v2", s, 1)
+        raise AssertionError
+    except libcai.CudaError as error:
+        assert error.status == -12 and "is being captured" in str(error), error
+        assert "could not wait" in error.__notes__[0]
+    graph = c_void_p()
+    call("cuStreamEndCapture", s, byref(graph))  # unharmed
+    del x
+    assert not gone
+    call("cuGraphDestroy", graph)
+    for _ in range(10):  # the driver lets go of what the graph held on a thread of its own
+        time.sleep(0.005)
+        libcai.drain()
+    assert not gone, "the memory went before the work"
+    wait(s)
+    while not gone:
+        libcai.drain(wait=True)
+    assert gone == [1] and libcai.drain() == 0
+    gone.clear()
+"""
+    )
+
+
+def test_a_capture_within_the_block_that_has_ended(simulated):
+    simulated(
+        WATCHED
+        + LAUNCH
+        + """
+x = libcai.asarray(watched())
+with libcai.use(x, stream=s):
+    fill(memory, 5, 6, s)
+    call("cuStreamBeginCapture_v2", s, 1)
+    fill(memory, 6, 6, s)
+    made = end(s)
+    call("cuGraphLaunch", made, s)
+with libcai.use(x, stream=t):
+    out = read(memory, 6, t)
+wait(t)
+assert list(out) == [6] * 6
+del x
+libcai.drain()
+assert gone == [1]
+"""
+    )
+
+
+def test_the_host_waits_where_the_producer_is_captured(simulated):
+    simulated(
+        WATCHED
+        + LAUNCH
+        + """
+x = libcai.asarray(watched(stream=t.value))
+try:
+    with libcai.use(x, stream=s):
+        fill(memory, 5, 6, s)
+        call("cuStreamBeginCapture_v2", t, 1)
+    raise AssertionError
+except libcai.CudaError as error:
+    assert error.status == -12, error
+    assert not hasattr(error, "__notes__")
+assert calls("cuStreamSynchronize") == 1
+end(t)
+fill(memory, 6, 6, t)
 """
     )
 

@@ -39,33 +39,44 @@ static cai_array *own_block(void) {
   return own(&block, CAI_STREAM_NONE, NULL);
 }
 
-static void begin(const cai_array *array, CUstream on) {
-  MUST(cai_arrays_begin_use(&array, 1, number(on), NULL, NULL));
+static void begin_as(const cai_array *array, CUstream on, uint32_t order, uint32_t access) {
+  const cai_use_options options = {sizeof options, order, access, 0, NULL};
+  cai_use use;
+  MUST(cai_use_begin(&use, &array, 1, number(on), &options, NULL));
 }
 
-static void end(const cai_array *array, CUstream on) {
-  MUST(cai_arrays_end_use(&array, 1, number(on), NULL, NULL));
+static void begin(const cai_array *array, CUstream on) {
+  begin_as(array, on, CAI_ORDER_BEGIN, CAI_ACCESS_DEFAULT);
 }
+
+static void end_as(const cai_array *array, CUstream on, uint32_t access) {
+  const cai_use_options options = {sizeof options, CAI_ORDER_END, access, 0, NULL};
+  cai_use use;
+  MUST(cai_use_begin(&use, &array, 1, number(on), &options, NULL));
+  MUST(cai_use_end(&use, NULL));
+}
+
+static void end(const cai_array *array, CUstream on) { end_as(array, on, CAI_ACCESS_DEFAULT); }
 
 static void reclaim(const cai_array *array, CUstream on) {
   MUST(cai_array_reclaim(array, number(on), CAI_ACCESS_DEFAULT, NULL));
 }
 
-PAIR(begin_use, FILL, TAKE) {
+PAIR(use_begin, FILL, TAKE) {
   cai_array x = array_of(data, CAI_STREAM_STREAM, one);
   fill(data, one);
   if (ordered) begin(&x, two);
   take(data, two);
 }
 
-PAIR(begin_use_on_another_stream, FILL, TAKE) {
+PAIR(use_begin_on_another_stream, FILL, TAKE) {
   cai_array x = array_of(data, CAI_STREAM_STREAM, one);
   fill(data, one);
   begin(&x, ordered ? two : three);
   take(data, two);
 }
 
-PAIR(begin_use_too_early, FILL, TAKE) {
+PAIR(use_begin_too_early, FILL, TAKE) {
   cai_array x = array_of(data, CAI_STREAM_STREAM, one);
   if (!ordered) begin(&x, two);
   fill(data, one);
@@ -73,7 +84,7 @@ PAIR(begin_use_too_early, FILL, TAKE) {
   take(data, two);
 }
 
-PAIR(end_use, TAKE, FILL) {
+PAIR(use_end, TAKE, FILL) {
   cai_array x = array_of(data, CAI_STREAM_STREAM, one);
   begin(&x, two);
   take(data, two);
@@ -81,7 +92,7 @@ PAIR(end_use, TAKE, FILL) {
   fill(data, one);
 }
 
-PAIR(end_use_too_early, TAKE, FILL) {
+PAIR(use_end_too_early, TAKE, FILL) {
   cai_array x = array_of(data, CAI_STREAM_STREAM, one);
   begin(&x, two);
   if (!ordered) end(&x, two);
@@ -132,21 +143,16 @@ PAIR(mask, FILL, TAKE) {
 }
 
 PAIR(order_none, FILL, TAKE) {
-  const cai_use_options options = {sizeof options, ordered ? CAI_ORDER_BEGIN : CAI_ORDER_NONE, 0,
-                                   0};
   cai_array x = array_of(data, CAI_STREAM_STREAM, one);
-  const cai_array *const list = &x;
   fill(data, one);
-  MUST(cai_arrays_begin_use(&list, 1, number(two), &options, NULL));
+  begin_as(&x, two, ordered ? CAI_ORDER_BEGIN : CAI_ORDER_NONE, CAI_ACCESS_DEFAULT);
   take(data, two);
 }
 
 PAIR(order_host, FILL, HOST) {
-  const cai_use_options options = {sizeof options, ordered ? CAI_ORDER_HOST : CAI_ORDER_BOTH, 0, 0};
   cai_array x = array_of(managed, CAI_STREAM_STREAM, one);
-  const cai_array *const list = &x;
   fill(managed, one);
-  MUST(cai_arrays_begin_use(&list, 1, number(two), &options, NULL));
+  begin_as(&x, two, ordered ? CAI_ORDER_HOST : CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT);
   look(host(managed));
 }
 
@@ -177,13 +183,10 @@ PAIR(kept_use, FILL, TAKE) {
 
 // Who says that it reads waits for nobody that reads.
 PAIR(access, TAKE, FILL) {
-  cai_use_options options = {sizeof options, CAI_ORDER_BOTH, CAI_ACCESS_READ, 0};
   cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
-  const cai_array *const list = x;
   take(data, one);
-  MUST(cai_arrays_end_use(&list, 1, number(one), &options, NULL));
-  options.access = ordered ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
-  MUST(cai_arrays_begin_use(&list, 1, number(two), &options, NULL));
+  end_as(x, one, CAI_ACCESS_READ);
+  begin_as(x, two, CAI_ORDER_BEGIN, ordered ? CAI_ACCESS_WRITE : CAI_ACCESS_READ);
   fill(data, two);
 }
 

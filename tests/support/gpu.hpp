@@ -18,6 +18,7 @@
 
 #include "cai.h"
 #include "must.h"
+#include "uses.hpp"
 
 namespace test {
 
@@ -272,19 +273,27 @@ inline std::vector<const cai_array *> pointers(const std::vector<Array *> &array
 inline cai_status begin_use(const std::vector<Array *> &arrays, std::uint64_t stream,
                             cai_error *error = nullptr, const cai_use_options *options = nullptr) {
   const auto list = pointers(arrays);
-  return cai_arrays_begin_use(list.data(), static_cast<std::int32_t>(list.size()), stream, options,
+  return begin_arrays(list.data(), static_cast<std::int32_t>(list.size()), stream, options,
                               error);
+}
+
+// Without an end: of an array that came with an event, and has no owner, there is none.
+inline cai_status begin_only(const std::vector<Array *> &arrays, std::uint64_t stream,
+                             cai_error *error = nullptr, std::uint32_t flags = 0) {
+  const cai_use_options options{sizeof options, CAI_ORDER_BEGIN, CAI_ACCESS_DEFAULT, flags,
+                                nullptr};
+  return begin_use(arrays, stream, error, &options);
 }
 
 inline cai_status end_use(const std::vector<Array *> &arrays, std::uint64_t stream,
                           cai_error *error = nullptr, const cai_use_options *options = nullptr) {
   const auto list = pointers(arrays);
-  return cai_arrays_end_use(list.data(), static_cast<std::int32_t>(list.size()), stream, options,
+  return end_arrays(list.data(), static_cast<std::int32_t>(list.size()), stream, options,
                             error);
 }
 
 inline cai_use_options order(std::uint32_t value) {
-  return {sizeof(cai_use_options), value, CAI_ACCESS_DEFAULT, 0};
+  return {sizeof(cai_use_options), value, CAI_ACCESS_DEFAULT, 0, nullptr};
 }
 
 // Two contexts that are nobody's primary one, of device 0 and 1, the first being current; and each

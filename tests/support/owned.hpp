@@ -12,18 +12,18 @@ namespace test {
 
 inline cai_status begin_use(std::initializer_list<const cai_array *> arrays, std::uint64_t stream,
                             cai_error *error = nullptr, const cai_use_options *options = nullptr) {
-  return cai_arrays_begin_use(arrays.begin(), static_cast<std::int32_t>(arrays.size()), stream,
+  return begin_arrays(arrays.begin(), static_cast<std::int32_t>(arrays.size()), stream,
                               options, error);
 }
 
 inline cai_status end_use(std::initializer_list<const cai_array *> arrays, std::uint64_t stream,
                           cai_error *error = nullptr, const cai_use_options *options = nullptr) {
-  return cai_arrays_end_use(arrays.begin(), static_cast<std::int32_t>(arrays.size()), stream,
+  return end_arrays(arrays.begin(), static_cast<std::int32_t>(arrays.size()), stream,
                             options, error);
 }
 
 inline cai_use_options access(std::uint32_t value, std::uint32_t flags = 0) {
-  return {sizeof(cai_use_options), CAI_ORDER_BOTH, value, flags};
+  return {sizeof(cai_use_options), CAI_ORDER_BOTH, value, flags, nullptr};
 }
 
 // What the last cai_array_release() comes to: known for longer than the array lives.

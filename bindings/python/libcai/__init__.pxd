@@ -309,9 +309,15 @@ cdef extern from "cai.h" nogil:
         uint32_t order
         uint32_t access
         uint32_t flags
+        const uint32_t *accesses
 
-    cai_status cai_arrays_begin_use(const cai_array *const *arrays, int32_t count, uint64_t stream, const cai_use_options *options, cai_error *error)
-    cai_status cai_arrays_end_use(const cai_array *const *arrays, int32_t count, uint64_t stream, const cai_use_options *options, cai_error *error)
+    ctypedef struct cai_use:
+        uint64_t state[44]
+
+    cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t count, uint64_t stream, const cai_use_options *options, cai_error *error)
+    cai_status cai_use_end(cai_use *use, cai_error *error)
+    cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error)
+    void cai_use_abandon(cai_use *use)
     cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out, cai_error *error)
     cai_status cai_array_sync_host(const cai_array *array, cai_error *error)
     cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access, cai_error *error)

@@ -16,6 +16,7 @@ from libcai.typing import (
     Stream,
 )
 
+_Access: TypeAlias = Literal["read", "write"] | None
 _Key: TypeAlias = SupportsIndex | slice | EllipsisType | None
 
 @final
@@ -142,7 +143,7 @@ def from_interface(
 def use(
     *objects: ArrayLike,
     stream: Stream,
-    access: Literal["read", "write"] | None = None,
+    access: _Access | tuple[_Access, ...] | list[_Access] = None,
     order: Literal["both", "begin", "end", "none", "host"] = "both",
     external: bool = False,
     fork: bool = False,

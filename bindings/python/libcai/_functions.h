@@ -21,8 +21,10 @@
   X(cai_array_reshape) \
   X(cai_array_transpose) \
   X(cai_array_broadcast) \
-  X(cai_arrays_begin_use) \
-  X(cai_arrays_end_use) \
+  X(cai_use_begin) \
+  X(cai_use_end) \
+  X(cai_use_finish) \
+  X(cai_use_abandon) \
   X(cai_arrays_same_stream) \
   X(cai_array_sync_host) \
   X(cai_array_reclaim) \
@@ -151,8 +153,10 @@
 #define cai_array_reshape (*cai_py_table.p_cai_array_reshape)
 #define cai_array_transpose (*cai_py_table.p_cai_array_transpose)
 #define cai_array_broadcast (*cai_py_table.p_cai_array_broadcast)
-#define cai_arrays_begin_use (*cai_py_table.p_cai_arrays_begin_use)
-#define cai_arrays_end_use (*cai_py_table.p_cai_arrays_end_use)
+#define cai_use_begin (*cai_py_table.p_cai_use_begin)
+#define cai_use_end (*cai_py_table.p_cai_use_end)
+#define cai_use_finish (*cai_py_table.p_cai_use_finish)
+#define cai_use_abandon (*cai_py_table.p_cai_use_abandon)
 #define cai_arrays_same_stream (*cai_py_table.p_cai_arrays_same_stream)
 #define cai_array_sync_host (*cai_py_table.p_cai_array_sync_host)
 #define cai_array_reclaim (*cai_py_table.p_cai_array_reclaim)

@@ -65,7 +65,9 @@ cdef uint64_t consumers_stream(int device_type, stream) except? 0:
 cdef cai_status make_ready(const cai_array *array, uint64_t stream, cai_error *error) noexcept nogil:
     """Makes a consumer's stream wait for what is pending. It is not remembered, as by publishing: it
     may go as soon as the consumer has the tensor."""
+    cdef cai_use use
     cdef cai_use_options options
+    cdef cai_status status
     if stream == NO_STREAM and array.device_type != CAI_DEVICE_CPU:
         return CAI_OK
     memset(&options, 0, sizeof(options))
@@ -73,7 +75,9 @@ cdef cai_status make_ready(const cai_array *array, uint64_t stream, cai_error *e
     options.order = CAI_ORDER_BEGIN
     if not array.flags & CAI_FLAG_READONLY:
         options.access = CAI_ACCESS_WRITE
-    return cai_arrays_begin_use(&array, 1, 1 if stream == NO_STREAM else stream, &options, error)
+    status = cai_use_begin(&use, &array, 1, 1 if stream == NO_STREAM else stream, &options, error)
+    cai_use_finish(&use, 0, NULL)
+    return status
 
 
 cdef object tensor_of(Array self, stream, max_version, dl_device, copy):

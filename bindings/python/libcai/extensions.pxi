@@ -201,31 +201,45 @@ cdef int current_stream_of(const cai_array *array, uint64_t *out) except -1:
     return 0
 
 
-cdef int begin_uses(const cai_array *const *arrays, int32_t count, uint64_t stream,
-                    const cai_use_options *options) except -1:
+cdef int begin_use(cai_use *use, const cai_array *const *arrays, int32_t count, uint64_t stream,
+                   const cai_use_options *options) except -1:
     cdef cai_error error
     cdef cai_status status
     if stream == NO_STREAM:
+        memset(use, 0, sizeof(cai_use))
         return 0
     with nogil:
-        status = cai_arrays_begin_use(arrays, count, stream, options, &error)
+        status = cai_use_begin(use, arrays, count, stream, options, &error)
     if status != CAI_OK:
         raise order_error(&error)
     return 0
 
 
-cdef int end_uses(const cai_array *const *arrays, int32_t count, uint64_t stream,
-                  const cai_use_options *options) except -1:
+cdef int end_use(cai_use *use) except -1:
     cdef cai_error error
     cdef cai_status status
-    if stream == NO_STREAM:
-        return 0
     with nogil:
-        status = cai_arrays_end_use(arrays, count, stream, options, &error)
+        status = cai_use_end(use, &error)
     cai_py_drain()
     if status != CAI_OK:
         raise order_error(&error)
     return 0
+
+
+cdef int finish_use(cai_use *use, int32_t wait) except -1:
+    # Nothing is drained here, which might touch the exception that is set.
+    cdef cai_error error
+    cdef cai_status status
+    with nogil:
+        status = cai_use_finish(use, wait, &error)
+    if status != CAI_OK:
+        raise order_error(&error)
+    return 0
+
+
+cdef void abandon_use(cai_use *use) noexcept:
+    with nogil:
+        cai_use_abandon(use)
 
 
 cdef int raise_of(const cai_error *error) except -1:
@@ -243,8 +257,10 @@ extension_api.wrap = wrap_owned
 extension_api.empty_like = empty_like
 extension_api.stream = read_stream
 extension_api.current_stream = current_stream_of
-extension_api.begin = begin_uses
-extension_api.end = end_uses
+extension_api.begin = begin_use
+extension_api.end = end_use
+extension_api.finish = finish_use
+extension_api.abandon = abandon_use
 extension_api.raise_ = raise_of
 
 _C_API = PyCapsule_New(&extension_api, b"libcai._core._C_API", NULL)

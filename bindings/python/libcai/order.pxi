@@ -34,12 +34,14 @@ cdef object order_error(const cai_error *error):
     return from_order(error.status, error.native, message, text_of(cai_entry_name(error.entry)))
 
 
-cdef uint32_t access_of(access) except? 99:
+cdef uint32_t access_of(access, int index=-1) except? 99:
+    """The value of a word; `index` is its place among several."""
     if access is None or isinstance(access, str):
         value = ACCESSES.get(access)
         if value is not None:
             return value
-    raise UseError(f"access is {access!r}, and neither 'read' nor 'write'")
+    name = "access" if index < 0 else f"access[{index}]"
+    raise UseError(f"{name} is {access!r}, and neither 'read' nor 'write'")
 
 
 cdef bint resolved(stream, uint64_t *number) except -1:

@@ -5,6 +5,11 @@ cdef dict ORDERS = {
     "both": CAI_ORDER_BOTH, "begin": CAI_ORDER_BEGIN, "end": CAI_ORDER_END,
     "none": CAI_ORDER_NONE, "host": CAI_ORDER_HOST}
 
+cdef enum UseState:
+    USE_IDLE
+    USE_CHANGING  # inside __enter__ or __exit__, which let the GIL go
+    USE_ENTERED
+
 
 def use(*objects, stream, access=None, order="both", external=False, fork=False):
     """Uses arrays on a stream, in order with their producers.
@@ -22,9 +27,10 @@ def use(*objects, stream, access=None, order="both", external=False, fork=False)
         1 is the legacy default stream, 2 the per-thread one, else a ``CUstream``; or an object with
         ``__cuda_stream__()``, ``.handle``, ``.ptr`` or ``.cuda_stream``, whose 0 means 1.
         -1 means no order at all. The object lives as long as the context manager.
-    access : str, optional
-        ``'read'`` waits for other uses' writes only; ``'write'`` reads, writes or both. Without it,
-        a write, or a read of what is marked read-only.
+    access : str, tuple or list, optional
+        ``'read'`` waits for other uses' writes only; ``'write'`` reads, writes or both. None is a
+        write, or a read of what is marked read-only. One word for all objects, or a tuple or list
+        with one for each: ``use(x, out, stream=s, access=("read", "write"))``.
     order : str
         ``'both'``; ``'begin'`` or ``'end'`` alone; ``'none'``; or ``'host'``: the host waits, for
         the producers on entry and for `stream` on exit, with the GIL released.
@@ -47,12 +53,13 @@ def use(*objects, stream, access=None, order="both", external=False, fork=False)
         For a stream that is none (None and 0 are ambiguous), for a write to an array that is
         marked read-only, and as `asarray`.
     UseError
-        For an unknown word; on entry, for a default stream if no context is current, and for a
-        variable of the environment that has none of its values.
+        For an unknown word, or not one `access` for each object; on entry, for a default stream if
+        no context is current, and for a variable of the environment that has none of its values.
     CudaError
-        On entry or exit, if the driver refuses. If the way back fails, the host waits for `stream`
-        (unless it is being captured), then the error is raised; if the block raised too, its own
-        exception goes on, with a note.
+        On entry or exit, if the driver refuses. If the way back fails, the host waits for `stream`,
+        then the error is raised. Where the host cannot wait, since `stream` is being captured, say,
+        the owners keep the use; where no event can say when it is complete, the memory stays until
+        ``drain(wait=True)``. If the block raised too, its own exception goes on, with a note.
 
     Notes
     -----
@@ -64,7 +71,7 @@ def use(*objects, stream, access=None, order="both", external=False, fork=False)
         self.options.order = CAI_ORDER_NONE
     self.take(objects, stream)
     if access is not None:
-        self.options.access = access_of(access)
+        self.set_access(access)
     if order != "both":
         self.set_order(order)
     if relaxed_reasons and self.options.order != CAI_ORDER_HOST and not _relaxed.sync():
@@ -86,7 +93,8 @@ cdef class Use:
     cdef int32_t count
     cdef uint64_t stream
     cdef cai_use_options options
-    cdef bint active
+    cdef cai_use open
+    cdef UseState state
 
     def __cinit__(self):
         self.options.struct_size = sizeof(cai_use_options)
@@ -96,6 +104,13 @@ cdef class Use:
     def __init__(self):
         raise TypeError("this context manager is made by libcai.use()")
 
+    def __del__(self):
+        # Not in __dealloc__(): by then the collector may have cleared the arrays.
+        if self.state != USE_IDLE:
+            self.state = USE_IDLE
+            with nogil:
+                cai_use_abandon(&self.open)
+
     def __dealloc__(self):
         PyMem_Free(self.items)
 
@@ -103,12 +118,26 @@ cdef class Use:
         cdef Py_ssize_t i
         self.arrays = arrays_of(objects, stream)
         self.items = <const cai_array **>PyMem_Malloc(
-            max(len(self.arrays), 1) * sizeof(cai_array *))
+            max(len(self.arrays), 1) * (sizeof(cai_array *) + sizeof(uint32_t)))
         if self.items == NULL:
             raise MemoryError()
         self.count = <int32_t>len(self.arrays)
         for i in range(self.count):
             self.items[i] = (<Array>self.arrays[i]).array
+        return 0
+
+    cdef int set_access(self, access) except -1:
+        cdef uint32_t *accesses = <uint32_t *>(self.items + self.count)
+        cdef int32_t i
+        if not isinstance(access, (tuple, list)):
+            self.options.access = access_of(access)
+            return 0
+        if len(access) != self.count:
+            raise UseError(
+                f"access is {access!r}, and has {len(access)} words for {self.count} objects")
+        for i in range(self.count):
+            accesses[i] = access_of(access[i], i)
+        self.options.accesses = accesses
         return 0
 
     cdef int set_order(self, order) except -1:
@@ -123,48 +152,50 @@ cdef class Use:
     def __enter__(self):
         cdef cai_error error
         cdef cai_status status
-        if self.active:
+        if self.state != USE_IDLE:
             raise RuntimeError("this libcai.use() has been entered already")
-        self.active = True
+        self.state = USE_CHANGING
         with nogil:
-            status = cai_arrays_begin_use(self.items, self.count, self.stream, &self.options,
-                                          &error)
+            status = cai_use_begin(&self.open, self.items, self.count, self.stream, &self.options,
+                                   &error)
         if status != CAI_OK:
-            self.active = False
+            self.state = USE_IDLE
             raise order_error(&error)
+        self.state = USE_ENTERED
         return self.arrays
 
     def __exit__(self, kind, value, traceback):
         cdef cai_error error
         cdef cai_status status
-        if not self.active:
+        if self.state != USE_ENTERED:
             raise RuntimeError("this libcai.use() has not been entered")
-        self.active = False
+        self.state = USE_CHANGING
         with nogil:
-            status = cai_arrays_end_use(self.items, self.count, self.stream, &self.options, &error)
+            status = cai_use_end(&self.open, &error)
+        failure = None if status == CAI_OK else self.given_up(&error)
+        self.state = USE_IDLE
         cai_py_drain()  # the call may have ended arrays, without the GIL
-        if status == CAI_OK:
+        if failure is None:
             cai_py_ask_suspects(ASKED_IN_PASSING, False)
             return False
-        failure = order_error(&error)
-        if status != CAI_ERR_CAPTURE:
-            self.wait_on_host(failure)
         if value is None:
             raise failure
         add_note(value, f"libcai.use: and the use did not end well: {failure}")
         return False
 
-    cdef int wait_on_host(self, failure) except -1:
-        cdef cai_use_options options = self.options
+    cdef object given_up(self, const cai_error *ended):
+        """Closes the use, whose end failed, so that the memory is safe; returns the exception."""
         cdef cai_error error
         cdef cai_status status
-        options.order = CAI_ORDER_HOST
+        failure = order_error(ended)
         with nogil:
-            status = cai_arrays_end_use(self.items, self.count, self.stream, &options, &error)
+            status = cai_use_finish(&self.open, 1, &error)
+            if status != CAI_OK:
+                cai_use_abandon(&self.open)
         if status != CAI_OK:
             add_note(failure, "libcai.use: the host could not wait for the stream either: "
                      + text_of(error.message))
-        return 0
+        return failure
 
 
 cdef tuple arrays_of(tuple objects, stream):

@@ -42,16 +42,20 @@ static int clear_gpu(const cai_array *array, uint64_t stream, size_t bytes) {
   return 0;
 }
 
-/* The work goes between the beginning and the end of the use, on the stream that both name; also on
- * the host, where a stream of the CPU's may have work on the array yet. */
+/* The work goes between the beginning and the end of the use, on its stream; also on the host,
+ * where a stream of the CPU's may have work on the array yet. */
 static int clear_used(const cai_array *array, uint64_t stream, size_t bytes) {
+  cai_use use;
+  int done = 0;
   if (stream == UINT64_MAX) return raise_error(PyExc_ValueError, "-1 is no stream");
-  if (cai_py->begin(&array, 1, stream, NULL) < 0) return -1;
+  if (cai_py->begin(&use, &array, 1, stream, NULL) < 0) return -1;
   if (array->device_type == CAI_DEVICE_CPU)
     memset((void *)(uintptr_t)array->data, 0, bytes);
-  else if (clear_gpu(array, stream, bytes) < 0)
-    return -1; /* nothing was queued, so there is nothing to end */
-  return cai_py->end(&array, 1, stream, NULL);
+  else
+    done = clear_gpu(array, stream, bytes);
+  if (done == 0) done = cai_py->end(&use);
+  if (done < 0) cai_py->abandon(&use); /* what was queued, if anything, its owner waits for */
+  return done;
 }
 
 static int clear_array(PyObject *object, PyObject *on) {

@@ -6,7 +6,7 @@ from libc.stdint cimport UINT64_MAX, int64_t, uint64_t
 from libc.string cimport memset
 from posix.dlfcn cimport RTLD_NOW, dlopen, dlsym
 
-from libcai cimport CAI_DEVICE_CPU, cai_array
+from libcai cimport CAI_DEVICE_CPU, cai_array, cai_use
 from libcai.python cimport CAI_PY_WRITES, cai_py, cai_py_argument, cai_py_import
 
 cai_py_import()
@@ -18,6 +18,7 @@ cdef memset_fn cuMemsetD8Async
 def clear(array, stream=None):
     """Zeros an array, on the host or on a GPU."""
     cdef cai_py_argument x
+    cdef cai_use use
     cdef uint64_t number
     cai_py.open(array, CAI_PY_WRITES, &x)
     try:
@@ -30,11 +31,12 @@ def clear(array, stream=None):
             cai_py.stream(stream, &number)
         if number == UINT64_MAX:
             raise ValueError("-1 is no stream")
-        cai_py.begin(&x.array, 1, number, NULL)
+        cai_py.begin(&use, &x.array, 1, number, NULL)
         try:
             zero(x.array, bytes, number)
+            cai_py.end(&use)
         finally:
-            cai_py.end(&x.array, 1, number, NULL)
+            cai_py.abandon(&use)  # after the end there is nothing left to do
     finally:
         cai_py.close(&x)
 

@@ -7,7 +7,7 @@ use std::ptr;
 use cudarc::driver::result;
 use cudarc::driver::sys::CUstream;
 use libcai::python::{self, Readable, Writable};
-use libcai::{ArrayRef, DeviceType, Options};
+use libcai::{Access, ArrayRef, DeviceType, Options};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -65,7 +65,8 @@ fn copy<'py>(
     let made = python::empty_like(array, from.borrow().shape(), None)?;
     let to: Writable<'_> = made.extract()?;
     let (x, y) = (from.borrow(), to.borrow());
-    python::with(array.py(), stream, [x, y], Options::default(), |stream| {
+    let arrays = [(x, Access::Read), (y, Access::Write)];
+    python::with_each(array.py(), stream, arrays, Options::new(), |stream| {
         if bytes == 0 {
             return Ok(());
         }

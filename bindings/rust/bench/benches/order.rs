@@ -3,6 +3,7 @@
 //! has little to do: on simcuda, `tools/sim cargo bench -p bench --bench order`.
 
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::ptr;
 
 use criterion::Criterion;
@@ -18,19 +19,21 @@ fn array(pending: Pending) -> Array {
 
 fn options(order: u32) -> sys::cai_use_options {
     let struct_size = size_of::<sys::cai_use_options>() as u32;
-    sys::cai_use_options { struct_size, order, access: sys::CAI_ACCESS_READ, flags: 0 }
+    let (access, accesses) = (sys::CAI_ACCESS_READ, ptr::null());
+    sys::cai_use_options { struct_size, order, access, flags: 0, accesses }
 }
 
 /// What a guard does, without one.
 fn use_by_c(arrays: &[*const sys::cai_array], stream: u64, options: &sys::cai_use_options) {
-    let mut error = std::mem::MaybeUninit::uninit();
+    let (mut open, mut error) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let (open, error) = (open.as_mut_ptr(), error.as_mut_ptr());
     let (all, count) = (arrays.as_ptr(), arrays.len() as i32);
-    // SAFETY: the arrays are held, and the stream is one.
+    // SAFETY: the arrays are held, the stream is one, and there is room.
     unsafe {
-        let status = sys::cai_arrays_begin_use(all, count, stream, options, error.as_mut_ptr());
+        let status = sys::cai_use_begin(open, all, count, stream, options, error);
         assert_eq!(status, sys::CAI_OK);
         arrays.iter().for_each(|&array| sys::cai_array_retain(array));
-        let status = sys::cai_arrays_end_use(all, count, stream, options, error.as_mut_ptr());
+        let status = sys::cai_use_end(open, error);
         assert_eq!(status, sys::CAI_OK);
         arrays.iter().for_each(|&array| sys::cai_array_release(array));
     }

@@ -665,15 +665,15 @@ const _: () = {
     ["Offset of field: cai_slice::reserved"]
         [::core::mem::offset_of!(cai_slice, reserved) - 28usize];
 };
-/// what the text asks for: begin_use() and end_use() both do their part
+/// what the text asks for: the beginning and the end both do their part
 pub const CAI_ORDER_BOTH: u32 = 0;
-/// end_use() does nothing
+/// the end does nothing
 pub const CAI_ORDER_BEGIN: u32 = 1;
-/// begin_use() does nothing
+/// the beginning makes nobody wait
 pub const CAI_ORDER_END: u32 = 2;
 /// neither does anything
 pub const CAI_ORDER_NONE: u32 = 3;
-/// the host waits: in begin_use() for the producers' streams, in end_use()
+/// the host waits: at the beginning for the producers' streams, at the end
 /// for the consumer's
 pub const CAI_ORDER_HOST: u32 = 4;
 /// a write, or a read if the array is marked read-only
@@ -684,15 +684,16 @@ pub const CAI_ACCESS_READ: u32 = 1;
 pub const CAI_ACCESS_WRITE: u32 = 2;
 /// the consumer captures, the producer does not, and has work
 /// pending: the graph waits, at each launch, for what was pending at
-/// begin_use() (and for nothing later: order each launch with a use
+/// the beginning (and for nothing later: order each launch with a use
 /// of its own). The event of a borrowed array must outlive the
 /// graph
 pub const CAI_USE_EXTERNAL: u32 = 1;
-/// the producer captures, the consumer does not: the consumer's stream
-/// joins the capture in begin_use(), and is joined back in end_use()
+/// the producer captures, the consumer does not: the consumer's stream,
+/// which must not be 1, joins the capture at the beginning, and is joined
+/// back at the end
 pub const CAI_USE_FORK: u32 = 2;
 /// How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
-/// or the call is refused. NULL, or all 0 after struct_size, is the full order. 16 bytes; of 8 at
+/// or the call is refused. NULL, or all 0 after struct_size, is the full order. 24 bytes; of 8 at
 /// least. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -705,11 +706,14 @@ pub struct cai_use_options {
     pub access: u32,
     /// `CAI_USE_*`
     pub flags: u32,
+    /// NULL; or `CAI_ACCESS_*`, one for each array, in the place of `access`;
+    /// read during the call
+    pub accesses: *const u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of cai_use_options"][::core::mem::size_of::<cai_use_options>() - 16usize];
-    ["Alignment of cai_use_options"][::core::mem::align_of::<cai_use_options>() - 4usize];
+    ["Size of cai_use_options"][::core::mem::size_of::<cai_use_options>() - 24usize];
+    ["Alignment of cai_use_options"][::core::mem::align_of::<cai_use_options>() - 8usize];
     ["Offset of field: cai_use_options::struct_size"]
         [::core::mem::offset_of!(cai_use_options, struct_size) - 0usize];
     ["Offset of field: cai_use_options::order"]
@@ -718,6 +722,22 @@ const _: () = {
         [::core::mem::offset_of!(cai_use_options, access) - 8usize];
     ["Offset of field: cai_use_options::flags"]
         [::core::mem::offset_of!(cai_use_options, flags) - 12usize];
+    ["Offset of field: cai_use_options::accesses"]
+        [::core::mem::offset_of!(cai_use_options, accesses) - 16usize];
+};
+/// Arrays in use: what the end of a use must know of its beginning. The caller's, on the stack as a
+/// rule, and not to be looked into; all 0 is a use that is not open. It may be moved, as bytes, but
+/// not copied: one of the two must be forgotten. 352 bytes; never more. Since 0.1.
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cai_use {
+    pub state: [u64; 44usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of cai_use"][::core::mem::size_of::<cai_use>() - 352usize];
+    ["Alignment of cai_use"][::core::mem::align_of::<cai_use>() - 8usize];
+    ["Offset of field: cai_use::state"][::core::mem::offset_of!(cai_use, state) - 0usize];
 };
 /// A framework's word on UNSTATED arrays: which stream is current where they were made. 24 bytes;
 /// it grows at the tail. Since 0.1.
@@ -738,8 +758,9 @@ pub struct cai_stream_provider {
     /// # Returns
     ///
     /// 1 if the array is the framework's own and \*stream is set; 0 to let another be asked.
-    /// Both the beginning and the end of a use ask, and expect the same answer. Any thread, with or
-    /// without the GIL; no lock is held. It must not call the functions under "Order".
+    /// 2 is the stream of the first thread that is told so of an array's owner; on others the array is
+    /// refused. Any thread, with or without the GIL; no lock is held. It must not call the functions
+    /// under "Order".
     pub current: ::core::option::Option<
         unsafe extern "C" fn(
             context: *mut ::core::ffi::c_void,
@@ -2616,39 +2637,50 @@ functions! {
     /// The environment relaxes it, read once: `CAI_SYNC`=0 makes every order but [`CAI_ORDER_HOST`]
     /// [`CAI_ORDER_NONE`]; `CAI_NONE`=legacy distrusts NONE, and takes it for UNSTATED.
     ///
+    /// Up to 8 arrays need no memory. The use is ended, by one of the next three functions, or it leaks
+    /// memory where there were more; the arrays' owners must not go before that.
+    ///
     /// # Arguments
     ///
-    /// - `arrays`: `count` arrays; may be NULL if count is 0
+    /// - `use`: gets the open use, whatever it was before; on failure one that is not open
+    /// - `arrays`: `count` arrays; may be NULL if count is 0; the structs need not stay
     /// - `stream`: the consumer's: 1, 2 or a CUstream
-    /// - `options`: may be NULL. Pass the same to [`cai_arrays_end_use()`]
+    /// - `options`: may be NULL
     ///
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if a capture allows no such order (the streams are asked first,
     /// and nothing has happened); [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`], after which some of the waits
     /// may stand; [`CAI_ERR_DEVICE`] for ROCm, and for an array whose 1 or 2 has no context;
-    /// [`CAI_ERR_ORDER`] for a 2 of another thread; [`CAI_ERR_VALUE`] for a write to a read-only
-    /// array; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_MEMORY`];
-    /// [`CAI_ERR_ARGUMENT`], also for stream 0, for 1 or 2 if no context is current, and for a
-    /// variable of the environment that is none of its values.
+    /// [`CAI_ERR_ORDER`] for a 2 of another thread, and for an array that came with an event, and
+    /// whose owner keeps no uses, since no end is possible (but for [`CAI_ORDER_BEGIN`], after which
+    /// [`cai_array_release_on()`] is due, and [`CAI_ORDER_HOST`]); [`CAI_ERR_VALUE`] for a write to a
+    /// read-only array; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`];
+    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for stream 0, for 1 or 2 if no context is
+    /// current, and for a variable of the environment that has an invalid value.
     /// [`cai_error.index`](cai_error::index) is the array, or -1 for the consumer's stream. No driver is needed, nor
-    /// loaded, if no array needs order.
+    /// loaded, if no array needs order, before the work or after it.
     ///
     /// The text, "Synchronization". Since 0.1.
-    pub fn cai_arrays_begin_use(
+    pub fn cai_use_begin(
+        use_: *mut cai_use,
         arrays: *const *const cai_array,
         count: i32,
         stream: u64,
         options: *const cai_use_options,
         error: *mut cai_error,
     ) -> cai_status;
-    /// After work on `stream` was queued: makes every producer stream wait for `stream`, after reads
-    /// too, so that the producer may write, free or reuse the memory in its own order; and lets the
-    /// owners keep the use. One event record in all. Takes the same arguments as [`cai_arrays_begin_use()`];
-    /// nothing is remembered between the two. If one producer cannot be ordered, since its stream is being
-    /// captured, say, the others still are; its owner keeps the use; and the first failure is returned.
-    /// Call it again once the capture has ended, or let the producer reclaim. In a consumer's capture
-    /// nothing is done if one of them cannot be ordered.
+    /// After work on the stream was queued: makes every producer stream wait for it, after reads too,
+    /// so that the producer may write, free or reuse the memory in its own order; and lets the owners
+    /// keep the use. One event record in all. Any thread, unless the stream or a producer's is 2: then
+    /// the one that began.
+    ///
+    /// If one producer cannot be ordered, since its stream is being captured, say, the others still are;
+    /// its owner keeps the use; and the first failure is returned. Call it again once the capture has
+    /// ended, or let the producer reclaim. In a consumer's capture nothing is done if one of them cannot
+    /// be ordered; nor where the stream is being captured by now, and was not at the beginning: end the
+    /// use once that capture has ended. What [`CAI_USE_FORK`] has taken into a capture is joined back on
+    /// every path.
     ///
     /// A use is kept by every owner that has `used_on`, with that event, save where the array's stream
     /// waits for it and the owner is [`CAI_OWNER_STREAM_ORDERED`], where the array's stream is `stream` or
@@ -2657,20 +2689,47 @@ functions! {
     /// kept marks the array's stream, on which the last release records an event. If the owner is
     /// [`CAI_OWNER_RECLAIMS`], the array's stream does not wait.
     ///
+    /// # Arguments
+    ///
+    /// - `use`: is open no more; on failure it still is. One that is not open: nothing is done
+    ///
     /// # Returns
     ///
-    /// as [`cai_arrays_begin_use()`]; and [`CAI_ERR_ORDER`] for an array that came with an event, or
-    /// with another thread's 2, and whose owner keeps no uses (but for [`CAI_ORDER_HOST`]): no
-    /// stream can wait in its place. Then use [`cai_array_release_on()`], or [`CAI_ORDER_HOST`].
+    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ORDER`] on another thread than that of
+    /// a 2; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`]. [`cai_error.index`](cai_error::index) as for [`cai_use_begin()`].
     ///
     /// The text, "Synchronization", Consumer. Since 0.1.
-    pub fn cai_arrays_end_use(
-        arrays: *const *const cai_array,
-        count: i32,
-        stream: u64,
-        options: *const cai_use_options,
-        error: *mut cai_error,
-    ) -> cai_status;
+    pub fn cai_use_end(use_: *mut cai_use, error: *mut cai_error) -> cai_status;
+    /// Ends a use whose work is complete, or was never queued: orders nothing, and keeps nothing. For
+    /// work that somebody else did, and the host has seen the end of, as with a message that was sent;
+    /// and for a use whose end fails.
+    ///
+    /// # Arguments
+    ///
+    /// - `use`: is open no more; on failure it still is. One that is not open, as after
+    ///   [`CAI_ORDER_NONE`]: nothing is done
+    /// - `wait`: not 0: the host waits for the stream first; where no array needed order at the
+    ///   beginning, 1 and 2 are of the current context. Release the GIL first
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; with `wait` also [`CAI_ERR_CAPTURE`] if the stream is being captured;
+    /// [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ORDER`] on another thread than that of a 2;
+    /// [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
+    pub fn cai_use_finish(use_: *mut cai_use, wait: i32, error: *mut cai_error) -> cai_status;
+    /// Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait, and
+    /// does not fail. The producers' streams do not wait. The owners keep the use if an event can be
+    /// recorded on the stream; else the use takes references to them, which a graph that the stream is
+    /// being captured into lets go of in the end, or else [`cai_drain()`] with `wait`.
+    ///
+    /// # Arguments
+    ///
+    /// - `use`: is open no more. NULL, or one that is not open: nothing is done
+    ///
+    /// Since 0.1.
+    pub fn cai_use_abandon(use_: *mut cai_use);
     /// Finds the one stream on which the arrays can be used with no event at all: the producer's own.
     /// It waits for kept uses, and counts as used.
     ///
@@ -2682,7 +2741,7 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, arrays of an owner come with different
     /// streams, or the owner of an array that came with None has kept uses; the rest as
-    /// [`cai_arrays_begin_use()`].
+    /// [`cai_use_begin()`].
     ///
     /// The text, "Synchronization". Since 0.1.
     pub fn cai_arrays_same_stream(
@@ -2698,7 +2757,7 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; the rest as [`cai_arrays_begin_use()`], [`cai_error.index`](cai_error::index) as [`cai_array_validate()`].
+    /// [`CAI_OK`]; the rest as [`cai_use_begin()`], [`cai_error.index`](cai_error::index) as [`cai_array_validate()`].
     ///
     /// The text, "Synchronization". Since 0.1.
     pub fn cai_array_sync_host(array: *const cai_array, error: *mut cai_error) -> cai_status;
@@ -2715,7 +2774,7 @@ functions! {
     ///
     /// # Returns
     ///
-    /// as [`cai_arrays_begin_use()`], [`cai_error.index`](cai_error::index) as [`cai_array_validate()`].
+    /// as [`cai_use_begin()`], [`cai_error.index`](cai_error::index) as [`cai_array_validate()`].
     ///
     /// The text, "Synchronization", Producer. Since 0.1.
     pub fn cai_array_reclaim(
@@ -2736,7 +2795,7 @@ functions! {
     ///
     /// Before the producer works on one of `streams` again, it calls [`cai_array_reclaim()`] for it. If the
     /// array had come from somebody else, its own stream must in the end wait for `target`: call
-    /// [`cai_arrays_end_use()`] with the original.
+    /// [`cai_use_begin()`] and [`cai_use_end()`] with the original.
     ///
     /// # Arguments
     ///
@@ -2747,7 +2806,7 @@ functions! {
     ///
     /// # Returns
     ///
-    /// as [`cai_arrays_begin_use()`]; [`CAI_ERR_ORDER`] also for a target 2 if arrays of the owner
+    /// as [`cai_use_begin()`]; [`CAI_ERR_ORDER`] also for a target 2 if arrays of the owner
     /// come with another thread's; [`cai_error.index`](cai_error::index) is the stream of `streams`, or -1.
     ///
     /// The text, "Synchronization", Producer: streams 7, 9, 15 exported as 3. Since 0.1.
@@ -2792,7 +2851,7 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`] for a borrowed array, too; the rest as [`cai_arrays_begin_use()`].
+    /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`] for a borrowed array, too; the rest as [`cai_use_begin()`].
     ///
     /// Since 0.1.
     pub fn cai_array_release_on(
@@ -4149,7 +4208,7 @@ functions! {
     /// for masks; [`CAI_ERR_DEVICE`] for a stream of a third device; [`CAI_ERR_CAPTURE`] also if the
     /// stream is being captured and the host must wait; [`CAI_ERR_STATE`] if the memory was freed,
     /// or the stream is dead; what earlier work on a stream of the CPU's failed with, once; the
-    /// rest as [`cai_arrays_begin_use()`].
+    /// rest as [`cai_use_begin()`].
     ///
     /// Since 0.1.
     pub fn cai_array_copy(
@@ -4569,7 +4628,7 @@ functions! {
     ) -> cai_status;
     /// Says an array as a tensor that holds nothing, for a call during which the array stays: nothing
     /// is allocated, and nothing put in order. Whoever gives it away does that, with
-    /// [`cai_arrays_begin_use()`] and [`cai_arrays_end_use()`] for the stream of whoever gets it.
+    /// [`cai_use_begin()`] and [`cai_use_end()`] for the stream of whoever gets it.
     ///
     /// # Arguments
     ///

@@ -125,12 +125,12 @@ impl<'a, V> InUse<'a, V> {
     ///
     /// # Errors
     /// As that: the use is then not over, and the guard comes back.
+    #[allow(clippy::result_large_err)] // what comes back is the guard, which has the use in it
     pub fn try_end(self) -> Result<(), Failed<Self>> {
         let Self { guard, stream, view, data, len } = self;
-        guard.try_end().map_err(|Failed { error, value: guard }| Failed {
-            error,
-            value: Self { guard, stream, view, data, len },
-        })
+        guard
+            .try_end()
+            .map_err(|failed| failed.map(|guard| Self { guard, stream, view, data, len }))
     }
 
     /// Puts what is about to be queued on `stream` in order.

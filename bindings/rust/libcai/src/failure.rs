@@ -72,6 +72,13 @@ pub struct Failed<T> {
     pub value: T,
 }
 
+impl<T> Failed<T> {
+    /// The same failure of what had made that value of the one here.
+    pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Failed<U> {
+        Failed { error: self.error, value: make(self.value) }
+    }
+}
+
 impl<T> fmt::Debug for Failed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Failed").field("error", &self.error).finish_non_exhaustive()

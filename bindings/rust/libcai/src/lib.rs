@@ -59,7 +59,7 @@ pub use order::{Access, Options, Order, drain, same_stream};
 pub use own::ArrayBuilder;
 pub use producer::provide_streams;
 pub use stream::{Capture, Mode, Stream, StreamGuard, StreamInfo};
-pub use uses::{Arrays, Reading, Use, Writing, with};
+pub use uses::{Arrays, Reading, Use, Writing, with, with_each};
 pub use value::{Items, MaskInterface, Value};
 pub use view::{View, ViewMut};
 

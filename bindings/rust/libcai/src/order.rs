@@ -16,12 +16,25 @@ pub enum Order {
     Both,
     /// The end does nothing.
     Begin,
-    /// The beginning does nothing.
+    /// The beginning makes nobody wait.
     End,
     /// Neither does anything.
     None,
     /// The host waits: at the beginning for the producers' streams, at the end for the consumer's.
     Host,
+}
+
+impl Order {
+    #[inline]
+    const fn to_raw(self) -> u32 {
+        match self {
+            Self::Both => sys::CAI_ORDER_BOTH,
+            Self::Begin => sys::CAI_ORDER_BEGIN,
+            Self::End => sys::CAI_ORDER_END,
+            Self::None => sys::CAI_ORDER_NONE,
+            Self::Host => sys::CAI_ORDER_HOST,
+        }
+    }
 }
 
 /// What is done to an array.
@@ -39,7 +52,7 @@ pub enum Access {
 
 impl Access {
     #[inline]
-    const fn to_raw(self) -> u32 {
+    pub(crate) const fn to_raw(self) -> u32 {
         match self {
             Self::Default => sys::CAI_ACCESS_DEFAULT,
             Self::Read => sys::CAI_ACCESS_READ,
@@ -58,20 +71,16 @@ impl Access {
 #[derive(Debug, Clone, Copy)]
 #[must_use]
 pub struct Options {
-    raw: sys::cai_use_options, // made once, for both ends of a use
+    order: Order,
+    access: Access,
+    flags: u32,
 }
 
 impl Options {
     /// For arrays that are written, or read if they are marked read-only.
     #[inline]
     pub const fn new() -> Self {
-        let raw = sys::cai_use_options {
-            struct_size: size_of::<sys::cai_use_options>() as u32,
-            order: sys::CAI_ORDER_BOTH,
-            access: sys::CAI_ACCESS_DEFAULT,
-            flags: 0,
-        };
-        Self { raw }
+        Self { order: Order::Both, access: Access::Default, flags: 0 }
     }
 
     /// For arrays that are read.
@@ -86,23 +95,18 @@ impl Options {
         Self::new().access(Access::Write)
     }
 
-    /// Says what is done to the arrays.
+    /// Says what is done to the arrays, to all of them;
+    /// [`Use::begin_each`](crate::Use::begin_each) says it of each one.
     #[inline]
     pub const fn access(mut self, access: Access) -> Self {
-        self.raw.access = access.to_raw();
+        self.access = access;
         self
     }
 
     /// Says which part of the order is done.
     #[inline]
     pub const fn order(mut self, order: Order) -> Self {
-        self.raw.order = match order {
-            Order::Both => sys::CAI_ORDER_BOTH,
-            Order::Begin => sys::CAI_ORDER_BEGIN,
-            Order::End => sys::CAI_ORDER_END,
-            Order::None => sys::CAI_ORDER_NONE,
-            Order::Host => sys::CAI_ORDER_HOST,
-        };
+        self.order = order;
         self
     }
 
@@ -111,7 +115,7 @@ impl Options {
     /// event of a borrowed array must outlive the graph.
     #[inline]
     pub const fn external(mut self) -> Self {
-        self.raw.flags |= sys::CAI_USE_EXTERNAL;
+        self.flags |= sys::CAI_USE_EXTERNAL;
         self
     }
 
@@ -119,14 +123,21 @@ impl Options {
     /// capture at the beginning, and is joined back at the end of the use.
     #[inline]
     pub const fn fork(mut self) -> Self {
-        self.raw.flags |= sys::CAI_USE_FORK;
+        self.flags |= sys::CAI_USE_FORK;
         self
     }
 
-    /// As C takes them.
+    /// As C takes them. `accesses` is null, or has one for each array, in the place of what is said
+    /// of all of them.
     #[inline]
-    pub(crate) fn as_raw(&self) -> &sys::cai_use_options {
-        &self.raw
+    pub(crate) const fn to_raw(self, accesses: *const u32) -> sys::cai_use_options {
+        sys::cai_use_options {
+            struct_size: size_of::<sys::cai_use_options>() as u32,
+            order: self.order.to_raw(),
+            access: self.access.to_raw(),
+            flags: self.flags,
+            accesses,
+        }
     }
 }
 

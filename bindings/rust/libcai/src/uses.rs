@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Arrays in use on a stream, as guards and by closures.
+#![allow(clippy::result_large_err)] // what comes back is a guard, which has the use in it
 
-use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::{fmt, ptr};
 
 use crate::array::{Array, ArrayRef};
 use crate::as_stream::AsStream;
 use crate::dtype::Element;
 use crate::error::{Error, Result, call};
 use crate::failure::{self, Failed};
-use crate::order::{Access, Options, Order, pointers};
+use crate::order::{Access, Options, pointers};
 use crate::sys;
 use crate::view::{View, ViewMut};
 
@@ -52,7 +54,11 @@ mod sealed {
 ///
 /// A use that cannot be ended when it is dropped tells [`on_failure`](crate::on_failure), and the host
 /// waits for the stream. Where it cannot, since the stream is being captured or is another thread's,
-/// the guard's holders stay, as if it were forgotten: the memory is safe all the same.
+/// libcai holds the owned arrays until the work is complete: until an event, or the graph, has gone, or
+/// else until [`drain(true)`](crate::drain).
+///
+/// A guard may go to another thread if its stream may. Where that, or an array's, is the default
+/// stream 2 of the thread that has begun, the use is ended there: elsewhere it is [`Error::Order`].
 ///
 /// ```
 /// use libcai::{Array, Options, Result, Stream, Use};
@@ -67,15 +73,15 @@ mod sealed {
 pub struct Use<'a, S: AsStream, A: Arrays<'a> = [ArrayRef<'a>; 1]> {
     arrays: A,
     stream: S,
-    options: Options,
-    is_over: bool,
+    open: MaybeUninit<sys::cai_use>, // what begin() has written of it; not to be copied
     lives: PhantomData<ArrayRef<'a>>,
 }
 
 impl<'a, S: AsStream, const N: usize> Use<'a, S, [ArrayRef<'a>; N]> {
     /// Begins: makes the stream wait for what the producers of the arrays and of their masks have
     /// pending, and for kept uses that conflict with the access. The host does not wait, but for
-    /// [`Order::Host`], and for work of the CPU's streams. The arrays need no memory.
+    /// [`Order::Host`](crate::Order::Host), and for work of the CPU's streams. The arrays need no
+    /// memory.
     ///
     /// # Errors
     /// Nothing has begun then; [`Detail::index`](crate::Detail::index) is the array, if one is at
@@ -93,7 +99,34 @@ impl<'a, S: AsStream, const N: usize> Use<'a, S, [ArrayRef<'a>; N]> {
         arrays: [impl Into<ArrayRef<'a>>; N],
         options: Options,
     ) -> Result<Self> {
-        Self::of(stream, arrays.map(Into::into), options)
+        Self::of(stream, arrays.map(Into::into), options.to_raw(ptr::null()))
+    }
+
+    /// Likewise with an access for each array, whatever the options say of it: so what is only read
+    /// does not wait for other readers, beside what is written.
+    ///
+    /// ```
+    /// use libcai::{Access, Array, Options, Result, Stream, Use};
+    ///
+    /// fn scale(x: &Array, out: &Array, stream: &Stream) -> Result<()> {
+    ///     let arrays = [(x, Access::Read), (out, Access::Write)];
+    ///     let guard = Use::begin_each(stream, arrays, Options::new())?;
+    ///     // Launch a kernel on `stream` that reads x and writes out.
+    ///     Ok(guard.try_end()?)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Use::begin`].
+    #[inline]
+    pub fn begin_each(
+        stream: S,
+        arrays: [(impl Into<ArrayRef<'a>>, Access); N],
+        options: Options,
+    ) -> Result<Self> {
+        let accesses = arrays.each_ref().map(|&(_, access)| access.to_raw());
+        let arrays = arrays.map(|(array, _)| array.into());
+        Self::of(stream, arrays, options.to_raw(accesses.as_ptr()))
     }
 }
 
@@ -107,24 +140,41 @@ impl<'a, S: AsStream> Use<'a, S, Vec<ArrayRef<'a>>> {
         arrays: impl IntoIterator<Item = impl Into<ArrayRef<'a>>>,
         options: Options,
     ) -> Result<Self> {
-        Self::of(stream, arrays.into_iter().map(Into::into).collect(), options)
+        let arrays = arrays.into_iter().map(Into::into).collect();
+        Self::of(stream, arrays, options.to_raw(ptr::null()))
+    }
+
+    /// [`Use::begin_each`] for as many arrays as there are.
+    ///
+    /// # Errors
+    /// As [`Use::begin`].
+    pub fn begin_all_each(
+        stream: S,
+        arrays: impl IntoIterator<Item = (impl Into<ArrayRef<'a>>, Access)>,
+        options: Options,
+    ) -> Result<Self> {
+        let (arrays, accesses): (_, Vec<_>) =
+            arrays.into_iter().map(|(array, access)| (array.into(), access.to_raw())).unzip();
+        Self::of(stream, arrays, options.to_raw(accesses.as_ptr()))
     }
 }
 
 impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
     #[inline]
-    fn of(stream: S, arrays: A, options: Options) -> Result<Self> {
+    fn of(stream: S, arrays: A, options: sys::cai_use_options) -> Result<Self> {
         let (all, count) = pointers(arrays.all())?;
-        let raw = options.as_raw();
+        let mut open = MaybeUninit::uninit();
         stream.on(|stream| {
-            // SAFETY: the arrays are borrowed, and the stream is one.
-            call(|error| unsafe { sys::cai_arrays_begin_use(all, count, stream, raw, error) })
+            // SAFETY: the arrays are borrowed, the stream is one, and there is room for the use.
+            call(|error| unsafe {
+                sys::cai_use_begin(open.as_mut_ptr(), all, count, stream, &options, error)
+            })
         })?;
         for array in arrays.all() {
             // SAFETY: the array is borrowed, hence alive.
             unsafe { sys::cai_array_retain(array.as_raw()) };
         }
-        Ok(Self { arrays, stream, options, is_over: false, lives: PhantomData })
+        Ok(Self { arrays, stream, open, lives: PhantomData })
     }
 
     /// What is in use, in the order in which it was said.
@@ -137,54 +187,64 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
     /// use. One event is recorded in all.
     ///
     /// # Errors
-    /// The use is then not over: the guard comes back, to be tried again or dropped. As
-    /// [`Use::begin`]; [`Error::Order`] also for an array that came with an event, or with another
-    /// thread's 2, and whose owner keeps no uses. If one producer cannot be ordered, the others still
-    /// are, unless a capture forbids.
+    /// The use is then not over: the guard comes back, to be tried again, finished or dropped.
+    /// [`Error::Capture`], also if the stream is being captured and was not at the beginning;
+    /// [`Error::Cuda`]; [`Error::Order`] on another thread than that of a 2; [`Error::Memory`]. If one
+    /// producer cannot be ordered, the others still are, unless a capture forbids.
     pub fn try_end(mut self) -> Result<(), Failed<Self>> {
-        match self.end_as(&self.options) {
-            Ok(()) => {
-                self.is_over = true;
-                Ok(())
-            }
+        match self.end() {
+            Ok(()) => Ok(()), // and to drop it ends nothing
+            Err(error) => Err(Failed { error, value: self }),
+        }
+    }
+
+    /// Ends the use of work that is complete, or was never queued: nobody waits for it, and no owner
+    /// keeps it. If `wait`, the host waits for the stream first, so that it is complete; but not for
+    /// [`Order::None`](crate::Order::None).
+    ///
+    /// # Errors
+    /// The use is then not over, as with [`Use::try_end`]. With `wait`: [`Error::Capture`] if the
+    /// stream is being captured; [`Error::Driver`]; [`Error::Cuda`]; [`Error::Order`] or
+    /// [`Error::State`] on another thread than that of a 2.
+    pub fn finish(mut self, wait: bool) -> Result<(), Failed<Self>> {
+        match self.finish_if(wait) {
+            Ok(()) => Ok(()),
             Err(error) => Err(Failed { error, value: self }),
         }
     }
 
     #[inline]
-    fn end_as(&self, options: &Options) -> Result<()> {
-        let (all, count) = pointers(self.arrays.all())?;
-        let raw = options.as_raw();
-        self.stream.on(|stream| {
-            // SAFETY: the arrays are borrowed, and the stream is one.
-            call(|error| unsafe { sys::cai_arrays_end_use(all, count, stream, raw, error) })
-        })
+    fn end(&mut self) -> Result<()> {
+        // SAFETY: the use is this guard's, and the arrays are borrowed.
+        call(|error| unsafe { sys::cai_use_end(self.open.as_mut_ptr(), error) })
     }
 
-    /// Lets the host wait in the place of an end that failed: whether the arrays may go.
+    fn finish_if(&mut self, wait: bool) -> Result<()> {
+        let open = self.open.as_mut_ptr();
+        // SAFETY: likewise.
+        let finish = || call(|error| unsafe { sys::cai_use_finish(open, wait.into(), error) });
+        // Where no array needed order, C has not asked which context a 1 is of.
+        if wait { self.stream.on(|_| finish()) } else { finish() }
+    }
+
+    /// Lets the host wait in the place of an end that failed; or libcai, where that fails, too.
     #[cold]
-    fn end_on_host(&self, failure: &Error) -> bool {
+    fn end_otherwise(&mut self, failure: &Error) {
         failure::report(failure);
-        match self.end_as(&self.options.order(Order::Host)) {
-            Ok(()) => true,
-            Err(Error::Capture(_)) => false,
-            Err(again) => {
-                failure::report(&again);
-                matches!(again, Error::Cuda(_)) // the context has failed, and works no more
-            }
+        let Err(again) = self.finish_if(true) else { return };
+        if !matches!(again, Error::Capture(_)) {
+            failure::report(&again);
         }
+        // SAFETY: likewise. It takes holders of its own, where it needs any.
+        unsafe { sys::cai_use_abandon(self.open.as_mut_ptr()) };
     }
 }
 
 impl<'a, S: AsStream, A: Arrays<'a>> Drop for Use<'a, S, A> {
     #[inline]
     fn drop(&mut self) {
-        if !self.is_over {
-            if let Err(failure) = self.end_as(&self.options) {
-                if !self.end_on_host(&failure) {
-                    return;
-                }
-            }
+        if let Err(failure) = self.end() {
+            self.end_otherwise(&failure);
         }
         for array in self.arrays.all() {
             // SAFETY: the array is borrowed still, and this is the holder of the beginning.
@@ -195,10 +255,7 @@ impl<'a, S: AsStream, A: Arrays<'a>> Drop for Use<'a, S, A> {
 
 impl<'a, S: AsStream, A: Arrays<'a>> fmt::Debug for Use<'a, S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Use")
-            .field("arrays", &self.arrays())
-            .field("options", &self.options)
-            .finish_non_exhaustive()
+        f.debug_struct("Use").field("arrays", &self.arrays()).finish_non_exhaustive()
     }
 }
 
@@ -224,7 +281,39 @@ pub fn with<'a, R, const N: usize>(
     options: Options,
     work: impl FnOnce(&[ArrayRef<'_>; N]) -> R,
 ) -> Result<R> {
-    let guard = Use::begin(stream, arrays, options)?;
+    while_in_use(Use::begin(stream, arrays, options)?, work)
+}
+
+/// [`with()`] with an access for each array: [`Use::begin_each`].
+///
+/// ```
+/// use libcai::{Access, Array, Options, Result, Stream};
+///
+/// fn scale(x: &Array, out: &Array, stream: &Stream) -> Result<()> {
+///     let arrays = [(x, Access::Read), (out, Access::Write)];
+///     libcai::with_each(stream, arrays, Options::new(), |arrays| {
+///         // Launch a kernel on `stream` that reads arrays[0] and writes arrays[1].
+///     })
+/// }
+/// ```
+///
+/// # Errors
+/// As [`with()`].
+#[inline]
+pub fn with_each<'a, R, const N: usize>(
+    stream: impl AsStream,
+    arrays: [(impl Into<ArrayRef<'a>>, Access); N],
+    options: Options,
+    work: impl FnOnce(&[ArrayRef<'_>; N]) -> R,
+) -> Result<R> {
+    while_in_use(Use::begin_each(stream, arrays, options)?, work)
+}
+
+#[inline]
+fn while_in_use<'a, S: AsStream, R, const N: usize>(
+    guard: Use<'a, S, [ArrayRef<'a>; N]>,
+    work: impl FnOnce(&[ArrayRef<'_>; N]) -> R,
+) -> Result<R> {
     let result = work(&guard.arrays);
     guard.try_end()?;
     Ok(result)
@@ -254,9 +343,15 @@ macro_rules! of_one_array {
             /// # Errors
             /// As that: the use is then not over, and the guard comes back.
             pub fn try_end(self) -> Result<(), Failed<Self>> {
-                self.0
-                    .try_end()
-                    .map_err(|Failed { error, value }| Failed { error, value: Self(value) })
+                self.0.try_end().map_err(|failed| failed.map(Self))
+            }
+
+            /// Ends the use of work that is complete, or was never queued: [`Use::finish`].
+            ///
+            /// # Errors
+            /// As that: the use is then not over, and the guard comes back.
+            pub fn finish(self, wait: bool) -> Result<(), Failed<Self>> {
+                self.0.finish(wait).map_err(|failed| failed.map(Self))
             }
         }
 

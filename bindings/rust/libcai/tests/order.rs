@@ -104,6 +104,34 @@ pairs! {
         driver().take(arrays[19].data(), two.value());
     }
 
+    fn each_array_has_its_access(ordered) {
+        let (one, two, data) = (stream(), stream(), driver().fresh());
+        let x = array_of(driver().fresh(), Pending::Nothing, ());
+        let y = array_of(data, Pending::Nothing, ());
+        let access = if ordered { Access::Write } else { Access::Read };
+        let arrays = [(&x, Access::Read), (&y, access)];
+        libcai::with_each(&one, arrays, Options::new(), |arrays| {
+            driver().fill(arrays[1].data(), 7, one.value());
+        })
+        .unwrap();
+        let _reading = y.read_on(&two).unwrap(); // which waits for writes alone
+        driver().take(data, two.value());
+    }
+
+    fn each_of_as_many_arrays_as_there_are(ordered) {
+        let (one, two) = (stream(), stream());
+        let new = |_| array_of(driver().fresh(), Pending::Nothing, ());
+        let arrays = (0..20).map(new).collect::<Vec<_>>();
+        let written = if ordered { 19 } else { 18 };
+        let access = |index| if index == written { Access::Write } else { Access::Read };
+        let each = arrays.iter().enumerate().map(|(index, x)| (x, access(index)));
+        let uses = Use::begin_all_each(&one, each, Options::new()).unwrap();
+        driver().fill(uses.arrays()[19].data(), 7, one.value());
+        uses.try_end().unwrap();
+        let _reading = arrays[19].read_on(&two).unwrap();
+        driver().take(arrays[19].data(), two.value());
+    }
+
     fn a_panic_ends_the_use(ordered) {
         let (one, two, data) = (stream(), stream(), driver().fresh());
         let x = array_on(data, &one);
@@ -336,6 +364,62 @@ pairs! {
             false => mem::forget(failed.value),
         }
         driver().fill(data, 7, one.value());
+    }
+
+    /// An end that fails in a capture, since its work was queued before that, is tried after it.
+    fn an_end_is_tried_again_after_a_capture(ordered) {
+        let (one, two, data) = (stream(), stream(), driver().fresh());
+        let x = array_on(data, &one);
+        let reading = x.read_on(&two).unwrap();
+        driver().take(data, two.value());
+        let failed = driver().captured(&two, || reading.try_end().unwrap_err());
+        assert!(matches!(&failed.error, libcai::Error::Capture(_)), "{failed:?}");
+        match ordered {
+            true => failed.value.try_end().unwrap(),
+            false => mem::forget(failed.value),
+        }
+        driver().fill(data, 7, one.value());
+    }
+
+    fn the_host_waits_to_finish(ordered) {
+        let (one, two, data) = (stream(), stream(), driver().fresh());
+        let x = array_on(data, &one);
+        let reading = x.read_on(&two).unwrap();
+        driver().take(data, two.value());
+        reading.finish(ordered).unwrap();
+        driver().fill(data, 7, one.value());
+    }
+
+    /// A handle of a default stream means its device's, whatever is current as it is finished, and
+    /// also if no array asks for order.
+    fn the_host_waits_for_a_legacy_stream_to_finish(ordered) {
+        let (one, data) = (stream(), driver().fresh());
+        let x = array_of(data, Pending::Nothing, ());
+        let legacy = Stream::legacy(gpu::gpu()).unwrap();
+        let options = Options::read().order(Order::Begin);
+        let reading = libcai::Reading::begin(&x, &legacy, options).unwrap();
+        driver().take(data, 1);
+        Device::Cuda(1).set_current().unwrap();
+        reading.finish(ordered).unwrap();
+        gpu::gpu().set_current().unwrap();
+        driver().fill(data, 7, one.value());
+    }
+
+    /// A guard that goes in a capture: what was queued before it keeps the memory all the same.
+    fn what_was_queued_before_a_capture_keeps_the_memory(ordered) {
+        let (two, x) = (stream(), pooled());
+        let reading = x.read_on(&two).unwrap();
+        driver().take(x.data(), two.value());
+        if ordered {
+            driver().capture(&two);
+            drop(reading);
+            drop(x);
+            driver().drop_captured(&two);
+        } else {
+            reading.finish(false).unwrap();
+            drop(x);
+        }
+        assert_eq!(libcai::drain(true).unwrap(), 0);
     }
 
     /// A guard that cannot end as it goes tells the hook, and the host waits.

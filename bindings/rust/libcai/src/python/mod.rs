@@ -6,7 +6,7 @@
 //! through its queue, on whatever thread they are let go of; and the package must be installed.
 //!
 //! ```no_run
-//! use libcai::Options;
+//! use libcai::{Access, Options};
 //! use libcai::python::{self, Readable, Writable};
 //! use pyo3::prelude::*;
 //!
@@ -19,7 +19,8 @@
 //!     y: Writable<'_>,
 //!     stream: Option<&Bound<'_, PyAny>>,
 //! ) -> PyResult<()> {
-//!     python::with(py, stream, [x.borrow(), y.borrow()], Options::default(), |stream| {
+//!     let arrays = [(x.borrow(), Access::Read), (y.borrow(), Access::Write)];
+//!     python::with_each(py, stream, arrays, Options::new(), |stream| {
 //!         # fn launch(_: u64, _: u64, _: u64) -> PyResult<()> { Ok(()) }
 //!         launch(x.borrow().data(), y.borrow().data(), stream)
 //!     })
@@ -57,7 +58,7 @@ use ::pyo3::types::{PyCapsule, PyType};
 pub use argument::{Argument, Readable, Writable};
 pub use convert::empty_like;
 pub use export::{Exporter, cuda_array_interface, exchange_api};
-pub use work::with;
+pub use work::{with, with_each};
 
 use crate::sys::CAI_ABI_MAJOR;
 #[cfg(doc)]

@@ -7,7 +7,7 @@ use ::pyo3::ffi::PyObject;
 use ::pyo3::prelude::*;
 
 use super::package;
-use crate::sys::{CAI_MAX_NDIM, cai_array, cai_dtype, cai_error, cai_use_options};
+use crate::sys::{CAI_MAX_NDIM, cai_array, cai_dtype, cai_error, cai_use, cai_use_options};
 
 /// Flag of [`cai_py_api::open`] and [`cai_py_api::own`]: the array will be written; one that is
 /// read-only is refused.
@@ -62,11 +62,20 @@ pub struct cai_py_api {
     pub stream: unsafe extern "C" fn(*mut PyObject, *mut u64) -> i32,
     /// Finds libcai's current stream of the array's device; 1 for the host's arrays.
     pub current_stream: unsafe extern "C" fn(*const cai_array, *mut u64) -> i32,
-    /// `cai_arrays_begin_use()`, with the GIL released.
-    pub begin:
-        unsafe extern "C" fn(*const *const cai_array, i32, u64, *const cai_use_options) -> i32,
-    /// `cai_arrays_end_use()`, likewise.
-    pub end: unsafe extern "C" fn(*const *const cai_array, i32, u64, *const cai_use_options) -> i32,
+    /// `cai_use_begin()`, with the GIL released.
+    pub begin: unsafe extern "C" fn(
+        *mut cai_use,
+        *const *const cai_array,
+        i32,
+        u64,
+        *const cai_use_options,
+    ) -> i32,
+    /// `cai_use_end()`, likewise.
+    pub end: unsafe extern "C" fn(*mut cai_use) -> i32,
+    /// `cai_use_finish()`, likewise.
+    pub finish: unsafe extern "C" fn(*mut cai_use, i32) -> i32,
+    /// `cai_use_abandon()`.
+    pub abandon: unsafe extern "C" fn(*mut cai_use),
     /// Sets the exception for an error that a function of libcai's has written: returns -1.
     pub raise: unsafe extern "C" fn(*const cai_error) -> i32,
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Arrays in use on a stream.
 
-use std::mem::ManuallyDrop;
+use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr;
 
 use ::pyo3::exceptions::PyValueError;
 use ::pyo3::prelude::*;
@@ -9,8 +11,8 @@ use ::pyo3::prelude::*;
 use super::raw::cai_py_api;
 use super::{answered, package};
 use crate::order::pointers;
-use crate::sys::cai_array;
-use crate::{ArrayRef, Options, Order};
+use crate::sys::{cai_array, cai_use, cai_use_options};
+use crate::{Access, ArrayRef, Options};
 
 /// Has arrays in use on a stream while `work` runs, which queues its work on the stream that it is
 /// given, and on no other: it comes after what is pending on the arrays, and whoever uses them next
@@ -26,8 +28,9 @@ use crate::{ArrayRef, Options, Order};
 ///
 /// # Errors
 /// What `work` returns, and libcai's exceptions where the order cannot be had. If a use has begun and
-/// cannot end, the host waits for the stream, so that the memory is safe all the same; what goes wrong
-/// besides is told to `sys.unraisablehook`.
+/// cannot end, the host waits for the stream; where it cannot, libcai holds the arrays until the work
+/// is complete, so that the memory is safe all the same. What goes wrong besides is told to
+/// `sys.unraisablehook`.
 pub fn with<'a, 'py, T, const N: usize>(
     py: Python<'py>,
     stream: Option<&Bound<'py, PyAny>>,
@@ -35,9 +38,35 @@ pub fn with<'a, 'py, T, const N: usize>(
     options: Options,
     work: impl FnOnce(u64) -> PyResult<T>,
 ) -> PyResult<T> {
+    while_in_use(py, stream, arrays.map(Into::into), options.to_raw(ptr::null()), work)
+}
+
+/// [`with()`] with an access for each array, whatever the options say of it: so what is only read does
+/// not wait for other readers, beside what is written.
+///
+/// # Errors
+/// As [`with()`].
+pub fn with_each<'a, 'py, T, const N: usize>(
+    py: Python<'py>,
+    stream: Option<&Bound<'py, PyAny>>,
+    arrays: [(impl Into<ArrayRef<'a>>, Access); N],
+    options: Options,
+    work: impl FnOnce(u64) -> PyResult<T>,
+) -> PyResult<T> {
+    let accesses = arrays.each_ref().map(|&(_, access)| access.to_raw());
+    let arrays = arrays.map(|(array, _)| array.into());
+    while_in_use(py, stream, arrays, options.to_raw(accesses.as_ptr()), work)
+}
+
+fn while_in_use<'py, T, const N: usize>(
+    py: Python<'py>,
+    stream: Option<&Bound<'py, PyAny>>,
+    arrays: [ArrayRef<'_>; N],
+    options: cai_use_options,
+    work: impl FnOnce(u64) -> PyResult<T>,
+) -> PyResult<T> {
     const { assert!(N > 0, "a use has an array") };
     let api = package(py)?.api;
-    let arrays = arrays.map(Into::into);
     let stream = number_of(py, api, stream, arrays[0].as_raw())?;
     let in_use = InUse::begin(py, api, &arrays, stream, options)?;
     let result = work(stream);
@@ -77,9 +106,8 @@ fn number_of<'py>(
 struct InUse<'a, 'py> {
     py: Python<'py>,
     api: &'static cai_py_api,
-    arrays: &'a [ArrayRef<'a>],
-    stream: u64,
-    options: Options,
+    open: MaybeUninit<cai_use>, // what begin() has written of it; not to be copied
+    lives: PhantomData<&'a [ArrayRef<'a>]>,
 }
 
 impl<'a, 'py> InUse<'a, 'py> {
@@ -88,30 +116,33 @@ impl<'a, 'py> InUse<'a, 'py> {
         api: &'static cai_py_api,
         arrays: &'a [ArrayRef<'a>],
         stream: u64,
-        options: Options,
+        options: cai_use_options,
     ) -> PyResult<Self> {
         let (all, count) = pointers(arrays)?;
-        // SAFETY: the arrays are borrowed.
-        answered(py, unsafe { (api.begin)(all, count, stream, options.as_raw()) })?;
-        Ok(Self { py, api, arrays, stream, options })
+        let mut open = MaybeUninit::uninit();
+        // SAFETY: the arrays are borrowed, and there is room for the use.
+        answered(py, unsafe { (api.begin)(open.as_mut_ptr(), all, count, stream, &options) })?;
+        Ok(Self { py, api, open, lives: PhantomData })
     }
 
     fn end(self) -> PyResult<()> {
         ManuallyDrop::new(self).end_or_wait()
     }
 
-    fn end_or_wait(&self) -> PyResult<()> {
-        let ended = self.end_as(self.options);
+    fn end_or_wait(&mut self) -> PyResult<()> {
+        let open = self.open.as_mut_ptr();
+        // SAFETY: the use is this one's, and the arrays are borrowed.
+        let ended = answered(self.py, unsafe { (self.api.end)(open) });
         if ended.is_err() {
-            tell(self.py, self.end_as(self.options.order(Order::Host)));
+            // SAFETY: likewise.
+            let finished = answered(self.py, unsafe { (self.api.finish)(open, 1) });
+            if finished.is_err() {
+                // SAFETY: likewise. It takes holders of its own, where it needs any.
+                unsafe { (self.api.abandon)(open) };
+            }
+            tell(self.py, finished);
         }
         ended
-    }
-
-    fn end_as(&self, options: Options) -> PyResult<()> {
-        let (all, count) = pointers(self.arrays)?;
-        // SAFETY: the arrays are borrowed.
-        answered(self.py, unsafe { (self.api.end)(all, count, self.stream, options.as_raw()) })
     }
 }
 

@@ -23,6 +23,7 @@ macro_rules! driver {
             $($name: unsafe extern "C" fn($($argument),*) -> c_int,)+
             simcuda_fail: unsafe extern "C" fn(*const c_char, u64, i32) -> i32,
             simcuda_busy: unsafe extern "C" fn(*mut c_void, u64) -> i32,
+            simcuda_calls: unsafe extern "C" fn(*const c_char) -> u64,
             _library: Library,
         }
 
@@ -36,6 +37,7 @@ macro_rules! driver {
                         $($name: *library.get($symbol).expect(why),)+
                         simcuda_fail: *library.get(b"simcuda_fail").expect(why),
                         simcuda_busy: *library.get(b"simcuda_busy").expect(why),
+                        simcuda_calls: *library.get(b"simcuda_calls").expect(why),
                         _library: library,
                     }
                 }
@@ -125,16 +127,26 @@ impl Driver {
 
     /// Runs `body` while a stream is captured, of this thread only; the graph goes.
     pub fn captured<R>(&self, stream: &Stream, body: impl FnOnce() -> R) -> R {
-        let mut graph = ptr::null_mut();
-        // SAFETY: the stream is one, the output can be written.
-        must(unsafe { (self.begin_capture)(handle(stream.value()), 1) });
+        self.capture(stream);
         let result = body();
-        // SAFETY: likewise; nobody else has the graph.
+        self.drop_captured(stream);
+        result
+    }
+
+    /// Begins to capture a stream, of this thread only.
+    pub fn capture(&self, stream: &Stream) {
+        // SAFETY: the stream is one.
+        must(unsafe { (self.begin_capture)(handle(stream.value()), 1) });
+    }
+
+    /// Ends the capture, and destroys the graph.
+    pub fn drop_captured(&self, stream: &Stream) {
+        let mut graph = ptr::null_mut();
+        // SAFETY: the stream is one, the output can be written, and nobody else has the graph.
         unsafe {
             must((self.end_capture)(handle(stream.value()), &mut graph));
             must((self.destroy_graph)(graph));
         }
-        result
     }
 
     /// The calling thread has no context.
@@ -153,6 +165,20 @@ impl Driver {
     pub fn busy(&self, stream: u64) {
         // SAFETY: a number.
         must(unsafe { (self.simcuda_busy)(handle(stream), 1_000_000_000) });
+    }
+
+    /// How often anybody has waited, a stream or the host.
+    pub fn waits(&self) -> u64 {
+        [c"cuStreamWaitEvent", c"cuEventSynchronize", c"cuStreamSynchronize"]
+            .iter()
+            .map(|name| self.calls(name))
+            .sum()
+    }
+
+    /// How often a function has been called.
+    pub fn calls(&self, name: &std::ffi::CStr) -> u64 {
+        // SAFETY: a text that ends in NUL.
+        unsafe { (self.simcuda_calls)(name.as_ptr()) }
     }
 
     /// The current context fails for good.

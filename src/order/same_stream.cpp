@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one stream on which arrays can be used with no event at all.
+#include <cinttypes>
+
+#include "core/owned.hpp"
+#include "order/waiting.hpp"
+
+namespace cai::order {
+namespace {
+
+std::uint64_t same_stream(Demand &demand) {
+  if (!demand.events.empty()) {
+    const Demand::EventOf &event = *demand.events.begin();
+    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, event.index},
+                  "event 0x%" PRIx64 " is no stream to work on", event.value);
+  }
+  if (demand.streams_empty()) return 0;
+
+  // The values alone tell most streams apart; two defaults may still be of two contexts.
+  const Demand::Default *const defaults = demand.defaults.begin();
+  const std::uint64_t value =
+      demand.defaults.empty() ? demand.handles.begin()->value : defaults->value;
+  const auto differs = [&](std::uint64_t other, int32_t index) {
+    if (other == value) return;
+    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                  "the arrays come with different streams, 0x%" PRIx64 " and 0x%" PRIx64, value,
+                  other);
+  };
+  for (const Stream &stream : demand.handles) differs(stream.value, stream.index);
+  for (const Demand::Default &array : demand.defaults) differs(array.value, array.index);
+  if (demand.defaults.size() < 2) return value;
+
+  driver::Session session;
+  Few<Stream> streams;
+  resolve(session, demand, OnFailure::stop, streams);
+  session.finish();
+  if (streams.size() > 1) {
+    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, streams.begin()[1].index},
+                  "the arrays come with stream %d of different contexts", static_cast<int>(value));
+  }
+  return value;
+}
+
+// Work on the array's own stream is in order with uses that are kept, and so with nothing of an
+// owner whose arrays come with other streams as well.
+void refuse_different(const cai_array &array, int32_t index) {
+  const cai_owner *const keeper = keeper_of(array);
+  if (!may_be_pending(array)) return;
+  if (stream_value(array) == 0 && keeps_here(keeper) && may_have_kept(keeper, 0)) {
+    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                  "uses of the array are kept, and it has no stream: begin a use instead");
+  }
+  if (!streams_differ(keeper)) return;
+  throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                "arrays of the owner come with different streams: begin a use instead");
+}
+
+// The one stream waits for kept uses, and is marked: no end will tell the owners of what comes on
+// it.
+void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
+  Demand demand;
+  collect(arrays, count, {Wanted::For::completing, value, CAI_ACCESS_READ}, demand);
+  {
+    driver::Session session;
+    Few<Stream> streams;
+    resolve(session, demand, OnFailure::stop, streams);
+    Stream own = stream_here(session, value);
+    for (int32_t index = 0; index < count; ++index) {
+      const cai_array &array = *arrays[index];
+      if (!may_be_pending(array) || stream_value(array) != value) continue;
+      for_array(index, [&] { own = stream_for(session, array, value); });
+      if (keeps_here(keeper_of(array))) mark(keeper_of(array), own);
+    }
+    wait_for_all(session, own, streams, demand, 0);
+    for (int32_t index = 0; index < count; ++index) {
+      cover_if_own(session, *arrays[index], own, demand.conflicts);
+    }
+    session.finish();
+  }
+  await_keepers(demand, value);
+}
+
+// Whether nothing of that takes the driver.
+bool adopts_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
+  for (int32_t index = 0; index < count && value != 0; ++index) {
+    const cai_array &array = *arrays[index];
+    cai_owner *const keeper = keeper_of(array);
+    if (!may_be_pending(array) || !keeps_uses(keeper)) continue;
+    if (value <= driver::stream_per_thread || may_have_kept(keeper, value)) return false;
+    if (is_import(keeper) && any_imports()) return false;
+    if (stream_value(array) == value) mark(keeper, value);
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace cai::order
+
+using namespace cai;
+
+cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,
+                                  cai_error *error) {
+  return guard(error, [&] {
+    if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
+    order::judge_all(arrays, count, {});
+    const order::Wanted wanted{order::Wanted::For::adopting, 0, CAI_ACCESS_DEFAULT};
+    order::Demand demand;
+    for (int32_t index = 0; index < count; ++index) {
+      order::for_array(index, [&] { order::await_host_work(*arrays[index], true); });
+      order::refuse_different(*arrays[index], index);
+    }
+    order::collect(arrays, count, wanted, demand);
+    const std::uint64_t value = order::same_stream(demand);
+    if (!order::adopts_at_once(arrays, count, value)) order::adopt(arrays, count, value);
+    *out = value;
+  });
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a use holds from its beginning to its end, and the other ways for it to end.
+#include <cstring>
+#include <thread>
+
+#include "capturing.hpp"
+
+namespace test::open_use_tests {
+namespace {
+
+constexpr std::uint32_t read_only = CAI_ACCESS_READ;
+constexpr std::uint32_t write = CAI_ACCESS_WRITE;
+
+class OpenUse : public Capturing {
+ protected:
+  cai_status begin(std::initializer_list<const cai_array *> arrays, std::uint64_t stream,
+                   const cai_use_options *options = nullptr) {
+    return cai_use_begin(&use, arrays.begin(), static_cast<std::int32_t>(arrays.size()), stream,
+                         options, &error);
+  }
+  cai_status end() { return cai_use_end(&use, &error); }
+  cai_status finish(bool wait) { return cai_use_finish(&use, wait, &error); }
+
+  // What a graph held goes on a thread of the driver's.
+  static void drain_until_ended(const Owned &array) {
+    while (!array.ended()) static_cast<void>(left_after_drain(1));
+  }
+
+  cai_use use{};
+  cai_error error{};
+};
+
+cai_use_options each(const std::uint32_t *accesses) {
+  return {sizeof(cai_use_options), CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, 0, accesses};
+}
+
+TEST_F(OpenUse, EndsOnce) {
+  const std::uint64_t producer = value(stream()), consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, producer);
+  ASSERT_EQ(begin({array}, consumer), CAI_OK) << error.message;
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(end(), CAI_OK) << error.message;
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 1U);
+  EXPECT_EQ(end(), CAI_OK);
+  EXPECT_EQ(finish(true), CAI_OK);
+  cai_use_abandon(&use);
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 1U);
+}
+
+// Whatever was there before; and after a failure there is nothing to end.
+TEST_F(OpenUse, AFailedBeginningLeavesNothing) {
+  const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  std::memset(&use, 0xff, sizeof use);
+  EXPECT_EQ(begin({array, nullptr}, value(stream())), CAI_ERR_ARGUMENT);
+  EXPECT_EQ(end(), CAI_OK);
+  std::memset(&use, 0xff, sizeof use);
+  EXPECT_EQ(begin({array}, 0), CAI_ERR_ARGUMENT);
+  EXPECT_EQ(end(), CAI_OK);
+  MUST(gpu().simcuda_fail("cuStreamWaitEvent", 1, 999));
+  EXPECT_EQ(begin({array}, value(stream())), CAI_ERR_CUDA);
+  EXPECT_EQ(end(), CAI_OK);
+}
+
+TEST_F(OpenUse, IsMovedAsBytesAndToAnotherThread) {
+  const std::uint64_t producer = value(stream()), consumer = value(stream());
+  std::vector<std::unique_ptr<Owned>> arrays;
+  for (int many : {1, 8, 9, 40}) {
+    std::vector<const cai_array *> list;
+    while (arrays.size() < static_cast<std::size_t>(many)) {
+      arrays.push_back(std::make_unique<Owned>(memory(), CAI_STREAM_STREAM, producer));
+    }
+    for (const auto &array : arrays) list.push_back(*array);
+    EXPECT_EQ(races([&] {
+                ASSERT_EQ(cai_use_begin(&use, list.data(), many, consumer, nullptr, &error),
+                          CAI_OK);
+                fill(list.back()->data, 1, consumer);
+                cai_use moved;
+                std::memcpy(&moved, &use, sizeof use);
+                std::memset(&use, 0xff, sizeof use);
+                std::thread([&] {
+                  EXPECT_EQ(cai_use_end(&moved, &error), CAI_OK) << error.message;
+                }).join();
+                fill(list.back()->data, 2, producer);
+              }),
+              0U);
+  }
+}
+
+// The consumer's own 2 is of the thread that began, too.
+TEST_F(OpenUse, OnStream2EndsWhereItBegan) {
+  const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  ASSERT_EQ(begin({array}, 2), CAI_OK) << error.message;
+  std::thread([&] {
+    const With with(context0);
+    EXPECT_EQ(end(), CAI_ERR_ORDER);
+    EXPECT_EQ(finish(true), CAI_ERR_ORDER);
+  }).join();
+  EXPECT_EQ(end(), CAI_OK) << error.message;
+}
+
+// ---- An access for each array -------------------------------------------------------------------
+
+// Two that read one input, and write an output of their own, do not wait for each other.
+TEST_F(OpenUse, ReadersOfOneInputAreNotSerialised) {
+  const Owned in(memory(), CAI_STREAM_NONE);
+  const Owned out1(memory(), CAI_STREAM_NONE), out2(memory(), CAI_STREAM_NONE);
+  const std::uint32_t accesses[] = {read_only, write};
+  const cai_use_options options = each(accesses);
+  const std::uint64_t a = value(stream()), b = value(stream());
+  EXPECT_EQ(races([&] {
+              ASSERT_EQ(begin({in, out1}, a, &options), CAI_OK);
+              copy(out1->data, in->data, a);
+              EXPECT_EQ(end(), CAI_OK);
+              gpu().simcuda_reset_counts();
+              ASSERT_EQ(begin({in, out2}, b, &options), CAI_OK);
+              EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
+              copy(out2->data, in->data, b);
+              EXPECT_EQ(end(), CAI_OK);
+              // Who writes the input waits for both.
+              gpu().simcuda_reset_counts();
+              const std::uint64_t c = value(stream());
+              ASSERT_EQ(begin({in}, c), CAI_OK);
+              EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);
+              fill(in->data, 1, c);
+              EXPECT_EQ(end(), CAI_OK);
+            }),
+            0U);
+}
+
+TEST_F(OpenUse, BadAccessesAreNamed) {
+  const Owned array(memory(), CAI_STREAM_NONE);
+  Array marked(memory(), CAI_STREAM_NONE);
+  marked.array.flags |= CAI_FLAG_READONLY;
+  const std::uint32_t unknown[] = {read_only, 3};
+  cai_use_options options = each(unknown);
+  EXPECT_EQ(begin({array, array}, value(stream()), &options), CAI_ERR_ARGUMENT);
+  EXPECT_EQ(error.index, 1);
+  EXPECT_NE(std::string(error.message).find("3"), std::string::npos) << error.message;
+  const std::uint32_t writes[] = {write, write};
+  options = each(writes);
+  EXPECT_EQ(begin({array, &marked.array}, value(stream()), &options), CAI_ERR_VALUE);
+  EXPECT_EQ(error.index, 1);
+}
+
+// ---- Captures -----------------------------------------------------------------------------------
+
+// What was queued before is not in the graph: the end waits for the capture's end, and keeps it.
+TEST_F(OpenUse, ACaptureThatBeginsInBetweenPutsTheEndOff) {
+  const std::uint64_t producer = value(stream()), consumer = value(stream());
+  const Owned none(memory(), CAI_STREAM_NONE), of_stream(memory(), CAI_STREAM_STREAM, producer);
+  const std::uint64_t later = value(stream());
+  for (const cai_array *array :
+       {static_cast<const cai_array *>(none), static_cast<const cai_array *>(of_stream)}) {
+    EXPECT_EQ(races([&] {
+                ASSERT_EQ(begin({array}, consumer), CAI_OK) << error.message;
+                fill(array->data, 1, consumer);
+                begin_capture(consumer, relaxed);
+                EXPECT_EQ(end(), CAI_ERR_CAPTURE);
+                EXPECT_EQ(error.index, -1);
+                end_capture(consumer);
+                EXPECT_EQ(end(), CAI_OK) << error.message;
+                ASSERT_EQ(begin({array}, later), CAI_OK) << error.message;
+                fill(array->data, 2, later);
+                EXPECT_EQ(end(), CAI_OK);
+              }),
+              0U);
+  }
+}
+
+// One that was there at the beginning, however little had to be asked then.
+TEST_F(OpenUse, WithinACaptureEndsThere) {
+  const std::uint64_t own = value(stream()), target = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, own);
+  cai_array copy = *array.get();
+  ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, target, nullptr), CAI_OK);
+  MUST(gpu().cuCtxSynchronize());
+  begin_capture(own, global);
+  ASSERT_EQ(begin({array}, own), CAI_OK) << error.message;
+  fill(array->data, 1, own);
+  EXPECT_EQ(end(), CAI_OK) << error.message;
+  end_capture(own);
+}
+
+// Whatever else the end has to do, or cannot: what has joined a capture is joined back.
+TEST_F(OpenUse, AForkIsJoinedBackOnEveryPath) {
+  const cai_use_options fork = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);
+  enum Way { reclaims, published, refused, finished, abandoned, ways };
+  for (int way = 0; way < ways; ++way) {
+    SCOPED_TRACE(way);
+    const std::uint64_t producer = value(stream()), other = value(stream());
+    const std::uint64_t consumer = value(stream());
+    Owned array(memory(), CAI_STREAM_STREAM, producer);
+    Owned second(memory(), CAI_STREAM_STREAM, other);
+    if (way == reclaims) array->owner->flags |= CAI_OWNER_RECLAIMS;
+    cai_array used = *array.get();
+    if (way == published) {
+      ASSERT_EQ(cai_array_publish(&used, nullptr, 0, other, nullptr), CAI_OK);
+      MUST(gpu().cuCtxSynchronize());
+    }
+    const std::uint64_t captured = way == published ? other : producer;
+    begin_capture(captured, relaxed);
+    fill(array->data, 1, captured);
+    ASSERT_EQ(begin({&used, second}, consumer, &fork), CAI_OK) << error.message;
+    EXPECT_TRUE(capturing(consumer));
+    fill(array->data, 2, consumer);
+    if (way == refused) begin_capture(other, relaxed);
+    if (way == finished) {
+      EXPECT_EQ(finish(false), CAI_OK) << error.message;
+    } else if (way == abandoned) {
+      cai_use_abandon(&use);
+    } else {
+      EXPECT_EQ(end(), way == refused ? CAI_ERR_CAPTURE : CAI_OK) << error.message;
+    }
+    fill(array->data, 3, captured);
+    launch(captured);
+    if (way == refused) {
+      end_capture(other);
+      EXPECT_EQ(end(), CAI_OK) << error.message;
+    }
+    array.release();
+    second.release();
+    drain_until_ended(array);
+    drain_until_ended(second);
+  }
+}
+
+// The legacy stream cannot be in a capture: it is refused before any harm is done.
+TEST_F(OpenUse, StreamOneJoinsNoCapture) {
+  const cai_use_options fork = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);
+  const std::uint64_t producer = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, producer);
+  begin_capture(producer, relaxed);
+  EXPECT_EQ(begin({array}, 1, &fork), CAI_ERR_CAPTURE);
+  EXPECT_EQ(error.index, 0);
+  end_capture(producer);
+}
+
+// ---- Without an end -----------------------------------------------------------------------------
+
+TEST_F(OpenUse, FinishedKeepsNothing) {
+  const std::uint64_t consumer = value(stream());
+  Owned array(memory(), CAI_STREAM_NONE);
+  ASSERT_EQ(begin({array}, consumer), CAI_OK);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(finish(false), CAI_OK);
+  EXPECT_EQ(all_calls(), 0U);
+  array.release();
+  EXPECT_TRUE(array.ended());
+}
+
+TEST_F(OpenUse, FinishedByTheHost) {
+  const std::uint64_t consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_NONE);
+  EXPECT_EQ(races([&] {
+              ASSERT_EQ(begin({array}, consumer), CAI_OK);
+              fill(array->data, 1, consumer);
+              EXPECT_EQ(finish(true), CAI_OK) << error.message;
+              fill(array->data, 2, value(stream()));
+            }),
+            0U);
+  ASSERT_EQ(begin({array}, consumer), CAI_OK);
+  begin_capture(consumer, relaxed);
+  EXPECT_EQ(finish(true), CAI_ERR_CAPTURE);
+  end_capture(consumer);
+  EXPECT_EQ(finish(true), CAI_OK) << error.message;
+}
+
+TEST_F(OpenUse, AbandonedIsKept) {
+  const std::uint64_t consumer = value(stream());
+  Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  ASSERT_EQ(begin({array}, consumer), CAI_OK);
+  Gate gate(consumer);
+  fill(array->data, 1, consumer);
+  cai_use_abandon(&use);
+  gpu().simcuda_reset_counts();
+  ASSERT_EQ(begin({array}, value(stream())), CAI_OK);
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);  // for the array's stream, and for the use
+  EXPECT_EQ(finish(false), CAI_OK);
+  array.release();
+  EXPECT_FALSE(array.ended());
+  gate.open();
+  EXPECT_EQ(left_after_drain(1), 0);
+  EXPECT_TRUE(array.ended());
+}
+
+// An owner that keeps no uses is held until they are complete; a borrowed array cannot be.
+TEST_F(OpenUse, AbandonedHoldsWhoKeepsNothing) {
+  const std::uint64_t consumer = value(stream());
+  Producer producer(0, 24);
+  Array array(memory(), CAI_STREAM_STREAM, value(stream()));
+  array.array.owner = producer.owner();
+  Array borrowed(memory(), CAI_STREAM_STREAM, value(stream()));
+  ASSERT_EQ(begin({&array.array, &borrowed.array}, consumer), CAI_OK);
+  Gate gate(consumer);
+  cai_use_abandon(&use);
+  producer.release();
+  EXPECT_FALSE(producer.ended());
+  EXPECT_EQ(left_after_drain(), 1);
+  gate.open();
+  EXPECT_EQ(left_after_drain(1), 0);
+  EXPECT_TRUE(producer.ended());
+}
+
+// What was queued before a capture is not in the graph, which may go earlier; and nothing says when
+// it is complete but waiting for all.
+TEST_F(OpenUse, AbandonedInALateCaptureStaysUntilDrained) {
+  const std::uint64_t consumer = value(stream());
+  Owned array(memory(), CAI_STREAM_NONE);
+  ASSERT_EQ(begin({array}, consumer), CAI_OK);
+  fill(array->data, 1, consumer);
+  begin_capture(consumer, relaxed);
+  fill(array->data, 2, consumer);
+  cai_use_abandon(&use);
+  array.release();
+  end_capture(consumer);
+  EXPECT_FALSE(array.ended());
+  static_cast<void>(left_after_drain());
+  EXPECT_FALSE(array.ended());
+  drain_until_ended(array);
+}
+
+// Of a stream that has gone no event can tell.
+TEST_F(OpenUse, AbandonedOnAStreamThatHasGoneStaysUntilDrained) {
+  Handle gone = nullptr;
+  MUST(gpu().cuStreamCreate(&gone, non_blocking));
+  Owned array(memory(), CAI_STREAM_NONE);
+  ASSERT_EQ(begin({array}, value(gone)), CAI_OK);
+  fill(array->data, 1, value(gone));
+  MUST(gpu().cuStreamDestroy_v2(gone));
+  EXPECT_NE(end(), CAI_OK);
+  cai_use_abandon(&use);
+  array.release();
+  EXPECT_EQ(left_after_drain(), 1);
+  EXPECT_FALSE(array.ended());
+  EXPECT_EQ(left_after_drain(1), 0);
+  EXPECT_TRUE(array.ended());
+}
+
+}  // namespace
+}  // namespace test::open_use_tests
