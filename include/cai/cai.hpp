@@ -365,7 +365,8 @@ class array {
   }
 
   /** Lets go once all that is queued on `stream` by now is complete: cai_array_release_on(). Then
-   * none is held. Throws as that fails; the array is then still held. */
+   * none is held. If `stream` is being captured, the graph takes the holder over. Throws as that
+   * fails; the array is then still held. */
   void release_on(std::uint64_t stream) {
     detail::call(cai_array_release_on, array_, stream);
     array_ = nullptr;

@@ -288,6 +288,24 @@ TEST_F(Guard, ReleaseOn) {
   EXPECT_EQ(thrown([&] { x.release_on(consumer); }).status, CAI_ERR_ARGUMENT);
 }
 
+// The graph is a holder then, until it has gone.
+TEST_F(Guard, ReleaseOnInACapture) {
+  int freed = 0;
+  const Array borrowed(memory(), CAI_STREAM_NONE);
+  cai::array x = cai::array::own(borrowed.array, [&] { ++freed; });
+  begin_capture(consumer);
+  cai::array given = x;
+  given.release_on(consumer);
+  EXPECT_FALSE(given);
+  x = {};
+  EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  EXPECT_EQ(freed, 0);
+  end_capture(consumer);
+  // The driver lets go of it on a thread of its own.
+  while (freed == 0) EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  EXPECT_EQ(freed, 1);
+}
+
 TEST_F(Guard, TheLastHolderGoesBeforeTheUseIsComplete) {
   int freed = 0;
   const Array borrowed(memory(), CAI_STREAM_STREAM, producer);

@@ -425,6 +425,10 @@ cdef class Array:
         Later uses wait for it, and the memory stays until it is complete. The array's own stream
         does not wait; `reclaim` makes it.
 
+        If `stream` is being captured, the array is given to the graph: the memory stays until the
+        graph, and all that was made of it, has gone. Nobody waits for that: each launch is a use of
+        its own. For an array on the host nothing is kept; `Stream.attach` keeps any object.
+
         Parameters
         ----------
         stream, access
@@ -435,8 +439,7 @@ cdef class Array:
         InterfaceError, InterfaceTypeError, UseError
             As `reclaim`; also for a write to an array that is marked read-only.
         CudaError
-            As `reclaim`; also if the array's owner keeps no uses, and if the stream is being
-            captured.
+            As `reclaim`; also if the array's owner keeps no uses.
         """
         kept_on(self, number_of(stream), access_of(access))
 

@@ -175,7 +175,22 @@ cdef int kept_on(Array self, uint64_t stream, uint32_t access) except -1:
         raise from_status(CAI_ERR_ORDER, 0, "the array's owner keeps no uses")
     with nogil:
         status = cai_py_keep_use(keeper, stream, access, &error)
+    if status == CAI_ERR_CAPTURE:
+        return given_to_graph(self, stream)
     if status != CAI_OK:
+        raise order_error(&error)
+    return 0
+
+
+cdef int given_to_graph(Array self, uint64_t stream) except -1:
+    """Lets the graph that `stream` is being captured into have a holder of its own."""
+    cdef cai_error error
+    cdef cai_status status
+    self.owner.retain(self.owner)
+    with nogil:
+        status = cai_array_release_on(self.array, stream, &error)
+    if status != CAI_OK:
+        cai_py_release_here(self.owner)
         raise order_error(&error)
     return 0
 

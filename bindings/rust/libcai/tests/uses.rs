@@ -312,6 +312,22 @@ fn a_release_that_fails_gives_the_array_back() {
 }
 
 #[test]
+fn a_graph_holds_what_is_released_in_its_capture() {
+    static GONE: AtomicUsize = AtomicUsize::new(0);
+    let (two, x) = (stream(), array_of(driver().fresh(), Pending::Nothing, Gone(&GONE)));
+    driver().capture(&two);
+    x.clone().release_on(&two).unwrap();
+    drop(x);
+    libcai::drain(true).unwrap();
+    assert_eq!(GONE.load(Ordering::SeqCst), 0);
+    driver().drop_captured(&two);
+    // The driver lets go of it on a thread of its own.
+    while GONE.load(Ordering::SeqCst) == 0 {
+        libcai::drain(true).unwrap();
+    }
+}
+
+#[test]
 fn where_the_memory_is() {
     let data = driver().fresh();
     let found = array_of(data, Pending::Nothing, ()).locate().unwrap();
