@@ -217,8 +217,8 @@ typedef struct cai_field {
 /** Flags of cai_owner.flags. Unknown ones are ignored. Since 0.1. */
 enum {
   CAI_OWNER_STREAM_ORDERED = 1 << 0, /**< `release` gives the memory back in the order of the stream
-                                          that the array came with: a use that this stream waits for
-                                          need not hold the release up */
+                                          cai_owner.freed_on: a use that this stream waits for need
+                                          not hold the release up; one that is being captured does */
   CAI_OWNER_RECLAIMS = 1 << 1, /**< the producer calls cai_array_reclaim() before it writes again, so
                                     its stream need not wait when a use ends */
   CAI_OWNER_IMPORTED = 1 << 2  /**< the memory is an exporter's, who keeps no uses, and frees it after
@@ -228,7 +228,7 @@ enum {
 
 /** Who keeps an array alive. The producer's own block begins with it; every array in the block
  * points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
- * struct_size before using more. 64 bytes.
+ * struct_size before using more. 72 bytes.
  *
  * From `used_on` on it says how uses of the memory are kept: work queued on streams that the
  * array's own stream need not know of. A producer fills in the owner of its own block
@@ -244,7 +244,8 @@ typedef struct cai_owner {
    * pending, the block's end is put off. It may record an event on the array's stream. */
   void (*release)(struct cai_owner *self);
   /** Keeps a use: what is queued on `stream` by now reads the memory, or (#CAI_ACCESS_WRITE) also
-   * writes it. As cai_owner_used_on(). NULL: uses are not kept. */
+   * writes it. As cai_owner_used_on(). NULL: uses are not kept. With an await_uses of the owner's own
+   * it is told of every use, else not of those that are in order with the array's stream. */
   cai_status (*used_on)(struct cai_owner *self, uint64_t stream, uint32_t access, cai_error *error);
   /** Makes `stream` wait for the kept uses that `access` conflicts with. As cai_owner_await_uses().
    * NULL if and only if used_on is. */
@@ -256,6 +257,9 @@ typedef struct cai_owner {
                         came with; 0 if there is none, or it is not said */
   struct cai_owner *keeper; /**< NULL; or an owner that this one holds, whose flags, used_on and so
                                  on stand for this one's, and that has no keeper itself */
+  uint64_t freed_on; /**< with #CAI_OWNER_STREAM_ORDERED, the stream in whose order `release` gives the
+                          memory back: 1, of the context that is current then; 2, of `thread`; or a
+                          CUstream. 0: the one that the first array came with. cai_array_own() fills it in */
 } cai_owner;
 
 /** An array, by the names of the dict: 128 bytes, never more; callers may keep it on the
@@ -645,7 +649,8 @@ enum {
                                   graph */
   CAI_USE_FORK = 1 << 1 /**< the producer captures, the consumer does not: the consumer's stream,
                              which must not be 1, joins the capture at the beginning, and is joined
-                             back at the end */
+                             back at the end. Until the capture has ended the stream is in it: nobody
+                             else uses it, nor arrays that come with it */
 };
 
 /** How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
@@ -754,19 +759,23 @@ cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error);
 
 /** Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait, and
  * does not fail. The producers' streams do not wait. The owners keep the use if an event can be
- * recorded on the stream; else the use takes references to them, which a graph that the stream is
- * being captured into lets go of in the end, or else cai_drain() with `wait`.
+ * recorded on the stream. Where none can, since the stream has gone, or is in a capture that it was
+ * not in at the beginning, the use takes references to the owners, which cai_drain() with `wait` lets
+ * go of: call that before anybody else uses the arrays. In a capture the graph takes references, too.
  *
  * @param use  is open no more. NULL, or one that is not open: nothing is done
  * Since 0.1. */
 void cai_use_abandon(cai_use *use);
 
 /** Finds the one stream on which the arrays can be used with no event at all: the producer's own.
- * It waits for kept uses, and counts as used.
+ * It waits for kept uses, and counts as used; an owner whose array came with None is told of it, as
+ * by a dict (rule 12), and the stream must live as long as that array.
  *
- * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any
+ * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending, and
+ *             nobody is told of work on a stream of one's own, for which a use is begun
  * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, arrays of an owner come with different
- *         streams, or the owner of an array that came with None has kept uses; the rest as
+ *         streams, all came with None, and an owner has kept uses, or one did, beside others, and its
+ *         owner cannot be told: #CAI_OWNER_IMPORTED, or with functions of its own; the rest as
  *         cai_use_begin().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,

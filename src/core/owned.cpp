@@ -194,6 +194,7 @@ cai_status own_valid(const cai_array &valid, void (*release)(void *context), voi
   if (is_of_thread(*array) || (array->mask && is_of_thread(*array->mask))) {
     block->owner.thread = this_thread();
   }
+  if (array->stream_kind == CAI_STREAM_STREAM) block->owner.freed_on = array->stream;
   *out = array;
   return CAI_OK;
 }

@@ -38,7 +38,8 @@ inline cai_owner keeping_owner(void (*retain)(cai_owner *self),
           .await_uses = cai_owner_await_uses,
           .uses = nullptr,
           .thread = 0,
-          .keeper = nullptr};
+          .keeper = nullptr,
+          .freed_on = 0};
 }
 
 // Shape and strides of a view, and the address of its first element.

@@ -16,7 +16,7 @@ namespace cai {
 template <class Struct>
 inline constexpr std::size_t first_size = 0;
 template <>
-inline constexpr std::size_t first_size<cai_owner> = 64;
+inline constexpr std::size_t first_size<cai_owner> = 72;
 template <>
 inline constexpr std::size_t first_size<cai_interface> = 336;
 template <>

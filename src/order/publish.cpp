@@ -143,7 +143,7 @@ void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std:
           probe(session, stream);
           tell = !stream.capture;
         }
-        if (!keeps_here(keeper)) return;
+        if (!stores_here(keeper)) return;
         for (int32_t index = 0; index < count; ++index) {
           const Stream pending = stream_here(session, streams[index], index);
           if (fresh && same(pending, stream)) continue;
@@ -240,8 +240,13 @@ void release_on(const cai_array &array, std::uint64_t value) {
     Uses &uses = make_uses_of(keeper);
     if (is_import(keeper)) list_import(uses, array);
     keep_event(session, uses, stream, event, true, cover);
+    const std::uint64_t own = is_of_another_thread(array) ? 0 : stream_value(array);
+    if (own && is_freed_on_a_stream(keeper)) uses.free_on(stream_for(session, array, own));
     look(session, stream, ending);
     session.finish();
+  } else if (stores_here(keeper)) {
+    session.finish();
+    tell_keeper(keeper, value);
   } else {
     std::unique_ptr<Uses> holder = new_holder(owner);
     keep_event(session, *holder, stream, event, true, {});
@@ -272,7 +277,7 @@ void hand_to_dict(const cai_array &array, bool is_mask) {
   if (value == 0 || !may_be_pending(array)) return;
   cai_owner *const keeper = keeper_of(array);
   // Who has the mask has the array: what was told of that is no news.
-  const bool told = !is_mask && keeps_here(keeper) && may_have_kept(keeper, value);
+  const bool told = !is_mask && stores_here(keeper) && may_have_kept(keeper, value);
   if (told || has_kept_uses(keeper)) {
     cai_array said = array;
     publish(said, nullptr, 0, value);
@@ -285,7 +290,7 @@ void hand_to_dict(const cai_array &array, bool is_mask) {
 
 void tell(const cai_array &array, std::uint64_t value) {
   cai_owner *const keeper = keeper_of(array);
-  if (!keeps_here(keeper)) return;
+  if (!stores_here(keeper)) return;
   if (value > driver::stream_per_thread) return tell(keeper, {value, nullptr, -1});
   try {
     driver::Session session;
@@ -413,6 +418,8 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self)) {
   if (!self || !end) return;
   // What an owner's own functions have put there is theirs.
-  if (!order::stores_here(self) || order::word_of(self) == 0) return end(self);
+  const bool is_freed_in_order = (self->flags & CAI_OWNER_STREAM_ORDERED) && self->freed_on;
+  if (!order::stores_here(self)) return end(self);
+  if (order::word_of(self) == 0 && !is_freed_in_order) return end(self);
   order::end_after_uses(self, end);
 }

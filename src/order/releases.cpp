@@ -100,6 +100,36 @@ void settle_all(driver::Session &session, Ask ask, Ending &ending) {
   });
 }
 
+// Whether the owner's memory is freed on a stream that has a name here: not another thread's 2.
+bool can_ask_of_freeing(const cai_owner *owner) noexcept {
+  const std::uint64_t stream = owner->freed_on;
+  return stream != 0 && (stream != driver::stream_per_thread || owner->thread == this_thread());
+}
+
+// Whether the stream that the owner's memory is freed on is being captured: in the graph is no
+// place for that.
+bool is_freed_in_capture(const cai_owner *owner) noexcept {
+  bool captured = false;
+  if (!can_ask_of_freeing(owner)) return captured;
+  static_cast<void>(guard(nullptr, [&] {
+    driver::Session session;
+    Stream stream{owner->freed_on, nullptr, -1};
+    captured = order::is_captured(session, stream);
+    session.finish();
+  }));
+  return captured;
+}
+
+bool is_any_captured(Uses &uses) noexcept {
+  bool captured = false;
+  static_cast<void>(guard(nullptr, [&] {
+    driver::Session session;
+    captured = uses.is_any_captured(session);
+    session.finish();
+  }));
+  return captured;
+}
+
 }  // namespace
 
 void put_off(Uses *uses) noexcept {
@@ -112,14 +142,21 @@ void put_off(Uses *uses) noexcept {
 void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   const bool in_order = owner->flags & CAI_OWNER_STREAM_ORDERED;
   const bool imported = owner->flags & CAI_OWNER_IMPORTED;
-  if ((in_order || imported) && marked_in(word_of(owner))) return end(owner);
+  const std::uint64_t marked = marked_in(word_of(owner));
+  if (imported && marked) return end(owner);
+  const bool in_capture = in_order && is_freed_in_capture(owner);
+  if (in_order && !in_capture && (marked || word_of(owner) == 0)) return end(owner);
   std::unique_ptr<Uses> uses;
-  if (guard(nullptr, [&] { uses = take_uses(owner); }) != CAI_OK) {
+  const cai_status taken = guard(nullptr, [&] {
+    if (in_capture) make_uses_of(owner).free_on({owner->freed_on, nullptr, -1});
+    uses = take_uses(owner);
+  });
+  if (taken != CAI_OK) {
     // No memory left to remember it by.
     static_cast<void>(guard(nullptr, [&] {
       driver::Session session;
-      Stream marked{marked_in(word_of(owner)), nullptr, -1};
-      synchronize(session, marked);
+      Stream own{marked, nullptr, -1};
+      synchronize(session, own);
       session.finish();
     }));
     return end(owner);
@@ -135,9 +172,12 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
     // Without a driver nothing is pending, nor in a forked child.
     if (status == CAI_ERR_DRIVER || status == CAI_ERR_STATE) uses.reset();
   }
-  if (uses && uses->pending()) {
+  if (uses && (uses->pending() || ((in_order || imported) && is_any_captured(*uses)))) {
     uses->owner = owner;
     uses->end = end;
+    if (in_order && can_ask_of_freeing(owner)) {
+      static_cast<void>(guard(nullptr, [&] { uses->free_on({owner->freed_on, nullptr, -1}); }));
+    }
     return put_off(uses.release());
   }
   uses.reset();

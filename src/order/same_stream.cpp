@@ -45,14 +45,35 @@ std::uint64_t same_stream(Demand &demand) {
 // owner whose arrays come with other streams as well.
 void refuse_different(const cai_array &array, int32_t index) {
   const cai_owner *const keeper = keeper_of(array);
-  if (!may_be_pending(array)) return;
-  if (stream_value(array) == 0 && keeps_here(keeper) && may_have_kept(keeper, 0)) {
+  if (!may_be_pending(array) || !streams_differ(keeper)) return;
+  throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                "arrays of the owner come with different streams: begin a use instead");
+}
+
+// An array that came with None is used on the others' stream, of which its owner is told: no end
+// will keep the use.
+void refuse_untold(const cai_array *const *arrays, int32_t count) {
+  for (int32_t index = 0; index < count; ++index) {
+    const cai_array &array = *arrays[index];
+    cai_owner *const keeper = keeper_of(array);
+    if (!may_be_pending(array) || stream_value(array) != 0 || !keeps_uses(keeper)) continue;
+    if (stores_here(keeper) && !is_import(keeper)) continue;
+    throw Failure(
+        CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+        "the array came with None, and its owner cannot be told of the stream: begin a use "
+        "instead");
+  }
+}
+
+// There is no stream that could wait.
+void refuse_kept(const cai_array *const *arrays, int32_t count) {
+  for (int32_t index = 0; index < count; ++index) {
+    const cai_array &array = *arrays[index];
+    cai_owner *const keeper = keeper_of(array);
+    if (!may_be_pending(array) || !keeps_here(keeper) || !may_have_kept(keeper, 0)) continue;
     throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                   "uses of the array are kept, and it has no stream: begin a use instead");
   }
-  if (!streams_differ(keeper)) return;
-  throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
-                "arrays of the owner come with different streams: begin a use instead");
 }
 
 // The one stream waits for kept uses, and is marked: no end will tell the owners of what comes on
@@ -69,7 +90,12 @@ void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
       const cai_array &array = *arrays[index];
       if (!may_be_pending(array) || stream_value(array) != value) continue;
       for_array(index, [&] { own = stream_for(session, array, value); });
-      if (keeps_here(keeper_of(array))) mark(keeper_of(array), own);
+      if (stores_here(keeper_of(array))) mark(keeper_of(array), own);
+    }
+    for (int32_t index = 0; index < count; ++index) {
+      const cai_array &array = *arrays[index];
+      if (!may_be_pending(array) || stream_value(array) != 0) continue;
+      if (stores_here(keeper_of(array))) tell(keeper_of(array), {own.value, own.context, -1});
     }
     wait_for_all(session, own, streams, demand, 0);
     for (int32_t index = 0; index < count; ++index) {
@@ -88,7 +114,7 @@ bool adopts_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t
     if (!may_be_pending(array) || !keeps_uses(keeper)) continue;
     if (value <= driver::stream_per_thread || may_have_kept(keeper, value)) return false;
     if (is_import(keeper) && any_imports()) return false;
-    if (stream_value(array) == value) mark(keeper, value);
+    stream_value(array) == value ? mark(keeper, value) : tell(keeper, {value, nullptr, -1});
   }
   return true;
 }
@@ -111,6 +137,7 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
     }
     order::collect(arrays, count, wanted, demand);
     const std::uint64_t value = order::same_stream(demand);
+    value != 0 ? order::refuse_untold(arrays, count) : order::refuse_kept(arrays, count);
     if (!order::adopts_at_once(arrays, count, value)) order::adopt(arrays, count, value);
     *out = value;
   });

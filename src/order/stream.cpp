@@ -67,6 +67,11 @@ void probe(driver::Session &session, Stream &stream) {
   });
 }
 
+bool is_captured(driver::Session &session, Stream &stream) noexcept {
+  const cai_status status = guard(nullptr, [&] { probe(session, stream); });
+  return status == CAI_ERR_CAPTURE || (status == CAI_OK && stream.capture);
+}
+
 bool is_ordered_with_legacy(driver::Session &session, Stream &legacy, Stream &other) {
   identify(session, legacy);
   identify(session, other);

@@ -55,6 +55,9 @@ void identify(driver::Session &session, Stream &stream);
 // Fills in the capture. Throws CAI_ERR_CAPTURE if the stream can't be used because of one.
 void probe(driver::Session &session, Stream &stream);
 
+// Whether freeing memory on the stream would put that into a graph, or ruin a capture.
+bool is_captured(driver::Session &session, Stream &stream) noexcept;
+
 inline bool same(const Stream &a, const Stream &b) noexcept {
   return a.value == b.value && (!a.is_default() || a.context == b.context);
 }

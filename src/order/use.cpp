@@ -60,7 +60,8 @@ void note_all(OpenUse &use, const cai_array *const *arrays, int32_t count, const
 bool is_on_own_streams(OpenUse &use) noexcept {
   return use.stream > driver::stream_per_thread && !use.fork &&
          std::all_of(use.begin(), use.end(), [&](const Used &used) {
-           return used.own == use.stream && !streams_differ(keeper_of(used.owner));
+           const cai_owner *const keeper = keeper_of(used.owner);
+           return used.own == use.stream && !streams_differ(keeper) && !stores_by_itself(keeper);
          });
 }
 
@@ -266,15 +267,10 @@ class End {
     const bool around_legacy =
         in_order && used.own == driver::stream_legacy && use_.stream != driver::stream_legacy;
     const bool freed_there = keeper->flags & CAI_OWNER_STREAM_ORDERED;
-    if (keeps_by_itself(keeper)) {
-      if (!own || around_legacy || !(in_order || freed_there)) {
-        told_.add({keeper, used.write, used.index});
-      }
-      return;
-    }
-    if (own && (in_order || freed_there) && !around_legacy && !streams_differ(keeper)) {
-      return mark(keeper, *own);
-    }
+    const bool is_enough =
+        own && (in_order || freed_there) && !around_legacy && !streams_differ(keeper);
+    if (is_enough && !stores_by_itself(keeper)) return mark(keeper, *own);
+    if (keeps_by_itself(keeper)) return told_.add({keeper, used.write, used.index});
     attempt(session, OnFailure::go_on, used.index, [&] {
       if (!event) event = Event::record(session, consumer);
       Uses &uses = make_uses_of(keeper);
@@ -282,6 +278,7 @@ class End {
       if (uses.keep(consumer.key(), event, used.write, cover)) {
         uses.prune(session, consumer.context, consumer.context_id, Ask::in_passing);
       }
+      if (used.own && is_freed_on_a_stream(keeper)) uses.free_on(used.stream());
     });
   }
 
@@ -365,19 +362,26 @@ bool keep_abandoned(OpenUse &use) {
     cai_owner *const keeper = keeper_of(owner);
     if (keeps_here(keeper)) {
       make_uses_of(keeper).keep(consumer.key(), event, true, {});
-    } else {
+      return;
+    }
+    if (keeps_by_itself(keeper)) told.add(keeper);
+    if (!stores_here(keeper)) {
       std::unique_ptr<Uses> holder = new_holder(owner);
       holder->keep(consumer.key(), event, true, {});
       owner->retain(owner);
       put_off(holder.release());
-      if (keeps_by_itself(keeper)) told.add(keeper);
     }
   });
-  session.faults = {};
-  for (cai_owner *const keeper : told) {
-    static_cast<void>(keeper->used_on(keeper, use.stream, CAI_ACCESS_WRITE, nullptr));
+  for (const Used &used : use) {
+    cai_owner *const keeper = keeper_of(used.owner);
+    if (keeps_here(keeper) && used.own && is_freed_on_a_stream(keeper)) {
+      make_uses_of(keeper).free_on(used.stream());
+    }
   }
-  return true;
+  session.faults = {};
+  return std::all_of(told.begin(), told.end(), [&](cai_owner *keeper) {
+    return keeper->used_on(keeper, use.stream, CAI_ACCESS_WRITE, nullptr) == CAI_OK;
+  });
 }
 
 void abandon(OpenUse &use) noexcept {

@@ -225,12 +225,13 @@ std::size_t Uses::count() {
   return slots_.size();
 }
 
-void Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept {
+bool Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept {
+  bool all_known = true;
   for (std::size_t i = 0;; ++i) {
     Own it;
     {
       const std::lock_guard lock(lock_);  // others may add to the list in between
-      if (i >= own_.size()) return;
+      if (i >= own_.size()) return all_known;
       if (except && own_[i].stream.value == except) own_[i].marked = false;
       it = own_[i];
     }
@@ -247,8 +248,8 @@ void Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept 
       const Event event = Event::record(session, stream);
       this->keep(stream.key(), event, true, {});
     });
-    // A stream of which the driver knows no more has nothing pending.
     if (captured || status == CAI_ERR_CAPTURE || status == CAI_ERR_MEMORY) continue;
+    all_known = all_known && status == CAI_OK;
     const std::lock_guard lock(lock_);
     own_[i].marked = false;
   }
@@ -261,20 +262,30 @@ void Uses::differ(std::uint64_t first) noexcept {
   differ_.store(true, std::memory_order_release);
 }
 
+void Uses::free_on(const Stream &stream) {
+  const std::lock_guard lock(lock_);
+  static_cast<void>(own(stream));
+}
+
+void Uses::forget_marks() noexcept {
+  for (Own &it : own_) it.marked = false;
+}
+
 void Uses::free_in_order() noexcept {
-  if (!streams_differ()) return own_.clear();
-  const std::uint64_t stream = first_;
-  if (stream == 0) return;
-  std::erase_if(slots_, [&](const Slot &slot) { return slot.last().cover.value == stream; });
-  std::erase_if(own_, [&](const Own &it) { return it.stream.value == stream; });
+  const bool differ = streams_differ();
+  if (differ && first_ == 0) return;
+  for (Own &it : own_) {
+    if (!differ || it.stream.value == first_) it.marked = false;
+  }
+  if (!differ) return;
+  std::erase_if(slots_, [&](const Slot &slot) { return slot.last().cover.value == first_; });
 }
 
 bool Uses::is_any_captured(driver::Session &session) noexcept {
   return std::any_of(own_.begin(), own_.end(), [&](const Own &it) {
     if (it.thread && it.thread != this_thread()) return false;
     Stream stream = it.stream;
-    cai_error error;
-    return guard(&error, [&] { probe(session, stream); }) == CAI_OK && stream.capture;
+    return is_captured(session, stream);
   });
 }
 
@@ -294,7 +305,8 @@ bool Uses::pending_in(driver::CUcontext context) const noexcept {
 
 void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
                   Ask ask) noexcept {
-  keep_marked(session, 0);
+  // A stream may go once its arrays have: what was pending there, no event tells any more.
+  if (!keep_marked(session, 0)) park(context, context_id);
   if (is_parked_ && (!parked_in_ || parked_in_ == context)) {
     is_parked_ = parked_id_ == context_id && (ask != Ask::and_wait || !is_waited_for(session));
   }

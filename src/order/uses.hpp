@@ -73,6 +73,9 @@ class Uses {
   // stream.
   bool keep(const StreamKey &user, const Event &event, bool write, const Cover &cover);
 
+  // A stream that the memory may be freed on, so not while it is being captured.
+  void free_on(const Stream &stream);
+
   // Uses that are in order with a stream that arrays come with, and are not kept: whoever ends the
   // owner has to come after that stream. A handle need not be identified, 1 and 2 must be.
   void mark(const Stream &stream);
@@ -126,8 +129,9 @@ class Uses {
   bool listed = false;  // as those of an import, under the lock of imports.cpp
 
   // Keeps, as a write, what is pending by now on the streams that are marked, but for `except`,
-  // which the caller sees to. One that is being captured stays marked.
-  void keep_marked(driver::Session &session, std::uint64_t except) noexcept;
+  // which the caller sees to. One that is being captured stays marked. Returns whether all others
+  // are known to the driver.
+  bool keep_marked(driver::Session &session, std::uint64_t except) noexcept;
 
   // From here on for an owner that has lost its last holder.
 
@@ -135,7 +139,7 @@ class Uses {
   // order with that, or covered by it, holds nobody up.
   void free_in_order() noexcept;
   // Likewise, but that only those hold nobody up which are marked.
-  void forget_marks() noexcept { own_.clear(); }
+  void forget_marks() noexcept;
   // Something is pending of which no event tells, until the context has been waited for, or has
   // gone.
   void park(driver::CUcontext context, std::uint64_t context_id) noexcept {
@@ -209,12 +213,22 @@ inline bool keeps_uses(const cai_owner *owner) noexcept {
 inline bool keeps_here(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->used_on == cai_owner_used_on;
 }
-// Whether `uses` is what is kept here, though used_on may do something before.
+// Whether `uses` is what is kept here, though used_on may do something before: then marks, and what
+// was told, are here, too.
 inline bool stores_here(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->await_uses == cai_owner_await_uses;
 }
 inline bool keeps_by_itself(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->used_on != cai_owner_used_on;
+}
+// Whether the owner alone knows what streams its arrays come with, so that it is told of all uses.
+inline bool stores_by_itself(const cai_owner *owner) noexcept {
+  return keeps_uses(owner) && owner->await_uses != cai_owner_await_uses;
+}
+
+// Whether the memory may be freed on the stream that its arrays came with.
+inline bool is_freed_on_a_stream(const cai_owner *owner) noexcept {
+  return owner->flags & (CAI_OWNER_STREAM_ORDERED | CAI_OWNER_IMPORTED);
 }
 
 // cai_owner.uses is null, a pointer to Uses, or as long as no more is known than one marked stream,
@@ -254,7 +268,7 @@ std::unique_ptr<Uses> take_uses(cai_owner *owner);
 // needed.
 void mark_anew(cai_owner *owner, std::uint64_t handle);
 inline void mark(cai_owner *owner, std::uint64_t handle) {
-  if (!keeps_here(owner) || (owner->flags & CAI_OWNER_IMPORTED)) return;
+  if (!stores_here(owner) || (owner->flags & CAI_OWNER_IMPORTED)) return;
   if (marked_in(word_of(owner)) == handle) return;
   const Uses *const uses = uses_of(owner);
   if (!uses || !uses->is_marked(handle)) mark_anew(owner, handle);
@@ -283,7 +297,7 @@ inline bool may_have_kept(const cai_owner *owner, std::uint64_t own) noexcept {
 // Whether arrays of the owner come with different streams: whoever waits for one of them does not
 // know what is in order with another.
 inline bool streams_differ(const cai_owner *owner) noexcept {
-  const Uses *const uses = keeps_here(owner) ? uses_of(owner) : nullptr;
+  const Uses *const uses = stores_here(owner) ? uses_of(owner) : nullptr;
   return uses && uses->streams_differ();
 }
 

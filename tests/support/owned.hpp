@@ -90,7 +90,7 @@ class Producer {
       : block_(::operator new(sizeof(Head) + size)) {
     new (block_) Head{&ended_};
     const cai_owner full{size,    flags, retain, release, cai_owner_used_on, cai_owner_await_uses,
-                         nullptr, 0,     nullptr};
+                         nullptr, 0,     nullptr, 0};
     std::memcpy(static_cast<void *>(owner()), &full, size);
   }
   Producer(const Producer &) = delete;

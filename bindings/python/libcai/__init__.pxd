@@ -148,6 +148,7 @@ cdef extern from "cai.h" nogil:
         void *uses
         uint64_t thread
         cai_owner *keeper
+        uint64_t freed_on
 
     ctypedef struct cai_array:
         uint16_t abi_major

@@ -144,6 +144,7 @@ typedef struct cai_owner {
   void *uses;
   uint64_t thread;
   struct cai_owner *keeper;
+  uint64_t freed_on;
 } cai_owner;
 typedef struct cai_array {
   uint16_t abi_major;

@@ -245,8 +245,8 @@ const _: () = {
         [::core::mem::offset_of!(cai_field, reserved) - 60usize];
 };
 /// `release` gives the memory back in the order of the stream
-/// that the array came with: a use that this stream waits for
-/// need not hold the release up
+/// [`cai_owner.freed_on`](cai_owner::freed_on): a use that this stream waits for need
+/// not hold the release up; one that is being captured does
 pub const CAI_OWNER_STREAM_ORDERED: u32 = 1;
 /// the producer calls [`cai_array_reclaim()`] before it writes again, so
 /// its stream need not wait when a use ends
@@ -257,7 +257,7 @@ pub const CAI_OWNER_RECLAIMS: u32 = 2;
 pub const CAI_OWNER_IMPORTED: u32 = 4;
 /// Who keeps an array alive. The producer's own block begins with it; every array in the block
 /// points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
-/// struct_size before using more. 64 bytes.
+/// struct_size before using more. 72 bytes.
 ///
 /// From `used_on` on it says how uses of the memory are kept: work queued on streams that the
 /// array's own stream need not know of. A producer fills in the owner of its own block
@@ -277,7 +277,8 @@ pub struct cai_owner {
     /// pending, the block's end is put off. It may record an event on the array's stream.
     pub release: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     /// Keeps a use: what is queued on `stream` by now reads the memory, or ([`CAI_ACCESS_WRITE`]) also
-    /// writes it. As [`cai_owner_used_on()`]. NULL: uses are not kept.
+    /// writes it. As [`cai_owner_used_on()`]. NULL: uses are not kept. With an await_uses of the owner's own
+    /// it is told of every use, else not of those that are in order with the array's stream.
     pub used_on: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut cai_owner,
@@ -305,10 +306,14 @@ pub struct cai_owner {
     /// NULL; or an owner that this one holds, whose flags, used_on and so
     /// on stand for this one's, and that has no keeper itself
     pub keeper: *mut cai_owner,
+    /// with [`CAI_OWNER_STREAM_ORDERED`], the stream in whose order `release` gives the
+    /// memory back: 1, of the context that is current then; 2, of `thread`; or a
+    /// CUstream. 0: the one that the first array came with. [`cai_array_own()`] fills it in
+    pub freed_on: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of cai_owner"][::core::mem::size_of::<cai_owner>() - 64usize];
+    ["Size of cai_owner"][::core::mem::size_of::<cai_owner>() - 72usize];
     ["Alignment of cai_owner"][::core::mem::align_of::<cai_owner>() - 8usize];
     ["Offset of field: cai_owner::struct_size"]
         [::core::mem::offset_of!(cai_owner, struct_size) - 0usize];
@@ -321,6 +326,8 @@ const _: () = {
     ["Offset of field: cai_owner::uses"][::core::mem::offset_of!(cai_owner, uses) - 40usize];
     ["Offset of field: cai_owner::thread"][::core::mem::offset_of!(cai_owner, thread) - 48usize];
     ["Offset of field: cai_owner::keeper"][::core::mem::offset_of!(cai_owner, keeper) - 56usize];
+    ["Offset of field: cai_owner::freed_on"]
+        [::core::mem::offset_of!(cai_owner, freed_on) - 64usize];
 };
 /// An array, by the names of the dict: 128 bytes, never more; callers may keep it on the
 /// stack. The first cache line is what a kernel needs. Zero always means absent. If abi_major
@@ -690,7 +697,8 @@ pub const CAI_ACCESS_WRITE: u32 = 2;
 pub const CAI_USE_EXTERNAL: u32 = 1;
 /// the producer captures, the consumer does not: the consumer's stream,
 /// which must not be 1, joins the capture at the beginning, and is joined
-/// back at the end
+/// back at the end. Until the capture has ended the stream is in it: nobody
+/// else uses it, nor arrays that come with it
 pub const CAI_USE_FORK: u32 = 2;
 /// How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
 /// or the call is refused. NULL, or all 0 after struct_size, is the full order. 24 bytes; of 8 at
@@ -2721,8 +2729,9 @@ functions! {
     pub fn cai_use_finish(use_: *mut cai_use, wait: i32, error: *mut cai_error) -> cai_status;
     /// Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait, and
     /// does not fail. The producers' streams do not wait. The owners keep the use if an event can be
-    /// recorded on the stream; else the use takes references to them, which a graph that the stream is
-    /// being captured into lets go of in the end, or else [`cai_drain()`] with `wait`.
+    /// recorded on the stream. Where none can, since the stream has gone, or is in a capture that it was
+    /// not in at the beginning, the use takes references to the owners, which [`cai_drain()`] with `wait` lets
+    /// go of: call that before anybody else uses the arrays. In a capture the graph takes references, too.
     ///
     /// # Arguments
     ///
@@ -2731,16 +2740,19 @@ functions! {
     /// Since 0.1.
     pub fn cai_use_abandon(use_: *mut cai_use);
     /// Finds the one stream on which the arrays can be used with no event at all: the producer's own.
-    /// It waits for kept uses, and counts as used.
+    /// It waits for kept uses, and counts as used; an owner whose array came with None is told of it, as
+    /// by a dict (rule 12), and the stream must live as long as that array.
     ///
     /// # Arguments
     ///
-    /// - `out`: 1, 2 or a CUstream; 0 if none of the arrays asks for any
+    /// - `out`: 1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending, and
+    ///   nobody is told of work on a stream of one's own, for which a use is begun
     ///
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, arrays of an owner come with different
-    /// streams, or the owner of an array that came with None has kept uses; the rest as
+    /// streams, all came with None, and an owner has kept uses, or one did, beside others, and its
+    /// owner cannot be told: [`CAI_OWNER_IMPORTED`], or with functions of its own; the rest as
     /// [`cai_use_begin()`].
     ///
     /// The text, "Synchronization". Since 0.1.

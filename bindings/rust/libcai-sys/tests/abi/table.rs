@@ -244,6 +244,12 @@ pub fn members() -> Vec<(&'static str, &'static str, usize, usize)> {
             size_of_member(|of: &cai_owner| &of.keeper),
         ),
         (
+            "cai_owner",
+            "freed_on",
+            offset_of!(cai_owner, freed_on),
+            size_of_member(|of: &cai_owner| &of.freed_on),
+        ),
+        (
             "cai_array",
             "abi_major",
             offset_of!(cai_array, abi_major),
