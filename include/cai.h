@@ -259,7 +259,8 @@ typedef struct cai_owner {
                                  on stand for this one's, and that has no keeper itself */
   uint64_t freed_on; /**< with #CAI_OWNER_STREAM_ORDERED, the stream in whose order `release` gives the
                           memory back: 1, of the context that is current then; 2, of `thread`; or a
-                          CUstream. 0: the one that the first array came with. cai_array_own() fills it in */
+                          CUstream. 0: the one that the first array came with
+                          (not where a mask comes with another). cai_array_own() fills it in */
 } cai_owner;
 
 /** An array, by the names of the dict: 128 bytes, never more; callers may keep it on the
@@ -735,7 +736,9 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
  * in order with it anyway, and in a capture. It is kept all the same where arrays of the owner come
  * with different streams, and where a blocking stream, or 2, uses an array of stream 1. What is not
  * kept marks the array's stream, on which the last release records an event. If the owner is
- * #CAI_OWNER_RECLAIMS, the array's stream does not wait.
+ * #CAI_OWNER_RECLAIMS, the array's stream does not wait. Where nobody keeps the use of an array of
+ * stream 1, stream 1 waits for a blocking one, too: a barrier for its context. In a capture, uses that
+ * conflict come after each other where the owner keeps uses.
  *
  * @param use  is open no more; on failure it still is. One that is not open: nothing is done
  * @return #CAI_OK; #CAI_ERR_CAPTURE; #CAI_ERR_CUDA; #CAI_ERR_ORDER on another thread than that of
@@ -843,7 +846,8 @@ cai_status cai_array_publish_event(cai_array *array, uint64_t stream, cai_error 
  * complete; for a consumer that does not end its use, or does not trust the memory's allocation
  * stream to be the array's. The host does not wait, and no CUDA callback is used: a later call
  * under "Order" or cai_drain() finds out. If `stream` is being captured, the graph takes it over:
- * it goes when the graph, and what was made of it, has gone. Else the owner keeps the use, if it
+ * it goes when the graph, and what was made of it, has gone; what was queued before the capture
+ * began is in no graph, so call it before that, or after the end. Else the owner keeps the use, if it
  * keeps any; one with functions of its own is told by used_on.
  *
  * @param array  owned. On failure the holder is still the caller's
@@ -855,7 +859,8 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * producers' code on this thread, which may make calls there that a capture elsewhere forbids. The
  * functions under "Order" do so in passing, for a few of the contexts that they touch anyway; this
  * one does it for the current context and the active primary
- * ones. Call it with `wait` before destroying or resetting a context in which arrays were used:
+ * ones. Call it with `wait`, and that context current, before destroying or resetting a context in
+ * which arrays were used (for those that are still held, cai_owner_pending() with 2):
  * what was not drained is given up once a context with the same handle is met. A use of which the
  * driver will not say whether it is complete is kept, unless its context has gone or failed for
  * good.

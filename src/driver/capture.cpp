@@ -22,6 +22,22 @@ void Relaxed::restore() noexcept {
   }
 }
 
+std::vector<CUgraphNode> dependencies_of(const Driver &cu, std::uint64_t stream) {
+  CUstreamCaptureStatus status = capture_none;
+  std::uint64_t id = 0;
+  CUgraph graph = nullptr;
+  const CUgraphNode *nodes = nullptr;
+  std::size_t count = 0;
+  must(cu.cuStreamGetCaptureInfo, stream_handle(stream), &status, &id, &graph, &nodes, &count);
+  return {nodes, nodes + count};
+}
+
+void add_dependencies(const Driver &cu, std::uint64_t stream, std::vector<CUgraphNode> &nodes) {
+  constexpr unsigned add = 0;  // CU_STREAM_ADD_CAPTURE_DEPENDENCIES
+  must(cu.cuStreamUpdateCaptureDependencies, stream_handle(stream), nodes.data(), nodes.size(),
+       add);
+}
+
 void refuse_capture(const Driver &cu, std::uint64_t stream, CUresult result) {
   if (result == error_capture_implicit) {
     throw Failure(

@@ -3,6 +3,8 @@
 // the capture of somebody else.
 #pragma once
 
+#include <vector>
+
 #include "driver/faults.hpp"
 
 namespace cai::driver {
@@ -50,5 +52,11 @@ inline Capture capture_of(const Driver &cu, std::uint64_t stream) {
   if (result != success || status != capture_active) refuse_capture(cu, stream, result);
   return capture;
 }
+
+// The nodes of the graph that what is captured on the stream next comes after.
+std::vector<CUgraphNode> dependencies_of(const Driver &cu, std::uint64_t stream);
+
+// What is captured on the stream next comes after these as well.
+void add_dependencies(const Driver &cu, std::uint64_t stream, std::vector<CUgraphNode> &nodes);
 
 }  // namespace cai::driver

@@ -37,9 +37,13 @@ std::vector<CUcontext> Session::primaries() {
   int count = 0;
   must(cu.cuDeviceGetCount, &count);
   for (int ordinal = 0; ordinal < count; ++ordinal) {
-    CUdevice device = 0;
-    must(cu.cuDeviceGet, &device, ordinal);
-    if (const CUcontext context = primary_of(device)) found.push_back(context);
+    try {
+      CUdevice device = 0;
+      must(cu.cuDeviceGet, &device, ordinal);
+      if (const CUcontext context = primary_of(device)) found.push_back(context);
+    } catch (const Failure &failure) {
+      faults.note(failure.error());  // of one device, which is no reason to leave out the others
+    }
   }
   return found;
 }

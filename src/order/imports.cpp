@@ -67,8 +67,7 @@ bool any_imports() noexcept {
   return imports().count.load(std::memory_order_acquire) != 0;
 }
 
-void add_uses_of_imports(const cai_array &array, bool write, std::uint64_t stream,
-                         std::uint64_t own, int32_t index, Conflicts &out) {
+void add_uses_of_imports(const cai_array &array, bool write, int32_t index, Conflicts &out) {
   if (!any_imports()) return;
   Imports &all = imports();
   const cai_owner *const keeper = keeper_of(array);
@@ -77,7 +76,7 @@ void add_uses_of_imports(const cai_array &array, bool write, std::uint64_t strea
   const std::lock_guard lock(all.mutex);
   for (const Listed &other : all.listed) {
     if (other.uses != mine && other.bytes.overlaps(bytes)) {
-      other.uses->add_conflicts(write, stream, own, index, out);
+      other.uses->add_conflicts(write, index, out);
     }
   }
 }

@@ -17,8 +17,7 @@ void list_import(Uses &uses, const cai_array &array);
 void unlist_import(Uses &uses) noexcept;
 
 // Adds the uses that other imports of the same bytes have kept, as Uses::add_conflicts().
-void add_uses_of_imports(const cai_array &array, bool write, std::uint64_t stream,
-                         std::uint64_t own, int32_t index, Conflicts &out);
+void add_uses_of_imports(const cai_array &array, bool write, int32_t index, Conflicts &out);
 
 // Whether there may be any. Cheap, as all that is asked before each use.
 bool any_imports() noexcept;

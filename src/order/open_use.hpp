@@ -45,6 +45,7 @@ struct OpenUse {
 
   void clear() noexcept {
     stream = 0;
+    fork = 0;
     many = nullptr;
     count = 0;
   }

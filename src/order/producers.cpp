@@ -38,12 +38,12 @@ void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t ind
               const Wanted &wanted, Demand &out) {
   cai_owner *const keeper = keeper_of(array);
   if (is_import(keeper)) {
-    add_uses_of_imports(array, write, wanted.stream, own, index, out.conflicts);
+    add_uses_of_imports(array, write, index, out.conflicts);
   }
   if (!may_have_kept(keeper, own)) return;
   if (keeps_here(keeper)) {
     Uses &uses = make_uses_of(keeper);
-    uses.add_conflicts(write, wanted.stream, own, index, out.conflicts);
+    uses.add_conflicts(write, index, out.conflicts);
     uses.add_told(wanted.stream, own, index, out.handles);
   } else {
     for (Demand::Keeper &other : out.keepers) {

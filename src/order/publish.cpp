@@ -102,9 +102,9 @@ void keep_published(driver::Session &session, Uses &uses, Stream stream, Stream 
   if (stream.capture || target.capture) return;  // what is in a graph is not pending
   for (const Recorded &it : recorded) {
     if (!same(it.stream, stream)) continue;
-    return keep_event(session, uses, stream, it.event, true, Cover::by(target));
+    return keep_event(session, uses, stream, it.event, true, Cover::by(session, target));
   }
-  const Cover cover = same(stream, target) ? Cover::by(target) : Cover{};
+  const Cover cover = same(stream, target) ? Cover::by(session, target) : Cover{};
   keep_event(session, uses, stream, Event::record(session, stream), true, cover);
 }
 
@@ -118,7 +118,7 @@ void keep_own_behind_legacy(driver::Session &session, Uses &uses, const cai_arra
   probe(session, own);
   if (own.capture || target.capture) return;
   const Event event = Event::record(session, own);
-  keep_event(session, uses, own, event, true, Cover::by(own));
+  keep_event(session, uses, own, event, true, Cover::by(session, own));
 }
 
 // Whether nobody else has the array: those who have hear of what is published from its owner alone.
@@ -204,12 +204,12 @@ class HandBack {
     }
   }
 
-  // `event` is recorded there. Returns the stream that waits for it.
+  // `event` is recorded there, or will be at need. Returns the stream that waits for it.
   Cover hand(Event &event) const {
     Cover cover;
     for (Stream *const stream : waiting_) {
       order(session_, user_, *stream, Edge::event, event);
-      cover = Cover::by(*stream);
+      cover = Cover::by(session_, *stream);
     }
     return waiting_.size() == 1 ? cover : Cover{};
   }
@@ -234,7 +234,10 @@ void release_on(const cai_array &array, std::uint64_t value) {
     return owner->release(owner);
   }
   const HandBack back(session, array, stream);
-  Event event = Event::record(session, stream);
+  // One that has functions of its own, and libcai's behind them, records by itself.
+  const bool is_told = keeps_by_itself(keeper) && stores_here(keeper);
+  Event event;
+  if (!is_told) event = Event::record(session, stream);
   const Cover cover = back.hand(event);
   if (keeps_here(keeper)) {
     Uses &uses = make_uses_of(keeper);
@@ -244,7 +247,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
     if (own && is_freed_on_a_stream(keeper)) uses.free_on(stream_for(session, array, own));
     look(session, stream, ending);
     session.finish();
-  } else if (stores_here(keeper)) {
+  } else if (is_told) {
     session.finish();
     tell_keeper(keeper, value);
   } else {
@@ -401,7 +404,7 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
     uses->host.add_conflicts(write, points);
     order::await_points(points);
     order::Demand demand;
-    uses->add_conflicts(write, stream, 0, -1, demand.conflicts);
+    uses->add_conflicts(write, -1, demand.conflicts);
     uses->add_told(stream, 0, -1, demand.handles);
     if (demand.empty()) return;
     driver::Session session;

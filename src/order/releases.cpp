@@ -145,7 +145,8 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   const std::uint64_t marked = marked_in(word_of(owner));
   if (imported && marked) return end(owner);
   const bool in_capture = in_order && is_freed_in_capture(owner);
-  if (in_order && !in_capture && (marked || word_of(owner) == 0)) return end(owner);
+  const bool is_there = !marked || !owner->freed_on || marked == owner->freed_on;
+  if (in_order && !in_capture && is_there && (marked || word_of(owner) == 0)) return end(owner);
   std::unique_ptr<Uses> uses;
   const cai_status taken = guard(nullptr, [&] {
     if (in_capture) make_uses_of(owner).free_on({owner->freed_on, nullptr, -1});
@@ -161,7 +162,7 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
     }));
     return end(owner);
   }
-  if (in_order) uses->free_in_order();
+  if (in_order) uses->free_in_order(owner->freed_on);
   if (imported) uses->forget_marks();
   if (uses->pending()) {
     const cai_status status = guard(nullptr, [&] {

@@ -81,6 +81,41 @@ void settle_streams(driver::Session &session, OpenUse &use, const cai_array *con
   }
 }
 
+Uses *stored_uses_of(const cai_array &array) noexcept {
+  const cai_owner *const keeper = keeper_of(array);
+  return stores_here(keeper) ? uses_of(keeper) : nullptr;
+}
+
+bool may_follow_captured(const cai_array *const *arrays, int32_t count) noexcept {
+  return std::any_of(arrays, arrays + count, [](const cai_array *array) {
+    const Uses *const uses = stored_uses_of(*array);
+    return uses && uses->any_captured();
+  });
+}
+
+// Work that is captured comes after conflicting uses in the same capture.
+void follow_captured(driver::Session &session, Stream &consumer, const cai_array *const *arrays,
+                     int32_t count, const Options &options) {
+  std::vector<driver::CUgraphNode> nodes;
+  for (int32_t index = 0; index < count; ++index) {
+    const cai_array &array = *arrays[index];
+    Uses *const uses = stored_uses_of(array);
+    const bool write = writes(array, options.access_of(index), index);
+    if (uses) uses->add_captured(consumer.capture.id, consumer.value, write, nodes);
+  }
+  if (nodes.empty()) return;
+  with(session, consumer, [&] {
+    // Each once, and none that it comes after anyway: the driver wants it so.
+    std::vector<driver::CUgraphNode> there = driver::dependencies_of(session.cu, consumer.value);
+    std::erase_if(nodes, [&](driver::CUgraphNode node) {
+      const bool is_known = std::find(there.begin(), there.end(), node) != there.end();
+      if (!is_known) there.push_back(node);
+      return is_known;
+    });
+    if (!nodes.empty()) driver::add_dependencies(session.cu, consumer.value, nodes);
+  });
+}
+
 // Not in line, and end() neither: a call that needs no order is not to pay for their frames.
 [[gnu::noinline]] void begin(OpenUse &use, const cai_array *const *arrays, int32_t count,
                              const Options &options) {
@@ -95,7 +130,8 @@ void settle_streams(driver::Session &session, OpenUse &use, const cai_array *con
     const std::uint64_t side = options.side(use.stream);
     collect(arrays, count, {Wanted::For::waiting, side, options.access, options.accesses}, demand);
   }
-  if (demand.empty() && (use.count == 0 || is_on_own_streams(use))) return;
+  const bool follows = waits && may_follow_captured(arrays, count);
+  if (demand.empty() && !follows && (use.count == 0 || is_on_own_streams(use))) return;
 
   Ending ending;
   {
@@ -115,6 +151,8 @@ void settle_streams(driver::Session &session, OpenUse &use, const cai_array *con
       for (int32_t index = 0; index < count; ++index) {
         cover_if_own(session, *arrays[index], consumer, demand.conflicts);
       }
+      if (!consumer.is_probed) probe(session, consumer);
+      if (consumer.capture) follow_captured(session, consumer, arrays, count, options);
       if (consumer.context_id) look(session, consumer, ending);
     }
     if (!consumer.is_probed) probe(session, consumer);
@@ -213,7 +251,8 @@ class End {
     for (Stream &producer : producers) {
       const auto add_step = [&] {
         probe(session, producer);
-        const Edge edge = edge_between(session, consumer, producer, Way::back, use_.flags);
+        Edge edge = edge_between(session, consumer, producer, Way::back, use_.flags);
+        if (edge == Edge::none && is_barrier(consumer, producer)) edge = Edge::event;
         const bool is_joined = edge == Edge::within && is_fork(producer);
         steps_.add({&producer, edge, is_joined});
       };
@@ -235,8 +274,39 @@ class End {
       step.done = attempt(session, OnFailure::go_on, step.producer->index,
                           [&] { order(session, consumer, *step.producer, step.edge, event); });
     }
-    if (consumer.capture) return;  // what is in a graph is not pending
+    if (consumer.capture) return keep_captured(session, consumer);
     for (const Used &used : use_) keep(session, consumer, used, event);
+  }
+
+  // What is in a graph is not pending; but others in the same capture come after it.
+  void keep_captured(driver::Session &session, Stream &consumer) {
+    std::vector<driver::CUgraphNode> nodes;
+    bool is_asked = false;
+    for (const Used &used : use_) {
+      cai_owner *const keeper = keeper_of(used.owner);
+      if (!stores_here(keeper)) continue;
+      const Step *const step = used.is_handed_back ? step_of(used.stream()) : nullptr;
+      const bool is_own = used.own && same(used.stream(), consumer);
+      const bool covers = is_own || (step && step->edge == Edge::within);
+      if (covers && !streams_differ(keeper)) continue;
+      attempt(session, OnFailure::go_on, used.index, [&] {
+        if (!is_asked) {
+          with(session, consumer,
+               [&] { nodes = driver::dependencies_of(session.cu, consumer.value); });
+        }
+        is_asked = true;
+        make_uses_of(keeper).keep_captured(consumer.capture.id, consumer.value, used.write, nodes);
+      });
+    }
+  }
+
+  // Where nobody keeps the use, something on stream 1 has to come between a blocking stream's work
+  // and the next one's: it orders the whole context.
+  bool is_barrier(const Stream &consumer, const Stream &producer) const {
+    if (consumer.capture || producer.value != driver::stream_legacy) return false;
+    return std::any_of(use_.begin(), use_.end(), [&](const Used &used) {
+      return same(used.stream(), producer) && !keeps_uses(keeper_of(used.owner));
+    });
   }
 
   bool is_fork(const Stream &producer) const {
@@ -247,7 +317,7 @@ class End {
     cai_owner *const keeper = keeper_of(used.owner);
     if (!keeps_uses(keeper)) return;
     // The array's stream, where it comes after the use by now; null: there is none.
-    const Stream *own = nullptr;
+    Stream *own = nullptr;
     Stream reclaimed = used.stream();
     bool in_order = false;
     if (used.own && !used.is_handed_back) {
@@ -266,7 +336,8 @@ class End {
     // stream 1, and yet not after it.
     const bool around_legacy =
         in_order && used.own == driver::stream_legacy && use_.stream != driver::stream_legacy;
-    const bool freed_there = keeper->flags & CAI_OWNER_STREAM_ORDERED;
+    const bool freed_there = (keeper->flags & CAI_OWNER_STREAM_ORDERED) &&
+                             (keeper->freed_on == 0 || keeper->freed_on == used.own);
     const bool is_enough =
         own && (in_order || freed_there) && !around_legacy && !streams_differ(keeper);
     if (is_enough && !stores_by_itself(keeper)) return mark(keeper, *own);
@@ -274,7 +345,7 @@ class End {
     attempt(session, OnFailure::go_on, used.index, [&] {
       if (!event) event = Event::record(session, consumer);
       Uses &uses = make_uses_of(keeper);
-      const Cover cover = own && !in_order ? Cover::by(*own) : Cover{};
+      const Cover cover = own && !in_order ? Cover::by(session, *own) : Cover{};
       if (uses.keep(consumer.key(), event, used.write, cover)) {
         uses.prune(session, consumer.context, consumer.context_id, Ask::in_passing);
       }
@@ -413,7 +484,6 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
     open.context = nullptr;
     open.capture = OpenUse::not_asked;
     open.thread = stream == driver::stream_per_thread ? this_thread() : 0;
-    open.fork = 0;
     open.flags = judged.flags;
     open.is_on_host = judged.on_host();
     if (judged.order != CAI_ORDER_BEGIN) order::note_all(open, arrays, count, judged);
@@ -421,7 +491,11 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
         judged.order != CAI_ORDER_END && !order::nothing_before(arrays, count, judged.side(stream));
     if (waits || !order::is_on_own_streams(open)) order::begin(open, arrays, count, judged);
   });
-  if (status != CAI_OK) open.close();
+  if (status != CAI_OK) {
+    // What has joined a capture, and failed after that, must not spoil it.
+    if (open.fork) static_cast<void>(guard(nullptr, [&] { order::finish(open, false); }));
+    open.close();
+  }
   return status;
 }
 
@@ -430,7 +504,7 @@ cai_status cai_use_end(cai_use *use, cai_error *error) {
   OpenUse &open = OpenUse::of(use);
   if (open.stream == 0) return CAI_OK;
   const cai_status status = guard(error, [&] {
-    if (open.count == 0) return;
+    if (open.count == 0) return order::finish(open, false);  // which may have joined a capture
     if (open.is_on_host) return order::finish(open, true);
     if (!order::mark_own_streams(open)) order::end(open);
   });

@@ -14,6 +14,8 @@ namespace {
 
 // Beyond so many streams it pays to ask which ones are done.
 constexpr std::size_t slots_many = 8;
+// So many streams of captures are remembered.
+constexpr std::size_t captured_most = 64;
 
 // Whether what an event was recorded after is complete, or will never be: what does not say that
 // its context has gone says nothing of the event.
@@ -158,44 +160,63 @@ void Uses::add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<
   }
 }
 
+void Uses::keep_captured(std::uint64_t capture, std::uint64_t user, bool write,
+                         const std::vector<driver::CUgraphNode> &nodes) {
+  const std::lock_guard lock(lock_);
+  const auto found = std::find_if(captured_.begin(), captured_.end(), [&](const Captured &other) {
+    return other.capture == capture && other.user == user;
+  });
+  // Ids never recur, and the oldest capture is the likeliest to have ended.
+  if (found == captured_.end() && captured_.size() == captured_most) {
+    captured_.erase(captured_.begin());
+  }
+  Captured &it = found != captured_.end() && found->capture == capture
+                     ? *found
+                     : captured_.emplace_back(Captured{capture, user, {}, {}});
+  (write ? it.writes : it.reads) = nodes;
+  if (write) it.reads.clear();
+  sum_up();
+}
+
+void Uses::add_captured(std::uint64_t capture, std::uint64_t user, bool write,
+                        std::vector<driver::CUgraphNode> &out) {
+  const std::lock_guard lock(lock_);
+  for (const Captured &it : captured_) {
+    if (it.capture != capture || it.user == user) continue;
+    out.insert(out.end(), it.writes.begin(), it.writes.end());
+    if (write) out.insert(out.end(), it.reads.begin(), it.reads.end());
+  }
+}
+
 void Uses::hold(Event event) {
   const std::lock_guard lock(lock_);
   held_.push_back(std::move(event));
 }
 
-void Uses::add_uncovered(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
-                         Conflicts &out) {
+void Uses::add_conflicts(bool write, int32_t index, Conflicts &out) {
+  if (!any()) return;
   const std::lock_guard lock(lock_);
   for (const Slot &slot : slots_) {
     const auto &[event, cover] = write ? slot.last() : slot.write;
-    const bool is_handle = cover.value > driver::stream_per_thread;
-    if (!event || (is_handle && (cover.value == stream || cover.value == own))) continue;
+    if (!event) continue;
     out.add_unless({event, slot.user, cover, index},
                    [&](const Conflict &other) { return other.event == event; });
   }
 }
 
-void Uses::cover(Conflicts &conflicts, const Stream &stream) {
+void Uses::cover(Conflicts &conflicts, const Cover &stream) {
   const std::lock_guard lock(lock_);
   for (Slot &slot : slots_) {
     for (const Conflict &conflict : conflicts) {
-      if (slot.read.event == conflict.event) slot.read.cover = Cover::by(stream);
-      if (slot.write.event == conflict.event) slot.write.cover = Cover::by(stream);
+      if (slot.read.event == conflict.event) slot.read.cover = stream;
+      if (slot.write.event == conflict.event) slot.write.cover = stream;
     }
   }
-  sum_up();
 }
 
 void Uses::sum_up() noexcept {
-  const std::uint64_t first = slots_.empty() ? 0 : slots_.front().last().cover.value;
-  bool alone = first > driver::stream_per_thread;
-  for (const Slot &slot : slots_) {
-    for (const Kept *const kept : {&slot.write, &slot.read}) {
-      if (kept->event && kept->cover.value != first) alone = false;
-    }
-  }
-  covering_.store(alone ? first : 0, std::memory_order_release);
-  any_.store(!slots_.empty(), std::memory_order_release);
+  any_captured_.store(!captured_.empty(), std::memory_order_release);
+  any_.store(!slots_.empty() || !captured_.empty(), std::memory_order_release);
 }
 
 void Uses::prune(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
@@ -271,14 +292,15 @@ void Uses::forget_marks() noexcept {
   for (Own &it : own_) it.marked = false;
 }
 
-void Uses::free_in_order() noexcept {
+void Uses::free_in_order(std::uint64_t freed_on) noexcept {
   const bool differ = streams_differ();
-  if (differ && first_ == 0) return;
+  const std::uint64_t stream = freed_on ? freed_on : first_;
+  if (stream == 0 && differ) return;
   for (Own &it : own_) {
-    if (!differ || it.stream.value == first_) it.marked = false;
+    if (stream == 0 || it.stream.value == stream) it.marked = false;
   }
   if (!differ) return;
-  std::erase_if(slots_, [&](const Slot &slot) { return slot.last().cover.value == first_; });
+  std::erase_if(slots_, [&](const Slot &slot) { return slot.last().cover.value == stream; });
 }
 
 bool Uses::is_any_captured(driver::Session &session) noexcept {

@@ -17,19 +17,24 @@
 namespace cai::order {
 
 // The array's stream that waits for a use, so that whoever waits for that stream waits for the use
-// as well. Value 0: there is none. It lives as long as the array, so its handle says enough.
+// as well. Value 0: there is none. It may go before the owner does, and its handle recur.
 struct Cover {
   std::uint64_t value = 0;
   driver::CUcontext context = nullptr;  // for 1 and 2
+  std::uint64_t id = 0;                 // for a handle
   std::uint64_t thread = 0;             // for 2
 
-  static Cover by(const Stream &stream) noexcept {
-    return {stream.value, stream.is_default() ? stream.context : nullptr, thread_of(stream)};
+  static Cover by(driver::Session &session, Stream &stream) {
+    if (!stream.is_default()) identify(session, stream);
+    return {stream.value, stream.is_default() ? stream.context : nullptr, stream.id,
+            thread_of(stream)};
   }
   // As this thread means the stream.
-  bool is(const Stream &stream) const noexcept {
-    return value == stream.value && (!stream.is_default() || context == stream.context) &&
-           thread == thread_of(stream);
+  bool is(driver::Session &session, Stream &stream) const {
+    if (value != stream.value || thread != thread_of(stream)) return false;
+    if (stream.is_default()) return context == stream.context;
+    identify(session, stream);
+    return id == stream.id;
   }
 
  private:
@@ -100,24 +105,26 @@ class Uses {
   void differ(std::uint64_t first) noexcept;
   bool streams_differ() const noexcept { return differ_.load(std::memory_order_acquire); }
 
+  // Uses in a capture, which are not pending, but which others in the same one come after. One that
+  // comes after what the array's stream has there need not be kept.
+  void keep_captured(std::uint64_t capture, std::uint64_t user, bool write,
+                     const std::vector<driver::CUgraphNode> &nodes);
+  // Adds the nodes of the capture that a read, or a write, by another stream comes after.
+  void add_captured(std::uint64_t capture, std::uint64_t user, bool write,
+                    std::vector<driver::CUgraphNode> &out);
+  bool any_captured() const noexcept { return any_captured_.load(std::memory_order_acquire); }
+
   // An event that an array came with: it lives as long as the owner.
   void hold(Event event);
 
-  // Adds what a read, or a write, conflicts with; but for what one of two streams covers: `stream`,
-  // which is to wait, and `own`, which it waits for anyway.
-  void add_conflicts(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
-                     Conflicts &out) {
-    if (!any()) return;
-    const std::uint64_t covering = covering_.load(std::memory_order_acquire);
-    if (covering && (covering == own || covering == stream)) return;
-    add_uncovered(write, stream, own, index, out);
-  }
+  // Adds what a read, or a write, conflicts with.
+  void add_conflicts(bool write, int32_t index, Conflicts &out);
 
   // Whether any are kept; but for the host's.
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
 
   // The array's own stream has been made to wait for these uses.
-  void cover(Conflicts &conflicts, const Stream &stream);
+  void cover(Conflicts &conflicts, const Cover &stream);
 
   // Forgets the uses of a context that is alive, if they are complete, or get waited for. Uses of
   // an older context with the same handle have gone with it.
@@ -135,9 +142,9 @@ class Uses {
 
   // From here on for an owner that has lost its last holder.
 
-  // The memory is given back in the order of the stream that its first array came with: what is in
-  // order with that, or covered by it, holds nobody up.
-  void free_in_order() noexcept;
+  // The memory is given back in the order of a stream, or (0) of the one that its first array came
+  // with: what is in order with that, or covered by it, holds nobody up.
+  void free_in_order(std::uint64_t freed_on) noexcept;
   // Likewise, but that only those hold nobody up which are marked.
   void forget_marks() noexcept;
   // Something is pending of which no event tells, until the context has been waited for, or has
@@ -175,6 +182,13 @@ class Uses {
     const Kept &last() const noexcept { return read.event ? read : write; }
   };
 
+  // The last uses on one stream in one capture.
+  struct Captured {
+    std::uint64_t capture;
+    std::uint64_t user;
+    std::vector<driver::CUgraphNode> writes, reads;
+  };
+
   // A stream that arrays of the owner come with.
   struct Own {
     Stream stream{};
@@ -184,13 +198,12 @@ class Uses {
   };
 
   Own &own(const Stream &stream);  // with the lock held
-  void add_uncovered(bool write, std::uint64_t stream, std::uint64_t own, int32_t index,
-                     Conflicts &out);
-  void sum_up() noexcept;  // with the lock held, once anything has changed
+  void sum_up() noexcept;          // with the lock held, once anything has changed
 
   Lock lock_;  // never held while the driver is called, save where nobody else is left
   std::vector<Slot> slots_;
   std::vector<Own> own_;
+  std::vector<Captured> captured_;
   std::vector<Event> held_;
   std::uint64_t first_ = 0;
   driver::CUcontext parked_in_ = nullptr;
@@ -201,8 +214,8 @@ class Uses {
   std::atomic<bool> any_{false};
   std::atomic<std::uint64_t> told_handle_{0};  // the handle that was told first; 0: none
   std::atomic<bool> told_others_{false};       // and others
+  std::atomic<bool> any_captured_{false};
   std::atomic<bool> differ_{false};
-  std::atomic<std::uint64_t> covering_{0};       // the handle that covers all that is kept; 0: none
   std::atomic<std::uint64_t> marked_handle_{0};  // the one that was marked last
 };
 

@@ -12,7 +12,7 @@ namespace {
 // Whether one of the producers' streams waits for the use, or had it.
 bool is_covered(driver::Session &session, const Conflict &conflict, Few<Stream> &producers) {
   return std::any_of(producers.begin(), producers.end(), [&](Stream &producer) {
-    if (conflict.cover.is(producer)) return true;
+    if (conflict.cover.is(session, producer)) return true;
     if (conflict.user.value != producer.value) return false;
     identify(session, producer);
     return conflict.user == producer.key();
@@ -30,7 +30,7 @@ bool is_among(Few<Demand::EventOf, 4> &events, const Event &event) {
 void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand) {
   Conflicts &conflicts = demand.conflicts;
   conflicts.remove_if([&](const Conflict &conflict) {
-    return conflict.cover.is(stream) || is_covered(session, conflict, producers) ||
+    return conflict.cover.is(session, stream) || is_covered(session, conflict, producers) ||
            is_among(demand.events, conflict.event);
   });
   producers.remove_if([&](const Stream &producer) { return same(producer, stream); });
@@ -49,6 +49,16 @@ void refuse_pending(driver::Session &session, const Stream &stream, driver::CUev
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, index, 0},
                 "stream 0x%" PRIx64 " is being captured into a graph, and %s", stream.value,
                 what_is_pending);
+}
+
+// Stream 1 has work pending that a stream which is to join a capture would have to wait for.
+void refuse_legacy(driver::Session &session, Stream &legacy, Stream &stream) {
+  if (!implicitly_ordered(session, legacy, stream)) return;
+  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, legacy.index, 0},
+                "stream 0x%" PRIx64
+                " is blocking, and is to join a capture, after which stream 1, which has work "
+                "pending, cannot be used: wait for it before",
+                stream.value);
 }
 
 }  // namespace
@@ -97,6 +107,12 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
     for_array(producer.index, [&] {
       steps.add({&producer, edge_between(session, producer, stream, Way::forth, flags)});
     });
+  }
+  // Once a blocking stream is in a capture, stream 1 of its context cannot be touched.
+  for (const Step &step : steps) {
+    if (!fork || step.edge != Edge::external || step.producer->value != driver::stream_legacy)
+      continue;
+    refuse_legacy(session, *step.producer, stream);
   }
   const bool external = flags & CAI_USE_EXTERNAL;
   if (stream.capture) {
@@ -155,12 +171,13 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   if (fork && forked_from) *forked_from = *fork;
 }
 
-void cover_if_own(driver::Session &session, const cai_array &array, const Stream &waiting,
+void cover_if_own(driver::Session &session, const cai_array &array, Stream &waiting,
                   Conflicts &conflicts) {
   cai_owner *const keeper = keeper_of(array);
   Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   if (!uses || conflicts.empty() || stream_value(array) != waiting.value) return;
-  if (same(waiting, stream_for(session, array, waiting.value))) uses->cover(conflicts, waiting);
+  if (!same(waiting, stream_for(session, array, waiting.value))) return;
+  uses->cover(conflicts, Cover::by(session, waiting));
 }
 
 void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand) {

@@ -22,7 +22,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
 
 // The array's own stream has waited for kept uses, if it is the one that did: who waits for it need
 // not wait for them.
-void cover_if_own(driver::Session &session, const cai_array &array, const Stream &waiting,
+void cover_if_own(driver::Session &session, const cai_array &array, Stream &waiting,
                   Conflicts &conflicts);
 
 // The host waits, likewise.

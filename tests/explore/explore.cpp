@@ -332,6 +332,7 @@ class Explorer {
     if (left == 0) return play();
     for (const Step &step : alphabet_) {
       if (step.array && !run.model.arrays[step.array].there) continue;
+      if (step.op == kDrop && !looks_at_cost_) continue;  // of which libcai does not hear
       Run next = run;
       const Outcome outcome = next.step(step);
       if (outcome == kNotHere) continue;

@@ -164,17 +164,19 @@ enum Op : unsigned {
   kSyncHost,
   kDrain,
   kCapture,
+  kJoin,
   kEndCapture,
   kLaunch,
   kReplaceStream,
   kOps
 };
 // What is drawn more often than the rest stands here more often.
-constexpr Op kDrawn[] = {kMake,    kMake,    kBegin,      kBegin,      kBegin,    kBegin,
-                         kBegin,   kEnd,     kEnd,        kEnd,        kEnd,      kFinish,
-                         kAbandon, kProduce, kProduce,    kPublish,    kView,     kPublishEvent,
-                         kRelease, kRelease, kReleaseOn,  kSame,       kSyncHost, kDrain,
-                         kCapture, kCapture, kEndCapture, kEndCapture, kLaunch,   kReplaceStream};
+constexpr Op kDrawn[] = {
+    kMake,    kMake,     kBegin,        kBegin,        kBegin,   kBegin,      kBegin,
+    kEnd,     kEnd,      kEnd,          kEnd,          kFinish,  kAbandon,    kProduce,
+    kProduce, kPublish,  kView,         kPublishEvent, kRelease, kRelease,    kReleaseOn,
+    kSame,    kSyncHost, kDrain,        kCapture,      kCapture, kEndCapture, kEndCapture,
+    kJoin,    kLaunch,   kReplaceStream};
 
 enum Keeper : unsigned { kPlain, kReclaims, kStreamOrdered, kImported, kOfItsOwn, kKeepers };
 constexpr const char *kKeeperNames[kKeepers] = {"plain", "RECLAIMS", "STREAM_ORDERED", "IMPORTED",
@@ -219,6 +221,12 @@ struct Capture {
   bool on = false;
   int stream = 0;
   std::vector<int> touched;
+  std::vector<int> joined;  // streams, by events of the party's own
+
+  bool has(int other) const {
+    return on &&
+           (stream == other || std::find(joined.begin(), joined.end(), other) != joined.end());
+  }
 };
 
 struct Graph {
@@ -309,6 +317,8 @@ class World {
         return quietly([&] { expect(cai_drain(0, nullptr, &error_)); });
       case kCapture:
         return begin_capture(step);
+      case kJoin:
+        return join(step);
       case kEndCapture:
         return end_capture(step[1]);
       case kLaunch:
@@ -659,7 +669,25 @@ class World {
     const int mode = static_cast<int>(step[2] % 3);
     say("a capture begins on %s, mode %d", kStreamNames[stream], mode);
     MUST(cu().cuStreamBeginCapture_v2(machine().streams[stream], mode));
-    *capture = {true, stream, {}};
+    *capture = {true, stream, {}, {}};
+  }
+
+  // Another stream joins a capture, as whoever captures may let it; it is joined back at the end.
+  void join(const Step &step) {
+    const int stream = kPerThread + static_cast<int>(step[1] % (kStreams - kPerThread));
+    Capture &capture = capturing_[step[2] % 2];
+    if (!capture.on || is_capturing(stream)) return;
+    for (const Use &use : uses_) {
+      if (use.open && use.stream == stream) return;
+    }
+    say("%s joins the capture on %s", kStreamNames[stream], kStreamNames[capture.stream]);
+    follow(stream, capture.stream);
+    capture.joined.push_back(stream);
+  }
+
+  void follow(int stream, int other) {
+    const Handle event = event_after(machine().streams[other]);
+    MUST(cu().cuStreamWaitEvent(machine().streams[stream], event, 0));
   }
 
   void end_capture(unsigned which) {
@@ -677,6 +705,7 @@ class World {
 
   void close_capture(Capture &capture) {
     say("the capture on %s ends", kStreamNames[capture.stream]);
+    for (const int stream : capture.joined) follow(capture.stream, stream);
     capture.on = false;
     Handle graph = nullptr;
     if (cu().cuStreamEndCapture(machine().streams[capture.stream], &graph) || !graph) {
@@ -809,9 +838,8 @@ class World {
   // Whether the stream is in a capture that began on another one: it is for the use that joined.
   bool is_forked(int stream) const {
     if (!is_capturing(stream)) return false;
-    return std::none_of(std::begin(capturing_), std::end(capturing_), [&](const Capture &capture) {
-      return capture.on && capture.stream == stream;
-    });
+    return std::none_of(std::begin(capturing_), std::end(capturing_),
+                        [&](const Capture &capture) { return capture.has(stream); });
   }
 
   // Uses that conflict do not overlap.
@@ -849,7 +877,7 @@ class World {
     queue(arrays_[number].block, stream, writes);
     if (!is_capturing(stream)) return;
     for (Capture &capture : capturing_) {
-      const bool is_its = capture.on && (capture.stream == stream || is_forked(stream));
+      const bool is_its = capture.has(stream) || (capture.on && is_forked(stream));
       if (!is_its) continue;
       capture.touched.push_back(number);  // of which the program keeps the array
       ++arrays_[number].graphs;

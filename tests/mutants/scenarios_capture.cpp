@@ -88,6 +88,35 @@ SCENARIO(abandon_joins_capture_back) {
   launch(p);
 }
 
+SCENARIO(end_of_nothing_joins_capture_back) {
+  const Stream p = stream(), c = stream();
+  Array x(memory(), CAI_STREAM_STREAM, p);
+  capture(p);
+  writes(x.array.data, p);
+  begin({&x.array}, c, use(CAI_ORDER_BEGIN, CAI_ACCESS_DEFAULT, CAI_USE_FORK));
+  reads(x.array.data, c);
+  refuses_later(0);
+  refuses_later(1);
+  end({&x.array}, c, use(CAI_ORDER_BEGIN));
+  writes(x.array.data, p);
+  launch(p);
+}
+
+// The beginning fails once it has joined: its stream must not stay in the capture.
+SCENARIO(failed_begin_joins_capture_back) {
+  const Stream p = stream(), c = stream();
+  Array x(memory(), CAI_STREAM_STREAM, p);
+  const cai_array *const one = &x.array;
+  const cai_use_options fork = use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_FORK);
+  capture(p);
+  answered(gpu().simcuda_fail("cuEventDestroy", 1, 1));
+  for (int nth = 0; nth < 4; ++nth) implied(nth);  // the consumer has added nothing to the graph
+  cai_use use;
+  static_cast<void>(cai_use_begin(&use, &one, 1, c, &fork, nullptr));
+  answered(gpu().simcuda_fail("cuEventDestroy", 0, 0));
+  launch(p);
+}
+
 SCENARIO(finish_joins_capture_back) {
   const Stream p = stream(), c = stream();
   Array x(memory(), CAI_STREAM_STREAM, p);

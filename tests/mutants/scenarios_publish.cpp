@@ -213,6 +213,20 @@ SCENARIO(release_on_stream) {
   answered(cai_drain(1, nullptr, nullptr));
 }
 
+SCENARIO(release_on_tells_owner) {
+  const Stream c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_NONE);
+  cai_array_retain(x);
+  x->owner->used_on = [](cai_owner *self, Stream on, std::uint32_t access, cai_error *error) {
+    return cai_owner_used_on(self, on, access, error);
+  };
+  writes(x->data, c);
+  release_on(x, c);
+  const Stream d = stream();
+  begin({x}, d);
+  reads(x->data, d);
+}
+
 SCENARIO(release_on_stream_and_look) {
   const Stream p = stream(), c = stream(), d = stream(), f = stream();
   const auto release = [&] {

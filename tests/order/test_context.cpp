@@ -10,18 +10,6 @@ namespace {
 
 class Context : public OnGpu {
  protected:
-  // A primary context, active while it lives.
-  struct Primary {
-    explicit Primary(int which) : device(which) {
-      MUST(gpu().cuDevicePrimaryCtxRetain(&context, device));
-    }
-    Primary(const Primary &) = delete;
-    Primary &operator=(const Primary &) = delete;
-    ~Primary() { MUST(gpu().cuDevicePrimaryCtxRelease_v2(device)); }
-    int device;
-    Handle context = nullptr;
-  };
-
   // Memory that belongs to no context, as that of pools.
   Address pool_memory(Handle context) {
     const With with(context);

@@ -133,6 +133,7 @@ TEST_F(Events, DoNotOutliveAReset) {
     }
     MUST(gpu().cuDevicePrimaryCtxReset_v2(1));
     EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));  // which the reset did not
   }
 }
 

@@ -235,6 +235,195 @@ TEST_F(OpenUse, StreamOneJoinsNoCapture) {
   end_capture(producer);
 }
 
+// Uses that conflict come after each other in a capture, too, though no producer is in it.
+TEST_F(OpenUse, TwoStreamsOfOneCaptureAreInOrder) {
+  const std::uint64_t producer = value(stream());
+  const Owned none(memory(), CAI_STREAM_NONE), of_stream(memory(), CAI_STREAM_STREAM, producer);
+  const Owned reclaims(memory(), CAI_STREAM_STREAM, producer);
+  reclaims->owner->flags |= CAI_OWNER_RECLAIMS;
+  const Address to = memory();
+  for (const Owned *array : {&none, &of_stream, &reclaims}) {
+    const std::uint64_t first = value(stream()), second = value(stream());
+    EXPECT_EQ(races([&] {
+                begin_capture(first, global);
+                fork(first, second);
+                ASSERT_EQ(begin({*array}, first), CAI_OK) << error.message;
+                fill((*array)->data, 1, first);
+                EXPECT_EQ(end(), CAI_OK);
+                ASSERT_EQ(begin({*array, *array}, second), CAI_OK) << error.message;
+                copy(to, (*array)->data, second);
+                EXPECT_EQ(end(), CAI_OK);
+                fork(second, first);
+                launch(first);
+              }),
+              0U);
+    EXPECT_EQ(read(to), 1);
+  }
+}
+
+// A blocking stream that joins a capture closes stream 1, which so is asked before.
+TEST_F(OpenUse, AForkWithStreamOnePendingIsRefused) {
+  const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK | CAI_USE_EXTERNAL);
+  const std::uint64_t producer = value(stream()), consumer = value(stream(blocking));
+  const Owned array(memory(), CAI_STREAM_STREAM, producer), legacy(memory(), CAI_STREAM_STREAM, 1);
+  {
+    const Gate gate(1);
+    begin_capture(producer, relaxed);
+    EXPECT_EQ(begin({array, legacy}, consumer, &options), CAI_ERR_CAPTURE);
+    EXPECT_EQ(error.index, 1);
+    EXPECT_FALSE(capturing(consumer));
+  }
+  end_capture(producer);
+}
+
+// Also where the beginning fails after that, or was all that was asked for.
+TEST_F(OpenUse, AForkOfAFailedBeginningIsJoinedBack) {
+  cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);
+  for (const char *name : {"cuEventDestroy", "cuThreadExchangeStreamCaptureMode", ""}) {
+    const std::uint64_t producer = value(stream()), consumer = value(stream());
+    const Owned array(memory(), CAI_STREAM_STREAM, producer);
+    begin_capture(producer, relaxed);
+    fill(array->data, 1, producer);
+    options.order = *name ? CAI_ORDER_BOTH : CAI_ORDER_BEGIN;
+    if (*name) MUST(gpu().simcuda_fail(name, 1, 999));
+    const cai_status status = begin({array}, consumer, &options);
+    MUST(gpu().simcuda_fail("cuEventDestroy", 0, 0));
+    MUST(gpu().simcuda_fail("cuThreadExchangeStreamCaptureMode", 0, 0));
+    if (status == CAI_OK) {
+      fill(array->data, 2, consumer);
+      EXPECT_EQ(end(), CAI_OK);
+    }
+    end_capture(producer);
+  }
+}
+
+// ---- Who has to know of a use -------------------------------------------------------------------
+
+// Nobody keeps the use of a borrowed array: stream 1 itself comes after it, and the next stream.
+TEST_F(OpenUse, OfABorrowedArrayOnStreamOne) {
+  Array array(memory(), CAI_STREAM_STREAM, 1);
+  const Address to = memory();
+  for (const std::uint64_t first : {value(stream(blocking)), std::uint64_t{2}}) {
+    const std::uint64_t second = value(stream(blocking));
+    EXPECT_EQ(races([&] {
+                ASSERT_EQ(begin({&array.array}, first), CAI_OK);
+                fill(array.array.data, 1, first);
+                EXPECT_EQ(end(), CAI_OK);
+                ASSERT_EQ(begin({&array.array}, second), CAI_OK);
+                copy(to, array.array.data, second);
+                EXPECT_EQ(end(), CAI_OK);
+              }),
+              0U);
+  }
+}
+
+// An array that came with None is used on the others' stream: later users hear of it, and so does
+// the release.
+TEST_F(OpenUse, OfNoneOnTheOthersOwnStream) {
+  const std::uint64_t producer = value(stream()), later = value(stream());
+  Owned none(memory(), CAI_STREAM_NONE);
+  const Owned array(memory(), CAI_STREAM_STREAM, producer);
+  const cai_array *const both[] = {none, array};
+  EXPECT_EQ(races([&] {
+              for (int twice = 0; twice < 2; ++twice) {
+                std::uint64_t out = 0;
+                ASSERT_EQ(cai_arrays_same_stream(both, 2, &out, &error), CAI_OK) << error.message;
+                ASSERT_EQ(out, producer);
+                fill(none->data, 1, producer);
+              }
+              ASSERT_EQ(begin({none}, later), CAI_OK);
+              fill(none->data, 2, later);
+              EXPECT_EQ(end(), CAI_OK);
+            }),
+            0U);
+  const Gate gate(producer);
+  none.release();
+  EXPECT_FALSE(none.ended());
+}
+
+// An import's owner cannot be told of a stream that is to come.
+TEST_F(OpenUse, OfAnImportedNoneOnTheOthersOwnStream) {
+  const Owned none(memory(), CAI_STREAM_NONE), array(memory(), CAI_STREAM_STREAM, value(stream()));
+  none->owner->flags |= CAI_OWNER_IMPORTED;
+  const cai_array *const both[] = {array, none};
+  std::uint64_t out = 0;
+  EXPECT_EQ(cai_arrays_same_stream(both, 2, &out, &error), CAI_ERR_ORDER);
+  EXPECT_EQ(error.index, 1);
+}
+
+// A used_on that does more than libcai's is no reason to forget what is in order with the stream.
+TEST_F(OpenUse, OfAnOwnerWithItsOwnUsedOn) {
+  const std::uint64_t own = value(stream());
+  Owned array(memory(), CAI_STREAM_STREAM, own);
+  array->owner->used_on = [](cai_owner *self, std::uint64_t on, std::uint32_t how,
+                             cai_error *problem) {
+    return cai_owner_used_on(self, on, how, problem);
+  };
+  ASSERT_EQ(begin({array}, own), CAI_OK);
+  Gate gate(own);
+  EXPECT_EQ(end(), CAI_OK);
+  array.release();
+  EXPECT_FALSE(array.ended());
+  gate.open();
+  EXPECT_EQ(left_after_drain(1), 0);
+  EXPECT_TRUE(array.ended());
+}
+
+// ---- Memory that is freed on a stream -----------------------------------------------------------
+
+// Not while that is being captured: not by the last release, nor by an end that was put off.
+TEST_F(OpenUse, MemoryIsNotFreedIntoACapture) {
+  for (const std::uint64_t own : {value(stream()), std::uint64_t{2}}) {
+    for (const bool is_used : {false, true}) {
+      Owned array(memory(), CAI_STREAM_STREAM, own);
+      array->owner->flags |= CAI_OWNER_STREAM_ORDERED;
+      if (is_used) {
+        ASSERT_EQ(begin({array}, value(stream())), CAI_OK);
+        EXPECT_EQ(end(), CAI_OK);
+      }
+      begin_capture(own, relaxed);
+      array.release();
+      static_cast<void>(left_after_drain(1));
+      EXPECT_FALSE(array.ended());
+      end_capture(own);
+      EXPECT_EQ(left_after_drain(1), 0);
+      EXPECT_TRUE(array.ended());
+    }
+  }
+}
+
+// A stream may go once its arrays have; what was pending there stays so until the host has waited.
+TEST_F(OpenUse, AMarkedStreamThatHasGoneIsNotIdle) {
+  Handle gone = nullptr;
+  MUST(gpu().cuStreamCreate(&gone, non_blocking));
+  Owned array(memory(), CAI_STREAM_STREAM, value(gone));
+  ASSERT_EQ(begin({array}, value(gone)), CAI_OK);
+  fill(array->data, 1, value(gone));
+  EXPECT_EQ(end(), CAI_OK);
+  begin_capture(value(gone), relaxed);
+  array.release();
+  end_capture(value(gone));
+  MUST(gpu().cuStreamDestroy_v2(gone));
+  static_cast<void>(left_after_drain());
+  EXPECT_FALSE(array.ended());
+  EXPECT_EQ(left_after_drain(1), 0);
+  EXPECT_TRUE(array.ended());
+}
+
+// A device that has failed is no reason to keep the arrays of the others.
+TEST_F(OpenUse, ALostDeviceDoesNotStopTheDrain) {
+  const Primary lost(1);
+  Owned array(memory(), CAI_STREAM_NONE);
+  ASSERT_EQ(begin({array}, value(stream())), CAI_OK);
+  EXPECT_EQ(end(), CAI_OK);
+  array.release();
+  MUST(gpu().simcuda_fail("cuDevicePrimaryCtxRetain", 1, 999));
+  EXPECT_EQ(cai_drain(1, nullptr, &error), CAI_ERR_CUDA);
+  EXPECT_TRUE(array.ended());
+  EXPECT_EQ(capture_mode(), 0);
+  EXPECT_EQ(current(), context0);
+}
+
 // ---- Without an end -----------------------------------------------------------------------------
 
 TEST_F(OpenUse, FinishedKeepsNothing) {

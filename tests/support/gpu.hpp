@@ -200,6 +200,18 @@ class With {
   }
 };
 
+// The primary context of a device, active while it lives.
+struct Primary {
+  explicit Primary(int which) : device(which) {
+    MUST(gpu().cuDevicePrimaryCtxRetain(&context, device));
+  }
+  Primary(const Primary &) = delete;
+  Primary &operator=(const Primary &) = delete;
+  ~Primary() { MUST(gpu().cuDevicePrimaryCtxRelease_v2(device)); }
+  int device;
+  Handle context = nullptr;
+};
+
 // Work on a stream that is pending until the gate opens, whatever the schedule.
 class Gate {
  public:
@@ -273,8 +285,7 @@ inline std::vector<const cai_array *> pointers(const std::vector<Array *> &array
 inline cai_status begin_use(const std::vector<Array *> &arrays, std::uint64_t stream,
                             cai_error *error = nullptr, const cai_use_options *options = nullptr) {
   const auto list = pointers(arrays);
-  return begin_arrays(list.data(), static_cast<std::int32_t>(list.size()), stream, options,
-                              error);
+  return begin_arrays(list.data(), static_cast<std::int32_t>(list.size()), stream, options, error);
 }
 
 // Without an end: of an array that came with an event, and has no owner, there is none.
@@ -288,8 +299,7 @@ inline cai_status begin_only(const std::vector<Array *> &arrays, std::uint64_t s
 inline cai_status end_use(const std::vector<Array *> &arrays, std::uint64_t stream,
                           cai_error *error = nullptr, const cai_use_options *options = nullptr) {
   const auto list = pointers(arrays);
-  return end_arrays(list.data(), static_cast<std::int32_t>(list.size()), stream, options,
-                            error);
+  return end_arrays(list.data(), static_cast<std::int32_t>(list.size()), stream, options, error);
 }
 
 inline cai_use_options order(std::uint32_t value) {

@@ -308,7 +308,8 @@ pub struct cai_owner {
     pub keeper: *mut cai_owner,
     /// with [`CAI_OWNER_STREAM_ORDERED`], the stream in whose order `release` gives the
     /// memory back: 1, of the context that is current then; 2, of `thread`; or a
-    /// CUstream. 0: the one that the first array came with. [`cai_array_own()`] fills it in
+    /// CUstream. 0: the one that the first array came with
+    /// (not where a mask comes with another). [`cai_array_own()`] fills it in
     pub freed_on: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -2695,7 +2696,9 @@ functions! {
     /// in order with it anyway, and in a capture. It is kept all the same where arrays of the owner come
     /// with different streams, and where a blocking stream, or 2, uses an array of stream 1. What is not
     /// kept marks the array's stream, on which the last release records an event. If the owner is
-    /// [`CAI_OWNER_RECLAIMS`], the array's stream does not wait.
+    /// [`CAI_OWNER_RECLAIMS`], the array's stream does not wait. Where nobody keeps the use of an array of
+    /// stream 1, stream 1 waits for a blocking one, too: a barrier for its context. In a capture, uses that
+    /// conflict come after each other where the owner keeps uses.
     ///
     /// # Arguments
     ///
@@ -2854,7 +2857,8 @@ functions! {
     /// complete; for a consumer that does not end its use, or does not trust the memory's allocation
     /// stream to be the array's. The host does not wait, and no CUDA callback is used: a later call
     /// under "Order" or [`cai_drain()`] finds out. If `stream` is being captured, the graph takes it over:
-    /// it goes when the graph, and what was made of it, has gone. Else the owner keeps the use, if it
+    /// it goes when the graph, and what was made of it, has gone; what was queued before the capture
+    /// began is in no graph, so call it before that, or after the end. Else the owner keeps the use, if it
     /// keeps any; one with functions of its own is told by used_on.
     ///
     /// # Arguments
@@ -2875,7 +2879,8 @@ functions! {
     /// producers' code on this thread, which may make calls there that a capture elsewhere forbids. The
     /// functions under "Order" do so in passing, for a few of the contexts that they touch anyway; this
     /// one does it for the current context and the active primary
-    /// ones. Call it with `wait` before destroying or resetting a context in which arrays were used:
+    /// ones. Call it with `wait`, and that context current, before destroying or resetting a context in
+    /// which arrays were used (for those that are still held, [`cai_owner_pending()`] with 2):
     /// what was not drained is given up once a context with the same handle is met. A use of which the
     /// driver will not say whether it is complete is kept, unless its context has gone or failed for
     /// good.
