@@ -8,8 +8,9 @@ def pytest_deselected(items):
     # Every process of pytest-xdist's selects the same.
     if not left or os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0":
         return
-    with open(left, "a") as file:
+    with open(left, "a") as names:
         for item in items:
-            *path, name = item.nodeid.split("::")
-            classname = ".".join(path).replace("/", ".").replace(".py", "", 1)
-            file.write(f"{classname}::{name}\n")
+            file_name, *classes, name = item.nodeid.split("::")
+            module = file_name.removesuffix(".py").replace("/", ".")
+            classname = ".".join([module, *classes])
+            names.write(f"{classname}::{name}\n")

@@ -171,6 +171,7 @@ def add_tests(results, tree, logs):
                 results.skipped[where] = reason[-1] if reason else ""
             continue
         ran.update(name.partition(" - ")[0].split("+"))
+        results.ran.add(tree.where(name.rpartition(":")[2]))  # as what a tier leaves is named
         if result not in ("OK", "EXPECTEDFAIL"):
             if not failed:
                 results.fail(f"{where}: {result.lower()}")
