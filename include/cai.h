@@ -777,9 +777,9 @@ void cai_use_abandon(cai_use *use);
  * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending, and
  *             nobody is told of work on a stream of one's own, for which a use is begun
  * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, arrays of an owner come with different
- *         streams, all came with None, and an owner has kept uses, or one did, beside others, and its
- *         owner cannot be told: #CAI_OWNER_IMPORTED, or with functions of its own; the rest as
- *         cai_use_begin().
+ *         streams, all came with None, and an owner has kept uses, or an owner cannot be told of the
+ *         stream: one with an await_uses of its own, or #CAI_OWNER_IMPORTED where the array came with
+ *         None; the rest as cai_use_begin().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,
                                   cai_error *error);

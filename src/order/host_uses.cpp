@@ -57,7 +57,7 @@ cai_status cai::await_host_work(const cai_array &array, cai_error *error) noexce
 
 bool cai::has_kept_uses(const cai_owner *keeper) noexcept {
   if (!keeper || order::word_of(keeper) == 0) return false;
-  if (!order::keeps_here(keeper)) return true;
+  if (!order::stores_here(keeper)) return true;
   const order::Uses *const uses = order::uses_of(keeper);
   return uses && (uses->any() || uses->streams_differ());
 }

@@ -41,7 +41,7 @@ void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t ind
     add_uses_of_imports(array, write, index, out.conflicts);
   }
   if (!may_have_kept(keeper, own)) return;
-  if (keeps_here(keeper)) {
+  if (stores_here(keeper)) {
     Uses &uses = make_uses_of(keeper);
     uses.add_conflicts(write, index, out.conflicts);
     uses.add_told(wanted.stream, own, index, out.handles);

@@ -139,7 +139,7 @@ void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std:
   after_all(
       array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
       [&](driver::Session &session, Stream &stream) {
-        if (news && keeps_by_itself(keeper)) {
+        if ((news || (count > 0 && stores_by_itself(keeper))) && keeps_by_itself(keeper)) {
           probe(session, stream);
           tell = !stream.capture;
         }

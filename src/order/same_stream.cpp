@@ -50,18 +50,18 @@ void refuse_different(const cai_array &array, int32_t index) {
                 "arrays of the owner come with different streams: begin a use instead");
 }
 
-// An array that came with None is used on the others' stream, of which its owner is told: no end
-// will keep the use.
+// No end will keep the use: so the owner is told of the stream, also where its array came with
+// None, and is used on the others' stream.
 void refuse_untold(const cai_array *const *arrays, int32_t count) {
   for (int32_t index = 0; index < count; ++index) {
     const cai_array &array = *arrays[index];
     cai_owner *const keeper = keeper_of(array);
-    if (!may_be_pending(array) || stream_value(array) != 0 || !keeps_uses(keeper)) continue;
-    if (stores_here(keeper) && !is_import(keeper)) continue;
-    throw Failure(
-        CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
-        "the array came with None, and its owner cannot be told of the stream: begin a use "
-        "instead");
+    if (!may_be_pending(array) || !keeps_uses(keeper)) continue;
+    const bool is_none = stream_value(array) == 0;
+    if (stores_here(keeper) && !(is_none && is_import(keeper))) continue;
+    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
+                  "the array's owner cannot be told of the stream%s: begin a use instead",
+                  is_none ? ", and it came with None" : "");
   }
 }
 
@@ -103,7 +103,6 @@ void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
     }
     session.finish();
   }
-  await_keepers(demand, value);
 }
 
 // Whether nothing of that takes the driver.

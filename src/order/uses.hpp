@@ -300,7 +300,7 @@ inline void mark(cai_owner *owner, const Stream &stream) {
 // what the owner has kept, or for streams that were told: one with functions of its own has to be
 // asked.
 inline bool may_have_kept(const cai_owner *owner, std::uint64_t own) noexcept {
-  if (!keeps_here(owner)) return keeps_uses(owner);
+  if (!stores_here(owner)) return keeps_uses(owner);
   const std::uintptr_t word = word_of(owner);
   if (word & 1) return told_in(word) && told_in(word) != own;
   const auto *const uses = reinterpret_cast<const Uses *>(word);

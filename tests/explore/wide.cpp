@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -99,15 +100,14 @@ std::uint64_t host_waits() {
          cu().simcuda_calls("cuCtxSynchronize");
 }
 
-// ---- What stays from program to program
-// -----------------------------------------------------------
+// ---- What stays from program to program ---------------------------------------------------------
 
 enum { kLegacy, kPerThread, kFirstHandle, kStreams = 8 };  // two blocking, four non-blocking
 constexpr bool is_blocking(int stream) {
   return stream >= kPerThread && stream < kFirstHandle + 2;
 }
 constexpr int kBlocks = 3;
-constexpr std::size_t kBytes = 2;
+constexpr std::size_t kBytes = 2;  // and as many for a mask
 constexpr int kSteps = 24;
 constexpr const char *kStreamNames[kStreams] = {"1", "2", "B1", "B2", "N1", "N2", "N3", "N4"};
 
@@ -126,7 +126,7 @@ struct Machine {
     streams[kPerThread] = reinterpret_cast<Handle>(2);
     for (int i = kFirstHandle; i < kStreams; ++i) make_stream(i);
     MUST(cu().cuStreamCreate(&free_stream, kNonBlocking));
-    for (Address &block : blocks) MUST(cu().cuMemAlloc_v2(&block, kBytes));
+    for (Address &block : blocks) MUST(cu().cuMemAlloc_v2(&block, 2 * kBytes));
     MUST(cu().cuMemAlloc_v2(&scratch, 4096));
   }
   void make_stream(int i) {
@@ -142,8 +142,9 @@ Machine &machine() {
   return made;
 }
 
-// ---- A program
-// ------------------------------------------------------------------------------------
+std::int32_t provide(void *context, const cai_array *array, std::uint64_t *stream);
+
+// ---- A program ----------------------------------------------------------------------------------
 
 using Step = std::array<unsigned, 6>;
 using Program = std::vector<Step>;
@@ -163,6 +164,7 @@ enum Op : unsigned {
   kSame,
   kSyncHost,
   kDrain,
+  kPending,
   kCapture,
   kJoin,
   kEndCapture,
@@ -172,15 +174,42 @@ enum Op : unsigned {
 };
 // What is drawn more often than the rest stands here more often.
 constexpr Op kDrawn[] = {
-    kMake,    kMake,     kBegin,        kBegin,        kBegin,   kBegin,      kBegin,
-    kEnd,     kEnd,      kEnd,          kEnd,          kFinish,  kAbandon,    kProduce,
-    kProduce, kPublish,  kView,         kPublishEvent, kRelease, kRelease,    kReleaseOn,
-    kSame,    kSyncHost, kDrain,        kCapture,      kCapture, kEndCapture, kEndCapture,
-    kJoin,    kLaunch,   kReplaceStream};
+    kMake,       kMake,     kBegin,  kBegin,         kBegin,   kBegin,   kBegin,
+    kEnd,        kEnd,      kEnd,    kEnd,           kFinish,  kAbandon, kProduce,
+    kProduce,    kPublish,  kView,   kPublishEvent,  kRelease, kRelease, kReleaseOn,
+    kSame,       kSyncHost, kDrain,  kPending,       kCapture, kCapture, kEndCapture,
+    kEndCapture, kJoin,     kLaunch, kReplaceStream, kPending};
 
-enum Keeper : unsigned { kPlain, kReclaims, kStreamOrdered, kImported, kOfItsOwn, kKeepers };
-constexpr const char *kKeeperNames[kKeepers] = {"plain", "RECLAIMS", "STREAM_ORDERED", "IMPORTED",
-                                                "with functions of its own"};
+enum Keeper : unsigned {
+  kPlain,
+  kReclaims,
+  kStreamOrdered,
+  kImported,
+  kTold,   // with a used_on that does no more than libcai's, which libcai cannot know
+  kOwn,    // a block of the producer's own, whose uses libcai keeps
+  kAlone,  // the same, but that it keeps them by functions of its own
+  kKeepers
+};
+constexpr const char *kKeeperNames[kKeepers] = {"plain",
+                                                "RECLAIMS",
+                                                "STREAM_ORDERED",
+                                                "IMPORTED",
+                                                "with its own used_on",
+                                                "of the producer's",
+                                                "of the producer's, with functions of its own"};
+
+// A producer's own block.
+struct OwnBlock {
+  cai_owner owner;
+  cai_owner kept;  // kAlone: libcai's, behind the producer's functions
+  int holders;
+  int block;
+
+  static OwnBlock *of(cai_owner *owner) { return reinterpret_cast<OwnBlock *>(owner); }
+  static void retain(cai_owner *owner) { ++of(owner)->holders; }
+  static void release(cai_owner *owner);
+  static void end(cai_owner *owner);
+};
 
 // Memory, and the owner of it.
 struct Block {
@@ -193,6 +222,9 @@ struct Block {
   unsigned told = 0;             // streams that same_stream() named
   unsigned pending = 0;          // streams with work of the producer's that no array says
   std::vector<Handle> own_work;  // events after the producer's work, which only it knows of
+  bool is_masked = false;        // by what is behind the memory, and read with it
+  int unstated = -1;             // the stream that a provider says
+  cai_array mask;
 };
 
 struct Array {
@@ -204,7 +236,6 @@ struct Array {
   int graphs = 0;  // that touch it
   cai_array copy;
   cai_array *array = nullptr;
-  int mask = -1;  // the block of the mask
 };
 
 struct Use {
@@ -258,6 +289,16 @@ class World {
     return problem_;
   }
 
+  // What a provider says of an array that states no stream.
+  std::int32_t provide(const cai_array *array, std::uint64_t *stream) const {
+    for (int b = 0; b < kBlocks; ++b) {
+      if (machine().blocks[b] != array->data || blocks_[b].unstated < 0) continue;
+      *stream = machine().value(blocks_[b].unstated);
+      return 1;
+    }
+    return 0;
+  }
+
   void freed(int block) {
     Block &it = blocks_[block];
     if (!it.alive) return fail("an owner ended twice");
@@ -273,7 +314,7 @@ class World {
       return;
     }
     for (const Handle event : it.own_work) MUST(cu().cuStreamWaitEvent(stream, event, 0));
-    if (cu().cuMemsetD8Async(machine().blocks[block], 0, kBytes, stream)) {
+    if (cu().cuMemsetD8Async(machine().blocks[block], 0, 2 * kBytes, stream)) {
       fail("the memory could not be freed");
     }
     if (it.freed_on < 0 && cu().cuStreamSynchronize(stream)) fail("a free ruined a capture");
@@ -315,6 +356,8 @@ class World {
       case kDrain:
         say("cai_drain(0)");
         return quietly([&] { expect(cai_drain(0, nullptr, &error_)); });
+      case kPending:
+        return ask_pending(step);
       case kCapture:
         return begin_capture(step);
       case kJoin:
@@ -339,26 +382,101 @@ class World {
     const bool none = step[4] % 3 == 0 && keeper != kStreamOrdered;
     say("array %d: block %d, %s, written on %s, says %s", number_of(array), b, kKeeperNames[keeper],
         kStreamNames[stream], none ? "None" : "that");
-    blocks_[b] = {true, keeper, keeper == kStreamOrdered ? stream : -1, false, false, false, 0,
-                  0,    {}};
+    Block &block = blocks_[b] = Block{};
+    block.alive = true;
+    block.keeper = keeper;
+    if (keeper == kStreamOrdered) block.freed_on = stream;
     for (const Handle event : std::exchange(freed_[b], {})) {
       MUST(cu().cuStreamWaitEvent(machine().streams[stream], event, 0));
     }
     queue(b, stream, true);
     note_own_work(b, stream);
     if (none) MUST_HOLD(wait_for(stream));
+    // A mask comes with a stream of its own; memory that is freed on one stream has none.
+    const int of_mask = kFirstHandle + 2 + static_cast<int>(step[5] % 4);
+    const bool may_be_masked = keeper != kStreamOrdered && keeper != kImported;
+    if (step[5] / 4 % 3 == 0 && may_be_masked && !is_capturing(of_mask)) {
+      say("  with a mask, written on %s", kStreamNames[of_mask]);
+      follow(of_mask, stream);  // and so after the memory was freed
+      MUST(cu().cuMemsetD8Async(machine().blocks[b] + kBytes, 1, kBytes,
+                                machine().streams[of_mask]));
+      note_own_work(b, of_mask);
+      block.is_masked = true;
+      block.mask = describe(machine().blocks[b] + kBytes, of_mask);
+      block.told |= 1U << of_mask;  // the stream lives as long
+    }
+    if (!none && step[4] / 3 % 3 == 0) block.unstated = stream;
     own(array, b, none ? -1 : stream);
-    if (keeper == kImported && !none) blocks_[b].freed_on = stream;
+    if (keeper == kImported && !none) block.freed_on = stream;
   }
 
   void own(Array *array, int b, int said) {
+    Block &block = blocks_[b];
+    cai_array borrowed = describe(machine().blocks[b], said);
+    if (block.unstated >= 0) {
+      borrowed.stream = 0;
+      borrowed.stream_kind = CAI_STREAM_UNSTATED;
+      borrowed.version = 2;
+    }
+    if (block.is_masked) {
+      borrowed.mask = &block.mask;
+      borrowed.flags |= CAI_FLAG_MASKED;
+    }
+    *array = Array{};
+    array->there = true;
+    array->block = b;
+    array->said = said;
+    if (block.keeper == kOwn || block.keeper == kAlone) {
+      array->is_copy = true;
+      array->copy = borrowed;
+      array->copy.owner = block.mask.owner = make_owner(b, said);
+      return;
+    }
+    const auto end = [](void *freed) {
+      world->freed(static_cast<int>(reinterpret_cast<std::intptr_t>(freed)));
+    };
+    void *const context = reinterpret_cast<void *>(static_cast<std::intptr_t>(b));
+    MUST(cai_array_own(&borrowed, end, context, &array->array, &error_));
+    cai_owner *const owner = array->array->owner;
+    constexpr std::uint32_t flags[kKeepers] = {0, CAI_OWNER_RECLAIMS, CAI_OWNER_STREAM_ORDERED,
+                                               CAI_OWNER_IMPORTED};
+    owner->flags |= flags[block.keeper];
+    if (block.keeper == kStreamOrdered) {
+      owner->freed_on = machine().value(said);
+      if (said == kPerThread) owner->thread = cai_this_thread();
+    }
+    if (block.keeper != kTold) return;
+    owner->used_on = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,
+                        cai_error *error) {
+      return cai_owner_used_on(self, stream, access, error);
+    };
+  }
+
+  cai_owner *make_owner(int b, int said) {
+    auto *const made = new OwnBlock{{}, {}, 1, b};
+    MUST(cai_owner_init(&made->owner, OwnBlock::retain, OwnBlock::release, &error_));
+    if (said == kPerThread) made->owner.thread = cai_this_thread();
+    if (blocks_[b].keeper == kOwn) return &made->owner;
+    MUST(cai_owner_init(&made->kept, OwnBlock::retain, OwnBlock::release, &error_));
+    made->owner.used_on = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,
+                             cai_error *error) {
+      return cai_owner_used_on(&OwnBlock::of(self)->kept, stream, access, error);
+    };
+    made->owner.await_uses = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,
+                                cai_error *error) {
+      return cai_owner_await_uses(&OwnBlock::of(self)->kept, stream, access, error);
+    };
+    return &made->owner;
+  }
+
+  static cai_array describe(Address data, int said) {
     static std::int64_t shape[1] = {kBytes}, strides[1] = {1};
-    const cai_array borrowed{
+    return {
         .abi_major = CAI_ABI_MAJOR,
         .abi_minor = CAI_ABI_MINOR,
         .flags = 0,
         .owner = nullptr,
-        .data = machine().blocks[b],
+        .data = data,
         .device_type = CAI_DEVICE_CUDA,
         .device_id = -1,
         .dtype = {'u', '|', 0, 0, 1, 0},
@@ -375,26 +493,6 @@ class World {
         .reserved0 = 0,
         .reserved1 = 0,
         .reserved2 = 0};
-    const auto end = [](void *block) {
-      world->freed(static_cast<int>(reinterpret_cast<std::intptr_t>(block)));
-    };
-    void *const context = reinterpret_cast<void *>(static_cast<std::intptr_t>(b));
-    *array = Array{};
-    array->there = true;
-    array->block = b;
-    array->said = said;
-    MUST(cai_array_own(&borrowed, end, context, &array->array, &error_));
-    cai_owner *const owner = array->array->owner;
-    constexpr std::uint32_t flags[kKeepers] = {0, CAI_OWNER_RECLAIMS, CAI_OWNER_STREAM_ORDERED,
-                                               CAI_OWNER_IMPORTED, 0};
-    owner->flags |= flags[blocks_[b].keeper];
-    if (blocks_[b].keeper == kOfItsOwn) {
-      // They do no more than libcai's, which cannot know that.
-      owner->used_on = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,
-                          cai_error *error) {
-        return cai_owner_used_on(self, stream, access, error);
-      };
-    }
   }
 
   void begin(const Step &step) {
@@ -409,6 +507,10 @@ class World {
       // A stream that was taken into a capture is for that use alone, and so are its arrays.
       const int said = arrays_[arrays[i]].said;
       if (said >= 0 && said != stream && is_forked(said)) return;
+      const unsigned told = blocks_[arrays_[arrays[i]].block].told;
+      for (int other = 0; other < kStreams; ++other) {
+        if ((told >> other & 1) && other != stream && is_forked(other)) return;
+      }
     }
     if (arrays.empty()) return;
     constexpr std::uint32_t orders[] = {CAI_ORDER_BOTH, CAI_ORDER_BOTH, CAI_ORDER_BOTH,
@@ -503,7 +605,7 @@ class World {
     }
     say("the producer %s array %d on %s", writes ? "writes" : "reads", number,
         kStreamNames[stream]);
-    touch(number, stream, writes);
+    touch(number, stream, writes, false);
     if (!is_capturing(stream)) note_own_work(array.block, stream);
     if (!again) return;
     block.pending |= 1U << stream;
@@ -518,7 +620,7 @@ class World {
       return;
     }
     const Keeper keeper = blocks_[arrays_[number].block].keeper;
-    if (keeper == kImported || (as_event && keeper == kOfItsOwn)) return;
+    if (keeper == kImported || (as_event && (keeper == kTold || keeper == kAlone))) return;
     publish(number, copy, target, as_event);
   }
 
@@ -660,6 +762,17 @@ class World {
     if (number < 0) return;
     say("cai_array_sync_host: array %d", number);
     static_cast<void>(is_taken(cai_array_sync_host(pointer(number), &error_)));
+  }
+
+  void ask_pending(const Step &step) {
+    const int number = some_array(step[1]);
+    if (number < 0) return;
+    std::int64_t left = 0;
+    say("cai_owner_pending: array %d", number);
+    quietly([&] {
+      expect(cai_owner_pending(pointer(number)->owner, static_cast<std::int32_t>(step[2] % 2),
+                               &left, &error_));
+    });
   }
 
   void begin_capture(const Step &step) {
@@ -872,9 +985,17 @@ class World {
                 : cu().cuMemcpyDtoDAsync_v2(to, data, kBytes, handle));
   }
 
+  void queue_mask(int block, int stream) {
+    const Address to = machine().scratch + kBytes * (scratch_++ % 2000);
+    MUST(cu().cuMemcpyDtoDAsync_v2(to, machine().blocks[block] + kBytes, kBytes,
+                                   machine().streams[stream]));
+  }
+
   // An array's memory is accessed on a stream; in a capture, by the graph.
-  void touch(int number, int stream, bool writes) {
+  void touch(int number, int stream, bool writes, bool reads_mask = true) {
     queue(arrays_[number].block, stream, writes);
+    if (reads_mask && blocks_[arrays_[number].block].is_masked)
+      queue_mask(arrays_[number].block, stream);
     if (!is_capturing(stream)) return;
     for (Capture &capture : capturing_) {
       const bool is_its = capture.has(stream) || (capture.on && is_forked(stream));
@@ -1014,8 +1135,31 @@ class World {
   cai_error error_{};
 };
 
-// ---- Programs
-// -------------------------------------------------------------------------------------
+void OwnBlock::end(cai_owner *owner) {
+  OwnBlock *const self = of(owner);
+  // What its own functions have kept ends as libcai's would.
+  if (owner->used_on != self->kept.used_on && self->kept.used_on && owner != &self->kept) {
+    self->kept.flags = owner->flags;
+    return cai_owner_end(&self->kept, [](cai_owner *kept) {
+      auto *const block =
+          reinterpret_cast<OwnBlock *>(reinterpret_cast<char *>(kept) - offsetof(OwnBlock, kept));
+      world->freed(block->block);
+      delete block;
+    });
+  }
+  world->freed(self->block);
+  delete self;
+}
+
+void OwnBlock::release(cai_owner *owner) {
+  if (--of(owner)->holders == 0) cai_owner_end(owner, end);
+}
+
+std::int32_t provide(void *, const cai_array *array, std::uint64_t *stream) {
+  return world->provide(array, stream);
+}
+
+// ---- Programs -----------------------------------------------------------------------------------
 
 std::string run(const Program &program, bool tells = false) {
   const auto made = std::make_unique<World>(tells);
@@ -1097,6 +1241,8 @@ bool replay(const char *name) {
 
 int main(int argc, char **argv) {
   const std::string what = argc > 2 ? argv[1] : "";
+  const cai_stream_provider provider{sizeof provider, 0, provide, nullptr};
+  MUST(cai_provide_streams(&provider, nullptr));
   if (what == "replay") return !replay(argv[2]);
   const long count = argc > 2 ? std::atol(argv[2]) : 0;
   if (what != "random" || count < 1) return 2;

@@ -465,18 +465,18 @@ SCENARIO(owner_with_own_functions_is_told) {
   }
 }
 
-SCENARIO(owner_with_own_functions_and_same_stream) {
+SCENARIO(owner_with_its_own_used_on_and_same_stream) {
   const Stream p = stream(), c = stream();
-  Array x(memory(), CAI_STREAM_STREAM, p);
-  Delegate owner{};
-  delegate(owner, owned(x.array.data, CAI_STREAM_NONE)->owner);
-  x.array.owner = &owner;
-  writes(x.array.data, c);
-  answered(cai_owner_used_on(owner.to, c, CAI_ACCESS_WRITE, nullptr));
-  const cai_array *const one = &x.array;
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  x->owner->used_on = [](cai_owner *self, Stream on, std::uint32_t access, cai_error *error) {
+    return cai_owner_used_on(self, on, access, error);
+  };
+  writes(x->data, c);
+  answered(cai_owner_used_on(x->owner, c, CAI_ACCESS_WRITE, nullptr));
+  const cai_array *const one = x;
   std::uint64_t named = 0;
   answered(cai_arrays_same_stream(&one, 1, &named, nullptr));
-  writes(x.array.data, named);
+  writes(x->data, named);
 }
 
 SCENARIO(owner_with_own_functions_and_host) {

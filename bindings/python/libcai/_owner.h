@@ -241,6 +241,7 @@ static cai_py_block *cai_py_block_new(uint64_t storage) {
   block->owner.uses = NULL;
   block->owner.thread = 0;
   block->owner.keeper = NULL;
+  block->owner.freed_on = 0;
   block->exporter = block->mask_exporter = block->streams = NULL;
   block->inner = NULL;
   block->held = NULL;

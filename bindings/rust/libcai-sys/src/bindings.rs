@@ -2754,9 +2754,9 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, arrays of an owner come with different
-    /// streams, all came with None, and an owner has kept uses, or one did, beside others, and its
-    /// owner cannot be told: [`CAI_OWNER_IMPORTED`], or with functions of its own; the rest as
-    /// [`cai_use_begin()`].
+    /// streams, all came with None, and an owner has kept uses, or an owner cannot be told of the
+    /// stream: one with an await_uses of its own, or [`CAI_OWNER_IMPORTED`] where the array came with
+    /// None; the rest as [`cai_use_begin()`].
     ///
     /// The text, "Synchronization". Since 0.1.
     pub fn cai_arrays_same_stream(

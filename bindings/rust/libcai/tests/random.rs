@@ -70,6 +70,7 @@ impl Owner {
             uses: ptr::null_mut(),
             thread: 0,
             keeper: ptr::null_mut(),
+            freed_on: 0,
         };
         Self { raw, holders: Cell::new(1) }
     }
