@@ -116,14 +116,12 @@ enum class OnFailure {
 template <class Body>
 [[gnu::always_inline]] inline bool attempt(driver::Session &session, OnFailure on_failure,
                                            int32_t index, Body &&body) {
-  try {
-    for_array(index, std::forward<Body>(body));
-    return true;
-  } catch (const Failure &failure) {
-    if (on_failure == OnFailure::stop || failure.error().status == CAI_ERR_CAPTURE) throw;
-    session.faults.note(failure.error());
-    return false;
-  }
+  cai_error error;
+  const cai_status status = guard(&error, [&] { for_array(index, std::forward<Body>(body)); });
+  if (status == CAI_OK) return true;
+  if (on_failure == OnFailure::stop || status == CAI_ERR_CAPTURE) throw Failure(error);
+  session.faults.note(error);
+  return false;
 }
 
 }  // namespace cai::order

@@ -205,7 +205,8 @@ class End {
   void run() {
     Ending ending;
     driver::Faults faults;
-    try {
+    cai_error error;
+    const cai_status status = guard(&error, [&] {
       driver::Session session;
       Stream consumer = consumer_of(session, use_);
       for (const Used &used : use_) check_thread(use_, used.own);
@@ -213,9 +214,8 @@ class End {
       order_back(session, consumer);
       if (consumer.context_id) look(session, consumer, ending);
       session.finish();
-    } catch (const Failure &failure) {
-      faults.note(failure.error());
-    }
+    });
+    if (status != CAI_OK) faults.note(error);
     tell_keepers(faults);
     faults.raise();
   }

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "capturing.hpp"
+#include "failing.hpp"
 
 namespace test::open_use_tests {
 namespace {
@@ -367,6 +368,35 @@ TEST_F(OpenUse, OfAnOwnerWithItsOwnUsedOn) {
   gate.open();
   EXPECT_EQ(left_after_drain(1), 0);
   EXPECT_TRUE(array.ended());
+}
+
+// Without memory for one owner's use the others keep theirs; and the end can be tried again.
+TEST_F(OpenUse, AnEndWithoutMemoryGoesOn) {
+  const auto kept = [](const Owned &array) {
+    std::int64_t left = 0;
+    EXPECT_EQ(cai_owner_pending(array->owner, 0, &left, nullptr), CAI_OK);
+    return left;
+  };
+  for (long nth = 0;; ++nth) {
+    const std::uint64_t consumer = value(stream());
+    const Owned first(memory(), CAI_STREAM_NONE), second(memory(), CAI_STREAM_NONE);
+    ASSERT_EQ(begin({first, second}, consumer), CAI_OK);
+    const Gate gate(consumer);
+    cai_status status = CAI_OK;
+    const long made = with_failing_new(nth, [&] { status = end(); });
+    if (made <= nth) {
+      EXPECT_EQ(status, CAI_OK);
+      EXPECT_GT(nth, 1);
+      break;
+    }
+    if (status != CAI_OK) {
+      EXPECT_EQ(status, CAI_ERR_MEMORY) << error.message;
+      EXPECT_GE(kept(first) + kept(second), 1) << nth;
+      EXPECT_EQ(end(), CAI_OK) << error.message;
+    }
+    EXPECT_EQ(kept(first), 1);
+    EXPECT_EQ(kept(second), 1);
+  }
 }
 
 // ---- Memory that is freed on a stream -----------------------------------------------------------
