@@ -63,11 +63,12 @@ void say_stream(cai_array &array, std::uint32_t kind, std::uint64_t stream) {
   array.version = CAI_INTERFACE_VERSION;
 }
 
-// Stream 2 is the calling thread's, and only the owner can tell others so.
-void say_thread(cai_owner *keeper) {
+// Stream 2 is the calling thread's, and only the owner can tell others so. Returns whether that is
+// news.
+bool say_thread(cai_owner *keeper) {
   std::uint64_t said = 0;
-  if (thread_said_by(keeper).compare_exchange_strong(said, this_thread()) || said == this_thread())
-    return;
+  if (thread_said_by(keeper).compare_exchange_strong(said, this_thread())) return true;
+  if (said == this_thread()) return false;
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
                 "target is stream 2, and the owner says that of thread %" PRIu64
                 " already: cai_array_publish_event() it",
@@ -126,9 +127,9 @@ bool is_fresh(const cai_array &array) {
   return array.stream_kind == CAI_STREAM_NONE && is_unseen(array);
 }
 
-void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std::uint64_t target) {
+void publish_on(cai_array &array, const std::uint64_t *streams, int32_t count,
+                std::uint64_t target) {
   cai_owner *const keeper = keeper_of(array);
-  if (keeper && target == driver::stream_per_thread) say_thread(keeper);
   const bool fresh = is_fresh(array);
   const bool news = !fresh && stream_value(array) != target;
   if (!news && !fresh && count == 0 && nothing_on_gpu_before(array, target)) {
@@ -156,6 +157,17 @@ void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std:
       &recorded);
   if (tell) tell_keeper(keeper, target);
   say_stream(array, CAI_STREAM_STREAM, target);
+}
+
+void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std::uint64_t target) {
+  cai_owner *const keeper = keeper_of(array);
+  const bool is_news = keeper && target == driver::stream_per_thread && say_thread(keeper);
+  try {
+    publish_on(array, streams, count, target);
+  } catch (...) {
+    if (is_news) thread_said_by(keeper).store(0);  // no array came with it
+    throw;
+  }
 }
 
 void used_on(cai_owner *owner, std::uint64_t value, bool write) {

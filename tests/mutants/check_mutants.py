@@ -35,7 +35,7 @@ ORDERING = re.compile(
     r"|order::end_after_uses|uses->keep_marked|uses->settle|uses->prune|uses\.prune|back\.hand"
     r"|Event::record"
     r"|(?:order::)?(?:after_all|keep_marked|keep_own_behind_legacy|keep_published|await_keepers|event_after|is_complete|is_idle|is_pending|keep|look"
-    r"|join_back|keep_abandoned|order|order_back|publish|refuse_pending|settle|settle_all|synchronize|tell_keepers?|wait|wait_for_all"
+    r"|join_back|keep_abandoned|order|order_back|publish|publish_on|refuse_pending|settle|settle_all|synchronize|tell_keepers?|wait|wait_for_all"
     r"|wait_on_host))\("
 )
 # What does so for some of its callers only, or runs what it is given. No place, but on the stacks.

@@ -399,6 +399,18 @@ TEST_F(OpenUse, AnEndWithoutMemoryGoesOn) {
   }
 }
 
+// What failed has said nothing of a thread.
+TEST_F(OpenUse, AFailedPublishIsOfNoThread) {
+  const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  cai_array copy = *array.get();
+  MUST(gpu().simcuda_fail("cuEventRecord", 1, 999));
+  EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, 2, &error), CAI_ERR_CUDA);
+  std::thread([&] {
+    const With with(context0);
+    EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, 2, &error), CAI_OK) << error.message;
+  }).join();
+}
+
 // ---- Memory that is freed on a stream -----------------------------------------------------------
 
 // Not while that is being captured: not by the last release, nor by an end that was put off.
