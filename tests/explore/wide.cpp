@@ -48,6 +48,7 @@ using Address = std::uint64_t;
   F(cuInit, int, unsigned)                                                  \
   F(cuDevicePrimaryCtxRetain, int, Handle *, int)                           \
   F(cuCtxSetCurrent, int, Handle)                                           \
+  F(cuCtxSynchronize, int)                                                  \
   F(cuMemAlloc_v2, int, Address *, std::size_t)                             \
   F(cuMemsetD8Async, int, Address, unsigned char, std::size_t, Handle)      \
   F(cuMemcpyDtoDAsync_v2, int, Address, Address, std::size_t, Handle)       \
@@ -909,7 +910,8 @@ class World {
     for (int i = kArrays; i-- > 0;) {
       if (arrays_[i].there) let_go(i);
     }
-    // What graphs have held goes on a thread of the driver's.
+    // What graphs have held goes once they have run, on a thread of the driver's.
+    MUST(cu().cuCtxSynchronize());
     for (int tries = 0; tries < 20000; ++tries) {
       if (tries > 10) std::this_thread::sleep_for(std::chrono::microseconds(500));
       MUST(cai_drain(1, nullptr, nullptr));
