@@ -450,6 +450,7 @@ bool keep_abandoned(OpenUse &use) {
     }
   }
   session.faults = {};
+  session.finish();  // those who are told may call libcai themselves
   return std::all_of(told.begin(), told.end(), [&](cai_owner *keeper) {
     return keeper->used_on(keeper, use.stream, CAI_ACCESS_WRITE, nullptr) == CAI_OK;
   });
