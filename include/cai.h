@@ -660,7 +660,7 @@ enum {
 typedef struct cai_use_options {
   uint32_t struct_size; /**< sizeof(cai_use_options) */
   uint32_t order;       /**< CAI_ORDER_* */
-  uint32_t access;      /**< CAI_ACCESS_*, for all the arrays */
+  uint32_t access;      /**< CAI_ACCESS_*, for all the arrays; ignored if there are `accesses` */
   uint32_t flags;       /**< CAI_USE_* */
   const uint32_t *accesses; /**< NULL; or CAI_ACCESS_*, one for each array, in the place of `access`;
                                  read during the call */
@@ -697,8 +697,8 @@ typedef struct cai_use {
  * The environment relaxes it, read once: CAI_SYNC=0 makes every order but #CAI_ORDER_HOST
  * #CAI_ORDER_NONE; CAI_NONE=legacy distrusts NONE, and takes it for UNSTATED.
  *
- * Up to 8 arrays need no memory. The use is ended, by one of the next three functions, or it leaks
- * memory where there were more; the arrays' owners must not go before that.
+ * Call one of the next three functions in the end; beyond 8 arrays the use has memory of its own, which
+ * leaks otherwise. Hold the arrays till then: the use takes no reference.
  *
  * @param use      gets the open use, whatever it was before; on failure one that is not open
  * @param arrays   `count` arrays; may be NULL if count is 0; the structs need not stay
@@ -741,8 +741,9 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
  * conflict come after each other where the owner keeps uses.
  *
  * @param use  is open no more; on failure it still is. One that is not open: nothing is done
- * @return #CAI_OK; #CAI_ERR_CAPTURE; #CAI_ERR_CUDA; #CAI_ERR_ORDER on another thread than that of
- *         a 2; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT. cai_error.index as for cai_use_begin().
+ * @return #CAI_OK; #CAI_ERR_CAPTURE; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_ORDER on another thread
+ *         than that of a 2; #CAI_ERR_STATE in a forked child; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT if
+ *         `use` is NULL. cai_error.index as for cai_use_begin().
  * The text, "Synchronization", Consumer. Since 0.1. */
 cai_status cai_use_end(cai_use *use, cai_error *error);
 

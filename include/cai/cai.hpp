@@ -502,7 +502,7 @@ class use {
 
   /** Begins: `cai::use guard(stream, arrays..., options)`. Each array is a cai::array that is no
    * temporary, a `cai_array`, a pointer to one, or what cai::reads() or cai::writes() returns of
-   * these; cai::options may come last, its `access` for the others, its `accesses` for none.
+   * these; cai::options may come last: its `access` is that of the arrays that say none.
    * @throws error as cai_use_begin() fails; nothing has begun then */
   template <class... Arguments>
     requires detail::arrays_then_options<Arguments...>

@@ -81,28 +81,26 @@ void refuse_kept(const cai_array *const *arrays, int32_t count) {
 void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
   Demand demand;
   collect(arrays, count, {Wanted::For::completing, value, CAI_ACCESS_READ}, demand);
-  {
-    driver::Session session;
-    Few<Stream> streams;
-    resolve(session, demand, OnFailure::stop, streams);
-    Stream own = stream_here(session, value);
-    for (int32_t index = 0; index < count; ++index) {
-      const cai_array &array = *arrays[index];
-      if (!may_be_pending(array) || stream_value(array) != value) continue;
-      for_array(index, [&] { own = stream_for(session, array, value); });
-      if (stores_here(keeper_of(array))) mark(keeper_of(array), own);
-    }
-    for (int32_t index = 0; index < count; ++index) {
-      const cai_array &array = *arrays[index];
-      if (!may_be_pending(array) || stream_value(array) != 0) continue;
-      if (stores_here(keeper_of(array))) tell(keeper_of(array), {own.value, own.context, -1});
-    }
-    wait_for_all(session, own, streams, demand, 0);
-    for (int32_t index = 0; index < count; ++index) {
-      cover_if_own(session, *arrays[index], own, demand.conflicts);
-    }
-    session.finish();
+  driver::Session session;
+  Few<Stream> streams;
+  resolve(session, demand, OnFailure::stop, streams);
+  Stream own = stream_here(session, value);
+  for (int32_t index = 0; index < count; ++index) {
+    const cai_array &array = *arrays[index];
+    if (!may_be_pending(array) || stream_value(array) != value) continue;
+    for_array(index, [&] { own = stream_for(session, array, value); });
+    if (stores_here(keeper_of(array))) mark(keeper_of(array), own);
   }
+  for (int32_t index = 0; index < count; ++index) {
+    const cai_array &array = *arrays[index];
+    if (!may_be_pending(array) || stream_value(array) != 0) continue;
+    if (stores_here(keeper_of(array))) tell(keeper_of(array), {own.value, own.context, -1});
+  }
+  wait_for_all(session, own, streams, demand, 0);
+  for (int32_t index = 0; index < count; ++index) {
+    cover_if_own(session, *arrays[index], own, demand.conflicts);
+  }
+  session.finish();
 }
 
 // Whether nothing of that takes the driver.

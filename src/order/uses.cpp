@@ -163,18 +163,17 @@ void Uses::add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<
 void Uses::keep_captured(std::uint64_t capture, std::uint64_t user, bool write,
                          const std::vector<driver::CUgraphNode> &nodes) {
   const std::lock_guard lock(lock_);
-  const auto found = std::find_if(captured_.begin(), captured_.end(), [&](const Captured &other) {
+  auto found = std::find_if(captured_.begin(), captured_.end(), [&](const Captured &other) {
     return other.capture == capture && other.user == user;
   });
-  // Ids never recur, and the oldest capture is the likeliest to have ended.
-  if (found == captured_.end() && captured_.size() == captured_most) {
-    captured_.erase(captured_.begin());
+  if (found == captured_.end()) {
+    // Ids never recur, and the oldest capture is the likeliest to have ended.
+    if (captured_.size() == captured_most) captured_.erase(captured_.begin());
+    captured_.push_back({capture, user, {}, {}});
+    found = captured_.end() - 1;
   }
-  Captured &it = found != captured_.end() && found->capture == capture
-                     ? *found
-                     : captured_.emplace_back(Captured{capture, user, {}, {}});
-  (write ? it.writes : it.reads) = nodes;
-  if (write) it.reads.clear();
+  (write ? found->writes : found->reads) = nodes;
+  if (write) found->reads.clear();
   sum_up();
 }
 

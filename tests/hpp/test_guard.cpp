@@ -21,6 +21,12 @@ class Guard : public OnGpu {
     return cai::array::own(borrowed.array, [] {});
   }
 
+  cai::array none(std::uint32_t flags = 0) {
+    Array borrowed(memory(), CAI_STREAM_NONE);
+    borrowed.array.flags = flags;
+    return cai::array::own(borrowed.array, [] {});
+  }
+
   // The producer writes, `consume` puts order around a read on the consumer, the producer writes.
   std::uint64_t races_with(const std::function<void(const cai::array &, Address)> &consume) {
     const cai::array array = owned(producer);
@@ -110,6 +116,41 @@ TEST_F(Guard, EndsOnce) {
             0U);
   EXPECT_EQ(records, 2U);
   EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);
+}
+
+// Readers of one array that write others do not wait for each other; who says nothing takes the
+// options' access.
+TEST_F(Guard, AnAccessForEachArray) {
+  const cai::array in = none(), out = none(), other = none();
+  const cai::array marked = none(CAI_FLAG_READONLY);
+  const std::uint64_t later = value(stream());
+  {
+    const cai::use guard(consumer, cai::reads(in), cai::writes(out));
+    copy(out.data(), in.data(), consumer);
+  }
+  gpu().simcuda_reset_counts();
+  {
+    const cai::use guard(later, in, cai::writes(other), cai::options{.access = CAI_ACCESS_READ});
+    copy(other.data(), in.data(), later);
+  }
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
+  {
+    const cai::use guard(value(stream()), in, cai::reads(out));
+    EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);  // of two uses, one of which was of both arrays
+  }
+  EXPECT_EQ(thrown([&] { const cai::use guard(later, in, cai::writes(marked)); }).index, 1);
+}
+
+TEST_F(Guard, FinishesWhatIsComplete) {
+  const cai::array x = none();
+  cai::use guard(consumer, x);
+  fill(x.data(), 1, consumer);
+  guard.finish(true);
+  EXPECT_FALSE(guard);
+  EXPECT_EQ(guard.try_finish(true, nullptr), CAI_OK);
+  gpu().simcuda_reset_counts();
+  const cai::use next(value(stream()), x);
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
 }
 
 TEST_F(Guard, Moves) {

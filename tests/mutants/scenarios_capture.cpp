@@ -74,32 +74,32 @@ SCENARIO(fork_that_fails) {
   launch(p);
 }
 
-SCENARIO(abandon_joins_capture_back) {
+// A use that has joined a capture is over in this way, and its stream is joined back.
+template <class End>
+void use_in_fork(std::uint32_t order, End &&end_it) {
   const Stream p = stream(), c = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
   capture(p);
   writes(x->data, p);
-  begin({x}, c, use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_FORK));
+  begin({x}, c, use(order, CAI_ACCESS_DEFAULT, CAI_USE_FORK));
   reads(x->data, c);
   refuses_later(0);
   refuses_later(1);
-  abandon();
+  end_it(x, c);
   writes(x->data, p);
   launch(p);
 }
 
 SCENARIO(end_of_nothing_joins_capture_back) {
-  const Stream p = stream(), c = stream();
-  Array x(memory(), CAI_STREAM_STREAM, p);
-  capture(p);
-  writes(x.array.data, p);
-  begin({&x.array}, c, use(CAI_ORDER_BEGIN, CAI_ACCESS_DEFAULT, CAI_USE_FORK));
-  reads(x.array.data, c);
-  refuses_later(0);
-  refuses_later(1);
-  end({&x.array}, c, use(CAI_ORDER_BEGIN));
-  writes(x.array.data, p);
-  launch(p);
+  use_in_fork(CAI_ORDER_BEGIN, [](cai_array *x, Stream c) { end({x}, c, use(CAI_ORDER_BEGIN)); });
+}
+
+SCENARIO(finish_joins_capture_back) {
+  use_in_fork(CAI_ORDER_BOTH, [](cai_array *, Stream) { finish(false); });
+}
+
+SCENARIO(abandon_joins_capture_back) {
+  use_in_fork(CAI_ORDER_BOTH, [](cai_array *, Stream) { abandon(); });
 }
 
 // The beginning fails once it has joined: its stream must not stay in the capture.
@@ -114,20 +114,6 @@ SCENARIO(failed_begin_joins_capture_back) {
   cai_use use;
   static_cast<void>(cai_use_begin(&use, &one, 1, c, &fork, nullptr));
   answered(gpu().simcuda_fail("cuEventDestroy", 0, 0));
-  launch(p);
-}
-
-SCENARIO(finish_joins_capture_back) {
-  const Stream p = stream(), c = stream();
-  Array x(memory(), CAI_STREAM_STREAM, p);
-  capture(p);
-  writes(x.array.data, p);
-  begin({&x.array}, c, use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_FORK));
-  reads(x.array.data, c);
-  refuses_later(0);
-  refuses_later(1);
-  finish(false);
-  writes(x.array.data, p);
   launch(p);
 }
 

@@ -262,6 +262,28 @@ TEST_F(OpenUse, TwoStreamsOfOneCaptureAreInOrder) {
   }
 }
 
+// What earlier captures have left with the owner is forgotten by and by, and the newest is not.
+TEST_F(OpenUse, ManyCapturesOfOneArray) {
+  const Owned array(memory(), CAI_STREAM_NONE);
+  const Address to = memory();
+  for (int round = 0; round < 80; ++round) {
+    const std::uint64_t first = value(stream()), second = value(stream());
+    EXPECT_EQ(races([&] {
+                begin_capture(first, global);
+                fork(first, second);
+                ASSERT_EQ(begin({array}, first), CAI_OK) << error.message;
+                fill(array->data, 1, first);
+                EXPECT_EQ(end(), CAI_OK);
+                ASSERT_EQ(begin({array}, second), CAI_OK) << error.message;
+                copy(to, array->data, second);
+                EXPECT_EQ(end(), CAI_OK);
+                fork(second, first);
+                launch(first);
+              }),
+              0U);
+  }
+}
+
 // A blocking stream that joins a capture closes stream 1, which so is asked before.
 TEST_F(OpenUse, AForkWithStreamOnePendingIsRefused) {
   const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK | CAI_USE_EXTERNAL);

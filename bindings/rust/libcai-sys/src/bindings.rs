@@ -711,7 +711,7 @@ pub struct cai_use_options {
     pub struct_size: u32,
     /// `CAI_ORDER_*`
     pub order: u32,
-    /// `CAI_ACCESS_*`, for all the arrays
+    /// `CAI_ACCESS_*`, for all the arrays; ignored if there are `accesses`
     pub access: u32,
     /// `CAI_USE_*`
     pub flags: u32,
@@ -2646,8 +2646,8 @@ functions! {
     /// The environment relaxes it, read once: `CAI_SYNC`=0 makes every order but [`CAI_ORDER_HOST`]
     /// [`CAI_ORDER_NONE`]; `CAI_NONE`=legacy distrusts NONE, and takes it for UNSTATED.
     ///
-    /// Up to 8 arrays need no memory. The use is ended, by one of the next three functions, or it leaks
-    /// memory where there were more; the arrays' owners must not go before that.
+    /// Call one of the next three functions in the end; beyond 8 arrays the use has memory of its own, which
+    /// leaks otherwise. Hold the arrays till then: the use takes no reference.
     ///
     /// # Arguments
     ///
@@ -2706,8 +2706,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ORDER`] on another thread than that of
-    /// a 2; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`]. [`cai_error.index`](cai_error::index) as for [`cai_use_begin()`].
+    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ORDER`] on another thread
+    /// than that of a 2; [`CAI_ERR_STATE`] in a forked child; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`] if
+    /// `use` is NULL. [`cai_error.index`](cai_error::index) as for [`cai_use_begin()`].
     ///
     /// The text, "Synchronization", Consumer. Since 0.1.
     pub fn cai_use_end(use_: *mut cai_use, error: *mut cai_error) -> cai_status;
