@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "../tests/driver/driver_test.h"
+#include "driver_test.h"
 
 enum { REPEATS = 3, STREAMS = 8, CHUNK = 16 };
 static CUstream streams[STREAMS];
