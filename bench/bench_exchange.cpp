@@ -29,7 +29,7 @@ struct Tensor {
   Tensor &operator=(const Tensor &) = delete;
 };
 
-constexpr std::uint64_t stream = 7;  // of which no driver is told
+constexpr std::uint64_t stream = 7;  // the stub takes any number for a stream
 
 void dlpack_read(benchmark::State &state) {
   const Tensor tensor(static_cast<std::int32_t>(state.range(0)));

@@ -31,6 +31,9 @@ SIMULATED = {
     "SIMCUDA_LIBRARY_DIR": str(BUILD / "simcuda"),
 }
 
+# A driver whose functions do nothing.
+STUB = {"LD_LIBRARY_PATH": str(BUILD / "bench/stub")}
+
 
 def run(*command, cwd=ROOT, **environment):
     done = subprocess.run(
@@ -375,10 +378,10 @@ def main():
     core, counters = measure(SIM, BUILD / "bench/bench_core", **SIMULATED)
     bench_order = BUILD / "bench/bench_order"
     order = Table(*measure(SIM, bench_order, "--benchmark_filter=-threads", **SIMULATED))
-    stub = Table(*measure(bench_order, LD_LIBRARY_PATH=str(BUILD / "bench/stub")))
+    stub = Table(*measure(bench_order, **STUB))
     bench_memory = BUILD / "bench/bench_memory"
     ordered = Table(*measure(SIM, bench_memory, "--benchmark_filter=ordered", **SIMULATED))
-    memory = Table(*measure(bench_memory, LD_LIBRARY_PATH=str(BUILD / "bench/stub")))
+    memory = Table(*measure(bench_memory, **STUB))
     environment = {**SIMULATED, "PYTHONPATH": str(folder), "MPI4PY_RC_INITIALIZE": "0"}
     python = json.loads(run(SIM, sys.executable, ROOT / "bench/bench_python.py", **environment))
     table = Table({**core, **python}, counters)
@@ -435,7 +438,7 @@ def main():
     order_of_eight(order)
     order_of_one(stub)
     order_alone(stub)
-    exchange(Table(*measure(BUILD / "bench/bench_exchange")))
+    exchange(Table(*measure(BUILD / "bench/bench_exchange", **STUB)))
     work_on_the_cpu(Table(*measure(BUILD / "bench/bench_device")))
     managers(ordered, memory)
     look_ups(Table(*measure(BUILD / "bench/bench_registry")))

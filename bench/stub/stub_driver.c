@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A libcuda.so.1 for bench_order and bench_memory alone: every function succeeds and does nothing,
+/* A libcuda.so.1 for the benchmarks alone: every function succeeds and does nothing,
  * so that what is left is libcai's own time. A stream's and an event's handle is a number, its id
  * the same number; there is one context. */
 #include <stddef.h>
