@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Consumers.
+#include "must.h"
+#include "parties.hpp"
+
+namespace wide {
+namespace {
+
+void end_some_use(World &world, const Step &step, Ending ending) {
+  Use *const use = world.open_use(step[1]);
+  if (use) end_use(world, *use, ending, step[2] % 2);
+}
+
+}  // namespace
+
+void end(World &world, const Step &step) {
+  end_some_use(world, step, Ending::end);
+}
+void finish(World &world, const Step &step) {
+  end_some_use(world, step, Ending::finish);
+}
+void abandon(World &world, const Step &step) {
+  end_some_use(world, step, Ending::abandon);
+}
+
+void begin(World &world, const Step &step) {
+  Use *const use = world.free_use();
+  const int stream = static_cast<int>(step[1] % kStreams);
+  if (!use || !world.may_work(stream) || world.is_forked(stream)) return;
+  std::vector<int> arrays = world.some_arrays(step[2], 1 + static_cast<int>(step[3] % 3));
+  std::vector<std::uint32_t> accesses;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    accesses.push_back(step[4] >> i & 1 ? CAI_ACCESS_WRITE : CAI_ACCESS_READ);
+    if (world.conflicts(arrays[i], accesses.back() == CAI_ACCESS_WRITE)) return;
+    // A stream that was taken into a capture is for that use alone, and so are its arrays.
+    const int said = world.arrays[arrays[i]].said;
+    if (said >= 0 && said != stream && world.is_forked(said)) return;
+    const unsigned told = world.blocks[world.arrays[arrays[i]].block].told;
+    for (int other = 0; other < kStreams; ++other) {
+      if ((told >> other & 1) && other != stream && world.is_forked(other)) return;
+    }
+  }
+  if (arrays.empty()) return;
+  constexpr std::uint32_t orders[] = {CAI_ORDER_BOTH, CAI_ORDER_BOTH, CAI_ORDER_BOTH,
+                                      CAI_ORDER_BOTH, CAI_ORDER_HOST};
+  constexpr std::uint32_t flags[] = {0, 0, 0, CAI_USE_EXTERNAL, CAI_USE_FORK};
+  const std::uint32_t order = orders[step[5] % 5];
+  const cai_use_options options{sizeof options, order, CAI_ACCESS_DEFAULT, flags[step[5] / 5 % 5],
+                                accesses.data()};
+  std::vector<const cai_array *> list;
+  std::string names;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    list.push_back(world.pointer(arrays[i]));
+    names +=
+        " " + std::to_string(arrays[i]) + (accesses[i] == CAI_ACCESS_WRITE ? " written" : " read");
+  }
+  const bool was_capturing = world.is_capturing(stream);
+  world.say("use %d on %s, order %u, flags %u: arrays%s", static_cast<int>(use - world.uses),
+            kStreamNames[stream], order, options.flags, names.c_str());
+  cai_status status = CAI_OK;
+  const auto call = [&] {
+    status = cai_use_begin(&use->use, list.data(), static_cast<std::int32_t>(list.size()),
+                           machine().value(stream), &options, &world.error);
+  };
+  order == CAI_ORDER_HOST ? call() : world.quietly(call);
+  if (!world.is_taken(status)) return;
+  use->open = true;
+  use->stream = stream;
+  use->order = order;
+  use->arrays = arrays;
+  use->accesses = accesses;
+  use->is_forked = !was_capturing && world.is_capturing(stream);
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    world.touch(arrays[i], stream, accesses[i] == CAI_ACCESS_WRITE);
+  }
+}
+
+void end_use(World &world, Use &use, Ending ending, bool waits) {
+  const int number = static_cast<int>(&use - world.uses);
+  if (ending == Ending::abandon) {
+    world.say("cai_use_abandon: use %d", number);
+    // Where no event can be recorded, nobody hears of the work until the host has waited.
+    if (world.is_capturing(use.stream)) {
+      for (const int array : use.arrays) world.blocks[world.arrays[array].block].is_unknown = true;
+    }
+    world.quietly([&] { cai_use_abandon(&use.use); });
+    // It orders nothing for the producers, who hear of it by the owner alone.
+    for (const int array : use.arrays) world.blocks[world.arrays[array].block].copied = true;
+    use.open = false;
+    return;
+  }
+  if (ending == Ending::finish && (!waits || world.is_capturing(use.stream)))
+    ending = Ending::end;  // the work is pending
+  cai_status status = CAI_OK;
+  if (ending == Ending::finish) {
+    world.say("cai_use_finish: use %d, the host waits", number);
+    status = cai_use_finish(&use.use, 1, &world.error);
+  } else {
+    world.say("cai_use_end: use %d", number);
+    const auto call = [&] { status = cai_use_end(&use.use, &world.error); };
+    use.order == CAI_ORDER_HOST ? call() : world.quietly(call);
+  }
+  if (world.is_taken(status)) use.open = false;
+  use.is_forked = false;  // it has been joined back, whatever else could not be done
+}
+
+// A consumer that does not end its use: begins, works, and lets go by the stream.
+void release_on(World &world, const Step &step) {
+  const int number = world.some_array(step[1]);
+  const int stream = static_cast<int>(step[2] % kStreams);
+  if (number < 0 || !world.may_work(stream) || world.is_forked(stream) || world.is_in_use(number))
+    return;
+  if (world.arrays[number].graphs || world.blocks[world.arrays[number].block].pending) return;
+  if (world.conflicts(number, true) || world.is_capturing(stream)) return;
+  const cai_array *const array = world.pointer(number);
+  const cai_use_options options{sizeof options, CAI_ORDER_BEGIN, CAI_ACCESS_WRITE, 0, nullptr};
+  cai_use use;
+  cai_status status = CAI_OK;
+  world.say("array %d is used on %s, and released there", number, kStreamNames[stream]);
+  world.quietly([&] {
+    status = cai_use_begin(&use, &array, 1, machine().value(stream), &options, &world.error);
+  });
+  if (!world.is_taken(status)) return;
+  world.touch(number, stream, true);
+  world.quietly(
+      [&] { status = cai_array_release_on(array, machine().value(stream), &world.error); });
+  if (status == CAI_ERR_CAPTURE) {  // it is refused before anything is done: so it is ended later
+    cai_use_options later = options;
+    later.order = CAI_ORDER_END;
+    Use *const open = world.free_use();
+    if (!open) return world.fail("no use left");
+    MUST(cai_use_begin(&open->use, &array, 1, machine().value(stream), &later, &world.error));
+    open->open = true;
+    open->stream = stream;
+    open->order = CAI_ORDER_BOTH;
+    open->arrays = {number};
+    open->accesses = {CAI_ACCESS_WRITE};
+    open->is_forked = false;
+    return;
+  }
+  if (world.is_taken(status)) world.arrays[number].there = false;
+}
+
+void same_stream(World &world, const Step &step) {
+  const std::vector<int> arrays = world.some_arrays(step[1], 1 + static_cast<int>(step[2] % 2));
+  if (arrays.empty()) return;
+  std::vector<const cai_array *> list;
+  for (const int number : arrays) {
+    if (world.conflicts(number, true)) return;
+    list.push_back(world.pointer(number));
+  }
+  std::uint64_t out = 0;
+  cai_status status = CAI_OK;
+  world.say("cai_arrays_same_stream: array %d and %zu more", arrays[0], arrays.size() - 1);
+  world.quietly([&] {
+    status = cai_arrays_same_stream(list.data(), static_cast<std::int32_t>(list.size()), &out,
+                                    &world.error);
+  });
+  if (!world.is_taken(status) || out == 0) return;
+  for (int i = 0; i < kStreams; ++i) {
+    if (machine().value(i) != out || !world.may_work(i) || world.is_forked(i)) continue;
+    for (const int number : arrays) {
+      world.touch(number, i, step[3] % 2);
+      world.blocks[world.arrays[number].block].told |= 1U << i;
+    }
+  }
+}
+
+void sync_host(World &world, const Step &step) {
+  const int number = world.some_array(step[1]);
+  if (number < 0) return;
+  world.say("cai_array_sync_host: array %d", number);
+  static_cast<void>(world.is_taken(cai_array_sync_host(world.pointer(number), &world.error)));
+}
+
+void ask_pending(World &world, const Step &step) {
+  const int number = world.some_array(step[1]);
+  if (number < 0) return;
+  std::int64_t left = 0;
+  world.say("cai_owner_pending: array %d", number);
+  world.quietly([&] {
+    world.expect(cai_owner_pending(world.pointer(number)->owner,
+                                   static_cast<std::int32_t>(step[2] % 2), &left, &world.error));
+  });
+}
+
+void drain(World &world, const Step &) {
+  world.say("cai_drain(0)");
+  world.quietly([&] { world.expect(cai_drain(0, nullptr, &world.error)); });
+}
+
+}  // namespace wide

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who has arrays, and does nothing with them.
+#include "must.h"
+#include "parties.hpp"
+
+namespace wide {
+
+void view(World &world, const Step &step) {
+  const int number = world.some_array(step[1]);
+  Array *const array = world.free_array();
+  if (number < 0 || !array) return;
+  *array = world.arrays[number];
+  array->graphs = 0;
+  array->is_copy = false;
+  array->array = nullptr;
+  array->there = false;
+  const cai_status status =
+      cai_array_slice(world.pointer(number), nullptr, 0, &array->array, &world.error);
+  MUST(status);
+  array->there = true;
+  world.say("array %d: a view of array %d", world.number_of(array), number);
+}
+
+void release(World &world, const Step &step) {
+  const int number = world.some_array(step[1]);
+  if (number < 0 || world.is_in_use(number) || world.arrays[number].graphs) return;
+  if (world.blocks[world.arrays[number].block].pending) return;  // the producer's own affair
+  let_go(world, number);
+}
+
+void let_go(World &world, int number) {
+  world.say("array %d is released", number);
+  world.releases = true;
+  const cai_array *const array = world.pointer(number);
+  world.arrays[number].there = false;
+  world.quietly([&] { cai_array_release(array); });
+  world.releases = false;
+}
+
+}  // namespace wide

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What parties do: a function for each step. A step is six numbers; what they mean depends on what
+// there is by then, and one that the rules forbid by then is left out.
+#pragma once
+
+#include <array>
+
+#include "world.hpp"
+
+namespace wide {
+
+using Step = std::array<unsigned, 6>;
+
+// Producers.
+void make(World &world, const Step &step);
+void produce(World &world, const Step &step);
+// What a provider says of an array that states no stream.
+std::int32_t provide(void *context, const cai_array *array, std::uint64_t *stream);
+
+// Publishing.
+void publish_on(World &world, const Step &step);
+void publish_event(World &world, const Step &step);
+// After work of the producer's that the array does not say.
+void publish_again(World &world, int number, Array *copy, int stream);
+
+// Holders.
+void view(World &world, const Step &step);
+void release(World &world, const Step &step);
+void let_go(World &world, int number);
+
+// Consumers.
+enum class Ending { end, finish, abandon };
+
+void begin(World &world, const Step &step);
+void end(World &world, const Step &step);
+void finish(World &world, const Step &step);
+void abandon(World &world, const Step &step);
+void end_use(World &world, Use &use, Ending ending, bool waits);
+void release_on(World &world, const Step &step);
+void same_stream(World &world, const Step &step);
+void sync_host(World &world, const Step &step);
+void drain(World &world, const Step &step);
+void ask_pending(World &world, const Step &step);
+
+// Whoever has streams.
+void begin_capture(World &world, const Step &step);
+void join(World &world, const Step &step);
+void end_capture(World &world, const Step &step);
+void close_capture(World &world, Capture &capture);
+void launch(World &world, const Step &step);
+void replace_stream(World &world, const Step &step);
+
+}  // namespace wide

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Producers: they make memory, own it, work on it, and free it. How they publish: publish.cpp.
+#include <cstddef>
+#include <utility>
+
+#include "must.h"
+#include "parties.hpp"
+
+namespace wide {
+namespace {
+
+constexpr const char *kKeeperNames[kKeepers] = {"plain",
+                                                "RECLAIMS",
+                                                "STREAM_ORDERED",
+                                                "IMPORTED",
+                                                "with its own used_on",
+                                                "of the producer's",
+                                                "of the producer's, with functions of its own"};
+
+// ---- The end of memory --------------------------------------------------------------------------
+
+void freed(World &world, int block) {
+  Block &it = world.blocks[block];
+  if (!it.alive) return world.fail("an owner ended twice");
+  it.alive = false;
+  // As cuMemFree would: not in a capture that forbids it. One's own release is one's own affair.
+  int mode = kRelaxed;
+  if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
+  const Handle stream = it.freed_on < 0 ? machine().free_stream : machine().streams[it.freed_on];
+  if (it.freed_on >= 0 && world.is_capturing(it.freed_on)) {
+    // An exporter of its own may do as it likes with what nobody keeps a use of.
+    if (!world.releases || it.keeper != kImported) world.fail("the memory is freed in a capture");
+    it.lost = true;
+    return;
+  }
+  for (const Handle event : it.own_work) MUST(cu().cuStreamWaitEvent(stream, event, 0));
+  if (cu().cuMemsetD8Async(machine().blocks[block], 0, 2 * kBytes, stream)) {
+    world.fail("the memory could not be freed");
+  }
+  if (it.freed_on < 0 && cu().cuStreamSynchronize(stream)) world.fail("a free ruined a capture");
+  if (it.freed_on >= 0) world.freed_after[block] = {world.event_after(stream)};
+  ++world.waits_of_frees;
+  if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
+}
+
+// A producer's own block.
+struct OwnBlock {
+  cai_owner owner;
+  cai_owner kept;  // kAlone: libcai's, behind the producer's functions
+  int holders;
+  int block;
+
+  static OwnBlock *of(cai_owner *owner) { return reinterpret_cast<OwnBlock *>(owner); }
+  static void retain(cai_owner *owner) { ++of(owner)->holders; }
+  static void release(cai_owner *owner) {
+    if (--of(owner)->holders == 0) cai_owner_end(owner, end);
+  }
+  static void end(cai_owner *owner) {
+    OwnBlock *const self = of(owner);
+    if (!self->kept.retain) return free(self);
+    // What its own functions have kept ends as libcai's would.
+    self->kept.flags = owner->flags;
+    cai_owner_end(&self->kept, [](cai_owner *kept) {
+      free(reinterpret_cast<OwnBlock *>(reinterpret_cast<char *>(kept) - offsetof(OwnBlock, kept)));
+    });
+  }
+  static void free(OwnBlock *self) {
+    freed(*World::current, self->block);
+    delete self;
+  }
+};
+
+// ---- Arrays -------------------------------------------------------------------------------------
+
+cai_array describe(Address data, int said) {
+  static std::int64_t shape[1] = {kBytes}, strides[1] = {1};
+  return {.abi_major = CAI_ABI_MAJOR,
+          .abi_minor = CAI_ABI_MINOR,
+          .flags = 0,
+          .owner = nullptr,
+          .data = data,
+          .device_type = CAI_DEVICE_CUDA,
+          .device_id = -1,
+          .dtype = {'u', '|', 0, 0, 1, 0},
+          .ndim = 1,
+          .shape = shape,
+          .strides = strides,
+          .stream = said < 0 ? 0 : machine().value(said),
+          .stream_kind = static_cast<std::uint32_t>(said < 0 ? CAI_STREAM_NONE : CAI_STREAM_STREAM),
+          .version = 3,
+          .mask = nullptr,
+          .descr = nullptr,
+          .typestr = nullptr,
+          .descr_count = 0,
+          .reserved0 = 0,
+          .reserved1 = 0,
+          .reserved2 = 0};
+}
+
+cai_owner *make_owner(World &world, int b, int said) {
+  auto *const made = new OwnBlock{{}, {}, 1, b};
+  MUST(cai_owner_init(&made->owner, OwnBlock::retain, OwnBlock::release, &world.error));
+  if (said == kPerThread) made->owner.thread = cai_this_thread();
+  if (world.blocks[b].keeper == kOwn) return &made->owner;
+  MUST(cai_owner_init(&made->kept, OwnBlock::retain, OwnBlock::release, &world.error));
+  made->owner.used_on = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,
+                           cai_error *error) {
+    return cai_owner_used_on(&OwnBlock::of(self)->kept, stream, access, error);
+  };
+  made->owner.await_uses = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,
+                              cai_error *error) {
+    return cai_owner_await_uses(&OwnBlock::of(self)->kept, stream, access, error);
+  };
+  return &made->owner;
+}
+
+void own(World &world, Array *array, int b, int said) {
+  Block &block = world.blocks[b];
+  cai_array borrowed = describe(machine().blocks[b], said);
+  if (block.unstated >= 0) {
+    borrowed.stream = 0;
+    borrowed.stream_kind = CAI_STREAM_UNSTATED;
+    borrowed.version = 2;
+  }
+  if (block.is_masked) {
+    borrowed.mask = &block.mask;
+    borrowed.flags |= CAI_FLAG_MASKED;
+  }
+  *array = Array{};
+  array->there = true;
+  array->block = b;
+  array->said = said;
+  if (block.keeper == kOwn || block.keeper == kAlone) {
+    array->is_copy = true;
+    array->copy = borrowed;
+    array->copy.owner = block.mask.owner = make_owner(world, b, said);
+    return;
+  }
+  const auto end = [](void *it) {
+    freed(*World::current, static_cast<int>(reinterpret_cast<std::intptr_t>(it)));
+  };
+  void *const context = reinterpret_cast<void *>(static_cast<std::intptr_t>(b));
+  MUST(cai_array_own(&borrowed, end, context, &array->array, &world.error));
+  cai_owner *const owner = array->array->owner;
+  constexpr std::uint32_t flags[kKeepers] = {0, CAI_OWNER_RECLAIMS, CAI_OWNER_STREAM_ORDERED,
+                                             CAI_OWNER_IMPORTED};
+  owner->flags |= flags[block.keeper];
+  if (block.keeper == kStreamOrdered) {
+    owner->freed_on = machine().value(said);
+    if (said == kPerThread) owner->thread = cai_this_thread();
+  }
+  if (block.keeper != kTold) return;
+  owner->used_on = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,
+                      cai_error *error) { return cai_owner_used_on(self, stream, access, error); };
+}
+
+}  // namespace
+
+// A new array of a block that is free: written on a stream, which it says, or None.
+void make(World &world, const Step &step) {
+  const int b = static_cast<int>(step[1] % kBlocks);
+  const int stream = static_cast<int>(step[2] % kStreams);
+  Array *const array = world.free_array();
+  if (world.blocks[b].alive || world.blocks[b].lost || !array || !world.may_work(stream) ||
+      world.is_capturing(stream))
+    return;
+  const auto keeper = static_cast<Keeper>(step[3] % kKeepers);
+  const bool none = step[4] % 3 == 0 && keeper != kStreamOrdered;
+  world.say("array %d: block %d, %s, written on %s, says %s", world.number_of(array), b,
+            kKeeperNames[keeper], kStreamNames[stream], none ? "None" : "that");
+  Block &block = world.blocks[b] = Block{};
+  block.alive = true;
+  block.keeper = keeper;
+  if (keeper == kStreamOrdered) block.freed_on = stream;
+  for (const Handle event : std::exchange(world.freed_after[b], {})) {
+    MUST(cu().cuStreamWaitEvent(machine().streams[stream], event, 0));
+  }
+  world.queue(b, stream, true);
+  world.note_own_work(b, stream);
+  if (none) MUST_HOLD(world.wait_for(stream));
+  // A mask comes with a stream of its own; memory that is freed on one stream has none.
+  const int of_mask = kFirstHandle + 2 + static_cast<int>(step[5] % 4);
+  const bool may_be_masked = keeper != kStreamOrdered && keeper != kImported;
+  if (step[5] / 4 % 3 == 0 && may_be_masked && !world.is_capturing(of_mask)) {
+    world.say("  with a mask, written on %s", kStreamNames[of_mask]);
+    world.follow(of_mask, stream);  // and so after the memory was freed
+    MUST(cu().cuMemsetD8Async(machine().blocks[b] + kBytes, 1, kBytes, machine().streams[of_mask]));
+    world.note_own_work(b, of_mask);
+    block.is_masked = true;
+    block.mask = describe(machine().blocks[b] + kBytes, of_mask);
+    block.told |= 1U << of_mask;  // the stream lives as long
+  }
+  if (!none && step[4] / 3 % 3 == 0) block.unstated = stream;
+  own(world, array, b, none ? -1 : stream);
+  if (keeper == kImported && !none) block.freed_on = stream;
+}
+
+std::int32_t provide(void *, const cai_array *array, std::uint64_t *stream) {
+  for (int b = 0; b < kBlocks; ++b) {
+    const int unstated = World::current->blocks[b].unstated;
+    if (machine().blocks[b] != array->data || unstated < 0) continue;
+    *stream = machine().value(unstated);
+    return 1;
+  }
+  return 0;
+}
+
+// The producer's own work on a stream, and what the rules ask for before and after it.
+void produce(World &world, const Step &step) {
+  const int number = world.some_array(step[1]);
+  const int stream = static_cast<int>(step[2] % kStreams);
+  const bool writes = step[3] % 2;
+  if (number < 0 || !world.may_work(stream) || world.is_forked(stream)) return;
+  Array &array = world.arrays[number];
+  Block &block = world.blocks[array.block];
+  if (block.keeper == kImported || world.conflicts(number, writes)) return;
+  const bool on_its_own = array.said == stream;
+  Array *const again = on_its_own && !block.copied ? nullptr : world.free_array();
+  if (!again && !(on_its_own && !block.copied)) return;
+  if (world.is_capturing(stream) && again) return;  // what it publishes would not be pending
+  if (!on_its_own || block.copied || block.keeper == kReclaims) {
+    world.say("cai_array_reclaim: array %d, %s", number, kStreamNames[stream]);
+    cai_status status = CAI_OK;
+    world.quietly([&] {
+      status = cai_array_reclaim(world.pointer(number), machine().value(stream),
+                                 writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ, &world.error);
+    });
+    if (!world.is_taken(status)) return;
+  }
+  world.say("the producer %s array %d on %s", writes ? "writes" : "reads", number,
+            kStreamNames[stream]);
+  world.touch(number, stream, writes, false);
+  if (!world.is_capturing(stream)) world.note_own_work(array.block, stream);
+  if (!again) return;
+  publish_again(world, number, again, stream);
+}
+
+}  // namespace wide

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "world.hpp"
+
+#include "must.h"
+
+namespace wide {
+
+World::World(bool does_tell) : races(cu().simcuda_races()), tells(does_tell) {
+  current = this;
+}
+
+World::~World() {
+  for (const Handle event : events) MUST(cu().cuEventDestroy_v2(event));
+  cu().simcuda_forget();
+}
+
+const cai_array *World::pointer(int number) const {
+  return arrays[number].is_copy ? &arrays[number].copy : arrays[number].array;
+}
+
+int World::some_array(unsigned which) const {
+  std::vector<int> all;
+  for (int i = 0; i < kArrays; ++i) {
+    if (arrays[i].there) all.push_back(i);
+  }
+  return all.empty() ? -1 : all[which % all.size()];
+}
+
+std::vector<int> World::some_arrays(unsigned which, int count) const {
+  std::vector<int> found;
+  for (int i = 0; i < count; ++i, which /= 8) {
+    const int number = some_array(which);
+    if (number >= 0 && std::find(found.begin(), found.end(), number) == found.end()) {
+      found.push_back(number);
+    }
+  }
+  return found;
+}
+
+Array *World::free_array() {
+  for (Array &array : arrays) {
+    if (!array.there && array.graphs == 0) return &array;
+  }
+  return nullptr;
+}
+
+Use *World::free_use() {
+  for (Use &use : uses) {
+    if (!use.open) return &use;
+  }
+  return nullptr;
+}
+
+Use *World::open_use(unsigned which) {
+  std::vector<Use *> all;
+  for (Use &use : uses) {
+    if (use.open) all.push_back(&use);
+  }
+  return all.empty() ? nullptr : all[which % all.size()];
+}
+
+Capture *World::free_capture() {
+  for (Capture &capture : captures) {
+    if (!capture.on) return &capture;
+  }
+  return nullptr;
+}
+
+bool World::is_capturing(int stream) const {
+  int status = 0;
+  if (stream == kLegacy) return !may_work(stream);
+  if (cu().cuStreamIsCapturing(machine().streams[stream], &status)) return true;
+  return status != 0;
+}
+
+bool World::may_work(int stream) const {
+  if (stream != kLegacy) return true;
+  for (int i = kPerThread; i < kStreams; ++i) {
+    if (is_blocking(i) && is_capturing(i)) return false;
+  }
+  return true;
+}
+
+bool World::is_forked(int stream) const {
+  if (!is_capturing(stream)) return false;
+  return std::none_of(std::begin(captures), std::end(captures),
+                      [&](const Capture &capture) { return capture.has(stream); });
+}
+
+bool World::conflicts(int number, bool writes) const {
+  if (blocks[arrays[number].block].is_unknown) return true;
+  for (const Use &use : uses) {
+    if (!use.open) continue;
+    for (std::size_t i = 0; i < use.arrays.size(); ++i) {
+      const bool same = arrays[use.arrays[i]].block == arrays[number].block;
+      if (same && (writes || use.accesses[i] == CAI_ACCESS_WRITE)) return true;
+    }
+  }
+  return false;
+}
+
+bool World::is_in_use(int number) const {
+  return std::any_of(std::begin(uses), std::end(uses), [&](const Use &use) {
+    return use.open && std::find(use.arrays.begin(), use.arrays.end(), number) != use.arrays.end();
+  });
+}
+
+void World::queue(int block, int stream, bool writes) {
+  const Handle handle = machine().streams[stream];
+  const Address data = machine().blocks[block];
+  const Address to = machine().scratch + kBytes * (scratch++ % 2000);
+  MUST(writes ? cu().cuMemsetD8Async(data, 1, kBytes, handle)
+              : cu().cuMemcpyDtoDAsync_v2(to, data, kBytes, handle));
+}
+
+void World::queue_mask(int block, int stream) {
+  const Address to = machine().scratch + kBytes * (scratch++ % 2000);
+  MUST(cu().cuMemcpyDtoDAsync_v2(to, machine().blocks[block] + kBytes, kBytes,
+                                 machine().streams[stream]));
+}
+
+void World::touch(int number, int stream, bool writes, bool reads_mask) {
+  queue(arrays[number].block, stream, writes);
+  if (reads_mask && blocks[arrays[number].block].is_masked)
+    queue_mask(arrays[number].block, stream);
+  if (!is_capturing(stream)) return;
+  for (Capture &capture : captures) {
+    const bool is_its = capture.has(stream) || (capture.on && is_forked(stream));
+    if (!is_its) continue;
+    capture.touched.push_back(number);  // of which the program keeps the array
+    ++arrays[number].graphs;
+  }
+}
+
+void World::note_own_work(int block, int stream) {
+  blocks[block].own_work.push_back(event_after(machine().streams[stream]));
+}
+
+Handle World::event_after(Handle stream) {
+  Handle event = nullptr;
+  MUST(cu().cuEventCreate(&event, 2));
+  MUST(cu().cuEventRecord(event, stream));
+  events.push_back(event);
+  return event;
+}
+
+void World::follow(int stream, int other) {
+  const Handle event = event_after(machine().streams[other]);
+  MUST(cu().cuStreamWaitEvent(machine().streams[stream], event, 0));
+}
+
+bool World::wait_for(int stream) {
+  int mode = kRelaxed;
+  MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
+  const bool done = cu().cuStreamSynchronize(machine().streams[stream]) == 0;
+  MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
+  return done;
+}
+
+void World::expect(cai_status status) {
+  if (status != CAI_OK) fail(std::string("a call fails: ") + error.message);
+}
+
+bool World::is_taken(cai_status status) {
+  if (status == CAI_OK) return true;
+  say("  refused: %s", error.message);
+  const bool any_captures = std::any_of(std::begin(captures), std::end(captures),
+                                        [](const Capture &capture) { return capture.on; });
+  if (status == CAI_ERR_ORDER || (status == CAI_ERR_CAPTURE && any_captures)) return false;
+  fail(std::string("a call fails: ") + error.message);
+  return false;
+}
+
+void World::fail(const std::string &what) {
+  if (problem.empty()) problem = what;
+  say("!! %s", what.c_str());
+}
+
+void World::check() {
+  if (cu().simcuda_races() != races) fail("a race");
+  for (const Capture &capture : captures) {
+    int status = 1;
+    if (capture.on) MUST(cu().cuStreamIsCapturing(machine().streams[capture.stream], &status));
+    if (status != 1) fail("a capture was invalidated");
+  }
+}
+
+}  // namespace wide

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What there is while a program runs, what the rules allow there, and what is wrong with it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "cai.h"
+#include "machine.hpp"
+
+namespace wide {
+
+enum Keeper : unsigned {
+  kPlain,
+  kReclaims,
+  kStreamOrdered,
+  kImported,
+  kTold,   // with a used_on that does no more than libcai's, which libcai cannot know
+  kOwn,    // a block of the producer's own, whose uses libcai keeps
+  kAlone,  // the same, but that it keeps them by functions of its own
+  kKeepers
+};
+
+// Memory, and the owner of it.
+struct Block {
+  bool alive = false;
+  Keeper keeper = kPlain;
+  int freed_on = -1;             // the stream whose order the release keeps; -1: none
+  bool copied = false;           // arrays were published
+  bool lost = false;             // and not to be had again
+  bool is_unknown = false;       // what an abandoned use has pending
+  unsigned told = 0;             // streams that same_stream() named
+  unsigned pending = 0;          // streams with work of the producer's that no array says
+  std::vector<Handle> own_work;  // events after the producer's work, which only it knows of
+  bool is_masked = false;        // by what is behind the memory, and read with it
+  int unstated = -1;             // the stream that a provider says
+  cai_array mask;
+};
+
+struct Array {
+  bool there = false;
+  int block = 0;
+  bool is_copy = false;  // of the struct
+  int said = -1;         // the stream; -1: none, or an event
+  bool of_event = false;
+  int graphs = 0;  // that touch it
+  cai_array copy;
+  cai_array *array = nullptr;
+};
+
+struct Use {
+  bool open = false;
+  cai_use use;
+  int stream = 0;
+  std::uint32_t order = 0;
+  std::vector<int> arrays;
+  std::vector<std::uint32_t> accesses;
+  bool is_forked = false;  // into a capture that had begun on another stream
+};
+
+struct Capture {
+  bool on = false;
+  int stream = 0;
+  std::vector<int> touched;
+  std::vector<int> joined;  // streams, by events of the party's own
+
+  bool has(int other) const {
+    return on &&
+           (stream == other || std::find(joined.begin(), joined.end(), other) != joined.end());
+  }
+};
+
+struct Graph {
+  Handle graph = nullptr, runnable = nullptr;
+  std::vector<int> touched;
+};
+
+struct World {
+  explicit World(bool does_tell);
+  ~World();
+  World(const World &) = delete;
+  World &operator=(const World &) = delete;
+
+  static inline World *current = nullptr;  // for the functions that libcai calls
+
+  // ---- What there is ----
+
+  static constexpr int kArrays = 8;
+
+  Block blocks[kBlocks];
+  Array arrays[kArrays];
+  Use uses[4];
+  Capture captures[2];
+  std::vector<Graph> graphs;
+  std::vector<Handle> freed_after[kBlocks];  // the memory's release in the order of a stream
+  bool releases = false;                     // a party calls cai_array_release()
+
+  const cai_array *pointer(int number) const;
+  int number_of(const Array *array) const { return static_cast<int>(array - arrays); }
+  int some_array(unsigned which) const;  // -1: there is none
+  std::vector<int> some_arrays(unsigned which, int count) const;
+  // Null: there is none.
+  Array *free_array();
+  Use *free_use();
+  Use *open_use(unsigned which);
+  Capture *free_capture();
+
+  // ---- What the rules of CUDA and of libcai allow ----
+
+  bool is_capturing(int stream) const;
+  // Stream 1 may not be used while a blocking stream is being captured.
+  bool may_work(int stream) const;
+  // Whether the stream is in a capture that began on another one: it is for the use that joined.
+  bool is_forked(int stream) const;
+  // Uses that conflict do not overlap.
+  bool conflicts(int number, bool writes) const;
+  bool is_in_use(int number) const;
+
+  // ---- Work ----
+
+  void queue(int block, int stream, bool writes);
+  void queue_mask(int block, int stream);
+  // An array's memory is accessed on a stream; in a capture, by the graph.
+  void touch(int number, int stream, bool writes, bool reads_mask = true);
+  void note_own_work(int block, int stream);
+  Handle event_after(Handle stream);
+  void follow(int stream, int other);
+  static bool wait_for(int stream);
+
+  // ---- The judge ----
+
+  // The host must not wait there.
+  template <class Call>
+  void quietly(Call &&call) {
+    const std::uint64_t before = host_waits();
+    waits_of_frees = 0;
+    call();
+    if (host_waits() - before > waits_of_frees) fail("the host was blocked");
+  }
+  void expect(cai_status status);
+  // Whether the call was taken; what is refused must be refused as the rules allow.
+  bool is_taken(cai_status status);
+  // After each step.
+  void check();
+  void fail(const std::string &what);
+
+  template <class... Arguments>
+  void say(const char *format, Arguments... arguments) {
+    if (!tells) return;
+    std::printf("#   ");
+    if constexpr (sizeof...(arguments) == 0) {
+      std::fputs(format, stdout);
+    } else {
+      std::printf(format, arguments...);
+    }
+    std::printf("\n");
+  }
+
+  std::string problem;  // the first; empty: none
+  cai_error error{};    // of the last call that failed
+  std::uint64_t waits_of_frees = 0;
+
+ private:
+  std::uint64_t races;
+  std::vector<Handle> events;
+  unsigned scratch = 0;
+  const bool tells;
+};
+
+}  // namespace wide
