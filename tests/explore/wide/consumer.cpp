@@ -32,6 +32,7 @@ void begin(World &world, const Step &step) {
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     accesses.push_back(step[4] >> i & 1 ? CAI_ACCESS_WRITE : CAI_ACCESS_READ);
     if (world.conflicts(arrays[i], accesses.back() == CAI_ACCESS_WRITE)) return;
+    if (world.is_captured_alone(arrays[i], stream)) return;
     // A stream that was taken into a capture is for that use alone, and so are its arrays.
     const int said = world.arrays[arrays[i]].said;
     if (said >= 0 && said != stream && world.is_forked(said)) return;
@@ -75,19 +76,31 @@ void begin(World &world, const Step &step) {
   }
 }
 
+void give_up(World &world, Use &use) {
+  // Where no event can be recorded, nobody hears of the work until the host has waited.
+  const bool is_unknown = world.is_capturing(use.stream);
+  world.quietly([&] { cai_use_abandon(&use.use); });
+  use.open = false;
+  for (const int array : use.arrays) {
+    // It orders nothing for the producers, who hear of it by the owner alone.
+    Block &block = world.blocks[world.arrays[array].block];
+    block.copied = true;
+    if (is_unknown) block.is_unknown = true;
+    if (block.keeper != kBorrowed) continue;
+    block.is_unknown = true;  // but for the program itself
+    world.note_own_work(world.arrays[array].block, use.stream);
+  }
+}
+
 void end_use(World &world, Use &use, Ending ending, bool waits) {
   const int number = static_cast<int>(&use - world.uses);
-  if (ending == Ending::abandon) {
+  const bool has_borrowed = std::any_of(use.arrays.begin(), use.arrays.end(),
+                                        [&](int array) { return world.is_borrowed(array); });
+  // In a capture there is nothing that the program of a borrowed array could wait for.
+  const bool may_give_up = !has_borrowed || !world.is_capturing(use.stream);
+  if (ending == Ending::abandon && may_give_up) {
     world.say("cai_use_abandon: use %d", number);
-    // Where no event can be recorded, nobody hears of the work until the host has waited.
-    if (world.is_capturing(use.stream)) {
-      for (const int array : use.arrays) world.blocks[world.arrays[array].block].is_unknown = true;
-    }
-    world.quietly([&] { cai_use_abandon(&use.use); });
-    // It orders nothing for the producers, who hear of it by the owner alone.
-    for (const int array : use.arrays) world.blocks[world.arrays[array].block].copied = true;
-    use.open = false;
-    return;
+    return give_up(world, use);
   }
   if (ending == Ending::finish && (!waits || world.is_capturing(use.stream)))
     ending = Ending::end;  // the work is pending
@@ -110,6 +123,7 @@ void release_on(World &world, const Step &step) {
   const int stream = static_cast<int>(step[2] % kStreams);
   if (number < 0 || !world.may_work(stream) || world.is_forked(stream) || world.is_in_use(number))
     return;
+  if (world.is_borrowed(number)) return;  // there is nothing to release
   if (world.arrays[number].graphs || world.blocks[world.arrays[number].block].pending) return;
   if (world.conflicts(number, true) || world.is_capturing(stream)) return;
   const cai_array *const array = world.pointer(number);
@@ -147,6 +161,7 @@ void same_stream(World &world, const Step &step) {
   std::vector<const cai_array *> list;
   for (const int number : arrays) {
     if (world.conflicts(number, true)) return;
+    if (world.is_captured_alone(number, world.arrays[number].said)) return;
     list.push_back(world.pointer(number));
   }
   std::uint64_t out = 0;
@@ -175,7 +190,7 @@ void sync_host(World &world, const Step &step) {
 
 void ask_pending(World &world, const Step &step) {
   const int number = world.some_array(step[1]);
-  if (number < 0) return;
+  if (number < 0 || world.is_borrowed(number)) return;
   std::int64_t left = 0;
   world.say("cai_owner_pending: array %d", number);
   world.quietly([&] {

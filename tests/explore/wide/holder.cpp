@@ -8,7 +8,7 @@ namespace wide {
 void view(World &world, const Step &step) {
   const int number = world.some_array(step[1]);
   Array *const array = world.free_array();
-  if (number < 0 || !array) return;
+  if (number < 0 || !array || world.is_borrowed(number)) return;
   *array = world.arrays[number];
   array->graphs = 0;
   array->is_copy = false;
@@ -25,10 +25,14 @@ void release(World &world, const Step &step) {
   const int number = world.some_array(step[1]);
   if (number < 0 || world.is_in_use(number) || world.arrays[number].graphs) return;
   if (world.blocks[world.arrays[number].block].pending) return;  // the producer's own affair
+  const int stream = world.arrays[number].said;
+  const bool may_free = world.may_work(stream) && !world.is_capturing(stream);
+  if (world.is_borrowed(number) && !may_free) return;
   let_go(world, number);
 }
 
 void let_go(World &world, int number) {
+  if (world.is_borrowed(number)) return free_borrowed(world, number);
   world.say("array %d is released", number);
   world.releases = true;
   const cai_array *const array = world.pointer(number);

@@ -14,6 +14,8 @@ using Step = std::array<unsigned, 6>;
 // Producers.
 void make(World &world, const Step &step);
 void produce(World &world, const Step &step);
+// The producer of a borrowed array, once all uses of it have ended.
+void free_borrowed(World &world, int number);
 // What a provider says of an array that states no stream.
 std::int32_t provide(void *context, const cai_array *array, std::uint64_t *stream);
 
@@ -35,6 +37,7 @@ void begin(World &world, const Step &step);
 void end(World &world, const Step &step);
 void finish(World &world, const Step &step);
 void abandon(World &world, const Step &step);
+void give_up(World &world, Use &use);  // cai_use_abandon()
 void end_use(World &world, Use &use, Ending ending, bool waits);
 void release_on(World &world, const Step &step);
 void same_stream(World &world, const Step &step);

@@ -15,7 +15,8 @@ constexpr const char *kKeeperNames[kKeepers] = {"plain",
                                                 "IMPORTED",
                                                 "with its own used_on",
                                                 "of the producer's",
-                                                "of the producer's, with functions of its own"};
+                                                "of the producer's, with functions of its own",
+                                                "borrowed"};
 
 // ---- The end of memory --------------------------------------------------------------------------
 
@@ -130,6 +131,11 @@ void own(World &world, Array *array, int b, int said) {
   array->there = true;
   array->block = b;
   array->said = said;
+  if (block.keeper == kBorrowed) {
+    array->is_copy = true;
+    array->copy = borrowed;
+    return;
+  }
   if (block.keeper == kOwn || block.keeper == kAlone) {
     array->is_copy = true;
     array->copy = borrowed;
@@ -165,13 +171,14 @@ void make(World &world, const Step &step) {
       world.is_capturing(stream))
     return;
   const auto keeper = static_cast<Keeper>(step[3] % kKeepers);
-  const bool none = step[4] % 3 == 0 && keeper != kStreamOrdered;
+  const bool is_on_one = keeper == kStreamOrdered || keeper == kBorrowed;  // as is its release
+  const bool none = step[4] % 3 == 0 && !is_on_one;
   world.say("array %d: block %d, %s, written on %s, says %s", world.number_of(array), b,
             kKeeperNames[keeper], kStreamNames[stream], none ? "None" : "that");
   Block &block = world.blocks[b] = Block{};
   block.alive = true;
   block.keeper = keeper;
-  if (keeper == kStreamOrdered) block.freed_on = stream;
+  if (is_on_one) block.freed_on = stream;
   for (const Handle event : std::exchange(world.freed_after[b], {})) {
     MUST(cu().cuStreamWaitEvent(machine().streams[stream], event, 0));
   }
@@ -180,7 +187,7 @@ void make(World &world, const Step &step) {
   if (none) MUST_HOLD(world.wait_for(stream));
   // A mask comes with a stream of its own; memory that is freed on one stream has none.
   const int of_mask = kFirstHandle + 2 + static_cast<int>(step[5] % 4);
-  const bool may_be_masked = keeper != kStreamOrdered && keeper != kImported;
+  const bool may_be_masked = !is_on_one && keeper != kImported;
   if (step[5] / 4 % 3 == 0 && may_be_masked && !world.is_capturing(of_mask)) {
     world.say("  with a mask, written on %s", kStreamNames[of_mask]);
     world.follow(of_mask, stream);  // and so after the memory was freed
@@ -190,9 +197,15 @@ void make(World &world, const Step &step) {
     block.mask = describe(machine().blocks[b] + kBytes, of_mask);
     block.told |= 1U << of_mask;  // the stream lives as long
   }
-  if (!none && step[4] / 3 % 3 == 0) block.unstated = stream;
+  if (!none && step[4] / 3 % 3 == 0 && keeper != kBorrowed) block.unstated = stream;
   own(world, array, b, none ? -1 : stream);
   if (keeper == kImported && !none) block.freed_on = stream;
+}
+
+void free_borrowed(World &world, int number) {
+  world.say("the memory of array %d is freed in the order of its stream", number);
+  world.arrays[number].there = false;
+  freed(world, world.arrays[number].block);
 }
 
 std::int32_t provide(void *, const cai_array *array, std::uint64_t *stream) {
@@ -215,6 +228,8 @@ void produce(World &world, const Step &step) {
   Block &block = world.blocks[array.block];
   if (block.keeper == kImported || world.conflicts(number, writes)) return;
   const bool on_its_own = array.said == stream;
+  if (block.keeper == kBorrowed && !on_its_own) return;  // what it says is all that others know
+  if (world.is_captured_alone(number, stream)) return;
   Array *const again = on_its_own && !block.copied ? nullptr : world.free_array();
   if (!again && !(on_its_own && !block.copied)) return;
   if (world.is_capturing(stream) && again) return;  // what it publishes would not be pending

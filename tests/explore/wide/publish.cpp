@@ -56,7 +56,9 @@ void publish_copy(World &world, const Step &step, bool as_event) {
     return;
   }
   const Keeper keeper = world.blocks[world.arrays[number].block].keeper;
-  if (keeper == kImported || (as_event && (keeper == kTold || keeper == kAlone))) return;
+  if (keeper == kImported || keeper == kBorrowed ||
+      (as_event && (keeper == kTold || keeper == kAlone)))
+    return;
   publish(world, number, copy, target, as_event);
 }
 

@@ -81,13 +81,13 @@ void launch(World &world, const Step &step) {
   world.quietly([&] { status = cai_use_end(&use, &world.error); });
   if (status == CAI_OK) return;
   // A producer is being captured: later, as other uses.
+  Use late{true, use, stream, CAI_ORDER_BOTH, graph.touched, {}, false};
+  late.accesses.assign(graph.touched.size(), CAI_ACCESS_WRITE);
   Use *const open = world.free_use();
   if (!world.is_taken(status) && open) {
-    *open = {true, use, stream, CAI_ORDER_BOTH, graph.touched, {}, false};
-    open->accesses.assign(graph.touched.size(), CAI_ACCESS_WRITE);
+    *open = late;
   } else {
-    world.quietly([&] { cai_use_abandon(&use); });
-    for (const int array : graph.touched) world.blocks[world.arrays[array].block].copied = true;
+    give_up(world, late);
   }
 }
 

@@ -105,6 +105,14 @@ bool World::is_in_use(int number) const {
   });
 }
 
+bool World::is_captured_alone(int number, int stream) const {
+  if (!is_borrowed(number) || !is_capturing(stream)) return false;
+  return std::any_of(std::begin(captures), std::end(captures), [&](const Capture &capture) {
+    const auto end = capture.touched.end();
+    return capture.on && std::find(capture.touched.begin(), end, number) != end;
+  });
+}
+
 void World::queue(int block, int stream, bool writes) {
   const Handle handle = machine().streams[stream];
   const Address data = machine().blocks[block];

@@ -18,9 +18,10 @@ enum Keeper : unsigned {
   kReclaims,
   kStreamOrdered,
   kImported,
-  kTold,   // with a used_on that does no more than libcai's, which libcai cannot know
-  kOwn,    // a block of the producer's own, whose uses libcai keeps
-  kAlone,  // the same, but that it keeps them by functions of its own
+  kTold,      // with a used_on that does no more than libcai's, which libcai cannot know
+  kOwn,       // a block of the producer's own, whose uses libcai keeps
+  kAlone,     // the same, but that it keeps them by functions of its own
+  kBorrowed,  // none: the program frees the memory in the order of the array's stream
   kKeepers
 };
 
@@ -118,6 +119,10 @@ struct World {
   // Uses that conflict do not overlap.
   bool conflicts(int number, bool writes) const;
   bool is_in_use(int number) const;
+  // Whether the array was used in the stream's capture, and has no owner who would order its uses
+  // there.
+  bool is_captured_alone(int number, int stream) const;
+  bool is_borrowed(int number) const { return blocks[arrays[number].block].keeper == kBorrowed; }
 
   // ---- Work ----
 
