@@ -252,7 +252,8 @@ typedef struct cai_owner {
   cai_status (*await_uses)(struct cai_owner *self, uint64_t stream, uint32_t access,
                            cai_error *error);
   void *uses;      /**< used_on's own; NULL as long as there was no use, odd as long as none was
-                        kept */
+                        kept. In a view's owner the library's own, or NULL: who wraps that view in a
+                        block of his own, which holds it, copies it with `keeper` */
   uint64_t thread; /**< cai_this_thread() of the thread whose stream 2 an array of the block
                         came with; 0 if there is none, or it is not said */
   struct cai_owner *keeper; /**< NULL; or an owner that this one holds, whose flags, used_on and so
@@ -807,41 +808,49 @@ cai_status cai_array_sync_host(const cai_array *array, cai_error *error);
 cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access,
                              cai_error *error);
 
-/** Producer's side: says one stream for work that is pending on several. Makes `target` wait for
- * `streams`, for the stream or event that the array has by now, and for kept uses; then the array's
- * stream is `target`. For an array that nobody else has seen: a fresh one, or a copy of the struct,
- * which shares the owner. A mask has a stream of its own, and is published by itself.
+/** Producer's side: returns a view that says one stream for work that is pending on several. Makes
+ * `target` wait for `streams`, for the stream or event that the array comes with, and for kept uses.
+ * The array itself stays as it is. A producer that writes the memory again, publishes it again.
  *
- * The owner keeps what is pending on `streams` as a write, with the event that `target` waits for:
- * whoever has the array itself, or a view of it, waits for that, and not for `target`. From then on
- * arrays of the owner come with different streams, and all their uses are kept. An owner with
+ * The view has an owner of its own, which holds the array's. When its last reference is released, its
+ * stream is forgotten: if a dict or a tensor said it to somebody who knows of no owner, an event is
+ * recorded there first, and kept as a write. Where `target` is being captured by then, that cannot be
+ * done, and the stream must live as long as the array.
+ *
+ * The array's owner keeps what is pending on `streams` as a write, with the event that `target` waits
+ * for: whoever has the array itself, or another view of it, waits for that, and not for `target`. From
+ * then on arrays of the owner come with different streams, and all their uses are kept. An owner with
  * functions of its own is told of `target` by used_on.
  *
  * Before the producer works on one of `streams` again, it calls cai_array_reclaim() for it. If the
  * array had come from somebody else, its own stream must in the end wait for `target`: call
  * cai_use_begin() and cai_use_end() with the original.
  *
- * @param array    gets stream `target`, stream_kind STREAM, version 3; unchanged on failure
+ * @param array    valid. The view of a borrowed one holds nothing: the memory, and what `array` says of
+ *                 it, must then live as long as the view and the work on it
  * @param streams  `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
  * @param target   1 or 2 of the context of the array's memory, or a CUstream; must live as long as
- *                 the array
+ *                 the view, and all that is made of it
+ * @param out      the view, with one reference: stream `target`, stream_kind STREAM, version 3, and so
+ *                 its mask; unchanged on failure
  * @return as cai_use_begin(); #CAI_ERR_ORDER also for a target 2 if arrays of the owner
  *         come with another thread's; cai_error.index is the stream of `streams`, or -1.
  * The text, "Synchronization", Producer: streams 7, 9, 15 exported as 3. Since 0.1. */
-cai_status cai_array_publish(cai_array *array, const uint64_t *streams, int32_t count,
-                             uint64_t target, cai_error *error);
+cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, int32_t count,
+                             uint64_t target, cai_array **out, cai_error *error);
 
-/** Producer's side: the array comes with an event instead of a stream, which may then go, and which
- * is the way to another thread for work on a stream 2. A dict cannot carry it. `stream` waits for
- * what cai_array_publish() says; then an event is recorded there, which belongs to the owner, and
- * lives as long as the array. For whoever has the array already, the owner keeps it as a write.
+/** Producer's side: returns a view that comes with an event instead of a stream, which may then go,
+ * and which is the way to another thread for work on a stream 2. A dict cannot carry it. `stream` waits
+ * for what cai_array_publish() says; then an event is recorded there, which lives as long as the view.
+ * For whoever has the array already, the owner keeps it as a write.
  *
- * @param array  owned, by an owner whose used_on is cai_owner_used_on(); as for cai_array_publish()
- *               otherwise; gets the event, stream_kind EVENT, version 3; unchanged on failure
- * @return as cai_array_publish(); #CAI_ERR_ARGUMENT if the owner cannot hold the event;
- *         #CAI_ERR_CAPTURE if `stream` is being captured.
+ * @param array  as for cai_array_publish()
+ * @param out    the view, with one reference: the event, stream_kind EVENT, version 3, and so its mask;
+ *               unchanged on failure
+ * @return as cai_array_publish(); #CAI_ERR_CAPTURE if `stream` is being captured.
  * Since 0.1. */
-cai_status cai_array_publish_event(cai_array *array, uint64_t stream, cai_error *error);
+cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_array **out,
+                                   cai_error *error);
 
 /** Takes one holder away, as cai_array_release(), once all that is queued on `stream` by now is
  * complete; for a consumer that does not end its use, or does not trust the memory's allocation

@@ -372,20 +372,20 @@ class array {
     array_ = nullptr;
   }
 
-  /** Producer's side: the array comes with `target`, which waits for `streams`:
-   * cai_array_publish(). For an array that nobody else has seen. Throws as that fails; the array is
-   * then unchanged. */
-  void publish(std::span<const std::uint64_t> streams, std::uint64_t target) {
-    detail::call(cai_array_publish, array_, streams.data(), detail::count_of(streams), target);
+  /** Producer's side: a view that comes with `target`, which waits for `streams`:
+   * cai_array_publish(). `target` must live as long as the view. Throws as that fails. */
+  [[nodiscard]] array publish(std::span<const std::uint64_t> streams, std::uint64_t target) const {
+    return made(cai_array_publish, streams.data(), detail::count_of(streams), target);
   }
-  void publish(std::initializer_list<std::uint64_t> streams, std::uint64_t target) {
-    publish(std::span(streams.begin(), streams.size()), target);
+  [[nodiscard]] array publish(std::initializer_list<std::uint64_t> streams,
+                              std::uint64_t target) const {
+    return publish(std::span(streams.begin(), streams.size()), target);
   }
 
-  /** Producer's side: the array comes with an event, recorded on `stream`:
-   * cai_array_publish_event(). Otherwise as publish(). */
-  void publish_event(std::uint64_t stream) {
-    detail::call(cai_array_publish_event, array_, stream);
+  /** Producer's side: a view that comes with an event, recorded on `stream`, which may then go:
+   * cai_array_publish_event(). Throws as that fails. */
+  [[nodiscard]] array publish_event(std::uint64_t stream) const {
+    return made(cai_array_publish_event, stream);
   }
 
   /** Producer's side: before work on `stream` that reads or (`access`, CAI_ACCESS_*) writes an

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -43,12 +44,6 @@ void release_parent(void *parent) {
 
 bool is_view(const cai_owner *owner) noexcept {
   return is_ours(owner) && reinterpret_cast<const Block *>(owner)->release == release_parent;
-}
-
-// What a view of something in this block must hold. A view of a view holds what that one holds, so
-// that a chain of views is never longer than one, and its end never deeper.
-cai_owner *root_of(cai_owner *owner) noexcept {
-  return is_view(owner) ? static_cast<cai_owner *>(block_of(owner)->context) : owner;
 }
 
 // Who keeps the uses of what an owner owns. A stranger's view names another, as ours do.
@@ -148,17 +143,37 @@ uint64_t find_this_thread() noexcept {
 
 }  // namespace
 
-cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
-                    uint32_t more_flags) noexcept {
+cai_owner *root_of(cai_owner *owner) noexcept {
+  return is_view(owner) ? static_cast<cai_owner *>(block_of(owner)->context) : owner;
+}
+
+void *context_of(cai_owner *owner, void (*release)(void *context)) noexcept {
+  if (!owner) return nullptr;
+  cai_owner *const root = root_of(owner);
+  return is_ours(root) && block_of(root)->release == release ? block_of(root)->context : nullptr;
+}
+
+Dims dims_of(const cai_array &array) noexcept {
+  Dims dims;
+  dims.data = array.data;
+  dims.ndim = array.ndim;
+  std::copy_n(array.shape, array.ndim, dims.shape);
+  std::copy_n(array.strides, array.ndim, dims.strides);
+  return dims;
+}
+
+cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask, uint32_t more_flags,
+                    const Hold *hold) noexcept {
   uint64_t extra = dims_storage(dims.ndim);
   if (array.mask) extra += sizeof(cai_array) + dims_storage(mask.ndim);
   Block *const block = new_block(extra);
   if (!block) return nullptr;
   cai_owner *const root = root_of(array.owner);
-  root->retain(root);
-  block->release = release_parent;
-  block->context = root;
+  if (!hold) root->retain(root);
+  block->release = hold ? hold->release : release_parent;
+  block->context = hold ? hold->context : root;
   block->owner.keeper = keeper_of_root(root);
+  if (block->owner.keeper != root) block->owner.uses = root->uses;
   block->owner.used_on = nullptr;
   block->owner.await_uses = nullptr;
 

@@ -54,23 +54,34 @@ struct Dims {
 cai_status own_valid(const cai_array &valid, void (*release)(void *context), void *context,
                      cai_array **out, cai_error *error) noexcept;
 
+// What a view's end does, in the place of letting go of what the view was made of.
+struct Hold {
+  void (*release)(void *context);
+  void *context;
+};
+
 // Makes a block for a view of `array`, which is valid and owned: all but the dims, those of its
-// mask if it has one, and `more_flags` is as in the array. NULL if memory is short.
-cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask,
-                    uint32_t more_flags) noexcept;
+// mask if it has one, and `more_flags` is as in the array. It holds the root of the array's owner,
+// or, with a `hold`, what that one does. NULL if memory is short; then nothing is held.
+cai_array *new_view(const cai_array &array, const Dims &dims, const Dims &mask, uint32_t more_flags,
+                    const Hold *hold = nullptr) noexcept;
+
+// What a view of something in this owner's block must hold. A view of a view holds what that one
+// holds, so that a chain of views is never longer than one, and its end never deeper; but for one
+// with a Hold of its own, which is held itself.
+cai_owner *root_of(cai_owner *owner) noexcept;
+
+// The context of the block's Hold, or of the one that the view's root has, if its release is this
+// one; else NULL.
+void *context_of(cai_owner *owner, void (*release)(void *context)) noexcept;
+
+// Shape, strides and address as they are.
+Dims dims_of(const cai_array &array) noexcept;
 
 // Whether this is the very array in a block of this library: valid, since nobody may change it.
 inline bool is_own_array(const cai_array &array) noexcept {
   return array.owner && is_ours(array.owner) &&
          &array == &reinterpret_cast<const Block *>(array.owner)->array;
-}
-
-// Whether nobody else can have seen the array: it is in a block of this library, which has one
-// holder and is no view.
-inline bool is_unseen(const cai_array &array) noexcept {
-  if (!is_own_array(array) || array.owner->keeper) return false;
-  const auto *const block = reinterpret_cast<const Block *>(array.owner);
-  return block->holders.load(std::memory_order_relaxed) == 1;
 }
 
 // The owner that keeps the uses of an array's memory: the array's own, or what that one holds. NULL

@@ -13,15 +13,6 @@
 namespace cai {
 namespace {
 
-Dims dims_of(const cai_array &array) noexcept {
-  Dims dims;
-  dims.data = array.data;
-  dims.ndim = array.ndim;
-  std::copy_n(array.shape, array.ndim, dims.shape);
-  std::copy_n(array.strides, array.ndim, dims.strides);
-  return dims;
-}
-
 bool operator==(const Dims &a, const Dims &b) noexcept {
   return a.data == b.data && a.ndim == b.ndim && std::equal(a.shape, a.shape + a.ndim, b.shape) &&
          std::equal(a.strides, a.strides + a.ndim, b.strides);

@@ -79,16 +79,12 @@ cai_status refuse_read_only(cai_error *error) noexcept {
 }
 
 // The consumer's stream comes after what is pending, and the array's later users after it. For work
-// of the host's, the host waits, whatever the stream.
-void hand_over(const cai_array &array, uint64_t stream) {
+// of the host's, the host waits, whatever the stream. Returns what the tensor holds.
+const cai_array *hand_over(const cai_array &array, uint64_t stream) {
   order::await_host_work(array, true);
-  if (stream == no_order || !order::may_be_pending(array)) return;
-  if (!order::nothing_before(array, stream)) {
-    cai_array copy = array;
-    cai_error error;
-    if (cai_array_publish(&copy, nullptr, 0, stream, &error)) throw Failure(error);
-  }
-  order::tell(array, stream);
+  if (stream != no_order && order::may_be_pending(array)) return order::lend(array, stream);
+  cai_array_retain(&array);
+  return &array;
 }
 
 template <class Tensor>
@@ -110,7 +106,8 @@ cai_status write(const cai_array *array, uint64_t stream, Tensor **out, cai_erro
   DLTensor &tensor = block->tensor.dl_tensor;
   int64_t *const shape = block->dims();
   cai_status status = write_tensor(*array, shape + ndim, &tensor, error);
-  if (status == CAI_OK) status = guard(error, [&] { hand_over(*array, stream); });
+  const cai_array *held = nullptr;
+  if (status == CAI_OK) status = guard(error, [&] { held = hand_over(*array, stream); });
   if (status) {
     std::free(block);
     return status;
@@ -118,8 +115,7 @@ cai_status write(const cai_array *array, uint64_t stream, Tensor **out, cai_erro
   std::copy_n(array->shape, ndim, shape);
   tensor.shape = shape;
   block->tensor.deleter = delete_block<Tensor>;
-  block->owner = array->owner;
-  array->owner->retain(array->owner);
+  block->owner = held->owner;
   *out = &block->tensor;
   return CAI_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "core/owned.hpp"
 #include "core/pending_hook.hpp"
+#include "order/published.hpp"
 #include "order/releases.hpp"
 #include "order/waiting.hpp"
 
@@ -57,12 +58,6 @@ void reclaim(const cai_array &array, std::uint64_t stream, std::uint32_t access)
   after_all(array, wanted, find_here, nullptr, 0, [](driver::Session &, Stream &) {});
 }
 
-void say_stream(cai_array &array, std::uint32_t kind, std::uint64_t stream) {
-  array.stream = stream;
-  array.stream_kind = kind;
-  array.version = CAI_INTERFACE_VERSION;
-}
-
 // Stream 2 is the calling thread's, and only the owner can tell others so. Returns whether that is
 // news.
 bool say_thread(cai_owner *keeper) {
@@ -82,16 +77,8 @@ void tell_keeper(cai_owner *keeper, std::uint64_t stream) {
   if (status != CAI_OK) throw Failure(error_of_keeper(error, status, -1));
 }
 
-void keep_event(driver::Session &session, Uses &uses, Stream &stream, const Event &event,
-                bool write, const Cover &cover) {
-  identify(session, stream);
-  if (uses.keep(stream.key(), event, write, cover)) {
-    uses.prune(session, stream.context, stream.context_id, Ask::in_passing);
-  }
-}
-
 void keep(driver::Session &session, Uses &uses, Stream &stream, bool write) {
-  keep_event(session, uses, stream, Event::record(session, stream), write, {});
+  uses.keep(session, stream, Event::record(session, stream), write, {});
 }
 
 // What is pending on a stream that is published, on another one, is kept as a write: those who have
@@ -103,10 +90,10 @@ void keep_published(driver::Session &session, Uses &uses, Stream stream, Stream 
   if (stream.capture || target.capture) return;  // what is in a graph is not pending
   for (const Recorded &it : recorded) {
     if (!same(it.stream, stream)) continue;
-    return keep_event(session, uses, stream, it.event, true, Cover::by(session, target));
+    return uses.keep(session, stream, it.event, true, Cover::by(session, target));
   }
   const Cover cover = same(stream, target) ? Cover::by(session, target) : Cover{};
-  keep_event(session, uses, stream, Event::record(session, stream), true, cover);
+  uses.keep(session, stream, Event::record(session, stream), true, cover);
 }
 
 // Stream 1 does not order what it waits for by itself: who waits for stream 1 may come before it.
@@ -119,55 +106,117 @@ void keep_own_behind_legacy(driver::Session &session, Uses &uses, const cai_arra
   probe(session, own);
   if (own.capture || target.capture) return;
   const Event event = Event::record(session, own);
-  keep_event(session, uses, own, event, true, Cover::by(session, own));
+  uses.keep(session, own, event, true, Cover::by(session, own));
 }
 
-// Whether nobody else has the array: those who have hear of what is published from its owner alone.
-bool is_fresh(const cai_array &array) {
-  return array.stream_kind == CAI_STREAM_NONE && is_unseen(array);
+// Whether the array, or its mask, comes with another stream than the target.
+bool is_news(const cai_array &array, std::uint64_t target) {
+  return !of_both(array, [&](const cai_array &part) {
+    return part.device_type == CAI_DEVICE_CPU || stream_value(part) == target;
+  });
 }
 
-void publish_on(cai_array &array, const std::uint64_t *streams, int32_t count,
-                std::uint64_t target) {
+// Puts the target in order. `published` is of the view that comes with it, if that is news.
+void order_for(const cai_array &array, const std::uint64_t *streams, int32_t count,
+               std::uint64_t target, Published *published) {
   cai_owner *const keeper = keeper_of(array);
-  const bool fresh = is_fresh(array);
-  const bool news = !fresh && stream_value(array) != target;
-  if (!news && !fresh && count == 0 && nothing_on_gpu_before(array, target)) {
-    return say_stream(array, CAI_STREAM_STREAM, target);
-  }
   bool tell = false;
   Few<Recorded> recorded;
   after_all(
       array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
       [&](driver::Session &session, Stream &stream) {
-        if ((news || (count > 0 && stores_by_itself(keeper))) && keeps_by_itself(keeper)) {
+        if (published) published->stream = {stream.value, stream.context, -1};
+        if ((published || (count > 0 && stores_by_itself(keeper))) && keeps_by_itself(keeper)) {
           probe(session, stream);
           tell = !stream.capture;
         }
         if (!stores_here(keeper)) return;
         for (int32_t index = 0; index < count; ++index) {
-          const Stream pending = stream_here(session, streams[index], index);
-          if (fresh && same(pending, stream)) continue;
-          keep_published(session, make_uses_of(keeper), pending, stream, recorded);
+          keep_published(session, make_uses_of(keeper), stream_here(session, streams[index], index),
+                         stream, recorded);
         }
-        if (!news) return;
+        if (!published) return;
         keep_own_behind_legacy(session, make_uses_of(keeper), array, stream);
         make_uses_of(keeper).differ(stream_value(array));
+        published->differs = true;
       },
       &recorded);
   if (tell) tell_keeper(keeper, target);
-  say_stream(array, CAI_STREAM_STREAM, target);
 }
 
-void publish(cai_array &array, const std::uint64_t *streams, int32_t count, std::uint64_t target) {
+// A view that is being published: it goes if that fails.
+class NewView {
+ public:
+  explicit NewView(const cai_array &array) : array_(new_published(array, &published_)) {}
+  NewView(const NewView &) = delete;
+  NewView &operator=(const NewView &) = delete;
+  ~NewView() { cai_array_release(array_); }
+
+  Published &published() const noexcept { return *published_; }
+
+  cai_array *say(std::uint32_t kind, std::uint64_t stream) {
+    for (cai_array *const part : {array_, const_cast<cai_array *>(array_->mask)}) {
+      if (!part || (part != array_ && part->device_type == CAI_DEVICE_CPU)) continue;
+      part->stream = stream;
+      part->stream_kind = kind;
+      part->version = CAI_INTERFACE_VERSION;
+    }
+    return std::exchange(array_, nullptr);
+  }
+
+ private:
+  Published *published_ = nullptr;
+  cai_array *array_;
+};
+
+cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t count,
+                   std::uint64_t target) {
+  NewView view(array);
   cai_owner *const keeper = keeper_of(array);
-  const bool is_news = keeper && target == driver::stream_per_thread && say_thread(keeper);
+  const bool is_of_thread = target == driver::stream_per_thread;
+  const bool is_thread_news = keeper && is_of_thread && say_thread(keeper);
   try {
-    publish_on(array, streams, count, target);
+    // What comes with the stream of a view that may go first has to remember it, too.
+    const bool news = is_news(array, target) || published_by(array.owner);
+    if (news || count > 0 || !nothing_on_gpu_before(array, target)) {
+      order_for(array, streams, count, target, news ? &view.published() : nullptr);
+    }
   } catch (...) {
-    if (is_news) thread_said_by(keeper).store(0);  // no array came with it
+    if (is_thread_news) thread_said_by(keeper).store(0);  // no array came with it
     throw;
   }
+  if (is_of_thread) view.published().thread = this_thread();
+  cai_array *const said = view.say(CAI_STREAM_STREAM, target);
+  if (is_of_thread && !keeper) said->owner->thread = this_thread();
+  return said;
+}
+
+// Likewise, where nothing is pending: a stream that is a handle takes no driver. For somebody who
+// does not use the view itself, so that uses of other arrays need not be kept.
+cai_array *publish_idle(const cai_array &array, std::uint64_t target) {
+  NewView view(array);
+  if (target > driver::stream_per_thread) view.published().stream = {target, nullptr, -1};
+  return view.say(CAI_STREAM_STREAM, target);
+}
+
+cai_array *publish_event(const cai_array &array, std::uint64_t value) {
+  NewView view(array);
+  cai_owner *const keeper = keeper_of(array);
+  Event event = event_after(array, value);
+  if (stores_here(keeper)) {
+    // Those who have the array already hear of the event by its owner alone.
+    driver::Session session;
+    Stream stream = stream_here(session, value);
+    Uses &uses = make_uses_of(keeper);
+    uses.keep(session, stream, event, true, {});
+    uses.differ(stream_value(array));
+    view.published().differs = true;
+    session.finish();
+  }
+  if (keeps_by_itself(keeper)) tell_keeper(keeper, value);
+  const std::uint64_t handle = reinterpret_cast<std::uintptr_t>(event.handle());
+  view.published().event = std::move(event);
+  return view.say(CAI_STREAM_EVENT, handle);
 }
 
 void used_on(cai_owner *owner, std::uint64_t value, bool write) {
@@ -176,28 +225,6 @@ void used_on(cai_owner *owner, std::uint64_t value, bool write) {
   refuse_capturing(session, stream, "a use in it cannot be kept");
   keep(session, make_uses_of(owner), stream, write);
   session.finish();
-}
-
-void publish_event(cai_array &array, std::uint64_t value) {
-  cai_owner *const keeper = keeper_of(array);
-  if (!keeps_here(keeper)) {
-    throw Failure(CAI_ERR_ARGUMENT, {},
-                  "the array's owner cannot hold an event: its used_on is not cai_owner_used_on()");
-  }
-  const bool fresh = is_fresh(array);
-  Event event = event_after(array, value);
-  Uses &uses = make_uses_of(keeper);
-  if (!fresh) {
-    // Those who have the array already hear of the event by its owner alone.
-    driver::Session session;
-    Stream stream = stream_here(session, value);
-    keep_event(session, uses, stream, event, true, {});
-    uses.differ(stream_value(array));
-    session.finish();
-  }
-  const std::uint64_t handle = reinterpret_cast<std::uintptr_t>(event.handle());
-  uses.hold(std::move(event));
-  say_stream(array, CAI_STREAM_EVENT, handle);
 }
 
 // Makes the array's own stream wait for the stream of a use, as the end of one does. Captures are
@@ -254,9 +281,9 @@ void release_on(const cai_array &array, std::uint64_t value) {
   if (keeps_here(keeper)) {
     Uses &uses = make_uses_of(keeper);
     if (is_import(keeper)) list_import(uses, array);
-    keep_event(session, uses, stream, event, true, cover);
+    uses.keep(session, stream, event, true, cover);
     const std::uint64_t own = is_of_another_thread(array) ? 0 : stream_value(array);
-    if (own && is_freed_on_a_stream(keeper)) uses.free_on(stream_for(session, array, own));
+    if (own && may_be_freed_on(own, owner)) uses.free_on(stream_for(session, array, own));
     look(session, stream, ending);
     session.finish();
   } else if (is_told) {
@@ -264,7 +291,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
     tell_keeper(keeper, value);
   } else {
     std::unique_ptr<Uses> holder = new_holder(owner);
-    keep_event(session, *holder, stream, event, true, {});
+    holder->keep(session, stream, event, true, {});
     session.finish();
     if (keeps_by_itself(keeper)) tell_keeper(keeper, value);
     put_off(holder.release());
@@ -285,31 +312,20 @@ bool judge_use(cai_owner *self, std::uint32_t access) {
   return access == CAI_ACCESS_WRITE;
 }
 
-void hand_to_dict(const cai_array &array, bool is_mask) {
-  const std::uint64_t value = array.stream_kind == CAI_STREAM_UNSTATED ? driver::stream_legacy
-                              : array.stream_kind == CAI_STREAM_STREAM ? array.stream
-                                                                       : 0;
-  if (value == 0 || !may_be_pending(array)) return;
+// Somebody who knows of no owner was sent to the stream to use the array: whoever uses another
+// array of the owner waits for that stream.
+void tell_of(const cai_array &array, std::uint64_t value) {
   cai_owner *const keeper = keeper_of(array);
-  // Who has the mask has the array: what was told of that is no news.
-  const bool told = !is_mask && stores_here(keeper) && may_have_kept(keeper, value);
-  if (told || has_kept_uses(keeper)) {
-    cai_array said = array;
-    publish(said, nullptr, 0, value);
+  Published *const published = published_by(array.owner);
+  if (published && published->stream.value == value) {
+    if (published->told.exchange(true, std::memory_order_acq_rel)) return;
+    return make_uses_of(keeper).tell(published->stream, true);
   }
-  if (!is_mask) return tell(array, value);
-  if (value > driver::stream_per_thread) mark(keeper, value);
-}
-
-}  // namespace
-
-void tell(const cai_array &array, std::uint64_t value) {
-  cai_owner *const keeper = keeper_of(array);
   if (!stores_here(keeper)) return;
   if (value > driver::stream_per_thread) return tell(keeper, {value, nullptr, -1});
   try {
     driver::Session session;
-    if (const driver::CUcontext context = find_context(session, array)) {
+    if (const driver::CUcontext context = order::find_context(session, array)) {
       tell(keeper, {value, context, -1});
     }
     session.finish();
@@ -318,6 +334,39 @@ void tell(const cai_array &array, std::uint64_t value) {
     const cai_status status = failure.error().status;
     if (status != CAI_ERR_DRIVER && status != CAI_ERR_STATE) throw;
   }
+}
+
+void hand_to_dict(const cai_array &array, bool is_mask) {
+  const std::uint64_t value = array.stream_kind == CAI_STREAM_UNSTATED ? driver::stream_legacy
+                              : array.stream_kind == CAI_STREAM_STREAM ? array.stream
+                                                                       : 0;
+  if (value == 0 || !may_be_pending(array)) return;
+  cai_owner *const keeper = keeper_of(array);
+  // Who has the mask has the array: what was told of that is no news.
+  const bool told = !is_mask && stores_here(keeper) && may_have_kept(keeper, value);
+  if ((told || has_kept_uses(keeper)) && !nothing_on_gpu_before(array, value)) {
+    order_for(array, nullptr, 0, value, nullptr);
+  }
+  if (!is_mask || published_by(array.owner)) return tell_of(array, value);
+  if (value > driver::stream_per_thread) mark(keeper, value);
+}
+
+}  // namespace
+
+const cai_array *lend(const cai_array &array, std::uint64_t stream) {
+  const bool pending = !nothing_before(array, stream);
+  if (!states_none(array) && !is_news(array, stream)) {
+    if (pending) order_for(array, nullptr, 0, stream, nullptr);
+    tell_of(array, stream);
+    cai_array_retain(&array);
+    return &array;
+  }
+  const std::unique_ptr<const cai_array, decltype(&cai_array_release)> view(
+      pending ? publish(array, nullptr, 0, stream) : publish_idle(array, stream),
+      cai_array_release);
+  tell_of(*view, stream);
+  cai_array_retain(view.get());
+  return view.get();
 }
 
 Event event_after(const cai_array &array, std::uint64_t value) {
@@ -361,10 +410,11 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
   });
 }
 
-cai_status cai_array_publish(cai_array *array, const uint64_t *streams, int32_t count,
-                             uint64_t target, cai_error *error) {
+cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, int32_t count,
+                             uint64_t target, cai_array **out, cai_error *error) {
   return guard(error, [&] {
     order::judge(array, -1);
+    if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     order::check_stream(target, "target");
     if (count < 0) {
       throw Failure(CAI_ERR_ARGUMENT, {}, "count is negative: %d", static_cast<int>(count));
@@ -373,15 +423,17 @@ cai_status cai_array_publish(cai_array *array, const uint64_t *streams, int32_t 
     for (int32_t index = 0; index < count; ++index) {
       order::for_array(index, [&] { order::check_stream(streams[index], "a stream"); });
     }
-    order::publish(*array, streams, count, target);
+    *out = order::publish(*array, streams, count, target);
   });
 }
 
-cai_status cai_array_publish_event(cai_array *array, uint64_t stream, cai_error *error) {
+cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_array **out,
+                                   cai_error *error) {
   return guard(error, [&] {
     order::judge(array, -1);
+    if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     order::check_stream(stream);
-    order::publish_event(*array, stream);
+    *out = order::publish_event(*array, stream);
   });
 }
 

@@ -10,8 +10,9 @@ namespace cai::order {
 // event there.
 Event event_after(const cai_array &array, std::uint64_t stream);
 
-// Somebody who knows of no owner was sent to the stream to use the array: whoever uses another
-// array of the owner waits for that stream.
-void tell(const cai_array &array, std::uint64_t stream);
+// Puts `stream` in order for somebody who knows of no owner, and uses the array there until what
+// this returns is released: the array, with a new reference, or a view. Whoever uses another array
+// of the owner waits for that stream.
+const cai_array *lend(const cai_array &array, std::uint64_t stream);
 
 }  // namespace cai::order

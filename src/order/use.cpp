@@ -5,6 +5,7 @@
 
 #include "core/owned.hpp"
 #include "order/open_use.hpp"
+#include "order/published.hpp"
 #include "order/releases.hpp"
 #include "order/waiting.hpp"
 
@@ -346,10 +347,8 @@ class End {
       if (!event) event = Event::record(session, consumer);
       Uses &uses = make_uses_of(keeper);
       const Cover cover = own && !in_order ? Cover::by(session, *own) : Cover{};
-      if (uses.keep(consumer.key(), event, used.write, cover)) {
-        uses.prune(session, consumer.context, consumer.context_id, Ask::in_passing);
-      }
-      if (used.own && is_freed_on_a_stream(keeper)) uses.free_on(used.stream());
+      uses.keep(session, consumer, event, used.write, cover);
+      if (used.own && may_be_freed_on(used.own, used.owner)) uses.free_on(used.stream());
     });
   }
 
@@ -445,7 +444,7 @@ bool keep_abandoned(OpenUse &use) {
   });
   for (const Used &used : use) {
     cai_owner *const keeper = keeper_of(used.owner);
-    if (keeps_here(keeper) && used.own && is_freed_on_a_stream(keeper)) {
+    if (keeps_here(keeper) && used.own && may_be_freed_on(used.own, used.owner)) {
       make_uses_of(keeper).free_on(used.stream());
     }
   }

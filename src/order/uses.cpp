@@ -55,7 +55,7 @@ Uses &make_uses(cai_owner *owner) {
     const auto value = reinterpret_cast<std::uintptr_t>(theirs);
     if (value && !(value & 1)) return *static_cast<Uses *>(theirs);
     const Stream marked{marked_in(value), nullptr, -1};
-    if (value) told_in(value) ? made->tell(marked) : made->mark(marked);
+    if (value) told_in(value) ? made->tell(marked, false) : made->mark(marked);
     if (word.compare_exchange_weak(theirs, made.get(), std::memory_order_acq_rel)) {
       return *made.release();
     }
@@ -90,7 +90,7 @@ void tell(cai_owner *owner, const Stream &stream) {
       return;
     }
   }
-  make_uses_of(owner).tell(stream);
+  make_uses_of(owner).tell(stream, false);
 }
 
 bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cover &cover) {
@@ -108,11 +108,24 @@ bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cov
   return slots_.size() > slots_many;
 }
 
+void Uses::keep(driver::Session &session, Stream &stream, const Event &event, bool write,
+                const Cover &cover) {
+  identify(session, stream);
+  if (this->keep(stream.key(), event, write, cover)) {
+    prune(session, stream.context, stream.context_id, Ask::in_passing);
+  }
+}
+
+Uses::Own *Uses::find_own(const Stream &stream, std::uint64_t thread) noexcept {
+  for (Own &other : own_) {
+    if (same(stream, other.stream) && thread == other.thread) return &other;
+  }
+  return nullptr;
+}
+
 Uses::Own &Uses::own(const Stream &stream) {
   const std::uint64_t thread = stream.value == driver::stream_per_thread ? this_thread() : 0;
-  for (Own &other : own_) {
-    if (same(stream, other.stream) && thread == other.thread) return other;
-  }
+  if (Own *const found = find_own(stream, thread)) return *found;
   own_.push_back({stream, thread});
   own_.back().stream.index = -1;
   return own_.back();
@@ -129,22 +142,41 @@ bool Uses::any_marked() {
   return std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.marked; });
 }
 
-void Uses::tell(const Stream &stream) {
+void Uses::tell(const Stream &stream, bool by_view) {
   const std::lock_guard lock(lock_);
   Own &it = own(stream);
-  it.marked = it.told = true;
-  if (stream.is_default() || any_told_but(stream.value)) {
-    told_others_.store(true, std::memory_order_release);
-  } else {
-    told_handle_.store(stream.value, std::memory_order_release);
+  it.marked = true;
+  by_view ? static_cast<void>(++it.views) : static_cast<void>(it.told = true);
+  sum_up_told();
+}
+
+void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t thread) noexcept {
+  Own it;
+  {
+    const std::lock_guard lock(lock_);
+    Own *const found = find_own(stream, thread);
+    if (!found) return;
+    if (found->views > 1 || found->told) {
+      --found->views;
+      return;
+    }
+    it = *found;
   }
+  const Recorded recorded = keep_pending(session, it);
+  const std::lock_guard lock(lock_);
+  Own &found = *find_own(stream, thread);
+  if (--found.views > 0) return;
+  found.told = recorded == Recorded::not_now;
+  found.marked = recorded != Recorded::yes;
+  if (!found.marked && !found.freed_on) own_.erase(own_.begin() + (&found - own_.data()));
+  sum_up_told();
 }
 
 void Uses::add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<Stream> &out) {
   if (!any_told_but(own)) return;
   const std::lock_guard lock(lock_);
   for (const Own &other : own_) {
-    if (!other.told) continue;
+    if (!other.is_told()) continue;
     if (!other.stream.is_default() && (other.stream.value == stream || other.stream.value == own)) {
       continue;
     }
@@ -187,11 +219,6 @@ void Uses::add_captured(std::uint64_t capture, std::uint64_t user, bool write,
   }
 }
 
-void Uses::hold(Event event) {
-  const std::lock_guard lock(lock_);
-  held_.push_back(std::move(event));
-}
-
 void Uses::add_conflicts(bool write, int32_t index, Conflicts &out) {
   if (!any()) return;
   const std::lock_guard lock(lock_);
@@ -216,6 +243,18 @@ void Uses::cover(Conflicts &conflicts, const Cover &stream) {
 void Uses::sum_up() noexcept {
   any_captured_.store(!captured_.empty(), std::memory_order_release);
   any_.store(!slots_.empty() || !captured_.empty(), std::memory_order_release);
+}
+
+void Uses::sum_up_told() noexcept {
+  std::uint64_t handle = 0;
+  bool others = false;
+  for (const Own &it : own_) {
+    if (!it.is_told()) continue;
+    others = others || handle != 0 || it.stream.is_default();
+    if (!it.stream.is_default()) handle = it.stream.value;
+  }
+  told_handle_.store(handle, std::memory_order_release);
+  told_others_.store(others, std::memory_order_release);
 }
 
 void Uses::prune(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
@@ -245,6 +284,22 @@ std::size_t Uses::count() {
   return slots_.size();
 }
 
+Uses::Recorded Uses::keep_pending(driver::Session &session, const Own &on) noexcept {
+  bool captured = false;
+  const cai_status status = guard(nullptr, [&] {
+    Stream stream = on.stream;
+    // Another thread's 2 cannot be named here; stream 1, which can, comes after it.
+    if (on.thread && on.thread != this_thread()) stream.value = driver::stream_legacy;
+    probe(session, stream);
+    captured = bool(stream.capture);
+    if (captured) return;
+    const Event event = Event::record(session, stream);
+    this->keep(session, stream, event, true, {});
+  });
+  if (captured || status == CAI_ERR_CAPTURE || status == CAI_ERR_MEMORY) return Recorded::not_now;
+  return status == CAI_OK ? Recorded::yes : Recorded::never;
+}
+
 bool Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept {
   bool all_known = true;
   for (std::size_t i = 0;; ++i) {
@@ -256,20 +311,9 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept 
       it = own_[i];
     }
     if (!it.marked) continue;
-    bool captured = false;
-    cai_error error;
-    const cai_status status = guard(&error, [&] {
-      Stream stream = it.stream;
-      // Another thread's 2 cannot be named here; stream 1, which can, comes after it.
-      if (it.thread && it.thread != this_thread()) stream.value = driver::stream_legacy;
-      probe(session, stream);
-      captured = bool(stream.capture);
-      if (captured) return;
-      const Event event = Event::record(session, stream);
-      this->keep(stream.key(), event, true, {});
-    });
-    if (captured || status == CAI_ERR_CAPTURE || status == CAI_ERR_MEMORY) continue;
-    all_known = all_known && status == CAI_OK;
+    const Recorded recorded = keep_pending(session, it);
+    if (recorded == Recorded::not_now) continue;
+    all_known = all_known && recorded == Recorded::yes;
     const std::lock_guard lock(lock_);
     own_[i].marked = false;
   }
@@ -277,14 +321,13 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept 
 
 void Uses::differ(std::uint64_t first) noexcept {
   const std::lock_guard lock(lock_);
-  if (differ_.load(std::memory_order_relaxed)) return;
-  first_ = first;
-  differ_.store(true, std::memory_order_release);
+  if (!first_) first_ = first;
+  differ_.fetch_add(1, std::memory_order_release);
 }
 
 void Uses::free_on(const Stream &stream) {
   const std::lock_guard lock(lock_);
-  static_cast<void>(own(stream));
+  own(stream).freed_on = true;
 }
 
 void Uses::forget_marks() noexcept {
@@ -292,13 +335,12 @@ void Uses::forget_marks() noexcept {
 }
 
 void Uses::free_in_order(std::uint64_t freed_on) noexcept {
-  const bool differ = streams_differ();
-  const std::uint64_t stream = freed_on ? freed_on : first_;
-  if (stream == 0 && differ) return;
+  const std::uint64_t stream = freed_on ? freed_on : first_.value_or(0);
+  if (stream == 0 && first_) return;
   for (Own &it : own_) {
     if (stream == 0 || it.stream.value == stream) it.marked = false;
   }
-  if (!differ) return;
+  if (stream == 0) return;
   std::erase_if(slots_, [&](const Slot &slot) { return slot.last().cover.value == stream; });
 }
 

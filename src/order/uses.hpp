@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "core/sizes.hpp"
@@ -78,6 +79,10 @@ class Uses {
   // stream.
   bool keep(const StreamKey &user, const Event &event, bool write, const Cover &cover);
 
+  // Likewise, of a stream that need not be identified; prunes, in passing, if that pays.
+  void keep(driver::Session &session, Stream &stream, const Event &event, bool write,
+            const Cover &cover);
+
   // A stream that the memory may be freed on, so not while it is being captured.
   void free_on(const Stream &stream);
 
@@ -90,20 +95,26 @@ class Uses {
   }
 
   // Somebody who knows of no owner was told the stream, by a dict: whoever uses another array of
-  // the owner waits for it.
-  void tell(const Stream &stream);
+  // the owner waits for it, until every view that says it, `by_view`, has taken it back.
+  void tell(const Stream &stream, bool by_view);
+  // The thread is the one whose 2 the stream is. What is pending there by now is kept as a write;
+  // while it is being captured, that cannot be, and the stream stays told.
+  void untell(driver::Session &session, const Stream &stream, std::uint64_t thread) noexcept;
   // Whether any was, but for one, which is a handle.
   bool any_told_but(std::uint64_t stream) const noexcept {
+    // In this order: when the others go, the one that is left is there already.
+    if (told_others_.load(std::memory_order_acquire)) return true;
     const std::uint64_t told = told_handle_.load(std::memory_order_acquire);
-    return told_others_.load(std::memory_order_acquire) || (told != 0 && told != stream);
+    return told != 0 && told != stream;
   }
   // Adds those that are not `own`, the array's stream, nor `stream`, which is to wait.
   void add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<Stream> &out);
 
-  // Arrays of the owner come with different streams from now on, `first` being that of the earlier
-  // one, 0 if it had none: then all uses are kept.
+  // An array of the owner comes with another stream than the earlier ones, `first` being theirs, 0 if
+  // they had none: then all uses are kept, until as many have gone.
   void differ(std::uint64_t first) noexcept;
-  bool streams_differ() const noexcept { return differ_.load(std::memory_order_acquire); }
+  void agree() noexcept { differ_.fetch_sub(1, std::memory_order_release); }
+  bool streams_differ() const noexcept { return differ_.load(std::memory_order_acquire) != 0; }
 
   // Uses in a capture, which are not pending, but which others in the same one come after. One that
   // comes after what the array's stream has there need not be kept.
@@ -113,9 +124,6 @@ class Uses {
   void add_captured(std::uint64_t capture, std::uint64_t user, bool write,
                     std::vector<driver::CUgraphNode> &out);
   bool any_captured() const noexcept { return any_captured_.load(std::memory_order_acquire); }
-
-  // An event that an array came with: it lives as long as the owner.
-  void hold(Event event);
 
   // Adds what a read, or a write, conflicts with.
   void add_conflicts(bool write, int32_t index, Conflicts &out);
@@ -194,18 +202,28 @@ class Uses {
     Stream stream{};
     std::uint64_t thread = 0;  // whose 2 it is
     bool marked = false;
-    bool told = false;
+    bool told = false;  // for good
+    int views = 0;      // that say it to those who know of no owner
+    bool freed_on = false;
+
+    bool is_told() const noexcept { return told || views > 0; }
   };
 
-  Own &own(const Stream &stream);  // with the lock held
-  void sum_up() noexcept;          // with the lock held, once anything has changed
+  // These, with the lock held.
+  Own *find_own(const Stream &stream, std::uint64_t thread) noexcept;
+  Own &own(const Stream &stream);
+  void sum_up() noexcept;  // once anything has changed
+  void sum_up_told() noexcept;
+
+  enum class Recorded { yes, not_now, never };
+  // Keeps, as a write, what is pending on a stream by now.
+  Recorded keep_pending(driver::Session &session, const Own &on) noexcept;
 
   Lock lock_;  // never held while the driver is called, save where nobody else is left
   std::vector<Slot> slots_;
   std::vector<Own> own_;
   std::vector<Captured> captured_;
-  std::vector<Event> held_;
-  std::uint64_t first_ = 0;
+  std::optional<std::uint64_t> first_;  // once streams have differed
   driver::CUcontext parked_in_ = nullptr;
   std::uint64_t parked_id_ = 0;
   bool is_parked_ = false;
@@ -215,7 +233,7 @@ class Uses {
   std::atomic<std::uint64_t> told_handle_{0};  // the handle that was told first; 0: none
   std::atomic<bool> told_others_{false};       // and others
   std::atomic<bool> any_captured_{false};
-  std::atomic<bool> differ_{false};
+  std::atomic<std::uint64_t> differ_{0};
   std::atomic<std::uint64_t> marked_handle_{0};  // the one that was marked last
 };
 

@@ -53,21 +53,23 @@ static int32_t current(void *context, const cai_array *array, uint64_t *stream) 
 }
 
 static void test_arrays(void) {
-  cai_array before, *a = make(&m, "<f4", 2, shape, NULL);
+  cai_array before, *a = make(&m, "<f4", 2, shape, NULL), *view = NULL;
   const uint64_t zero = 0, good = 7;
   before = *a;
   check_context = "arrays";
   CALL(cai_array_reclaim, NULL, 1, CAI_ACCESS_READ);
   CALL(cai_array_reclaim, a, 0, CAI_ACCESS_READ);
   CALL(cai_array_reclaim, a, 1, CAI_ACCESS_WRITE + 1);
-  CALL(cai_array_publish, NULL, &good, 1, 7);
-  CALL(cai_array_publish, a, NULL, 1, 7);
-  CALL(cai_array_publish, a, &good, -1, 7);
-  CALL(cai_array_publish, a, &zero, 1, 7);
-  CALL(cai_array_publish, a, &good, 1, 0);
-  CALL(cai_array_publish_event, NULL, 7);
-  CALL(cai_array_publish_event, a, 0);
-  CALL(cai_array_publish_event, a, 7); /* borrowed: nobody could hold the event */
+  CALL(cai_array_publish, NULL, &good, 1, 7, &view);
+  CALL(cai_array_publish, a, NULL, 1, 7, &view);
+  CALL(cai_array_publish, a, &good, -1, 7, &view);
+  CALL(cai_array_publish, a, &zero, 1, 7, &view);
+  CALL(cai_array_publish, a, &good, 1, 0, &view);
+  CALL(cai_array_publish, a, &good, 1, 7, NULL);
+  CALL(cai_array_publish_event, NULL, 7, &view);
+  CALL(cai_array_publish_event, a, 0, &view);
+  CALL(cai_array_publish_event, a, 7, NULL);
+  CHECK(!view);
   CALL(cai_array_release_on, NULL, 7);
   CALL(cai_array_release_on, a, 0);
   CALL(cai_array_release_on, a, 7); /* borrowed: there is no holder */

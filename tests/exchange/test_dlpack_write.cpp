@@ -301,10 +301,11 @@ TEST_F(WriteOnGpu, NoCalls) {
   none.array.device_id = pending.array.device_id = 0;
   const Owned idle(none.array), busy(pending.array);
   gpu().simcuda_reset_counts();
-  for (auto *const t : {written(idle, theirs), written(busy, no_order), written(busy, own)}) {
-    t->deleter(t);
-  }
+  auto *const of_idle = written(idle, theirs);
+  for (auto *const t : {written(busy, no_order), written(busy, own)}) t->deleter(t);
   EXPECT_EQ(all_calls(), 0U);
+  of_idle->deleter(of_idle);  // from here on the stream may go
+  EXPECT_EQ(calls("cuEventRecord"), 1U);
 }
 
 TEST_F(WriteOnGpu, AsksForTheDevice) {

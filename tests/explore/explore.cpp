@@ -299,7 +299,6 @@ class Explorer {
     Outcome outcome = kDone;
     for (int tries = 0; tries < 20 && program_.steps.size() < 7 && outcome == kDone; ++tries) {
       const Op op = static_cast<Op>(below(kOps));
-      if (op == kDrop) continue;  // libcai does not hear of the end of a published copy
       const Step step{op, static_cast<std::int8_t>(op == kClose ? 0 : below(kMaxArrays)),
                       on_streams(op) ? static_cast<Stream>(below(kStreams)) : kHost,
                       accesses(op) && below(2) != 0};
@@ -332,7 +331,6 @@ class Explorer {
     if (left == 0) return play();
     for (const Step &step : alphabet_) {
       if (step.array && !run.model.arrays[step.array].there) continue;
-      if (step.op == kDrop && !looks_at_cost_) continue;  // of which libcai does not hear
       Run next = run;
       const Outcome outcome = next.step(step);
       if (outcome == kNotHere) continue;

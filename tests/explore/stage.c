@@ -56,11 +56,11 @@ static struct {
   handle
       host_stream;   // nobody else's: what is queued there comes after what the host has waited for
   handle events[2];  // of either context
+  handle said[2];    // likewise, with which the first array comes
   address data, scratch;
 
   // Of one program.
   cai_array *arrays[MAX_ARRAYS];  // of those that are there
-  cai_array copies[MAX_ARRAYS];
   cai_use uses[MAX_USES];
   int64_t shape[2];
   int64_t strides[1];
@@ -127,6 +127,7 @@ void open_stage(void) {
     MUST(cuDevicePrimaryCtxRetain(&stage.primary, 0));
     MUST(cuCtxCreate_v2(&stage.other, 0, 0));
     MUST(cuEventCreate(&stage.events[1], NO_TIMING));
+    MUST(cuEventCreate(&stage.said[1], NO_TIMING));
     MUST(cuCtxPopCurrent_v2(&popped));
     MUST(cuCtxSetCurrent(stage.primary));
     stage.streams[LEGACY] = stage.streams[OTHER_CONTEXT] = (handle)1;
@@ -136,6 +137,7 @@ void open_stage(void) {
     }
     MUST(cuStreamCreate(&stage.host_stream, NON_BLOCKING));
     MUST(cuEventCreate(&stage.events[0], NO_TIMING));
+    MUST(cuEventCreate(&stage.said[0], NO_TIMING));
     MUST(cuMemAlloc_v2(&stage.data, BYTES));
     MUST(cuMemAlloc_v2(&stage.scratch, (size_t)MAX_WORK * BYTES));
     pthread_t thread;
@@ -228,6 +230,12 @@ static void do_record(void *stream) {
   MUST(cuEventRecord(event_of(*(int *)stream), stage.streams[*(int *)stream]));
 }
 
+static handle said_on(int stream) { return stage.said[stream == OTHER_CONTEXT]; }
+
+static void do_say(void *stream) {
+  MUST(cuEventRecord(said_on(*(int *)stream), stage.streams[*(int *)stream]));
+}
+
 struct wait {
   int waiting, stream;
 };
@@ -265,16 +273,22 @@ cai_status make_array(int keeper, uint32_t kind, int work_stream, int target) {
   const uint64_t stream = value_of(work_stream);
   work_on(stage.data, BYTES, work_stream, CAI_ACCESS_WRITE);
   if (kind == CAI_STREAM_NONE) MUST(cuStreamSynchronize(stage.streams[work_stream]));
-  if (kind == CAI_STREAM_STREAM && (stage.foreign || work_stream == target)) {
-    if (work_stream != target) let_wait(target, work_stream);
-    return own(0, stage.data, kind, value_of(target));
+  if (kind == CAI_STREAM_EVENT) {
+    on(work_stream, do_say, &work_stream);
+    return own(0, stage.data, kind, (uint64_t)(uintptr_t)said_on(work_stream));
+  }
+  const bool is_published = kind == CAI_STREAM_STREAM && work_stream != target;
+  if (!is_published || stage.foreign) {
+    if (is_published) let_wait(target, work_stream);
+    return own(0, stage.data, kind, kind == CAI_STREAM_STREAM ? value_of(target) : 0);
   }
   cai_status status = own(0, stage.data, CAI_STREAM_NONE, 0);
   if (status != CAI_OK) return status;
-  cai_array *const array = stage.arrays[0];
-  if (kind == CAI_STREAM_EVENT) return cai_array_publish_event(array, stream, &stage.error);
-  if (kind != CAI_STREAM_STREAM) return CAI_OK;
-  return cai_array_publish(array, &stream, 1, value_of(target), &stage.error);
+  cai_array *const none = stage.arrays[0];
+  if (keeper == STREAM_ORDERED) none->owner->freed_on = value_of(target);
+  status = cai_array_publish(none, &stream, 1, value_of(target), &stage.arrays[0], &stage.error);
+  cai_array_release(none);
+  return status;
 }
 
 cai_status produce(int array, int stream, uint32_t access, int reclaim) {
@@ -307,19 +321,20 @@ static cai_status publish_as(int array, int copy, uint32_t streams, int target, 
   for (int i = LEGACY; i < OTHER_CONTEXT; ++i) {
     if (streams >> i & 1) pending[count++] = value_of(i);
   }
-  cai_array it = *stage.arrays[array];
-  cai_status status = CAI_OK;
-  if (!event || (count && (count > 1 || pending[0] != value_of(target)))) {
-    status = cai_array_publish(&it, pending, count, value_of(target), &stage.error);
+  cai_array *const it = stage.arrays[array];
+  if (!event) {
+    return cai_array_publish(it, pending, count, value_of(target), &stage.arrays[copy], &stage.error);
   }
-  if (status == CAI_OK && event) {
-    status = cai_array_publish_event(&it, value_of(target), &stage.error);
+  cai_array *view = NULL;
+  if (count > 1 || (count && pending[0] != value_of(target))) {
+    const cai_status status =
+        cai_array_publish(it, pending, count, value_of(target), &view, &stage.error);
+    if (status != CAI_OK) return status;
   }
-  if (status != CAI_OK) return status;
-  cai_array_retain(&it);
-  stage.copies[copy] = it;
-  stage.arrays[copy] = &stage.copies[copy];
-  return CAI_OK;
+  const cai_status status = cai_array_publish_event(view ? view : it, value_of(target),
+                                                    &stage.arrays[copy], &stage.error);
+  cai_array_release(view);
+  return status;
 }
 
 cai_status publish(int array, int copy, uint32_t streams, int target) {

@@ -30,18 +30,18 @@ DRIVER = {
 }
 # What src/order calls that comes to one of them in the end: each such call is a place, too.
 ORDERING = re.compile(
-    r"(?<![\w:.>])(?:order::begin|order::end|order::finish|order::abandon|order::publish|order::publish_event|order::reclaim"
+    r"(?<![\w:.>])(?:order::begin|order::end|order::finish|order::abandon|order::lend|order::publish|order::publish_event|order::reclaim"
     r"|order::release_on|order::sync_host|order::used_on|order::adopt|order::hand_to_dict"
-    r"|order::end_after_uses|uses->keep_marked|uses->settle|uses->prune|uses\.prune|back\.hand"
+    r"|order::end_after_uses|uses->keep_marked|uses->settle|uses->prune|uses\.untell|prune|back\.hand"
     r"|Event::record"
-    r"|(?:order::)?(?:after_all|keep_marked|keep_own_behind_legacy|keep_published|await_keepers|event_after|is_complete|is_idle|is_pending|keep|look"
-    r"|join_back|keep_abandoned|order|order_back|publish|publish_on|refuse_pending|settle|settle_all|synchronize|tell_keepers?|wait|wait_for_all"
+    r"|(?:order::)?(?:after_all|keep_marked|keep_own_behind_legacy|keep_pending|keep_published|await_keepers|event_after|is_complete|is_idle|is_pending|keep|look"
+    r"|join_back|keep_abandoned|order|order_back|order_for|publish|refuse_pending|settle|settle_all|synchronize|tell_keepers?|forget_stream|wait|wait_for_all"
     r"|wait_on_host))\("
 )
 # What does so for some of its callers only, or runs what it is given. No place, but on the stacks.
 PASSING = re.compile(
-    r"\b(?:End|attempt|await_uses|edge_between|erase_if|for_array|forward<Body|guard|in|in_each|keep_event|on_host"
-    r"|settle_in|used_on|with)\b"
+    r"\b(?:End|attempt|await_uses|edge_between|erase_if|for_array|forward<Body|guard|in|in_each|on_host"
+    r"|keep|settle_in|used_on|with)\b"
 )
 EXPECTED = ["a race", "nothing", "a refusal"]  # by watch.hpp's numbers
 DEFINITION = re.compile(r"\s*(?!return|else)(?:[\w:]+[ *&]+)+")

@@ -105,13 +105,17 @@ void reclaim(const cai_array *array, Stream on, std::uint32_t access) {
   answered(cai_array_reclaim(array, on, access, nullptr));
 }
 
-void publish(cai_array *array, std::initializer_list<Stream> streams, Stream target) {
+cai_array *publish(const cai_array *array, std::initializer_list<Stream> streams, Stream target) {
   const auto many = static_cast<int32_t>(streams.size());
-  answered(cai_array_publish(array, streams.begin(), many, target, nullptr));
+  cai_array *view = nullptr;
+  answered(cai_array_publish(array, streams.begin(), many, target, &view, nullptr));
+  return view;
 }
 
-void publish_event(cai_array *array, Stream on) {
-  answered(cai_array_publish_event(array, on, nullptr));
+cai_array *publish_event(const cai_array *array, Stream on) {
+  cai_array *view = nullptr;
+  answered(cai_array_publish_event(array, on, &view, nullptr));
+  return view;
 }
 
 void release_on(const cai_array *array, Stream on) {

@@ -69,8 +69,9 @@ void end(Arrays arrays, Stream on, cai_use_options options = use(CAI_ORDER_BOTH)
 void abandon();
 void finish(bool wait);
 void reclaim(const cai_array *array, Stream on, std::uint32_t access = CAI_ACCESS_DEFAULT);
-void publish(cai_array *array, std::initializer_list<Stream> streams, Stream target);
-void publish_event(cai_array *array, Stream on);
+// The view, which stays.
+cai_array *publish(const cai_array *array, std::initializer_list<Stream> streams, Stream target);
+cai_array *publish_event(const cai_array *array, Stream on);
 void release_on(const cai_array *array, Stream on);
 
 // An owned array of such memory, which goes back to its pool, on a stream, in the end.

@@ -17,13 +17,13 @@ SCENARIO(publish_many_streams) {
   const Address first = x->data, second = x->data + half;
   writes(first, seven, half);
   writes(second, nine, half);
-  publish(x, {seven, nine}, three);
-  begin({x}, c);
+  const cai_array *const view = publish(x, {seven, nine}, three);
+  begin({view}, c);
   writes(x->data, c);
-  end({x}, c);
-  reclaim(x, seven);
+  end({view}, c);
+  reclaim(view, seven);
   writes(first, seven, half);
-  reclaim(x, nine);
+  reclaim(view, nine);
   writes(second, nine, half);
 }
 
@@ -39,9 +39,8 @@ std::uint64_t stream_in_dict(const cai_array *array) {
 SCENARIO(publish_again) {
   const Stream p = stream(), target = stream(), c = stream(), d = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
-  cai_array again = *x;
   writes(x->data, p);
-  publish(&again, {}, target);
+  cai_array again = *publish(x, {}, target);
   again.stream = stream_in_dict(&again);
   again.owner = nullptr;  // which a dict leaves behind
   begin({&again}, c);
@@ -53,15 +52,27 @@ SCENARIO(publish_again) {
   writes(x->data, d);
 }
 
+// Once a view has gone, what was queued on its stream by who knows of no owner is kept.
+SCENARIO(view_goes_after_dict) {
+  const Stream p = stream(), c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  writes(x->data, p);
+  cai_array *const view = publish(x, {}, stream());
+  writes(x->data, stream_in_dict(view));
+  cai_array_release(view);
+  implied(0);  // p, which the view's stream has waited for
+  implied(1);
+  begin({x}, c, use(CAI_ORDER_BEGIN));
+  writes(x->data, c);
+}
+
 // Or of the only one, where it had none, and nobody had used it yet.
 SCENARIO(publish_fresh_copy) {
   const Stream p = stream(), c = stream(), d = stream();
   for (const Stream target : {stream(), Stream{2}}) {
     cai_array *const x = owned(memory(), CAI_STREAM_NONE);
-    cai_array copy = *x;
     writes(x->data, p);
-    publish(&copy, {p}, target);
-    begin({&copy}, c, use(CAI_ORDER_BEGIN));
+    begin({publish(x, {p}, target)}, c, use(CAI_ORDER_BEGIN));
     reads(x->data, c);
     begin({x}, d, use(CAI_ORDER_BEGIN));
     reads(x->data, d);
@@ -73,10 +84,8 @@ SCENARIO(publish_blocking_as_1) {
   const Stream p = stream(0), c = stream(0);
   for (const bool own : {false, true}) {
     cai_array *const x = owned(memory(), own ? CAI_STREAM_STREAM : CAI_STREAM_NONE, own ? p : 0);
-    cai_array copy = *x;
     writes(x->data, p);
-    own ? publish(&copy, {}, 1) : publish(&copy, {p}, 1);
-    begin({&copy}, c, use(CAI_ORDER_BEGIN));
+    begin({own ? publish(x, {}, 1) : publish(x, {p}, 1)}, c, use(CAI_ORDER_BEGIN));
     writes(x->data, c);
   }
 }
@@ -116,8 +125,7 @@ SCENARIO(publish_by_event) {
   const Stream p = stream(), c = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_NONE);
   writes(x->data, p);
-  publish_event(x, p);
-  begin({x}, c, use(CAI_ORDER_BEGIN));
+  begin({publish_event(x, p)}, c, use(CAI_ORDER_BEGIN));
   reads(x->data, c);
 }
 
@@ -133,6 +141,17 @@ SCENARIO(tensor_for_another_stream) {
   implied(3);
   begin({x}, d, use(CAI_ORDER_BEGIN));
   writes(x->data, d);
+}
+
+// What the owner has kept comes before a tensor for the array's own stream.
+SCENARIO(tensor_for_its_own_stream) {
+  const Stream p = stream(), c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  writes(x->data, c);
+  answered(cai_owner_used_on(x->owner, c, CAI_ACCESS_WRITE, nullptr));
+  DLManagedTensorVersioned *tensor = nullptr;
+  answered(cai_dlpack_write(x, p, &tensor, nullptr));
+  writes(x->data, p);
 }
 
 void waits_for(const ArrowDeviceArray &column, Stream on) {
@@ -159,8 +178,7 @@ SCENARIO(publish_by_event_after_uses) {
   end({x}, c);
   writes(y->data, q);
   for (cai_array *const array : {x, y}) {
-    publish_event(array, p);
-    cai_array borrowed = *array;
+    cai_array borrowed = *publish_event(array, p);
     borrowed.owner = nullptr;
     begin({&borrowed}, d, use(CAI_ORDER_BEGIN));
     writes(array->data, d);
@@ -172,8 +190,7 @@ SCENARIO(publish_copy_by_event) {
   const Stream p = stream(), c = stream(), d = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_NONE);
   writes(x->data, p);
-  cai_array borrowed = *x;
-  publish_event(&borrowed, p);
+  cai_array borrowed = *publish_event(x, p);
   borrowed.owner = nullptr;
   begin({&borrowed}, c, use(CAI_ORDER_BEGIN));
   reads(x->data, c);
@@ -185,8 +202,7 @@ SCENARIO(reclaim_array_of_event) {
   const Stream p = stream(), q = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_NONE);
   writes(x->data, p);
-  publish_event(x, p);
-  reclaim(x, q);
+  reclaim(publish_event(x, p), q);
   writes(x->data, q);
 }
 
@@ -443,6 +459,21 @@ SCENARIO(owner_with_own_functions) {
   writes(y.array.data, p);
 }
 
+SCENARIO(owner_with_own_functions_is_told_of_event) {
+  const Stream p = stream(), c = stream(), d = stream();
+  Array x(memory(), CAI_STREAM_NONE);
+  Delegate owner{};
+  delegate(owner, owned(x.array.data, CAI_STREAM_NONE)->owner);
+  x.array.owner = &owner;
+  writes(x.array.data, p);
+  cai_array borrowed = *publish_event(&x.array, p);
+  borrowed.owner = nullptr;
+  begin({&borrowed}, c, use(CAI_ORDER_BEGIN));
+  reads(x.array.data, c);
+  begin({&x.array}, d, use(CAI_ORDER_BEGIN));
+  reads(x.array.data, d);
+}
+
 // They are told of what is pending, whoever is to wait for it.
 SCENARIO(owner_with_own_functions_is_told) {
   const Stream p = stream(), target = stream();
@@ -454,8 +485,7 @@ SCENARIO(owner_with_own_functions_is_told) {
     array->array.owner = &owner;
     writes(array->array.data, p);
   }
-  cai_array copy = x.array;
-  publish(&copy, {p}, target);
+  static_cast<void>(publish(&x.array, {p}, target));
   implied(0);  // its holder goes later, and nobody frees the memory
   release_on(&y.array, p);
   for (Array *const array : {&x, &y}) {

@@ -189,12 +189,12 @@ SCENARIO(kept_by_owner_of_event) {
   const Stream p = stream(), c = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
   writes(x->data, p);
-  publish_event(x, p);
-  begin({x}, c);
+  const cai_array *const view = publish_event(x, p);
+  begin({view}, c);
   writes(x->data, c);
-  end({x}, c);
+  end({view}, c);
   implied(0);  // p waits for the event, which it recorded itself: a handle does not say where
-  reclaim(x, p);
+  reclaim(view, p);
   writes(x->data, p);
 }
 

@@ -369,10 +369,10 @@ TEST_F(Capture, AGraphHoldsTheEventThatItWaitsFor) {
   {
     const Gate gate(producer);
     fill(array->data, 1, producer);
-    cai_error error{};
-    ASSERT_EQ(cai_array_publish_event(array.get(), producer, &error), CAI_OK) << error.message;
+    const Published view = Published::event(array, producer);
     begin_capture(consumer, global);
-    ASSERT_EQ(begin_use({array}, consumer, &error, &options), CAI_OK) << error.message;
+    cai_error error{};
+    ASSERT_EQ(begin_use({view}, consumer, &error, &options), CAI_OK) << error.message;
     MUST(gpu().cuStreamEndCapture(handle(consumer), &graph));
   }
   array.release();

@@ -63,9 +63,8 @@ TEST_F(Devices, NoneIsCurrent) {
                 work(array->data, streams[0]);
               }),
               0U);
-    cai_array copy = *array.get();
-    EXPECT_EQ(cai_array_publish(&copy, streams, 2, target, &error), CAI_OK) << error.message;
-    EXPECT_EQ(cai_array_publish_event(&copy, target, &error), CAI_OK) << error.message;
+    const Published published(array, target, {streams[0], streams[1]});
+    const Published copy = Published::event(published, target);
     EXPECT_EQ(cai_owner_used_on(array->owner, target, CAI_ACCESS_READ, &error), CAI_OK)
         << error.message;
     EXPECT_EQ(cai_owner_await_uses(array->owner, target, CAI_ACCESS_WRITE, &error), CAI_OK)
@@ -78,11 +77,11 @@ TEST_F(Devices, NoneIsCurrent) {
     EXPECT_EQ(cai_drain(0, nullptr, &error), CAI_OK) << error.message;
     for (const std::uint64_t one : {1U, 2U}) {
       EXPECT_EQ(cai_array_reclaim(array, one, CAI_ACCESS_WRITE, &error), CAI_ERR_ARGUMENT);
-      cai_array published = copy;  // on a stream of the memory's context
-      EXPECT_EQ(cai_array_publish(&published, nullptr, 0, one, &error), CAI_OK) << error.message;
-      EXPECT_EQ(cai_array_publish(&copy, &one, 1, target, &error), CAI_ERR_ARGUMENT);
+      const Published on_default(copy, one);  // of the memory's context
+      cai_array *view = nullptr;
+      EXPECT_EQ(cai_array_publish(copy, &one, 1, target, &view, &error), CAI_ERR_ARGUMENT);
       EXPECT_EQ(error.index, 0);
-      EXPECT_EQ(cai_array_publish_event(&copy, one, &error), CAI_ERR_ARGUMENT);
+      EXPECT_EQ(cai_array_publish_event(copy, one, &view, &error), CAI_ERR_ARGUMENT);
       EXPECT_EQ(cai_array_release_on(array, one, &error), CAI_ERR_ARGUMENT);
       EXPECT_EQ(cai_owner_used_on(array->owner, one, CAI_ACCESS_READ, &error), CAI_ERR_ARGUMENT);
       EXPECT_EQ(end_use({array}, one, &error), CAI_ERR_ARGUMENT);
@@ -101,8 +100,7 @@ TEST_F(Devices, NoPrimaryContextIsMade) {
   EXPECT_EQ(begin_use({array, unstated}, consumer), CAI_OK);
   EXPECT_EQ(end_use({array, unstated}, consumer), CAI_OK);
   EXPECT_EQ(cai_array_reclaim(unstated, 1, CAI_ACCESS_WRITE, nullptr), CAI_OK);
-  cai_array copy = *array.get();
-  EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, 1, nullptr), CAI_OK);
+  const Published published(array, 1);
   Owned pending(memory(), CAI_STREAM_NONE);
   EXPECT_EQ(end_use({pending}, consumer), CAI_OK);
   pending.release();

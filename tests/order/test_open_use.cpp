@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a use holds from its beginning to its end, and the other ways for it to end.
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "capturing.hpp"
@@ -172,8 +173,7 @@ TEST_F(OpenUse, ACaptureThatBeginsInBetweenPutsTheEndOff) {
 TEST_F(OpenUse, WithinACaptureEndsThere) {
   const std::uint64_t own = value(stream()), target = value(stream());
   const Owned array(memory(), CAI_STREAM_STREAM, own);
-  cai_array copy = *array.get();
-  ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, target, nullptr), CAI_OK);
+  const Published published(array, target);
   MUST(gpu().cuCtxSynchronize());
   begin_capture(own, global);
   ASSERT_EQ(begin({array}, own), CAI_OK) << error.message;
@@ -193,15 +193,16 @@ TEST_F(OpenUse, AForkIsJoinedBackOnEveryPath) {
     Owned array(memory(), CAI_STREAM_STREAM, producer);
     Owned second(memory(), CAI_STREAM_STREAM, other);
     if (way == reclaims) array->owner->flags |= CAI_OWNER_RECLAIMS;
-    cai_array used = *array.get();
+    std::optional<Published> view;
     if (way == published) {
-      ASSERT_EQ(cai_array_publish(&used, nullptr, 0, other, nullptr), CAI_OK);
+      view.emplace(array, other);
       MUST(gpu().cuCtxSynchronize());
     }
+    const cai_array *const used = view ? *view : array;
     const std::uint64_t captured = way == published ? other : producer;
     begin_capture(captured, relaxed);
     fill(array->data, 1, captured);
-    ASSERT_EQ(begin({&used, second}, consumer, &fork), CAI_OK) << error.message;
+    ASSERT_EQ(begin({used, second}, consumer, &fork), CAI_OK) << error.message;
     EXPECT_TRUE(capturing(consumer));
     fill(array->data, 2, consumer);
     if (way == refused) begin_capture(other, relaxed);
@@ -218,6 +219,7 @@ TEST_F(OpenUse, AForkIsJoinedBackOnEveryPath) {
       end_capture(other);
       EXPECT_EQ(end(), CAI_OK) << error.message;
     }
+    view.reset();
     array.release();
     second.release();
     drain_until_ended(array);
@@ -424,12 +426,12 @@ TEST_F(OpenUse, AnEndWithoutMemoryGoesOn) {
 // What failed has said nothing of a thread.
 TEST_F(OpenUse, AFailedPublishIsOfNoThread) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
-  cai_array copy = *array.get();
+  cai_array *view = nullptr;
   MUST(gpu().simcuda_fail("cuEventRecord", 1, 999));
-  EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, 2, &error), CAI_ERR_CUDA);
+  EXPECT_EQ(cai_array_publish(array, nullptr, 0, 2, &view, &error), CAI_ERR_CUDA);
   std::thread([&] {
     const With with(context0);
-    EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, 2, &error), CAI_OK) << error.message;
+    const Published published(array, 2);
   }).join();
 }
 

@@ -275,10 +275,7 @@ TEST_F(Pending, PublishingOnTheLegacyStreamOfTheMemorysContext) {
   Producer producer(data);
   fill(data, 5, theirs);
   ASSERT_EQ(end_use({&producer.array}, theirs), CAI_OK);
-  cai_array copy = producer.array.array;
-  cai_error error{};
-  ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, 1, &error), CAI_OK) << error.message;
-  EXPECT_EQ(copy.stream, 1U);
+  EXPECT_EQ(Published(&producer.array.array, 1)->stream, 1U);
   const Address to = memory(context1);
   {
     const With with(context1);

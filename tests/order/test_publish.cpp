@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What an array comes with: one stream for work on several, or an event.
+#include <optional>
 #include <thread>
 
 #include "owned.hpp"
@@ -42,20 +43,17 @@ TEST_F(Publish, SevenNineAndFifteenAsThree) {
             3U);
   EXPECT_EQ(races([&] {
               produce();
-              cai_array published = *array.get();
               gpu().simcuda_reset_counts();
-              cai_error error{};
-              EXPECT_EQ(cai_array_publish(&published, streams, 3, three, &error), CAI_OK)
-                  << error.message;
+              const Published published(array, three, {streams[0], streams[1], streams[2]});
               EXPECT_EQ(calls("cuEventRecord"), 3U);
               EXPECT_EQ(calls("cuStreamWaitEvent"), 3U);
-              EXPECT_EQ(published.stream, three);
-              EXPECT_EQ(published.stream_kind, std::uint32_t{CAI_STREAM_STREAM});
-              EXPECT_EQ(published.version, 3U);
-              consume(&published, consumer);
+              EXPECT_EQ(published->stream, three);
+              EXPECT_EQ(published->stream_kind, std::uint32_t{CAI_STREAM_STREAM});
+              EXPECT_EQ(published->version, 3U);
+              consume(published, consumer);
               // The producer's own streams know nothing of the consumer, till they are told.
               for (const std::uint64_t own : streams) {
-                EXPECT_EQ(cai_array_reclaim(&published, own, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+                EXPECT_EQ(cai_array_reclaim(published, own, CAI_ACCESS_WRITE, nullptr), CAI_OK);
               }
               produce();
             }),
@@ -67,18 +65,17 @@ TEST_F(Publish, ItsOwnStreamToo) {
   const std::uint64_t own = value(stream());
   const std::uint64_t other = value(stream());
   const std::uint64_t target = value(stream());
-  const std::uint64_t streams[] = {own, other, target, own};
   Array array(memory(), CAI_STREAM_STREAM, own);
   gpu().simcuda_reset_counts();
-  EXPECT_EQ(cai_array_publish(&array.array, streams, 4, target, nullptr), CAI_OK);
+  const Published published(&array.array, target, {own, other, target, own});
   EXPECT_EQ(calls("cuEventRecord"), 2U);
   EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);
   gpu().simcuda_reset_counts();
-  EXPECT_EQ(cai_array_publish(&array.array, nullptr, 0, target, nullptr), CAI_OK);
+  const Published again(published, target);
   EXPECT_EQ(all_calls(), 0U);
 }
 
-// Whoever has the original learns of work on the stream that a copy was published with.
+// Whoever has the original learns of work on the stream of a view that is gone.
 TEST_F(Publish, ACopyOfWhatOthersHave) {
   Handle event = nullptr;
   MUST(gpu().cuEventCreate(&event, 2));
@@ -96,9 +93,7 @@ TEST_F(Publish, ACopyOfWhatOthersHave) {
       EXPECT_EQ(begin_use({array}, early), CAI_OK);
       fill(array->data, 1, early);
       EXPECT_EQ(end_use({array}, early), CAI_OK);
-      cai_array copy = *array;
-      EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, target, nullptr), CAI_OK);
-      consume(&copy, consumer);
+      consume(Published(array, target), consumer);
     };
     EXPECT_EQ(races([&] {
                 publish_and_consume();
@@ -130,9 +125,8 @@ TEST_F(Publish, ACopyOfWhatOthersHaveAndNobodyUsed) {
     const std::uint64_t target = value(stream());
     EXPECT_EQ(races([&] {
                 fill(array->data, 1, producer);
-                cai_array published = of_view ? *view : *array.get();
-                ASSERT_EQ(cai_array_publish(&published, &producer, 1, target, nullptr), CAI_OK);
-                consume(&published, value(stream()));
+                const Published published(of_view ? view : array, target, {producer});
+                consume(published, value(stream()));
                 const cai_array *const all[] = {&theirs, array, view};
                 for (const cai_array *each : all) {
                   const std::uint64_t other = value(stream());
@@ -151,32 +145,19 @@ TEST_F(Publish, ACopyThatIsUsedOnItsOwnStream) {
   const Owned array(memory(), CAI_STREAM_NONE);
   const std::uint64_t target = value(stream());
   const std::uint64_t consumer = value(stream());
-  cai_array copy = *array.get();
-  ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, target, nullptr), CAI_OK);
+  const Published copy(array, target);
   EXPECT_EQ(races([&] {
               gpu().simcuda_reset_counts();
-              EXPECT_EQ(begin_use({&copy}, target), CAI_OK);
-              fill(copy.data, 1, target);
-              EXPECT_EQ(end_use({&copy}, target), CAI_OK);
+              EXPECT_EQ(begin_use({copy}, target), CAI_OK);
+              fill(copy->data, 1, target);
+              EXPECT_EQ(end_use({copy}, target), CAI_OK);
               EXPECT_EQ(calls("cuEventRecord"), 1U);
               EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
               EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
-              fill(copy.data, 2, consumer);
+              fill(copy->data, 2, consumer);
               EXPECT_EQ(end_use({array}, consumer), CAI_OK);
             }),
             0U);
-}
-
-// What nobody else can have seen is known by its new stream alone: that costs nothing later.
-TEST_F(Publish, AnArrayThatNobodyHasSeen) {
-  const Owned array(memory(), CAI_STREAM_NONE);
-  const std::uint64_t target = value(stream());
-  ASSERT_EQ(cai_array_publish(array.get(), nullptr, 0, target, nullptr), CAI_OK);
-  EXPECT_EQ(array->owner->uses, nullptr);
-  gpu().simcuda_reset_counts();
-  EXPECT_EQ(begin_use({array}, target), CAI_OK);
-  EXPECT_EQ(end_use({array}, target), CAI_OK);
-  EXPECT_EQ(all_calls(), 0U);
 }
 
 cai_interface room_for_a_dict() {
@@ -248,13 +229,11 @@ TEST_F(PublishADict, OfUsesThatTheOwnerWasTold) {
 
 TEST_F(PublishADict, OfAnArrayWhoseCopyHasAnotherStream) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
-  cai_array copy = *array.get();
-  const std::uint64_t target = value(stream());
-  ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, target, nullptr), CAI_OK);
+  const Published copy(array, value(stream()));
   EXPECT_EQ(races([&] {
-              read_and_consume(&copy);
+              read_and_consume(copy);
               read_and_consume(array);
-              read_and_consume(&copy);
+              read_and_consume(copy);
             }),
             0U);
 }
@@ -334,14 +313,12 @@ TEST_F(Publish, ADictCannotSayNoneOfWhatIsInUse) {
   EXPECT_EQ(end_use({array}, value(stream())), CAI_OK);
   EXPECT_EQ(write(array), CAI_ERR_EXPORT);
   EXPECT_EQ(error.entry, CAI_ENTRY_STREAM);
-  cai_array copy = *array.get();
   const std::uint64_t target = value(stream());
-  EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, target, nullptr), CAI_OK);
-  EXPECT_EQ(write(&copy), CAI_OK) << error.message;
+  const Published view(array, target);
+  EXPECT_EQ(write(view), CAI_OK) << error.message;
   EXPECT_EQ(dict.stream.integer, target);
   // An event is nothing that a dict could carry.
-  EXPECT_EQ(cai_array_publish_event(&copy, target, nullptr), CAI_OK);
-  EXPECT_EQ(write(&copy), CAI_ERR_EXPORT);
+  EXPECT_EQ(write(Published::event(view, target)), CAI_ERR_EXPORT);
 }
 
 // Its event is nobody else's as long as the array lives, and then serves again.
@@ -359,9 +336,9 @@ TEST_F(Publish, AnEvent) {
   };
   std::uint64_t event = 0;
   EXPECT_EQ(races([&] {
-              Owned array(memory(), CAI_STREAM_STREAM, producer);
-              fill(array->data, 1, producer);
-              EXPECT_EQ(cai_array_publish_event(array.get(), producer, nullptr), CAI_OK);
+              const Owned owned(memory(), CAI_STREAM_NONE);
+              fill(owned->data, 1, producer);
+              const Published array = Published::event(owned, producer);
               EXPECT_EQ(array->stream_kind, std::uint32_t{CAI_STREAM_EVENT});
               EXPECT_EQ(array->version, 3U);
               event = array->stream;
@@ -389,10 +366,9 @@ TEST_F(Publish, AnEventOfACopy) {
   for (const Owned *array : {&fresh, &streamed}) {
     EXPECT_EQ(races([&] {
                 fill((*array)->data, 1, producer);
-                cai_array copy = *array->get();
-                EXPECT_EQ(cai_array_publish_event(&copy, producer, nullptr), CAI_OK);
+                const Published view = Published::event(*array, producer);
                 for (const cai_array *each : {static_cast<const cai_array *>(*array),
-                                              static_cast<const cai_array *>(&copy)}) {
+                                              static_cast<const cai_array *>(view)}) {
                   EXPECT_EQ(begin_use({each}, consumer), CAI_OK);
                   fill(each->data, 2, consumer);
                   EXPECT_EQ(end_use({each}, consumer), CAI_OK);
@@ -413,13 +389,12 @@ TEST_F(Publish, AnEventForAnotherThread) {
   const Address to = memory();
   EXPECT_EQ(races([&] {
               fill(array->data, 1, 2);
-              cai_array published = *array.get();
-              EXPECT_EQ(cai_array_publish_event(&published, 2, nullptr), CAI_OK);
+              const Published published = Published::event(array, 2);
               std::thread([&] {
                 const With with(context0);
-                EXPECT_EQ(begin_use({&published}, consumer), CAI_OK);
-                copy(to, published.data, consumer);
-                EXPECT_EQ(end_use({&published}, consumer), CAI_OK);
+                EXPECT_EQ(begin_use({published}, consumer), CAI_OK);
+                copy(to, published->data, consumer);
+                EXPECT_EQ(end_use({published}, consumer), CAI_OK);
               }).join();
               EXPECT_EQ(cai_array_reclaim(array, 2, CAI_ACCESS_WRITE, nullptr), CAI_OK);
               fill(array->data, 2, 2);
@@ -433,12 +408,11 @@ TEST_F(Publish, AFreshCopyOnAThreadsOwnStream) {
   const std::uint64_t consumer = value(stream());
   EXPECT_EQ(races([&] {
               fill(array->data, 1, 2);
-              cai_array copy = *array.get();
-              ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, 2, nullptr), CAI_OK);
-              ASSERT_EQ(cai_array_publish_event(&copy, 2, nullptr), CAI_OK);
+              const Published view = Published::event(Published(array, 2), 2);
               std::thread([&] {
                 const With with(context0);
-                for (const cai_array *each : {&copy, array.get()}) {
+                for (const cai_array *each :
+                     {static_cast<const cai_array *>(view), static_cast<const cai_array *>(array)}) {
                   EXPECT_EQ(begin_use({each}, consumer), CAI_OK);
                   fill(each->data, 2, consumer);
                   EXPECT_EQ(end_use({each}, consumer), CAI_OK);
@@ -455,21 +429,19 @@ TEST_F(Publish, AFreshCopyOnAThreadsOwnStream) {
 // Stream 2 is somebody's, and the owner can say whose.
 TEST_F(Publish, AThreadsOwnStream) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
-  cai_array published = *array.get();
-  EXPECT_EQ(cai_array_publish(&published, nullptr, 0, 2, nullptr), CAI_OK);
+  const Published published(array, 2);
   const std::uint64_t consumer = value(stream());
-  EXPECT_EQ(begin_use({&published}, consumer), CAI_OK);
+  EXPECT_EQ(begin_use({published}, consumer), CAI_OK);
   std::thread([&] {
     const With with(context0);
     cai_error error{};
-    EXPECT_EQ(begin_use({&published}, consumer), CAI_ERR_ORDER);
-    cai_array again = *array.get();
-    EXPECT_EQ(cai_array_publish(&again, nullptr, 0, 2, &error), CAI_ERR_ORDER);
+    EXPECT_EQ(begin_use({published}, consumer), CAI_ERR_ORDER);
+    cai_array *again = nullptr;
+    EXPECT_EQ(cai_array_publish(array, nullptr, 0, 2, &again, &error), CAI_ERR_ORDER);
     EXPECT_NE(std::string(error.message).find("cai_array_publish_event"), std::string::npos);
   }).join();
 }
 
-// On failure the array is as it was, to the byte.
 // What the array's own stream knows, that of a copy does not.
 TEST_F(Publish, ACopyLearnsOfUsesOnTheArraysOwnStream) {
   for (const std::uint32_t flags : {uint32_t{0}, uint32_t{CAI_OWNER_STREAM_ORDERED}}) {
@@ -478,16 +450,15 @@ TEST_F(Publish, ACopyLearnsOfUsesOnTheArraysOwnStream) {
     const std::uint64_t consumer = value(stream());
     Array array(memory(), CAI_STREAM_STREAM, own);
     array.array.owner = producer.owner();
-    cai_array copy = array.array;
-    EXPECT_EQ(cai_array_publish(&copy, nullptr, 0, value(stream()), nullptr), CAI_OK);
+    const Published copy(&array.array, value(stream()));
     for (const std::uint64_t user : {own, value(stream())}) {
       EXPECT_EQ(races([&] {
                   EXPECT_EQ(begin_use({&array}, user), CAI_OK);
-                  fill(copy.data, 1, user);
+                  fill(copy->data, 1, user);
                   EXPECT_EQ(end_use({&array}, user), CAI_OK);
-                  EXPECT_EQ(begin_use({&copy}, consumer), CAI_OK);
-                  fill(copy.data, 2, consumer);
-                  EXPECT_EQ(end_use({&copy}, consumer), CAI_OK);
+                  EXPECT_EQ(begin_use({copy}, consumer), CAI_OK);
+                  fill(copy->data, 2, consumer);
+                  EXPECT_EQ(end_use({copy}, consumer), CAI_OK);
                 }),
                 0U);
     }
@@ -498,15 +469,14 @@ TEST_F(Publish, ACopyLearnsOfUsesOnTheArraysOwnStream) {
 // has the copy has its uses kept.
 TEST_F(Publish, ACopyOnAThreadsOwnStream) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
-  cai_array copy = *array.get();
-  ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, 2, nullptr), CAI_OK);
+  const Published copy(array, 2);
   const std::uint64_t consumer = value(stream());
   EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
   std::thread([&] {
     const With with(context0);
     EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
   }).join();
-  consume(&copy, consumer);
+  consume(copy, consumer);
   std::thread([&] {
     const With with(context0);
     cai_error error{};
@@ -518,6 +488,7 @@ TEST_F(Publish, ACopyOnAThreadsOwnStream) {
   }).join();
 }
 
+// On failure the array is as it was, to the byte, and there is no view.
 TEST_F(Publish, NothingOnFailure) {
   const std::uint64_t target = value(stream());
   const std::uint64_t capturing = value(stream());
@@ -533,48 +504,153 @@ TEST_F(Publish, NothingOnFailure) {
   of_old.array.owner = old.owner();
   cai_error error{};
   const auto expect = [&](const cai_array &array, cai_status status, std::int32_t index,
-                          const std::function<cai_status(cai_array *)> &call) {
-    cai_array before = array;
-    cai_array after = array;
+                          const std::function<cai_status(const cai_array *, cai_array **)> &call) {
+    const cai_array before = array;
+    cai_array *view = nullptr;
     error = {};
-    EXPECT_EQ(call(&after), status) << error.message;
+    EXPECT_EQ(call(&array, &view), status) << error.message;
     EXPECT_EQ(error.index, index) << error.message;
-    EXPECT_EQ(std::memcmp(&before, &after, sizeof before), 0);
+    EXPECT_EQ(view, nullptr);
+    EXPECT_EQ(std::memcmp(&before, &array, sizeof before), 0);
   };
   for (const cai_array *array : {owned.get(), kept.get(), &borrowed.array}) {
     expect(*array, CAI_ERR_ARGUMENT, 1,
-           [&](cai_array *a) { return cai_array_publish(a, streams, 3, target, &error); });
+           [&](const cai_array *a, cai_array **view) { return cai_array_publish(a, streams, 3, target, view, &error); });
     expect(*array, CAI_ERR_ARGUMENT, -1,
-           [&](cai_array *a) { return cai_array_publish(a, sound, 2, 0, &error); });
+           [&](const cai_array *a, cai_array **view) { return cai_array_publish(a, sound, 2, 0, view, &error); });
     expect(*array, CAI_ERR_ARGUMENT, -1,
-           [&](cai_array *a) { return cai_array_publish(a, sound, -1, target, &error); });
+           [&](const cai_array *a, cai_array **view) { return cai_array_publish(a, sound, -1, target, view, &error); });
     expect(*array, CAI_ERR_ARGUMENT, -1,
-           [&](cai_array *a) { return cai_array_publish(a, nullptr, 1, target, &error); });
+           [&](const cai_array *a, cai_array **view) { return cai_array_publish(a, nullptr, 1, target, view, &error); });
     expect(*array, CAI_ERR_ARGUMENT, -1,
-           [&](cai_array *a) { return cai_array_publish_event(a, 0, &error); });
+           [&](const cai_array *a, cai_array **view) { return cai_array_publish_event(a, 0, view, &error); });
     MUST(gpu().simcuda_fail("cuStreamWaitEvent", array == kept.get() ? 3 : 2, 999));
     expect(*array, CAI_ERR_CUDA,
            array == kept.get()    ? -1
            : array == owned.get() ? 0
                                   : 1,
-           [&](cai_array *a) { return cai_array_publish(a, sound, 2, target, &error); });
+           [&](const cai_array *a, cai_array **view) { return cai_array_publish(a, sound, 2, target, view, &error); });
     MUST(gpu().cuStreamBeginCapture_v2(handle(capturing), 0));
     expect(*array, CAI_ERR_CAPTURE, 1,
-           [&](cai_array *a) { return cai_array_publish(a, captured, 2, target, &error); });
-    expect(*array, array == &borrowed.array ? CAI_ERR_ARGUMENT : CAI_ERR_CAPTURE, -1,
-           [&](cai_array *a) { return cai_array_publish_event(a, capturing, &error); });
+           [&](const cai_array *a, cai_array **view) { return cai_array_publish(a, captured, 2, target, view, &error); });
+    expect(*array, CAI_ERR_CAPTURE, -1,
+           [&](const cai_array *a, cai_array **view) { return cai_array_publish_event(a, capturing, view, &error); });
     Handle graph = nullptr;
     MUST(gpu().cuStreamEndCapture(handle(capturing), &graph));
     MUST(gpu().cuGraphDestroy(graph));
-    if (array->owner) {
-      MUST(gpu().simcuda_fail("cuEventRecord", array == kept.get() ? 1 : 2, 999));
-      expect(*array, CAI_ERR_CUDA, -1,
-             [&](cai_array *a) { return cai_array_publish_event(a, target, &error); });
-    }
+    MUST(gpu().simcuda_fail("cuEventRecord", array == owned.get() ? 2 : 1, 999));
+    expect(*array, CAI_ERR_CUDA, -1,
+           [&](const cai_array *a, cai_array **view) { return cai_array_publish_event(a, target, view, &error); });
   }
-  expect(of_old.array, CAI_ERR_ARGUMENT, -1,
-         [&](cai_array *a) { return cai_array_publish_event(a, target, &error); });
-  EXPECT_EQ(cai_array_publish(&of_old.array, sound, 2, target, &error), CAI_OK) << error.message;
+  const Published of_stream(&of_old.array, target, {sound[0], sound[1]});
+  const Published of_event = Published::event(&of_old.array, target);
+}
+
+// The stream is remembered as long as any view says it, also one that was made of another.
+TEST_F(Publish, AViewOfAViewThatGoes) {
+  const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  const std::uint64_t target = value(stream()), consumer = value(stream());
+  std::optional<Published> first(std::in_place, array, target);
+  const Published second(*first, target);
+  first.reset();
+  EXPECT_EQ(races([&] {
+              EXPECT_EQ(begin_use({second}, target), CAI_OK);
+              fill(array->data, 1, target);
+              EXPECT_EQ(end_use({second}, target), CAI_OK);
+              EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+              fill(array->data, 2, consumer);
+              EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+            }),
+            0U);
+}
+
+// Once a view has gone, so may its stream; and nobody waits for it any more.
+TEST_F(Publish, AStreamIsForgottenWithItsView) {
+  const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  const std::uint64_t consumer = value(stream());
+  EXPECT_EQ(races([&] {
+              for (int round = 0; round < 40; ++round) {
+                const std::uint64_t target = value(stream());
+                {
+                  const Published view(array, target);
+                  consume(view, target);  // by a dict
+                }
+                MUST(gpu().cuStreamSynchronize(handle(target)));
+                MUST(gpu().cuStreamDestroy_v2(handle(target)));
+              }
+              gpu().simcuda_reset_counts();
+              EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+              EXPECT_EQ(calls("cuEventRecord"), 1U);
+              EXPECT_LE(calls("cuStreamWaitEvent"), 10U);  // of events not known to be complete
+              fill(array->data, 1, consumer);
+              EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+            }),
+            0U);
+}
+
+// The same where the work on it is still pending.
+TEST_F(Publish, AViewGoesWhileItsStreamIsBusy) {
+  for (const bool by_dict : {false, true}) {
+    const Owned array(memory(), CAI_STREAM_NONE);
+    const std::uint64_t target = value(stream()), consumer = value(stream());
+    EXPECT_EQ(races([&] {
+                const Gate gate(target);
+                {
+                  const Published view(array, target);
+                  if (by_dict) {
+                    consume(view, target);
+                  } else {
+                    EXPECT_EQ(begin_use({view}, target), CAI_OK);
+                    fill(array->data, 1, target);
+                    EXPECT_EQ(end_use({view}, target), CAI_OK);
+                  }
+                }
+                MUST(gpu().cuStreamDestroy_v2(handle(target)));  // its work goes on
+                EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+                fill(array->data, 2, consumer);
+                EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+              }),
+              0U);
+  }
+}
+
+// The mask comes with the view's stream, which has waited for the mask's own.
+TEST_F(Publish, AMaskToo) {
+  Array array(memory(), CAI_STREAM_STREAM, value(stream()));
+  const std::uint64_t of_mask = value(stream()), target = value(stream());
+  Array mask(memory(), CAI_STREAM_STREAM, of_mask);
+  const Owned owned(array.mask(mask).array);
+  const Address to = memory();
+  EXPECT_EQ(races([&] {
+              fill(owned->mask->data, 1, of_mask);
+              const Published view(owned, target);
+              EXPECT_EQ(view->mask->stream, target);
+              EXPECT_EQ(owned->mask->stream, of_mask);
+              copy(to, view->mask->data, target);
+              EXPECT_EQ(begin_use({view}, target), CAI_OK);
+              EXPECT_EQ(end_use({view}, target), CAI_OK);
+            }),
+            0U);
+}
+
+// Nothing can be recorded on a stream while it is being captured: then it stays told.
+TEST_F(Publish, AViewGoesWhileItsStreamIsCaptured) {
+  const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  const std::uint64_t target = value(stream()), consumer = value(stream());
+  EXPECT_EQ(races([&] {
+              {
+                const Published view(array, target);
+                consume(view, target);
+                MUST(gpu().cuStreamBeginCapture_v2(handle(target), 2));
+              }
+              Handle graph = nullptr;
+              MUST(gpu().cuStreamEndCapture(handle(target), &graph));
+              MUST(gpu().cuGraphDestroy(graph));
+              EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+              fill(array->data, 2, consumer);
+              EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+            }),
+            0U);
 }
 
 // It is read-only for the others, and the producer waits for their reads.

@@ -407,9 +407,8 @@ TEST_F(Uses, AreNoOrderThatOneStreamHas) {
 // Where arrays of one owner come with different streams, none of those is in order with all uses.
 TEST_F(Uses, AreNoOrderThatAnotherStreamHas) {
   const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
-  cai_array copy = *array.get();
-  ASSERT_EQ(cai_array_publish(&copy, nullptr, 0, value(stream()), nullptr), CAI_OK);
-  const cai_array *const all[] = {array, &copy};
+  const Published published(array, value(stream()));
+  const cai_array *const all[] = {array, published};
   for (const cai_array *each : all) {
     std::uint64_t out = 0;
     EXPECT_EQ(cai_arrays_same_stream(&each, 1, &out, nullptr), CAI_ERR_ORDER);

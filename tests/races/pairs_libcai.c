@@ -210,30 +210,33 @@ PAIR(use_of_view, TAKE, FILL) {
 }
 
 PAIR(publish, FILL, TAKE) {
-  cai_array x = array_of(data, CAI_STREAM_NONE, NULL);
+  const cai_array x = array_of(data, CAI_STREAM_NONE, NULL);
   const uint64_t streams[] = {number(three), number(one)};
+  cai_array *view = NULL;
   fill(data, one);
-  MUST(cai_array_publish(&x, streams, ordered ? 2 : 1, number(stream(NON_BLOCKING)), NULL));
-  begin(&x, two);
+  MUST(cai_array_publish(&x, streams, ordered ? 2 : 1, number(stream(NON_BLOCKING)), &view, NULL));
+  begin(view, two);
   take(data, two);
 }
 
 PAIR(publish_and_reclaim, TAKE, FILL) {
   cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
   const uint64_t mine = number(one);
-  MUST(cai_array_publish(x, &mine, 1, number(three), NULL));
-  begin(x, two);
+  cai_array *view = NULL;
+  MUST(cai_array_publish(x, &mine, 1, number(three), &view, NULL));
+  begin(view, two);
   take(data, two);
-  end(x, two);
+  end(view, two);
   if (ordered) reclaim(x, one);
   fill(data, one);
 }
 
 PAIR(publish_event, FILL, TAKE) {
   cai_array *const x = own(&data, CAI_STREAM_NONE, NULL);
+  cai_array *view = NULL;
   fill(data, one);
-  MUST(cai_array_publish_event(x, number(ordered ? one : three), NULL));
-  begin(x, two);
+  MUST(cai_array_publish_event(x, number(ordered ? one : three), &view, NULL));
+  begin(view, two);
   take(data, two);
 }
 

@@ -83,6 +83,35 @@ class Owned {
   End end_;
 };
 
+// A view that cai_array_publish() or cai_array_publish_event() has made.
+class Published {
+ public:
+  Published(const cai_array *array, std::uint64_t target,
+            std::initializer_list<std::uint64_t> streams = {}) {
+    cai_error error{};
+    EXPECT_EQ(cai_array_publish(array, streams.begin(), static_cast<std::int32_t>(streams.size()),
+                                target, &array_, &error),
+              CAI_OK)
+        << error.message;
+  }
+  static Published event(const cai_array *array, std::uint64_t stream) {
+    cai_error error{};
+    Published made;
+    EXPECT_EQ(cai_array_publish_event(array, stream, &made.array_, &error), CAI_OK)
+        << error.message;
+    return made;
+  }
+  Published(Published &&other) noexcept : array_(std::exchange(other.array_, nullptr)) {}
+  ~Published() { cai_array_release(array_); }
+
+  operator const cai_array *() const { return array_; }  // NOLINT(google-explicit-constructor)
+  const cai_array *operator->() const { return array_; }
+
+ private:
+  Published() = default;
+  cai_array *array_ = nullptr;
+};
+
 // A producer's own owner, that keeps uses by libcai's functions: `size` bytes of it, and no more.
 class Producer {
  public:

@@ -47,11 +47,15 @@ tools = loaded(ROOT / "tools/wheels")
 PYTHONS = tools.pythons()
 
 
+# A pytest that runs within is no worker of the one around it.
+ENVIRONMENT = {name: os.environ[name] for name in os.environ if not name.startswith("PYTEST_")}
+
+
 def run(*command, **environment):
     done = subprocess.run(
         [str(part) for part in command],
         cwd=ROOT,
-        env={**os.environ, **environment},
+        env={**ENVIRONMENT, **environment},
         capture_output=True,
         text=True,
     )

@@ -322,8 +322,8 @@ cdef extern from "cai.h" nogil:
     cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out, cai_error *error)
     cai_status cai_array_sync_host(const cai_array *array, cai_error *error)
     cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access, cai_error *error)
-    cai_status cai_array_publish(cai_array *array, const uint64_t *streams, int32_t count, uint64_t target, cai_error *error)
-    cai_status cai_array_publish_event(cai_array *array, uint64_t stream, cai_error *error)
+    cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, int32_t count, uint64_t target, cai_array **out, cai_error *error)
+    cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_array **out, cai_error *error)
     cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_error *error)
     cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error)
 

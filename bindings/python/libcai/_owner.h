@@ -267,6 +267,7 @@ static inline void cai_py_block_view(cai_py_block *block, const cai_array *inner
   block->inner = inner;
   block->held = held;
   block->owner.keeper = keeper ? keeper : held;
+  block->owner.uses = inner->owner->uses;
   block->owner.used_on = NULL;
   block->owner.await_uses = NULL;
 }

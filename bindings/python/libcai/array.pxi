@@ -60,6 +60,7 @@ cdef class Array:
     cdef cai_owner *owner      # the holder is ours; NULL only for cai_py_no_array
     cdef object numpy_dtype    # when it was asked for; also what makes this a type with GC
     cdef dict exported         # likewise, if all its values are immutable
+    cdef Array said            # the view that was exported last, if that was not this array
     cdef int64_t *lent_strides # in elements, of a tensor that DLPack's table lends; or NULL
     cdef int route_taken
     cdef object __weakref__
@@ -341,7 +342,7 @@ cdef class Array:
         return broadcasted(self, shape)
 
     def publish(self, stream, *, streams=()):
-        """Says one stream for work that is pending on several: a new Array on the same memory.
+        """Says one stream for work that is pending on several: a view of the same memory.
 
         `stream` waits for this array's stream or event, for uses that the owner has kept, and for
         `streams`. The host never waits. Before you work on one of `streams` again, call `reclaim`;
@@ -352,14 +353,15 @@ cdef class Array:
         ----------
         stream : int or object
             What `use` takes, but not -1; 1 and 2 are of the memory's context. It must live as long
-            as the memory; an object is kept alive so.
+            as what this returns; an object is kept alive so.
         streams : sequence, optional
             Likewise, where work on the memory is pending that nobody has been told of.
 
         Returns
         -------
         Array
-            With `stream`, version 3, the rest as here. A mask keeps its own stream.
+            With `stream`, and so its mask; version 3, the rest as here. This array stays as it is.
+            Once what this returns has gone, `stream` is forgotten. After writing again, publish again.
 
         Raises
         ------
@@ -378,15 +380,13 @@ cdef class Array:
         return published(self, stream, tuple(streams))
 
     def publish_event(self, stream):
-        """Says an event on a stream, which may then go: a new Array on the same memory.
+        """Says an event on a stream, which may then go: a view of the same memory.
 
         As `publish` otherwise. It is also the way for work on stream 2 to another thread. A dict
         cannot carry an event: `publish` what this returns before it is exported.
 
         Raises
         ------
-        UseError
-            Also if the array's owner, which compiled code made, cannot hold an event.
         CudaError
             Also if `stream` is being captured.
         """

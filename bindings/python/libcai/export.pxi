@@ -119,10 +119,9 @@ cdef dict plain_dict(Array self):
 
 cdef dict dict_after_uses(Array self):
     """The stream that is said must come after uses which the owner alone knows of."""
-    cdef Array copy
     if self.array.stream_kind == CAI_STREAM_NONE:
-        copy = published(self, 1, ())
-        return fresh_dict(self, copy.array)
+        self.said = published(self, 1, ())
+        return fresh_dict(self, self.said.array)
     said_again(self)
     return plain_dict(self)
 
@@ -138,7 +137,7 @@ cdef dict dict_without_stream(Array self):
 
 
 cdef dict fresh_dict(Array self, const cai_array *array):
-    """The dict of `array`, which is self's, or a copy that differs in the stream."""
+    """The dict of `array`, which is self's, or a view that differs in the stream."""
     cdef Written written
     cdef cai_interface *out = &written.interface
     cdef dict answer

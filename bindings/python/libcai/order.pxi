@@ -71,8 +71,10 @@ cdef int keep_stream(cai_owner *owner, stream) except -1:
     cdef cai_py_block *block = cai_py_block_of(cai_py_keeper(owner))
     if type(stream) is int:
         return 0
-    if block == NULL:
-        block = cai_py_block_of(owner)
+    return keep_in(block if block != NULL else cai_py_block_of(owner), stream)
+
+
+cdef int keep_in(cai_py_block *block, stream) except -1:
     if block.streams == NULL:
         streams = {}
         Py_INCREF(streams)
@@ -81,24 +83,31 @@ cdef int keep_stream(cai_owner *owner, stream) except -1:
     return 0
 
 
-cdef Array copied(Array self):
-    """Another Array on the same memory, which nobody else has seen."""
+cdef Array holding(Array self, stream):
+    """A view of all of `self` that keeps a stream object alive."""
     cdef Source source
     cdef cai_error error
     cdef cai_array *made = NULL
-    cdef Array copy
-    if self.array.device_type == CAI_DEVICE_CPU:
-        raise UseError("an array on the host has no stream")
+    cdef Array held
     open_source(&source, self)
     if cai_array_slice(&source.array, NULL, 0, &made, &error) != CAI_OK:
         raise_error(&error, NULL)
-    copy = view(self, made)
-    copy.array.flags |= self.array.flags & CAI_FLAG_STRIDES_NONE
-    return copy
+    held = view(self, made)
+    keep_in(cai_py_block_of(held.owner), stream)
+    return held
+
+
+cdef int open_unpublished(Source *source, Array self) except -1:
+    if self.array.device_type == CAI_DEVICE_CPU:
+        raise UseError("an array on the host has no stream")
+    open_source(source, self)
+    return 0
 
 
 cdef Array published(Array self, stream, tuple others):
-    cdef Array copy = copied(self)
+    cdef Array held
+    cdef Source source
+    cdef cai_array *made = NULL
     cdef uint64_t target = number_of(stream)
     cdef int32_t count = <int32_t>len(others)
     cdef uint64_t *values = <uint64_t *>PyMem_Malloc(max(len(others), 1) * sizeof(uint64_t))
@@ -110,41 +119,50 @@ cdef Array published(Array self, stream, tuple others):
     try:
         for i in range(count):
             values[i] = number_of(others[i])
-        keep_stream(copy.owner, stream)  # first: a failure may leave the owner with the handle
+        open_unpublished(&source, self)
+        if type(stream) is not int:
+            held = holding(self, stream)
+            source.array.owner = source.mask.owner = held.owner
         with nogil:
-            status = cai_array_publish(copy.array, values, count, target, &error)
+            status = cai_array_publish(&source.array, values, count, target, &made, &error)
     finally:
         PyMem_Free(values)
+    return published_view(status, made, source.array.owner, &error)
+
+
+cdef Array published_event(Array self, stream):
+    cdef Source source
+    cdef cai_array *made = NULL
+    cdef uint64_t number = number_of(stream)
+    cdef cai_error error
+    cdef cai_status status
+    open_unpublished(&source, self)
+    with nogil:
+        status = cai_array_publish_event(&source.array, number, &made, &error)
+    return published_view(status, made, source.array.owner, &error)
+
+
+cdef Array published_view(cai_status status, cai_array *made, cai_owner *held, cai_error *error):
+    cdef Array answer
     if status != CAI_OK:
-        raise order_error(&error)
+        raise order_error(error)
+    answer = wrapped_view(made, held)
     cai_py_ask_suspects(ASKED_IN_PASSING, False)
-    return copy
+    return answer
 
 
 cdef int said_again(Array self) except -1:
     """Makes the stream that a dict says wait for the uses that the owner has kept."""
-    cdef cai_array said = self.array[0]
+    cdef cai_array *made = NULL
     cdef cai_error error
     cdef cai_status status
-    cdef uint64_t stream = said.stream if said.stream_kind == CAI_STREAM_STREAM else 1
+    cdef uint64_t stream = self.array.stream if self.array.stream_kind == CAI_STREAM_STREAM else 1
     with nogil:
-        status = cai_array_publish(&said, NULL, 0, stream, &error)
+        status = cai_array_publish(self.array, NULL, 0, stream, &made, &error)
+        cai_array_release(made)
     if status != CAI_OK:
         raise order_error(&error)
     return 0
-
-
-cdef Array published_event(Array self, stream):
-    cdef Array copy = copied(self)
-    cdef uint64_t number = number_of(stream)
-    cdef cai_error error
-    cdef cai_status status
-    with nogil:
-        status = cai_array_publish_event(copy.array, number, &error)
-    if status != CAI_OK:
-        raise order_error(&error)
-    cai_py_ask_suspects(ASKED_IN_PASSING, False)
-    return copy
 
 
 cdef int reclaimed(Array self, uint64_t stream, uint32_t access) except -1:

@@ -143,7 +143,6 @@ cdef cai_array *handed_out(obj, const cai_exchange_api *api) except NULL:
 
 cdef int say_order(Array self, uint64_t *stream, uint32_t *kind) except -1:
     """Where whoever knows of no owner has to wait: after the uses, too, that the owner keeps."""
-    cdef Array copy
     if cai_py_is_elsewhere(self.array):
         raise BufferError(
             "stream: the array comes with stream 2 of another thread, which means another stream "
@@ -156,9 +155,9 @@ cdef int say_order(Array self, uint64_t *stream, uint32_t *kind) except -1:
         return waited_for(self)
     if self.array.stream_kind in (CAI_STREAM_STREAM, CAI_STREAM_UNSTATED):
         return said_again(self)
-    copy = published(self, 1, ())
-    stream[0] = copy.array.stream
-    kind[0] = copy.array.stream_kind
+    self.said = published(self, 1, ())
+    stream[0] = self.said.array.stream
+    kind[0] = self.said.array.stream_kind
     return 0
 
 

@@ -8,13 +8,18 @@ cdef enum:
 
 cdef Array view(Array self, cai_array *made):
     """Wraps an owned array that libcai made of `self`'s root; takes it over."""
+    return wrapped_view(made, root_of(self))
+
+
+cdef Array wrapped_view(cai_array *made, cai_owner *held):
+    """Wraps an owned array that libcai made of `held`'s; takes it over."""
     cdef cai_py_block *block = cai_py_block_new(sizeof(cai_array) if made.mask != NULL else 0)
     cdef cai_array *mask
     if block == NULL:
         cai_array_release(made)
         raise MemoryError()
     block.array = made[0]
-    cai_py_block_view(block, made, root_of(self))
+    cai_py_block_view(block, made, held)
     if made.mask != NULL:
         mask = <cai_array *>cai_py_block_storage(block)
         mask[0] = made.mask[0]
@@ -24,8 +29,11 @@ cdef Array view(Array self, cai_array *made):
 
 
 cdef cai_owner *root_of(Array self) noexcept:
+    """What a view of `self` holds: not `self`, unless that was published, with a stream of its own."""
     cdef cai_py_block *block = cai_py_block_of(self.owner)
-    return block.held if block != NULL and block.held != NULL else self.owner
+    if block == NULL or block.held == NULL or block.owner.uses != NULL:
+        return self.owner
+    return block.held
 
 
 cdef struct Source:

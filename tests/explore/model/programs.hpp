@@ -125,6 +125,7 @@ struct Run {
         Act act{0, beginning.work, true};
         act.covered = beginning.target;
         model.at(kPublish, act);
+        owner.copied = owner.differs = true;  // it is a view of one with None, which has gone
       }
     }
   }

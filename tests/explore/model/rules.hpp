@@ -36,7 +36,8 @@ struct Array {
 struct Owner {
   bool foreign = false;  // an import: the exporter itself keeps no uses
   bool reclaims = false;
-  bool copied = false;      // the producer has published a copy
+  bool copied = false;      // the producer has published a view
+  bool differs = false;     // of an array that nobody has any more
   Stream freed_on = kHost;  // STREAM_ORDERED, and foreign: the stream that the memory is freed on
 };
 
@@ -144,6 +145,7 @@ struct Model {
 
   // Whether arrays of one owner come with different streams.
   bool streams_differ(int owner) const {
+    if (owners[owner].differs) return true;
     const Array *first = nullptr;
     for (const Array &array : arrays) {
       if (!array.there || array.owner != owner) continue;

@@ -36,6 +36,11 @@ void let_go(World &world, int number) {
   world.say("array %d is released", number);
   world.releases = true;
   const cai_array *const array = world.pointer(number);
+  const int said = world.arrays[number].said;
+  // Nothing can be recorded there as yet, so it lives on.
+  if (said >= 0 && world.is_capturing(said)) {
+    world.blocks[world.arrays[number].block].told |= 1U << said;
+  }
   world.arrays[number].there = false;
   world.quietly([&] { cai_array_release(array); });
   world.releases = false;

@@ -23,7 +23,7 @@ std::int32_t provide(void *context, const cai_array *array, std::uint64_t *strea
 void publish_on(World &world, const Step &step);
 void publish_event(World &world, const Step &step);
 // After work of the producer's that the array does not say.
-void publish_again(World &world, int number, Array *copy, int stream);
+void publish_again(World &world, int number, Array *view, int stream);
 
 // Holders.
 void view(World &world, const Step &step);

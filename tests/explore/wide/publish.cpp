@@ -5,76 +5,68 @@
 namespace wide {
 namespace {
 
-void publish(World &world, int number, Array *copy, int target, bool as_event) {
+void publish(World &world, int number, Array *view, int target, bool as_event) {
   const Array &array = world.arrays[number];
   Block &block = world.blocks[array.block];
+  const cai_array *const it = world.pointer(number);
   std::vector<std::uint64_t> streams;
   for (int i = 0; i < kStreams; ++i) {
     if (block.pending >> i & 1) streams.push_back(machine().value(i));
   }
-  *copy = array;
-  copy->graphs = 0;
-  copy->is_copy = true;
-  copy->array = nullptr;
-  copy->copy = *world.pointer(number);
+  *view = array;
+  view->graphs = 0;
+  view->is_copy = view->there = false;
+  view->array = nullptr;
   cai_status status = CAI_OK;
   const auto all = static_cast<std::int32_t>(streams.size());
-  world.say("array %d: a copy of array %d is published %s %s, streams %x", world.number_of(copy),
+  world.say("array %d: a view of array %d is published %s %s, streams %x", world.number_of(view),
             number, as_event ? "as an event of" : "on", kStreamNames[target], block.pending);
-  if (as_event) {
-    world.quietly([&] {
-      if (all) {
-        status = cai_array_publish(&copy->copy, streams.data(), all, machine().value(target),
-                                   &world.error);
-      }
-      if (status == CAI_OK) {
-        status = cai_array_publish_event(&copy->copy, machine().value(target), &world.error);
-      }
-    });
-  } else {
-    world.quietly([&] {
-      status = cai_array_publish(&copy->copy, streams.data(), all, machine().value(target),
+  world.quietly([&] {
+    cai_array *on_stream = nullptr;
+    if (all || !as_event) {
+      status = cai_array_publish(it, streams.data(), all, machine().value(target), &on_stream,
                                  &world.error);
-    });
-  }
-  copy->there = false;
+    }
+    if (!as_event) view->array = on_stream;
+    if (status != CAI_OK || !as_event) return;
+    status = cai_array_publish_event(on_stream ? on_stream : it, machine().value(target),
+                                     &view->array, &world.error);
+    cai_array_release(on_stream);
+  });
   if (!world.is_taken(status)) return;
-  copy->there = true;
-  cai_array_retain(&copy->copy);
-  copy->said = as_event ? -1 : target;
-  copy->of_event = as_event;
+  view->there = true;
+  view->said = as_event ? -1 : target;
+  view->of_event = as_event;
   block.copied = true;
   block.pending = 0;
 }
 
-void publish_copy(World &world, const Step &step, bool as_event) {
+void publish_view(World &world, const Step &step, bool as_event) {
   const int number = world.some_array(step[1]);
   const int target = static_cast<int>(step[2] % kStreams);
-  Array *const copy = world.free_array();
-  if (number < 0 || !copy || !world.may_work(target) || world.is_capturing(target) ||
+  Array *const view = world.free_array();
+  if (number < 0 || !view || !world.may_work(target) || world.is_capturing(target) ||
       world.is_forked(target)) {
     return;
   }
   const Keeper keeper = world.blocks[world.arrays[number].block].keeper;
-  if (keeper == kImported || keeper == kBorrowed ||
-      (as_event && (keeper == kTold || keeper == kAlone)))
-    return;
-  publish(world, number, copy, target, as_event);
+  if (keeper == kImported || keeper == kBorrowed) return;
+  publish(world, number, view, target, as_event);
 }
 
 }  // namespace
 
 void publish_on(World &world, const Step &step) {
-  publish_copy(world, step, false);
+  publish_view(world, step, false);
 }
 void publish_event(World &world, const Step &step) {
-  publish_copy(world, step, true);
+  publish_view(world, step, true);
 }
 
-void publish_again(World &world, int number, Array *copy, int stream) {
+void publish_again(World &world, int number, Array *view, int stream) {
   const Array &array = world.arrays[number];
   world.blocks[array.block].pending |= 1U << stream;
-  publish(world, number, copy, array.said < 0 ? stream : array.said, array.of_event);
+  publish(world, number, view, array.said < 0 ? stream : array.said, array.of_event);
 }
 
 }  // namespace wide

@@ -298,7 +298,8 @@ pub struct cai_owner {
         ) -> cai_status,
     >,
     /// used_on's own; NULL as long as there was no use, odd as long as none was
-    /// kept
+    /// kept. In a view's owner the library's own, or NULL: who wraps that view in a
+    /// block of his own, which holds it, copies it with `keeper`
     pub uses: *mut ::core::ffi::c_void,
     /// [`cai_this_thread()`] of the thread whose stream 2 an array of the block
     /// came with; 0 if there is none, or it is not said
@@ -2799,14 +2800,18 @@ functions! {
         access: u32,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Producer's side: says one stream for work that is pending on several. Makes `target` wait for
-    /// `streams`, for the stream or event that the array has by now, and for kept uses; then the array's
-    /// stream is `target`. For an array that nobody else has seen: a fresh one, or a copy of the struct,
-    /// which shares the owner. A mask has a stream of its own, and is published by itself.
+    /// Producer's side: returns a view that says one stream for work that is pending on several. Makes
+    /// `target` wait for `streams`, for the stream or event that the array comes with, and for kept uses.
+    /// The array itself stays as it is. A producer that writes the memory again, publishes it again.
     ///
-    /// The owner keeps what is pending on `streams` as a write, with the event that `target` waits for:
-    /// whoever has the array itself, or a view of it, waits for that, and not for `target`. From then on
-    /// arrays of the owner come with different streams, and all their uses are kept. An owner with
+    /// The view has an owner of its own, which holds the array's. When its last reference is released, its
+    /// stream is forgotten: if a dict or a tensor said it to somebody who knows of no owner, an event is
+    /// recorded there first, and kept as a write. Where `target` is being captured by then, that cannot be
+    /// done, and the stream must live as long as the array.
+    ///
+    /// The array's owner keeps what is pending on `streams` as a write, with the event that `target` waits
+    /// for: whoever has the array itself, or another view of it, waits for that, and not for `target`. From
+    /// then on arrays of the owner come with different streams, and all their uses are kept. An owner with
     /// functions of its own is told of `target` by used_on.
     ///
     /// Before the producer works on one of `streams` again, it calls [`cai_array_reclaim()`] for it. If the
@@ -2815,10 +2820,13 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `array`: gets stream `target`, stream_kind STREAM, version 3; unchanged on failure
+    /// - `array`: valid. The view of a borrowed one holds nothing: the memory, and what `array` says of
+    ///   it, must then live as long as the view and the work on it
     /// - `streams`: `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
     /// - `target`: 1 or 2 of the context of the array's memory, or a CUstream; must live as long as
-    ///   the array
+    ///   the view, and all that is made of it
+    /// - `out`: the view, with one reference: stream `target`, stream_kind STREAM, version 3, and so
+    ///   its mask; unchanged on failure
     ///
     /// # Returns
     ///
@@ -2827,31 +2835,33 @@ functions! {
     ///
     /// The text, "Synchronization", Producer: streams 7, 9, 15 exported as 3. Since 0.1.
     pub fn cai_array_publish(
-        array: *mut cai_array,
+        array: *const cai_array,
         streams: *const u64,
         count: i32,
         target: u64,
+        out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Producer's side: the array comes with an event instead of a stream, which may then go, and which
-    /// is the way to another thread for work on a stream 2. A dict cannot carry it. `stream` waits for
-    /// what [`cai_array_publish()`] says; then an event is recorded there, which belongs to the owner, and
-    /// lives as long as the array. For whoever has the array already, the owner keeps it as a write.
+    /// Producer's side: returns a view that comes with an event instead of a stream, which may then go,
+    /// and which is the way to another thread for work on a stream 2. A dict cannot carry it. `stream` waits
+    /// for what [`cai_array_publish()`] says; then an event is recorded there, which lives as long as the view.
+    /// For whoever has the array already, the owner keeps it as a write.
     ///
     /// # Arguments
     ///
-    /// - `array`: owned, by an owner whose used_on is [`cai_owner_used_on()`]; as for [`cai_array_publish()`]
-    ///   otherwise; gets the event, stream_kind EVENT, version 3; unchanged on failure
+    /// - `array`: as for [`cai_array_publish()`]
+    /// - `out`: the view, with one reference: the event, stream_kind EVENT, version 3, and so its mask;
+    ///   unchanged on failure
     ///
     /// # Returns
     ///
-    /// as [`cai_array_publish()`]; [`CAI_ERR_ARGUMENT`] if the owner cannot hold the event;
-    /// [`CAI_ERR_CAPTURE`] if `stream` is being captured.
+    /// as [`cai_array_publish()`]; [`CAI_ERR_CAPTURE`] if `stream` is being captured.
     ///
     /// Since 0.1.
     pub fn cai_array_publish_event(
-        array: *mut cai_array,
+        array: *const cai_array,
         stream: u64,
+        out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;
     /// Takes one holder away, as [`cai_array_release()`](crate::cai_array_release), once all that is queued on `stream` by now is
@@ -4602,17 +4612,19 @@ functions! {
     ) -> cai_status;
     /// Says an array as a tensor, which holds it until the tensor's deleter is called, on any thread.
     ///
-    /// The consumer's stream is put in order, as by [`cai_array_publish()`] of a copy of the struct: it
-    /// waits for what is pending on the array and for kept uses, and later users of the array wait for
-    /// it. No driver is called if the array needs no order. The deleter knows of no stream and waits for
-    /// none: before it is called, work on the memory must be complete, or be ordered before whatever the
-    /// owner's release does with the memory.
+    /// The consumer's stream is put in order, as that of a view by [`cai_array_publish()`]: it waits for what
+    /// is pending on the array and for kept uses, and later users of the array wait for it, until the
+    /// deleter is called, which waits for nothing, and keeps what is queued on the stream by then as a
+    /// write. No driver is called if the array comes with that very stream. Where the owner keeps no uses,
+    /// or the consumer has worked on another stream, the work must be complete before the deleter is
+    /// called, or be ordered before whatever the owner's release does with the memory.
     ///
     /// # Arguments
     ///
     /// - `array`: valid and owned (a borrowed array cannot be held). If its device is CUDA with id
     ///   -1, [`cai_array_locate()`] is asked for the id; 0 stands for that of no elements
-    /// - `stream`: the consumer's; as `target` of [`cai_array_publish()`], or UINT64_MAX: no order
+    /// - `stream`: the consumer's; as `target` of [`cai_array_publish()`], and must live until the deleter
+    ///   is called; or UINT64_MAX: no order
     /// - `out`: a tensor, to be ended by its deleter. Its shape and strides are copies; an axis of
     ///   one element may have any stride
     ///

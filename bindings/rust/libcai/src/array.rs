@@ -447,7 +447,7 @@ impl<'a> ArrayRef<'a> {
         })
     }
 
-    fn made(
+    pub(crate) fn made(
         self,
         function: impl FnOnce(
             *const sys::cai_array,

@@ -13,7 +13,8 @@ use crate::sys;
 impl Array {
     /// Says one stream for work that is pending on several: makes `target` wait for `streams`, for
     /// the stream or event that the array comes with by now, and for kept uses, and returns the same
-    /// memory as an array that comes with `target`. A mask has a stream of its own.
+    /// memory as an array that comes with `target`, as does its mask. Once the last reference to that
+    /// array is gone, `target` is forgotten: `cai_array_publish()`.
     ///
     /// This holder, and all that were made of it before, come with what they came with; but whoever
     /// uses them hears of `target` from the owner, if that keeps uses, and waits for it.
@@ -33,36 +34,27 @@ impl Array {
     /// the stream of `streams`.
     pub unsafe fn publish(&self, streams: &[u64], target: u64) -> Result<Self> {
         let count = i32::try_from(streams.len()).map_err(|_| too_many("streams", streams.len()))?;
-        self.published(|array| {
-            // SAFETY: nobody else has seen the array; the caller's word for the streams.
-            call(|error| unsafe {
-                sys::cai_array_publish(array, streams.as_ptr(), count, target, error)
-            })
+        self.borrow().made(|array, out, error| {
+            // SAFETY: the array is owned, the output can be written; the caller's word for the
+            // streams.
+            unsafe { sys::cai_array_publish(array, streams.as_ptr(), count, target, out, error) }
         })
     }
 
     /// The same memory as an array that comes with an event instead of a stream. `stream` waits for
-    /// what [`Array::publish`] says; then the event is recorded there. It belongs to the owner, so
-    /// that the stream need not stay. It is the way to another thread for work on a stream 2. A dict
-    /// cannot carry it.
+    /// what [`Array::publish`] says; then the event is recorded there. It lives as long as the array
+    /// that is returned, so that the stream need not stay. It is the way to another thread for work on
+    /// a stream 2. A dict cannot carry it.
     ///
     /// # Errors
-    /// As [`Array::publish`]; [`Error::Argument`](crate::Error::Argument) if the owner cannot hold the
-    /// event; [`Error::Capture`](crate::Error::Capture) if `stream` is being captured.
+    /// As [`Array::publish`]; [`Error::Capture`](crate::Error::Capture) if `stream` is being captured.
     pub fn publish_event(&self, stream: impl AsStream) -> Result<Self> {
         stream.on(|stream| {
-            self.published(|array| {
-                // SAFETY: nobody else has seen the array, and the stream is one.
-                call(|error| unsafe { sys::cai_array_publish_event(array, stream, error) })
+            self.borrow().made(|array, out, error| {
+                // SAFETY: the array is owned, the output can be written, and the stream is one.
+                unsafe { sys::cai_array_publish_event(array, stream, out, error) }
             })
         })
-    }
-
-    /// Publishes a view of the whole array: `self` may have been seen, and is not changed.
-    fn published(&self, publish: impl FnOnce(*mut sys::cai_array) -> Result<()>) -> Result<Self> {
-        let view = self.slice(&[])?;
-        publish(view.as_ptr().cast_mut())?;
-        Ok(view)
     }
 }
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "order/published.hpp"
+
+#include <memory>
+
+namespace cai::order {
+namespace {
+
+// The view's stream may go from now on. What those have queued there who know of no owner is kept
+// as a use.
+void forget_stream(const Published &published) noexcept {
+  if (published.differs) uses_of(keeper_of(published.root))->agree();
+  if (!published.told.load(std::memory_order_acquire)) return;
+  static_cast<void>(guard(nullptr, [&] {
+    driver::Session session;
+    Uses &uses = make_uses_of(keeper_of(published.root));
+    uses.untell(session, published.stream, published.thread);
+    session.finish();
+  }));
+}
+
+void end_published(void *context) {
+  const std::unique_ptr<Published> published(static_cast<Published *>(context));
+  if (!published->root) return;
+  forget_stream(*published);
+  published->root->release(published->root);
+}
+
+}  // namespace
+
+cai_array *new_published(const cai_array &array, Published **published) {
+  auto made = std::make_unique<Published>();
+  cai_array *view = nullptr;
+  if (array.owner) {
+    // One that was published itself need not stay for it.
+    const auto *const other = static_cast<Published *>(context_of(array.owner, end_published));
+    made->root = other && other->root ? other->root : root_of(array.owner);
+    const Hold hold{end_published, made.get()};
+    const Dims mask = array.mask ? dims_of(*array.mask) : Dims{};
+    view = new_view(array, dims_of(array), mask, array.flags & CAI_FLAG_STRIDES_NONE, &hold);
+    if (!view) throw std::bad_alloc();
+    made->root->retain(made->root);
+    if (stores_here(keeper_of(made->root))) view->owner->uses = made.get();
+  } else {
+    cai_error error;
+    const cai_status status = own_valid(array, end_published, made.get(), &view, &error);
+    if (status != CAI_OK) throw Failure(error);
+  }
+  *published = made.release();
+  return view;
+}
+
+}  // namespace cai::order
