@@ -275,7 +275,8 @@ typedef struct cai_array {
                                      which need not be the lowest; 0 if there are no elements */
   int32_t device_type;          /**< CAI_DEVICE_* */
   int32_t device_id;            /**< ordinal; -1: not known, see cai_array_locate() */
-  cai_dtype dtype;              /**< "typestr", parsed: the truth about the type */
+  cai_dtype dtype;              /**< "typestr", parsed: the truth about the type. As text by
+                                     cai_dtype_format() */
   int32_t ndim;                 /**< 0 to #CAI_MAX_NDIM */
   const int64_t *shape;         /**< "shape": ndim extents, elements; may be NULL if ndim is 0 */
   const int64_t *strides;       /**< "strides": ndim steps, bytes, always filled in, any sign; may
@@ -286,11 +287,12 @@ typedef struct cai_array {
   const struct cai_array *mask; /**< "mask", which has none itself; its owner is this array's, or
                                      NULL. NULL if all elements are valid */
   const cai_field *descr;       /**< "descr": NULL if it says no more than typestr */
-  const char *typestr;          /**< dtype's canonical text, for printing, or NULL */
+  uint64_t reserved0;           /**< 0, as the other three; ignored if abi_minor is newer than
+                                     yours */
   uint32_t descr_count;         /**< of `descr` */
-  uint32_t reserved0;           /**< 0, as the next two; ignored if abi_minor is newer than yours */
-  uint64_t reserved1;           /**< 0 */
+  uint32_t reserved1;           /**< 0 */
   uint64_t reserved2;           /**< 0 */
+  uint64_t reserved3;           /**< 0 */
 } cai_array;
 
 /** Returns the version of the library in use, 10000 * major + 100 * minor + patch.
@@ -461,7 +463,7 @@ uint64_t cai_interface_storage(const cai_interface *in);
  * @param on_finding  takes every finding, the errors first noticed first; may be NULL. Without it
  *                    reading ends at the first error
  * @param context     for on_finding; may be NULL
- * @param storage     holds shape, strides, typestr, descr and mask; aligned to 8 bytes. May be NULL
+ * @param storage     holds shape, strides, descr and mask; aligned to 8 bytes. May be NULL
  *                    if storage_size is 0
  * @param storage_size  bytes; cai_interface_storage(in) always suffice. Contents are unspecified
  *                    after a failure
@@ -507,8 +509,8 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
 
 /* ---- Ownership and views ------------------------------------------------------------------ */
 
-/** Makes an owned array: one block, one allocation, that holds copies of the dims, the mask, the
- * descr and the typestr, and calls `release` when its last holder lets go. The memory of the array
+/** Makes an owned array: one block, one allocation, that holds copies of the dims, the mask and
+ * the descr, and calls `release` when its last holder lets go. The memory of the array
  * itself is not copied. The copy is of this library's ABI minor: unknown advisory flags, and the
  * reserved words of a newer minor, are left out; so they are of a view.
  *

@@ -25,11 +25,12 @@ bool is_newer(const cai_array &array) noexcept {
 
 cai_status validate_prefix(const cai_array &array, cai_error *error) noexcept {
   if (const cai_status status = check_version(array, error)) return status;
-  if (!is_newer(array) && (array.reserved0 | array.reserved1 | array.reserved2)) {
+  if (!is_newer(array) && (array.reserved0 | array.reserved1 | array.reserved2 | array.reserved3)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_INTERFACE},
-                "interface: a reserved word is not 0: %u, %llu, %llu", array.reserved0,
-                static_cast<unsigned long long>(array.reserved1),
-                static_cast<unsigned long long>(array.reserved2));
+                "interface: a reserved word is not 0: %llu, %u, %llu, %llu",
+                static_cast<unsigned long long>(array.reserved0), array.reserved1,
+                static_cast<unsigned long long>(array.reserved2),
+                static_cast<unsigned long long>(array.reserved3));
   }
   if (const cai_owner *owner = array.owner) {
     if (owner->struct_size < offsetof(cai_owner, used_on) || !owner->retain || !owner->release) {

@@ -63,7 +63,8 @@ static void test_prefix(void) {
   fresh("flag 31")->flags |= UINT32_C(1) << 31, wrong(ANY, ANY);
   fresh("reserved0")->reserved0 = 1, wrong(CAI_ERR_VALUE, ANY);
   fresh("reserved1")->reserved1 = 1, wrong(CAI_ERR_VALUE, ANY);
-  fresh("reserved2")->reserved2 = UINT64_C(1) << 63, wrong(CAI_ERR_VALUE, ANY);
+  fresh("reserved2")->reserved2 = 1, wrong(CAI_ERR_VALUE, ANY);
+  fresh("reserved3")->reserved3 = UINT64_C(1) << 63, wrong(CAI_ERR_VALUE, ANY);
   fresh("reserved, of a newer minor")->reserved1 = 7, m.array.abi_minor = CAI_ABI_MINOR + 1,
   right();
 }

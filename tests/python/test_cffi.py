@@ -57,7 +57,7 @@ def test_the_declarations_are_the_header_s():
     [("abi_major", 0), ("flags", 4), ("owner", 8), ("data", 16), ("device_type", 24),
      ("device_id", 28), ("dtype", 32), ("ndim", 44), ("shape", 48), ("strides", 56),
      ("stream", 64), ("stream_kind", 72), ("version", 76), ("mask", 80), ("descr", 88),
-     ("typestr", 96), ("descr_count", 104)],
+     ("reserved0", 96), ("descr_count", 104)],
 )  # fmt: skip
 def test_offsets(field, offset):
     assert ffi.offsetof("cai_array", field) == offset
@@ -69,7 +69,9 @@ def test_fields():
     assert array.data == ADDRESS
     assert (array.strides[0], array.strides[1]) == (24, -4)
     assert array.stream == 7
-    assert ffi.string(array.typestr) == b"<f4"
+    text = ffi.new("char[]", lib.CAI_TYPESTR_SIZE)
+    assert lib.cai_dtype_format(ffi.addressof(array, "dtype"), text, ffi.NULL) == 0
+    assert ffi.string(text) == b"<f4"
     assert array.flags & lib.CAI_FLAG_READONLY
     assert lib.cai_array_validate(array, ffi.NULL) == 0
 

@@ -167,11 +167,11 @@ cdef extern from "cai.h" nogil:
         uint32_t version
         const cai_array *mask
         const cai_field *descr
-        const char *typestr
+        uint64_t reserved0
         uint32_t descr_count
-        uint32_t reserved0
-        uint64_t reserved1
+        uint32_t reserved1
         uint64_t reserved2
+        uint64_t reserved3
 
     int32_t cai_version()
     const char *cai_status_name(cai_status status)

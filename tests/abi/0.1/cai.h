@@ -163,11 +163,11 @@ typedef struct cai_array {
   uint32_t version;
   const struct cai_array *mask;
   const cai_field *descr;
-  const char *typestr;
+  uint64_t reserved0;
   uint32_t descr_count;
-  uint32_t reserved0;
-  uint64_t reserved1;
+  uint32_t reserved1;
   uint64_t reserved2;
+  uint64_t reserved3;
 } cai_array;
 int32_t cai_version(void);
 const char *cai_status_name(cai_status status);

@@ -351,7 +351,8 @@ pub struct cai_array {
     pub device_type: i32,
     /// ordinal; -1: not known, see [`cai_array_locate()`]
     pub device_id: i32,
-    /// "typestr", parsed: the truth about the type
+    /// "typestr", parsed: the truth about the type. As text by
+    /// [`cai_dtype_format()`]
     pub dtype: cai_dtype,
     /// 0 to [`CAI_MAX_NDIM`]
     pub ndim: i32,
@@ -371,16 +372,17 @@ pub struct cai_array {
     pub mask: *const cai_array,
     /// "descr": NULL if it says no more than typestr
     pub descr: *const cai_field,
-    /// dtype's canonical text, for printing, or NULL
-    pub typestr: *const ::core::ffi::c_char,
+    /// 0, as the other three; ignored if abi_minor is newer than
+    /// yours
+    pub reserved0: u64,
     /// of `descr`
     pub descr_count: u32,
-    /// 0, as the next two; ignored if abi_minor is newer than yours
-    pub reserved0: u32,
     /// 0
-    pub reserved1: u64,
+    pub reserved1: u32,
     /// 0
     pub reserved2: u64,
+    /// 0
+    pub reserved3: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -407,15 +409,16 @@ const _: () = {
     ["Offset of field: cai_array::version"][::core::mem::offset_of!(cai_array, version) - 76usize];
     ["Offset of field: cai_array::mask"][::core::mem::offset_of!(cai_array, mask) - 80usize];
     ["Offset of field: cai_array::descr"][::core::mem::offset_of!(cai_array, descr) - 88usize];
-    ["Offset of field: cai_array::typestr"][::core::mem::offset_of!(cai_array, typestr) - 96usize];
+    ["Offset of field: cai_array::reserved0"]
+        [::core::mem::offset_of!(cai_array, reserved0) - 96usize];
     ["Offset of field: cai_array::descr_count"]
         [::core::mem::offset_of!(cai_array, descr_count) - 104usize];
-    ["Offset of field: cai_array::reserved0"]
-        [::core::mem::offset_of!(cai_array, reserved0) - 108usize];
     ["Offset of field: cai_array::reserved1"]
-        [::core::mem::offset_of!(cai_array, reserved1) - 112usize];
+        [::core::mem::offset_of!(cai_array, reserved1) - 108usize];
     ["Offset of field: cai_array::reserved2"]
-        [::core::mem::offset_of!(cai_array, reserved2) - 120usize];
+        [::core::mem::offset_of!(cai_array, reserved2) - 112usize];
+    ["Offset of field: cai_array::reserved3"]
+        [::core::mem::offset_of!(cai_array, reserved3) - 120usize];
 };
 /// What follows from shape, strides and item size. 40 bytes. Since 0.1.
 #[repr(C)]
@@ -2447,7 +2450,7 @@ functions! {
     /// - `on_finding`: takes every finding, the errors first noticed first; may be NULL. Without it
     ///   reading ends at the first error
     /// - `context`: for on_finding; may be NULL
-    /// - `storage`: holds shape, strides, typestr, descr and mask; aligned to 8 bytes. May be NULL
+    /// - `storage`: holds shape, strides, descr and mask; aligned to 8 bytes. May be NULL
     ///   if storage_size is 0
     /// - `storage_size`: bytes; [`cai_interface_storage(in)`](cai_interface_storage) always suffice. Contents are unspecified
     ///   after a failure
@@ -2511,8 +2514,8 @@ functions! {
         out: *mut cai_interface,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes an owned array: one block, one allocation, that holds copies of the dims, the mask, the
-    /// descr and the typestr, and calls `release` when its last holder lets go. The memory of the array
+    /// Makes an owned array: one block, one allocation, that holds copies of the dims, the mask and
+    /// the descr, and calls `release` when its last holder lets go. The memory of the array
     /// itself is not copied. The copy is of this library's ABI minor: unknown advisory flags, and the
     /// reserved words of a newer minor, are left out; so they are of a view.
     ///

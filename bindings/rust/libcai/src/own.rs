@@ -169,11 +169,11 @@ impl<'a> ArrayBuilder<'a> {
             version: sys::CAI_INTERFACE_VERSION,
             mask: mask.as_ref().map_or(ptr::null(), ptr::from_ref),
             descr,
-            typestr: ptr::null(),
-            descr_count: self.descr.len() as u32,
             reserved0: 0,
+            descr_count: self.descr.len() as u32,
             reserved1: 0,
             reserved2: 0,
+            reserved3: 0,
         })
     }
 

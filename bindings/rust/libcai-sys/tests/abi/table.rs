@@ -347,21 +347,15 @@ pub fn members() -> Vec<(&'static str, &'static str, usize, usize)> {
         ),
         (
             "cai_array",
-            "typestr",
-            offset_of!(cai_array, typestr),
-            size_of_member(|of: &cai_array| &of.typestr),
+            "reserved0",
+            offset_of!(cai_array, reserved0),
+            size_of_member(|of: &cai_array| &of.reserved0),
         ),
         (
             "cai_array",
             "descr_count",
             offset_of!(cai_array, descr_count),
             size_of_member(|of: &cai_array| &of.descr_count),
-        ),
-        (
-            "cai_array",
-            "reserved0",
-            offset_of!(cai_array, reserved0),
-            size_of_member(|of: &cai_array| &of.reserved0),
         ),
         (
             "cai_array",
@@ -374,6 +368,12 @@ pub fn members() -> Vec<(&'static str, &'static str, usize, usize)> {
             "reserved2",
             offset_of!(cai_array, reserved2),
             size_of_member(|of: &cai_array| &of.reserved2),
+        ),
+        (
+            "cai_array",
+            "reserved3",
+            offset_of!(cai_array, reserved3),
+            size_of_member(|of: &cai_array| &of.reserved3),
         ),
         (
             "cai_layout",
