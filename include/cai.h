@@ -283,7 +283,9 @@ typedef struct cai_array {
                                      be NULL if ndim is 0 */
   uint64_t stream;              /**< "stream", see stream_kind; 0 for NONE and UNSTATED */
   uint32_t stream_kind;         /**< CAI_STREAM_* */
-  uint32_t version;             /**< "version" of the interface that the producer spoke: 0 to 3 */
+  uint32_t version;             /**< "version" of the interface that the producer spoke. For
+                                     information: one above 3 is as good, since the flags and kinds
+                                     guard what is unknown */
   const struct cai_array *mask; /**< "mask", which has none itself; its owner is this array's, or
                                      NULL. NULL if all elements are valid */
   const cai_field *descr;       /**< "descr": NULL if it says no more than typestr */

@@ -39,10 +39,6 @@ cai_status validate_prefix(const cai_array &array, cai_error *error) noexcept {
                   owner->struct_size);
     }
   }
-  if (array.version > CAI_INTERFACE_VERSION) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_VERSION}, "version is %u, not one of 0 to %d",
-                array.version, CAI_INTERFACE_VERSION);
-  }
   return CAI_OK;
 }
 

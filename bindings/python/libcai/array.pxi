@@ -255,7 +255,7 @@ cdef class Array:
 
     @property
     def version(self):
-        """Version of the interface that the producer spoke."""
+        """Version of the interface that the producer spoke: information."""
         return self.array.version
 
     @property

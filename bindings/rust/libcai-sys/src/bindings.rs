@@ -365,7 +365,9 @@ pub struct cai_array {
     pub stream: u64,
     /// `CAI_STREAM_*`
     pub stream_kind: u32,
-    /// "version" of the interface that the producer spoke: 0 to 3
+    /// "version" of the interface that the producer spoke. For
+    /// information: one above 3 is as good, since the flags and kinds
+    /// guard what is unknown
     pub version: u32,
     /// "mask", which has none itself; its owner is this array's, or
     /// NULL. NULL if all elements are valid

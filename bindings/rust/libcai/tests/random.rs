@@ -131,7 +131,7 @@ fn random_array(random: &mut Random, dims: &mut [i64; 128]) -> sys::cai_array {
         strides: dims[64..].as_ptr(),
         stream: 0,
         stream_kind: sys::CAI_STREAM_NONE,
-        version: random.below(4) as u32,
+        version: random.below(6) as u32,
         mask: ptr::null(),
         descr: ptr::null(),
         reserved0: 0,
