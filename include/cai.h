@@ -200,7 +200,7 @@ typedef struct cai_dtype {
                            there is no unit */
 } cai_dtype;
 
-/** One field of a structured type: one item of "descr". 64 bytes. The text, "descr", and NumPy's
+/** One field of an element: one item of "descr". 64 bytes. The text, "descr", and NumPy's
  * array interface. Since 0.1. */
 typedef struct cai_field {
   const char *name;               /**< UTF-8; "" for padding and for a type with no name */
@@ -288,7 +288,9 @@ typedef struct cai_array {
                                      guard what is unknown */
   const struct cai_array *mask; /**< "mask", which has none itself; its owner is this array's, or
                                      NULL. NULL if all elements are valid */
-  const cai_field *descr;       /**< "descr": NULL if it says no more than typestr */
+  const cai_field *descr;       /**< "descr": NULL if it says no more than typestr. On a dtype of
+                                     any kind but 't': the parts of a complex number, or what an
+                                     integer packs. Its sizes add up to the item size */
   uint64_t reserved0;           /**< 0, as the other three; ignored if abi_minor is newer than
                                      yours */
   uint32_t descr_count;         /**< of `descr` */

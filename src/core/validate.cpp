@@ -103,16 +103,17 @@ cai_status validate_stream(const cai_array &array, cai_error *error) noexcept {
                 array.descr ? "set" : "NULL", array.descr_count);
   }
   const cai_dtype &dtype = array.dtype;
-  if (dtype.kind != 'V' || dtype.ext) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR},
-                "descr gives fields to a type of kind %d, ext %d", dtype.kind, dtype.ext);
+  if (dtype.kind == 't') {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR}, "descr gives fields to a bit");
   }
   int32_t index = -1;
+  bool field_swapped = false;
   if (const char *fault = fields_fault(array.descr, array.descr_count, dtype.itemsize,
-                                       is_newer(array), &index, swapped)) {
+                                       is_newer(array), &index, &field_swapped)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR, index}, "descr %s (field %d, item size %u)",
                 fault, index, dtype.itemsize);
   }
+  *swapped = *swapped || field_swapped;
   return CAI_OK;
 }
 

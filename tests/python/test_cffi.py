@@ -76,6 +76,13 @@ def test_fields():
     assert lib.cai_array_validate(array, ffi.NULL) == 0
 
 
+def test_descr_of_any_kind():
+    descr = [("real", "<f4"), ("imag", "<f4")]
+    array = array_from(producer(typestr="<c8", descr=descr))
+    assert array.dtype.kind == ord("c")
+    assert [ffi.string(array.descr[i].name) for i in range(array.descr_count)] == [b"real", b"imag"]
+
+
 def test_our_own_arrays_are_taken_too():
     array = libcai.asarray(producer(mask=producer(typestr="|b1")))
     again = array_from(array)

@@ -204,7 +204,7 @@ const _: () = {
     ["Offset of field: cai_dtype::time_step"]
         [::core::mem::offset_of!(cai_dtype, time_step) - 8usize];
 };
-/// One field of a structured type: one item of "descr". 64 bytes. The text, "descr", and NumPy's
+/// One field of an element: one item of "descr". 64 bytes. The text, "descr", and NumPy's
 /// array interface. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -372,7 +372,9 @@ pub struct cai_array {
     /// "mask", which has none itself; its owner is this array's, or
     /// NULL. NULL if all elements are valid
     pub mask: *const cai_array,
-    /// "descr": NULL if it says no more than typestr
+    /// "descr": NULL if it says no more than typestr. On a dtype of
+    /// any kind but 't': the parts of a complex number, or what an
+    /// integer packs. Its sizes add up to the item size
     pub descr: *const cai_field,
     /// 0, as the other three; ignored if abi_minor is newer than
     /// yours

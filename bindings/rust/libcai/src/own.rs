@@ -99,8 +99,8 @@ impl<'a> ArrayBuilder<'a> {
         self
     }
 
-    /// Says the fields of a structured type, whose [`DType`] is of kind `V`. Their sizes add up to the
-    /// item's, padding being a field with no name.
+    /// Says the fields of an element, whose [`DType`] may be of any kind, and is the truth about it.
+    /// Their sizes add up to the item's, padding being a field with no name.
     pub fn descr(mut self, descr: &'a Descr) -> Self {
         self.descr = descr;
         self
