@@ -455,9 +455,9 @@ typedef struct cai_finding {
 /** Takes one finding. `context` is the caller's. Must not throw. Since 0.1. */
 typedef void (*cai_finding_fn)(void *context, const cai_finding *finding);
 
-/** Returns how many bytes of storage cai_interface_read() needs at most for this interface; 0 if
- * `in` is NULL, or if its struct_size or that of mask_interface is none that this library can read.
- * It judges nothing else. Since 0.1. */
+/** Returns how many bytes of storage cai_interface_read() needs at most for this interface, which
+ * may be 0; and 0 if `in` is NULL, or if its struct_size or that of mask_interface is none that
+ * this library can read. It judges nothing else. Since 0.1. */
 uint64_t cai_interface_storage(const cai_interface *in);
 
 /** Reads an interface: the one place where the text is judged.
@@ -512,6 +512,28 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
                                uint64_t storage_size, cai_interface *out, cai_error *error);
 
 /* ---- Ownership and views ------------------------------------------------------------------ */
+
+/* The first three are functions of the library, for dlsym() and other languages. In C and C++ a
+ * call of them is a macro, too, which needs no linking; who wants the function says
+ * `&cai_array_release`, or `(cai_array_release)(array)`. */
+
+/** Adds one holder to an owned array, or to the owner of a view or copy of the struct. Does nothing
+ * for a borrowed array or NULL. Works for any ABI major. Since 0.1. */
+void cai_array_retain(const cai_array *array);
+
+/** Takes one holder away; after the last one the array and all it points to are gone. Does nothing
+ * for a borrowed array or NULL. It may run the producer's code: hold no lock that this may want,
+ * and do not call it from a CUDA host callback. Works for any ABI major. Since 0.1. */
+void cai_array_release(const cai_array *array);
+
+/** Says whether an array must be refused by who understands only some critical flags. Call it first
+ * on every array from outside.
+ *
+ * @param understood  the CAI_FLAG_* that the caller honours
+ * @return 0 if the array may be used, else the critical flags not understood (all of them if the
+ *         array is NULL or of another ABI major).
+ * Since 0.1. */
+uint32_t cai_array_refuses(const cai_array *array, uint32_t understood);
 
 /** Makes an owned array: one block, one allocation, that holds copies of the dims, the mask and
  * the descr, and calls `release` when its last holder lets go. The memory of the array
@@ -995,36 +1017,37 @@ cai_status cai_array_locate(const cai_array *array, cai_location *out, cai_error
 
 /* cai.h: declarations end */
 
-/** Adds one holder to an owned array, or to the owner of a view or copy of the struct. Does nothing
- * for a borrowed array or NULL. Needs no linking; works for any ABI major. Since 0.1. */
-static inline void cai_array_retain(const cai_array *array) {
-  if (array && array->owner) array->owner->retain(array->owner);
-}
-
-/** Takes one holder away; after the last one the array and all it points to are gone. Does nothing
- * for a borrowed array or NULL. It may run the producer's code: hold no lock that this may want,
- * and do not call it from a CUDA host callback. Needs no linking; works for any ABI major.
- * Since 0.1. */
-static inline void cai_array_release(const cai_array *array) {
-  if (array && array->owner) array->owner->release(array->owner);
-}
-
-/** Says whether an array must be refused by who understands only some critical flags. Call it first
- * on every array from outside.
- *
- * @param understood  the CAI_FLAG_* that the caller honours
- * @return 0 if the array may be used, else the critical flags not understood (all of them if the
- *         array is NULL or of another ABI major). Since 0.1. */
-static inline uint32_t cai_array_refuses(const cai_array *array, uint32_t understood) {
-  if (!array || array->abi_major != (uint16_t)CAI_ABI_MAJOR) return UINT32_C(0xFFFF0000);
-  return array->flags & UINT32_C(0xFFFF0000) & ~understood;
-}
-
 #ifdef __cplusplus
 }
 #endif
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif
+
+/* What needs no linking. In C++ these are one function in all files, since other functions in
+ * headers call them. */
+/** @cond */
+#ifdef __cplusplus
+#define CAI_INLINE inline
+#else
+#define CAI_INLINE static inline
+#endif
+
+CAI_INLINE void cai_array_retain_inline(const cai_array *array) {
+  if (array && array->owner) array->owner->retain(array->owner);
+}
+CAI_INLINE void cai_array_release_inline(const cai_array *array) {
+  if (array && array->owner) array->owner->release(array->owner);
+}
+CAI_INLINE uint32_t cai_array_refuses_inline(const cai_array *array, uint32_t understood) {
+  if (!array || array->abi_major != (uint16_t)CAI_ABI_MAJOR) return UINT32_C(0xFFFF0000);
+  return array->flags & UINT32_C(0xFFFF0000) & ~understood;
+}
+
+#undef CAI_INLINE
+#define cai_array_retain(array) cai_array_retain_inline(array)
+#define cai_array_release(array) cai_array_release_inline(array)
+#define cai_array_refuses(array, understood) cai_array_refuses_inline(array, understood)
+/** @endcond */
 
 #endif /* CAI_H */

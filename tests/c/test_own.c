@@ -365,6 +365,26 @@ static void test_newer_minor(void) {
   cai_array_release(a);
 }
 
+/* What C has as macros is in the library, too: a parenthesis, or an address, asks for it. */
+static void test_functions(void) {
+  void (*const release)(const cai_array *) = cai_array_release;
+  cai_array *a;
+  check_context = "functions";
+  released = 0;
+  fresh_rich();
+  if (!CHECK_OK(cai_array_own(&m.array, on_release, &m, &a, ERR))) return;
+  CHECK((cai_array_refuses)(a, CAI_FLAG_READONLY) == CAI_FLAG_MASKED);
+  CHECK((cai_array_refuses)(NULL, UINT32_MAX) == UINT32_C(0xFFFF0000));
+  (cai_array_retain)(a);
+  release(a);
+  CHECK(released == 0);
+  release(a);
+  CHECK(released == 1);
+  m.array.owner = NULL;
+  (cai_array_retain)(&m.array), (cai_array_retain)(NULL);
+  release(&m.array), release(NULL);
+}
+
 /* "no lock held": the release function may use the library. */
 static void release_within(void *context) {
   cai_array *other;
@@ -397,6 +417,7 @@ int main(void) {
   test_nested_release();
   test_foreign_owner();
   test_newer_minor();
+  test_functions();
   if (!allocations_counted()) puts("allocations not counted: something else has malloc");
   return CHECK_RESULT();
 }

@@ -137,6 +137,14 @@ def test_a_release_on_a_thread_without_the_gil():
     assert eventually(lambda: array_from(producer()) and reference() is None)
 
 
+def test_functions_that_c_has_as_macros():
+    array = array_from(producer(data=(ADDRESS, True)))
+    lib.cai_array_retain(array)
+    lib.cai_array_release(array)
+    assert lib.cai_array_refuses(array, 0) == lib.CAI_FLAG_READONLY
+    assert lib.cai_array_refuses(array, lib.CAI_FLAG_READONLY) == 0
+
+
 def test_a_producer_that_caches_its_own_array_is_freed():
     given = Cuda(interface())
     reference = weakref.ref(given)

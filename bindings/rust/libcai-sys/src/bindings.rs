@@ -2441,9 +2441,9 @@ functions! {
     ///
     /// Since 0.1.
     pub fn cai_array_validate(array: *const cai_array, error: *mut cai_error) -> cai_status;
-    /// Returns how many bytes of storage [`cai_interface_read()`] needs at most for this interface; 0 if
-    /// `in` is NULL, or if its struct_size or that of mask_interface is none that this library can read.
-    /// It judges nothing else. Since 0.1.
+    /// Returns how many bytes of storage [`cai_interface_read()`] needs at most for this interface, which
+    /// may be 0; and 0 if `in` is NULL, or if its struct_size or that of mask_interface is none that
+    /// this library can read. It judges nothing else. Since 0.1.
     pub fn cai_interface_storage(in_: *const cai_interface) -> u64;
     /// Reads an interface: the one place where the text is judged.
     ///

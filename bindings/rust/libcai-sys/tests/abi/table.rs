@@ -2329,5 +2329,8 @@ pub fn functions() -> Vec<(&'static str, *const ())> {
         ("cai_dlpack_write", cai_dlpack_write as *const ()),
         ("cai_dlpack_write_legacy", cai_dlpack_write_legacy as *const ()),
         ("cai_dlpack_lend", cai_dlpack_lend as *const ()),
+        ("cai_array_retain", cai_array_retain as *const ()),
+        ("cai_array_release", cai_array_release as *const ()),
+        ("cai_array_refuses", cai_array_refuses as *const ()),
     ]
 }
