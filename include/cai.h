@@ -945,7 +945,9 @@ cai_status cai_owner_init(cai_owner *owner, void (*retain)(cai_owner *self),
 /** For cai_owner.used_on, or for a function there that does more: keeps a use in cai_owner.uses,
  * one for each stream; an event is recorded on `stream`. Any thread.
  *
- * @param stream  1, 2 (of the current context) or a CUstream
+ * @param stream  1, 2 (of the current context) or a CUstream. 0 is the host: it waits in
+ *                cai_owner_await_uses(), until the uses are complete. Here it is
+ *                #CAI_ERR_ARGUMENT, since the host queues nothing that could be kept
  * @param access  #CAI_ACCESS_READ or #CAI_ACCESS_WRITE
  * @return #CAI_OK; #CAI_ERR_CAPTURE if the stream is being captured; #CAI_ERR_DRIVER;
  *         #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
@@ -955,7 +957,7 @@ cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, 
 /** For cai_owner.await_uses: makes `stream` wait for the uses kept in cai_owner.uses that conflict
  * with the access: reads with writes, writes with all. Any thread.
  *
- * @param stream  as cai_owner_used_on(); or 0: the host waits
+ * @param stream  as cai_owner_used_on(), 0 too
  * @return as cai_owner_used_on().
  * Since 0.1. */
 cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t access,

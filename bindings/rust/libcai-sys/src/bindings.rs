@@ -2950,7 +2950,9 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `stream`: 1, 2 (of the current context) or a CUstream
+    /// - `stream`: 1, 2 (of the current context) or a CUstream. 0 is the host: it waits in
+    ///   [`cai_owner_await_uses()`], until the uses are complete. Here it is
+    ///   [`CAI_ERR_ARGUMENT`], since the host queues nothing that could be kept
     /// - `access`: [`CAI_ACCESS_READ`] or [`CAI_ACCESS_WRITE`]
     ///
     /// # Returns
@@ -2970,7 +2972,7 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `stream`: as [`cai_owner_used_on()`]; or 0: the host waits
+    /// - `stream`: as [`cai_owner_used_on()`], 0 too
     ///
     /// # Returns
     ///
