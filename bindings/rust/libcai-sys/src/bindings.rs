@@ -2300,14 +2300,18 @@ pub struct cai_exchange_api {
     pub abi_minor: u16,
     /// the same for an older major, or NULL
     pub older: *const cai_exchange_api,
-    /// Describes the object's array, which stays the object's: valid as long as the caller holds the
-    /// object, keeps the GIL and runs no code of others.
+    /// Describes the object's array, which stays the object's: valid until the caller gives back its
+    /// reference to the object, or the object is changed, by whatever thread. So whoever needs the
+    /// array beyond the call keeps the reference, and relies on nobody giving the object other memory
+    /// meanwhile, as users of the object itself do; or asks `own`.
     ///
     /// # Arguments
     ///
-    /// - `out`: all of it is written: as for [`cai_array_validate()`], with `owner` NULL
+    /// - `out`: all of it is written: as for [`cai_array_validate()`], with `owner` NULL. It
+    ///   points to `dims`, or to what the object has, if no thread can change that before
+    ///   the caller has copied it
     /// - `dims`: 2 \* [`CAI_MAX_NDIM`] elements of the caller's, not initialised: room for `shape` and
-    ///   `strides`, which may as well point to what the object has
+    ///   `strides`
     pub describe: ::core::option::Option<
         unsafe extern "C" fn(
             object: *mut ::core::ffi::c_void,
@@ -2321,7 +2325,8 @@ pub struct cai_exchange_api {
         unsafe extern "C" fn(object: *mut ::core::ffi::c_void, out: *mut cai_exchange_order) -> i32,
     >,
     /// Is told that work on the array was queued on `stream`, up to now, by somebody else. The type
-    /// keeps such uses, and waits for them before it works on the memory or gives it to another array.
+    /// keeps such uses, and waits for them before it works on the memory or gives it to another array;
+    /// that the object ends first changes nothing.
     ///
     /// # Arguments
     ///
@@ -2330,8 +2335,9 @@ pub struct cai_exchange_api {
     pub used: ::core::option::Option<
         unsafe extern "C" fn(object: *mut ::core::ffi::c_void, stream: u64, access: u32) -> i32,
     >,
-    /// Hands out an owned array, with a holder that is the caller's, from then on independent of the
-    /// object. Without it, `describe` and a reference to the object do as well.
+    /// Hands out an owned array, with one holder, which is the caller's. The array is valid until its
+    /// last holder lets go, on any thread, attached or not; nobody needs a reference to the object for
+    /// that. Without `own`, `describe` and a reference to the object do as well.
     pub own: ::core::option::Option<
         unsafe extern "C" fn(object: *mut ::core::ffi::c_void, out: *mut *mut cai_array) -> i32,
     >,
@@ -2339,7 +2345,8 @@ pub struct cai_exchange_api {
     ///
     /// # Arguments
     ///
-    /// - `array`: owned; a holder is taken over on success, and stays the caller's on failure
+    /// - `array`: owned; a holder is taken over on success, and stays the caller's on failure. The
+    ///   object lets go of it when it ends
     /// - `out`: a new reference, to a PyObject
     pub wrap: ::core::option::Option<
         unsafe extern "C" fn(array: *mut cai_array, out: *mut *mut ::core::ffi::c_void) -> i32,
