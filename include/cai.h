@@ -200,7 +200,7 @@ typedef struct cai_dtype {
                            there is no unit */
 } cai_dtype;
 
-/** One field of a structured type: one item of "descr". 64 bytes. The text, "descr", and NumPy's
+/** One field of an element: one item of "descr". 64 bytes. The text, "descr", and NumPy's
  * array interface. Since 0.1. */
 typedef struct cai_field {
   const char *name;               /**< UTF-8; "" for padding and for a type with no name */
@@ -276,22 +276,28 @@ typedef struct cai_array {
                                      which need not be the lowest; 0 if there are no elements */
   int32_t device_type;          /**< CAI_DEVICE_* */
   int32_t device_id;            /**< ordinal; -1: not known, see cai_array_locate() */
-  cai_dtype dtype;              /**< "typestr", parsed: the truth about the type */
+  cai_dtype dtype;              /**< "typestr", parsed: the truth about the type. As text by
+                                     cai_dtype_format() */
   int32_t ndim;                 /**< 0 to #CAI_MAX_NDIM */
   const int64_t *shape;         /**< "shape": ndim extents, elements; may be NULL if ndim is 0 */
   const int64_t *strides;       /**< "strides": ndim steps, bytes, always filled in, any sign; may
                                      be NULL if ndim is 0 */
   uint64_t stream;              /**< "stream", see stream_kind; 0 for NONE and UNSTATED */
   uint32_t stream_kind;         /**< CAI_STREAM_* */
-  uint32_t version;             /**< "version" of the interface that the producer spoke: 0 to 3 */
+  uint32_t version;             /**< "version" of the interface that the producer spoke. For
+                                     information: one above 3 is as good, since the flags and kinds
+                                     guard what is unknown */
   const struct cai_array *mask; /**< "mask", which has none itself; its owner is this array's, or
                                      NULL. NULL if all elements are valid */
-  const cai_field *descr;       /**< "descr": NULL if it says no more than typestr */
-  const char *typestr;          /**< dtype's canonical text, for printing, or NULL */
+  const cai_field *descr;       /**< "descr": NULL if it says no more than typestr. On a dtype of
+                                     any kind but 't': the parts of a complex number, or what an
+                                     integer packs. Its sizes add up to the item size */
+  uint64_t reserved0;           /**< 0, as the other three; ignored if abi_minor is newer than
+                                     yours */
   uint32_t descr_count;         /**< of `descr` */
-  uint32_t reserved0;           /**< 0, as the next two; ignored if abi_minor is newer than yours */
-  uint64_t reserved1;           /**< 0 */
+  uint32_t reserved1;           /**< 0 */
   uint64_t reserved2;           /**< 0 */
+  uint64_t reserved3;           /**< 0 */
 } cai_array;
 
 /** Returns the version of the library in use, 10000 * major + 100 * minor + patch.
@@ -450,9 +456,9 @@ typedef struct cai_finding {
 /** Takes one finding. `context` is the caller's. Must not throw. Since 0.1. */
 typedef void (*cai_finding_fn)(void *context, const cai_finding *finding);
 
-/** Returns how many bytes of storage cai_interface_read() needs at most for this interface; 0 if
- * `in` is NULL, or if its struct_size or that of mask_interface is none that this library can read.
- * It judges nothing else. Since 0.1. */
+/** Returns how many bytes of storage cai_interface_read() needs at most for this interface, which
+ * may be 0; and 0 if `in` is NULL, or if its struct_size or that of mask_interface is none that
+ * this library can read. It judges nothing else. Since 0.1. */
 uint64_t cai_interface_storage(const cai_interface *in);
 
 /** Reads an interface: the one place where the text is judged.
@@ -462,7 +468,7 @@ uint64_t cai_interface_storage(const cai_interface *in);
  * @param on_finding  takes every finding, the errors first noticed first; may be NULL. Without it
  *                    reading ends at the first error
  * @param context     for on_finding; may be NULL
- * @param storage     holds shape, strides, typestr, descr and mask; aligned to 8 bytes. May be NULL
+ * @param storage     holds shape, strides, descr and mask; aligned to 8 bytes. May be NULL
  *                    if storage_size is 0
  * @param storage_size  bytes; cai_interface_storage(in) always suffice. Contents are unspecified
  *                    after a failure
@@ -508,8 +514,30 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
 
 /* ---- Ownership and views ------------------------------------------------------------------ */
 
-/** Makes an owned array: one block, one allocation, that holds copies of the dims, the mask, the
- * descr and the typestr, and calls `release` when its last holder lets go. The memory of the array
+/* The first three are functions of the library, for dlsym() and other languages. In C and C++ a
+ * call of them is a macro, too, which needs no linking; who wants the function says
+ * `&cai_array_release`, or `(cai_array_release)(array)`. */
+
+/** Adds one holder to an owned array, or to the owner of a view or copy of the struct. Does nothing
+ * for a borrowed array or NULL. Works for any ABI major. Since 0.1. */
+void cai_array_retain(const cai_array *array);
+
+/** Takes one holder away; after the last one the array and all it points to are gone. Does nothing
+ * for a borrowed array or NULL. It may run the producer's code: hold no lock that this may want,
+ * and do not call it from a CUDA host callback. Works for any ABI major. Since 0.1. */
+void cai_array_release(const cai_array *array);
+
+/** Says whether an array must be refused by who understands only some critical flags. Call it first
+ * on every array from outside.
+ *
+ * @param understood  the CAI_FLAG_* that the caller honours
+ * @return 0 if the array may be used, else the critical flags not understood (all of them if the
+ *         array is NULL or of another ABI major).
+ * Since 0.1. */
+uint32_t cai_array_refuses(const cai_array *array, uint32_t understood);
+
+/** Makes an owned array: one block, one allocation, that holds copies of the dims, the mask and
+ * the descr, and calls `release` when its last holder lets go. The memory of the array
  * itself is not copied. The copy is of this library's ABI minor: unknown advisory flags, and the
  * reserved words of a newer minor, are left out; so they are of a view.
  *
@@ -926,7 +954,9 @@ cai_status cai_owner_init(cai_owner *owner, void (*retain)(cai_owner *self),
 /** For cai_owner.used_on, or for a function there that does more: keeps a use in cai_owner.uses,
  * one for each stream; an event is recorded on `stream`. Any thread.
  *
- * @param stream  1, 2 (of the current context) or a CUstream
+ * @param stream  1, 2 (of the current context) or a CUstream. 0 is the host: it waits in
+ *                cai_owner_await_uses(), until the uses are complete. Here it is
+ *                #CAI_ERR_ARGUMENT, since the host queues nothing that could be kept
  * @param access  #CAI_ACCESS_READ or #CAI_ACCESS_WRITE
  * @return #CAI_OK; #CAI_ERR_CAPTURE if the stream is being captured; #CAI_ERR_DRIVER;
  *         #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
@@ -936,7 +966,7 @@ cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, 
 /** For cai_owner.await_uses: makes `stream` wait for the uses kept in cai_owner.uses that conflict
  * with the access: reads with writes, writes with all. Any thread.
  *
- * @param stream  as cai_owner_used_on(); or 0: the host waits
+ * @param stream  as cai_owner_used_on(), 0 too
  * @return as cai_owner_used_on().
  * Since 0.1. */
 cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t access,
@@ -998,36 +1028,37 @@ cai_status cai_array_locate(const cai_array *array, cai_location *out, cai_error
 
 /* cai.h: declarations end */
 
-/** Adds one holder to an owned array, or to the owner of a view or copy of the struct. Does nothing
- * for a borrowed array or NULL. Needs no linking; works for any ABI major. Since 0.1. */
-static inline void cai_array_retain(const cai_array *array) {
-  if (array && array->owner) array->owner->retain(array->owner);
-}
-
-/** Takes one holder away; after the last one the array and all it points to are gone. Does nothing
- * for a borrowed array or NULL. It may run the producer's code: hold no lock that this may want,
- * and do not call it from a CUDA host callback. Needs no linking; works for any ABI major.
- * Since 0.1. */
-static inline void cai_array_release(const cai_array *array) {
-  if (array && array->owner) array->owner->release(array->owner);
-}
-
-/** Says whether an array must be refused by who understands only some critical flags. Call it first
- * on every array from outside.
- *
- * @param understood  the CAI_FLAG_* that the caller honours
- * @return 0 if the array may be used, else the critical flags not understood (all of them if the
- *         array is NULL or of another ABI major). Since 0.1. */
-static inline uint32_t cai_array_refuses(const cai_array *array, uint32_t understood) {
-  if (!array || array->abi_major != (uint16_t)CAI_ABI_MAJOR) return UINT32_C(0xFFFF0000);
-  return array->flags & UINT32_C(0xFFFF0000) & ~understood;
-}
-
 #ifdef __cplusplus
 }
 #endif
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif
+
+/* What needs no linking. In C++ these are one function in all files, since other functions in
+ * headers call them. */
+/** @cond */
+#ifdef __cplusplus
+#define CAI_INLINE inline
+#else
+#define CAI_INLINE static inline
+#endif
+
+CAI_INLINE void cai_array_retain_inline(const cai_array *array) {
+  if (array && array->owner) array->owner->retain(array->owner);
+}
+CAI_INLINE void cai_array_release_inline(const cai_array *array) {
+  if (array && array->owner) array->owner->release(array->owner);
+}
+CAI_INLINE uint32_t cai_array_refuses_inline(const cai_array *array, uint32_t understood) {
+  if (!array || array->abi_major != (uint16_t)CAI_ABI_MAJOR) return UINT32_C(0xFFFF0000);
+  return array->flags & UINT32_C(0xFFFF0000) & ~understood;
+}
+
+#undef CAI_INLINE
+#define cai_array_retain(array) cai_array_retain_inline(array)
+#define cai_array_release(array) cai_array_release_inline(array)
+#define cai_array_refuses(array, understood) cai_array_refuses_inline(array, understood)
+/** @endcond */
 
 #endif /* CAI_H */

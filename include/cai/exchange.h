@@ -6,14 +6,18 @@
  * stream, the read-only mark, the owner, types and masks as the interface has them.
  *
  * A type has the attribute #CAI_EXCHANGE_ATTRIBUTE: a capsule named #CAI_EXCHANGE_CAPSULE without a
- * destructor, of a #cai_exchange_api that is never changed and never goes. The attribute is looked
- * for in the type's own dict; a subclass that hands out arrays in the same way repeats it. Neither
- * side need link libcai: the header is enough.
+ * destructor, of a #cai_exchange_api that is never changed, and stays until the process ends. The
+ * attribute is looked for in the type's own dict; a subclass that hands out arrays in the same way
+ * repeats it. Neither side need link libcai: the header is enough.
  *
  * Each function may be NULL. A type with DLPack's table needs no more than `order`; one without it
- * has `describe`, or `own`, or both. All are called with the GIL, with an object of exactly the
- * type that has the table. They return 0; or -1 with a Python exception set, and have then written
- * nothing and taken nothing.
+ * has `describe`, or `own`, or both. They return 0; or -1 with a Python exception set, and have
+ * then written nothing and taken nothing.
+ *
+ * The caller's thread is attached to Python (it has the GIL, if there is one), and holds a
+ * reference to the object, which is of exactly the type that has the table, until the call returns.
+ * Without a GIL, other threads may call the functions at the same time, with the same object, and
+ * change it: a type whose objects change locks them for as long as a function runs.
  */
 #ifndef CAI_EXCHANGE_H
 #define CAI_EXCHANGE_H
@@ -50,12 +54,16 @@ typedef struct cai_exchange_api {
   uint16_t abi_minor;   /**< no more than the first 16 bytes may be read */
   const struct cai_exchange_api *older; /**< the same for an older major, or NULL */
 
-  /** Describes the object's array, which stays the object's: valid as long as the caller holds the
-   * object, keeps the GIL and runs no code of others.
+  /** Describes the object's array, which stays the object's: valid until the caller gives back its
+   * reference to the object, or the object is changed, by whatever thread. So whoever needs the
+   * array beyond the call keeps the reference, and relies on nobody giving the object other memory
+   * meanwhile, as users of the object itself do; or asks `own`.
    *
-   * @param out   all of it is written: as for cai_array_validate(), with `owner` NULL
+   * @param out   all of it is written: as for cai_array_validate(), with `owner` NULL. It
+   *              points to `dims`, or to what the object has, if no thread can change that before
+   *              the caller has copied it
    * @param dims  2 * #CAI_MAX_NDIM elements of the caller's, not initialised: room for `shape` and
-   *              `strides`, which may as well point to what the object has */
+   *              `strides` */
   int32_t (*describe)(void *object, cai_array *out, int64_t *dims);
 
   /** Says where work on the object's array is pending, and whether it may be written. For a type
@@ -63,19 +71,22 @@ typedef struct cai_exchange_api {
   int32_t (*order)(void *object, cai_exchange_order *out);
 
   /** Is told that work on the array was queued on `stream`, up to now, by somebody else. The type
-   * keeps such uses, and waits for them before it works on the memory or gives it to another array.
+   * keeps such uses, and waits for them before it works on the memory or gives it to another array;
+   * that the object ends first changes nothing.
    *
    * @param stream  1, 2 or a CUstream, of the context that is current
    * @param access  #CAI_ACCESS_READ or #CAI_ACCESS_WRITE */
   int32_t (*used)(void *object, uint64_t stream, uint32_t access);
 
-  /** Hands out an owned array, with a holder that is the caller's, from then on independent of the
-   * object. Without it, `describe` and a reference to the object do as well. */
+  /** Hands out an owned array, with one holder, which is the caller's. The array is valid until its
+   * last holder lets go, on any thread, attached or not; nobody needs a reference to the object for
+   * that. Without `own`, `describe` and a reference to the object do as well. */
   int32_t (*own)(void *object, cai_array **out);
 
   /** Makes an object of the type of an array.
    *
-   * @param array  owned; a holder is taken over on success, and stays the caller's on failure
+   * @param array  owned; a holder is taken over on success, and stays the caller's on failure. The
+   *               object lets go of it when it ends
    * @param out    a new reference, to a PyObject */
   int32_t (*wrap)(cai_array *array, void **out);
 } cai_exchange_api;

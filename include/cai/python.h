@@ -4,8 +4,9 @@
  * For modules of Python's written in C or C++: from objects to arrays, and back.
  *
  * Include it after Python.h, and call cai_py_import() when the module is imported; then `cai_py`
- * has the functions. Nothing is linked. They are those of the libcai package that is installed, of
- * which a newer one serves a module that was compiled with an older header.
+ * has the functions. Nothing is linked. They are those of the libcai package that is installed: a
+ * newer one serves a module that was compiled with an older header, and an older one serves a newer
+ * module, which asks #CAI_PY_HAS for what is younger than the table's floor, #CAI_PY_API_SIZE.
  *
  * All are called with the GIL. What returns an int returns 0; or -1 with a Python exception set,
  * and has then written nothing and taken nothing. What returns a pointer returns NULL then.
@@ -38,6 +39,7 @@
 #include <Python.h>
 
 #include <cai.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,9 +62,10 @@ typedef struct cai_py_argument {
   int64_t dims[2 * CAI_MAX_NDIM];
 } cai_py_argument;
 
-/** The functions. Grows at its end. Since 0.1. */
+/** The functions. Grows at its end; the first #CAI_PY_API_SIZE bytes are in every table, and none
+ * of their functions is NULL. Since 0.1. */
 typedef struct cai_py_api {
-  uint32_t struct_size; /**< bytes */
+  uint32_t struct_size; /**< bytes, at least #CAI_PY_API_SIZE */
   uint16_t abi_major;   /**< #CAI_ABI_MAJOR */
   uint16_t abi_minor;   /**< #CAI_ABI_MINOR */
 
@@ -131,6 +134,9 @@ typedef struct cai_py_api {
   int (*raise)(const cai_error *error);
 } cai_py_api;
 
+/** The floor of cai_py_api.struct_size, bytes: all up to `raise`, for ever. Since 0.1. */
+enum { CAI_PY_API_SIZE = 104 };
+
 /** The functions, once cai_py_import() has succeeded: in this file or, in C++17 and later, in any
  * file of the module. Since 0.1. */
 #if defined(__cplusplus) && __cplusplus >= 201703L
@@ -138,6 +144,12 @@ inline const cai_py_api *cai_py __attribute__((visibility("hidden")));
 #else
 static const cai_py_api *cai_py;
 #endif
+
+/** Whether the functions were found, and `member` is one of them; for what is younger than
+ * #CAI_PY_API_SIZE. Since 0.1. */
+#define CAI_PY_HAS(member)                                                                   \
+  (cai_py && cai_py->struct_size >= offsetof(cai_py_api, member) + sizeof(cai_py->member) && \
+   cai_py->member)
 
 /** Imports libcai and finds its functions: 0, or -1 with an exception set. Call it in the function
  * that initialises the module, and from each other file that has a `cai_py` of its own.
@@ -150,7 +162,7 @@ static inline int cai_py_import(void) {
   Py_XDECREF(capsule);
   Py_XDECREF(module);
   if (!api) return -1;
-  if (api->abi_major != CAI_ABI_MAJOR || api->struct_size < sizeof *api) {
+  if (api->abi_major != CAI_ABI_MAJOR || api->struct_size < CAI_PY_API_SIZE) {
     PyErr_SetString(PyExc_ImportError, "the installed libcai is older than this module wants");
     return -1;
   }

@@ -264,6 +264,11 @@ Descr read_descr(const cai_value &descr, const cai_dtype &dtype, Judge &judge,
   DescrReader reader(judge, storage);
   DescrReader::List list;
   if (!reader.read_list(descr, 0, &list)) return {};
+  if (dtype.kind == 't') {
+    judge.error(CAI_ERR_VALUE, CAI_ENTRY_DESCR, -1, descr, kClause, " gives fields to a bit: %s",
+                Printed(descr).c_str());
+    return {};
+  }
   if (list.bytes != dtype.itemsize) {
     judge.error(CAI_ERR_VALUE, CAI_ENTRY_DESCR, -1, descr, kClause,
                 " adds up to %llu bytes, but typestr says %u: %s",
@@ -272,12 +277,6 @@ Descr read_descr(const cai_value &descr, const cai_dtype &dtype, Judge &judge,
     return {};
   }
   if (list.count == 1 && says_no_more(list.fields[0], dtype)) return {};
-  if (dtype.kind != 'V') {
-    judge.error(CAI_ERR_VALUE, CAI_ENTRY_DESCR, -1, descr, kClause,
-                " gives fields to a typestr of kind '%c', not 'V': %s", dtype.kind,
-                Printed(descr).c_str());
-    return {};
-  }
   return {list.fields, list.count, reader.swapped()};
 }
 

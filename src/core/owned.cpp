@@ -14,7 +14,6 @@
 #include "core/error.hpp"
 #include "core/fields.hpp"
 #include "core/storage.hpp"
-#include "core/typestr.hpp"
 
 namespace cai {
 namespace {
@@ -91,11 +90,11 @@ void forget_unknown(cai_array *array) noexcept {
       CAI_FLAG_STRIDES_NONE | CAI_FLAG_READONLY | CAI_FLAG_MASKED | CAI_FLAG_SWAPPED;
   array->abi_minor = CAI_ABI_MINOR;
   array->flags &= known;
-  array->reserved0 = 0;
-  array->reserved1 = array->reserved2 = 0;
+  array->reserved1 = 0;
+  array->reserved0 = array->reserved2 = array->reserved3 = 0;
 }
 
-// A view shares typestr and descr with its root.
+// A view shares the descr with its root.
 void store_view(cai_array *view, const cai_array &array, const Dims &dims, cai_owner *owner,
                 Storage &storage) noexcept {
   *view = array;
@@ -107,7 +106,7 @@ void store_view(cai_array *view, const cai_array &array, const Dims &dims, cai_o
 }
 
 uint64_t copy_storage(const cai_array &array) noexcept {
-  return dims_storage(array.ndim) + CAI_TYPESTR_SIZE +
+  return dims_storage(array.ndim) +
          (array.descr ? fields_storage(array.descr, array.descr_count) : 0);
 }
 
@@ -118,9 +117,6 @@ void store_copy(cai_array *copy, const cai_array &array, cai_owner *owner,
   forget_unknown(copy);
   copy->owner = owner;
   store_dims(copy, array.ndim, array.shape, array.strides, storage);
-  char *const typestr = storage.take<char>(CAI_TYPESTR_SIZE);
-  format_typestr(array.dtype, typestr);  // never trust the stranger's
-  copy->typestr = typestr;
   copy->descr = array.descr ? copy_fields(array.descr, array.descr_count, storage) : nullptr;
 }
 
@@ -234,6 +230,19 @@ uint64_t this_thread() noexcept {
 }  // namespace cai
 
 using namespace cai;
+
+// The macros of these names are for those who compile the header.
+void(cai_array_retain)(const cai_array *array) {
+  cai_array_retain_inline(array);
+}
+
+void(cai_array_release)(const cai_array *array) {
+  cai_array_release_inline(array);
+}
+
+uint32_t(cai_array_refuses)(const cai_array *array, uint32_t understood) {
+  return cai_array_refuses_inline(array, understood);
+}
 
 uint64_t cai_this_thread(void) {
   return this_thread();

@@ -186,14 +186,7 @@ bool Reader::read_typestr() noexcept {
     judge_.lenience(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, -1, value, clause::kTypestr, " %s %s",
                     Printed(value).c_str(), parsed.fault);
   }
-  char *const typestr = storage_.take<char>(CAI_TYPESTR_SIZE);
-  if (!typestr) {
-    judge_.abandon(CAI_ERR_STORAGE, "the storage is too small for the typestr");
-    return false;
-  }
-  format_typestr(parsed.dtype, typestr);
   array_.dtype = parsed.dtype;
-  array_.typestr = typestr;
   if (is_swapped(parsed.dtype)) array_.flags |= CAI_FLAG_SWAPPED;
   return true;
 }
@@ -466,7 +459,7 @@ bool is_whole(const cai_interface &in) noexcept {
 // Of an interface without its mask.
 uint64_t part_storage(const cai_interface &in) noexcept {
   const uint64_t ndim = std::min<uint32_t>(in.shape.length, CAI_MAX_NDIM);
-  return 2 * ndim * sizeof(int64_t) + CAI_TYPESTR_SIZE +
+  return 2 * ndim * sizeof(int64_t) +
          (in.descr.form == CAI_FORM_LIST ? descr_storage(in.descr) : 0);
 }
 

@@ -25,11 +25,12 @@ bool is_newer(const cai_array &array) noexcept {
 
 cai_status validate_prefix(const cai_array &array, cai_error *error) noexcept {
   if (const cai_status status = check_version(array, error)) return status;
-  if (!is_newer(array) && (array.reserved0 | array.reserved1 | array.reserved2)) {
+  if (!is_newer(array) && (array.reserved0 | array.reserved1 | array.reserved2 | array.reserved3)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_INTERFACE},
-                "interface: a reserved word is not 0: %u, %llu, %llu", array.reserved0,
-                static_cast<unsigned long long>(array.reserved1),
-                static_cast<unsigned long long>(array.reserved2));
+                "interface: a reserved word is not 0: %llu, %u, %llu, %llu",
+                static_cast<unsigned long long>(array.reserved0), array.reserved1,
+                static_cast<unsigned long long>(array.reserved2),
+                static_cast<unsigned long long>(array.reserved3));
   }
   if (const cai_owner *owner = array.owner) {
     if (owner->struct_size < offsetof(cai_owner, used_on) || !owner->retain || !owner->release) {
@@ -37,10 +38,6 @@ cai_status validate_prefix(const cai_array &array, cai_error *error) noexcept {
                   "interface: the owner has struct_size %u or lacks retain or release",
                   owner->struct_size);
     }
-  }
-  if (array.version > CAI_INTERFACE_VERSION) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_VERSION}, "version is %u, not one of 0 to %d",
-                array.version, CAI_INTERFACE_VERSION);
   }
   return CAI_OK;
 }
@@ -106,16 +103,17 @@ cai_status validate_stream(const cai_array &array, cai_error *error) noexcept {
                 array.descr ? "set" : "NULL", array.descr_count);
   }
   const cai_dtype &dtype = array.dtype;
-  if (dtype.kind != 'V' || dtype.ext) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR},
-                "descr gives fields to a type of kind %d, ext %d", dtype.kind, dtype.ext);
+  if (dtype.kind == 't') {
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR}, "descr gives fields to a bit");
   }
   int32_t index = -1;
+  bool field_swapped = false;
   if (const char *fault = fields_fault(array.descr, array.descr_count, dtype.itemsize,
-                                       is_newer(array), &index, swapped)) {
+                                       is_newer(array), &index, &field_swapped)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_DESCR, index}, "descr %s (field %d, item size %u)",
                 fault, index, dtype.itemsize);
   }
+  *swapped = *swapped || field_swapped;
   return CAI_OK;
 }
 

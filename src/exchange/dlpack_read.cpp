@@ -112,11 +112,11 @@ void fill(const DLTensor &tensor, const cai_dtype &dtype, uint64_t data, const i
       .version = on_host || is_said ? uint32_t{CAI_INTERFACE_VERSION} : 2,
       .mask = nullptr,
       .descr = nullptr,
-      .typestr = nullptr,
-      .descr_count = 0,
       .reserved0 = 0,
+      .descr_count = 0,
       .reserved1 = 0,
       .reserved2 = 0,
+      .reserved3 = 0,
   };
 }
 

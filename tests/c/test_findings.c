@@ -239,6 +239,38 @@ static void test_descr(void) {
   CHECK(!out.descr && out.descr_count == 0); /* "NULL if it says no more than typestr" */
 }
 
+/* NumPy's text has such: [("real", "<f4"), ("imag", "<f4")] of "<c8". typestr is the truth. */
+static void test_descr_of_any_kind(void) {
+  static const char *const typestrs[] = {"<c8", ">c8",     "<f8", "<i8",
+                                         ">u8", "<M8[ns]", "|S8", "<U2"};
+  static uint64_t written[256];
+  cai_value real[2], imaginary[2], both[2];
+  cai_interface out_interface;
+  made_interface d;
+  cai_array out;
+  int i;
+  real[0] = make_text("real"), imaginary[0] = make_text("imag");
+  real[1] = imaginary[1] = make_text("<f4");
+  both[0] = make_items(CAI_FORM_TUPLE, real, 2), both[1] = make_items(CAI_FORM_TUPLE, imaginary, 2);
+  for (i = 0; i < COUNT(typestrs); ++i) {
+    check_context = typestrs[i];
+    make_interface(&d)->typestr = make_text(typestrs[i]);
+    d.in.descr = make_items(CAI_FORM_LIST, both, 2);
+    CHECK_OK(cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
+    CHECK(out.dtype.kind == (uint8_t)typestrs[i][1] && out.dtype.itemsize == 8);
+    if (!CHECK(out.descr && out.descr_count == 2)) continue;
+    CHECK(!strcmp(out.descr[1].name, "imag") && out.descr[1].offset == 4);
+    CHECK_OK(cai_array_validate(&out, ERR));
+    out_interface.struct_size = sizeof out_interface;
+    CHECK_OK(cai_interface_write(&out, 3, written, sizeof written, &out_interface, ERR));
+    CHECK(out_interface.descr.form == CAI_FORM_LIST && out_interface.descr.length == 2);
+    d.in.descr.length = 1;
+    CHECK_FAILS(
+        CAI_ERR_VALUE, CAI_ENTRY_DESCR,
+        cai_interface_read(&d.in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  }
+}
+
 /* 0 and 1 are certain in meaning, and nothing else that is no bool. */
 static void test_readonly(void) {
   made_interface d;
@@ -375,6 +407,7 @@ int main(void) {
   test_mask();
   test_host();
   test_descr();
+  test_descr_of_any_kind();
   test_readonly();
   test_descr_forms();
   test_shared_descr();

@@ -63,7 +63,8 @@ static void test_prefix(void) {
   fresh("flag 31")->flags |= UINT32_C(1) << 31, wrong(ANY, ANY);
   fresh("reserved0")->reserved0 = 1, wrong(CAI_ERR_VALUE, ANY);
   fresh("reserved1")->reserved1 = 1, wrong(CAI_ERR_VALUE, ANY);
-  fresh("reserved2")->reserved2 = UINT64_C(1) << 63, wrong(CAI_ERR_VALUE, ANY);
+  fresh("reserved2")->reserved2 = 1, wrong(CAI_ERR_VALUE, ANY);
+  fresh("reserved3")->reserved3 = UINT64_C(1) << 63, wrong(CAI_ERR_VALUE, ANY);
   fresh("reserved, of a newer minor")->reserved1 = 7, m.array.abi_minor = CAI_ABI_MINOR + 1,
   right();
 }
@@ -172,8 +173,8 @@ static void test_stream(void) {
   fresh("STREAM handle")->stream_kind = CAI_STREAM_STREAM, m.array.stream = UINT64_MAX, right();
   fresh("EVENT 0")->stream_kind = CAI_STREAM_EVENT, wrong(CAI_ERR_VALUE, CAI_ENTRY_STREAM);
   fresh("EVENT")->stream_kind = CAI_STREAM_EVENT, m.array.stream = 4096, right();
-  fresh("version 4")->version = 4, wrong(CAI_ERR_VALUE, CAI_ENTRY_VERSION);
-  fresh("version UINT32_MAX")->version = UINT32_MAX, wrong(CAI_ERR_VALUE, CAI_ENTRY_VERSION);
+  fresh("version 4")->version = 4, right();
+  fresh("version UINT32_MAX")->version = UINT32_MAX, right();
 }
 
 static void no_hold(cai_owner *self) { (void)self; }
@@ -276,9 +277,31 @@ static void nest(int depth) {
 static void test_descr(void) {
   static const char *const not_utf8[] = {"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\xaf",
                                          "\xf4\x90\x80\x80"};
+  static const char *const sixteen[] = {"<c16", "<f16", "|S16", "<U4", "|V16"};
   int i;
   fresh_descr("descr"), right();
   fresh_descr("title"), fields[0].title = "a title", right();
+  for (i = 0; i < COUNT(sixteen); ++i) { /* typestr is the truth: the bytes alone must agree */
+    fresh_descr(sixteen[i]);
+    CHECK_OK(cai_dtype_parse(sixteen[i], strlen(sixteen[i]), &m.array.dtype, ERR));
+    right();
+    m.array.descr_count = 2, wrong_descr();
+  }
+  fresh_descr("byte order of the item, not of the fields")->flags |= CAI_FLAG_SWAPPED;
+  CHECK_OK(cai_dtype_parse(">c16", 4, &m.array.dtype, ERR));
+  right();
+  m.array.flags &= ~(uint32_t)CAI_FLAG_SWAPPED, wrong(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR);
+  fresh_descr("byte order of a field, not of the item")->flags |= CAI_FLAG_SWAPPED;
+  CHECK_OK(cai_dtype_parse("<c16", 4, &m.array.dtype, ERR));
+  fields[0].dtype.byteorder = '>', right();
+  m.array.flags &= ~(uint32_t)CAI_FLAG_SWAPPED, wrong(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR);
+  check_context = "two bytes of bfloat16", make(&m, "|V2", 2, shape23, NULL);
+  m.array.dtype.ext = CAI_EXT_BFLOAT16;
+  set_field(&fields[0], "bits", "<u2", 0);
+  m.array.descr = fields, m.array.descr_count = 1, right();
+  check_context = "fields of a bit", make(&m, "|t1", 2, shape23, NULL);
+  set_field(&fields[0], "bits", "|u1", 0);
+  m.array.descr = fields, m.array.descr_count = 1, wrong_descr();
   fresh_descr("padding"), fields[0].name = "", fields[0].dtype.kind = 'V',
                           fields[0].dtype.byteorder = '|', right();
   fresh_descr("one name twice"), fields[2].name = "a", wrong_descr();

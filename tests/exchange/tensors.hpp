@@ -89,12 +89,6 @@ constexpr TypePair types[] = {
     {{kDLFloat8_e8m0fnu, 8, 1}, "|V1", CAI_EXT_FLOAT8_E8M0FNU},
 };
 
-inline std::string typestr(const cai_dtype &dtype) {
-  char text[CAI_TYPESTR_SIZE];
-  EXPECT_EQ(cai_dtype_format(&dtype, text, nullptr), CAI_OK);
-  return text;
-}
-
 // All bytes of an output before a call that is to fail.
 template <class T>
 T marked() {

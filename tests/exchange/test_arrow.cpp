@@ -62,7 +62,7 @@ TEST(OwnColumn, AllOfIt) {
   EXPECT_EQ(a->flags, std::uint32_t{CAI_FLAG_READONLY});
   EXPECT_EQ(a->device_type, CAI_DEVICE_CUDA);
   EXPECT_EQ(a->device_id, 1);
-  EXPECT_STREQ(a->typestr, "<i4");
+  EXPECT_EQ(typestr(a->dtype), "<i4");
   ASSERT_EQ(a->ndim, 1);
   EXPECT_EQ(a->shape[0], 16);
   EXPECT_EQ(a->strides[0], 4);
@@ -79,11 +79,11 @@ TEST(OwnColumn, Formats) {
   const std::pair<const char *, const char *> formats[] = {
       {"c", "|i1"}, {"C", "|u1"}, {"s", "<i2"}, {"S", "<u2"}, {"i", "<i4"}, {"I", "<u4"},
       {"l", "<i8"}, {"L", "<u8"}, {"e", "<f2"}, {"f", "<f4"}, {"g", "<f8"}};
-  for (const auto &[format, typestr] : formats) {
+  for (const auto &[format, expected] : formats) {
     Column c;
     c.schema.format = format;
     cai_array *a = c.own();
-    EXPECT_STREQ(a->typestr, typestr);
+    EXPECT_EQ(typestr(a->dtype), expected);
     // And back.
     ArrowSchema schema{};
     ArrowDeviceArray column{};

@@ -254,7 +254,7 @@ TYPED_TEST(Own, DeletesOnceAtTheLastRelease) {
   EXPECT_NE(a->shape, t.tensor.shape);
   EXPECT_EQ(a->strides[0], 12);
   EXPECT_EQ(a->stream, 7U);
-  EXPECT_STREQ(a->typestr, "<f4");
+  EXPECT_EQ(typestr(a->dtype), "<f4");
   cai_array_retain(a);
   cai_array_release(a);
   EXPECT_EQ(t.deleted, 0);

@@ -53,7 +53,7 @@ void fill(fuzz::Input &input, Block &block) {
 }
 
 void spoil(fuzz::Input &input, cai_array &a) {
-  switch (input.below(20)) {
+  switch (input.below(21)) {
     case 0:
       a.abi_major = input.byte();
       break;
@@ -111,8 +111,11 @@ void spoil(fuzz::Input &input, cai_array &a) {
     case 18:
       a.reserved1 = input.byte();
       break;
-    default:
+    case 19:
       a.reserved2 = input.byte();
+      break;
+    default:
+      a.reserved3 = input.byte();
       break;
   }
 }

@@ -88,11 +88,11 @@ class Array(ctypes.Structure):
         ("version", c_uint32),
         ("mask", c_void_p),
         ("descr", c_void_p),
-        ("typestr", c_char_p),
+        ("reserved0", c_uint64),
         ("descr_count", c_uint32),
-        ("reserved0", c_uint32),
-        ("reserved1", c_uint64),
+        ("reserved1", c_uint32),
         ("reserved2", c_uint64),
+        ("reserved3", c_uint64),
     ]
 
 

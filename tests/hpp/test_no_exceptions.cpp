@@ -101,7 +101,7 @@ TEST(NoExceptions, Memory) {
 TEST(NoExceptionsDeathTest, WhatWouldThrowAborts) {
   EXPECT_DEATH(static_cast<void>(cai::device::parse("tpu")), "CAI_ERR_VALUE");
   cai_array array = on_host();
-  array.version = 9;
+  array.stream_kind = 9;
   EXPECT_DEATH(static_cast<void>(cai::array::own(array, [] {})), "CAI_ERR_VALUE");
 }
 

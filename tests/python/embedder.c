@@ -69,13 +69,49 @@ static void *release_late(void *argument) {
   return NULL;
 }
 
+/* Imports with a table of so many bytes, as an older or a newer libcai would have. */
+static int import_table(cai_py_api *table, uint32_t size) {
+  PyObject *const module = PyImport_ImportModule("libcai._core");
+  PyObject *const real = PyObject_GetAttrString(module, "_C_API");
+  PyObject *const capsule = PyCapsule_New(table, "libcai._core._C_API", NULL);
+  int imported;
+  table->struct_size = size;
+  must(PyObject_SetAttrString(module, "_C_API", capsule) == 0, "no other table");
+  imported = cai_py_import() == 0;
+  must(imported || PyErr_ExceptionMatches(PyExc_ImportError), "no ImportError");
+  PyErr_Clear();
+  must(PyObject_SetAttrString(module, "_C_API", real) == 0, "the table is lost");
+  Py_DECREF(capsule);
+  Py_DECREF(real);
+  Py_DECREF(module);
+  return imported;
+}
+
+/* A table of the floor's size serves, and a shorter one does not. */
+static void check_tables(void) {
+  cai_py_api table;
+  must(!CAI_PY_HAS(open), "functions before they were imported");
+  must(cai_py_import() == 0, "no libcai");
+  must(CAI_PY_HAS(open) && CAI_PY_HAS(raise), "a function is missing");
+  table = *cai_py;
+  must(!import_table(&table, CAI_PY_API_SIZE - 8), "a table below the floor");
+  must(import_table(&table, CAI_PY_API_SIZE) && CAI_PY_HAS(raise), "a table of the floor's size");
+  must(import_table(&table, CAI_PY_API_SIZE + 64), "a longer table");
+  table.raise = NULL;
+  must(!CAI_PY_HAS(raise), "a function that is NULL");
+  table.struct_size = CAI_PY_API_SIZE - 8; /* as if `raise` were younger than the floor */
+  must(!CAI_PY_HAS(raise) && CAI_PY_HAS(abandon), "a function beyond the end");
+  must(cai_py_import() == 0, "no libcai");
+}
+
 int main(void) {
   pthread_t threads[THREADS], last;
   PyThreadState *state;
   PyObject *ended;
   Py_Initialize();
   names = PyModule_GetDict(PyImport_AddModule("__main__"));
-  must(PyRun_SimpleString(script) == 0 && cai_py_import() == 0, "no libcai");
+  check_tables();
+  must(PyRun_SimpleString(script) == 0, "no exporter");
   for (int i = 0; i < ARRAYS; ++i) {
     arrays[i] = new_array();
     for (int holder = 1; holder < THREADS; ++holder) cai_array_retain(arrays[i]);

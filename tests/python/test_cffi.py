@@ -57,7 +57,7 @@ def test_the_declarations_are_the_header_s():
     [("abi_major", 0), ("flags", 4), ("owner", 8), ("data", 16), ("device_type", 24),
      ("device_id", 28), ("dtype", 32), ("ndim", 44), ("shape", 48), ("strides", 56),
      ("stream", 64), ("stream_kind", 72), ("version", 76), ("mask", 80), ("descr", 88),
-     ("typestr", 96), ("descr_count", 104)],
+     ("reserved0", 96), ("descr_count", 104)],
 )  # fmt: skip
 def test_offsets(field, offset):
     assert ffi.offsetof("cai_array", field) == offset
@@ -69,9 +69,18 @@ def test_fields():
     assert array.data == ADDRESS
     assert (array.strides[0], array.strides[1]) == (24, -4)
     assert array.stream == 7
-    assert ffi.string(array.typestr) == b"<f4"
+    text = ffi.new("char[]", lib.CAI_TYPESTR_SIZE)
+    assert lib.cai_dtype_format(ffi.addressof(array, "dtype"), text, ffi.NULL) == 0
+    assert ffi.string(text) == b"<f4"
     assert array.flags & lib.CAI_FLAG_READONLY
     assert lib.cai_array_validate(array, ffi.NULL) == 0
+
+
+def test_descr_of_any_kind():
+    descr = [("real", "<f4"), ("imag", "<f4")]
+    array = array_from(producer(typestr="<c8", descr=descr))
+    assert array.dtype.kind == ord("c")
+    assert [ffi.string(array.descr[i].name) for i in range(array.descr_count)] == [b"real", b"imag"]
 
 
 def test_our_own_arrays_are_taken_too():
@@ -126,6 +135,14 @@ def test_a_release_on_a_thread_without_the_gil():
     )
     assert libc.pthread_join(thread, None) == 0
     assert eventually(lambda: array_from(producer()) and reference() is None)
+
+
+def test_functions_that_c_has_as_macros():
+    array = array_from(producer(data=(ADDRESS, True)))
+    lib.cai_array_retain(array)
+    lib.cai_array_release(array)
+    assert lib.cai_array_refuses(array, 0) == lib.CAI_FLAG_READONLY
+    assert lib.cai_array_refuses(array, lib.CAI_FLAG_READONLY) == 0
 
 
 def test_a_producer_that_caches_its_own_array_is_freed():

@@ -85,6 +85,24 @@ def test_descr_only_if_it_says_more():
     assert array.__cuda_array_interface__["descr"] == descr
 
 
+@pytest.mark.parametrize(
+    ("typestr", "descr"),
+    [("<c8", [("real", "<f4"), ("imag", "<f4")]), ("<u4", [("", "|u1", (4,))]),
+     ("<f8", [("time", "<f8")]), ("|S4", [("a", "|S2"), ("b", "|S2")])],
+)  # fmt: skip
+def test_descr_of_any_kind(typestr, descr):
+    array = libcai.asarray(producer(typestr=typestr, descr=descr))
+    assert (array.typestr, array.descr, array.dtype) == (typestr, descr, np.dtype(typestr))
+    again = libcai.asarray(Cuda(array.__cuda_array_interface__))
+    assert (again.typestr, again.descr) == (typestr, descr)
+    assert array[:1].descr == descr
+
+
+def test_descr_must_have_as_many_bytes():
+    with pytest.raises(ValueError, match="descr"):
+        libcai.asarray(producer(typestr="<c8", descr=[("real", "<f4")]))
+
+
 def test_many_dimensions():
     array = libcai.asarray(producer(shape=(1,) * 63 + (2,), strides=(8,) * 64))
     mapping = array.__cuda_array_interface__

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <string>
 
 #include "gpu.hpp"
 
@@ -24,6 +25,12 @@ inline cai_status end_use(std::initializer_list<const cai_array *> arrays, std::
 
 inline cai_use_options access(std::uint32_t value, std::uint32_t flags = 0) {
   return {sizeof(cai_use_options), CAI_ORDER_BOTH, value, flags, nullptr};
+}
+
+inline std::string typestr(const cai_dtype &dtype) {
+  char text[CAI_TYPESTR_SIZE];
+  EXPECT_EQ(cai_dtype_format(&dtype, text, nullptr), CAI_OK);
+  return text;
 }
 
 // What the last cai_array_release() comes to: known for longer than the array lives.

@@ -325,7 +325,6 @@ static cai_py_block *cai_py_block_copy(const cai_array *array) {
   block->array = *array;
   block->array.shape = dims;
   block->array.strides = dims + array->ndim;
-  block->array.typestr = NULL; /* the type's, which may be anywhere */
   return block;
 }
 
@@ -419,7 +418,6 @@ static inline void cai_py_keep_dims(cai_array *array, int64_t *dims) {
   const int64_t *shape = array->shape, *strides = array->strides;
   const int32_t ndim = array->ndim;
   int64_t kept[CAI_MAX_NDIM];
-  array->typestr = NULL; /* the type's, which may be anywhere */
   if (cai_py_is_within(shape, dims)) {
     if (cai_py_is_within(strides, dims)) return;
     shape = (const int64_t *)memcpy(kept, shape, (size_t)ndim * sizeof *kept);

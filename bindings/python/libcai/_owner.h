@@ -28,7 +28,7 @@ typedef struct cai_py_block {
   int64_t holders;
   uint64_t pooled; /* 1: of CAI_PY_POOLED bytes, and may be kept for the next array */
   cai_array array;
-  /* storage follows: dims, typestr, descr, mask */
+  /* storage follows: dims, descr, mask */
 } cai_py_block;
 
 static struct {
@@ -369,7 +369,6 @@ static cai_array cai_py_no_array = {
     .strides = cai_py_no_strides,
     .stream_kind = CAI_STREAM_NONE,
     .version = CAI_INTERFACE_VERSION,
-    .typestr = "|u1",
 };
 
 static void cai_py_open(void) {

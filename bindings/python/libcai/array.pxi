@@ -207,7 +207,7 @@ cdef class Array:
 
     @property
     def descr(self):
-        """The type of an element as NumPy's ``descr``: a list of fields."""
+        """The fields of an element as NumPy's ``descr``. `typestr` is the truth about its type."""
         return descr_of(self)
 
     @property
@@ -256,7 +256,7 @@ cdef class Array:
 
     @property
     def version(self):
-        """Version of the interface that the producer spoke."""
+        """Version of the interface that the producer spoke: information."""
         return self.array.version
 
     @property
@@ -671,7 +671,7 @@ cdef object dtype_of(Array self):
             return numpy.dtype(getattr(__import__("ml_dtypes"), name))
         except (ImportError, AttributeError, TypeError):
             return numpy.dtype(f"V{self.array.dtype.itemsize}")
-    if self.array.descr == NULL:
+    if self.array.descr == NULL or self.array.dtype.kind != c"V":
         return numpy.dtype(self.typestr)
     return numpy.lib.format.descr_to_dtype(descr_of(self))
 

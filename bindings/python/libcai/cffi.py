@@ -139,7 +139,7 @@ def array_from(obj, *, strict=False):
         raise _failure(error, {})
 
     def let_go(array):
-        array.owner.release(array.owner)
+        lib.cai_array_release(array)
         if kept.ended():
             kept.free()
         else:

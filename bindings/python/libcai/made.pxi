@@ -306,7 +306,7 @@ def to(array, device, *, kind="default", stream=None):
 cdef object transferred(source, device, str kind, stream):
     cdef cai_device native, there
     cdef Stream on, here = None
-    if array_handle(source).descr != NULL:
+    if array_handle(source).descr != NULL and array_handle(source).dtype.kind == c"V":
         raise UseError("typestr: the array is structured, and libcai makes no such arrays: copy it "
                        "into one")
     device_of(device, &native)

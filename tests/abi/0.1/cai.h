@@ -163,11 +163,11 @@ typedef struct cai_array {
   uint32_t version;
   const struct cai_array *mask;
   const cai_field *descr;
-  const char *typestr;
+  uint64_t reserved0;
   uint32_t descr_count;
-  uint32_t reserved0;
-  uint64_t reserved1;
+  uint32_t reserved1;
   uint64_t reserved2;
+  uint64_t reserved3;
 } cai_array;
 int32_t cai_version(void);
 const char *cai_status_name(cai_status status);
@@ -249,6 +249,9 @@ cai_status cai_interface_read(const cai_interface *in, uint32_t mode, cai_findin
 uint64_t cai_interface_write_storage(const cai_array *array);
 cai_status cai_interface_write(const cai_array *array, uint32_t version, void *storage,
                                uint64_t storage_size, cai_interface *out, cai_error *error);
+void cai_array_retain(const cai_array *array);
+void cai_array_release(const cai_array *array);
+uint32_t cai_array_refuses(const cai_array *array, uint32_t understood);
 cai_status cai_array_own(const cai_array *borrowed, void (*release)(void *context), void *context,
                          cai_array **out, cai_error *error);
 enum {
@@ -336,20 +339,29 @@ typedef struct cai_location {
   uint64_t size;
 } cai_location;
 cai_status cai_array_locate(const cai_array *array, cai_location *out, cai_error *error);
-static inline void cai_array_retain(const cai_array *array) {
-  if (array && array->owner) array->owner->retain(array->owner);
-}
-static inline void cai_array_release(const cai_array *array) {
-  if (array && array->owner) array->owner->release(array->owner);
-}
-static inline uint32_t cai_array_refuses(const cai_array *array, uint32_t understood) {
-  if (!array || array->abi_major != (uint16_t)CAI_ABI_MAJOR) return UINT32_C(0xFFFF0000);
-  return array->flags & UINT32_C(0xFFFF0000) & ~understood;
-}
 #ifdef __cplusplus
 }
 #endif
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif
+#ifdef __cplusplus
+#define CAI_INLINE inline
+#else
+#define CAI_INLINE static inline
+#endif
+CAI_INLINE void cai_array_retain_inline(const cai_array *array) {
+  if (array && array->owner) array->owner->retain(array->owner);
+}
+CAI_INLINE void cai_array_release_inline(const cai_array *array) {
+  if (array && array->owner) array->owner->release(array->owner);
+}
+CAI_INLINE uint32_t cai_array_refuses_inline(const cai_array *array, uint32_t understood) {
+  if (!array || array->abi_major != (uint16_t)CAI_ABI_MAJOR) return UINT32_C(0xFFFF0000);
+  return array->flags & UINT32_C(0xFFFF0000) & ~understood;
+}
+#undef CAI_INLINE
+#define cai_array_retain(array) cai_array_retain_inline(array)
+#define cai_array_release(array) cai_array_release_inline(array)
+#define cai_array_refuses(array, understood) cai_array_refuses_inline(array, understood)
 #endif

@@ -283,7 +283,7 @@ fn layout() -> Vec<(&'static str, usize)> {
         cai_py_argument { array, held, described, buffer, dims }
         cai_py_api {
             struct_size, abi_major, abi_minor, open, close, own, wrap, empty_like, stream,
-            current_stream, begin, end, raise
+            current_stream, begin, end, finish, abandon, raise
         }
     }
 }

@@ -91,11 +91,11 @@ cai_array describe(Address data, int said) {
           .version = 3,
           .mask = nullptr,
           .descr = nullptr,
-          .typestr = nullptr,
-          .descr_count = 0,
           .reserved0 = 0,
+          .descr_count = 0,
           .reserved1 = 0,
-          .reserved2 = 0};
+          .reserved2 = 0,
+          .reserved3 = 0};
 }
 
 cai_owner *make_owner(World &world, int b, int said) {

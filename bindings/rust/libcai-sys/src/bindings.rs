@@ -204,7 +204,7 @@ const _: () = {
     ["Offset of field: cai_dtype::time_step"]
         [::core::mem::offset_of!(cai_dtype, time_step) - 8usize];
 };
-/// One field of a structured type: one item of "descr". 64 bytes. The text, "descr", and NumPy's
+/// One field of an element: one item of "descr". 64 bytes. The text, "descr", and NumPy's
 /// array interface. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -352,7 +352,8 @@ pub struct cai_array {
     pub device_type: i32,
     /// ordinal; -1: not known, see [`cai_array_locate()`]
     pub device_id: i32,
-    /// "typestr", parsed: the truth about the type
+    /// "typestr", parsed: the truth about the type. As text by
+    /// [`cai_dtype_format()`]
     pub dtype: cai_dtype,
     /// 0 to [`CAI_MAX_NDIM`]
     pub ndim: i32,
@@ -365,23 +366,28 @@ pub struct cai_array {
     pub stream: u64,
     /// `CAI_STREAM_*`
     pub stream_kind: u32,
-    /// "version" of the interface that the producer spoke: 0 to 3
+    /// "version" of the interface that the producer spoke. For
+    /// information: one above 3 is as good, since the flags and kinds
+    /// guard what is unknown
     pub version: u32,
     /// "mask", which has none itself; its owner is this array's, or
     /// NULL. NULL if all elements are valid
     pub mask: *const cai_array,
-    /// "descr": NULL if it says no more than typestr
+    /// "descr": NULL if it says no more than typestr. On a dtype of
+    /// any kind but 't': the parts of a complex number, or what an
+    /// integer packs. Its sizes add up to the item size
     pub descr: *const cai_field,
-    /// dtype's canonical text, for printing, or NULL
-    pub typestr: *const ::core::ffi::c_char,
+    /// 0, as the other three; ignored if abi_minor is newer than
+    /// yours
+    pub reserved0: u64,
     /// of `descr`
     pub descr_count: u32,
-    /// 0, as the next two; ignored if abi_minor is newer than yours
-    pub reserved0: u32,
     /// 0
-    pub reserved1: u64,
+    pub reserved1: u32,
     /// 0
     pub reserved2: u64,
+    /// 0
+    pub reserved3: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -408,15 +414,16 @@ const _: () = {
     ["Offset of field: cai_array::version"][::core::mem::offset_of!(cai_array, version) - 76usize];
     ["Offset of field: cai_array::mask"][::core::mem::offset_of!(cai_array, mask) - 80usize];
     ["Offset of field: cai_array::descr"][::core::mem::offset_of!(cai_array, descr) - 88usize];
-    ["Offset of field: cai_array::typestr"][::core::mem::offset_of!(cai_array, typestr) - 96usize];
+    ["Offset of field: cai_array::reserved0"]
+        [::core::mem::offset_of!(cai_array, reserved0) - 96usize];
     ["Offset of field: cai_array::descr_count"]
         [::core::mem::offset_of!(cai_array, descr_count) - 104usize];
-    ["Offset of field: cai_array::reserved0"]
-        [::core::mem::offset_of!(cai_array, reserved0) - 108usize];
     ["Offset of field: cai_array::reserved1"]
-        [::core::mem::offset_of!(cai_array, reserved1) - 112usize];
+        [::core::mem::offset_of!(cai_array, reserved1) - 108usize];
     ["Offset of field: cai_array::reserved2"]
-        [::core::mem::offset_of!(cai_array, reserved2) - 120usize];
+        [::core::mem::offset_of!(cai_array, reserved2) - 112usize];
+    ["Offset of field: cai_array::reserved3"]
+        [::core::mem::offset_of!(cai_array, reserved3) - 120usize];
 };
 /// What follows from shape, strides and item size. 40 bytes. Since 0.1.
 #[repr(C)]
@@ -2294,14 +2301,18 @@ pub struct cai_exchange_api {
     pub abi_minor: u16,
     /// the same for an older major, or NULL
     pub older: *const cai_exchange_api,
-    /// Describes the object's array, which stays the object's: valid as long as the caller holds the
-    /// object, keeps the GIL and runs no code of others.
+    /// Describes the object's array, which stays the object's: valid until the caller gives back its
+    /// reference to the object, or the object is changed, by whatever thread. So whoever needs the
+    /// array beyond the call keeps the reference, and relies on nobody giving the object other memory
+    /// meanwhile, as users of the object itself do; or asks `own`.
     ///
     /// # Arguments
     ///
-    /// - `out`: all of it is written: as for [`cai_array_validate()`], with `owner` NULL
+    /// - `out`: all of it is written: as for [`cai_array_validate()`], with `owner` NULL. It
+    ///   points to `dims`, or to what the object has, if no thread can change that before
+    ///   the caller has copied it
     /// - `dims`: 2 \* [`CAI_MAX_NDIM`] elements of the caller's, not initialised: room for `shape` and
-    ///   `strides`, which may as well point to what the object has
+    ///   `strides`
     pub describe: ::core::option::Option<
         unsafe extern "C" fn(
             object: *mut ::core::ffi::c_void,
@@ -2315,7 +2326,8 @@ pub struct cai_exchange_api {
         unsafe extern "C" fn(object: *mut ::core::ffi::c_void, out: *mut cai_exchange_order) -> i32,
     >,
     /// Is told that work on the array was queued on `stream`, up to now, by somebody else. The type
-    /// keeps such uses, and waits for them before it works on the memory or gives it to another array.
+    /// keeps such uses, and waits for them before it works on the memory or gives it to another array;
+    /// that the object ends first changes nothing.
     ///
     /// # Arguments
     ///
@@ -2324,8 +2336,9 @@ pub struct cai_exchange_api {
     pub used: ::core::option::Option<
         unsafe extern "C" fn(object: *mut ::core::ffi::c_void, stream: u64, access: u32) -> i32,
     >,
-    /// Hands out an owned array, with a holder that is the caller's, from then on independent of the
-    /// object. Without it, `describe` and a reference to the object do as well.
+    /// Hands out an owned array, with one holder, which is the caller's. The array is valid until its
+    /// last holder lets go, on any thread, attached or not; nobody needs a reference to the object for
+    /// that. Without `own`, `describe` and a reference to the object do as well.
     pub own: ::core::option::Option<
         unsafe extern "C" fn(object: *mut ::core::ffi::c_void, out: *mut *mut cai_array) -> i32,
     >,
@@ -2333,7 +2346,8 @@ pub struct cai_exchange_api {
     ///
     /// # Arguments
     ///
-    /// - `array`: owned; a holder is taken over on success, and stays the caller's on failure
+    /// - `array`: owned; a holder is taken over on success, and stays the caller's on failure. The
+    ///   object lets go of it when it ends
     /// - `out`: a new reference, to a PyObject
     pub wrap: ::core::option::Option<
         unsafe extern "C" fn(array: *mut cai_array, out: *mut *mut ::core::ffi::c_void) -> i32,
@@ -2435,9 +2449,9 @@ functions! {
     ///
     /// Since 0.1.
     pub fn cai_array_validate(array: *const cai_array, error: *mut cai_error) -> cai_status;
-    /// Returns how many bytes of storage [`cai_interface_read()`] needs at most for this interface; 0 if
-    /// `in` is NULL, or if its struct_size or that of mask_interface is none that this library can read.
-    /// It judges nothing else. Since 0.1.
+    /// Returns how many bytes of storage [`cai_interface_read()`] needs at most for this interface, which
+    /// may be 0; and 0 if `in` is NULL, or if its struct_size or that of mask_interface is none that
+    /// this library can read. It judges nothing else. Since 0.1.
     pub fn cai_interface_storage(in_: *const cai_interface) -> u64;
     /// Reads an interface: the one place where the text is judged.
     ///
@@ -2448,7 +2462,7 @@ functions! {
     /// - `on_finding`: takes every finding, the errors first noticed first; may be NULL. Without it
     ///   reading ends at the first error
     /// - `context`: for on_finding; may be NULL
-    /// - `storage`: holds shape, strides, typestr, descr and mask; aligned to 8 bytes. May be NULL
+    /// - `storage`: holds shape, strides, descr and mask; aligned to 8 bytes. May be NULL
     ///   if storage_size is 0
     /// - `storage_size`: bytes; [`cai_interface_storage(in)`](cai_interface_storage) always suffice. Contents are unspecified
     ///   after a failure
@@ -2512,8 +2526,8 @@ functions! {
         out: *mut cai_interface,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Makes an owned array: one block, one allocation, that holds copies of the dims, the mask, the
-    /// descr and the typestr, and calls `release` when its last holder lets go. The memory of the array
+    /// Makes an owned array: one block, one allocation, that holds copies of the dims, the mask and
+    /// the descr, and calls `release` when its last holder lets go. The memory of the array
     /// itself is not copied. The copy is of this library's ABI minor: unknown advisory flags, and the
     /// reserved words of a newer minor, are left out; so they are of a view.
     ///
@@ -2953,7 +2967,9 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `stream`: 1, 2 (of the current context) or a CUstream
+    /// - `stream`: 1, 2 (of the current context) or a CUstream. 0 is the host: it waits in
+    ///   [`cai_owner_await_uses()`], until the uses are complete. Here it is
+    ///   [`CAI_ERR_ARGUMENT`], since the host queues nothing that could be kept
     /// - `access`: [`CAI_ACCESS_READ`] or [`CAI_ACCESS_WRITE`]
     ///
     /// # Returns
@@ -2973,7 +2989,7 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `stream`: as [`cai_owner_used_on()`]; or 0: the host waits
+    /// - `stream`: as [`cai_owner_used_on()`], 0 too
     ///
     /// # Returns
     ///

@@ -51,7 +51,7 @@ const CRITICAL: u32 = 0xFFFF_0000;
 /// # Safety
 /// `array` is NULL, or its first 16 bytes can be read and its owner, if any, is alive.
 #[inline]
-pub unsafe fn cai_array_retain(array: *const cai_array) {
+pub unsafe extern "C" fn cai_array_retain(array: *const cai_array) {
     // No references are made: others may use the owner meanwhile, and hold less of either struct.
     // SAFETY: the caller's word.
     unsafe {
@@ -71,7 +71,7 @@ pub unsafe fn cai_array_retain(array: *const cai_array) {
 /// # Safety
 /// As [`cai_array_retain`]; and the caller has a holder to give.
 #[inline]
-pub unsafe fn cai_array_release(array: *const cai_array) {
+pub unsafe extern "C" fn cai_array_release(array: *const cai_array) {
     // SAFETY: the caller's word.
     unsafe {
         if !array.is_null() && !(*array).owner.is_null() {
@@ -89,7 +89,7 @@ pub unsafe fn cai_array_release(array: *const cai_array) {
 /// # Safety
 /// `array` is NULL, or its first 16 bytes can be read.
 #[inline]
-pub unsafe fn cai_array_refuses(array: *const cai_array, understood: u32) -> u32 {
+pub unsafe extern "C" fn cai_array_refuses(array: *const cai_array, understood: u32) -> u32 {
     // SAFETY: the caller's word.
     unsafe {
         if array.is_null() || (*array).abi_major != CAI_ABI_MAJOR {

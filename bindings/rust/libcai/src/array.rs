@@ -322,7 +322,7 @@ impl<'a> ArrayRef<'a> {
         }
     }
 
-    /// The version of the interface that the producer spoke, 0 to 3.
+    /// The version of the interface that the producer spoke: information.
     #[inline]
     pub fn version(self) -> u32 {
         self.as_raw().version
@@ -511,7 +511,7 @@ as_borrowed! {
     fn device_id(&self) -> Option<u32>;
     /// What the producer says of the work that is pending on the array.
     fn pending(&self) -> Pending;
-    /// The version of the interface that the producer spoke, 0 to 3.
+    /// The version of the interface that the producer spoke: information.
     fn version(&self) -> u32;
     /// The mask, if not all elements are valid.
     fn mask(&self) -> Option<ArrayRef<'_>>;

@@ -99,8 +99,8 @@ impl<'a> ArrayBuilder<'a> {
         self
     }
 
-    /// Says the fields of a structured type, whose [`DType`] is of kind `V`. Their sizes add up to the
-    /// item's, padding being a field with no name.
+    /// Says the fields of an element, whose [`DType`] may be of any kind, and is the truth about it.
+    /// Their sizes add up to the item's, padding being a field with no name.
     pub fn descr(mut self, descr: &'a Descr) -> Self {
         self.descr = descr;
         self
@@ -169,11 +169,11 @@ impl<'a> ArrayBuilder<'a> {
             version: sys::CAI_INTERFACE_VERSION,
             mask: mask.as_ref().map_or(ptr::null(), ptr::from_ref),
             descr,
-            typestr: ptr::null(),
-            descr_count: self.descr.len() as u32,
             reserved0: 0,
+            descr_count: self.descr.len() as u32,
             reserved1: 0,
             reserved2: 0,
+            reserved3: 0,
         })
     }
 

@@ -193,6 +193,12 @@ fn keeps_fields() {
     assert_eq!(array.descr(), descr);
     assert_eq!(array.slice(index![1..3]).unwrap().descr(), descr);
 
+    let bits = Descr::new(vec![Field::new("bits", u32::DTYPE, 0)]).unwrap();
+    let builder = ArrayBuilder::new(ADDRESS, f32::DTYPE, &[5]).descr(&bits);
+    // SAFETY: likewise.
+    let array = unsafe { builder.own(()) }.unwrap();
+    assert_eq!((array.dtype(), array.descr()), (f32::DTYPE, bits));
+
     let swapped = Descr::new(vec![Field::new("x", ">f4".parse().unwrap(), 0)]).unwrap();
     let builder = ArrayBuilder::new(ADDRESS, "|V4".parse().unwrap(), &[5]).descr(&swapped);
     // SAFETY: likewise.

@@ -213,6 +213,26 @@ fn reads_and_writes_the_hosts_interface() {
     assert_eq!(moved.read(Strictness::Lenient).unwrap_err().entry(), Some(Entry::Offset));
 }
 
+/// NumPy's text has such. The typestr is the truth.
+#[test]
+fn takes_a_descr_of_any_kind() {
+    let part = |name: &'static str| Value::Tuple([name.into(), "<f4".into()].into());
+    let mut interface = Interface::default();
+    interface.shape = [2].into();
+    interface.typestr = "<c8".into();
+    interface.data = Value::Tuple([ADDRESS.into(), false.into()].into());
+    interface.version = 3.into();
+    interface.descr = Value::List([part("real"), part("imag")].into());
+    let array = interface.read(Strictness::Strict).unwrap();
+    // SAFETY: the array is only looked at.
+    let array = unsafe { array.borrow() };
+    assert_eq!(array.dtype(), "<c8".parse().unwrap());
+    assert_eq!(array.descr().iter().map(|field| field.offset).collect::<Vec<_>>(), [0, 4]);
+
+    interface.descr = Value::List([part("real")].into());
+    assert_eq!(interface.read(Strictness::Lenient).unwrap_err().entry(), Some(Entry::Descr));
+}
+
 #[test]
 fn refuses_values_that_go_too_deep_or_too_far() {
     let mut interface = Interface::default();

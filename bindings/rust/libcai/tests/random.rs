@@ -5,7 +5,7 @@
 //! CAI_TEST_LONG=1 tries 25 times as many.
 
 use std::cell::Cell;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CString, c_char};
 use std::mem::offset_of;
 use std::ptr;
 
@@ -131,14 +131,14 @@ fn random_array(random: &mut Random, dims: &mut [i64; 128]) -> sys::cai_array {
         strides: dims[64..].as_ptr(),
         stream: 0,
         stream_kind: sys::CAI_STREAM_NONE,
-        version: random.below(4) as u32,
+        version: random.below(6) as u32,
         mask: ptr::null(),
         descr: ptr::null(),
-        typestr: ptr::null(),
-        descr_count: 0,
         reserved0: 0,
+        descr_count: 0,
         reserved1: 0,
         reserved2: 0,
+        reserved3: 0,
     }
 }
 
@@ -154,7 +154,6 @@ fn spoil(random: &mut Random, array: &mut sys::cai_array) {
         offset_of!(sys::cai_array, strides),
         offset_of!(sys::cai_array, mask),
         offset_of!(sys::cai_array, descr),
-        offset_of!(sys::cai_array, typestr),
     ];
     // There are no more fields than that many, and no more dimensions than 64 are looked at.
     let counts = [offset_of!(sys::cai_array, descr_count)];
@@ -242,7 +241,6 @@ fn random_structs_are_refused_or_can_be_used() {
     let names = ["", "a", "b", "größe"].map(|name| CString::new(name).unwrap());
     let broken = CString::new([0xff, 0xfe]).unwrap();
     let names: Vec<CString> = names.into_iter().chain([broken]).collect();
-    let typestr: &CStr = c"whatever";
     let mut random = Random(0x5eed);
     let (mut taken, mut views) = (0, 0);
     for _ in 0..times {
@@ -252,9 +250,6 @@ fn random_structs_are_refused_or_can_be_used() {
         let owner = Owner::new(*pick(&mut random, &[0, 24, 40, 64, 64, 64, 1000]));
         if random.below(2) == 0 {
             array.owner = ptr::from_ref(&owner.raw).cast_mut();
-        }
-        if random.below(4) == 0 {
-            array.typestr = typestr.as_ptr();
         }
         if array.dtype.kind == b'V' && random.below(4) != 0 {
             let no_nested = pointed.nested;

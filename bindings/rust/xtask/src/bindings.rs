@@ -24,6 +24,8 @@ pub fn generate(crate_dir: &Path) -> Result<File, Box<dyn Error>> {
         .header(crate_dir.join("wrapper.h").display().to_string())
         .clang_arg(format!("-I{}", include.display()))
         .allowlist_item("(cai|CAI|DL|DLPACK|ARROW)_.*|(DL|kDL|Arrow).*")
+        // They are macros in C, too, which need no library; lib.rs has them likewise.
+        .blocklist_function(docs::INLINE.join("|"))
         .rust_target("1.85".parse()?)
         .rust_edition("2024".parse()?)
         .use_core()

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-/// Those of the API that are written by hand, as in the header they are inline.
-const INLINE: [&str; 3] = ["cai_array_retain", "cai_array_release", "cai_array_refuses"];
+/// Those of the API that are written by hand: they need no library, nor that one is loaded.
+pub const INLINE: [&str; 3] = ["cai_array_retain", "cai_array_release", "cai_array_refuses"];
 
 /// Translates a comment. Parameters become a list; what is in `names` becomes a link.
 pub fn to_rust(comment: &str, names: &BTreeSet<String>) -> String {

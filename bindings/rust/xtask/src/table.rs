@@ -3,6 +3,8 @@
 
 use syn::{File, ForeignItem, Item};
 
+use crate::docs;
+
 pub fn generate(bindings: &File) -> String {
     let mut structs = String::new();
     let mut members = String::new();
@@ -41,6 +43,9 @@ pub fn generate(bindings: &File) -> String {
             }
             _ => {}
         }
+    }
+    for name in docs::INLINE {
+        functions += &format!("(\"{name}\", {name} as *const ()),\n");
     }
     format!(
         "// SPDX-License-Identifier: BSD-3-Clause

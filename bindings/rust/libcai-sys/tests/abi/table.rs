@@ -347,21 +347,15 @@ pub fn members() -> Vec<(&'static str, &'static str, usize, usize)> {
         ),
         (
             "cai_array",
-            "typestr",
-            offset_of!(cai_array, typestr),
-            size_of_member(|of: &cai_array| &of.typestr),
+            "reserved0",
+            offset_of!(cai_array, reserved0),
+            size_of_member(|of: &cai_array| &of.reserved0),
         ),
         (
             "cai_array",
             "descr_count",
             offset_of!(cai_array, descr_count),
             size_of_member(|of: &cai_array| &of.descr_count),
-        ),
-        (
-            "cai_array",
-            "reserved0",
-            offset_of!(cai_array, reserved0),
-            size_of_member(|of: &cai_array| &of.reserved0),
         ),
         (
             "cai_array",
@@ -374,6 +368,12 @@ pub fn members() -> Vec<(&'static str, &'static str, usize, usize)> {
             "reserved2",
             offset_of!(cai_array, reserved2),
             size_of_member(|of: &cai_array| &of.reserved2),
+        ),
+        (
+            "cai_array",
+            "reserved3",
+            offset_of!(cai_array, reserved3),
+            size_of_member(|of: &cai_array| &of.reserved3),
         ),
         (
             "cai_layout",
@@ -2329,5 +2329,8 @@ pub fn functions() -> Vec<(&'static str, *const ())> {
         ("cai_dlpack_write", cai_dlpack_write as *const ()),
         ("cai_dlpack_write_legacy", cai_dlpack_write_legacy as *const ()),
         ("cai_dlpack_lend", cai_dlpack_lend as *const ()),
+        ("cai_array_retain", cai_array_retain as *const ()),
+        ("cai_array_release", cai_array_release as *const ()),
+        ("cai_array_refuses", cai_array_refuses as *const ()),
     ]
 }
