@@ -628,29 +628,8 @@ cai_status cai_array_broadcast(const cai_array *array, const int64_t *shape, int
  *                        | wait                       record |
  *     C  ----------------+--[ kernels that read x ]----------+----------------------->
  *
- *  1. The producer says on which stream its work is pending: by `stream`, or cai_array_publish().
- *  2. The consumer calls cai_use_begin() before it queues work on a stream of its own.
- *  3. It queues its work on that stream, and on no other.
- *  4. It calls cai_use_end(), after reads too; then the producer's later work on P comes after the
- *     consumer's.
- *  5. Nobody waits but streams: the host goes on, and neither call may be left out because "it is
- *     fast".
- *  6. Where P does not order later uses after this one, the owner keeps it: the array came with
- *     None, an event, or another thread's stream 2; the owner is #CAI_OWNER_RECLAIMS; P is 1, and C
- *     a blocking stream or 2, which another one need not come after; or arrays of the owner come
- *     with different streams. So the owner does to know when the memory may go.
- *  7. The producer that works on another stream than P, to read too, calls cai_array_reclaim() for
- *     it first, and publishes a copy again after it: who has the array hears of that work by the
- *     owner. Once it has published a copy, it reclaims before work on P, too.
- *  8. The last cai_array_release() ends the array once its uses are complete: after it the memory
- *     may be freed or reused in any order. Until then some later call of libcai, or cai_drain(),
- *     finds them complete; nothing waits.
- *  9. A consumer that does not call cai_use_end() hands its stream to cai_array_release_on().
- * 10. Where only one side is in a graph capture, and the producer has work pending, the call is
- *     refused before it does harm, unless one of CAI_USE_* says what is meant.
- * 11. Uses that conflict do not overlap: one begins after the other has ended. Readers may.
- * 12. Who is sent to a stream to use an array, and knows no owner (by a dict or a tensor of DLPack's),
- *     counts as using it there: users of the owner's other arrays wait for that stream. */
+ * docs/order.rst says the rules, five for consumers and five for producers, what happens to each kind
+ * of array, and shows ten programs. */
 
 /** Values of cai_use_options.order. Since 0.1. */
 enum {
@@ -709,6 +688,9 @@ typedef struct cai_use {
  * the legacy stream and a blocking stream of one context are in order anyway. The host never waits
  * (but for #CAI_ORDER_HOST). UNSTATED is what cai_provide_streams() made it, else the legacy stream
  * of the array's device.
+ *
+ * The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after the
+ * other has ended; readers may.
  *
  * What streams of the CPU's (cai/device.h) have yet to do on an array, no stream can wait for: the
  * host does, and is told what it failed with, once; it is #CAI_ERR_STATE in a forked child. The
@@ -802,7 +784,7 @@ void cai_use_abandon(cai_use *use);
 
 /** Finds the one stream on which the arrays can be used with no event at all: the producer's own.
  * It waits for kept uses, and counts as used; an owner whose array came with None is told of it, as
- * by a dict (rule 12), and the stream must live as long as that array.
+ * by a dict, and the stream must live as long as that array.
  *
  * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending, and
  *             nobody is told of work on a stream of one's own, for which a use is begun

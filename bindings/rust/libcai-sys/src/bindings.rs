@@ -2645,6 +2645,9 @@ functions! {
     /// (but for [`CAI_ORDER_HOST`]). UNSTATED is what [`cai_provide_streams()`] made it, else the legacy stream
     /// of the array's device.
     ///
+    /// The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after the
+    /// other has ended; readers may.
+    ///
     /// What streams of the CPU's (cai/device.h) have yet to do on an array, no stream can wait for: the
     /// host does, and is told what it failed with, once; it is [`CAI_ERR_STATE`] in a forked child. The
     /// thread of such a stream does not wait for its own.
@@ -2760,7 +2763,7 @@ functions! {
     pub fn cai_use_abandon(use_: *mut cai_use);
     /// Finds the one stream on which the arrays can be used with no event at all: the producer's own.
     /// It waits for kept uses, and counts as used; an owner whose array came with None is told of it, as
-    /// by a dict (rule 12), and the stream must live as long as that array.
+    /// by a dict, and the stream must live as long as that array.
     ///
     /// # Arguments
     ///
