@@ -4,6 +4,7 @@
 #include "device/follow.hpp"
 #include "device/gpu_stream.hpp"
 #include "order/releases.hpp"
+#include "order/trace.hpp"
 #include "order/waiting.hpp"
 
 namespace cai::device {
@@ -29,6 +30,7 @@ void follow_on_gpu(GpuStream &stream, GpuStream &other) {
   driver::Session session;
   order::Stream to = stream.stream(), from = other.stream();
   if (order::same(to, from)) return;
+  const order::trace::Call call("cai_stream_follow", order::trace::stream(to.value));
   order::probe(session, to);
   order::probe(session, from);
   const bool is_fork = from.capture && !to.capture;

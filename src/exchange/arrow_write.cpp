@@ -8,6 +8,7 @@
 #include "exchange/device.hpp"
 #include "order/glance.hpp"
 #include "order/publish.hpp"
+#include "order/trace.hpp"
 #include "order/waiting.hpp"
 
 namespace cai::exchange {
@@ -63,8 +64,12 @@ void check_mask(const cai_array &array) {
 
 // The event to wait for, if there is anything to wait for. For work of the host's, the host waits.
 void find_event(const cai_array &array, uint64_t stream, Held &held) {
+  const order::trace::Call call("cai_arrow_write", order::trace::stream(stream), array);
   order::await_host_work(array, true);
-  if (order::nothing_before(array, 0)) return;
+  if (order::nothing_before(array, 0)) {
+    if (order::trace::on()) order::tell_nothing_before(array, stream);
+    return;
+  }
   held.event = order::event_after(array, stream);
   held.handle = held.event.handle();
 }

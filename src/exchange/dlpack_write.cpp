@@ -7,6 +7,7 @@
 #include "exchange/dlpack_type.hpp"
 #include "order/glance.hpp"
 #include "order/publish.hpp"
+#include "order/trace.hpp"
 #include "order/waiting.hpp"
 
 namespace cai::exchange {
@@ -81,6 +82,7 @@ cai_status refuse_read_only(cai_error *error) noexcept {
 // The consumer's stream comes after what is pending, and the array's later users after it. For work
 // of the host's, the host waits, whatever the stream. Returns what the tensor holds.
 const cai_array *hand_over(const cai_array &array, uint64_t stream) {
+  const order::trace::Call call("cai_dlpack_write", order::trace::stream(stream), array);
   order::await_host_work(array, true);
   if (stream != no_order && order::may_be_pending(array)) return order::lend(array, stream);
   cai_array_retain(&array);

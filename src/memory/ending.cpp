@@ -10,6 +10,7 @@
 #include "memory/usage.hpp"
 #include "order/edge.hpp"
 #include "order/releases.hpp"
+#include "order/trace.hpp"
 
 namespace cai::memory {
 namespace {
@@ -159,6 +160,7 @@ void end_put_off(cai_owner *owner) {
 }
 
 cai_status give_back_in_order(cai_memory &memory, cai_error *error) noexcept {
+  const order::trace::Call call("cai_memory_free", order::trace::owner(&memory));
   std::uint64_t stream = 0;
   cai_error problem;
   const cai_status status = guard(&problem, [&] { stream = put_in_order(memory); });

@@ -4,6 +4,8 @@
 #include <cinttypes>
 #include <memory>
 
+#include "order/trace.hpp"
+
 namespace cai::order {
 namespace {
 
@@ -22,6 +24,24 @@ struct Held {
 void destroy_held(void *argument) {
   const std::unique_ptr<Held> held(static_cast<Held *>(argument));
   if (held->destroy) held->destroy(held->context);
+}
+
+// For the trace; `is_there`: an event of the pool.
+const char *text_of(const Stream &from, const Stream &to, Edge edge, bool is_there) noexcept {
+  switch (edge) {
+    case Edge::none:
+      if (to.capture) return "left out (nothing is pending there, so the graph need not wait)";
+      if (from.capture) return "left out (that work is in a graph, and not pending)";
+      return trace::by_legacy;
+    case Edge::event:
+      if (is_there) return "made: the same event waited for (work may be pending there)";
+      return "made: event recorded and waited for (work may be pending there)";
+    case Edge::within:
+      return "made: graph edge (both are in one capture)";
+    case Edge::external:
+      return "made: each launch of the graph waits for an event (CAI_USE_EXTERNAL)";
+  }
+  return "";
 }
 
 }  // namespace
@@ -47,12 +67,14 @@ Edge edge_between(driver::Session &session, Stream &from, Stream &to, Way way, u
 }
 
 void order(driver::Session &session, Stream &from, Stream &to, Edge edge, Event &event) {
+  const char *const text = trace::on() ? text_of(from, to, edge, bool(event)) : "";
   switch (edge) {
     case Edge::none:
-      return;
+      break;
     case Edge::event:
       if (!event) event = Event::record(session, from);
-      return wait(session, to, event.handle());
+      wait(session, to, event.handle());
+      break;
     case Edge::within: {
       // What a capture has touched must not serve for anything else. It takes an event of its own
       // for each edge: a capture is no place to save a microsecond.
@@ -63,7 +85,8 @@ void order(driver::Session &session, Stream &from, Stream &to, Edge edge, Event 
         captured.destroy(session);
         throw;
       }
-      return captured.destroy(session);
+      captured.destroy(session);
+      break;
     }
     case Edge::external: {
       Event outside = Event::record(session, from);
@@ -73,9 +96,12 @@ void order(driver::Session &session, Stream &from, Stream &to, Edge edge, Event 
           [](void *condemned) { condemn(static_cast<PooledEvent *>(condemned)); }, node);
       const driver::CUevent handle = outside.handle();
       outside.let_go();
-      return wait(session, to, handle, driver::event_wait_external);
+      wait(session, to, handle, driver::event_wait_external);
+      break;
     }
   }
+  trace::edge({from.index >= 0 ? from.index : to.index}, trace::stream(to.value),
+              trace::stream(from.value), text);
 }
 
 void wait(driver::Session &session, Stream &stream, driver::CUevent event, uint32_t flags) {

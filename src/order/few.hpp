@@ -28,13 +28,14 @@ class Few {
     ++size_;
   }
 
-  // Adds an item unless `same` is true for one that is there.
+  // Adds an item unless `same` is true for one that is there; returns whether it did.
   template <class Same>
-  void add_unless(Item item, Same &&same) {
+  bool add_unless(Item item, Same &&same) {
     for (const Item &other : *this) {
-      if (same(other)) return;
+      if (same(other)) return false;
     }
     add(std::move(item));
+    return true;
   }
 
   template <class Condition>

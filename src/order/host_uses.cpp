@@ -39,14 +39,18 @@ void add_host_work(const cai_array &array, bool write, HostPoints &out) {
   if (has_host_work(array)) uses_of(keeper_of(array))->host.add_conflicts(write, out);
 }
 
-void await_points(HostPoints &points) {
-  for (const HostPoint &point : points) point.queue->wait_for(point.number);
+void await_points(HostPoints &points, trace::Of of) {
+  for (const HostPoint &point : points) {
+    point.queue->wait_for(point.number);
+    trace::edge(of, trace::host, {trace::Side::host_work},
+                "made: the host has waited (no stream can wait for a stream of the CPU's)");
+  }
 }
 
 void await_host_work(const cai_array &array, bool write) {
   HostPoints points;
   add_host_work(array, write, points);
-  await_points(points);
+  await_points(points, {-1, &array});
 }
 
 }  // namespace cai::order

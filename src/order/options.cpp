@@ -24,7 +24,10 @@ bool second_of(const char *name, const char *first, const char *second) {
 }  // namespace
 
 Environment Environment::read() {
-  return {!second_of("CAI_SYNC", "1", "0"), second_of("CAI_NONE", "none", "legacy")};
+  const Environment found{!second_of("CAI_SYNC", "1", "0"),
+                          second_of("CAI_NONE", "none", "legacy")};
+  trace = second_of("CAI_TRACE", "0", "1") ? Trace::on : Trace::off;
+  return found;
 }
 
 Options judge_given(const cai_use_options &options) {

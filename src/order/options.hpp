@@ -2,6 +2,7 @@
 // How arrays are to be used: by the call's options, and by the environment.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "cai.h"
@@ -29,6 +30,10 @@ struct Environment {
     static const Environment environment = read();
     return environment;
   }
+
+  // CAI_TRACE, for those who cannot wait for the rest, nor fail because of it.
+  enum class Trace : std::uint8_t { unread, off, on };
+  static constinit inline std::atomic<Trace> trace{Trace::unread};
 
  private:
   static Environment read();

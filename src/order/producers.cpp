@@ -6,6 +6,7 @@
 
 #include "driver/pointer.hpp"
 #include "order/imports.hpp"
+#include "order/trace.hpp"
 
 namespace cai::order {
 namespace {
@@ -43,7 +44,10 @@ void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t ind
   if (!may_have_kept(keeper, own)) return;
   if (stores_here(keeper)) {
     Uses &uses = make_uses_of(keeper);
-    uses.add_conflicts(write, index, out.conflicts);
+    if (!uses.add_conflicts(write, index, out.conflicts)) {
+      trace::edge({index, &array}, trace::stream_or_host(wanted.stream), trace::owner(keeper),
+                  "left out (a read does not wait for reads)");
+    }
     uses.add_told(wanted.stream, own, index, out.handles);
   } else {
     for (Demand::Keeper &other : out.keepers) {
@@ -68,13 +72,27 @@ bool is_reclaimed(const cai_array &array) noexcept {
                 kernel_id(thread_said_by(keeper_of(array)).load(std::memory_order_relaxed)));
 }
 
+// An array's own stream has no edge with the one that the array is wanted for.
+[[gnu::cold, gnu::noinline]] void tell_left_out(trace::Of of, trace::Side own, const Wanted &wanted,
+                                                const char *what) noexcept {
+  if (wanted.purpose == Wanted::For::adopting) return;  // there is no such stream yet
+  const trace::Side other = trace::stream_or_host(wanted.stream);
+  const bool ending = wanted.purpose == Wanted::For::ending;
+  trace::edge(of, ending ? own : other, ending ? other : own, what);
+}
+
 [[gnu::always_inline]] inline void add(const cai_array &array, bool write, int32_t index,
                                        const Wanted &wanted, Demand &out) {
-  if (!may_be_pending(array)) return;
+  const auto leave_out = [&](trace::Side own, const char *what) {
+    if (trace::on()) [[unlikely]]
+      tell_left_out({index, &array}, own, wanted, what);
+  };
+  if (!may_be_pending(array)) return leave_out(trace::no_stream, "left out (nothing on a GPU)");
   const bool ending = wanted.purpose == Wanted::For::ending;
-  if (ending && is_reclaimed(array)) return;
+  if (ending && is_reclaimed(array)) return leave_out(trace::stream(array.stream), trace::reclaims);
   if (is_of_another_thread(array)) {
-    if (ending) return;
+    if (ending)
+      return leave_out(trace::stream(array.stream), "left out (that stream is another thread's)");
     refuse_thread(array, index);
   }
   const std::uint64_t value = claim_stream(array, index);
@@ -83,23 +101,28 @@ bool is_reclaimed(const cai_array &array) noexcept {
     add_uses(array, value, write || completing, index, wanted, out);
   }
   if (array.stream_kind == CAI_STREAM_EVENT) {
-    out.events.add_unless({array.stream, index, array.owner}, [&](const Demand::EventOf &other) {
-      return other.value == array.stream;
-    });
+    if (!out.events.add_unless(
+            {array.stream, index, array.owner},
+            [&](const Demand::EventOf &other) { return other.value == array.stream; })) {
+      leave_out(trace::event(array.stream), trace::another_array);
+    }
     return;
   }
-  if (value == 0) return;
+  if (value == 0) return leave_out(trace::no_stream, "left out (the array came with None)");
+  bool is_new = false;
   if (value > driver::stream_per_thread) {
-    if (value == wanted.stream) return;  // told apart here, the commonest case needs no driver
-    out.handles.add_unless({value, nullptr, index},
-                           [&](const Stream &other) { return other.value == value; });
+    // Told apart here, the commonest case needs no driver.
+    if (value == wanted.stream) return leave_out(trace::stream(value), trace::same_stream);
+    is_new = out.handles.add_unless({value, nullptr, index},
+                                    [&](const Stream &other) { return other.value == value; });
   } else {
-    out.defaults.add_unless({value, array.data, array.device_id, index},
-                            [&](const Demand::Default &other) {
-                              return other.value == value && other.data == array.data &&
-                                     other.device_id == array.device_id;
-                            });
+    is_new = out.defaults.add_unless({value, array.data, array.device_id, index},
+                                     [&](const Demand::Default &other) {
+                                       return other.value == value && other.data == array.data &&
+                                              other.device_id == array.device_id;
+                                     });
   }
+  if (!is_new) leave_out(trace::stream(value), trace::another_array);
 }
 
 [[gnu::noinline]] void add_mask(const cai_array &mask, int32_t index, Wanted wanted, Demand &out) {
@@ -134,6 +157,8 @@ driver::CUcontext find_context(driver::Session &session, const cai_array &array)
 
 void collect(const cai_array *const *arrays, int32_t count, Wanted wanted, Demand &out,
              int32_t first) {
+  if (trace::on()) [[unlikely]]
+    out.wanted = wanted;
   for (int32_t at = 0; at < count; ++at) {
     const cai_array &array = *arrays[at];
     const int32_t index = first + at;
@@ -142,12 +167,19 @@ void collect(const cai_array *const *arrays, int32_t count, Wanted wanted, Deman
   }
 }
 
+void tell_nothing_before(const cai_array &array, std::uint64_t stream) {
+  Demand nothing;
+  collect(array, {Wanted::For::waiting, stream, CAI_ACCESS_READ}, nothing);
+}
+
 void resolve(driver::Session &session, Demand &demand, OnFailure on_failure, Few<Stream> &out) {
   for (const Stream &stream : demand.handles) out.add(stream);
   for (const Demand::Default &array : demand.defaults) {
     attempt(session, on_failure, array.index, [&] {
       const Stream stream{array.value, context_of_memory(session, array), array.index};
-      out.add_unless(stream, [&](const Stream &other) { return same(stream, other); });
+      if (out.add_unless(stream, [&](const Stream &other) { return same(stream, other); })) return;
+      if (!trace::on()) return;
+      tell_left_out({array.index}, trace::stream(array.value), demand.wanted, trace::another_array);
     });
   }
 }

@@ -10,6 +10,22 @@
 
 namespace cai::order {
 
+// What the arrays are wanted for.
+struct Wanted {
+  enum class For {
+    waiting,     // for what is pending, and for kept uses that conflict
+    completing,  // for what is pending, and for all kept uses
+    adopting,    // what is pending, but for kept uses
+    ending,      // those that must wait for a use that ends
+  };
+  For purpose;
+  std::uint64_t stream;                     // what waits, or is waited for; 0: the host
+  std::uint32_t access;                     // CAI_ACCESS_*
+  const std::uint32_t *accesses = nullptr;  // of each array, in the place of `access`
+
+  std::uint32_t access_of(int32_t at) const noexcept { return accesses ? accesses[at] : access; }
+};
+
 // What arrays ask for, as far as the structs alone can tell: no driver is needed up to here.
 struct Demand {
   // An array that came with 1 or 2: the context of its memory decides which stream that is.
@@ -36,27 +52,12 @@ struct Demand {
   Few<EventOf, 4> events;
   Conflicts conflicts;
   Few<Keeper, 4> keepers;
+  Wanted wanted;  // for the trace alone
 
   bool streams_empty() const noexcept { return handles.empty() && defaults.empty(); }
   bool empty() const noexcept {
     return streams_empty() && events.empty() && conflicts.empty() && keepers.empty();
   }
-};
-
-// What the arrays are wanted for.
-struct Wanted {
-  enum class For {
-    waiting,     // for what is pending, and for kept uses that conflict
-    completing,  // for what is pending, and for all kept uses
-    adopting,    // what is pending, but for kept uses
-    ending,      // those that must wait for a use that ends
-  };
-  For purpose;
-  std::uint64_t stream;                     // what waits, or is waited for; 0: the host
-  std::uint32_t access;                     // CAI_ACCESS_*
-  const std::uint32_t *accesses = nullptr;  // of each array, in the place of `access`
-
-  std::uint32_t access_of(int32_t at) const noexcept { return accesses ? accesses[at] : access; }
 };
 
 // The stream that stands for the array's own: 0 if it has none. An UNSTATED one is asked about.
@@ -92,6 +93,10 @@ inline void collect(const cai_array &array, Wanted wanted, Demand &out) {
   const cai_array *const alone = &array;
   collect(&alone, 1, wanted, out, -1);
 }
+
+// For the trace, where nothing_on_gpu_before() spares collect() the work: what that would have
+// said.
+[[gnu::cold]] void tell_nothing_before(const cai_array &array, std::uint64_t stream);
 
 // The distinct streams.
 void resolve(driver::Session &session, Demand &demand, OnFailure on_failure, Few<Stream> &out);

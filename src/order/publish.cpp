@@ -50,7 +50,10 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
 
 void reclaim(const cai_array &array, std::uint64_t stream, std::uint32_t access) {
   await_host_work(array, access != CAI_ACCESS_READ);
-  if (nothing_on_gpu_before(array, stream)) return;
+  if (nothing_on_gpu_before(array, stream)) {
+    if (trace::on()) tell_nothing_before(array, stream);
+    return;
+  }
   // A producer may write what it has marked read-only for the others.
   const bool writes = access == CAI_ACCESS_WRITE;
   const Wanted wanted{writes ? Wanted::For::completing : Wanted::For::waiting, stream,
@@ -75,10 +78,19 @@ void tell_keeper(cai_owner *keeper, std::uint64_t stream) {
   cai_error error{};
   const cai_status status = keeper->used_on(keeper, stream, CAI_ACCESS_WRITE, &error);
   if (status != CAI_OK) throw Failure(error_of_keeper(error, status, -1));
+  trace::edge({-1}, trace::owner(keeper), trace::stream(stream),
+              "told: used_on of the owner's own (it keeps uses by itself)");
+}
+
+void keep_event(driver::Session &session, Uses &uses, Stream &stream, const Event &event,
+                bool write, const Cover &cover) {
+  uses.keep(session, stream, event, write, cover);
+  trace::edge({-1}, trace::owner(uses.owner), trace::stream(stream.value),
+              "kept: with an event (others hear of it from the owner alone)");
 }
 
 void keep(driver::Session &session, Uses &uses, Stream &stream, bool write) {
-  uses.keep(session, stream, Event::record(session, stream), write, {});
+  keep_event(session, uses, stream, Event::record(session, stream), write, {});
 }
 
 // What is pending on a stream that is published, on another one, is kept as a write: those who have
@@ -90,10 +102,10 @@ void keep_published(driver::Session &session, Uses &uses, Stream stream, Stream 
   if (stream.capture || target.capture) return;  // what is in a graph is not pending
   for (const Recorded &it : recorded) {
     if (!same(it.stream, stream)) continue;
-    return uses.keep(session, stream, it.event, true, Cover::by(session, target));
+    return keep_event(session, uses, stream, it.event, true, Cover::by(session, target));
   }
   const Cover cover = same(stream, target) ? Cover::by(session, target) : Cover{};
-  uses.keep(session, stream, Event::record(session, stream), true, cover);
+  keep_event(session, uses, stream, Event::record(session, stream), true, cover);
 }
 
 // Stream 1 does not order what it waits for by itself: who waits for stream 1 may come before it.
@@ -106,7 +118,7 @@ void keep_own_behind_legacy(driver::Session &session, Uses &uses, const cai_arra
   probe(session, own);
   if (own.capture || target.capture) return;
   const Event event = Event::record(session, own);
-  uses.keep(session, own, event, true, Cover::by(session, own));
+  keep_event(session, uses, own, event, true, Cover::by(session, own));
 }
 
 // Whether the array, or its mask, comes with another stream than the target.
@@ -180,6 +192,8 @@ cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t
     const bool news = is_news(array, target) || published_by(array.owner);
     if (news || count > 0 || !nothing_on_gpu_before(array, target)) {
       order_for(array, streams, count, target, news ? &view.published() : nullptr);
+    } else if (trace::on()) {
+      tell_nothing_before(array, target);
     }
   } catch (...) {
     if (is_thread_news) thread_said_by(keeper).store(0);  // no array came with it
@@ -208,7 +222,7 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
     driver::Session session;
     Stream stream = stream_here(session, value);
     Uses &uses = make_uses_of(keeper);
-    uses.keep(session, stream, event, true, {});
+    keep_event(session, uses, stream, event, true, {});
     uses.differ(stream_value(array));
     view.published().differs = true;
     session.finish();
@@ -239,7 +253,11 @@ class HandBack {
     streams_.remove_if([&](const Stream &stream) { return same(stream, user); });
     for (Stream &stream : streams_) {
       probe(session, stream);
-      if (edge_between(session, user, stream, Way::back, 0) == Edge::event) waiting_.add(&stream);
+      const Edge edge = edge_between(session, user, stream, Way::back, 0);
+      if (edge == Edge::event) waiting_.add(&stream);
+      if (edge == Edge::none) {
+        trace::edge({-1}, trace::stream(stream.value), trace::stream(user.value), trace::by_legacy);
+      }
     }
   }
 
@@ -270,6 +288,8 @@ void release_on(const cai_array &array, std::uint64_t value) {
   if (stream.capture) {
     session.finish();  // what has become of the holder is certain after this
     hold_for_graph(session, stream.capture, owner);
+    trace::edge({-1}, trace::owner(owner), trace::stream(value),
+                "kept: held by the graph (the stream is being captured)");
     return owner->release(owner);
   }
   const HandBack back(session, array, stream);
@@ -281,7 +301,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
   if (keeps_here(keeper)) {
     Uses &uses = make_uses_of(keeper);
     if (is_import(keeper)) list_import(uses, array);
-    uses.keep(session, stream, event, true, cover);
+    keep_event(session, uses, stream, event, true, cover);
     const std::uint64_t own = is_of_another_thread(array) ? 0 : stream_value(array);
     if (own && may_be_freed_on(own, owner)) uses.free_on(stream_for(session, array, own));
     look(session, stream, ending);
@@ -291,7 +311,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
     tell_keeper(keeper, value);
   } else {
     std::unique_ptr<Uses> holder = new_holder(owner);
-    holder->keep(session, stream, event, true, {});
+    keep_event(session, *holder, stream, event, true, {});
     session.finish();
     if (keeps_by_itself(keeper)) tell_keeper(keeper, value);
     put_off(holder.release());
@@ -316,12 +336,18 @@ bool judge_use(cai_owner *self, std::uint32_t access) {
 // array of the owner waits for that stream.
 void tell_of(const cai_array &array, std::uint64_t value) {
   cai_owner *const keeper = keeper_of(array);
+  const auto tell_trace = [&] {
+    trace::edge({-1, &array}, trace::owner(keeper), trace::stream(value),
+                "told (a dict or a tensor says that stream to somebody who knows of no owner)");
+  };
   Published *const published = published_by(array.owner);
   if (published && published->stream.value == value) {
     if (published->told.exchange(true, std::memory_order_acq_rel)) return;
+    tell_trace();
     return make_uses_of(keeper).tell(published->stream, true);
   }
   if (!stores_here(keeper)) return;
+  tell_trace();
   if (value > driver::stream_per_thread) return tell(keeper, {value, nullptr, -1});
   try {
     driver::Session session;
@@ -355,6 +381,7 @@ void hand_to_dict(const cai_array &array, bool is_mask) {
 
 const cai_array *lend(const cai_array &array, std::uint64_t stream) {
   const bool pending = !nothing_before(array, stream);
+  if (!pending && trace::on()) tell_nothing_before(array, stream);
   if (!states_none(array) && !is_news(array, stream)) {
     if (pending) order_for(array, nullptr, 0, stream, nullptr);
     tell_of(array, stream);
@@ -391,9 +418,11 @@ Event event_after(const cai_array &array, std::uint64_t value) {
 }  // namespace cai::order
 
 using namespace cai;
+namespace trace = order::trace;
 
 cai_status cai::hand_to_dict(const cai_array &array, cai_error *error) noexcept {
   return guard(error, [&] {
+    const trace::Call call("cai_interface_write", trace::stream(array.stream), array);
     for (const cai_array *part : {&array, array.mask}) {
       if (part) order::hand_to_dict(*part, part == array.mask);
     }
@@ -406,6 +435,7 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
     order::judge(array, -1);
     order::check_stream(stream);
     order::judge_access(access, "access");
+    const trace::Call call("cai_array_reclaim", trace::stream(stream), *array);
     order::reclaim(*array, stream, access);
   });
 }
@@ -423,6 +453,7 @@ cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, in
     for (int32_t index = 0; index < count; ++index) {
       order::for_array(index, [&] { order::check_stream(streams[index], "a stream"); });
     }
+    const trace::Call call("cai_array_publish", trace::stream(target), *array);
     *out = order::publish(*array, streams, count, target);
   });
 }
@@ -433,6 +464,7 @@ cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_
     order::judge(array, -1);
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     order::check_stream(stream);
+    const trace::Call call("cai_array_publish_event", trace::stream(stream), *array);
     *out = order::publish_event(*array, stream);
   });
 }
@@ -441,6 +473,7 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
   return guard(error, [&] {
     order::judge(array, -1);
     order::check_stream(stream);
+    const trace::Call call("cai_array_release_on", trace::stream(stream), *array);
     if (!array->owner)
       throw Failure(CAI_ERR_ARGUMENT, {}, "the array is borrowed: it has no holder");
     if (!order::may_be_pending(*array) && !(array->mask && order::may_be_pending(*array->mask))) {
@@ -454,6 +487,7 @@ cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, 
   return guard(error, [&] {
     const bool write = order::judge_use(self, access);
     order::check_stream(stream);
+    const trace::Call call("cai_owner_used_on", trace::stream(stream));
     order::used_on(self, stream, write);
   });
 }
@@ -462,15 +496,20 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
                                 cai_error *error) {
   return guard(error, [&] {
     const bool write = order::judge_use(self, access);
-    if (order::word_of(self) == 0) return;
+    const trace::Call call("cai_owner_await_uses", trace::stream_or_host(stream));
+    const auto leave_out = [&] {
+      trace::edge({-1}, trace::stream_or_host(stream), trace::owner(self),
+                  "left out (nothing that is kept conflicts)");
+    };
+    if (order::word_of(self) == 0) return leave_out();
     order::Uses *const uses = &order::make_uses_of(self);
     order::HostPoints points;
     uses->host.add_conflicts(write, points);
-    order::await_points(points);
+    order::await_points(points, {-1});
     order::Demand demand;
     uses->add_conflicts(write, -1, demand.conflicts);
     uses->add_told(stream, 0, -1, demand.handles);
-    if (demand.empty()) return;
+    if (demand.empty()) return leave_out();
     driver::Session session;
     if (stream == 0) {
       order::wait_on_host(session, demand.handles, demand);

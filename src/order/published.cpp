@@ -3,12 +3,15 @@
 
 #include <memory>
 
+#include "order/trace.hpp"
+
 namespace cai::order {
 namespace {
 
 // The view's stream may go from now on. What those have queued there who know of no owner is kept
 // as a use.
 void forget_stream(const Published &published) noexcept {
+  const trace::Call call("cai_array_release", trace::owner(published.root));
   if (published.differs) uses_of(keeper_of(published.root))->agree();
   if (!published.told.load(std::memory_order_acquire)) return;
   static_cast<void>(guard(nullptr, [&] {

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "order/edge.hpp"
+#include "order/trace.hpp"
 
 namespace cai::order {
 namespace {
@@ -96,6 +97,10 @@ void settle_all(driver::Session &session, Ask ask, Ending &ending) {
   in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
     const int64_t count = waiting().count.load(std::memory_order_relaxed);
     settle(session, take(context, count, count), context, id, ask, ending);
+    if (count != 0 && ask == Ask::and_wait) {
+      trace::edge({-1}, trace::host, {trace::Side::owner},
+                  "made: the host has waited in a context (uses of arrays that have ended)");
+    }
     destroy_condemned(session, id);
   });
 }
@@ -140,13 +145,24 @@ void put_off(Uses *uses) noexcept {
 }
 
 void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
+  const trace::Call call("cai_owner_end", trace::owner(owner));
+  const auto tell = [&](const char *what) {
+    trace::edge({-1}, trace::owner(owner), trace::theirs, what);
+  };
   const bool in_order = owner->flags & CAI_OWNER_STREAM_ORDERED;
   const bool imported = owner->flags & CAI_OWNER_IMPORTED;
   const std::uint64_t marked = marked_in(word_of(owner));
-  if (imported && marked) return end(owner);
+  constexpr const char *freed_there = "left out (the memory is freed in the order of that stream)";
+  if (imported && marked) {
+    tell(freed_there);
+    return end(owner);
+  }
   const bool in_capture = in_order && is_freed_in_capture(owner);
   const bool is_there = !marked || !owner->freed_on || marked == owner->freed_on;
-  if (in_order && !in_capture && is_there && (marked || word_of(owner) == 0)) return end(owner);
+  if (in_order && !in_capture && is_there && (marked || word_of(owner) == 0)) {
+    tell(freed_there);
+    return end(owner);
+  }
   std::unique_ptr<Uses> uses;
   const cai_status taken = guard(nullptr, [&] {
     if (in_capture) make_uses_of(owner).free_on({owner->freed_on, nullptr, -1});
@@ -158,6 +174,7 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
       driver::Session session;
       Stream own{marked, nullptr, -1};
       synchronize(session, own);
+      tell("made: the host has waited (no memory was left to put the end off)");
       session.finish();
     }));
     return end(owner);
@@ -179,9 +196,11 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
     if (in_order && can_ask_of_freeing(owner)) {
       static_cast<void>(guard(nullptr, [&] { uses->free_on({owner->freed_on, nullptr, -1}); }));
     }
+    tell("kept: the end is put off (uses are pending)");
     return put_off(uses.release());
   }
   uses.reset();
+  tell("left out (no use is pending)");
   end(owner);
 }
 
@@ -262,6 +281,7 @@ using namespace cai;
 
 cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
   return guard(error, [&] {
+    const order::trace::Call call("cai_drain", order::trace::host);
     std::atomic<int64_t> &count = order::waiting().count;
     // What ends may let go of others, whose end is then put off.
     for (bool ended = true; ended;) {
@@ -291,9 +311,14 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
     order::Uses *const uses = order::stores_here(keeper) ? order::uses_of(keeper) : nullptr;
     if (uses && ask && uses->count() != 0) {
       driver::Session session;
+      const order::trace::Call call("cai_owner_pending", order::trace::host);
       const order::Ask how = ask == 2 ? order::Ask::and_wait : order::Ask::for_all;
       order::in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
         uses->prune(session, context, id, how);
+        if (how == order::Ask::and_wait) {
+          order::trace::edge({-1}, order::trace::host, order::trace::owner(self),
+                             "made: the host has waited in a context (uses are kept)");
+        }
       });
       session.finish();
     }

@@ -94,7 +94,10 @@ void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
   for (int32_t index = 0; index < count; ++index) {
     const cai_array &array = *arrays[index];
     if (!may_be_pending(array) || stream_value(array) != 0) continue;
-    if (stores_here(keeper_of(array))) tell(keeper_of(array), {own.value, own.context, -1});
+    if (!stores_here(keeper_of(array))) continue;
+    tell(keeper_of(array), {own.value, own.context, -1});
+    trace::edge({index}, trace::owner(keeper_of(array)), trace::stream(value),
+                "told (the array came with None, and is used on that stream)");
   }
   wait_for_all(session, own, streams, demand, 0);
   for (int32_t index = 0; index < count; ++index) {
@@ -111,7 +114,13 @@ bool adopts_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t
     if (!may_be_pending(array) || !keeps_uses(keeper)) continue;
     if (value <= driver::stream_per_thread || may_have_kept(keeper, value)) return false;
     if (is_import(keeper) && any_imports()) return false;
-    stream_value(array) == value ? mark(keeper, value) : tell(keeper, {value, nullptr, -1});
+    if (stream_value(array) == value) {
+      mark(keeper, value);
+    } else {
+      tell(keeper, {value, nullptr, -1});
+      trace::edge({index}, trace::owner(keeper), trace::stream(value),
+                  "told (the array came with None, and is used on that stream)");
+    }
   }
   return true;
 }
@@ -120,12 +129,14 @@ bool adopts_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t
 }  // namespace cai::order
 
 using namespace cai;
+namespace trace = order::trace;
 
 cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,
                                   cai_error *error) {
   return guard(error, [&] {
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     order::judge_all(arrays, count, {});
+    const trace::Call call("cai_arrays_same_stream", trace::no_stream, arrays, count);
     const order::Wanted wanted{order::Wanted::For::adopting, 0, CAI_ACCESS_DEFAULT};
     order::Demand demand;
     for (int32_t index = 0; index < count; ++index) {
@@ -136,6 +147,9 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
     const std::uint64_t value = order::same_stream(demand);
     value != 0 ? order::refuse_untold(arrays, count) : order::refuse_kept(arrays, count);
     if (!order::adopts_at_once(arrays, count, value)) order::adopt(arrays, count, value);
+    trace::edge(trace::all_arrays, trace::stream(value), trace::theirs,
+                value ? "left out (it is the arrays' own stream)"
+                      : "left out (no array came with a stream)");
     *out = value;
   });
 }

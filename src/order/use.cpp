@@ -7,6 +7,7 @@
 #include "order/open_use.hpp"
 #include "order/published.hpp"
 #include "order/releases.hpp"
+#include "order/trace.hpp"
 #include "order/waiting.hpp"
 
 namespace cai::order {
@@ -25,14 +26,24 @@ constexpr const char *host_in_capture = "the host cannot wait for it";
                 event ? "event" : "another thread's stream", array.stream);
 }
 
+// Why the end has nothing to do for an array, or a mask; null: it has.
+[[gnu::always_inline]] inline const char *why_not_noted(const OpenUse &use, const cai_array &part,
+                                                        bool keeps) {
+  constexpr const char *nothing = "left out at the end (nothing on a GPU)";
+  if (part.device_type == CAI_DEVICE_CPU) return nothing;
+  if (states_none(part) && !keeps) {
+    return "left out at the end (the array came with None, and nobody keeps uses of it)";
+  }
+  if (!is_on(part, use.stream) && has_no_elements(part)) return nothing;
+  return nullptr;
+}
+
 // Notes what the end will have to do for an array, or a mask, of the owner.
 void note(OpenUse &use, const cai_array &part, cai_owner *owner, int32_t index, bool write,
           bool is_mask) {
-  if (part.device_type == CAI_DEVICE_CPU) return;
   const cai_owner *const keeper = keeper_of(owner);
   const bool keeps = keeps_uses(keeper);
-  if (states_none(part) && !keeps) return;
-  if (!is_on(part, use.stream) && has_no_elements(part)) return;
+  if (why_not_noted(use, part, keeps)) return;
   const std::uint64_t own = is_of_another_thread(part) ? 0 : claim_stream(part, index);
   if (own == 0 && !keeps && !use.is_on_host) refuse_orphan(part, index);
   if (own == driver::stream_per_thread) use.thread = this_thread();
@@ -115,12 +126,48 @@ void follow_captured(driver::Session &session, Stream &consumer, const cai_array
     });
     if (!nodes.empty()) driver::add_dependencies(session.cu, consumer.value, nodes);
   });
+  trace::edge(trace::all_arrays, trace::stream(consumer.value), trace::theirs,
+              nodes.empty() ? "left out (earlier uses are before it in the graph)"
+                            : "made: graph edges (earlier uses in the capture conflict)");
+}
+
+// ---- What is told of beginnings -----------------------------------------------------------------
+
+// What the end will leave out: it does not see those arrays.
+[[gnu::cold, gnu::noinline]] void tell_not_noted(const OpenUse &use, const cai_array *const *arrays,
+                                                 int32_t count, const Options &options) {
+  const trace::Side consumer = trace::stream(use.stream);
+  if (options.order == CAI_ORDER_BEGIN) {
+    return trace::edge(trace::all_arrays, trace::theirs, consumer,
+                       "left out at the end (CAI_ORDER_BEGIN)");
+  }
+  for (int32_t index = 0; index < count; ++index) {
+    for (const cai_array *part : {arrays[index], arrays[index]->mask}) {
+      const bool keeps = keeps_uses(keeper_of(*arrays[index]));
+      const char *const why = part ? why_not_noted(use, *part, keeps) : nullptr;
+      if (why) trace::edge({index, part}, trace::no_stream, consumer, why);
+    }
+  }
+}
+
+[[gnu::cold, gnu::noinline]] void tell_no_order(const cai_array *const *arrays, int32_t count,
+                                                std::uint64_t stream) {
+  const trace::Call call("cai_use_begin", trace::stream(stream), arrays, count);
+  trace::edge(trace::all_arrays, trace::stream(stream), trace::theirs,
+              Environment::get().sync ? "left out, at the end too (CAI_ORDER_NONE)"
+                                      : "left out, at the end too (CAI_SYNC=0)");
 }
 
 // Not in line, and end() neither: a call that needs no order is not to pay for their frames.
 [[gnu::noinline]] void begin(OpenUse &use, const cai_array *const *arrays, int32_t count,
                              const Options &options) {
+  const trace::Call call("cai_use_begin", trace::stream(use.stream), arrays, count);
   const bool waits = options.order != CAI_ORDER_END;
+  if (!waits) {
+    trace::edge(trace::all_arrays, trace::stream(use.stream), trace::theirs,
+                "left out (CAI_ORDER_END)");
+  }
+  if (trace::on()) tell_not_noted(use, arrays, count, options);
   Demand demand;
   if (waits) {
     for (int32_t index = 0; index < count; ++index) {
@@ -204,6 +251,7 @@ class End {
   explicit End(OpenUse &use) : use_(use) {}
 
   void run() {
+    const trace::Call call("cai_use_end", use_);
     Ending ending;
     driver::Faults faults;
     cai_error error;
@@ -242,11 +290,19 @@ class End {
   void order_back(driver::Session &session, Stream &consumer) {
     Few<Stream> producers;
     for (const Used &used : use_) {
-      if (!used.is_handed_back) continue;
-      producers.add_unless(used.stream(),
-                           [&](const Stream &other) { return same(used.stream(), other); });
+      if (!used.is_handed_back) {
+        leave_out(used, used.own ? trace::reclaims : "left out (no stream could wait)");
+      } else if (!producers.add_unless(used.stream(), [&](const Stream &other) {
+                   return same(used.stream(), other);
+                 })) {
+        leave_out(used, trace::another_array);
+      }
     }
-    producers.remove_if([&](const Stream &producer) { return same(producer, consumer); });
+    producers.remove_if([&](const Stream &producer) {
+      return same(producer, consumer) &&
+             trace::left_out({producer.index}, trace::stream(producer.value),
+                             trace::stream(consumer.value), trace::same_stream);
+    });
     // First of all, since a capture that it is missing from is lost.
     attempt(session, OnFailure::go_on, -1, [&] { join_back(session, use_, consumer); });
     for (Stream &producer : producers) {
@@ -279,6 +335,16 @@ class End {
     for (const Used &used : use_) keep(session, consumer, used, event);
   }
 
+  void leave_out(const Used &used, const char *what) const {
+    trace::edge({used.index}, trace::stream(used.own), trace::stream(use_.stream), what);
+  }
+
+  // Tells what the owner has made of the use.
+  void tell(const Used &used, const char *what) const {
+    trace::edge({used.index}, trace::owner(keeper_of(used.owner)), trace::stream(use_.stream),
+                what);
+  }
+
   // What is in a graph is not pending; but others in the same capture come after it.
   void keep_captured(driver::Session &session, Stream &consumer) {
     std::vector<driver::CUgraphNode> nodes;
@@ -297,6 +363,7 @@ class End {
         }
         is_asked = true;
         make_uses_of(keeper).keep_captured(consumer.capture.id, consumer.value, used.write, nodes);
+        tell(used, "kept (others in the same capture come after it)");
       });
     }
   }
@@ -316,7 +383,7 @@ class End {
 
   void keep(driver::Session &session, Stream &consumer, const Used &used, Event &event) {
     cai_owner *const keeper = keeper_of(used.owner);
-    if (!keeps_uses(keeper)) return;
+    if (!keeps_uses(keeper)) return tell(used, "not kept (nobody keeps uses of the array)");
     // The array's stream, where it comes after the use by now; null: there is none.
     Stream *own = nullptr;
     Stream reclaimed = used.stream();
@@ -341,7 +408,10 @@ class End {
                              (keeper->freed_on == 0 || keeper->freed_on == used.own);
     const bool is_enough =
         own && (in_order || freed_there) && !around_legacy && !streams_differ(keeper);
-    if (is_enough && !stores_by_itself(keeper)) return mark(keeper, *own);
+    if (is_enough && !stores_by_itself(keeper)) {
+      mark(keeper, *own);
+      return tell(used, "not kept (the array's stream comes after the use)");
+    }
     if (keeps_by_itself(keeper)) return told_.add({keeper, used.write, used.index});
     attempt(session, OnFailure::go_on, used.index, [&] {
       if (!event) event = Event::record(session, consumer);
@@ -349,6 +419,12 @@ class End {
       const Cover cover = own && !in_order ? Cover::by(session, *own) : Cover{};
       uses.keep(session, consumer, event, used.write, cover);
       if (used.own && may_be_freed_on(used.own, used.owner)) uses.free_on(used.stream());
+      tell(used, streams_differ(keeper)
+                     ? "kept: with an event (arrays of the owner come with different streams)"
+                 : around_legacy
+                     ? "kept: with an event (another blocking stream need not come after)"
+                 : own ? "kept: with an event (its memory may go in another order)"
+                       : "kept: with an event (no stream of the array comes after)");
     });
   }
 
@@ -366,6 +442,8 @@ class End {
       const std::uint32_t access = told.writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
       const cai_status status = told.owner->used_on(told.owner, use_.stream, access, &error);
       if (status != CAI_OK) faults.note(error_of_keeper(error, status, told.index));
+      trace::edge({told.index}, trace::owner(told.owner), trace::stream(use_.stream),
+                  "told: used_on of the owner's own (it keeps uses by itself)");
     }
   }
 
@@ -378,6 +456,14 @@ class End {
   End(use).run();
 }
 
+[[gnu::cold, gnu::noinline]] void tell_own_streams(OpenUse &use) {
+  const trace::Call call("cai_use_end", use);
+  for (const Used &used : use) {
+    trace::edge({used.index}, trace::stream(used.own), trace::stream(use.stream),
+                trace::same_stream);
+  }
+}
+
 // The commonest end, which needs no driver: false if it was not that.
 bool mark_own_streams(OpenUse &use) {
   if (!is_on_own_streams(use)) return false;
@@ -385,12 +471,15 @@ bool mark_own_streams(OpenUse &use) {
     cai_owner *const keeper = keeper_of(used.owner);
     if (keeper) mark(keeper, use.stream);
   }
+  if (trace::on()) [[unlikely]]
+    tell_own_streams(use);
   return true;
 }
 
 // ---- Other ends ---------------------------------------------------------------------------------
 
-void finish(OpenUse &use, bool wait) {
+void finish(OpenUse &use, bool wait, const char *function) {
+  const trace::Call call(function, use);
   if (!wait && !use.fork) return;
   driver::Session session;
   Stream consumer = consumer_of(session, use);
@@ -398,6 +487,8 @@ void finish(OpenUse &use, bool wait) {
   if (wait) {
     refuse_capturing(session, consumer, host_in_capture);
     synchronize(session, consumer);
+    trace::edge(trace::all_arrays, trace::host, trace::stream(use.stream),
+                "made: the host has waited for the stream (it was asked to)");
   }
   session.finish();
 }
@@ -416,13 +507,17 @@ void for_each_owner(OpenUse &use, Body &&body) {
 // complete, and those that have functions of their own are told. False if there is more that is
 // pending.
 bool keep_abandoned(OpenUse &use) {
+  const trace::Call call("cai_use_abandon", use);
   Few<cai_owner *> told;
   driver::Session session;
   Stream consumer = consumer_of(session, use);
   attempt(session, OnFailure::go_on, -1, [&] { join_back(session, use, consumer); });
   if (consumer.capture) {
-    for_each_owner(use,
-                   [&](cai_owner *owner) { hold_for_graph(session, consumer.capture, owner); });
+    for_each_owner(use, [&](cai_owner *owner) {
+      hold_for_graph(session, consumer.capture, owner);
+      trace::edge(trace::all_arrays, trace::owner(owner), trace::stream(use.stream),
+                  "kept: held by the graph (the use was given up in a capture)");
+    });
     session.faults = {};
     return !is_late_capture(use, consumer);
   }
@@ -430,6 +525,8 @@ bool keep_abandoned(OpenUse &use) {
   identify(session, consumer);
   for_each_owner(use, [&](cai_owner *owner) {
     cai_owner *const keeper = keeper_of(owner);
+    trace::edge(trace::all_arrays, trace::owner(keeper), trace::stream(use.stream),
+                "kept: event recorded (the use was given up)");
     if (keeps_here(keeper)) {
       make_uses_of(keeper).keep(consumer.key(), event, true, {});
       return;
@@ -469,6 +566,7 @@ void abandon(OpenUse &use) noexcept {
 
 using namespace cai;
 using order::OpenUse;
+namespace trace = order::trace;
 
 cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t count,
                          uint64_t stream, const cai_use_options *options, cai_error *error) {
@@ -479,7 +577,10 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
     const order::Options judged = order::judge_options(options);
     order::check_stream(stream);
     order::judge_all(arrays, count, judged);
-    if (judged.order == CAI_ORDER_NONE) return;
+    if (judged.order == CAI_ORDER_NONE) {
+      if (trace::on()) order::tell_no_order(arrays, count, stream);
+      return;
+    }
     open.stream = stream;
     open.context = nullptr;
     open.capture = OpenUse::not_asked;
@@ -489,11 +590,14 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
     if (judged.order != CAI_ORDER_BEGIN) order::note_all(open, arrays, count, judged);
     const bool waits =
         judged.order != CAI_ORDER_END && !order::nothing_before(arrays, count, judged.side(stream));
-    if (waits || !order::is_on_own_streams(open)) order::begin(open, arrays, count, judged);
+    if (waits || !order::is_on_own_streams(open) || trace::on()) {
+      order::begin(open, arrays, count, judged);
+    }
   });
   if (status != CAI_OK) {
     // What has joined a capture, and failed after that, must not spoil it.
-    if (open.fork) static_cast<void>(guard(nullptr, [&] { order::finish(open, false); }));
+    if (open.fork)
+      static_cast<void>(guard(nullptr, [&] { order::finish(open, false, "cai_use_begin"); }));
     open.close();
   }
   return status;
@@ -504,8 +608,9 @@ cai_status cai_use_end(cai_use *use, cai_error *error) {
   OpenUse &open = OpenUse::of(use);
   if (open.stream == 0) return CAI_OK;
   const cai_status status = guard(error, [&] {
-    if (open.count == 0) return order::finish(open, false);  // which may have joined a capture
-    if (open.is_on_host) return order::finish(open, true);
+    constexpr const char *name = "cai_use_end";
+    if (open.count == 0) return order::finish(open, false, name);  // it may have joined a capture
+    if (open.is_on_host) return order::finish(open, true, name);
     if (!order::mark_own_streams(open)) order::end(open);
   });
   if (status == CAI_OK) open.close();
@@ -516,7 +621,7 @@ cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error) {
   if (!use) return fail(error, CAI_ERR_ARGUMENT, {}, "use is NULL");
   OpenUse &open = OpenUse::of(use);
   if (open.stream == 0) return CAI_OK;
-  const cai_status status = guard(error, [&] { order::finish(open, wait != 0); });
+  const cai_status status = guard(error, [&] { order::finish(open, wait != 0, "cai_use_finish"); });
   if (status == CAI_OK) open.close();
   return status;
 }
@@ -532,6 +637,7 @@ void cai_use_abandon(cai_use *use) {
 cai_status cai_array_sync_host(const cai_array *array, cai_error *error) {
   return guard(error, [&] {
     order::judge(array, -1);
+    const trace::Call call("cai_array_sync_host", trace::host, *array);
     order::await_host_work(*array, true);
     order::sync_host(*array);
   });

@@ -8,6 +8,7 @@
 
 #include "core/owned.hpp"
 #include "order/imports.hpp"
+#include "order/trace.hpp"
 
 namespace cai::order {
 namespace {
@@ -219,15 +220,18 @@ void Uses::add_captured(std::uint64_t capture, std::uint64_t user, bool write,
   }
 }
 
-void Uses::add_conflicts(bool write, int32_t index, Conflicts &out) {
-  if (!any()) return;
+bool Uses::add_conflicts(bool write, int32_t index, Conflicts &out) {
+  if (!any()) return true;
   const std::lock_guard lock(lock_);
+  bool all = true;
   for (const Slot &slot : slots_) {
     const auto &[event, cover] = write ? slot.last() : slot.write;
+    all = all && (write || !slot.read.event);
     if (!event) continue;
     out.add_unless({event, slot.user, cover, index},
                    [&](const Conflict &other) { return other.event == event; });
   }
+  return all;
 }
 
 void Uses::cover(Conflicts &conflicts, const Cover &stream) {
@@ -295,6 +299,8 @@ Uses::Recorded Uses::keep_pending(driver::Session &session, const Own &on) noexc
     if (captured) return;
     const Event event = Event::record(session, stream);
     this->keep(session, stream, event, true, {});
+    trace::edge({-1}, trace::owner(owner), trace::stream(stream.value),
+                "kept: event recorded (uses were in order with that stream)");
   });
   if (captured || status == CAI_ERR_CAPTURE || status == CAI_ERR_MEMORY) return Recorded::not_now;
   return status == CAI_OK ? Recorded::yes : Recorded::never;

@@ -125,8 +125,9 @@ class Uses {
                     std::vector<driver::CUgraphNode> &out);
   bool any_captured() const noexcept { return any_captured_.load(std::memory_order_acquire); }
 
-  // Adds what a read, or a write, conflicts with.
-  void add_conflicts(bool write, int32_t index, Conflicts &out);
+  // Adds what a read, or a write, conflicts with. Returns whether all that is kept is there now:
+  // reads do not conflict with each other.
+  bool add_conflicts(bool write, int32_t index, Conflicts &out);
 
   // Whether any are kept; but for the host's.
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }

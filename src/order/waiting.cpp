@@ -9,36 +9,52 @@
 namespace cai::order {
 namespace {
 
+bool left_out(const Conflict &conflict, trace::Side waits, const char *what) noexcept {
+  return trace::left_out({conflict.index}, waits, trace::stream(conflict.user.value), what);
+}
+
 // Whether one of the producers' streams waits for the use, or had it.
-bool is_covered(driver::Session &session, const Conflict &conflict, Few<Stream> &producers) {
-  return std::any_of(producers.begin(), producers.end(), [&](Stream &producer) {
+bool is_covered(driver::Session &session, const Conflict &conflict, Few<Stream> &producers,
+                trace::Side waits) {
+  const bool covered = std::any_of(producers.begin(), producers.end(), [&](Stream &producer) {
     if (conflict.cover.is(session, producer)) return true;
     if (conflict.user.value != producer.value) return false;
     identify(session, producer);
     return conflict.user == producer.key();
   });
+  return covered &&
+         left_out(conflict, waits, "left out (the wait for an array's stream covers that use)");
 }
 
 // Whether it is the very event that an array came with.
-bool is_among(Few<Demand::EventOf, 4> &events, const Event &event) {
-  const auto handle = reinterpret_cast<std::uintptr_t>(event.handle());
-  return std::any_of(events.begin(), events.end(),
-                     [&](const Demand::EventOf &other) { return other.value == handle; });
+bool is_among(Few<Demand::EventOf, 4> &events, const Conflict &conflict, trace::Side waits) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(conflict.event.handle());
+  const bool among = std::any_of(events.begin(), events.end(), [&](const Demand::EventOf &other) {
+    return other.value == handle;
+  });
+  return among && left_out(conflict, waits, "left out (an array came with the event of that use)");
 }
 
 // Leaves the demands that the stream does not meet by itself.
 void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand) {
   Conflicts &conflicts = demand.conflicts;
+  const trace::Side waits = trace::stream(stream.value);
   conflicts.remove_if([&](const Conflict &conflict) {
-    return conflict.cover.is(session, stream) || is_covered(session, conflict, producers) ||
-           is_among(demand.events, conflict.event);
+    return (conflict.cover.is(session, stream) &&
+            left_out(conflict, waits, "left out (the stream has waited for that use)")) ||
+           is_covered(session, conflict, producers, waits) ||
+           is_among(demand.events, conflict, waits);
   });
-  producers.remove_if([&](const Stream &producer) { return same(producer, stream); });
+  producers.remove_if([&](const Stream &producer) {
+    return same(producer, stream) &&
+           trace::left_out({producer.index}, waits, waits, trace::same_stream);
+  });
   if (conflicts.empty()) return;
   identify(session, stream);
   conflicts.remove_if([&](const Conflict &conflict) {
-    return conflict.user == stream.key() ||
-           went_with_context(conflict.event, stream.context, stream.context_id);
+    return (conflict.user == stream.key() && left_out(conflict, waits, trace::same_stream)) ||
+           (went_with_context(conflict.event, stream.context, stream.context_id) &&
+            left_out(conflict, waits, "left out (that use has gone with its context)"));
   });
 }
 
@@ -127,8 +143,16 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
                      "an earlier use of the array is pending: wait for it before the capture");
     }
     // What is complete needs no order, and would be refused in a capture.
-    if (!external) demand.events.remove_if([](const auto &) { return true; });
-    demand.conflicts.remove_if([](const auto &) { return true; });
+    constexpr const char *complete = "left out (complete already, and outside of the graph)";
+    if (!external) {
+      demand.events.remove_if([&](const Demand::EventOf &event) {
+        return trace::left_out({event.index}, trace::stream(stream.value),
+                               trace::event(event.value), complete);
+      });
+    }
+    demand.conflicts.remove_if([&](const Conflict &conflict) {
+      return left_out(conflict, trace::stream(stream.value), complete);
+    });
   }
 
   // The fork first: it takes the stream into the capture.
@@ -153,9 +177,14 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
         wait(session, stream, driver::event_handle(event.value),
              stream.capture ? driver::event_wait_external : 0);
       });
+      trace::edge({event.index}, trace::stream(stream.value), trace::event(event.value),
+                  stream.capture ? "made: each launch of the graph waits (CAI_USE_EXTERNAL)"
+                                 : "made: event waited for (the array came with it)");
     }
     for (const Conflict &conflict : demand.conflicts) {
       for_array(conflict.index, [&] { wait(session, stream, conflict.event.handle()); });
+      trace::edge({conflict.index}, trace::stream(stream.value), trace::stream(conflict.user.value),
+                  "made: event waited for (a kept use conflicts)");
     }
   } catch (...) {
     // Left in the capture, the stream would spoil it when it ends.
@@ -184,7 +213,8 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
   constexpr const char *advice = "the host cannot wait for it";
   for (Stream &producer : producers) refuse_capturing(session, producer, advice);
   demand.conflicts.remove_if([&](const Conflict &conflict) {
-    return is_covered(session, conflict, producers) || is_among(demand.events, conflict.event);
+    return is_covered(session, conflict, producers, trace::host) ||
+           is_among(demand.events, conflict, trace::host);
   });
   session.relax();
   // By an event, which comes after the streams that stream 1 waits for; it alone need not.
@@ -193,15 +223,21 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
       const Event event = Event::record(session, producer);
       driver::must(session.cu.cuEventSynchronize, event.handle());
     });
+    trace::edge({producer.index}, trace::host, trace::stream(producer.value),
+                "made: the host has waited for an event (work may be pending there)");
   }
   for (const Demand::EventOf &event : demand.events) {
     for_array(event.index, [&] {
       driver::must(session.cu.cuEventSynchronize, driver::event_handle(event.value));
     });
+    trace::edge({event.index}, trace::host, trace::event(event.value),
+                "made: the host has waited for the event (the array came with it)");
   }
   for (const Conflict &conflict : demand.conflicts) {
     for_array(conflict.index,
               [&] { driver::must(session.cu.cuEventSynchronize, conflict.event.handle()); });
+    trace::edge({conflict.index}, trace::host, trace::stream(conflict.user.value),
+                "made: the host has waited for an event (a kept use conflicts)");
   }
 }
 
@@ -233,6 +269,8 @@ void await_keepers(Demand &demand, std::uint64_t stream) {
     const std::uint32_t access = keeper.writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
     const cai_status status = keeper.owner->await_uses(keeper.owner, stream, access, &error);
     if (status != CAI_OK) throw Failure(error_of_keeper(error, status, keeper.index));
+    trace::edge({keeper.index}, trace::stream_or_host(stream), trace::owner(keeper.owner),
+                "told: await_uses of the owner's own (it keeps uses by itself)");
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "order/edge.hpp"
 #include "order/producers.hpp"
+#include "order/trace.hpp"
 
 namespace cai::order {
 
@@ -31,7 +32,7 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
 // Adds what streams of the CPU's have yet to do on the memory of the array, or its mask, and a
 // read, or a write, comes after.
 void add_host_work(const cai_array &array, bool write, HostPoints &out);
-void await_points(HostPoints &points);
+void await_points(HostPoints &points, trace::Of of);
 
 // The host waits for all of that. Before a session.
 void await_host_work(const cai_array &array, bool write);

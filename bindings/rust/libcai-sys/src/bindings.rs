@@ -2662,7 +2662,8 @@ functions! {
     /// capture is ever invalidated.
     ///
     /// The environment relaxes it, read once: `CAI_SYNC`=0 makes every order but [`CAI_ORDER_HOST`]
-    /// [`CAI_ORDER_NONE`]; `CAI_NONE`=legacy distrusts NONE, and takes it for UNSTATED.
+    /// [`CAI_ORDER_NONE`]; `CAI_NONE`=legacy distrusts NONE, and takes it for UNSTATED. `CAI_TRACE`=1 prints
+    /// each edge that a function under "Order" makes or leaves out, and why, to stderr.
     ///
     /// Call one of the next three functions in the end; beyond 8 arrays the use has memory of its own, which
     /// leaks otherwise. Hold the arrays till then: the use takes no reference.
