@@ -13,6 +13,7 @@ using Address = std::uint64_t;
 #define FUNCTIONS(F)                                                        \
   F(cuInit, int, unsigned)                                                  \
   F(cuDevicePrimaryCtxRetain, int, Handle *, int)                           \
+  F(cuDevicePrimaryCtxReset_v2, int, int)                                   \
   F(cuCtxSetCurrent, int, Handle)                                           \
   F(cuCtxSynchronize, int)                                                  \
   F(cuMemAlloc_v2, int, Address *, std::size_t)                             \

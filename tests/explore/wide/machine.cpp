@@ -6,12 +6,20 @@
 namespace wide {
 
 Machine::Machine() {
-  Handle context = nullptr;
   MUST(cu().cuInit(0));
+  streams[kLegacy] = reinterpret_cast<Handle>(1);
+  streams[kPerThread] = streams[kPerThread + 1] = streams[kGone] = reinterpret_cast<Handle>(2);
+  make();
+}
+
+void Machine::renew() {
+  MUST(cu().cuDevicePrimaryCtxReset_v2(0));
+  make();
+}
+
+void Machine::make() {
   MUST(cu().cuDevicePrimaryCtxRetain(&context, 0));
   MUST(cu().cuCtxSetCurrent(context));
-  streams[kLegacy] = reinterpret_cast<Handle>(1);
-  streams[kPerThread] = reinterpret_cast<Handle>(2);
   for (int i = kFirstHandle; i < kStreams; ++i) make_stream(i);
   MUST(cu().cuStreamCreate(&free_stream, kNonBlocking));
   for (Address &block : blocks) MUST(cu().cuMemAlloc_v2(&block, 2 * kBytes));
@@ -23,8 +31,8 @@ void Machine::make_stream(int i) {
 }
 
 Machine &machine() {
-  static Machine made;
-  return made;
+  static auto *const made = new Machine;  // a program may end on any of its threads
+  return *made;
 }
 
 }  // namespace wide

@@ -52,5 +52,7 @@ void end_capture(World &world, const Step &step);
 void close_capture(World &world, Capture &capture);
 void launch(World &world, const Step &step);
 void replace_stream(World &world, const Step &step);
+void change_thread(World &world, const Step &step);
+void end_thread(World &world, const Step &step);
 
 }  // namespace wide

@@ -8,6 +8,8 @@ namespace {
 void publish(World &world, int number, Array *copy, int target, bool as_event) {
   const Array &array = world.arrays[number];
   Block &block = world.blocks[array.block];
+  const unsigned unnamed = 1U << (kPerThread + 1 - world.thread);
+  if (block.pending & unnamed) return;  // it is the other thread that says so
   std::vector<std::uint64_t> streams;
   for (int i = 0; i < kStreams; ++i) {
     if (block.pending >> i & 1) streams.push_back(machine().value(i));
@@ -49,7 +51,7 @@ void publish(World &world, int number, Array *copy, int target, bool as_event) {
 
 void publish_copy(World &world, const Step &step, bool as_event) {
   const int number = world.some_array(step[1]);
-  const int target = static_cast<int>(step[2] % kStreams);
+  const int target = world.stream(step[2]);
   Array *const copy = world.free_array();
   if (number < 0 || !copy || !world.may_work(target) || world.is_capturing(target) ||
       world.is_forked(target)) {

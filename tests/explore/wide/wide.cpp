@@ -35,24 +35,29 @@ constexpr int kSteps = 24;  // at most, and at least 4
 
 // What is drawn more often than the rest stands here more often.
 constexpr void (*kDrawn[])(World &, const Step &) = {
-    make,          make,           begin,         begin,       begin,
-    begin,         begin,          end,           end,         end,
-    end,           finish,         abandon,       produce,     produce,
-    publish_on,    view,           publish_event, release,     release,
-    release_on,    same_stream,    sync_host,     drain,       ask_pending,
-    begin_capture, begin_capture,  end_capture,   end_capture, join,
-    launch,        replace_stream, ask_pending};
+    make,          make,           begin,         begin,         begin,
+    begin,         begin,          end,           end,           end,
+    end,           finish,         abandon,       produce,       produce,
+    publish_on,    view,           publish_event, release,       release,
+    release_on,    same_stream,    sync_host,     drain,         ask_pending,
+    begin_capture, begin_capture,  end_capture,   end_capture,   join,
+    launch,        replace_stream, ask_pending,   change_thread, end_thread};
 
 // The end of a program: all that is open ends.
 void close(World &world) {
+  world.thread = 0;
   for (int round = 0; round < 3; ++round) {
     for (Use &use : world.uses) {
-      if (use.open) end_use(world, use, Ending::end, false);
+      if (!use.open) continue;
+      const bool is_gone = use.thread == kGoneThread;
+      world.on_thread(use.thread == 1,
+                      [&] { end_use(world, use, is_gone ? Ending::abandon : Ending::end, false); });
     }
     for (Capture &capture : world.captures) {
       const bool forked = std::any_of(std::begin(world.uses), std::end(world.uses),
                                       [](const Use &use) { return use.open && use.is_forked; });
-      if (capture.on && !forked) close_capture(world, capture);
+      if (!capture.on || forked) continue;
+      world.on_thread(capture.thread, [&] { close_capture(world, capture); });
     }
   }
   for (Use &use : world.uses) {
@@ -85,7 +90,7 @@ void close(World &world) {
 std::string run(const Program &program, bool tells = false) {
   World world(tells);
   for (const Step &step : program) {
-    kDrawn[step[0] % std::size(kDrawn)](world, step);
+    machine().threads.run(world.thread, [&] { kDrawn[step[0] % std::size(kDrawn)](world, step); });
     world.check();
     if (!world.problem.empty()) break;
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cai.h"
@@ -52,6 +53,8 @@ struct Array {
   cai_array *array = nullptr;
 };
 
+enum { kAnyThread = -1, kThreads = 2, kGoneThread = kThreads };
+
 struct Use {
   bool open = false;
   cai_use use;
@@ -59,12 +62,14 @@ struct Use {
   std::uint32_t order = 0;
   std::vector<int> arrays;
   std::vector<std::uint32_t> accesses;
-  bool is_forked = false;  // into a capture that had begun on another stream
+  bool is_forked = false;   // into a capture that had begun on another stream
+  int thread = kAnyThread;  // that can end it
 };
 
 struct Capture {
   bool on = false;
   int stream = 0;
+  int thread = 0;
   std::vector<int> touched;
   std::vector<int> joined;  // streams, by events of the party's own
 
@@ -98,6 +103,20 @@ struct World {
   std::vector<Graph> graphs;
   std::vector<Handle> freed_after[kBlocks];  // the memory's release in the order of a stream
   bool releases = false;                     // a party calls cai_array_release()
+  int thread = 0;                            // whose turn it is
+  bool has_second = false;                   // thread 1 has had a turn
+  bool has_lost_thread = false;
+
+  // Takes the turn for `body`.
+  template <class Body>
+  void on_thread(int other, const Body &body) {
+    const int before = std::exchange(thread, other);
+    machine().threads.run(other, body);
+    thread = before;
+  }
+  // One of those that have a name on this thread.
+  int stream(unsigned drawn) const;
+  int stream_to_capture(unsigned drawn) const { return stream(1 + drawn % (kNamed - 1)); }
 
   const cai_array *pointer(int number) const;
   int number_of(const Array *array) const { return static_cast<int>(array - arrays); }
@@ -111,17 +130,20 @@ struct World {
 
   // ---- What the rules of CUDA and of libcai allow ----
 
+  bool any_captures() const;
   bool is_capturing(int stream) const;
   // Stream 1 may not be used while a blocking stream is being captured.
   bool may_work(int stream) const;
   // Whether the stream is in a capture that began on another one: it is for the use that joined.
   bool is_forked(int stream) const;
-  // Uses that conflict do not overlap.
+  // Uses that conflict do not overlap, nor with work that nobody has been told of.
   bool conflicts(int number, bool writes) const;
   bool is_in_use(int number) const;
   // Whether the array was used in the stream's capture, and has no owner who would order its uses
   // there.
   bool is_captured_alone(int number, int stream) const;
+  // Whether this thread may: a 2 is good on one only, and nobody knows which if there is no owner.
+  bool may_use(int number) const;
   bool is_borrowed(int number) const { return blocks[arrays[number].block].keeper == kBorrowed; }
 
   // ---- Work ----
@@ -131,7 +153,8 @@ struct World {
   // An array's memory is accessed on a stream; in a capture, by the graph.
   void touch(int number, int stream, bool writes, bool reads_mask = true);
   void note_own_work(int block, int stream);
-  Handle event_after(Handle stream);
+  Handle event_after(int stream);
+  void wait(int stream, Handle event);
   void follow(int stream, int other);
   static bool wait_for(int stream);
 
