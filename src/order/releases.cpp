@@ -167,7 +167,11 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   if (uses->pending()) {
     const cai_status status = guard(nullptr, [&] {
       driver::Session session;
-      uses->keep_marked(session, 0);
+      // What is pending where no event could be recorded, no event tells.
+      if (!uses->keep_marked(session, 0)) {
+        const driver::CUcontext context = session.current();
+        uses->park(context, context ? session.id_of(context) : 0);
+      }
       session.finish();
     });
     // Without a driver nothing is pending, nor in a forked child.

@@ -339,6 +339,44 @@ TEST_F(Releases, AfterALookThatFailed) {
   EXPECT_TRUE(array.ended());
 }
 
+// Where no event can be recorded, nothing says when the work is complete but the host that waits.
+TEST_F(Releases, AfterARecordThatFailed) {
+  const std::uint64_t producer = value(stream());
+  for (const char *const name : {"cuEventRecord", "cuStreamGetCaptureInfo"}) {
+    Owned array(memory(), CAI_STREAM_STREAM, producer);
+    Gate gate(producer);
+    EXPECT_EQ(end_use({array}, producer), CAI_OK);
+    MUST(gpu().simcuda_fail(name, 1, 999));
+    array.release();
+    MUST(gpu().simcuda_fail(name, 0, 0));
+    EXPECT_FALSE(array.ended()) << name;
+    EXPECT_EQ(left(0), 1) << name;
+    gate.open();
+    EXPECT_EQ(left(1), 0) << name;
+    EXPECT_TRUE(array.ended()) << name;
+  }
+}
+
+// A stream of which the driver does not say whether it is being captured may be.
+TEST_F(Releases, AfterACaptureThatCouldNotBeAskedFor) {
+  for (const std::uint64_t nth : {1, 2}) {
+    const Handle on = stream();
+    Owned array(memory(), CAI_STREAM_STREAM, value(on));
+    array->owner->flags |= CAI_OWNER_STREAM_ORDERED;
+    array->owner->freed_on = value(on);
+    MUST(gpu().cuStreamBeginCapture_v2(on, 0));
+    MUST(gpu().simcuda_fail("cuStreamGetCaptureInfo", nth, 999));
+    array.release();
+    MUST(gpu().simcuda_fail("cuStreamGetCaptureInfo", 0, 0));
+    EXPECT_FALSE(array.ended()) << nth;
+    Handle graph = nullptr;
+    MUST(gpu().cuStreamEndCapture(on, &graph));
+    MUST(gpu().cuGraphDestroy(graph));
+    EXPECT_EQ(left(0), 0) << nth;
+    EXPECT_TRUE(array.ended()) << nth;
+  }
+}
+
 TEST_F(Releases, MayCallLibcaiAgain) {
   const std::uint64_t consumer = value(stream());
   Array other(memory(), CAI_STREAM_STREAM, value(stream()));
