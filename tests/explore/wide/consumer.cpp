@@ -67,7 +67,7 @@ void begin(World &world, const Step &step) {
     status = cai_use_begin(&use->use, list.data(), static_cast<std::int32_t>(list.size()),
                            machine().value(stream), &options, &world.error);
   };
-  order == CAI_ORDER_HOST ? call() : world.quietly(call);
+  order == CAI_ORDER_HOST ? world.loudly(call) : world.quietly(call);
   if (!world.is_taken(status)) return;
   use->open = true;
   use->stream = stream;
@@ -89,8 +89,11 @@ void begin(World &world, const Step &step) {
 void give_up(World &world, Use &use) {
   // Where no event can be recorded, nobody hears of the work until the host has waited.
   const bool is_elsewhere = is_per_thread(use.stream) && use.stream != kPerThread + world.thread;
-  const bool is_unknown = world.is_capturing(use.stream) || is_elsewhere || use.stream == kGone;
+  bool is_unknown = world.is_capturing(use.stream) || is_elsewhere || use.stream == kGone;
+  // Nobody else could join it back; and what there is no memory to hold by stays for ever.
+  if (use.is_forked || is_unknown) world.fault.forget();
   world.quietly([&] { cai_use_abandon(&use.use); });
+  is_unknown = is_unknown || world.fault.has_struck();
   use.open = false;
   for (const int array : use.arrays) {
     // It orders nothing for the producers, who hear of it by the owner alone.
@@ -121,14 +124,15 @@ void end_use(World &world, Use &use, Ending ending, bool waits) {
   cai_status status = CAI_OK;
   if (ending == Ending::finish) {
     world.say("cai_use_finish: use %d, the host waits", number);
-    status = cai_use_finish(&use.use, 1, &world.error);
+    world.loudly([&] { status = cai_use_finish(&use.use, 1, &world.error); });
   } else {
     world.say("cai_use_end: use %d", number);
     const auto call = [&] { status = cai_use_end(&use.use, &world.error); };
-    use.order == CAI_ORDER_HOST ? call() : world.quietly(call);
+    use.order == CAI_ORDER_HOST ? world.loudly(call) : world.quietly(call);
   }
   if (world.is_taken(status)) use.open = false;
-  use.is_forked = false;  // it has been joined back, whatever else could not be done
+  // It has been joined back, whatever else could not be done.
+  if (!world.fault.has_struck()) use.is_forked = false;
 }
 
 // A consumer that does not end its use: begins, works, and lets go by the stream.
@@ -152,7 +156,8 @@ void release_on(World &world, const Step &step) {
   world.touch(number, stream, true);
   world.quietly(
       [&] { status = cai_array_release_on(array, machine().value(stream), &world.error); });
-  if (status == CAI_ERR_CAPTURE) {  // it is refused before anything is done: so it is ended later
+  if (status == CAI_ERR_CAPTURE || world.has_failed(status)) {  // so it is ended later
+    world.say("  refused: %s", world.error.message);
     cai_use_options later = options;
     later.order = CAI_ORDER_END;
     Use *const open = world.free_use();
@@ -202,7 +207,9 @@ void sync_host(World &world, const Step &step) {
   const int number = world.some_array(step[1]);
   if (number < 0 || !world.may_use(number)) return;
   world.say("cai_array_sync_host: array %d", number);
-  static_cast<void>(world.is_taken(cai_array_sync_host(world.pointer(number), &world.error)));
+  cai_status status = CAI_OK;
+  world.loudly([&] { status = cai_array_sync_host(world.pointer(number), &world.error); });
+  static_cast<void>(world.is_taken(status));
 }
 
 void ask_pending(World &world, const Step &step) {
@@ -210,15 +217,19 @@ void ask_pending(World &world, const Step &step) {
   if (number < 0 || world.is_borrowed(number)) return;
   std::int64_t left = 0;
   world.say("cai_owner_pending: array %d", number);
+  cai_status status = CAI_OK;
   world.quietly([&] {
-    world.expect(cai_owner_pending(world.pointer(number)->owner,
-                                   static_cast<std::int32_t>(step[2] % 2), &left, &world.error));
+    status = cai_owner_pending(world.pointer(number)->owner, static_cast<std::int32_t>(step[2] % 2),
+                               &left, &world.error);
   });
+  world.expect(status);
 }
 
 void drain(World &world, const Step &) {
   world.say("cai_drain(0)");
-  world.quietly([&] { world.expect(cai_drain(0, nullptr, &world.error)); });
+  cai_status status = CAI_OK;
+  world.quietly([&] { status = cai_drain(0, nullptr, &world.error); });
+  world.expect(status);
 }
 
 }  // namespace wide

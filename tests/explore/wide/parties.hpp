@@ -55,4 +55,7 @@ void replace_stream(World &world, const Step &step);
 void change_thread(World &world, const Step &step);
 void end_thread(World &world, const Step &step);
 
+// The driver, and the memory.
+void fail(World &world, const Step &step);
+
 }  // namespace wide

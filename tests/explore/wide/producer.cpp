@@ -22,6 +22,7 @@ constexpr const char *kKeeperNames[kKeepers] = {"plain",
 
 void freed(World &world, int block) {
   Block &it = world.blocks[block];
+  world.fault.disarm();  // it is libcai's calls that fail
   if (!it.alive) return world.fail("an owner ended twice");
   it.alive = false;
   // As cuMemFree would: not in a capture that forbids it. One's own release is one's own affair.
@@ -32,7 +33,8 @@ void freed(World &world, int block) {
     // has no name here: only its own thread could ask whether it is being captured.
     const bool is_ours = world.releases && it.keeper == kImported;
     const bool is_elsewhere = it.freed_on == kPerThread + 1 - world.thread;
-    if (!is_ours && !is_elsewhere) world.fail("the memory is freed in a capture");
+    const bool is_forgotten = world.fault.is_of_memory();  // there was none to put the end off by
+    if (!is_ours && !is_elsewhere && !is_forgotten) world.fail("the memory is freed in a capture");
     it.lost = true;
     return;
   }

@@ -40,6 +40,7 @@ void publish(World &world, int number, Array *copy, int target, bool as_event) {
     });
   }
   copy->there = false;
+  if (world.fault.has_struck()) block.copied = true;  // as far as the owner knows
   if (!world.is_taken(status)) return;
   copy->there = true;
   cai_array_retain(&copy->copy);

@@ -150,4 +150,11 @@ void end_thread(World &world, const Step &) {
   }
 }
 
+void fail(World &world, const Step &step) {
+  const unsigned nth = 1 + step[2] % 4;
+  const unsigned calls = step[3] % 2;
+  const char *const name = world.fault.choose(step[1], nth, calls, step[4] % 4 == 0);
+  world.say("%s fails, the %u. one of the %s call", name, nth, calls ? "second" : "next");
+}
+
 }  // namespace wide

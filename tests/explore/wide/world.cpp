@@ -196,13 +196,18 @@ bool World::wait_for(int stream) {
   return done;
 }
 
+bool World::has_failed(cai_status status) const {
+  return fault.has_struck() && (status == CAI_ERR_CUDA || status == CAI_ERR_MEMORY);
+}
+
 void World::expect(cai_status status) {
-  if (status != CAI_OK) fail(std::string("a call fails: ") + error.message);
+  if (status != CAI_OK && !has_failed(status)) fail(std::string("a call fails: ") + error.message);
 }
 
 bool World::is_taken(cai_status status) {
   if (status == CAI_OK) return true;
   say("  refused: %s", error.message);
+  if (has_failed(status)) return false;
   if (status == CAI_ERR_ORDER || (status == CAI_ERR_CAPTURE && any_captures())) return false;
   fail(std::string("a call fails: ") + error.message);
   return false;

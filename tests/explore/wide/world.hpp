@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cai.h"
+#include "fault.hpp"
 #include "machine.hpp"
 
 namespace wide {
@@ -160,16 +161,26 @@ struct World {
 
   // ---- The judge ----
 
-  // The host must not wait there.
+  // Runs a call of libcai's, in which something may fail.
   template <class Call>
-  void quietly(Call &&call) {
+  void loudly(const Call &call) {
+    fault.arm();
+    call();
+    fault.disarm();
+  }
+  // The host must not wait there, unless there is no memory to remember by what to wait for.
+  template <class Call>
+  void quietly(const Call &call) {
     const std::uint64_t before = host_waits();
     waits_of_frees = 0;
-    call();
+    loudly(call);
+    if (fault.is_of_memory()) return;
     if (host_waits() - before > waits_of_frees) fail("the host was blocked");
   }
+  bool has_failed(cai_status status) const;
   void expect(cai_status status);
-  // Whether the call was taken; what is refused must be refused as the rules allow.
+  // Whether the call was taken; what is refused must be refused as the rules allow, or because
+  // something has failed.
   bool is_taken(cai_status status);
   // After each step.
   void check();
@@ -187,6 +198,7 @@ struct World {
     std::printf("\n");
   }
 
+  Fault fault;
   std::string problem;  // the first; empty: none
   cai_error error{};    // of the last call that failed
   std::uint64_t waits_of_frees = 0;
