@@ -130,6 +130,20 @@ bool is_any_captured(Uses &uses) noexcept {
   return captured;
 }
 
+// The host waits for a stream that an owner is marked with; false if it must not.
+bool await_marked(std::uint64_t marked) noexcept {
+  bool captured = false;
+  static_cast<void>(guard(nullptr, [&] {
+    if (!marked) return;
+    driver::Session session;
+    Stream stream{marked, nullptr, -1};
+    captured = order::is_captured(session, stream);
+    if (!captured) synchronize(session, stream);
+    session.finish();
+  }));
+  return !captured;
+}
+
 }  // namespace
 
 void put_off(Uses *uses) noexcept {
@@ -153,14 +167,9 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
     uses = take_uses(owner);
   });
   if (taken != CAI_OK) {
-    // No memory left to remember it by.
-    static_cast<void>(guard(nullptr, [&] {
-      driver::Session session;
-      Stream own{marked, nullptr, -1};
-      synchronize(session, own);
-      session.finish();
-    }));
-    return end(owner);
+    // No memory left to remember it by: now or never.
+    if (!in_capture && await_marked(marked)) end(owner);
+    return;
   }
   if (in_order) uses->free_in_order(owner->freed_on);
   if (imported) uses->forget_marks();

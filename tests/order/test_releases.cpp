@@ -4,7 +4,9 @@
 #include <chrono>
 #include <functional>
 #include <thread>
+#include <vector>
 
+#include "failing.hpp"
 #include "owned.hpp"
 
 namespace test::releases_tests {
@@ -374,6 +376,33 @@ TEST_F(Releases, AfterACaptureThatCouldNotBeAskedFor) {
     MUST(gpu().cuGraphDestroy(graph));
     EXPECT_EQ(left(0), 0) << nth;
     EXPECT_TRUE(array.ended()) << nth;
+  }
+}
+
+// Without memory to put the end off by, the host waits; where it must not, the array stays for
+// ever.
+TEST_F(Releases, WithoutMemory) {
+  for (const std::uint32_t flags : {uint32_t{0}, uint32_t{CAI_OWNER_STREAM_ORDERED}}) {
+    for (const bool captures : {false, true}) {
+      const Handle on = stream();
+      auto *const ended = new bool(false);
+      Array borrowed(memory(), CAI_STREAM_STREAM, value(on));
+      cai_array *array = nullptr;
+      MUST(cai_array_own(
+          &borrowed.array, [](void *flag) { *static_cast<bool *>(flag) = true; }, ended, &array,
+          nullptr));
+      static std::vector<const void *> staying;  // by which LeakSanitizer finds them
+      staying.insert(staying.end(), {ended, array});
+      array->owner->flags |= flags;
+      if (flags) array->owner->freed_on = value(on);
+      EXPECT_EQ(end_use({array}, value(on)), CAI_OK);
+      if (captures) MUST(gpu().cuStreamBeginCapture_v2(on, 0));
+      with_failing_new(0, [&] { cai_array_release(array); });
+      EXPECT_EQ(*ended, !captures) << flags;
+      Handle graph = nullptr;
+      if (captures) MUST(gpu().cuStreamEndCapture(on, &graph));
+      if (captures) MUST(gpu().cuGraphDestroy(graph));
+    }
   }
 }
 

@@ -17,6 +17,8 @@ class Fault {
   void arm();
   // In it, too, where a party calls the driver.
   void disarm();
+  // Whether an allocation is to fail.
+  bool is_for_memory() const { return is_chosen_ && !function_; }
   // Whether the last call has met it.
   bool has_struck() const { return has_struck_; }
   bool is_of_memory() const { return has_struck_ && !function_; }

@@ -33,8 +33,7 @@ void freed(World &world, int block) {
     // has no name here: only its own thread could ask whether it is being captured.
     const bool is_ours = world.releases && it.keeper == kImported;
     const bool is_elsewhere = it.freed_on == kPerThread + 1 - world.thread;
-    const bool is_forgotten = world.fault.is_of_memory();  // there was none to put the end off by
-    if (!is_ours && !is_elsewhere && !is_forgotten) world.fail("the memory is freed in a capture");
+    if (!is_ours && !is_elsewhere) world.fail("the memory is freed in a capture");
     it.lost = true;
     return;
   }
