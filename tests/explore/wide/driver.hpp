@@ -14,6 +14,9 @@ using Address = std::uint64_t;
   F(cuInit, int, unsigned)                                                  \
   F(cuDevicePrimaryCtxRetain, int, Handle *, int)                           \
   F(cuDevicePrimaryCtxReset_v2, int, int)                                   \
+  F(cuCtxCreate_v2, int, Handle *, unsigned, int)                           \
+  F(cuCtxDestroy_v2, int, Handle)                                           \
+  F(cuCtxGetCurrent, int, Handle *)                                         \
   F(cuCtxSetCurrent, int, Handle)                                           \
   F(cuCtxSynchronize, int)                                                  \
   F(cuMemAlloc_v2, int, Address *, std::size_t)                             \

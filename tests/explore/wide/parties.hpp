@@ -14,6 +14,8 @@ using Step = std::array<unsigned, 6>;
 // Producers.
 void make(World &world, const Step &step);
 void produce(World &world, const Step &step);
+// The host waits for uses that the array's owner keeps, in the current context.
+void await_uses(World &world, int number);
 // The producer of a borrowed array, once all uses of it have ended.
 void free_borrowed(World &world, int number);
 // What a provider says of an array that states no stream.
@@ -52,6 +54,8 @@ void end_capture(World &world, const Step &step);
 void close_capture(World &world, Capture &capture);
 void launch(World &world, const Step &step);
 void replace_stream(World &world, const Step &step);
+void open_guest(World &world, const Step &step);
+void end_guest(World &world, const Step &step);
 void change_thread(World &world, const Step &step);
 void end_thread(World &world, const Step &step);
 

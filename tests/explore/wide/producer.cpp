@@ -20,9 +20,8 @@ constexpr const char *kKeeperNames[kKeepers] = {"plain",
 
 // ---- The end of memory --------------------------------------------------------------------------
 
-void freed(World &world, int block) {
+void free_here(World &world, int block) {
   Block &it = world.blocks[block];
-  world.fault.disarm();  // it is libcai's calls that fail
   if (!it.alive) return world.fail("an owner ended twice");
   it.alive = false;
   // As cuMemFree would: not in a capture that forbids it. One's own release is one's own affair.
@@ -49,6 +48,11 @@ void freed(World &world, int block) {
   if (it.freed_on >= 0) world.freed_after[block] = {world.event_after(it.freed_on)};
   ++world.waits_of_frees;
   if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
+}
+
+void freed(World &world, int block) {
+  world.fault.disarm();  // it is libcai's calls that fail
+  machine().in(machine().context, [&] { free_here(world, block); });
 }
 
 // A producer's own block.
@@ -207,6 +211,16 @@ void make(World &world, const Step &step) {
   if (!none && step[4] / 3 % 3 == 0 && keeper != kBorrowed) block.unstated = stream;
   own(world, array, b, none ? -1 : stream);
   if (keeper == kImported && !none) block.freed_on = stream;
+}
+
+void await_uses(World &world, int number) {
+  cai_owner *const owner = world.pointer(number)->owner;
+  const bool is_alone = world.blocks[world.arrays[number].block].keeper == kAlone;
+  std::int64_t left = 0;
+  // A view has an owner of its own.
+  cai_owner *const own = owner->keeper ? owner->keeper : owner;
+  cai_owner *const kept = is_alone ? &OwnBlock::of(own)->kept : own;
+  world.expect(cai_owner_pending(kept, 2, &left, &world.error));
 }
 
 void free_borrowed(World &world, int number) {

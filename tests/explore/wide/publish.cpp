@@ -46,6 +46,7 @@ void publish(World &world, int number, Array *copy, int target, bool as_event) {
   cai_array_retain(&copy->copy);
   copy->said = as_event ? -1 : target;
   copy->of_event = as_event;
+  copy->of_event_of_guest = as_event && is_of_guest(target);
   block.copied = true;
   block.pending = 0;
 }

@@ -9,6 +9,7 @@ void begin_capture(World &world, const Step &step) {
   const int stream = world.stream_to_capture(step[1]);
   Capture *const capture = world.free_capture();
   if (!capture || world.is_capturing(stream) || world.is_forked(stream)) return;
+  if (is_of_guest(stream)) return;
   const int mode = static_cast<int>(step[2] % 3);
   world.say("a capture begins on %s, mode %d", kStreamNames[stream], mode);
   MUST(cu().cuStreamBeginCapture_v2(machine().streams[stream], mode));
@@ -19,7 +20,7 @@ void begin_capture(World &world, const Step &step) {
 void join(World &world, const Step &step) {
   const int stream = world.stream_to_capture(step[1]);
   Capture &capture = world.captures[step[2] % 2];
-  if (!capture.on || world.is_capturing(stream)) return;
+  if (!capture.on || world.is_capturing(stream) || is_of_guest(stream)) return;
   for (const Use &use : world.uses) {
     if (use.open && use.stream == stream) return;
   }
@@ -93,7 +94,7 @@ void launch(World &world, const Step &step) {
 
 // A stream that nobody names any more goes; another one may get its handle.
 void replace_stream(World &world, const Step &step) {
-  const int stream = kFirstHandle + static_cast<int>(step[1] % (kStreams - kFirstHandle));
+  const int stream = kFirstHandle + static_cast<int>(step[1] % (kFirstOfGuest - kFirstHandle));
   if (world.is_capturing(stream) || world.is_forked(stream)) return;
   for (const Array &array : world.arrays) {
     if (array.there && array.said == stream) return;
@@ -108,6 +109,36 @@ void replace_stream(World &world, const Step &step) {
   world.say("stream %s is destroyed, and another one made", kStreamNames[stream]);
   MUST(cu().cuStreamDestroy_v2(machine().streams[stream]));
   machine().make_stream(stream);
+}
+
+void open_guest(World &world, const Step &) {
+  if (machine().guest || world.any_captures()) return;
+  world.say("a second context is made");
+  machine().open_guest();
+}
+
+// What cai.h asks for before a context goes; owners are left over, whose memory is elsewhere.
+void end_guest(World &world, const Step &) {
+  if (!machine().guest || world.any_captures()) return;
+  for (const Array &array : world.arrays) {
+    if (array.there && (is_of_guest(array.said) || array.of_event_of_guest)) return;
+  }
+  for (const Use &use : world.uses) {
+    if (use.open && is_of_guest(use.stream)) return;
+  }
+  for (const Block &block : world.blocks) {
+    const bool names =
+        is_of_guest(block.freed_on) || (block.pending | block.told) >> kFirstOfGuest != 0;
+    if (block.alive && names) return;
+  }
+  world.say("the second context is drained, and destroyed");
+  machine().in_guest([&] {
+    world.expect(cai_drain(1, nullptr, &world.error));
+    for (int i = 0; i < World::kArrays; ++i) {
+      if (world.arrays[i].there && !world.is_borrowed(i)) await_uses(world, i);
+    }
+  });
+  world.end_guest();
 }
 
 void change_thread(World &world, const Step &) {

@@ -35,16 +35,14 @@ constexpr int kSteps = 24;  // at most, and at least 4
 
 // What is drawn more often than the rest stands here more often.
 constexpr void (*kDrawn[])(World &, const Step &) = {
-    make,        make,          begin,         begin,
-    begin,       begin,         begin,         end,
-    end,         end,           end,           finish,
-    abandon,     produce,       produce,       publish_on,
-    view,        publish_event, release,       release,
-    release_on,  same_stream,   sync_host,     drain,
-    ask_pending, begin_capture, begin_capture, end_capture,
-    end_capture, join,          launch,        replace_stream,
-    ask_pending, change_thread, end_thread,    fail,
-    fail};
+    make,          make,           begin,         begin,         begin,
+    begin,         begin,          end,           end,           end,
+    end,           finish,         abandon,       produce,       produce,
+    publish_on,    view,           publish_event, release,       release,
+    release_on,    same_stream,    sync_host,     drain,         ask_pending,
+    begin_capture, begin_capture,  end_capture,   end_capture,   join,
+    launch,        replace_stream, ask_pending,   change_thread, end_thread,
+    fail,          fail,           open_guest,    end_guest};
 
 // The end of a program: all that is open ends.
 void close(World &world) {
@@ -81,9 +79,12 @@ void close(World &world) {
   for (int i = 0; i < 3; ++i) MUST(cai_drain(0, nullptr, nullptr));
   // What graphs have held goes once they have run, on a thread of the driver's.
   MUST(cu().cuCtxSynchronize());
+  const bool has_guest = machine().guest;
+  if (has_guest) machine().in_guest([] { MUST(cu().cuCtxSynchronize()); });
   for (int tries = 0; tries < 4000; ++tries) {
     if (tries > 10) std::this_thread::sleep_for(std::chrono::microseconds(500));
     MUST(cai_drain(1, nullptr, nullptr));
+    if (has_guest) machine().in_guest([] { MUST(cai_drain(1, nullptr, nullptr)); });
     if (std::none_of(std::begin(world.blocks), std::end(world.blocks),
                      [](const Block &block) { return block.alive; })) {
       return;

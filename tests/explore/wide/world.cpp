@@ -12,6 +12,7 @@ World::World(bool does_tell) : races(cu().simcuda_races()), tells(does_tell) {
 World::~World() {
   for (const Handle event : events) MUST(cu().cuEventDestroy_v2(event));
   cu().simcuda_forget();
+  if (machine().guest) end_guest();
   if (has_lost_thread) machine().renew();
 }
 
@@ -80,7 +81,7 @@ bool World::any_captures() const {
 
 bool World::is_capturing(int stream) const {
   if (stream == kLegacy) return !may_work(stream);
-  if (!any_captures() || stream == kGone) return false;
+  if (!any_captures() || stream == kGone || is_of_guest(stream)) return false;
   if (stream == kPerThread + 1 && !has_second) return false;
   int status = 0, result = 0;
   machine().on(stream,
@@ -89,6 +90,7 @@ bool World::is_capturing(int stream) const {
 }
 
 bool World::may_work(int stream) const {
+  if (is_of_guest(stream)) return machine().guest && !any_captures();
   if (stream != kLegacy) return true;
   for (int i = kPerThread; i < kStreams; ++i) {
     if (is_blocking(i) && is_capturing(i)) return false;
@@ -171,10 +173,27 @@ void World::note_own_work(int block, int stream) {
 
 Handle World::event_after(int stream) {
   Handle event = nullptr;
-  MUST(cu().cuEventCreate(&event, 2));
-  machine().on(stream, [&] { MUST(cu().cuEventRecord(event, machine().streams[stream])); });
-  events.push_back(event);
+  machine().on(stream, [&] {
+    MUST(cu().cuEventCreate(&event, 2));
+    MUST(cu().cuEventRecord(event, machine().streams[stream]));
+  });
+  (is_of_guest(stream) ? events_of_guest : events).push_back(event);
   return event;
+}
+
+void World::end_guest() {
+  const auto is_of_it = [&](Handle event) {
+    const auto end = events_of_guest.end();
+    return std::find(events_of_guest.begin(), end, event) != end;
+  };
+  machine().in_guest([&] {
+    MUST(cu().cuCtxSynchronize());
+    for (const Handle event : events_of_guest) MUST(cu().cuEventDestroy_v2(event));
+  });
+  for (Block &block : blocks) std::erase_if(block.own_work, is_of_it);
+  for (std::vector<Handle> &after : freed_after) std::erase_if(after, is_of_it);
+  events_of_guest.clear();
+  machine().end_guest();
 }
 
 void World::follow(int stream, int other) {

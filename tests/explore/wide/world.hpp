@@ -49,7 +49,8 @@ struct Array {
   bool is_copy = false;  // of the struct
   int said = -1;         // the stream; -1: none, or an event
   bool of_event = false;
-  int graphs = 0;  // that touch it
+  bool of_event_of_guest = false;  // which goes with its context
+  int graphs = 0;                  // that touch it
   cai_array copy;
   cai_array *array = nullptr;
 };
@@ -155,6 +156,8 @@ struct World {
   void touch(int number, int stream, bool writes, bool reads_mask = true);
   void note_own_work(int block, int stream);
   Handle event_after(int stream);
+  // Its own work there is complete first, and needs no event any more.
+  void end_guest();
   void wait(int stream, Handle event);
   void follow(int stream, int other);
   static bool wait_for(int stream);
@@ -205,7 +208,7 @@ struct World {
 
  private:
   std::uint64_t races;
-  std::vector<Handle> events;
+  std::vector<Handle> events, events_of_guest;
   unsigned scratch = 0;
   const bool tells;
 };
