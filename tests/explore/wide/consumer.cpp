@@ -11,7 +11,7 @@ void end_some_use(World &world, const Step &step, Ending ending) {
   if (!use) return;
   // On another thread than its own there is but one way.
   const bool is_elsewhere = use->thread != kAnyThread && use->thread != world.thread;
-  if (is_elsewhere && ending != Ending::abandon) return;
+  if (is_elsewhere && (ending != Ending::abandon || use->told >= 0)) return;
   end_use(world, *use, ending, step[2] % 2);
 }
 
@@ -72,6 +72,7 @@ void begin(World &world, const Step &step) {
   use->open = true;
   use->stream = stream;
   use->thread = kAnyThread;
+  use->told = -1;
   for (const int array : arrays) {
     const Block &block = world.blocks[world.arrays[array].block];
     const bool says_2 = is_per_thread(world.arrays[array].said) || is_per_thread(block.unstated);
@@ -107,6 +108,7 @@ void give_up(World &world, Use &use) {
 }
 
 void end_use(World &world, Use &use, Ending ending, bool waits) {
+  if (use.told >= 0) return end_without(world, use, waits);
   const int number = static_cast<int>(&use - world.uses);
   const bool has_borrowed = std::any_of(use.arrays.begin(), use.arrays.end(),
                                         [&](int array) { return world.is_borrowed(array); });
@@ -170,6 +172,7 @@ void release_on(World &world, const Step &step) {
     open->accesses = {CAI_ACCESS_WRITE};
     open->is_forked = false;
     open->thread = world.thread;
+    open->told = -1;
     return;
   }
   if (world.is_taken(status)) world.arrays[number].there = false;

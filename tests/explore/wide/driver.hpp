@@ -26,6 +26,7 @@ using Address = std::uint64_t;
   F(cuEventCreate, int, Handle *, unsigned)                                 \
   F(cuEventRecord, int, Handle, Handle)                                     \
   F(cuEventDestroy_v2, int, Handle)                                         \
+  F(cuEventSynchronize, int, Handle)                                        \
   F(cuStreamCreate, int, Handle *, unsigned)                                \
   F(cuStreamDestroy_v2, int, Handle)                                        \
   F(cuStreamSynchronize, int, Handle)                                       \

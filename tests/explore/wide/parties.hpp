@@ -47,6 +47,10 @@ void sync_host(World &world, const Step &step);
 void drain(World &world, const Step &step);
 void ask_pending(World &world, const Step &step);
 
+// Consumers without libcai.
+void begin_without(World &world, const Step &step);
+void end_without(World &world, Use &use, bool waits);
+
 // Whoever has streams.
 void begin_capture(World &world, const Step &step);
 void join(World &world, const Step &step);

@@ -82,7 +82,7 @@ void launch(World &world, const Step &step) {
   world.quietly([&] { status = cai_use_end(&use, &world.error); });
   if (status == CAI_OK) return;
   // A producer is being captured: later, as other uses.
-  Use late{true, use, stream, CAI_ORDER_BOTH, graph.touched, {}, false, world.thread};
+  Use late{true, use, stream, CAI_ORDER_BOTH, graph.touched, {}, false, world.thread, -1};
   late.accesses.assign(graph.touched.size(), CAI_ACCESS_WRITE);
   Use *const open = world.free_use();
   if (!world.is_taken(status) && open) {
@@ -124,7 +124,7 @@ void end_guest(World &world, const Step &) {
     if (array.there && (is_of_guest(array.said) || array.of_event_of_guest)) return;
   }
   for (const Use &use : world.uses) {
-    if (use.open && is_of_guest(use.stream)) return;
+    if (use.open && (is_of_guest(use.stream) || is_of_guest(use.told))) return;
   }
   for (const Block &block : world.blocks) {
     const bool names =
@@ -162,7 +162,7 @@ void end_thread(World &world, const Step &) {
   for (const Use &use : world.uses) {
     const bool has_borrowed = std::any_of(use.arrays.begin(), use.arrays.end(),
                                           [&](int array) { return world.is_borrowed(array); });
-    if (use.open && use.thread == 1 && has_borrowed) return;
+    if (use.open && use.thread == 1 && (has_borrowed || use.told >= 0)) return;
   }
   world.say("thread 1 ends, and another one will be thread 1");
   machine().threads.end();

@@ -42,7 +42,8 @@ constexpr void (*kDrawn[])(World &, const Step &) = {
     release_on,    same_stream,    sync_host,     drain,         ask_pending,
     begin_capture, begin_capture,  end_capture,   end_capture,   join,
     launch,        replace_stream, ask_pending,   change_thread, end_thread,
-    fail,          fail,           open_guest,    end_guest};
+    fail,          fail,           begin_without, begin_without, open_guest,
+    end_guest};
 
 // The end of a program: all that is open ends.
 void close(World &world) {

@@ -66,6 +66,7 @@ struct Use {
   std::vector<std::uint32_t> accesses;
   bool is_forked = false;   // into a capture that had begun on another stream
   int thread = kAnyThread;  // that can end it
+  int told = -1;            // by a party without libcai: the stream that it was told
 };
 
 struct Capture {
@@ -122,6 +123,7 @@ struct World {
 
   const cai_array *pointer(int number) const;
   int number_of(const Array *array) const { return static_cast<int>(array - arrays); }
+  int number_of(const Use *use) const { return static_cast<int>(use - uses); }
   int some_array(unsigned which) const;  // -1: there is none
   std::vector<int> some_arrays(unsigned which, int count) const;
   // Null: there is none.
