@@ -135,6 +135,24 @@ bool is_any_captured(Uses &uses) noexcept {
   return captured;
 }
 
+// The host waits for a stream that an owner is marked with; false if it must not.
+bool await_marked(std::uint64_t marked) noexcept {
+  bool captured = false;
+  static_cast<void>(guard(nullptr, [&] {
+    if (!marked) return;
+    driver::Session session;
+    Stream stream{marked, nullptr, -1};
+    captured = order::is_captured(session, stream);
+    if (!captured) {
+      synchronize(session, stream);
+      trace::edge({-1}, trace::host, trace::stream(marked),
+                  "made: the host has waited (no memory was left to put the end off)");
+    }
+    session.finish();
+  }));
+  return !captured;
+}
+
 }  // namespace
 
 void put_off(Uses *uses) noexcept {
@@ -169,22 +187,20 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
     uses = take_uses(owner);
   });
   if (taken != CAI_OK) {
-    // No memory left to remember it by.
-    static_cast<void>(guard(nullptr, [&] {
-      driver::Session session;
-      Stream own{marked, nullptr, -1};
-      synchronize(session, own);
-      tell("made: the host has waited (no memory was left to put the end off)");
-      session.finish();
-    }));
-    return end(owner);
+    // No memory left to remember it by: now or never.
+    if (!in_capture && await_marked(marked)) end(owner);
+    return;
   }
   if (in_order) uses->free_in_order(owner->freed_on);
   if (imported) uses->forget_marks();
   if (uses->pending()) {
     const cai_status status = guard(nullptr, [&] {
       driver::Session session;
-      uses->keep_marked(session, 0);
+      // What is pending where no event could be recorded, no event tells.
+      if (!uses->keep_marked(session, 0)) {
+        const driver::CUcontext context = session.current();
+        uses->park(context, context ? session.id_of(context) : 0);
+      }
       session.finish();
     });
     // Without a driver nothing is pending, nor in a forked child.

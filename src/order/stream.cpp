@@ -68,8 +68,11 @@ void probe(driver::Session &session, Stream &stream) {
 }
 
 bool is_captured(driver::Session &session, Stream &stream) noexcept {
-  const cai_status status = guard(nullptr, [&] { probe(session, stream); });
-  return status == CAI_ERR_CAPTURE || (status == CAI_OK && stream.capture);
+  cai_error error{};
+  const cai_status status = guard(&error, [&] { probe(session, stream); });
+  if (status == CAI_OK) return bool(stream.capture);
+  // What the driver will not say may be so, unless the stream has gone.
+  return status == CAI_ERR_CAPTURE || (status == CAI_ERR_CUDA && !driver::says_gone(error.native));
 }
 
 bool is_ordered_with_legacy(driver::Session &session, Stream &legacy, Stream &other) {

@@ -196,6 +196,7 @@ void follow_captured(driver::Session &session, Stream &consumer, const cai_array
       wait_for_all(session, consumer, producers, demand, options.flags, nullptr, &fork);
       use.fork = fork.value;
       use.fork_context = fork.context;
+      if (use.fork == driver::stream_per_thread) use.thread = this_thread();
       for (int32_t index = 0; index < count; ++index) {
         cover_if_own(session, *arrays[index], consumer, demand.conflicts);
       }

@@ -323,6 +323,28 @@ TEST_F(Capture, TheConsumerIsJoinedBackOnFailure) {
   }
 }
 
+// Stream 2 captures, which no array of the use came with: a dict of the owner's other one said it.
+TEST_F(Capture, AForkOfAStream2ThatADictSaidIsJoinedBack) {
+  const cai_use_options options = access(CAI_ACCESS_READ, CAI_USE_FORK);
+  const std::uint64_t other = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, 2);
+  const Published view = Published::event(array, other);
+  std::uint64_t storage[64];
+  cai_interface said{};
+  said.struct_size = sizeof said;
+  EXPECT_EQ(cai_interface_write(array, 3, storage, sizeof storage, &said, nullptr), CAI_OK);
+  MUST(gpu().cuStreamSynchronize(handle(other)));
+  MUST(gpu().cuStreamSynchronize(handle(2)));
+  begin_capture(2, global);
+  cai_error error{};
+  const cai_array *const used = view;
+  cai_use use;
+  EXPECT_EQ(cai_use_begin(&use, &used, 1, consumer, &options, &error), CAI_OK) << error.message;
+  EXPECT_EQ(cai_use_end(&use, &error), CAI_OK) << error.message;
+  end_capture(2);
+}
+
 // The consumer captures, and the producer is busy: the graph waits for what was pending.
 TEST_F(Capture, TheConsumersWaitsForWhatIsOutside) {
   const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_EXTERNAL);

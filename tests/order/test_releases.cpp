@@ -4,7 +4,9 @@
 #include <chrono>
 #include <functional>
 #include <thread>
+#include <vector>
 
+#include "failing.hpp"
 #include "owned.hpp"
 
 namespace test::releases_tests {
@@ -337,6 +339,71 @@ TEST_F(Releases, AfterALookThatFailed) {
   gate.open();
   EXPECT_EQ(left(1), 0);
   EXPECT_TRUE(array.ended());
+}
+
+// Where no event can be recorded, nothing says when the work is complete but the host that waits.
+TEST_F(Releases, AfterARecordThatFailed) {
+  const std::uint64_t producer = value(stream());
+  for (const char *const name : {"cuEventRecord", "cuStreamGetCaptureInfo"}) {
+    Owned array(memory(), CAI_STREAM_STREAM, producer);
+    Gate gate(producer);
+    EXPECT_EQ(end_use({array}, producer), CAI_OK);
+    MUST(gpu().simcuda_fail(name, 1, 999));
+    array.release();
+    MUST(gpu().simcuda_fail(name, 0, 0));
+    EXPECT_FALSE(array.ended()) << name;
+    EXPECT_EQ(left(0), 1) << name;
+    gate.open();
+    EXPECT_EQ(left(1), 0) << name;
+    EXPECT_TRUE(array.ended()) << name;
+  }
+}
+
+// A stream of which the driver does not say whether it is being captured may be.
+TEST_F(Releases, AfterACaptureThatCouldNotBeAskedFor) {
+  for (const std::uint64_t nth : {1, 2}) {
+    const Handle on = stream();
+    Owned array(memory(), CAI_STREAM_STREAM, value(on));
+    array->owner->flags |= CAI_OWNER_STREAM_ORDERED;
+    array->owner->freed_on = value(on);
+    MUST(gpu().cuStreamBeginCapture_v2(on, 0));
+    MUST(gpu().simcuda_fail("cuStreamGetCaptureInfo", nth, 999));
+    array.release();
+    MUST(gpu().simcuda_fail("cuStreamGetCaptureInfo", 0, 0));
+    EXPECT_FALSE(array.ended()) << nth;
+    Handle graph = nullptr;
+    MUST(gpu().cuStreamEndCapture(on, &graph));
+    MUST(gpu().cuGraphDestroy(graph));
+    EXPECT_EQ(left(0), 0) << nth;
+    EXPECT_TRUE(array.ended()) << nth;
+  }
+}
+
+// Without memory to put the end off by, the host waits; where it must not, the array stays for
+// ever.
+TEST_F(Releases, WithoutMemory) {
+  for (const std::uint32_t flags : {uint32_t{0}, uint32_t{CAI_OWNER_STREAM_ORDERED}}) {
+    for (const bool captures : {false, true}) {
+      const Handle on = stream();
+      auto *const ended = new bool(false);
+      Array borrowed(memory(), CAI_STREAM_STREAM, value(on));
+      cai_array *array = nullptr;
+      MUST(cai_array_own(
+          &borrowed.array, [](void *flag) { *static_cast<bool *>(flag) = true; }, ended, &array,
+          nullptr));
+      static std::vector<const void *> staying;  // by which LeakSanitizer finds them
+      staying.insert(staying.end(), {ended, array});
+      array->owner->flags |= flags;
+      if (flags) array->owner->freed_on = value(on);
+      EXPECT_EQ(end_use({array}, value(on)), CAI_OK);
+      if (captures) MUST(gpu().cuStreamBeginCapture_v2(on, 0));
+      with_failing_new(0, [&] { cai_array_release(array); });
+      EXPECT_EQ(*ended, !captures) << flags;
+      Handle graph = nullptr;
+      if (captures) MUST(gpu().cuStreamEndCapture(on, &graph));
+      if (captures) MUST(gpu().cuGraphDestroy(graph));
+    }
+  }
 }
 
 TEST_F(Releases, MayCallLibcaiAgain) {

@@ -8,7 +8,11 @@ namespace {
 
 void end_some_use(World &world, const Step &step, Ending ending) {
   Use *const use = world.open_use(step[1]);
-  if (use) end_use(world, *use, ending, step[2] % 2);
+  if (!use) return;
+  // On another thread than its own there is but one way.
+  const bool is_elsewhere = use->thread != kAnyThread && use->thread != world.thread;
+  if (is_elsewhere && (ending != Ending::abandon || use->told >= 0)) return;
+  end_use(world, *use, ending, step[2] % 2);
 }
 
 }  // namespace
@@ -25,14 +29,14 @@ void abandon(World &world, const Step &step) {
 
 void begin(World &world, const Step &step) {
   Use *const use = world.free_use();
-  const int stream = static_cast<int>(step[1] % kStreams);
+  const int stream = world.stream(step[1]);
   if (!use || !world.may_work(stream) || world.is_forked(stream)) return;
   std::vector<int> arrays = world.some_arrays(step[2], 1 + static_cast<int>(step[3] % 3));
   std::vector<std::uint32_t> accesses;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     accesses.push_back(step[4] >> i & 1 ? CAI_ACCESS_WRITE : CAI_ACCESS_READ);
     if (world.conflicts(arrays[i], accesses.back() == CAI_ACCESS_WRITE)) return;
-    if (world.is_captured_alone(arrays[i], stream)) return;
+    if (world.is_captured_alone(arrays[i], stream) || !world.may_use(arrays[i])) return;
     // A stream that was taken into a capture is for that use alone, and so are its arrays.
     const int said = world.arrays[arrays[i]].said;
     if (said >= 0 && said != stream && world.is_forked(said)) return;
@@ -63,10 +67,17 @@ void begin(World &world, const Step &step) {
     status = cai_use_begin(&use->use, list.data(), static_cast<std::int32_t>(list.size()),
                            machine().value(stream), &options, &world.error);
   };
-  order == CAI_ORDER_HOST ? call() : world.quietly(call);
+  order == CAI_ORDER_HOST ? world.loudly(call) : world.quietly(call);
   if (!world.is_taken(status)) return;
   use->open = true;
   use->stream = stream;
+  use->thread = kAnyThread;
+  use->told = -1;
+  for (const int array : arrays) {
+    const Block &block = world.blocks[world.arrays[array].block];
+    const bool says_2 = is_per_thread(world.arrays[array].said) || is_per_thread(block.unstated);
+    if (says_2 || is_per_thread(stream)) use->thread = world.thread;
+  }
   use->order = order;
   use->arrays = arrays;
   use->accesses = accesses;
@@ -78,8 +89,12 @@ void begin(World &world, const Step &step) {
 
 void give_up(World &world, Use &use) {
   // Where no event can be recorded, nobody hears of the work until the host has waited.
-  const bool is_unknown = world.is_capturing(use.stream);
+  const bool is_elsewhere = is_per_thread(use.stream) && use.stream != kPerThread + world.thread;
+  bool is_unknown = world.is_capturing(use.stream) || is_elsewhere || use.stream == kGone;
+  // Nobody else could join it back; and what there is no memory to hold by stays for ever.
+  if (use.is_forked || is_unknown) world.fault.forget();
   world.quietly([&] { cai_use_abandon(&use.use); });
+  is_unknown = is_unknown || world.fault.has_struck();
   use.open = false;
   for (const int array : use.arrays) {
     // It orders nothing for the producers, who hear of it by the owner alone.
@@ -93,10 +108,14 @@ void give_up(World &world, Use &use) {
 }
 
 void end_use(World &world, Use &use, Ending ending, bool waits) {
+  if (use.told >= 0) return end_without(world, use, waits);
   const int number = static_cast<int>(&use - world.uses);
   const bool has_borrowed = std::any_of(use.arrays.begin(), use.arrays.end(),
                                         [&](int array) { return world.is_borrowed(array); });
   // In a capture there is nothing that the program of a borrowed array could wait for.
+  const bool is_elsewhere = use.thread != kAnyThread && use.thread != world.thread;
+  // It is that thread's affair, and only there a 2 can be joined back into a capture.
+  if (is_elsewhere && (has_borrowed || use.is_forked)) return;
   const bool may_give_up = !has_borrowed || !world.is_capturing(use.stream);
   if (ending == Ending::abandon && may_give_up) {
     world.say("cai_use_abandon: use %d", number);
@@ -107,20 +126,21 @@ void end_use(World &world, Use &use, Ending ending, bool waits) {
   cai_status status = CAI_OK;
   if (ending == Ending::finish) {
     world.say("cai_use_finish: use %d, the host waits", number);
-    status = cai_use_finish(&use.use, 1, &world.error);
+    world.loudly([&] { status = cai_use_finish(&use.use, 1, &world.error); });
   } else {
     world.say("cai_use_end: use %d", number);
     const auto call = [&] { status = cai_use_end(&use.use, &world.error); };
-    use.order == CAI_ORDER_HOST ? call() : world.quietly(call);
+    use.order == CAI_ORDER_HOST ? world.loudly(call) : world.quietly(call);
   }
   if (world.is_taken(status)) use.open = false;
-  use.is_forked = false;  // it has been joined back, whatever else could not be done
+  // It has been joined back, whatever else could not be done.
+  if (!world.fault.has_struck()) use.is_forked = false;
 }
 
 // A consumer that does not end its use: begins, works, and lets go by the stream.
 void release_on(World &world, const Step &step) {
   const int number = world.some_array(step[1]);
-  const int stream = static_cast<int>(step[2] % kStreams);
+  const int stream = world.stream(step[2]);
   if (number < 0 || !world.may_work(stream) || world.is_forked(stream) || world.is_in_use(number))
     return;
   if (world.is_borrowed(number)) return;  // there is nothing to release
@@ -138,7 +158,8 @@ void release_on(World &world, const Step &step) {
   world.touch(number, stream, true);
   world.quietly(
       [&] { status = cai_array_release_on(array, machine().value(stream), &world.error); });
-  if (status == CAI_ERR_CAPTURE) {  // it is refused before anything is done: so it is ended later
+  if (status == CAI_ERR_CAPTURE || world.has_failed(status)) {  // so it is ended later
+    world.say("  refused: %s", world.error.message);
     cai_use_options later = options;
     later.order = CAI_ORDER_END;
     Use *const open = world.free_use();
@@ -150,6 +171,8 @@ void release_on(World &world, const Step &step) {
     open->arrays = {number};
     open->accesses = {CAI_ACCESS_WRITE};
     open->is_forked = false;
+    open->thread = world.thread;
+    open->told = -1;
     return;
   }
   if (world.is_taken(status)) world.arrays[number].there = false;
@@ -162,6 +185,7 @@ void same_stream(World &world, const Step &step) {
   for (const int number : arrays) {
     if (world.conflicts(number, true)) return;
     if (world.is_captured_alone(number, world.arrays[number].said)) return;
+    if (!world.may_use(number)) return;
     list.push_back(world.pointer(number));
   }
   std::uint64_t out = 0;
@@ -173,6 +197,7 @@ void same_stream(World &world, const Step &step) {
   });
   if (!world.is_taken(status) || out == 0) return;
   for (int i = 0; i < kStreams; ++i) {
+    if (i == kPerThread + 1 - world.thread) continue;  // a 2 is this thread's
     if (machine().value(i) != out || !world.may_work(i) || world.is_forked(i)) continue;
     for (const int number : arrays) {
       world.touch(number, i, step[3] % 2);
@@ -183,9 +208,11 @@ void same_stream(World &world, const Step &step) {
 
 void sync_host(World &world, const Step &step) {
   const int number = world.some_array(step[1]);
-  if (number < 0) return;
+  if (number < 0 || !world.may_use(number)) return;
   world.say("cai_array_sync_host: array %d", number);
-  static_cast<void>(world.is_taken(cai_array_sync_host(world.pointer(number), &world.error)));
+  cai_status status = CAI_OK;
+  world.loudly([&] { status = cai_array_sync_host(world.pointer(number), &world.error); });
+  static_cast<void>(world.is_taken(status));
 }
 
 void ask_pending(World &world, const Step &step) {
@@ -193,15 +220,19 @@ void ask_pending(World &world, const Step &step) {
   if (number < 0 || world.is_borrowed(number)) return;
   std::int64_t left = 0;
   world.say("cai_owner_pending: array %d", number);
+  cai_status status = CAI_OK;
   world.quietly([&] {
-    world.expect(cai_owner_pending(world.pointer(number)->owner,
-                                   static_cast<std::int32_t>(step[2] % 2), &left, &world.error));
+    status = cai_owner_pending(world.pointer(number)->owner, static_cast<std::int32_t>(step[2] % 2),
+                               &left, &world.error);
   });
+  world.expect(status);
 }
 
 void drain(World &world, const Step &) {
   world.say("cai_drain(0)");
-  world.quietly([&] { world.expect(cai_drain(0, nullptr, &world.error)); });
+  cai_status status = CAI_OK;
+  world.quietly([&] { status = cai_drain(0, nullptr, &world.error); });
+  world.expect(status);
 }
 
 }  // namespace wide

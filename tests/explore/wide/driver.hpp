@@ -13,6 +13,10 @@ using Address = std::uint64_t;
 #define FUNCTIONS(F)                                                        \
   F(cuInit, int, unsigned)                                                  \
   F(cuDevicePrimaryCtxRetain, int, Handle *, int)                           \
+  F(cuDevicePrimaryCtxReset_v2, int, int)                                   \
+  F(cuCtxCreate_v2, int, Handle *, unsigned, int)                           \
+  F(cuCtxDestroy_v2, int, Handle)                                           \
+  F(cuCtxGetCurrent, int, Handle *)                                         \
   F(cuCtxSetCurrent, int, Handle)                                           \
   F(cuCtxSynchronize, int)                                                  \
   F(cuMemAlloc_v2, int, Address *, std::size_t)                             \
@@ -22,6 +26,7 @@ using Address = std::uint64_t;
   F(cuEventCreate, int, Handle *, unsigned)                                 \
   F(cuEventRecord, int, Handle, Handle)                                     \
   F(cuEventDestroy_v2, int, Handle)                                         \
+  F(cuEventSynchronize, int, Handle)                                        \
   F(cuStreamCreate, int, Handle *, unsigned)                                \
   F(cuStreamDestroy_v2, int, Handle)                                        \
   F(cuStreamSynchronize, int, Handle)                                       \
@@ -35,6 +40,7 @@ using Address = std::uint64_t;
   F(cuGraphDestroy, int, Handle)                                            \
   F(simcuda_calls, std::uint64_t, const char *)                             \
   F(simcuda_races, std::uint64_t)                                           \
+  F(simcuda_fail, std::int32_t, const char *, std::uint64_t, std::int32_t)  \
   F(simcuda_forget, void)
 
 struct Driver {

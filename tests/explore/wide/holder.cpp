@@ -34,6 +34,8 @@ void release(World &world, const Step &step) {
 void let_go(World &world, int number) {
   if (world.is_borrowed(number)) return free_borrowed(world, number);
   world.say("array %d is released", number);
+  // What has to be put off, and finds no memory for that, stays for ever.
+  if (world.any_captures() && world.fault.is_for_memory()) world.fault.forget();
   world.releases = true;
   const cai_array *const array = world.pointer(number);
   const int said = world.arrays[number].said;

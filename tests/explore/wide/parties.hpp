@@ -14,6 +14,8 @@ using Step = std::array<unsigned, 6>;
 // Producers.
 void make(World &world, const Step &step);
 void produce(World &world, const Step &step);
+// The host waits for uses that the array's owner keeps, in the current context.
+void await_uses(World &world, int number);
 // The producer of a borrowed array, once all uses of it have ended.
 void free_borrowed(World &world, int number);
 // What a provider says of an array that states no stream.
@@ -45,6 +47,10 @@ void sync_host(World &world, const Step &step);
 void drain(World &world, const Step &step);
 void ask_pending(World &world, const Step &step);
 
+// Consumers without libcai.
+void begin_without(World &world, const Step &step);
+void end_without(World &world, Use &use, bool waits);
+
 // Whoever has streams.
 void begin_capture(World &world, const Step &step);
 void join(World &world, const Step &step);
@@ -52,5 +58,12 @@ void end_capture(World &world, const Step &step);
 void close_capture(World &world, Capture &capture);
 void launch(World &world, const Step &step);
 void replace_stream(World &world, const Step &step);
+void open_guest(World &world, const Step &step);
+void end_guest(World &world, const Step &step);
+void change_thread(World &world, const Step &step);
+void end_thread(World &world, const Step &step);
+
+// The driver, and the memory.
+void fail(World &world, const Step &step);
 
 }  // namespace wide

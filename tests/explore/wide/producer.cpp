@@ -20,28 +20,39 @@ constexpr const char *kKeeperNames[kKeepers] = {"plain",
 
 // ---- The end of memory --------------------------------------------------------------------------
 
-void freed(World &world, int block) {
+void free_here(World &world, int block) {
   Block &it = world.blocks[block];
   if (!it.alive) return world.fail("an owner ended twice");
   it.alive = false;
   // As cuMemFree would: not in a capture that forbids it. One's own release is one's own affair.
   int mode = kRelaxed;
   if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
-  const Handle stream = it.freed_on < 0 ? machine().free_stream : machine().streams[it.freed_on];
   if (it.freed_on >= 0 && world.is_capturing(it.freed_on)) {
-    // An exporter of its own may do as it likes with what nobody keeps a use of.
-    if (!world.releases || it.keeper != kImported) world.fail("the memory is freed in a capture");
+    // An exporter of its own may do as it likes with what nobody keeps a use of. Another thread's 2
+    // has no name here: only its own thread could ask whether it is being captured.
+    const bool is_ours = world.releases && it.keeper == kImported;
+    const bool is_elsewhere = it.freed_on == kPerThread + 1 - world.thread;
+    if (!is_ours && !is_elsewhere) world.fail("the memory is freed in a capture");
     it.lost = true;
     return;
   }
-  for (const Handle event : it.own_work) MUST(cu().cuStreamWaitEvent(stream, event, 0));
-  if (cu().cuMemsetD8Async(machine().blocks[block], 0, 2 * kBytes, stream)) {
-    world.fail("the memory could not be freed");
-  }
-  if (it.freed_on < 0 && cu().cuStreamSynchronize(stream)) world.fail("a free ruined a capture");
-  if (it.freed_on >= 0) world.freed_after[block] = {world.event_after(stream)};
+  machine().on(it.freed_on, [&] {
+    const bool is_ordered = it.freed_on >= 0;
+    const Handle stream = is_ordered ? machine().streams[it.freed_on] : machine().free_stream;
+    for (const Handle event : it.own_work) MUST(cu().cuStreamWaitEvent(stream, event, 0));
+    if (cu().cuMemsetD8Async(machine().blocks[block], 0, 2 * kBytes, stream)) {
+      world.fail("the memory could not be freed");
+    }
+    if (!is_ordered && cu().cuStreamSynchronize(stream)) world.fail("a free ruined a capture");
+  });
+  if (it.freed_on >= 0) world.freed_after[block] = {world.event_after(it.freed_on)};
   ++world.waits_of_frees;
   if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
+}
+
+void freed(World &world, int block) {
+  world.fault.disarm();  // it is libcai's calls that fail
+  machine().in(machine().context, [&] { free_here(world, block); });
 }
 
 // A producer's own block.
@@ -101,7 +112,7 @@ cai_array describe(Address data, int said) {
 cai_owner *make_owner(World &world, int b, int said) {
   auto *const made = new OwnBlock{{}, {}, 1, b};
   MUST(cai_owner_init(&made->owner, OwnBlock::retain, OwnBlock::release, &world.error));
-  if (said == kPerThread) made->owner.thread = cai_this_thread();
+  if (is_per_thread(said)) made->owner.thread = cai_this_thread();
   if (world.blocks[b].keeper == kOwn) return &made->owner;
   MUST(cai_owner_init(&made->kept, OwnBlock::retain, OwnBlock::release, &world.error));
   made->owner.used_on = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,
@@ -153,8 +164,8 @@ void own(World &world, Array *array, int b, int said) {
   owner->flags |= flags[block.keeper];
   if (block.keeper == kStreamOrdered) {
     owner->freed_on = machine().value(said);
-    if (said == kPerThread) owner->thread = cai_this_thread();
   }
+  if (is_per_thread(said)) owner->thread = cai_this_thread();
   if (block.keeper != kTold) return;
   owner->used_on = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,
                       cai_error *error) { return cai_owner_used_on(self, stream, access, error); };
@@ -165,7 +176,7 @@ void own(World &world, Array *array, int b, int said) {
 // A new array of a block that is free: written on a stream, which it says, or None.
 void make(World &world, const Step &step) {
   const int b = static_cast<int>(step[1] % kBlocks);
-  const int stream = static_cast<int>(step[2] % kStreams);
+  const int stream = world.stream(step[2]);
   Array *const array = world.free_array();
   if (world.blocks[b].alive || world.blocks[b].lost || !array || !world.may_work(stream) ||
       world.is_capturing(stream))
@@ -180,7 +191,7 @@ void make(World &world, const Step &step) {
   block.keeper = keeper;
   if (is_on_one) block.freed_on = stream;
   for (const Handle event : std::exchange(world.freed_after[b], {})) {
-    MUST(cu().cuStreamWaitEvent(machine().streams[stream], event, 0));
+    world.wait(stream, event);
   }
   world.queue(b, stream, true);
   world.note_own_work(b, stream);
@@ -202,6 +213,16 @@ void make(World &world, const Step &step) {
   if (keeper == kImported && !none) block.freed_on = stream;
 }
 
+void await_uses(World &world, int number) {
+  cai_owner *const owner = world.pointer(number)->owner;
+  const bool is_alone = world.blocks[world.arrays[number].block].keeper == kAlone;
+  std::int64_t left = 0;
+  // A view has an owner of its own.
+  cai_owner *const own = owner->keeper ? owner->keeper : owner;
+  cai_owner *const kept = is_alone ? &OwnBlock::of(own)->kept : own;
+  world.expect(cai_owner_pending(kept, 2, &left, &world.error));
+}
+
 void free_borrowed(World &world, int number) {
   world.say("the memory of array %d is freed in the order of its stream", number);
   world.arrays[number].there = false;
@@ -221,7 +242,7 @@ std::int32_t provide(void *, const cai_array *array, std::uint64_t *stream) {
 // The producer's own work on a stream, and what the rules ask for before and after it.
 void produce(World &world, const Step &step) {
   const int number = world.some_array(step[1]);
-  const int stream = static_cast<int>(step[2] % kStreams);
+  const int stream = world.stream(step[2]);
   const bool writes = step[3] % 2;
   if (number < 0 || !world.may_work(stream) || world.is_forked(stream)) return;
   Array &array = world.arrays[number];

@@ -9,6 +9,8 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
   const Array &array = world.arrays[number];
   Block &block = world.blocks[array.block];
   const cai_array *const it = world.pointer(number);
+  const unsigned unnamed = 1U << (kPerThread + 1 - world.thread);
+  if (block.pending & unnamed) return;  // it is the other thread that says so
   std::vector<std::uint64_t> streams;
   for (int i = 0; i < kStreams; ++i) {
     if (block.pending >> i & 1) streams.push_back(machine().value(i));
@@ -33,17 +35,19 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
                                      &view->array, &world.error);
     cai_array_release(on_stream);
   });
+  if (world.fault.has_struck()) block.copied = true;  // as far as the owner knows
   if (!world.is_taken(status)) return;
   view->there = true;
   view->said = as_event ? -1 : target;
   view->of_event = as_event;
+  view->of_event_of_guest = as_event && is_of_guest(target);
   block.copied = true;
   block.pending = 0;
 }
 
 void publish_view(World &world, const Step &step, bool as_event) {
   const int number = world.some_array(step[1]);
-  const int target = static_cast<int>(step[2] % kStreams);
+  const int target = world.stream(step[2]);
   Array *const view = world.free_array();
   if (number < 0 || !view || !world.may_work(target) || world.is_capturing(target) ||
       world.is_forked(target)) {

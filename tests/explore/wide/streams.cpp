@@ -6,20 +6,21 @@
 namespace wide {
 
 void begin_capture(World &world, const Step &step) {
-  const int stream = kPerThread + static_cast<int>(step[1] % (kStreams - kPerThread));
+  const int stream = world.stream_to_capture(step[1]);
   Capture *const capture = world.free_capture();
   if (!capture || world.is_capturing(stream) || world.is_forked(stream)) return;
+  if (is_of_guest(stream)) return;
   const int mode = static_cast<int>(step[2] % 3);
   world.say("a capture begins on %s, mode %d", kStreamNames[stream], mode);
   MUST(cu().cuStreamBeginCapture_v2(machine().streams[stream], mode));
-  *capture = {true, stream, {}, {}};
+  *capture = {true, stream, world.thread, {}, {}};
 }
 
 // Another stream joins a capture, as whoever captures may let it; it is joined back at the end.
 void join(World &world, const Step &step) {
-  const int stream = kPerThread + static_cast<int>(step[1] % (kStreams - kPerThread));
+  const int stream = world.stream_to_capture(step[1]);
   Capture &capture = world.captures[step[2] % 2];
-  if (!capture.on || world.is_capturing(stream)) return;
+  if (!capture.on || world.is_capturing(stream) || is_of_guest(stream)) return;
   for (const Use &use : world.uses) {
     if (use.open && use.stream == stream) return;
   }
@@ -38,7 +39,7 @@ void end_capture(World &world, const Step &step) {
   for (const Use &use : world.uses) {
     if (use.open && use.is_forked) return;
   }
-  close_capture(world, *capture);
+  world.on_thread(capture->thread, [&] { close_capture(world, *capture); });
 }
 
 void close_capture(World &world, Capture &capture) {
@@ -58,13 +59,13 @@ void close_capture(World &world, Capture &capture) {
 void launch(World &world, const Step &step) {
   if (world.graphs.empty()) return;
   Graph &graph = world.graphs[step[1] % world.graphs.size()];
-  const int stream = static_cast<int>(step[2] % kStreams);
+  const int stream = world.stream(step[2]);
   if (!graph.runnable || !world.may_work(stream) || world.is_capturing(stream) ||
       world.is_forked(stream))
     return;
   std::vector<const cai_array *> list;
   for (const int number : graph.touched) {
-    if (world.conflicts(number, true)) return;
+    if (world.conflicts(number, true) || !world.may_use(number)) return;
     list.push_back(world.pointer(number));
   }
   world.say("a graph that touches %zu arrays is launched on %s", list.size(), kStreamNames[stream]);
@@ -81,7 +82,7 @@ void launch(World &world, const Step &step) {
   world.quietly([&] { status = cai_use_end(&use, &world.error); });
   if (status == CAI_OK) return;
   // A producer is being captured: later, as other uses.
-  Use late{true, use, stream, CAI_ORDER_BOTH, graph.touched, {}, false};
+  Use late{true, use, stream, CAI_ORDER_BOTH, graph.touched, {}, false, world.thread, -1};
   late.accesses.assign(graph.touched.size(), CAI_ACCESS_WRITE);
   Use *const open = world.free_use();
   if (!world.is_taken(status) && open) {
@@ -93,7 +94,7 @@ void launch(World &world, const Step &step) {
 
 // A stream that nobody names any more goes; another one may get its handle.
 void replace_stream(World &world, const Step &step) {
-  const int stream = kFirstHandle + static_cast<int>(step[1] % (kStreams - kFirstHandle));
+  const int stream = kFirstHandle + static_cast<int>(step[1] % (kFirstOfGuest - kFirstHandle));
   if (world.is_capturing(stream) || world.is_forked(stream)) return;
   for (const Array &array : world.arrays) {
     if (array.there && array.said == stream) return;
@@ -108,6 +109,83 @@ void replace_stream(World &world, const Step &step) {
   world.say("stream %s is destroyed, and another one made", kStreamNames[stream]);
   MUST(cu().cuStreamDestroy_v2(machine().streams[stream]));
   machine().make_stream(stream);
+}
+
+void open_guest(World &world, const Step &) {
+  if (machine().guest || world.any_captures()) return;
+  world.say("a second context is made");
+  machine().open_guest();
+}
+
+// What cai.h asks for before a context goes; owners are left over, whose memory is elsewhere.
+void end_guest(World &world, const Step &) {
+  if (!machine().guest || world.any_captures()) return;
+  for (const Array &array : world.arrays) {
+    if (array.there && (is_of_guest(array.said) || array.of_event_of_guest)) return;
+  }
+  for (const Use &use : world.uses) {
+    if (use.open && (is_of_guest(use.stream) || is_of_guest(use.told))) return;
+  }
+  for (const Block &block : world.blocks) {
+    const bool names =
+        is_of_guest(block.freed_on) || (block.pending | block.told) >> kFirstOfGuest != 0;
+    if (block.alive && names) return;
+  }
+  world.say("the second context is drained, and destroyed");
+  machine().in_guest([&] {
+    world.expect(cai_drain(1, nullptr, &world.error));
+    for (int i = 0; i < World::kArrays; ++i) {
+      if (world.arrays[i].there && !world.is_borrowed(i)) await_uses(world, i);
+    }
+  });
+  world.end_guest();
+}
+
+void change_thread(World &world, const Step &) {
+  world.thread = 1 - world.thread;
+  world.has_second = true;
+  machine().threads.run(world.thread, [] { MUST(cu().cuCtxSetCurrent(machine().context)); });
+  world.say("it is the turn of thread %d", world.thread);
+}
+
+// Thread 1 ends, and so does the name of its stream 2. What others count on there, and what only it
+// can end, ends before.
+void end_thread(World &world, const Step &) {
+  constexpr int stream = kPerThread + 1;
+  if (!world.has_second || world.thread == 1 || world.is_capturing(stream)) return;
+  for (const Capture &capture : world.captures) {
+    if (capture.on && capture.thread == 1) return;
+  }
+  for (const Block &block : world.blocks) {
+    if (block.alive && (block.freed_on == stream || block.pending >> stream & 1)) return;
+  }
+  for (const Use &use : world.uses) {
+    const bool has_borrowed = std::any_of(use.arrays.begin(), use.arrays.end(),
+                                          [&](int array) { return world.is_borrowed(array); });
+    if (use.open && use.thread == 1 && (has_borrowed || use.told >= 0)) return;
+  }
+  world.say("thread 1 ends, and another one will be thread 1");
+  machine().threads.end();
+  world.has_second = false;
+  world.has_lost_thread = true;
+  for (Array &array : world.arrays) {
+    if (array.said == stream) array.said = kGone;
+  }
+  for (Block &block : world.blocks) {
+    block.told &= ~(1U << stream);
+    if (block.unstated == stream) block.unstated = kGone;
+  }
+  for (Use &use : world.uses) {
+    if (use.stream == stream) use.stream = kGone;
+    if (use.thread == 1) use.thread = kGoneThread;
+  }
+}
+
+void fail(World &world, const Step &step) {
+  const unsigned nth = 1 + step[2] % 4;
+  const unsigned calls = step[3] % 2;
+  const char *const name = world.fault.choose(step[1], nth, calls, step[4] % 4 == 0);
+  world.say("%s fails, the %u. one of the %s call", name, nth, calls ? "second" : "next");
 }
 
 }  // namespace wide

@@ -35,24 +35,32 @@ constexpr int kSteps = 24;  // at most, and at least 4
 
 // What is drawn more often than the rest stands here more often.
 constexpr void (*kDrawn[])(World &, const Step &) = {
-    make,          make,           begin,         begin,       begin,
-    begin,         begin,          end,           end,         end,
-    end,           finish,         abandon,       produce,     produce,
-    publish_on,    view,           publish_event, release,     release,
-    release_on,    same_stream,    sync_host,     drain,       ask_pending,
-    begin_capture, begin_capture,  end_capture,   end_capture, join,
-    launch,        replace_stream, ask_pending};
+    make,          make,           begin,         begin,         begin,
+    begin,         begin,          end,           end,           end,
+    end,           finish,         abandon,       produce,       produce,
+    publish_on,    view,           publish_event, release,       release,
+    release_on,    same_stream,    sync_host,     drain,         ask_pending,
+    begin_capture, begin_capture,  end_capture,   end_capture,   join,
+    launch,        replace_stream, ask_pending,   change_thread, end_thread,
+    fail,          fail,           begin_without, begin_without, open_guest,
+    end_guest};
 
 // The end of a program: all that is open ends.
 void close(World &world) {
+  world.thread = 0;
+  world.fault.forget();
   for (int round = 0; round < 3; ++round) {
     for (Use &use : world.uses) {
-      if (use.open) end_use(world, use, Ending::end, false);
+      if (!use.open) continue;
+      const bool is_gone = use.thread == kGoneThread;
+      world.on_thread(use.thread == 1,
+                      [&] { end_use(world, use, is_gone ? Ending::abandon : Ending::end, false); });
     }
     for (Capture &capture : world.captures) {
       const bool forked = std::any_of(std::begin(world.uses), std::end(world.uses),
                                       [](const Use &use) { return use.open && use.is_forked; });
-      if (capture.on && !forked) close_capture(world, capture);
+      if (!capture.on || forked) continue;
+      world.on_thread(capture.thread, [&] { close_capture(world, capture); });
     }
   }
   for (Use &use : world.uses) {
@@ -68,11 +76,16 @@ void close(World &world) {
   for (int i = World::kArrays; i-- > 0;) {
     if (world.arrays[i].there) let_go(world, i);
   }
+  // What can be known to be complete by now ends, before the host has waited for everything.
+  for (int i = 0; i < 3; ++i) MUST(cai_drain(0, nullptr, nullptr));
   // What graphs have held goes once they have run, on a thread of the driver's.
   MUST(cu().cuCtxSynchronize());
-  for (int tries = 0; tries < 20000; ++tries) {
+  const bool has_guest = machine().guest;
+  if (has_guest) machine().in_guest([] { MUST(cu().cuCtxSynchronize()); });
+  for (int tries = 0; tries < 4000; ++tries) {
     if (tries > 10) std::this_thread::sleep_for(std::chrono::microseconds(500));
     MUST(cai_drain(1, nullptr, nullptr));
+    if (has_guest) machine().in_guest([] { MUST(cai_drain(1, nullptr, nullptr)); });
     if (std::none_of(std::begin(world.blocks), std::end(world.blocks),
                      [](const Block &block) { return block.alive; })) {
       return;
@@ -85,7 +98,7 @@ void close(World &world) {
 std::string run(const Program &program, bool tells = false) {
   World world(tells);
   for (const Step &step : program) {
-    kDrawn[step[0] % std::size(kDrawn)](world, step);
+    machine().threads.run(world.thread, [&] { kDrawn[step[0] % std::size(kDrawn)](world, step); });
     world.check();
     if (!world.problem.empty()) break;
   }

@@ -12,6 +12,14 @@ World::World(bool does_tell) : races(cu().simcuda_races()), tells(does_tell) {
 World::~World() {
   for (const Handle event : events) MUST(cu().cuEventDestroy_v2(event));
   cu().simcuda_forget();
+  if (machine().guest) end_guest();
+  if (has_lost_thread) machine().renew();
+}
+
+int World::stream(unsigned drawn) const {
+  const int named = static_cast<int>(drawn % kNamed);
+  if (named == kPerThread) return kPerThread + thread;
+  return named < kPerThread ? named : named + 1;
 }
 
 const cai_array *World::pointer(int number) const {
@@ -66,14 +74,23 @@ Capture *World::free_capture() {
   return nullptr;
 }
 
+bool World::any_captures() const {
+  return std::any_of(std::begin(captures), std::end(captures),
+                     [](const Capture &capture) { return capture.on; });
+}
+
 bool World::is_capturing(int stream) const {
-  int status = 0;
   if (stream == kLegacy) return !may_work(stream);
-  if (cu().cuStreamIsCapturing(machine().streams[stream], &status)) return true;
-  return status != 0;
+  if (!any_captures() || stream == kGone || is_of_guest(stream)) return false;
+  if (stream == kPerThread + 1 && !has_second) return false;
+  int status = 0, result = 0;
+  machine().on(stream,
+               [&] { result = cu().cuStreamIsCapturing(machine().streams[stream], &status); });
+  return result != 0 || status != 0;
 }
 
 bool World::may_work(int stream) const {
+  if (is_of_guest(stream)) return machine().guest && !any_captures();
   if (stream != kLegacy) return true;
   for (int i = kPerThread; i < kStreams; ++i) {
     if (is_blocking(i) && is_capturing(i)) return false;
@@ -88,7 +105,8 @@ bool World::is_forked(int stream) const {
 }
 
 bool World::conflicts(int number, bool writes) const {
-  if (blocks[arrays[number].block].is_unknown) return true;
+  const Block &block = blocks[arrays[number].block];
+  if (block.is_unknown || block.pending) return true;
   for (const Use &use : uses) {
     if (!use.open) continue;
     for (std::size_t i = 0; i < use.arrays.size(); ++i) {
@@ -97,6 +115,11 @@ bool World::conflicts(int number, bool writes) const {
     }
   }
   return false;
+}
+
+bool World::may_use(int number) const {
+  const int said = arrays[number].said;
+  return !is_borrowed(number) || !is_per_thread(said) || said == kPerThread + thread;
 }
 
 bool World::is_in_use(int number) const {
@@ -117,14 +140,18 @@ void World::queue(int block, int stream, bool writes) {
   const Handle handle = machine().streams[stream];
   const Address data = machine().blocks[block];
   const Address to = machine().scratch + kBytes * (scratch++ % 2000);
-  MUST(writes ? cu().cuMemsetD8Async(data, 1, kBytes, handle)
-              : cu().cuMemcpyDtoDAsync_v2(to, data, kBytes, handle));
+  machine().on(stream, [&] {
+    MUST(writes ? cu().cuMemsetD8Async(data, 1, kBytes, handle)
+                : cu().cuMemcpyDtoDAsync_v2(to, data, kBytes, handle));
+  });
 }
 
 void World::queue_mask(int block, int stream) {
   const Address to = machine().scratch + kBytes * (scratch++ % 2000);
-  MUST(cu().cuMemcpyDtoDAsync_v2(to, machine().blocks[block] + kBytes, kBytes,
-                                 machine().streams[stream]));
+  machine().on(stream, [&] {
+    MUST(cu().cuMemcpyDtoDAsync_v2(to, machine().blocks[block] + kBytes, kBytes,
+                                   machine().streams[stream]));
+  });
 }
 
 void World::touch(int number, int stream, bool writes, bool reads_mask) {
@@ -141,40 +168,66 @@ void World::touch(int number, int stream, bool writes, bool reads_mask) {
 }
 
 void World::note_own_work(int block, int stream) {
-  blocks[block].own_work.push_back(event_after(machine().streams[stream]));
+  blocks[block].own_work.push_back(event_after(stream));
 }
 
-Handle World::event_after(Handle stream) {
+Handle World::event_after(int stream) {
   Handle event = nullptr;
-  MUST(cu().cuEventCreate(&event, 2));
-  MUST(cu().cuEventRecord(event, stream));
-  events.push_back(event);
+  machine().on(stream, [&] {
+    MUST(cu().cuEventCreate(&event, 2));
+    MUST(cu().cuEventRecord(event, machine().streams[stream]));
+  });
+  (is_of_guest(stream) ? events_of_guest : events).push_back(event);
   return event;
 }
 
+void World::end_guest() {
+  const auto is_of_it = [&](Handle event) {
+    const auto end = events_of_guest.end();
+    return std::find(events_of_guest.begin(), end, event) != end;
+  };
+  machine().in_guest([&] {
+    MUST(cu().cuCtxSynchronize());
+    for (const Handle event : events_of_guest) MUST(cu().cuEventDestroy_v2(event));
+  });
+  for (Block &block : blocks) std::erase_if(block.own_work, is_of_it);
+  for (std::vector<Handle> &after : freed_after) std::erase_if(after, is_of_it);
+  events_of_guest.clear();
+  machine().end_guest();
+}
+
 void World::follow(int stream, int other) {
-  const Handle event = event_after(machine().streams[other]);
-  MUST(cu().cuStreamWaitEvent(machine().streams[stream], event, 0));
+  wait(stream, event_after(other));
+}
+
+void World::wait(int stream, Handle event) {
+  machine().on(stream, [&] { MUST(cu().cuStreamWaitEvent(machine().streams[stream], event, 0)); });
 }
 
 bool World::wait_for(int stream) {
-  int mode = kRelaxed;
-  MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
-  const bool done = cu().cuStreamSynchronize(machine().streams[stream]) == 0;
-  MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
+  bool done = false;
+  machine().on(stream, [&] {
+    int mode = kRelaxed;
+    MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
+    done = cu().cuStreamSynchronize(machine().streams[stream]) == 0;
+    MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
+  });
   return done;
 }
 
+bool World::has_failed(cai_status status) const {
+  return fault.has_struck() && (status == CAI_ERR_CUDA || status == CAI_ERR_MEMORY);
+}
+
 void World::expect(cai_status status) {
-  if (status != CAI_OK) fail(std::string("a call fails: ") + error.message);
+  if (status != CAI_OK && !has_failed(status)) fail(std::string("a call fails: ") + error.message);
 }
 
 bool World::is_taken(cai_status status) {
   if (status == CAI_OK) return true;
   say("  refused: %s", error.message);
-  const bool any_captures = std::any_of(std::begin(captures), std::end(captures),
-                                        [](const Capture &capture) { return capture.on; });
-  if (status == CAI_ERR_ORDER || (status == CAI_ERR_CAPTURE && any_captures)) return false;
+  if (has_failed(status)) return false;
+  if (status == CAI_ERR_ORDER || (status == CAI_ERR_CAPTURE && any_captures())) return false;
   fail(std::string("a call fails: ") + error.message);
   return false;
 }
@@ -187,8 +240,11 @@ void World::fail(const std::string &what) {
 void World::check() {
   if (cu().simcuda_races() != races) fail("a race");
   for (const Capture &capture : captures) {
-    int status = 1;
-    if (capture.on) MUST(cu().cuStreamIsCapturing(machine().streams[capture.stream], &status));
+    if (!capture.on) continue;
+    int status = 0;
+    machine().on(capture.stream, [&] {
+      MUST(cu().cuStreamIsCapturing(machine().streams[capture.stream], &status));
+    });
     if (status != 1) fail("a capture was invalidated");
   }
 }

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cai.h"
+#include "fault.hpp"
 #include "machine.hpp"
 
 namespace wide {
@@ -47,10 +49,13 @@ struct Array {
   bool is_copy = false;  // of the struct
   int said = -1;         // the stream; -1: none, or an event
   bool of_event = false;
-  int graphs = 0;  // that touch it
+  bool of_event_of_guest = false;  // which goes with its context
+  int graphs = 0;                  // that touch it
   cai_array copy;
   cai_array *array = nullptr;
 };
+
+enum { kAnyThread = -1, kThreads = 2, kGoneThread = kThreads };
 
 struct Use {
   bool open = false;
@@ -59,12 +64,15 @@ struct Use {
   std::uint32_t order = 0;
   std::vector<int> arrays;
   std::vector<std::uint32_t> accesses;
-  bool is_forked = false;  // into a capture that had begun on another stream
+  bool is_forked = false;   // into a capture that had begun on another stream
+  int thread = kAnyThread;  // that can end it
+  int told = -1;            // by a party without libcai: the stream that it was told
 };
 
 struct Capture {
   bool on = false;
   int stream = 0;
+  int thread = 0;
   std::vector<int> touched;
   std::vector<int> joined;  // streams, by events of the party's own
 
@@ -98,9 +106,24 @@ struct World {
   std::vector<Graph> graphs;
   std::vector<Handle> freed_after[kBlocks];  // the memory's release in the order of a stream
   bool releases = false;                     // a party calls cai_array_release()
+  int thread = 0;                            // whose turn it is
+  bool has_second = false;                   // thread 1 has had a turn
+  bool has_lost_thread = false;
+
+  // Takes the turn for `body`.
+  template <class Body>
+  void on_thread(int other, const Body &body) {
+    const int before = std::exchange(thread, other);
+    machine().threads.run(other, body);
+    thread = before;
+  }
+  // One of those that have a name on this thread.
+  int stream(unsigned drawn) const;
+  int stream_to_capture(unsigned drawn) const { return stream(1 + drawn % (kNamed - 1)); }
 
   const cai_array *pointer(int number) const;
   int number_of(const Array *array) const { return static_cast<int>(array - arrays); }
+  int number_of(const Use *use) const { return static_cast<int>(use - uses); }
   int some_array(unsigned which) const;  // -1: there is none
   std::vector<int> some_arrays(unsigned which, int count) const;
   // Null: there is none.
@@ -111,17 +134,20 @@ struct World {
 
   // ---- What the rules of CUDA and of libcai allow ----
 
+  bool any_captures() const;
   bool is_capturing(int stream) const;
   // Stream 1 may not be used while a blocking stream is being captured.
   bool may_work(int stream) const;
   // Whether the stream is in a capture that began on another one: it is for the use that joined.
   bool is_forked(int stream) const;
-  // Uses that conflict do not overlap.
+  // Uses that conflict do not overlap, nor with work that nobody has been told of.
   bool conflicts(int number, bool writes) const;
   bool is_in_use(int number) const;
   // Whether the array was used in the stream's capture, and has no owner who would order its uses
   // there.
   bool is_captured_alone(int number, int stream) const;
+  // Whether this thread may: a 2 is good on one only, and nobody knows which if there is no owner.
+  bool may_use(int number) const;
   bool is_borrowed(int number) const { return blocks[arrays[number].block].keeper == kBorrowed; }
 
   // ---- Work ----
@@ -131,22 +157,35 @@ struct World {
   // An array's memory is accessed on a stream; in a capture, by the graph.
   void touch(int number, int stream, bool writes, bool reads_mask = true);
   void note_own_work(int block, int stream);
-  Handle event_after(Handle stream);
+  Handle event_after(int stream);
+  // Its own work there is complete first, and needs no event any more.
+  void end_guest();
+  void wait(int stream, Handle event);
   void follow(int stream, int other);
   static bool wait_for(int stream);
 
   // ---- The judge ----
 
-  // The host must not wait there.
+  // Runs a call of libcai's, in which something may fail.
   template <class Call>
-  void quietly(Call &&call) {
+  void loudly(const Call &call) {
+    fault.arm();
+    call();
+    fault.disarm();
+  }
+  // The host must not wait there, unless there is no memory to remember by what to wait for.
+  template <class Call>
+  void quietly(const Call &call) {
     const std::uint64_t before = host_waits();
     waits_of_frees = 0;
-    call();
+    loudly(call);
+    if (fault.is_of_memory()) return;
     if (host_waits() - before > waits_of_frees) fail("the host was blocked");
   }
+  bool has_failed(cai_status status) const;
   void expect(cai_status status);
-  // Whether the call was taken; what is refused must be refused as the rules allow.
+  // Whether the call was taken; what is refused must be refused as the rules allow, or because
+  // something has failed.
   bool is_taken(cai_status status);
   // After each step.
   void check();
@@ -164,13 +203,14 @@ struct World {
     std::printf("\n");
   }
 
+  Fault fault;
   std::string problem;  // the first; empty: none
   cai_error error{};    // of the last call that failed
   std::uint64_t waits_of_frees = 0;
 
  private:
   std::uint64_t races;
-  std::vector<Handle> events;
+  std::vector<Handle> events, events_of_guest;
   unsigned scratch = 0;
   const bool tells;
 };
