@@ -84,7 +84,7 @@ lint: ## check style and look for mistakes
 	ruff format --check --quiet || status=1; \
 	ruff check --quiet || status=1; \
 	printf '%s\n' $(CORE_FILES) | \
-	  xargs -n 1 -P "$$(nproc)" clang-tidy --quiet -p build || status=1; \
+	  xargs -n 1 -P "$$(nproc)" clang-tidy --quiet -p build --extra-arg=-I$(CURDIR)/src/pch || status=1; \
 	exit $$status
 
 .PHONY: clean

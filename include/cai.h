@@ -216,14 +216,15 @@ typedef struct cai_field {
 
 /** Flags of cai_owner.flags. Unknown ones are ignored. Since 0.1. */
 enum {
-  CAI_OWNER_STREAM_ORDERED = 1 << 0, /**< `release` gives the memory back in the order of the stream
-                                          cai_owner.freed_on: a use that this stream waits for need
-                                          not hold the release up; one that is being captured does */
-  CAI_OWNER_RECLAIMS = 1 << 1, /**< the producer calls cai_array_reclaim() before it writes again, so
-                                    its stream need not wait when a use ends */
-  CAI_OWNER_IMPORTED = 1 << 2  /**< the memory is an exporter's, who keeps no uses, and frees it after
-                                    what is queued on the array's stream: a use on that stream need
-                                    not hold the release up */
+  /** `release` gives the memory back in the order of the stream cai_owner.freed_on: a use that this
+   * stream waits for need not hold the release up; one that is being captured does. */
+  CAI_OWNER_STREAM_ORDERED = 1 << 0,
+  /** The producer calls cai_array_reclaim() before it writes again, so its stream need not wait
+   * when a use ends. */
+  CAI_OWNER_RECLAIMS = 1 << 1,
+  /** The memory is an exporter's, who keeps no uses, and frees it after what is queued on the
+   * array's stream: a use on that stream need not hold the release up. */
+  CAI_OWNER_IMPORTED = 1 << 2
 };
 
 /** Who keeps an array alive. The producer's own block begins with it; every array in the block
@@ -233,7 +234,8 @@ enum {
  * From `used_on` on it says how uses of the memory are kept: work queued on streams that the
  * array's own stream need not know of. A producer fills in the owner of its own block
  * by cai_owner_init(), and ends the block through cai_owner_end(); or has functions of its own; or
- * stops after `release`, and then no use is kept. The block of a view names the owner that it holds in `keeper` instead. Since 0.1. */
+ * stops after `release`, and then no use is kept. The block of a view names the owner that it holds
+ * in `keeper` instead. Since 0.1. */
 typedef struct cai_owner {
   uint32_t struct_size; /**< bytes of this struct that the producer filled in, at least 24 */
   uint32_t flags;       /**< CAI_OWNER_* */
@@ -244,8 +246,8 @@ typedef struct cai_owner {
    * pending, the block's end is put off. It may record an event on the array's stream. */
   void (*release)(struct cai_owner *self);
   /** Keeps a use: what is queued on `stream` by now reads the memory, or (#CAI_ACCESS_WRITE) also
-   * writes it. As cai_owner_used_on(). NULL: uses are not kept. With an await_uses of the owner's own
-   * it is told of every use, else not of those that are in order with the array's stream. */
+   * writes it. As cai_owner_used_on(). NULL: uses are not kept. With an await_uses of the owner's
+   * own it is told of every use, else not of those that are in order with the array's stream. */
   cai_status (*used_on)(struct cai_owner *self, uint64_t stream, uint32_t access, cai_error *error);
   /** Makes `stream` wait for the kept uses that `access` conflicts with. As cai_owner_await_uses().
    * NULL if and only if used_on is. */
@@ -258,10 +260,10 @@ typedef struct cai_owner {
                         came with; 0 if there is none, or it is not said */
   struct cai_owner *keeper; /**< NULL; or an owner that this one holds, whose flags, used_on and so
                                  on stand for this one's, and that has no keeper itself */
-  uint64_t freed_on; /**< with #CAI_OWNER_STREAM_ORDERED, the stream in whose order `release` gives the
-                          memory back: 1, of the context that is current then; 2, of `thread`; or a
-                          CUstream. 0: the one that the first array came with
-                          (not where a mask comes with another). cai_array_own() fills it in */
+  /** With #CAI_OWNER_STREAM_ORDERED, the stream in whose order `release` gives the memory back: 1,
+   * of the context that is current then; 2, of `thread`; or a CUstream. 0: the one that the first
+   * array came with (not where a mask comes with another). cai_array_own() fills it in. */
+  uint64_t freed_on;
 } cai_owner;
 
 /** An array, by the names of the dict: 128 bytes, never more; callers may keep it on the
@@ -492,9 +494,9 @@ uint64_t cai_interface_write_storage(const cai_array *array);
  * A dict cannot say what streams of the CPU's (cai/device.h) have yet to do on the memory: the host
  * waits for that.
  *
- * The stream that is said comes after the uses that the owner has kept: where it does not by itself,
- * it is made to wait, as by cai_array_publish(). So write an array anew for each reader. From then on
- * users of the owner's arrays that come with another stream wait for it.
+ * The stream that is said comes after the uses that the owner has kept: where it does not by
+ * itself, it is made to wait, as by cai_array_publish(). So write an array anew for each reader.
+ * From then on users of the owner's arrays that come with another stream wait for it.
  *
  * @param array         valid; its device CPU gives #CAI_PROTOCOL_HOST, any other CUDA
  * @param version       3, or 2, which has no "stream": then the array's stream must be NONE or
@@ -628,8 +630,8 @@ cai_status cai_array_broadcast(const cai_array *array, const int64_t *shape, int
  *                        | wait                       record |
  *     C  ----------------+--[ kernels that read x ]----------+----------------------->
  *
- * docs/order.rst says the rules, five for consumers and five for producers, what happens to each kind
- * of array, and shows ten programs. */
+ * docs/order.rst says the rules, five for consumers and five for producers, what happens to each
+ * kind of array, and shows ten programs. */
 
 /** Values of cai_use_options.order. Since 0.1. */
 enum {
@@ -657,9 +659,9 @@ enum {
                                   of its own). The event of a borrowed array must outlive the
                                   graph */
   CAI_USE_FORK = 1 << 1 /**< the producer captures, the consumer does not: the consumer's stream,
-                             which must not be 1, joins the capture at the beginning, and is joined
-                             back at the end. Until the capture has ended the stream is in it: nobody
-                             else uses it, nor arrays that come with it */
+                             which must not be 1, joins the capture at the beginning, and is
+                             joined back at the end. Until the capture has ended the stream is in
+                             it: nobody else uses it, nor arrays that come with it */
 };
 
 /** How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
@@ -670,8 +672,8 @@ typedef struct cai_use_options {
   uint32_t order;       /**< CAI_ORDER_* */
   uint32_t access;      /**< CAI_ACCESS_*, for all the arrays; ignored if there are `accesses` */
   uint32_t flags;       /**< CAI_USE_* */
-  const uint32_t *accesses; /**< NULL; or CAI_ACCESS_*, one for each array, in the place of `access`;
-                                 read during the call */
+  const uint32_t *accesses; /**< NULL; or CAI_ACCESS_*, one for each array, in the place of
+                               `access`; read during the call */
 } cai_use_options;
 
 /** Arrays in use: what the end of a use must know of its beginning. The caller's, on the stack as a
@@ -689,8 +691,8 @@ typedef struct cai_use {
  * (but for #CAI_ORDER_HOST). UNSTATED is what cai_provide_streams() made it, else the legacy stream
  * of the array's device.
  *
- * The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after the
- * other has ended; readers may.
+ * The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after
+ * the other has ended; readers may.
  *
  * What streams of the CPU's (cai/device.h) have yet to do on an array, no stream can wait for: the
  * host does, and is told what it failed with, once; it is #CAI_ERR_STATE in a forked child. The
@@ -709,8 +711,8 @@ typedef struct cai_use {
  * #CAI_ORDER_NONE; CAI_NONE=legacy distrusts NONE, and takes it for UNSTATED. CAI_TRACE=1 prints
  * each edge that a function under "Order" makes or leaves out, and why, to stderr.
  *
- * Call one of the next three functions in the end; beyond 8 arrays the use has memory of its own, which
- * leaks otherwise. Hold the arrays till then: the use takes no reference.
+ * Call one of the next three functions in the end; beyond 8 arrays the use has memory of its own,
+ * which leaks otherwise. Hold the arrays till then: the use takes no reference.
  *
  * @param use      gets the open use, whatever it was before; on failure one that is not open
  * @param arrays   `count` arrays; may be NULL if count is 0; the structs need not stay
@@ -720,8 +722,8 @@ typedef struct cai_use {
  *         and nothing has happened); #CAI_ERR_DRIVER; #CAI_ERR_CUDA, after which some of the waits
  *         may stand; #CAI_ERR_DEVICE for ROCm, and for an array whose 1 or 2 has no context;
  *         #CAI_ERR_ORDER for a 2 of another thread, and for an array that came with an event, and
- *         whose owner keeps no uses, since no end is possible (but for #CAI_ORDER_BEGIN, after which
- *         cai_array_release_on() is due, and #CAI_ORDER_HOST); #CAI_ERR_VALUE for a write to a
+ *         whose owner keeps no uses, since no end is possible (but for #CAI_ORDER_BEGIN, after
+ * which cai_array_release_on() is due, and #CAI_ORDER_HOST); #CAI_ERR_VALUE for a write to a
  *         read-only array; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate();
  *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, also for stream 0, for 1 or 2 if no context is
  *         current, and for a variable of the environment that has an invalid value.
@@ -749,12 +751,12 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
  * with different streams, and where a blocking stream, or 2, uses an array of stream 1. What is not
  * kept marks the array's stream, on which the last release records an event. If the owner is
  * #CAI_OWNER_RECLAIMS, the array's stream does not wait. Where nobody keeps the use of an array of
- * stream 1, stream 1 waits for a blocking one, too: a barrier for its context. In a capture, uses that
- * conflict come after each other where the owner keeps uses.
+ * stream 1, stream 1 waits for a blocking one, too: a barrier for its context. In a capture, uses
+ * that conflict come after each other where the owner keeps uses.
  *
  * @param use  is open no more; on failure it still is. One that is not open: nothing is done
- * @return #CAI_OK; #CAI_ERR_CAPTURE; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_ORDER on another thread
- *         than that of a 2; #CAI_ERR_STATE in a forked child; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT if
+ * @return #CAI_OK; #CAI_ERR_CAPTURE; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_ORDER on another
+ * thread than that of a 2; #CAI_ERR_STATE in a forked child; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT if
  *         `use` is NULL. cai_error.index as for cai_use_begin().
  * The text, "Synchronization", Consumer. Since 0.1. */
 cai_status cai_use_end(cai_use *use, cai_error *error);
@@ -773,11 +775,12 @@ cai_status cai_use_end(cai_use *use, cai_error *error);
  * Since 0.1. */
 cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error);
 
-/** Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait, and
- * does not fail. The producers' streams do not wait. The owners keep the use if an event can be
+/** Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait,
+ * and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
  * recorded on the stream. Where none can, since the stream has gone, or is in a capture that it was
- * not in at the beginning, the use takes references to the owners, which cai_drain() with `wait` lets
- * go of: call that before anybody else uses the arrays. In a capture the graph takes references, too.
+ * not in at the beginning, the use takes references to the owners, which cai_drain() with `wait`
+ * lets go of: call that before anybody else uses the arrays. In a capture the graph takes
+ * references, too.
  *
  * @param use  is open no more. NULL, or one that is not open: nothing is done
  * Since 0.1. */
@@ -787,11 +790,11 @@ void cai_use_abandon(cai_use *use);
  * It waits for kept uses, and counts as used; an owner whose array came with None is told of it, as
  * by a dict, and the stream must live as long as that array.
  *
- * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending, and
- *             nobody is told of work on a stream of one's own, for which a use is begun
- * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, arrays of an owner come with different
- *         streams, all came with None, and an owner has kept uses, or an owner cannot be told of the
- *         stream: one with an await_uses of its own, or #CAI_OWNER_IMPORTED where the array came with
+ * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending,
+ * and nobody is told of work on a stream of one's own, for which a use is begun
+ * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, arrays of an owner come with
+ * different streams, all came with None, and an owner has kept uses, or an owner cannot be told of
+ * the stream: one with an await_uses of its own, or #CAI_OWNER_IMPORTED where the array came with
  *         None; the rest as cai_use_begin().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,
@@ -820,30 +823,31 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
                              cai_error *error);
 
 /** Producer's side: returns a view that says one stream for work that is pending on several. Makes
- * `target` wait for `streams`, for the stream or event that the array comes with, and for kept uses.
- * The array itself stays as it is. A producer that writes the memory again, publishes it again.
+ * `target` wait for `streams`, for the stream or event that the array comes with, and for kept
+ * uses. The array itself stays as it is. A producer that writes the memory again, publishes it
+ * again.
  *
- * The view has an owner of its own, which holds the array's. When its last reference is released, its
- * stream is forgotten: if a dict or a tensor said it to somebody who knows of no owner, an event is
- * recorded there first, and kept as a write. Where `target` is being captured by then, that cannot be
- * done, and the stream must live as long as the array.
+ * The view has an owner of its own, which holds the array's. When its last reference is released,
+ * its stream is forgotten: if a dict or a tensor said it to somebody who knows of no owner, an
+ * event is recorded there first, and kept as a write. Where `target` is being captured by then,
+ * that cannot be done, and the stream must live as long as the array.
  *
- * The array's owner keeps what is pending on `streams` as a write, with the event that `target` waits
- * for: whoever has the array itself, or another view of it, waits for that, and not for `target`. From
- * then on arrays of the owner come with different streams, and all their uses are kept. An owner with
- * functions of its own is told of `target` by used_on.
+ * The array's owner keeps what is pending on `streams` as a write, with the event that `target`
+ * waits for: whoever has the array itself, or another view of it, waits for that, and not for
+ * `target`. From then on arrays of the owner come with different streams, and all their uses are
+ * kept. An owner with functions of its own is told of `target` by used_on.
  *
  * Before the producer works on one of `streams` again, it calls cai_array_reclaim() for it. If the
  * array had come from somebody else, its own stream must in the end wait for `target`: call
  * cai_use_begin() and cai_use_end() with the original.
  *
- * @param array    valid. The view of a borrowed one holds nothing: the memory, and what `array` says of
- *                 it, must then live as long as the view and the work on it
+ * @param array    valid. The view of a borrowed one holds nothing: the memory, and what `array`
+ * says of it, must then live as long as the view and the work on it
  * @param streams  `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
  * @param target   1 or 2 of the context of the array's memory, or a CUstream; must live as long as
  *                 the view, and all that is made of it
- * @param out      the view, with one reference: stream `target`, stream_kind STREAM, version 3, and so
- *                 its mask; unchanged on failure
+ * @param out      the view, with one reference: stream `target`, stream_kind STREAM, version 3, and
+ * so its mask; unchanged on failure
  * @return as cai_use_begin(); #CAI_ERR_ORDER also for a target 2 if arrays of the owner
  *         come with another thread's; cai_error.index is the stream of `streams`, or -1.
  * The text, "Synchronization", Producer: streams 7, 9, 15 exported as 3. Since 0.1. */
@@ -851,13 +855,13 @@ cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, in
                              uint64_t target, cai_array **out, cai_error *error);
 
 /** Producer's side: returns a view that comes with an event instead of a stream, which may then go,
- * and which is the way to another thread for work on a stream 2. A dict cannot carry it. `stream` waits
- * for what cai_array_publish() says; then an event is recorded there, which lives as long as the view.
- * For whoever has the array already, the owner keeps it as a write.
+ * and which is the way to another thread for work on a stream 2. A dict cannot carry it. `stream`
+ * waits for what cai_array_publish() says; then an event is recorded there, which lives as long as
+ * the view. For whoever has the array already, the owner keeps it as a write.
  *
  * @param array  as for cai_array_publish()
- * @param out    the view, with one reference: the event, stream_kind EVENT, version 3, and so its mask;
- *               unchanged on failure
+ * @param out    the view, with one reference: the event, stream_kind EVENT, version 3, and so its
+ * mask; unchanged on failure
  * @return as cai_array_publish(); #CAI_ERR_CAPTURE if `stream` is being captured.
  * Since 0.1. */
 cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_array **out,
@@ -868,8 +872,8 @@ cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_
  * stream to be the array's. The host does not wait, and no CUDA callback is used: a later call
  * under "Order" or cai_drain() finds out. If `stream` is being captured, the graph takes it over:
  * it goes when the graph, and what was made of it, has gone; what was queued before the capture
- * began is in no graph, so call it before that, or after the end. Else the owner keeps the use, if it
- * keeps any; one with functions of its own is told by used_on.
+ * began is in no graph, so call it before that, or after the end. Else the owner keeps the use, if
+ * it keeps any; one with functions of its own is told by used_on.
  *
  * @param array  owned. On failure the holder is still the caller's
  * @return #CAI_OK; #CAI_ERR_ARGUMENT for a borrowed array, too; the rest as cai_use_begin().
@@ -921,10 +925,10 @@ cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *e
  * never 0, and the same in every copy of the library. For cai_owner.thread. Since 0.1. */
 uint64_t cai_this_thread(void);
 
-/** Fills in the owner of a producer's own block, whose uses this copy of the library keeps: all of it,
- * with no flags. What it writes as used_on and await_uses is known to this copy wherever it is asked;
- * the addresses of cai_owner_used_on() and cai_owner_await_uses() are not, in a program that is not
- * position-independent, or has two copies of the library.
+/** Fills in the owner of a producer's own block, whose uses this copy of the library keeps: all of
+ * it, with no flags. What it writes as used_on and await_uses is known to this copy wherever it is
+ * asked; the addresses of cai_owner_used_on() and cai_owner_await_uses() are not, in a program that
+ * is not position-independent, or has two copies of the library.
  *
  * @param owner    struct_size, and all else, is written
  * @param retain   as cai_owner.retain
@@ -957,8 +961,8 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
 
 /** For a producer's own cai_owner.release, after the last holder has let go: calls end(self) now if
  * no use is pending, else later, on a thread that calls a function under "Order" or cai_drain(). It
- * waits for nothing, and does not fail; on a stream that uses are in order with, and that the memory
- * is not freed on, it records an event. Until `end` is called, the block stays.
+ * waits for nothing, and does not fail; on a stream that uses are in order with, and that the
+ * memory is not freed on, it records an event. Until `end` is called, the block stays.
  *
  * @param self  filled in by cai_owner_init(); used_on may be another one, that calls what was there
  * @param end   frees the block, and may run any code; no lock is held

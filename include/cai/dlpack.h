@@ -64,17 +64,17 @@ cai_status cai_dlpack_own_legacy(DLManagedTensor *tensor, uint64_t stream, cai_a
 
 /** Says an array as a tensor, which holds it until the tensor's deleter is called, on any thread.
  *
- * The consumer's stream is put in order, as that of a view by cai_array_publish(): it waits for what
- * is pending on the array and for kept uses, and later users of the array wait for it, until the
- * deleter is called, which waits for nothing, and keeps what is queued on the stream by then as a
- * write. No driver is called if the array comes with that very stream. Where the owner keeps no uses,
- * or the consumer has worked on another stream, the work must be complete before the deleter is
- * called, or be ordered before whatever the owner's release does with the memory.
+ * The consumer's stream is put in order, as that of a view by cai_array_publish(): it waits for
+ * what is pending on the array and for kept uses, and later users of the array wait for it, until
+ * the deleter is called, which waits for nothing, and keeps what is queued on the stream by then as
+ * a write. No driver is called if the array comes with that very stream. Where the owner keeps no
+ * uses, or the consumer has worked on another stream, the work must be complete before the deleter
+ * is called, or be ordered before whatever the owner's release does with the memory.
  *
  * @param array   valid and owned (a borrowed array cannot be held). If its device is CUDA with id
  * -1, cai_array_locate() is asked for the id; 0 stands for that of no elements
- * @param stream  the consumer's; as `target` of cai_array_publish(), and must live until the deleter
- *                is called; or UINT64_MAX: no order
+ * @param stream  the consumer's; as `target` of cai_array_publish(), and must live until the
+ * deleter is called; or UINT64_MAX: no order
  * @param out     a tensor, to be ended by its deleter. Its shape and strides are copies; an axis of
  *                one element may have any stride
  * @return #CAI_OK; #CAI_ERR_EXPORT, with the entry, if a tensor cannot say it: a mask, a foreign

@@ -11,7 +11,8 @@ namespace {
 class Attachment : public cai_owner {
  public:
   Attachment(void (*end)(void *context), void *context)
-      : cai_owner{sizeof(cai_owner), 0, one_more, one_less, nullptr, nullptr, nullptr, 0, nullptr, 0},
+      : cai_owner{sizeof(cai_owner), 0,       one_more, one_less, nullptr,
+                  nullptr,           nullptr, 0,        nullptr,  0},
         end_(end),
         context_(context) {}
 

@@ -19,8 +19,9 @@ struct Published {
   std::atomic<bool> told{false};  // who knows of no owner was sent to the stream
 };
 
-// What a view's owner has in the place of kept uses: what was published holds, of which it is a view,
-// or what it is a wrapper of. Null if nothing was, or the keeper is not this library's to know.
+// What a view's owner has in the place of kept uses: what was published holds, of which it is a
+// view, or what it is a wrapper of. Null if nothing was, or the keeper is not this library's to
+// know.
 inline Published *published_by(const cai_owner *owner) noexcept {
   const bool is_view = is_whole(owner) && owner->keeper && stores_here(owner->keeper);
   return is_view ? static_cast<Published *>(owner->uses) : nullptr;

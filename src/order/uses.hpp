@@ -110,8 +110,8 @@ class Uses {
   // Adds those that are not `own`, the array's stream, nor `stream`, which is to wait.
   void add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<Stream> &out);
 
-  // An array of the owner comes with another stream than the earlier ones, `first` being theirs, 0 if
-  // they had none: then all uses are kept, until as many have gone.
+  // An array of the owner comes with another stream than the earlier ones, `first` being theirs, 0
+  // if they had none: then all uses are kept, until as many have gone.
   void differ(std::uint64_t first) noexcept;
   void agree() noexcept { differ_.fetch_sub(1, std::memory_order_release); }
   bool streams_differ() const noexcept { return differ_.load(std::memory_order_acquire) != 0; }

@@ -323,7 +323,8 @@ static cai_status publish_as(int array, int copy, uint32_t streams, int target, 
   }
   cai_array *const it = stage.arrays[array];
   if (!event) {
-    return cai_array_publish(it, pending, count, value_of(target), &stage.arrays[copy], &stage.error);
+    return cai_array_publish(it, pending, count, value_of(target), &stage.arrays[copy],
+                             &stage.error);
   }
   cai_array *view = NULL;
   if (count > 1 || (count && pending[0] != value_of(target))) {

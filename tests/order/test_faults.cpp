@@ -92,8 +92,7 @@ std::vector<Scenario> scenarios() {
        [](Scene &s, cai_error *error) {
          const std::uint64_t streams[] = {s.producer, 1};
          cai_array *view = nullptr;
-         const cai_status status =
-             cai_array_publish(*s.kept, streams, 2, s.consumer, &view, error);
+         const cai_status status = cai_array_publish(*s.kept, streams, 2, s.consumer, &view, error);
          EXPECT_EQ(view != nullptr, status == CAI_OK);
          cai_array_release(view);
          return status;

@@ -411,8 +411,8 @@ TEST_F(Publish, AFreshCopyOnAThreadsOwnStream) {
               const Published view = Published::event(Published(array, 2), 2);
               std::thread([&] {
                 const With with(context0);
-                for (const cai_array *each :
-                     {static_cast<const cai_array *>(view), static_cast<const cai_array *>(array)}) {
+                for (const cai_array *each : {static_cast<const cai_array *>(view),
+                                              static_cast<const cai_array *>(array)}) {
                   EXPECT_EQ(begin_use({each}, consumer), CAI_OK);
                   fill(each->data, 2, consumer);
                   EXPECT_EQ(end_use({each}, consumer), CAI_OK);
@@ -514,33 +514,43 @@ TEST_F(Publish, NothingOnFailure) {
     EXPECT_EQ(std::memcmp(&before, &array, sizeof before), 0);
   };
   for (const cai_array *array : {owned.get(), kept.get(), &borrowed.array}) {
-    expect(*array, CAI_ERR_ARGUMENT, 1,
-           [&](const cai_array *a, cai_array **view) { return cai_array_publish(a, streams, 3, target, view, &error); });
-    expect(*array, CAI_ERR_ARGUMENT, -1,
-           [&](const cai_array *a, cai_array **view) { return cai_array_publish(a, sound, 2, 0, view, &error); });
-    expect(*array, CAI_ERR_ARGUMENT, -1,
-           [&](const cai_array *a, cai_array **view) { return cai_array_publish(a, sound, -1, target, view, &error); });
-    expect(*array, CAI_ERR_ARGUMENT, -1,
-           [&](const cai_array *a, cai_array **view) { return cai_array_publish(a, nullptr, 1, target, view, &error); });
-    expect(*array, CAI_ERR_ARGUMENT, -1,
-           [&](const cai_array *a, cai_array **view) { return cai_array_publish_event(a, 0, view, &error); });
+    expect(*array, CAI_ERR_ARGUMENT, 1, [&](const cai_array *a, cai_array **view) {
+      return cai_array_publish(a, streams, 3, target, view, &error);
+    });
+    expect(*array, CAI_ERR_ARGUMENT, -1, [&](const cai_array *a, cai_array **view) {
+      return cai_array_publish(a, sound, 2, 0, view, &error);
+    });
+    expect(*array, CAI_ERR_ARGUMENT, -1, [&](const cai_array *a, cai_array **view) {
+      return cai_array_publish(a, sound, -1, target, view, &error);
+    });
+    expect(*array, CAI_ERR_ARGUMENT, -1, [&](const cai_array *a, cai_array **view) {
+      return cai_array_publish(a, nullptr, 1, target, view, &error);
+    });
+    expect(*array, CAI_ERR_ARGUMENT, -1, [&](const cai_array *a, cai_array **view) {
+      return cai_array_publish_event(a, 0, view, &error);
+    });
     MUST(gpu().simcuda_fail("cuStreamWaitEvent", array == kept.get() ? 3 : 2, 999));
     expect(*array, CAI_ERR_CUDA,
            array == kept.get()    ? -1
            : array == owned.get() ? 0
                                   : 1,
-           [&](const cai_array *a, cai_array **view) { return cai_array_publish(a, sound, 2, target, view, &error); });
+           [&](const cai_array *a, cai_array **view) {
+             return cai_array_publish(a, sound, 2, target, view, &error);
+           });
     MUST(gpu().cuStreamBeginCapture_v2(handle(capturing), 0));
-    expect(*array, CAI_ERR_CAPTURE, 1,
-           [&](const cai_array *a, cai_array **view) { return cai_array_publish(a, captured, 2, target, view, &error); });
-    expect(*array, CAI_ERR_CAPTURE, -1,
-           [&](const cai_array *a, cai_array **view) { return cai_array_publish_event(a, capturing, view, &error); });
+    expect(*array, CAI_ERR_CAPTURE, 1, [&](const cai_array *a, cai_array **view) {
+      return cai_array_publish(a, captured, 2, target, view, &error);
+    });
+    expect(*array, CAI_ERR_CAPTURE, -1, [&](const cai_array *a, cai_array **view) {
+      return cai_array_publish_event(a, capturing, view, &error);
+    });
     Handle graph = nullptr;
     MUST(gpu().cuStreamEndCapture(handle(capturing), &graph));
     MUST(gpu().cuGraphDestroy(graph));
     MUST(gpu().simcuda_fail("cuEventRecord", array == owned.get() ? 2 : 1, 999));
-    expect(*array, CAI_ERR_CUDA, -1,
-           [&](const cai_array *a, cai_array **view) { return cai_array_publish_event(a, target, view, &error); });
+    expect(*array, CAI_ERR_CUDA, -1, [&](const cai_array *a, cai_array **view) {
+      return cai_array_publish_event(a, target, view, &error);
+    });
   }
   const Published of_stream(&of_old.array, target, {sound[0], sound[1]});
   const Published of_event = Published::event(&of_old.array, target);

@@ -13,14 +13,14 @@ namespace test {
 
 inline cai_status begin_use(std::initializer_list<const cai_array *> arrays, std::uint64_t stream,
                             cai_error *error = nullptr, const cai_use_options *options = nullptr) {
-  return begin_arrays(arrays.begin(), static_cast<std::int32_t>(arrays.size()), stream,
-                              options, error);
+  return begin_arrays(arrays.begin(), static_cast<std::int32_t>(arrays.size()), stream, options,
+                      error);
 }
 
 inline cai_status end_use(std::initializer_list<const cai_array *> arrays, std::uint64_t stream,
                           cai_error *error = nullptr, const cai_use_options *options = nullptr) {
-  return end_arrays(arrays.begin(), static_cast<std::int32_t>(arrays.size()), stream,
-                            options, error);
+  return end_arrays(arrays.begin(), static_cast<std::int32_t>(arrays.size()), stream, options,
+                    error);
 }
 
 inline cai_use_options access(std::uint32_t value, std::uint32_t flags = 0) {
@@ -125,7 +125,7 @@ class Producer {
   explicit Producer(std::uint32_t flags = 0, std::uint32_t size = sizeof(cai_owner))
       : block_(::operator new(sizeof(Head) + size)) {
     new (block_) Head{&ended_};
-    const cai_owner full{size,    flags, retain, release, cai_owner_used_on, cai_owner_await_uses,
+    const cai_owner full{size,    flags, retain,  release, cai_owner_used_on, cai_owner_await_uses,
                          nullptr, 0,     nullptr, 0};
     std::memcpy(static_cast<void *>(owner()), &full, size);
   }

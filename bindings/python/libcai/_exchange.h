@@ -412,8 +412,8 @@ static inline int cai_py_is_within(const int64_t *values, const int64_t *dims) {
   return (uintptr_t)values - (uintptr_t)dims < 2 * CAI_MAX_NDIM * sizeof *dims;
 }
 
-/* A description may point to what the object has, which others may change once they run. It is copied
- * to `dims`, where some of it may be already. */
+/* A description may point to what the object has, which others may change once they run. It is
+ * copied to `dims`, where some of it may be already. */
 static inline void cai_py_keep_dims(cai_array *array, int64_t *dims) {
   const int64_t *shape = array->shape, *strides = array->strides;
   const int32_t ndim = array->ndim;

@@ -244,16 +244,14 @@ const _: () = {
     ["Offset of field: cai_field::reserved"]
         [::core::mem::offset_of!(cai_field, reserved) - 60usize];
 };
-/// `release` gives the memory back in the order of the stream
-/// [`cai_owner.freed_on`](cai_owner::freed_on): a use that this stream waits for need
-/// not hold the release up; one that is being captured does
+/// `release` gives the memory back in the order of the stream [`cai_owner.freed_on`](cai_owner::freed_on): a use that this
+/// stream waits for need not hold the release up; one that is being captured does.
 pub const CAI_OWNER_STREAM_ORDERED: u32 = 1;
-/// the producer calls [`cai_array_reclaim()`] before it writes again, so
-/// its stream need not wait when a use ends
+/// The producer calls [`cai_array_reclaim()`] before it writes again, so its stream need not wait
+/// when a use ends.
 pub const CAI_OWNER_RECLAIMS: u32 = 2;
-/// the memory is an exporter's, who keeps no uses, and frees it after
-/// what is queued on the array's stream: a use on that stream need
-/// not hold the release up
+/// The memory is an exporter's, who keeps no uses, and frees it after what is queued on the
+/// array's stream: a use on that stream need not hold the release up.
 pub const CAI_OWNER_IMPORTED: u32 = 4;
 /// Who keeps an array alive. The producer's own block begins with it; every array in the block
 /// points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
@@ -262,7 +260,8 @@ pub const CAI_OWNER_IMPORTED: u32 = 4;
 /// From `used_on` on it says how uses of the memory are kept: work queued on streams that the
 /// array's own stream need not know of. A producer fills in the owner of its own block
 /// by [`cai_owner_init()`], and ends the block through [`cai_owner_end()`]; or has functions of its own; or
-/// stops after `release`, and then no use is kept. The block of a view names the owner that it holds in `keeper` instead. Since 0.1.
+/// stops after `release`, and then no use is kept. The block of a view names the owner that it holds
+/// in `keeper` instead. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_owner {
@@ -277,8 +276,8 @@ pub struct cai_owner {
     /// pending, the block's end is put off. It may record an event on the array's stream.
     pub release: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     /// Keeps a use: what is queued on `stream` by now reads the memory, or ([`CAI_ACCESS_WRITE`]) also
-    /// writes it. As [`cai_owner_used_on()`]. NULL: uses are not kept. With an await_uses of the owner's own
-    /// it is told of every use, else not of those that are in order with the array's stream.
+    /// writes it. As [`cai_owner_used_on()`]. NULL: uses are not kept. With an await_uses of the owner's
+    /// own it is told of every use, else not of those that are in order with the array's stream.
     pub used_on: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut cai_owner,
@@ -307,10 +306,9 @@ pub struct cai_owner {
     /// NULL; or an owner that this one holds, whose flags, used_on and so
     /// on stand for this one's, and that has no keeper itself
     pub keeper: *mut cai_owner,
-    /// with [`CAI_OWNER_STREAM_ORDERED`], the stream in whose order `release` gives the
-    /// memory back: 1, of the context that is current then; 2, of `thread`; or a
-    /// CUstream. 0: the one that the first array came with
-    /// (not where a mask comes with another). [`cai_array_own()`] fills it in
+    /// With [`CAI_OWNER_STREAM_ORDERED`], the stream in whose order `release` gives the memory back: 1,
+    /// of the context that is current then; 2, of `thread`; or a CUstream. 0: the one that the first
+    /// array came with (not where a mask comes with another). [`cai_array_own()`] fills it in.
     pub freed_on: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -705,9 +703,9 @@ pub const CAI_ACCESS_WRITE: u32 = 2;
 /// graph
 pub const CAI_USE_EXTERNAL: u32 = 1;
 /// the producer captures, the consumer does not: the consumer's stream,
-/// which must not be 1, joins the capture at the beginning, and is joined
-/// back at the end. Until the capture has ended the stream is in it: nobody
-/// else uses it, nor arrays that come with it
+/// which must not be 1, joins the capture at the beginning, and is
+/// joined back at the end. Until the capture has ended the stream is in
+/// it: nobody else uses it, nor arrays that come with it
 pub const CAI_USE_FORK: u32 = 2;
 /// How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
 /// or the call is refused. NULL, or all 0 after struct_size, is the full order. 24 bytes; of 8 at
@@ -723,8 +721,8 @@ pub struct cai_use_options {
     pub access: u32,
     /// `CAI_USE_*`
     pub flags: u32,
-    /// NULL; or `CAI_ACCESS_*`, one for each array, in the place of `access`;
-    /// read during the call
+    /// NULL; or `CAI_ACCESS_*`, one for each array, in the place of
+    /// `access`; read during the call
     pub accesses: *const u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -2495,9 +2493,9 @@ functions! {
     /// A dict cannot say what streams of the CPU's (cai/device.h) have yet to do on the memory: the host
     /// waits for that.
     ///
-    /// The stream that is said comes after the uses that the owner has kept: where it does not by itself,
-    /// it is made to wait, as by [`cai_array_publish()`]. So write an array anew for each reader. From then on
-    /// users of the owner's arrays that come with another stream wait for it.
+    /// The stream that is said comes after the uses that the owner has kept: where it does not by
+    /// itself, it is made to wait, as by [`cai_array_publish()`]. So write an array anew for each reader.
+    /// From then on users of the owner's arrays that come with another stream wait for it.
     ///
     /// # Arguments
     ///
@@ -2645,8 +2643,8 @@ functions! {
     /// (but for [`CAI_ORDER_HOST`]). UNSTATED is what [`cai_provide_streams()`] made it, else the legacy stream
     /// of the array's device.
     ///
-    /// The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after the
-    /// other has ended; readers may.
+    /// The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after
+    /// the other has ended; readers may.
     ///
     /// What streams of the CPU's (cai/device.h) have yet to do on an array, no stream can wait for: the
     /// host does, and is told what it failed with, once; it is [`CAI_ERR_STATE`] in a forked child. The
@@ -2665,8 +2663,8 @@ functions! {
     /// [`CAI_ORDER_NONE`]; `CAI_NONE`=legacy distrusts NONE, and takes it for UNSTATED. `CAI_TRACE`=1 prints
     /// each edge that a function under "Order" makes or leaves out, and why, to stderr.
     ///
-    /// Call one of the next three functions in the end; beyond 8 arrays the use has memory of its own, which
-    /// leaks otherwise. Hold the arrays till then: the use takes no reference.
+    /// Call one of the next three functions in the end; beyond 8 arrays the use has memory of its own,
+    /// which leaks otherwise. Hold the arrays till then: the use takes no reference.
     ///
     /// # Arguments
     ///
@@ -2681,8 +2679,8 @@ functions! {
     /// and nothing has happened); [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`], after which some of the waits
     /// may stand; [`CAI_ERR_DEVICE`] for ROCm, and for an array whose 1 or 2 has no context;
     /// [`CAI_ERR_ORDER`] for a 2 of another thread, and for an array that came with an event, and
-    /// whose owner keeps no uses, since no end is possible (but for [`CAI_ORDER_BEGIN`], after which
-    /// [`cai_array_release_on()`] is due, and [`CAI_ORDER_HOST`]); [`CAI_ERR_VALUE`] for a write to a
+    /// whose owner keeps no uses, since no end is possible (but for [`CAI_ORDER_BEGIN`], after
+    /// which [`cai_array_release_on()`] is due, and [`CAI_ORDER_HOST`]); [`CAI_ERR_VALUE`] for a write to a
     /// read-only array; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`];
     /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for stream 0, for 1 or 2 if no context is
     /// current, and for a variable of the environment that has an invalid value.
@@ -2716,8 +2714,8 @@ functions! {
     /// with different streams, and where a blocking stream, or 2, uses an array of stream 1. What is not
     /// kept marks the array's stream, on which the last release records an event. If the owner is
     /// [`CAI_OWNER_RECLAIMS`], the array's stream does not wait. Where nobody keeps the use of an array of
-    /// stream 1, stream 1 waits for a blocking one, too: a barrier for its context. In a capture, uses that
-    /// conflict come after each other where the owner keeps uses.
+    /// stream 1, stream 1 waits for a blocking one, too: a barrier for its context. In a capture, uses
+    /// that conflict come after each other where the owner keeps uses.
     ///
     /// # Arguments
     ///
@@ -2725,8 +2723,8 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ORDER`] on another thread
-    /// than that of a 2; [`CAI_ERR_STATE`] in a forked child; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`] if
+    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ORDER`] on another
+    /// thread than that of a 2; [`CAI_ERR_STATE`] in a forked child; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`] if
     /// `use` is NULL. [`cai_error.index`](cai_error::index) as for [`cai_use_begin()`].
     ///
     /// The text, "Synchronization", Consumer. Since 0.1.
@@ -2750,11 +2748,12 @@ functions! {
     ///
     /// Since 0.1.
     pub fn cai_use_finish(use_: *mut cai_use, wait: i32, error: *mut cai_error) -> cai_status;
-    /// Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait, and
-    /// does not fail. The producers' streams do not wait. The owners keep the use if an event can be
+    /// Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait,
+    /// and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
     /// recorded on the stream. Where none can, since the stream has gone, or is in a capture that it was
-    /// not in at the beginning, the use takes references to the owners, which [`cai_drain()`] with `wait` lets
-    /// go of: call that before anybody else uses the arrays. In a capture the graph takes references, too.
+    /// not in at the beginning, the use takes references to the owners, which [`cai_drain()`] with `wait`
+    /// lets go of: call that before anybody else uses the arrays. In a capture the graph takes
+    /// references, too.
     ///
     /// # Arguments
     ///
@@ -2768,14 +2767,14 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `out`: 1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending, and
-    ///   nobody is told of work on a stream of one's own, for which a use is begun
+    /// - `out`: 1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending,
+    ///   and nobody is told of work on a stream of one's own, for which a use is begun
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, arrays of an owner come with different
-    /// streams, all came with None, and an owner has kept uses, or an owner cannot be told of the
-    /// stream: one with an await_uses of its own, or [`CAI_OWNER_IMPORTED`] where the array came with
+    /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, arrays of an owner come with
+    /// different streams, all came with None, and an owner has kept uses, or an owner cannot be told of
+    /// the stream: one with an await_uses of its own, or [`CAI_OWNER_IMPORTED`] where the array came with
     /// None; the rest as [`cai_use_begin()`].
     ///
     /// The text, "Synchronization". Since 0.1.
@@ -2819,18 +2818,19 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Producer's side: returns a view that says one stream for work that is pending on several. Makes
-    /// `target` wait for `streams`, for the stream or event that the array comes with, and for kept uses.
-    /// The array itself stays as it is. A producer that writes the memory again, publishes it again.
+    /// `target` wait for `streams`, for the stream or event that the array comes with, and for kept
+    /// uses. The array itself stays as it is. A producer that writes the memory again, publishes it
+    /// again.
     ///
-    /// The view has an owner of its own, which holds the array's. When its last reference is released, its
-    /// stream is forgotten: if a dict or a tensor said it to somebody who knows of no owner, an event is
-    /// recorded there first, and kept as a write. Where `target` is being captured by then, that cannot be
-    /// done, and the stream must live as long as the array.
+    /// The view has an owner of its own, which holds the array's. When its last reference is released,
+    /// its stream is forgotten: if a dict or a tensor said it to somebody who knows of no owner, an
+    /// event is recorded there first, and kept as a write. Where `target` is being captured by then,
+    /// that cannot be done, and the stream must live as long as the array.
     ///
-    /// The array's owner keeps what is pending on `streams` as a write, with the event that `target` waits
-    /// for: whoever has the array itself, or another view of it, waits for that, and not for `target`. From
-    /// then on arrays of the owner come with different streams, and all their uses are kept. An owner with
-    /// functions of its own is told of `target` by used_on.
+    /// The array's owner keeps what is pending on `streams` as a write, with the event that `target`
+    /// waits for: whoever has the array itself, or another view of it, waits for that, and not for
+    /// `target`. From then on arrays of the owner come with different streams, and all their uses are
+    /// kept. An owner with functions of its own is told of `target` by used_on.
     ///
     /// Before the producer works on one of `streams` again, it calls [`cai_array_reclaim()`] for it. If the
     /// array had come from somebody else, its own stream must in the end wait for `target`: call
@@ -2838,13 +2838,13 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `array`: valid. The view of a borrowed one holds nothing: the memory, and what `array` says of
-    ///   it, must then live as long as the view and the work on it
+    /// - `array`: valid. The view of a borrowed one holds nothing: the memory, and what `array`
+    ///   says of it, must then live as long as the view and the work on it
     /// - `streams`: `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
     /// - `target`: 1 or 2 of the context of the array's memory, or a CUstream; must live as long as
     ///   the view, and all that is made of it
-    /// - `out`: the view, with one reference: stream `target`, stream_kind STREAM, version 3, and so
-    ///   its mask; unchanged on failure
+    /// - `out`: the view, with one reference: stream `target`, stream_kind STREAM, version 3, and
+    ///   so its mask; unchanged on failure
     ///
     /// # Returns
     ///
@@ -2861,15 +2861,15 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Producer's side: returns a view that comes with an event instead of a stream, which may then go,
-    /// and which is the way to another thread for work on a stream 2. A dict cannot carry it. `stream` waits
-    /// for what [`cai_array_publish()`] says; then an event is recorded there, which lives as long as the view.
-    /// For whoever has the array already, the owner keeps it as a write.
+    /// and which is the way to another thread for work on a stream 2. A dict cannot carry it. `stream`
+    /// waits for what [`cai_array_publish()`] says; then an event is recorded there, which lives as long as
+    /// the view. For whoever has the array already, the owner keeps it as a write.
     ///
     /// # Arguments
     ///
     /// - `array`: as for [`cai_array_publish()`]
-    /// - `out`: the view, with one reference: the event, stream_kind EVENT, version 3, and so its mask;
-    ///   unchanged on failure
+    /// - `out`: the view, with one reference: the event, stream_kind EVENT, version 3, and so its
+    ///   mask; unchanged on failure
     ///
     /// # Returns
     ///
@@ -2887,8 +2887,8 @@ functions! {
     /// stream to be the array's. The host does not wait, and no CUDA callback is used: a later call
     /// under "Order" or [`cai_drain()`] finds out. If `stream` is being captured, the graph takes it over:
     /// it goes when the graph, and what was made of it, has gone; what was queued before the capture
-    /// began is in no graph, so call it before that, or after the end. Else the owner keeps the use, if it
-    /// keeps any; one with functions of its own is told by used_on.
+    /// began is in no graph, so call it before that, or after the end. Else the owner keeps the use, if
+    /// it keeps any; one with functions of its own is told by used_on.
     ///
     /// # Arguments
     ///
@@ -2944,10 +2944,10 @@ functions! {
     /// Returns what tells the calling thread from all others that there were since the machine started:
     /// never 0, and the same in every copy of the library. For [`cai_owner.thread`](cai_owner::thread). Since 0.1.
     pub fn cai_this_thread() -> u64;
-    /// Fills in the owner of a producer's own block, whose uses this copy of the library keeps: all of it,
-    /// with no flags. What it writes as used_on and await_uses is known to this copy wherever it is asked;
-    /// the addresses of [`cai_owner_used_on()`] and [`cai_owner_await_uses()`] are not, in a program that is not
-    /// position-independent, or has two copies of the library.
+    /// Fills in the owner of a producer's own block, whose uses this copy of the library keeps: all of
+    /// it, with no flags. What it writes as used_on and await_uses is known to this copy wherever it is
+    /// asked; the addresses of [`cai_owner_used_on()`] and [`cai_owner_await_uses()`] are not, in a program that
+    /// is not position-independent, or has two copies of the library.
     ///
     /// # Arguments
     ///
@@ -3008,8 +3008,8 @@ functions! {
     ) -> cai_status;
     /// For a producer's own [`cai_owner.release`](cai_owner::release), after the last holder has let go: calls end(self) now if
     /// no use is pending, else later, on a thread that calls a function under "Order" or [`cai_drain()`]. It
-    /// waits for nothing, and does not fail; on a stream that uses are in order with, and that the memory
-    /// is not freed on, it records an event. Until `end` is called, the block stays.
+    /// waits for nothing, and does not fail; on a stream that uses are in order with, and that the
+    /// memory is not freed on, it records an event. Until `end` is called, the block stays.
     ///
     /// # Arguments
     ///
@@ -4632,19 +4632,19 @@ functions! {
     ) -> cai_status;
     /// Says an array as a tensor, which holds it until the tensor's deleter is called, on any thread.
     ///
-    /// The consumer's stream is put in order, as that of a view by [`cai_array_publish()`]: it waits for what
-    /// is pending on the array and for kept uses, and later users of the array wait for it, until the
-    /// deleter is called, which waits for nothing, and keeps what is queued on the stream by then as a
-    /// write. No driver is called if the array comes with that very stream. Where the owner keeps no uses,
-    /// or the consumer has worked on another stream, the work must be complete before the deleter is
-    /// called, or be ordered before whatever the owner's release does with the memory.
+    /// The consumer's stream is put in order, as that of a view by [`cai_array_publish()`]: it waits for
+    /// what is pending on the array and for kept uses, and later users of the array wait for it, until
+    /// the deleter is called, which waits for nothing, and keeps what is queued on the stream by then as
+    /// a write. No driver is called if the array comes with that very stream. Where the owner keeps no
+    /// uses, or the consumer has worked on another stream, the work must be complete before the deleter
+    /// is called, or be ordered before whatever the owner's release does with the memory.
     ///
     /// # Arguments
     ///
     /// - `array`: valid and owned (a borrowed array cannot be held). If its device is CUDA with id
     ///   -1, [`cai_array_locate()`] is asked for the id; 0 stands for that of no elements
-    /// - `stream`: the consumer's; as `target` of [`cai_array_publish()`], and must live until the deleter
-    ///   is called; or UINT64_MAX: no order
+    /// - `stream`: the consumer's; as `target` of [`cai_array_publish()`], and must live until the
+    ///   deleter is called; or UINT64_MAX: no order
     /// - `out`: a tensor, to be ended by its deleter. Its shape and strides are copies; an axis of
     ///   one element may have any stride
     ///
