@@ -834,8 +834,8 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  *
  * The array's owner keeps what is pending on `streams` as a write, with the event that `target`
  * waits for: whoever has the array itself, or another view of it, waits for that, and not for
- * `target`. From then on arrays of the owner come with different streams, and all their uses are
- * kept. An owner with functions of its own is told of `target` by used_on.
+ * `target`. As long as the view lives, arrays of the owner come with different streams, and all
+ * their uses are kept. An owner with functions of its own is told of `target` by used_on.
  *
  * Before the producer works on one of `streams` again, it calls cai_array_reclaim() for it. If the
  * array had come from somebody else, its own stream must in the end wait for `target`: call
