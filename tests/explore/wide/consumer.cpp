@@ -82,6 +82,7 @@ void begin(World &world, const Step &step) {
   use->arrays = arrays;
   use->accesses = accesses;
   use->is_forked = !was_capturing && world.is_capturing(stream);
+  if (use->is_forked) use->thread = world.thread;  // the capture may be of its 2
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     world.touch(arrays[i], stream, accesses[i] == CAI_ACCESS_WRITE);
   }
