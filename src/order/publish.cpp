@@ -344,7 +344,7 @@ void tell_of(const cai_array &array, std::uint64_t value) {
   if (published && published->stream.value == value) {
     if (published->told.exchange(true, std::memory_order_acq_rel)) return;
     tell_trace();
-    return make_uses_of(keeper).tell(published->stream, true);
+    return make_uses_of(keeper).tell(published->stream, Uses::By::view);
   }
   if (!stores_here(keeper)) return;
   tell_trace();
@@ -352,7 +352,9 @@ void tell_of(const cai_array &array, std::uint64_t value) {
   try {
     driver::Session session;
     if (const driver::CUcontext context = order::find_context(session, array)) {
-      tell(keeper, {value, context, -1});
+      const bool is_its_own = stream_value(array) == value;
+      make_uses_of(keeper).tell({value, context, -1},
+                                is_its_own ? Uses::By::array : Uses::By::other);
     }
     session.finish();
   } catch (const Failure &failure) {
@@ -370,7 +372,9 @@ void hand_to_dict(const cai_array &array, bool is_mask) {
   cai_owner *const keeper = keeper_of(array);
   // Who has the mask has the array: what was told of that is no news.
   const bool told = !is_mask && stores_here(keeper) && may_have_kept(keeper, value);
-  if ((told || has_kept_uses(keeper)) && !nothing_on_gpu_before(array, value)) {
+  // A provider's stream is no news to libcai, but to who gets 1 for it.
+  const bool is_provided = stream_value(array) != value;
+  if ((told || is_provided || has_kept_uses(keeper)) && !nothing_on_gpu_before(array, value)) {
     order_for(array, nullptr, 0, value, nullptr);
   }
   if (!is_mask || published_by(array.owner)) return tell_of(array, value);

@@ -56,7 +56,7 @@ Uses &make_uses(cai_owner *owner) {
     const auto value = reinterpret_cast<std::uintptr_t>(theirs);
     if (value && !(value & 1)) return *static_cast<Uses *>(theirs);
     const Stream marked{marked_in(value), nullptr, -1};
-    if (value) told_in(value) ? made->tell(marked, false) : made->mark(marked);
+    if (value) told_in(value) ? made->tell(marked, Uses::By::array) : made->mark(marked);
     if (word.compare_exchange_weak(theirs, made.get(), std::memory_order_acq_rel)) {
       return *made.release();
     }
@@ -91,7 +91,7 @@ void tell(cai_owner *owner, const Stream &stream) {
       return;
     }
   }
-  make_uses_of(owner).tell(stream, false);
+  make_uses_of(owner).tell(stream, Uses::By::array);
 }
 
 bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cover &cover) {
@@ -143,11 +143,16 @@ bool Uses::any_marked() {
   return std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.marked; });
 }
 
-void Uses::tell(const Stream &stream, bool by_view) {
+void Uses::tell(const Stream &stream, By by) {
   const std::lock_guard lock(lock_);
   Own &it = own(stream);
   it.marked = true;
-  by_view ? static_cast<void>(++it.views) : static_cast<void>(it.told = true);
+  if (by == By::view) {
+    ++it.views;
+  } else {
+    it.told = true;
+  }
+  it.by_other = it.by_other || by == By::other;
   sum_up_told();
 }
 
@@ -337,7 +342,7 @@ void Uses::free_on(const Stream &stream) {
 }
 
 void Uses::forget_marks() noexcept {
-  for (Own &it : own_) it.marked = false;
+  for (Own &it : own_) it.marked = it.marked && it.by_other;
 }
 
 void Uses::free_in_order(std::uint64_t freed_on) noexcept {

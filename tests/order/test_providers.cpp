@@ -34,6 +34,36 @@ class Providers : public OnGpu {
   ~Providers() override { first = second = nullptr; }
 };
 
+// A dict says 1 for it, to somebody who knows of no provider.
+TEST_F(Providers, ADictSaysOneThatWaits) {
+  const std::uint64_t own = value(stream(non_blocking));
+  first = [&](const cai_array *, std::uint64_t *out) {
+    *out = own;
+    return 1;
+  };
+  for (const std::uint32_t flags : {std::uint32_t{0}, std::uint32_t{CAI_OWNER_IMPORTED}}) {
+    EXPECT_EQ(races([&] {
+                const Address data = memory();
+                Owned array(data, CAI_STREAM_UNSTATED, 0, [&] { fill(data, 3, own); });
+                array->owner->flags |= flags;
+                fill(data, 1, own);
+                std::vector<unsigned char> storage(cai_interface_write_storage(array));
+                cai_interface dict{};
+                dict.struct_size = sizeof dict;
+                cai_error error{};
+                EXPECT_EQ(
+                    cai_interface_write(array, 3, storage.data(), storage.size(), &dict, &error),
+                    CAI_OK)
+                    << error.message;
+                EXPECT_EQ(dict.stream.integer, 1U);
+                fill(data, 2, 1);
+                array.release();
+                EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+              }),
+              0U);
+  }
+}
+
 TEST_F(Providers, AreAskedInTheirOrder) {
   const std::uint64_t of_first = value(stream());
   const std::uint64_t of_second = value(stream());

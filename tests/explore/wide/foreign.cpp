@@ -47,9 +47,8 @@ void begin_without(World &world, const Step &step) {
   if (!use || number < 0 || !world.may_work(stream) || world.is_capturing(stream)) return;
   if (world.conflicts(number, writes) || !world.may_use(number)) return;
   // A mask has a dict, and a stream, of its own; an owner with functions of its own is not told.
-  // What states no stream leaves as 1, which is not behind what a provider says.
   const Block &block = world.blocks[world.arrays[number].block];
-  if (block.is_masked || block.keeper == kAlone || block.unstated >= 0) return;
+  if (block.is_masked || block.keeper == kAlone) return;
   const int told = told_by_dict(world, number);
   if (told < 0 || !world.may_work(told) || world.is_capturing(told)) return;
   const bool waits = step[4] % 2;

@@ -2488,7 +2488,8 @@ functions! {
     /// NULL, or not valid by [`cai_array_validate()`]. Since 0.1.
     pub fn cai_interface_write_storage(array: *const cai_array) -> u64;
     /// Says an array as the values of a dict: the reverse of [`cai_interface_read()`]. Strides are NONE if
-    /// and only if the array is C-contiguous; an UNSTATED stream leaves as 1; a mask leaves as
+    /// and only if the array is C-contiguous; an UNSTATED stream leaves as 1, which waits for what a
+    /// provider says; a mask leaves as
     /// mask_interface; trivial descr is left out. A mask may be written by itself.
     /// A dict cannot say what streams of the CPU's (cai/device.h) have yet to do on the memory: the host
     /// waits for that.
