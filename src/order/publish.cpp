@@ -148,8 +148,13 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
                          stream, recorded);
         }
         if (!published) return;
-        keep_own_behind_legacy(session, make_uses_of(keeper), array, stream);
-        make_uses_of(keeper).differ(stream_value(array));
+        Uses &uses = make_uses_of(keeper);
+        keep_own_behind_legacy(session, uses, array, stream);
+        if (uses.is_first(target)) {  // a view of one that differs comes back to it
+          published->stream = {};
+          return;
+        }
+        uses.differ(stream_value(array));
         published->differs = true;
       },
       &recorded);

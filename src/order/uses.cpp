@@ -336,6 +336,11 @@ void Uses::differ(std::uint64_t first) noexcept {
   differ_.fetch_add(1, std::memory_order_release);
 }
 
+bool Uses::is_first(std::uint64_t stream) {
+  const std::lock_guard lock(lock_);
+  return first_ == stream;
+}
+
 void Uses::free_on(const Stream &stream) {
   const std::lock_guard lock(lock_);
   own(stream).freed_on = true;

@@ -391,8 +391,9 @@ TEST_F(Releases, WithoutMemory) {
       MUST(cai_array_own(
           &borrowed.array, [](void *flag) { *static_cast<bool *>(flag) = true; }, ended, &array,
           nullptr));
-      static std::vector<const void *> staying;  // by which LeakSanitizer finds them
-      staying.insert(staying.end(), {ended, array});
+      // By which LeakSanitizer finds them, to the very end.
+      static auto *const staying = new std::vector<const void *>;
+      staying->insert(staying->end(), {ended, array});
       array->owner->flags |= flags;
       if (flags) array->owner->freed_on = value(on);
       EXPECT_EQ(end_use({array}, value(on)), CAI_OK);
