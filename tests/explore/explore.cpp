@@ -2,12 +2,13 @@
 // Explores libcai: runs the model's programs on simcuda, and compares what libcai has put in order
 // with what the model says, piece of work by piece of work.
 //
-//   explore EDITION all DEPTH          every program of up to DEPTH steps; the first makes the
-//   array explore EDITION random COUNT SEED  COUNT programs of up to 8 steps explore EDITION replay
-//   FILE        the programs of a file; of one that begins with `differs:` the
-//                                      difference is known, and no longer being there is a failure
+//   all DEPTH          every program of up to DEPTH steps; the first makes the array
+//   order LENGTH       every program of LENGTH steps, but for records, waits and too much order
+//   random COUNT SEED  COUNT programs of up to 8 steps, likewise
+//   replay FILE        the programs of a file; of one that begins with `differs:` the difference is
+//                      known, and no longer being there is a failure
 //
-// EDITION is the model's: `now`, or `was` for the rules that cai.h has. Each ends with TAP.
+// Each ends with TAP.
 //
 // A program that differs is shrunk, and printed, also as C.
 #include <cstdio>
@@ -19,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "explore.h"
 #include "model/programs.hpp"
 #include "stage.h"
 #include "text.hpp"
@@ -139,8 +141,8 @@ class Play {
         }
         ON_STAGE(work, array, step.stream, access);
         if (step.op == kOpen) return CAI_OK;
-        return step.op == kUse ? ON_STAGE(end, false, step.stream)
-                               : ON_STAGE(release_on, array, step.stream);
+        if (const cai_status status = ON_STAGE(end, false, step.stream)) return status;
+        return step.op == kUse ? CAI_OK : ON_STAGE(release_on, array, step.stream);
       case kClose:
         return ON_STAGE(end, true, before.open.stream);
       case kText:
@@ -319,8 +321,8 @@ class Explorer {
       if (looks_at_cost_ || !is_cost(kind)) differ += count;
       std::printf("# %ld: %s\n", count, kKindNames[static_cast<int>(kind)]);
     }
-    std::printf("%s %d - libcai does as the rules say in %ld programs%s\n",
-                differ ? "not ok" : "ok", number, programs_, what.c_str());
+    std::printf("%s %d - libcai does as the rules say in %ld programs%s, through %s\n",
+                differ ? "not ok" : "ok", number, programs_, what.c_str(), binding_name());
     return differ == 0;
   }
 
@@ -413,7 +415,7 @@ bool replay(const char *name) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+int explore(int argc, char **argv) {
   const std::string what = argc > 2 ? argv[1] : "";
   if (what == "replay") return !replay(argv[2]);
   const long number = argc > 2 ? std::atol(argv[2]) : 0;

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,8 @@ FUNCTIONS(DECLARE)
 
 enum { BYTES = 2, BLOCKING = 0, NON_BLOCKING = 1, NO_TIMING = 2 };
 
+enum { BETWEEN = MAX_ARRAYS };  // an array that goes within a step
+
 // A thread that does what it is given, while thread 1 waits.
 static struct {
   pthread_mutex_t mutex;
@@ -60,8 +63,9 @@ static struct {
   address data, scratch;
 
   // Of one program.
-  cai_array *arrays[MAX_ARRAYS];  // of those that are there
+  const cai_array *arrays[MAX_ARRAYS + 1];  // of those that are there
   cai_use uses[MAX_USES];
+  int used_on[MAX_USES];  // the streams, or HOST: it is not open
   int64_t shape[2];
   int64_t strides[1];
   int freed_on;
@@ -115,6 +119,100 @@ static uint64_t count_of_waits(void) {
          simcuda_calls("cuStreamSynchronize");
 }
 
+// ---- How libcai is called ----------------------------------------------------------------------
+
+static cai_array *held(int array) { return (cai_array *)stage.arrays[array]; }
+
+static cai_status own_by_c(int array, const cai_array *borrowed, uint32_t flags,
+                           void (*release)(void *), const cai_array **made, cai_error *error) {
+  (void)array;
+  (void)flags;
+  return cai_array_own(borrowed, release, NULL, (cai_array **)made, error);
+}
+
+static cai_status publish_by_c(int array, int copy, const uint64_t *streams, int32_t count,
+                               uint64_t target, const cai_array **made, cai_error *error) {
+  (void)copy;
+  return cai_array_publish(held(array), streams, count, target, (cai_array **)made, error);
+}
+
+static cai_status publish_event_by_c(int array, int copy, uint64_t stream, const cai_array **made,
+                                     cai_error *error) {
+  (void)copy;
+  return cai_array_publish_event(held(array), stream, (cai_array **)made, error);
+}
+
+static cai_status reclaim_by_c(int array, uint64_t stream, uint32_t access, cai_error *error) {
+  return cai_array_reclaim(held(array), stream, access, error);
+}
+
+static cai_status begin_by_c(int number, int array, uint64_t stream, uint32_t order,
+                             uint32_t access, cai_error *error) {
+  const cai_use_options options = {sizeof options, order, access, 0, NULL};
+  return cai_use_begin(&stage.uses[number], &stage.arrays[array], 1, stream, &options, error);
+}
+
+static cai_status end_by_c(int number, cai_error *error) {
+  return cai_use_end(&stage.uses[number], error);
+}
+
+static cai_status release_on_by_c(int array, uint64_t stream, cai_error *error) {
+  cai_array_retain(held(array));
+  const cai_status status = cai_array_release_on(held(array), stream, error);
+  if (status != CAI_OK) cai_array_release(held(array));
+  return status;
+}
+
+static cai_status same_stream_by_c(int array, uint64_t *stream, cai_error *error) {
+  return cai_arrays_same_stream(&stage.arrays[array], 1, stream, error);
+}
+
+static cai_status sync_host_by_c(int array, cai_error *error) {
+  return cai_array_sync_host(held(array), error);
+}
+
+static cai_status say_by_c(int array, uint64_t *stream, cai_error *error) {
+  uint64_t storage[64];
+  cai_interface dict = {.struct_size = sizeof dict};
+  const cai_status status =
+      cai_interface_write(held(array), 3, storage, sizeof storage, &dict, error);
+  if (status == CAI_OK) *stream = dict.stream.form == CAI_FORM_INT ? dict.stream.integer : 0;
+  return status;
+}
+
+static void release_by_c(int array) { cai_array_release(held(array)); }
+
+#define CALLS(F)   \
+  F(own)           \
+  F(publish)       \
+  F(publish_event) \
+  F(reclaim)       \
+  F(begin)         \
+  F(end)           \
+  F(release_on)    \
+  F(same_stream)   \
+  F(sync_host)     \
+  F(say)           \
+  F(release)
+
+#define BY_C(call) .call = call##_by_c,
+static struct binding binding = {.name = "cai.h", CALLS(BY_C)};
+#undef BY_C
+
+void play_through(const struct binding *other) {
+  binding.name = other->name;
+#define TAKE(call)                                                      \
+  if (other->call) {                                                    \
+    binding.call = other->call;                                         \
+  } else {                                                              \
+    printf("# %s has no %s: cai.h's is called\n", binding.name, #call); \
+  }
+  CALLS(TAKE)
+#undef TAKE
+}
+
+const char *binding_name(void) { return binding.name; }
+
 void open_stage(void) {
   if (!cuInit) {
     void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -144,6 +242,7 @@ void open_stage(void) {
     MUST(pthread_create(&thread, NULL, serve, NULL));
   }
   stage.count = stage.freed = stage.owners = stage.waits_of_its_own = 0;
+  for (int i = 0; i < MAX_USES; ++i) stage.used_on[i] = HOST;
   stage.races = simcuda_races();
   stage.records = simcuda_calls("cuEventRecord");
   stage.waits = count_of_waits();
@@ -254,14 +353,21 @@ static void let_wait(int waiting, int stream) {
 
 // An array of an owner of its own: a producer's, or what the reader of a dict makes of it.
 static cai_status own(int array, address data, uint32_t kind, uint64_t stream) {
-  stage.shape[array != 0] = BYTES - (int64_t)(data - stage.data);
-  const cai_array borrowed = describe(data, &stage.shape[array != 0], kind, stream);
+  int64_t *const shape = &stage.shape[data != stage.data];
+  *shape = BYTES - (int64_t)(data - stage.data);
+  const cai_array borrowed = describe(data, shape, kind, stream);
   const cai_status status =
-      cai_array_own(&borrowed, end_of_owner, NULL, &stage.arrays[array], &stage.error);
+      binding.own(array, &borrowed, stage.flags, end_of_owner, &stage.arrays[array], &stage.error);
   if (status != CAI_OK) return status;
   ++stage.owners;
   stage.arrays[array]->owner->flags |= stage.flags;
   return CAI_OK;
+}
+
+static cai_status publish_pending(int array, int copy, const uint64_t *streams, int32_t count,
+                                  int target) {
+  return binding.publish(array, copy, streams, count, value_of(target), &stage.arrays[copy],
+                         &stage.error);
 }
 
 cai_status make_array(int keeper, uint32_t kind, int work_stream, int target) {
@@ -282,19 +388,17 @@ cai_status make_array(int keeper, uint32_t kind, int work_stream, int target) {
     if (is_published) let_wait(target, work_stream);
     return own(0, stage.data, kind, kind == CAI_STREAM_STREAM ? value_of(target) : 0);
   }
-  cai_status status = own(0, stage.data, CAI_STREAM_NONE, 0);
+  cai_status status = own(BETWEEN, stage.data, CAI_STREAM_NONE, 0);
   if (status != CAI_OK) return status;
-  cai_array *const none = stage.arrays[0];
-  if (keeper == STREAM_ORDERED) none->owner->freed_on = value_of(target);
-  status = cai_array_publish(none, &stream, 1, value_of(target), &stage.arrays[0], &stage.error);
-  cai_array_release(none);
+  if (keeper == STREAM_ORDERED) stage.arrays[BETWEEN]->owner->freed_on = value_of(target);
+  status = publish_pending(BETWEEN, 0, &stream, 1, target);
+  drop(BETWEEN);
   return status;
 }
 
 cai_status produce(int array, int stream, uint32_t access, int reclaim) {
   if (reclaim) {
-    const cai_status status =
-        cai_array_reclaim(stage.arrays[array], value_of(stream), access, &stage.error);
+    const cai_status status = binding.reclaim(array, value_of(stream), access, &stage.error);
     if (status != CAI_OK) return status;
   }
   work(array, stream, access);
@@ -315,42 +419,40 @@ void produce_by_the_text(int array, int stream, uint32_t access) {
   if (own != stream) let_wait(own, stream);
 }
 
-static cai_status publish_as(int array, int copy, uint32_t streams, int target, bool event) {
-  uint64_t pending[OTHER_CONTEXT];
+// What is pending on the streams, a bit each.
+static int32_t pending_on(uint32_t streams, uint64_t *pending) {
   int32_t count = 0;
   for (int i = LEGACY; i < OTHER_CONTEXT; ++i) {
     if (streams >> i & 1) pending[count++] = value_of(i);
   }
-  cai_array *const it = stage.arrays[array];
-  if (!event) {
-    return cai_array_publish(it, pending, count, value_of(target), &stage.arrays[copy],
-                             &stage.error);
-  }
-  cai_array *view = NULL;
-  if (count > 1 || (count && pending[0] != value_of(target))) {
-    const cai_status status =
-        cai_array_publish(it, pending, count, value_of(target), &view, &stage.error);
-    if (status != CAI_OK) return status;
-  }
-  const cai_status status = cai_array_publish_event(view ? view : it, value_of(target),
-                                                    &stage.arrays[copy], &stage.error);
-  cai_array_release(view);
-  return status;
+  return count;
 }
 
 cai_status publish(int array, int copy, uint32_t streams, int target) {
-  return publish_as(array, copy, streams, target, false);
+  uint64_t pending[OTHER_CONTEXT];
+  const int32_t count = pending_on(streams, pending);
+  return publish_pending(array, copy, pending, count, target);
 }
 
 cai_status publish_event(int array, int copy, uint32_t streams, int target) {
-  return publish_as(array, copy, streams, target, true);
+  uint64_t pending[OTHER_CONTEXT];
+  const int32_t count = pending_on(streams, pending);
+  const bool has_others = count > 1 || (count && pending[0] != value_of(target));
+  if (has_others) {
+    const cai_status status = publish_pending(array, BETWEEN, pending, count, target);
+    if (status != CAI_OK) return status;
+    array = BETWEEN;
+  }
+  const cai_status status =
+      binding.publish_event(array, copy, value_of(target), &stage.arrays[copy], &stage.error);
+  if (has_others) drop(BETWEEN);
+  return status;
 }
 
 // ---- Consumers ----------------------------------------------------------------------------------
 
 struct use {
-  cai_use *use;
-  const cai_array *array;
+  int number, array;
   uint64_t stream;
   uint32_t order, access;
   cai_status status;
@@ -358,71 +460,59 @@ struct use {
 
 static void do_begin(void *argument) {
   struct use *const use = argument;
-  const cai_use_options options = {sizeof options, use->order, use->access, 0, NULL};
-  use->status = cai_use_begin(use->use, &use->array, 1, use->stream, &options, &stage.error);
+  use->status =
+      binding.begin(use->number, use->array, use->stream, use->order, use->access, &stage.error);
 }
 
 static void do_end(void *argument) {
   struct use *const use = argument;
-  use->status = cai_use_end(use->use, &stage.error);
+  use->status = binding.end(use->number, &stage.error);
 }
 
 cai_status begin(int number, int array, int stream, uint32_t order, uint32_t access) {
-  struct use use = {
-      &stage.uses[number], stage.arrays[array], value_of(stream), order, access, CAI_OK};
+  struct use use = {number, array, value_of(stream), order, access, CAI_OK};
   on(stream, do_begin, &use);
+  if (use.status == CAI_OK) stage.used_on[number] = stream;
   return use.status;
 }
 
 cai_status end(int number, int stream) {
-  struct use use = {.use = &stage.uses[number]};
+  struct use use = {.number = number};
   on(stream, do_end, &use);
+  if (use.status == CAI_OK) stage.used_on[number] = HOST;
   return use.status;
 }
 
 static void do_release_on(void *argument) {
   struct use *const use = argument;
-  cai_array_retain(use->array);
-  use->status = cai_array_release_on(use->array, use->stream, &stage.error);
-  if (use->status != CAI_OK) cai_array_release(use->array);
+  use->status = binding.release_on(use->array, use->stream, &stage.error);
 }
 
 cai_status release_on(int array, int stream) {
-  struct use use = {.array = stage.arrays[array], .stream = value_of(stream)};
+  struct use use = {.array = array, .stream = value_of(stream)};
   on(stream, do_release_on, &use);
   return use.status;
 }
 
 cai_status work_on_its_stream(int array, int stream, uint32_t access) {
-  const cai_array *const it = stage.arrays[array];
   uint64_t named = 0;
-  const cai_status status = cai_arrays_same_stream(&it, 1, &named, &stage.error);
+  const cai_status status = binding.same_stream(array, &named, &stage.error);
   if (status != CAI_OK) return status;
   MUST_BE(named, value_of(stream));
   work(array, stream, access);
   return CAI_OK;
 }
 
-cai_status sync_host(int array) { return cai_array_sync_host(stage.arrays[array], &stage.error); }
-
-// What a dict says of the stream: 0 for None.
-static cai_status say(int array, uint64_t *stream) {
-  uint64_t storage[64];
-  cai_interface dict = {.struct_size = sizeof dict};
-  const cai_status status =
-      cai_interface_write(stage.arrays[array], 3, storage, sizeof storage, &dict, &stage.error);
-  if (status == CAI_OK) *stream = dict.stream.form == CAI_FORM_INT ? dict.stream.integer : 0;
-  return status;
-}
+cai_status sync_host(int array) { return binding.sync_host(array, &stage.error); }
 
 cai_status use_by_the_text(int array, int copy, int stream, uint32_t access) {
   uint64_t said = stage.arrays[array]->stream;
   if (!stage.foreign) {
-    cai_status status = say(array, &said);
+    cai_status status = binding.say(array, &said, &stage.error);
     if (status == CAI_ERR_EXPORT && copy) {
       status = publish(array, copy, 0, LEGACY);
       array = copy;
-      if (status == CAI_OK) status = say(array, &said);
+      if (status == CAI_OK) status = binding.say(array, &said, &stage.error);
     }
     if (status != CAI_OK) return status;
   }
@@ -446,9 +536,9 @@ cai_status import_again(int alias) {
 // ---- The end ------------------------------------------------------------------------------------
 
 void drop(int array) {
-  cai_array *const it = stage.arrays[array];
+  if (!stage.arrays[array]) return;
+  binding.release(array);
   stage.arrays[array] = NULL;
-  cai_array_release(it);
 }
 
 static void do_drain(void *left) { MUST(cai_drain(1, left, NULL)); }
@@ -461,6 +551,9 @@ int64_t drain(void) {
 }
 
 void close_stage(void) {
+  for (int i = 0; i < MAX_USES; ++i) {
+    if (stage.used_on[i] != HOST) MUST(end(i, stage.used_on[i]));
+  }
   for (int i = MAX_ARRAYS; i-- > 0;) drop(i);
   MUST_BE(drain(), 0);
   simcuda_forget();

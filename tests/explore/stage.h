@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parties of a program do, a function for each: through cai.h, and through the driver
- * where a party has no libcai. They run on simcuda, which is asked what came before what. One
+/* What the parties of a program do, a function for each: through libcai, and through the driver
+ * where a party has none. They run on simcuda, which is asked what came before what. One
  * program runs at a time, between open_stage() and close_stage(); all is called from one thread,
  * thread 1.
  *
@@ -75,6 +75,40 @@ cai_status import_again(int alias);
 void drop(int array);
 /* Waits until all that was put off has ended. Returns how much is left: 0. */
 int64_t drain(void);
+
+/* ---- How libcai is called -------------------------------------------------------------------- */
+
+/* Through cai.h, or through another language's binding, which keeps what it has for each array and
+ * use, by its number. A function that makes an array says where its struct is: there it stays until
+ * release(). The stage calls begin() and end() on the thread of the stream, with its context
+ * current. They return what libcai said, and fill in the error where that is no success. */
+struct binding {
+  const char *name;
+  /* `release` is called once, with NULL, when the array's owner ends. CAI_OWNER_IMPORTED in the
+   * flags: the array is an exporter's, and is read from its dict where the binding does so. */
+  cai_status (*own)(int array, const cai_array *borrowed, uint32_t flags, void (*release)(void *),
+                    const cai_array **made, cai_error *error);
+  cai_status (*publish)(int array, int copy, const uint64_t *streams, int32_t count,
+                        uint64_t target, const cai_array **made, cai_error *error);
+  cai_status (*publish_event)(int array, int copy, uint64_t stream, const cai_array **made,
+                              cai_error *error);
+  cai_status (*reclaim)(int array, uint64_t stream, uint32_t access, cai_error *error);
+  cai_status (*begin)(int number, int array, uint64_t stream, uint32_t order, uint32_t access,
+                      cai_error *error);
+  cai_status (*end)(int number, cai_error *error);
+  /* Another holder of the array is let go of so. */
+  cai_status (*release_on)(int array, uint64_t stream, cai_error *error);
+  cai_status (*same_stream)(int array, uint64_t *stream, cai_error *error);
+  cai_status (*sync_host)(int array, cai_error *error);
+  /* The stream that a dict says, or 0 for None. */
+  cai_status (*say)(int array, uint64_t *stream, cai_error *error);
+  void (*release)(int array);
+};
+
+/* From now on programs play through a binding, and through cai.h where that has NULL; says where
+ * that is. */
+void play_through(const struct binding *binding);
+const char *binding_name(void);
 
 /* ---- The stage ------------------------------------------------------------------------------- */
 
