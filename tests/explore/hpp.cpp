@@ -73,4 +73,5 @@ const binding by_hpp = {
     .sync_host = nullptr,
     .say = nullptr,
     .release = [](int array) { arrays[array].reset(); },
+    .drain = nullptr,
 };

@@ -182,6 +182,8 @@ static cai_status say_by_c(int array, uint64_t *stream, cai_error *error) {
 
 static void release_by_c(int array) { cai_array_release(held(array)); }
 
+static cai_status drain_by_c(int64_t *left, cai_error *error) { return cai_drain(1, left, error); }
+
 #define CALLS(F)   \
   F(own)           \
   F(publish)       \
@@ -193,7 +195,8 @@ static void release_by_c(int array) { cai_array_release(held(array)); }
   F(same_stream)   \
   F(sync_host)     \
   F(say)           \
-  F(release)
+  F(release)       \
+  F(drain)
 
 #define BY_C(call) .call = call##_by_c,
 static struct binding binding = {.name = "cai.h", CALLS(BY_C)};
@@ -405,15 +408,15 @@ cai_status produce(int array, int stream, uint32_t access, int reclaim) {
   return CAI_OK;
 }
 
-static int stream_of(int array) {
+static int stream_of(uint64_t value) {
   for (int i = LEGACY; i < OTHER_CONTEXT; ++i) {
-    if (value_of(i) == stage.arrays[array]->stream) return i;
+    if (value_of(i) == value) return i;
   }
   return HOST;
 }
 
 void produce_by_the_text(int array, int stream, uint32_t access) {
-  const int own = stream_of(array);
+  const int own = stream_of(stage.arrays[array]->stream);
   if (own != stream) let_wait(stream, own);
   work(array, stream, access);
   if (own != stream) let_wait(own, stream);
@@ -516,7 +519,7 @@ cai_status use_by_the_text(int array, int copy, int stream, uint32_t access) {
     }
     if (status != CAI_OK) return status;
   }
-  const int own = said ? stream_of(array) : HOST;
+  const int own = stream_of(said);
   if (own != HOST && own != stream) let_wait(stream, own);
   work(array, stream, access);
   if (own == HOST) {  // None: nobody could wait for it later
@@ -541,7 +544,7 @@ void drop(int array) {
   stage.arrays[array] = NULL;
 }
 
-static void do_drain(void *left) { MUST(cai_drain(1, left, NULL)); }
+static void do_drain(void *left) { MUST(binding.drain(left, &stage.error)); }
 
 int64_t drain(void) {
   int64_t left = 0;
@@ -566,6 +569,8 @@ int comes_before(int first, int after) {
   MUST_HOLD(ordered >= 0);
   return ordered;
 }
+
+int has_array(int array) { return stage.arrays[array] != NULL; }
 
 int frees(void) { return stage.freed; }
 

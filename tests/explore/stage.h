@@ -100,9 +100,11 @@ struct binding {
   cai_status (*release_on)(int array, uint64_t stream, cai_error *error);
   cai_status (*same_stream)(int array, uint64_t *stream, cai_error *error);
   cai_status (*sync_host)(int array, cai_error *error);
-  /* The stream that a dict says, or 0 for None. */
+  /* The stream that a dict says, or 0 for None. Where the array cannot be said before it is
+   * published, the binding may do so by itself, or return CAI_ERR_EXPORT. */
   cai_status (*say)(int array, uint64_t *stream, cai_error *error);
   void (*release)(int array);
+  cai_status (*drain)(int64_t *left, cai_error *error); /* waits */
 };
 
 /* From now on programs play through a binding, and through cai.h where that has NULL; says where
@@ -120,6 +122,8 @@ void close_stage(void);
 int work_count(void);
 /* Whether simcuda orders the first before the second. */
 int comes_before(int first, int second);
+/* Whether there is such an array: a copy that a binding has published by itself is none. */
+int has_array(int array);
 /* How often the memory was freed. */
 int frees(void);
 /* Races, records, and waits of streams and of the host, since the stage was opened. */

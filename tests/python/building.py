@@ -78,6 +78,16 @@ def build_example(folder, example):
     run_command(*command, folder=folder, CFLAGS="-O0")
 
 
+def build_explorer(folder):
+    """Compiles tests/explore, less what is C++'s own, as a library that Python plays with."""
+    source = ROOT / "tests/explore"
+    flags = ["-O1", "-fPIC", "-D_GNU_SOURCE", f"-I{source.parent / 'support'}", *config("--cflags")]
+    stage = folder / "stage.o"
+    run_command("cc", *flags, "-c", source / "stage.c", "-o", stage)
+    command = ["c++", "-std=c++20", "-shared", *flags, source / "explore.cpp", stage]
+    run_command(*command, *config("--libs"), "-o", folder / "explorer.so")
+
+
 def build_crate(folder, workspace, package, *options):
     """Builds a Rust package that is a module of the same name."""
     command = ["cargo", "build", "--quiet", "--locked", f"--package={package}", *options]
