@@ -250,7 +250,8 @@ typedef struct cai_owner {
    * own it is told of every use, else not of those that are in order with the array's stream. */
   cai_status (*used_on)(struct cai_owner *self, uint64_t stream, uint32_t access, cai_error *error);
   /** Makes `stream` wait for the kept uses that `access` conflicts with. As cai_owner_await_uses().
-   * NULL if and only if used_on is. */
+   * NULL if and only if used_on is. An owner with one of its own keeps all by itself: who was told
+   * a stream of its arrays' by a dict or a tensor, too, and when the block may end. */
   cai_status (*await_uses)(struct cai_owner *self, uint64_t stream, uint32_t access,
                            cai_error *error);
   void *uses;      /**< used_on's own; NULL as long as there was no use, odd as long as none was
@@ -489,8 +490,8 @@ cai_status cai_interface_read(const cai_interface *in, uint32_t mode, cai_findin
 uint64_t cai_interface_write_storage(const cai_array *array);
 
 /** Says an array as the values of a dict: the reverse of cai_interface_read(). Strides are NONE if
- * and only if the array is C-contiguous; an UNSTATED stream leaves as 1, which waits for what a
- * provider says; a mask leaves as
+ * and only if the array is C-contiguous; an UNSTATED stream leaves as what a provider says,
+ * or as 1; a mask leaves as
  * mask_interface; trivial descr is left out. A mask may be written by itself.
  * A dict cannot say what streams of the CPU's (cai/device.h) have yet to do on the memory: the host
  * waits for that.
@@ -965,7 +966,9 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
  * waits for nothing, and does not fail; on a stream that uses are in order with, and that the
  * memory is not freed on, it records an event. Until `end` is called, the block stays.
  *
- * @param self  filled in by cai_owner_init(); used_on may be another one, that calls what was there
+ * @param self  filled in by cai_owner_init(); used_on may be another one, that calls what was there.
+ *              With another await_uses `end` is called at once, since only that one knows what is
+ *              kept
  * @param end   frees the block, and may run any code; no lock is held
  * Since 0.1. */
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));

@@ -15,6 +15,10 @@ bool has_kept_uses(const cai_owner *keeper) noexcept;
 
 // A dict is to say the array's stream and its mask's, to somebody who knows of no owner: that
 // stream waits for kept uses, and those who use other arrays of the owner will wait for it.
-cai_status hand_to_dict(const cai_array &array, cai_error *error) noexcept;
+// Gets what is to be said where the array states no stream.
+struct Said {
+  uint64_t array, mask;
+};
+cai_status hand_to_dict(const cai_array &array, Said *said, cai_error *error) noexcept;
 
 }  // namespace cai

@@ -71,19 +71,14 @@ uint64_t write_storage(const cai_array &array) noexcept {
   return part_storage(array) + (array.mask ? sizeof(cai_interface) + part_storage(*array.mask) : 0);
 }
 
-// The stream that a dict says of an array that has one. Whoever waits for the legacy stream has
-// waited enough.
-uint64_t said_stream(const cai_array &array) noexcept {
-  constexpr uint64_t legacy = 1;
-  return array.stream_kind == CAI_STREAM_UNSTATED ? legacy : array.stream;
-}
-
 // Every piece was measured by part_storage(), so none is missing.
 class Writer {
  public:
   explicit Writer(Storage &storage) noexcept : storage_(storage) {}
 
-  void write(const cai_array &array, uint32_t version, cai_interface &out) noexcept {
+  // `unstated` is the stream of an array that states none.
+  void write(const cai_array &array, uint32_t version, uint64_t unstated,
+             cai_interface &out) noexcept {
     out.struct_size = sizeof out;
     out.protocol = array.device_type == CAI_DEVICE_CPU ? CAI_PROTOCOL_HOST : CAI_PROTOCOL_CUDA;
     out.dict.form = CAI_FORM_DICT;
@@ -99,7 +94,8 @@ class Writer {
                                                             array.dtype.itemsize);
     out.strides = c_order ? value_of_form(CAI_FORM_NONE) : dims_value(array.strides, array.ndim);
     if (array.descr) out.descr = fields_value(array.descr, array.descr_count);
-    if (out.protocol == CAI_PROTOCOL_CUDA && version >= 3) out.stream = stream_value(array);
+    if (out.protocol == CAI_PROTOCOL_CUDA && version >= 3)
+      out.stream = stream_value(array, unstated);
   }
 
  private:
@@ -116,9 +112,9 @@ class Writer {
     return text_value(text);
   }
 
-  static cai_value stream_value(const cai_array &array) noexcept {
+  static cai_value stream_value(const cai_array &array, uint64_t unstated) noexcept {
     if (array.stream_kind == CAI_STREAM_NONE) return value_of_form(CAI_FORM_NONE);
-    return unsigned_value(said_stream(array));
+    return unsigned_value(array.stream_kind == CAI_STREAM_UNSTATED ? unstated : array.stream);
   }
 
   cai_value name_value(const cai_field &field) noexcept {
@@ -222,16 +218,17 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
                 static_cast<unsigned long long>(storage_size),
                 static_cast<unsigned long long>(needed));
   }
-  if (const cai_status status = hand_to_dict(*array, error)) return status;
+  Said streams{};
+  if (const cai_status status = hand_to_dict(*array, &streams, error)) return status;
   if (const cai_status status = await_host_work(*array, error)) return status;
   Storage pieces(storage, storage_size);
   Writer writer(pieces);
   cai_interface said{};  // from here on nothing fails
-  writer.write(*array, version, said);
+  writer.write(*array, version, streams.array, said);
   if (array->mask) {
     auto *const mask = pieces.take<cai_interface>(1);
     *mask = {};
-    writer.write(*array->mask, version, *mask);
+    writer.write(*array->mask, version, streams.mask, *mask);
     said.mask.form = CAI_FORM_INTERFACE;
     said.mask_interface = mask;
   }

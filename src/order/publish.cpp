@@ -40,6 +40,11 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
       others.add_unless(other, [&](const Stream &added) { return same(other, added); });
     }
     wait_for_all(session, stream, others, demand, 0, recorded);
+    const cai_array *const alone = &array;
+    if (may_follow_captured(&alone, 1)) {
+      probe(session, stream);
+      follow_captured(session, stream, &alone, 1, wanted);
+    }
     cover_if_own(session, array, stream, demand.conflicts);
     std::forward<Body>(body)(session, stream);
     if (stream.context_id) look(session, stream, ending);
@@ -99,7 +104,8 @@ void keep_published(driver::Session &session, Uses &uses, Stream stream, Stream 
                     Few<Recorded> &recorded) {
   probe(session, stream);
   probe(session, target);
-  if (stream.capture || target.capture) return;  // what is in a graph is not pending
+  if (stream.capture) return keep_captured(session, stream, uses, true);
+  if (target.capture) return;  // what is in a graph is not pending
   for (const Recorded &it : recorded) {
     if (!same(it.stream, stream)) continue;
     return keep_event(session, uses, stream, it.event, true, Cover::by(session, target));
@@ -291,6 +297,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
   Stream stream = stream_here(session, value);
   probe(session, stream);
   if (stream.capture) {
+    if (stores_here(keeper)) keep_captured(session, stream, make_uses_of(keeper), true);
     session.finish();  // what has become of the holder is certain after this
     hold_for_graph(session, stream.capture, owner);
     trace::edge({-1}, trace::owner(owner), trace::stream(value),
@@ -349,7 +356,7 @@ void tell_of(const cai_array &array, std::uint64_t value) {
   if (published && published->stream.value == value) {
     if (published->told.exchange(true, std::memory_order_acq_rel)) return;
     tell_trace();
-    return make_uses_of(keeper).tell(published->stream, Uses::By::view);
+    return make_uses_of(keeper).tell(published->stream, true);
   }
   if (!stores_here(keeper)) return;
   tell_trace();
@@ -357,9 +364,7 @@ void tell_of(const cai_array &array, std::uint64_t value) {
   try {
     driver::Session session;
     if (const driver::CUcontext context = order::find_context(session, array)) {
-      const bool is_its_own = stream_value(array) == value;
-      make_uses_of(keeper).tell({value, context, -1},
-                                is_its_own ? Uses::By::array : Uses::By::other);
+      tell(keeper, {value, context, -1});
     }
     session.finish();
   } catch (const Failure &failure) {
@@ -369,21 +374,25 @@ void tell_of(const cai_array &array, std::uint64_t value) {
   }
 }
 
-void hand_to_dict(const cai_array &array, bool is_mask) {
-  const std::uint64_t value = array.stream_kind == CAI_STREAM_UNSTATED ? driver::stream_legacy
-                              : array.stream_kind == CAI_STREAM_STREAM ? array.stream
-                                                                       : 0;
-  if (value == 0 || !may_be_pending(array)) return;
+// Returns the stream that is said, if it says any.
+std::uint64_t hand_to_dict(const cai_array &array, bool is_mask) {
+  const bool says_any =
+      array.stream_kind == CAI_STREAM_UNSTATED || array.stream_kind == CAI_STREAM_STREAM;
+  if (!says_any || !may_be_pending(array)) return driver::stream_legacy;
+  const std::uint64_t value = claim_stream(array, -1);
   cai_owner *const keeper = keeper_of(array);
   // Who has the mask has the array: what was told of that is no news.
   const bool told = !is_mask && stores_here(keeper) && may_have_kept(keeper, value);
-  // A provider's stream is no news to libcai, but to who gets 1 for it.
-  const bool is_provided = stream_value(array) != value;
-  if ((told || is_provided || has_kept_uses(keeper)) && !nothing_on_gpu_before(array, value)) {
+  const bool may_be_used = has_kept_uses(keeper) || stores_by_itself(keeper);
+  if ((told || may_be_used) && !nothing_on_gpu_before(array, value)) {
     order_for(array, nullptr, 0, value, nullptr);
   }
-  if (!is_mask || published_by(array.owner)) return tell_of(array, value);
-  if (value > driver::stream_per_thread) mark(keeper, value);
+  if (!is_mask || published_by(array.owner)) {
+    tell_of(array, value);
+  } else if (value > driver::stream_per_thread) {
+    mark(keeper, value);
+  }
+  return value;
 }
 
 }  // namespace
@@ -429,12 +438,11 @@ Event event_after(const cai_array &array, std::uint64_t value) {
 using namespace cai;
 namespace trace = order::trace;
 
-cai_status cai::hand_to_dict(const cai_array &array, cai_error *error) noexcept {
+cai_status cai::hand_to_dict(const cai_array &array, Said *said, cai_error *error) noexcept {
   return guard(error, [&] {
     const trace::Call call("cai_interface_write", trace::stream(array.stream), array);
-    for (const cai_array *part : {&array, array.mask}) {
-      if (part) order::hand_to_dict(*part, part == array.mask);
-    }
+    said->array = order::hand_to_dict(array, false);
+    if (array.mask) said->mask = order::hand_to_dict(*array.mask, true);
   });
 }
 

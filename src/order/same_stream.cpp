@@ -100,6 +100,10 @@ void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
                 "told (the array came with None, and is used on that stream)");
   }
   wait_for_all(session, own, streams, demand, 0);
+  if (may_follow_captured(arrays, count)) {
+    probe(session, own);
+    follow_captured(session, own, arrays, count, {Wanted::For::completing, value, 0});
+  }
   for (int32_t index = 0; index < count; ++index) {
     cover_if_own(session, *arrays[index], own, demand.conflicts);
   }

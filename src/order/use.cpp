@@ -93,44 +93,6 @@ void settle_streams(driver::Session &session, OpenUse &use, const cai_array *con
   }
 }
 
-Uses *stored_uses_of(const cai_array &array) noexcept {
-  const cai_owner *const keeper = keeper_of(array);
-  return stores_here(keeper) ? uses_of(keeper) : nullptr;
-}
-
-bool may_follow_captured(const cai_array *const *arrays, int32_t count) noexcept {
-  return std::any_of(arrays, arrays + count, [](const cai_array *array) {
-    const Uses *const uses = stored_uses_of(*array);
-    return uses && uses->any_captured();
-  });
-}
-
-// Work that is captured comes after conflicting uses in the same capture.
-void follow_captured(driver::Session &session, Stream &consumer, const cai_array *const *arrays,
-                     int32_t count, const Options &options) {
-  std::vector<driver::CUgraphNode> nodes;
-  for (int32_t index = 0; index < count; ++index) {
-    const cai_array &array = *arrays[index];
-    Uses *const uses = stored_uses_of(array);
-    const bool write = writes(array, options.access_of(index), index);
-    if (uses) uses->add_captured(consumer.capture.id, consumer.value, write, nodes);
-  }
-  if (nodes.empty()) return;
-  with(session, consumer, [&] {
-    // Each once, and none that it comes after anyway: the driver wants it so.
-    std::vector<driver::CUgraphNode> there = driver::dependencies_of(session.cu, consumer.value);
-    std::erase_if(nodes, [&](driver::CUgraphNode node) {
-      const bool is_known = std::find(there.begin(), there.end(), node) != there.end();
-      if (!is_known) there.push_back(node);
-      return is_known;
-    });
-    if (!nodes.empty()) driver::add_dependencies(session.cu, consumer.value, nodes);
-  });
-  trace::edge(trace::all_arrays, trace::stream(consumer.value), trace::theirs,
-              nodes.empty() ? "left out (earlier uses are before it in the graph)"
-                            : "made: graph edges (earlier uses in the capture conflict)");
-}
-
 // ---- What is told of beginnings -----------------------------------------------------------------
 
 // What the end will leave out: it does not see those arrays.
@@ -168,6 +130,8 @@ void follow_captured(driver::Session &session, Stream &consumer, const cai_array
                 "left out (CAI_ORDER_END)");
   }
   if (trace::on()) tell_not_noted(use, arrays, count, options);
+  const std::uint64_t side = options.side(use.stream);
+  const Wanted wanted{Wanted::For::waiting, side, options.access, options.accesses};
   Demand demand;
   if (waits) {
     for (int32_t index = 0; index < count; ++index) {
@@ -175,8 +139,7 @@ void follow_captured(driver::Session &session, Stream &consumer, const cai_array
       for_array(index,
                 [&] { await_host_work(array, writes(array, options.access_of(index), index)); });
     }
-    const std::uint64_t side = options.side(use.stream);
-    collect(arrays, count, {Wanted::For::waiting, side, options.access, options.accesses}, demand);
+    collect(arrays, count, wanted, demand);
   }
   const bool follows = waits && may_follow_captured(arrays, count);
   if (demand.empty() && !follows && (use.count == 0 || is_on_own_streams(use))) return;
@@ -201,7 +164,7 @@ void follow_captured(driver::Session &session, Stream &consumer, const cai_array
         cover_if_own(session, *arrays[index], consumer, demand.conflicts);
       }
       if (!consumer.is_probed) probe(session, consumer);
-      if (consumer.capture) follow_captured(session, consumer, arrays, count, options);
+      follow_captured(session, consumer, arrays, count, wanted);
       if (consumer.context_id) look(session, consumer, ending);
     }
     if (!consumer.is_probed) probe(session, consumer);
@@ -209,7 +172,7 @@ void follow_captured(driver::Session &session, Stream &consumer, const cai_array
     use.context = consumer.context;
     session.finish();
   }
-  await_keepers(demand, options.side(use.stream));
+  await_keepers(demand, side);
 }
 
 // ---- The end ------------------------------------------------------------------------------------
@@ -515,6 +478,8 @@ bool keep_abandoned(OpenUse &use) {
   attempt(session, OnFailure::go_on, -1, [&] { join_back(session, use, consumer); });
   if (consumer.capture) {
     for_each_owner(use, [&](cai_owner *owner) {
+      cai_owner *const keeper = keeper_of(owner);
+      if (stores_here(keeper)) keep_captured(session, consumer, make_uses_of(keeper), true);
       hold_for_graph(session, consumer.capture, owner);
       trace::edge(trace::all_arrays, trace::owner(owner), trace::stream(use.stream),
                   "kept: held by the graph (the use was given up in a capture)");

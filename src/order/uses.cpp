@@ -56,7 +56,7 @@ Uses &make_uses(cai_owner *owner) {
     const auto value = reinterpret_cast<std::uintptr_t>(theirs);
     if (value && !(value & 1)) return *static_cast<Uses *>(theirs);
     const Stream marked{marked_in(value), nullptr, -1};
-    if (value) told_in(value) ? made->tell(marked, Uses::By::array) : made->mark(marked);
+    if (value) told_in(value) ? made->tell(marked, false) : made->mark(marked);
     if (word.compare_exchange_weak(theirs, made.get(), std::memory_order_acq_rel)) {
       return *made.release();
     }
@@ -91,7 +91,7 @@ void tell(cai_owner *owner, const Stream &stream) {
       return;
     }
   }
-  make_uses_of(owner).tell(stream, Uses::By::array);
+  make_uses_of(owner).tell(stream, false);
 }
 
 bool Uses::keep(const StreamKey &user, const Event &event, bool write, const Cover &cover) {
@@ -143,16 +143,15 @@ bool Uses::any_marked() {
   return std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.marked; });
 }
 
-void Uses::tell(const Stream &stream, By by) {
+void Uses::tell(const Stream &stream, bool by_view) {
   const std::lock_guard lock(lock_);
   Own &it = own(stream);
   it.marked = true;
-  if (by == By::view) {
+  if (by_view) {
     ++it.views;
   } else {
     it.told = true;
   }
-  it.by_other = it.by_other || by == By::other;
   sum_up_told();
 }
 
@@ -347,7 +346,7 @@ void Uses::free_on(const Stream &stream) {
 }
 
 void Uses::forget_marks() noexcept {
-  for (Own &it : own_) it.marked = it.marked && it.by_other;
+  for (Own &it : own_) it.marked = false;
 }
 
 void Uses::free_in_order(std::uint64_t freed_on) noexcept {

@@ -94,15 +94,9 @@ class Uses {
     return marked_handle_.load(std::memory_order_relaxed) == handle;
   }
 
-  // Who told somebody a stream.
-  enum class By {
-    array,  // whose stream it is
-    view,   // likewise; until that takes it back
-    other,  // one whose stream is another, which the owner's memory is freed after
-  };
   // Somebody who knows of no owner was told the stream, by a dict: whoever uses another array of
-  // the owner waits for it.
-  void tell(const Stream &stream, By by);
+  // the owner waits for it, until every view that says it, `by_view`, has taken it back.
+  void tell(const Stream &stream, bool by_view);
   // The thread is the one whose 2 the stream is. What is pending there by now is kept as a write;
   // while it is being captured, that cannot be, and the stream stays told.
   void untell(driver::Session &session, const Stream &stream, std::uint64_t thread) noexcept;
@@ -211,8 +205,7 @@ class Uses {
     std::uint64_t thread = 0;  // whose 2 it is
     bool marked = false;
     bool told = false;  // for good
-    bool by_other = false;
-    int views = 0;  // that say it to those who know of no owner
+    int views = 0;      // that say it to those who know of no owner
     bool freed_on = false;
 
     bool is_told() const noexcept { return told || views > 0; }

@@ -200,6 +200,55 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   if (fork && forked_from) *forked_from = *fork;
 }
 
+namespace {
+
+Uses *stored_uses_of(const cai_array &array) noexcept {
+  const cai_owner *const keeper = keeper_of(array);
+  return stores_here(keeper) ? uses_of(keeper) : nullptr;
+}
+
+}  // namespace
+
+bool may_follow_captured(const cai_array *const *arrays, int32_t count) noexcept {
+  return std::any_of(arrays, arrays + count, [](const cai_array *array) {
+    const Uses *const uses = stored_uses_of(*array);
+    return uses && uses->any_captured();
+  });
+}
+
+void follow_captured(driver::Session &session, Stream &stream, const cai_array *const *arrays,
+                     int32_t count, const Wanted &wanted) {
+  if (!stream.capture) return;
+  std::vector<driver::CUgraphNode> nodes;
+  for (int32_t index = 0; index < count; ++index) {
+    const cai_array &array = *arrays[index];
+    Uses *const uses = stored_uses_of(array);
+    const bool write = wanted.purpose == Wanted::For::completing ||
+                       writes(array, wanted.access_of(index), index);
+    if (uses) uses->add_captured(stream.capture.id, stream.value, write, nodes);
+  }
+  if (nodes.empty()) return;
+  with(session, stream, [&] {
+    // Each once, and none that it comes after anyway: the driver wants it so.
+    std::vector<driver::CUgraphNode> there = driver::dependencies_of(session.cu, stream.value);
+    std::erase_if(nodes, [&](driver::CUgraphNode node) {
+      const bool is_known = std::find(there.begin(), there.end(), node) != there.end();
+      if (!is_known) there.push_back(node);
+      return is_known;
+    });
+    if (!nodes.empty()) driver::add_dependencies(session.cu, stream.value, nodes);
+  });
+  trace::edge(trace::all_arrays, trace::stream(stream.value), trace::theirs,
+              nodes.empty() ? "left out (earlier uses are before it in the graph)"
+                            : "made: graph edges (earlier uses in the capture conflict)");
+}
+
+void keep_captured(driver::Session &session, Stream &stream, Uses &uses, bool write) {
+  std::vector<driver::CUgraphNode> nodes;
+  with(session, stream, [&] { nodes = driver::dependencies_of(session.cu, stream.value); });
+  uses.keep_captured(stream.capture.id, stream.value, write, nodes);
+}
+
 void cover_if_own(driver::Session &session, const cai_array &array, Stream &waiting,
                   Conflicts &conflicts) {
   cai_owner *const keeper = keeper_of(array);

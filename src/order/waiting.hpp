@@ -21,6 +21,14 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
                   std::uint32_t flags, Few<Recorded> *recorded = nullptr,
                   Stream *forked_from = nullptr);
 
+// Whether uses within a capture are kept; and, once the stream is probed, makes it come after those
+// in its own one that conflict.
+bool may_follow_captured(const cai_array *const *arrays, int32_t count) noexcept;
+void follow_captured(driver::Session &session, Stream &stream, const cai_array *const *arrays,
+                     int32_t count, const Wanted &wanted);
+// Keeps, for others in the capture that the stream is in, what it has done there by now.
+void keep_captured(driver::Session &session, Stream &stream, Uses &uses, bool write);
+
 // The array's own stream has waited for kept uses, if it is the one that did: who waits for it need
 // not wait for them.
 void cover_if_own(driver::Session &session, const cai_array &array, Stream &waiting,

@@ -36,6 +36,22 @@ std::uint64_t stream_in_dict(const cai_array *array) {
   return dict.stream.integer;
 }
 
+SCENARIO(dict_of_mask) {
+  const Stream p = stream(), q = stream(), c = stream();
+  Array x(memory(), CAI_STREAM_STREAM, p), mask(memory(), CAI_STREAM_STREAM, q);
+  cai_array *masked = nullptr;
+  answered(cai_array_own(&x.mask(mask).array, nullptr, nullptr, &masked, nullptr));
+  writes(mask.array.data, c);
+  answered(cai_owner_used_on(masked->owner, c, CAI_ACCESS_WRITE, nullptr));
+  std::uint64_t storage[128];
+  cai_interface dict;
+  dict.struct_size = sizeof dict;
+  // The array's, which nobody uses: p comes after q, and after c.
+  for (const int nth : {0, 1, 2}) implied(nth);
+  answered(cai_interface_write(masked, 3, storage, sizeof storage, &dict, nullptr));
+  writes(mask.array.data, dict.mask_interface->stream.integer);
+}
+
 SCENARIO(publish_again) {
   const Stream p = stream(), target = stream(), c = stream(), d = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);

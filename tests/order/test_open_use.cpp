@@ -264,6 +264,67 @@ TEST_F(OpenUse, TwoStreamsOfOneCaptureAreInOrder) {
   }
 }
 
+// The producer's own work there, too: what it publishes, what it reclaims, and what is let go of.
+TEST_F(OpenUse, AProducersWorkInACaptureIsInOrder) {
+  enum Way { published, published_before, reclaimed, released, abandoned, same_stream, ways };
+  for (int way = 0; way < ways; ++way) {
+    SCOPED_TRACE(way);
+    const std::uint64_t first = value(stream()), second = value(stream()), third = value(stream());
+    const bool none = way < same_stream;
+    Owned array(memory(), none ? CAI_STREAM_NONE : CAI_STREAM_STREAM, none ? 0 : third);
+    if (!none) array->owner->flags |= CAI_OWNER_RECLAIMS;
+    const Address data = array->data;
+    EXPECT_EQ(races([&] {
+                std::optional<Published> before, after;
+                if (way == published_before) before.emplace(array, third);
+                begin_capture(first, relaxed);
+                fork(first, second);
+                fork(first, third);
+                switch (way) {
+                  case published:
+                  case published_before:
+                    fill(data, 1, second);
+                    after.emplace(array, first, std::initializer_list<std::uint64_t>{second});
+                    break;
+                  case released:
+                    cai_array_retain(array);
+                    ASSERT_EQ(begin({array}, second), CAI_OK) << error.message;
+                    fill(data, 1, second);
+                    EXPECT_EQ(cai_array_release_on(array, second, &error), CAI_OK)
+                        << error.message;
+                    break;
+                  default:
+                    ASSERT_EQ(begin({array}, second), CAI_OK) << error.message;
+                    fill(data, 1, second);
+                    way == abandoned ? cai_use_abandon(&use) : static_cast<void>(end());
+                }
+                if (way == same_stream) {
+                  const cai_array *const it = array;
+                  std::uint64_t on = 0;
+                  EXPECT_EQ(cai_arrays_same_stream(&it, 1, &on, &error), CAI_OK) << error.message;
+                  EXPECT_EQ(on, third);
+                } else if (way == reclaimed) {
+                  EXPECT_EQ(cai_array_reclaim(array, third, CAI_ACCESS_WRITE, &error), CAI_OK)
+                      << error.message;
+                } else {
+                  const cai_array *const it =
+                      before ? *before : static_cast<const cai_array *>(array);
+                  ASSERT_EQ(begin({it}, third), CAI_OK) << error.message;
+                }
+                fill(data, 2, third);
+                if (way != same_stream && way != reclaimed) {
+                  EXPECT_EQ(end(), CAI_OK) << error.message;
+                }
+                fork(second, first);
+                fork(third, first);
+                launch(first);
+              }),
+              0U);
+    array.release();
+    drain_until_ended(array);
+  }
+}
+
 // What earlier captures have left with the owner is forgotten by and by, and the newest is not.
 TEST_F(OpenUse, ManyCapturesOfOneArray) {
   const Owned array(memory(), CAI_STREAM_NONE);

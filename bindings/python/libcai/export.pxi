@@ -111,7 +111,8 @@ cdef dict plain_dict(Array self):
     if self.exported is not None:
         return PyDict_Copy(self.exported)
     answer = fresh_dict(self, self.array)
-    if self.array.mask == NULL and self.array.descr == NULL:
+    if (self.array.mask == NULL and self.array.descr == NULL
+            and self.array.stream_kind != CAI_STREAM_UNSTATED):  # of which a provider is asked
         self.exported = answer
         return PyDict_Copy(answer)
     return answer
@@ -122,7 +123,8 @@ cdef dict dict_after_uses(Array self):
     if self.array.stream_kind == CAI_STREAM_NONE:
         self.said = published(self, 1, ())
         return fresh_dict(self, self.said.array)
-    said_again(self)
+    if self.array.stream_kind != CAI_STREAM_UNSTATED:
+        said_again(self)
     return plain_dict(self)
 
 

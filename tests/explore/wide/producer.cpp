@@ -253,7 +253,11 @@ void produce(World &world, const Step &step) {
   if (world.is_captured_alone(number, stream)) return;
   Array *const again = on_its_own && !block.copied ? nullptr : world.free_array();
   if (!again && !(on_its_own && !block.copied)) return;
-  if (world.is_capturing(stream) && again) return;  // what it publishes would not be pending
+  if (world.is_capturing(stream) && again) {
+    // What it publishes is then in the graph, with the stream that it publishes on.
+    const int target = array.said < 0 ? stream : array.said;
+    if (array.of_event || block.pending || !world.is_in_one_capture(stream, target)) return;
+  }
   if (!on_its_own || block.copied || block.keeper == kReclaims) {
     world.say("cai_array_reclaim: array %d, %s", number, kStreamNames[stream]);
     cai_status status = CAI_OK;

@@ -136,6 +136,12 @@ bool World::is_captured_alone(int number, int stream) const {
   });
 }
 
+bool World::is_in_one_capture(int stream, int other) const {
+  return std::any_of(
+      std::begin(captures), std::end(captures),
+      [&](const Capture &capture) { return capture.has(stream) && capture.has(other); });
+}
+
 void World::queue(int block, int stream, bool writes) {
   const Handle handle = machine().streams[stream];
   const Address data = machine().blocks[block];

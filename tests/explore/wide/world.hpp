@@ -146,6 +146,7 @@ struct World {
   // Whether the array was used in the stream's capture, and has no owner who would order its uses
   // there.
   bool is_captured_alone(int number, int stream) const;
+  bool is_in_one_capture(int stream, int other) const;
   // Whether this thread may: a 2 is good on one only, and nobody knows which if there is no owner.
   bool may_use(int number) const;
   bool is_borrowed(int number) const { return blocks[arrays[number].block].keeper == kBorrowed; }

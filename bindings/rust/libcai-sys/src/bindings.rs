@@ -287,7 +287,8 @@ pub struct cai_owner {
         ) -> cai_status,
     >,
     /// Makes `stream` wait for the kept uses that `access` conflicts with. As [`cai_owner_await_uses()`].
-    /// NULL if and only if used_on is.
+    /// NULL if and only if used_on is. An owner with one of its own keeps all by itself: who was told
+    /// a stream of its arrays' by a dict or a tensor, too, and when the block may end.
     pub await_uses: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut cai_owner,
@@ -2488,8 +2489,8 @@ functions! {
     /// NULL, or not valid by [`cai_array_validate()`]. Since 0.1.
     pub fn cai_interface_write_storage(array: *const cai_array) -> u64;
     /// Says an array as the values of a dict: the reverse of [`cai_interface_read()`]. Strides are NONE if
-    /// and only if the array is C-contiguous; an UNSTATED stream leaves as 1, which waits for what a
-    /// provider says; a mask leaves as
+    /// and only if the array is C-contiguous; an UNSTATED stream leaves as what a provider says,
+    /// or as 1; a mask leaves as
     /// mask_interface; trivial descr is left out. A mask may be written by itself.
     /// A dict cannot say what streams of the CPU's (cai/device.h) have yet to do on the memory: the host
     /// waits for that.
@@ -3014,7 +3015,9 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `self`: filled in by [`cai_owner_init()`]; used_on may be another one, that calls what was there
+    /// - `self`: filled in by [`cai_owner_init()`]; used_on may be another one, that calls what was there.
+    ///   With another await_uses `end` is called at once, since only that one knows what is
+    ///   kept
     /// - `end`: frees the block, and may run any code; no lock is held
     ///
     /// Since 0.1.
