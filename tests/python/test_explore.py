@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from building import build_explorer
-from helpers import LIMIT
+from helpers import LIMIT, ROOT
 from simulation import environment
 
 pytestmark = pytest.mark.slow
@@ -62,6 +62,13 @@ def test_longer_programs_at_random(explore, count):
     assert programs == count
     left_out = re.search(r"# (\d+) are left out from where Python has no such array", said)
     assert int(left_out[1]) < count / 100
+
+
+def test_programs_that_were_wrong_once(explore):
+    corpus = ROOT / "tests/explore/corpus.txt"
+    _, said = explore("objects", "replay", corpus)
+    lines = [line for line in corpus.read_text().splitlines() if line and line[0] != "#"]
+    assert len(re.findall(r"^ok \d+", said, re.MULTILINE)) == len(lines)
 
 
 def test_without_order_the_explorer_tells(explore):

@@ -361,6 +361,7 @@ def test_a_stream_object_lives_as_long_as_what_is_published():
         PENDING
         + """
 import gc, weakref
+from libcai import _library
 class Stream:
     def __init__(self): self.handle = new_stream()
 stream = Stream()
@@ -372,6 +373,26 @@ del stream, p
 gc.collect()
 assert gone() is not None
 del p2
+assert gone() is None
+# What is published of it does not hold it.
+stream = Stream()
+gone = weakref.ref(stream)
+p = x.publish(stream)[1:]
+p2, event = p.publish(s.value)[1:], p.publish_event(s.value)
+assert (p2.shape, event.shape) == ((4,), (5,))
+del stream, p
+assert gone() is None
+del p2, event
+# The last holder lets go without the GIL.
+stream = Stream()
+gone = weakref.ref(stream)
+p = x.publish(stream)
+holder, library = c_void_p(p.ptr), CDLL(_library.LIBRARY)
+library.cai_array_retain(holder)
+del stream, p
+assert gone() is not None
+library.cai_array_release(holder)
+libcai.drain()
 assert gone() is None
 with libcai.use(x, stream=t): pass
 wait(t)

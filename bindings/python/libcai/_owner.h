@@ -170,12 +170,17 @@ static inline int cai_py_may_be_pending(const cai_owner *owner) {
 /* What libcai calls once no use is pending, on any thread. */
 static void cai_py_end(cai_owner *self) {
   cai_py_block *block = (cai_py_block *)self;
-  if (!block->exporter && !block->mask_exporter && !block->streams)
+  const cai_array *inner = block->inner;
+  if (!block->exporter && !block->mask_exporter && !block->streams) {
     cai_py_block_free(block);
-  else if (cai_py_has_gil())
+  } else if (cai_py_has_gil()) {
     cai_py_block_finish(block);
-  else
+  } else { /* what libcai made need not wait for the GIL */
+    block->inner = NULL;
+    block->held = NULL;
+    cai_array_release(inner);
     cai_py_push(block);
+  }
 }
 
 static void cai_py_release(cai_owner *self) {

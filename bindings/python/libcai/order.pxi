@@ -83,30 +83,33 @@ cdef int keep_in(cai_py_block *block, stream) except -1:
     return 0
 
 
-cdef Array holding(Array self, stream):
-    """A view of all of `self` that keeps a stream object alive."""
-    cdef Source source
-    cdef cai_error error
-    cdef cai_array *made = NULL
-    cdef Array held
-    open_source(&source, self)
-    if cai_array_slice(&source.array, NULL, 0, &made, &error) != CAI_OK:
-        raise_error(&error, NULL)
-    held = view(self, made)
-    keep_in(cai_py_block_of(held.owner), stream)
-    return held
+cdef cai_py_block *published_block(Array self) noexcept:
+    """What was published, of which `self` is a view, or is itself; NULL if nothing was."""
+    cdef cai_py_block *block = cai_py_block_of(self.owner)
+    while block != NULL and block.held != NULL and block.owner.uses != NULL:
+        if block.held.uses != block.owner.uses:
+            return block
+        block = cai_py_block_of(block.held)
+    return NULL
 
 
-cdef int open_unpublished(Source *source, Array self) except -1:
+cdef cai_owner *open_unpublished(Source *source, Array self) except NULL:
+    """The array for libcai to publish; returns what the view will hold."""
+    cdef cai_py_block *block = published_block(self)
     if self.array.device_type == CAI_DEVICE_CPU:
         raise UseError("an array on the host has no stream")
     open_source(source, self)
-    return 0
+    if block == NULL:
+        return source.array.owner
+    # What was published itself need not stay, as libcai sees by its own owner.
+    source.array.owner = source.mask.owner = block.inner.owner
+    return block.held
 
 
 cdef Array published(Array self, stream, tuple others):
-    cdef Array held
     cdef Source source
+    cdef Array answer
+    cdef cai_owner *held
     cdef cai_array *made = NULL
     cdef uint64_t target = number_of(stream)
     cdef int32_t count = <int32_t>len(others)
@@ -119,27 +122,28 @@ cdef Array published(Array self, stream, tuple others):
     try:
         for i in range(count):
             values[i] = number_of(others[i])
-        open_unpublished(&source, self)
-        if type(stream) is not int:
-            held = holding(self, stream)
-            source.array.owner = source.mask.owner = held.owner
+        held = open_unpublished(&source, self)
         with nogil:
             status = cai_array_publish(&source.array, values, count, target, &made, &error)
     finally:
         PyMem_Free(values)
-    return published_view(status, made, source.array.owner, &error)
+    answer = published_view(status, made, held, &error)
+    if type(stream) is not int:
+        keep_in(cai_py_block_of(answer.owner), stream)
+    return answer
 
 
 cdef Array published_event(Array self, stream):
     cdef Source source
+    cdef cai_owner *held
     cdef cai_array *made = NULL
     cdef uint64_t number = number_of(stream)
     cdef cai_error error
     cdef cai_status status
-    open_unpublished(&source, self)
+    held = open_unpublished(&source, self)
     with nogil:
         status = cai_array_publish_event(&source.array, number, &made, &error)
-    return published_view(status, made, source.array.owner, &error)
+    return published_view(status, made, held, &error)
 
 
 cdef Array published_view(cai_status status, cai_array *made, cai_owner *held, cai_error *error):
