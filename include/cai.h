@@ -714,7 +714,8 @@ typedef struct cai_use {
  * each edge that a function under "Order" makes or leaves out, and why, to stderr.
  *
  * Call one of the next three functions in the end; beyond 8 arrays the use has memory of its own,
- * which leaks otherwise. Hold the arrays till then: the use takes no reference.
+ * which leaks otherwise. With #CAI_ORDER_BEGIN, and without #CAI_USE_FORK, there is nothing to end.
+ * Hold the arrays till then: the use takes no reference.
  *
  * @param use      gets the open use, whatever it was before; on failure one that is not open
  * @param arrays   `count` arrays; may be NULL if count is 0; the structs need not stay
@@ -871,11 +872,12 @@ cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_
 
 /** Takes one holder away, as cai_array_release(), once all that is queued on `stream` by now is
  * complete; for a consumer that does not end its use, or does not trust the memory's allocation
- * stream to be the array's. The host does not wait, and no CUDA callback is used: a later call
- * under "Order" or cai_drain() finds out. If `stream` is being captured, the graph takes it over:
- * it goes when the graph, and what was made of it, has gone; what was queued before the capture
- * began is in no graph, so call it before that, or after the end. Else the owner keeps the use, if
- * it keeps any; one with functions of its own is told by used_on.
+ * stream to be the array's. The array's stream waits for it, as at an end. The host does not wait,
+ * and no CUDA callback is used: a later call under "Order" or cai_drain() finds out. If `stream` is
+ * being captured, the graph takes it over: it goes when the graph, and what was made of it, has
+ * gone; what was queued before the capture began is in no graph, so call it before that, or after
+ * the end. Else the owner keeps the use, if it keeps any; one with functions of its own is told by
+ * used_on.
  *
  * @param array  owned. On failure the holder is still the caller's
  * @return #CAI_OK; #CAI_ERR_ARGUMENT for a borrowed array, too; the rest as cai_use_begin().
@@ -966,9 +968,8 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
  * waits for nothing, and does not fail; on a stream that uses are in order with, and that the
  * memory is not freed on, it records an event. Until `end` is called, the block stays.
  *
- * @param self  filled in by cai_owner_init(); used_on may be another one, that calls what was there.
- *              With another await_uses `end` is called at once, since only that one knows what is
- *              kept
+ * @param self  filled in by cai_owner_init(); used_on may be another one, that calls what was
+ * there. With another await_uses `end` is called at once, since only that one knows what is kept
  * @param end   frees the block, and may run any code; no lock is held
  * Since 0.1. */
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));

@@ -67,17 +67,14 @@ bool any_imports() noexcept {
   return imports().count.load(std::memory_order_acquire) != 0;
 }
 
-void add_uses_of_imports(const cai_array &array, bool write, int32_t index, Conflicts &out) {
-  if (!any_imports()) return;
+void visit_imports(const cai_array &array, void (*found)(void *body, Uses &uses), void *body) {
   Imports &all = imports();
   const cai_owner *const keeper = keeper_of(array);
   const Uses *const mine = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   const Bytes bytes = bytes_of(array);
   const std::lock_guard lock(all.mutex);
   for (const Listed &other : all.listed) {
-    if (other.uses != mine && other.bytes.overlaps(bytes)) {
-      other.uses->add_conflicts(write, index, out);
-    }
+    if (other.uses != mine && other.bytes.overlaps(bytes)) found(body, *other.uses);
   }
 }
 

@@ -3,6 +3,8 @@
 // find each other's uses by address.
 #pragma once
 
+#include <type_traits>
+
 #include "order/uses.hpp"
 
 namespace cai::order {
@@ -12,14 +14,23 @@ inline bool is_import(const cai_owner *keeper) noexcept {
   return !keeper || (keeper->flags & CAI_OWNER_IMPORTED);
 }
 
-// The uses of the array that its owner keeps can be found from here on.
+// The uses of the array that its owner keeps, and the streams that it has told, can be found from
+// here on.
 void list_import(Uses &uses, const cai_array &array);
 void unlist_import(Uses &uses) noexcept;
 
-// Adds the uses that other imports of the same bytes have kept, as Uses::add_conflicts().
-void add_uses_of_imports(const cai_array &array, bool write, int32_t index, Conflicts &out);
-
 // Whether there may be any. Cheap, as all that is asked before each use.
 bool any_imports() noexcept;
+
+void visit_imports(const cai_array &array, void (*found)(void *body, Uses &uses), void *body);
+// Calls `found` with the uses of each other import of the same bytes, which it must not keep.
+template <class Found>
+void for_each_import(const cai_array &array, Found &&found) {
+  if (!any_imports()) return;
+  visit_imports(
+      array,
+      [](void *body, Uses &uses) { (*static_cast<std::remove_reference_t<Found> *>(body))(uses); },
+      &found);
+}
 
 }  // namespace cai::order

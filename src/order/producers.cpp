@@ -39,7 +39,10 @@ void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t ind
               const Wanted &wanted, Demand &out) {
   cai_owner *const keeper = keeper_of(array);
   if (is_import(keeper)) {
-    add_uses_of_imports(array, write, index, out.conflicts);
+    for_each_import(array, [&](Uses &uses) {
+      uses.add_conflicts(write, index, out.conflicts);
+      uses.add_told(wanted.stream, own, index, out.handles);
+    });
   }
   if (!may_have_kept(keeper, own)) return;
   if (stores_here(keeper)) {

@@ -149,6 +149,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
           tell = !stream.capture;
         }
         if (!stores_here(keeper)) return;
+        if (is_import(keeper)) list_import(make_uses_of(keeper), array);
         for (int32_t index = 0; index < count; ++index) {
           keep_published(session, make_uses_of(keeper), stream_here(session, streams[index], index),
                          stream, recorded);
@@ -233,6 +234,7 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
     driver::Session session;
     Stream stream = stream_here(session, value);
     Uses &uses = make_uses_of(keeper);
+    if (is_import(keeper)) list_import(uses, array);
     keep_event(session, uses, stream, event, true, {});
     uses.differ(stream_value(array));
     view.published().differs = true;
@@ -356,6 +358,7 @@ void tell_of(const cai_array &array, std::uint64_t value) {
   if (published && published->stream.value == value) {
     if (published->told.exchange(true, std::memory_order_acq_rel)) return;
     tell_trace();
+    if (is_import(keeper)) list_import(make_uses_of(keeper), array);
     return make_uses_of(keeper).tell(published->stream, true);
   }
   if (!stores_here(keeper)) return;

@@ -212,7 +212,7 @@ Uses *stored_uses_of(const cai_array &array) noexcept {
 bool may_follow_captured(const cai_array *const *arrays, int32_t count) noexcept {
   return std::any_of(arrays, arrays + count, [](const cai_array *array) {
     const Uses *const uses = stored_uses_of(*array);
-    return uses && uses->any_captured();
+    return (uses && uses->any_captured()) || (is_import(keeper_of(*array)) && any_imports());
   });
 }
 
@@ -226,6 +226,10 @@ void follow_captured(driver::Session &session, Stream &stream, const cai_array *
     const bool write = wanted.purpose == Wanted::For::completing ||
                        writes(array, wanted.access_of(index), index);
     if (uses) uses->add_captured(stream.capture.id, stream.value, write, nodes);
+    if (!is_import(keeper_of(array))) continue;
+    for_each_import(array, [&](Uses &other) {
+      other.add_captured(stream.capture.id, stream.value, write, nodes);
+    });
   }
   if (nodes.empty()) return;
   with(session, stream, [&] {

@@ -3,12 +3,13 @@
 #include <optional>
 #include <thread>
 
+#include "capturing.hpp"
 #include "owned.hpp"
 
 namespace test::publish_tests {
 namespace {
 
-class Publish : public OnGpu {
+class Publish : public Capturing {
  protected:
   // A consumer that knows nothing of libcai's owners: it has the dict's stream alone.
   void consume(const cai_array *array, std::uint64_t on) {
@@ -661,6 +662,49 @@ TEST_F(Publish, AViewGoesWhileItsStreamIsCaptured) {
               EXPECT_EQ(end_use({array}, consumer), CAI_OK);
             }),
             0U);
+}
+
+// Two imports of one exporter's memory have owners of their own, who find what the other keeps.
+TEST_F(PublishADict, OfAnImportThatIsNotTheOnlyOne) {
+  enum Way { by_dict_of_a_view, published, as_an_event, captured, ways };
+  for (int way = 0; way < ways; ++way) {
+    SCOPED_TRACE(way);
+    const Address data = memory();
+    const std::uint64_t own = value(stream()), target = value(stream());
+    const std::uint64_t producer = value(stream()), consumer = value(stream());
+    const Owned first(data, CAI_STREAM_STREAM, own), second(data, CAI_STREAM_NONE);
+    first->owner->flags |= CAI_OWNER_IMPORTED;
+    second->owner->flags |= CAI_OWNER_IMPORTED;
+    EXPECT_EQ(races([&] {
+                std::optional<Published> view;
+                if (way == captured) {
+                  begin_capture(own, relaxed);
+                  fork(own, producer);
+                  fork(own, consumer);
+                  EXPECT_EQ(begin_use({second}, producer, &error), CAI_OK) << error.message;
+                  fill(data, 1, producer);
+                  EXPECT_EQ(end_use({second}, producer), CAI_OK);
+                  EXPECT_EQ(begin_use({first}, consumer, &error), CAI_OK) << error.message;
+                  fill(data, 2, consumer);
+                  EXPECT_EQ(end_use({first}, consumer), CAI_OK);
+                  fork(producer, own);
+                  fork(consumer, own);
+                  return launch(own);
+                }
+                if (way == by_dict_of_a_view) {
+                  view.emplace(first, target);
+                  read_and_consume(*view);
+                }
+                if (way == published || way == as_an_event) fill(data, 1, producer);
+                if (way == published) view.emplace(first, target, std::initializer_list{producer});
+                if (way == as_an_event) view.emplace(Published::event(first, producer));
+                EXPECT_EQ(begin_use({second}, consumer, &error), CAI_OK) << error.message;
+                fill(data, 2, consumer);
+                EXPECT_EQ(end_use({second}, consumer), CAI_OK);
+                finish();
+              }),
+              0U);
+  }
 }
 
 // It is read-only for the others, and the producer waits for their reads.

@@ -445,10 +445,10 @@ def test_the_thread_of_stream_2(simulated):
     simulated(
         """
 from threading import Thread
-memory = new_memory()
+memory, other = new_memory(), new_memory()
 given = Cuda(interface(data=(memory.value, False), stream=2))
-masked = Cuda(interface(data=(memory.value, False), stream=None,
-                        mask=producer(data=(memory.value, False), typestr="|b1", stream=2)))
+masked = Cuda(interface(data=(other.value, False), stream=None,
+                        mask=producer(data=(other.value, False), typestr="|b1", stream=2)))
 s = new_stream()
 arrays = [libcai.asarray(given), libcai.asarray(given)[1:], libcai.asarray(masked)]
 for x in arrays:

@@ -2666,7 +2666,8 @@ functions! {
     /// each edge that a function under "Order" makes or leaves out, and why, to stderr.
     ///
     /// Call one of the next three functions in the end; beyond 8 arrays the use has memory of its own,
-    /// which leaks otherwise. Hold the arrays till then: the use takes no reference.
+    /// which leaks otherwise. With [`CAI_ORDER_BEGIN`], and without [`CAI_USE_FORK`], there is nothing to end.
+    /// Hold the arrays till then: the use takes no reference.
     ///
     /// # Arguments
     ///
@@ -2886,11 +2887,12 @@ functions! {
     ) -> cai_status;
     /// Takes one holder away, as [`cai_array_release()`](crate::cai_array_release), once all that is queued on `stream` by now is
     /// complete; for a consumer that does not end its use, or does not trust the memory's allocation
-    /// stream to be the array's. The host does not wait, and no CUDA callback is used: a later call
-    /// under "Order" or [`cai_drain()`] finds out. If `stream` is being captured, the graph takes it over:
-    /// it goes when the graph, and what was made of it, has gone; what was queued before the capture
-    /// began is in no graph, so call it before that, or after the end. Else the owner keeps the use, if
-    /// it keeps any; one with functions of its own is told by used_on.
+    /// stream to be the array's. The array's stream waits for it, as at an end. The host does not wait,
+    /// and no CUDA callback is used: a later call under "Order" or [`cai_drain()`] finds out. If `stream` is
+    /// being captured, the graph takes it over: it goes when the graph, and what was made of it, has
+    /// gone; what was queued before the capture began is in no graph, so call it before that, or after
+    /// the end. Else the owner keeps the use, if it keeps any; one with functions of its own is told by
+    /// used_on.
     ///
     /// # Arguments
     ///
@@ -3015,9 +3017,8 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `self`: filled in by [`cai_owner_init()`]; used_on may be another one, that calls what was there.
-    ///   With another await_uses `end` is called at once, since only that one knows what is
-    ///   kept
+    /// - `self`: filled in by [`cai_owner_init()`]; used_on may be another one, that calls what was
+    ///   there. With another await_uses `end` is called at once, since only that one knows what is kept
     /// - `end`: frees the block, and may run any code; no lock is held
     ///
     /// Since 0.1.
