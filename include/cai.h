@@ -897,7 +897,7 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * @param wait  not 0: the host waits for the uses to complete. Release the GIL first
  * @param left  may be NULL; gets the number of arrays whose end is still put off
  * @return #CAI_OK, also if nothing was put off, and then with no driver; #CAI_ERR_DRIVER;
- *         #CAI_ERR_CUDA.
+ *         #CAI_ERR_CUDA; #CAI_ERR_MEMORY.
  * Since 0.1. */
 cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error);
 
@@ -981,7 +981,7 @@ void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));
  *              context and of the active primary ones are asked about, and forgotten if complete;
  *              2: the host waits for those
  * @param left  the uses still kept
- * @return #CAI_OK; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_error *error);
 

@@ -2926,7 +2926,7 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`], also if nothing was put off, and then with no driver; [`CAI_ERR_DRIVER`];
-    /// [`CAI_ERR_CUDA`].
+    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`].
     ///
     /// Since 0.1.
     pub fn cai_drain(wait: i32, left: *mut i64, error: *mut cai_error) -> cai_status;
@@ -3038,7 +3038,7 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_owner_pending(
