@@ -207,7 +207,7 @@ impl<'a> Interface<'a> {
 
 impl Interface<'static> {
     /// Says an array as a dict: `cai_interface_write()`. Strides are `None` if and only if the array
-    /// is C-contiguous; an unstated stream leaves as 1.
+    /// is C-contiguous; an unstated stream leaves as what a provider says, or as 1.
     ///
     /// The stream that is said comes after the uses that the owner has kept: where it does not by
     /// itself, it is made to wait. So write an array anew for each reader. For what streams of the
