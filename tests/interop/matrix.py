@@ -49,7 +49,7 @@ def run(group, schedule="lazy", **more):
     """Runs a group of partners, with more in their environment; returns its cells."""
     command = [*GROUPS[group], str(ROOT / "tests/interop/partners/worker.py"), group]
     if group == "frameworks":
-        (wheel,) = (ROOT / "dist").glob("libcai-*.whl")
+        (wheel,) = (ROOT / "dist").glob("libcai-*-linux_*.whl")  # that of tools/wheel
         install = [str(FRAMEWORKS), "-m", "pip", "install", "--quiet", "--no-deps"]
         subprocess.run([*install, "--force-reinstall", str(wheel)], check=True)
     settings = {**os.environ, **more}
