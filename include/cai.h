@@ -726,8 +726,8 @@ typedef struct cai_use {
  *         may stand; #CAI_ERR_DEVICE for ROCm, and for an array whose 1 or 2 has no context;
  *         #CAI_ERR_ORDER for a 2 of another thread, and for an array that came with an event, and
  *         whose owner keeps no uses, since no end is possible (but for #CAI_ORDER_BEGIN, after
- * which cai_array_release_on() is due, and #CAI_ORDER_HOST); #CAI_ERR_VALUE for a write to a
- *         read-only array; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate();
+ *         which cai_array_release_on() is due, and #CAI_ORDER_HOST); #CAI_ERR_VALUE for a write to
+ *         a read-only array; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate();
  *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, also for stream 0, for 1 or 2 if no context is
  *         current, and for a variable of the environment that has an invalid value.
  *         cai_error.index is the array, or -1 for the consumer's stream. No driver is needed, nor
@@ -759,8 +759,8 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
  *
  * @param use  is open no more; on failure it still is. One that is not open: nothing is done
  * @return #CAI_OK; #CAI_ERR_CAPTURE; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_ORDER on another
- * thread than that of a 2; #CAI_ERR_STATE in a forked child; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT if
- *         `use` is NULL. cai_error.index as for cai_use_begin().
+ *         thread than that of a 2; #CAI_ERR_STATE in a forked child; #CAI_ERR_MEMORY;
+ *         #CAI_ERR_ARGUMENT if `use` is NULL. cai_error.index as for cai_use_begin().
  * The text, "Synchronization", Consumer. Since 0.1. */
 cai_status cai_use_end(cai_use *use, cai_error *error);
 
@@ -791,14 +791,14 @@ void cai_use_abandon(cai_use *use);
 
 /** Finds the one stream on which the arrays can be used with no event at all: the producer's own.
  * It waits for kept uses, and counts as used; an owner whose array came with None is told of it, as
- * by a dict, and the stream must live as long as that array.
+ * by a dict, and the stream must live as long as that owner.
  *
  * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending,
- * and nobody is told of work on a stream of one's own, for which a use is begun
+ *             and nobody is told of work on a stream of one's own, for which a use is begun
  * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, arrays of an owner come with
- * different streams, all came with None, and an owner has kept uses, or an owner cannot be told of
- * the stream: one with an await_uses of its own, or #CAI_OWNER_IMPORTED where the array came with
- *         None; the rest as cai_use_begin().
+ *         different streams, all came with None, and an owner has kept uses, or an owner cannot be
+ *         told of the stream: one with an await_uses of its own, or #CAI_OWNER_IMPORTED where the
+ *         array came with None; the rest as cai_use_begin().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,
                                   cai_error *error);
@@ -845,12 +845,12 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  * cai_use_begin() and cai_use_end() with the original.
  *
  * @param array    valid. The view of a borrowed one holds nothing: the memory, and what `array`
- * says of it, must then live as long as the view and the work on it
+ *                 says of it, must then live as long as the view and the work on it
  * @param streams  `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
  * @param target   1 or 2 of the context of the array's memory, or a CUstream; must live as long as
  *                 the view, and all that is made of it
  * @param out      the view, with one reference: stream `target`, stream_kind STREAM, version 3, and
- * so its mask; unchanged on failure
+ *                 so its mask; unchanged on failure
  * @return as cai_use_begin(); #CAI_ERR_ORDER also for a target 2 if arrays of the owner
  *         come with another thread's; cai_error.index is the stream of `streams`, or -1.
  * The text, "Synchronization", Producer: streams 7, 9, 15 exported as 3. Since 0.1. */
@@ -864,7 +864,7 @@ cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, in
  *
  * @param array  as for cai_array_publish()
  * @param out    the view, with one reference: the event, stream_kind EVENT, version 3, and so its
- * mask; unchanged on failure
+ *               mask; unchanged on failure
  * @return as cai_array_publish(); #CAI_ERR_CAPTURE if `stream` is being captured.
  * Since 0.1. */
 cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_array **out,
@@ -969,7 +969,8 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
  * memory is not freed on, it records an event. Until `end` is called, the block stays.
  *
  * @param self  filled in by cai_owner_init(); used_on may be another one, that calls what was
- * there. With another await_uses `end` is called at once, since only that one knows what is kept
+ *              there. With another await_uses `end` is called at once, since only that one knows
+ *              what is kept
  * @param end   frees the block, and may run any code; no lock is held
  * Since 0.1. */
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));

@@ -13,12 +13,12 @@ cai_status await_host_work(const cai_array &array, cai_error *error) noexcept;
 // Whether uses are kept that a stream may have to wait for.
 bool has_kept_uses(const cai_owner *keeper) noexcept;
 
-// A dict is to say the array's stream and its mask's, to somebody who knows of no owner: that
-// stream waits for kept uses, and those who use other arrays of the owner will wait for it.
-// Gets what is to be said where the array states no stream.
+// What a dict says where the array, or its mask, states no stream.
 struct Said {
   uint64_t array, mask;
 };
+// A dict is to say the array's stream and its mask's, to somebody who knows of no owner: that
+// stream waits for kept uses, and those who use other arrays of the owner will wait for it.
 cai_status hand_to_dict(const cai_array &array, Said *said, cai_error *error) noexcept;
 
 }  // namespace cai

@@ -325,7 +325,7 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept 
     if (recorded == Recorded::not_now) continue;
     all_known = all_known && recorded == Recorded::yes;
     const std::lock_guard lock(lock_);
-    own_[i].marked = false;
+    if (Own *const found = find_own(it.stream, it.thread)) found->marked = false;
   }
 }
 

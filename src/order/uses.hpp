@@ -113,6 +113,7 @@ class Uses {
   // An array of the owner comes with another stream than the earlier ones, `first` being theirs, 0
   // if they had none: then all uses are kept, until as many have gone.
   void differ(std::uint64_t first) noexcept;
+  // Whether it is the one that the earlier arrays come with.
   bool is_first(std::uint64_t stream);
   void agree() noexcept { differ_.fetch_sub(1, std::memory_order_release); }
   bool streams_differ() const noexcept { return differ_.load(std::memory_order_acquire) != 0; }

@@ -102,6 +102,15 @@ def environment(**settings):
     return {**kept, "LD_LIBRARY_PATH": os.pathsep.join(paths), **settings}
 
 
+# An array that came with None, and streams to use it on.
+PENDING = """
+s, t, u = new_stream(), new_stream(), new_stream()
+given = array(None, shape=(6,), typestr="<i4")
+memory = given.memory
+x = libcai.asarray(given)
+"""
+
+
 def run(code, schedule="lazy", *, races=False, judged=True, **settings):
     """Runs a script and returns what it printed. `races`: it plants one. `judged`: it gets to its
     end, where that can be seen."""

@@ -2683,8 +2683,8 @@ functions! {
     /// may stand; [`CAI_ERR_DEVICE`] for ROCm, and for an array whose 1 or 2 has no context;
     /// [`CAI_ERR_ORDER`] for a 2 of another thread, and for an array that came with an event, and
     /// whose owner keeps no uses, since no end is possible (but for [`CAI_ORDER_BEGIN`], after
-    /// which [`cai_array_release_on()`] is due, and [`CAI_ORDER_HOST`]); [`CAI_ERR_VALUE`] for a write to a
-    /// read-only array; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`];
+    /// which [`cai_array_release_on()`] is due, and [`CAI_ORDER_HOST`]); [`CAI_ERR_VALUE`] for a write to
+    /// a read-only array; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`];
     /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for stream 0, for 1 or 2 if no context is
     /// current, and for a variable of the environment that has an invalid value.
     /// [`cai_error.index`](cai_error::index) is the array, or -1 for the consumer's stream. No driver is needed, nor
@@ -2727,8 +2727,8 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_ORDER`] on another
-    /// thread than that of a 2; [`CAI_ERR_STATE`] in a forked child; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`] if
-    /// `use` is NULL. [`cai_error.index`](cai_error::index) as for [`cai_use_begin()`].
+    /// thread than that of a 2; [`CAI_ERR_STATE`] in a forked child; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`] if `use` is NULL. [`cai_error.index`](cai_error::index) as for [`cai_use_begin()`].
     ///
     /// The text, "Synchronization", Consumer. Since 0.1.
     pub fn cai_use_end(use_: *mut cai_use, error: *mut cai_error) -> cai_status;
@@ -2766,7 +2766,7 @@ functions! {
     pub fn cai_use_abandon(use_: *mut cai_use);
     /// Finds the one stream on which the arrays can be used with no event at all: the producer's own.
     /// It waits for kept uses, and counts as used; an owner whose array came with None is told of it, as
-    /// by a dict, and the stream must live as long as that array.
+    /// by a dict, and the stream must live as long as that owner.
     ///
     /// # Arguments
     ///
@@ -2776,9 +2776,9 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, arrays of an owner come with
-    /// different streams, all came with None, and an owner has kept uses, or an owner cannot be told of
-    /// the stream: one with an await_uses of its own, or [`CAI_OWNER_IMPORTED`] where the array came with
-    /// None; the rest as [`cai_use_begin()`].
+    /// different streams, all came with None, and an owner has kept uses, or an owner cannot be
+    /// told of the stream: one with an await_uses of its own, or [`CAI_OWNER_IMPORTED`] where the
+    /// array came with None; the rest as [`cai_use_begin()`].
     ///
     /// The text, "Synchronization". Since 0.1.
     pub fn cai_arrays_same_stream(
@@ -3018,7 +3018,8 @@ functions! {
     /// # Arguments
     ///
     /// - `self`: filled in by [`cai_owner_init()`]; used_on may be another one, that calls what was
-    ///   there. With another await_uses `end` is called at once, since only that one knows what is kept
+    ///   there. With another await_uses `end` is called at once, since only that one knows
+    ///   what is kept
     /// - `end`: frees the block, and may run any code; no lock is held
     ///
     /// Since 0.1.
