@@ -133,7 +133,8 @@ typedef struct cai_manager_table {
                        cai_error *error);
   /** Ends it. Memory may be out still; it is then not freed any more. */
   void (*destroy)(void *self);
-  /** Called before the first allocation, perhaps again; keeps what is there. NBEP 7, initialize. */
+  /** Called before the first allocation, perhaps again, and by several threads at once if they come
+   * first together; keeps what is there. NBEP 7, initialize. */
   cai_status (*initialize)(void *self, cai_error *error);
   /** Gives up what it keeps for later: the device is being reset. May come before initialize, which
    * is called again afterwards. What is out is still freed, unless the primary context is

@@ -1234,7 +1234,8 @@ pub struct cai_manager_table {
     >,
     /// Ends it. Memory may be out still; it is then not freed any more.
     pub destroy: ::core::option::Option<unsafe extern "C" fn(self_: *mut ::core::ffi::c_void)>,
-    /// Called before the first allocation, perhaps again; keeps what is there. NBEP 7, initialize.
+    /// Called before the first allocation, perhaps again, and by several threads at once if they come
+    /// first together; keeps what is there. NBEP 7, initialize.
     pub initialize: ::core::option::Option<
         unsafe extern "C" fn(self_: *mut ::core::ffi::c_void, error: *mut cai_error) -> cai_status,
     >,

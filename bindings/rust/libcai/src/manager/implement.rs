@@ -79,7 +79,8 @@ pub unsafe trait MemoryManager: Sized + Send + Sync + 'static {
         Err(Error::say(sys::CAI_ERR_UNSUPPORTED, message))
     }
 
-    /// Called before the first allocation, perhaps again; keeps what is there.
+    /// Called before the first allocation, perhaps again, and by several threads at once if they come
+    /// first together; keeps what is there.
     ///
     /// # Errors
     /// Any; then nothing is allocated.
