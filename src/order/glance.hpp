@@ -104,6 +104,17 @@ inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
   return nothing_on_gpu_before(array, stream);
 }
 
+// Whether that is so, and valid, of an array of this library's own that came with the stream, a
+// handle, and stays so until a use ends there: the commonest case, told by its struct alone.
+inline bool is_in_order(const cai_array *array, std::uint64_t stream) noexcept {
+  if (!array || !is_own_array(*array) || array->mask || !is_on(*array, stream)) return false;
+  if (array->device_type == CAI_DEVICE_CPU || !is_cudas(*array)) return false;
+  const cai_owner *const keeper = keeper_of(*array);
+  if (!stores_here(keeper) || (is_import(keeper) && any_imports())) return false;
+  const std::uintptr_t word = word_of(keeper);
+  return !has_kept(word, stream) && !streams_differ(word);
+}
+
 inline bool nothing_before(const cai_array *const *arrays, int32_t count, std::uint64_t stream) {
   for (int32_t index = 0; index < count; ++index) {
     if (!nothing_before(*arrays[index], stream)) return false;

@@ -42,7 +42,20 @@ struct OpenUse {
 
   Used *begin() noexcept { return many ? many : used; }
   Used *end() noexcept { return begin() + count; }
+  const Used *begin() const noexcept { return many ? many : used; }
+  const Used *end() const noexcept { return begin() + count; }
 
+  void open(std::uint64_t consumer, std::int32_t used_count) noexcept {
+    stream = consumer;
+    context = nullptr;
+    capture = not_asked;
+    thread = 0;
+    fork = 0;
+    many = nullptr;
+    count = used_count;
+    flags = 0;
+    is_on_host = false;
+  }
   void clear() noexcept {
     stream = 0;
     fork = 0;
@@ -50,7 +63,7 @@ struct OpenUse {
     count = 0;
   }
   void close() noexcept {
-    std::free(many);
+    if (many) std::free(many);
     clear();
   }
 

@@ -27,6 +27,7 @@ Environment Environment::read() {
   const Environment found{!second_of("CAI_SYNC", "1", "0"),
                           second_of("CAI_NONE", "none", "legacy")};
   trace = second_of("CAI_TRACE", "0", "1") ? Trace::on : Trace::off;
+  quiet = found.sync && trace == Trace::off;
   return found;
 }
 

@@ -31,9 +31,13 @@ struct Environment {
     return environment;
   }
 
+  // Whether uses are to be put in order, and nobody is told; false also if it is not known yet.
+  static bool keeps_quiet() noexcept { return quiet.load(std::memory_order_relaxed); }
+
   // CAI_TRACE, for those who cannot wait for the rest, nor fail because of it.
   enum class Trace : std::uint8_t { unread, off, on };
   static constinit inline std::atomic<Trace> trace{Trace::unread};
+  static constinit inline std::atomic<bool> quiet{false};
 
  private:
   static Environment read();

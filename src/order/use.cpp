@@ -416,10 +416,6 @@ class End {
   Few<Demand::Keeper, 4> told_;  // that keep uses by themselves, and are to keep this one
 };
 
-[[gnu::noinline]] void end(OpenUse &use) {
-  End(use).run();
-}
-
 [[gnu::cold, gnu::noinline]] void tell_own_streams(OpenUse &use) {
   const trace::Call call("cai_use_end", use);
   for (const Used &used : use) {
@@ -428,7 +424,7 @@ class End {
   }
 }
 
-// The commonest end, which needs no driver: false if it was not that.
+// An end which needs no driver: false if it was not that.
 bool mark_own_streams(OpenUse &use) {
   if (!is_on_own_streams(use)) return false;
   for (const Used &used : use) {
@@ -527,6 +523,76 @@ void abandon(OpenUse &use) noexcept {
   for_each_owner(use, [&](cai_owner *owner) { park(owner, use.context); });
 }
 
+// ---- Whole beginnings and ends ------------------------------------------------------------------
+
+// The commonest use, with no options given: false if it was not that, and nothing is done.
+bool begin_in_order(OpenUse &use, const cai_array *const *arrays, int32_t count,
+                    std::uint64_t stream) noexcept {
+  if (count < 1 || count > OpenUse::few || !arrays || !Environment::keeps_quiet()) return false;
+  for (int32_t index = 0; index < count; ++index) {
+    const cai_array *const array = arrays[index];
+    if (!is_in_order(array, stream)) return false;
+    const bool write = !(array->flags & CAI_FLAG_READONLY);
+    const bool is_reclaimed = keeper_of(*array)->flags & CAI_OWNER_RECLAIMS;
+    use.used[index] = {array->owner, stream, nullptr, index, write, false, !is_reclaimed};
+  }
+  use.open(stream, count);
+  return true;
+}
+
+// Not in line, and begin() neither: the commonest use is not to pay for their frames.
+[[gnu::noinline]] cai_status begin(OpenUse &use, const cai_array *const *arrays, int32_t count,
+                                   std::uint64_t stream, const cai_use_options *given,
+                                   cai_error *error) {
+  use.clear();
+  const cai_status status = guard(error, [&] {
+    const Options options = judge_options(given);
+    check_stream(stream);
+    judge_all(arrays, count, options);
+    if (options.order == CAI_ORDER_NONE) {
+      if (trace::on()) tell_no_order(arrays, count, stream);
+      return;
+    }
+    use.open(stream, 0);
+    if (stream == driver::stream_per_thread) use.thread = this_thread();
+    use.flags = options.flags;
+    use.is_on_host = options.on_host();
+    if (options.order != CAI_ORDER_BEGIN) note_all(use, arrays, count, options);
+    const bool waits =
+        options.order != CAI_ORDER_END && !nothing_before(arrays, count, options.side(stream));
+    if (waits || !is_on_own_streams(use) || trace::on()) begin(use, arrays, count, options);
+  });
+  if (status != CAI_OK) {
+    // What has joined a capture, and failed after that, must not spoil it.
+    if (use.fork) static_cast<void>(guard(nullptr, [&] { finish(use, false, "cai_use_begin"); }));
+    use.close();
+  }
+  return status;
+}
+
+// Whether the owners know already that their arrays are used on the stream that those came with:
+// the commonest end, which has nothing to do.
+bool is_marked_already(const OpenUse &use) noexcept {
+  for (const Used &used : use) {
+    const cai_owner *const keeper = keeper_of(used.owner);
+    if (used.own != use.stream || !stores_here(keeper)) return false;
+    if (marked_in(word_of(keeper)) != use.stream) return false;
+  }
+  return use.count != 0 && !use.fork && !use.is_on_host && use.stream > driver::stream_per_thread &&
+         Environment::keeps_quiet();
+}
+
+[[gnu::noinline]] cai_status end(OpenUse &use, cai_error *error) {
+  const cai_status status = guard(error, [&] {
+    constexpr const char *name = "cai_use_end";
+    if (use.count == 0) return finish(use, false, name);  // it may have joined a capture
+    if (use.is_on_host) return finish(use, true, name);
+    if (!mark_own_streams(use)) End(use).run();
+  });
+  if (status == CAI_OK) use.close();
+  return status;
+}
+
 }  // namespace
 }  // namespace cai::order
 
@@ -538,49 +604,17 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
                          uint64_t stream, const cai_use_options *options, cai_error *error) {
   if (!use) return fail(error, CAI_ERR_ARGUMENT, {}, "use is NULL");
   OpenUse &open = OpenUse::of(use);
-  open.clear();
-  const cai_status status = guard(error, [&] {
-    const order::Options judged = order::judge_options(options);
-    order::check_stream(stream);
-    order::judge_all(arrays, count, judged);
-    if (judged.order == CAI_ORDER_NONE) {
-      if (trace::on()) order::tell_no_order(arrays, count, stream);
-      return;
-    }
-    open.stream = stream;
-    open.context = nullptr;
-    open.capture = OpenUse::not_asked;
-    open.thread = stream == driver::stream_per_thread ? this_thread() : 0;
-    open.flags = judged.flags;
-    open.is_on_host = judged.on_host();
-    if (judged.order != CAI_ORDER_BEGIN) order::note_all(open, arrays, count, judged);
-    const bool waits =
-        judged.order != CAI_ORDER_END && !order::nothing_before(arrays, count, judged.side(stream));
-    if (waits || !order::is_on_own_streams(open) || trace::on()) {
-      order::begin(open, arrays, count, judged);
-    }
-  });
-  if (status != CAI_OK) {
-    // What has joined a capture, and failed after that, must not spoil it.
-    if (open.fork)
-      static_cast<void>(guard(nullptr, [&] { order::finish(open, false, "cai_use_begin"); }));
-    open.close();
-  }
-  return status;
+  if (!options && order::begin_in_order(open, arrays, count, stream)) return CAI_OK;
+  return order::begin(open, arrays, count, stream, options, error);
 }
 
 cai_status cai_use_end(cai_use *use, cai_error *error) {
   if (!use) return fail(error, CAI_ERR_ARGUMENT, {}, "use is NULL");
   OpenUse &open = OpenUse::of(use);
   if (open.stream == 0) return CAI_OK;
-  const cai_status status = guard(error, [&] {
-    constexpr const char *name = "cai_use_end";
-    if (open.count == 0) return order::finish(open, false, name);  // it may have joined a capture
-    if (open.is_on_host) return order::finish(open, true, name);
-    if (!order::mark_own_streams(open)) order::end(open);
-  });
-  if (status == CAI_OK) open.close();
-  return status;
+  if (!order::is_marked_already(open)) return order::end(open, error);
+  open.close();
+  return CAI_OK;
 }
 
 cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error) {

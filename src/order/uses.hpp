@@ -317,22 +317,27 @@ inline void mark(cai_owner *owner, const Stream &stream) {
   stream.is_default() ? make_uses_of(owner).mark(stream) : mark(owner, stream.value);
 }
 
-// Whether somebody who waits for `own`, the array's stream (0: it has none), may have to wait for
-// what the owner has kept, or for streams that were told: one with functions of its own has to be
-// asked.
-inline bool may_have_kept(const cai_owner *owner, std::uint64_t own) noexcept {
-  if (!stores_here(owner)) return keeps_uses(owner);
-  const std::uintptr_t word = word_of(owner);
+// What the next one says, of an owner's word.
+inline bool has_kept(std::uintptr_t word, std::uint64_t own) noexcept {
   if (word & 1) return told_in(word) && told_in(word) != own;
   const auto *const uses = reinterpret_cast<const Uses *>(word);
   return uses && (uses->any() || uses->any_told_but(own) || uses->host.any());
 }
 
+// Whether somebody who waits for `own`, the array's stream (0: it has none), may have to wait for
+// what the owner has kept, or for streams that were told: one with functions of its own has to be
+// asked.
+inline bool may_have_kept(const cai_owner *owner, std::uint64_t own) noexcept {
+  return stores_here(owner) ? has_kept(word_of(owner), own) : keeps_uses(owner);
+}
+
 // Whether arrays of the owner come with different streams: whoever waits for one of them does not
 // know what is in order with another.
+inline bool streams_differ(std::uintptr_t word) noexcept {
+  return word && !(word & 1) && reinterpret_cast<const Uses *>(word)->streams_differ();
+}
 inline bool streams_differ(const cai_owner *owner) noexcept {
-  const Uses *const uses = stores_here(owner) ? uses_of(owner) : nullptr;
-  return uses && uses->streams_differ();
+  return stores_here(owner) && streams_differ(word_of(owner));
 }
 
 }  // namespace cai::order
