@@ -690,7 +690,8 @@ typedef struct cai_use {
  * event record and one wait for each distinct producer stream, one wait for each kept use that none
  * of these covers; none for `stream` itself, for NONE, for empty arrays, for host arrays, nor where
  * the legacy stream and a blocking stream of one context are in order anyway. The host never waits
- * (but for #CAI_ORDER_HOST). UNSTATED is what cai_provide_streams() made it, else the legacy stream
+ * (but for #CAI_ORDER_HOST), and is no stream: `stream` may be idle, so that a host that waits for
+ * it has not waited for the arrays. UNSTATED is what cai_provide_streams() made it, else the legacy stream
  * of the array's device.
  *
  * The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after
@@ -749,8 +750,8 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
  * every path.
  *
  * A use is kept by every owner that has `used_on`, with that event, save where the array's stream
- * waits for it and the owner is #CAI_OWNER_STREAM_ORDERED, where the array's stream is `stream` or
- * in order with it anyway, and in a capture. It is kept all the same where arrays of the owner come
+ * waits for it and the owner is #CAI_OWNER_STREAM_ORDERED, where the array's stream is `stream`, and
+ * in a capture. It is kept all the same where arrays of the owner come
  * with different streams, and where a blocking stream, or 2, uses an array of stream 1. What is not
  * kept marks the array's stream, on which the last release records an event. If the owner is
  * #CAI_OWNER_RECLAIMS, the array's stream does not wait. Where nobody keeps the use of an array of

@@ -48,13 +48,17 @@ const char *text_of(const Stream &from, const Stream &to, Edge edge, bool is_the
 
 Edge edge_between(driver::Session &session, Stream &from, Stream &to, Way way, uint32_t flags) {
   if (!from.capture && !to.capture) {
-    return implicitly_ordered(session, from, to) ? Edge::none : Edge::event;
+    // The driver orders what is queued there next, and not a host that waits for the stream as it
+    // is. What comes before stream 1, the owner keeps until it is told.
+    const bool is_awaited =
+        way == Way::told || (way != Way::forth && from.value == driver::stream_legacy);
+    return !is_awaited && implicitly_ordered(session, from, to) ? Edge::none : Edge::event;
   }
   if (from.capture && to.capture) {
     if (from.capture.id == to.capture.id) return Edge::within;
     refuse(from, to, "into another: nothing can order the two");
   }
-  if (to.capture && way == Way::forth) {
+  if (to.capture && way != Way::back) {
     // What is complete needs no order; where the launch belongs is the affair of who launches.
     if (is_idle(session, from)) return Edge::none;
     if (flags & CAI_USE_EXTERNAL) return Edge::external;

@@ -6,8 +6,10 @@
 
 namespace cai::order {
 
-// Which way work is handed: to the consumer or back to the producer. In a capture it matters.
-enum class Way { forth, back };
+// Whose the stream is that comes after: the consumer's, who works there; the one that a view comes
+// with; one that is told to somebody who knows of no owner; the producer's, in turn. In a capture
+// it matters, and where a host may wait for that stream.
+enum class Way { forth, published, told, back };
 
 enum class Edge {
   none,      // in order as it is

@@ -25,7 +25,7 @@ Stream find_here(driver::Session &session, const cai_array &, std::uint64_t stre
 template <class Body>
 void after_all(const cai_array &array, const Wanted &wanted, Find find,
                const std::uint64_t *streams, int32_t count, Body &&body,
-               Few<Recorded> *recorded = nullptr) {
+               Few<Recorded> *recorded = nullptr, Way way = Way::forth) {
   const std::uint64_t value = wanted.stream;
   Demand demand;
   collect(array, wanted, demand);
@@ -39,7 +39,7 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
       const Stream other = stream_here(session, streams[index], index);
       others.add_unless(other, [&](const Stream &added) { return same(other, added); });
     }
-    wait_for_all(session, stream, others, demand, 0, recorded);
+    wait_for_all(session, stream, others, demand, 0, recorded, nullptr, way);
     const cai_array *const alone = &array;
     if (may_follow_captured(&alone, 1)) {
       probe(session, stream);
@@ -136,7 +136,7 @@ bool is_news(const cai_array &array, std::uint64_t target) {
 
 // Puts the target in order. `published` is of the view that comes with it, if that is news.
 void order_for(const cai_array &array, const std::uint64_t *streams, int32_t count,
-               std::uint64_t target, Published *published) {
+               std::uint64_t target, Published *published, Way way = Way::published) {
   cai_owner *const keeper = keeper_of(array);
   bool tell = false;
   Few<Recorded> recorded;
@@ -164,7 +164,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         uses.differ(stream_value(array));
         published->differs = true;
       },
-      &recorded);
+      &recorded, way);
   if (tell) tell_keeper(keeper, target);
 }
 
@@ -388,7 +388,7 @@ std::uint64_t hand_to_dict(const cai_array &array, bool is_mask) {
   const bool told = !is_mask && stores_here(keeper) && may_have_kept(keeper, value);
   const bool may_be_used = has_kept_uses(keeper) || stores_by_itself(keeper);
   if ((told || may_be_used) && !nothing_on_gpu_before(array, value)) {
-    order_for(array, nullptr, 0, value, nullptr);
+    order_for(array, nullptr, 0, value, nullptr, Way::told);
   }
   if (!is_mask || published_by(array.owner)) {
     tell_of(array, value);
@@ -404,7 +404,7 @@ const cai_array *lend(const cai_array &array, std::uint64_t stream) {
   const bool pending = !nothing_before(array, stream);
   if (!pending && trace::on()) tell_nothing_before(array, stream);
   if (!states_none(array) && !is_news(array, stream)) {
-    if (pending) order_for(array, nullptr, 0, stream, nullptr);
+    if (pending) order_for(array, nullptr, 0, stream, nullptr, Way::told);
     tell_of(array, stream);
     cai_array_retain(&array);
     return &array;

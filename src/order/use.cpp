@@ -354,7 +354,8 @@ class End {
     bool in_order = false;
     if (used.own && !used.is_handed_back) {
       attempt(session, OnFailure::go_on, used.index, [&] {
-        in_order = same(reclaimed, consumer) || implicitly_ordered(session, reclaimed, consumer);
+        in_order = same(reclaimed, consumer) || (use_.stream != driver::stream_legacy &&
+                                                 implicitly_ordered(session, reclaimed, consumer));
         if (in_order) own = &reclaimed;
       });
     } else if (used.own && same(used.stream(), consumer)) {

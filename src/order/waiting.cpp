@@ -88,7 +88,7 @@ void refuse_capturing(driver::Session &session, Stream &stream, const char *what
 }
 
 void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
-                  std::uint32_t flags, Few<Recorded> *recorded, Stream *forked_from) {
+                  std::uint32_t flags, Few<Recorded> *recorded, Stream *forked_from, Way way) {
   leave_unmet(session, stream, producers, demand);
   if (producers.empty() && demand.conflicts.empty() && demand.events.empty()) return;
 
@@ -120,9 +120,8 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   };
   Few<Step> steps;
   for (Stream &producer : producers) {
-    for_array(producer.index, [&] {
-      steps.add({&producer, edge_between(session, producer, stream, Way::forth, flags)});
-    });
+    for_array(producer.index,
+              [&] { steps.add({&producer, edge_between(session, producer, stream, way, flags)}); });
   }
   // Once a blocking stream is in a capture, stream 1 of its context cannot be touched.
   for (const Step &step : steps) {
@@ -223,8 +222,8 @@ void follow_captured(driver::Session &session, Stream &stream, const cai_array *
   for (int32_t index = 0; index < count; ++index) {
     const cai_array &array = *arrays[index];
     Uses *const uses = stored_uses_of(array);
-    const bool write = wanted.purpose == Wanted::For::completing ||
-                       writes(array, wanted.access_of(index), index);
+    const bool write =
+        wanted.purpose == Wanted::For::completing || writes(array, wanted.access_of(index), index);
     if (uses) uses->add_captured(stream.capture.id, stream.value, write, nodes);
     if (!is_import(keeper_of(array))) continue;
     for_each_import(array, [&](Uses &other) {

@@ -16,10 +16,10 @@ struct Recorded {
 
 // Makes the stream wait for the producers, and for the rest of the demand but its keepers. `flags`
 // are CAI_USE_*; `recorded` may be null, and gets the events that it took; so may `forked_from`,
-// and gets the producer's stream whose capture the stream has joined.
+// and gets the producer's stream whose capture the stream has joined. `way` is forth, or on.
 void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
                   std::uint32_t flags, Few<Recorded> *recorded = nullptr,
-                  Stream *forked_from = nullptr);
+                  Stream *forked_from = nullptr, Way way = Way::forth);
 
 // Whether uses within a capture are kept; and, once the stream is probed, makes it come after those
 // in its own one that conflict.

@@ -149,6 +149,7 @@ class Play {
       case kClose:
         return ON_STAGE(end, true, before.open.stream);
       case kText:
+      case kTextHost:
         return ON_STAGE(use_by_the_text, array, copy, step.stream, access);
       case kSame:
         return ON_STAGE(work_on_its_stream, array, run_.model.arrays[array].stream, access);

@@ -520,6 +520,11 @@ cai_status use_by_the_text(int array, int copy, int stream, uint32_t access) {
     if (status != CAI_OK) return status;
   }
   const int own = stream_of(said);
+  if (stream == HOST) {
+    if (own != HOST) MUST(cuStreamSynchronize(stage.streams[own]));
+    work(array, stream, access);
+    return CAI_OK;
+  }
   if (own != HOST && own != stream) let_wait(stream, own);
   work(array, stream, access);
   if (own == HOST) {  // None: nobody could wait for it later

@@ -64,7 +64,8 @@ cai_status release_on(int array, int stream);
 cai_status work_on_its_stream(int array, int stream, uint32_t access);
 cai_status sync_host(int array);
 /* A party without libcai gets the array as a dict and keeps the text of version 3. An array that
- * can only be said once it is published on 1 is, as array `copy`; 0: it is not to be. */
+ * can only be said once it is published on 1 is, as array `copy`; 0: it is not to be. On
+ * HOST, its host waits for the stream that the dict says. */
 cai_status use_by_the_text(int array, int copy, int stream, uint32_t access);
 /* The exporter of array 0 is read once more, from its second byte on, as array `alias`. */
 cai_status import_again(int alias);

@@ -19,9 +19,9 @@ namespace order_model {
 inline constexpr const char *kKeeperWords[] = {"plain", "reclaims", "stream_ordered", "foreign"};
 inline constexpr const char *kSaidWords[] = {"none", "stream", "event"};
 inline constexpr const char *kStreamWords[] = {"1", "2", "2'", "B1", "B2", "N1", "N2", "1'"};
-inline constexpr const char *kOpWords[] = {"use",        "begin",         "end",       "text",
-                                           "release_on", "same_stream",   "sync_host", "produce",
-                                           "publish",    "publish_event", "drop",      "import"};
+inline constexpr const char *kOpWords[] = {
+    "use",       "begin",   "end",     "text",          "text_host", "release_on", "same_stream",
+    "sync_host", "produce", "publish", "publish_event", "drop",      "import"};
 
 inline std::string text_of(const Program &program) {
   const Beginning &it = program.beginning;

@@ -237,7 +237,7 @@ TEST_F(Use, DefaultStreamsAreToldApartByContext) {
   expect_calls({&here, &here_too}, 1, 0, 0, 0, 0);
   expect_calls({&here, &there}, 1, 1, 1, 1, 1);
   expect_calls({&per_thread}, 2, 0, 0, 0, 0);
-  expect_calls({&per_thread}, 1, 0, 0, 0, 0);
+  expect_calls({&per_thread}, 1, 0, 0, 1, 1);
 }
 
 TEST_F(Use, NoEventWhereTheDriverKeepsOrder) {
@@ -247,13 +247,35 @@ TEST_F(Use, NoEventWhereTheDriverKeepsOrder) {
   // Nobody keeps the use: stream 1 waits itself, which the next blocking stream comes after.
   expect_calls({&legacy}, value(stream(blocking)), 0, 0, 1, 1);
   expect_calls({&legacy}, value(stream(non_blocking)), 1, 1, 1, 1);
-  expect_calls({&of_blocking}, 1, 0, 0, 0, 0);
+  // The producer may have its host wait for its stream, which the driver orders only once something
+  // is queued there.
+  expect_calls({&of_blocking}, 1, 0, 0, 1, 1);
   expect_calls({&of_non_blocking}, 1, 1, 1, 1, 1);
   expect_calls({&of_blocking}, 2, 1, 1, 1, 1);
   Array there(memory(context1), CAI_STREAM_STREAM, 1);
   expect_calls({&there}, value(stream(blocking)), 1, 1, 1, 1);
   Array blocking_there(memory(context1), CAI_STREAM_STREAM, value(stream(blocking, context1)));
   expect_calls({&blocking_there}, 1, 1, 1, 1, 1);
+}
+
+// The producer's host waits for its stream, where nothing has been queued since.
+TEST_F(Use, OfStream1IsBehindTheProducersIdleStream) {
+  const std::uint64_t producer = value(stream(blocking));
+  const std::uint64_t elsewhere = value(stream());
+  for (const bool ordered : {false, true}) {
+    const Address data = memory();
+    Array array(data, CAI_STREAM_STREAM, producer);
+    EXPECT_EQ(races([&] {
+                EXPECT_EQ(begin_use({&array}, 1), CAI_OK);
+                fill(data, 1, 1);
+                if (ordered) {
+                  EXPECT_EQ(end_use({&array}, 1), CAI_OK);
+                }
+                MUST(gpu().cuStreamSynchronize(handle(producer)));
+                fill(data, 2, elsewhere);
+              }),
+              ordered ? 0U : 1U);
+  }
 }
 
 TEST_F(Use, NothingToOrder) {

@@ -59,6 +59,8 @@ int main(void) {
   row("1", new_array(1), c);
   row("1, and you work on a blocking stream, or on 2", new_array(1), blocking);
   row("1, and you work on a blocking stream, or on 2", new_array(1), 2);
+  row("a blocking stream or 2, and you work on 1", new_array(blocking), 1);
+  row("a blocking stream or 2, and you work on 1", new_array(2), 1);
   row("2, of this thread", new_array(2), c);
   row("a stream", new_array(p), c);
   row("the stream that you work on", new_array(p), p);

@@ -49,6 +49,7 @@ enum Op : std::uint8_t {
   kOpen,          // begin and work; others' steps come before the end
   kClose,         // its end
   kText,          // a party without libcai that gets a dict and keeps the text of v3
+  kTextHost,      // one whose host waits for the stream, and touches the memory
   kLet,           // begin, work, release_on
   kSame,          // same_stream, and work there
   kSyncHost,      // sync_host, and the host touches the memory
@@ -60,10 +61,19 @@ enum Op : std::uint8_t {
   kOps
 };
 
-constexpr std::array<const char *, kOps> kOpNames = {
-    "use",         "begin",       "end",         "use without libcai", "use and release_on",
-    "same_stream", "sync_host",   "producer on", "publish on",         "publish an event of",
-    "drop",        "import again"};
+constexpr std::array<const char *, kOps> kOpNames = {"use",
+                                                     "begin",
+                                                     "end",
+                                                     "use without libcai",
+                                                     "host without libcai",
+                                                     "use and release_on",
+                                                     "same_stream",
+                                                     "sync_host",
+                                                     "producer on",
+                                                     "publish on",
+                                                     "publish an event of",
+                                                     "drop",
+                                                     "import again"};
 
 constexpr bool produces(Op op) {
   return op == kWork || op == kPublishTo || op == kPublishEvent;
@@ -123,7 +133,7 @@ struct Run {
         model.world.wait(beginning.target, model.world.record(beginning.work));
       } else if (beginning.work != beginning.target) {
         Act act{0, beginning.work, true};
-        act.covered = beginning.target;
+        act.covered = act.target = beginning.target;
         model.at(kPublish, act);
         owner.copied = owner.differs = true;  // it is a view of one with None, which has gone
       }
@@ -224,6 +234,7 @@ struct Run {
       case kLet:
         return use(step, act);
       case kText:
+      case kTextHost:
         return use_by_the_text(step, act);
       case kSame:
         return use_on_its_own_stream(step, act);
@@ -292,6 +303,13 @@ struct Run {
     }
     const Array &array = model.arrays[act.array];
     World &world = model.world;
+    if (step.op == kTextHost) {
+      // No manual says whether a host that waits for stream 1 waits for the blocking streams, and
+      // what others than libcai do on them, a foreign exporter's dict does not know.
+      if (foreign && array.stream == kLegacy) return kNotHere;
+      if (array.said == kStream) world.wait(kHost, world.tail[array.stream]);
+      return accessed(step, kHost, kTextParties + ++parties);
+    }
     if (array.said == kStream && array.stream == kThread1 && act.thread == 2) return kNotHere;
     if (array.said == kStream && array.stream != stream)
       world.wait(stream, world.record(array.stream));
@@ -347,7 +365,8 @@ struct Run {
 };
 
 constexpr bool on_streams(Op op) {
-  return op != kClose && op != kSame && op != kSyncHost && op != kDrop && op != kAlias;
+  return op != kClose && op != kTextHost && op != kSame && op != kSyncHost && op != kDrop &&
+         op != kAlias;
 }
 
 constexpr bool accesses(Op op) {

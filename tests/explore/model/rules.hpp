@@ -61,6 +61,8 @@ struct Act {
   Stream covered = kHost;  // the array's stream, once it waits for this act
   bool recorded = false;
   Set event = 0;
+  Stream target = kHost;         // of what is published
+  bool is_synchronized = false;  // a host may wait for the stream, with nothing queued there
 };
 
 enum Moment : std::uint8_t {
@@ -155,10 +157,10 @@ struct Model {
     return false;
   }
 
-  void wait_for_stream(Stream waiting, Stream stream) {
-    if (waiting != stream && !in_implicit_order(waiting, stream)) {
-      world.wait(waiting, world.record(stream));
-    }
+  void wait_for_stream(const Act &act, Stream stream) {
+    if (act.stream == stream) return;
+    if (!act.is_synchronized && in_implicit_order(act.stream, stream)) return;
+    world.wait(act.stream, world.record(stream));
   }
 
   // The streams, a bit each, that other arrays of the owner were exported with.
@@ -207,7 +209,7 @@ struct Model {
     for (int i = 0; i < kStreams; ++i) {
       if (!(pending >> i & 1)) continue;
       Act published{original, static_cast<Stream>(i), true};
-      published.covered = target;
+      published.covered = published.target = target;
       at(kPublish, published);
     }
     pending = 0;
@@ -238,7 +240,7 @@ inline void wait_for_the_array(Model &m, Act &act) {
   const Array &array = m.arrays[act.array];
   if (array.said == kEvent) m.world.wait(act.stream, array.event);
   if (array.said == kStream && act.stream != kHost) {
-    m.wait_for_stream(act.stream, Model::stream_of(array, act));
+    m.wait_for_stream(act, Model::stream_of(array, act));
   }
 }
 
@@ -279,7 +281,7 @@ inline void wait_for_what_is_published(Model &m, Act &act) {
     } else if (act.stream == kHost) {
       m.world.wait(kHost, m.world.tail[other.stream]);
     } else if (array.said != kStream || array.stream != other.stream) {
-      m.wait_for_stream(act.stream, other.stream);
+      m.wait_for_stream(act, other.stream);
     }
   }
 }
@@ -302,7 +304,7 @@ inline void wait_for_what_is_exported(Model &m, Act &act) {
     } else if (act.stream == kHost) {
       m.world.wait(kHost, m.world.record(other.stream));
     } else {
-      m.wait_for_stream(act.stream, other.stream);
+      m.wait_for_stream(act, other.stream);
     }
   }
 }
@@ -319,6 +321,25 @@ inline void hand_back(Model &m, Act &act) {
   if (array.said != kStream || m.owner_of(array).reclaims || in_order(array, act)) return;
   m.world.wait(Model::stream_of(array, act), m.record(act));
   act.covered = array.stream;
+}
+
+// The driver orders a blocking stream's next work behind stream 1, but no host that waits for the
+// stream as it is.
+inline bool only_by_stream_1(const Array &array, const Act &act) {
+  return kKinds[act.stream].legacy && in_order(array, act) &&
+         Model::stream_of(array, act) != act.stream;
+}
+
+inline void hand_back_from_stream_1(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (!only_by_stream_1(array, act) || m.owner_of(array).reclaims) return;
+  m.world.wait(Model::stream_of(array, act), m.record(act));
+  act.covered = array.stream;
+}
+
+inline void keep_from_stream_1(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (only_by_stream_1(array, act) && m.owner_of(array).reclaims) act.keep = true;
 }
 
 inline void keep_what_is_not_in_order(Model &m, Act &act) {
@@ -393,6 +414,10 @@ inline void export_none_as_1_after_uses(Model &m, Act &act) {
   act.array = m.publish(act.array, kLegacy, kStream);
 }
 
+inline void synchronize_what_is_exported(Model &, Act &act) {
+  act.is_synchronized = true;
+}
+
 inline void exported_stream_waits(Model &m, Act &act) {
   if (m.refused || m.arrays[act.array].said != kStream) return;
   act.stream = m.arrays[act.array].stream;
@@ -417,6 +442,22 @@ inline void published_stream_waits(Model &m, Act &act) {
     return;
   }
   m.world.wait(target, m.record(act));
+}
+
+// A host may wait for the target, which is not behind stream 1 by then: neither where that is
+// published, nor where it is the array's own.
+inline void publish_from_stream_1(Model &m, Act &act) {
+  const Array &array = m.arrays[act.array];
+  if (act.target != kHost) {
+    if (act.covered != kHost || !kKinds[act.stream].legacy) return;
+    act.covered = act.target;
+    return m.world.wait(act.target, m.record(act));
+  }
+  if (array.said != kStream || !kKinds[array.stream].legacy) return;
+  if (m.pending >> array.stream & 1) return;  // it is published anyway
+  if (in_implicit_order(array.stream, act.stream)) {
+    m.world.wait(act.stream, m.world.record(array.stream));
+  }
 }
 
 inline void keep_what_is_published_as_1(Model &m, Act &act) {
@@ -536,12 +577,15 @@ inline constexpr Rule kRules[] = {
     {"hand-back", hand_back, on(kEnd), kAll,
      "at the end the array's stream waits, but for RECLAIMS"},
     {"hand-back-let-go", hand_back, on(kLetGo), kNow, "release_on is an end, too"},
+    {"hand-back-from-1", hand_back_from_stream_1, on(kEnd, kLetGo), kNow,
+     "a blocking stream, or 2, waits for a use on 1, too: a host may wait for it"},
     {"keep-unordered", keep_what_is_not_in_order, on(kEnd), kWas,
      "what is not in order with the array's stream is kept"},
     {"keep-no-stream", keep_where_no_stream_waits, on(kEnd), kDecided | kNow,
      "a use is kept where no stream waits for it: NONE, an event, RECLAIMS"},
     {"keep-stream-1", keep_on_stream_1, on(kEnd), kDecided | kNow,
      "a use of an array on 1 by a blocking stream, or 2, is kept"},
+    {"keep-from-1", keep_from_stream_1, on(kEnd), kNow, "where it reclaims, that use is kept"},
     {"keep-differ", keep_where_streams_differ, on(kEnd), kDecided | kNow,
      "every use is kept while arrays of the owner come with different streams"},
     {"keep-handed-back", keep_what_is_handed_back, on(kEnd), kDecided | kNow,
@@ -557,6 +601,8 @@ inline constexpr Rule kRules[] = {
      "same_stream is refused while arrays of the owner come with different streams"},
     {"export-none", export_none_as_1_after_uses, on(kExport), kAll,
      "NONE leaves as 1, in a dict, where uses are kept"},
+    {"export-host", synchronize_what_is_exported, on(kExport), kNow,
+     "a host may wait for the stream that a dict says: it waits whatever the driver orders"},
     {"export-wait", exported_stream_waits, on(kExport), kAll,
      "the stream that a dict says waits for kept uses first"},
     {"export-remember", remember_what_is_exported, on(kExport), kNow,
@@ -564,6 +610,8 @@ inline constexpr Rule kRules[] = {
     {"export-mark", mark_what_is_exported, on(kExport), kNow, "and counts as marked"},
     {"publish-wait", published_stream_waits, on(kPublish), kAll,
      "the target waits for the streams that are published"},
+    {"publish-from-1", publish_from_stream_1, on(kPublish, kPublishOwn), kNow,
+     "whatever the driver orders, for stream 1: a host may wait for the target"},
     {"publish-keep-1", keep_what_is_published_as_1, on(kPublish), kDecided,
      "work of blocking streams that is published as 1 is kept as a write"},
     {"publish-keep", keep_what_is_published, on(kPublish), kNow,
