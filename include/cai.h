@@ -243,7 +243,10 @@ typedef struct cai_owner {
   void (*retain)(struct cai_owner *self);
   /** Takes one holder away; the last one ends the block, and may run the producer's code. Any
    * thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while uses are
-   * pending, the block's end is put off. It may record an event on the array's stream. */
+   * pending, the block's end is put off. It may record an event on the array's stream. Where
+   * nothing is pending, that code runs at once, on the calling thread, in a capture too: who frees
+   * memory there by calls that a capture forbids allows for that
+   * (cuThreadExchangeStreamCaptureMode). */
   void (*release)(struct cai_owner *self);
   /** Keeps a use: what is queued on `stream` by now reads the memory, or (#CAI_ACCESS_WRITE) also
    * writes it. As cai_owner_used_on(). NULL: uses are not kept. With an await_uses of the owner's
@@ -691,8 +694,8 @@ typedef struct cai_use {
  * of these covers; none for `stream` itself, for NONE, for empty arrays, for host arrays, nor where
  * the legacy stream and a blocking stream of one context are in order anyway. The host never waits
  * (but for #CAI_ORDER_HOST), and is no stream: `stream` may be idle, so that a host that waits for
- * it has not waited for the arrays. UNSTATED is what cai_provide_streams() made it, else the legacy stream
- * of the array's device.
+ * it has not waited for the arrays. UNSTATED is what cai_provide_streams() made it, else the legacy
+ * stream of the array's device.
  *
  * The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after
  * the other has ended; readers may.
@@ -750,13 +753,13 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
  * every path.
  *
  * A use is kept by every owner that has `used_on`, with that event, save where the array's stream
- * waits for it and the owner is #CAI_OWNER_STREAM_ORDERED, where the array's stream is `stream`, and
- * in a capture. It is kept all the same where arrays of the owner come
- * with different streams, and where a blocking stream, or 2, uses an array of stream 1. What is not
- * kept marks the array's stream, on which the last release records an event. If the owner is
- * #CAI_OWNER_RECLAIMS, the array's stream does not wait. Where nobody keeps the use of an array of
- * stream 1, stream 1 waits for a blocking one, too: a barrier for its context. In a capture, uses
- * that conflict come after each other where the owner keeps uses.
+ * waits for it and the owner is #CAI_OWNER_STREAM_ORDERED, where the array's stream is `stream`,
+ * and in a capture. It is kept all the same where arrays of the owner come with different streams,
+ * and where a blocking stream, or 2, uses an array of stream 1. What is not kept marks the array's
+ * stream, on which the last release records an event. If the owner is #CAI_OWNER_RECLAIMS, the
+ * array's stream does not wait. Where nobody keeps the use of an array of stream 1, stream 1 waits
+ * for a blocking one, too: a barrier for its context. In a capture, uses that conflict come after
+ * each other where the owner keeps uses.
  *
  * @param use  is open no more; on failure it still is. One that is not open: nothing is done
  * @return #CAI_OK; #CAI_ERR_CAPTURE; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_ORDER on another

@@ -38,7 +38,57 @@ class Devices : public OnGpu {
               }),
               0U);
   }
+
+  void expect_default_streams_apart(Handle part, Handle primary, std::uint64_t regular);
 };
+
+// Stream 1 is that of the array's context, and of the consumer's current one: `part` is a green
+// context of `primary`.
+void Devices::expect_default_streams_apart(Handle part, Handle primary, std::uint64_t regular) {
+  Owned array(memory(primary), CAI_STREAM_STREAM, 1);
+  Owned pending(memory(primary), CAI_STREAM_NONE);
+  cai_error error{};
+  const auto use_there = [&](bool ordered) {
+    {
+      const With with(part);
+      if (ordered) {
+        EXPECT_EQ(begin_use({array}, 1, &error), CAI_OK) << error.message;
+      }
+      fill(array->data, 1, 1);
+      if (ordered) {
+        EXPECT_EQ(end_use({array}, 1, &error), CAI_OK) << error.message;
+      }
+    }
+    const With with(primary);
+    fill(array->data, 2, 1);
+    MUST(gpu().cuCtxSynchronize());
+  };
+  EXPECT_EQ(races([&] { use_there(false); }), 1U);
+  EXPECT_EQ(races([&] { use_there(true); }), 0U);
+  EXPECT_EQ(races([&] {
+              const std::uint64_t streams[] = {1};
+              cai_array *view = nullptr;
+              {
+                const With with(part);
+                fill(pending->data, 3, 1);
+                EXPECT_EQ(cai_array_publish(pending, streams, 1, regular, &view, &error), CAI_OK)
+                    << error.message;
+              }
+              const With with(primary);
+              EXPECT_EQ(begin_use({view}, 1, &error), CAI_OK) << error.message;
+              fill(pending->data, 4, 1);
+              EXPECT_EQ(end_use({view}, 1, &error), CAI_OK) << error.message;
+              cai_array_release(view);
+              MUST(gpu().cuCtxSynchronize());
+            }),
+            0U);
+  array.release();
+  pending.release();
+  for (const Handle context : {primary, part}) {
+    const With with(context);
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  }
+}
 
 TEST_F(Devices, NoneIsCurrent) {
   Owned array(memory(), CAI_STREAM_NONE);
@@ -179,6 +229,7 @@ TEST_F(Devices, PartOfOne) {
       Owned of_stream(memory(primary), CAI_STREAM_STREAM, value(of_green));
       expect_order(array, value(of_green), regular);
       expect_order(of_stream, value(of_green), regular);
+      expect_default_streams_apart(context, primary, regular);
       array.release();
       of_stream.release();
       EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
