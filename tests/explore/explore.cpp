@@ -5,6 +5,7 @@
 //   all DEPTH          every program of up to DEPTH steps; the first makes the array
 //   order LENGTH       every program of LENGTH steps, but for records, waits and too much order
 //   random COUNT SEED  COUNT programs of up to 8 steps, likewise
+//   hunt DEPTH COUNT SEED  all and random, likewise, until the first that differs
 //   replay FILE        the programs of a file; of one that begins with `differs:` the difference is
 //                      known, and no longer being there is a failure
 //
@@ -47,11 +48,6 @@ constexpr const char *kKindNames[] = {"",
                                       "the memory is not freed once",
                                       "an end is put off for ever"};
 
-// Whether it is but a record or wait too many or too few, or an order that nobody asked for.
-constexpr bool is_cost(Kind kind) {
-  return kind == Kind::ordered || kind == Kind::records || kind == Kind::waits;
-}
-
 struct Difference {
   Kind kind = Kind::none;
   int step = 0;  // after which it shows; 0: the first
@@ -66,7 +62,8 @@ struct Difference {
 // A program on the stage, beside the model.
 class Play {
  public:
-  explicit Play(const Program &program) : program_(program), run_(&kBook, program.beginning) {}
+  explicit Play(const Program &program, bool looks_at_cost = true)
+      : program_(program), run_(&kBook, program.beginning), looks_at_cost_(looks_at_cost) {}
 
   Difference play() {
     open_stage();
@@ -198,7 +195,8 @@ class Play {
   }
 
   Difference compare() {
-    if (const Difference difference = compare_work()) return difference;
+    const Difference difference = compare_work();
+    if (difference || !looks_at_cost_) return difference;
     if (records() != static_cast<std::uint64_t>(run_.model.world.records)) {
       return {Kind::records, step_};
     }
@@ -214,6 +212,7 @@ class Play {
       for (int i = 0; i < compared_; ++i) {
         const bool wanted = world.items[compared_].before >> i & 1;
         if (wanted == (comes_before(i, compared_) != 0)) continue;
+        if (!wanted && !looks_at_cost_) continue;
         return {wanted ? Kind::unordered : Kind::ordered, step_, i, compared_};
       }
     }
@@ -234,6 +233,7 @@ class Play {
 
   const Program &program_;
   Run run_;
+  const bool looks_at_cost_;
   int step_ = 0;
   int compared_ = 0;
   bool is_cut_ = false;
@@ -254,17 +254,17 @@ bool is_program(const Program &program) {
 }
 
 // Leaves out what the difference does not need.
-Program shrink(Program program, Kind kind) {
+Program shrink(Program program, Kind kind, bool looks_at_cost) {
   for (std::size_t i = program.steps.size(); i-- > 0;) {
     Program less = program;
     less.steps.erase(less.steps.begin() + static_cast<std::ptrdiff_t>(i));
-    if (is_program(less) && Play(less).play().kind == kind) program = less;
+    if (is_program(less) && Play(less, looks_at_cost).play().kind == kind) program = less;
   }
   return program;
 }
 
-void print(const Program &program) {
-  Play play(program);
+void print(const Program &program, bool looks_at_cost = true) {
+  Play play(program, looks_at_cost);
   const Difference it = play.writes_source().play();
   std::printf("# %s\n#   at step %d: %s", text_of(program).c_str(), it.step + 1,
               kKindNames[static_cast<int>(it.kind)]);
@@ -285,10 +285,15 @@ void print(const Program &program) {
   std::printf("#     close_stage();\n#   }\n");
 }
 
+// For hunt(), whose process may end in the middle of a program.
+long hunted = 0;
+const char *hunted_among = "";
+
 // Plays programs, and tells of those that differ; of each kind a few.
 class Explorer {
  public:
-  explicit Explorer(bool looks_at_cost) : looks_at_cost_(looks_at_cost) {}
+  explicit Explorer(bool looks_at_cost, bool hunts = false)
+      : looks_at_cost_(looks_at_cost), hunts_(hunts) {}
 
   // All programs of the length.
   void explore(int length) {
@@ -323,7 +328,7 @@ class Explorer {
   bool tell(int number, const std::string &what) const {
     long differ = 0;
     for (const auto &[kind, count] : seen_) {
-      if (looks_at_cost_ || !is_cost(kind)) differ += count;
+      differ += count;
       std::printf("# %ld: %s\n", count, kKindNames[static_cast<int>(kind)]);
     }
     if (cut_)
@@ -355,14 +360,19 @@ class Explorer {
 
   void play() {
     ++programs_;
-    Play play(program_);
+    if (hunts_) ++hunted;
+    Play play(program_, looks_at_cost_);
     const Difference it = play.play();
     cut_ += play.is_cut();
     if (!it || ++seen_[it.kind] > kTold) return;
-    if (looks_at_cost_ || !is_cost(it.kind)) print(shrink(program_, it.kind));
+    const Program shrunk = shrink(program_, it.kind, looks_at_cost_);
+    print(shrunk, looks_at_cost_);
+    if (!hunts_) return;
+    std::printf("# shrunk to %zu steps\n", 1 + shrunk.steps.size());
+    std::exit(EXIT_FAILURE);
   }
 
-  const bool looks_at_cost_;
+  const bool looks_at_cost_, hunts_;
   const std::vector<Beginning> beginnings_ = beginnings();
   const std::vector<Step> alphabet_ = alphabet();
   Program program_;
@@ -395,6 +405,21 @@ bool random(long count, std::uint64_t seed) {
   Explorer explorer(false);
   while (count-- > 0) explorer.explore_random(draw);
   const bool good = explorer.tell(1, ", drawn by seed " + std::to_string(seed));
+  std::printf("1..1\n");
+  return good;
+}
+
+bool hunt(int depth, long count, std::uint64_t seed) {
+  std::atexit([] { std::printf("# hunted %ld programs %s\n", hunted, hunted_among); });
+  Explorer explorer(false, true);
+  hunted_among = "one by one";
+  for (int length = 1; length <= depth; ++length) explorer.explore(length);
+  hunted = 0;
+  hunted_among = "at random";
+  std::mt19937_64 draw(seed);
+  while (count-- > 0) explorer.explore_random(draw);
+  const bool good =
+      explorer.tell(1, ", all of up to " + std::to_string(depth) + " steps among them");
   std::printf("1..1\n");
   return good;
 }
@@ -432,6 +457,8 @@ int explore(int argc, char **argv) {
   if (number < 1) return 2;
   if (what == "all") return !all(static_cast<int>(number));
   if (what == "order") return !order(static_cast<int>(number));
-  const std::uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
+  const auto at = [&](int i) { return argc > i ? std::strtoull(argv[i], nullptr, 10) : 1; };
+  if (what == "hunt") return !hunt(static_cast<int>(number), static_cast<long>(at(3)), at(4));
+  const std::uint64_t seed = at(3);
   return what == "random" ? !random(number, seed) : 2;
 }

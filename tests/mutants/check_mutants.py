@@ -19,23 +19,25 @@ from collections import defaultdict
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "abi"))
 from tap import Tap, program_environment, tool
 
-# The driver's functions that order work, which watch.cpp knows.
+# The driver's functions that order work, which intercept.cpp knows.
 DRIVER = {
+    "cuCtxSynchronize",
     "cuEventQuery",
     "cuEventRecord",
     "cuEventSynchronize",
     "cuStreamQuery",
     "cuStreamSynchronize",
+    "cuStreamUpdateCaptureDependencies",
     "cuStreamWaitEvent",
 }
 # What src/order calls that comes to one of them in the end: each such call is a place, too.
 ORDERING = re.compile(
     r"(?<![\w:.>])(?:order::begin|order::end|order::finish|order::abandon|order::lend|order::publish|order::publish_event|order::reclaim"
     r"|order::release_on|order::sync_host|order::used_on|order::adopt|order::hand_to_dict"
-    r"|order::end_after_uses|uses->keep_marked|uses->settle|uses->prune|uses\.untell|prune|back\.hand"
+    r"|order::end_after_uses|driver::add_dependencies|uses->keep_marked|uses->settle|uses->prune|uses\.untell|prune|back\.hand"
     r"|Event::record"
     r"|(?:order::)?(?:after_all|keep_marked|keep_own_behind_legacy|keep_pending|keep_published|await_keepers|await_marked|event_after|is_complete|is_idle|is_pending|keep|look"
-    r"|join_back|keep_abandoned|order|order_back|order_for|publish|refuse_pending|settle|settle_all|synchronize|tell_keepers?|forget_stream|wait|wait_for_all"
+    r"|follow_captured|is_waited_for|join_back|keep_abandoned|order|order_back|order_for|publish|refuse_pending|settle|settle_all|synchronize|tell_keepers?|forget_stream|wait|wait_for_all"
     r"|wait_on_host))\("
 )
 # What does so for some of its callers only, or runs what it is given. No place, but on the stacks.
@@ -154,8 +156,9 @@ def main():
     tap.check(not missed, "every place that orders is reached", *missed)
     unnamed = sorted(sources.unnamed(reached))
     tap.check(not unnamed, "what orders is named in this file", *unnamed)
-    functions = (root / "src/driver/functions.inc").read_text()
-    orders = set(re.findall(r"\((cu\w*(?:Query|Record|Synchronize|WaitEvent))\b", functions))
+    functions = "".join(file.read_text() for file in (root / "src/driver").glob("*functions.inc"))
+    names = r"\((cu\w*(?:Query|Record|Synchronize|WaitEvent|UpdateCaptureDependencies))\b"
+    orders = set(re.findall(names, functions))
     tap.check(orders == DRIVER, "the driver's functions that order are watched", *orders ^ DRIVER)
     tap.finish()
 

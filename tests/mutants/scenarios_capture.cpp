@@ -38,6 +38,48 @@ SCENARIO(use_within_capture) {
   launch(p);
 }
 
+// No stream of the array's comes after the first use: the owner alone knows of it.
+template <class Next>
+void after_use_within_capture(cai_array *x, Stream d, Next &&next) {
+  const Stream c = stream();
+  capture(c);
+  edge(c, d);
+  begin({x}, c);
+  writes(x->data, c);
+  end({x}, c);
+  next(x, d);
+  edge(d, c);
+  launch(c);
+}
+
+SCENARIO(use_after_use_within_capture) {
+  after_use_within_capture(owned(memory(), CAI_STREAM_NONE), stream(), [](cai_array *x, Stream d) {
+    begin({x}, d);
+    writes(x->data, d);
+    end({x}, d);
+  });
+}
+
+SCENARIO(reclaim_after_use_within_capture) {
+  after_use_within_capture(owned(memory(), CAI_STREAM_NONE), stream(), [](cai_array *x, Stream d) {
+    reclaim(x, d);
+    writes(x->data, d);
+  });
+}
+
+SCENARIO(same_stream_after_use_within_capture) {
+  const Stream own = stream();
+  cai_array *const made = owned(memory(), CAI_STREAM_STREAM, own);
+  made->owner->flags |= CAI_OWNER_RECLAIMS;
+  implied(0);  // the array's stream has come after the other one just so
+  implied(1);
+  after_use_within_capture(made, own, [](const cai_array *x, Stream) {
+    Stream same = 0;
+    answered(cai_arrays_same_stream(&x, 1, &same, nullptr));
+    writes(x->data, same);
+  });
+}
+
 SCENARIO(use_forks_capture) {
   const Stream p = stream(), c = stream();
   const cai_use_options fork = use(CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, CAI_USE_FORK);

@@ -255,5 +255,20 @@ SCENARIO(many_kept_uses) {
   writes(x->data, p);
 }
 
+// An event could not be recorded: the context itself is waited for.
+SCENARIO(drain_waits_for_context) {
+  const Stream c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_NONE);
+  const Address data = x->data;
+  begin({x}, c);
+  writes(data, c);
+  answered(gpu().simcuda_fail("cuEventRecord", 1, 999));
+  abandon();
+  answered(gpu().simcuda_fail("cuEventRecord", 0, 0));
+  cai_array_release(x);
+  answered(cai_drain(1, nullptr, nullptr));
+  reads(data, stream());
+}
+
 }  // namespace
 }  // namespace mutants

@@ -14,7 +14,7 @@ constexpr int most_frames = 48;
 enum class Expected { race, nothing, refusal };
 
 struct Call {
-  char function[24];
+  char function[40];
   Expected expected;
   int depth;
   std::uint64_t frames[most_frames];  // offsets in this program, the innermost first

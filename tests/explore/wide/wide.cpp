@@ -11,6 +11,7 @@
 // - the host waits only where that is asked for.
 //
 //   wide random COUNT SEED   COUNT programs
+//   wide hunt COUNT SEED     the same until the first that is wrong
 //   wide replay FILE         the programs of a file, a line of numbers each
 //
 // A step is six numbers; what they mean depends on what there is by then, and one that the rules
@@ -140,17 +141,22 @@ Program shrink(Program program, const std::string &problem) {
   return program;
 }
 
+long drawn = 0;  // so far: the process may end in the middle of a program
+
 bool tell(const Program &program, const std::string &problem) {
   const Program shrunk = shrink(program, problem);
-  std::printf("# %s: %s\n", problem.c_str(), text_of(shrunk).c_str());
+  std::printf("# %s: %s\n# shrunk to %zu steps\n", problem.c_str(), text_of(shrunk).c_str(),
+              shrunk.size());
   static_cast<void>(run(shrunk, true));
   return false;
 }
 
-bool random(long count, std::uint64_t seed) {
+bool random(long count, std::uint64_t seed, bool hunts) {
+  if (hunts) std::atexit([] { std::printf("# hunted %ld programs at random\n", drawn); });
   std::mt19937_64 draw(seed);
   long wrong = 0;
-  for (long i = 0; i < count; ++i) {
+  for (drawn = 0; drawn < count && !(hunts && wrong);) {
+    ++drawn;
     Program program(4 + draw() % (kSteps - 3));
     for (Step &step : program) {
       for (unsigned &number : step) number = static_cast<unsigned>(draw() % 1000);
@@ -187,6 +193,7 @@ int main(int argc, char **argv) {
   MUST(cai_provide_streams(&provider, nullptr));
   if (what == "replay") return !wide::replay(argv[2]);
   const long count = argc > 2 ? std::atol(argv[2]) : 0;
-  if (what != "random" || count < 1) return 2;
-  return !wide::random(count, argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
+  const bool hunts = what == "hunt";
+  if ((what != "random" && !hunts) || count < 1) return 2;
+  return !wide::random(count, argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1, hunts);
 }
