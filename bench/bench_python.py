@@ -46,6 +46,7 @@ given = host.ctypes.data, host.shape
 described = exporters.Described(*given, device=(1, 0), owner=host)
 lent = exporters.Tensor(*given, device=(1, 0), owner=host)
 of_a_table, its_array = read_dict.Described(), read_dict.asarray(producer)
+its_other = read_dict.asarray(Producer())
 elements, nop = blank.elements, tvm_ffi.get_global_func("testing.nop")
 tvm_tensor = tvm_ffi.from_dlpack(host)
 view = StridedMemoryView.from_cuda_array_interface
@@ -73,6 +74,7 @@ BENCHMARKS = {
     "libcai.asarray of NumPy": repeated(lambda: asarray(host)),
     "libcai.use, no order needed": repeated(lambda: use(host_array)),
     "libcai.use, kept by the owner": repeated(lambda: use(one)),
+    "use: the calls of C": lambda n: read_dict.use_on_1(its_other, n),
     "libcai.use of 8, kept by owners": repeated(lambda: use(*eight)),
     "three: Array": repeated(lambda: elements(host_array, host_array, host_array)),
     "three: described": repeated(lambda: elements(described, described, described)),
@@ -136,7 +138,7 @@ if importlib.util.find_spec("rmm"):  # needs Python 3.11
     )
 
 IN_C = ("read the dict", "unpack the dict", "six PyDict_GetItem")
-IN_C += tuple(name for name in BENCHMARKS if name.startswith(("open:", "own:", "table:")))
+IN_C += tuple(name for name in BENCHMARKS if name.startswith(("open:", "own:", "table:", "use:")))
 
 
 def use(*arrays):

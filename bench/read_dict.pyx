@@ -121,6 +121,20 @@ def open_and_close(obj, int count):
         extension_api.close(&argument)
 
 
+def use_on_1(obj, int count):
+    """What libcai.use needs: the calls of cai.h, and those of the driver that they make."""
+    cdef cai_py_argument argument
+    cdef cai_use use
+    cdef const cai_array *array
+    cdef int i
+    extension_api.open(obj, 0, &argument)
+    array = argument.array
+    for i in range(count):
+        cai_use_begin(&use, &array, 1, 1, NULL, NULL)
+        cai_use_end(&use, NULL)
+    extension_api.close(&argument)
+
+
 def own_and_release(obj, int count):
     cdef cai_array *array
     cdef int i

@@ -399,6 +399,12 @@ def main():
     table.time("libcai.asarray of NumPy", "libcai.asarray of a NumPy array")
     table.time("libcai.use, no order needed", "libcai.use of one Array that needs no order")
     table.time("libcai.use, kept by the owner", "libcai.use of one Array that came with None")
+    table.ratio(
+        "libcai.use / the calls of C that it needs",
+        "libcai.use, kept by the owner",
+        "use: the calls of C",
+        at_most=1.5,
+    )
     table.time("libcai.use of 8, kept by owners", "libcai.use of eight of them")
 
     if "RMM, libcai.rmm" in python:
