@@ -102,7 +102,8 @@ cdef int put_text(Scratch *s, PyObject *text, cai_value *out) except -1:
     cdef const char *utf8 = PyUnicode_AsUTF8AndSize(text, &length)
     if utf8 == NULL:
         PyErr_Clear()
-        encoded = (<object>text).encode("utf-8", "surrogatepass")  # C sees it, and refuses
+        # C sees it, and refuses. A subclass of str may have an encode() of its own.
+        encoded = str.encode(<object>text, "utf-8", "surrogatepass")
         keep(s, encoded)
         utf8 = PyBytes_AS_STRING(encoded)
         length = PyBytes_GET_SIZE(encoded)
@@ -259,14 +260,15 @@ cdef inline int unpack_row(Scratch *s, PyObject *value, cai_value *out) except -
 
 cdef int fetch(PyObject *mapping, int protocol, Entries *entries) except -1:
     """Takes references to all values of a dict, at once."""
-    cdef int *order = &ORDER[protocol][0]
     cdef PyObject *value
     cdef PyObject *before
-    cdef int i, entry
-    if walk(mapping, order, entries):
+    cdef int entry
+    if walk(mapping, &ORDER[protocol][0], entries):
         return 0
-    for i in range(8):
-        entry = order[i]
+    # A lookup may run a key's `__eq__`, which may read another array: ORDER is not to be used here.
+    for entry in range(CAI_ENTRY_VERSION, CAI_ENTRY_OFFSET + 1):
+        if entry == (CAI_ENTRY_OFFSET if protocol == CAI_PROTOCOL_CUDA else CAI_ENTRY_STREAM):
+            continue  # none of this protocol's
         value = PyDict_GetItemWithError(mapping, key_of[entry])
         if value == NULL and PyErr_Occurred() != NULL:
             return -1

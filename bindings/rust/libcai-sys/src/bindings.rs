@@ -2235,8 +2235,9 @@ const _: () = {
         [::core::mem::offset_of!(DLPackExchangeAPIHeader, prev_api) - 8usize];
 };
 /// A type's functions for exchange without Python: a static table in a capsule of the name
-/// "dlpack_exchange_api", the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 it was the
-/// same table, but its address as an int, under the name `__c_dlpack_exchange_api__`.
+/// "dlpack_exchange_api", the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 it was
+/// `__c_dlpack_exchange_api__`, and there some have the address as an int: libcai takes no int, since
+/// any number may be there.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLPackExchangeAPI {
