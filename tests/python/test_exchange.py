@@ -5,6 +5,7 @@ import ctypes
 import gc
 import sys
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -455,6 +456,34 @@ def test_dlpack_tables_that_are_not_for_us():
     KEPT.append(empty)
     kind.__dlpack_c_exchange_api__ = dlpack_capsule(ctypes.addressof(empty))
     assert libcai.asarray(kind()).route == "cuda"
+
+
+def test_a_tensor_that_finds_no_stream_stays_its_producer_s():
+    """Without a driver there is no current stream. Nothing is kept then; once 1.6 KiB each time."""
+    ours = DlpackApi.from_address(
+        pointer_of(libcai.Array.__dlpack_c_exchange_api__, b"dlpack_exchange_api")
+    )
+    to_object = FROM_OBJECT(ours.to_object)
+    given = np.ones((1,) * 64)
+    before = sys.getrefcount(given)
+    capsule = given.__dlpack__(max_version=(1, 0))
+    tensor = pointer_of(capsule, b"dltensor_versioned")
+    device_type = ctypes.c_int32.from_address(tensor + 40)
+    made = ctypes.c_void_p()
+    most = resident()
+    device_type.value = 2
+    for i in range(20_000):
+        with pytest.raises(libcai.Error):
+            to_object(tensor, ctypes.addressof(made))
+        most = max(most, resident()) if i < 2000 else most
+    assert resident() < most + 8_000_000
+    device_type.value = 1
+    del capsule  # nobody took it, so it ends the tensor
+    assert sys.getrefcount(given) == before
+
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 # ---- On simcuda
