@@ -157,8 +157,8 @@ typedef struct DLPackExchangeAPIHeader {
 
 /** A type's functions for exchange without Python: a static table in a capsule of the name
  * "dlpack_exchange_api", the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 it was
- * `__c_dlpack_exchange_api__`, and there some have the address as an int: libcai takes no int, since
- * any number may be there. */
+ * `__c_dlpack_exchange_api__`, and there some have the address as an int: libcai takes no int,
+ * since any number may be there. */
 typedef struct DLPackExchangeAPI {
   DLPackExchangeAPIHeader header;
   DLPackManagedTensorAllocator managed_tensor_allocator;

@@ -4,6 +4,7 @@
 import random
 import sys
 from collections import UserDict
+from collections.abc import Mapping
 from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
@@ -75,11 +76,49 @@ def test_a_property_that_returns_itself(read):
 
 @pytest.mark.parametrize(
     "value",
-    [None, 1, "x", [("shape", (2, 3))], (), interface, MappingProxyType(interface()),
-     UserDict(interface())],
-)  # fmt: skip
+    [None, 1, "x", [("shape", (2, 3))], (), interface, SimpleNamespace(**interface())],
+)
 def test_not_a_dict(read, value):
     assert refused(read, Cuda(value), "interface") is value
+
+
+class Items(Mapping):
+    """With no get() that could be relied on."""
+
+    def __init__(self, items):
+        self.items_of_it = items
+
+    def __getitem__(self, key):
+        return self.items_of_it[key]
+
+    def __len__(self):
+        raise ZeroDivisionError
+
+    __iter__ = __contains__ = get = __len__
+
+
+@pytest.mark.parametrize("like", [MappingProxyType, UserDict, Items])
+def test_what_is_like_a_dict(read, like):
+    """Versions 0 and 1 of the text asked for no more; version 3 says dict."""
+    value = like(interface(version=0, strides=..., stream=...))
+    assert read(Cuda(value)).version == 0
+    value = like(interface(mask=Cuda(like(interface(typestr="|b1"))), offset=5))
+    assert read(Cuda(value)).mask
+    assert refused(read, Cuda(value), "interface", "like a dict, but none", strict=True) is value
+    refused(read, Cuda(like(interface(shape=(2, -3)))), "shape")
+    refused(read, Cuda(like({})), "version", "missing")
+    host = interface(stream=-1, version=3)
+    assert read(Host(like(host))) is not None
+    refused(read, Host(like({**host, "offset": 8})), "offset")
+
+
+def test_a_mapping_that_raises_passes_unchanged(read):
+    class Raising(Items):
+        def __getitem__(self, key):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        read(Cuda(Raising({})))
 
 
 def test_no_interface(read):

@@ -370,7 +370,9 @@ pub struct cai_array {
     /// guard what is unknown
     pub version: u32,
     /// "mask", which has none itself; its owner is this array's, or
-    /// NULL. NULL if all elements are valid
+    /// NULL. NULL if all elements are valid. Of kind b, i, u, f, c or
+    /// t; as in C, what is not 0 is true, a NaN too, and a complex
+    /// number if one of its parts is
     pub mask: *const cai_array,
     /// "descr": NULL if it says no more than typestr. On a dtype of
     /// any kind but 't': the parts of a complex number, or what an
@@ -484,6 +486,9 @@ pub const CAI_FORM_DICT_SUBCLASS: u8 = 13;
 pub const CAI_FORM_OBJECT: u8 = 14;
 /// for "mask": an object with an interface of its own
 pub const CAI_FORM_INTERFACE: u8 = 15;
+/// for the dict: no dict, but an object that has its items, as
+/// versions 0 and 1 of the text allowed
+pub const CAI_FORM_MAPPING: u8 = 16;
 /// `integer` is an int64 in two's complement
 pub const CAI_RANGE_INT64: u8 = 0;
 /// above that: `integer` is a uint64
@@ -2236,8 +2241,8 @@ const _: () = {
 };
 /// A type's functions for exchange without Python: a static table in a capsule of the name
 /// "dlpack_exchange_api", the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 it was
-/// `__c_dlpack_exchange_api__`, and there some have the address as an int: libcai takes no int, since
-/// any number may be there.
+/// `__c_dlpack_exchange_api__`, and there some have the address as an int: libcai takes no int,
+/// since any number may be there.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLPackExchangeAPI {
@@ -2388,7 +2393,8 @@ functions! {
     /// "" for any other value. The string is static. Since 0.1.
     pub fn cai_entry_name(entry: i32) -> *const ::core::ffi::c_char;
     /// Parses a typestr. Takes what the text and NumPy's array interface allow; beyond that, as lenient
-    /// reading does, a missing byte order, '=' and '|' (all meaning the host's).
+    /// reading does, a missing byte order, '=' and '|' (all meaning the host's), and zeros before a
+    /// number.
     ///
     /// # Arguments
     ///
