@@ -294,7 +294,9 @@ typedef struct cai_array {
                                      information: one above 3 is as good, since the flags and kinds
                                      guard what is unknown */
   const struct cai_array *mask; /**< "mask", which has none itself; its owner is this array's, or
-                                     NULL. NULL if all elements are valid */
+                                     NULL. NULL if all elements are valid. Of kind b, i, u, f, c or
+                                     t; as in C, what is not 0 is true, a NaN too, and a complex
+                                     number if one of its parts is */
   const cai_field *descr;       /**< "descr": NULL if it says no more than typestr. On a dtype of
                                      any kind but 't': the parts of a complex number, or what an
                                      integer packs. Its sizes add up to the item size */
@@ -319,7 +321,8 @@ const char *cai_status_name(cai_status status);
 const char *cai_entry_name(int32_t entry);
 
 /** Parses a typestr. Takes what the text and NumPy's array interface allow; beyond that, as lenient
- * reading does, a missing byte order, '=' and '|' (all meaning the host's).
+ * reading does, a missing byte order, '=' and '|' (all meaning the host's), and zeros before a
+ * number.
  *
  * @param typestr  UTF-8, need not end in NUL
  * @param length   bytes of it
@@ -383,8 +386,10 @@ enum {
   CAI_FORM_LIST = 11,           /**< list, and subclasses; likewise */
   CAI_FORM_DICT = 12,           /**< exactly dict */
   CAI_FORM_DICT_SUBCLASS = 13,
-  CAI_FORM_OBJECT = 14,   /**< anything else. text: how it prints, or NULL */
-  CAI_FORM_INTERFACE = 15 /**< for "mask": an object with an interface of its own */
+  CAI_FORM_OBJECT = 14,    /**< anything else. text: how it prints, or NULL */
+  CAI_FORM_INTERFACE = 15, /**< for "mask": an object with an interface of its own */
+  CAI_FORM_MAPPING = 16    /**< for the dict: no dict, but an object that has its items, as
+                                versions 0 and 1 of the text allowed */
 };
 
 /** Values of cai_value.range. Since 0.1. */

@@ -156,8 +156,9 @@ typedef struct DLPackExchangeAPIHeader {
 } DLPackExchangeAPIHeader;
 
 /** A type's functions for exchange without Python: a static table in a capsule of the name
- * "dlpack_exchange_api", the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 it was the
- * same table, but its address as an int, under the name `__c_dlpack_exchange_api__`. */
+ * "dlpack_exchange_api", the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 it was
+ * `__c_dlpack_exchange_api__`, and there some have the address as an int: libcai takes no int,
+ * since any number may be there. */
 typedef struct DLPackExchangeAPI {
   DLPackExchangeAPIHeader header;
   DLPackManagedTensorAllocator managed_tensor_allocator;

@@ -52,6 +52,8 @@ struct Extent {
     return LayoutFault::none;
   }
   *out = {units, lo, hi};
+  int64_t whole;  // whoever computes hi - lo is to get it
+  if (__builtin_sub_overflow(hi, lo, &whole)) return LayoutFault::strides;
   return strides_fit ? LayoutFault::none : LayoutFault::strides;
 }
 

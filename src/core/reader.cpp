@@ -115,6 +115,11 @@ bool Reader::read_form() noexcept {
                     " is %s, of a subclass of dict", Printed(in_.dict).c_str());
     return true;
   }
+  if (in_.dict.form == CAI_FORM_MAPPING) {
+    judge_.lenience(CAI_ERR_TYPE, CAI_ENTRY_INTERFACE, -1, in_.dict, clause::kInterface,
+                    " is %s, like a dict, but none", Printed(in_.dict).c_str());
+    return true;
+  }
   judge_.error(CAI_ERR_TYPE, CAI_ENTRY_INTERFACE, -1, in_.dict, clause::kInterface,
                " is %s, not a dict", Printed(in_.dict).c_str());
   return false;
@@ -363,7 +368,7 @@ void Reader::read_mask() noexcept {
     Reader(mask_in, true, judge_, storage_).read(mask);
   }
   if (judge_.verdict() != before || mask->abi_major == 0) return;
-  if (!std::strchr("biut", mask->dtype.kind)) {
+  if (!can_be_mask(mask->dtype.kind)) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_MASK, -1, mask_in.typestr, clause::kMask,
                  " has typestr %s, whose elements are neither true nor false",
                  Printed(mask_in.typestr).c_str());
@@ -374,6 +379,11 @@ void Reader::read_mask() noexcept {
                  " has shape %s, which does not broadcast to %s", Printed(mask_in.shape).c_str(),
                  Printed(in_.shape).c_str());
     return;
+  }
+  if (mask->dtype.kind == 'f' || mask->dtype.kind == 'c') {
+    judge_.advice(CAI_ENTRY_MASK, -1, mask_in.typestr, clause::kMask,
+                  " has typestr %s: what is not 0 is true, which few consumers expect of it",
+                  Printed(mask_in.typestr).c_str());
   }
   array_.mask = mask;
   array_.flags |= CAI_FLAG_MASKED;

@@ -70,6 +70,11 @@ size_t copy_printable(char *out, size_t capacity, const char *text, size_t lengt
   return written;
 }
 
+Letter::Letter(uint8_t code) noexcept {
+  const bool shown = code > 0x20 && code < 0x7F;
+  std::snprintf(text_, sizeof text_, shown ? "'%c'" : "%u", code);
+}
+
 Printed::Printed(const int64_t *dims, int32_t ndim) noexcept {
   cai_value items[kItemsShown + 1] = {};
   for (int32_t i = 0; i < ndim && i <= kItemsShown; ++i) {

@@ -16,6 +16,16 @@ bool is_utf8(const char *text, size_t length) noexcept;
 // as \xNN. Cut between characters where `capacity`, NUL included, ends. Returns the bytes written.
 size_t copy_printable(char *out, size_t capacity, const char *text, size_t length) noexcept;
 
+// A character as "'f'", or as its number if it is none that can be shown.
+class Letter {
+ public:
+  explicit Letter(uint8_t code) noexcept;
+  const char *c_str() const noexcept { return text_; }
+
+ private:
+  char text_[5];
+};
+
 // A value of a dict as its producer would write it, cut to a length that fits in a message.
 class Printed {
  public:

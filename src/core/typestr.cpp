@@ -55,9 +55,9 @@ bool order_matters(uint8_t kind, uint32_t itemsize) noexcept {
   return itemsize > 1 && kind != 'S' && kind != 'V';
 }
 
-// A positive decimal number with no leading zero, at most UINT32_MAX; 0 if there is none.
-uint32_t parse_count(const char *&at, const char *end) noexcept {
-  if (at == end || *at < '1' || *at > '9') return 0;
+// A positive decimal number of at most UINT32_MAX; 0 if there is none. Tells of zeros before it.
+uint32_t parse_count(const char *&at, const char *end, bool *has_zeros) noexcept {
+  if (at != end && *at == '0') *has_zeros = true;
   uint64_t count = 0;
   for (; at != end && *at >= '0' && *at <= '9'; ++at) {
     count = count * 10 + static_cast<uint64_t>(*at - '0');
@@ -67,13 +67,13 @@ uint32_t parse_count(const char *&at, const char *end) noexcept {
 }
 
 // "[25s]": parses what follows the size of an 'm' or 'M'.
-bool parse_time(const char *at, const char *end, cai_dtype *dtype) noexcept {
+bool parse_time(const char *at, const char *end, bool *has_zeros, cai_dtype *dtype) noexcept {
   if (end - at < 2 || *at != '[' || end[-1] != ']') return false;
   ++at;
   --end;
   uint32_t step = 1;
   if (at != end && *at >= '0' && *at <= '9') {
-    step = parse_count(at, end);
+    step = parse_count(at, end, has_zeros);
     if (step == 0 || step > INT32_MAX) return false;
   }
   const auto length = static_cast<size_t>(end - at);
@@ -103,8 +103,10 @@ ParsedTypestr parse_typestr(const char *text, size_t length) noexcept {
   if (at != end && (*at == '<' || *at == '>' || *at == '|' || *at == '=')) order = *at++;
   if (at == end) return wrong("has no kind");
   dtype.kind = static_cast<uint8_t>(*at++);
+  if (dtype.kind == 'O') return wrong("is of Python's objects, which have no meaning for C");
 
-  uint32_t count = parse_count(at, end);
+  bool has_zeros = false;
+  uint32_t count = parse_count(at, end, &has_zeros);
   if (count == 0) return wrong("is not a byte order, a kind and a size that fits in 32 bits");
   if (dtype.kind == 'U') {
     if (count > UINT32_MAX / kBytesPerCodePoint) return wrong("is too large");
@@ -115,7 +117,9 @@ ParsedTypestr parse_typestr(const char *text, size_t length) noexcept {
 
   if (at != end) {
     const bool is_time = dtype.kind == 'm' || dtype.kind == 'M';
-    if (!is_time || !parse_time(at, end, &dtype)) return wrong("ends in something else");
+    if (!is_time || !parse_time(at, end, &has_zeros, &dtype)) {
+      return wrong("ends in something else");
+    }
   }
 
   if (!order_matters(dtype.kind, dtype.itemsize)) {
@@ -129,6 +133,9 @@ ParsedTypestr parse_typestr(const char *text, size_t length) noexcept {
     parsed.spelling = Spelling::loose;
     parsed.fault =
         order == '\0' ? "gives no byte order" : "gives no byte order that the text knows";
+  } else if (has_zeros) {
+    parsed.spelling = Spelling::loose;
+    parsed.fault = "has zeros before a number";
   }
   return parsed;
 }
@@ -201,8 +208,8 @@ cai_status cai_dtype_parse(const char *typestr, uint64_t length, cai_dtype *out,
 cai_status cai_dtype_format(const cai_dtype *dtype, char *out, cai_error *error) {
   if (!dtype || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "dtype or out is NULL");
   if (const char *fault = dtype_fault(*dtype, true)) {
-    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR}, "typestr %s: kind %d, itemsize %u",
-                fault, dtype->kind, dtype->itemsize);
+    return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR}, "typestr %s: kind %s, itemsize %u",
+                fault, Letter(dtype->kind).c_str(), dtype->itemsize);
   }
   format_typestr(*dtype, out);
   return CAI_OK;

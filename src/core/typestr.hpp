@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstddef>
+#include <cstring>
 
 #include "cai.h"
 
@@ -12,7 +13,8 @@ namespace cai {
 // How far a typestr keeps to the text.
 enum class Spelling {
   exact,
-  loose,  // no byte order, '=', or '|' where order matters: certain in meaning, but not the text
+  loose,  // no byte order, '=', or '|' where order matters; zeros before a number: certain in
+          // meaning, but not the text
   wrong,
 };
 
@@ -35,6 +37,11 @@ inline constexpr char kHostOrder = std::endian::native == std::endian::little ? 
 // Whether the items' byte order is not this machine's.
 inline bool is_swapped(const cai_dtype &dtype) noexcept {
   return dtype.byteorder != kHostOrder && dtype.byteorder != '|';
+}
+
+// Whether elements of a kind can be told to be true or not: what is not 0 is, as in C.
+inline bool can_be_mask(uint8_t kind) noexcept {
+  return kind != '\0' && std::strchr("biufct", kind) != nullptr;
 }
 
 bool same_dtype(const cai_dtype &a, const cai_dtype &b) noexcept;

@@ -121,8 +121,9 @@ cai_status validate_dtype(const cai_array &array, cai_error *error) noexcept {
   const cai_dtype &dtype = array.dtype;
   if (const char *fault = dtype_fault(dtype, true)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR},
-                "typestr %s: kind %d, byteorder %d, itemsize %u, ext %d", fault, dtype.kind,
-                dtype.byteorder, dtype.itemsize, dtype.ext);
+                "typestr %s: kind %s, byteorder %s, itemsize %u, ext %d", fault,
+                Letter(dtype.kind).c_str(), Letter(dtype.byteorder).c_str(), dtype.itemsize,
+                dtype.ext);
   }
   bool swapped = is_swapped(dtype);
   if (array.descr || array.descr_count) {
@@ -130,8 +131,8 @@ cai_status validate_dtype(const cai_array &array, cai_error *error) noexcept {
   }
   if (swapped != ((array.flags & CAI_FLAG_SWAPPED) != 0)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR},
-                "typestr has byte order %d, which the flag SWAPPED (flags 0x%x) denies",
-                dtype.byteorder, array.flags);
+                "typestr has byte order %s, which the flag SWAPPED (flags 0x%x) denies",
+                Letter(dtype.byteorder).c_str(), array.flags);
   }
   return CAI_OK;
 }
@@ -154,9 +155,10 @@ cai_status validate_dtype(const cai_array &array, cai_error *error) noexcept {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK},
                 "mask is on device type %d, the array on %d", mask.device_type, array.device_type);
   }
-  if (!std::strchr("biut", mask.dtype.kind)) {
+  if (!can_be_mask(mask.dtype.kind)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK},
-                "mask has kind %d, whose elements are neither true nor false", mask.dtype.kind);
+                "mask has kind %s, whose elements are neither true nor false",
+                Letter(mask.dtype.kind).c_str());
   }
   if (!broadcasts(mask.shape, mask.ndim, array.shape, array.ndim)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_MASK},

@@ -86,8 +86,13 @@ cai_status read_mask(const ArrowArray &array, cai_array *mask, cai_error *error)
                 array.offset);
   }
   mask->dtype = {'t', '|', 0, 0, 1, 0};
-  mask->data =
-      array.length ? address(array.buffers[0]) + static_cast<uint64_t>(array.offset / 8) : 0;
+  mask->data = 0;
+  if (array.length &&
+      __builtin_add_overflow(address(array.buffers[0]), static_cast<uint64_t>(array.offset / 8),
+                             &mask->data)) {
+    return refuse(error, CAI_ERR_VALUE, CAI_ENTRY_MASK, "the validity bitmap: offset",
+                  array.offset);
+  }
   return CAI_OK;
 }
 

@@ -115,6 +115,42 @@ static void test_time(void) {
   taken("=m8", 'm', '<', 8, "<m8");
 }
 
+/* As NumPy takes them. */
+static void test_zeros(void) {
+  char text[64];
+  taken("<f04", 'f', '<', 4, "<f4");
+  taken(">c0016", 'c', '>', 16, ">c16");
+  taken("<U02", 'U', '<', 8, "<U2");
+  taken("f08", 'f', '<', 8, "<f8");
+  taken("<m8[07us]", 'm', '<', 8, "<m8[7us]");
+  taken("<M08[01s]", 'M', '<', 8, "<M8[s]");
+  snprintf(text, sizeof text, "|V%040d", 12);
+  taken(text, 'V', '|', 12, "|V12");
+  refused("<f00");
+  refused("<f0");
+  refused("<M8[00s]");
+  refused("|V0000004294967296");
+}
+
+/* What was wrong is shown as it is written. */
+static void test_messages(void) {
+  char out[CAI_TYPESTR_SIZE];
+  cai_dtype dtype = {'f', '<', 0, 0, 3, 0};
+  check_context = "messages";
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_dtype_format(&dtype, out, ERR));
+  CHECK(strstr(ERR->message, "kind 'f', itemsize 3") != NULL);
+  dtype.kind = 7;
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_dtype_format(&dtype, out, ERR));
+  CHECK(strstr(ERR->message, "kind 7, itemsize 3") != NULL);
+  dtype.kind = 255;
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_dtype_format(&dtype, out, ERR));
+  CHECK(strstr(ERR->message, "kind 255, ") != NULL);
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_dtype_parse("|O", 2, &dtype, ERR));
+  CHECK(strstr(ERR->message, "'|O' is of Python's objects, which have no meaning for C") != NULL);
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_dtype_parse("|O8", 3, &dtype, ERR));
+  CHECK(strstr(ERR->message, "objects") != NULL);
+}
+
 static void test_refused(void) {
   static const char *const texts[] = {"",
                                       " ",
@@ -346,6 +382,8 @@ static void test_room(void) {
 int main(void) {
   test_plain();
   test_time();
+  test_zeros();
+  test_messages();
   test_refused();
   test_exhaustive();
   test_format_refused();

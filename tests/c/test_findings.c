@@ -130,6 +130,10 @@ static void test_warnings(void) {
   WARNS(CAI_ENTRY_VERSION);
   make_interface(&d)->dict.form = CAI_FORM_DICT_SUBCLASS;
   CHECK(judge(in, CAI_LENIENT).errors == 0);
+  make_interface(&d)->dict.form = CAI_FORM_MAPPING;
+  WARNS(CAI_ENTRY_INTERFACE);
+  make_interface(&d)->typestr = make_text("<f04");
+  WARNS(CAI_ENTRY_TYPESTR);
   make_interface(&d)->typestr.form = CAI_FORM_TEXT_SUBCLASS;
   CHECK(judge(in, CAI_LENIENT).errors == 0);
 }
@@ -149,6 +153,13 @@ static void test_mask(void) {
   CHECK(f.errors == 0 && f.warnings > 0 && f.warnings == f.warnings_of[CAI_ENTRY_MASK]);
   f = judge(&d.in, CAI_STRICT);
   CHECK(f.errors >= 3 && f.errors == f.of_entry[CAI_ENTRY_MASK]);
+  check_context = "mask of floats";
+  make_interface(&k)->typestr = make_text("<f4");
+  f = judge(&d.in, CAI_STRICT);
+  CHECK(f.errors == 0 && f.warnings == 0 && f.advice == 1);
+  k.in.typestr = make_text("|u1");
+  f = judge(&d.in, CAI_STRICT);
+  CHECK(f.count == 0);
   check_context = "mask that holds itself";
   make_interface(&k)->typestr = make_text("|b1");
   k.in.mask = make_form(CAI_FORM_INTERFACE), k.in.mask_interface = &k.in;

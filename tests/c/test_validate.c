@@ -77,6 +77,9 @@ static void test_dtype(void) {
   }
   fresh("itemsize 0")->dtype.itemsize = 0, wrong(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR);
   fresh("itemsize 3")->dtype.itemsize = 3, wrong(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR);
+  fresh("its message")->dtype.itemsize = 3;
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_array_validate(&m.array, ERR));
+  CHECK(strstr(ERR->message, "kind 'f', byteorder '<', itemsize 3") != NULL);
   fresh("byteorder 0")->dtype.byteorder = 0, wrong(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR);
   fresh("byteorder =")->dtype.byteorder = '=', wrong(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR);
   fresh("ext of f")->dtype.ext = 1, wrong(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR);
@@ -127,6 +130,12 @@ static void test_dims(void) {
   fresh("sum below"), m.shape[0] = 3, m.strides[0] = INT64_MIN,
                       wrong(CAI_ERR_VALUE, CAI_ENTRY_STRIDES);
   fresh("just within, but below address 0"), m.strides[0] = INT64_MIN, wrong(CAI_ERR_VALUE, ANY);
+  fresh("from end to end of the extent"), m.strides[0] = INT64_MIN,
+                                          m.array.data = UINT64_C(1) << 63;
+  wrong(CAI_ERR_VALUE, CAI_ENTRY_STRIDES);
+  m.strides[0] = INT64_MIN / 2, m.strides[1] = INT64_MAX / 4 + 1;
+  wrong(CAI_ERR_VALUE, CAI_ENTRY_STRIDES);
+  m.strides[1] = INT64_MAX / 4 - 7, right();
   fresh("product of extent and stride"), m.strides[1] = INT64_MAX / 2 + 1,
                                          wrong(CAI_ERR_VALUE, CAI_ENTRY_STRIDES);
   fresh("stride of one axis in reach, of both not"), m.strides[0] = m.strides[1] = INT64_MAX / 2;
@@ -199,6 +208,13 @@ static void test_mask(void) {
       wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   fresh_masked("more dimensions"), make(&mask, "|b1", 3, deep, NULL),
       wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  fresh_masked("floats as a mask"), make(&mask, "<f4", 2, shape23, NULL), right();
+  fresh_masked("swapped doubles as a mask"), make(&mask, ">f8", 1, row, NULL), right();
+  fresh_masked("complex numbers as a mask"), make(&mask, "<c8", 2, shape23, NULL), right();
+  fresh_masked("dates as a mask"), make(&mask, "<M8[s]", 2, shape23, NULL),
+      wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_MASK, cai_array_validate(&m.array, ERR));
+  CHECK(strstr(ERR->message, "kind 'M'") != NULL);
   fresh_masked("text as a mask"), make(&mask, "|S1", 2, shape23, NULL),
       wrong(CAI_ERR_VALUE, CAI_ENTRY_MASK);
   fresh_masked("masked mask"), make(&second, "|b1", 2, shape23, NULL), make_mask(&mask, &second);

@@ -184,6 +184,13 @@ TEST(OwnColumn, BadColumns) {
        CAI_ENTRY_MASK},
       {"null_count, no bitmap", [](Column &c) { c.column.array.null_count = 1; }, CAI_ERR_VALUE,
        CAI_ENTRY_MASK},
+      {"a bitmap at the end of the address space",
+       [](Column &c) {
+         c.buffers[0] = handle(UINT64_MAX - 1);
+         c.column.array.null_count = -1;
+         c.column.array.offset = 80;
+       },
+       CAI_ERR_VALUE, CAI_ENTRY_MASK},
       {"n_buffers", [](Column &c) { c.column.array.n_buffers = 1; }, CAI_ERR_VALUE, CAI_ENTRY_DATA},
       {"buffers", [](Column &c) { c.column.array.buffers = nullptr; }, CAI_ERR_VALUE,
        CAI_ENTRY_DATA},

@@ -51,6 +51,9 @@ assert not resource.is_managed and resource.device_id == 0
 managed = libcai.cuda_core.MemoryResource("gpu:1", kind="managed_global")
 assert managed.is_managed and managed.is_host_accessible and managed.device_id == 1
 mapped = libcai.cuda_core.MemoryResource(libcai.Device("gpu:0"), kind="mapped")
+assert libcai.cuda_core.MemoryResource(Device(1)).device_id == 1
+for wrong in (1.5, None, stream):
+    refused(libcai.UseError, "device is", libcai.cuda_core.MemoryResource, wrong)
 assert mapped.is_host_accessible and mapped.is_device_accessible and not mapped.is_managed
 """,
     "buffer": """

@@ -8,7 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
-from helpers import ADDRESS, Cuda, interface, producer
+from helpers import ADDRESS, Cuda, Host, interface, producer
 
 import libcai
 
@@ -108,6 +108,15 @@ STRUCTURES = [
     [(("the title", "t"), "<f4")],
     [("ä", "<M8[us]"), ("b", "|b1")],
 ]
+
+
+def test_descr_of_a_masked_array():
+    fields = [("a", "<i2"), ("b", "<i2")]
+    for kind in (Cuda, Host):
+        mask = kind(interface(typestr="|b1"))
+        array = libcai.asarray(kind(interface(typestr="|V4", descr=fields, mask=mask)))
+        assert array.descr == fields
+        assert array.mask.descr == [("", "|b1")]
 
 
 @pytest.mark.parametrize("descr", STRUCTURES)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Producers that are wrong, hostile or odd: an error that names the entry, or their own error."""
 
+import random
 import sys
 from collections import UserDict
+from collections.abc import Mapping
 from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
@@ -74,11 +76,49 @@ def test_a_property_that_returns_itself(read):
 
 @pytest.mark.parametrize(
     "value",
-    [None, 1, "x", [("shape", (2, 3))], (), interface, MappingProxyType(interface()),
-     UserDict(interface())],
-)  # fmt: skip
+    [None, 1, "x", [("shape", (2, 3))], (), interface, SimpleNamespace(**interface())],
+)
 def test_not_a_dict(read, value):
     assert refused(read, Cuda(value), "interface") is value
+
+
+class Items(Mapping):
+    """With no get() that could be relied on."""
+
+    def __init__(self, items):
+        self.items_of_it = items
+
+    def __getitem__(self, key):
+        return self.items_of_it[key]
+
+    def __len__(self):
+        raise ZeroDivisionError
+
+    __iter__ = __contains__ = get = __len__
+
+
+@pytest.mark.parametrize("like", [MappingProxyType, UserDict, Items])
+def test_what_is_like_a_dict(read, like):
+    """Versions 0 and 1 of the text asked for no more; version 3 says dict."""
+    value = like(interface(version=0, strides=..., stream=...))
+    assert read(Cuda(value)).version == 0
+    value = like(interface(mask=Cuda(like(interface(typestr="|b1"))), offset=5))
+    assert read(Cuda(value)).mask
+    assert refused(read, Cuda(value), "interface", "like a dict, but none", strict=True) is value
+    refused(read, Cuda(like(interface(shape=(2, -3)))), "shape")
+    refused(read, Cuda(like({})), "version", "missing")
+    host = interface(stream=-1, version=3)
+    assert read(Host(like(host))) is not None
+    refused(read, Host(like({**host, "offset": 8})), "offset")
+
+
+def test_a_mapping_that_raises_passes_unchanged(read):
+    class Raising(Items):
+        def __getitem__(self, key):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        read(Cuda(Raising({})))
 
 
 def test_no_interface(read):
@@ -255,6 +295,45 @@ def test_keys_that_compare_with_code(read):
         read(Cuda(mapping))
     assert read(producer(**{"foo": 1})) is not None
     assert read(Cuda({**interface(), 1: 2, None: 3, (): 4})) is not None
+
+
+def test_keys_that_read_another_array_while_they_are_compared(read):
+    """What one read looks up next is no affair of another's."""
+
+    class Key(str):
+        def __hash__(self):
+            return hash(str(self))
+
+        def __eq__(self, other):
+            other_one = producer(shape=(1,), stream=..., strides=...)
+            read(random.choice([other_one, Cuda(dict(reversed(interface().items())))]))
+            return str(self) == other
+
+    random.seed(3)
+    for _ in range(300):
+        entries = list(interface(stream=7, strides=(16, 4)).items())
+        random.shuffle(entries)
+        mapping = {Key(name) if random.random() < 0.5 else name: value for name, value in entries}
+        array = read(Cuda(mapping))
+        assert array.stream == 7
+        assert [array.strides[0], array.strides[1]] == [16, 4]
+
+
+@pytest.mark.parametrize("encoded", [b"", b"<", bytearray(b"<f4"), 3, None, "<f4"])
+def test_text_with_an_encode_of_its_own(read, encoded):
+    class Text(str):
+        def encode(self, *arguments):
+            return encoded
+
+        __len__ = __str__ = __repr__ = __iter__ = encode
+
+    shown = "\\xed\\xa0\\x80" * 5  # "\ud800", in UTF-8
+    for changes, entry in (
+        ({"typestr": Text("<f4" + "\ud800" * 5)}, "typestr"),
+        ({"typestr": "|V4", "descr": [(Text("\ud800" * 5), "<f4")]}, "descr"),
+    ):
+        refused(read, producer(**changes), entry, shown)
+    assert read(producer(typestr=Text("<f4"))) is not None
 
 
 class Opaque:

@@ -5,6 +5,7 @@ import ctypes
 import gc
 import sys
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -408,28 +409,41 @@ def dlpack_table(answer=-1, major=1, older=None):
     return ctypes.addressof(api)
 
 
+def dlpack_capsule(address):
+    return capsule_of(address, b"dlpack_exchange_api", None)
+
+
 @pytest.mark.parametrize("name", ["__dlpack_c_exchange_api__", "__c_dlpack_exchange_api__"])
-@pytest.mark.parametrize("is_int", [True, False])
-def test_names_and_forms_of_dlpacks_table(name, is_int):
-    """DLPack 1.2 had an int under another name."""
-    address = dlpack_table()
-    value = address if is_int else capsule_of(address, b"dlpack_exchange_api", None)
-    kind = type("Former", (), {name: value, "__cuda_array_interface__": interface()})
+def test_names_of_dlpacks_table(name):
+    table = dlpack_capsule(dlpack_table())
+    kind = type("Former", (), {name: table, "__cuda_array_interface__": interface()})
     with pytest.raises(SystemError, match=r"managed_tensor_from_py_object_no_sync\(\) of Former"):
         libcai.asarray(kind())
     assert libcai.asarray(kind(), route="cuda").route == "cuda"
 
 
+@pytest.mark.parametrize("number", [4096, -1, 0, 1 << 200, True, dlpack_table])
+def test_a_number_is_no_table(number):
+    """DLPack 1.2 had its address under another name, and any number may be there."""
+    number = number() if callable(number) else number
+    others = {"__cuda_array_interface__": interface()}
+    kind = type("Forged", (), {"__dlpack_c_exchange_api__": number, **others})
+    with pytest.raises(TypeError, match='__dlpack_c_exchange_api__ is no capsule named "dlpack_ex'):
+        libcai.asarray(kind())
+    if number is not True:
+        kind = type("Former", (), {"__c_dlpack_exchange_api__": number, **others})
+        assert libcai.asarray(kind()).route == "cuda"
+
+
 def test_dlpack_tables_that_are_not_for_us():
     older = dlpack_table(0)
     for address, route in (
-        (0, "cuda"),
         (dlpack_table(major=2), "cuda"),
         (dlpack_table(major=2, older=older), None),
         (ctypes.addressof(KEPT[-1][0]), None),
     ):
         members = {
-            "__dlpack_c_exchange_api__": address,
+            "__dlpack_c_exchange_api__": dlpack_capsule(address),
             "__cuda_array_interface__": interface(),
         }
         kind = type("Later", (), members)
@@ -440,8 +454,36 @@ def test_dlpack_tables_that_are_not_for_us():
                 libcai.asarray(kind())
     empty = DlpackApi(1, 3)
     KEPT.append(empty)
-    kind.__dlpack_c_exchange_api__ = ctypes.addressof(empty)
+    kind.__dlpack_c_exchange_api__ = dlpack_capsule(ctypes.addressof(empty))
     assert libcai.asarray(kind()).route == "cuda"
+
+
+def test_a_tensor_that_finds_no_stream_stays_its_producer_s():
+    """Without a driver there is no current stream. Nothing is kept then; once 1.6 KiB each time."""
+    ours = DlpackApi.from_address(
+        pointer_of(libcai.Array.__dlpack_c_exchange_api__, b"dlpack_exchange_api")
+    )
+    to_object = FROM_OBJECT(ours.to_object)
+    given = np.ones((1,) * 64)
+    before = sys.getrefcount(given)
+    capsule = given.__dlpack__(max_version=(1, 0))
+    tensor = pointer_of(capsule, b"dltensor_versioned")
+    device_type = ctypes.c_int32.from_address(tensor + 40)
+    made = ctypes.c_void_p()
+    most = resident()
+    device_type.value = 2
+    for i in range(20_000):
+        with pytest.raises(libcai.Error):
+            to_object(tensor, ctypes.addressof(made))
+        most = max(most, resident()) if i < 2000 else most
+    assert resident() < most + 8_000_000
+    device_type.value = 1
+    del capsule  # nobody took it, so it ends the tensor
+    assert sys.getrefcount(given) == before
+
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 # ---- On simcuda

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from building import build_example
 from helpers import Host, load, producer
-from test_exchange import FROM_OBJECT, KEPT, DlpackApi, on_host, pointer_of
+from test_exchange import FROM_OBJECT, KEPT, DlpackApi, dlpack_capsule, on_host, pointer_of
 
 import libcai
 
@@ -148,7 +148,7 @@ def test_results_by_an_allocator(blank, fails):
     api.to_object = ctypes.cast(counted, ctypes.c_void_p).value
     KEPT.append((api, counted))
     members = {
-        "__dlpack_c_exchange_api__": ctypes.addressof(api),
+        "__dlpack_c_exchange_api__": dlpack_capsule(ctypes.addressof(api)),
         "__array_interface__": property(lambda self: self.array.__array_interface__),
     }
     like = type("Like", (), members)()

@@ -207,6 +207,7 @@ cdef extern from "cai.h" nogil:
         CAI_FORM_DICT_SUBCLASS
         CAI_FORM_OBJECT
         CAI_FORM_INTERFACE
+        CAI_FORM_MAPPING
 
     enum:
         CAI_RANGE_INT64

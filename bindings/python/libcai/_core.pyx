@@ -17,6 +17,7 @@ from libcai cimport *
 
 import os
 import sys
+from collections.abc import Mapping
 
 from libcai import _library
 from libcai import _relaxed

@@ -32,21 +32,20 @@ static int cai_py_exchange_open(void) {
   return cai_py_exchange_name ? 0 : -1;
 }
 
-/* 1 and the address in a type's attribute, 0 if it has none, or -1. DLPack 1.2 had an int there. */
-static int cai_py_type_table(PyTypeObject *type, const char *name, const char *capsule, int or_int,
-                             const void **out) {
+/* 1 and the address in a type's attribute, 0 if it has none, or -1. DLPack 1.2 had an int there
+ * (`ignore_int`): nothing tells an address from any other number, so that is as good as none. */
+static int cai_py_type_table(PyTypeObject *type, const char *name, const char *capsule,
+                             int ignore_int, const void **out) {
   PyObject *const key = PyUnicode_InternFromString(name);
   PyObject *const value = key ? cai_py_own_attribute(type, key) : NULL;
   *out = NULL;
   Py_XDECREF(key);
-  if (!value || value == Py_None) {
+  if (!value || value == Py_None || (ignore_int && PyLong_CheckExact(value))) {
     Py_XDECREF(value);
     return PyErr_Occurred() ? -1 : 0;
   }
   if (PyCapsule_IsValid(value, capsule)) {
     *out = PyCapsule_GetPointer(value, capsule);
-  } else if (or_int && PyLong_CheckExact(value)) {
-    *out = PyLong_AsVoidPtr(value);
   } else {
     PyErr_Format(PyExc_TypeError, "%s.%s is no capsule named \"%s\"", cai_py_type_name(type), name,
                  capsule);
@@ -101,7 +100,7 @@ static int cai_py_find_tables(PyTypeObject *type, cai_py_tables *out) {
   int found = cai_py_type_table(type, CAI_EXCHANGE_ATTRIBUTE, CAI_EXCHANGE_CAPSULE, 0, &table);
   if (found < 0) return -1;
   out->cai = found ? cai_py_of_our_major((const cai_exchange_api *)table) : NULL;
-  found = cai_py_type_table(type, "__dlpack_c_exchange_api__", "dlpack_exchange_api", 1, &table);
+  found = cai_py_type_table(type, "__dlpack_c_exchange_api__", "dlpack_exchange_api", 0, &table);
   if (!found) {
     found = cai_py_type_table(type, "__c_dlpack_exchange_api__", "dlpack_exchange_api", 1, &table);
   }

@@ -6,6 +6,7 @@ It only unpacks, and judges nothing.
 
 import operator
 import sys
+from collections.abc import Mapping
 
 from libcai.errors import BufferError, InterfaceTypeError
 
@@ -128,6 +129,14 @@ def _is_numpy_bool(kind):
     return kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")
 
 
+def _get(mapping, name, default):
+    """As dict.get() does; a Mapping's own get() may be anything."""
+    try:
+        return mapping[name]
+    except KeyError:
+        return default
+
+
 class Unpacker:
     """Unpacks one interface. What its cdata points to lives as long as this object."""
 
@@ -151,12 +160,13 @@ class Unpacker:
         return out
 
     def _fetch(self, value):
-        """Takes all values of a dict, at once."""
-        if not isinstance(value, dict):
+        """Takes all values of a dict, or of what is like one, at once."""
+        if not isinstance(value, Mapping):
             return {}
         names = ("shape", "typestr", "data", "version", "strides", "stream", "descr", "mask")
         names += ("offset",)
-        found = {name: dict.get(value, name, _ABSENT) for name in names}
+        get = dict.get if isinstance(value, dict) else _get
+        found = {name: get(value, name, _ABSENT) for name in names}
         self._kept.append(found)
         return {name: item for name, item in found.items() if item is not _ABSENT}
 
@@ -165,10 +175,15 @@ class Unpacker:
         out = self._keep(self._ffi.new("cai_interface *"))
         out.struct_size = self._ffi.sizeof("cai_interface")
         out.protocol = lib.CAI_PROTOCOL_HOST if host else lib.CAI_PROTOCOL_CUDA
-        if not isinstance(value, dict):
+        if not isinstance(value, Mapping):
             self._unpack(value, out.dict, 1)
             return out
-        out.dict.form = lib.CAI_FORM_DICT if type(value) is dict else lib.CAI_FORM_DICT_SUBCLASS
+        if isinstance(value, dict):
+            exact = type(value) is dict
+            out.dict.form = lib.CAI_FORM_DICT if exact else lib.CAI_FORM_DICT_SUBCLASS
+        else:
+            out.dict.form = lib.CAI_FORM_MAPPING
+            self._put_text(_describe(value), out.dict)
         for name, levels, index, index_items in (
             ("shape", 1, False, True),
             ("typestr", 0, False, False),

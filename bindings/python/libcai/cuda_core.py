@@ -5,6 +5,7 @@ Device(0).memory_resource = libcai.cuda_core.MemoryResource(0)
 """
 
 from cuda.core import Buffer
+from cuda.core import Device as _Device
 from cuda.core import MemoryResource as _MemoryResource
 
 import libcai
@@ -20,7 +21,7 @@ class MemoryResource(_MemoryResource):
 
     Parameters
     ----------
-    device : int or str or libcai.Device
+    device : int or str or libcai.Device or cuda.core.Device
         The GPU; an int is its ordinal.
     kind : str
         ``'default'``, ``'async'``, ``'managed'``, ``'managed_global'`` or ``'mapped'``, as of a
@@ -32,8 +33,14 @@ class MemoryResource(_MemoryResource):
     def __init__(self, device=0, *, kind="default", manager=None):
         if kind not in _KINDS:
             raise libcai.UseError(f"kind is {kind!r}, and none of {', '.join(_KINDS)}")
+        if isinstance(device, _Device):
+            device = device.device_id
         if isinstance(device, int):
             device = (libcai.DeviceType.CUDA, device)
+        if not isinstance(device, (str, tuple)):
+            raise libcai.UseError(
+                f"device is {device!r}, and no int, str, libcai.Device or cuda.core.Device"
+            )
         self._device = libcai.Device(*((device,) if isinstance(device, str) else device))
         if self._device.type != libcai.DeviceType.CUDA:
             raise libcai.UseError(f"cuda.core allocates for GPUs, and not for {self._device}")

@@ -362,11 +362,17 @@ cdef int tensor_from_array(void *obj, DLManagedTensorVersioned **out) except -1:
 
 cdef int array_from_tensor(DLManagedTensorVersioned *tensor, void **out) except -1:
     cdef cai_array *array = NULL
+    cdef cai_array place
     cdef cai_error error
+    cdef uint64_t stream = 0
+    # First what can fail: a tensor that was taken cannot be given back.
+    if tensor != NULL and tensor.dl_tensor.device.device_type != CAI_DEVICE_CPU:
+        place.device_id = tensor.dl_tensor.device.device_id
+        stream = current_stream_value(&place)
     if cai_dlpack_own(tensor, NO_STREAM, &array, &error) != CAI_OK:
         raise_error(&error, NULL)
     if array.device_type != CAI_DEVICE_CPU:
-        array.stream = current_stream_value(array)
+        array.stream = stream
         array.stream_kind = CAI_STREAM_STREAM
     made = around(array, None)
     Py_INCREF(made)

@@ -186,6 +186,8 @@ cdef list descr_of(Array self):
     array.stream_kind = CAI_STREAM_NONE  # an event cannot be written, and is not asked about
     array.stream = 0
     array.device_type = CAI_DEVICE_CPU
+    array.mask = NULL
+    array.flags &= ~<uint32_t>CAI_FLAG_MASKED
     write(&array, &written)
     try:
         return value_of(&written.interface.descr)

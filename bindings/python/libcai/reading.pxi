@@ -90,9 +90,8 @@ cdef int raise_no_interface(PyObject *obj, int route) except -1:
 cdef int gather(Reading *r, int protocol) except -1:
     """Fills in r.interface from the value in r.entries[CAI_ENTRY_INTERFACE]."""
     cdef PyObject *value = r.entries.value[CAI_ENTRY_INTERFACE]
-    if PyDict_Check(value):
-        fetch(value, protocol, &r.entries)
-    unpack_entries(&r.scratch, &r.entries, protocol, &r.interface)
+    cdef int form = fetch(value, protocol, &r.entries)
+    unpack_entries(&r.scratch, &r.entries, form, protocol, &r.interface)
     if r.entries.value[CAI_ENTRY_MASK] != NULL:
         gather_mask(r, protocol)
     return 0
@@ -102,6 +101,7 @@ cdef int gather_mask(Reading *r, int protocol) except -1:
     """The mask, one level deep: the mask of a mask is only said to be there."""
     cdef PyObject *mask = r.entries.value[CAI_ENTRY_MASK]
     cdef PyObject **out = &r.mask_entries.value[CAI_ENTRY_INTERFACE]
+    cdef int form
     cai_py_no_entries(r.mask_entries.value)
     name = CUDA_NAME if protocol == CAI_PROTOCOL_CUDA else HOST_NAME
     if mask == Py_None or not attribute(mask, name, out, NULL):
@@ -109,9 +109,8 @@ cdef int gather_mask(Reading *r, int protocol) except -1:
     r.mask_holder = mask
     r.interface.mask.form = CAI_FORM_INTERFACE
     put_printed(&r.scratch, type_name(mask), &r.interface.mask)
-    if PyDict_Check(out[0]):
-        fetch(out[0], protocol, &r.mask_entries)
-    unpack_entries(&r.scratch, &r.mask_entries, protocol, &r.mask_interface)
+    form = fetch(out[0], protocol, &r.mask_entries)
+    unpack_entries(&r.scratch, &r.mask_entries, form, protocol, &r.mask_interface)
     r.interface.mask_interface = &r.mask_interface
     mask = r.mask_entries.value[CAI_ENTRY_MASK]
     if mask == NULL:
@@ -299,8 +298,8 @@ def from_interface(mapping, *, owner=None, bint strict=False, bint host=False):
 
     Parameters
     ----------
-    mapping : dict
-        The value of ``__cuda_array_interface__``.
+    mapping : Mapping
+        The value of ``__cuda_array_interface__``: a dict, or what is like one.
     owner : object, optional
         Kept alive by the array. Without it the caller vouches for the memory, and for the stream,
         as long as the array lives.

@@ -102,7 +102,8 @@ cdef int put_text(Scratch *s, PyObject *text, cai_value *out) except -1:
     cdef const char *utf8 = PyUnicode_AsUTF8AndSize(text, &length)
     if utf8 == NULL:
         PyErr_Clear()
-        encoded = (<object>text).encode("utf-8", "surrogatepass")  # C sees it, and refuses
+        # C sees it, and refuses. A subclass of str may have an encode() of its own.
+        encoded = str.encode(<object>text, "utf-8", "surrogatepass")
         keep(s, encoded)
         utf8 = PyBytes_AS_STRING(encoded)
         length = PyBytes_GET_SIZE(encoded)
@@ -257,16 +258,45 @@ cdef inline int unpack_row(Scratch *s, PyObject *value, cai_value *out) except -
     return unpack(s, value, out, 1, False, True)
 
 
-cdef int fetch(PyObject *mapping, int protocol, Entries *entries) except -1:
-    """Takes references to all values of a dict, at once."""
-    cdef int *order = &ORDER[protocol][0]
+cdef int fetch(PyObject *value, int protocol, Entries *entries) except -1:
+    """Takes references to all values of a dict, or of what is like one; returns its form, or
+    MISSING, if it has no items."""
+    if PyDict_Check(value):
+        fetch_dict(value, protocol, entries)
+        return CAI_FORM_DICT if PyDict_CheckExact(value) else CAI_FORM_DICT_SUBCLASS
+    if isinstance(<object>value, Mapping):
+        fetch_mapping(<object>value, protocol, entries)
+        return CAI_FORM_MAPPING
+    return CAI_FORM_MISSING
+
+
+cdef inline bint is_of(int entry, int protocol) noexcept:
+    """Whether a protocol has an entry."""
+    return entry != (CAI_ENTRY_OFFSET if protocol == CAI_PROTOCOL_CUDA else CAI_ENTRY_STREAM)
+
+
+cdef int fetch_mapping(mapping, int protocol, Entries *entries) except -1:
+    for entry in range(CAI_ENTRY_VERSION, CAI_ENTRY_OFFSET + 1):
+        if is_of(entry, protocol):
+            try:
+                value = mapping[KEYS[entry]]
+            except KeyError:
+                continue
+            Py_INCREF(value)
+            entries.value[entry] = <PyObject *>value
+    return 0
+
+
+cdef int fetch_dict(PyObject *mapping, int protocol, Entries *entries) except -1:
     cdef PyObject *value
     cdef PyObject *before
-    cdef int i, entry
-    if walk(mapping, order, entries):
+    cdef int entry
+    if walk(mapping, &ORDER[protocol][0], entries):
         return 0
-    for i in range(8):
-        entry = order[i]
+    # A lookup may run a key's `__eq__`, which may read another array: ORDER is not to be used here.
+    for entry in range(CAI_ENTRY_VERSION, CAI_ENTRY_OFFSET + 1):
+        if not is_of(entry, protocol):
+            continue
         value = PyDict_GetItemWithError(mapping, key_of[entry])
         if value == NULL and PyErr_Occurred() != NULL:
             return -1
@@ -306,20 +336,21 @@ cdef bint reorder(int *order, int i, PyObject *key) noexcept:
     return False
 
 
-cdef int unpack_entries(Scratch *s, Entries *entries, int protocol, cai_interface *out) except -1:
-    """Fills in a cai_interface from entries that are held; all but an interface of the mask."""
+cdef int unpack_entries(Scratch *s, Entries *entries, int form, int protocol,
+                        cai_interface *out) except -1:
+    """Fills in a cai_interface from entries that are held; all but an interface of the mask. `form`
+    is fetch()'s."""
     cdef PyObject **value = entries.value
     out.struct_size = sizeof(out[0])
     out.protocol = protocol
     out.mask_interface = NULL
     cai_py_missing(&out.dict)
     cai_py_missing(&out.mask)
-    if PyDict_CheckExact(value[CAI_ENTRY_INTERFACE]):
-        out.dict.form = CAI_FORM_DICT
-    elif PyDict_Check(value[CAI_ENTRY_INTERFACE]):
-        out.dict.form = CAI_FORM_DICT_SUBCLASS
-    else:  # and there are no entries
+    if form == CAI_FORM_MISSING:  # there are no entries
         unpack(s, value[CAI_ENTRY_INTERFACE], &out.dict, 1, False, False)
+    elif form == CAI_FORM_MAPPING:
+        put_printed(s, describe(value[CAI_ENTRY_INTERFACE]), &out.dict)
+    out.dict.form = form if form != CAI_FORM_MISSING else out.dict.form
     unpack_row(s, value[CAI_ENTRY_SHAPE], &out.shape)
     unpack(s, value[CAI_ENTRY_TYPESTR], &out.typestr, 0, False, False)
     unpack_row(s, value[CAI_ENTRY_DATA], &out.data)

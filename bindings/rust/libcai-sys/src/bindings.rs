@@ -273,7 +273,10 @@ pub struct cai_owner {
     pub retain: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     /// Takes one holder away; the last one ends the block, and may run the producer's code. Any
     /// thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while uses are
-    /// pending, the block's end is put off. It may record an event on the array's stream.
+    /// pending, the block's end is put off. It may record an event on the array's stream. Where
+    /// nothing is pending, that code runs at once, on the calling thread, in a capture too: who frees
+    /// memory there by calls that a capture forbids allows for that
+    /// (cuThreadExchangeStreamCaptureMode).
     pub release: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     /// Keeps a use: what is queued on `stream` by now reads the memory, or ([`CAI_ACCESS_WRITE`]) also
     /// writes it. As [`cai_owner_used_on()`]. NULL: uses are not kept. With an await_uses of the owner's
@@ -370,7 +373,9 @@ pub struct cai_array {
     /// guard what is unknown
     pub version: u32,
     /// "mask", which has none itself; its owner is this array's, or
-    /// NULL. NULL if all elements are valid
+    /// NULL. NULL if all elements are valid. Of kind b, i, u, f, c or
+    /// t; as in C, what is not 0 is true, a NaN too, and a complex
+    /// number if one of its parts is
     pub mask: *const cai_array,
     /// "descr": NULL if it says no more than typestr. On a dtype of
     /// any kind but 't': the parts of a complex number, or what an
@@ -484,6 +489,9 @@ pub const CAI_FORM_DICT_SUBCLASS: u8 = 13;
 pub const CAI_FORM_OBJECT: u8 = 14;
 /// for "mask": an object with an interface of its own
 pub const CAI_FORM_INTERFACE: u8 = 15;
+/// for the dict: no dict, but an object that has its items, as
+/// versions 0 and 1 of the text allowed
+pub const CAI_FORM_MAPPING: u8 = 16;
 /// `integer` is an int64 in two's complement
 pub const CAI_RANGE_INT64: u8 = 0;
 /// above that: `integer` is a uint64
@@ -2235,8 +2243,9 @@ const _: () = {
         [::core::mem::offset_of!(DLPackExchangeAPIHeader, prev_api) - 8usize];
 };
 /// A type's functions for exchange without Python: a static table in a capsule of the name
-/// "dlpack_exchange_api", the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 it was the
-/// same table, but its address as an int, under the name `__c_dlpack_exchange_api__`.
+/// "dlpack_exchange_api", the type's attribute `__dlpack_c_exchange_api__`. In DLPack 1.2 it was
+/// `__c_dlpack_exchange_api__`, and there some have the address as an int: libcai takes no int,
+/// since any number may be there.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct DLPackExchangeAPI {
@@ -2387,7 +2396,8 @@ functions! {
     /// "" for any other value. The string is static. Since 0.1.
     pub fn cai_entry_name(entry: i32) -> *const ::core::ffi::c_char;
     /// Parses a typestr. Takes what the text and NumPy's array interface allow; beyond that, as lenient
-    /// reading does, a missing byte order, '=' and '|' (all meaning the host's).
+    /// reading does, a missing byte order, '=' and '|' (all meaning the host's), and zeros before a
+    /// number.
     ///
     /// # Arguments
     ///
@@ -2644,8 +2654,8 @@ functions! {
     /// of these covers; none for `stream` itself, for NONE, for empty arrays, for host arrays, nor where
     /// the legacy stream and a blocking stream of one context are in order anyway. The host never waits
     /// (but for [`CAI_ORDER_HOST`]), and is no stream: `stream` may be idle, so that a host that waits for
-    /// it has not waited for the arrays. UNSTATED is what [`cai_provide_streams()`] made it, else the legacy stream
-    /// of the array's device.
+    /// it has not waited for the arrays. UNSTATED is what [`cai_provide_streams()`] made it, else the legacy
+    /// stream of the array's device.
     ///
     /// The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after
     /// the other has ended; readers may.
@@ -2714,13 +2724,13 @@ functions! {
     /// every path.
     ///
     /// A use is kept by every owner that has `used_on`, with that event, save where the array's stream
-    /// waits for it and the owner is [`CAI_OWNER_STREAM_ORDERED`], where the array's stream is `stream`, and
-    /// in a capture. It is kept all the same where arrays of the owner come
-    /// with different streams, and where a blocking stream, or 2, uses an array of stream 1. What is not
-    /// kept marks the array's stream, on which the last release records an event. If the owner is
-    /// [`CAI_OWNER_RECLAIMS`], the array's stream does not wait. Where nobody keeps the use of an array of
-    /// stream 1, stream 1 waits for a blocking one, too: a barrier for its context. In a capture, uses
-    /// that conflict come after each other where the owner keeps uses.
+    /// waits for it and the owner is [`CAI_OWNER_STREAM_ORDERED`], where the array's stream is `stream`,
+    /// and in a capture. It is kept all the same where arrays of the owner come with different streams,
+    /// and where a blocking stream, or 2, uses an array of stream 1. What is not kept marks the array's
+    /// stream, on which the last release records an event. If the owner is [`CAI_OWNER_RECLAIMS`], the
+    /// array's stream does not wait. Where nobody keeps the use of an array of stream 1, stream 1 waits
+    /// for a blocking one, too: a barrier for its context. In a capture, uses that conflict come after
+    /// each other where the owner keeps uses.
     ///
     /// # Arguments
     ///

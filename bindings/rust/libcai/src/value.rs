@@ -52,6 +52,8 @@ pub enum Value<'a> {
     Dict(Cow<'a, str>),
     /// A subclass of `dict`, as it prints.
     DictSubclass(Cow<'a, str>),
+    /// What has the items of a dict and is none, as it prints.
+    Mapping(Cow<'a, str>),
     /// Anything else, as it prints.
     Object(Cow<'a, str>),
     /// An object with an interface of its own: a mask.
@@ -208,6 +210,7 @@ impl RawValues {
             Value::List(items) => self.add_items(sys::CAI_FORM_LIST, items),
             Value::Dict(text) => of_text(sys::CAI_FORM_DICT, text.as_bytes()),
             Value::DictSubclass(text) => of_text(sys::CAI_FORM_DICT_SUBCLASS, text.as_bytes()),
+            Value::Mapping(text) => of_text(sys::CAI_FORM_MAPPING, text.as_bytes()),
             Value::Object(text) => of_text(sys::CAI_FORM_OBJECT, text.as_bytes()),
             Value::Interface(_) => of_form(sys::CAI_FORM_INTERFACE),
         }
@@ -293,6 +296,7 @@ pub(crate) unsafe fn read(raw: &sys::cai_value) -> Value<'static> {
         sys::CAI_FORM_LIST => Value::List(items()),
         sys::CAI_FORM_DICT => Value::Dict(text()),
         sys::CAI_FORM_DICT_SUBCLASS => Value::DictSubclass(text()),
+        sys::CAI_FORM_MAPPING => Value::Mapping(text()),
         _ => Value::Object(text()),
     }
 }

@@ -2084,6 +2084,7 @@ pub fn values() -> Vec<(&'static str, i64)> {
         ("CAI_FORM_DICT_SUBCLASS", CAI_FORM_DICT_SUBCLASS as i64),
         ("CAI_FORM_OBJECT", CAI_FORM_OBJECT as i64),
         ("CAI_FORM_INTERFACE", CAI_FORM_INTERFACE as i64),
+        ("CAI_FORM_MAPPING", CAI_FORM_MAPPING as i64),
         ("CAI_RANGE_INT64", CAI_RANGE_INT64 as i64),
         ("CAI_RANGE_UINT64", CAI_RANGE_UINT64 as i64),
         ("CAI_RANGE_BEYOND", CAI_RANGE_BEYOND as i64),
