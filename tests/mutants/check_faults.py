@@ -25,6 +25,7 @@ HUNTS = [
     hunt.explore(2, 20000, 1),
     hunt.wide(100000, 1),
     hunt.explore(3, 200000, 2),
+    hunt.wide(200000, 3),
     hunt.wide(200000, 2, "wide, random schedule", **hunt.RANDOM),
 ]
 
