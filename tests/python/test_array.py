@@ -4,6 +4,7 @@
 import copy
 import ctypes
 import pickle
+import types
 import weakref
 
 import numpy as np
@@ -258,3 +259,40 @@ def test_from_ptr_refuses():
         bad = changed(offset, data)
         with pytest.raises(error):
             libcai.Array.from_ptr(ctypes.addressof(bad), steal=False)
+
+
+NUMPYS = [
+    np.zeros((6, 8), np.float32),
+    np.zeros((6, 8), np.float32).T,
+    np.zeros((6, 8), ">i4")[::-2, 1:5],
+    np.zeros((), "?"),
+    np.zeros((1, 5, 1), np.complex64),
+    np.zeros((4, 1), np.int8)[::2],
+    np.lib.stride_tricks.as_strided(np.zeros(4), (1, 4), (24, 8)),
+    np.lib.stride_tricks.as_strided(np.zeros(4), (1, 1), (-80, 3)),
+    np.lib.stride_tricks.as_strided(np.zeros(4, np.float16), (3, 4), (0, 2)),
+    np.frombuffer(b"12345678", np.uint16),
+    np.zeros((0, 3)),
+    np.zeros((3, 0))[::-1],
+    np.zeros(2, np.longdouble),
+    np.zeros(2, "<M8[s]"),
+    np.zeros(2, [("x", "<i4"), ("y", ">f8")]),
+    np.zeros(2, "S3"),
+    np.zeros(2, "<U3"),
+    np.zeros((1,) * 64, np.int64),
+    np.ndarray((3,), "<i4", bytearray(13), 1),
+]
+
+
+@pytest.mark.parametrize("x", NUMPYS, ids=lambda x: f"{x.dtype.str}{x.shape}{x.strides}"[:40])
+def test_numpys_own_says_what_its_dict_says(x):
+    """Quickly, by its struct; another object's dict is read."""
+    exporter = types.SimpleNamespace(__array_interface__=x.__array_interface__)
+    ours, dicts = libcai.asarray(x), libcai.asarray(exporter)
+    names = [name for name in dir(libcai.Array) if name[0] != "_" and name != "ptr"]
+    facts = [name for name in names if not callable(getattr(libcai.Array, name))]
+    assert {"data", "strides", "readonly", "typestr", "version", "route"} <= set(facts)
+    for name in facts:
+        assert str(getattr(ours, name, None)) == str(getattr(dicts, name, None)), name
+    assert repr(ours) == repr(dicts)
+    assert ours.__array_interface__ == dicts.__array_interface__

@@ -406,6 +406,62 @@ static int cai_py_buffer_array(const Py_buffer *buffer, cai_array *out) {
   return 1;
 }
 
+/* What __array_struct__ points to: NumPy's array interface, "C-struct access". */
+typedef struct cai_py_array_struct {
+  int two;
+  int ndim;
+  char kind;
+  int itemsize;
+  int flags;
+  Py_ssize_t *shape;
+  Py_ssize_t *strides;
+  void *data;
+  PyObject *descr;
+} cai_py_array_struct;
+
+/* Describes an array of numbers that has elements, as its dict would: 1, or 0 for any other. The
+ * strides of one that is contiguous, which the dict leaves out, go to `strides`, CAI_MAX_NDIM. */
+static int cai_py_struct_array(PyObject *capsule, cai_array *out, int64_t *strides) {
+  enum { CONTIGUOUS = 1, NOT_SWAPPED = 0x200, WRITEABLE = 0x400 };
+  const cai_py_array_struct *const given =
+      (const cai_py_array_struct *)PyCapsule_GetPointer(capsule, NULL);
+  static const cai_array host = {
+      .abi_major = CAI_ABI_MAJOR,
+      .abi_minor = CAI_ABI_MINOR,
+      .device_type = CAI_DEVICE_CPU,
+      .stream_kind = CAI_STREAM_NONE,
+      .version = CAI_INTERFACE_VERSION,
+  };
+  int64_t step;
+  if (!given) PyErr_Clear();
+  if (!given || given->two != 2 || !strchr("biufc", given->kind)) return 0;
+  if (given->ndim < 0 || given->ndim > CAI_MAX_NDIM) return 0;
+  *out = host;
+  out->data = (uint64_t)(uintptr_t)given->data;
+  out->dtype.kind = (uint8_t)given->kind;
+  out->dtype.itemsize = (uint32_t)given->itemsize;
+  out->dtype.byteorder = given->itemsize == 1 ? '|' : PY_BIG_ENDIAN ? '>' : '<';
+  if (!(given->flags & NOT_SWAPPED)) {
+    out->dtype.byteorder = PY_BIG_ENDIAN ? '<' : '>';
+    out->flags |= CAI_FLAG_SWAPPED;
+  }
+  if (!(given->flags & WRITEABLE)) out->flags |= CAI_FLAG_READONLY;
+  out->ndim = given->ndim;
+  out->shape = (const int64_t *)given->shape;
+  out->strides = (const int64_t *)given->strides;
+  if (given->flags & CONTIGUOUS) {
+    out->flags |= CAI_FLAG_STRIDES_NONE;
+    out->strides = strides;
+  }
+  step = given->itemsize;
+  for (int32_t i = given->ndim; i-- > 0;) {
+    if (given->shape[i] == 0) return 0;
+    strides[i] = step;
+    step *= given->shape[i];
+  }
+  return 1;
+}
+
 /* Cython takes `obj` for a reference that is its own. */
 static inline int cai_py_is_within(const int64_t *values, const int64_t *dims) {
   return (uintptr_t)values - (uintptr_t)dims < 2 * CAI_MAX_NDIM * sizeof *dims;

@@ -9,6 +9,7 @@ from cpython.memoryview cimport PyMemoryView_FromObject
 
 cdef extern from "_exchange.h":
     bint cai_py_buffer_array(const Py_buffer *, cai_array *)
+    bint cai_py_struct_array(object, cai_array *, int64_t *)
     void cai_py_no_buffer(Py_buffer *)
     bint cai_py_has_buffer(const Py_buffer *)
 
@@ -44,10 +45,14 @@ cdef Array owning(const cai_array *array, held):
 
 cdef cai_py_block *block_owning(const cai_array *array, held) except NULL:
     cdef cai_error error
-    cdef cai_py_block *block
     if cai_array_validate(array, &error) != CAI_OK:
         raise_error(&error, NULL)
-    block = cai_py_block_copy(array)
+    return block_holding(array, held)
+
+
+cdef cai_py_block *block_holding(const cai_array *array, held) except NULL:
+    """Of an array that is known to be valid."""
+    cdef cai_py_block *block = cai_py_block_copy(array)
     if block == NULL:
         raise MemoryError()
     cai_py_block_adopt(block)
@@ -73,3 +78,21 @@ cdef bint view_numpy(obj, Py_buffer *buffer, cai_array *out) except -1:
         return True
     PyBuffer_Release(buffer)
     return False
+
+
+cdef object STRUCT_NAME = sys.intern("__array_struct__")
+
+
+cdef Array by_array_struct(obj):
+    """NumPy's array of numbers, as by its dict; None where that has to be asked."""
+    cdef cai_array array
+    cdef cai_error error
+    cdef int64_t strides[CAI_MAX_NDIM]
+    cdef cai_py_block *block
+    capsule = getattr(obj, STRUCT_NAME)
+    if (not cai_py_struct_array(capsule, &array, strides)
+            or cai_array_validate(&array, &error) != CAI_OK):
+        return None
+    block = block_holding(&array, obj)
+    block.owner.flags |= CAI_OWNER_IMPORTED
+    return wrap(&block.array, &block.owner)

@@ -236,6 +236,12 @@ cdef Array by_dict(obj, bint strict, int *route):
     """By an object's dict, ours or NumPy's; None if it has neither, or not the one that is forced."""
     cdef Reading r
     cdef int protocol
+    cdef Array made
+    if not strict and route[0] != ROUTE_CUDA and is_numpy(obj):
+        made = by_array_struct(obj)
+        if made is not None:
+            route[0] = ROUTE_NUMPY
+            return made
     reading_open(&r)
     try:
         protocol = find(<PyObject *>obj, &r.entries, route[0])
