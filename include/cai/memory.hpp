@@ -218,10 +218,15 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
   cai::device device() const { return info().device; }
 
   /** Its bytes as the host may use them, once nothing is pending that uses them: whole Ts.
-   * @throws error #CAI_ERR_UNSUPPORTED if the host must not; as cai_memory_describe() */
+   * @throws error #CAI_ERR_UNSUPPORTED if the host must not, nor write them if T is not const; as
+   *         cai_memory_describe() */
   template <class T = std::byte>
   [[nodiscard]] std::span<T> host() const {
     const cai_memory_info known = info();
+    if (!std::is_const_v<T> && known.flags & CAI_MEMORY_READONLY) {
+      check(CAI_ERR_UNSUPPORTED,
+            detail::failure(CAI_ERR_UNSUPPORTED, "%s", "the memory is read-only"));
+    }
     if (known.size != 0 && known.host == 0) {
       check(CAI_ERR_UNSUPPORTED,
             detail::failure(CAI_ERR_UNSUPPORTED, "the host must not use memory of the kind %s",

@@ -56,6 +56,10 @@ bool is_alive(int32_t ordinal, std::uint64_t epoch) noexcept {
   return slot_of(ordinal).epoch.load(std::memory_order_acquire) == epoch;
 }
 
+std::uint64_t epoch_of(int32_t ordinal) noexcept {
+  return slot_of(ordinal).epoch.load(std::memory_order_acquire);
+}
+
 std::uint64_t resets() noexcept {
   return reset_count.load(std::memory_order_acquire);
 }

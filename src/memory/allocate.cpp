@@ -116,7 +116,7 @@ cai_status destroy_cuda_array(void *array, cai_error *error) {
 void free_cuda_array(cai_memory &memory, uint64_t) {
   if (!device::is_alive(memory.facts.device.id, memory.epoch)) return;
   void *const array = reinterpret_cast<void *>(static_cast<uintptr_t>(memory.facts.array));
-  pend(memory.facts.device, memory.facts.size, destroy_cuda_array, array);
+  pend(memory.facts.device, memory.epoch, memory.facts.size, destroy_cuda_array, array);
 }
 
 void count(cai_memory &memory) noexcept {
@@ -131,11 +131,6 @@ struct Source {
   Held manager;
   uint32_t kind;
 };
-
-Held retained(cai_manager *manager) {
-  manager->retain();
-  return Held(manager);
-}
 
 // The manager of the thread's current GPU, for memory of the CPU's that is to be pinned; none where
 // there is no GPU.
@@ -159,7 +154,7 @@ Source source_of(cai_device device, uint32_t kind, cai_manager *manager) {
   } else if (is_cpu && is_pinned(kind)) {
     if (Held of_gpu = manager_of_current_gpu()) return {std::move(of_gpu), kind};
   }
-  Held asked = manager ? retained(manager) : manager_of(device);
+  Held asked = manager ? Held::one_more(manager) : manager_of(device);
   if (kind == CAI_KIND_PITCHED) return {std::move(asked), CAI_KIND_DEFAULT};
   if (kind == CAI_KIND_PITCHED_MANAGED) return {std::move(asked), CAI_KIND_MANAGED_GLOBAL};
   return {std::move(asked), kind};
@@ -293,7 +288,7 @@ void judge(const cai_memory_info &info) {
   if (info.kind == CAI_KIND_NONE || info.kind == CAI_KIND_CUDA_ARRAY || !cai_kind_name(info.kind)) {
     refuse("kind", info.kind, "no kind of memory that has an address");
   }
-  must_be_0("flags", info.flags);
+  must_be_0("flags", info.flags & ~uint32_t{CAI_MEMORY_READONLY});
   must_be_0("channels", info.channels);
   must_be_0("array", info.array);
   must_be_0("depth", info.depth);
@@ -312,7 +307,7 @@ void judge(const cai_memory_info &info) {
 
 void wrap(cai_memory &memory, const cai_memory_info &info) {
   cai_memory_info &facts = memory.facts;
-  facts.flags = CAI_MEMORY_FOREIGN;
+  facts.flags = CAI_MEMORY_FOREIGN | info.flags;
   facts.size = info.size;
   facts.row = info.row ? info.row : info.size;
   facts.pitch = info.pitch ? info.pitch : info.size;

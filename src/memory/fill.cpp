@@ -6,6 +6,7 @@
 
 #include "device/current.hpp"
 #include "memory/device_work.hpp"
+#include "memory/host_address.hpp"
 #include "memory/host_work.hpp"
 #include "memory/work.hpp"
 #include "order/waiting.hpp"
@@ -39,12 +40,15 @@ device::Held stream_for(const cai_array &array, cai_stream *given) {
 void fill(const cai_array &array, const void *value, cai_stream *given) {
   if (order::has_no_elements(array)) return;
   const device::Held stream = stream_for(array, given);
-  const Walk walk = walk_over(array, array);
   const uint32_t itemsize = array.dtype.itemsize;
   const Use use{&array, CAI_ACCESS_WRITE};
   if (device::is_cpu(stream.get()->device)) {
+    const Walk walk = walk_on_host(array, array);
     return work_on_host(*stream.get(), std::make_unique<HostFill>(walk, value, itemsize), &use, 1);
   }
+  cai_array found = array;
+  found.data = device_address(array);
+  const Walk walk = walk_over(found, found);
   work_on_gpu(*stream.get(), &use, 1, [&](driver::Session &session, driver::CUstream handle) {
     if (is_of_host(array)) {
       must(session.cu.cuStreamSynchronize, handle);

@@ -171,6 +171,10 @@ class Held {
  public:
   Held() = default;
   explicit Held(Manager *manager) noexcept : manager_(manager) {}
+  static Held one_more(Manager *manager) noexcept {
+    manager->retain();
+    return Held(manager);
+  }
   Held(Held &&other) noexcept : manager_(std::exchange(other.manager_, nullptr)) {}
   Held &operator=(Held &&other) noexcept {
     std::swap(manager_, other.manager_);

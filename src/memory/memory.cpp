@@ -162,12 +162,19 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
   std::swap(memory.line, line);
 }
 
+void must_synchronize(cai_stream *stream) {
+  cai_error error;
+  if (cai_stream_synchronize(stream, &error) != CAI_OK) throw Failure(error);
+}
+
 void record(cai_memory &memory, cai_stream *stream) {
   if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
   stream->check_alive();
   if (device::is_cpu(stream->device)) {
     if (stream->mode != CAI_MODE_ASYNC) return;
-    order::HostUses &uses = order::make_uses_of(&memory).host;
+    cai_owner *const keeper = host_keeper_of(&memory);
+    if (!order::keeps_here(keeper)) return must_synchronize(stream);
+    order::HostUses &uses = order::make_uses_of(keeper).host;
     claim_until_passed(memory, stream);
     uses.keep(device::cpu_stream(*stream).point(), true);
     return;
@@ -195,7 +202,8 @@ HeldMemory view_of(cai_memory &memory, uint64_t start, uint64_t stop) {
   }
   HeldMemory view = new_memory(whole.device, whole.kind);
   cai_memory_info &facts = view->facts;
-  facts.flags = (whole.flags & CAI_MEMORY_FOREIGN) | CAI_MEMORY_VIEW;
+  constexpr uint32_t of_all = CAI_MEMORY_FOREIGN | CAI_MEMORY_READONLY;
+  facts.flags = (whole.flags & of_all) | CAI_MEMORY_VIEW;
   facts.size = facts.row = facts.pitch = stop - start;
   facts.data = whole.data ? whole.data + start : 0;
   facts.host = whole.host ? whole.host + start : 0;
@@ -205,6 +213,17 @@ HeldMemory view_of(cai_memory &memory, uint64_t start, uint64_t stop) {
 }
 
 }  // namespace
+
+HeldMemory read_only_view_of(cai_memory &memory) {
+  HeldMemory view = view_of(memory, 0, memory.facts.size);
+  cai_memory_info &facts = view->facts;
+  facts.flags |= CAI_MEMORY_READONLY;
+  facts.row = memory.facts.row;
+  facts.pitch = memory.facts.pitch;
+  facts.rows = memory.facts.rows;
+  return view;
+}
+
 }  // namespace cai::memory
 
 void cai_memory_retain(cai_memory *memory) {

@@ -109,6 +109,9 @@ inline cai_memory *memory_under(const cai_array &array) noexcept {
 // The handle alone, of nothing yet: give_back is unset, and may stay so.
 HeldMemory new_memory(cai_device device, std::uint32_t kind);
 
+// All of it, not to be written.
+HeldMemory read_only_view_of(cai_memory &memory);
+
 // Lets addresses in it be looked up, until it is taken out.
 void enter(cai_memory &memory);
 void take_out_of_registry(cai_memory &memory) noexcept;

@@ -77,6 +77,10 @@ uint64_t address_of(const Opened &opened) noexcept {
   return opened.block.data;
 }
 
+uint64_t size_of(const Opened &opened) noexcept {
+  return opened.block.size;
+}
+
 void close_by_manager(Opened *opened) {
   AllOpened &known = AllOpened::get();
   {

@@ -117,6 +117,7 @@
   X(cai_memory_record) \
   X(cai_memory_array) \
   X(cai_memory_of) \
+  X(cai_array_host) \
   X(cai_array_copy) \
   X(cai_array_fill) \
   X(cai_array_item) \
@@ -249,6 +250,7 @@
 #define cai_memory_record (*cai_py_table.p_cai_memory_record)
 #define cai_memory_array (*cai_py_table.p_cai_memory_array)
 #define cai_memory_of (*cai_py_table.p_cai_memory_of)
+#define cai_array_host (*cai_py_table.p_cai_array_host)
 #define cai_array_copy (*cai_py_table.p_cai_array_copy)
 #define cai_array_fill (*cai_py_table.p_cai_array_fill)
 #define cai_array_item (*cai_py_table.p_cai_array_item)

@@ -273,7 +273,10 @@ pub struct cai_owner {
     pub retain: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     /// Takes one holder away; the last one ends the block, and may run the producer's code. Any
     /// thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while uses are
-    /// pending, the block's end is put off. It may record an event on the array's stream.
+    /// pending, the block's end is put off. It may record an event on the array's stream. Where
+    /// nothing is pending, that code runs at once, on the calling thread, in a capture too: who frees
+    /// memory there by calls that a capture forbids allows for that
+    /// (cuThreadExchangeStreamCaptureMode).
     pub release: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     /// Keeps a use: what is queued on `stream` by now reads the memory, or ([`CAI_ACCESS_WRITE`]) also
     /// writes it. As [`cai_owner_used_on()`]. NULL: uses are not kept. With an await_uses of the owner's
@@ -1777,6 +1780,8 @@ pub const CAI_MEMORY_FREED: u32 = 2;
 pub const CAI_MEMORY_FOREIGN: u32 = 4;
 /// [`cai_memory_view()`]
 pub const CAI_MEMORY_VIEW: u32 = 8;
+/// nobody may write it, and arrays of it say so
+pub const CAI_MEMORY_READONLY: u32 = 16;
 /// What is known of memory. It grows at the tail. 96 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -2644,8 +2649,8 @@ functions! {
     /// of these covers; none for `stream` itself, for NONE, for empty arrays, for host arrays, nor where
     /// the legacy stream and a blocking stream of one context are in order anyway. The host never waits
     /// (but for [`CAI_ORDER_HOST`]), and is no stream: `stream` may be idle, so that a host that waits for
-    /// it has not waited for the arrays. UNSTATED is what [`cai_provide_streams()`] made it, else the legacy stream
-    /// of the array's device.
+    /// it has not waited for the arrays. UNSTATED is what [`cai_provide_streams()`] made it, else the legacy
+    /// stream of the array's device.
     ///
     /// The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after
     /// the other has ended; readers may.
@@ -2714,13 +2719,13 @@ functions! {
     /// every path.
     ///
     /// A use is kept by every owner that has `used_on`, with that event, save where the array's stream
-    /// waits for it and the owner is [`CAI_OWNER_STREAM_ORDERED`], where the array's stream is `stream`, and
-    /// in a capture. It is kept all the same where arrays of the owner come
-    /// with different streams, and where a blocking stream, or 2, uses an array of stream 1. What is not
-    /// kept marks the array's stream, on which the last release records an event. If the owner is
-    /// [`CAI_OWNER_RECLAIMS`], the array's stream does not wait. Where nobody keeps the use of an array of
-    /// stream 1, stream 1 waits for a blocking one, too: a barrier for its context. In a capture, uses
-    /// that conflict come after each other where the owner keeps uses.
+    /// waits for it and the owner is [`CAI_OWNER_STREAM_ORDERED`], where the array's stream is `stream`,
+    /// and in a capture. It is kept all the same where arrays of the owner come with different streams,
+    /// and where a blocking stream, or 2, uses an array of stream 1. What is not kept marks the array's
+    /// stream, on which the last release records an event. If the owner is [`CAI_OWNER_RECLAIMS`], the
+    /// array's stream does not wait. Where nobody keeps the use of an array of stream 1, stream 1 waits
+    /// for a blocking one, too: a barrier for its context. In a capture, uses that conflict come after
+    /// each other where the owner keeps uses.
     ///
     /// # Arguments
     ///
@@ -4036,8 +4041,9 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `info`: device, kind, data, host and size are read, and (if not 0) row, pitch and rows;
-    ///   the rest must be 0. Whether it is true is asked by [`cai_memory_validate()`]
+    /// - `info`: device, kind, data, host and size are read, (if not 0) row, pitch and rows, and
+    ///   of the flags [`CAI_MEMORY_READONLY`]; the rest must be 0. Whether it is true is asked
+    ///   by [`cai_memory_validate()`]
     /// - `release`: ends the memory; runs once, no lock held, in no order with streams but the
     ///   host's: when uses that were recorded are complete. May be NULL
     /// - `context`: for release; on failure it is the caller's
@@ -4217,7 +4223,9 @@ functions! {
     /// Finds the memory of an array: that of [`cai_memory_array()`], also for its views, and the whole
     /// where it was made of a view of memory. For any other array, memory of its extent that holds it:
     /// its stream is the thread's current one, which comes after the array's, and the array's will come
-    /// after it when the memory is released.
+    /// after it when the memory is released. Work of streams of the CPU's is one with the array's at any
+    /// time. Of a read-only array the memory is [`CAI_MEMORY_READONLY`]: a view, if the whole may be
+    /// written.
     ///
     /// # Arguments
     ///
@@ -4236,6 +4244,26 @@ functions! {
         array: *const cai_array,
         out: *mut *mut cai_memory,
         offset: *mut u64,
+        error: *mut cai_error,
+    ) -> cai_status;
+    /// Finds the address by which the host uses an array. Pinned memory may have two: an array of it
+    /// goes by the device's, as kernels do; tensors and columns of it, and all that the host does here,
+    /// by the host's. Of memory that is not libcai's the driver is asked, if there is one, in whatever
+    /// context is current; none is made for it. What is pending is not waited for.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: gets the address of the first element; 0 if there are no elements
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for a device's own memory; [`CAI_ERR_DEVICE`] for ROCm;
+    /// [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
+    pub fn cai_array_host(
+        array: *const cai_array,
+        out: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
     /// Copies the elements of an array to another one, in the order of a stream, between any two
@@ -4331,7 +4359,9 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Adds a free, for managers: `free` runs once, later or before the call returns, on any thread,
-    /// with the GPU's primary context current and no lock held.
+    /// with the GPU's primary context current and no lock held. A reset of the device runs it at the
+    /// latest. What is added while [`CAI_RESET_CONTEXT`] destroys the context is forgotten with it, and
+    /// `free` does not run: the addresses may be somebody else's by then.
     ///
     /// # Arguments
     ///
@@ -4368,8 +4398,9 @@ functions! {
     /// Since 0.1.
     pub fn cai_pending_flush(device: cai_device, error: *mut cai_error) -> cai_status;
     /// Begins a time in which nothing but a reset frees what is pending, even if memory is short; they
-    /// nest. The device's manager is told, too, if it has a way of its own. Any thread ends it, which
-    /// frees nothing by itself.
+    /// nest, and may overlap. The device's manager is told, too, if it has a way of its own; of an end,
+    /// once it knows of more beginnings than are open, since an end does not say which one it is of. Any
+    /// thread ends it, which frees nothing by itself.
     ///
     /// # Arguments
     ///
@@ -4393,8 +4424,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for other kinds and pools; [`CAI_ERR_STATE`] if it was freed;
-    /// [`CAI_ERR_CUDA`]; what the manager returned; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for other kinds and pools, and for memory that is
+    /// read-only; [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_CUDA`]; what the manager returned;
+    /// [`CAI_ERR_ARGUMENT`].
     /// NBEP 7, get_ipc_handle. Since 0.1.
     pub fn cai_memory_share(
         memory: *mut cai_memory,
