@@ -55,7 +55,8 @@ enum {
 /** Returns a kind's name, as in the quotes above; NULL if it is none. Since 0.1. */
 const char *cai_kind_name(uint32_t kind);
 
-/** Reads a kind by name; case and blanks at both ends do not matter.
+/** Reads a kind by name; case and blanks at both ends do not matter. "unified", "unified_global"
+ * and "pitched_unified" are other names of the managed ones.
  *
  * @param text  NUL-terminated UTF-8
  * @return #CAI_OK; #CAI_ERR_VALUE; #CAI_ERR_ARGUMENT.
@@ -204,7 +205,7 @@ cai_status cai_manager_register(const char *name, const cai_manager_table *table
  * - "default": each kind its own way; plain device memory, freed with others like it, for DEFAULT;
  * - "async": DEFAULT in the order of the stream, too, from the device's current pool;
  * - "pool": likewise, from a pool of its own, see #cai_pool_params;
- * - "managed": all memory is managed;
+ * - "managed", or "unified": all memory is managed;
  * - "host": the heap; for the CPU, as the others are for GPUs;
  *
  * and, around an upstream manager, for its device's memory and the host's alike,
@@ -552,7 +553,8 @@ cai_status cai_memory_free(cai_memory *memory, cai_error *error);
 cai_status cai_memory_describe(const cai_memory *memory, cai_memory_info *out, cai_error *error);
 
 /** Finds the memory around an address, of this copy of libcai's, left out views, and memory that
- * was pinned, wrapped or opened, which others may know by another name.
+ * was pinned, wrapped or opened, which others may know by another name, or that a manager took
+ * inside of its functions, to give it.
  *
  * @param out     one holder more
  * @param offset  may be NULL; gets the bytes from its beginning to the address
@@ -577,11 +579,12 @@ cai_status cai_memory_validate(uint64_t address, uint64_t size, cai_device devic
                                cai_error *error);
 
 /** Sets the stream in whose order memory is freed. What is pending on the old one still comes
- * before.
+ * before; so it does before uses of arrays of the memory, since it was allocated there.
  *
  * @param stream  of the memory's device; gets one holder more
  * @return #CAI_OK; #CAI_ERR_DEVICE; #CAI_ERR_STATE if it was freed; #CAI_ERR_UNSUPPORTED for a
- *          view; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ *          view; #CAI_ERR_CAPTURE if the old one is being captured; #CAI_ERR_CUDA; #CAI_ERR_MEMORY;
+ *          #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_memory_set_stream(cai_memory *memory, cai_stream *stream, cai_error *error);
 
@@ -691,6 +694,20 @@ cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream 
 cai_status cai_array_item(const cai_array *array, const int64_t *index, void *out,
                           cai_error *error);
 
+/** Brings the first element of an array to the host, as cai_array_item() does.
+ *
+ * @param out  gets itemsize bytes, in the array's byte order
+ * @return as cai_array_item(); #CAI_ERR_ARGUMENT if there are no elements.
+ * Since 0.1. */
+cai_status cai_array_first(const cai_array *array, void *out, cai_error *error);
+
+/** Waits for the thread's current stream of the device that works on an array, and for all that is
+ * pending on the array, its mask included.
+ *
+ * @return as cai_stream_synchronize() and cai_array_sync_host().
+ * Since 0.1. */
+cai_status cai_array_eval(const cai_array *array, cai_error *error);
+
 /* ---- Pending frees ------------------------------------------------------------------------ */
 
 /* As in Numba: what waits to be freed on a device is freed when more than 10 are waiting (the
@@ -704,8 +721,9 @@ cai_status cai_array_item(const cai_array *array, const int64_t *index, void *ou
 typedef struct cai_usage {
   uint32_t struct_size;   /**< in: sizeof(cai_usage), at least 8; as in cai_device_info */
   uint32_t deferred;      /**< calls of cai_pending_defer() that are open */
-  uint64_t bytes;         /**< of #cai_memory that is out; pinned and managed memory of a GPU
-                               counts for the CPU, too */
+  uint64_t bytes;         /**< of #cai_memory that is out, but not what a manager takes inside of
+                               its functions, to give it; pinned and managed memory of a GPU counts
+                               for the CPU, too */
   uint64_t count;         /**< of them */
   uint64_t pending_bytes; /**< of frees that are pending */
   uint64_t pending_count; /**< of them, and of streams and events to be destroyed */

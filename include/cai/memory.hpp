@@ -389,6 +389,24 @@ template <element T>
   return item<T>(of, std::span(index.begin(), index.size()));
 }
 
+/** Brings the first element to the host, as item() does: cai_array_first(). */
+template <element T>
+[[nodiscard]] T first(const array &of) {
+  detail::check_held(of, "first");
+  detail::check_element<T>(of);
+  T out{};
+  detail::call(cai_array_first, of.get(), static_cast<void *>(std::addressof(out)));
+  return out;
+}
+
+/** Waits for the current stream of an array's device, and for all that is pending on the array;
+ * returns it: cai_array_eval(). */
+inline const array &eval(const array &all) {
+  detail::check_held(all, "eval");
+  detail::call(cai_array_eval, all.get());
+  return all;
+}
+
 namespace detail {
 
 // Bytes of `count` items of `size` bytes.

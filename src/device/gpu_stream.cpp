@@ -3,6 +3,7 @@
 
 #include <cinttypes>
 
+#include "core/immortal.hpp"
 #include "core/owned.hpp"
 #include "core/report.hpp"
 #include "device/pending_hook.hpp"
@@ -21,8 +22,7 @@ struct Known {
 
 // Never destroyed: streams go until the very end of the process.
 Known &known() {
-  static auto *const made = new Known;
-  return *made;
+  return immortal<Known>();
 }
 
 void destroy_stream(void *handle) noexcept {

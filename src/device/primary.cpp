@@ -5,6 +5,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "core/immortal.hpp"
+
 namespace cai::device {
 namespace {
 
@@ -20,8 +22,7 @@ std::atomic<std::uint64_t> reset_count{0};
 
 Slot &slot_of(int32_t ordinal) {
   // Never destroyed: memory is given back until the very end of the process.
-  static auto *const slots = new std::array<Slot, most_devices>;
-  return (*slots)[static_cast<std::size_t>(ordinal)];
+  return immortal<std::array<Slot, most_devices>>()[static_cast<std::size_t>(ordinal)];
 }
 
 }  // namespace

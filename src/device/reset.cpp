@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/immortal.hpp"
 #include "device/current.hpp"
 #include "device/gpu_stream.hpp"
 
@@ -29,8 +30,7 @@ struct Callbacks {
 
 // Never destroyed: any thread may come till the end.
 Callbacks &callbacks() {
-  static auto *const made = new Callbacks;
-  return *made;
+  return immortal<Callbacks>();
 }
 
 constinit thread_local bool resetting = false;

@@ -119,7 +119,9 @@ void free_cuda_array(cai_memory &memory, uint64_t) {
   pend(memory.facts.device, memory.epoch, memory.facts.size, destroy_cuda_array, array);
 }
 
+// What a manager takes to give it to others is theirs, who are counted, and found by address.
 void count(cai_memory &memory) noexcept {
+  if (InManager::is_here()) return;
   count_memory(memory.facts.device, memory.facts.kind, memory.facts.size, 1);
   memory.counted = true;
 }
@@ -177,6 +179,7 @@ void allocate_block(cai_memory &memory, const cai_request &request) {
   set_shape(facts, request);
   if (facts.size == 0) return;
   Source source = source_of(facts.device, request.kind, request.manager);
+  note_epoch(memory, source.manager->device());
   memory.line = Line(stream_or_current(request.stream, facts.device));
   const bool on_host = !memory.is_of_gpu() || source.kind == CAI_KIND_HOST;
   const uint64_t align = request.align ? request.align
@@ -192,7 +195,7 @@ void allocate_block(cai_memory &memory, const cai_request &request) {
   facts.data = memory.block.data ? memory.block.data : memory.block.host;
   facts.host = memory.block.host;
   count(memory);
-  enter(memory);
+  if (!InManager::is_here()) enter(memory);
 }
 
 driver::CUarray3D_descriptor descriptor_of(const cai_request &request) {
@@ -274,6 +277,7 @@ void pin(cai_memory &memory, void *host, uint64_t size, uint32_t flags) {
   memory.line = Line(device::current_stream(facts.device));
   facts.host = facts.data = reinterpret_cast<uintptr_t>(host);
   if (source.manager->device().type == CAI_DEVICE_CPU) return;
+  note_epoch(memory, source.manager->device());
   memory.at_once = true;
   memory.block = source.manager->pin(host, size, facts.kind, flags);
   memory.manager = std::move(source.manager);

@@ -124,3 +124,21 @@ cai_status cai_array_item(const cai_array *array, const int64_t *index, void *ou
     memory::read_item(*array, memory::find(*array, index), out);
   });
 }
+
+cai_status cai_array_first(const cai_array *array, void *out, cai_error *error) {
+  static constexpr int64_t zeros[CAI_MAX_NDIM] = {};
+  return cai_array_item(array, zeros, out, error);
+}
+
+cai_status cai_array_eval(const cai_array *array, cai_error *error) {
+  return guard(error, [&] {
+    order::judge(array, -1);
+    if (!order::has_no_elements(*array)) {
+      const device::Held stream = device::current_stream(memory::device_of(*array));
+      stream.get()->synchronize();
+      stream.get()->raise_failure();
+    }
+    cai_error problem;
+    if (cai_array_sync_host(array, &problem) != CAI_OK) throw Failure(problem);
+  });
+}

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/immortal.hpp"
 #include "device/primary.hpp"
 
 namespace cai::memory {
@@ -38,8 +39,7 @@ struct Mappings {
 };
 
 Mappings &mappings() {
-  static auto *const made = new Mappings;  // never destroyed: memory ends until the very end
-  return *made;
+  return immortal<Mappings>();
 }
 
 void destroy_pool(ImportedPool *pool) noexcept {

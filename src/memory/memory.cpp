@@ -40,7 +40,7 @@ void cai_memory::release_owner(cai_owner *owner) noexcept {
 bool cai_memory::is_alive() const noexcept {
   const cai_memory &all = root();
   if (all.freed.load(std::memory_order_acquire)) return false;
-  return all.epoch == 0 || device::is_alive(all.facts.device.id, all.epoch);
+  return all.epoch == 0 || device::is_alive(all.epoch_gpu, all.epoch);
 }
 
 bool cai_memory::is_reachable() const noexcept {
@@ -80,9 +80,14 @@ void take_out_of_registry(cai_memory &memory) noexcept {
 
 void note_device(cai_memory &memory) {
   device::judge(memory.facts.device);
-  if (!memory.is_of_gpu()) return;
+  note_epoch(memory, memory.facts.device);
+}
+
+void note_epoch(cai_memory &memory, cai_device device) {
+  if (device::is_cpu(device)) return;
   driver::Session session;
-  memory.epoch = device::primary(session, memory.facts.device.id).epoch;
+  memory.epoch = device::primary(session, device.id).epoch;
+  memory.epoch_gpu = device.id;
   session.finish();
 }
 
@@ -99,8 +104,8 @@ cai_memory &must_live(cai_memory *memory) {
     throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
   }
   if (!memory->is_alive()) {
-    throw Failure(CAI_ERR_STATE, {}, "the memory is dead: its device %s was reset",
-                  device::Text(memory->facts.device).text);
+    throw Failure(CAI_ERR_STATE, {}, "the memory is dead: gpu:%d was reset",
+                  static_cast<int>(memory->root().epoch_gpu));
   }
   return *memory;
 }
@@ -133,35 +138,6 @@ bool same_stream(cai_stream *a, cai_stream *b) noexcept {
   return device::gpu_stream(*a).key() == device::gpu_stream(*b).key();
 }
 
-void set_stream(cai_memory &memory, cai_stream *stream) {
-  if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
-  if (memory.whole) {
-    throw Failure(CAI_ERR_UNSUPPORTED, {}, "a view of memory is not freed, so it has no stream");
-  }
-  if (!device::same(stream->device, memory.facts.device)) {
-    throw Failure(CAI_ERR_DEVICE, {}, "the stream is one of %s, and the memory on %s",
-                  device::Text(stream->device).text, device::Text(memory.facts.device).text);
-  }
-  stream->check_alive();
-  Line line(device::Held::one_more(stream));  // then what it replaces: ended without the lock
-  const std::lock_guard lock(memory.lock);
-  static_cast<void>(must_live(&memory));
-  const auto is_it = [&](const Line &other) {
-    return same_stream(other.stream.get(), stream) && other.thread == line.thread;
-  };
-  const auto again = std::find_if(memory.former.begin(), memory.former.end(), is_it);
-  if (again != memory.former.end()) {
-    std::swap(*again, memory.line);
-  } else if (memory.line.stream.get() && !is_it(memory.line)) {
-    // Arrays that are there keep the stream that they came with.
-    if (!device::is_cpu(memory.line.stream.get()->device)) {
-      order::make_uses_of(&memory).differ(memory.line.stream.get()->value());
-    }
-    memory.former.emplace_back(std::move(memory.line));
-  }
-  std::swap(memory.line, line);
-}
-
 void must_synchronize(cai_stream *stream) {
   cai_error error;
   if (cai_stream_synchronize(stream, &error) != CAI_OK) throw Failure(error);
@@ -188,6 +164,47 @@ void record(cai_memory &memory, cai_stream *stream) {
     }
   });
   session.finish();
+}
+
+// The memory was allocated on its old stream, and who uses it on the new one must come after that.
+void keep_old_stream(cai_memory &memory, cai_stream *next) {
+  device::Held old;
+  {
+    const std::lock_guard lock(memory.lock);
+    if (!memory.line.stream.get() || same_stream(memory.line.stream.get(), next)) return;
+    old = device::Held::one_more(memory.line.stream.get());
+  }
+  if (!device::is_cpu(old.get()->device)) record(memory, old.get());
+}
+
+void set_stream(cai_memory &memory, cai_stream *stream) {
+  if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
+  if (memory.whole) {
+    throw Failure(CAI_ERR_UNSUPPORTED, {}, "a view of memory is not freed, so it has no stream");
+  }
+  if (!device::same(stream->device, memory.facts.device)) {
+    throw Failure(CAI_ERR_DEVICE, {}, "the stream is one of %s, and the memory on %s",
+                  device::Text(stream->device).text, device::Text(memory.facts.device).text);
+  }
+  stream->check_alive();
+  if (memory.ordered) keep_old_stream(memory, stream);
+  Line line(device::Held::one_more(stream));  // then what it replaces: ended without the lock
+  const std::lock_guard lock(memory.lock);
+  static_cast<void>(must_live(&memory));
+  const auto is_it = [&](const Line &other) {
+    return same_stream(other.stream.get(), stream) && other.thread == line.thread;
+  };
+  const auto again = std::find_if(memory.former.begin(), memory.former.end(), is_it);
+  if (again != memory.former.end()) {
+    std::swap(*again, memory.line);
+  } else if (memory.line.stream.get() && !is_it(memory.line)) {
+    // Arrays that are there keep the stream that they came with.
+    if (!device::is_cpu(memory.line.stream.get()->device)) {
+      order::make_uses_of(&memory).differ(memory.line.stream.get()->value());
+    }
+    memory.former.emplace_back(std::move(memory.line));
+  }
+  std::swap(memory.line, line);
 }
 
 HeldMemory view_of(cai_memory &memory, uint64_t start, uint64_t stop) {
@@ -275,7 +292,11 @@ cai_status cai_memory_describe(const cai_memory *memory, cai_memory_info *out, c
 cai_status cai_memory_find(uint64_t address, cai_memory **out, uint64_t *offset, cai_error *error) {
   if (!out) return fail(error, CAI_ERR_ARGUMENT, {}, "out is NULL");
   uint64_t within = 0;
-  cai_memory *const found = memory::look_up(address, &within);
+  cai_memory *found = memory::look_up(address, &within);
+  if (found && !found->is_alive()) {  // a reset has killed it, and its address may recur
+    cai_memory_release(found);
+    found = nullptr;
+  }
   if (!found) {
     return fail(error, CAI_ERR_DEVICE, {}, "no memory of libcai's is around address 0x%llx",
                 static_cast<unsigned long long>(address));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/immortal.hpp"
 #include "core/report.hpp"
 #include "device/current.hpp"
 #include "device/pending_hook.hpp"
@@ -127,9 +128,8 @@ struct Slot {
 
 Slot &slot_of(cai_device device) {
   // Never destroyed: memory is given back until the very end of the process.
-  static auto *const slots = new std::array<Slot, most_devices + 1>;
-  return (
-      *slots)[device.type == CAI_DEVICE_CPU ? most_devices : static_cast<std::size_t>(device.id)];
+  auto &slots = immortal<std::array<Slot, most_devices + 1>>();
+  return slots[device.type == CAI_DEVICE_CPU ? most_devices : static_cast<std::size_t>(device.id)];
 }
 
 // Runs `body(session)` with the GPU's primary context current, or, of the CPU, `body(nullptr)`.

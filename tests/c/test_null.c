@@ -202,6 +202,9 @@ static void test_work(void) {
   CALL(cai_array_item, from, NULL, &value);
   CALL(cai_array_item, from, index, NULL);
   CALL(cai_array_item, NULL, NULL, NULL);
+  CALL(cai_array_first, NULL, &value);
+  CALL(cai_array_first, from, NULL);
+  CALL(cai_array_eval, NULL);
   CHECK(value == 7 && address == 7);
 }
 

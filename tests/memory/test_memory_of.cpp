@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory of somebody's array: it loses neither the read-only mark nor work that is pending. No
 // driver.
+#include <cai/arrow.h>
+
 #include <algorithm>
 
 #include "owned.hpp"
@@ -132,6 +134,20 @@ TEST(HostMemoryOf, WorkOnTheMemoryComesBeforeTheArrays) {
     EXPECT_FALSE(slow.is_pending());
     EXPECT_EQ(std::count(std::begin(bytes.bytes), std::end(bytes.bytes), seven), size);
   }
+}
+
+// The host waits for the work, and there is no other to be told of.
+TEST(HostMemoryOf, AColumnOfWhatIsPendingNeedsNoDriver) {
+  Bytes bytes;
+  const OwnArray array = bytes.make();
+  const Slow slow;
+  ASSERT_OK(cai_array_fill(array, &seven, slow, error));
+  ArrowDeviceArray column{};
+  ASSERT_OK(cai_arrow_write(array, 1, nullptr, &column, error));
+  EXPECT_FALSE(slow.is_pending());
+  EXPECT_EQ(column.sync_event, nullptr);
+  EXPECT_EQ(bytes.bytes[size - 1], seven);
+  column.array.release(&column.array);
 }
 
 TEST(HostMemoryOf, WhatIsRecordedIsTheArraysToo) {

@@ -105,6 +105,26 @@ TEST_F(Resets, OfTheContextLeaveNothingThatFreesLaterMemory) {
   EXPECT_EQ(failures.messages, std::vector<std::string>());
 }
 
+// The context takes with it what it has pinned, whoever's it is.
+TEST_F(Resets, EndMemoryOfTheCpuThatAGpuHasPinned) {
+  const OwnMemory pinned = allocate(cpu, CAI_KIND_PINNED, size);
+  const OwnMemory plain = allocate(cpu, CAI_KIND_DEFAULT, size);
+  const OwnArray array = array_of(pinned, {16});
+  ASSERT_OK(cai_device_reset(gpu0, CAI_RESET_CONTEXT, error));
+  EXPECT_TRUE(describe(pinned).flags & CAI_MEMORY_FREED);
+  EXPECT_FALSE(describe(plain).flags & CAI_MEMORY_FREED);
+  const unsigned char seven = 7;
+  EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_array_fill(array, &seven, nullptr, error));
+}
+
+TEST_F(Resets, WhatIsDeadIsNotFound) {
+  const OwnMemory memory = allocate(gpu1, CAI_KIND_DEFAULT, size);
+  ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+  cai_memory *found = nullptr;
+  EXPECT_FAILS(CAI_ERR_DEVICE, "no memory",
+               cai_memory_find(describe(memory).data, &found, nullptr, error));
+}
+
 // Adds a free while the device is being reset, after everything was flushed: as another thread may.
 TEST_F(Resets, ForgetWhatIsAddedTooLate) {
   static int freed;

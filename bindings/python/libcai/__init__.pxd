@@ -717,6 +717,8 @@ cdef extern from "cai/memory.h" nogil:
     cai_status cai_array_copy(const cai_array *from_, const cai_array *to, cai_stream *stream, cai_error *error)
     cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream *stream, cai_error *error)
     cai_status cai_array_item(const cai_array *array, const int64_t *index, void *out, cai_error *error)
+    cai_status cai_array_first(const cai_array *array, void *out, cai_error *error)
+    cai_status cai_array_eval(const cai_array *array, cai_error *error)
 
     ctypedef struct cai_usage:
         uint32_t struct_size

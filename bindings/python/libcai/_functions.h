@@ -121,6 +121,8 @@
   X(cai_array_copy) \
   X(cai_array_fill) \
   X(cai_array_item) \
+  X(cai_array_first) \
+  X(cai_array_eval) \
   X(cai_memory_usage) \
   X(cai_pending_add) \
   X(cai_pending_flush) \
@@ -254,6 +256,8 @@
 #define cai_array_copy (*cai_py_table.p_cai_array_copy)
 #define cai_array_fill (*cai_py_table.p_cai_array_fill)
 #define cai_array_item (*cai_py_table.p_cai_array_item)
+#define cai_array_first (*cai_py_table.p_cai_array_first)
+#define cai_array_eval (*cai_py_table.p_cai_array_eval)
 #define cai_memory_usage (*cai_py_table.p_cai_memory_usage)
 #define cai_pending_add (*cai_py_table.p_cai_pending_add)
 #define cai_pending_flush (*cai_py_table.p_cai_pending_flush)

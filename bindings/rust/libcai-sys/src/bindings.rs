@@ -1855,8 +1855,9 @@ pub struct cai_usage {
     pub struct_size: u32,
     /// calls of [`cai_pending_defer()`] that are open
     pub deferred: u32,
-    /// of [`cai_memory`] that is out; pinned and managed memory of a GPU
-    /// counts for the CPU, too
+    /// of [`cai_memory`] that is out, but not what a manager takes inside of
+    /// its functions, to give it; pinned and managed memory of a GPU counts
+    /// for the CPU, too
     pub bytes: u64,
     /// of them
     pub count: u64,
@@ -3734,7 +3735,8 @@ functions! {
     ) -> cai_status;
     /// Returns a kind's name, as in the quotes above; NULL if it is none. Since 0.1.
     pub fn cai_kind_name(kind: u32) -> *const ::core::ffi::c_char;
-    /// Reads a kind by name; case and blanks at both ends do not matter.
+    /// Reads a kind by name; case and blanks at both ends do not matter. "unified", "unified_global"
+    /// and "pitched_unified" are other names of the managed ones.
     ///
     /// # Arguments
     ///
@@ -3777,7 +3779,7 @@ functions! {
     /// - "default": each kind its own way; plain device memory, freed with others like it, for DEFAULT;
     /// - "async": DEFAULT in the order of the stream, too, from the device's current pool;
     /// - "pool": likewise, from a pool of its own, see [`cai_pool_params`];
-    /// - "managed": all memory is managed;
+    /// - "managed", or "unified": all memory is managed;
     /// - "host": the heap; for the CPU, as the others are for GPUs;
     ///
     /// and, around an upstream manager, for its device's memory and the host's alike,
@@ -4110,7 +4112,8 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Finds the memory around an address, of this copy of libcai's, left out views, and memory that
-    /// was pinned, wrapped or opened, which others may know by another name.
+    /// was pinned, wrapped or opened, which others may know by another name, or that a manager took
+    /// inside of its functions, to give it.
     ///
     /// # Arguments
     ///
@@ -4155,7 +4158,7 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Sets the stream in whose order memory is freed. What is pending on the old one still comes
-    /// before.
+    /// before; so it does before uses of arrays of the memory, since it was allocated there.
     ///
     /// # Arguments
     ///
@@ -4164,7 +4167,8 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_DEVICE`]; [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_UNSUPPORTED`] for a
-    /// view; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// view; [`CAI_ERR_CAPTURE`] if the old one is being captured; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_memory_set_stream(
@@ -4342,6 +4346,31 @@ functions! {
         out: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
+    /// Brings the first element of an array to the host, as [`cai_array_item()`] does.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: gets itemsize bytes, in the array's byte order
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_array_item()`]; [`CAI_ERR_ARGUMENT`] if there are no elements.
+    ///
+    /// Since 0.1.
+    pub fn cai_array_first(
+        array: *const cai_array,
+        out: *mut ::core::ffi::c_void,
+        error: *mut cai_error,
+    ) -> cai_status;
+    /// Waits for the thread's current stream of the device that works on an array, and for all that is
+    /// pending on the array, its mask included.
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_stream_synchronize()`] and [`cai_array_sync_host()`].
+    ///
+    /// Since 0.1.
+    pub fn cai_array_eval(array: *const cai_array, error: *mut cai_error) -> cai_status;
     /// Says what is out and what is pending.
     ///
     /// # Arguments

@@ -231,6 +231,8 @@ cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream 
                           cai_error *error);
 cai_status cai_array_item(const cai_array *array, const int64_t *index, void *out,
                           cai_error *error);
+cai_status cai_array_first(const cai_array *array, void *out, cai_error *error);
+cai_status cai_array_eval(const cai_array *array, cai_error *error);
 typedef struct cai_usage {
   uint32_t struct_size;
   uint32_t deferred;

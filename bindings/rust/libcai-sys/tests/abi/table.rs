@@ -2309,6 +2309,8 @@ pub fn functions() -> Vec<(&'static str, *const ())> {
         ("cai_array_copy", cai_array_copy as *const ()),
         ("cai_array_fill", cai_array_fill as *const ()),
         ("cai_array_item", cai_array_item as *const ()),
+        ("cai_array_first", cai_array_first as *const ()),
+        ("cai_array_eval", cai_array_eval as *const ()),
         ("cai_memory_usage", cai_memory_usage as *const ()),
         ("cai_pending_add", cai_pending_add as *const ()),
         ("cai_pending_flush", cai_pending_flush as *const ()),
