@@ -30,7 +30,7 @@ pub use kind::{HostFlags, MemoryKind};
 pub use pending::{DeferCleanup, Usage, add_pending, flush_pending, usage};
 pub use process::{IpcHandle, OpenMode, SharedMemory};
 pub use request::Request;
-pub use work::{copy, fill, item};
+pub use work::{copy, eval, fill, first, item, to_vec};
 
 /// Memory of any kind: one holder of it. A clone is another holder of the same memory, and so are
 /// the arrays made of it. The last one that is dropped frees it in the order of its stream, at first
