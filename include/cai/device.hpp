@@ -375,6 +375,11 @@ class stream_guard {
   explicit stream_guard(const stream &entered, std::uint32_t flags = 0) : flags_(flags) {
     detail::call(cai_stream_enter, entered.get(), &raw_);
   }
+  /** Makes the stream that it enters, which ends with the guard: `stream_guard on(gpu,
+   * CAI_MODE_ASYNC);` */
+  explicit stream_guard(const device &on, std::uint32_t mode = CAI_MODE_ASYNC,
+                        std::uint32_t flags = 0)
+      : stream_guard(stream(on, mode), flags) {}
   stream_guard(const stream_guard &) = delete;
   stream_guard &operator=(const stream_guard &) = delete;
   ~stream_guard() {

@@ -55,7 +55,8 @@ enum {
 /** Returns a kind's name, as in the quotes above; NULL if it is none. Since 0.1. */
 const char *cai_kind_name(uint32_t kind);
 
-/** Reads a kind by name; case and blanks at both ends do not matter.
+/** Reads a kind by name; case and blanks at both ends do not matter. "unified", "unified_global"
+ * and "pitched_unified" are other names of the managed ones.
  *
  * @param text  NUL-terminated UTF-8
  * @return #CAI_OK; #CAI_ERR_VALUE; #CAI_ERR_ARGUMENT.
@@ -204,7 +205,7 @@ cai_status cai_manager_register(const char *name, const cai_manager_table *table
  * - "default": each kind its own way; plain device memory, freed with others like it, for DEFAULT;
  * - "async": DEFAULT in the order of the stream, too, from the device's current pool;
  * - "pool": likewise, from a pool of its own, see #cai_pool_params;
- * - "managed": all memory is managed;
+ * - "managed", or "unified": all memory is managed;
  * - "host": the heap; for the CPU, as the others are for GPUs;
  *
  * and, around an upstream manager, for its device's memory and the host's alike,
@@ -484,7 +485,8 @@ enum {
   CAI_MEMORY_DEREFERENCEABLE = 1 << 0, /**< the host may use `host` */
   CAI_MEMORY_FREED = 1 << 1,           /**< cai_memory_free() was called, or the device reset */
   CAI_MEMORY_FOREIGN = 1 << 2,         /**< cai_memory_wrap(), or of another process */
-  CAI_MEMORY_VIEW = 1 << 3             /**< cai_memory_view() */
+  CAI_MEMORY_VIEW = 1 << 3,            /**< cai_memory_view() */
+  CAI_MEMORY_READONLY = 1 << 4         /**< nobody may write it, and arrays of it say so */
 };
 
 /** What is known of memory. It grows at the tail. 96 bytes. Since 0.1. */
@@ -507,8 +509,9 @@ typedef struct cai_memory_info {
 
 /** Takes memory of somebody else's in. It has no free stream until it is given one.
  *
- * @param info     device, kind, data, host and size are read, and (if not 0) row, pitch and rows;
- *                 the rest must be 0. Whether it is true is asked by cai_memory_validate()
+ * @param info     device, kind, data, host and size are read, (if not 0) row, pitch and rows, and
+ *                 of the flags CAI_MEMORY_READONLY; the rest must be 0. Whether it is true is asked
+ * by cai_memory_validate()
  * @param release  ends the memory; runs once, no lock held, in no order with streams but the
  *                 host's: when uses that were recorded are complete. May be NULL
  * @param context  for release; on failure it is the caller's
@@ -550,7 +553,8 @@ cai_status cai_memory_free(cai_memory *memory, cai_error *error);
 cai_status cai_memory_describe(const cai_memory *memory, cai_memory_info *out, cai_error *error);
 
 /** Finds the memory around an address, of this copy of libcai's, left out views, and memory that
- * was pinned, wrapped or opened, which others may know by another name.
+ * was pinned, wrapped or opened, which others may know by another name, or that a manager took
+ * inside of its functions, to give it.
  *
  * @param out     one holder more
  * @param offset  may be NULL; gets the bytes from its beginning to the address
@@ -575,11 +579,12 @@ cai_status cai_memory_validate(uint64_t address, uint64_t size, cai_device devic
                                cai_error *error);
 
 /** Sets the stream in whose order memory is freed. What is pending on the old one still comes
- * before.
+ * before; so it does before uses of arrays of the memory, since it was allocated there.
  *
  * @param stream  of the memory's device; gets one holder more
  * @return #CAI_OK; #CAI_ERR_DEVICE; #CAI_ERR_STATE if it was freed; #CAI_ERR_UNSUPPORTED for a
- *          view; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ *          view; #CAI_ERR_CAPTURE if the old one is being captured; #CAI_ERR_CUDA; #CAI_ERR_MEMORY;
+ *          #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_memory_set_stream(cai_memory *memory, cai_stream *stream, cai_error *error);
 
@@ -613,7 +618,9 @@ cai_status cai_memory_array(cai_memory *memory, uint64_t offset, const cai_dtype
 /** Finds the memory of an array: that of cai_memory_array(), also for its views, and the whole
  * where it was made of a view of memory. For any other array, memory of its extent that holds it:
  * its stream is the thread's current one, which comes after the array's, and the array's will come
- * after it when the memory is released.
+ * after it when the memory is released. Work of streams of the CPU's is one with the array's at any
+ * time. Of a read-only array the memory is #CAI_MEMORY_READONLY: a view, if the whole may be
+ * written.
  *
  * @param array   owned
  * @param out     one holder (more)
@@ -624,6 +631,17 @@ cai_status cai_memory_array(cai_memory *memory, uint64_t offset, const cai_dtype
  * Since 0.1. */
 cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *offset,
                          cai_error *error);
+
+/** Finds the address by which the host uses an array. Pinned memory may have two: an array of it
+ * goes by the device's, as kernels do; tensors and columns of it, and all that the host does here,
+ * by the host's. Of memory that is not libcai's the driver is asked, if there is one, in whatever
+ * context is current; none is made for it. What is pending is not waited for.
+ *
+ * @param out  gets the address of the first element; 0 if there are no elements
+ * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for a device's own memory; #CAI_ERR_DEVICE for ROCm;
+ *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT.
+ * Since 0.1. */
+cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *error);
 
 /* ---- Work on arrays ----------------------------------------------------------------------- */
 
@@ -676,6 +694,20 @@ cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream 
 cai_status cai_array_item(const cai_array *array, const int64_t *index, void *out,
                           cai_error *error);
 
+/** Brings the first element of an array to the host, as cai_array_item() does.
+ *
+ * @param out  gets itemsize bytes, in the array's byte order
+ * @return as cai_array_item(); #CAI_ERR_ARGUMENT if there are no elements.
+ * Since 0.1. */
+cai_status cai_array_first(const cai_array *array, void *out, cai_error *error);
+
+/** Waits for the thread's current stream of the device that works on an array, and for all that is
+ * pending on the array, its mask included.
+ *
+ * @return as cai_stream_synchronize() and cai_array_sync_host().
+ * Since 0.1. */
+cai_status cai_array_eval(const cai_array *array, cai_error *error);
+
 /* ---- Pending frees ------------------------------------------------------------------------ */
 
 /* As in Numba: what waits to be freed on a device is freed when more than 10 are waiting (the
@@ -689,8 +721,9 @@ cai_status cai_array_item(const cai_array *array, const int64_t *index, void *ou
 typedef struct cai_usage {
   uint32_t struct_size;   /**< in: sizeof(cai_usage), at least 8; as in cai_device_info */
   uint32_t deferred;      /**< calls of cai_pending_defer() that are open */
-  uint64_t bytes;         /**< of #cai_memory that is out; pinned and managed memory of a GPU
-                               counts for the CPU, too */
+  uint64_t bytes;         /**< of #cai_memory that is out, but not what a manager takes inside of
+                               its functions, to give it; pinned and managed memory of a GPU counts
+                               for the CPU, too */
   uint64_t count;         /**< of them */
   uint64_t pending_bytes; /**< of frees that are pending */
   uint64_t pending_count; /**< of them, and of streams and events to be destroyed */
@@ -705,7 +738,9 @@ typedef struct cai_usage {
 cai_status cai_memory_usage(cai_device device, cai_usage *out, cai_error *error);
 
 /** Adds a free, for managers: `free` runs once, later or before the call returns, on any thread,
- * with the GPU's primary context current and no lock held.
+ * with the GPU's primary context current and no lock held. A reset of the device runs it at the
+ * latest. What is added while #CAI_RESET_CONTEXT destroys the context is forgotten with it, and
+ * `free` does not run: the addresses may be somebody else's by then.
  *
  * @param bytes    that it frees; may be 0
  * @param free     returns its status, and writes the error on failure
@@ -727,8 +762,9 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
 cai_status cai_pending_flush(cai_device device, cai_error *error);
 
 /** Begins a time in which nothing but a reset frees what is pending, even if memory is short; they
- * nest. The device's manager is told, too, if it has a way of its own. Any thread ends it, which
- * frees nothing by itself.
+ * nest, and may overlap. The device's manager is told, too, if it has a way of its own; of an end,
+ * once it knows of more beginnings than are open, since an end does not say which one it is of. Any
+ * thread ends it, which frees nothing by itself.
  *
  * @param defer  1 begins it, 0 ends it
  * @return #CAI_OK; #CAI_ERR_STATE for an end without a beginning; what the manager returned;
@@ -745,8 +781,9 @@ cai_status cai_pending_defer(cai_device device, int32_t defer, cai_error *error)
  * @param memory  of the kind DEFAULT, or ASYNC of an exportable pool; may be a view. Keep it until
  *                the others have closed theirs
  * @param fd      gets the pool's descriptor, the caller's to close; -1 for #CAI_IPC_LEGACY
- * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for other kinds and pools; #CAI_ERR_STATE if it was freed;
- *          #CAI_ERR_CUDA; what the manager returned; #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for other kinds and pools, and for memory that is
+ *          read-only; #CAI_ERR_STATE if it was freed; #CAI_ERR_CUDA; what the manager returned;
+ *          #CAI_ERR_ARGUMENT.
  * NBEP 7, get_ipc_handle. Since 0.1. */
 cai_status cai_memory_share(cai_memory *memory, cai_ipc_handle *out, int32_t *fd, cai_error *error);
 

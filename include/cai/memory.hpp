@@ -218,10 +218,15 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
   cai::device device() const { return info().device; }
 
   /** Its bytes as the host may use them, once nothing is pending that uses them: whole Ts.
-   * @throws error #CAI_ERR_UNSUPPORTED if the host must not; as cai_memory_describe() */
+   * @throws error #CAI_ERR_UNSUPPORTED if the host must not, nor write them if T is not const; as
+   *         cai_memory_describe() */
   template <class T = std::byte>
   [[nodiscard]] std::span<T> host() const {
     const cai_memory_info known = info();
+    if (!std::is_const_v<T> && known.flags & CAI_MEMORY_READONLY) {
+      check(CAI_ERR_UNSUPPORTED,
+            detail::failure(CAI_ERR_UNSUPPORTED, "%s", "the memory is read-only"));
+    }
     if (known.size != 0 && known.host == 0) {
       check(CAI_ERR_UNSUPPORTED,
             detail::failure(CAI_ERR_UNSUPPORTED, "the host must not use memory of the kind %s",
@@ -382,6 +387,24 @@ template <element T>
 template <element T>
 [[nodiscard]] T item(const array &of, std::initializer_list<std::int64_t> index) {
   return item<T>(of, std::span(index.begin(), index.size()));
+}
+
+/** Brings the first element to the host, as item() does: cai_array_first(). */
+template <element T>
+[[nodiscard]] T first(const array &of) {
+  detail::check_held(of, "first");
+  detail::check_element<T>(of);
+  T out{};
+  detail::call(cai_array_first, of.get(), static_cast<void *>(std::addressof(out)));
+  return out;
+}
+
+/** Waits for the current stream of an array's device, and for all that is pending on the array;
+ * returns it: cai_array_eval(). */
+inline const array &eval(const array &all) {
+  detail::check_held(all, "eval");
+  detail::call(cai_array_eval, all.get());
+  return all;
 }
 
 namespace detail {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "adaptors/calls.hpp"
+#include "core/immortal.hpp"
 
 namespace cai::adaptors {
 namespace {
@@ -59,8 +60,7 @@ class Table {
 };
 
 Table &table() {
-  static auto *const blocks = new Table;  // memory is freed until the very end of the process
-  return *blocks;
+  return immortal<Table>();
 }
 
 // GPUs that were allocated on.

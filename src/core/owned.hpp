@@ -94,6 +94,12 @@ inline cai_owner *keeper_of(const cai_array &array) noexcept {
   return keeper_of(array.owner);
 }
 
+// The owner that keeps the work of the host's own on an array: memory of somebody's array leaves
+// that to whoever keeps the uses of the array.
+inline cai_owner *host_keeper_of(cai_owner *owner) noexcept {
+  return keeper_of(keeper_of(owner));
+}
+
 // cai_this_thread(), and what the kernel calls a thread, for messages.
 uint64_t this_thread() noexcept;
 constexpr uint64_t kernel_id(uint64_t thread) noexcept {

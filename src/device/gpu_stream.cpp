@@ -3,6 +3,7 @@
 
 #include <cinttypes>
 
+#include "core/immortal.hpp"
 #include "core/owned.hpp"
 #include "core/report.hpp"
 #include "device/pending_hook.hpp"
@@ -21,8 +22,7 @@ struct Known {
 
 // Never destroyed: streams go until the very end of the process.
 Known &known() {
-  static auto *const made = new Known;
-  return *made;
+  return immortal<Known>();
 }
 
 void destroy_stream(void *handle) noexcept {
@@ -124,7 +124,13 @@ void refuse_captures(driver::Session &session, const Primary &primary) {
       continue;
     }
     order::Stream stream = each->stream_;
-    order::refuse_capturing(session, stream, "nobody can wait for all that its context does");
+    try {
+      order::refuse_capturing(session, stream, "nobody can wait for all that its context does");
+    } catch (const Failure &failure) {
+      // Its owner has destroyed it: what has gone is in no capture.
+      if (each->is_left_over(failure.error())) continue;
+      throw;
+    }
   }
 }
 
@@ -184,8 +190,16 @@ void GpuStream::synchronize() {
   order::Ending ending;
   driver::Session session;
   order::Stream mine = stream();
-  order::refuse_capturing(session, mine, "the host cannot wait for it");
-  order::synchronize(session, mine);
+  try {
+    order::refuse_capturing(session, mine, "the host cannot wait for it");
+    order::synchronize(session, mine);
+  } catch (const Failure &failure) {
+    const cai_error &error = failure.error();
+    if (!is_left_over(error)) throw;
+    throw Failure(CAI_ERR_CUDA, {CAI_ENTRY_STREAM, -1, error.native},
+                  "stream 0x%" PRIx64 " was wrapped, and its owner has ended it: %s", mine.value,
+                  error.message);
+  }
   order::look_at_all(session, mine, ending);
   session.finish();
 }

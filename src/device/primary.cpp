@@ -5,6 +5,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "core/immortal.hpp"
+
 namespace cai::device {
 namespace {
 
@@ -20,8 +22,7 @@ std::atomic<std::uint64_t> reset_count{0};
 
 Slot &slot_of(int32_t ordinal) {
   // Never destroyed: memory is given back until the very end of the process.
-  static auto *const slots = new std::array<Slot, most_devices>;
-  return (*slots)[static_cast<std::size_t>(ordinal)];
+  return immortal<std::array<Slot, most_devices>>()[static_cast<std::size_t>(ordinal)];
 }
 
 }  // namespace
@@ -54,6 +55,10 @@ Primary primary(driver::Session &session, int32_t ordinal) {
 
 bool is_alive(int32_t ordinal, std::uint64_t epoch) noexcept {
   return slot_of(ordinal).epoch.load(std::memory_order_acquire) == epoch;
+}
+
+std::uint64_t epoch_of(int32_t ordinal) noexcept {
+  return slot_of(ordinal).epoch.load(std::memory_order_acquire);
 }
 
 std::uint64_t resets() noexcept {

@@ -21,6 +21,9 @@ Primary primary(driver::Session &session, int32_t ordinal);
 // Whether what was made in this epoch is still alive. Needs no driver.
 bool is_alive(int32_t ordinal, std::uint64_t epoch) noexcept;
 
+// The epoch that it is by now. Needs no driver.
+std::uint64_t epoch_of(int32_t ordinal) noexcept;
+
 // How many resets there have been, of all GPUs.
 std::uint64_t resets() noexcept;
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/immortal.hpp"
 #include "device/current.hpp"
 #include "device/gpu_stream.hpp"
 
@@ -29,8 +30,7 @@ struct Callbacks {
 
 // Never destroyed: any thread may come till the end.
 Callbacks &callbacks() {
-  static auto *const made = new Callbacks;
-  return *made;
+  return immortal<Callbacks>();
 }
 
 constinit thread_local bool resetting = false;
@@ -46,7 +46,22 @@ struct Resetting {
   ~Resetting() { resetting = false; }
 };
 
-void synchronize(cai_device device) {
+// Waits for the thread's current stream.
+void synchronize_current(cai_stream &current) {
+  current.synchronize();
+  current.raise_failure();
+}
+
+// Likewise, unless its owner has ended it: what it had to do, the context has.
+void synchronize_what_is_there(cai_stream &current) {
+  try {
+    synchronize_current(current);
+  } catch (const Failure &failure) {
+    if (is_cpu(current.device) || !gpu_stream(current).is_left_over(failure.error())) throw;
+  }
+}
+
+void synchronize(cai_device device, void (*wait_for)(cai_stream &current)) {
   judge(device);
   const Held current = current_stream_if_any(device);
   if (!is_cpu(device)) {
@@ -54,10 +69,7 @@ void synchronize(cai_device device) {
     refuse_captures(session, primary(session, device.id));
     session.finish();
   }
-  if (current.get() && !is_dead(*current.get())) {
-    current.get()->synchronize();
-    current.get()->raise_failure();
-  }
+  if (current.get() && !is_dead(*current.get())) wait_for(*current.get());
   if (is_cpu(device)) return;
   driver::Session session;
   session.relax();
@@ -71,7 +83,7 @@ void reset(cai_device device, std::uint32_t flags) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "flags are 0x%x, not only CAI_RESET_*", flags);
   }
   const Resetting during;
-  synchronize(device);
+  synchronize(device, synchronize_what_is_there);
   std::vector<Callback> all;
   {
     Callbacks &added = callbacks();
@@ -89,6 +101,7 @@ void reset(cai_device device, std::uint32_t flags) {
   if (is_cpu(device) || !(flags & CAI_RESET_CONTEXT)) return;
   driver::Session session;
   reset_primary(session, device.id);
+  forget_memory(device);
   session.finish();
 }
 
@@ -99,7 +112,7 @@ void reset(cai_device device, std::uint32_t flags) {
 using namespace cai;
 
 cai_status cai_device_synchronize(cai_device which, cai_error *error) {
-  return guard(error, [&] { device::synchronize(which); });
+  return guard(error, [&] { device::synchronize(which, device::synchronize_current); });
 }
 
 cai_status cai_device_reset(cai_device which, uint32_t flags, cai_error *error) {

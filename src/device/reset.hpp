@@ -11,4 +11,7 @@ namespace cai::device {
 // failures are reported.
 void reset_memory(cai_device device) noexcept;
 
+// The GPU's primary context has gone: forgets what was yet to be freed in it.
+void forget_memory(cai_device device) noexcept;
+
 }  // namespace cai::device

@@ -46,6 +46,13 @@ void query_or_throw(const Driver &cu, std::uint64_t address, Pointer &out) {
 
 }  // namespace
 
+Pointer ask_without_context(const Driver &cu, std::uint64_t address) {
+  Pointer found;
+  const CUresult result = query(cu, address, false, found);
+  if (result != success) throw Failure(failure_of(cu.cuPointerGetAttributes.name, result));
+  return found;
+}
+
 Pointer ask(Session &session, std::uint64_t address, int device) {
   const Driver &cu = session.cu;
   Pointer found;

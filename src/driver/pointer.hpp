@@ -23,4 +23,7 @@ struct Pointer {
 // else the device given (-1: not known); without any, device_pointer stays 0.
 Pointer ask(Session &session, std::uint64_t address, int device);
 
+// Asks in whatever context is current, if any is; what is not known then is 0.
+Pointer ask_without_context(const Driver &cu, std::uint64_t address);
+
 }  // namespace cai::driver

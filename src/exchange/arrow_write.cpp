@@ -2,6 +2,7 @@
 // Arrow's columns of arrays.
 #include <memory>
 
+#include "cai/memory.h"
 #include "core/layout.hpp"
 #include "core/text.hpp"
 #include "exchange/arrow_format.hpp"
@@ -66,12 +67,23 @@ void check_mask(const cai_array &array) {
 void find_event(const cai_array &array, uint64_t stream, Held &held) {
   const order::trace::Call call("cai_arrow_write", order::trace::stream(stream), array);
   order::await_host_work(array, true);
-  if (order::nothing_before(array, 0)) {
+  if (order::nothing_on_gpu_before(array, 0)) {
     if (order::trace::on()) order::tell_nothing_before(array, stream);
     return;
   }
   held.event = order::event_after(array, stream);
   held.handle = held.event.handle();
+}
+
+// Pinned memory is used by hosts, too.
+uint64_t address_for_consumers(const cai_array &array) {
+  uint64_t address = array.data;
+  cai_error error;
+  if (array.device_type == CAI_DEVICE_CUDA_HOST &&
+      cai_array_host(&array, &address, &error) != CAI_OK) {
+    throw Failure(error);
+  }
+  return address;
 }
 
 void write(const cai_array &array, uint64_t stream, ArrowSchema *schema, ArrowDeviceArray *column) {
@@ -89,8 +101,8 @@ void write(const cai_array &array, uint64_t stream, ArrowSchema *schema, ArrowDe
 
   auto held = std::make_unique<Held>();
   held->owner = array.owner;
-  held->buffers[0] = array.mask ? pointer(array.mask->data) : nullptr;
-  held->buffers[1] = pointer(array.data);
+  held->buffers[0] = array.mask ? pointer(address_for_consumers(*array.mask)) : nullptr;
+  held->buffers[1] = pointer(address_for_consumers(array));
   find_event(array, stream, *held);
 
   *column = {};  // from here on nothing fails

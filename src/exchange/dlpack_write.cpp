@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "cai/memory.h"
 #include "exchange/device.hpp"
 #include "exchange/dlpack_type.hpp"
 #include "order/glance.hpp"
@@ -62,7 +63,11 @@ cai_status write_tensor(const cai_array &array, int64_t *strides, DLTensor *out,
       return status;
     }
   }
-  tensor.data = reinterpret_cast<void *>(static_cast<uintptr_t>(array.data));
+  uint64_t data = array.data;
+  if (array.device_type == CAI_DEVICE_CUDA_HOST) {  // whose consumers are hosts, too
+    if (const cai_status status = cai_array_host(&array, &data, error)) return status;
+  }
+  tensor.data = reinterpret_cast<void *>(static_cast<uintptr_t>(data));
   tensor.ndim = array.ndim;
   tensor.shape = const_cast<int64_t *>(array.shape);
   tensor.strides = strides;

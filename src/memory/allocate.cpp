@@ -116,10 +116,12 @@ cai_status destroy_cuda_array(void *array, cai_error *error) {
 void free_cuda_array(cai_memory &memory, uint64_t) {
   if (!device::is_alive(memory.facts.device.id, memory.epoch)) return;
   void *const array = reinterpret_cast<void *>(static_cast<uintptr_t>(memory.facts.array));
-  pend(memory.facts.device, memory.facts.size, destroy_cuda_array, array);
+  pend(memory.facts.device, memory.epoch, memory.facts.size, destroy_cuda_array, array);
 }
 
+// What a manager takes to give it to others is theirs, who are counted, and found by address.
 void count(cai_memory &memory) noexcept {
+  if (InManager::is_here()) return;
   count_memory(memory.facts.device, memory.facts.kind, memory.facts.size, 1);
   memory.counted = true;
 }
@@ -131,11 +133,6 @@ struct Source {
   Held manager;
   uint32_t kind;
 };
-
-Held retained(cai_manager *manager) {
-  manager->retain();
-  return Held(manager);
-}
 
 // The manager of the thread's current GPU, for memory of the CPU's that is to be pinned; none where
 // there is no GPU.
@@ -159,7 +156,7 @@ Source source_of(cai_device device, uint32_t kind, cai_manager *manager) {
   } else if (is_cpu && is_pinned(kind)) {
     if (Held of_gpu = manager_of_current_gpu()) return {std::move(of_gpu), kind};
   }
-  Held asked = manager ? retained(manager) : manager_of(device);
+  Held asked = manager ? Held::one_more(manager) : manager_of(device);
   if (kind == CAI_KIND_PITCHED) return {std::move(asked), CAI_KIND_DEFAULT};
   if (kind == CAI_KIND_PITCHED_MANAGED) return {std::move(asked), CAI_KIND_MANAGED_GLOBAL};
   return {std::move(asked), kind};
@@ -182,6 +179,7 @@ void allocate_block(cai_memory &memory, const cai_request &request) {
   set_shape(facts, request);
   if (facts.size == 0) return;
   Source source = source_of(facts.device, request.kind, request.manager);
+  note_epoch(memory, source.manager->device());
   memory.line = Line(stream_or_current(request.stream, facts.device));
   const bool on_host = !memory.is_of_gpu() || source.kind == CAI_KIND_HOST;
   const uint64_t align = request.align ? request.align
@@ -197,7 +195,7 @@ void allocate_block(cai_memory &memory, const cai_request &request) {
   facts.data = memory.block.data ? memory.block.data : memory.block.host;
   facts.host = memory.block.host;
   count(memory);
-  enter(memory);
+  if (!InManager::is_here()) enter(memory);
 }
 
 driver::CUarray3D_descriptor descriptor_of(const cai_request &request) {
@@ -279,6 +277,7 @@ void pin(cai_memory &memory, void *host, uint64_t size, uint32_t flags) {
   memory.line = Line(device::current_stream(facts.device));
   facts.host = facts.data = reinterpret_cast<uintptr_t>(host);
   if (source.manager->device().type == CAI_DEVICE_CPU) return;
+  note_epoch(memory, source.manager->device());
   memory.at_once = true;
   memory.block = source.manager->pin(host, size, facts.kind, flags);
   memory.manager = std::move(source.manager);
@@ -293,7 +292,7 @@ void judge(const cai_memory_info &info) {
   if (info.kind == CAI_KIND_NONE || info.kind == CAI_KIND_CUDA_ARRAY || !cai_kind_name(info.kind)) {
     refuse("kind", info.kind, "no kind of memory that has an address");
   }
-  must_be_0("flags", info.flags);
+  must_be_0("flags", info.flags & ~uint32_t{CAI_MEMORY_READONLY});
   must_be_0("channels", info.channels);
   must_be_0("array", info.array);
   must_be_0("depth", info.depth);
@@ -312,7 +311,7 @@ void judge(const cai_memory_info &info) {
 
 void wrap(cai_memory &memory, const cai_memory_info &info) {
   cai_memory_info &facts = memory.facts;
-  facts.flags = CAI_MEMORY_FOREIGN;
+  facts.flags = CAI_MEMORY_FOREIGN | info.flags;
   facts.size = info.size;
   facts.row = info.row ? info.row : info.size;
   facts.pitch = info.pitch ? info.pitch : info.size;

@@ -9,6 +9,7 @@
 #include "device/current.hpp"
 #include "device/gpu_stream.hpp"
 #include "device/primary.hpp"
+#include "memory/host_address.hpp"
 #include "memory/memory.hpp"
 #include "order/producers.hpp"
 
@@ -116,6 +117,7 @@ cai_array *array_of(cai_memory &memory, uint64_t offset, const cai_dtype &dtype,
   array.abi_major = CAI_ABI_MAJOR;
   array.abi_minor = CAI_ABI_MINOR;
   array.flags = dtype.byteorder == '>' ? uint32_t{CAI_FLAG_SWAPPED} : 0;
+  if (facts.flags & CAI_MEMORY_READONLY) array.flags |= CAI_FLAG_READONLY;
   array.device_type = device_type_of(memory);
   array.device_id = device_id_of(memory, array.device_type);
   array.dtype = dtype;
@@ -218,14 +220,21 @@ HeldMemory hold_array(const cai_array &array, uint64_t *below) {
   cai_memory_info &facts = memory->facts;
   *below = uint64_t{0} - static_cast<uint64_t>(extent.lo);
   facts.flags = CAI_MEMORY_FOREIGN;
+  if (array.flags & CAI_FLAG_READONLY) facts.flags |= CAI_MEMORY_READONLY;
   facts.size = facts.row = facts.pitch = *below + static_cast<uint64_t>(extent.hi);
   facts.data = extent.empty() ? 0 : array.data - *below;
-  facts.host = where.flags & CAI_LOCATION_HOST_ACCESSIBLE ? facts.data : 0;
+  const bool is_for_host = where.flags & CAI_LOCATION_HOST_ACCESSIBLE;
+  if (array.device_type == CAI_DEVICE_CUDA_HOST) {
+    facts.host = extent.empty() ? 0 : host_address(array) - *below;
+  } else if (is_for_host) {
+    facts.host = facts.data;
+  }
 
   cai_array *held = nullptr;  // the struct itself may be the caller's
   if (cai_array_slice(&array, nullptr, 0, &held, &error) != CAI_OK) throw Failure(error);
   memory->context = held;
   memory->give_back = end_use_of_array;
+  memory->keeper = keeper_of(*held);  // of the work of the host's own, for both
   if (is_cpu || extent.empty()) return memory;
   note_device(*memory);
   Line line(device::current_stream(device));
@@ -239,8 +248,11 @@ HeldMemory hold_array(const cai_array &array, uint64_t *below) {
 HeldMemory memory_of(const cai_array &array, uint64_t *offset) {
   cai_memory *const memory = memory_under(array);
   if (!memory) return hold_array(array, offset);
-  cai_memory_retain(memory);
   *offset = array.data ? array.data - memory->facts.data : 0;
+  const bool loses_mark =
+      array.flags & CAI_FLAG_READONLY && !(memory->facts.flags & CAI_MEMORY_READONLY);
+  if (loses_mark) return read_only_view_of(*memory);
+  cai_memory_retain(memory);
   return HeldMemory(memory);
 }
 

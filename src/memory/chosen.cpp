@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "core/error.hpp"
+#include "core/immortal.hpp"
 #include "memory/kinds.hpp"
 #include "memory/params.hpp"
 #include "memory/slots.hpp"
@@ -22,10 +23,7 @@ struct Chosen {
   const cai_manager_table *table = nullptr;  // cai_manager_choose()
 
   // Never destroyed: managers are asked for until the very end of the process.
-  static Chosen &get() {
-    static auto *const made = new Chosen;
-    return *made;
-  }
+  static Chosen &get() { return immortal<Chosen>(); }
   Manager *&of(cai_device device) {
     return device.type == CAI_DEVICE_CPU ? cpu : gpus[static_cast<std::size_t>(device.id)];
   }

@@ -6,6 +6,7 @@
 #include "device/current.hpp"
 #include "device/primary.hpp"
 #include "memory/device_work.hpp"
+#include "memory/host_address.hpp"
 #include "memory/host_work.hpp"
 #include "memory/work.hpp"
 #include "order/producers.hpp"
@@ -30,7 +31,7 @@ void judge_pair(const cai_array &from, const cai_array &to) {
                   to.shape[axis]);
   }
   judge_written(to, "to");
-  if (overlap(to, from)) {
+  if (overlap(as_host_finds(to), as_host_finds(from))) {
     throw Failure(CAI_ERR_LAYOUT, {CAI_ENTRY_DATA}, "from and to overlap");
   }
 }
@@ -46,7 +47,7 @@ class HostCopy final : public HostWork {
 
 void copy_by_host(cai_stream &stream, const cai_array &from, const cai_array &to) {
   const Use uses[] = {{&from, CAI_ACCESS_READ}, {&to, CAI_ACCESS_WRITE}};
-  work_on_host(stream, std::make_unique<HostCopy>(walk_over(to, from)), uses, 2);
+  work_on_host(stream, std::make_unique<HostCopy>(walk_on_host(to, from)), uses, 2);
 }
 
 void copy_by_gpu(cai_stream &stream, const cai_array &from, cai_device from_device,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "core/immortal.hpp"
 #include "core/owned.hpp"
 #include "core/report.hpp"
 #include "device/gpu_stream.hpp"
@@ -23,8 +24,7 @@ struct Refused {
 };
 
 Refused &refused() {
-  static auto *const made = new Refused;
-  return *made;
+  return immortal<Refused>();
 }
 
 // Whether the calling thread means the same stream by the line's value.

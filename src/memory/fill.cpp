@@ -6,6 +6,7 @@
 
 #include "device/current.hpp"
 #include "memory/device_work.hpp"
+#include "memory/host_address.hpp"
 #include "memory/host_work.hpp"
 #include "memory/work.hpp"
 #include "order/waiting.hpp"
@@ -39,12 +40,15 @@ device::Held stream_for(const cai_array &array, cai_stream *given) {
 void fill(const cai_array &array, const void *value, cai_stream *given) {
   if (order::has_no_elements(array)) return;
   const device::Held stream = stream_for(array, given);
-  const Walk walk = walk_over(array, array);
   const uint32_t itemsize = array.dtype.itemsize;
   const Use use{&array, CAI_ACCESS_WRITE};
   if (device::is_cpu(stream.get()->device)) {
+    const Walk walk = walk_on_host(array, array);
     return work_on_host(*stream.get(), std::make_unique<HostFill>(walk, value, itemsize), &use, 1);
   }
+  cai_array found = array;
+  found.data = device_address(array);
+  const Walk walk = walk_over(found, found);
   work_on_gpu(*stream.get(), &use, 1, [&](driver::Session &session, driver::CUstream handle) {
     if (is_of_host(array)) {
       must(session.cu.cuStreamSynchronize, handle);
@@ -118,5 +122,23 @@ cai_status cai_array_item(const cai_array *array, const int64_t *index, void *ou
     memory::judge_work(array, "array");
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     memory::read_item(*array, memory::find(*array, index), out);
+  });
+}
+
+cai_status cai_array_first(const cai_array *array, void *out, cai_error *error) {
+  static constexpr int64_t zeros[CAI_MAX_NDIM] = {};
+  return cai_array_item(array, zeros, out, error);
+}
+
+cai_status cai_array_eval(const cai_array *array, cai_error *error) {
+  return guard(error, [&] {
+    order::judge(array, -1);
+    if (!order::has_no_elements(*array)) {
+      const device::Held stream = device::current_stream(memory::device_of(*array));
+      stream.get()->synchronize();
+      stream.get()->raise_failure();
+    }
+    cai_error problem;
+    if (cai_array_sync_host(array, &problem) != CAI_OK) throw Failure(problem);
   });
 }

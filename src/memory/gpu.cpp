@@ -71,8 +71,9 @@ cai_status free_address(void *context, cai_error *error) {
 }
 
 // The driver waits for the device before it frees, so that it need not be told of any stream.
-void free_later(cai_device device, CUdeviceptr address, uint64_t size) {
-  pend(device, size, free_address, reinterpret_cast<void *>(static_cast<uintptr_t>(address)));
+void free_later(cai_device device, uint64_t epoch, CUdeviceptr address, uint64_t size) {
+  pend(device, epoch, size, free_address,
+       reinterpret_cast<void *>(static_cast<uintptr_t>(address)));
 }
 
 CUdeviceptr allocate_plain(const driver::Driver &cu, uint64_t bytes) {
@@ -125,7 +126,12 @@ CUdeviceptr allocate_managed(const driver::Driver &cu, uint64_t bytes, bool glob
   });
 }
 
-void free_managed_later(cai_device device, CUdeviceptr address, uint64_t size, uint64_t stream) {
+void forget_managed(void *context) {
+  delete static_cast<ManagedFree *>(context);
+}
+
+void free_managed_later(cai_device device, uint64_t epoch, CUdeviceptr address, uint64_t size,
+                        uint64_t stream) {
   driver::Session session;
   // In a capture the work has not been submitted: there is nothing to wait for.
   const bool waits = !driver::capture_of(session.cu, stream);
@@ -139,10 +145,10 @@ void free_managed_later(cai_device device, CUdeviceptr address, uint64_t size, u
     session.relax();
     if (waits) must(session.cu.cuStreamSynchronize, driver::stream_handle(stream));
     session.finish();
-    return free_later(device, address, size);
+    return free_later(device, epoch, address, size);
   }
   session.finish();
-  pend(device, size, free_managed, free.get());
+  pend(device, epoch, size, free_managed, free.get(), forget_managed);
   (void)free.release();
 }
 
@@ -214,12 +220,12 @@ void Gpu::memfree(const cai_block &block, uint64_t stream) const {
   const Given given(block);
   switch (given.source) {
     case plain:
-      return free_later(device_, given.address, block.size);
+      return free_later(device_, epoch_, given.address, block.size);
     case ordered:
       refuse_capture(cu, stream, "only the graph's own memory can be freed in it");
       return must(cu.cuMemFreeAsync, given.address, driver::stream_handle(stream));
     case managed:
-      return free_managed_later(device_, given.address, block.size, stream);
+      return free_managed_later(device_, epoch_, given.address, block.size, stream);
   }
   throw Failure(CAI_ERR_VALUE, {}, "block->cookie is none that this manager gave");
 }

@@ -108,6 +108,10 @@ cai_status free_pinned(void *context, cai_error *error) {
   });
 }
 
+void forget_pinned(void *context) {
+  delete static_cast<Pinned *>(context);
+}
+
 std::uint32_t driver_flags(uint32_t kind, uint32_t flags) noexcept {
   return (kind == CAI_KIND_MAPPED ? driver::host_mapped : 0) |
          (flags & CAI_HOST_PORTABLE ? driver::host_portable : 0) |
@@ -160,7 +164,8 @@ void host_free(const cai_block &block) {
   Pinned *const pinned = pinned_of(block);
   if (!pinned) return std::free(pointer_of(block.host));
   // The driver waits for the device before it frees.
-  pend({CAI_DEVICE_CUDA, pinned->ordinal}, block.size, free_pinned, pinned);
+  pend({CAI_DEVICE_CUDA, pinned->ordinal}, pinned->epoch, block.size, free_pinned, pinned,
+       forget_pinned);
 }
 
 bool relieve_host(cai_device device, uint32_t kind) noexcept {

@@ -99,6 +99,10 @@ void share(const cai_memory &memory, cai_ipc_handle *out, int32_t *fd) {
                   : memory.facts.size == 0                ? " and no bytes"
                                                           : "");
   }
+  if (memory.facts.flags & CAI_MEMORY_READONLY) {
+    throw Failure(CAI_ERR_UNSUPPORTED, {},
+                  "the memory is read-only, and another process could write it");
+  }
   cai_ipc_handle made{};
   cai_device_info info{};
   info.struct_size = sizeof info;
@@ -188,6 +192,15 @@ void close_opened(cai_memory &memory, uint64_t) {
   close_by_manager(static_cast<Opened *>(memory.context));
 }
 
+// Who sends a handle may say anything.
+void must_be_within(const cai_ipc_handle &handle, uint64_t offset, uint64_t opened) {
+  if (offset <= opened && handle.size <= opened - offset) return;
+  throw Failure(CAI_ERR_VALUE, {},
+                "the handle is of %" PRIu64 " bytes at offset %" PRIu64
+                ", and the memory that it names has %" PRIu64,
+                handle.size, offset, opened);
+}
+
 // Memory of another process where it is, for a device that can access it.
 HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_device device,
                        cai_device owner, device::Held stream) {
@@ -204,6 +217,7 @@ HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_device devi
     memory->context = opened;
     memory->give_back = close_opened;
     facts.data = address_of(*opened);
+    must_be_within(handle, 0, size_of(*opened));
   });
   if (!memory->give_back) {
     driver::Session session;
@@ -216,7 +230,9 @@ HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_device devi
       memory->context = open_mapping(session, key, fd, owner_handle, primary.epoch);
       memory->give_back = close_mapped;
     });
-    facts.data = address_of(*static_cast<Mapping *>(memory->context)) + handle.offset;
+    const Mapping &mapping = *static_cast<const Mapping *>(memory->context);
+    must_be_within(handle, handle.offset, size_of(mapping));
+    facts.data = address_of(mapping) + handle.offset;
     session.finish();
   }
   memory->line = Line(std::move(stream));

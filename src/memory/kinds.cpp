@@ -15,6 +15,15 @@ constexpr std::array<const char *, 11> names = {
     "none",    "default",        "async",      "pitched", "pitched_managed", "pinned", "mapped",
     "managed", "managed_global", "cuda_array", "host"};
 
+// Other names, as other libraries say them.
+struct Alias {
+  const char *name;
+  uint32_t kind;
+};
+constexpr Alias aliases[] = {{"unified", CAI_KIND_MANAGED},
+                             {"unified_global", CAI_KIND_MANAGED_GLOBAL},
+                             {"pitched_unified", CAI_KIND_PITCHED_MANAGED}};
+
 bool is_blank(char c) noexcept {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -53,6 +62,11 @@ cai_status cai_kind_parse(const char *text, uint32_t *kind, cai_error *error) {
       *kind = i;
       return CAI_OK;
     }
+  }
+  for (const auto &[name, its_kind] : memory::aliases) {
+    if (!memory::equal_but_for_case(wanted, name)) continue;
+    *kind = its_kind;
+    return CAI_OK;
   }
   return fail(error, CAI_ERR_VALUE, {}, "there is no kind of memory \"%.100s\"", text);
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "core/error.hpp"
+#include "core/immortal.hpp"
 #include "core/report.hpp"
 #include "device/primary.hpp"
 #include "memory/host.hpp"
@@ -14,15 +15,14 @@
 
 using namespace cai;
 
+constinit thread_local int memory::InManager::depth = 0;
+
 // Those that are alive, so that a reset finds them.
 struct AllManagers {
   std::mutex mutex;
   cai_manager *first = nullptr;
 
-  static AllManagers &get() {
-    static auto *const all = new AllManagers;  // never destroyed: managers end until the very end
-    return *all;
-  }
+  static AllManagers &get() { return immortal<AllManagers>(); }
   void add(cai_manager *manager) noexcept {
     const std::lock_guard lock(mutex);
     manager->next_ = first;

@@ -11,6 +11,19 @@
 
 namespace cai::memory {
 
+// While it lives, the calling thread is inside of a manager's function.
+class InManager {
+ public:
+  InManager() noexcept { ++depth; }
+  InManager(const InManager &) = delete;
+  InManager &operator=(const InManager &) = delete;
+  ~InManager() { --depth; }
+  static bool is_here() noexcept { return depth != 0; }
+
+ private:
+  constinit static thread_local int depth;
+};
+
 // The context of a caller's functions, and what ends it.
 struct Companion {
   void (*destroy)(void *context) = nullptr;
@@ -133,7 +146,10 @@ struct cai_manager {
     if (!initialized_.load(std::memory_order_acquire)) initialize();
     cai_error error;
     error.status = CAI_OK;
-    const cai_status status = function(self_, arguments..., &error);
+    const cai_status status = [&] {
+      const cai::memory::InManager here;
+      return function(self_, arguments..., &error);
+    }();
     if (status != CAI_OK) fail_as(what, status, error);
   }
   void give_back(const cai_block &block, uint32_t kind, uint64_t stream) noexcept;
@@ -171,6 +187,10 @@ class Held {
  public:
   Held() = default;
   explicit Held(Manager *manager) noexcept : manager_(manager) {}
+  static Held one_more(Manager *manager) noexcept {
+    manager->retain();
+    return Held(manager);
+  }
   Held(Held &&other) noexcept : manager_(std::exchange(other.manager_, nullptr)) {}
   Held &operator=(Held &&other) noexcept {
     std::swap(manager_, other.manager_);

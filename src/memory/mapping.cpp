@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/immortal.hpp"
 #include "device/primary.hpp"
 
 namespace cai::memory {
@@ -23,6 +24,7 @@ struct Mapping {
   MappingKey key;
   uint64_t epoch;
   driver::CUdeviceptr address;
+  uint64_t size;
   std::shared_ptr<ImportedPool> pool;
   uint64_t shares;
 };
@@ -37,8 +39,7 @@ struct Mappings {
 };
 
 Mappings &mappings() {
-  static auto *const made = new Mappings;  // never destroyed: memory ends until the very end
-  return *made;
+  return immortal<Mappings>();
 }
 
 void destroy_pool(ImportedPool *pool) noexcept {
@@ -78,6 +79,14 @@ std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const Mappin
   return pool;
 }
 
+// The bytes that the driver has mapped from an address on.
+uint64_t mapped_after(const driver::Driver &cu, driver::CUdeviceptr address) {
+  driver::CUdeviceptr base = 0;
+  std::size_t size = 0;
+  must(cu.cuMemGetAddressRange, &base, &size, address);
+  return size - (address - base);
+}
+
 }  // namespace
 
 Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t fd,
@@ -90,7 +99,7 @@ Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t f
     ++mapping->shares;
     return mapping;
   }
-  auto made = std::make_unique<Mapping>(Mapping{key, epoch, 0, nullptr, 1});
+  auto made = std::make_unique<Mapping>(Mapping{key, epoch, 0, 0, nullptr, 1});
   known.all.reserve(known.all.size() + 1);  // so that nothing fails once it is open
   if (key.kind == CAI_IPC_LEGACY) {
     driver::CUipcMemHandle handle;
@@ -103,12 +112,23 @@ Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t f
     std::memcpy(data.reserved, key.data, sizeof data.reserved);
     must(session.cu.cuMemPoolImportPointer, &made->address, made->pool->handle, &data);
   }
+  try {
+    made->size = mapped_after(session.cu, made->address);
+  } catch (...) {
+    session.faults.attempt(made->pool ? session.cu.cuMemFree : session.cu.cuIpcCloseMemHandle,
+                           made->address);
+    throw;
+  }
   known.all.push_back(made.get());
   return made.release();
 }
 
 uint64_t address_of(const Mapping &mapping) noexcept {
   return mapping.address;
+}
+
+uint64_t size_of(const Mapping &mapping) noexcept {
+  return mapping.size;
 }
 
 void close_mapping(Mapping *mapping) {

@@ -24,8 +24,9 @@ struct Mapping;
 Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t fd,
                       driver::CUdevice owner, uint64_t epoch);
 
-// Where the allocation begins.
+// Where the allocation begins, and how many bytes of it are mapped.
 uint64_t address_of(const Mapping &mapping) noexcept;
+uint64_t size_of(const Mapping &mapping) noexcept;
 
 // Ends a share; with the last one the memory is unmapped. All work that uses it is complete.
 void close_mapping(Mapping *mapping);

@@ -40,7 +40,7 @@ void cai_memory::release_owner(cai_owner *owner) noexcept {
 bool cai_memory::is_alive() const noexcept {
   const cai_memory &all = root();
   if (all.freed.load(std::memory_order_acquire)) return false;
-  return all.epoch == 0 || device::is_alive(all.facts.device.id, all.epoch);
+  return all.epoch == 0 || device::is_alive(all.epoch_gpu, all.epoch);
 }
 
 bool cai_memory::is_reachable() const noexcept {
@@ -80,9 +80,14 @@ void take_out_of_registry(cai_memory &memory) noexcept {
 
 void note_device(cai_memory &memory) {
   device::judge(memory.facts.device);
-  if (!memory.is_of_gpu()) return;
+  note_epoch(memory, memory.facts.device);
+}
+
+void note_epoch(cai_memory &memory, cai_device device) {
+  if (device::is_cpu(device)) return;
   driver::Session session;
-  memory.epoch = device::primary(session, memory.facts.device.id).epoch;
+  memory.epoch = device::primary(session, device.id).epoch;
+  memory.epoch_gpu = device.id;
   session.finish();
 }
 
@@ -99,8 +104,8 @@ cai_memory &must_live(cai_memory *memory) {
     throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
   }
   if (!memory->is_alive()) {
-    throw Failure(CAI_ERR_STATE, {}, "the memory is dead: its device %s was reset",
-                  device::Text(memory->facts.device).text);
+    throw Failure(CAI_ERR_STATE, {}, "the memory is dead: gpu:%d was reset",
+                  static_cast<int>(memory->root().epoch_gpu));
   }
   return *memory;
 }
@@ -133,6 +138,45 @@ bool same_stream(cai_stream *a, cai_stream *b) noexcept {
   return device::gpu_stream(*a).key() == device::gpu_stream(*b).key();
 }
 
+void must_synchronize(cai_stream *stream) {
+  cai_error error;
+  if (cai_stream_synchronize(stream, &error) != CAI_OK) throw Failure(error);
+}
+
+void record(cai_memory &memory, cai_stream *stream) {
+  if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
+  stream->check_alive();
+  if (device::is_cpu(stream->device)) {
+    if (stream->mode != CAI_MODE_ASYNC) return;
+    cai_owner *const keeper = host_keeper_of(&memory);
+    if (!order::keeps_here(keeper)) return must_synchronize(stream);
+    order::HostUses &uses = order::make_uses_of(keeper).host;
+    claim_until_passed(memory, stream);
+    uses.keep(device::cpu_stream(*stream).point(), true);
+    return;
+  }
+  driver::Session session;
+  const order::Stream user = device::gpu_stream(*stream).stream();
+  session.in(user.context, [&] {
+    cai_error error;
+    if (cai_owner_used_on(&memory, user.value, CAI_ACCESS_WRITE, &error) != CAI_OK) {
+      throw Failure(error);
+    }
+  });
+  session.finish();
+}
+
+// The memory was allocated on its old stream, and who uses it on the new one must come after that.
+void keep_old_stream(cai_memory &memory, cai_stream *next) {
+  device::Held old;
+  {
+    const std::lock_guard lock(memory.lock);
+    if (!memory.line.stream.get() || same_stream(memory.line.stream.get(), next)) return;
+    old = device::Held::one_more(memory.line.stream.get());
+  }
+  if (!device::is_cpu(old.get()->device)) record(memory, old.get());
+}
+
 void set_stream(cai_memory &memory, cai_stream *stream) {
   if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
   if (memory.whole) {
@@ -143,6 +187,7 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
                   device::Text(stream->device).text, device::Text(memory.facts.device).text);
   }
   stream->check_alive();
+  if (memory.ordered) keep_old_stream(memory, stream);
   Line line(device::Held::one_more(stream));  // then what it replaces: ended without the lock
   const std::lock_guard lock(memory.lock);
   static_cast<void>(must_live(&memory));
@@ -162,27 +207,6 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
   std::swap(memory.line, line);
 }
 
-void record(cai_memory &memory, cai_stream *stream) {
-  if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
-  stream->check_alive();
-  if (device::is_cpu(stream->device)) {
-    if (stream->mode != CAI_MODE_ASYNC) return;
-    order::HostUses &uses = order::make_uses_of(&memory).host;
-    claim_until_passed(memory, stream);
-    uses.keep(device::cpu_stream(*stream).point(), true);
-    return;
-  }
-  driver::Session session;
-  const order::Stream user = device::gpu_stream(*stream).stream();
-  session.in(user.context, [&] {
-    cai_error error;
-    if (cai_owner_used_on(&memory, user.value, CAI_ACCESS_WRITE, &error) != CAI_OK) {
-      throw Failure(error);
-    }
-  });
-  session.finish();
-}
-
 HeldMemory view_of(cai_memory &memory, uint64_t start, uint64_t stop) {
   const cai_memory_info &whole = memory.facts;
   if (whole.kind == CAI_KIND_CUDA_ARRAY) {
@@ -195,7 +219,8 @@ HeldMemory view_of(cai_memory &memory, uint64_t start, uint64_t stop) {
   }
   HeldMemory view = new_memory(whole.device, whole.kind);
   cai_memory_info &facts = view->facts;
-  facts.flags = (whole.flags & CAI_MEMORY_FOREIGN) | CAI_MEMORY_VIEW;
+  constexpr uint32_t of_all = CAI_MEMORY_FOREIGN | CAI_MEMORY_READONLY;
+  facts.flags = (whole.flags & of_all) | CAI_MEMORY_VIEW;
   facts.size = facts.row = facts.pitch = stop - start;
   facts.data = whole.data ? whole.data + start : 0;
   facts.host = whole.host ? whole.host + start : 0;
@@ -205,6 +230,17 @@ HeldMemory view_of(cai_memory &memory, uint64_t start, uint64_t stop) {
 }
 
 }  // namespace
+
+HeldMemory read_only_view_of(cai_memory &memory) {
+  HeldMemory view = view_of(memory, 0, memory.facts.size);
+  cai_memory_info &facts = view->facts;
+  facts.flags |= CAI_MEMORY_READONLY;
+  facts.row = memory.facts.row;
+  facts.pitch = memory.facts.pitch;
+  facts.rows = memory.facts.rows;
+  return view;
+}
+
 }  // namespace cai::memory
 
 void cai_memory_retain(cai_memory *memory) {
@@ -256,7 +292,11 @@ cai_status cai_memory_describe(const cai_memory *memory, cai_memory_info *out, c
 cai_status cai_memory_find(uint64_t address, cai_memory **out, uint64_t *offset, cai_error *error) {
   if (!out) return fail(error, CAI_ERR_ARGUMENT, {}, "out is NULL");
   uint64_t within = 0;
-  cai_memory *const found = memory::look_up(address, &within);
+  cai_memory *found = memory::look_up(address, &within);
+  if (found && !found->is_alive()) {  // a reset has killed it, and its address may recur
+    cai_memory_release(found);
+    found = nullptr;
+  }
   if (!found) {
     return fail(error, CAI_ERR_DEVICE, {}, "no memory of libcai's is around address 0x%llx",
                 static_cast<unsigned long long>(address));

@@ -57,7 +57,8 @@ struct cai_memory : cai_owner {
   void (*release_foreign)(void *context) = nullptr;
   void *context = nullptr;
 
-  std::uint64_t epoch = 0;      // of the GPU's primary context; 0: of none
+  std::uint64_t epoch = 0;      // of a GPU's primary context; 0: of none
+  std::int32_t epoch_gpu = 0;   // whose: of the CPU's memory, that which has pinned it
   const std::uint64_t process;  // see device::process()
   cai_memory *whole = nullptr;  // of a view: what it is a part of, held
   bool entered = false;         // in the registry
@@ -109,6 +110,9 @@ inline cai_memory *memory_under(const cai_array &array) noexcept {
 // The handle alone, of nothing yet: give_back is unset, and may stay so.
 HeldMemory new_memory(cai_device device, std::uint32_t kind);
 
+// All of it, not to be written.
+HeldMemory read_only_view_of(cai_memory &memory);
+
 // Lets addresses in it be looked up, until it is taken out.
 void enter(cai_memory &memory);
 void take_out_of_registry(cai_memory &memory) noexcept;
@@ -126,6 +130,8 @@ inline bool hold_if_held(cai_memory &memory) noexcept {
 
 // The device must be one; of a GPU the epoch is noted.
 void note_device(cai_memory &memory);
+// Memory of the CPU's that a GPU has pinned goes with that one's context.
+void note_epoch(cai_memory &memory, cai_device device);
 
 // The stream of a request: that one, or the thread's current one. Throws CAI_ERR_VALUE if it is
 // another device's.

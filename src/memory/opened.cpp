@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory/opened.hpp"
 
+#include "core/immortal.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -23,10 +25,7 @@ struct AllOpened {
   std::mutex mutex;
   std::vector<Opened *> all;
 
-  static AllOpened &get() {
-    static auto *const made = new AllOpened;  // never destroyed: memory ends until the very end
-    return *made;
-  }
+  static AllOpened &get() { return immortal<AllOpened>(); }
 
   // One share more of what is open already, or null. With the lock held.
   Opened *share(const Manager &manager, const cai_ipc_handle &handle) noexcept {
@@ -75,6 +74,10 @@ Opened *open_by_manager(Manager &manager, const cai_ipc_handle &handle, int32_t 
 
 uint64_t address_of(const Opened &opened) noexcept {
   return opened.block.data;
+}
+
+uint64_t size_of(const Opened &opened) noexcept {
+  return opened.block.size;
 }
 
 void close_by_manager(Opened *opened) {

@@ -15,6 +15,7 @@ Opened *open_by_manager(Manager &manager, const cai_ipc_handle &handle, int32_t 
 
 // Where the memory begins.
 uint64_t address_of(const Opened &opened) noexcept;
+uint64_t size_of(const Opened &opened) noexcept;
 
 // Ends a share; with the last one the manager closes it. All work that uses it is complete.
 void close_by_manager(Opened *opened);

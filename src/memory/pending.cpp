@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/immortal.hpp"
 #include "core/report.hpp"
 #include "device/current.hpp"
 #include "device/pending_hook.hpp"
@@ -57,12 +58,19 @@ struct Limits {
 
 // ---- What is pending on a device ----------------------------------------------------------------
 
-// Freed by one of the two functions.
+// Freed by one of the first two functions; forgotten by the third, which may be null, once the
+// GPU's primary context is not that of the epoch any more: its handles and addresses recur.
 struct Item {
   Free free;
   void (*destroy)(void *object);
+  void (*forget)(void *context);
   void *context;
+  uint64_t epoch;
 };
+
+uint64_t epoch_of(cai_device device) noexcept {
+  return device.type == CAI_DEVICE_CPU ? 0 : device::epoch_of(device.id);
+}
 
 // In parts, none of which ever moves: to add one takes no longer after a million others.
 class Items {
@@ -96,12 +104,19 @@ class Items {
   std::vector<std::vector<Item>> parts_;
 };
 
+// A manager that knows of so many deferrals.
+struct Told {
+  Held manager;
+  uint32_t count;
+};
+
 struct Slot {
   std::mutex mutex;  // for the fields alone
   Items items;
   Items spare;  // its memory serves the next ones
   uint64_t bytes = 0;
-  std::vector<Held> deferring;        // the manager that each cai_pending_defer() went to
+  uint32_t deferred = 0;              // calls of cai_pending_defer() that are open
+  std::vector<Told> told;             // the managers that were told of them
   std::atomic<uint64_t> capacity{0};  // of the device; 0: not asked yet
 
   bool too_many(const Limits &limits) const noexcept {
@@ -113,9 +128,8 @@ struct Slot {
 
 Slot &slot_of(cai_device device) {
   // Never destroyed: memory is given back until the very end of the process.
-  static auto *const slots = new std::array<Slot, most_devices + 1>;
-  return (
-      *slots)[device.type == CAI_DEVICE_CPU ? most_devices : static_cast<std::size_t>(device.id)];
+  auto &slots = immortal<std::array<Slot, most_devices + 1>>();
+  return slots[device.type == CAI_DEVICE_CPU ? most_devices : static_cast<std::size_t>(device.id)];
 }
 
 // Runs `body(session)` with the GPU's primary context current, or, of the CPU, `body(nullptr)`.
@@ -189,7 +203,11 @@ void keep_memory(Slot &slot, Items &&items) noexcept {
 }
 
 // `failed` keeps the first failure.
-void free_one(const Item &item, driver::Faults &failed) noexcept {
+void free_one(cai_device device, const Item &item, driver::Faults &failed) noexcept {
+  if (item.epoch != epoch_of(device)) {
+    if (item.forget) item.forget(item.context);
+    return;
+  }
   if (item.destroy) return item.destroy(item.context);
   cai_error error;
   error.status = CAI_OK;
@@ -225,12 +243,11 @@ bool flush(cai_device device, Flush which, driver::Faults &failed) {
   Slot &slot = slot_of(device);
   {
     const std::lock_guard lock(slot.mutex);
-    if (slot.items.size() == 0 || (!slot.deferring.empty() && which == Flush::if_not_deferred))
-      return false;
+    if (slot.items.size() == 0 || (slot.deferred && which == Flush::if_not_deferred)) return false;
   }
   unless_captured(device, [&] {
     Items items = take(slot);
-    items.for_each([&](const Item &item) { free_one(item, failed); });
+    items.for_each([&](const Item &item) { free_one(device, item, failed); });
     keep_memory(slot, std::move(items));
   });
   return true;
@@ -258,7 +275,7 @@ void add(cai_device device, uint64_t bytes, const Item &item) {
     const std::lock_guard lock(slot.mutex);
     slot.items.add(item);
     slot.bytes += bytes;
-    if (!slot.deferring.empty() || !slot.too_many(limits)) return;
+    if (slot.deferred || !slot.too_many(limits)) return;
   }
   flush_and_report(device, Flush::if_not_deferred);
 }
@@ -269,36 +286,57 @@ void tell(Manager &manager, int32_t enter) {
   manager.within([&] { manager.ask<&cai_manager_table::defer_cleanup>("defer_cleanup", enter); });
 }
 
+// A manager that knows of more deferrals than are open, by now of one less; null: none does.
+Held take_told(Slot &slot) noexcept {
+  const std::lock_guard lock(slot.mutex);
+  const auto found = std::find_if(slot.told.begin(), slot.told.end(),
+                                  [&](const Told &each) { return each.count > slot.deferred; });
+  if (found == slot.told.end()) return {};
+  if (--found->count != 0) return Held::one_more(found->manager.get());
+  Held last = std::move(found->manager);
+  slot.told.erase(found);
+  return last;
+}
+
 void begin_deferring(cai_device device) {
   Held manager = manager_of(device);
   Slot &slot = slot_of(device);
   tell(*manager, 1);
   try {
     const std::lock_guard lock(slot.mutex);
-    manager->retain();
-    slot.deferring.emplace_back(manager.get());
+    const auto known = std::find_if(slot.told.begin(), slot.told.end(), [&](const Told &each) {
+      return each.manager.get() == manager.get();
+    });
+    if (known == slot.told.end()) {
+      slot.told.push_back({Held::one_more(manager.get()), 1});
+    } else {
+      ++known->count;
+    }
+    ++slot.deferred;
   } catch (...) {
-    manager->release();
     tell(*manager, 0);
     throw;
   }
 }
 
+// An end does not say which beginning it is of. So a manager is told of it only if it knows of more
+// deferrals than are open: nothing is freed before the last one that it was told of has ended.
 void end_deferring(cai_device device) {
   Slot &slot = slot_of(device);
-  Held manager;
   {
     const std::lock_guard lock(slot.mutex);
-    if (!slot.deferring.empty()) {
-      manager = std::move(slot.deferring.back());
-      slot.deferring.pop_back();
+    if (slot.deferred == 0) {
+      throw Failure(CAI_ERR_STATE, {}, "nothing that is pending on %s is deferred",
+                    device::Text(device).text);
     }
+    --slot.deferred;
   }
-  if (!manager) {
-    throw Failure(CAI_ERR_STATE, {}, "nothing that is pending on %s is deferred",
-                  device::Text(device).text);
+  driver::Faults failed;
+  while (const Held manager = take_told(slot)) {
+    cai_error error;
+    if (guard(&error, [&] { tell(*manager, 0); }) != CAI_OK) failed.note(error);
   }
-  tell(*manager, 0);
+  failed.raise();
 }
 
 }  // namespace
@@ -307,8 +345,9 @@ void check_pending_limits() {
   (void)Limits::get();
 }
 
-void pend(cai_device device, uint64_t bytes, Free free, void *context) {
-  const Item item{free, nullptr, context};
+void pend(cai_device device, uint64_t epoch, uint64_t bytes, Free free, void *context,
+          void (*forget)(void *context)) {
+  const Item item{free, nullptr, forget, context, epoch};
   try {
     return add(device, bytes, item);
   } catch (const std::bad_alloc &) {  // NOLINT(bugprone-empty-catch): see below
@@ -319,7 +358,7 @@ void pend(cai_device device, uint64_t bytes, Free free, void *context) {
   try {
     unless_captured(device, [&] {
       freed = true;
-      free_one(item, failed);
+      free_one(device, item, failed);
     });
   } catch (const Failure &failure) {
     if (!freed) throw;
@@ -336,11 +375,19 @@ void flush_before_reset(cai_device device) noexcept {
   flush_and_report(device, Flush::in_any_case);
 }
 
+void forget_pending(cai_device device) noexcept {
+  Slot &slot = slot_of(device);
+  Items items = take(slot);
+  driver::Faults failed;
+  items.for_each([&](const Item &item) { free_one(device, item, failed); });
+  keep_memory(slot, std::move(items));
+}
+
 PendingCounts pending_of(cai_device device) {
   check_slot(device);
   Slot &slot = slot_of(device);
   const std::lock_guard lock(slot.mutex);
-  return {slot.bytes, slot.items.size(), static_cast<uint32_t>(slot.deferring.size())};
+  return {slot.bytes, slot.items.size(), slot.deferred};
 }
 
 }  // namespace cai::memory
@@ -348,12 +395,18 @@ PendingCounts pending_of(cai_device device) {
 void cai::device::reset_memory(cai_device device) noexcept {
   memory::flush_before_reset(device);
   memory::reset_managers(device);
+  memory::flush_before_reset(device);  // what the managers have given up
+}
+
+void cai::device::forget_memory(cai_device device) noexcept {
+  memory::forget_pending(device);
 }
 
 bool cai::device::add_pending(int32_t ordinal, void (*destroy)(void *object),
                               void *object) noexcept {
   return guard(nullptr, [&] {
-           memory::add({CAI_DEVICE_CUDA, ordinal}, 0, {nullptr, destroy, object});
+           const cai_device device{CAI_DEVICE_CUDA, ordinal};
+           memory::add(device, 0, {nullptr, destroy, nullptr, object, memory::epoch_of(device)});
          }) == CAI_OK;
 }
 
@@ -365,7 +418,7 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
   return guard(error, [&] {
     if (!free) throw Failure(CAI_ERR_ARGUMENT, {}, "free is NULL");
     memory::check_slot(device);
-    memory::add(device, bytes, {free, nullptr, context});
+    memory::add(device, bytes, {free, nullptr, nullptr, context, memory::epoch_of(device)});
   });
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "core/immortal.hpp"
 #include "memory/memory.hpp"
 #include "memory/ordered_map.hpp"
 #include "order/lock.hpp"
@@ -59,8 +60,7 @@ struct Registry {
 
 // Never destroyed: memory is given back until the very end of the process.
 Registry &registry() {
-  static auto *const made = new Registry;
-  return *made;
+  return immortal<Registry>();
 }
 
 cai_memory *look_up_in(Shard &shard, uint64_t address, uint64_t *offset) noexcept {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/immortal.hpp"
 #include "core/sizes.hpp"
 #include "memory/builtin.hpp"
 
@@ -24,10 +25,7 @@ struct Registered {
   std::mutex mutex;
   std::map<std::string, const cai_manager_table *> tables;
 
-  static Registered &get() {
-    static auto *const made = new Registered;
-    return *made;
-  }
+  static Registered &get() { return immortal<Registered>(); }
 };
 
 // Throws unless the table has all that its version demands.
@@ -89,6 +87,7 @@ const cai_manager_table *known(const char *name) {
   for (const cai_manager_table *table : built_in) {
     if (std::strcmp(table->name, name) == 0) return table;
   }
+  if (std::strcmp(name, "unified") == 0) return &managed_table;  // as other libraries say it
   Registered &registered = Registered::get();
   const std::lock_guard lock(registered.mutex);
   const auto found = registered.tables.find(name);

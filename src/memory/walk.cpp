@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "memory/host_address.hpp"
 #include "order/producers.hpp"
 
 namespace cai::memory {
@@ -167,6 +168,10 @@ Walk walk_over(const cai_array &to, const cai_array &from) noexcept {
     }
   }
   return walk;
+}
+
+Walk walk_on_host(const cai_array &to, const cai_array &from) {
+  return walk_over(as_host_finds(to), as_host_finds(from));
 }
 
 }  // namespace cai::memory

@@ -34,6 +34,9 @@ struct Walk {
 // overlap. Of one array alone: give it twice.
 Walk walk_over(const cai_array &to, const cai_array &from) noexcept;
 
+// The same where the host finds them.
+Walk walk_on_host(const cai_array &to, const cai_array &from);
+
 // Calls `body(to, from)` at the beginning of every piece.
 template <class Body>
 void for_each_piece(const Walk &walk, Body &&body) {

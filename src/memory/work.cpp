@@ -80,8 +80,9 @@ void follow_uses(device::CpuStream &stream, const Use &use) {
 }
 
 void keep_use(const order::HostPoint &point, const Use &use) noexcept {
-  const cai_status status = guard(
-      nullptr, [&] { order::make_uses_of(keeper_of(*use.array)).host.keep(point, is_write(use)); });
+  const cai_status status = guard(nullptr, [&] {
+    order::make_uses_of(host_keeper_of(use.array->owner)).host.keep(point, is_write(use));
+  });
   if (status != CAI_OK) guard(nullptr, [&] { point.queue->wait_for(point.number); });
 }
 
@@ -94,8 +95,9 @@ void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use 
   device::CpuStream &queue = device::cpu_stream(stream);
   std::for_each(uses, uses + count, [&](const Use &use) { follow_uses(queue, use); });
   if (queue.is_at_once()) return work->run();
-  const bool can_be_kept = std::all_of(
-      uses, uses + count, [](const Use &use) { return order::keeps_here(keeper_of(*use.array)); });
+  const bool can_be_kept = std::all_of(uses, uses + count, [](const Use &use) {
+    return order::keeps_here(host_keeper_of(use.array->owner));
+  });
   if (!can_be_kept) {
     cai_error error;
     if (cai_stream_synchronize(&stream, &error) != CAI_OK) throw Failure(error);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "order/event.hpp"
 
+#include "core/immortal.hpp"
+
 #include <map>
 #include <memory>
 #include <mutex>
@@ -65,8 +67,7 @@ struct Common {
 
 // Never destroyed: events come back until the very end of the process.
 Common &common() {
-  static auto *const made = new Common;
-  return *made;
+  return immortal<Common>();
 }
 
 // With the lock held.

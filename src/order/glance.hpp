@@ -62,7 +62,7 @@ inline bool may_be_pending(const cai_array &array) noexcept {
 
 // Whether streams of the CPU's may have work on the array's memory yet.
 inline bool has_host_work(const cai_array &array) noexcept {
-  const cai_owner *const keeper = keeper_of(array);
+  const cai_owner *const keeper = host_keeper_of(array.owner);
   const Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   return uses && uses->host.any();
 }

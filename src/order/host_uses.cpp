@@ -36,7 +36,7 @@ void HostUses::forget_what_is_over() noexcept {
 }
 
 void add_host_work(const cai_array &array, bool write, HostPoints &out) {
-  if (has_host_work(array)) uses_of(keeper_of(array))->host.add_conflicts(write, out);
+  if (has_host_work(array)) uses_of(host_keeper_of(array.owner))->host.add_conflicts(write, out);
 }
 
 void await_points(HostPoints &points, trace::Of of) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "order/imports.hpp"
 
+#include "core/immortal.hpp"
+
 #include <algorithm>
 
 namespace cai::order {
@@ -36,8 +38,7 @@ struct Imports {
 
 // Never destroyed: imports end until the very end of the process.
 Imports &imports() {
-  static auto *const made = new Imports;
-  return *made;
+  return immortal<Imports>();
 }
 
 }  // namespace

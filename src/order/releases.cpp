@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "core/immortal.hpp"
 #include "order/edge.hpp"
 #include "order/trace.hpp"
 
@@ -36,8 +37,7 @@ struct Waiting {
 
 // Never destroyed: arrays end until the very end of the process.
 Waiting &waiting() {
-  static auto *const made = new Waiting;
-  return *made;
+  return immortal<Waiting>();
 }
 
 // Takes out of the list those that have something pending in the context, or nothing at all: at

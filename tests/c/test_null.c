@@ -186,6 +186,7 @@ static void test_order(void) {
 static void test_work(void) {
   const int64_t index[] = {0, 0};
   uint32_t value = 7;
+  uint64_t address = 7;
   cai_array *from = make(&m, "<f4", 2, shape, NULL);
   from->device_type = CAI_DEVICE_CPU;
   from->device_id = 0;
@@ -195,11 +196,16 @@ static void test_work(void) {
   CALL(cai_array_copy, NULL, NULL, NULL);
   CALL(cai_array_fill, NULL, &value, NULL);
   CALL(cai_array_fill, from, NULL, NULL);
+  CALL(cai_array_host, NULL, &address);
+  CALL(cai_array_host, from, NULL);
   CALL(cai_array_item, NULL, index, &value);
   CALL(cai_array_item, from, NULL, &value);
   CALL(cai_array_item, from, index, NULL);
   CALL(cai_array_item, NULL, NULL, NULL);
-  CHECK(value == 7);
+  CALL(cai_array_first, NULL, &value);
+  CALL(cai_array_first, from, NULL);
+  CALL(cai_array_eval, NULL);
+  CHECK(value == 7 && address == 7);
 }
 
 int main(void) {

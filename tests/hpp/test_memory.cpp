@@ -219,6 +219,16 @@ TEST_P(OnMemory, FillsCopiesAndReads) {
     const cai::request wanted{.kind = kind};
     const cai::array zeros = cai::zeros<std::int32_t>({3, 4}, device, wanted);
     EXPECT_EQ(cai::item<std::int32_t>(zeros, {2, -1}), 0);
+    EXPECT_EQ(cai::first<std::int32_t>(cai::eval(zeros)), 0);
+    {
+      const cai::stream_guard made(device, CAI_MODE_ASYNC);
+      const cai::stream current = cai::stream::current(device);
+      const cai::array five = cai::empty<std::int32_t>({3, 4}, device, wanted);
+      cai::fill(five, std::int32_t{5});
+      cai::eval(five);
+      EXPECT_FALSE(current.is_busy());
+      EXPECT_EQ(cai::first<std::int32_t>(five), 5);
+    }
     const cai::array x = cai::empty<std::int32_t>({3, 4}, device, wanted);
     cai::fill(x, 7);
     cai::fill(x.slice({cai::index(1)}), 8);

@@ -271,6 +271,31 @@ TEST_F(Ipc, ClosedWithTheLastHolder) {
   EXPECT_EQ(item(open(other, shared, gpu0, CAI_OPEN_DIRECT), 0), shared.byte);
 }
 
+// A handle is what somebody sent: what it says of its size is not believed.
+TEST_F(Ipc, WhatLeavesTheMappingIsRefused) {
+  for (const Ask ask : {Ask::legacy, Ask::pool}) {
+    Other other;
+    const Shared shared = other.shared(ask);
+    struct Forgery {
+      std::uint64_t offset, size;
+    };
+    for (const auto &[at, bytes] : {Forgery{0, std::uint64_t{1} << 40}, Forgery{offset, 1 << 20},
+                                    Forgery{std::uint64_t{1} << 40, 1}, Forgery{2 * size, 1}}) {
+      for (const std::uint32_t how : {CAI_OPEN_DIRECT, CAI_OPEN_STAGED, CAI_OPEN_AUTO}) {
+        cai_ipc_handle forged = shared.handle;
+        forged.offset = at;
+        forged.size = bytes;
+        cai_memory *out = nullptr;
+        EXPECT_FAILS(CAI_ERR_VALUE, "the memory that it names has",
+                     cai_memory_open(&forged, other.fd, gpu0, nullptr, how, &out, error));
+        EXPECT_EQ(out, nullptr);
+      }
+    }
+    const OwnMemory memory = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+    EXPECT_EQ(item(memory, size - 1), shared.byte);
+  }
+}
+
 TEST_F(Ipc, DevicesAreKnownByIdentity) {
   Other other("1,0");
   const Shared shared = other.shared(Ask::legacy);  // on its GPU 0, which is 1 here

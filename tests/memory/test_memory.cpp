@@ -2,6 +2,7 @@
 // Memory objects: kinds, holders, views, look-up, and in which order memory is given back.
 #include <thread>
 
+#include "managers.hpp"
 #include "memories.hpp"
 
 namespace test::memory_tests {
@@ -425,6 +426,72 @@ TEST_F(Memory, IsDeadAfterAReset) {
   if (describe(next).data != data) {
     EXPECT_EQ(cai_memory_find(data, &out, nullptr, nullptr), CAI_ERR_DEVICE);
   }
+}
+
+// Memory is allocated in the order of its first stream: uses on the next one come after that.
+TEST_F(Memory, AnotherStreamComesAfterTheAllocation) {
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, 4096, first);
+  ASSERT_OK(cai_memory_set_stream(memory, second, error));
+  const unsigned char seven = 7;
+  ASSERT_OK(cai_array_fill(array_of(memory, {4096}), &seven, second, error));
+}
+
+// What a manager takes for itself to give it is counted, and found, once.
+TEST_F(Memory, OfAManagerIsNotCountedTwice) {
+  Recorder recorder;
+  OwnMemory inner;
+  const cai_usage before = usage(gpu0);
+  const Manager manager = make(recorder, gpu0);
+  recorder.during = [&] {
+    inner = allocate(gpu0, CAI_KIND_DEFAULT, 1 << 20);
+    recorder.next = describe(inner).data;
+  };
+  cai_request wanted = request(CAI_KIND_DEFAULT, 100);
+  wanted.manager = manager;
+  cai_memory *made = nullptr;
+  ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
+  OwnMemory memory(made);
+  EXPECT_EQ(usage(gpu0).bytes - before.bytes, 100U);
+  EXPECT_EQ(usage(gpu0).count - before.count, 1U);
+  const std::uint64_t data = describe(memory).data;
+  cai_memory *found = nullptr;
+  ASSERT_OK(cai_memory_find(data + 50, &found, nullptr, error));
+  EXPECT_EQ(found, made);
+  cai_memory_release(found);
+  memory.reset();
+  EXPECT_FAILS(CAI_ERR_DEVICE, "no memory", cai_memory_find(data + 50, &found, nullptr, error));
+  inner.reset();
+  EXPECT_EQ(usage(gpu0).bytes, before.bytes);
+}
+
+TEST_F(Memory, FirstAndEval) {
+  for (const cai_device device : {cpu, gpu0}) {
+    const OwnMemory memory = allocate(device, CAI_KIND_DEFAULT, 64);
+    const OwnArray array = array_of(memory, {4, 16}), none = array_of(memory, {0, 3});
+    const unsigned char seven = 7;
+    const OwnStream stream = make_stream(device);
+    ASSERT_OK(cai_array_fill(array, &seven, stream, error));
+    ASSERT_OK(cai_array_eval(array, error));
+    int32_t busy = 1;
+    ASSERT_OK(cai_stream_query(stream, &busy, error));
+    EXPECT_EQ(busy, 0);
+    unsigned char found = 0;
+    ASSERT_OK(cai_array_first(array, &found, error));
+    EXPECT_EQ(found, seven);
+    ASSERT_OK(cai_array_eval(none, error));
+    EXPECT_FAILS(CAI_ERR_ARGUMENT, "the extent 0", cai_array_first(none, &found, error));
+  }
+}
+
+TEST_F(Memory, UnifiedIsManaged) {
+  std::uint32_t kind = 0;
+  ASSERT_OK(cai_kind_parse("Unified ", &kind, error));
+  EXPECT_EQ(kind, std::uint32_t{CAI_KIND_MANAGED});
+  ASSERT_OK(cai_kind_parse("unified_global", &kind, error));
+  EXPECT_EQ(kind, std::uint32_t{CAI_KIND_MANAGED_GLOBAL});
+  EXPECT_STREQ(cai_kind_name(kind), "managed_global");
+  const Manager manager = make("unified", gpu0);
+  EXPECT_STREQ(cai_manager_name(manager), "managed");
 }
 
 TEST_F(Memory, CudaArrays) {

@@ -61,6 +61,47 @@ TEST_F(Pending, TenStayAndTheEleventhFreesAll) {
   EXPECT_EQ(freed, 11);
 }
 
+// Two that overlap, begun with different managers: which one an end is of it does not say.
+TEST_F(Pending, NoManagerIsToldOfAnEndTooEarly) {
+  struct Deferring : Recorder {
+    static const char *name() {
+      static const cai_manager_table made = [] {
+        cai_manager_table table = Recorder::table();
+        table.name = "deferring";
+        table.defer_cleanup = [](void *self, std::int32_t enter, cai_error *error) {
+          return of(self).result(error, enter ? "defer" : "resume");
+        };
+        return table;
+      }();
+      static const cai_status registered = cai_manager_register(made.name, &made, nullptr);
+      EXPECT_EQ(registered, CAI_OK);
+      return made.name;
+    }
+  };
+  Deferring first, second;
+  Manager one = make(Deferring::name(), tested(), static_cast<Recorder *>(&first));
+  Manager two = make(Deferring::name(), tested(), static_cast<Recorder *>(&second));
+  const Manager before = manager_of(tested());
+  ASSERT_OK(cai_manager_install(tested(), one, error));
+  defer(1);
+  defer(1);
+  ASSERT_OK(cai_manager_install(tested(), two, error));
+  defer(1);
+  EXPECT_EQ(first.count("defer"), 2U);
+  EXPECT_EQ(second.count("defer"), 1U);
+  defer(0);  // perhaps the end of one's, perhaps of two's
+  EXPECT_EQ(first.count("resume"), 0U);
+  EXPECT_EQ(second.count("resume"), 0U);
+  defer(0);
+  EXPECT_EQ(first.count("resume"), 1U);
+  EXPECT_EQ(second.count("resume"), 0U);
+  defer(0);
+  EXPECT_EQ(first.count("resume"), 2U);
+  EXPECT_EQ(second.count("resume"), 1U);
+  EXPECT_FAILS(CAI_ERR_STATE, "deferred", cai_pending_defer(tested(), 0, error));
+  ASSERT_OK(cai_manager_install(tested(), before, error));
+}
+
 TEST_F(Pending, AFifthOfTheMemoryStaysAndOneByteMoreFreesAll) {
   const std::uint64_t most = capacity() / 5;
   add(most / 2);

@@ -267,6 +267,33 @@ def test_memory_of_arrays():
     assert not memory.foreign
 
 
+def test_memory_of_a_read_only_array():
+    text = b"never written"
+    memory, _ = Memory.of(np.frombuffer(text, "|u1"))
+    assert memory.readonly
+    assert memory[1:3].readonly
+    assert memoryview(memory).readonly
+    array = memory.array(len(memory), "|u1")
+    assert array.readonly
+    with pytest.raises((BufferError, libcai.Error), match="read-only"):
+        libcai.fill(array, 0)
+    with pytest.raises(TypeError):
+        memoryview(memory)[0] = 0
+    assert text == b"never written"
+    assert not Memory.of(np.zeros(8))[0].readonly
+
+
+def test_work_on_memory_of_an_array_is_work_on_the_array():
+    data = np.zeros(1 << 20, "|u1")
+    array = libcai.asarray(data)
+    memory, _ = Memory.of(array)
+    stream = libcai.Stream("cpu")
+    libcai.fill(memory.array(data.size, "|u1"), 5, stream=stream)
+    assert (np.asarray(array) == 5).all()
+    libcai.fill(array, 6, stream=stream)
+    assert (np.asarray(memory.array(data.size, "|u1")) == 6).all()
+
+
 def test_pin_without_a_gpu():
     python(
         """
@@ -450,6 +477,47 @@ del held, memory, array
 libcai.drain(wait=True)
 buffer.append(1)
 libcai.Memory.pin(data)
+"""
+    )
+
+
+def test_pinned_memory_with_two_addresses():
+    run(
+        """
+import numpy
+combined = libcai.Memory(256, "pinned", device="gpu", write_combined=True)
+plain = numpy.zeros(256, "|u1")
+registered = libcai.Memory.pin(plain)
+for memory in (combined, registered):
+    assert memory.address != memory.host_address
+    array = memory.array(256, "|u1")
+    libcai.fill(array, 7, stream=libcai.Stream("cpu"))
+    for seen in (numpy.asarray(array), numpy.from_dlpack(array), memoryview(memory)):
+        assert bytes(seen) == bytes([7] * 256)
+    assert numpy.asarray(array).ctypes.data == memory.host_address
+    assert array.__cuda_array_interface__["data"][0] == memory.address
+del array, seen, memory, combined, registered
+libcai.drain(wait=True)
+"""
+    )
+
+
+def test_from_dlpack_of_pinned_memory_asks_for_no_context():
+    run(
+        """
+import numpy
+memory = libcai.Memory(64, "pinned", device="gpu", write_combined=True)
+array = memory.array(64, "|u1")
+array.eval()
+call("cuCtxSetCurrent", None)
+stream = libcai.Stream()
+libcai.fill(array, 3, stream=stream)
+cuda.simcuda_reset_counts()
+seen = numpy.from_dlpack(array)
+assert seen.ctypes.data == memory.host_address and (seen == 3).all()
+for name in ("cuCtxSetCurrent", "cuDevicePrimaryCtxRetain"):
+    assert calls(name) == 0, name
+call("cuCtxSetCurrent", context)
 """
     )
 

@@ -684,6 +684,7 @@ cdef extern from "cai/memory.h" nogil:
         CAI_MEMORY_FREED
         CAI_MEMORY_FOREIGN
         CAI_MEMORY_VIEW
+        CAI_MEMORY_READONLY
 
     ctypedef struct cai_memory_info:
         uint32_t struct_size
@@ -713,9 +714,12 @@ cdef extern from "cai/memory.h" nogil:
     cai_status cai_memory_record(cai_memory *memory, cai_stream *stream, cai_error *error)
     cai_status cai_memory_array(cai_memory *memory, uint64_t offset, const cai_dtype *dtype, int32_t ndim, const int64_t *shape, const int64_t *strides, cai_array **out, cai_error *error)
     cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *offset, cai_error *error)
+    cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *error)
     cai_status cai_array_copy(const cai_array *from_, const cai_array *to, cai_stream *stream, cai_error *error)
     cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream *stream, cai_error *error)
     cai_status cai_array_item(const cai_array *array, const int64_t *index, void *out, cai_error *error)
+    cai_status cai_array_first(const cai_array *array, void *out, cai_error *error)
+    cai_status cai_array_eval(const cai_array *array, cai_error *error)
 
     ctypedef struct cai_usage:
         uint32_t struct_size

@@ -117,9 +117,12 @@
   X(cai_memory_record) \
   X(cai_memory_array) \
   X(cai_memory_of) \
+  X(cai_array_host) \
   X(cai_array_copy) \
   X(cai_array_fill) \
   X(cai_array_item) \
+  X(cai_array_first) \
+  X(cai_array_eval) \
   X(cai_memory_usage) \
   X(cai_pending_add) \
   X(cai_pending_flush) \
@@ -249,9 +252,12 @@
 #define cai_memory_record (*cai_py_table.p_cai_memory_record)
 #define cai_memory_array (*cai_py_table.p_cai_memory_array)
 #define cai_memory_of (*cai_py_table.p_cai_memory_of)
+#define cai_array_host (*cai_py_table.p_cai_array_host)
 #define cai_array_copy (*cai_py_table.p_cai_array_copy)
 #define cai_array_fill (*cai_py_table.p_cai_array_fill)
 #define cai_array_item (*cai_py_table.p_cai_array_item)
+#define cai_array_first (*cai_py_table.p_cai_array_first)
+#define cai_array_eval (*cai_py_table.p_cai_array_eval)
 #define cai_memory_usage (*cai_py_table.p_cai_memory_usage)
 #define cai_pending_add (*cai_py_table.p_cai_pending_add)
 #define cai_pending_flush (*cai_py_table.p_cai_pending_flush)

@@ -156,10 +156,13 @@ static void cai_py_retain(cai_owner *self) {
 }
 
 /* Whether libcai has ever kept a use in this owner; NULL, one that keeps none, is not used. */
-static inline int cai_py_was_used(const cai_owner *owner) {
-  const uintptr_t uses =
-      owner ? (uintptr_t)__atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) : (uintptr_t)0;
+static inline int cai_py_keeps_uses(const cai_owner *owner) {
+  const uintptr_t uses = (uintptr_t)__atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE);
   return uses && uses % 2 == 0;
+}
+/* Memory of somebody's array leaves the host's own work to whoever keeps the uses of that. */
+static inline int cai_py_was_used(const cai_owner *owner) {
+  return owner && (cai_py_keeps_uses(owner) || (owner->keeper && cai_py_keeps_uses(owner->keeper)));
 }
 
 /* Whether its end may have to wait for work on a stream. */

@@ -537,7 +537,8 @@ cdef class Array:
         ----------
         stream : int, optional
             The consumer's, 1, 2 or a ``CUstream``: it waits for what is pending on the array. None is
-            1, the legacy default stream; -1 asks for no order. None or -1 for the host; with a
+            1, the legacy default stream; but of pinned and managed memory, whose consumer may be a
+            host, None has the host wait. -1 asks for no order. None or -1 for the host; with a
             `dl_device`, of that device.
             DLPack has no way back: before the array is used elsewhere again, the consumer's work
             is complete, or `used_on` tells of it.

@@ -101,6 +101,9 @@ cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
                 "copied, which copy=False forbids")
         on = consumers_stream(there[0], stream)
         self = copied_to(self, here, there)
+    elif stream is None and is_on_host(self):
+        waited_for(self)  # who names no stream may be a host, which reads at once
+        on = NO_STREAM
     else:
         on = consumers_stream(self.array.device_type, stream)
     with nogil:

@@ -72,6 +72,7 @@ cdef object value_of(const cai_value *value):
 cdef dict host_dict(Array self):
     """What the host reads must be there: work on the array is waited for."""
     cdef Source source
+    cdef cai_error error
     if self.array.mask != NULL:
         raise BufferError(
             "mask: NumPy takes no notice of one, whatever its dict says: pass the mask as an array "
@@ -82,6 +83,8 @@ cdef dict host_dict(Array self):
         return plain_dict(self)
     waited_for(self)
     open_source(&source, self)
+    if cai_array_host(self.array, &source.array.data, &error) != CAI_OK:
+        raise_error(&error, NULL)
     source.array.device_type = CAI_DEVICE_CPU
     source.array.device_id = 0
     source.array.stream_kind = CAI_STREAM_NONE

@@ -409,6 +409,13 @@ cdef class Memory:
         return info.flags & CAI_MEMORY_VIEW != 0
 
     @property
+    def readonly(self):
+        """Whether nobody may write it: arrays of it, and its buffer, say so."""
+        cdef cai_memory_info info
+        self.describe(&info)
+        return info.flags & CAI_MEMORY_READONLY != 0
+
+    @property
     def is_dereferenceable(self):
         """Whether the host may use it."""
         cdef cai_memory_info info
@@ -572,7 +579,8 @@ cdef class Memory:
                               "not for the host to use")
         if info.size:
             self.array(info.size, "|u1").synchronize()
-        PyBuffer_FillInfo(buffer, self, <void *>info.host, info.size, False, flags)
+        PyBuffer_FillInfo(buffer, self, <void *>info.host, info.size,
+                          info.flags & CAI_MEMORY_READONLY, flags)
         exports[<uint64_t>whole.memory] = exports.get(<uint64_t>whole.memory, 0) + 1
 
     def __releasebuffer__(self, Py_buffer *buffer):

@@ -1785,6 +1785,8 @@ pub const CAI_MEMORY_FREED: u32 = 2;
 pub const CAI_MEMORY_FOREIGN: u32 = 4;
 /// [`cai_memory_view()`]
 pub const CAI_MEMORY_VIEW: u32 = 8;
+/// nobody may write it, and arrays of it say so
+pub const CAI_MEMORY_READONLY: u32 = 16;
 /// What is known of memory. It grows at the tail. 96 bytes. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -1858,8 +1860,9 @@ pub struct cai_usage {
     pub struct_size: u32,
     /// calls of [`cai_pending_defer()`] that are open
     pub deferred: u32,
-    /// of [`cai_memory`] that is out; pinned and managed memory of a GPU
-    /// counts for the CPU, too
+    /// of [`cai_memory`] that is out, but not what a manager takes inside of
+    /// its functions, to give it; pinned and managed memory of a GPU counts
+    /// for the CPU, too
     pub bytes: u64,
     /// of them
     pub count: u64,
@@ -3739,7 +3742,8 @@ functions! {
     ) -> cai_status;
     /// Returns a kind's name, as in the quotes above; NULL if it is none. Since 0.1.
     pub fn cai_kind_name(kind: u32) -> *const ::core::ffi::c_char;
-    /// Reads a kind by name; case and blanks at both ends do not matter.
+    /// Reads a kind by name; case and blanks at both ends do not matter. "unified", "unified_global"
+    /// and "pitched_unified" are other names of the managed ones.
     ///
     /// # Arguments
     ///
@@ -3782,7 +3786,7 @@ functions! {
     /// - "default": each kind its own way; plain device memory, freed with others like it, for DEFAULT;
     /// - "async": DEFAULT in the order of the stream, too, from the device's current pool;
     /// - "pool": likewise, from a pool of its own, see [`cai_pool_params`];
-    /// - "managed": all memory is managed;
+    /// - "managed", or "unified": all memory is managed;
     /// - "host": the heap; for the CPU, as the others are for GPUs;
     ///
     /// and, around an upstream manager, for its device's memory and the host's alike,
@@ -4046,8 +4050,9 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `info`: device, kind, data, host and size are read, and (if not 0) row, pitch and rows;
-    ///   the rest must be 0. Whether it is true is asked by [`cai_memory_validate()`]
+    /// - `info`: device, kind, data, host and size are read, (if not 0) row, pitch and rows, and
+    ///   of the flags [`CAI_MEMORY_READONLY`]; the rest must be 0. Whether it is true is asked
+    ///   by [`cai_memory_validate()`]
     /// - `release`: ends the memory; runs once, no lock held, in no order with streams but the
     ///   host's: when uses that were recorded are complete. May be NULL
     /// - `context`: for release; on failure it is the caller's
@@ -4114,7 +4119,8 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Finds the memory around an address, of this copy of libcai's, left out views, and memory that
-    /// was pinned, wrapped or opened, which others may know by another name.
+    /// was pinned, wrapped or opened, which others may know by another name, or that a manager took
+    /// inside of its functions, to give it.
     ///
     /// # Arguments
     ///
@@ -4159,7 +4165,7 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Sets the stream in whose order memory is freed. What is pending on the old one still comes
-    /// before.
+    /// before; so it does before uses of arrays of the memory, since it was allocated there.
     ///
     /// # Arguments
     ///
@@ -4168,7 +4174,8 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_DEVICE`]; [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_UNSUPPORTED`] for a
-    /// view; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// view; [`CAI_ERR_CAPTURE`] if the old one is being captured; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_memory_set_stream(
@@ -4227,7 +4234,9 @@ functions! {
     /// Finds the memory of an array: that of [`cai_memory_array()`], also for its views, and the whole
     /// where it was made of a view of memory. For any other array, memory of its extent that holds it:
     /// its stream is the thread's current one, which comes after the array's, and the array's will come
-    /// after it when the memory is released.
+    /// after it when the memory is released. Work of streams of the CPU's is one with the array's at any
+    /// time. Of a read-only array the memory is [`CAI_MEMORY_READONLY`]: a view, if the whole may be
+    /// written.
     ///
     /// # Arguments
     ///
@@ -4246,6 +4255,26 @@ functions! {
         array: *const cai_array,
         out: *mut *mut cai_memory,
         offset: *mut u64,
+        error: *mut cai_error,
+    ) -> cai_status;
+    /// Finds the address by which the host uses an array. Pinned memory may have two: an array of it
+    /// goes by the device's, as kernels do; tensors and columns of it, and all that the host does here,
+    /// by the host's. Of memory that is not libcai's the driver is asked, if there is one, in whatever
+    /// context is current; none is made for it. What is pending is not waited for.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: gets the address of the first element; 0 if there are no elements
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for a device's own memory; [`CAI_ERR_DEVICE`] for ROCm;
+    /// [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`].
+    ///
+    /// Since 0.1.
+    pub fn cai_array_host(
+        array: *const cai_array,
+        out: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
     /// Copies the elements of an array to another one, in the order of a stream, between any two
@@ -4324,6 +4353,31 @@ functions! {
         out: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
+    /// Brings the first element of an array to the host, as [`cai_array_item()`] does.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: gets itemsize bytes, in the array's byte order
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_array_item()`]; [`CAI_ERR_ARGUMENT`] if there are no elements.
+    ///
+    /// Since 0.1.
+    pub fn cai_array_first(
+        array: *const cai_array,
+        out: *mut ::core::ffi::c_void,
+        error: *mut cai_error,
+    ) -> cai_status;
+    /// Waits for the thread's current stream of the device that works on an array, and for all that is
+    /// pending on the array, its mask included.
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_stream_synchronize()`] and [`cai_array_sync_host()`].
+    ///
+    /// Since 0.1.
+    pub fn cai_array_eval(array: *const cai_array, error: *mut cai_error) -> cai_status;
     /// Says what is out and what is pending.
     ///
     /// # Arguments
@@ -4341,7 +4395,9 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Adds a free, for managers: `free` runs once, later or before the call returns, on any thread,
-    /// with the GPU's primary context current and no lock held.
+    /// with the GPU's primary context current and no lock held. A reset of the device runs it at the
+    /// latest. What is added while [`CAI_RESET_CONTEXT`] destroys the context is forgotten with it, and
+    /// `free` does not run: the addresses may be somebody else's by then.
     ///
     /// # Arguments
     ///
@@ -4378,8 +4434,9 @@ functions! {
     /// Since 0.1.
     pub fn cai_pending_flush(device: cai_device, error: *mut cai_error) -> cai_status;
     /// Begins a time in which nothing but a reset frees what is pending, even if memory is short; they
-    /// nest. The device's manager is told, too, if it has a way of its own. Any thread ends it, which
-    /// frees nothing by itself.
+    /// nest, and may overlap. The device's manager is told, too, if it has a way of its own; of an end,
+    /// once it knows of more beginnings than are open, since an end does not say which one it is of. Any
+    /// thread ends it, which frees nothing by itself.
     ///
     /// # Arguments
     ///
@@ -4403,8 +4460,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for other kinds and pools; [`CAI_ERR_STATE`] if it was freed;
-    /// [`CAI_ERR_CUDA`]; what the manager returned; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for other kinds and pools, and for memory that is
+    /// read-only; [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_CUDA`]; what the manager returned;
+    /// [`CAI_ERR_ARGUMENT`].
     /// NBEP 7, get_ipc_handle. Since 0.1.
     pub fn cai_memory_share(
         memory: *mut cai_memory,

@@ -30,7 +30,7 @@ pub use kind::{HostFlags, MemoryKind};
 pub use pending::{DeferCleanup, Usage, add_pending, flush_pending, usage};
 pub use process::{IpcHandle, OpenMode, SharedMemory};
 pub use request::Request;
-pub use work::{copy, fill, item};
+pub use work::{copy, eval, fill, first, item, to_vec};
 
 /// Memory of any kind: one holder of it. A clone is another holder of the same memory, and so are
 /// the arrays made of it. The last one that is dropped frees it in the order of its stream, at first
@@ -90,6 +90,9 @@ pub struct MemoryInfo {
     pub is_foreign: bool,
     /// Whether it is a part of other memory.
     pub is_view: bool,
+    /// Whether nobody may write it: what [`Memory::host()`] points to, and arrays of it, which say
+    /// so.
+    pub is_readonly: bool,
 }
 
 /// Somebody else's memory, as [`Memory::wrap()`] takes it in.
@@ -252,7 +255,7 @@ impl Memory {
     /// Finds the memory of an array, and the bytes before its first element: `cai_memory_of()`. For
     /// an array that was not made by [`Memory::array()`], it is memory of its extent that holds it:
     /// its stream is the thread's current one, which comes after the array's, and the array's will
-    /// come after it when the memory goes.
+    /// come after it when the memory goes. Of a read-only array the memory is so, too.
     ///
     /// ```
     /// use libcai::{DType, Device, Memory, memory::Request};
@@ -301,11 +304,13 @@ impl Memory {
             is_freed: is(sys::CAI_MEMORY_FREED),
             is_foreign: is(sys::CAI_MEMORY_FOREIGN),
             is_view: is(sys::CAI_MEMORY_VIEW),
+            is_readonly: is(sys::CAI_MEMORY_READONLY),
         })
     }
 
     /// Its bytes as the host may use them. They may be used once nothing is pending that does, and
-    /// as long as the memory is held; what is there at first is arbitrary.
+    /// as long as the memory is held, but not written if [`MemoryInfo::is_readonly`]; what is there
+    /// at first is arbitrary.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the host must not use them; [`Error::State`] if it was freed.

@@ -129,7 +129,7 @@ impl Layout {
         view.check_host()?;
         let itemsize = size_of::<T>() as i64;
         let mut layout = Self {
-            start: if view.is_empty() { align_of::<T>() } else { view.data() as usize },
+            start: if view.is_empty() { align_of::<T>() } else { view.host_address()? as usize },
             // libcai refuses extents whose product overflows, of empty arrays, too; as ndarray does.
             extents: view.shape().iter().map(|&extent| extent as usize).collect(),
             steps: Vec::with_capacity(view.shape().len()),

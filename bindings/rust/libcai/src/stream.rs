@@ -422,6 +422,23 @@ pub struct StreamGuard {
 }
 
 impl StreamGuard {
+    /// Makes a stream of a device, and enters it: it ends with the guard.
+    ///
+    /// ```
+    /// use libcai::{Device, Mode, Stream, StreamGuard};
+    ///
+    /// let guard = StreamGuard::new(Device::Cpu, Mode::Async)?;
+    /// assert_eq!(Stream::current(Device::Cpu)?.describe()?.mode, Mode::Async);
+    /// # drop(guard);
+    /// # Ok::<(), libcai::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Stream::with_mode`] and [`Stream::enter`].
+    pub fn new(device: Device, mode: Mode) -> Result<Self> {
+        Stream::with_mode(device, mode, 0)?.enter()
+    }
+
     /// Waits for the work on the stream, and makes the one before it current again.
     ///
     /// # Errors

@@ -192,10 +192,30 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
     /// [`Error::Cuda`]; [`Error::Order`] on another thread than that of a 2; [`Error::Memory`]. If one
     /// producer cannot be ordered, the others still are, unless a capture forbids.
     pub fn try_end(mut self) -> Result<(), Failed<Self>> {
-        match self.end() {
+        match self.end_now() {
             Ok(()) => Ok(()), // and to drop it ends nothing
             Err(error) => Err(Failed { error, value: self }),
         }
+    }
+
+    /// Ends the use, as [`Use::try_end`] does, for who would not try again: the guard is dropped if
+    /// that fails. So the error holds nothing, and `?` turns it into any other one.
+    ///
+    /// ```
+    /// use libcai::{Array, Options, Stream, Use};
+    ///
+    /// fn launch(x: &Array, stream: &Stream) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let guard = Use::begin(stream, [x], Options::write())?;
+    ///     // Launch kernels on `stream` that use guard.arrays().
+    ///     guard.end()?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Use::try_end`]; the host has then waited for the stream, or libcai holds the arrays.
+    pub fn end(self) -> Result<()> {
+        self.try_end().map_err(Error::from)
     }
 
     /// Ends the use of work that is complete, or was never queued: nobody waits for it, and no owner
@@ -214,7 +234,7 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
     }
 
     #[inline]
-    fn end(&mut self) -> Result<()> {
+    fn end_now(&mut self) -> Result<()> {
         // SAFETY: the use is this guard's, and the arrays are borrowed.
         call(|error| unsafe { sys::cai_use_end(self.open.as_mut_ptr(), error) })
     }
@@ -243,7 +263,7 @@ impl<'a, S: AsStream, A: Arrays<'a>> Use<'a, S, A> {
 impl<'a, S: AsStream, A: Arrays<'a>> Drop for Use<'a, S, A> {
     #[inline]
     fn drop(&mut self) {
-        if let Err(failure) = self.end() {
+        if let Err(failure) = self.end_now() {
             self.end_otherwise(&failure);
         }
         for array in self.arrays.all() {

@@ -7,7 +7,7 @@ use std::{ptr, slice};
 
 use crate::array::{ArrayRef, DeviceType};
 use crate::dtype::{DType, Element};
-use crate::error::{Entry, Error, Result};
+use crate::error::{Entry, Error, Result, ask};
 use crate::sys;
 
 /// An array whose elements are each a `T`, for reading: of its type, in the host's byte order,
@@ -144,9 +144,19 @@ impl<'a, T: Element> View<'a, T> {
         let len = self.len();
         let data = match len {
             0 => ptr::dangling_mut(),
-            _ => ptr::with_exposed_provenance_mut(self.data() as usize),
+            _ => ptr::with_exposed_provenance_mut(self.host_address()? as usize),
         };
         Ok((data, len))
+    }
+
+    /// Where the host finds the first element: of pinned memory that may be elsewhere than where a
+    /// GPU does.
+    pub(crate) fn host_address(self) -> Result<u64> {
+        if self.array.device_type() != DeviceType::CudaHost {
+            return Ok(self.data());
+        }
+        // SAFETY: the array is borrowed during the call; the outputs can be written.
+        ask(|out, error| unsafe { sys::cai_array_host(self.array.as_raw(), out, error) })
     }
 }
 

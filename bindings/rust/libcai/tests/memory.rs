@@ -12,8 +12,8 @@ use libcai::memory::{
     self, Foreign, HostFlags, IpcHandle, OpenMode, Request, copy, fill, item, usage, validate,
 };
 use libcai::{
-    Array, DType, Device, Element, Entry, Error, Manager, Memory, MemoryKind, Result,
-    manager::PoolOptions,
+    Array, ArrayBuilder, DType, Device, DeviceType, Element, Entry, Error, Manager, Memory,
+    MemoryKind, Result, manager::PoolOptions,
 };
 use other::{COUNT, Other, VALUE, share_if_asked};
 
@@ -269,6 +269,69 @@ fn memory_is_found_by_address_and_by_array() {
     assert_eq!((whole.describe().unwrap().data, offset), (data, 40));
     let (held, offset) = Memory::of(&array.slice(&[libcai::Index::from(1..3)]).unwrap()).unwrap();
     assert_eq!((held.describe().unwrap().data, offset), (data, 48));
+}
+
+static READ_ONLY: [u8; 8] = *b"constant";
+
+#[test]
+fn memory_of_a_read_only_array_is_read_only() {
+    let array = ArrayBuilder::new(READ_ONLY.as_ptr() as u64, u8::DTYPE, &[8])
+        .device(DeviceType::Cpu, None)
+        .readonly();
+    // SAFETY: the bytes stay for ever, and are only read.
+    let array = unsafe { array.own(()) }.unwrap();
+    let (found, _) = Memory::of(&array).unwrap();
+    assert!(found.describe().unwrap().is_readonly);
+    assert!(found.view(1, 3).unwrap().describe().unwrap().is_readonly);
+    let again = found.array(u8::DTYPE, &[8]).unwrap();
+    assert!(again.is_readonly());
+    assert!(matches!(fill(&again, 0_u8, None), Err(Error::Value(_))));
+    assert_eq!(&READ_ONLY, b"constant");
+}
+
+#[test]
+fn pinned_memory_with_two_addresses() {
+    let combined = Request::on(gpu()).kind(MemoryKind::Pinned).flags(HostFlags::WRITE_COMBINED);
+    let combined = combined.bytes(64).unwrap();
+    let registered =
+        Memory::pin(gpu(), vec![0_u8; 64], MemoryKind::Pinned, HostFlags::NONE).unwrap();
+    for memory in [combined, registered] {
+        let known = memory.describe().unwrap();
+        assert_ne!(known.data, known.host);
+        let array = memory.array(u8::DTYPE, &[64]).unwrap();
+        let on_cpu = libcai::Stream::new(Device::Cpu).unwrap();
+        fill(&array, 7_u8, Some(&on_cpu)).unwrap();
+        memory::eval(&array).unwrap();
+        on_cpu.synchronize().unwrap();
+        // SAFETY: nobody else has the array, and nothing is pending.
+        let seen = unsafe { array.view::<u8>().unwrap().as_slice() }.unwrap();
+        assert_eq!((seen.as_ptr() as u64, seen), (known.host, &[7; 64][..]));
+        assert_eq!(memory::first::<u8>(&array).unwrap(), 7);
+        assert_eq!(memory::to_vec::<u8>(&array).unwrap(), [7; 64]);
+    }
+}
+
+#[test]
+fn arrays_come_as_vectors() {
+    for device in [Device::Cpu, gpu()] {
+        let array = Request::on(device).zeros(i32::DTYPE, &[2, 3]).unwrap();
+        let row = array.slice(&[libcai::Index::from(1)]).unwrap();
+        fill(&row, 5_i32, None).unwrap();
+        assert_eq!(memory::to_vec::<i32>(&array).unwrap(), [0, 0, 0, 5, 5, 5]);
+        assert_eq!(memory::to_vec::<i32>(&row).unwrap(), [5; 3]);
+        assert!(matches!(memory::to_vec::<u32>(&array), Err(Error::Value(_))));
+        let none = Request::on(device).empty(bool::DTYPE, &[0]).unwrap();
+        assert!(memory::to_vec::<bool>(&none).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_guard_makes_its_stream() {
+    let before = libcai::Stream::current(gpu()).unwrap().value();
+    let guard = libcai::StreamGuard::new(gpu(), libcai::Mode::Async).unwrap();
+    assert_ne!(libcai::Stream::current(gpu()).unwrap().value(), before);
+    guard.try_leave().unwrap();
+    assert_eq!(libcai::Stream::current(gpu()).unwrap().value(), before);
 }
 
 #[test]

@@ -187,7 +187,8 @@ enum {
   CAI_MEMORY_DEREFERENCEABLE = 1 << 0,
   CAI_MEMORY_FREED = 1 << 1,
   CAI_MEMORY_FOREIGN = 1 << 2,
-  CAI_MEMORY_VIEW = 1 << 3
+  CAI_MEMORY_VIEW = 1 << 3,
+  CAI_MEMORY_READONLY = 1 << 4
 };
 typedef struct cai_memory_info {
   uint32_t struct_size;
@@ -223,12 +224,15 @@ cai_status cai_memory_array(cai_memory *memory, uint64_t offset, const cai_dtype
                             cai_array **out, cai_error *error);
 cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *offset,
                          cai_error *error);
+cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *error);
 cai_status cai_array_copy(const cai_array *from, const cai_array *to, cai_stream *stream,
                           cai_error *error);
 cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream *stream,
                           cai_error *error);
 cai_status cai_array_item(const cai_array *array, const int64_t *index, void *out,
                           cai_error *error);
+cai_status cai_array_first(const cai_array *array, void *out, cai_error *error);
+cai_status cai_array_eval(const cai_array *array, cai_error *error);
 typedef struct cai_usage {
   uint32_t struct_size;
   uint32_t deferred;

@@ -2,11 +2,13 @@
 //! Work on arrays: copies, fills, single elements.
 
 use std::mem::MaybeUninit;
+use std::ptr;
 
 use crate::array::ArrayRef;
+use crate::device::Device;
 use crate::dtype::{Element, Kind};
 use crate::error::{Entry, Error, Result, call};
-use crate::memory::raw_stream;
+use crate::memory::{Request, raw_stream};
 use crate::stream::Stream;
 use crate::sys;
 
@@ -98,6 +100,71 @@ pub fn item<'a, T: Element>(array: impl Into<ArrayRef<'a>>, index: &[i64]) -> Re
     }
     // SAFETY: the function has written all of its bytes, and any bytes are a number.
     Ok(unsafe { out.assume_init() })
+}
+
+/// Brings the first element to the host, as [`item()`] does.
+///
+/// # Errors
+/// [`Error::Argument`] if there are no elements; the rest as [`item()`].
+pub fn first<'a, T: Element>(array: impl Into<ArrayRef<'a>>) -> Result<T> {
+    let array = array.into();
+    item(array, &vec![0; array.ndim()])
+}
+
+/// Waits for the current stream of the array's device, and for all that is pending on the array:
+/// `cai_array_eval()`.
+///
+/// # Errors
+/// What work on that stream failed with; [`Error::Capture`] if the stream is being captured;
+/// [`Error::Driver`]; [`Error::Cuda`]; [`Error::Device`] for ROCm.
+pub fn eval<'a>(array: impl Into<ArrayRef<'a>>) -> Result<()> {
+    let array = array.into();
+    // SAFETY: the array is borrowed during the call.
+    call(|error| unsafe { sys::cai_array_eval(array.as_raw(), error) })
+}
+
+/// Brings all elements to the host, in C order, whatever the memory and the strides. It waits for
+/// what is pending on the array, and for the copy, which is in the order of the thread's current
+/// stream.
+///
+/// ```
+/// use libcai::{DType, Device, memory::{self, Request}};
+///
+/// let gpu = Request::on(Device::Cuda(0)).zeros(DType::of::<f32>(), &[2, 3])?;
+/// memory::fill(&gpu, 1.5_f32, None)?;
+/// assert_eq!(memory::to_vec::<f32>(&gpu)?, [1.5; 6]);
+/// # Ok::<(), libcai::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Value`], of entry typestr, if `T` is not the array's own type; the rest as [`copy()`].
+pub fn to_vec<'a, T: Element>(array: impl Into<ArrayRef<'a>>) -> Result<Vec<T>> {
+    let array = array.into();
+    must_hold::<T>(array)?;
+    let count = array.layout().size;
+    // Zeros, so that no byte is ever unknown.
+    let mut bytes: Vec<MaybeUninit<T>> = Vec::new();
+    bytes.resize_with(count, MaybeUninit::zeroed);
+    if count != 0 {
+        // What a stream of the CPU's is to write must not go before it has.
+        let host = Request::on(Device::Cpu).empty(T::DTYPE, array.shape())?;
+        copy(array, &host, None)?;
+        eval(&host)?;
+        let data: *const MaybeUninit<T> = ptr::with_exposed_provenance(host.data() as usize);
+        // SAFETY: the memory has so many elements, which nobody else knows of.
+        unsafe { ptr::copy_nonoverlapping(data, bytes.as_mut_ptr(), count) };
+    }
+    if T::DTYPE.kind() == Kind::Bool {
+        for byte in &mut bytes {
+            // SAFETY: a bool of an array is one byte, of which any value but 0 is true.
+            unsafe {
+                let byte = byte.as_mut_ptr().cast::<u8>();
+                *byte = (*byte != 0).into();
+            }
+        }
+    }
+    // SAFETY: all is written, and any bytes are a number.
+    Ok(bytes.into_iter().map(|element| unsafe { element.assume_init() }).collect())
 }
 
 fn must_hold<T: Element>(array: ArrayRef<'_>) -> Result<()> {

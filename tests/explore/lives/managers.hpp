@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Managers that judge how they are called: each block is freed once, by who gave it, in its own
+// epoch. One keeps what is freed for later, one takes its memory from libcai itself, one fails.
+#pragma once
+
+#include <cai/memory.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace lives {
+
+enum class Way { plain, caching, reentrant, failing };
+
+// What is wrong, the first of it; empty as long as nothing is.
+std::string &wrong();
+void blame(std::string what);
+
+// Called where a manager's function begins: what is to fail in libcai must not fail here.
+inline void (*on_entry)() = [] {};
+
+inline constexpr unsigned char poison = 0xEE;
+
+class Judge {
+ public:
+  Judge(cai_device device, Way way, std::uint64_t epoch);
+  Judge(const Judge &) = delete;
+  Judge &operator=(const Judge &) = delete;
+
+  // A manager of this judge's, with one holder.
+  cai_manager *make();
+
+  std::uint64_t out() const { return bytes_; }
+  bool fails() const { return way_ == Way::failing; }
+  bool is_alive() const { return device_.type == CAI_DEVICE_CPU || epoch_ == now; }
+  // Once all of its memory has come back: nobody has touched that since.
+  void look_at_what_came_back();
+  int made = 0, destroyed = 0;
+  static std::uint64_t now;  // the epoch of the GPU's context
+
+ private:
+  struct Kept {
+    cai_block block;
+    std::uint64_t stream;
+  };
+
+  static Judge &of(void *self) { return *static_cast<Judge *>(self); }
+  static const cai_manager_table &table();
+  cai_status give(std::uint64_t size, std::uint64_t align, std::uint32_t kind, std::uint64_t stream,
+                  cai_block *out, cai_error *error);
+  cai_status take(const cai_block *block, std::uint64_t stream, cai_error *error);
+  cai_status give_up(cai_error *error);
+
+  const cai_device device_;
+  const Way way_;
+  const std::uint64_t epoch_;
+  cai_manager *upstream_ = nullptr;
+  std::map<std::uint64_t, std::uint64_t> blocks_;  // that are out: address and bytes
+  std::vector<Kept> kept_;
+  std::vector<cai_block> poisoned_;
+  std::atomic<std::uint64_t> bytes_{0};
+  std::mutex mutex_;  // frees come from streams of the CPU's, too
+};
+
+}  // namespace lives

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pinned memory that the host and the GPU know by two addresses: written-combined, or registered.
+#include <cai/arrow.h>
+#include <cai/dlpack.h>
+
+#include <algorithm>
+
+#include "memories.hpp"
+
+namespace test::addresses_tests {
+namespace {
+
+constexpr std::int64_t size = 64;
+
+class Addresses : public Memories {
+ protected:
+  static OwnMemory combined() {
+    cai_request wanted = request(CAI_KIND_PINNED, size);
+    wanted.flags = CAI_HOST_WRITE_COMBINED;
+    cai_memory *made = nullptr;
+    cai_error error{};
+    EXPECT_EQ(cai_memory_alloc(gpu0, &wanted, &made, &error), CAI_OK) << error.message;
+    return OwnMemory(made);
+  }
+  OwnMemory registered() {
+    cai_memory *made = nullptr;
+    cai_error error{};
+    EXPECT_EQ(
+        cai_memory_pin(gpu0, bytes_, size, CAI_KIND_PINNED, 0, nullptr, nullptr, &made, &error),
+        CAI_OK)
+        << error.message;
+    return OwnMemory(made);
+  }
+  // Runs for memory of both ways.
+  template <class Body>
+  void for_both(Body &&body) {
+    for (const bool by_registering : {false, true}) {
+      SCOPED_TRACE(by_registering ? "registered" : "write-combined");
+      const OwnMemory memory = by_registering ? registered() : combined();
+      const cai_memory_info info = describe(memory);
+      ASSERT_NE(info.host, 0U);
+      ASSERT_NE(info.host, info.data) << "the test is of no use";
+      body(memory.get(), static_cast<unsigned char *>(handle(info.host)));
+    }
+    ASSERT_OK(cai_drain(1, nullptr, error));
+  }
+
+ private:
+  alignas(64) unsigned char bytes_[size] = {};
+};
+
+TEST_F(Addresses, TheHostFillsAndCopiesByItsOwn) {
+  for_both([](cai_memory *memory, unsigned char *host) {
+    const OwnArray array = array_of(memory, {size});
+    const OwnStream stream = make_stream(cpu, CAI_MODE_SYNC);
+    const unsigned char seven = 7, nine = 9;
+    ASSERT_OK(cai_array_fill(array, &seven, stream, error));
+    EXPECT_EQ(std::count(host, host + size, 7), size);
+    const OwnMemory other = allocate(cpu, CAI_KIND_DEFAULT, size);
+    const OwnArray plain = array_of(other, {size});
+    ASSERT_OK(cai_array_copy(array, plain, stream, error));
+    auto *const copied = static_cast<unsigned char *>(handle(describe(other).host));
+    EXPECT_EQ(std::count(copied, copied + size, 7), size);
+    ASSERT_OK(cai_array_fill(plain, &nine, stream, error));
+    ASSERT_OK(cai_array_copy(plain, array, stream, error));
+    EXPECT_EQ(std::count(host, host + size, 9), size);
+  });
+}
+
+TEST_F(Addresses, TheGpuFillsAndCopiesByItsOwn) {
+  for_both([](cai_memory *memory, unsigned char *host) {
+    const OwnArray array = array_of(memory, {size});
+    const unsigned char seven = 7;
+    ASSERT_OK(cai_array_fill(array, &seven, nullptr, error));
+    ASSERT_OK(cai_array_sync_host(array, error));
+    EXPECT_EQ(std::count(host, host + size, 7), size);
+  });
+}
+
+TEST_F(Addresses, TheyAreToldForViewsAndStrangers) {
+  for_both([](cai_memory *memory, unsigned char *host) {
+    const OwnArray array = array_of(memory, {size});
+    const cai_slice back{0, 0, -1, CAI_SLICE_RANGE | CAI_SLICE_NO_START | CAI_SLICE_NO_STOP, 0};
+    cai_array *view = nullptr;
+    ASSERT_OK(cai_array_slice(array, &back, 1, &view, error));
+    const OwnArray own(view);
+    std::uint64_t found = 0;
+    ASSERT_OK(cai_array_host(own, &found, error));
+    EXPECT_EQ(found, value(host + size - 1));
+    // By whatever address it goes, of an owner that libcai knows nothing of.
+    cai_array foreign = *array.get();
+    foreign.owner = nullptr;
+    for (const std::uint64_t data : {array->data, value(host)}) {
+      foreign.data = data;
+      ASSERT_OK(cai_array_host(&foreign, &found, error));
+      EXPECT_EQ(found, value(host));
+    }
+  });
+}
+
+TEST_F(Addresses, OnlyWhatTheHostMayUseHasOne) {
+  const OwnMemory own = allocate(gpu0, CAI_KIND_DEFAULT, size);
+  const OwnMemory managed = allocate(gpu0, CAI_KIND_MANAGED_GLOBAL, size);
+  const OwnMemory none = allocate(cpu, CAI_KIND_DEFAULT, 0);
+  const OwnArray of_own = array_of(own, {size}), of_managed = array_of(managed, {size});
+  const OwnArray empty = array_of(none, {0});
+  std::uint64_t found = 5;
+  EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "device's own", cai_array_host(of_own, &found, error));
+  EXPECT_EQ(found, 5U);
+  ASSERT_OK(cai_array_host(of_managed, &found, error));
+  EXPECT_EQ(found, describe(managed).host);
+  ASSERT_OK(cai_array_host(empty, &found, error));
+  EXPECT_EQ(found, 0U);
+}
+
+TEST_F(Addresses, TensorsAndColumnsGoByTheHosts) {
+  for_both([this](cai_memory *memory, unsigned char *host) {
+    const OwnArray array = array_of(memory, {size});
+    std::fill(host, host + size, 5);
+    gpu().simcuda_reset_counts();
+    DLManagedTensorVersioned *tensor = nullptr;
+    ASSERT_OK(cai_dlpack_write(array, UINT64_MAX, &tensor, error));
+    EXPECT_EQ(tensor->dl_tensor.data, static_cast<void *>(host));
+    EXPECT_EQ(all_calls(), 0U) << "nothing needs a context, nor a driver";
+    cai_array *back = nullptr;
+    ASSERT_OK(cai_dlpack_own(tensor, 1, &back, error));
+    const OwnArray own(back);
+    std::uint64_t found = 0;
+    ASSERT_OK(cai_array_host(own, &found, error));
+    EXPECT_EQ(found, value(host));
+    const unsigned char six = 6;  // by the GPU, which has the other address
+    ASSERT_OK(cai_array_fill(own, &six, nullptr, error));
+    ASSERT_OK(cai_array_sync_host(own, error));
+    EXPECT_EQ(std::count(host, host + size, 6), size);
+
+    const With with(primary[0]);
+    ArrowSchema schema{};
+    ArrowDeviceArray column{};
+    ASSERT_OK(cai_arrow_write(array, 1, &schema, &column, error));
+    EXPECT_EQ(column.array.buffers[1], static_cast<const void *>(host));
+    column.array.release(&column.array);
+    schema.release(&schema);
+  });
+}
+
+TEST_F(Addresses, CopiesOntoItselfAreSeenByEither) {
+  const OwnMemory memory = registered();
+  const OwnArray array = array_of(memory, {size});
+  cai_array plain = *array.get();  // the host's bytes, as somebody else's array of them
+  plain.owner = nullptr;
+  plain.device_type = CAI_DEVICE_CPU;
+  plain.device_id = 0;
+  plain.stream_kind = CAI_STREAM_NONE;
+  plain.stream = 0;
+  plain.data = describe(memory).host;
+  const OwnStream stream = make_stream(cpu, CAI_MODE_SYNC);
+  EXPECT_FAILS(CAI_ERR_LAYOUT, "overlap", cai_array_copy(array, &plain, stream, error));
+}
+
+TEST_F(Addresses, MemoryOfAStrangersArrayHasBoth) {
+  alignas(64) unsigned char bytes[size] = {};
+  const With with(primary[0]);
+  MUST(gpu().cuMemHostRegister_v2(bytes, size, 0));
+  Address data = 0;
+  MUST(gpu().cuMemHostGetDevicePointer_v2(&data, bytes, 0));
+  {
+    cai_array array{};
+    array.abi_major = CAI_ABI_MAJOR;
+    array.abi_minor = CAI_ABI_MINOR;
+    array.version = 3;
+    array.stream_kind = CAI_STREAM_NONE;
+    array.device_type = CAI_DEVICE_CUDA_HOST;
+    array.dtype = bytes_type;
+    const std::int64_t extent = size, step = 1;
+    array.ndim = 1;
+    array.shape = &extent;
+    array.strides = &step;
+    array.data = data;
+    cai_array *owned = nullptr;
+    ASSERT_OK(cai_array_own(&array, nullptr, nullptr, &owned, error));
+    const OwnArray own(owned);
+    cai_memory *found = nullptr;
+    ASSERT_OK(cai_memory_of(own, &found, nullptr, error));
+    const OwnMemory memory(found);
+    EXPECT_EQ(describe(memory).data, data);
+    EXPECT_EQ(describe(memory).host, value(static_cast<void *>(bytes)));
+  }
+  EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+  MUST(gpu().cuMemHostUnregister(bytes));
+}
+
+}  // namespace
+}  // namespace test::addresses_tests

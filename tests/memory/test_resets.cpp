@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Frees that are pending when a device is reset: none is left, and none frees what came later at
+// the same address.
+#include <cai/device.h>
+
+#include "managers.hpp"
+#include "memories.hpp"
+
+namespace test::resets_tests {
+namespace {
+
+constexpr std::uint64_t size = 4096;
+
+// A manager as people write them: it keeps what is freed, and gives it up when it is reset.
+struct Cache {
+  cai_manager *upstream = nullptr;
+  std::vector<cai_block> kept;
+
+  static Cache &of(void *self) { return *static_cast<Cache *>(self); }
+  static const char *name() {
+    static const cai_manager_table made = table();
+    static const cai_status registered = cai_manager_register("caching", &made, nullptr);
+    EXPECT_EQ(registered, CAI_OK);
+    return "caching";
+  }
+
+ private:
+  static cai_manager_table table() {
+    cai_manager_table made{};
+    made.struct_size = sizeof made;
+    made.version = CAI_MANAGER_VERSION;
+    made.name = "caching";
+    made.create = [](const void *params, cai_device, cai_manager *upstream, void **self,
+                     cai_error *) {
+      auto *const cache = static_cast<Cache *>(const_cast<void *>(params));
+      cache->upstream = upstream;
+      *self = cache;
+      return cai_status{CAI_OK};
+    };
+    made.destroy = [](void *) {};
+    made.initialize = [](void *, cai_error *) { return cai_status{CAI_OK}; };
+    made.reset = [](void *self, cai_error *error) {
+      Cache &cache = of(self);
+      for (const cai_block &block : std::exchange(cache.kept, {})) {
+        const cai_status status =
+            cai_manager_free(cache.upstream, &block, CAI_KIND_DEFAULT, 1, error);
+        if (status != CAI_OK) return status;
+      }
+      return cai_status{CAI_OK};
+    };
+    made.memalloc = [](void *self, std::uint64_t bytes, std::uint64_t align, std::uint32_t kind,
+                       std::uint64_t stream, cai_block *out, cai_error *error) {
+      return cai_manager_alloc(of(self).upstream, bytes, align, kind, stream, out, error);
+    };
+    made.memfree = [](void *self, const cai_block *block, std::uint64_t, cai_error *) {
+      of(self).kept.push_back(*block);
+      return cai_status{CAI_OK};
+    };
+    return made;
+  }
+};
+
+class Resets : public testing::Test {
+ protected:
+  Resets() { flush(gpu1); }
+
+  // Leaves a block in the cache of a manager.
+  void keep_one() {
+    const Manager upstream = make("default", gpu1);
+    manager_ = make(Cache::name(), gpu1, &cache_, upstream);
+    free_block(manager_, test::allocate(static_cast<cai_manager *>(manager_), size));
+    EXPECT_EQ(cache_.kept.size(), 1U);
+    EXPECT_EQ(usage(gpu1).pending_count, 0U);
+  }
+
+  Cache cache_;
+  Manager manager_;
+};
+
+TEST_F(Resets, LeaveNothingOfWhatManagersGiveUpPending) {
+  keep_one();
+  gpu().simcuda_reset_counts();
+  ASSERT_OK(cai_device_reset(gpu1, 0, error));
+  EXPECT_EQ(usage(gpu1).pending_count, 0U);
+  EXPECT_EQ(usage(gpu1).pending_bytes, 0U);
+  EXPECT_EQ(calls("cuMemFree"), 1U);
+}
+
+TEST_F(Resets, OfTheContextLeaveNothingThatFreesLaterMemory) {
+  keep_one();
+  ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+  EXPECT_EQ(usage(gpu1).pending_count, 0U);
+  Failures failures;
+  {
+    std::vector<OwnMemory> later;
+    for (int i = 0; i < 4; ++i) later.push_back(allocate(gpu1, CAI_KIND_DEFAULT, size));
+    flush(gpu1);
+    for (const OwnMemory &memory : later) {
+      const OwnArray array = array_of(memory, {static_cast<std::int64_t>(size)});
+      ASSERT_OK(cai_array_sync_host(array, error));
+      ASSERT_OK(cai_memory_validate(describe(memory).data, size, gpu1, CAI_KIND_DEFAULT, error));
+    }
+  }
+  flush(gpu1);
+  EXPECT_EQ(failures.messages, std::vector<std::string>());
+}
+
+// The context takes with it what it has pinned, whoever's it is.
+TEST_F(Resets, EndMemoryOfTheCpuThatAGpuHasPinned) {
+  const OwnMemory pinned = allocate(cpu, CAI_KIND_PINNED, size);
+  const OwnMemory plain = allocate(cpu, CAI_KIND_DEFAULT, size);
+  const OwnArray array = array_of(pinned, {16});
+  ASSERT_OK(cai_device_reset(gpu0, CAI_RESET_CONTEXT, error));
+  EXPECT_TRUE(describe(pinned).flags & CAI_MEMORY_FREED);
+  EXPECT_FALSE(describe(plain).flags & CAI_MEMORY_FREED);
+  const unsigned char seven = 7;
+  EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_array_fill(array, &seven, nullptr, error));
+}
+
+TEST_F(Resets, WhatIsDeadIsNotFound) {
+  const OwnMemory memory = allocate(gpu1, CAI_KIND_DEFAULT, size);
+  ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+  cai_memory *found = nullptr;
+  EXPECT_FAILS(CAI_ERR_DEVICE, "no memory",
+               cai_memory_find(describe(memory).data, &found, nullptr, error));
+}
+
+// Adds a free while the device is being reset, after everything was flushed: as another thread may.
+TEST_F(Resets, ForgetWhatIsAddedTooLate) {
+  static int freed;
+  freed = 0;
+  struct Late : Recorder {
+  } recorder;
+  const Manager manager = make(recorder, gpu1);
+  const auto count = [](void *, cai_error *) {
+    ++freed;
+    return cai_status{CAI_OK};
+  };
+  // A free that adds another one, each time it runs: so there is always one more.
+  struct Again {
+    static cai_status run(void *context, cai_error *error) {
+      ++freed;
+      return cai_pending_add(gpu1, 0, run, context, error);
+    }
+  };
+  ASSERT_OK(cai_pending_add(gpu1, 8, Again::run, nullptr, error));
+  ASSERT_OK(cai_pending_add(gpu1, 8, count, nullptr, error));
+  ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+  const int by_reset = freed;
+  EXPECT_GE(by_reset, 2);
+  EXPECT_EQ(usage(gpu1).pending_count, 0U);
+  flush(gpu1);
+  EXPECT_EQ(freed, by_reset);
+}
+
+TEST_F(Resets, AWrappedStreamThatHasGoneIsNoHindrance) {
+  Handle context = nullptr, handle = nullptr;
+  MUST(gpu().cuDevicePrimaryCtxRetain(&context, 1));
+  {
+    const With with(context);
+    MUST(gpu().cuStreamCreate(&handle, 1));
+  }
+  cai_stream *stream = nullptr;
+  ASSERT_OK(cai_stream_wrap(gpu1, value(handle), nullptr, nullptr, &stream, error));
+  const OwnStream wrapped(stream);
+  ASSERT_OK(cai_stream_set_current(stream, error));
+  {
+    const With with(context);
+    MUST(gpu().cuStreamDestroy_v2(handle));
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "stream 0x%llx", static_cast<unsigned long long>(value(handle)));
+  EXPECT_FAILS(CAI_ERR_CUDA, text, cai_device_synchronize(gpu1, error));
+  ASSERT_OK(cai_device_reset(gpu1, 0, error));
+  ASSERT_OK(cai_device_synchronize(gpu1, error));
+  MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
+}
+
+}  // namespace
+}  // namespace test::resets_tests
