@@ -656,22 +656,27 @@ cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *erro
  * begin after it, on GPUs too. If one is borrowed, or its owner's used_on is not
  * cai_owner_used_on(), the call waits.
  *
+ * A mask is copied, too: `to` needs one, of the same type, not read-only, whose shape `from`'s mask
+ * broadcasts to; of bits, the same shape, and whole bytes. If `from` has none, `to`'s becomes true.
+ *
  * @param from    any strides; CAI_ACCESS_READ
  * @param to      not read-only; of the same shape and dtype; must not overlap `from`
  * @param stream  of the device of either, or that the memory of either was made for, and a GPU's
  *                unless the host may use both (the CPU's, and pinned memory); NULL: the thread's
  *                current one of `to`'s device, or of `from`'s if `to` is the host's
- * @return #CAI_OK; #CAI_ERR_VALUE if shapes or types differ, or `to` is read-only; #CAI_ERR_LAYOUT
- *          if elements of `to` overlap, or `from`'s with them; #CAI_ERR_UNSUPPORTED for bits and
- *          for masks; #CAI_ERR_DEVICE for a stream of a third device; #CAI_ERR_CAPTURE also if the
- *          stream is being captured and the host must wait; #CAI_ERR_STATE if the memory was freed,
- *          or the stream is dead; what earlier work on a stream of the CPU's failed with, once; the
- *          rest as cai_use_begin().
+ * @return #CAI_OK; #CAI_ERR_VALUE if shapes or types differ, or `to` is read-only, and (entry
+ *         mask) for a mask that `to` lacks or cannot take; #CAI_ERR_LAYOUT if elements of `to`
+ *         overlap, or `from`'s with them; #CAI_ERR_UNSUPPORTED for bits, but in masks whose bits
+ *         fill their bytes; #CAI_ERR_DEVICE for a stream of a third device; #CAI_ERR_CAPTURE also
+ *         if the stream is being captured and the host must wait; #CAI_ERR_STATE if the memory was
+ *         freed, or the stream is dead; what earlier work on a stream of the CPU's failed with,
+ *         once; the rest as cai_use_begin().
  * Since 0.1. */
 cai_status cai_array_copy(const cai_array *from, const cai_array *to, cai_stream *stream,
                           cai_error *error);
 
-/** Sets all elements of an array, in the order of a stream; begin and end of use included.
+/** Sets all elements of an array, in the order of a stream; begin and end of use included. Those
+ * that a mask says are invalid are set, too; the mask stays as it is.
  *
  * @param array   not read-only
  * @param value   itemsize bytes, in the array's byte order, of the host's memory; read before the

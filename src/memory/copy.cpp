@@ -8,6 +8,7 @@
 #include "memory/device_work.hpp"
 #include "memory/host_address.hpp"
 #include "memory/host_work.hpp"
+#include "memory/masks.hpp"
 #include "memory/work.hpp"
 #include "order/producers.hpp"
 
@@ -77,6 +78,8 @@ bool can_copy(const cai_stream &stream, const cai_array &from, cai_device from_d
   return device::is_cpu(stream.device) ? from_served && to_served : from_served || to_served;
 }
 
+}  // namespace
+
 void copy(const cai_array &from, const cai_array &to, cai_stream *given) {
   if (order::has_no_elements(to)) return;
   const cai_device from_device = device_of(from), to_device = device_of(to);
@@ -93,6 +96,19 @@ void copy(const cai_array &from, const cai_array &to, cai_stream *given) {
       : copy_by_gpu(*stream.get(), from, from_device, to, to_device);
 }
 
+namespace {
+
+// The elements first; where that fails, the mask is as it was.
+void copy_with_mask(const cai_array &from, const cai_array &to, cai_stream *stream) {
+  if (!to.mask) {
+    throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_MASK},
+                  "mask: from has one, and to has none: which elements are valid would be lost");
+  }
+  const MaskCopy mask(from, to);
+  copy(without_mask(from), without_mask(to), stream);
+  mask.fills() ? fill(mask.to(), mask.value(), stream) : copy(mask.from(), mask.to(), stream);
+}
+
 }  // namespace
 }  // namespace cai::memory
 
@@ -104,6 +120,7 @@ cai_status cai_array_copy(const cai_array *from, const cai_array *to, cai_stream
     memory::judge_work(from, "from");
     memory::judge_work(to, "to");
     memory::judge_pair(*from, *to);
-    memory::copy(*from, *to, stream);
+    from->mask || to->mask ? memory::copy_with_mask(*from, *to, stream)
+                           : memory::copy(*from, *to, stream);
   });
 }

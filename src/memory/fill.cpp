@@ -8,6 +8,7 @@
 #include "memory/device_work.hpp"
 #include "memory/host_address.hpp"
 #include "memory/host_work.hpp"
+#include "memory/masks.hpp"
 #include "memory/work.hpp"
 #include "order/waiting.hpp"
 
@@ -37,6 +38,8 @@ device::Held stream_for(const cai_array &array, cai_stream *given) {
                 device::Text(given->device).text, device::Text(device).text);
 }
 
+}  // namespace
+
 void fill(const cai_array &array, const void *value, cai_stream *given) {
   if (order::has_no_elements(array)) return;
   const device::Held stream = stream_for(array, given);
@@ -57,6 +60,8 @@ void fill(const cai_array &array, const void *value, cai_stream *given) {
     fill_on_device(session.cu, walk, value, itemsize, handle);
   });
 }
+
+namespace {
 
 // The address of an element.
 uint64_t find(const cai_array &array, const int64_t *index) {
@@ -112,7 +117,7 @@ cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream 
     memory::judge_work(array, "array");
     if (!value) throw Failure(CAI_ERR_ARGUMENT, {}, "value is NULL");
     memory::judge_written(*array, "array");
-    memory::fill(*array, value, stream);
+    memory::fill(memory::without_mask(*array), value, stream);
   });
 }
 
@@ -120,6 +125,10 @@ cai_status cai_array_item(const cai_array *array, const int64_t *index, void *ou
                           cai_error *error) {
   return guard(error, [&] {
     memory::judge_work(array, "array");
+    if (array->mask) {
+      throw Failure(CAI_ERR_UNSUPPORTED, {CAI_ENTRY_MASK},
+                    "array has a mask: the element may be invalid");
+    }
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     memory::read_item(*array, memory::find(*array, index), out);
   });

@@ -13,9 +13,6 @@ namespace cai::memory {
 void judge_work(const cai_array *array, const char *name) {
   if (!array) throw Failure(CAI_ERR_ARGUMENT, {}, "%s is NULL", name);
   order::judge(array, -1);
-  if (array->mask) {
-    throw Failure(CAI_ERR_UNSUPPORTED, {CAI_ENTRY_MASK}, "%s has a mask", name);
-  }
   if (array->dtype.kind == 't') {
     throw Failure(CAI_ERR_UNSUPPORTED, {CAI_ENTRY_TYPESTR}, "%s is of bits", name);
   }

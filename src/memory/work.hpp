@@ -10,8 +10,8 @@
 
 namespace cai::memory {
 
-// Judges an array that is to be worked on: not by a stranger's rules alone, but also for bits and
-// masks, which no work here is made for.
+// Judges an array that is to be worked on: not by a stranger's rules alone, but also for bits,
+// which no work here is made for. It may have a mask.
 void judge_work(const cai_array *array, const char *name);
 void judge_written(const cai_array &array, const char *name);
 
@@ -62,6 +62,10 @@ class HostWork {
 // worked on before the call returns.
 void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use *uses,
                   int32_t count);
+
+// Copies the elements of valid arrays that fit each other; sets all of one. Neither has a mask.
+void copy(const cai_array &from, const cai_array &to, cai_stream *given);
+void fill(const cai_array &array, const void *value, cai_stream *given);
 
 // Queues work on a GPU's stream between the beginning and the end of all uses: calls
 // `queue(session, stream)` with the stream's context current. The host waits for it where memory of

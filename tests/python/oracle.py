@@ -64,7 +64,7 @@ CHOICES = {
     "tuple for the list of descr": Choice(False, False, "a tuple is a field there"),
     "list for a field": Choice(False, True, "JSON; a list of lists can be nothing else"),
     "int for the shape of a field": Choice(False, True, "NumPy takes it for the tuple of it"),
-    "extent 0 in a field": Choice(False, False, "a part without bytes"),
+    "extent 0 in a field": Choice(True, True, "NumPy takes it: a part that comes no time"),
     "name twice": Choice(False, False, "NumPy refuses it: which field is meant?"),
     "NUL in a name": Choice(False, False, "C would see another name"),
     "name that is no UTF-8": Choice(False, False, "no C string says it"),
@@ -245,7 +245,7 @@ class Judge:
             self.choose("no bytes")
         if size >= 1 << 32:
             self.choose("item over 2**32 - 1 bytes")
-        if kind + digits in ("f12", "c24"):
+        if (kind, size) in (("f", 12), ("c", 24)):
             self.choose("float of 12 bytes")
         self.need(size in SIZES.get(kind, (size,)))
         if kind == "t" and number != 1:

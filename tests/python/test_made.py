@@ -206,6 +206,31 @@ def test_copies_are_new():
         assert made.item(0) == 6
 
 
+def masked(values, mask):
+    """An array of NumPy's with a mask, as libcai reads it, and both."""
+    values, mask = np.array(values), np.array(mask)
+    given = {**values.__array_interface__, "mask": mask}
+    return libcai.from_interface(given, owner=(values, mask), host=True), values, mask
+
+
+@pytest.mark.parametrize("kind", ["?", "u1", ">i4", "f4", ">f8", "c8", "c16"])
+def test_copies_of_masked_arrays(kind):
+    truths = np.array([[0, 1, 2], [0, 0, 1]]).astype(kind)
+    from_, values, _ = masked([[1, 2, 3], [4, 5, 6]], truths)
+    to, copied, mask = masked(np.zeros((2, 3), values.dtype), np.zeros((2, 3), kind))
+    assert libcai.copy(from_, to) is to
+    assert np.array_equal(copied, values)
+    assert np.array_equal(mask, truths)
+    libcai.fill(to, 7)
+    assert (copied == 7).all()
+    assert np.array_equal(mask, truths)
+    libcai.copy(values, to)
+    assert (mask == 1).all()
+    for lose in (lambda: libcai.copy(from_, copied.copy()), lambda: libcai.copy(from_)):
+        with pytest.raises(libcai.UseError, match="mask"):
+            lose()
+
+
 def test_copies_that_do_not_fit():
     source = np.arange(6, dtype="<i4")
     with pytest.raises(libcai.UseError):

@@ -199,7 +199,8 @@ def full(shape, value, typestr="<f8", *, device=None, kind="default", stream=Non
 
 
 def fill(array, value, *, stream=None):
-    """Sets all elements of an array, in order with whoever else uses it, and returns it.
+    """Sets all elements of an array, in order with whoever else uses it, and returns it. A mask stays
+    as it is.
 
     Parameters
     ----------
@@ -244,7 +245,8 @@ def copy(array, to=None, *, stream=None):
         What `asarray` takes, of any strides.
     to : object, optional
         Likewise, of the same shape and type, not read-only, not overlapping; else a new `Array` of
-        the same device.
+        the same device. A mask is copied, too, to a mask of the same type: `to` needs one then. If
+        only `to` has a mask, it becomes true.
     stream : Stream or object, optional
         Of the device of either; else the thread's current one of `to`'s device, or of `array`'s if
         `to` is the host's.
@@ -257,7 +259,7 @@ def copy(array, to=None, *, stream=None):
     Raises
     ------
     UseError
-        If the two do not fit each other, and for masks.
+        If the two do not fit each other; and where a mask would be lost, as in a new array.
     """
     cdef cai_device device
     cdef Stream on

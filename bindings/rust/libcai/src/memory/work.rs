@@ -32,10 +32,11 @@ use crate::sys;
 /// ```
 ///
 /// # Errors
-/// [`Error::Value`] if shapes or types differ, or `to` is read-only; [`Error::Layout`] if elements of
-/// `to` overlap, or `from`'s with them; [`Error::Unsupported`] for bits and masks; [`Error::Device`]
-/// for a stream of a third device; [`Error::Capture`]; [`Error::State`] if the memory was freed, or
-/// the stream is dead; what earlier work on a stream of the CPU's failed with, once.
+/// [`Error::Value`] if shapes or types differ, or `to` is read-only, and for a mask that `to` lacks or
+/// cannot take; [`Error::Layout`] if elements of `to` overlap, or `from`'s with them;
+/// [`Error::Unsupported`] for bits, but in masks whose bits fill their bytes; [`Error::Device`] for a
+/// stream of a third device; [`Error::Capture`]; [`Error::State`] if the memory was freed, or the
+/// stream is dead; what earlier work on a stream of the CPU's failed with, once.
 pub fn copy<'f, 't>(
     from: impl Into<ArrayRef<'f>>,
     to: impl Into<ArrayRef<'t>>,
