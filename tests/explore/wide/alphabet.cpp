@@ -78,14 +78,14 @@ struct Weight {
   unsigned outside, inside, alone;
 };
 
-struct Kind {
+struct Verb {
   const char *name;
   void (*run)(World &, const Step &);
   Weight weight;
   Operand operands[kOperands];
 };
 
-const Kind kKinds[] = {
+constexpr Verb kVerbs[] = {
     {"make",
      make,
      {4, 1, 0},
@@ -96,7 +96,7 @@ const Kind kKinds[] = {
      {10, 12, 12},
      {kFreeUse, kStream, kArray, kOther, kOther, of(kAccesses), rarely(kOrders), rarely(kFlags)}},
     {"end", end, {8, 8, 10}, {kUse, of(kWaits)}},
-    {"finish", finish, {2, 1, 1}, {kUse, of(kWaits)}},
+    {"finish", finish, {5, 3, 4}, {kUse, of(kWaits)}},
     {"abandon", abandon, {2, 2, 3}, {kUse}},
     {"produce", produce, {4, 4, 5}, {kArray, kStream, of(kAccess), kFreeArray}},
     {"publish", publish_on, {2, 1, 3}, {kArray, kStream, kFreeArray}},
@@ -149,9 +149,9 @@ unsigned find_word(Words words, const std::string &word) {
   std::exit(2);
 }
 
-unsigned kind_of(const std::string &name) {
+unsigned verb_of(const std::string &name) {
   std::vector<const char *> names;
-  for (const Kind &kind : kKinds) names.push_back(kind.name);
+  for (const Verb &verb : kVerbs) names.push_back(verb.name);
   return find_word(names, name);
 }
 
@@ -244,16 +244,16 @@ Step Drawer::step(const World &world) {
   const unsigned nth = steps_++;
   Step step{};
   if (nth < theme.first.size()) {
-    step[0] = kind_of(theme.first.begin()[nth]);
+    step[0] = verb_of(theme.first.begin()[nth]);
   } else {
     const bool in_capture = world.any_captures();
-    step[0] = draw_by(kKinds, [&](const Kind &kind) {
-      if (theme.alone) return kind.weight.alone;
-      return in_capture ? kind.weight.inside : kind.weight.outside;
+    step[0] = draw_by(kVerbs, [&](const Verb &verb) {
+      if (theme.alone) return verb.weight.alone;
+      return in_capture ? verb.weight.inside : verb.weight.outside;
     });
   }
   for (std::size_t i = 0; i < kOperands; ++i) {
-    step[i + 1] = operand(world, kKinds[step[0]].operands[i]);
+    step[i + 1] = operand(world, kVerbs[step[0]].operands[i]);
   }
   if (nth == 0 && theme.alone) {  // what an owner keeps is seen best where no stream tells of it
     if (theme.first.begin()[1] == std::string_view("import")) step[4] = kImported;
@@ -263,18 +263,18 @@ Step Drawer::step(const World &world) {
 }
 
 void run_step(World &world, const Step &step) {
-  kKinds[step[0]].run(world, step);
+  kVerbs[step[0]].run(world, step);
 }
 
 std::string text_of(const Program &program) {
   std::string text;
   for (const Step &step : program) {
-    const Kind &kind = kKinds[step[0]];
+    const Verb &verb = kVerbs[step[0]];
     if (!text.empty()) text += " | ";
-    text += kind.name;
+    text += verb.name;
     for (std::size_t i = 0; i < kOperands; ++i) {
-      if (!kind.operands[i].words.empty()) {
-        text += std::string(" ") + kind.operands[i].words[step[i + 1]];
+      if (!verb.operands[i].words.empty()) {
+        text += std::string(" ") + verb.operands[i].words[step[i + 1]];
       }
     }
   }
@@ -289,9 +289,9 @@ Program program_of(const std::string &text) {
     std::string word;
     words >> word;
     Step step{};
-    step[0] = kind_of(word);
+    step[0] = verb_of(word);
     for (std::size_t i = 0; words >> word; ++i) {
-      step.at(i + 1) = find_word(i < kOperands ? kKinds[step[0]].operands[i].words : Words{}, word);
+      step.at(i + 1) = find_word(i < kOperands ? kVerbs[step[0]].operands[i].words : Words{}, word);
     }
     program.push_back(step);
   }
@@ -299,7 +299,7 @@ Program program_of(const std::string &text) {
 }
 
 Step simpler(Step step, std::size_t operand) {
-  const Drawn drawn = kKinds[step[0]].operands[operand].drawn;
+  const Drawn drawn = kVerbs[step[0]].operands[operand].drawn;
   if (drawn == Drawn::word || drawn == Drawn::rare || drawn == Drawn::another)
     step[operand + 1] = 0;
   return step;

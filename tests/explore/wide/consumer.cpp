@@ -81,6 +81,7 @@ void begin(World &world, const Step &step) {
   use->arrays = arrays;
   use->accesses = accesses;
   use->capture = world.capture_of(stream);
+  for (const int array : arrays) world.met(Call::begin, array, stream);
   use->is_forked = !was_capturing && world.is_capturing(stream);
   if (use->is_forked) use->thread = world.thread;  // the capture may be of its 2
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -102,6 +103,7 @@ void give_up(World &world, Use &use) {
   is_unknown = is_unknown || world.fault.has_struck();
   use.open = false;
   for (const int array : use.arrays) {
+    world.met(Call::abandon, array, use.stream);
     // It orders nothing for the producers, who hear of it by the owner alone.
     Block &block = world.blocks[world.arrays[array].block];
     block.copied = true;
@@ -137,7 +139,11 @@ void end_use(World &world, Use &use, Ending ending, bool waits) {
     const auto call = [&] { status = cai_use_end(&use.use, &world.error); };
     use.order == CAI_ORDER_HOST ? world.loudly(call) : world.quietly(call);
   }
-  if (world.is_taken(status)) use.open = false;
+  if (world.is_taken(status)) {
+    use.open = false;
+    const Call call = ending == Ending::finish ? Call::finish : Call::end;
+    for (const int array : use.arrays) world.met(call, array, use.stream);
+  }
   // It has been joined back, whatever else could not be done.
   if (!world.fault.has_struck()) use.is_forked = false;
 }
@@ -190,7 +196,9 @@ void release_on(World &world, const Step &step) {
     if (stays) cai_array_release(array);
     return end_later(world, later, number, stream, capture);
   }
-  if (world.is_taken(status)) world.arrays[number].there = stays;
+  if (!world.is_taken(status)) return;
+  world.met(Call::release_on, number, stream);
+  world.arrays[number].there = stays;
 }
 
 void same_stream(World &world, const Step &step) {
@@ -210,7 +218,9 @@ void same_stream(World &world, const Step &step) {
     status = cai_arrays_same_stream(list.data(), static_cast<std::int32_t>(list.size()), &out,
                                     &world.error);
   });
-  if (!world.is_taken(status) || out == 0) return;
+  if (!world.is_taken(status)) return;
+  for (const int number : arrays) world.met(Call::same_stream, number);
+  if (out == 0) return;
   for (int i = 0; i < kStreams; ++i) {
     if (i == kPerThread + 1 - world.thread) continue;  // a 2 is this thread's
     if (machine().value(i) != out || !world.may_work(i) || world.is_forked(i)) continue;
@@ -227,7 +237,7 @@ void sync_host(World &world, const Step &step) {
   world.say("cai_array_sync_host: array %d", number);
   cai_status status = CAI_OK;
   world.loudly([&] { status = cai_array_sync_host(world.pointer(number), &world.error); });
-  static_cast<void>(world.is_taken(status));
+  if (world.is_taken(status)) world.met(Call::sync_host, number);
 }
 
 void ask_pending(World &world, const Step &step) {
@@ -241,6 +251,7 @@ void ask_pending(World &world, const Step &step) {
                                &left, &world.error);
   });
   world.expect(status);
+  world.met(Call::pending, number);
 }
 
 void drain(World &world, const Step &) {

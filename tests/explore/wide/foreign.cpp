@@ -24,6 +24,7 @@ int told_by_dict(World &world, int number) {
     const int stream = world.stream(drawn);
     if (machine().value(stream) != static_cast<std::uint64_t>(dict.stream.integer)) continue;
     world.blocks[world.arrays[number].block].told |= 1U << stream;
+    world.met(Call::dict, number, stream);
     return stream;
   }
   return -1;

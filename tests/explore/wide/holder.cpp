@@ -44,6 +44,7 @@ void let_go(World &world, int number) {
   if (said >= 0 && world.is_capturing(said)) {
     world.blocks[world.arrays[number].block].told |= 1U << said;
   }
+  world.met(Call::release, number);
   world.arrays[number].there = false;
   world.quietly([&] { cai_array_release(array); });
   world.releases = false;

@@ -279,6 +279,7 @@ void produce(World &world, const Step &step) {
                                  writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ, &world.error);
     });
     if (!world.is_taken(status)) return;
+    world.met(Call::reclaim, number, stream);
   }
   world.say("the producer %s array %d on %s", writes ? "writes" : "reads", number,
             kStreamNames[stream]);

@@ -42,6 +42,7 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
   });
   if (world.fault.has_struck()) block.copied = true;  // as far as the owner knows
   if (!world.is_taken(status)) return;
+  world.met(as_event ? Call::publish_event : Call::publish, number, target);
   view->there = true;
   view->said = as_event ? -1 : target;
   view->of_event = as_event;

@@ -11,6 +11,7 @@
 // - the host waits only where that is asked for.
 //
 //   wide random COUNT SEED   COUNT programs
+//   wide pairs COUNT SEED    what has met in as many: a table of calls, and two of streams
 //   wide replay FILE         the programs of a file, one a line: alphabet.hpp
 #include <chrono>
 #include <cstdlib>
@@ -133,7 +134,8 @@ void tell(const Program &program, const std::string &problem) {
   static_cast<void>(run(shrunk, true));
 }
 
-bool random(long count, std::uint64_t seed) {
+// Returns how many are wrong.
+long run_random(long count, std::uint64_t seed) {
   Drawer drawer(seed);
   const bool tells = std::getenv("WIDE_TELL");
   long wrong = 0;
@@ -151,9 +153,20 @@ bool random(long count, std::uint64_t seed) {
       tell(program, problem);
     }
   }
+  return wrong;
+}
+
+bool random(long count, std::uint64_t seed) {
+  const long wrong = run_random(count, seed);
   std::printf("%s 1 - %ld programs, drawn by seed %llu: %ld are wrong\n1..1\n",
               wrong ? "not ok" : "ok", count, static_cast<unsigned long long>(seed), wrong);
   return wrong == 0;
+}
+
+// What has met in as many programs.
+bool pairs(long count, std::uint64_t seed) {
+  const bool good = run_random(count, seed) == 0;
+  return tell_pairs() && good;
 }
 
 bool replay(const char *name) {
@@ -183,6 +196,8 @@ int main(int argc, char **argv) {
   MUST(cai_provide_streams(&provider, nullptr));
   if (what == "replay") return !wide::replay(argv[2]);
   const long count = argc > 2 ? std::atol(argv[2]) : 0;
+  const std::uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
+  if (what == "pairs" && count > 0) return !wide::pairs(count, seed);
   if (what != "random" || count < 1) return 2;
-  return !wide::random(count, argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
+  return !wide::random(count, seed);
 }

@@ -256,6 +256,23 @@ void World::fail(const std::string &what) {
   say("!! %s", what.c_str());
 }
 
+Kind World::kind_of(int stream) const {
+  if (stream == kLegacy) return Kind::one;
+  if (is_of_guest(stream)) return Kind::guest;
+  if (stream == kGone || stream == kPerThread + 1 - thread) return Kind::twos;
+  if (is_capturing(stream)) return Kind::captured;
+  if (is_per_thread(stream)) return Kind::two;
+  return is_blocking(stream) ? Kind::blocking : Kind::other;
+}
+
+void World::met(Call call, int number, int stream) {
+  const Array &array = arrays[number];
+  const Kind said = array.of_event   ? Kind::event
+                    : array.said < 0 ? Kind::none
+                                     : kind_of(array.said);
+  note_pair(blocks[array.block].last, call, said, stream < 0 ? Kind::none : kind_of(stream));
+}
+
 void World::check() {
   if (cu().simcuda_races() != races) fail("a race");
   for (const Capture &capture : captures) {

@@ -12,6 +12,7 @@
 #include "cai.h"
 #include "fault.hpp"
 #include "machine.hpp"
+#include "pairs.hpp"
 
 namespace wide {
 
@@ -45,6 +46,7 @@ struct Block {
   bool is_masked = false;        // by what is behind the memory, and read with it
   int unstated = -1;             // the stream that a provider says
   cai_array mask;
+  Last last;  // call
 };
 
 struct Array {
@@ -203,6 +205,8 @@ struct World {
   // Whether the call was taken; what is refused must be refused as the rules allow, or because
   // something has failed.
   bool is_taken(cai_status status);
+  // A call was taken; -1: for no stream.
+  void met(Call call, int number, int stream = -1);
   // After each step.
   void check();
   void fail(const std::string &what);
@@ -225,6 +229,8 @@ struct World {
   std::uint64_t waits_of_frees = 0;
 
  private:
+  Kind kind_of(int stream) const;
+
   std::uint64_t races;
   std::vector<Handle> events, events_of_guest;
   unsigned scratch = 0;
