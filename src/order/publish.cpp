@@ -267,7 +267,7 @@ class HandBack {
     for (Stream &stream : streams_) {
       probe(session, stream);
       const Edge edge = edge_between(session, user, stream, Way::back, 0);
-      if (edge == Edge::event) waiting_.add(&stream);
+      if (edge == Edge::event || edge == Edge::within) waiting_.add({&stream, edge});
       if (edge == Edge::none) {
         trace::edge({-1}, trace::stream(stream.value), trace::stream(user.value), trace::by_legacy);
       }
@@ -277,18 +277,23 @@ class HandBack {
   // `event` is recorded there, or will be at need. Returns the stream that waits for it.
   Cover hand(Event &event) const {
     Cover cover;
-    for (Stream *const stream : waiting_) {
-      order(session_, user_, *stream, Edge::event, event);
-      cover = Cover::by(session_, *stream);
+    for (const Waiting &it : waiting_) {
+      order(session_, user_, *it.stream, it.edge, event);
+      cover = Cover::by(session_, *it.stream);
     }
     return waiting_.size() == 1 ? cover : Cover{};
   }
 
  private:
+  struct Waiting {
+    Stream *stream;
+    Edge edge;
+  };
+
   driver::Session &session_;
   Stream &user_;
   Few<Stream> streams_;
-  mutable Few<Stream *> waiting_;
+  mutable Few<Waiting> waiting_;
 };
 
 void release_on(const cai_array &array, std::uint64_t value) {
@@ -298,15 +303,20 @@ void release_on(const cai_array &array, std::uint64_t value) {
   driver::Session session;
   Stream stream = stream_here(session, value);
   probe(session, stream);
+  const HandBack back(session, array, stream);
   if (stream.capture) {
-    if (stores_here(keeper)) keep_captured(session, stream, make_uses_of(keeper), true);
+    Event event;  // within a capture each edge takes one of its own
+    back.hand(event);
+    if (stores_here(keeper)) {
+      if (is_import(keeper)) list_import(make_uses_of(keeper), array);
+      keep_captured(session, stream, make_uses_of(keeper), true);
+    }
     session.finish();  // what has become of the holder is certain after this
     hold_for_graph(session, stream.capture, owner);
     trace::edge({-1}, trace::owner(owner), trace::stream(value),
                 "kept: held by the graph (the stream is being captured)");
     return owner->release(owner);
   }
-  const HandBack back(session, array, stream);
   // One that has functions of its own, and libcai's behind them, records by itself.
   const bool is_told = keeps_by_itself(keeper) && stores_here(keeper);
   Event event;
@@ -386,7 +396,8 @@ std::uint64_t hand_to_dict(const cai_array &array, bool is_mask) {
   cai_owner *const keeper = keeper_of(array);
   // Who has the mask has the array: what was told of that is no news.
   const bool told = !is_mask && stores_here(keeper) && may_have_kept(keeper, value);
-  const bool may_be_used = has_kept_uses(keeper) || stores_by_itself(keeper);
+  const bool may_be_used =
+      has_kept_uses(keeper) || stores_by_itself(keeper) || (is_import(keeper) && any_imports());
   if ((told || may_be_used) && !nothing_on_gpu_before(array, value)) {
     order_for(array, nullptr, 0, value, nullptr, Way::told);
   }

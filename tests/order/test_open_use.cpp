@@ -290,8 +290,7 @@ TEST_F(OpenUse, AProducersWorkInACaptureIsInOrder) {
                     cai_array_retain(array);
                     ASSERT_EQ(begin({array}, second), CAI_OK) << error.message;
                     fill(data, 1, second);
-                    EXPECT_EQ(cai_array_release_on(array, second, &error), CAI_OK)
-                        << error.message;
+                    EXPECT_EQ(cai_array_release_on(array, second, &error), CAI_OK) << error.message;
                     break;
                   default:
                     ASSERT_EQ(begin({array}, second), CAI_OK) << error.message;
@@ -323,6 +322,26 @@ TEST_F(OpenUse, AProducersWorkInACaptureIsInOrder) {
     array.release();
     drain_until_ended(array);
   }
+}
+
+// The array's own stream, where it is in that capture, waits for what is let go of, as at an end.
+TEST_F(OpenUse, TheArraysStreamWaitsInACaptureForWhatIsLetGoOf) {
+  const std::uint64_t own = value(stream()), other = value(stream());
+  Owned array(memory(), CAI_STREAM_STREAM, own);
+  EXPECT_EQ(races([&] {
+              begin_capture(own, relaxed);
+              fork(own, other);
+              cai_array_retain(array);
+              ASSERT_EQ(begin({array}, other), CAI_OK) << error.message;
+              fill(array->data, 1, other);
+              EXPECT_EQ(cai_array_release_on(array, other, &error), CAI_OK) << error.message;
+              fill(array->data, 2, own);
+              fork(other, own);
+              launch(own);
+            }),
+            0U);
+  array.release();
+  drain_until_ended(array);
 }
 
 // What earlier captures have left with the owner is forgotten by and by, and the newest is not.

@@ -750,7 +750,12 @@ void World::fork_here(const Step &step) {
 }
 
 void World::fail(const Step &step) {
-  fault_.choose(step[1], 1 + step[2] % 4, step[3] % 2, step[4] % 2);
+  constexpr unsigned functions = std::size(wide::kFailWords) - wide::kAllocations;
+  wide::Failing failing;
+  if (step[4] % 2 == 0) failing.what = wide::kAllocations + step[1] % functions;
+  failing.nth = 1 + step[2] % 4;
+  failing.calls = step[3] % 2;
+  fault_.choose(failing);
 }
 
 // ---- Programs -----------------------------------------------------------------------------------

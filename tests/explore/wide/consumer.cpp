@@ -12,7 +12,7 @@ void end_some_use(World &world, const Step &step, Ending ending) {
   // On another thread than its own there is but one way.
   const bool is_elsewhere = use->thread != kAnyThread && use->thread != world.thread;
   if (is_elsewhere && (ending != Ending::abandon || use->told >= 0)) return;
-  end_use(world, *use, ending, step[2] % 2);
+  end_use(world, *use, ending, step[2]);
 }
 
 }  // namespace
@@ -28,13 +28,13 @@ void abandon(World &world, const Step &step) {
 }
 
 void begin(World &world, const Step &step) {
-  Use *const use = world.free_use();
-  const int stream = world.stream(step[1]);
+  Use *const use = world.free_use(step[1]);
+  const int stream = world.stream(step[2]);
   if (!use || !world.may_work(stream) || world.is_forked(stream)) return;
-  std::vector<int> arrays = world.some_arrays(step[2], 1 + static_cast<int>(step[3] % 3));
+  std::vector<int> arrays = world.arrays_of(step[3], {step[4], step[5]});
   std::vector<std::uint32_t> accesses;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
-    accesses.push_back(step[4] >> i & 1 ? CAI_ACCESS_WRITE : CAI_ACCESS_READ);
+    accesses.push_back(step[6] >> i & 1 ? CAI_ACCESS_WRITE : CAI_ACCESS_READ);
     if (world.conflicts(arrays[i], accesses.back() == CAI_ACCESS_WRITE)) return;
     if (world.is_captured_alone(arrays[i], stream) || !world.may_use(arrays[i])) return;
     // A stream that was taken into a capture is for that use alone, and so are its arrays.
@@ -46,11 +46,10 @@ void begin(World &world, const Step &step) {
     }
   }
   if (arrays.empty()) return;
-  constexpr std::uint32_t orders[] = {CAI_ORDER_BOTH, CAI_ORDER_BOTH, CAI_ORDER_BOTH,
-                                      CAI_ORDER_BOTH, CAI_ORDER_HOST};
-  constexpr std::uint32_t flags[] = {0, 0, 0, CAI_USE_EXTERNAL, CAI_USE_FORK};
-  const std::uint32_t order = orders[step[5] % 5];
-  const cai_use_options options{sizeof options, order, CAI_ACCESS_DEFAULT, flags[step[5] / 5 % 5],
+  constexpr std::uint32_t orders[] = {CAI_ORDER_BOTH, CAI_ORDER_HOST};
+  constexpr std::uint32_t flags[] = {0, CAI_USE_EXTERNAL, CAI_USE_FORK};
+  const std::uint32_t order = orders[step[7]];
+  const cai_use_options options{sizeof options, order, CAI_ACCESS_DEFAULT, flags[step[8]],
                                 accesses.data()};
   std::vector<const cai_array *> list;
   std::string names;
@@ -81,6 +80,8 @@ void begin(World &world, const Step &step) {
   use->order = order;
   use->arrays = arrays;
   use->accesses = accesses;
+  use->capture = world.capture_of(stream);
+  for (const int array : arrays) world.met(Call::begin, array, stream);
   use->is_forked = !was_capturing && world.is_capturing(stream);
   if (use->is_forked) use->thread = world.thread;  // the capture may be of its 2
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -91,13 +92,18 @@ void begin(World &world, const Step &step) {
 void give_up(World &world, Use &use) {
   // Where no event can be recorded, nobody hears of the work until the host has waited.
   const bool is_elsewhere = is_per_thread(use.stream) && use.stream != kPerThread + world.thread;
-  bool is_unknown = world.is_capturing(use.stream) || is_elsewhere || use.stream == kGone;
+  // In a capture that it was not in, either.
+  const bool is_late = use.stream != kGone && world.capture_of(use.stream) != use.capture &&
+                       world.is_capturing(use.stream);
+  bool is_unknown = is_late || is_elsewhere || use.stream == kGone;
   // Nobody else could join it back; and what there is no memory to hold by stays for ever.
   if (use.is_forked || is_unknown) world.fault.forget();
+  world.fault.strike_once();
   world.quietly([&] { cai_use_abandon(&use.use); });
   is_unknown = is_unknown || world.fault.has_struck();
   use.open = false;
   for (const int array : use.arrays) {
+    world.met(Call::abandon, array, use.stream);
     // It orders nothing for the producers, who hear of it by the owner alone.
     Block &block = world.blocks[world.arrays[array].block];
     block.copied = true;
@@ -133,20 +139,45 @@ void end_use(World &world, Use &use, Ending ending, bool waits) {
     const auto call = [&] { status = cai_use_end(&use.use, &world.error); };
     use.order == CAI_ORDER_HOST ? world.loudly(call) : world.quietly(call);
   }
-  if (world.is_taken(status)) use.open = false;
+  if (world.is_taken(status)) {
+    use.open = false;
+    const Call call = ending == Ending::finish ? Call::finish : Call::end;
+    for (const int array : use.arrays) world.met(call, array, use.stream);
+  }
   // It has been joined back, whatever else could not be done.
   if (!world.fault.has_struck()) use.is_forked = false;
 }
 
+void end_later(World &world, Use *open, int number, int stream, unsigned capture) {
+  const cai_array *const array = world.pointer(number);
+  const cai_use_options options{sizeof options, CAI_ORDER_END, CAI_ACCESS_WRITE, 0, nullptr};
+  MUST(cai_use_begin(&open->use, &array, 1, machine().value(stream), &options, &world.error));
+  open->open = true;
+  open->stream = stream;
+  open->order = CAI_ORDER_BOTH;
+  open->arrays = {number};
+  open->accesses = {CAI_ACCESS_WRITE};
+  open->is_forked = false;
+  open->thread = world.thread;
+  open->capture = capture;
+  open->told = -1;
+}
+
 // A consumer that does not end its use: begins, works, and lets go by the stream.
 void release_on(World &world, const Step &step) {
-  const int number = world.some_array(step[1]);
+  const int number = world.array(step[1]);
   const int stream = world.stream(step[2]);
-  if (number < 0 || !world.may_work(stream) || world.is_forked(stream) || world.is_in_use(number))
+  Use *const later = world.free_use(step[3]);
+  if (number < 0 || !later || !world.may_work(stream) || world.is_forked(stream) ||
+      world.is_in_use(number)) {
     return;
+  }
   if (world.is_borrowed(number)) return;  // there is nothing to release
-  if (world.arrays[number].graphs || world.blocks[world.arrays[number].block].pending) return;
-  if (world.conflicts(number, true) || world.is_capturing(stream)) return;
+  if (world.blocks[world.arrays[number].block].pending || world.conflicts(number, true)) return;
+  if (!world.may_use(number) || world.is_captured_alone(number, stream)) return;
+  const unsigned capture = world.capture_of(stream);
+  // Each launch is a use of the array, too.
+  const bool stays = capture || world.arrays[number].graphs;
   const cai_array *const array = world.pointer(number);
   const cai_use_options options{sizeof options, CAI_ORDER_BEGIN, CAI_ACCESS_WRITE, 0, nullptr};
   cai_use use;
@@ -157,30 +188,21 @@ void release_on(World &world, const Step &step) {
   });
   if (!world.is_taken(status)) return;
   world.touch(number, stream, true);
+  if (stays) cai_array_retain(array);
   world.quietly(
       [&] { status = cai_array_release_on(array, machine().value(stream), &world.error); });
   if (status == CAI_ERR_CAPTURE || world.has_failed(status)) {  // so it is ended later
     world.say("  refused: %s", world.error.message);
-    cai_use_options later = options;
-    later.order = CAI_ORDER_END;
-    Use *const open = world.free_use();
-    if (!open) return world.fail("no use left");
-    MUST(cai_use_begin(&open->use, &array, 1, machine().value(stream), &later, &world.error));
-    open->open = true;
-    open->stream = stream;
-    open->order = CAI_ORDER_BOTH;
-    open->arrays = {number};
-    open->accesses = {CAI_ACCESS_WRITE};
-    open->is_forked = false;
-    open->thread = world.thread;
-    open->told = -1;
-    return;
+    if (stays) cai_array_release(array);
+    return end_later(world, later, number, stream, capture);
   }
-  if (world.is_taken(status)) world.arrays[number].there = false;
+  if (!world.is_taken(status)) return;
+  world.met(Call::release_on, number, stream);
+  world.arrays[number].there = stays;
 }
 
 void same_stream(World &world, const Step &step) {
-  const std::vector<int> arrays = world.some_arrays(step[1], 1 + static_cast<int>(step[2] % 2));
+  const std::vector<int> arrays = world.arrays_of(step[1], {step[2]});
   if (arrays.empty()) return;
   std::vector<const cai_array *> list;
   for (const int number : arrays) {
@@ -196,28 +218,30 @@ void same_stream(World &world, const Step &step) {
     status = cai_arrays_same_stream(list.data(), static_cast<std::int32_t>(list.size()), &out,
                                     &world.error);
   });
-  if (!world.is_taken(status) || out == 0) return;
+  if (!world.is_taken(status)) return;
+  for (const int number : arrays) world.met(Call::same_stream, number);
+  if (out == 0) return;
   for (int i = 0; i < kStreams; ++i) {
     if (i == kPerThread + 1 - world.thread) continue;  // a 2 is this thread's
     if (machine().value(i) != out || !world.may_work(i) || world.is_forked(i)) continue;
     for (const int number : arrays) {
-      world.touch(number, i, step[3] % 2);
+      world.touch(number, i, step[3] != 0);
       world.blocks[world.arrays[number].block].told |= 1U << i;
     }
   }
 }
 
 void sync_host(World &world, const Step &step) {
-  const int number = world.some_array(step[1]);
+  const int number = world.array(step[1]);
   if (number < 0 || !world.may_use(number)) return;
   world.say("cai_array_sync_host: array %d", number);
   cai_status status = CAI_OK;
   world.loudly([&] { status = cai_array_sync_host(world.pointer(number), &world.error); });
-  static_cast<void>(world.is_taken(status));
+  if (world.is_taken(status)) world.met(Call::sync_host, number);
 }
 
 void ask_pending(World &world, const Step &step) {
-  const int number = world.some_array(step[1]);
+  const int number = world.array(step[1]);
   if (number < 0 || world.is_borrowed(number)) return;
   std::int64_t left = 0;
   world.say("cai_owner_pending: array %d", number);
@@ -227,6 +251,7 @@ void ask_pending(World &world, const Step &step) {
                                &left, &world.error);
   });
   world.expect(status);
+  world.met(Call::pending, number);
 }
 
 void drain(World &world, const Step &) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 #include "allocations.h"
@@ -10,68 +11,53 @@
 namespace wide {
 namespace {
 
-// What libcai calls, but for what loads it and what it undoes.
-constexpr const char *kFunctions[] = {"cuCtxGetCurrent",
-                                      "cuCtxGetDevice",
-                                      "cuCtxGetId",
-                                      "cuCtxPushCurrent",
-                                      "cuDevicePrimaryCtxGetState",
-                                      "cuEventCreate",
-                                      "cuEventQuery",
-                                      "cuEventRecord",
-                                      "cuEventRecord",
-                                      "cuEventRecord",
-                                      "cuEventSynchronize",
-                                      "cuGraphRetainUserObject",
-                                      "cuPointerGetAttributes",
-                                      "cuStreamGetCaptureInfo",
-                                      "cuStreamGetCtx",
-                                      "cuStreamGetFlags",
-                                      "cuStreamGetId",
-                                      "cuStreamQuery",
-                                      "cuStreamSynchronize",
-                                      "cuStreamUpdateCaptureDependencies",
-                                      "cuStreamWaitEvent",
-                                      "cuStreamWaitEvent",
-                                      "cuStreamWaitEvent",
-                                      "cuThreadExchangeStreamCaptureMode",
-                                      "cuUserObjectCreate"};
 constexpr int kStatuses[] = {2, 999};  // that the driver recovers from
+constexpr unsigned kMost = 100;        // calls of the driver's in one of libcai's
 
 }  // namespace
 
-const char *Fault::choose(unsigned function, unsigned nth, unsigned calls, bool is_memory) {
+const char *Fault::choose(const Failing &failing) {
   *this = Fault{};
   is_chosen_ = true;
-  if (!is_memory) function_ = kFunctions[function % std::size(kFunctions)];
-  nth_ = nth;
-  calls_ = calls;
-  status_ = kStatuses[function % std::size(kStatuses)];
-  return function_ ? function_ : "an allocation";
+  failing_ = failing;
+  const char *const word = kFailWords[failing.what];
+  if (failing.what >= kAllocations) function_ = word;
+  return word;
 }
 
 void Fault::arm() {
   has_struck_ = false;
-  if (!is_chosen_ || calls_-- > 0) return;
+  if (!is_chosen_ || failing_.calls-- > 0) return;
   is_chosen_ = false;
   is_armed_ = true;
   if (function_) {
     before_ = cu().simcuda_calls(function_);
-    MUST(cu().simcuda_fail(function_, nth_, status_));
+    const int status = kStatuses[failing_.what % std::size(kStatuses)];
+    for (unsigned i = 0; i < std::min(failing_.times, kMost); ++i) {
+      MUST(cu().simcuda_fail(function_, failing_.nth + i * failing_.every, status));
+    }
   } else {
     allocations_reset();
-    allocations_fail(nth_ - 1);
+    asked_ = 0;
+    allocations_tell([](void *self) { static_cast<Fault *>(self)->at_allocation(); }, this);
   }
+}
+
+void Fault::at_allocation() {
+  const unsigned nth = ++asked_;
+  if (nth < failing_.nth || (nth - failing_.nth) % failing_.every) return;
+  if ((nth - failing_.nth) / failing_.every < failing_.times) allocations_fail(0);
 }
 
 void Fault::disarm() {
   if (!is_armed_) return;
   is_armed_ = false;
   if (function_) {
-    has_struck_ = cu().simcuda_calls(function_) - before_ >= nth_;
+    has_struck_ = cu().simcuda_calls(function_) - before_ >= failing_.nth;
     MUST(cu().simcuda_fail(function_, 0, 0));
   } else {
-    has_struck_ = allocations_now().of_libcai >= static_cast<long>(nth_);
+    has_struck_ = asked_ >= failing_.nth;
+    allocations_tell(nullptr, nullptr);
     allocations_fail(-1);
   }
 }

@@ -1,23 +1,69 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Something that fails once while libcai is called: a call of the driver's, or an allocation.
+// What fails while libcai is called: calls of the driver's, or allocations.
 #pragma once
 
 #include <cstdint>
 
 namespace wide {
 
+// "memory" is allocations; the rest is what libcai calls, but for what loads it and what it undoes.
+// What is drawn more often stands here more often.
+inline constexpr unsigned kAllocations = 8;
+inline constexpr const char *kFailWords[] = {"memory",
+                                             "memory",
+                                             "memory",
+                                             "memory",
+                                             "memory",
+                                             "memory",
+                                             "memory",
+                                             "memory",
+                                             "cuCtxGetCurrent",
+                                             "cuCtxGetDevice",
+                                             "cuCtxGetId",
+                                             "cuCtxPushCurrent",
+                                             "cuDevicePrimaryCtxGetState",
+                                             "cuEventCreate",
+                                             "cuEventQuery",
+                                             "cuEventRecord",
+                                             "cuEventRecord",
+                                             "cuEventRecord",
+                                             "cuEventSynchronize",
+                                             "cuGraphRetainUserObject",
+                                             "cuPointerGetAttributes",
+                                             "cuStreamGetCaptureInfo",
+                                             "cuStreamGetCtx",
+                                             "cuStreamGetFlags",
+                                             "cuStreamGetId",
+                                             "cuStreamQuery",
+                                             "cuStreamSynchronize",
+                                             "cuStreamUpdateCaptureDependencies",
+                                             "cuStreamWaitEvent",
+                                             "cuStreamWaitEvent",
+                                             "cuStreamWaitEvent",
+                                             "cuThreadExchangeStreamCaptureMode",
+                                             "cuUserObjectCreate"};
+
+struct Failing {
+  unsigned what = 0;   // of kFailWords
+  unsigned nth = 1;    // the first call of it that fails, counted from 1
+  unsigned calls = 0;  // of libcai's, before the one in which it fails
+  unsigned times = 1;  // it fails so often,
+  unsigned every = 1;  // at each so many calls of it
+};
+
 class Fault {
  public:
-  // The nth call of a function of the driver's (or of no function: the nth allocation), counted
-  // from 1, in the call of libcai's after the next `calls`. Returns the function's name.
-  const char *choose(unsigned function, unsigned nth, unsigned calls, bool is_memory);
+  // Returns its word.
+  const char *choose(const Failing &failing);
   void forget() { *this = Fault{}; }
+  // What cannot be refused, and then has no second way, is spared.
+  void strike_once() { failing_.times = 1; }
 
   // Around a call of libcai's.
   void arm();
   // In it, too, where a party calls the driver.
   void disarm();
-  // Whether an allocation is to fail.
+  // Whether allocations are to fail.
   bool is_for_memory() const { return is_chosen_ && !function_; }
   // Whether the last call has met it.
   bool has_struck() const { return has_struck_; }
@@ -25,10 +71,12 @@ class Fault {
 
  private:
   bool is_chosen_ = false, is_armed_ = false, has_struck_ = false;
-  const char *function_ = nullptr;  // null: an allocation
-  unsigned nth_ = 0, calls_ = 0;
-  int status_ = 0;
+  const char *function_ = nullptr;  // null: allocations
+  Failing failing_;
+  unsigned asked_ = 0;  // of memory
   std::uint64_t before_ = 0;
+
+  void at_allocation();
 };
 
 }  // namespace wide

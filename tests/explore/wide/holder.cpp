@@ -6,8 +6,8 @@
 namespace wide {
 
 void view(World &world, const Step &step) {
-  const int number = world.some_array(step[1]);
-  Array *const array = world.free_array();
+  const int number = world.array(step[1]);
+  Array *const array = world.free_array(step[2]);
   if (number < 0 || !array || world.is_borrowed(number)) return;
   *array = world.arrays[number];
   array->graphs = 0;
@@ -22,7 +22,7 @@ void view(World &world, const Step &step) {
 }
 
 void release(World &world, const Step &step) {
-  const int number = world.some_array(step[1]);
+  const int number = world.array(step[1]);
   if (number < 0 || world.is_in_use(number) || world.arrays[number].graphs) return;
   if (world.blocks[world.arrays[number].block].pending) return;  // the producer's own affair
   const int stream = world.arrays[number].said;
@@ -36,6 +36,7 @@ void let_go(World &world, int number) {
   world.say("array %d is released", number);
   // What has to be put off, and finds no memory for that, stays for ever.
   if (world.any_captures() && world.fault.is_for_memory()) world.fault.forget();
+  world.fault.strike_once();
   world.releases = true;
   const cai_array *const array = world.pointer(number);
   const int said = world.arrays[number].said;
@@ -43,6 +44,7 @@ void let_go(World &world, int number) {
   if (said >= 0 && world.is_capturing(said)) {
     world.blocks[world.arrays[number].block].told |= 1U << said;
   }
+  world.met(Call::release, number);
   world.arrays[number].there = false;
   world.quietly([&] { cai_array_release(array); });
   world.releases = false;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What parties do: a function for each step. A step is six numbers; what they mean depends on what
-// there is by then, and one that the rules forbid by then is left out.
+// What parties do: a function for each step, which is left out where the rules forbid it by then.
 #pragma once
 
 #include <array>
@@ -9,10 +8,13 @@
 
 namespace wide {
 
-using Step = std::array<unsigned, 6>;
+// Which it is, and its operands: alphabet.hpp.
+using Step = std::array<unsigned, 9>;
 
 // Producers.
 void make(World &world, const Step &step);
+// Another import of an exporter's memory.
+void import(World &world, const Step &step);
 void produce(World &world, const Step &step);
 // The host waits for uses that the array's owner keeps, in the current context.
 void await_uses(World &world, int number);
@@ -26,6 +28,8 @@ void publish_on(World &world, const Step &step);
 void publish_event(World &world, const Step &step);
 // After work of the producer's that the array does not say.
 void publish_again(World &world, int number, Array *view, int stream);
+// A consumer that does not end its use, but publishes.
+void pass_on(World &world, const Step &step);
 
 // Holders.
 void view(World &world, const Step &step);
@@ -42,6 +46,8 @@ void abandon(World &world, const Step &step);
 void give_up(World &world, Use &use);  // cai_use_abandon()
 void end_use(World &world, Use &use, Ending ending, bool waits);
 void release_on(World &world, const Step &step);
+// Work of this party's that could not be told of: a use of it is ended later.
+void end_later(World &world, Use *open, int number, int stream, unsigned capture);
 void same_stream(World &world, const Step &step);
 void sync_host(World &world, const Step &step);
 void drain(World &world, const Step &step);

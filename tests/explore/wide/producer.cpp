@@ -9,15 +9,6 @@
 namespace wide {
 namespace {
 
-constexpr const char *kKeeperNames[kKeepers] = {"plain",
-                                                "RECLAIMS",
-                                                "STREAM_ORDERED",
-                                                "IMPORTED",
-                                                "with its own used_on",
-                                                "of the producer's",
-                                                "of the producer's, with functions of its own",
-                                                "borrowed"};
-
 // ---- The end of memory --------------------------------------------------------------------------
 
 void free_here(World &world, int block) {
@@ -28,9 +19,10 @@ void free_here(World &world, int block) {
   int mode = kRelaxed;
   if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
   if (it.freed_on >= 0 && world.is_capturing(it.freed_on)) {
-    // An exporter of its own may do as it likes with what nobody keeps a use of. Another thread's 2
+    // An exporter of its own may do as it likes with what nobody keeps a use of; and of what was
+    // published libcai does not know the stream: README.md. Another thread's 2
     // has no name here: only its own thread could ask whether it is being captured.
-    const bool is_ours = world.releases && it.keeper == kImported;
+    const bool is_ours = (world.releases || it.copied) && it.keeper == kImported;
     const bool is_elsewhere = it.freed_on == kPerThread + 1 - world.thread;
     if (!is_ours && !is_elsewhere) world.fail("the memory is freed in a capture");
     it.lost = true;
@@ -51,7 +43,8 @@ void free_here(World &world, int block) {
 }
 
 void freed(World &world, int block) {
-  world.fault.disarm();  // it is libcai's calls that fail
+  world.fault.disarm();                          // it is libcai's calls that fail
+  if (--world.blocks[block].owners > 0) return;  // there is another import
   machine().in(machine().context, [&] { free_here(world, block); });
 }
 
@@ -128,6 +121,7 @@ cai_owner *make_owner(World &world, int b, int said) {
 
 void own(World &world, Array *array, int b, int said) {
   Block &block = world.blocks[b];
+  ++block.owners;
   cai_array borrowed = describe(machine().blocks[b], said);
   if (block.unstated >= 0) {
     borrowed.stream = 0;
@@ -175,20 +169,21 @@ void own(World &world, Array *array, int b, int said) {
 
 // A new array of a block that is free: written on a stream, which it says, or None.
 void make(World &world, const Step &step) {
-  const int b = static_cast<int>(step[1] % kBlocks);
-  const int stream = world.stream(step[2]);
-  Array *const array = world.free_array();
+  const int b = static_cast<int>(step[2]);
+  const int stream = world.stream(step[3]);
+  Array *const array = world.free_array(step[1]);
   if (world.blocks[b].alive || world.blocks[b].lost || !array || !world.may_work(stream) ||
       world.is_capturing(stream))
     return;
-  const auto keeper = static_cast<Keeper>(step[3] % kKeepers);
+  const auto keeper = static_cast<Keeper>(step[4]);
   const bool is_on_one = keeper == kStreamOrdered || keeper == kBorrowed;  // as is its release
-  const bool none = step[4] % 3 == 0 && !is_on_one;
+  const bool none = step[5] == 1 && !is_on_one;
   world.say("array %d: block %d, %s, written on %s, says %s", world.number_of(array), b,
-            kKeeperNames[keeper], kStreamNames[stream], none ? "None" : "that");
+            kKeeperWords[keeper], kStreamNames[stream], none ? "None" : "that");
   Block &block = world.blocks[b] = Block{};
   block.alive = true;
   block.keeper = keeper;
+  block.said = none ? -1 : stream;
   if (is_on_one) block.freed_on = stream;
   for (const Handle event : std::exchange(world.freed_after[b], {})) {
     world.wait(stream, event);
@@ -197,9 +192,9 @@ void make(World &world, const Step &step) {
   world.note_own_work(b, stream);
   if (none) MUST_HOLD(world.wait_for(stream));
   // A mask comes with a stream of its own; memory that is freed on one stream has none.
-  const int of_mask = kFirstHandle + 2 + static_cast<int>(step[5] % 4);
+  const int of_mask = kFirstHandle + 1 + static_cast<int>(step[6]);
   const bool may_be_masked = !is_on_one && keeper != kImported;
-  if (step[5] / 4 % 3 == 0 && may_be_masked && !world.is_capturing(of_mask)) {
+  if (step[6] && may_be_masked && !world.is_capturing(of_mask)) {
     world.say("  with a mask, written on %s", kStreamNames[of_mask]);
     world.follow(of_mask, stream);  // and so after the memory was freed
     MUST(cu().cuMemsetD8Async(machine().blocks[b] + kBytes, 1, kBytes, machine().streams[of_mask]));
@@ -208,9 +203,25 @@ void make(World &world, const Step &step) {
     block.mask = describe(machine().blocks[b] + kBytes, of_mask);
     block.told |= 1U << of_mask;  // the stream lives as long
   }
-  if (!none && step[4] / 3 % 3 == 0 && keeper != kBorrowed) block.unstated = stream;
+  if (step[5] == 2 && keeper != kBorrowed) block.unstated = stream;
   own(world, array, b, none ? -1 : stream);
   if (keeper == kImported && !none) block.freed_on = stream;
+}
+
+void import(World &world, const Step &step) {
+  Array *const array = world.free_array(step[1]);
+  const int number = world.array(step[2]);
+  if (!array || number < 0) return;
+  const int b = world.arrays[number].block;
+  const Block &block = world.blocks[b];
+  // Who has a dict of the one is not found by the other.
+  const unsigned said = block.said < 0 ? 0 : 1U << block.said;
+  if (block.keeper != kImported || block.owners > 1 || (block.told & ~said)) return;
+  if (block.said >= 0 && block.copied) return;
+  const bool is_nobodys = block.said == kGone || block.said == kPerThread + 1 - world.thread;
+  if (is_nobodys) return;  // that 2 is not to be said here
+  world.say("array %d: another import of block %d", world.number_of(array), b);
+  own(world, array, b, block.said);
 }
 
 void await_uses(World &world, int number) {
@@ -241,9 +252,9 @@ std::int32_t provide(void *, const cai_array *array, std::uint64_t *stream) {
 
 // The producer's own work on a stream, and what the rules ask for before and after it.
 void produce(World &world, const Step &step) {
-  const int number = world.some_array(step[1]);
+  const int number = world.array(step[1]);
   const int stream = world.stream(step[2]);
-  const bool writes = step[3] % 2;
+  const bool writes = step[3];
   if (number < 0 || !world.may_work(stream) || world.is_forked(stream)) return;
   Array &array = world.arrays[number];
   Block &block = world.blocks[array.block];
@@ -251,14 +262,16 @@ void produce(World &world, const Step &step) {
   const bool on_its_own = array.said == stream;
   if (block.keeper == kBorrowed && !on_its_own) return;  // what it says is all that others know
   if (world.is_captured_alone(number, stream)) return;
-  Array *const again = on_its_own && !block.copied ? nullptr : world.free_array();
+  Array *const again = on_its_own && !block.copied ? nullptr : world.free_array(step[4]);
   if (!again && !(on_its_own && !block.copied)) return;
   if (world.is_capturing(stream) && again) {
     // What it publishes is then in the graph, with the stream that it publishes on.
     const int target = array.said < 0 ? stream : array.said;
-    if (array.of_event || block.pending || !world.is_in_one_capture(stream, target)) return;
+    if (!world.is_in_one_capture(stream, target)) return;
+    if (!world.may_publish_in_capture(number, target)) return;
   }
-  if (!on_its_own || block.copied || block.keeper == kReclaims) {
+  // In a capture its own stream has waited for those uses only that ended when it had joined.
+  if (!on_its_own || block.copied || block.keeper == kReclaims || world.is_capturing(stream)) {
     world.say("cai_array_reclaim: array %d, %s", number, kStreamNames[stream]);
     cai_status status = CAI_OK;
     world.quietly([&] {
@@ -266,6 +279,7 @@ void produce(World &world, const Step &step) {
                                  writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ, &world.error);
     });
     if (!world.is_taken(status)) return;
+    world.met(Call::reclaim, number, stream);
   }
   world.say("the producer %s array %d on %s", writes ? "writes" : "reads", number,
             kStreamNames[stream]);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How producers say that work is pending, and where: all that there is of publishing.
+#include <utility>
+
 #include "parties.hpp"
 
 namespace wide {
@@ -18,6 +20,7 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
   *view = array;
   view->graphs = 0;
   view->is_copy = view->there = false;
+  view->is_view = true;
   view->array = nullptr;
   cai_status status = CAI_OK;
   const auto all = static_cast<std::int32_t>(streams.size());
@@ -25,7 +28,9 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
             number, as_event ? "as an event of" : "on", kStreamNames[target], block.pending);
   world.quietly([&] {
     cai_array *on_stream = nullptr;
-    if (all || !as_event) {
+    // An event of the one stream says it all.
+    const bool is_of_target = as_event && block.pending == 1U << target;
+    if ((all && !is_of_target) || !as_event) {
       status = cai_array_publish(it, streams.data(), all, machine().value(target), &on_stream,
                                  &world.error);
     }
@@ -37,6 +42,7 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
   });
   if (world.fault.has_struck()) block.copied = true;  // as far as the owner knows
   if (!world.is_taken(status)) return;
+  world.met(as_event ? Call::publish_event : Call::publish, number, target);
   view->there = true;
   view->said = as_event ? -1 : target;
   view->of_event = as_event;
@@ -45,16 +51,24 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
   block.pending = 0;
 }
 
+// What the one import publishes on another stream, the other's users of the stream that both say do
+// not hear of: README.md.
+bool may_publish(const World &world, int number, int target, bool as_event) {
+  const Array &array = world.arrays[number];
+  const Block &block = world.blocks[array.block];
+  if (block.keeper == kBorrowed) return false;
+  return block.owners == 1 || block.said < 0 || (array.said == target && !as_event);
+}
+
 void publish_view(World &world, const Step &step, bool as_event) {
-  const int number = world.some_array(step[1]);
+  const int number = world.array(step[1]);
   const int target = world.stream(step[2]);
-  Array *const view = world.free_array();
-  if (number < 0 || !view || !world.may_work(target) || world.is_capturing(target) ||
-      world.is_forked(target)) {
+  Array *const view = world.free_array(step[3]);
+  if (number < 0 || !view || !world.may_work(target) || world.is_forked(target) ||
+      (world.is_capturing(target) && !world.may_publish_in_capture(number, target))) {
     return;
   }
-  const Keeper keeper = world.blocks[world.arrays[number].block].keeper;
-  if (keeper == kImported || keeper == kBorrowed) return;
+  if (!may_publish(world, number, target, as_event)) return;
   publish(world, number, view, target, as_event);
 }
 
@@ -71,6 +85,41 @@ void publish_again(World &world, int number, Array *view, int stream) {
   const Array &array = world.arrays[number];
   world.blocks[array.block].pending |= 1U << stream;
   publish(world, number, view, array.said < 0 ? stream : array.said, array.of_event);
+}
+
+void pass_on(World &world, const Step &step) {
+  const int number = world.array(step[1]);
+  const int stream = world.stream(step[2]), target = world.stream(step[3]);
+  Array *const view = world.free_array(step[4]);
+  Use *const later = world.free_use(step[6]);
+  const bool as_event = step[5];
+  if (number < 0 || !view || !later || !may_publish(world, number, target, as_event)) return;
+  if (!world.may_work(stream) || world.is_forked(stream) || !world.may_work(target) ||
+      world.is_forked(target) || !world.may_use(number)) {
+    return;
+  }
+  Block &block = world.blocks[world.arrays[number].block];
+  if (block.pending || world.conflicts(number, true)) return;
+  if (world.is_captured_alone(number, stream)) return;
+  const bool is_captured = world.is_capturing(stream) || world.is_capturing(target);
+  if (is_captured && (as_event || !world.is_in_one_capture(stream, target) ||
+                      !world.may_publish_in_capture(number, target))) {
+    return;
+  }
+  const cai_array *const array = world.pointer(number);
+  const cai_use_options options{sizeof options, CAI_ORDER_BEGIN, CAI_ACCESS_WRITE, 0, nullptr};
+  cai_use use;
+  cai_status status = CAI_OK;
+  world.say("array %d is used on %s, and published", number, kStreamNames[stream]);
+  world.quietly([&] {
+    status = cai_use_begin(&use, &array, 1, machine().value(stream), &options, &world.error);
+  });
+  if (!world.is_taken(status)) return;
+  world.touch(number, stream, true);
+  block.pending |= 1U << stream;
+  publish(world, number, view, target, as_event);
+  if (!std::exchange(block.pending, 0U)) return;
+  end_later(world, later, number, stream, world.capture_of(stream));
 }
 
 }  // namespace wide

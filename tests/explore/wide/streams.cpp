@@ -6,21 +6,22 @@
 namespace wide {
 
 void begin_capture(World &world, const Step &step) {
-  const int stream = world.stream_to_capture(step[1]);
-  Capture *const capture = world.free_capture();
-  if (!capture || world.is_capturing(stream) || world.is_forked(stream)) return;
+  const int stream = world.stream(step[2]);
+  Capture *const capture = world.free_capture(step[1]);
+  if (!capture || stream == kLegacy || world.is_capturing(stream) || world.is_forked(stream))
+    return;
   if (is_of_guest(stream)) return;
-  const int mode = static_cast<int>(step[2] % 3);
+  const int mode = static_cast<int>(step[3]);
   world.say("a capture begins on %s, mode %d", kStreamNames[stream], mode);
   MUST(cu().cuStreamBeginCapture_v2(machine().streams[stream], mode));
-  *capture = {true, stream, world.thread, {}, {}};
+  *capture = {true, ++world.captures_begun, stream, world.thread, {}, {}};
 }
 
 // Another stream joins a capture, as whoever captures may let it; it is joined back at the end.
 void join(World &world, const Step &step) {
-  const int stream = world.stream_to_capture(step[1]);
-  Capture &capture = world.captures[step[2] % 2];
-  if (!capture.on || world.is_capturing(stream) || is_of_guest(stream)) return;
+  const int stream = world.stream(step[2]);
+  Capture &capture = world.captures[step[1]];
+  if (!capture.on || stream == kLegacy || world.is_capturing(stream) || is_of_guest(stream)) return;
   for (const Use &use : world.uses) {
     if (use.open && use.stream == stream) return;
   }
@@ -30,11 +31,8 @@ void join(World &world, const Step &step) {
 }
 
 void end_capture(World &world, const Step &step) {
-  Capture *capture = nullptr;
-  for (Capture &other : world.captures) {
-    if (other.on && (!capture || step[1] % 2)) capture = &other;
-  }
-  if (!capture) return;
+  Capture *const capture = &world.captures[step[1]];
+  if (!capture->on) return;
   // What has joined it must have been joined back.
   for (const Use &use : world.uses) {
     if (use.open && use.is_forked) return;
@@ -57,8 +55,8 @@ void close_capture(World &world, Capture &capture) {
 
 // Each launch is a use of its own.
 void launch(World &world, const Step &step) {
-  if (world.graphs.empty()) return;
-  Graph &graph = world.graphs[step[1] % world.graphs.size()];
+  if (step[1] >= world.graphs.size()) return;
+  Graph &graph = world.graphs[step[1]];
   const int stream = world.stream(step[2]);
   if (!graph.runnable || !world.may_work(stream) || world.is_capturing(stream) ||
       world.is_forked(stream))
@@ -82,9 +80,9 @@ void launch(World &world, const Step &step) {
   world.quietly([&] { status = cai_use_end(&use, &world.error); });
   if (status == CAI_OK) return;
   // A producer is being captured: later, as other uses.
-  Use late{true, use, stream, CAI_ORDER_BOTH, graph.touched, {}, false, world.thread, -1};
+  Use late{true, use, stream, CAI_ORDER_BOTH, graph.touched, {}, false, world.thread, 0, -1};
   late.accesses.assign(graph.touched.size(), CAI_ACCESS_WRITE);
-  Use *const open = world.free_use();
+  Use *const open = world.free_use(step[3]);
   if (!world.is_taken(status) && open) {
     *open = late;
   } else {
@@ -94,7 +92,8 @@ void launch(World &world, const Step &step) {
 
 // A stream that nobody names any more goes; another one may get its handle.
 void replace_stream(World &world, const Step &step) {
-  const int stream = kFirstHandle + static_cast<int>(step[1] % (kFirstOfGuest - kFirstHandle));
+  const int stream = world.stream(step[1]);
+  if (stream < kFirstHandle || stream >= kFirstOfGuest) return;
   if (world.is_capturing(stream) || world.is_forked(stream)) return;
   for (const Array &array : world.arrays) {
     if (array.there && array.said == stream) return;
@@ -174,6 +173,7 @@ void end_thread(World &world, const Step &) {
   for (Block &block : world.blocks) {
     block.told &= ~(1U << stream);
     if (block.unstated == stream) block.unstated = kGone;
+    if (block.said == stream) block.said = kGone;
   }
   for (Use &use : world.uses) {
     if (use.stream == stream) use.stream = kGone;
@@ -182,10 +182,11 @@ void end_thread(World &world, const Step &) {
 }
 
 void fail(World &world, const Step &step) {
-  const unsigned nth = 1 + step[2] % 4;
-  const unsigned calls = step[3] % 2;
-  const char *const name = world.fault.choose(step[1], nth, calls, step[4] % 4 == 0);
-  world.say("%s fails, the %u. one of the %s call", name, nth, calls ? "second" : "next");
+  const Failing failing{step[1], 1 + step[2], step[3], step[4] == 3 ? 1000 : 1 + step[4],
+                        1 + step[5]};
+  const char *const name = world.fault.choose(failing);
+  world.say("%s fails in the %u. call from now on, at the %u. one of it, %u times, each %u.", name,
+            failing.calls + 1, failing.nth, failing.times, failing.every);
 }
 
 }  // namespace wide

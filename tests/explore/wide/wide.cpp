@@ -12,39 +12,22 @@
 //
 //   wide random COUNT SEED   COUNT programs
 //   wide hunt COUNT SEED     the same until the first that is wrong
-//   wide replay FILE         the programs of a file, a line of numbers each
-//
-// A step is six numbers; what they mean depends on what there is by then, and one that the rules
-// forbid by then is left out. So every part of a program is a program, which makes shrinking easy.
+//   wide pairs COUNT SEED    what has met in as many: a table of calls, and two of streams
+//   wide replay FILE         the programs of a file, one a line: alphabet.hpp
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
-#include <random>
-#include <sstream>
+#include <optional>
 #include <thread>
 
+#include "alphabet.hpp"
 #include "must.h"
 #include "parties.hpp"
 
 namespace wide {
 namespace {
 
-using Program = std::vector<Step>;
-
-constexpr int kSteps = 24;  // at most, and at least 4
-
-// What is drawn more often than the rest stands here more often.
-constexpr void (*kDrawn[])(World &, const Step &) = {
-    make,          make,           begin,         begin,         begin,
-    begin,         begin,          end,           end,           end,
-    end,           finish,         abandon,       produce,       produce,
-    publish_on,    view,           publish_event, release,       release,
-    release_on,    same_stream,    sync_host,     drain,         ask_pending,
-    begin_capture, begin_capture,  end_capture,   end_capture,   join,
-    launch,        replace_stream, ask_pending,   change_thread, end_thread,
-    fail,          fail,           begin_without, begin_without, open_guest,
-    end_guest};
+constexpr unsigned kSteps = 24;  // at most, and at least 4
 
 // The end of a program: all that is open ends.
 void close(World &world) {
@@ -70,6 +53,11 @@ void close(World &world) {
     cai_use_abandon(&use.use);
     use.open = false;
   }
+  // What they have captured is judged when it runs.
+  for (unsigned i = 0; i < world.graphs.size(); ++i) launch(world, {0, i, kFirstHandle + 2, 0});
+  for (Use &use : world.uses) {
+    if (use.open) end_use(world, use, Ending::end, false);
+  }
   for (Graph &graph : world.graphs) {
     if (graph.runnable) MUST(cu().cuGraphExecDestroy(graph.runnable));
     MUST(cu().cuGraphDestroy(graph.graph));
@@ -83,7 +71,7 @@ void close(World &world) {
   MUST(cu().cuCtxSynchronize());
   const bool has_guest = machine().guest;
   if (has_guest) machine().in_guest([] { MUST(cu().cuCtxSynchronize()); });
-  for (int tries = 0; tries < 4000; ++tries) {
+  for (int tries = 0; tries < 200; ++tries) {
     if (tries > 10) std::this_thread::sleep_for(std::chrono::microseconds(500));
     MUST(cai_drain(1, nullptr, nullptr));
     if (has_guest) machine().in_guest([] { MUST(cai_drain(1, nullptr, nullptr)); });
@@ -95,11 +83,12 @@ void close(World &world) {
   world.fail("an owner has not ended");
 }
 
-// What is wrong with the program; empty if nothing is.
-std::string run(const Program &program, bool tells = false) {
+// The steps that `next` gives: what is wrong with them; empty if nothing is.
+template <class Next>
+std::string run_all(bool tells, const Next &next) {
   World world(tells);
-  for (const Step &step : program) {
-    machine().threads.run(world.thread, [&] { kDrawn[step[0] % std::size(kDrawn)](world, step); });
+  while (const std::optional<Step> step = next(world)) {
+    machine().threads.run(world.thread, [&] { run_step(world, *step); });
     world.check();
     if (!world.problem.empty()) break;
   }
@@ -108,65 +97,82 @@ std::string run(const Program &program, bool tells = false) {
   return world.problem;
 }
 
-std::string text_of(const Program &program) {
-  std::string text;
-  for (const Step &step : program) {
-    for (const unsigned number : step) text += std::to_string(number) + " ";
-  }
-  return text;
-}
-
-Program program_of(const std::string &text) {
-  std::istringstream in(text);
-  Program program;
-  for (Step step; in >> step[0];) {
-    for (std::size_t i = 1; i < step.size(); ++i) in >> step[i];
-    program.push_back(step);
-  }
-  return program;
+std::string run(const Program &program, bool tells = false) {
+  auto step = program.begin();
+  return run_all(tells, [&](const World &) {
+    return step == program.end() ? std::optional<Step>{} : std::optional<Step>{*step++};
+  });
 }
 
 // Leaves out what the problem does not need.
 Program shrink(Program program, const std::string &problem) {
   for (bool less = true; less;) {
     less = false;
+    const auto attempt = [&](Program other) {
+      if (run(other) != problem) return;
+      program = std::move(other);
+      less = true;
+    };
     for (std::size_t i = program.size(); i-- > 0;) {
       Program shorter = program;
       shorter.erase(shorter.begin() + static_cast<std::ptrdiff_t>(i));
-      if (run(shorter) != problem) continue;
-      program = std::move(shorter);
-      less = true;
+      attempt(shorter);
+    }
+    for (std::size_t i = 0; i < program.size(); ++i) {
+      for (std::size_t operand = 0; operand + 1 < program[i].size(); ++operand) {
+        Program other = program;
+        other[i] = simpler(other[i], operand);
+        if (other != program) attempt(other);
+      }
     }
   }
   return program;
 }
 
+void tell(const Program &program, const std::string &problem) {
+  const Program shrunk = shrink(program, problem);
+  std::printf("# %s:\n%s\n", problem.c_str(), text_of(shrunk).c_str());
+  std::printf("# shrunk to %zu steps\n", shrunk.size());
+  static_cast<void>(run(shrunk, true));
+}
+
 long drawn = 0;  // so far: the process may end in the middle of a program
 
-bool tell(const Program &program, const std::string &problem) {
-  const Program shrunk = shrink(program, problem);
-  std::printf("# %s: %s\n# shrunk to %zu steps\n", problem.c_str(), text_of(shrunk).c_str(),
-              shrunk.size());
-  static_cast<void>(run(shrunk, true));
-  return false;
+// Returns how many are wrong; at most one if it hunts.
+long run_random(long count, std::uint64_t seed, bool hunts = false) {
+  Drawer drawer(seed);
+  const bool tells = std::getenv("WIDE_TELL");
+  long wrong = 0;
+  for (drawn = 0; drawn < count && !(hunts && wrong);) {
+    ++drawn;
+    Program program;
+    drawer.begin();
+    unsigned left = 4 + drawer.number(kSteps - 3);
+    const std::string problem = run_all(tells, [&](const World &world) {
+      if (left-- == 0) return std::optional<Step>{};
+      program.push_back(drawer.step(world));
+      return std::optional<Step>{program.back()};
+    });
+    if (!problem.empty() && ++wrong <= 5) {
+      if (!hunts) std::printf("# program %ld\n", drawn);
+      tell(program, problem);
+    }
+  }
+  return wrong;
 }
 
 bool random(long count, std::uint64_t seed, bool hunts) {
   if (hunts) std::atexit([] { std::printf("# hunted %ld programs at random\n", drawn); });
-  std::mt19937_64 draw(seed);
-  long wrong = 0;
-  for (drawn = 0; drawn < count && !(hunts && wrong);) {
-    ++drawn;
-    Program program(4 + draw() % (kSteps - 3));
-    for (Step &step : program) {
-      for (unsigned &number : step) number = static_cast<unsigned>(draw() % 1000);
-    }
-    const std::string problem = run(program, std::getenv("WIDE_TELL"));
-    if (!problem.empty() && ++wrong <= 5) tell(program, problem);
-  }
+  const long wrong = run_random(count, seed, hunts);
   std::printf("%s 1 - %ld programs, drawn by seed %llu: %ld are wrong\n1..1\n",
               wrong ? "not ok" : "ok", count, static_cast<unsigned long long>(seed), wrong);
   return wrong == 0;
+}
+
+// What has met in as many programs.
+bool pairs(long count, std::uint64_t seed) {
+  const bool good = run_random(count, seed) == 0;
+  return tell_pairs() && good;
 }
 
 bool replay(const char *name) {
@@ -176,8 +182,11 @@ bool replay(const char *name) {
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == '#') continue;
-    const std::string problem = run(program_of(line));
-    if (!problem.empty()) good = tell(program_of(line), problem);
+    const std::string problem = run(program_of(line), std::getenv("WIDE_TELL"));
+    if (!problem.empty()) {
+      tell(program_of(line), problem);
+      good = false;
+    }
     std::printf("%s %d - %s\n", problem.empty() ? "ok" : "not ok", ++number, line.c_str());
   }
   std::printf("1..%d\n", number);
@@ -193,7 +202,9 @@ int main(int argc, char **argv) {
   MUST(cai_provide_streams(&provider, nullptr));
   if (what == "replay") return !wide::replay(argv[2]);
   const long count = argc > 2 ? std::atol(argv[2]) : 0;
+  const std::uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
+  if (what == "pairs" && count > 0) return !wide::pairs(count, seed);
   const bool hunts = what == "hunt";
   if ((what != "random" && !hunts) || count < 1) return 2;
-  return !wide::random(count, argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1, hunts);
+  return !wide::random(count, seed, hunts);
 }

@@ -26,52 +26,42 @@ const cai_array *World::pointer(int number) const {
   return arrays[number].is_copy ? &arrays[number].copy : arrays[number].array;
 }
 
-int World::some_array(unsigned which) const {
-  std::vector<int> all;
-  for (int i = 0; i < kArrays; ++i) {
-    if (arrays[i].there) all.push_back(i);
-  }
-  return all.empty() ? -1 : all[which % all.size()];
+int World::array(unsigned number) const {
+  return number < kArrays && arrays[number].there ? static_cast<int>(number) : -1;
 }
 
-std::vector<int> World::some_arrays(unsigned which, int count) const {
+std::vector<int> World::arrays_of(unsigned number, std::initializer_list<unsigned> more) const {
   std::vector<int> found;
-  for (int i = 0; i < count; ++i, which /= 8) {
-    const int number = some_array(which);
-    if (number >= 0 && std::find(found.begin(), found.end(), number) == found.end()) {
-      found.push_back(number);
-    }
-  }
+  const auto add = [&](int other) {
+    if (other < 0 || std::find(found.begin(), found.end(), other) != found.end()) return;
+    found.push_back(other);
+  };
+  add(array(number));
+  for (const unsigned other : more) add(other ? array(other - 1) : -1);
   return found;
 }
 
-Array *World::free_array() {
-  for (Array &array : arrays) {
-    if (!array.there && array.graphs == 0) return &array;
-  }
-  return nullptr;
+unsigned World::lowest_free_array() const {
+  unsigned number = 0;
+  while (number + 1 < kArrays && (arrays[number].there || arrays[number].graphs)) ++number;
+  return number;
 }
 
-Use *World::free_use() {
-  for (Use &use : uses) {
-    if (!use.open) return &use;
-  }
-  return nullptr;
+Array *World::free_array(unsigned number) {
+  Array &array = arrays[number];
+  return array.there || array.graphs ? nullptr : &array;
 }
 
-Use *World::open_use(unsigned which) {
-  std::vector<Use *> all;
-  for (Use &use : uses) {
-    if (use.open) all.push_back(&use);
-  }
-  return all.empty() ? nullptr : all[which % all.size()];
+Use *World::free_use(unsigned number) {
+  return uses[number].open ? nullptr : &uses[number];
 }
 
-Capture *World::free_capture() {
-  for (Capture &capture : captures) {
-    if (!capture.on) return &capture;
-  }
-  return nullptr;
+Use *World::open_use(unsigned number) {
+  return uses[number].open ? &uses[number] : nullptr;
+}
+
+Capture *World::free_capture(unsigned number) {
+  return captures[number].on ? nullptr : &captures[number];
 }
 
 bool World::any_captures() const {
@@ -129,17 +119,40 @@ bool World::is_in_use(int number) const {
 }
 
 bool World::is_captured_alone(int number, int stream) const {
-  if (!is_borrowed(number) || !is_capturing(stream)) return false;
+  const int block = arrays[number].block;
+  const Keeper keeper = blocks[block].keeper;
+  if ((keeper != kBorrowed && keeper != kAlone) || !is_capturing(stream)) return false;
   return std::any_of(std::begin(captures), std::end(captures), [&](const Capture &capture) {
-    const auto end = capture.touched.end();
-    return capture.on && std::find(capture.touched.begin(), end, number) != end;
+    return capture.on && std::any_of(capture.touched.begin(), capture.touched.end(),
+                                     [&](int touched) { return arrays[touched].block == block; });
   });
 }
 
 bool World::is_in_one_capture(int stream, int other) const {
-  return std::any_of(
-      std::begin(captures), std::end(captures),
-      [&](const Capture &capture) { return capture.has(stream) && capture.has(other); });
+  return std::any_of(std::begin(captures), std::end(captures), [&](const Capture &capture) {
+    return capture.has(stream) && capture.has(other);
+  });
+}
+
+bool World::may_publish_in_capture(int number, int target) const {
+  const Array &array = arrays[number];
+  const Block &block = blocks[array.block];
+  const bool says_as_much = array.said == target || (array.said < 0 && !array.of_event);
+  return says_as_much && !block.pending && !block.is_masked;
+}
+
+unsigned World::capture_of(int stream) const {
+  if (!is_capturing(stream)) return 0;
+  for (const Capture &capture : captures) {
+    if (capture.on && (capture.has(stream) || is_forked(stream))) return capture.number;
+  }
+  return 0;
+}
+
+bool World::is_on(unsigned number) const {
+  return std::any_of(std::begin(captures), std::end(captures), [&](const Capture &capture) {
+    return capture.on && capture.number == number;
+  });
 }
 
 void World::queue(int block, int stream, bool writes) {
@@ -241,6 +254,23 @@ bool World::is_taken(cai_status status) {
 void World::fail(const std::string &what) {
   if (problem.empty()) problem = what;
   say("!! %s", what.c_str());
+}
+
+Kind World::kind_of(int stream) const {
+  if (stream == kLegacy) return Kind::one;
+  if (is_of_guest(stream)) return Kind::guest;
+  if (stream == kGone || stream == kPerThread + 1 - thread) return Kind::twos;
+  if (is_capturing(stream)) return Kind::captured;
+  if (is_per_thread(stream)) return Kind::two;
+  return is_blocking(stream) ? Kind::blocking : Kind::other;
+}
+
+void World::met(Call call, int number, int stream) {
+  const Array &array = arrays[number];
+  const Kind said = array.of_event   ? Kind::event
+                    : array.said < 0 ? Kind::none
+                                     : kind_of(array.said);
+  note_pair(blocks[array.block].last, call, said, stream < 0 ? Kind::none : kind_of(stream));
 }
 
 void World::check() {

@@ -12,6 +12,7 @@
 #include "cai.h"
 #include "fault.hpp"
 #include "machine.hpp"
+#include "pairs.hpp"
 
 namespace wide {
 
@@ -26,11 +27,15 @@ enum Keeper : unsigned {
   kBorrowed,  // none: the program frees the memory in the order of the array's stream
   kKeepers
 };
+inline constexpr const char *kKeeperWords[kKeepers] = {
+    "plain", "RECLAIMS", "STREAM_ORDERED", "IMPORTED", "used_on", "own", "alone", "borrowed"};
 
 // Memory, and the owner of it.
 struct Block {
   bool alive = false;
   Keeper keeper = kPlain;
+  int owners = 0;                // imports; else 1
+  int said = -1;                 // by the first array
   int freed_on = -1;             // the stream whose order the release keeps; -1: none
   bool copied = false;           // arrays were published
   bool lost = false;             // and not to be had again
@@ -41,6 +46,7 @@ struct Block {
   bool is_masked = false;        // by what is behind the memory, and read with it
   int unstated = -1;             // the stream that a provider says
   cai_array mask;
+  Last last;  // call
 };
 
 struct Array {
@@ -50,6 +56,7 @@ struct Array {
   int said = -1;         // the stream; -1: none, or an event
   bool of_event = false;
   bool of_event_of_guest = false;  // which goes with its context
+  bool is_view = false;            // that was published
   int graphs = 0;                  // that touch it
   cai_array copy;
   cai_array *array = nullptr;
@@ -66,11 +73,13 @@ struct Use {
   std::vector<std::uint32_t> accesses;
   bool is_forked = false;   // into a capture that had begun on another stream
   int thread = kAnyThread;  // that can end it
+  unsigned capture = 0;     // that the work is in; 0: none
   int told = -1;            // by a party without libcai: the stream that it was told
 };
 
 struct Capture {
   bool on = false;
+  unsigned number = 0;  // counted from 1
   int stream = 0;
   int thread = 0;
   std::vector<int> touched;
@@ -103,6 +112,7 @@ struct World {
   Array arrays[kArrays];
   Use uses[4];
   Capture captures[2];
+  unsigned captures_begun = 0;
   std::vector<Graph> graphs;
   std::vector<Handle> freed_after[kBlocks];  // the memory's release in the order of a stream
   bool releases = false;                     // a party calls cai_array_release()
@@ -119,18 +129,19 @@ struct World {
   }
   // One of those that have a name on this thread.
   int stream(unsigned drawn) const;
-  int stream_to_capture(unsigned drawn) const { return stream(1 + drawn % (kNamed - 1)); }
 
   const cai_array *pointer(int number) const;
   int number_of(const Array *array) const { return static_cast<int>(array - arrays); }
   int number_of(const Use *use) const { return static_cast<int>(use - uses); }
-  int some_array(unsigned which) const;  // -1: there is none
-  std::vector<int> some_arrays(unsigned which, int count) const;
-  // Null: there is none.
-  Array *free_array();
-  Use *free_use();
-  Use *open_use(unsigned which);
-  Capture *free_capture();
+  int array(unsigned number) const;  // -1: there is none
+  // With more, each that number less 1; 0: none.
+  std::vector<int> arrays_of(unsigned number, std::initializer_list<unsigned> more) const;
+  unsigned lowest_free_array() const;
+  // Null: it is none.
+  Array *free_array(unsigned number);
+  Use *free_use(unsigned number);
+  Use *open_use(unsigned number);
+  Capture *free_capture(unsigned number);
 
   // ---- What the rules of CUDA and of libcai allow ----
 
@@ -144,9 +155,15 @@ struct World {
   bool conflicts(int number, bool writes) const;
   bool is_in_use(int number) const;
   // Whether the array was used in the stream's capture, and has no owner who would order its uses
-  // there.
+  // there: one that keeps them by functions of its own is not told of those.
   bool is_captured_alone(int number, int stream) const;
   bool is_in_one_capture(int stream, int other) const;
+  // Which; 0: in none.
+  unsigned capture_of(int stream) const;
+  bool is_on(unsigned capture) const;
+  // A view that says another stream, or a mask's, would tell nobody outside of the graph what was
+  // pending before.
+  bool may_publish_in_capture(int number, int target) const;
   // Whether this thread may: a 2 is good on one only, and nobody knows which if there is no owner.
   bool may_use(int number) const;
   bool is_borrowed(int number) const { return blocks[arrays[number].block].keeper == kBorrowed; }
@@ -188,6 +205,8 @@ struct World {
   // Whether the call was taken; what is refused must be refused as the rules allow, or because
   // something has failed.
   bool is_taken(cai_status status);
+  // A call was taken; -1: for no stream.
+  void met(Call call, int number, int stream = -1);
   // After each step.
   void check();
   void fail(const std::string &what);
@@ -210,6 +229,8 @@ struct World {
   std::uint64_t waits_of_frees = 0;
 
  private:
+  Kind kind_of(int stream) const;
+
   std::uint64_t races;
   std::vector<Handle> events, events_of_guest;
   unsigned scratch = 0;

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "alphabet.hpp"
+
+#include <cctype>
+#include <cstdlib>
+#include <iterator>
+#include <span>
+#include <sstream>
+#include <string_view>
+
+namespace wide {
+
+using Words = std::span<const char *const>;
+
+enum class Drawn {
+  word,     // any
+  rare,     // the first one as a rule
+  array,    // one that is there
+  another,  // the same, or none
+  free_array,
+  use,  // one that is open
+  free_use,
+  capture,  // one that is on
+  free_capture,
+  graph,
+  stream,
+  outsider  // a stream that is in no capture
+};
+
+struct Operand {
+  Drawn drawn = Drawn::word;
+  Words words{};
+};
+
+namespace {
+
+// Of all that is written as a word, the first one is what is meant where there is none.
+constexpr const char *kArrayNames[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+constexpr const char *kAnother[] = {"-", "0", "1", "2", "3", "4", "5", "6", "7"};
+constexpr const char *kUseNames[] = {"0", "1", "2", "3"};
+constexpr const char *kCaptureNames[] = {"0", "1"};
+constexpr const char *kBlockNames[] = {"0", "1", "2"};
+constexpr const char *kGraphNames[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+// A 2 is that of the thread whose turn it is.
+constexpr const char *kStreamWords[] = {"1", "2", "B1", "B2", "N1", "N2", "N3", "N4", "G1", "G2"};
+constexpr const char *kSays[] = {"stream", "None", "unstated"};
+constexpr const char *kMasks[] = {"-", "N1", "N2", "N3", "N4"};
+constexpr const char *kAccesses[] = {"rrr", "wrr", "rwr", "wwr", "rrw", "wrw", "rww", "www"};
+constexpr const char *kAccess[] = {"read", "write"};
+constexpr const char *kOrders[] = {"both", "host"};
+constexpr const char *kFlags[] = {"-", "external", "fork"};
+constexpr const char *kWaits[] = {"event", "host"};
+constexpr const char *kAsks[] = {"count", "ask"};
+constexpr const char *kPublished[] = {"stream", "event"};
+constexpr const char *kModes[] = {"global", "thread", "relaxed"};
+constexpr const char *kNumbers[] = {"1", "2", "3", "4"};
+constexpr const char *kLater[] = {"next", "second", "third"};
+constexpr const char *kTimes[] = {"once", "twice", "thrice", "always"};
+
+constexpr Operand kArray{Drawn::array, kArrayNames}, kOther{Drawn::another, kAnother},
+    kFreeArray{Drawn::free_array, kArrayNames}, kUse{Drawn::use, kUseNames},
+    kFreeUse{Drawn::free_use, kUseNames}, kCapture{Drawn::capture, kCaptureNames},
+    kFreeCapture{Drawn::free_capture, kCaptureNames}, kGraph{Drawn::graph, kGraphNames},
+    kStream{Drawn::stream, kStreamWords}, kOutsider{Drawn::outsider, kStreamWords};
+constexpr Operand of(Words words) {
+  return {Drawn::word, words};
+}
+
+constexpr Operand rarely(Words words) {
+  return {Drawn::rare, words};
+}
+
+constexpr std::size_t kOperands = std::tuple_size_v<Step> - 1;
+
+// The likelier, the more often it is drawn: outside of captures, in them, and where the program is
+// of one capture, or of imports, alone.
+struct Weight {
+  unsigned outside, inside, alone;
+};
+
+struct Verb {
+  const char *name;
+  void (*run)(World &, const Step &);
+  Weight weight;
+  Operand operands[kOperands];
+};
+
+constexpr Verb kVerbs[] = {
+    {"make",
+     make,
+     {4, 1, 0},
+     {kFreeArray, of(kBlockNames), kStream, of(kKeeperWords), rarely(kSays), rarely(kMasks)}},
+    {"import", import, {2, 1, 1}, {kFreeArray, kArray}},
+    {"begin",
+     begin,
+     {10, 12, 12},
+     {kFreeUse, kStream, kArray, kOther, kOther, of(kAccesses), rarely(kOrders), rarely(kFlags)}},
+    {"end", end, {8, 8, 10}, {kUse, of(kWaits)}},
+    {"finish", finish, {5, 3, 4}, {kUse, of(kWaits)}},
+    {"abandon", abandon, {2, 2, 3}, {kUse}},
+    {"produce", produce, {4, 4, 5}, {kArray, kStream, of(kAccess), kFreeArray}},
+    {"publish", publish_on, {2, 1, 3}, {kArray, kStream, kFreeArray}},
+    {"publish_event", publish_event, {2, 1, 1}, {kArray, kStream, kFreeArray}},
+    {"pass_on",
+     pass_on,
+     {2, 2, 4},
+     {kArray, kStream, kStream, kFreeArray, of(kPublished), kFreeUse}},
+    {"view", view, {2, 1, 1}, {kArray, kFreeArray}},
+    {"release", release, {4, 2, 1}, {kArray}},
+    {"release_on", release_on, {2, 2, 5}, {kArray, kStream, kFreeUse}},
+    {"same_stream", same_stream, {2, 2, 4}, {kArray, kOther, of(kAccess)}},
+    {"sync_host", sync_host, {2, 1, 0}, {kArray}},
+    {"drain", drain, {2, 1, 0}, {}},
+    {"pending", ask_pending, {4, 1, 0}, {kArray, of(kAsks)}},
+    {"capture", begin_capture, {4, 2, 1}, {kFreeCapture, kOutsider, of(kModes)}},
+    {"join", join, {0, 5, 1}, {kCapture, kOutsider}},
+    {"end_capture", end_capture, {0, 4, 1}, {kCapture}},
+    {"launch", launch, {3, 2, 1}, {kGraph, kStream, kFreeUse}},
+    {"replace_stream", replace_stream, {2, 1, 0}, {kStream}},
+    {"turn", change_thread, {2, 1, 0}, {}},
+    {"end_thread", end_thread, {2, 1, 0}, {}},
+    {"fail",
+     fail,
+     {4, 4, 0},
+     {of(kFailWords), of(kNumbers), rarely(kLater), rarely(kTimes), rarely(kNumbers)}},
+    {"dict", begin_without, {4, 4, 6}, {kFreeUse, kArray, kStream, of(kAccess), of(kWaits)}},
+    {"open_guest", open_guest, {2, 1, 0}, {}},
+    {"end_guest", end_guest, {2, 1, 0}, {}},
+};
+
+// What a program is of, and begins with.
+struct Theme {
+  unsigned weight;
+  bool alone;
+  std::initializer_list<const char *> first;
+};
+constexpr Theme kThemes[] = {
+    {6, false, {}},
+    {3, true, {"make", "capture", "join", "join"}},
+    {1, true, {"make", "import"}},
+    {2, true, {"make", "import", "capture", "join", "join"}},
+};
+
+unsigned find_word(Words words, const std::string &word) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (word == words[i]) return static_cast<unsigned>(i);
+  }
+  std::fprintf(stderr, "wide: no such word: %s\n", word.c_str());
+  std::exit(2);
+}
+
+unsigned verb_of(const std::string &name) {
+  std::vector<const char *> names;
+  for (const Verb &verb : kVerbs) names.push_back(verb.name);
+  return find_word(names, name);
+}
+
+// One of those that `is` allows; 0 if there is none.
+template <class Is>
+unsigned any_of(Drawer &drawer, std::size_t count, const Is &is) {
+  std::vector<unsigned> all;
+  for (unsigned i = 0; i < count; ++i) {
+    if (is(i)) all.push_back(i);
+  }
+  return all.empty() ? 0 : all[drawer.number(static_cast<unsigned>(all.size()))];
+}
+
+}  // namespace
+
+template <class All, class WeightOf>
+unsigned Drawer::draw_by(const All &all, const WeightOf &weight_of) {
+  unsigned sum = 0, chosen = 0;
+  for (const auto &each : all) sum += weight_of(each);
+  for (unsigned left = number(sum); left >= weight_of(all[chosen]); ++chosen) {
+    left -= weight_of(all[chosen]);
+  }
+  return chosen;
+}
+
+unsigned Drawer::array(const World &world) {
+  if (!world.arrays[last_].there || number(2)) {
+    last_ = any_of(*this, World::kArrays, [&](unsigned i) { return world.arrays[i].there; });
+  }
+  return last_;
+}
+
+// The array's own stream, and those of a capture, are where its programs go on.
+unsigned Drawer::stream(const World &world, bool is_outsider) {
+  const auto is_captured = [&](unsigned drawn) {
+    return std::any_of(std::begin(world.captures), std::end(world.captures),
+                       [&](const Capture &capture) { return capture.has(world.stream(drawn)); });
+  };
+  if (!number(3)) {
+    for (unsigned drawn = 0; drawn < kNamed; ++drawn) {
+      const bool is_said = world.stream(drawn) == world.arrays[last_].said;
+      if (is_said && !(is_outsider && is_captured(drawn))) return drawn;
+    }
+  }
+  if (is_outsider)
+    return any_of(*this, kNamed, [&](unsigned drawn) { return !is_captured(drawn); });
+  if (world.any_captures() && number(4)) return any_of(*this, kNamed, is_captured);
+  return number(kNamed);
+}
+
+unsigned Drawer::operand(const World &world, const Operand &of) {
+  switch (of.drawn) {
+    case Drawn::word:
+      return of.words.empty() ? 0 : number(static_cast<unsigned>(of.words.size()));
+    case Drawn::rare:
+      return number(5) < 3 ? 0 : number(static_cast<unsigned>(of.words.size()));
+    case Drawn::array:
+      return array(world);
+    case Drawn::another:
+      return number(3) ? 0 : 1 + number(World::kArrays);
+    case Drawn::free_array:
+      return world.lowest_free_array();
+    case Drawn::use:
+      return any_of(*this, std::size(world.uses), [&](unsigned i) { return world.uses[i].open; });
+    case Drawn::free_use:
+      return any_of(*this, std::size(world.uses), [&](unsigned i) { return !world.uses[i].open; });
+    case Drawn::capture:
+      return any_of(*this, std::size(world.captures),
+                    [&](unsigned i) { return world.captures[i].on; });
+    case Drawn::free_capture:
+      return any_of(*this, std::size(world.captures),
+                    [&](unsigned i) { return !world.captures[i].on; });
+    case Drawn::graph:
+      return any_of(*this, std::min(world.graphs.size(), std::size(kGraphNames)),
+                    [&](unsigned i) { return world.graphs[i].runnable != nullptr; });
+    case Drawn::stream:
+    case Drawn::outsider:
+      return stream(world, of.drawn == Drawn::outsider);
+  }
+  return 0;
+}
+
+void Drawer::begin() {
+  theme_ = draw_by(kThemes, [](const Theme &theme) { return theme.weight; });
+  last_ = steps_ = 0;
+}
+
+Step Drawer::step(const World &world) {
+  const Theme &theme = kThemes[theme_];
+  const unsigned nth = steps_++;
+  Step step{};
+  if (nth < theme.first.size()) {
+    step[0] = verb_of(theme.first.begin()[nth]);
+  } else {
+    const bool in_capture = world.any_captures();
+    step[0] = draw_by(kVerbs, [&](const Verb &verb) {
+      if (theme.alone) return verb.weight.alone;
+      return in_capture ? verb.weight.inside : verb.weight.outside;
+    });
+  }
+  for (std::size_t i = 0; i < kOperands; ++i) {
+    step[i + 1] = operand(world, kVerbs[step[0]].operands[i]);
+  }
+  if (nth == 0 && theme.alone) {  // what an owner keeps is seen best where no stream tells of it
+    if (theme.first.begin()[1] == std::string_view("import")) step[4] = kImported;
+    step[5] = number(2);
+  }
+  return step;
+}
+
+void run_step(World &world, const Step &step) {
+  kVerbs[step[0]].run(world, step);
+}
+
+std::string text_of(const Program &program) {
+  std::string text;
+  for (const Step &step : program) {
+    const Verb &verb = kVerbs[step[0]];
+    if (!text.empty()) text += " | ";
+    text += verb.name;
+    for (std::size_t i = 0; i < kOperands; ++i) {
+      if (!verb.operands[i].words.empty()) {
+        text += std::string(" ") + verb.operands[i].words[step[i + 1]];
+      }
+    }
+  }
+  return text;
+}
+
+Program program_of(const std::string &text) {
+  Program program;
+  std::istringstream steps(text);
+  for (std::string one; std::getline(steps, one, '|');) {
+    std::istringstream words(one);
+    std::string word;
+    words >> word;
+    Step step{};
+    step[0] = verb_of(word);
+    for (std::size_t i = 0; words >> word; ++i) {
+      step.at(i + 1) = find_word(i < kOperands ? kVerbs[step[0]].operands[i].words : Words{}, word);
+    }
+    program.push_back(step);
+  }
+  return program;
+}
+
+Step simpler(Step step, std::size_t operand) {
+  const Drawn drawn = kVerbs[step[0]].operands[operand].drawn;
+  if (drawn == Drawn::word || drawn == Drawn::rare || drawn == Drawn::another)
+    step[operand + 1] = 0;
+  return step;
+}
+
+}  // namespace wide
