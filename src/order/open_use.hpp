@@ -56,6 +56,12 @@ struct OpenUse {
     flags = 0;
     is_on_host = false;
   }
+  // Value 0: from none.
+  void fork_from(const Stream &from) noexcept {
+    fork = from.value;
+    fork_context = from.context;
+    if (fork == driver::stream_per_thread) thread = this_thread();
+  }
   void clear() noexcept {
     stream = 0;
     fork = 0;

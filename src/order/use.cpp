@@ -4,6 +4,7 @@
 #include <cinttypes>
 
 #include "core/owned.hpp"
+#include "order/forks.hpp"
 #include "order/open_use.hpp"
 #include "order/published.hpp"
 #include "order/releases.hpp"
@@ -157,9 +158,8 @@ void settle_streams(driver::Session &session, OpenUse &use, const cai_array *con
     } else if (waits) {
       Stream fork{};
       wait_for_all(session, consumer, producers, demand, options.flags, nullptr, &fork);
-      use.fork = fork.value;
-      use.fork_context = fork.context;
-      if (use.fork == driver::stream_per_thread) use.thread = this_thread();
+      use.fork_from(fork);
+      if (use.fork) remember_fork(consumer, fork);
       for (int32_t index = 0; index < count; ++index) {
         cover_if_own(session, *arrays[index], consumer, demand.conflicts);
       }
@@ -168,6 +168,7 @@ void settle_streams(driver::Session &session, OpenUse &use, const cai_array *con
       if (consumer.context_id) look(session, consumer, ending);
     }
     if (!consumer.is_probed) probe(session, consumer);
+    if (consumer.capture && !use.fork) use.fork_from(find_fork(consumer));
     use.capture = consumer.capture.id;
     use.context = consumer.context;
     session.finish();

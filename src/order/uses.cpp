@@ -39,7 +39,9 @@ bool is_complete(driver::Session &session, const Event &event, Ask ask) noexcept
 // The host waits for all of the current context: whether nothing is pending there any more.
 bool is_waited_for(driver::Session &session) noexcept {
   const driver::CUresult result = session.cu.cuCtxSynchronize();
-  return result == driver::success || driver::says_gone(result);
+  const bool is_over = result == driver::success || driver::says_gone(result);
+  if (!is_over) session.faults.note(driver::failure_of(session.cu.cuCtxSynchronize.name, result));
+  return is_over;
 }
 
 }  // namespace

@@ -345,6 +345,30 @@ TEST_F(Capture, AForkOfAStream2ThatADictSaidIsJoinedBack) {
   end_capture(2);
 }
 
+// Every use on a stream that an earlier one has taken into the capture is joined back, whatever its
+// array says: a second one of an array whose stream does not wait, and of one that came with None.
+TEST_F(Capture, LaterUsesOnAForkAreJoinedBack) {
+  const cai_use_options options = access(CAI_ACCESS_READ, CAI_USE_FORK);
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const Owned reclaimed(memory(), CAI_STREAM_STREAM, producer);
+  reclaimed->owner->flags |= CAI_OWNER_RECLAIMS;
+  const Owned none(memory(), CAI_STREAM_NONE);
+  const Address to = memory();
+  const cai_array *const arrays[] = {reclaimed, none};
+  for (const cai_array *const second : arrays) {
+    begin_capture(producer, global);
+    cai_error error{};
+    for (const cai_array *const used : {arrays[0], second}) {
+      cai_use use;
+      EXPECT_EQ(cai_use_begin(&use, &used, 1, consumer, &options, &error), CAI_OK) << error.message;
+      copy(to, used->data, consumer);
+      EXPECT_EQ(cai_use_end(&use, &error), CAI_OK) << error.message;
+    }
+    end_capture(producer);
+  }
+}
+
 // The consumer captures, and the producer is busy: the graph waits for what was pending.
 TEST_F(Capture, TheConsumersWaitsForWhatIsOutside) {
   const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_EXTERNAL);
