@@ -368,8 +368,13 @@ void tell_of(const cai_array &array, std::uint64_t value) {
   if (published && published->stream.value == value) {
     if (published->told.exchange(true, std::memory_order_acq_rel)) return;
     tell_trace();
-    if (is_import(keeper)) list_import(make_uses_of(keeper), array);
-    return make_uses_of(keeper).tell(published->stream, true);
+    try {
+      if (is_import(keeper)) list_import(make_uses_of(keeper), array);
+      return make_uses_of(keeper).tell(published->stream, true);
+    } catch (...) {  // there is no memory: who gets the next dict is told of, then
+      published->told.store(false, std::memory_order_release);
+      throw;
+    }
   }
   if (!stores_here(keeper)) return;
   tell_trace();

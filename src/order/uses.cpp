@@ -175,6 +175,8 @@ void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t 
   if (--found.views > 0) return;
   found.told = recorded == Recorded::not_now;
   found.marked = recorded != Recorded::yes;
+  // What is queued there from now on is marked anew.
+  if (!found.marked) marked_handle_.store(0, std::memory_order_relaxed);
   if (!found.marked && !found.freed_on) own_.erase(own_.begin() + (&found - own_.data()));
   sum_up_told();
 }

@@ -599,6 +599,31 @@ TEST_F(Publish, AStreamIsForgottenWithItsView) {
             0U);
 }
 
+// The array's own, too, which is used again after that: the memory does not go meanwhile.
+TEST_F(Publish, AStreamIsUsedAgainAfterItsViewHasGone) {
+  const std::uint64_t own = value(stream());
+  Owned array(memory(), CAI_STREAM_STREAM, own);
+  const auto use_there = [&] {
+    EXPECT_EQ(begin_use({array}, own), CAI_OK);
+    fill(array->data, 1, own);
+    EXPECT_EQ(end_use({array}, own), CAI_OK);
+  };
+  use_there();
+  {
+    const Published first(array, own);
+    const Published second(first, own);
+    consume(second, own);  // by a dict
+  }
+  MUST(gpu().cuStreamSynchronize(handle(own)));
+  Gate gate(own);
+  use_there();
+  array.release();
+  EXPECT_EQ(cai_drain(0, nullptr, nullptr), CAI_OK);
+  EXPECT_FALSE(array.ended());
+  gate.open();
+  EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+}
+
 // The same where the work on it is still pending.
 TEST_F(Publish, AViewGoesWhileItsStreamIsBusy) {
   for (const bool by_dict : {false, true}) {

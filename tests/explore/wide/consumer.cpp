@@ -97,7 +97,8 @@ void give_up(World &world, Use &use) {
                        world.is_capturing(use.stream);
   bool is_unknown = is_late || is_elsewhere || use.stream == kGone;
   // Nobody else could join it back; and what there is no memory to hold by stays for ever.
-  if (use.is_forked || is_unknown) world.fault.forget();
+  const bool is_held = use.stream != kGone && world.is_capturing(use.stream);
+  if (use.is_forked || is_unknown || is_held) world.fault.forget();
   world.fault.strike_once();
   world.quietly([&] { cai_use_abandon(&use.use); });
   is_unknown = is_unknown || world.fault.has_struck();
@@ -189,6 +190,8 @@ void release_on(World &world, const Step &step) {
   if (!world.is_taken(status)) return;
   world.touch(number, stream, true);
   if (stays) cai_array_retain(array);
+  // As in let_go().
+  if (world.any_captures() && world.fault.is_for_memory()) world.fault.forget();
   world.quietly(
       [&] { status = cai_array_release_on(array, machine().value(stream), &world.error); });
   if (status == CAI_ERR_CAPTURE || world.has_failed(status)) {  // so it is ended later

@@ -52,7 +52,7 @@ constexpr Never<Kind> kNeverSaidOn[] = {
     {Kind::count, Kind::event, "no work is on an event"},
     {Kind::count, Kind::none, "the call is for a stream"},
     {Kind::captured, Kind::one, "stream 1 joins no capture"},
-    {Kind::captured, Kind::guest, "no work begins in the second context during a capture"},
+    {Kind::captured, Kind::guest, "rare: no second context is made or ends during a capture"},
 };
 constexpr Never<Kind> kNeverOnOn[] = {
     {Kind::count, Kind::twos, "nobody names another thread's 2, but who gives a use up"},
@@ -61,7 +61,7 @@ constexpr Never<Kind> kNeverOnOn[] = {
     {Kind::event, Kind::count, "likewise"},
     {Kind::count, Kind::none, "calls for no stream are left out"},
     {Kind::none, Kind::count, "likewise"},
-    {Kind::captured, Kind::guest, "no work begins in the second context during a capture"},
+    {Kind::captured, Kind::guest, "rare: no second context is made or ends during a capture"},
     {Kind::guest, Kind::captured, "likewise"},
 };
 

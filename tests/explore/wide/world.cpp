@@ -71,7 +71,8 @@ bool World::any_captures() const {
 
 bool World::is_capturing(int stream) const {
   if (stream == kLegacy) return !may_work(stream);
-  if (!any_captures() || stream == kGone || is_of_guest(stream)) return false;
+  if (!any_captures() || stream == kGone) return false;
+  if (is_of_guest(stream) && !machine().guest) return false;
   if (stream == kPerThread + 1 && !has_second) return false;
   int status = 0, result = 0;
   machine().on(stream,
@@ -80,7 +81,7 @@ bool World::is_capturing(int stream) const {
 }
 
 bool World::may_work(int stream) const {
-  if (is_of_guest(stream)) return machine().guest && !any_captures();
+  if (is_of_guest(stream)) return machine().guest;
   if (stream != kLegacy) return true;
   for (int i = kPerThread; i < kStreams; ++i) {
     if (is_blocking(i) && is_capturing(i)) return false;
