@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -232,6 +233,36 @@ SIM_API std::uint64_t simcuda_pending(void) {
   if (!driver || simcuda::process_was_forked()) return 0;
   simcuda::Lock lock(simcuda::simulator_mutex());
   return driver->schedule.pending();
+}
+
+SIM_API std::uint64_t simcuda_objects(const char *type) {
+  simcuda::Driver *driver = simcuda::driver();
+  if (!driver || !type || simcuda::process_was_forked()) return UINT64_MAX;
+  simcuda::Lock lock(simcuda::simulator_mutex());
+  const std::string_view name = type;
+  if (name == "CUcontext") {
+    std::uint64_t count = driver->contexts.size();
+    for (const simcuda::Device &device : driver->devices) count += device.primary_references;
+    return count;
+  }
+  if (name == "CUdeviceptr") {
+    const auto all = driver->memory.all();
+    return static_cast<std::uint64_t>(std::count_if(all.begin(), all.end(), [](const auto &each) {
+      return !each->free_submitted && !each->dead;
+    }));
+  }
+  if (name == "CUmemoryPool") {
+    const auto all = driver->pools.all();
+    return static_cast<std::uint64_t>(
+        std::count_if(all.begin(), all.end(), [](const auto &each) { return !each->is_default; }));
+  }
+  if (name == "CUstream") return driver->streams.size();
+  if (name == "CUevent") return driver->events.size();
+  if (name == "CUarray") return driver->arrays.size();
+  if (name == "CUgraph") return driver->graphs.size();
+  if (name == "CUgraphExec") return driver->graph_execs.size();
+  if (name == "CUuserObject") return driver->user_objects.size();
+  return UINT64_MAX;
 }
 
 SIM_API std::uint64_t simcuda_races(void) {

@@ -83,6 +83,7 @@ class Registry {
   void remove(Handle handle) {
     if (objects_.erase(handle)) space_.give_back(reinterpret_cast<std::uintptr_t>(handle));
   }
+  std::size_t size() const { return objects_.size(); }
   std::vector<std::shared_ptr<Object>> all() const {
     std::vector<std::shared_ptr<Object>> found;
     for (auto &[handle, object] : objects_) found.push_back(object);

@@ -50,6 +50,11 @@ uint64_t simcuda_unsupported(void);
 void simcuda_reset_counts(void);
 /* Operations that have been submitted and have not run. */
 uint64_t simcuda_pending(void);
+/* How many objects of the client's there are, by the name of their type: "CUcontext" (and each
+ * reference to a primary one), "CUstream", "CUevent", "CUdeviceptr" (memory of any kind, from its
+ * allocation to its free), "CUarray", "CUmemoryPool" (but for the devices' own), "CUgraph",
+ * "CUgraphExec", "CUuserObject"; UINT64_MAX if it is none of them. */
+uint64_t simcuda_objects(const char *type);
 
 /* The nth call of `name` from now on (1: the next) does nothing and returns `status`; nth 0 takes
  * back all of that name. An error that a device would not recover from (214, 700, 702, 710, 714 to
