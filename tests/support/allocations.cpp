@@ -8,7 +8,10 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
+#include <mutex>
 #include <new>
+#include <unordered_set>
 
 #include "must.h"
 
@@ -65,8 +68,12 @@ struct Code {
 // Found out at the first reset, which is no time of an allocation.
 const Code *program, *libcai;
 
+bool is_of_libcai(const void *caller) {
+  return libcai && libcai->has(caller);
+}
+
 bool may_allocate(const void *caller, std::size_t size) {
-  if (libcai && libcai->has(caller)) {
+  if (is_of_libcai(caller)) {
     ++of_libcai;
     if (const auto tell = told.load()) tell(told_context);
     if (until_failure-- == 0) return false;
@@ -107,14 +114,12 @@ void allocations_tell(void (*tell)(void *), void *context) {
   told = tell;
 }
 
-// The program's own come first for its libraries, too. libcai has an operator new within it, which
-// calls malloc(); under sanitizers, which have malloc() for themselves, it has none.
 #ifdef SANITIZED
 
-static void *allocate(std::size_t size) {
+static void *raw_allocate(std::size_t size) {
   return std::malloc(size);
 }
-static void deallocate(void *block) {
+static void raw_deallocate(void *block) {
   std::free(block);
 }
 
@@ -130,35 +135,100 @@ void __libc_free(void *block);
 // NOLINTEND(bugprone-reserved-identifier)
 }
 
-static void *allocate(std::size_t size) {
+static void *raw_allocate(std::size_t size) {
   return __libc_malloc(size);
 }
-static void deallocate(void *block) {
-  if (block) ++freed;
+static void raw_deallocate(void *block) {
   __libc_free(block);
 }
+
+#endif
+
+namespace {
+
+// Neither counts nor fails.
+template <class T>
+struct Raw {
+  using value_type = T;
+  Raw() = default;
+  template <class Other>
+  Raw(const Raw<Other> &) {}  // NOLINT(google-explicit-constructor): allocators convert
+  T *allocate(std::size_t count) { return static_cast<T *>(raw_allocate(count * sizeof(T))); }
+  void deallocate(T *block, std::size_t) { raw_deallocate(block); }
+  bool operator==(const Raw &) const { return true; }
+};
+
+// Blocks of libcai's that nobody has freed.
+struct Kept {
+  std::mutex mutex;
+  std::unordered_set<void *, std::hash<void *>, std::equal_to<void *>, Raw<void *>> blocks;
+};
+std::atomic<Kept *> kept{nullptr};
+
+void *note(const void *caller, void *block) {
+  if (Kept *const all = kept; all && block && is_of_libcai(caller)) {
+    const std::lock_guard lock(all->mutex);
+    all->blocks.insert(block);
+  }
+  return block;
+}
+
+void forget(void *block) {
+  if (Kept *const all = kept; all && block) {
+    const std::lock_guard lock(all->mutex);
+    all->blocks.erase(block);
+  }
+}
+
+}  // namespace
+
+long allocations_kept(void) {
+  if (!kept) {
+    allocations_reset();
+    kept = new Kept;
+  }
+  Kept &all = *kept;
+  const std::lock_guard lock(all.mutex);
+  return static_cast<long>(all.blocks.size());
+}
+
+static void deallocate(void *block) {
+  forget(block);
+#ifndef SANITIZED
+  if (block) ++freed;
+#endif
+  raw_deallocate(block);
+}
+
+// The program's own come first for its libraries, too. libcai has an operator new within it, which
+// calls malloc(); under sanitizers, which have malloc() for themselves, it has none.
+#ifndef SANITIZED
 
 extern "C" {
 
 void *malloc(std::size_t size) {
-  return may_allocate(__builtin_return_address(0), size) ? __libc_malloc(size) : nullptr;
+  const void *const caller = __builtin_return_address(0);
+  return may_allocate(caller, size) ? note(caller, __libc_malloc(size)) : nullptr;
 }
 void *calloc(std::size_t count, std::size_t size) {
-  return may_allocate(__builtin_return_address(0), count * size) ? __libc_calloc(count, size)
-                                                                 : nullptr;
+  const void *const caller = __builtin_return_address(0);
+  return may_allocate(caller, count * size) ? note(caller, __libc_calloc(count, size)) : nullptr;
 }
 void *realloc(void *block, std::size_t size) {
-  if (!may_allocate(__builtin_return_address(0), size)) return nullptr;
+  const void *const caller = __builtin_return_address(0);
+  if (!may_allocate(caller, size)) return nullptr;
   if (block) ++freed;
-  return __libc_realloc(block, size);
+  forget(block);
+  return note(caller, __libc_realloc(block, size));
 }
 void *aligned_alloc(std::size_t alignment, std::size_t size) {
-  return may_allocate(__builtin_return_address(0), size) ? __libc_memalign(alignment, size)
-                                                         : nullptr;
+  const void *const caller = __builtin_return_address(0);
+  return may_allocate(caller, size) ? note(caller, __libc_memalign(alignment, size)) : nullptr;
 }
 int posix_memalign(void **out, std::size_t alignment, std::size_t size) {
-  if (!may_allocate(__builtin_return_address(0), size)) return ENOMEM;
-  void *const block = __libc_memalign(alignment, size);
+  const void *const caller = __builtin_return_address(0);
+  if (!may_allocate(caller, size)) return ENOMEM;
+  void *const block = note(caller, __libc_memalign(alignment, size));
   if (block) *out = block;
   return block ? 0 : ENOMEM;
 }
@@ -172,7 +242,7 @@ void free(void *block) {
 static void *allocate_by_new(const void *caller, std::size_t size) {
   if (!may_allocate(caller, size)) return nullptr;
   if (program && program->has(caller)) ++of_program;
-  return allocate(size ? size : 1);
+  return note(caller, raw_allocate(size ? size : 1));
 }
 
 void *operator new(std::size_t size, const std::nothrow_t &) noexcept {

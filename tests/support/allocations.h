@@ -28,6 +28,10 @@ void allocations_reset(void);
 /* Lets libcai's nth allocation from now, 0 being the next, find no memory; -1: none. */
 void allocations_fail(long nth);
 
+/* The blocks that libcai's code has asked for since the first call of this, and nobody has freed.
+ */
+long allocations_kept(void);
+
 /* Calls `told` at each allocation of libcai's code; NULL: no more. */
 void allocations_tell(void (*told)(void *), void *context);
 
