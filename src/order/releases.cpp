@@ -267,14 +267,18 @@ std::unique_ptr<Uses> new_holder(cai_owner *owner) {
   return holder;
 }
 
-void park(cai_owner *owner, driver::CUcontext context) noexcept {
+void park(cai_owner *owner, Stream stream) noexcept {
   owner->retain(owner);
   static_cast<void>(guard(nullptr, [&] {  // without memory it stays for ever
     std::unique_ptr<Uses> holder = new_holder(owner);
     driver::Session session;
-    if (!context) context = session.current();
-    holder->park(context, context ? session.id_of(context) : 0);
+    if (guard(nullptr, [&] { identify(session, stream); }) != CAI_OK) {
+      stream.context = session.current();  // the stream has gone
+      if (stream.context) stream.context_id = session.id_of(stream.context);
+    }
+    holder->park(stream.context, stream.context_id);
     put_off(holder.release());
+    session.finish();
   }));
 }
 

@@ -49,9 +49,9 @@ void look_at_all(driver::Session &session, const Stream &stream, Ending &ending)
 // An end that hangs on uses of its own: one holder of `owner` goes when they are complete.
 std::unique_ptr<Uses> new_holder(cai_owner *owner);
 
-// Takes a reference that cai_drain() lets go of once it has waited for the context, or that has
-// gone; null: any.
-void park(cai_owner *owner, driver::CUcontext context) noexcept;
+// Takes a reference that cai_drain() lets go of once it has waited for the stream's context, or
+// that has gone.
+void park(cai_owner *owner, Stream stream) noexcept;
 
 // Adds a holder that the graph which is being captured lets go when it, and all that was made of
 // it, has gone.

@@ -522,7 +522,8 @@ void abandon(OpenUse &use) noexcept {
   const cai_status status = guard(nullptr, [&] { is_kept = keep_abandoned(use); });
   // Without a driver nothing is pending, nor in a forked child.
   if (is_kept || status == CAI_ERR_DRIVER || status == CAI_ERR_STATE) return;
-  for_each_owner(use, [&](cai_owner *owner) { park(owner, use.context); });
+  const Stream consumer{use.stream, use.context, -1};
+  for_each_owner(use, [&](cai_owner *owner) { park(owner, consumer); });
 }
 
 // ---- Whole beginnings and ends ------------------------------------------------------------------

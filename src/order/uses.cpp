@@ -390,7 +390,9 @@ void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint
   // A stream may go once its arrays have: what was pending there, no event tells any more.
   if (!keep_marked(session, 0)) park(context, context_id);
   if (is_parked_ && (!parked_in_ || parked_in_ == context)) {
-    is_parked_ = parked_id_ == context_id && (ask != Ask::and_wait || !is_waited_for(session));
+    // Of a context that nobody could tell, nobody can say that it has gone.
+    const bool is_there = !parked_in_ || parked_id_ == context_id;
+    is_parked_ = is_there && (ask != Ask::and_wait || !is_waited_for(session));
   }
   std::erase_if(slots_, [&](const Slot &slot) {
     const Event &event = slot.last().event;
