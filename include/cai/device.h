@@ -149,7 +149,7 @@ cai_status cai_device_describe(cai_device device, cai_device_info *out, cai_erro
  *
  * @param text  `size` bytes; gets the lines, cut if need be, and a NUL. May be NULL if size is 0
  * @param length  may be NULL; gets the bytes of the whole text, without the NUL
- * @return as cai_device_describe().
+ * @return as cai_device_describe(); #CAI_ERR_MEMORY.
  * Since 0.1. */
 cai_status cai_device_summary(cai_device device, char *text, uint64_t size, uint64_t *length,
                               cai_error *error);

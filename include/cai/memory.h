@@ -292,7 +292,8 @@ cai_status cai_manager_alloc(cai_manager *manager, uint64_t size, uint64_t align
  * @return #CAI_OK, also for a block of zeros and, doing nothing, after a reset with
  *         #CAI_RESET_CONTEXT and once the driver is gone; #CAI_ERR_VALUE for a kind or a stream
  *         that is none; #CAI_ERR_CAPTURE for stream-ordered memory on a stream that is being
- *         captured, and it is not freed; what the manager returned; #CAI_ERR_ARGUMENT.
+ *         captured, and it is not freed; what the manager returned, and what kept it from being
+ *         asked, and then it is not to be freed again; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_manager_free(cai_manager *manager, const cai_block *block, uint32_t kind,
                             uint64_t stream, cai_error *error);
@@ -761,8 +762,7 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
 /** Frees all that is pending on a device. Nothing while it is deferred.
  *
  * @return #CAI_OK; the first failure, the others being freed all the same; #CAI_ERR_CAPTURE while a
- *         capture is seen, and nothing is freed; #CAI_ERR_DEVICE; #CAI_ERR_VALUE as
- *         cai_device_format().
+ *         capture is seen, and nothing is freed; the rest as cai_device_set_current().
  * Since 0.1. */
 cai_status cai_pending_flush(cai_device device, cai_error *error);
 

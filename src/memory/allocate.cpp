@@ -87,7 +87,7 @@ void judge(const cai_request &request) {
 // ---- How it is given back
 
 void free_block(cai_memory &memory, uint64_t stream) {
-  memory.manager->free_for_good(memory.block, memory.block_kind, stream);
+  memory.manager->free(memory.block, memory.block_kind, stream);
 }
 
 void unpin_block(cai_memory &memory, uint64_t) {
@@ -259,10 +259,11 @@ void allocate_cuda_array(cai_memory &memory, const cai_request &request) {
     if (result != driver::success) {
       throw Failure(driver::failure_of(session.cu.cuArray3DCreate.name, result));
     }
+    // From here on it is given back, if the way to the caller's context fails, too.
+    facts.array = reinterpret_cast<uintptr_t>(array);
+    count(memory);
+    memory.give_back = free_cuda_array;
   });
-  facts.array = reinterpret_cast<uintptr_t>(array);
-  count(memory);
-  memory.give_back = free_cuda_array;
   session.finish();
 }
 

@@ -48,6 +48,17 @@ void refuse_capture(const driver::Driver &cu, uint64_t stream, const char *why) 
                 static_cast<unsigned long long>(stream), why);
 }
 
+// Before what must not be left out only since the driver would not say: what it said in the place
+// of an answer may be a failure of earlier work, which is told once.
+void refuse_capture_twice_asked(const driver::Driver &cu, uint64_t stream, const char *why) {
+  try {
+    refuse_capture(cu, stream, why);
+  } catch (const Failure &failure) {
+    if (failure.error().status != CAI_ERR_CUDA) throw;
+    refuse_capture(cu, stream, why);
+  }
+}
+
 // Allocates by calls that a capture elsewhere would forbid.
 template <class Allocate>
 CUdeviceptr relaxed(const driver::Driver &cu, Allocate &&allocate) {
@@ -222,7 +233,7 @@ void Gpu::memfree(const cai_block &block, uint64_t stream) const {
     case plain:
       return free_later(device_, epoch_, given.address, block.size);
     case ordered:
-      refuse_capture(cu, stream, "only the graph's own memory can be freed in it");
+      refuse_capture_twice_asked(cu, stream, "only the graph's own memory can be freed in it");
       return must(cu.cuMemFreeAsync, given.address, driver::stream_handle(stream));
     case managed:
       return free_managed_later(device_, epoch_, given.address, block.size, stream);

@@ -265,13 +265,20 @@ void cai_manager::free(const cai_block &block, uint32_t kind, uint64_t stream) {
     return;
   }
   unless_gone([&] {
-    within([&] { memory::is_host_kind(kind) ? memhostfree(block) : memfree(block, stream); });
+    if (memory::is_host_kind(kind)) return within_if_possible([&] { memhostfree(block); });
+    // What kept it from the context may have been a failure of earlier work, which is told once.
+    bool begun = false;
+    const auto body = [&] {
+      begun = true;
+      memfree(block, stream);
+    };
+    try {
+      within(body);
+    } catch (const Failure &) {
+      if (begun) throw;
+      within(body);
+    }
   });
-}
-
-void cai_manager::free_for_good(const cai_block &block, uint32_t kind, uint64_t stream) {
-  if (!memory::is_host_kind(kind) || !is_alive()) return free(block, kind, stream);
-  unless_gone([&] { within_if_possible([&] { memhostfree(block); }); });
 }
 
 cai_block cai_manager::pin(void *host, uint64_t size, uint32_t kind, uint32_t flags) {

@@ -63,10 +63,9 @@ struct cai_manager {
 
   // Of any kind: memalloc or memhostalloc. `align` is a power of two, `size` not 0.
   cai_block allocate(uint64_t size, uint64_t align, uint32_t kind, uint32_t flags, uint64_t stream);
-  // Nothing once the device was reset or the driver is gone.
+  // Nothing once the device was reset or the driver is gone. Nobody frees the block again, even if
+  // this fails (but for a capture).
   void free(const cai_block &block, uint32_t kind, uint64_t stream);
-  // For a block that nobody will try to free again.
-  void free_for_good(const cai_block &block, uint32_t kind, uint64_t stream);
   cai_block pin(void *host, uint64_t size, uint32_t kind, uint32_t flags);
   void unpin(const cai_block &block);
   // The allocation around an address, as its owner knows it, else the driver: base and size.
