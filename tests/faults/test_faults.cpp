@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every failure in turn, in every public function: functions.def says which there are, and each has
+// a scenario. A call that fails says so with a status of those that its header lists, leaves its
+// outputs, the current context and the capture mode as they were, and leaves nothing over; and the
+// next call does what this one should have done.
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "allocations.h"
+#include "scenario.hpp"
+
+namespace test {
+namespace {
+
+const char *const functions[] = {
+#define FUNCTION(result, name, arguments) #name,
+#include "../abi/functions.def"
+#undef FUNCTION
+};
+
+// Bits of the statuses that the headers list.
+const std::map<std::string, unsigned> &documented() {
+  static const std::map<std::string, unsigned> all = {
+#define DOCUMENTED(name, statuses) {#name, statuses},
+#include "documented.inc"
+#undef DOCUMENTED
+  };
+  return all;
+}
+
+const std::vector<Scenario> &scenarios() {
+  static const std::vector<Scenario> all = [] {
+    std::vector<Scenario> found;
+    for (const auto &some : {core_scenarios(), order_scenarios(), device_scenarios(),
+                             memory_scenarios(), exchange_scenarios(), adaptor_scenarios()}) {
+      found.insert(found.end(), some.begin(), some.end());
+    }
+    return found;
+  }();
+  return all;
+}
+
+std::vector<Scenario> scenarios_of(const std::string &function) {
+  std::vector<Scenario> found;
+  for (const Scenario &each : scenarios()) {
+    if (function == each.function) found.push_back(each);
+  }
+  return found;
+}
+
+const char *const object_types[] = {"CUcontext",   "CUstream",    "CUevent",
+                                    "CUdeviceptr", "CUarray",     "CUmemoryPool",
+                                    "CUgraph",     "CUgraphExec", "CUuserObject"};
+
+// What there is of libcai's blocks, and of the driver's objects.
+struct Kept {
+  std::vector<std::uint64_t> counts;
+
+  static Kept now() {
+    static const auto objects = driver_function<std::uint64_t (*)(const char *)>("simcuda_objects");
+    Kept kept;
+    kept.counts.push_back(static_cast<std::uint64_t>(allocations_kept()));
+    for (const char *type : object_types) kept.counts.push_back(objects(type));
+    return kept;
+  }
+  // Of what there is more than there was.
+  std::set<std::string> since(const Kept &before) const {
+    std::set<std::string> grown;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] > before.counts[i]) grown.insert(i ? object_types[i - 1] : "libcai's blocks");
+    }
+    return grown;
+  }
+};
+
+// What was put off is done.
+void settle() {
+  cai_error error{};
+  EXPECT_EQ(cai_drain(1, nullptr, &error), CAI_OK) << error.message;
+  for (const cai_device device : {cpu, gpu0, gpu1}) {
+    EXPECT_EQ(cai_pending_flush(device, &error), CAI_OK) << error.message;
+  }
+}
+
+// A driver's object whose end fails stays, and nobody can do more about it.
+bool ends_something(const char *function) {
+  for (const char *end : {"Destroy", "Free", "Unregister", "Close", "Release", "Reset"}) {
+    if (std::strstr(function, end)) return true;
+  }
+  return false;
+}
+
+// An answer without which there is another good one: nothing is known to be pending or complete.
+bool only_asks(const Fault &fault) {
+  return fault.kind == Fault::driver && std::strstr(fault.function, "Query");
+}
+
+// A driver that says so of what is waited for, or asked about, says that its context has gone, and
+// all that was pending there.
+bool says_gone(const Fault &fault) {
+  return fault.kind == Fault::driver && fault.status == 201 &&
+         (only_asks(fault) || std::strstr(fault.function, "Synchronize"));
+}
+
+class Faults : public testing::TestWithParam<const char *> {
+ protected:
+  Faults() { Reports::listen(); }
+
+  // Some of all that there is to fail has failed: of a selection of tests, none may.
+  static void TearDownTestSuite() {
+    if (std::string(GTEST_FLAG_GET(filter)) != "*") return;
+    EXPECT_GT(struck_allocations, 200);
+    EXPECT_GT(struck_calls, 1000);
+  }
+
+  static void run_clean(const Scenario &scenario, Trial &trial) {
+    scenario.run(trial);
+    settle();
+    EXPECT_EQ(trial.attempts(), 1) << "a scenario makes one call";
+    EXPECT_EQ(trial.status(), CAI_OK) << trial.error().message;
+  }
+
+  // Returns whether the call met the fault.
+  static bool run_failing(const Scenario &scenario, const Fault &fault, const std::string &usual) {
+    Kept before = Kept::now();
+    bool struck = run_once(scenario, fault, usual);
+    if (scenario.traits & Scenario::for_ever) return struck;
+    // What libcai keeps for later is no loss: a loss is one each time.
+    constexpr int most = 6;
+    const bool keeps_objects = fault.kind == Fault::driver && ends_something(fault.function);
+    std::set<std::string> lost = grown_since(before, keeps_objects, false);
+    for (int times = 1; times <= most && !lost.empty() && !HasFailure(); ++times) {
+      before = Kept::now();
+      run_once(scenario, fault, usual);
+      const std::set<std::string> now = grown_since(before, keeps_objects, times == most);
+      std::erase_if(lost, [&](const std::string &each) { return now.count(each) == 0; });
+    }
+    for (const std::string &each : lost) ADD_FAILURE() << "lost, each time: " << each;
+    return struck;
+  }
+
+ private:
+  static inline int struck_allocations = 0, struck_calls = 0;
+
+  // A stream of the CPU's ends when its thread does, soon after it was released: that is waited for
+  // before the verdict.
+  static std::set<std::string> grown_since(const Kept &before, bool keeps_objects,
+                                           bool is_verdict) {
+    for (int times = 0;; ++times) {
+      std::set<std::string> grown = Kept::now().since(before);
+      if (keeps_objects) {
+        std::erase_if(grown, [](const std::string &each) { return each.rfind("CU", 0) == 0; });
+      }
+      if (grown.empty() || times == (is_verdict ? 2000 : 3)) return grown;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  static bool run_once(const Scenario &scenario, const Fault &fault, const std::string &usual) {
+    const int reports = Reports::all().count;
+    Trial trial(fault);
+    scenario.run(trial);
+    settle();
+    if (!trial.was_struck()) return false;
+    ++(fault.kind == Fault::allocation ? struck_allocations : struck_calls);
+    const bool same = trial.told() == usual || says_gone(fault);
+    if (trial.status() == CAI_OK) {
+      if (!same && Reports::all().count == reports && !only_asks(fault) &&
+          !(scenario.traits & Scenario::any_result)) {
+        ADD_FAILURE() << "it says that all went well, and has come to\n"
+                      << trial.told() << "in the place of\n"
+                      << usual;
+      }
+      return true;
+    }
+    const auto found = documented().find(scenario.function);
+    if (found != documented().end()) {
+      EXPECT_TRUE(found->second >> -trial.status() & 1)
+          << cai_status_name(trial.status()) << " is not listed: " << trial.error().message;
+    }
+    if (fault.kind == Fault::allocation) {
+      EXPECT_EQ(trial.status(), CAI_ERR_MEMORY) << trial.error().message;
+    } else if (trial.status() == CAI_ERR_CUDA || trial.status() == CAI_ERR_MEMORY) {
+      EXPECT_EQ(trial.error().native, fault.status) << trial.error().message;
+    }
+    EXPECT_TRUE(same) << "the second call has come to\n"
+                      << trial.told() << "in the place of\n"
+                      << usual;
+    return true;
+  }
+};
+
+TEST_P(Faults, HaveAScenario) {
+  EXPECT_FALSE(scenarios_of(GetParam()).empty())
+      << GetParam() << " has no scenario: add one in tests/faults";
+}
+
+TEST_P(Faults, OfEveryAllocation) {
+  for (const Scenario &scenario : scenarios_of(GetParam())) {
+    Trial first, second;
+    run_clean(scenario, first);  // loads what later ones have
+    run_clean(scenario, second);
+    for (std::uint64_t nth = 1; nth <= static_cast<std::uint64_t>(first.allocations()) + 1; ++nth) {
+      SCOPED_TRACE(std::string(scenario.name) + ": allocation " + std::to_string(nth));
+      if (!run_failing(scenario, {Fault::allocation, nullptr, nth, 0}, second.told())) break;
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_P(Faults, OfEveryCallOfTheDriver) {
+  for (const Scenario &scenario : scenarios_of(GetParam())) {
+    Trial first, second;
+    run_clean(scenario, first);
+    run_clean(scenario, second);
+    for (std::size_t f = 0; f < second.driver_calls().size(); ++f) {
+      for (std::uint64_t nth = 1; nth <= second.driver_calls()[f]; ++nth) {
+        for (const int status : {2, 201, 999}) {
+          const char *const name = driver_functions()[f];
+          SCOPED_TRACE(std::string(scenario.name) + ": " + name + " " + std::to_string(nth) +
+                       " fails with " + std::to_string(status));
+          run_failing(scenario, {Fault::driver, name, nth, status}, second.told());
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Faults, testing::ValuesIn(functions),
+                         [](const auto &each) { return std::string(each.param); });
+
+// No scenario is of a function that there is not.
+TEST(Scenarios, AreOfFunctions) {
+  for (const Scenario &each : scenarios()) {
+    EXPECT_TRUE(std::any_of(std::begin(functions), std::end(functions), [&](const char *name) {
+      return std::strcmp(name, each.function) == 0;
+    })) << each.function;
+  }
+}
+
+}  // namespace
+}  // namespace test
