@@ -3207,7 +3207,7 @@ functions! {
     ///
     /// # Returns
     ///
-    /// as [`cai_device_describe()`].
+    /// as [`cai_device_describe()`]; [`CAI_ERR_MEMORY`].
     ///
     /// Since 0.1.
     pub fn cai_device_summary(
@@ -3923,7 +3923,8 @@ functions! {
     /// [`CAI_OK`], also for a block of zeros and, doing nothing, after a reset with
     /// [`CAI_RESET_CONTEXT`] and once the driver is gone; [`CAI_ERR_VALUE`] for a kind or a stream
     /// that is none; [`CAI_ERR_CAPTURE`] for stream-ordered memory on a stream that is being
-    /// captured, and it is not freed; what the manager returned; [`CAI_ERR_ARGUMENT`].
+    /// captured, and it is not freed; what the manager returned, and what kept it from being
+    /// asked, and then it is not to be freed again; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_manager_free(
@@ -4433,8 +4434,7 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; the first failure, the others being freed all the same; [`CAI_ERR_CAPTURE`] while a
-    /// capture is seen, and nothing is freed; [`CAI_ERR_DEVICE`]; [`CAI_ERR_VALUE`] as
-    /// [`cai_device_format()`].
+    /// capture is seen, and nothing is freed; the rest as [`cai_device_set_current()`].
     ///
     /// Since 0.1.
     pub fn cai_pending_flush(device: cai_device, error: *mut cai_error) -> cai_status;
