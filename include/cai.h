@@ -156,7 +156,8 @@ enum {
 };
 
 /** Values of cai_dtype.ext: what a typestr cannot say. kind is then 'V', byteorder '|', itemsize
- * as given here. Since 0.1. */
+ * as given here. A dict says it by a descr of one field that is named so, such as
+ * `[("bfloat16", "<V2")]`; else it is two bytes of nobody knows what. Since 0.1. */
 enum {
   CAI_EXT_NONE = 0,
   CAI_EXT_BFLOAT16 = 1,      /**< 2 bytes; leaves as "<V2" */

@@ -485,6 +485,29 @@ detail::accessed writes(Array &&array) noexcept {
   return {detail::pointer_to(array), CAI_ACCESS_WRITE};
 }
 
+/** Finds the one stream on which arrays can be used with no event at all, the producer's own:
+ * cai_arrays_same_stream().
+ * @return 1, 2 or a CUstream; none if no array asks for any
+ * @throws error as that fails. Since 0.1. */
+[[nodiscard]] inline std::optional<std::uint64_t> same_stream(
+    std::span<const cai_array *const> arrays) {
+  cai_error raw;
+  std::uint64_t stream = 0;
+  const bool fits = arrays.size() <= std::numeric_limits<std::int32_t>::max();
+  check(fits ? cai_arrays_same_stream(arrays.data(), static_cast<std::int32_t>(arrays.size()),
+                                      &stream, &raw)
+             : detail::refuse(&raw, CAI_ERR_ARGUMENT, "more arrays than an int32_t counts"),
+        raw);
+  return stream == 0 ? std::nullopt : std::optional(stream);
+}
+
+/** Likewise: `cai::same_stream(x, y)`, of what cai::use takes without reads() and writes(). */
+template <detail::lasting_array... Arrays>
+[[nodiscard]] std::optional<std::uint64_t> same_stream(Arrays &&...arrays) {
+  const cai_array *const pointers[] = {detail::pointer_to(arrays)...};
+  return same_stream(std::span(pointers));
+}
+
 /** Arrays in use on a stream, from the constructor, cai_use_begin(), to end() or the destructor,
  * cai_use_end(): on every path, exceptions too.
  *

@@ -252,6 +252,14 @@ bool says_no_more(const cai_field &field, const cai_dtype &dtype) noexcept {
          same_dtype(field.dtype, dtype);
 }
 
+// [("bfloat16", "<V2")]: no field, but the type that a typestr cannot say.
+uint8_t named_extension(const cai_field &field, const cai_dtype &dtype) noexcept {
+  const bool is_plain = !field.title && !field.ndim && !field.field_count;
+  return is_plain && same_dtype(field.dtype, dtype) && dtype.kind == 'V'
+             ? extension_named(field.name, dtype.itemsize)
+             : uint8_t{CAI_EXT_NONE};
+}
+
 }  // namespace
 
 uint64_t descr_storage(const cai_value &descr) noexcept {
@@ -276,8 +284,12 @@ Descr read_descr(const cai_value &descr, const cai_dtype &dtype, Judge &judge,
                 Printed(descr).c_str());
     return {};
   }
-  if (list.count == 1 && says_no_more(list.fields[0], dtype)) return {};
-  return {list.fields, list.count, reader.swapped()};
+  if (list.count == 1) {
+    const cai_field &field = list.fields[0];
+    if (says_no_more(field, dtype)) return {};
+    if (const uint8_t ext = named_extension(field, dtype)) return {nullptr, 0, false, ext};
+  }
+  return {list.fields, list.count, reader.swapped(), CAI_EXT_NONE};
 }
 
 }  // namespace cai

@@ -16,7 +16,8 @@ uint64_t descr_storage(const cai_value &descr) noexcept;
 struct Descr {
   const cai_field *fields = nullptr;  // NULL if descr says no more than typestr
   uint32_t count = 0;
-  bool swapped = false;  // some item is not in the host's byte order
+  bool swapped = false;        // some item is not in the host's byte order
+  uint8_t ext = CAI_EXT_NONE;  // where the one field is none, but names the type
 };
 
 // Reads a descr that is neither missing nor None; `dtype` is what typestr says. What is wrong goes

@@ -317,6 +317,7 @@ void Reader::read_descr() noexcept {
   const Descr descr = cai::read_descr(in_.descr, array_.dtype, judge_, storage_);
   array_.descr = descr.fields;
   array_.descr_count = descr.count;
+  array_.dtype.ext = descr.ext;
   if (descr.swapped && descr.fields) array_.flags |= CAI_FLAG_SWAPPED;
 }
 

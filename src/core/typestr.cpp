@@ -17,6 +17,15 @@ constexpr const char *kTimeUnits[] = {"",  "Y",  "M",  "W",  "D",  "h",  "m",
                                       "s", "ms", "us", "ns", "ps", "fs", "as"};
 constexpr uint8_t kTimeUnitCount = sizeof kTimeUnits / sizeof *kTimeUnits;
 
+// By CAI_EXT_*, from 1.
+constexpr const char *kExtensions[] = {"bfloat16",        "float8_e4m3fn",      "float8_e5m2",
+                                       "float8_e4m3fnuz", "float8_e5m2fnuz",    "float8_e4m3",
+                                       "float8_e3m4",     "float8_e4m3b11fnuz", "float8_e8m0fnu"};
+
+constexpr uint32_t size_of_extension(uint8_t ext) noexcept {
+  return ext == CAI_EXT_BFLOAT16 ? 2 : 1;
+}
+
 constexpr uint32_t kAnySize = UINT32_MAX;
 
 // The sizes, in bytes, that NumPy gives a kind: powers of two, so that their sum is their set.
@@ -169,7 +178,7 @@ const char *dtype_fault(const cai_dtype &dtype, bool bits_allowed) noexcept {
     return "has a byte order that does not fit its kind";
   }
   if (dtype.ext != CAI_EXT_NONE) {
-    const uint32_t size = dtype.ext == CAI_EXT_BFLOAT16 ? 2 : 1;
+    const uint32_t size = size_of_extension(dtype.ext);
     if (dtype.ext > CAI_EXT_FLOAT8_E8M0FNU) return "has an unknown ext";
     if (dtype.kind != 'V' || dtype.itemsize != size) return "has an ext that does not fit its kind";
   }
@@ -182,6 +191,15 @@ const char *dtype_fault(const cai_dtype &dtype, bool bits_allowed) noexcept {
     return "has a time step that does not fit its unit";
   }
   return nullptr;
+}
+
+uint8_t extension_named(const char *name, uint32_t itemsize) noexcept {
+  uint8_t ext = CAI_EXT_NONE;
+  for (const char *const known : kExtensions) {
+    ++ext;
+    if (size_of_extension(ext) == itemsize && std::strcmp(known, name) == 0) return ext;
+  }
+  return CAI_EXT_NONE;
 }
 
 bool same_dtype(const cai_dtype &a, const cai_dtype &b) noexcept {

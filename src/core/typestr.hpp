@@ -44,6 +44,9 @@ inline bool can_be_mask(uint8_t kind) noexcept {
   return kind != '\0' && std::strchr("biufct", kind) != nullptr;
 }
 
+// The CAI_EXT_* of a name such as "bfloat16" for so many bytes; CAI_EXT_NONE for any other.
+uint8_t extension_named(const char *name, uint32_t itemsize) noexcept;
+
 bool same_dtype(const cai_dtype &a, const cai_dtype &b) noexcept;
 
 }  // namespace cai

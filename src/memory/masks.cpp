@@ -8,6 +8,7 @@
 #include "core/layout.hpp"
 #include "core/text.hpp"
 #include "core/typestr.hpp"
+#include "memory/host_address.hpp"
 #include "memory/work.hpp"
 
 namespace cai::memory {
@@ -59,10 +60,12 @@ MaskCopy::MaskCopy(const cai_array &from, const cai_array &to)
 void MaskCopy::judge(const cai_array &from, const cai_array &to) const {
   if (to_.flags & CAI_FLAG_READONLY) throw refusal(CAI_ERR_VALUE, "that of to is read-only");
   if (overlaps_itself(to_)) throw refusal(CAI_ERR_LAYOUT, "elements of to's overlap");
-  const auto clash = [this](const cai_array &other) { return overlap(to_, without_mask(other)); };
+  const auto clash = [this](const cai_array &other) {
+    return overlap(as_host_finds(to_), as_host_finds(without_mask(other)));
+  };
   if (clash(to) || clash(from)) throw refusal(CAI_ERR_LAYOUT, "that of to overlaps elements");
   if (fills_) return;
-  if (clash(from_) || overlap(without_mask(to), from_)) {
+  if (clash(from_) || overlap(as_host_finds(without_mask(to)), as_host_finds(from_))) {
     throw refusal(CAI_ERR_LAYOUT, "from and to overlap");
   }
   if (!same_dtype(from_.dtype, to_.dtype)) {

@@ -138,6 +138,42 @@ static void test_warnings(void) {
   CHECK(judge(in, CAI_LENIENT).errors == 0);
 }
 
+/* A descr of one field that names the type of one or two void bytes. */
+static void test_named_types(void) {
+  static const struct {
+    const char *typestr, *name, *format;
+    uint8_t ext;
+  } types[] = {{"<V2", "bfloat16", "<V2", CAI_EXT_BFLOAT16},
+               {"|V2", "bfloat16", "|V2", CAI_EXT_BFLOAT16},
+               {"|V1", "float8_e4m3fn", "|V1", CAI_EXT_FLOAT8_E4M3FN},
+               {"|V1", "float8_e5m2", "|V1", CAI_EXT_FLOAT8_E5M2},
+               {"|V1", "float8_e8m0fnu", "|V1", CAI_EXT_FLOAT8_E8M0FNU},
+               {"|V1", "bfloat16", "|V1", CAI_EXT_NONE},
+               {"<V2", "float8_e5m2", "<V2", CAI_EXT_NONE},
+               {"<V2", "bfloat", "<V2", CAI_EXT_NONE},
+               {"<V2", "", "<V2", CAI_EXT_NONE},
+               {"<V2", "bfloat16", "<u2", CAI_EXT_NONE},
+               {"<u2", "bfloat16", "<u2", CAI_EXT_NONE}};
+  int i;
+  for (i = 0; i < COUNT(types); ++i) {
+    made_interface d;
+    cai_array out;
+    char typestr[CAI_TYPESTR_SIZE];
+    cai_value parts[2], field;
+    check_context = types[i].name;
+    parts[0] = make_text(types[i].name), parts[1] = make_text(types[i].format);
+    field = make_items(CAI_FORM_TUPLE, parts, 2);
+    make_interface(&d)->typestr = make_text(types[i].typestr);
+    d.in.descr = make_items(CAI_FORM_LIST, &field, 1);
+    CHECK_OK(cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
+    CHECK(out.dtype.ext == types[i].ext);
+    CHECK((out.descr == NULL) == (out.dtype.ext || !types[i].name[0]));
+    CHECK_OK(cai_array_validate(&out, ERR));
+    CHECK_OK(cai_dtype_format(&out.dtype, typestr, ERR));
+    if (out.dtype.ext == CAI_EXT_BFLOAT16) CHECK(strcmp(typestr, "<V2") == 0);
+  }
+}
+
 /* "of a mask's own dict, always CAI_ENTRY_MASK" */
 static void test_mask(void) {
   made_interface d, k;
@@ -415,6 +451,7 @@ int main(void) {
   test_none();
   test_many();
   test_warnings();
+  test_named_types();
   test_mask();
   test_host();
   test_descr();

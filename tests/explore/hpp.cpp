@@ -69,7 +69,10 @@ const binding by_hpp = {
           cai::array another = arrays[array];
           return told(error, [&] { another.release_on(stream); });
         },
-    .same_stream = nullptr,
+    .same_stream =
+        [](int array, std::uint64_t *stream, cai_error *error) {
+          return told(error, [&] { *stream = cai::same_stream(arrays[array]).value_or(0); });
+        },
     .sync_host = nullptr,
     .say = nullptr,
     .release = [](int array) { arrays[array].reset(); },

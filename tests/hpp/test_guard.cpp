@@ -90,6 +90,16 @@ TEST_F(Guard, OrdersBothWays) {
   EXPECT_TRUE(Failures::seen().empty());
 }
 
+TEST_F(Guard, SameStreamNeedsNone) {
+  const cai::array x = owned(producer), y = owned(producer), other = owned(consumer), z = none();
+  EXPECT_EQ(cai::same_stream(x, y, z), producer);
+  const cai::array asks_for_none = none();
+  EXPECT_EQ(cai::same_stream(asks_for_none), std::nullopt);
+  EXPECT_EQ(thrown([&] { static_cast<void>(cai::same_stream(x, other)); }).status, CAI_ERR_ORDER);
+  const cai_array *const both[] = {x.get(), y.get()};
+  EXPECT_EQ(cai::same_stream(std::span(both)), producer);
+}
+
 TEST_F(Guard, EndsWhenSomethingIsThrown) {
   EXPECT_EQ(races_with([&](const cai::array &x, Address to) {
               try {

@@ -153,6 +153,9 @@ class Play:
     def end(self, number):
         next(self.uses.pop(number), None)
 
+    def same_stream(self, array, stream):
+        stream[0] = libcai.same_stream(self.arrays[array]) or 0
+
     def sync_host(self, array):
         self.arrays[array].synchronize()
 

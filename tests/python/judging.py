@@ -38,6 +38,7 @@ ODD_NAMES = [None, 5, b"a", (), ("t",), ("t", "n", "o"), ["t", "n"], ("t", 5), (
 ODD_NAMES += ["a\0", "\udc80", "a"]
 LETTERS = "<>|=@tbiufcmMOSUV0123456789[]nsYDhu /é\0"
 NAMES = ["a", "b", "c", "x", "f0", "", "", "a", "long " * 20, "π", "\ud800", "n\0n"]
+TYPES = [("bfloat16", "<V2"), ("float8_e5m2", "|V1"), ("bfloat16", "|V1"), ("bfloat16", "<u2")]
 
 
 class Index:
@@ -135,7 +136,7 @@ class Maker:
         return self.any_of((1, 8, 64, 4096, 2**63, 2**64 - 1, 2**64 - 8, 2**64 - 64, 2**64 - 4096))
 
     def describe(self, made):
-        descr = self.descr(0)
+        descr = self.descr(0) if self.chance(0.95) else [self.any_of(TYPES)]
         if self.chance(0.9):
             fields, size = Sizes(descr), 0
             size = fields.total

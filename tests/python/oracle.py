@@ -65,6 +65,8 @@ CHOICES = {
     "list for a field": Choice(False, True, "JSON; a list of lists can be nothing else"),
     "int for the shape of a field": Choice(False, True, "NumPy takes it for the tuple of it"),
     "extent 0 in a field": Choice(True, True, "NumPy takes it: a part that comes no time"),
+    "field that names a type": Choice(
+        True, True, "[('bfloat16', '<V2')]: the type that a typestr cannot say, and no field"),
     "name twice": Choice(False, False, "NumPy refuses it: which field is meant?"),
     "NUL in a name": Choice(False, False, "C would see another name"),
     "name that is no UTF-8": Choice(False, False, "no C string says it"),
@@ -90,6 +92,8 @@ UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
 TYPESTR = re.compile(
     r"([<>|=]?)([tbiufcmMOSUV])([0-9]*)(?:\[([0-9]*)([A-Za-z]+)\])?", re.ASCII | re.DOTALL
 )
+FLOAT8 = ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz", "e4m3", "e3m4", "e4m3b11fnuz", "e8m0fnu")
+EXTENSIONS = [("bfloat16", "|V2"), *((f"float8_{name}", "|V1") for name in FLOAT8)]
 MISSING = object()
 
 
@@ -426,6 +430,11 @@ class Judge:
         if dtype.kind == "t":
             size = 0
         self.need(size == dtype.itemsize)
+        if len(fields) == 1 and fields[0] in EXTENSIONS and dtype.kind == "V":
+            self.choose("field that names a type")
+            typestr = f"{NATIVE}V2" if dtype.itemsize == 2 else "|V1"
+            self.facts.update(typestr=typestr, descr=[("", typestr)])
+            return
         self.facts["descr"] = fields
 
     def fields(self, value, depth):

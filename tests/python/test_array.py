@@ -3,15 +3,20 @@
 
 import copy
 import ctypes
+import gc
+import hashlib
 import pickle
+import struct
 import types
 import weakref
 
+import ml_dtypes
 import numpy as np
 import pytest
 from helpers import ADDRESS, Cuda, Host, interface, producer
 
 import libcai
+import libcai.cffi
 
 
 def test_attributes():
@@ -296,3 +301,165 @@ def test_numpys_own_says_what_its_dict_says(x):
         assert str(getattr(ours, name, None)) == str(getattr(dicts, name, None)), name
     assert repr(ours) == repr(dicts)
     assert ours.__array_interface__ == dicts.__array_interface__
+
+
+# ---- len(), truth and the buffer protocol
+
+
+def test_len_and_truth():
+    assert len(libcai.asarray(producer(shape=(5, 2)))) == 5
+    assert len(libcai.asarray(np.ones((0, 3)))) == 0
+    with pytest.raises(TypeError, match="no dimensions"):
+        len(libcai.asarray(np.ones(())))
+    for given in (
+        np.zeros(()),
+        np.zeros((0, 3)),
+        np.zeros(5),
+        producer(shape=(0,), data=(0, True)),
+    ):
+        assert libcai.asarray(given)
+
+
+BUFFERS = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "g", "c8", "c16"]
+BUFFERS += [">i4", ">f8", ">c8", "S5", "U3", ">U2"]
+
+
+@pytest.mark.parametrize("kind", BUFFERS)
+def test_buffers(kind):
+    values = np.arange(12).reshape(3, 4).astype(kind)
+    for given in (values, values[::2, ::-1], values.T, values[:0], values[1, 1:2].reshape(())):
+        array = libcai.asarray(given)
+        view = memoryview(array)
+        assert view.obj is array
+        assert (view.shape, view.strides) == (array.shape, array.strides)
+        assert (view.nbytes, view.itemsize, view.readonly) == (given.nbytes, given.itemsize, False)
+        assert view.format == memoryview(given).format.replace("l", "q").replace("L", "Q") or (
+            np.dtype(kind).itemsize == 1
+        )
+        assert np.asarray(view).dtype == given.dtype
+        assert np.array_equal(np.asarray(view), given)
+        assert bytes(array) == given.tobytes()
+
+
+def test_buffers_as_they_are_asked_for():
+    values = np.arange(6, dtype="<i4").reshape(2, 3)
+    view = memoryview(libcai.asarray(values))
+    view[1, 2] = 77
+    assert values[1, 2] == 77
+    buffer = (ctypes.c_char * 24).from_buffer(libcai.asarray(values))
+    assert ctypes.addressof(buffer) == values.ctypes.data
+    with pytest.raises(BufferError, match="strides"):
+        hashlib.sha256(libcai.asarray(values[:, ::2]))
+    values.flags.writeable = False
+    with pytest.raises(TypeError, match="read-write"):  # for a BufferError of ours
+        struct.pack_into("i", libcai.asarray(values), 0, 1)
+    assert memoryview(libcai.asarray(values)).readonly
+
+
+def test_buffers_that_there_are_not():
+    values, mask = np.arange(2), np.array([True, False])
+    masked = {**values.__array_interface__, "mask": mask}
+    for array, text in (
+        (libcai.asarray(producer()), "on a device"),
+        (libcai.from_interface(masked, host=True), "mask"),
+        (libcai.asarray(np.zeros(2, "M8[s]")), "M8"),
+        (libcai.asarray(np.zeros(2, [("a", "f4")])), "V4"),
+    ):
+        with pytest.raises(BufferError, match=text):
+            memoryview(array)
+        with pytest.raises(BufferError, match=text):
+            bytes(array)
+
+
+def test_a_buffer_keeps_the_array_through_a_collection():
+    class Holder:
+        pass
+
+    holder = Holder()
+    memory = np.arange(1000.0)
+    holder.array = libcai.asarray(memory)
+    holder.view = memoryview(holder.array)
+    holder.itself = holder
+    gone = weakref.ref(memory)
+    seen = []
+    weakref.finalize(holder, seen.append, "gone")
+    del memory, holder
+    gc.collect()
+    assert seen == ["gone"]
+    gc.collect()
+    assert gone() is None
+
+
+# ---- bfloat16, and the 8-bit floats
+
+
+class Void(Cuda):
+    def __init__(self, dtype, **changes):
+        super().__init__(interface(**{"typestr": "<V2", **changes}))
+        self.dtype = dtype
+
+
+class Named:
+    name = "bfloat16"
+
+
+TorchType = type("dtype", (), {"__module__": "torch", "__repr__": lambda self: "torch.bfloat16"})
+
+
+def extension_of(array):
+    """By the struct: Array.dtype would need ml_dtypes."""
+    return ctypes.c_uint8.from_address(array.ptr + 34).value
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bfloat16", Named(), type("bfloat16", (), {}), TorchType(), ml_dtypes.bfloat16,
+              np.dtype(ml_dtypes.bfloat16)],
+    ids=["text", "named", "class", "torch", "ml_dtypes", "numpy"],
+)  # fmt: skip
+def test_a_producer_s_dtype_says_bfloat16(dtype):
+    given = Void(dtype)
+    array = libcai.asarray(given)
+    assert extension_of(array) == 1
+    assert (array.typestr, array.dtype) == ("<V2", ml_dtypes.bfloat16)
+    assert libcai.asarray(given, strict=True).typestr == "<V2"
+    assert libcai.cffi.array_from(given).dtype.ext == 1
+    assert extension_of(libcai.asarray(Void(dtype, typestr="<u2"))) == 0
+    assert extension_of(libcai.asarray(Void(dtype, typestr="|V1"))) == 0
+    fields = [("a", "u1"), ("b", "u1")]
+    assert libcai.asarray(Void(dtype, descr=[("a", "|u1"), ("b", "|u1")])).dtype == fields
+    assert extension_of(libcai.from_interface(given.__cuda_array_interface__)) == 0
+
+
+@pytest.mark.parametrize("dtype", [None, "float16", "V2", 5, np.dtype("V2"), ["bfloat16"]])
+def test_what_is_not_certain_stays_void(dtype):
+    array = libcai.asarray(Void(dtype))
+    assert (extension_of(array), array.typestr) == (0, "|V2")
+    assert libcai.cffi.array_from(Void(dtype)).dtype.ext == 0
+    assert libcai.asarray(producer(typestr="<V2")).typestr == "|V2"
+
+
+def test_a_field_s_name_says_bfloat16():
+    array = libcai.asarray(producer(typestr="<V2", descr=[("bfloat16", "<V2")]))
+    assert (array.dtype, array.descr) == (ml_dtypes.bfloat16, [("", "<V2")])
+    array = libcai.asarray(producer(typestr="|V1", descr=[("float8_e5m2", "|V1")]))
+    assert array.dtype == ml_dtypes.float8_e5m2
+    again = libcai.asarray(Void(array.dtype, **array.__cuda_array_interface__))
+    assert again.dtype == ml_dtypes.float8_e5m2
+    assert libcai.cffi.array_from(again).dtype.ext == 3
+
+
+def test_numpy_s_arrays_of_ml_dtypes():
+    for name in ("bfloat16", "float8_e4m3fn", "float8_e8m0fnu"):
+        values = np.ones(3, getattr(ml_dtypes, name))
+        assert libcai.asarray(values).dtype == values.dtype
+
+
+def test_a_dtype_that_raises_passes_unchanged():
+    class Raising(Cuda):
+        @property
+        def dtype(self):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        libcai.asarray(Raising(interface(typestr="<V2")))
+    assert libcai.asarray(Raising(interface())) is not None

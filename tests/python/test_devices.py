@@ -21,6 +21,9 @@ def test_a_device_is_a_pair():
     assert Device("cpu") == (1, 0) == Device(DeviceType.CPU, 0)
     assert Device(2, 3) == (DeviceType.CUDA, 3)
     assert Device(2, 3).type is DeviceType.CUDA
+    assert Device(2, 3).index == 3  # as PyTorch's, and not a tuple's method
+    assert Device("cpu").index == 0
+    assert Device(2, None).index is None
     assert Device(99, 3).type == 99  # newer than this package
     assert Device(2, None).id is None
     assert pickle.loads(pickle.dumps(Device(2, 1))) == Device(2, 1)

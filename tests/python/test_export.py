@@ -115,3 +115,55 @@ def test_host_arrays_give_numpy_s_dict():
     mapping = libcai.asarray(given).__array_interface__
     assert "stream" not in mapping
     assert np.array_equal(np.asarray(libcai.asarray(given)), given)
+
+
+# ---- By to_interface()
+
+
+def test_version_3_is_what_the_attribute_gives():
+    for array in (libcai.asarray(producer(stream=7)), libcai.asarray(np.ones(3))):
+        name = "__cuda_array_interface__" if array.stream else "__array_interface__"
+        assert array.to_interface() == getattr(array, name)
+        assert array.to_interface(version=3) == array.to_interface()
+
+
+def test_version_2_has_no_stream():
+    given = interface(strides=(16, 4), data=(ADDRESS, True), stream=None)
+    said = libcai.asarray(Cuda(given)).to_interface(version=2)
+    del given["stream"]
+    assert said == {**given, "version": 2}
+    assert libcai.from_interface(said).stream_kind == "unstated"
+    masked = producer(mask=producer(typestr="|b1"))
+    assert libcai.asarray(masked).to_interface(version=2)["mask"].typestr == "|b1"
+
+
+@pytest.mark.parametrize("version", [0, 1, 4, "2", None])
+def test_versions_that_are_not_written(version):
+    with pytest.raises(libcai.UseError, match="neither 2 nor 3"):
+        libcai.asarray(producer()).to_interface(version=version)
+    with pytest.raises(libcai.UseError, match="version 3 only"):
+        libcai.asarray(np.ones(3)).to_interface(version=2)
+
+
+def test_a_masked_array_of_the_host_has_a_dict():
+    values, mask = np.arange(6.0), np.array([True, False] * 3)
+    given = {**values.__array_interface__, "mask": mask}
+    array = libcai.from_interface(given, owner=(values, mask), host=True)
+    said = array.to_interface()
+    assert (said["shape"], said["typestr"], said["data"]) == ((6,), "<f8", given["data"])
+    again = libcai.from_interface(said, owner=array, host=True)
+    assert again.mask.data == mask.ctypes.data
+    with pytest.raises(BufferError, match="mask"):
+        array.__array_interface__  # noqa: B018
+
+
+def test_version_2_waits_for_what_is_pending(simulated):
+    simulated("""
+theirs = new_stream()
+memory = new_memory(256)
+made = libcai.asarray(array(theirs, memory, shape=(64,), typestr="<u4"))
+fill(memory, 5, 64, theirs)
+said = made.to_interface(version=2)
+assert "stream" not in said and said["version"] == 2
+assert cuda.cuStreamQuery(theirs) == 0
+""")

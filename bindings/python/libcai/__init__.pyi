@@ -6,6 +6,7 @@ from libcai._core import drain as drain
 from libcai._core import from_arrow as from_arrow
 from libcai._core import from_dlpack as from_dlpack
 from libcai._core import from_interface as from_interface
+from libcai._core import same_stream as same_stream
 from libcai._core import use as use
 from libcai._devices import Event as Event
 from libcai._devices import Memory as Memory
@@ -95,6 +96,7 @@ __all__ = [
     "on_failure",
     "provide_stream",
     "relaxed",
+    "same_stream",
     "set_memory_manager",
     "to",
     "usage",

@@ -63,6 +63,11 @@ class Device(_Pair):
     def __str__(self):
         return _devices().format(self)
 
+    @property
+    def index(self):
+        """The ordinal, under PyTorch's name for it; the same as ``id``."""
+        return self.id
+
     @staticmethod
     def count(kind="gpu"):
         """Returns how many devices of a kind there are, ``"cpu"`` or ``"gpu"``: 1 CPU; 0 GPUs if

@@ -124,6 +124,17 @@ def refuse_lazy(tensor):
         raise BufferError("the tensor's sign is not in its memory: resolve_neg()")
 
 
+def dtype_name(obj):
+    """The name of an object's ``dtype``, or None: it may say what void bytes are."""
+    dtype = getattr(obj, "dtype", None)
+    for name in (dtype, getattr(dtype, "name", None), getattr(dtype, "__name__", None)):
+        if isinstance(name, str):
+            return str.__str__(name)
+    if type(dtype).__module__ == "torch":
+        return str(dtype).removeprefix("torch.")
+    return None
+
+
 def _is_numpy_bool(kind):
     """Before 2.3 it has `__index__`, with a warning."""
     return kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")

@@ -20,6 +20,8 @@ cdef object extension_types = {
     CAI_EXT_FLOAT8_E8M0FNU: "float8_e8m0fnu",
 }
 
+cdef dict extension_of = {name: ext for ext, name in extension_types.items()}
+
 cdef object CUDA_UNKNOWN = device_of(CAI_DEVICE_CUDA, -1)
 
 
@@ -63,6 +65,8 @@ cdef class Array:
     cdef Array said            # the view that was exported last, if that was not this array
     cdef int64_t *lent_strides # in elements, of a tensor that DLPack's table lends; or NULL
     cdef int route_taken
+    cdef int buffers           # that were given and are in use
+    cdef object failure        # what a buffer failed with, and the dict has yet to raise
     cdef object __weakref__
 
     def __cinit__(self):
@@ -526,6 +530,51 @@ cdef class Array:
                 "this libcai.Array is on a device: it has __cuda_array_interface__ instead")
         return host_dict(self)
 
+    def to_interface(self, *, version=3):
+        """The dict of any array, for a property of one's own, or for a consumer that asks for another
+        version.
+
+        Parameters
+        ----------
+        version : int
+            3: as ``__cuda_array_interface__`` or ``__array_interface__``, which a masked array of the
+            host's does not have, since NumPy would take no notice of its mask. 2, of an array on a
+            device: that has no stream, so what is pending is waited for, with the GIL released.
+
+        Returns
+        -------
+        dict
+            It keeps nothing alive: the array must stay as long as it is used.
+
+        Raises
+        ------
+        BufferError
+            For what a dict cannot say, as ``__cuda_array_interface__``.
+        UseError
+            For another version, and for version 2 of an array of the host's.
+
+        Notes
+        -----
+        The text, "Python Interface Specification".
+        """
+        return dict_of_version(self, version)
+
+    def __len__(self):
+        """The extent of the first axis, on a device too."""
+        if self.array.ndim == 0:
+            raise TypeError("an array of no dimensions has no len()")
+        return self.array.shape[0]
+
+    def __bool__(self):
+        """Always True: it says nothing of the elements, which may be on a device."""
+        return True
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        give_buffer(self, buffer, flags)
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        take_buffer_back(self, buffer)
+
     def __dlpack_device__(self):
         """``(type, id)``, in DLPack's numbers. The driver is asked if the id is not known."""
         return dlpack_device(self)
@@ -689,6 +738,8 @@ cdef int array_traverse(PyObject *self, visitproc visit, void *arg) noexcept:
 
 cdef int array_clear(PyObject *self) noexcept:
     cdef cai_owner *owner = (<Array>self).owner
+    if (<Array>self).buffers:
+        return 0  # who has one is of the cycle, and breaks it
     (<Array>self).owner = NULL
     (<Array>self).array = &cai_py_no_array
     if owner != NULL:

@@ -3,7 +3,8 @@
 # from NumPy's own.
 
 from cpython.buffer cimport (
-    Py_buffer, PyBUF_FORMAT, PyBUF_FULL_RO, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer,
+    Py_buffer, PyBUF_ANY_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS, PyBUF_FORMAT,
+    PyBUF_FULL_RO, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_CheckBuffer,
     PyObject_GetBuffer)
 from cpython.memoryview cimport PyMemoryView_FromObject
 
@@ -59,6 +60,89 @@ cdef cai_py_block *block_holding(const cai_array *array, held) except NULL:
     hold(block, held)
     return block
 
+
+# ---- Out
+
+cdef bytes format_of(const cai_dtype *dtype):
+    """How struct and PEP 3118 write a type; None for one that they cannot."""
+    cdef str letter = None
+    if dtype.kind == c"b":
+        letter = "?"
+    elif dtype.kind in b"iu":
+        letter = {1: "b", 2: "h", 4: "i", 8: "q"}.get(dtype.itemsize)
+        letter = letter.upper() if dtype.kind == c"u" else letter
+    elif dtype.kind in b"fc":
+        parts = 2 if dtype.kind == c"c" else 1
+        letter = {2: "e", 4: "f", 8: "d", 16: "g"}.get(dtype.itemsize // parts)
+        letter = f"Z{letter}" if parts == 2 else letter
+    elif dtype.kind == c"S":
+        letter = f"{dtype.itemsize}s"
+    elif dtype.kind == c"U":
+        letter = f"{dtype.itemsize // 4}w"
+    if letter is None:
+        return None
+    is_swapped = dtype.byteorder in b"<>" and chr(dtype.byteorder) != NATIVE_ORDER
+    return (chr(dtype.byteorder) + letter if is_swapped else letter).encode()
+
+cdef str NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
+
+
+cdef bint is_laid_out(const cai_layout *layout, int flags) noexcept:
+    """Whether the strides are those that a request asks for."""
+    if flags & PyBUF_C_CONTIGUOUS == PyBUF_C_CONTIGUOUS:
+        return layout.c_contiguous != 0
+    if flags & PyBUF_F_CONTIGUOUS == PyBUF_F_CONTIGUOUS:
+        return layout.f_contiguous != 0
+    if flags & PyBUF_ANY_CONTIGUOUS == PyBUF_ANY_CONTIGUOUS:
+        return layout.c_contiguous or layout.f_contiguous
+    return flags & PyBUF_STRIDES == PyBUF_STRIDES or layout.c_contiguous
+
+
+cdef int give_buffer(Array self, Py_buffer *buffer, int flags) except -1:
+    """The elements of an array that the host may use, once what is pending is complete."""
+    cdef cai_layout layout = layout_of(self)
+    cdef const cai_array *array = self.array
+    cdef uint64_t address
+    cdef bytes format = format_of(&array.dtype) if array.descr == NULL else None
+    buffer.obj = None
+    if not is_on_host(self):
+        raise BufferError("data: the array is on a device: to('cpu') copies it")
+    if format is None:
+        raise BufferError(f"typestr: a buffer has no format for {self.typestr!r}")
+    if flags & PyBUF_WRITABLE and self.readonly:
+        raise BufferError("data: the array is marked read-only")
+    if not is_laid_out(&layout, flags):
+        raise BufferError(f"strides: the array has {self.strides}, not those that were asked for")
+    try:
+        address = host_dict(self)["data"][0]
+    except BaseException as failure:
+        # NumPy ignores what a buffer fails with, and asks for the dict: that is to tell of it.
+        self.failure = failure if array.mask == NULL else None
+        raise
+    Py_INCREF(format)
+    buffer.internal = <void *>format
+    buffer.buf = <void *>address
+    buffer.len = layout.nbytes
+    buffer.itemsize = array.dtype.itemsize
+    buffer.readonly = self.readonly
+    buffer.ndim = array.ndim
+    buffer.format = <char *>format if flags & PyBUF_FORMAT else NULL
+    buffer.shape = <Py_ssize_t *>array.shape if flags & PyBUF_ND else NULL
+    buffer.strides = <Py_ssize_t *>array.strides if flags & PyBUF_STRIDES == PyBUF_STRIDES else NULL
+    buffer.suboffsets = NULL
+    buffer.obj = self
+    self.buffers += 1
+    return 0
+
+
+cdef int take_buffer_back(Array self, Py_buffer *buffer) except -1:
+    self.buffers -= 1
+    Py_XDECREF(<PyObject *>buffer.internal)
+    buffer.internal = NULL
+    return 0
+
+
+# ---- NumPy
 
 cdef object numpy_array = None
 

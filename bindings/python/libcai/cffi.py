@@ -17,7 +17,7 @@ import cffi
 
 from libcai import _library
 from libcai._providers import provided
-from libcai._unpack import Unpacker, find
+from libcai._unpack import Unpacker, dtype_name, find
 from libcai.errors import from_status
 
 __all__ = ["array_from", "ffi", "lib"]
@@ -131,6 +131,7 @@ def array_from(obj, *, strict=False):
         for part, holder in ((borrowed, obj), (borrowed.mask, unpacker.mask_holder))
         if part and holder is not None
     ]
+    _say_extension(borrowed, obj)
     kept = _Kept((obj, unpacker.mask_holder, streams))
     out = ffi.new("cai_array **")
     context = ffi.cast("void *", int(_libc_ffi.cast("uintptr_t", kept.word)))
@@ -146,6 +147,16 @@ def array_from(obj, *, strict=False):
             _waiting.append(kept)
 
     return ffi.gc(out[0], let_go)
+
+
+def _say_extension(array, obj):
+    """What the object's dtype says of one or two bytes of which the dict says nothing."""
+    dtype = array.dtype
+    if dtype.kind != ord("V") or dtype.itemsize > 2 or dtype.ext or array.descr:
+        return
+    ext = getattr(lib, f"CAI_EXT_{(dtype_name(obj) or 'NONE').upper()}", lib.CAI_EXT_NONE)
+    if dtype.itemsize == (2 if ext == lib.CAI_EXT_BFLOAT16 else 1):
+        dtype.ext = ext
 
 
 def _say_provided(array, obj):

@@ -17,7 +17,8 @@ cdef struct Written:
     uint64_t small[EXPORT_WORDS]
 
 
-cdef int write(const cai_array *array, Written *written) except -1:
+cdef int write(const cai_array *array, Written *written,
+               uint32_t version=CAI_INTERFACE_VERSION) except -1:
     cdef cai_error error
     cdef cai_status status
     cdef uint64_t size = cai_interface_write_storage(array)
@@ -29,10 +30,10 @@ cdef int write(const cai_array *array, Written *written) except -1:
             raise MemoryError()
     if cai_py_was_used(cai_py_keeper(array.owner)):
         with nogil:  # it may wait for work of the host's, which may need the GIL
-            status = cai_interface_write(array, CAI_INTERFACE_VERSION, written.storage, size,
+            status = cai_interface_write(array, version, written.storage, size,
                                          &written.interface, &error)
     else:
-        status = cai_interface_write(array, CAI_INTERFACE_VERSION, written.storage, size,
+        status = cai_interface_write(array, version, written.storage, size,
                                      &written.interface, &error)
     if status != CAI_OK:
         close_written(written)
@@ -73,6 +74,9 @@ cdef dict host_dict(Array self):
     """What the host reads must be there: work on the array is waited for."""
     cdef Source source
     cdef cai_error error
+    if self.failure is not None:
+        failure, self.failure = self.failure, None
+        raise failure
     if self.array.mask != NULL:
         raise BufferError(
             "mask: NumPy takes no notice of one, whatever its dict says: pass the mask as an array "
@@ -141,16 +145,45 @@ cdef dict dict_without_stream(Array self):
     return fresh_dict(self, &source.array)
 
 
-cdef dict fresh_dict(Array self, const cai_array *array):
+cdef dict dict_of_version(Array self, version):
+    """The dict of any array, a masked one of the host's too."""
+    if version not in (2, 3):
+        raise UseError(f"version is {version!r}, and neither 2 nor 3")
+    if version == 2:
+        return dict_of_version_2(self)
+    if self.array.device_type != CAI_DEVICE_CPU:
+        return export_dict(self)
+    if cai_py_was_used(cai_py_keeper(self.owner)):
+        waited_for(self)
+    return plain_dict(self)
+
+
+cdef dict dict_of_version_2(Array self):
+    """It has no stream, so that nothing may be pending."""
+    cdef Source source
+    if self.array.device_type == CAI_DEVICE_CPU:
+        raise UseError("version is 2, and NumPy's dict has version 3 only")
+    waited_for(self)
+    open_source(&source, self)
+    source.array.stream_kind = source.mask.stream_kind = CAI_STREAM_NONE
+    source.array.stream = source.mask.stream = 0
+    source.array.owner = source.mask.owner = NULL
+    return fresh_dict(self, &source.array, 2)
+
+
+cdef dict fresh_dict(Array self, const cai_array *array, uint32_t version=CAI_INTERFACE_VERSION):
     """The dict of `array`, which is self's, or a view that differs in the stream."""
     cdef Written written
     cdef cai_interface *out = &written.interface
     cdef dict answer
-    write(array, &written)
+    write(array, &written, version)
     try:
         if out.protocol == CAI_PROTOCOL_CUDA:
             answer = PyDict_Copy(CUDA_TEMPLATE)
-            if out.stream.form == CAI_FORM_INT:
+            if version == 2:
+                answer["version"] = 2
+                del answer["stream"]
+            elif out.stream.form == CAI_FORM_INT:
                 PyDict_SetItem(answer, key_of[CAI_ENTRY_STREAM], out.stream.integer)
         else:
             answer = PyDict_Copy(HOST_TEMPLATE)

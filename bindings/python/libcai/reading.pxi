@@ -148,6 +148,25 @@ cdef int say_provided(cai_py_block *block, cai_array *array, obj) except -1:
     return 0
 
 
+cdef bint may_be_extended(const cai_array *array) noexcept:
+    """Whether it is of one or two bytes that the dict says nothing of."""
+    return (array.dtype.kind == c"V" and array.dtype.itemsize <= 2
+            and array.dtype.ext == CAI_EXT_NONE and array.descr == NULL)
+
+
+cdef int say_extension(cai_py_block *block) except -1:
+    """For bytes that may be a bfloat16: what the exporter's dtype says. Ends the block on failure."""
+    cdef cai_dtype *dtype = &block.array.dtype
+    try:
+        ext = extension_of.get(dtype_name(<object>block.exporter), CAI_EXT_NONE)
+    except BaseException:
+        cai_py_release_here(&block.owner)
+        raise
+    if dtype.itemsize == (2 if ext == CAI_EXT_BFLOAT16 else 1):
+        dtype.ext = ext
+    return 0
+
+
 cdef int say_streams(cai_py_block *block, bint ask) except -1:
     """For what is not plain: an unstated stream, or this thread's own. Ends the block on failure."""
     cdef cai_array *array = &block.array
@@ -185,6 +204,8 @@ cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint stric
     if (block.array.stream_kind == CAI_STREAM_UNSTATED or block.array.stream == 2
             or block.array.mask != NULL):
         say_streams(block, ask)
+    if ask and may_be_extended(&block.array):
+        say_extension(block)
     return wrap(&block.array, &block.owner)
 
 

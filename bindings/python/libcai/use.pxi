@@ -198,6 +198,51 @@ cdef class Use:
         return failure
 
 
+def same_stream(*objects):
+    """Finds the one stream on which arrays can be used with no event at all: their producer's own.
+
+    It waits for uses that the owners have kept, and counts as used: queue work there before anybody
+    else uses the arrays.
+
+    Parameters
+    ----------
+    *objects : object
+        What `asarray` takes.
+
+    Returns
+    -------
+    int or None
+        1, 2 or a ``CUstream``. None if no array asks for any: then nothing is pending, and nobody is
+        told of work on a stream of one's own, for which there is `use`.
+
+    Raises
+    ------
+    CudaError
+        If there is no such stream, or the driver refuses.
+
+    Notes
+    -----
+    The text, "Synchronization".
+    """
+    cdef tuple arrays = arrays_of(objects, -1)
+    cdef int32_t i, count = <int32_t>len(arrays)
+    cdef const cai_array **items = <const cai_array **>PyMem_Malloc(
+        max(len(arrays), 1) * sizeof(cai_array *))
+    cdef uint64_t stream = 0
+    cdef cai_error error
+    cdef cai_status status
+    if items == NULL:
+        raise MemoryError()
+    for i in range(count):
+        items[i] = (<Array>arrays[i]).array
+    with nogil:
+        status = cai_arrays_same_stream(items, count, &stream, &error)
+    PyMem_Free(items)
+    if status != CAI_OK:
+        raise order_error(&error)
+    return stream or None
+
+
 cdef tuple arrays_of(tuple objects, stream):
     for item in objects:
         if type(item) is not Array:
