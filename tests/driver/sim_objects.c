@@ -7,6 +7,7 @@
 int main(void) {
   start();
   USE_MEMORY;
+  USE_CAPTURE;
   FIND_SIM(simcuda_objects);
   CUstream stream;
   CUevent event;
