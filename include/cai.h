@@ -27,6 +27,9 @@
  *   not libcai's. Only the functions under "Order", cai_array_locate(), and cai_interface_write()
  *   and cai_array_release() of an array in use, use the driver; they load it when first they need
  *   it, once for the process, and leave the caller's current context as it was.
+ * - A process that has loaded the driver and then forks must not use it in the child: there every
+ *   function that needs it returns #CAI_ERR_STATE. The last release of an array puts nothing off
+ *   there, and runs the producer's code at once; what was put off before the fork never ends there.
  *
  * The lines between the two markers hold no directive, macro or inline function, so that cffi and
  * LuaJIT can take them as they are; bindgen takes the whole file.
@@ -87,7 +90,8 @@ enum {
   CAI_ERR_DEVICE = -13,     /**< the memory is not the driver's, or on a device of another kind */
   CAI_ERR_BOUNDS = -14,     /**< the array reaches outside its allocation */
   CAI_ERR_ORDER = -15,      /**< the arrays' streams admit no such order */
-  CAI_ERR_STATE = -16       /**< freed, reset or left already: the state admits no such call */
+  CAI_ERR_STATE = -16       /**< freed, reset or left already, or in a forked child: the state
+                                 admits no such call */
 };
 
 /** Entries of the interface, as cai_error.entry and cai_finding.entry name them. Since 0.1. */
@@ -224,7 +228,10 @@ enum {
    * when a use ends. */
   CAI_OWNER_RECLAIMS = 1 << 1,
   /** The memory is an exporter's, who keeps no uses, and frees it after what is queued on the
-   * array's stream: a use on that stream need not hold the release up. */
+   * array's stream: a use on that stream need not hold the release up. Nor do imports of the same
+   * memory that come with another stream find it: an exporter that says another stream ("a stream
+   * upon which synchronization must take place") vouches that it comes after what was queued on the
+   * one that it said before. */
   CAI_OWNER_IMPORTED = 1 << 2
 };
 
@@ -254,8 +261,12 @@ typedef struct cai_owner {
    * own it is told of every use, else not of those that are in order with the array's stream. */
   cai_status (*used_on)(struct cai_owner *self, uint64_t stream, uint32_t access, cai_error *error);
   /** Makes `stream` wait for the kept uses that `access` conflicts with. As cai_owner_await_uses().
-   * NULL if and only if used_on is. An owner with one of its own keeps all by itself: who was told
-   * a stream of its arrays' by a dict or a tensor, too, and when the block may end. */
+   * NULL if and only if used_on is. An owner with one of its own keeps all by itself, and knows
+   * when the block may end. Outside of captures it is told of the target, by used_on, when a view
+   * is published that comes with another stream than the array, or that is of work on others. It is
+   * not told of who reads a dict or gets a tensor, and queues work on the stream that this says:
+   * users of arrays that come with another stream do not wait for that. Read the dict anew for each
+   * reader; and before those others, publish again, with that stream among `streams`. */
   cai_status (*await_uses)(struct cai_owner *self, uint64_t stream, uint32_t access,
                            cai_error *error);
   void *uses;      /**< used_on's own; NULL as long as there was no use, odd as long as none was
@@ -507,7 +518,8 @@ uint64_t cai_interface_write_storage(const cai_array *array);
  *
  * The stream that is said comes after the uses that the owner has kept: where it does not by
  * itself, it is made to wait, as by cai_array_publish(). So write an array anew for each reader.
- * From then on users of the owner's arrays that come with another stream wait for it.
+ * From then on users of the owner's arrays that come with another stream wait for it, unless the
+ * owner has an await_uses of its own.
  *
  * @param array         valid; its device CPU gives #CAI_PROTOCOL_HOST, any other CUDA
  * @param version       3, or 2, which has no "stream": then the array's stream must be NONE or
@@ -554,8 +566,11 @@ uint32_t cai_array_refuses(const cai_array *array, uint32_t understood);
  * itself is not copied. The copy is of this library's ABI minor: unknown advisory flags, and the
  * reserved words of a newer minor, are left out; so they are of a view.
  *
- * @param borrowed  valid; its owner, if any, is neither retained nor released
- * @param release   runs once, on whatever thread lets go last, with no lock held; may be NULL
+ * @param borrowed  valid; its owner, if any, is neither retained nor released, and uses of the two
+ *                  owners do not find each other: of an array that has one, make a view
+ *                  (cai_array_slice() with no items)
+ * @param release   runs once, on whatever thread lets go last, with no lock held, or later, as
+ *                  cai_owner.release says; may be NULL
  * @param context   for release. On success it belongs to the array; on failure it stays the
  *                  caller's, and `release` is not called
  * @param out       the owned array, with one holder; end with cai_array_release()
@@ -667,12 +682,16 @@ enum {
   CAI_USE_EXTERNAL = 1 << 0, /**< the consumer captures, the producer does not, and has work
                                   pending: the graph waits, at each launch, for what was pending at
                                   the beginning (and for nothing later: order each launch with a use
-                                  of its own). The event of a borrowed array must outlive the
-                                  graph */
+                                  of its own). That is work on the array's stream, or its event;
+                                  kept uses must be complete. The event of a borrowed array must
+                                  outlive the graph */
   CAI_USE_FORK = 1 << 1 /**< the producer captures, the consumer does not: the consumer's stream,
                              which must not be 1, joins the capture at the beginning, and is
                              joined back at the end. Until the capture has ended the stream is in
-                             it: nobody else uses it, nor arrays that come with it */
+                             it: nobody else uses it, nor arrays that come with it. Who queues work
+                             there after the end joins it back; a further use does so at its end,
+                             where an array came with another stream of the capture and its owner
+                             is not #CAI_OWNER_RECLAIMS */
 };
 
 /** How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
@@ -792,7 +811,8 @@ cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error);
  * and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
  * recorded on the stream. Where none can, since the stream has gone, or is in a capture that it was
  * not in at the beginning, the use takes references to the owners, which cai_drain() with `wait`
- * lets go of: call that before anybody else uses the arrays. In a capture the graph takes
+ * lets go of. Nobody is told which it was: call cai_drain() with `wait` after every abandon,
+ * outside of captures, before anybody else uses the arrays. In a capture the graph takes
  * references, too.
  *
  * @param use  is open no more. NULL, or one that is not open: nothing is done
@@ -850,6 +870,9 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  * `target`. As long as the view lives, arrays of the owner come with different streams, and all
  * their uses are kept. An owner with functions of its own is told of `target` by used_on.
  *
+ * What streams of the CPU's (cai/device.h) have yet to do is not waited for: who uses the view
+ * later does that.
+ *
  * Before the producer works on one of `streams` again, it calls cai_array_reclaim() for it. If the
  * array had come from somebody else, its own stream must in the end wait for `target`: call
  * cai_use_begin() and cai_use_end() with the original.
@@ -870,7 +893,8 @@ cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, in
 /** Producer's side: returns a view that comes with an event instead of a stream, which may then go,
  * and which is the way to another thread for work on a stream 2. A dict cannot carry it. `stream`
  * waits for what cai_array_publish() says; then an event is recorded there, which lives as long as
- * the view. For whoever has the array already, the owner keeps it as a write.
+ * the view. For whoever has the array already, the owner keeps it as a write. Streams of the CPU's
+ * are as for cai_array_publish().
  *
  * @param array  as for cai_array_publish()
  * @param out    the view, with one reference: the event, stream_kind EVENT, version 3, and so its
@@ -887,7 +911,7 @@ cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_
  * being captured, the graph takes it over: it goes when the graph, and what was made of it, has
  * gone; what was queued before the capture began is in no graph, so call it before that, or after
  * the end. Else the owner keeps the use, if it keeps any; one with functions of its own is told by
- * used_on.
+ * used_on. Streams of the CPU's (cai/device.h) are not waited for.
  *
  * @param array  owned. On failure the holder is still the caller's
  * @return #CAI_OK; #CAI_ERR_ARGUMENT for a borrowed array, too; the rest as cai_use_begin().
@@ -900,12 +924,15 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * one does it for the current context and the active primary
  * ones. Call it with `wait`, and that context current, before destroying or resetting a context in
  * which arrays were used (for those that are still held, cai_owner_pending() with 2):
- * what was not drained is given up once a context with the same handle is met. A use of which the
- * driver will not say whether it is complete is kept, unless its context has gone or failed for
- * good.
+ * uses that were not drained are given up once a context with the same handle is met, and then the
+ * producer's code runs. A use of which the driver will not say whether it is complete is kept,
+ * unless its context has gone or failed for good.
  *
  * @param wait  not 0: the host waits for the uses to complete. Release the GIL first
- * @param left  may be NULL; gets the number of arrays whose end is still put off
+ * @param left  may be NULL; gets the number of arrays whose end is still put off. What streams of
+ *              the CPU's hold does not count: wait for those by their own functions. Nor does what
+ *              living graphs hold, whose arrays a thread of the driver's lets go of some time
+ *              after the graph has gone
  * @return #CAI_OK, also if nothing was put off, and then with no driver; #CAI_ERR_DRIVER;
  *         #CAI_ERR_CUDA; #CAI_ERR_MEMORY.
  * Since 0.1. */

@@ -48,6 +48,9 @@ cai_status cai_dlpack_read(const DLTensor *tensor, uint64_t stream, int64_t *str
  * holder has let go and all kept uses are complete, on whatever thread that is. The array is
  * read-only if the tensor is flagged so. Flags that are unknown are ignored.
  *
+ * Two tensors of one memory do not find each other's uses: who asks for two orders them, or keeps
+ * one array and makes views of it.
+ *
  * @param tensor  on failure it is still the caller's, to be deleted by the caller
  * @param stream  as for cai_dlpack_read(); must live as long as the array
  * @param out     the owned array, with one holder
@@ -70,6 +73,9 @@ cai_status cai_dlpack_own_legacy(DLManagedTensor *tensor, uint64_t stream, cai_a
  * a write. No driver is called if the array comes with that very stream. Where the owner keeps no
  * uses, or the consumer has worked on another stream, the work must be complete before the deleter
  * is called, or be ordered before whatever the owner's release does with the memory.
+ *
+ * The tensor is in order with what came before it: after another use of the array, ask for a new
+ * tensor.
  *
  * @param array   valid and owned (a borrowed array cannot be held). If its device is CUDA with id
  * -1, cai_array_locate() is asked for the id; 0 stands for that of no elements

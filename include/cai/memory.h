@@ -424,10 +424,10 @@ cai_status cai_manager_outstanding(const cai_manager *manager,
 /* ---- Memory ------------------------------------------------------------------------------- */
 
 /** Memory with holders. Counted, as streams are; the last release frees it in the order of its free
- * stream, and waits for nothing. Memory that is not freed in the order of streams, which is pinned
- * memory, CUDA arrays, and what was wrapped or opened, goes once what is queued on its stream by
- * then and the uses that were recorded are complete: a later call of libcai or cai_drain() finds
- * out.
+ * stream, and waits for nothing, unless too many frees are pending (see "Pending frees"). Memory
+ * that is not freed in the order of streams, which is pinned memory, CUDA arrays, and what was
+ * wrapped or opened, goes once what is queued on its stream by then and the uses that were recorded
+ * are complete: a later call of libcai or cai_drain() finds out.
  *
  * Stream 2 is one of a thread. If another thread releases memory whose free stream it is, the
  * legacy stream of the device stands for it, which comes after the streams 2 of all threads. Where
@@ -716,12 +716,14 @@ cai_status cai_array_eval(const cai_array *array, cai_error *error);
 
 /* ---- Pending frees ------------------------------------------------------------------------ */
 
-/* As in Numba: what waits to be freed on a device is freed when more than 10 are waiting (the
- * environment's CAI_MAX_PENDING_DEALLOCS_COUNT), when they are more than a fifth of its memory
- * (CAI_MAX_PENDING_DEALLOCS_RATIO), when memory is short, and when somebody asks; never while it is
- * deferred, and never while a capture is seen: of the thread's current stream, of a default stream,
- * or of a blocking stream of the primary context. A capture not seen comes to no harm. One that
- * fails does not keep the others; the first failure goes to cai_on_failure(). */
+/* As in Numba: what waits to be freed on a device is freed when more than 10 are waiting, which is
+ * in the 11th release (the environment's CAI_MAX_PENDING_DEALLOCS_COUNT), when they are more than a
+ * fifth of its memory (CAI_MAX_PENDING_DEALLOCS_RATIO), when memory is short, and when somebody
+ * asks; never while it is deferred, and never while a capture is seen: of the thread's current
+ * stream, of a default stream, or of a blocking stream of the primary context. A capture not seen
+ * comes to no harm. One that fails does not keep the others; the first failure goes to
+ * cai_on_failure(). The default manager frees plain and managed memory so, by cuMemFree, which
+ * waits for the device. */
 
 /** What is out and what is pending on a device. It grows at the tail. 48 bytes. Since 0.1. */
 typedef struct cai_usage {

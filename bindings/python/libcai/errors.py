@@ -93,7 +93,8 @@ class UseError(Error, ValueError):
 
 
 class StateError(Error, RuntimeError):
-    """The time for that has passed: freed already, left already, or the device was reset."""
+    """The time for that has passed: freed already, left already, or the device was reset; or the
+    driver is needed in a child that was forked from a process that had loaded it."""
 
 
 class BufferError(Error, builtins.BufferError):
