@@ -67,7 +67,8 @@ pub const CAI_ERR_DEVICE: cai_status = -13;
 pub const CAI_ERR_BOUNDS: cai_status = -14;
 /// the arrays' streams admit no such order
 pub const CAI_ERR_ORDER: cai_status = -15;
-/// freed, reset or left already: the state admits no such call
+/// freed, reset or left already, or in a forked child: the state
+/// admits no such call
 pub const CAI_ERR_STATE: cai_status = -16;
 pub const CAI_ENTRY_NONE: i32 = 0;
 /// the dict as a whole
@@ -251,7 +252,10 @@ pub const CAI_OWNER_STREAM_ORDERED: u32 = 1;
 /// when a use ends.
 pub const CAI_OWNER_RECLAIMS: u32 = 2;
 /// The memory is an exporter's, who keeps no uses, and frees it after what is queued on the
-/// array's stream: a use on that stream need not hold the release up.
+/// array's stream: a use on that stream need not hold the release up. Nor do imports of the same
+/// memory that come with another stream find it: an exporter that says another stream ("a stream
+/// upon which synchronization must take place") vouches that it comes after what was queued on the
+/// one that it said before.
 pub const CAI_OWNER_IMPORTED: u32 = 4;
 /// Who keeps an array alive. The producer's own block begins with it; every array in the block
 /// points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
@@ -290,8 +294,12 @@ pub struct cai_owner {
         ) -> cai_status,
     >,
     /// Makes `stream` wait for the kept uses that `access` conflicts with. As [`cai_owner_await_uses()`].
-    /// NULL if and only if used_on is. An owner with one of its own keeps all by itself: who was told
-    /// a stream of its arrays' by a dict or a tensor, too, and when the block may end.
+    /// NULL if and only if used_on is. An owner with one of its own keeps all by itself, and knows
+    /// when the block may end. Outside of captures it is told of the target, by used_on, when a view
+    /// is published that comes with another stream than the array, or that is of work on others. It is
+    /// not told of who reads a dict or gets a tensor, and queues work on the stream that this says:
+    /// users of arrays that come with another stream do not wait for that. Read the dict anew for each
+    /// reader; and before those others, publish again, with that stream among `streams`.
     pub await_uses: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut cai_owner,
@@ -708,13 +716,17 @@ pub const CAI_ACCESS_WRITE: u32 = 2;
 /// the consumer captures, the producer does not, and has work
 /// pending: the graph waits, at each launch, for what was pending at
 /// the beginning (and for nothing later: order each launch with a use
-/// of its own). The event of a borrowed array must outlive the
-/// graph
+/// of its own). That is work on the array's stream, or its event;
+/// kept uses must be complete. The event of a borrowed array must
+/// outlive the graph
 pub const CAI_USE_EXTERNAL: u32 = 1;
 /// the producer captures, the consumer does not: the consumer's stream,
 /// which must not be 1, joins the capture at the beginning, and is
 /// joined back at the end. Until the capture has ended the stream is in
-/// it: nobody else uses it, nor arrays that come with it
+/// it: nobody else uses it, nor arrays that come with it. Who queues work
+/// there after the end joins it back; a further use does so at its end,
+/// where an array came with another stream of the capture and its owner
+/// is not [`CAI_OWNER_RECLAIMS`]
 pub const CAI_USE_FORK: u32 = 2;
 /// How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
 /// or the call is refused. NULL, or all 0 after struct_size, is the full order. 24 bytes; of 8 at
@@ -2511,7 +2523,8 @@ functions! {
     ///
     /// The stream that is said comes after the uses that the owner has kept: where it does not by
     /// itself, it is made to wait, as by [`cai_array_publish()`]. So write an array anew for each reader.
-    /// From then on users of the owner's arrays that come with another stream wait for it.
+    /// From then on users of the owner's arrays that come with another stream wait for it, unless the
+    /// owner has an await_uses of its own.
     ///
     /// # Arguments
     ///
@@ -2547,8 +2560,11 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `borrowed`: valid; its owner, if any, is neither retained nor released
-    /// - `release`: runs once, on whatever thread lets go last, with no lock held; may be NULL
+    /// - `borrowed`: valid; its owner, if any, is neither retained nor released, and uses of the two
+    ///   owners do not find each other: of an array that has one, make a view
+    ///   ([`cai_array_slice()`] with no items)
+    /// - `release`: runs once, on whatever thread lets go last, with no lock held, or later, as
+    ///   [`cai_owner.release`](cai_owner::release) says; may be NULL
     /// - `context`: for release. On success it belongs to the array; on failure it stays the
     ///   caller's, and `release` is not called
     /// - `out`: the owned array, with one holder; end with [`cai_array_release()`](crate::cai_array_release)
@@ -2770,7 +2786,8 @@ functions! {
     /// and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
     /// recorded on the stream. Where none can, since the stream has gone, or is in a capture that it was
     /// not in at the beginning, the use takes references to the owners, which [`cai_drain()`] with `wait`
-    /// lets go of: call that before anybody else uses the arrays. In a capture the graph takes
+    /// lets go of. Nobody is told which it was: call [`cai_drain()`] with `wait` after every abandon,
+    /// outside of captures, before anybody else uses the arrays. In a capture the graph takes
     /// references, too.
     ///
     /// # Arguments
@@ -2850,6 +2867,9 @@ functions! {
     /// `target`. As long as the view lives, arrays of the owner come with different streams, and all
     /// their uses are kept. An owner with functions of its own is told of `target` by used_on.
     ///
+    /// What streams of the CPU's (cai/device.h) have yet to do is not waited for: who uses the view
+    /// later does that.
+    ///
     /// Before the producer works on one of `streams` again, it calls [`cai_array_reclaim()`] for it. If the
     /// array had come from somebody else, its own stream must in the end wait for `target`: call
     /// [`cai_use_begin()`] and [`cai_use_end()`] with the original.
@@ -2881,7 +2901,8 @@ functions! {
     /// Producer's side: returns a view that comes with an event instead of a stream, which may then go,
     /// and which is the way to another thread for work on a stream 2. A dict cannot carry it. `stream`
     /// waits for what [`cai_array_publish()`] says; then an event is recorded there, which lives as long as
-    /// the view. For whoever has the array already, the owner keeps it as a write.
+    /// the view. For whoever has the array already, the owner keeps it as a write. Streams of the CPU's
+    /// are as for [`cai_array_publish()`].
     ///
     /// # Arguments
     ///
@@ -2907,7 +2928,7 @@ functions! {
     /// being captured, the graph takes it over: it goes when the graph, and what was made of it, has
     /// gone; what was queued before the capture began is in no graph, so call it before that, or after
     /// the end. Else the owner keeps the use, if it keeps any; one with functions of its own is told by
-    /// used_on.
+    /// used_on. Streams of the CPU's (cai/device.h) are not waited for.
     ///
     /// # Arguments
     ///
@@ -2929,14 +2950,17 @@ functions! {
     /// one does it for the current context and the active primary
     /// ones. Call it with `wait`, and that context current, before destroying or resetting a context in
     /// which arrays were used (for those that are still held, [`cai_owner_pending()`] with 2):
-    /// what was not drained is given up once a context with the same handle is met. A use of which the
-    /// driver will not say whether it is complete is kept, unless its context has gone or failed for
-    /// good.
+    /// uses that were not drained are given up once a context with the same handle is met, and then the
+    /// producer's code runs. A use of which the driver will not say whether it is complete is kept,
+    /// unless its context has gone or failed for good.
     ///
     /// # Arguments
     ///
     /// - `wait`: not 0: the host waits for the uses to complete. Release the GIL first
-    /// - `left`: may be NULL; gets the number of arrays whose end is still put off
+    /// - `left`: may be NULL; gets the number of arrays whose end is still put off. What streams of
+    ///   the CPU's hold does not count: wait for those by their own functions. Nor does what
+    ///   living graphs hold, whose arrays a thread of the driver's lets go of some time
+    ///   after the graph has gone
     ///
     /// # Returns
     ///
@@ -4685,6 +4709,9 @@ functions! {
     /// holder has let go and all kept uses are complete, on whatever thread that is. The array is
     /// read-only if the tensor is flagged so. Flags that are unknown are ignored.
     ///
+    /// Two tensors of one memory do not find each other's uses: who asks for two orders them, or keeps
+    /// one array and makes views of it.
+    ///
     /// # Arguments
     ///
     /// - `tensor`: on failure it is still the caller's, to be deleted by the caller
@@ -4719,6 +4746,9 @@ functions! {
     /// a write. No driver is called if the array comes with that very stream. Where the owner keeps no
     /// uses, or the consumer has worked on another stream, the work must be complete before the deleter
     /// is called, or be ordered before whatever the owner's release does with the memory.
+    ///
+    /// The tensor is in order with what came before it: after another use of the array, ask for a new
+    /// tensor.
     ///
     /// # Arguments
     ///
