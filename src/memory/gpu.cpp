@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/error.hpp"
+#include "core/report.hpp"
 #include "device/primary.hpp"
 #include "memory/builtin.hpp"
 #include "memory/gpu.hpp"
@@ -48,15 +49,17 @@ void refuse_capture(const driver::Driver &cu, uint64_t stream, const char *why) 
                 static_cast<unsigned long long>(stream), why);
 }
 
-// Before what must not be left out only since the driver would not say: what it said in the place
-// of an answer may be a failure of earlier work, which is told once.
-void refuse_capture_twice_asked(const driver::Driver &cu, uint64_t stream, const char *why) {
+// Runs `body`, on which the end of memory hangs; once more where the driver fails, since what it
+// says may be a failure of earlier work, which is told once.
+template <class Body>
+auto persist(Body &&body) {
   try {
-    refuse_capture(cu, stream, why);
+    return body();
   } catch (const Failure &failure) {
     if (failure.error().status != CAI_ERR_CUDA) throw;
-    refuse_capture(cu, stream, why);
+    report(failure.error());
   }
+  return body();
 }
 
 // Allocates by calls that a capture elsewhere would forbid.
@@ -141,8 +144,8 @@ void forget_managed(void *context) {
   delete static_cast<ManagedFree *>(context);
 }
 
-void free_managed_later(cai_device device, uint64_t epoch, CUdeviceptr address, uint64_t size,
-                        uint64_t stream) {
+// Null where there is no room for it: then the host has waited.
+std::unique_ptr<ManagedFree> make_managed_free(CUdeviceptr address, uint64_t stream) {
   driver::Session session;
   // In a capture the work has not been submitted: there is nothing to wait for.
   const bool waits = !driver::capture_of(session.cu, stream);
@@ -152,13 +155,18 @@ void free_managed_later(cai_device device, uint64_t epoch, CUdeviceptr address, 
     order::Stream on = order::stream_here(session, stream);
     if (waits) free->after = order::Event::record(session, on);
   } catch (const std::bad_alloc &) {
-    // There is no room for the event: the host waits.
+    free.reset();
     session.relax();
     if (waits) must(session.cu.cuStreamSynchronize, driver::stream_handle(stream));
-    session.finish();
-    return free_later(device, epoch, address, size);
   }
   session.finish();
+  return free;
+}
+
+void free_managed_later(cai_device device, uint64_t epoch, CUdeviceptr address, uint64_t size,
+                        uint64_t stream) {
+  std::unique_ptr<ManagedFree> free = persist([&] { return make_managed_free(address, stream); });
+  if (!free) return free_later(device, epoch, address, size);
   pend(device, epoch, size, free_managed, free.get(), forget_managed);
   (void)free.release();
 }
@@ -233,7 +241,8 @@ void Gpu::memfree(const cai_block &block, uint64_t stream) const {
     case plain:
       return free_later(device_, epoch_, given.address, block.size);
     case ordered:
-      refuse_capture_twice_asked(cu, stream, "only the graph's own memory can be freed in it");
+      persist(
+          [&] { refuse_capture(cu, stream, "only the graph's own memory can be freed in it"); });
       return must(cu.cuMemFreeAsync, given.address, driver::stream_handle(stream));
     case managed:
       return free_managed_later(device_, epoch_, given.address, block.size, stream);

@@ -274,8 +274,9 @@ void cai_manager::free(const cai_block &block, uint32_t kind, uint64_t stream) {
     };
     try {
       within(body);
-    } catch (const Failure &) {
+    } catch (const Failure &failure) {
       if (begun) throw;
+      report(failure.error());
       within(body);
     }
   });

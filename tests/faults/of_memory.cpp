@@ -349,6 +349,8 @@ std::vector<Scenario> memory_scenarios() {
        [](Trial &trial) { free_of(trial, "default", gpu0, CAI_KIND_PINNED); }},
       {"cai_manager_free", "pool",
        [](Trial &trial) { free_of(trial, "pool", gpu0, CAI_KIND_ASYNC); }},
+      {"cai_manager_free", "managed",
+       [](Trial &trial) { free_of(trial, "default", gpu0, CAI_KIND_MANAGED); }},
       {"cai_manager_free", "of the CPU",
        [](Trial &trial) { free_of(trial, "host", cpu, CAI_KIND_DEFAULT); }},
       {"cai_manager_memory", "",
@@ -565,6 +567,40 @@ std::vector<Scenario> memory_scenarios() {
        [](Trial &trial) { fill(trial, &Arrays::of_memory, &Arrays::stream); }},
       {"cai_array_fill", "by the CPU",
        [](Trial &trial) { fill(trial, &Arrays::of_host, &Arrays::queue); }},
+      {"cai_array_first", "of a GPU",
+       [](Trial &trial) {
+         const Arrays a;
+         const unsigned char byte = 12;
+         EXPECT_EQ(cai_array_fill(a.of_far, &byte, nullptr, nullptr), CAI_OK);
+         unsigned char out = 77;
+         trial.call([&](cai_error *error) { return cai_array_first(a.of_far, &out, error); }, out);
+         trial.tell(out);
+       }},
+      {"cai_array_eval", "of a GPU",
+       [](Trial &trial) {
+         const Arrays a;
+         const unsigned char byte = 12;
+         EXPECT_EQ(cai_array_fill(a.of_memory, &byte, a.stream, nullptr), CAI_OK);
+         trial.call([&](cai_error *error) { return cai_array_eval(a.of_memory, error); });
+         tell_item(trial, a.of_memory);
+       }},
+      {"cai_array_host", "pinned",
+       [](Trial &trial) {
+         const Arrays a;
+         std::uint64_t out = 77;
+         trial.call([&](cai_error *error) { return cai_array_host(a.of_pinned, &out, error); },
+                    out);
+         trial.tell(out == describe(a.pinned).host);
+       }},
+      {"cai_array_host", "pinned, and somebody else's",
+       [](Trial &trial) {
+         const Arrays a;
+         cai_array borrowed = *a.of_pinned.get();
+         borrowed.owner = nullptr;
+         std::uint64_t out = 77;
+         trial.call([&](cai_error *error) { return cai_array_host(&borrowed, &out, error); }, out);
+         trial.tell(out == describe(a.pinned).host);
+       }},
       {"cai_array_item", "of a GPU", [](Trial &trial) { item(trial, &Arrays::of_far); }},
       {"cai_array_item", "of the CPU", [](Trial &trial) { item(trial, &Arrays::of_host); }},
       {"cai_memory_usage", "",

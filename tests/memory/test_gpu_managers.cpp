@@ -453,11 +453,8 @@ TEST_F(GpuManagers, EachCallOfTheDriverFailsInTurn) {
     cai_block block{};
     status = cai_manager_alloc(manager, 100, 4096, kind, 1, &block, error);
     if (status != CAI_OK) return status;
+    // Whatever fails there, nobody frees it again: that is seen by what memory is left.
     status = cai_manager_free(manager, &block, kind, 1, error);
-    // Where the failure came before, it was not freed.
-    if (status != CAI_OK && !contains(error->message, "[cuCtxPopCurrent]")) {
-      free_block(manager, block, kind);
-    }
     return status != CAI_OK ? status : cai_pending_flush(gpu0, error);
   };
   for (const char *name : builtin) {
