@@ -190,6 +190,11 @@ MPI_CONTIGUOUS = {
     "negative strides": refused("dlpack: strides item is negative"),
     ("broadcast", "slice", "4 GiB apart"): refused("dlpack: buffer is not contiguous"),
 }
+MPI_BUFFER = {  # which is asked for what DLPack cannot say
+    "big-endian": refused("with non-native byte order"),
+    "long double": OK,
+    ("bytes", "text"): refused("to MPI datatype"),
+}
 MPI_DICT = cells(
     DICT_OUT,
     {
@@ -254,7 +259,7 @@ OF_BYTES = {
 HOST = {
     ("NumPy", "gives", "its dict"): cells(
         {
-            OF_ML_DTYPES: AS_BYTES,
+            SUB_BYTE: AS_BYTES,
             "float8_e5m2": refused("typestr '<f1' is of no kind and size that the text knows"),
             MASKED: MASK_LEFT_OUT,
             "objects": refused("typestr '|O'"),
@@ -277,7 +282,7 @@ HOST = {
     ("NumPy", "takes", "`np.from_dlpack`"): cells(
         DLPACK_OUT, {SMALL_FLOATS: refused("Unsupported dtype in DLTensor")}
     ),
-    ("ml_dtypes", "gives", "its dict"): cells({LAYOUTS: AS_BYTES}),
+    ("ml_dtypes", "gives", "its dict"): {},
     ("ml_dtypes", "gives", "`__dlpack__`"): cells(
         {LAYOUTS: NUMPY_DLPACK[(*NO_NUMBERS, *OF_ML_DTYPES)]},
         {"packed field": NUMPY_DLPACK["packed field"]},
@@ -388,12 +393,15 @@ GPU = {
 
 MPI = {
     ("mpi4py", "gives", "`MPI.Alloc_mem`, by its buffer"): cells(OF_BYTES),
-    ("mpi4py", "takes", "`Isend`"): cells(DLPACK_OUT, MPI_CONTIGUOUS),
+    ("mpi4py", "takes", "`Isend`"): cells(DLPACK_OUT, MPI_CONTIGUOUS, MPI_BUFFER),
     ("mpi4py", "takes", "`Isend`, of the dict"): cells(
         MPI_DICT, {"text": changed("values", "mpi4py takes the characters' number for bytes")}
     ),
     ("mpi4py", "takes", "`Irecv`"): cells(
-        DLPACK_OUT, MPI_CONTIGUOUS, {"read-only": refused("dlpack: buffer is not writable")}
+        DLPACK_OUT,
+        MPI_CONTIGUOUS,
+        MPI_BUFFER,
+        {"read-only": refused("dlpack: buffer is not writable")},
     ),
     ("mpi4py", "takes", "`Irecv`, of the dict"): cells(
         MPI_DICT,

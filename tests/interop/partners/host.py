@@ -229,6 +229,13 @@ def nano_view_of(array):
     return nano_column_of(array).view().buffer(1)
 
 
+class ByDlpack:
+    """An array with nothing else, where a buffer would come first."""
+
+    def __init__(self, array):
+        self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
+
+
 def seen_by_nanoarrow(column):
     view = column.view()
     validity, data = view.buffer(0), view.buffer(1)
@@ -267,7 +274,7 @@ NANOARROW = [
         "takes",
         "`c_buffer`, by `__dlpack__`",
         on_host,
-        lambda x: seen_by_numpy(np.asarray(nanoarrow.c_buffer(x))),
+        lambda x: seen_by_numpy(np.asarray(nanoarrow.c_buffer(ByDlpack(x)))),
     ),
 ]
 
