@@ -20,6 +20,7 @@
 
 #include <cai/memory.h>
 #include <sched.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <umf/base.h>
@@ -39,6 +40,13 @@ typedef struct cai_umf_params {
   cai_manager *manager; /**< gets one holder more; NULL: the one that the device has now */
 } cai_umf_params;
 
+/* Memory that is given. cai_memory_find() does not know what a manager takes for itself, and this
+ * provider may be that manager's. */
+typedef struct cai_umf_block {
+  uintptr_t address;
+  cai_memory *memory;
+} cai_umf_block;
+
 /* Memory of another process. */
 typedef struct cai_umf_opened {
   struct cai_umf_opened *next;
@@ -52,7 +60,8 @@ typedef struct cai_umf_provider {
   cai_stream *free; /* the legacy default stream, or the CPU */
   cai_device device;
   uint32_t kind;
-  uint32_t lock; /* of what follows, for a few instructions */
+  uint32_t lock; /* of what follows, for as long as a look-up */
+  void *blocks;  /* #cai_umf_block by address: a tree of <search.h> */
   cai_umf_opened *opened;
 } cai_umf_provider;
 
@@ -77,9 +86,37 @@ static inline umf_result_t cai_umf_result(cai_status status) {
   }
 }
 
+static inline void cai_umf_lock(cai_umf_provider *provider) {
+  while (__atomic_exchange_n(&provider->lock, 1, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+static inline void cai_umf_unlock(cai_umf_provider *provider) {
+  __atomic_store_n(&provider->lock, 0, __ATOMIC_RELEASE);
+}
+
+static inline int cai_umf_compare(const void *a, const void *b) {
+  const uintptr_t one = ((const cai_umf_block *)a)->address;
+  const uintptr_t other = ((const cai_umf_block *)b)->address;
+  return (one > other) - (one < other);
+}
+
+/* Takes a block out of the tree; NULL if it is not there. Called with the lock held, or alone. */
+static inline cai_umf_block *cai_umf_take(cai_umf_provider *provider, const cai_umf_block *like) {
+  void *const node = tfind(like, &provider->blocks, cai_umf_compare);
+  cai_umf_block *const block = node ? *(cai_umf_block **)node : NULL;
+  if (block) tdelete(block, &provider->blocks, cai_umf_compare);
+  return block;
+}
+
+static inline void cai_umf_end(cai_umf_block *block) {
+  cai_memory_release(block->memory);
+  free(block);
+}
+
 static inline umf_result_t cai_umf_finalize(void *self) {
   cai_umf_provider *provider = (cai_umf_provider *)self;
   cai_umf_opened *opened = provider->opened, *next;
+  while (provider->blocks) cai_umf_end(cai_umf_take(provider, *(cai_umf_block **)provider->blocks));
   for (; opened; opened = next) {
     next = opened->next;
     cai_memory_release(opened->memory);
@@ -132,12 +169,31 @@ static inline cai_status cai_umf_describe(cai_memory *memory, cai_memory_info *i
   return cai_memory_describe(memory, info, cai_umf_error());
 }
 
+/* Notes what is given, and takes the caller's reference. A reset of the device may have left dead
+ * memory under the same address. */
+static inline int cai_umf_add(cai_umf_provider *provider, uint64_t address, cai_memory *memory) {
+  cai_umf_block *const block = (cai_umf_block *)malloc(sizeof *block), *dead;
+  int added;
+  if (!block) return 0;
+  block->address = (uintptr_t)address;
+  block->memory = memory;
+  cai_umf_lock(provider);
+  dead = cai_umf_take(provider, block);
+  added = tsearch(block, &provider->blocks, cai_umf_compare) != NULL;
+  cai_umf_unlock(provider);
+  if (dead) cai_umf_end(dead);
+  if (!added) free(block);
+  return added;
+}
+
 static inline umf_result_t cai_umf_alloc(void *self, size_t size, size_t align, void **out) {
   cai_umf_provider *provider = (cai_umf_provider *)self;
   cai_memory *memory = NULL;
   cai_memory_info info;
   cai_request request;
   cai_status status;
+  umf_result_t result;
+  uint64_t address;
   memset(&request, 0, sizeof request);
   request.struct_size = sizeof request;
   request.kind = provider->kind;
@@ -151,38 +207,31 @@ static inline umf_result_t cai_umf_alloc(void *self, size_t size, size_t align, 
   status = cai_stream_synchronize(provider->own, cai_umf_error());
   if (status == CAI_OK) status = cai_memory_set_stream(memory, provider->free, cai_umf_error());
   if (status == CAI_OK) status = cai_umf_describe(memory, &info);
-  if (status != CAI_OK) {
-    cai_memory_release(memory);
-    return cai_umf_result(status);
+  result = cai_umf_result(status);
+  if (status == CAI_OK && size != 0) {
+    address = info.host ? info.host : info.data;
+    if (cai_umf_add(provider, address, memory)) {
+      *out = (void *)(uintptr_t)address;
+      return UMF_RESULT_SUCCESS;
+    }
+    result = UMF_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   }
-  *out = (void *)(uintptr_t)(info.host ? info.host : info.data);
-  if (size == 0) cai_memory_release(memory);
-  return UMF_RESULT_SUCCESS; /* the memory's one holder is the address, until that is freed */
-}
-
-/* The memory that begins at an address, with one holder more. */
-static inline umf_result_t cai_umf_find(const cai_umf_provider *provider, const void *ptr,
-                                        cai_memory **out) {
-  uint64_t offset = 0;
-  cai_memory_info info;
-  if (cai_memory_find((uint64_t)(uintptr_t)ptr, out, &offset, cai_umf_error()) != CAI_OK)
-    return UMF_RESULT_ERROR_INVALID_ARGUMENT;
-  if (offset == 0 && cai_umf_describe(*out, &info) == CAI_OK &&
-      info.device.type == provider->device.type && info.device.id == provider->device.id)
-    return UMF_RESULT_SUCCESS;
-  cai_memory_release(*out);
-  return UMF_RESULT_ERROR_INVALID_ARGUMENT;
+  cai_memory_release(memory);
+  if (result == UMF_RESULT_SUCCESS) *out = NULL; /* of no bytes */
+  return result;
 }
 
 static inline umf_result_t cai_umf_free(void *self, void *ptr, size_t size) {
-  cai_memory *memory = NULL;
-  umf_result_t result;
+  cai_umf_provider *provider = (cai_umf_provider *)self;
+  const cai_umf_block like = {(uintptr_t)ptr, NULL};
+  cai_umf_block *block;
   (void)size;
   if (!ptr) return UMF_RESULT_SUCCESS;
-  result = cai_umf_find((cai_umf_provider *)self, ptr, &memory);
-  if (result != UMF_RESULT_SUCCESS) return result;
-  cai_memory_release(memory); /* that of cai_umf_find() */
-  cai_memory_release(memory); /* and the address's own */
+  cai_umf_lock(provider);
+  block = cai_umf_take(provider, &like);
+  cai_umf_unlock(provider);
+  if (!block) return UMF_RESULT_ERROR_INVALID_ARGUMENT;
+  cai_umf_end(block);
   return UMF_RESULT_SUCCESS;
 }
 
@@ -229,13 +278,19 @@ static inline umf_result_t cai_umf_ipc_size(void *self, size_t *size) {
 }
 
 static inline umf_result_t cai_umf_ipc_get(void *self, const void *ptr, size_t size, void *data) {
+  cai_umf_provider *provider = (cai_umf_provider *)self;
+  const cai_umf_block like = {(uintptr_t)ptr, NULL};
   cai_memory *memory = NULL;
   cai_ipc_handle handle;
   int32_t fd = -1;
   cai_status status;
-  umf_result_t result = cai_umf_find((cai_umf_provider *)self, ptr, &memory);
+  void *node;
   (void)size;
-  if (result != UMF_RESULT_SUCCESS) return result;
+  cai_umf_lock(provider);
+  node = tfind(&like, &provider->blocks, cai_umf_compare);
+  if (node) cai_memory_retain(memory = (*(cai_umf_block **)node)->memory);
+  cai_umf_unlock(provider);
+  if (!node) return UMF_RESULT_ERROR_INVALID_ARGUMENT;
   status = cai_memory_share(memory, &handle, &fd, cai_umf_error());
   cai_memory_release(memory);
   if (status != CAI_OK) return cai_umf_result(status);
@@ -251,14 +306,6 @@ static inline umf_result_t cai_umf_ipc_put(void *self, void *data) {
   (void)self;
   (void)data;
   return UMF_RESULT_SUCCESS; /* a handle is bytes */
-}
-
-static inline void cai_umf_lock(cai_umf_provider *provider) {
-  while (__atomic_exchange_n(&provider->lock, 1, __ATOMIC_ACQUIRE)) sched_yield();
-}
-
-static inline void cai_umf_unlock(cai_umf_provider *provider) {
-  __atomic_store_n(&provider->lock, 0, __ATOMIC_RELEASE);
 }
 
 static inline umf_result_t cai_umf_ipc_open(void *self, void *data, void **ptr) {

@@ -185,8 +185,11 @@ static void test_manager(void) {
   umf_memory_provider_handle_t provider = NULL;
   cai_umf_manager_params params;
   cai_manager *manager = NULL;
+  cai_memory *memory = NULL;
+  cai_request request;
   cai_block block;
   check_context = "manager";
+  memset(&request, 0, sizeof request);
   memset(&params, 0, sizeof params);
   params.struct_size = sizeof params;
   CHECK_OK(cai_manager_register("umf", cai_umf_manager_table(), ERR));
@@ -213,6 +216,13 @@ static void test_manager(void) {
   CHECK_OK(cai_manager_alloc(manager, BYTES, 0, CAI_KIND_DEFAULT, 1, &block, ERR));
   CHECK(block.data && block.host == 0);
   CHECK_OK(cai_manager_free(manager, &block, CAI_KIND_DEFAULT, 1, ERR));
+  request.struct_size = sizeof request;
+  request.kind = CAI_KIND_DEFAULT;
+  request.size = BYTES;
+  request.manager = manager;
+  CHECK_OK(cai_memory_alloc(gpu(0), &request, &memory, ERR));
+  cai_memory_release(memory);
+  CHECK_OK(cai_pending_flush(gpu(0), ERR));
   CHECK_FAILS(CAI_ERR_MEMORY, ANY,
               cai_manager_alloc(manager, (uint64_t)1 << 60, 0, CAI_KIND_DEFAULT, 1, &block, ERR));
   CHECK_OK(cai_pending_flush(gpu(0), ERR));
