@@ -38,6 +38,21 @@ SCENARIO(use_within_capture) {
   launch(p);
 }
 
+SCENARIO(release_on_within_capture) {
+  const Stream p = stream(), c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  const auto data = x->data;
+  capture(p);
+  edge(p, c);
+  writes(data, p);
+  edge(p, c);
+  reads(data, c);
+  release_on(x, c);
+  writes(data, p);
+  edge(c, p);
+  launch(p);
+}
+
 // No stream of the array's comes after the first use: the owner alone knows of it.
 template <class Next>
 void after_use_within_capture(cai_array *x, Stream d, Next &&next) {
