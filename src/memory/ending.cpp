@@ -63,9 +63,10 @@ bool has_kept_uses(const cai_memory &memory) {
 }
 
 // Those of published copies, that is, on which there may be work which is in order with them.
-void keep_streams_of_copies(driver::Session &session, cai_memory &memory) {
-  if (order::word_of(&memory) == 0) return;
-  order::make_uses_of(&memory).keep_marked(session, memory.line.stream.get()->value());
+// Returns whether an event tells of all that is pending there.
+bool keep_streams_of_copies(driver::Session &session, cai_memory &memory) {
+  if (order::word_of(&memory) == 0) return true;
+  return order::make_uses_of(&memory).keep_marked(session, memory.line.stream.get()->value());
 }
 
 // Makes the free stream wait for the streams before it and for the uses that are kept; returns it.
@@ -75,7 +76,10 @@ std::uint64_t put_in_order(cai_memory &memory) {
     return memory.line.stream.get()->value();
   }
   driver::Session session;
-  keep_streams_of_copies(session, memory);
+  if (!keep_streams_of_copies(session, memory)) {
+    throw Failure(CAI_ERR_CUDA, {CAI_ENTRY_STREAM},
+                  "no event could be recorded on a stream that the memory was published on");
+  }
   order::Stream stream = stream_of(session, memory.line);
   if (!memory.former.empty() || has_kept_uses(memory)) {
     probe(session, stream);

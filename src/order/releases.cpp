@@ -61,6 +61,24 @@ Uses *take(driver::CUcontext context, int64_t asked, int64_t looked) noexcept {
   return taken;
 }
 
+// Takes out those that hang on a context which is not known.
+Uses *take_lost() noexcept {
+  Waiting &all = waiting();
+  const std::lock_guard lock(all.mutex);
+  Uses *taken = nullptr;
+  for (int64_t left = all.count.load(std::memory_order_relaxed); left > 0; --left) {
+    Uses *const uses = all.pop();
+    if (!uses) break;
+    if (!uses->is_lost_anywhere()) {
+      all.push(uses);
+      continue;
+    }
+    uses->next = taken;
+    taken = uses;
+  }
+  return taken;
+}
+
 // Settles what take() gave, and puts back what is still pending.
 void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
             std::uint64_t context_id, Ask ask, Ending &ending) noexcept {
@@ -93,7 +111,28 @@ void in_each(driver::Session &session, Body &&body) {
   }
 }
 
+// Those that hang on a context which is not known: the host waits in each that may be asked.
+void await_lost(driver::Session &session) {
+  Uses *lost = take_lost();
+  if (!lost) return;
+  bool is_over = true;
+  cai_error error;
+  const cai_status status = guard(&error, [&] {
+    in_each(session, [&](driver::CUcontext, std::uint64_t) {
+      is_over = wait_for_context(session) && is_over;
+    });
+  });
+  while (Uses *const uses = lost) {
+    lost = uses->next;
+    if (status == CAI_OK && is_over) uses->find_lost();
+    const std::lock_guard lock(waiting().mutex);
+    waiting().push(uses);
+  }
+  if (status != CAI_OK) throw Failure(error);
+}
+
 void settle_all(driver::Session &session, Ask ask, Ending &ending) {
+  if (ask == Ask::and_wait) await_lost(session);
   in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
     const int64_t count = waiting().count.load(std::memory_order_relaxed);
     settle(session, take(context, count, count), context, id, ask, ending);
@@ -103,6 +142,11 @@ void settle_all(driver::Session &session, Ask ask, Ending &ending) {
     }
     destroy_condemned(session, id);
   });
+}
+
+// Then nothing is pending, nor in a forked child.
+bool is_without_driver(cai_status status) noexcept {
+  return status == CAI_ERR_DRIVER || status == CAI_ERR_STATE;
 }
 
 // Whether the owner's memory is freed on a stream that has a name here: not another thread's 2.
@@ -135,22 +179,21 @@ bool is_any_captured(Uses &uses) noexcept {
   return captured;
 }
 
-// The host waits for a stream that an owner is marked with; false if it must not.
+// The host waits for a stream that an owner is marked with; false if it must not, or cannot.
 bool await_marked(std::uint64_t marked) noexcept {
-  bool captured = false;
-  static_cast<void>(guard(nullptr, [&] {
-    if (!marked) return;
+  bool is_over = !marked;
+  const cai_status status = guard(nullptr, [&] {
+    if (is_over) return;
     driver::Session session;
     Stream stream{marked, nullptr, -1};
-    captured = order::is_captured(session, stream);
-    if (!captured) {
-      synchronize(session, stream);
-      trace::edge({-1}, trace::host, trace::stream(marked),
-                  "made: the host has waited (no memory was left to put the end off)");
-    }
+    if (order::is_captured(session, stream)) return;
+    synchronize(session, stream);
+    is_over = true;
+    trace::edge({-1}, trace::host, trace::stream(marked),
+                "made: the host has waited (no memory was left to put the end off)");
     session.finish();
-  }));
-  return !captured;
+  });
+  return is_over || is_without_driver(status);
 }
 
 }  // namespace
@@ -196,15 +239,10 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   if (uses->pending()) {
     const cai_status status = guard(nullptr, [&] {
       driver::Session session;
-      // What is pending where no event could be recorded, no event tells.
-      if (!uses->keep_marked(session, 0)) {
-        const driver::CUcontext context = session.current();
-        uses->park(context, context ? session.id_of(context) : 0);
-      }
+      uses->keep_marked(session, 0);
       session.finish();
     });
-    // Without a driver nothing is pending, nor in a forked child.
-    if (status == CAI_ERR_DRIVER || status == CAI_ERR_STATE) uses.reset();
+    if (is_without_driver(status)) uses.reset();
   }
   if (uses && (uses->pending() || ((in_order || imported) && is_any_captured(*uses)))) {
     uses->owner = owner;
@@ -271,14 +309,13 @@ void park(cai_owner *owner, Stream stream) noexcept {
   owner->retain(owner);
   static_cast<void>(guard(nullptr, [&] {  // without memory it stays for ever
     std::unique_ptr<Uses> holder = new_holder(owner);
-    driver::Session session;
-    if (guard(nullptr, [&] { identify(session, stream); }) != CAI_OK) {
-      stream.context = session.current();  // the stream has gone
-      if (stream.context) stream.context_id = session.id_of(stream.context);
-    }
-    holder->park(stream.context, stream.context_id);
+    static_cast<void>(guard(nullptr, [&] {
+      driver::Session session;
+      identify(session, stream);
+      session.finish();
+    }));
+    holder->lose(stream);
     put_off(holder.release());
-    session.finish();
   }));
 }
 

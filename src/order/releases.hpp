@@ -50,7 +50,7 @@ void look_at_all(driver::Session &session, const Stream &stream, Ending &ending)
 std::unique_ptr<Uses> new_holder(cai_owner *owner);
 
 // Takes a reference that cai_drain() lets go of once it has waited for the stream's context, or
-// that has gone.
+// that has gone; or in all contexts that it sees, where the driver does not say which one it is.
 void park(cai_owner *owner, Stream stream) noexcept;
 
 // Adds a holder that the graph which is being captured lets go when it, and all that was made of

@@ -36,15 +36,14 @@ bool is_complete(driver::Session &session, const Event &event, Ask ask) noexcept
   return cu.cuCtxGetCurrent(&current) == driver::success && current;
 }
 
-// The host waits for all of the current context: whether nothing is pending there any more.
-bool is_waited_for(driver::Session &session) noexcept {
+}  // namespace
+
+bool wait_for_context(driver::Session &session) noexcept {
   const driver::CUresult result = session.cu.cuCtxSynchronize();
   const bool is_over = result == driver::success || driver::says_gone(result);
   if (!is_over) session.faults.note(driver::failure_of(session.cu.cuCtxSynchronize.name, result));
   return is_over;
 }
-
-}  // namespace
 
 Uses::~Uses() {
   if (listed) unlist_import(*this);
@@ -173,7 +172,7 @@ void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t 
   const std::lock_guard lock(lock_);
   Own &found = *find_own(stream, thread);
   if (--found.views > 0) return;
-  found.told = recorded == Recorded::not_now;
+  found.told = recorded == Recorded::not_now || recorded == Recorded::no_memory;
   found.marked = recorded != Recorded::yes;
   // What is queued there from now on is marked anew.
   if (!found.marked) marked_handle_.store(0, std::memory_order_relaxed);
@@ -296,12 +295,12 @@ std::size_t Uses::count() {
   return slots_.size();
 }
 
-Uses::Recorded Uses::keep_pending(driver::Session &session, const Own &on) noexcept {
+Uses::Recorded Uses::keep_pending(driver::Session &session, Own &on) noexcept {
   bool captured = false;
+  Stream stream = on.stream;
+  // Another thread's 2 cannot be named here; stream 1, which can, comes after it.
+  if (on.thread && on.thread != this_thread()) stream.value = driver::stream_legacy;
   const cai_status status = guard(nullptr, [&] {
-    Stream stream = on.stream;
-    // Another thread's 2 cannot be named here; stream 1, which can, comes after it.
-    if (on.thread && on.thread != this_thread()) stream.value = driver::stream_legacy;
     probe(session, stream);
     captured = bool(stream.capture);
     if (captured) return;
@@ -310,8 +309,12 @@ Uses::Recorded Uses::keep_pending(driver::Session &session, const Own &on) noexc
     trace::edge({-1}, trace::owner(owner), trace::stream(stream.value),
                 "kept: event recorded (uses were in order with that stream)");
   });
-  if (captured || status == CAI_ERR_CAPTURE || status == CAI_ERR_MEMORY) return Recorded::not_now;
-  return status == CAI_OK ? Recorded::yes : Recorded::never;
+  if (captured || status == CAI_ERR_CAPTURE) return Recorded::not_now;
+  if (status == CAI_OK) return Recorded::yes;
+  static_cast<void>(guard(nullptr, [&] { identify(session, stream); }));
+  on.stream.context = stream.context;
+  on.stream.context_id = stream.context_id;
+  return status == CAI_ERR_MEMORY ? Recorded::no_memory : Recorded::never;
 }
 
 bool Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept {
@@ -329,7 +332,12 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept 
     if (recorded == Recorded::not_now) continue;
     all_known = all_known && recorded == Recorded::yes;
     const std::lock_guard lock(lock_);
-    if (Own *const found = find_own(it.stream, it.thread)) found->marked = false;
+    Own *const found = find_own(it.stream, it.thread);
+    if (!found) continue;
+    found->marked = false;
+    if (recorded == Recorded::yes) continue;
+    found->stream = it.stream;
+    found->lost = true;
   }
 }
 
@@ -347,6 +355,32 @@ bool Uses::is_first(std::uint64_t stream) {
 void Uses::free_on(const Stream &stream) {
   const std::lock_guard lock(lock_);
   own(stream).freed_on = true;
+}
+
+void Uses::lose(const Stream &stream) {
+  const std::lock_guard lock(lock_);
+  Own &it = own(stream);
+  it.stream = stream;
+  it.lost = true;
+}
+
+bool Uses::is_lost_anywhere() const noexcept {
+  return std::any_of(own_.begin(), own_.end(),
+                     [](const Own &it) { return it.lost && !it.stream.context; });
+}
+
+void Uses::find_lost() noexcept {
+  find_lost([](const Stream &stream) { return !stream.context; });
+}
+
+template <class IsOver>
+void Uses::find_lost(const IsOver &is_over) noexcept {
+  for (auto it = own_.begin(); it != own_.end();) {
+    const bool is_found = it->lost && is_over(it->stream);
+    if (is_found) it->lost = false;
+    // The stream may have gone, and is not to be asked of then, unless the memory is freed there.
+    it = is_found && !it->freed_on ? own_.erase(it) : it + 1;
+  }
 }
 
 void Uses::forget_marks() noexcept {
@@ -372,28 +406,28 @@ bool Uses::is_any_captured(driver::Session &session) noexcept {
 }
 
 bool Uses::pending() const noexcept {
-  return is_parked_ || !slots_.empty() ||
-         std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.marked; });
+  return !slots_.empty() || std::any_of(own_.begin(), own_.end(), [](const Own &it) {
+    return it.marked || it.lost;
+  });
 }
 
 bool Uses::pending_in(driver::CUcontext context) const noexcept {
-  return (is_parked_ && (!parked_in_ || parked_in_ == context)) ||
-         std::any_of(slots_.begin(), slots_.end(),
+  return std::any_of(slots_.begin(), slots_.end(),
                      [&](const Slot &slot) { return slot.last().event.context() == context; }) ||
          std::any_of(own_.begin(), own_.end(), [&](const Own &it) {
-           return it.marked && (!it.stream.context || it.stream.context == context);
+           return (it.marked && !it.stream.context) ||
+                  ((it.marked || it.lost) && it.stream.context == context);
          });
 }
 
 void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
                   Ask ask) noexcept {
-  // A stream may go once its arrays have: what was pending there, no event tells any more.
-  if (!keep_marked(session, 0)) park(context, context_id);
-  if (is_parked_ && (!parked_in_ || parked_in_ == context)) {
-    // Of a context that nobody could tell, nobody can say that it has gone.
-    const bool is_there = !parked_in_ || parked_id_ == context_id;
-    is_parked_ = is_there && (ask != Ask::and_wait || !is_waited_for(session));
-  }
+  keep_marked(session, 0);
+  find_lost([&](const Stream &stream) {
+    if (stream.context != context) return false;
+    const bool has_gone = stream.context_id && stream.context_id != context_id;
+    return has_gone || (ask == Ask::and_wait && wait_for_context(session));
+  });
   std::erase_if(slots_, [&](const Slot &slot) {
     const Event &event = slot.last().event;
     if (event.context() != context) return false;

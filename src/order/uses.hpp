@@ -67,6 +67,9 @@ inline bool went_with_context(const Event &event, driver::CUcontext context,
   return event.context() == context && event.context_id() != context_id;
 }
 
+// The host waits for all of the current context: whether nothing is pending there any more.
+bool wait_for_context(driver::Session &session) noexcept;
+
 // What cai_owner.uses points to.
 class Uses {
  public:
@@ -147,8 +150,8 @@ class Uses {
   bool listed = false;  // as those of an import, under the lock of imports.cpp
 
   // Keeps, as a write, what is pending by now on the streams that are marked, but for `except`,
-  // which the caller sees to. One that is being captured stays marked. Returns whether all others
-  // are known to the driver.
+  // which the caller sees to. One that is being captured stays marked; one on which no event can be
+  // recorded is lost, as by lose(). Returns whether none is.
   bool keep_marked(driver::Session &session, std::uint64_t except) noexcept;
 
   // From here on for an owner that has lost its last holder.
@@ -158,13 +161,12 @@ class Uses {
   void free_in_order(std::uint64_t freed_on) noexcept;
   // Likewise, but that only those hold nobody up which are marked.
   void forget_marks() noexcept;
-  // Something is pending of which no event tells, until the context has been waited for, or has
-  // gone.
-  void park(driver::CUcontext context, std::uint64_t context_id) noexcept {
-    is_parked_ = true;
-    parked_in_ = context;
-    parked_id_ = context_id;
-  }
+  // Something is pending on the stream of which no event tells, until its context has been waited
+  // for, or has gone. What is not known of the context is null, or 0.
+  void lose(const Stream &stream);
+  // Whether that is so of a context that is not known; and the host has waited in all there are.
+  bool is_lost_anywhere() const noexcept;
+  void find_lost() noexcept;
   bool pending() const noexcept;
   // Whether a stream of the arrays is being captured: memory that is freed on it would be freed in
   // the graph.
@@ -208,6 +210,7 @@ class Uses {
     bool told = false;  // for good
     int views = 0;      // that say it to those who know of no owner
     bool freed_on = false;
+    bool lost = false;  // work is pending there, of which no event tells
 
     bool is_told() const noexcept { return told || views > 0; }
   };
@@ -218,18 +221,20 @@ class Uses {
   void sum_up() noexcept;  // once anything has changed
   void sum_up_told() noexcept;
 
-  enum class Recorded { yes, not_now, never };
-  // Keeps, as a write, what is pending on a stream by now.
-  Recorded keep_pending(driver::Session &session, const Own &on) noexcept;
+  // Those of streams of which `is_over` says so are lost no more.
+  template <class IsOver>
+  void find_lost(const IsOver &is_over) noexcept;
+
+  enum class Recorded { yes, not_now, no_memory, never };
+  // Keeps, as a write, what is pending on a stream by now. Where that can never be, finds out what
+  // the driver says of the stream's context.
+  Recorded keep_pending(driver::Session &session, Own &on) noexcept;
 
   Lock lock_;  // never held while the driver is called, save where nobody else is left
   std::vector<Slot> slots_;
   std::vector<Own> own_;
   std::vector<Captured> captured_;
   std::optional<std::uint64_t> first_;  // once streams have differed
-  driver::CUcontext parked_in_ = nullptr;
-  std::uint64_t parked_id_ = 0;
-  bool is_parked_ = false;
 
   // For those who need no more, and so no lock.
   std::atomic<bool> any_{false};

@@ -359,6 +359,42 @@ TEST_F(Releases, AfterARecordThatFailed) {
   }
 }
 
+// The driver fails in all that a release asks of it: the memory goes when the host has waited in the
+// stream's context, and no sooner.
+TEST_F(Releases, OfWhichTheDriverSaysNothing) {
+  struct Case {
+    const char *fails;
+    bool per_thread, gives_up;
+  };
+  for (const auto &[fails, per_thread, gives_up] :
+       {Case{"cuCtxGetCurrent", true, false}, Case{"cuCtxGetCurrent", true, true},
+        Case{"cuCtxGetId", true, false}, Case{"cuEventRecord", false, false},
+        Case{"cuEventRecord", false, true}, Case{"cuStreamGetId", false, false},
+        Case{"cuStreamGetId", false, true}}) {
+    const With there(context1);
+    const std::uint64_t on = per_thread ? 2 : value(stream(non_blocking, context1));
+    Owned array(memory(context1), CAI_STREAM_STREAM, on);
+    Gate gate(on);
+    cai_use use;
+    const cai_array *const one = array;
+    MUST(cai_use_begin(&use, &one, 1, on, nullptr, nullptr));
+    if (!gives_up) MUST(cai_use_end(&use, nullptr));
+    {
+      const With here(context0);
+      for (int nth = 1; nth <= 100; ++nth) MUST(gpu().simcuda_fail(fails, nth, 999));
+      if (gives_up) cai_use_abandon(&use);
+      array.release();
+      MUST(gpu().simcuda_fail(fails, 0, 0));
+      EXPECT_EQ(left(0), 1) << fails;
+    }
+    EXPECT_EQ(left(0), 1) << fails;
+    EXPECT_FALSE(array.ended()) << fails;
+    gate.open();
+    EXPECT_EQ(left(1), 0) << fails;
+    EXPECT_TRUE(array.ended()) << fails;
+  }
+}
+
 // A stream of which the driver does not say whether it is being captured may be.
 TEST_F(Releases, AfterACaptureThatCouldNotBeAskedFor) {
   for (const std::uint64_t nth : {1, 2}) {

@@ -98,8 +98,9 @@ void give_up(World &world, Use &use) {
   bool is_unknown = is_late || is_elsewhere || use.stream == kGone;
   // Nobody else could join it back; and what there is no memory to hold by stays for ever.
   const bool is_held = use.stream != kGone && world.is_capturing(use.stream);
-  if (use.is_forked || is_unknown || is_held) world.fault.forget();
-  world.fault.strike_once();
+  const bool has_no_way = world.fault.is_for_memory() && (is_unknown || is_held);
+  if (use.is_forked || has_no_way) world.fault.forget();
+  world.fault.spare_memory();
   world.quietly([&] { cai_use_abandon(&use.use); });
   is_unknown = is_unknown || world.fault.has_struck();
   use.open = false;

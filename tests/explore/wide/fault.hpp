@@ -56,8 +56,11 @@ class Fault {
   // Returns its word.
   const char *choose(const Failing &failing);
   void forget() { *this = Fault{}; }
-  // What cannot be refused, and then has no second way, is spared.
-  void strike_once() { failing_.times = 1; }
+
+  // What cannot be refused has a second way where there is no memory, and no third.
+  void spare_memory() {
+    if (is_for_memory()) failing_.times = 1;
+  }
 
   // Around a call of libcai's.
   void arm();

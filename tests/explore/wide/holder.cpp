@@ -42,7 +42,7 @@ void let_go(World &world, int number) {
   world.say("array %d is released", number);
   // What has to be put off, and finds no memory for that, stays for ever.
   if (world.any_captures() && world.fault.is_for_memory()) world.fault.forget();
-  world.fault.strike_once();
+  world.fault.spare_memory();
   world.releases = true;
   const cai_array *const array = world.pointer(number);
   const int said = world.arrays[number].said;

@@ -71,7 +71,7 @@ void close(World &world) {
   MUST(cu().cuCtxSynchronize());
   const bool has_guest = machine().guest;
   if (has_guest) machine().in_guest([] { MUST(cu().cuCtxSynchronize()); });
-  for (int tries = 0; tries < 200; ++tries) {
+  for (int tries = 0; tries < 1000; ++tries) {
     if (tries > 10) std::this_thread::sleep_for(std::chrono::microseconds(500));
     MUST(cai_drain(1, nullptr, nullptr));
     if (has_guest) machine().in_guest([] { MUST(cai_drain(1, nullptr, nullptr)); });
