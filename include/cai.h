@@ -262,9 +262,11 @@ typedef struct cai_owner {
   cai_status (*used_on)(struct cai_owner *self, uint64_t stream, uint32_t access, cai_error *error);
   /** Makes `stream` wait for the kept uses that `access` conflicts with. As cai_owner_await_uses().
    * NULL if and only if used_on is. An owner with one of its own keeps all by itself, and knows
-   * when the block may end. Outside of captures it is told of the target, by used_on, when a view
-   * is published that comes with another stream than the array, or that is of work on others. It is
-   * not told of who reads a dict or gets a tensor, and queues work on the stream that this says:
+   * when the block may end. It is told of the target, by used_on, when a view is published that
+   * comes with another stream than the array, or that is of work on others. Both are called in
+   * captures, too: a use there is for others in the same capture, and not pending outside, as
+   * cai_owner_used_on() keeps it; an owner that cannot do that returns #CAI_ERR_CAPTURE from
+   * await_uses, and no use begins. It is not told of who reads a dict or gets a tensor, and queues work on the stream that this says:
    * users of arrays that come with another stream do not wait for that. Read the dict anew for each
    * reader; and before those others, publish again, with that stream among `streams`. */
   cai_status (*await_uses)(struct cai_owner *self, uint64_t stream, uint32_t access,
@@ -748,7 +750,8 @@ typedef struct cai_use {
  *
  * @param use      gets the open use, whatever it was before; on failure one that is not open
  * @param arrays   `count` arrays; may be NULL if count is 0; the structs need not stay
- * @param stream   the consumer's: 1, 2 or a CUstream
+ * @param stream   the consumer's: 1, 2 or a CUstream, which must live until the use is over, also
+ *                 where it is finished or abandoned: its handle may recur as another stream's
  * @param options  may be NULL
  * @return #CAI_OK; #CAI_ERR_CAPTURE if a capture allows no such order (the streams are asked first,
  *         and nothing has happened); #CAI_ERR_DRIVER; #CAI_ERR_CUDA, after which some of the waits
@@ -809,11 +812,11 @@ cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error);
 
 /** Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait,
  * and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
- * recorded on the stream. Where none can, since the stream has gone, or is in a capture that it was
- * not in at the beginning, the use takes references to the owners, which cai_drain() with `wait`
- * lets go of. Nobody is told which it was: call cai_drain() with `wait` after every abandon,
- * outside of captures, before anybody else uses the arrays. In a capture the graph takes
- * references, too.
+ * recorded on the stream, which lives still. Where none can, since it is another thread's 2, or in
+ * a capture that it was not in at the beginning, or the driver refuses, the use takes references to
+ * the owners, which cai_drain() with `wait` lets go of (without memory to remember that by, nobody
+ * does). Nobody is told which it was: call cai_drain() with `wait` after every abandon, outside of
+ * captures, before anybody else uses the arrays. In a capture the graph takes references, too.
  *
  * @param use  is open no more. NULL, or one that is not open: nothing is done
  * Since 0.1. */
@@ -845,7 +848,9 @@ cai_status cai_array_sync_host(const cai_array *array, cai_error *error);
 /** Producer's side: before the producer's own work on `stream` reads or writes an array that others
  * may have used. Makes `stream` wait for the array's own stream, where consumers have put their
  * ends, and for kept uses that conflict with the access. After the work, the array is published
- * again, unless `stream` is the array's own and that of all arrays of the owner.
+ * again, unless `stream` is the array's own and that of all arrays of the owner. Within a capture
+ * that began on another stream this is needed on the array's own one, too: it may have joined that
+ * after uses there, of which nobody else can tell it.
  *
  * @param stream  1, 2 or a CUstream
  * @param access  CAI_ACCESS_*; what the producer is about to do. It may write what it has marked
@@ -869,6 +874,13 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  * waits for: whoever has the array itself, or another view of it, waits for that, and not for
  * `target`. As long as the view lives, arrays of the owner come with different streams, and all
  * their uses are kept. An owner with functions of its own is told of `target` by used_on.
+ *
+ * Within a capture `target`, and those it waits for, must be in it, or idle. What was pending on the
+ * stream of the array, or its mask, before that was in the capture, no event tells: users of arrays
+ * of the owner that come with another stream wait for that one, as if a dict had said it, and so
+ * within the capture; it must live as long as that would have to. What was pending on `streams` nobody hears
+ * of: publish it before. An owner that keeps uses by itself cannot be told: #CAI_ERR_CAPTURE,
+ * unless `target` is the array's stream.
  *
  * What streams of the CPU's (cai/device.h) have yet to do is not waited for: who uses the view
  * later does that.
@@ -926,7 +938,9 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * which arrays were used (for those that are still held, cai_owner_pending() with 2):
  * uses that were not drained are given up once a context with the same handle is met, and then the
  * producer's code runs. A use of which the driver will not say whether it is complete is kept,
- * unless its context has gone or failed for good.
+ * unless its context has gone or failed for good. Where the driver records no event, as at a last
+ * release, only the host that waits for the context knows; and if not even that is known, it has to
+ * wait in all that it is called for.
  *
  * @param wait  not 0: the host waits for the uses to complete. Release the GIL first
  * @param left  may be NULL; gets the number of arrays whose end is still put off. What streams of
@@ -980,22 +994,25 @@ cai_status cai_owner_init(cai_owner *owner, void (*retain)(cai_owner *self),
                           void (*release)(cai_owner *self), cai_error *error);
 
 /** For cai_owner.used_on, or for a function there that does more: keeps a use in cai_owner.uses,
- * one for each stream; an event is recorded on `stream`. Any thread.
+ * one for each stream; an event is recorded on `stream`. In a capture none is: what `stream` has
+ * there by now is kept for others in that capture alone. Any thread.
  *
  * @param stream  1, 2 (of the current context) or a CUstream. 0 is the host: it waits in
  *                cai_owner_await_uses(), until the uses are complete. Here it is
  *                #CAI_ERR_ARGUMENT, since the host queues nothing that could be kept
  * @param access  #CAI_ACCESS_READ or #CAI_ACCESS_WRITE
- * @return #CAI_OK; #CAI_ERR_CAPTURE if the stream is being captured; #CAI_ERR_DRIVER;
- *         #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_CAPTURE if the stream's capture has
+ *         been invalidated; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error);
 
 /** For cai_owner.await_uses: makes `stream` wait for the uses kept in cai_owner.uses that conflict
- * with the access: reads with writes, writes with all. Any thread.
+ * with the access: reads with writes, writes with all. In a capture it comes after those that are
+ * kept there. Any thread.
  *
  * @param stream  as cai_owner_used_on(), 0 too
- * @return as cai_owner_used_on().
+ * @return as cai_owner_used_on(); #CAI_ERR_CAPTURE also if the stream is being captured, and one of
+ *         the others is pending.
  * Since 0.1. */
 cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t access,
                                 cai_error *error);

@@ -517,7 +517,7 @@ template <detail::lasting_array... Arrays>
  *     }
  *
  * The arrays are not held: their owners must outlive the guard. Up to 8 of them need no memory. A
- * guard that was moved from does nothing. Since 0.1. */
+ * guard that was moved from does nothing. The stream must live until the use is over. Since 0.1. */
 class use {
  public:
   /** Not open. */

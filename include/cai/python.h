@@ -112,7 +112,8 @@ typedef struct cai_py_api {
    * CPU's may have work yet. The arrays must not be closed before the use is over.
    *
    * @param use     gets the open use; on failure one that is not open
-   * @param stream  UINT64_MAX: nothing is done, and the use is not open */
+   * @param stream  must live until the use is over, also where it is abandoned; UINT64_MAX: nothing
+   *                is done, and the use is not open */
   int (*begin)(cai_use *use, const cai_array *const *arrays, int32_t count, uint64_t stream,
                const cai_use_options *options);
 

@@ -100,7 +100,8 @@ inline PyObject *to_python(array value) noexcept {
  *     launch_my_kernels(guard.stream());  // on this stream, and on no other
  *     guard.end();
  *
- * The arrays are not held: they must outlive the guard, which stays where it was made. Since 0.1.
+ * The arrays are not held, nor is the stream: they must outlive the guard, which stays where it was
+ * made. Since 0.1.
  *
  * @tparam Error  of the binding library: its constructor takes the Python exception that is set */
 template <class Error>

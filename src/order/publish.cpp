@@ -134,10 +134,114 @@ bool is_news(const cai_array &array, std::uint64_t target) {
   });
 }
 
-// Puts the target in order. `published` is of the view that comes with it, if that is news.
-void order_for(const cai_array &array, const std::uint64_t *streams, int32_t count,
-               std::uint64_t target, Published *published, Way way = Way::published) {
+constexpr const char *said_by_dict =
+    "told (a dict or a tensor says that stream to somebody who knows of no owner)";
+
+// Work is on the array's stream of which the owner cannot know more, as that of somebody who knows
+// of no owner: whoever uses another array of the owner waits for that stream.
+void tell_of(const cai_array &array, std::uint64_t value, const char *why) {
   cai_owner *const keeper = keeper_of(array);
+  const auto tell_trace = [&] {
+    trace::edge({-1, &array}, trace::owner(keeper), trace::stream(value), why);
+  };
+  Published *const published = published_by(array.owner);
+  if (published && published->stream.value == value) {
+    if (published->told.exchange(true, std::memory_order_acq_rel)) return;
+    tell_trace();
+    try {
+      if (is_import(keeper)) list_import(make_uses_of(keeper), array);
+      return make_uses_of(keeper).tell(published->stream, true);
+    } catch (...) {  // there is no memory: who gets the next dict is told of, then
+      published->told.store(false, std::memory_order_release);
+      throw;
+    }
+  }
+  if (!stores_here(keeper)) return;
+  tell_trace();
+  if (value > driver::stream_per_thread) return tell(keeper, {value, nullptr, -1});
+  try {
+    driver::Session session;
+    if (const driver::CUcontext context = order::find_context(session, array)) {
+      tell(keeper, {value, context, -1});
+    }
+    session.finish();
+  } catch (const Failure &failure) {
+    // Without a driver nothing is pending, nor in a forked child.
+    const cai_status status = failure.error().status;
+    if (status != CAI_ERR_DRIVER && status != CAI_ERR_STATE) throw;
+  }
+}
+
+// A view that is being published: it goes if that fails.
+class NewView {
+ public:
+  explicit NewView(const cai_array &array) : array_(new_published(array, &published_)) {}
+  NewView(const NewView &) = delete;
+  NewView &operator=(const NewView &) = delete;
+  ~NewView() { cai_array_release(array_); }
+
+  Published &published() const noexcept { return *published_; }
+  cai_owner *owner() const noexcept { return array_->owner; }
+
+  cai_array *say(std::uint32_t kind, std::uint64_t stream) {
+    for (cai_array *const part : {array_, const_cast<cai_array *>(array_->mask)}) {
+      if (!part || (part != array_ && part->device_type == CAI_DEVICE_CPU)) continue;
+      part->stream = stream;
+      part->stream_kind = kind;
+      part->version = CAI_INTERFACE_VERSION;
+    }
+    return std::exchange(array_, nullptr);
+  }
+
+ private:
+  Published *published_ = nullptr;
+  cai_array *array_;
+};
+
+// Runs `body(part, stream)` for the streams of the array and its mask that are in the target's
+// capture. Of what was pending there before the capture no event tells.
+template <class Body>
+void for_each_captured(driver::Session &session, const cai_array &array, Stream &target,
+                       Body &&body) {
+  if (!target.is_probed) probe(session, target);
+  if (!target.capture) return;
+  for (const cai_array *const part : {&array, array.mask}) {
+    const std::uint64_t value = part && may_be_pending(*part) ? stream_value(*part) : 0;
+    if (value == 0 || value == target.value) continue;
+    Stream own = stream_for(session, *part, value);
+    probe(session, own);
+    if (own.capture) body(*part, own);
+  }
+}
+
+// Users of the view who are in no capture come after what was pending before it.
+void tell_of_captured(driver::Session &session, const cai_array &array, Stream &target,
+                      cai_owner *view) {
+  for_each_captured(session, array, target, [&](const cai_array &part, const Stream &own) {
+    if (!array.owner) return tell(view, {own.value, own.context, -1});
+    tell_of(part, own.value, "told (what was pending there before the capture, no event tells)");
+  });
+}
+
+void refuse_captured(const cai_array &array, std::uint64_t value) {
+  driver::Session session;
+  Stream target = stream_for(session, array, value);
+  for_each_captured(session, array, target, [&](const cai_array &, const Stream &own) {
+    throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
+                  "stream 0x%" PRIx64
+                  " is being captured into a graph, and the owner, which keeps uses by itself, "
+                  "cannot be told of what was pending there before: publish on that stream",
+                  own.value);
+  });
+  session.finish();
+}
+
+// Puts the target in order. `view` comes with it, if that is news; else it is null.
+void order_for(const cai_array &array, const std::uint64_t *streams, int32_t count,
+               std::uint64_t target, const NewView *view, Way way = Way::published) {
+  cai_owner *const keeper = keeper_of(array);
+  Published *const published = view ? &view->published() : nullptr;
+  if (view && stores_by_itself(keeper)) refuse_captured(array, target);
   bool tell = false;
   Few<Recorded> recorded;
   after_all(
@@ -146,8 +250,9 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         if (published) published->stream = {stream.value, stream.context, -1};
         if ((published || (count > 0 && stores_by_itself(keeper))) && keeps_by_itself(keeper)) {
           probe(session, stream);
-          tell = !stream.capture;
+          tell = !stream.capture || stores_by_itself(keeper);
         }
+        if (view) tell_of_captured(session, array, stream, view->owner());
         if (!stores_here(keeper)) return;
         if (is_import(keeper)) list_import(make_uses_of(keeper), array);
         for (int32_t index = 0; index < count; ++index) {
@@ -168,31 +273,6 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
   if (tell) tell_keeper(keeper, target);
 }
 
-// A view that is being published: it goes if that fails.
-class NewView {
- public:
-  explicit NewView(const cai_array &array) : array_(new_published(array, &published_)) {}
-  NewView(const NewView &) = delete;
-  NewView &operator=(const NewView &) = delete;
-  ~NewView() { cai_array_release(array_); }
-
-  Published &published() const noexcept { return *published_; }
-
-  cai_array *say(std::uint32_t kind, std::uint64_t stream) {
-    for (cai_array *const part : {array_, const_cast<cai_array *>(array_->mask)}) {
-      if (!part || (part != array_ && part->device_type == CAI_DEVICE_CPU)) continue;
-      part->stream = stream;
-      part->stream_kind = kind;
-      part->version = CAI_INTERFACE_VERSION;
-    }
-    return std::exchange(array_, nullptr);
-  }
-
- private:
-  Published *published_ = nullptr;
-  cai_array *array_;
-};
-
 cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t count,
                    std::uint64_t target) {
   NewView view(array);
@@ -203,7 +283,7 @@ cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t
     // What comes with the stream of a view that may go first has to remember it, too.
     const bool news = is_news(array, target) || published_by(array.owner);
     if (news || count > 0 || !nothing_on_gpu_before(array, target)) {
-      order_for(array, streams, count, target, news ? &view.published() : nullptr);
+      order_for(array, streams, count, target, news ? &view : nullptr);
     } else if (trace::on()) {
       tell_nothing_before(array, target);
     }
@@ -249,8 +329,9 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
 void used_on(cai_owner *owner, std::uint64_t value, bool write) {
   driver::Session session;
   Stream stream = stream_here(session, value);
-  refuse_capturing(session, stream, "a use in it cannot be kept");
-  keep(session, make_uses_of(owner), stream, write);
+  probe(session, stream);
+  Uses &uses = make_uses_of(owner);
+  stream.capture ? keep_captured(session, stream, uses, write) : keep(session, uses, stream, write);
   session.finish();
 }
 
@@ -304,6 +385,10 @@ void release_on(const cai_array &array, std::uint64_t value) {
   Stream stream = stream_here(session, value);
   probe(session, stream);
   const HandBack back(session, array, stream);
+  const auto finish = [&](bool tells) {
+    session.finish();  // what has become of the holder is certain after this
+    if (tells) tell_keeper(keeper, value);
+  };
   if (stream.capture) {
     Event event;  // within a capture each edge takes one of its own
     back.hand(event);
@@ -311,7 +396,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
       if (is_import(keeper)) list_import(make_uses_of(keeper), array);
       keep_captured(session, stream, make_uses_of(keeper), true);
     }
-    session.finish();  // what has become of the holder is certain after this
+    finish(stores_by_itself(keeper));
     hold_for_graph(session, stream.capture, owner);
     trace::edge({-1}, trace::owner(owner), trace::stream(value),
                 "kept: held by the graph (the stream is being captured)");
@@ -329,15 +414,13 @@ void release_on(const cai_array &array, std::uint64_t value) {
     const std::uint64_t own = is_of_another_thread(array) ? 0 : stream_value(array);
     if (own && may_be_freed_on(own, owner)) uses.free_on(stream_for(session, array, own));
     look(session, stream, ending);
-    session.finish();
+    finish(false);
   } else if (is_told) {
-    session.finish();
-    tell_keeper(keeper, value);
+    finish(true);
   } else {
     std::unique_ptr<Uses> holder = new_holder(owner);
     keep_event(session, *holder, stream, event, true, {});
-    session.finish();
-    if (keeps_by_itself(keeper)) tell_keeper(keeper, value);
+    finish(keeps_by_itself(keeper));
     put_off(holder.release());
     return;
   }
@@ -356,42 +439,6 @@ bool judge_use(cai_owner *self, std::uint32_t access) {
   return access == CAI_ACCESS_WRITE;
 }
 
-// Somebody who knows of no owner was sent to the stream to use the array: whoever uses another
-// array of the owner waits for that stream.
-void tell_of(const cai_array &array, std::uint64_t value) {
-  cai_owner *const keeper = keeper_of(array);
-  const auto tell_trace = [&] {
-    trace::edge({-1, &array}, trace::owner(keeper), trace::stream(value),
-                "told (a dict or a tensor says that stream to somebody who knows of no owner)");
-  };
-  Published *const published = published_by(array.owner);
-  if (published && published->stream.value == value) {
-    if (published->told.exchange(true, std::memory_order_acq_rel)) return;
-    tell_trace();
-    try {
-      if (is_import(keeper)) list_import(make_uses_of(keeper), array);
-      return make_uses_of(keeper).tell(published->stream, true);
-    } catch (...) {  // there is no memory: who gets the next dict is told of, then
-      published->told.store(false, std::memory_order_release);
-      throw;
-    }
-  }
-  if (!stores_here(keeper)) return;
-  tell_trace();
-  if (value > driver::stream_per_thread) return tell(keeper, {value, nullptr, -1});
-  try {
-    driver::Session session;
-    if (const driver::CUcontext context = order::find_context(session, array)) {
-      tell(keeper, {value, context, -1});
-    }
-    session.finish();
-  } catch (const Failure &failure) {
-    // Without a driver nothing is pending, nor in a forked child.
-    const cai_status status = failure.error().status;
-    if (status != CAI_ERR_DRIVER && status != CAI_ERR_STATE) throw;
-  }
-}
-
 // Returns the stream that is said, if it says any.
 std::uint64_t hand_to_dict(const cai_array &array, bool is_mask) {
   const bool says_any =
@@ -407,7 +454,7 @@ std::uint64_t hand_to_dict(const cai_array &array, bool is_mask) {
     order_for(array, nullptr, 0, value, nullptr, Way::told);
   }
   if (!is_mask || published_by(array.owner)) {
-    tell_of(array, value);
+    tell_of(array, value, said_by_dict);
   } else if (value > driver::stream_per_thread) {
     mark(keeper, value);
   }
@@ -421,14 +468,14 @@ const cai_array *lend(const cai_array &array, std::uint64_t stream) {
   if (!pending && trace::on()) tell_nothing_before(array, stream);
   if (!states_none(array) && !is_news(array, stream)) {
     if (pending) order_for(array, nullptr, 0, stream, nullptr, Way::told);
-    tell_of(array, stream);
+    tell_of(array, stream, said_by_dict);
     cai_array_retain(&array);
     return &array;
   }
   const std::unique_ptr<const cai_array, decltype(&cai_array_release)> view(
       pending ? publish(array, nullptr, 0, stream) : publish_idle(array, stream),
       cai_array_release);
-  tell_of(*view, stream);
+  tell_of(*view, stream, said_by_dict);
   cai_array_retain(view.get());
   return view.get();
 }
@@ -545,13 +592,15 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
     order::Demand demand;
     uses->add_conflicts(write, -1, demand.conflicts);
     uses->add_told(stream, 0, -1, demand.handles);
-    if (demand.empty()) return leave_out();
+    const bool may_follow = stream != 0 && uses->any_captured();
+    if (demand.empty() && !may_follow) return leave_out();
     driver::Session session;
     if (stream == 0) {
       order::wait_on_host(session, demand.handles, demand);
     } else {
       order::Stream waiting = order::stream_here(session, stream);
       order::wait_for_all(session, waiting, demand.handles, demand, 0);
+      if (may_follow) order::follow_captured(session, waiting, *uses, write);
     }
     session.finish();
   });

@@ -316,6 +316,7 @@ class End {
     bool is_asked = false;
     for (const Used &used : use_) {
       cai_owner *const keeper = keeper_of(used.owner);
+      if (stores_by_itself(keeper)) told_.add({keeper, used.write, used.index});
       if (!stores_here(keeper)) continue;
       const Step *const step = used.is_handed_back ? step_of(used.stream()) : nullptr;
       const bool is_own = used.own && same(used.stream(), consumer);
@@ -472,18 +473,26 @@ bool keep_abandoned(OpenUse &use) {
   const trace::Call call("cai_use_abandon", use);
   Few<cai_owner *> told;
   driver::Session session;
+  // Those who are told may call libcai themselves.
+  const auto are_told = [&] {
+    session.faults = {};
+    session.finish();
+    return std::all_of(told.begin(), told.end(), [&](cai_owner *keeper) {
+      return keeper->used_on(keeper, use.stream, CAI_ACCESS_WRITE, nullptr) == CAI_OK;
+    });
+  };
   Stream consumer = consumer_of(session, use);
   attempt(session, OnFailure::go_on, -1, [&] { join_back(session, use, consumer); });
   if (consumer.capture) {
     for_each_owner(use, [&](cai_owner *owner) {
       cai_owner *const keeper = keeper_of(owner);
       if (stores_here(keeper)) keep_captured(session, consumer, make_uses_of(keeper), true);
+      if (stores_by_itself(keeper)) told.add(keeper);
       hold_for_graph(session, consumer.capture, owner);
       trace::edge(trace::all_arrays, trace::owner(owner), trace::stream(use.stream),
                   "kept: held by the graph (the use was given up in a capture)");
     });
-    session.faults = {};
-    return !is_late_capture(use, consumer);
+    return are_told() && !is_late_capture(use, consumer);
   }
   const Event event = Event::record(session, consumer);
   identify(session, consumer);
@@ -509,11 +518,7 @@ bool keep_abandoned(OpenUse &use) {
       make_uses_of(keeper).free_on(used.stream());
     }
   }
-  session.faults = {};
-  session.finish();  // those who are told may call libcai themselves
-  return std::all_of(told.begin(), told.end(), [&](cai_owner *keeper) {
-    return keeper->used_on(keeper, use.stream, CAI_ACCESS_WRITE, nullptr) == CAI_OK;
-  });
+  return are_told();
 }
 
 void abandon(OpenUse &use) noexcept {

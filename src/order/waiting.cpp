@@ -215,6 +215,37 @@ bool may_follow_captured(const cai_array *const *arrays, int32_t count) noexcept
   });
 }
 
+namespace {
+
+// Makes the stream, which is in a capture, come after nodes of the graph as well.
+void follow_nodes(driver::Session &session, Stream &stream,
+                  std::vector<driver::CUgraphNode> &nodes) {
+  if (nodes.empty()) return;
+  with(session, stream, [&] {
+    // Each once, and none that it comes after anyway: the driver wants it so.
+    std::vector<driver::CUgraphNode> there = driver::dependencies_of(session.cu, stream.value);
+    std::erase_if(nodes, [&](driver::CUgraphNode node) {
+      const bool is_known = std::find(there.begin(), there.end(), node) != there.end();
+      if (!is_known) there.push_back(node);
+      return is_known;
+    });
+    if (!nodes.empty()) driver::add_dependencies(session.cu, stream.value, nodes);
+  });
+  trace::edge(trace::all_arrays, trace::stream(stream.value), trace::theirs,
+              nodes.empty() ? "left out (earlier uses are before it in the graph)"
+                            : "made: graph edges (earlier uses in the capture conflict)");
+}
+
+}  // namespace
+
+void follow_captured(driver::Session &session, Stream &stream, Uses &uses, bool write) {
+  if (!stream.is_probed) probe(session, stream);
+  if (!stream.capture) return;
+  std::vector<driver::CUgraphNode> nodes;
+  uses.add_captured(stream.capture.id, stream.value, write, nodes);
+  follow_nodes(session, stream, nodes);
+}
+
 void follow_captured(driver::Session &session, Stream &stream, const cai_array *const *arrays,
                      int32_t count, const Wanted &wanted) {
   if (!stream.capture) return;
@@ -230,20 +261,7 @@ void follow_captured(driver::Session &session, Stream &stream, const cai_array *
       other.add_captured(stream.capture.id, stream.value, write, nodes);
     });
   }
-  if (nodes.empty()) return;
-  with(session, stream, [&] {
-    // Each once, and none that it comes after anyway: the driver wants it so.
-    std::vector<driver::CUgraphNode> there = driver::dependencies_of(session.cu, stream.value);
-    std::erase_if(nodes, [&](driver::CUgraphNode node) {
-      const bool is_known = std::find(there.begin(), there.end(), node) != there.end();
-      if (!is_known) there.push_back(node);
-      return is_known;
-    });
-    if (!nodes.empty()) driver::add_dependencies(session.cu, stream.value, nodes);
-  });
-  trace::edge(trace::all_arrays, trace::stream(stream.value), trace::theirs,
-              nodes.empty() ? "left out (earlier uses are before it in the graph)"
-                            : "made: graph edges (earlier uses in the capture conflict)");
+  follow_nodes(session, stream, nodes);
 }
 
 void keep_captured(driver::Session &session, Stream &stream, Uses &uses, bool write) {

@@ -26,6 +26,8 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
 bool may_follow_captured(const cai_array *const *arrays, int32_t count) noexcept;
 void follow_captured(driver::Session &session, Stream &stream, const cai_array *const *arrays,
                      int32_t count, const Wanted &wanted);
+// Likewise, after those of one owner.
+void follow_captured(driver::Session &session, Stream &stream, Uses &uses, bool write);
 // Keeps, for others in the capture that the stream is in, what it has done there by now.
 void keep_captured(driver::Session &session, Stream &stream, Uses &uses, bool write);
 

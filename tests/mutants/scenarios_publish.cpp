@@ -490,6 +490,30 @@ SCENARIO(owner_with_own_functions_is_told_of_event) {
   reads(x.array.data, d);
 }
 
+// Two uses in one capture, by streams that nothing else orders.
+SCENARIO(owner_with_own_functions_in_a_capture) {
+  constexpr int relaxed = 2;  // for the scenario's own memory
+  const Stream c = stream(), d = stream();
+  Array x(memory(), CAI_STREAM_NONE);
+  Delegate owner{};
+  delegate(owner, owned(x.array.data, CAI_STREAM_NONE)->owner);
+  x.array.owner = &owner;
+  answered(gpu().cuStreamBeginCapture_v2(handle(c), relaxed));
+  answered(gpu().cuStreamWaitEvent(handle(d), recorded(c), 0));
+  begin({&x.array}, c);
+  writes(x.array.data, c);
+  end({&x.array}, c);
+  begin({&x.array}, d);
+  writes(x.array.data, d);
+  end({&x.array}, d);
+  answered(gpu().cuStreamWaitEvent(handle(c), recorded(d), 0));
+  Handle graph = nullptr, exec = nullptr;
+  answered(gpu().cuStreamEndCapture(handle(c), &graph));
+  if (!graph) return;
+  answered(gpu().cuGraphInstantiateWithFlags(&exec, graph, 0));
+  answered(gpu().cuGraphLaunch(exec, handle(c)));
+}
+
 // They are told of what is pending, whoever is to wait for it.
 SCENARIO(owner_with_own_functions_is_told) {
   const Stream p = stream(), target = stream();

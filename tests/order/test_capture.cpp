@@ -478,7 +478,8 @@ TEST_F(Capture, KeptUses) {
       EXPECT_NE(std::string(error.message).find("pending"), std::string::npos) << error.message;
     }
     EXPECT_EQ(cai_array_reclaim(array, consumer, CAI_ACCESS_WRITE, nullptr), CAI_ERR_CAPTURE);
-    EXPECT_EQ(cai_owner_used_on(array->owner, consumer, CAI_ACCESS_READ, nullptr), CAI_ERR_CAPTURE);
+    EXPECT_EQ(cai_owner_await_uses(array->owner, consumer, CAI_ACCESS_READ, nullptr),
+              CAI_ERR_CAPTURE);
   }
   end_capture(consumer);
   finish();
@@ -488,6 +489,94 @@ TEST_F(Capture, KeptUses) {
   EXPECT_EQ(end_use({array}, consumer), CAI_OK);  // nothing is kept of it
   EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
   end_capture(consumer);
+}
+
+// What the owner's functions are told of in a capture, others in it come after.
+TEST_F(Capture, UsesThatTheOwnerIsTold) {
+  const Owned array(memory(), CAI_STREAM_NONE);
+  const std::uint64_t first = value(stream());
+  const std::uint64_t second = value(stream());
+  EXPECT_EQ(races([&] {
+              begin_capture(first, global);
+              fork(first, second);
+              fill(array->data, 1, first);
+              EXPECT_EQ(cai_owner_used_on(array->owner, first, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+              EXPECT_EQ(cai_owner_await_uses(array->owner, second, CAI_ACCESS_READ, nullptr),
+                        CAI_OK);
+              fill(array->data, 2, second);
+              fork(second, first);
+              launch(first);
+            }),
+            0U);
+  EXPECT_EQ(read(array->data), 2);
+  EXPECT_EQ(cai_owner_await_uses(array->owner, second, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+}
+
+// A stream that joins a capture after a use there does not come after that by itself.
+TEST_F(Capture, ProducerReclaimsOnAStreamThatHasJoined) {
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t origin = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, producer);
+  EXPECT_EQ(races([&] {
+              begin_capture(origin, global);
+              fork(origin, consumer);
+              EXPECT_EQ(begin_use({array}, consumer), CAI_OK);
+              fill(array->data, 1, consumer);
+              EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+              fork(origin, producer);
+              EXPECT_EQ(cai_array_reclaim(array, producer, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+              fill(array->data, 2, producer);
+              fork(consumer, origin);
+              fork(producer, origin);
+              launch(origin);
+            }),
+            0U);
+  EXPECT_EQ(read(array->data), 2);
+}
+
+// What was pending before the capture, on the streams of the array and its mask, users of the view
+// outside of it come after; also once those have gone who came with them.
+TEST_F(Capture, PublishedThereWhatWasPendingBefore) {
+  enum From { original, published, mask, borrowed, froms };
+  for (int from = original; from < froms; ++from) {
+    const std::uint64_t own = value(stream());
+    const std::uint64_t target = value(stream());
+    const std::uint64_t consumer = value(stream());
+    Array of_mask(memory(), CAI_STREAM_STREAM, own);
+    const std::uint64_t said = from == mask ? target : from == published ? consumer : own;
+    Array plain(memory(), CAI_STREAM_STREAM, said);
+    if (from == mask) {
+      plain.array.mask = &of_mask.array;
+      plain.array.flags |= CAI_FLAG_MASKED;
+    }
+    const Address pending = from == mask ? of_mask.array.data : plain.array.data;
+    const Owned array(plain.array);
+    EXPECT_EQ(races([&] {
+                const cai_array *it = from == borrowed ? &plain.array : array.get();
+                cai_array *view = nullptr;
+                cai_array *first = nullptr;
+                if (from == published) {
+                  ASSERT_EQ(cai_array_publish(it, nullptr, 0, own, &first, nullptr), CAI_OK);
+                  it = first;
+                }
+                const Gate gate(own);
+                fill(pending, 1, own);
+                begin_capture(target, global);
+                fork(target, own);
+                ASSERT_EQ(cai_array_publish(it, nullptr, 0, target, &view, nullptr), CAI_OK);
+                fork(own, target);
+                end_capture(target);
+                if (first) cai_array_release(first);
+                EXPECT_EQ(begin_use({view}, consumer), CAI_OK);
+                fill(pending, 2, consumer);
+                EXPECT_EQ(end_use({view}, consumer), CAI_OK);
+                cai_array_release(view);
+              }),
+              0U)
+        << from;
+    EXPECT_EQ(read(pending), 2) << from;
+  }
 }
 
 // The graph is a holder, and so is what was made of it.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Producers that keep uses by functions of their own: told what libcai's own are told, and trusted
 // with the waiting.
-#include "owned.hpp"
+#include <deque>
+
+#include "capturing.hpp"
 
 namespace test::keepers_tests {
 namespace {
@@ -59,7 +61,7 @@ class Keeper {
   Producer behind_;
 };
 
-class Keepers : public OnGpu {
+class Keepers : public Capturing {
  protected:
   using Told = std::vector<Keeper::Told>;
 
@@ -133,17 +135,71 @@ TEST_F(Keepers, AreToldOfAllUses) {
   EXPECT_EQ(same_default.used, (Told{{1, CAI_ACCESS_WRITE}}));
 }
 
-TEST_F(Keepers, AreNotToldInACapture) {
+// Those who come later in the capture hear of the use from the owner alone, however it was let go.
+TEST_F(Keepers, AreToldInACapture) {
+  enum Way { ended, released, abandoned, published, ways };
+  static auto *const keepers = new std::deque<Keeper>;  // which graphs let go of by and by
+  for (int way = ended; way < ways; ++way) {
+    Keeper &keeper = keepers->emplace_back();
+    Array array(memory(), CAI_STREAM_NONE);
+    of(keeper, array);
+    const std::uint64_t first = value(stream());
+    const std::uint64_t second = value(stream());
+    const std::uint64_t target = value(stream());
+    EXPECT_EQ(races([&] {
+                begin_capture(first, global);
+                fork(first, second);
+                fork(first, target);
+                cai_use use;
+                const cai_array *const one = &array.array;
+                ASSERT_EQ(cai_use_begin(&use, &one, 1, first, nullptr, nullptr), CAI_OK);
+                fill(array.array.data, 1, first);
+                if (way == abandoned) {
+                  cai_use_abandon(&use);
+                } else if (way == ended) {
+                  EXPECT_EQ(cai_use_end(&use, nullptr), CAI_OK);
+                } else {
+                  EXPECT_EQ(cai_use_finish(&use, 0, nullptr), CAI_OK);
+                }
+                if (way == released) {
+                  EXPECT_EQ(cai_array_release_on(one, first, nullptr), CAI_OK);
+                }
+                if (way == published) static_cast<void>(Published(one, target, {first}));
+                EXPECT_EQ(keeper.used,
+                          (Told{{way == published ? target : first, CAI_ACCESS_WRITE}}));
+                EXPECT_EQ(begin_use({&array}, second), CAI_OK);
+                fill(array.array.data, 2, second);
+                EXPECT_EQ(end_use({&array}, second), CAI_OK);
+                EXPECT_EQ(cai_array_reclaim(one, target, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+                fill(array.array.data, 3, target);
+                fork(second, first);
+                fork(target, first);
+                launch(first);
+              }),
+              0U)
+        << way;
+    EXPECT_EQ(read(array.array.data), 3) << way;
+  }
+}
+
+// They hear nothing of what was pending before, and could tell nobody outside.
+TEST_F(Keepers, OfAStreamInACaptureArePublishedOnThatAlone) {
   Keeper keeper;
-  Array array(memory(), CAI_STREAM_NONE);
+  const std::uint64_t own = value(stream());
+  const std::uint64_t target = value(stream());
+  Array array(memory(), CAI_STREAM_STREAM, own);
   of(keeper, array);
-  const std::uint64_t consumer = value(stream());
-  MUST(gpu().cuStreamBeginCapture_v2(handle(consumer), 0));
-  EXPECT_EQ(end_use({&array}, consumer), CAI_OK);
-  EXPECT_EQ(keeper.used, Told{});
-  Handle graph = nullptr;
-  MUST(gpu().cuStreamEndCapture(handle(consumer), &graph));
-  MUST(gpu().cuGraphDestroy(graph));
+  begin_capture(own, global);
+  fork(own, target);
+  cai_array *view = nullptr;
+  cai_error error{};
+  EXPECT_EQ(cai_array_publish(&array.array, nullptr, 0, target, &view, &error), CAI_ERR_CAPTURE);
+  EXPECT_NE(std::string(error.message).find("by itself"), std::string::npos) << error.message;
+  ASSERT_EQ(cai_array_publish(&array.array, nullptr, 0, own, &view, &error), CAI_OK)
+      << error.message;
+  cai_array_release(view);
+  fork(target, own);
+  end_capture(own);
 }
 
 // The first failure is told, and all the others are ordered all the same.
@@ -235,17 +291,6 @@ TEST_F(Keepers, AreToldOfACopyThatIsPublished) {
               EXPECT_EQ(end_use({&array}, consumer), CAI_OK);
             }),
             0U);
-
-  // What is in a graph is not pending.
-  keeper.used.clear();
-  const std::uint64_t capturing = value(stream());
-  MUST(gpu().cuStreamSynchronize(handle(consumer)));
-  MUST(gpu().cuStreamBeginCapture_v2(handle(capturing), 0));
-  const Published view(&array.array, capturing);
-  EXPECT_EQ(keeper.used, Told{});
-  Handle graph = nullptr;
-  MUST(gpu().cuStreamEndCapture(handle(capturing), &graph));
-  MUST(gpu().cuGraphDestroy(graph));
 
   keeper.fails = CAI_ERR_UNSUPPORTED;
   cai_error error{};

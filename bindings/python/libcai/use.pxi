@@ -26,7 +26,8 @@ def use(*objects, stream, access=None, order="both", external=False, fork=False)
     stream : int or object
         1 is the legacy default stream, 2 the per-thread one, else a ``CUstream``; or an object with
         ``__cuda_stream__()``, ``.handle``, ``.ptr`` or ``.cuda_stream``, whose 0 means 1.
-        -1 means no order at all. The object lives as long as the context manager.
+        -1 means no order at all. The object lives as long as the context manager; of a number,
+        the stream must live until the block has been left.
     access : str, tuple or list, optional
         ``'read'`` waits for other uses' writes only; ``'write'`` reads, writes or both. None is a
         write, or a read of what is marked read-only. One word for all objects, or a tuple or list

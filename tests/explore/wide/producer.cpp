@@ -268,10 +268,10 @@ void produce(World &world, const Step &step) {
     // What it publishes is then in the graph, with the stream that it publishes on.
     const int target = array.said < 0 ? stream : array.said;
     if (!world.is_in_one_capture(stream, target)) return;
-    if (!world.may_publish_in_capture(number, target)) return;
   }
-  // In a capture its own stream has waited for those uses only that ended when it had joined.
-  if (!on_its_own || block.copied || block.keeper == kReclaims || world.is_capturing(stream)) {
+  const bool needs_none =
+      on_its_own && !block.copied && block.keeper != kReclaims && !world.has_joined(stream);
+  if (!needs_none) {
     world.say("cai_array_reclaim: array %d, %s", number, kStreamNames[stream]);
     cai_status status = CAI_OK;
     world.quietly([&] {

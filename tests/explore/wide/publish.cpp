@@ -48,7 +48,12 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
   view->of_event = as_event;
   view->of_event_of_guest = as_event && is_of_guest(target);
   block.copied = true;
-  block.pending = 0;
+  block.pending = block.pending_outside = 0;
+  // Users outside of the capture wait for the array's stream, too, so it lives as long.
+  const bool is_anew = array.is_view && array.said != block.said;
+  if (!is_anew && array.said >= 0 && array.said != target && world.is_capturing(target)) {
+    block.told |= 1U << array.said;
+  }
 }
 
 // What the one import publishes on another stream, the other's users of the stream that both say do
@@ -65,7 +70,7 @@ void publish_view(World &world, const Step &step, bool as_event) {
   const int target = world.stream(step[2]);
   Array *const view = world.free_array(step[3]);
   if (number < 0 || !view || !world.may_work(target) || world.is_forked(target) ||
-      (world.is_capturing(target) && !world.may_publish_in_capture(number, target))) {
+      world.is_pending_before_capture(world.arrays[number].block)) {
     return;
   }
   if (!may_publish(world, number, target, as_event)) return;
@@ -83,7 +88,7 @@ void publish_event(World &world, const Step &step) {
 
 void publish_again(World &world, int number, Array *view, int stream) {
   const Array &array = world.arrays[number];
-  world.blocks[array.block].pending |= 1U << stream;
+  world.note_pending(array.block, stream);
   publish(world, number, view, array.said < 0 ? stream : array.said, array.of_event);
 }
 
@@ -102,10 +107,7 @@ void pass_on(World &world, const Step &step) {
   if (block.pending || world.conflicts(number, true)) return;
   if (world.is_captured_alone(number, stream)) return;
   const bool is_captured = world.is_capturing(stream) || world.is_capturing(target);
-  if (is_captured && (as_event || !world.is_in_one_capture(stream, target) ||
-                      !world.may_publish_in_capture(number, target))) {
-    return;
-  }
+  if (is_captured && (as_event || !world.is_in_one_capture(stream, target))) return;
   const cai_array *const array = world.pointer(number);
   const cai_use_options options{sizeof options, CAI_ORDER_BEGIN, CAI_ACCESS_WRITE, 0, nullptr};
   cai_use use;
@@ -116,8 +118,9 @@ void pass_on(World &world, const Step &step) {
   });
   if (!world.is_taken(status)) return;
   world.touch(number, stream, true);
-  block.pending |= 1U << stream;
+  world.note_pending(world.arrays[number].block, stream);
   publish(world, number, view, target, as_event);
+  block.pending_outside = 0;
   if (!std::exchange(block.pending, 0U)) return;
   end_later(world, later, number, stream, world.capture_of(stream));
 }

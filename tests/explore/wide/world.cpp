@@ -121,8 +121,7 @@ bool World::is_in_use(int number) const {
 
 bool World::is_captured_alone(int number, int stream) const {
   const int block = arrays[number].block;
-  const Keeper keeper = blocks[block].keeper;
-  if ((keeper != kBorrowed && keeper != kAlone) || !is_capturing(stream)) return false;
+  if (!is_borrowed(number) || !is_capturing(stream)) return false;
   return std::any_of(std::begin(captures), std::end(captures), [&](const Capture &capture) {
     return capture.on && std::any_of(capture.touched.begin(), capture.touched.end(),
                                      [&](int touched) { return arrays[touched].block == block; });
@@ -135,11 +134,22 @@ bool World::is_in_one_capture(int stream, int other) const {
   });
 }
 
-bool World::may_publish_in_capture(int number, int target) const {
-  const Array &array = arrays[number];
-  const Block &block = blocks[array.block];
-  const bool says_as_much = array.said == target || (array.said < 0 && !array.of_event);
-  return says_as_much && !block.pending && !block.is_masked;
+bool World::has_joined(int stream) const {
+  return std::any_of(std::begin(captures), std::end(captures), [&](const Capture &capture) {
+    return capture.has(stream) && capture.stream != stream;
+  });
+}
+
+bool World::is_pending_before_capture(int block) const {
+  for (int stream = 0; stream < kStreams; ++stream) {
+    if ((blocks[block].pending_outside >> stream & 1) && is_capturing(stream)) return true;
+  }
+  return false;
+}
+
+void World::note_pending(int block, int stream) {
+  blocks[block].pending |= 1U << stream;
+  if (!is_capturing(stream)) blocks[block].pending_outside |= 1U << stream;
 }
 
 unsigned World::capture_of(int stream) const {

@@ -42,6 +42,7 @@ struct Block {
   bool is_unknown = false;       // what an abandoned use has pending
   unsigned told = 0;             // streams that same_stream() named
   unsigned pending = 0;          // streams with work of the producer's that no array says
+  unsigned pending_outside = 0;  // those of them whose work is in no graph
   std::vector<Handle> own_work;  // events after the producer's work, which only it knows of
   bool is_masked = false;        // by what is behind the memory, and read with it
   int unstated = -1;             // the stream that a provider says
@@ -155,15 +156,18 @@ struct World {
   bool conflicts(int number, bool writes) const;
   bool is_in_use(int number) const;
   // Whether the array was used in the stream's capture, and has no owner who would order its uses
-  // there: one that keeps them by functions of its own is not told of those.
+  // there.
   bool is_captured_alone(int number, int stream) const;
   bool is_in_one_capture(int stream, int other) const;
+  // Whether the stream is in a capture that began on another one: what it has not waited for may
+  // have ended there before, and nobody can tell it.
+  bool has_joined(int stream) const;
   // Which; 0: in none.
   unsigned capture_of(int stream) const;
   bool is_on(unsigned capture) const;
-  // A view that says another stream, or a mask's, would tell nobody outside of the graph what was
-  // pending before.
-  bool may_publish_in_capture(int number, int target) const;
+  // What the producer has queued outside of a capture on a stream that is in it by now, no event
+  // tells of: it publishes that before.
+  bool is_pending_before_capture(int block) const;
   // Whether this thread may: a 2 is good on one only, and nobody knows which if there is no owner.
   bool may_use(int number) const;
   bool is_borrowed(int number) const { return blocks[arrays[number].block].keeper == kBorrowed; }
@@ -175,6 +179,7 @@ struct World {
   // An array's memory is accessed on a stream; in a capture, by the graph.
   void touch(int number, int stream, bool writes, bool reads_mask = true);
   void note_own_work(int block, int stream);
+  void note_pending(int block, int stream);
   Handle event_after(int stream);
   // Its own work there is complete first, and needs no event any more.
   void end_guest();

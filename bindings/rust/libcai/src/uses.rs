@@ -45,8 +45,8 @@ mod sealed {
 }
 
 /// Arrays in use on a stream, from [`Use::begin`] to [`Use::try_end`] or until this is dropped, on
-/// every path, panics too. Meanwhile work that uses the arrays is queued on this stream, and on no
-/// other.
+/// every path, panics too. Meanwhile work that uses the arrays is queued on this stream, which the
+/// guard borrows, so that it outlives the use, and on no other.
 ///
 /// The guard has a holder of its own of each owned array. So one that is forgotten leaks the arrays
 /// rather than let memory go that is in use. A borrowed array cannot be held: forget its guard, and
