@@ -266,9 +266,10 @@ typedef struct cai_owner {
    * comes with another stream than the array, or that is of work on others. Both are called in
    * captures, too: a use there is for others in the same capture, and not pending outside, as
    * cai_owner_used_on() keeps it; an owner that cannot do that returns #CAI_ERR_CAPTURE from
-   * await_uses, and no use begins. It is not told of who reads a dict or gets a tensor, and queues work on the stream that this says:
-   * users of arrays that come with another stream do not wait for that. Read the dict anew for each
-   * reader; and before those others, publish again, with that stream among `streams`. */
+   * await_uses, and no use begins. It is not told of who reads a dict or gets a tensor, and queues
+   * work on the stream that this says: users of arrays that come with another stream do not wait
+   * for that. Read the dict anew for each reader; and before those others, publish again, with that
+   * stream among `streams`. */
   cai_status (*await_uses)(struct cai_owner *self, uint64_t stream, uint32_t access,
                            cai_error *error);
   void *uses;      /**< used_on's own; NULL as long as there was no use, odd as long as none was
@@ -875,12 +876,12 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  * `target`. As long as the view lives, arrays of the owner come with different streams, and all
  * their uses are kept. An owner with functions of its own is told of `target` by used_on.
  *
- * Within a capture `target`, and those it waits for, must be in it, or idle. What was pending on the
- * stream of the array, or its mask, before that was in the capture, no event tells: users of arrays
- * of the owner that come with another stream wait for that one, as if a dict had said it, and so
- * within the capture; it must live as long as that would have to. What was pending on `streams` nobody hears
- * of: publish it before. An owner that keeps uses by itself cannot be told: #CAI_ERR_CAPTURE,
- * unless `target` is the array's stream.
+ * Within a capture `target`, and those it waits for, must be in it, or idle. What was pending on
+ * the stream of the array, or its mask, before that was in the capture, no event tells: users of
+ * arrays of the owner that come with another stream wait for that one, as if a dict had said it,
+ * and so within the capture; it must live as long as that would have to. What was pending on
+ * `streams` nobody hears of: publish it before. An owner that keeps uses by itself cannot be told:
+ * #CAI_ERR_CAPTURE, unless `target` is the array's stream.
  *
  * What streams of the CPU's (cai/device.h) have yet to do is not waited for: who uses the view
  * later does that.

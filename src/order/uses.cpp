@@ -406,9 +406,8 @@ bool Uses::is_any_captured(driver::Session &session) noexcept {
 }
 
 bool Uses::pending() const noexcept {
-  return !slots_.empty() || std::any_of(own_.begin(), own_.end(), [](const Own &it) {
-    return it.marked || it.lost;
-  });
+  return !slots_.empty() ||
+         std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.marked || it.lost; });
 }
 
 bool Uses::pending_in(driver::CUcontext context) const noexcept {

@@ -359,8 +359,8 @@ TEST_F(Releases, AfterARecordThatFailed) {
   }
 }
 
-// The driver fails in all that a release asks of it: the memory goes when the host has waited in the
-// stream's context, and no sooner.
+// The driver fails in all that a release asks of it: the memory goes when the host has waited in
+// the stream's context, and no sooner.
 TEST_F(Releases, OfWhichTheDriverSaysNothing) {
   struct Case {
     const char *fails;
