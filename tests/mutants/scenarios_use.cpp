@@ -255,19 +255,28 @@ SCENARIO(many_kept_uses) {
   writes(x->data, p);
 }
 
-// An event could not be recorded: the context itself is waited for.
-SCENARIO(drain_waits_for_context) {
+// An event could not be recorded, so the host waits in the context.
+void drain_after_failures_of(const char *name) {
   const Stream c = stream();
   cai_array *const x = owned(memory(), CAI_STREAM_NONE);
   const Address data = x->data;
   begin({x}, c);
   writes(data, c);
-  answered(gpu().simcuda_fail("cuEventRecord", 1, 999));
+  for (int nth = 1; nth <= 2; ++nth) answered(gpu().simcuda_fail(name, nth, 999));
   abandon();
-  answered(gpu().simcuda_fail("cuEventRecord", 0, 0));
+  answered(gpu().simcuda_fail(name, 0, 0));
   cai_array_release(x);
   answered(cai_drain(1, nullptr, nullptr));
   reads(data, stream());
+}
+
+SCENARIO(drain_waits_for_context) {
+  drain_after_failures_of("cuEventRecord");
+}
+
+SCENARIO(drain_waits_for_every_context) {
+  implied(1);  // the work is in one of them only
+  drain_after_failures_of("cuStreamGetId");
 }
 
 }  // namespace
