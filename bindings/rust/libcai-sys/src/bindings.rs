@@ -295,11 +295,14 @@ pub struct cai_owner {
     >,
     /// Makes `stream` wait for the kept uses that `access` conflicts with. As [`cai_owner_await_uses()`].
     /// NULL if and only if used_on is. An owner with one of its own keeps all by itself, and knows
-    /// when the block may end. Outside of captures it is told of the target, by used_on, when a view
-    /// is published that comes with another stream than the array, or that is of work on others. It is
-    /// not told of who reads a dict or gets a tensor, and queues work on the stream that this says:
-    /// users of arrays that come with another stream do not wait for that. Read the dict anew for each
-    /// reader; and before those others, publish again, with that stream among `streams`.
+    /// when the block may end. It is told of the target, by used_on, when a view is published that
+    /// comes with another stream than the array, or that is of work on others. Both are called in
+    /// captures, too: a use there is for others in the same capture, and not pending outside, as
+    /// [`cai_owner_used_on()`] keeps it; an owner that cannot do that returns [`CAI_ERR_CAPTURE`] from
+    /// await_uses, and no use begins. It is not told of who reads a dict or gets a tensor, and queues
+    /// work on the stream that this says: users of arrays that come with another stream do not wait
+    /// for that. Read the dict anew for each reader; and before those others, publish again, with that
+    /// stream among `streams`.
     pub await_uses: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut cai_owner,
@@ -2704,7 +2707,8 @@ functions! {
     ///
     /// - `use`: gets the open use, whatever it was before; on failure one that is not open
     /// - `arrays`: `count` arrays; may be NULL if count is 0; the structs need not stay
-    /// - `stream`: the consumer's: 1, 2 or a CUstream
+    /// - `stream`: the consumer's: 1, 2 or a CUstream, which must live until the use is over, also
+    ///   where it is finished or abandoned: its handle may recur as another stream's
     /// - `options`: may be NULL
     ///
     /// # Returns
@@ -2784,11 +2788,11 @@ functions! {
     pub fn cai_use_finish(use_: *mut cai_use, wait: i32, error: *mut cai_error) -> cai_status;
     /// Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait,
     /// and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
-    /// recorded on the stream. Where none can, since the stream has gone, or is in a capture that it was
-    /// not in at the beginning, the use takes references to the owners, which [`cai_drain()`] with `wait`
-    /// lets go of. Nobody is told which it was: call [`cai_drain()`] with `wait` after every abandon,
-    /// outside of captures, before anybody else uses the arrays. In a capture the graph takes
-    /// references, too.
+    /// recorded on the stream, which lives still. Where none can, since it is another thread's 2, or in
+    /// a capture that it was not in at the beginning, or the driver refuses, the use takes references to
+    /// the owners, which [`cai_drain()`] with `wait` lets go of (without memory to remember that by, nobody
+    /// does). Nobody is told which it was: call [`cai_drain()`] with `wait` after every abandon, outside of
+    /// captures, before anybody else uses the arrays. In a capture the graph takes references, too.
     ///
     /// # Arguments
     ///
@@ -2833,7 +2837,9 @@ functions! {
     /// Producer's side: before the producer's own work on `stream` reads or writes an array that others
     /// may have used. Makes `stream` wait for the array's own stream, where consumers have put their
     /// ends, and for kept uses that conflict with the access. After the work, the array is published
-    /// again, unless `stream` is the array's own and that of all arrays of the owner.
+    /// again, unless `stream` is the array's own and that of all arrays of the owner. Within a capture
+    /// that began on another stream this is needed on the array's own one, too: it may have joined that
+    /// after uses there, of which nobody else can tell it.
     ///
     /// # Arguments
     ///
@@ -2866,6 +2872,13 @@ functions! {
     /// waits for: whoever has the array itself, or another view of it, waits for that, and not for
     /// `target`. As long as the view lives, arrays of the owner come with different streams, and all
     /// their uses are kept. An owner with functions of its own is told of `target` by used_on.
+    ///
+    /// Within a capture `target`, and those it waits for, must be in it, or idle. What was pending on
+    /// the stream of the array, or its mask, before that was in the capture, no event tells: users of
+    /// arrays of the owner that come with another stream wait for that one, as if a dict had said it,
+    /// and so within the capture; it must live as long as that would have to. What was pending on
+    /// `streams` nobody hears of: publish it before. An owner that keeps uses by itself cannot be told:
+    /// [`CAI_ERR_CAPTURE`], unless `target` is the array's stream.
     ///
     /// What streams of the CPU's (cai/device.h) have yet to do is not waited for: who uses the view
     /// later does that.
@@ -2952,7 +2965,9 @@ functions! {
     /// which arrays were used (for those that are still held, [`cai_owner_pending()`] with 2):
     /// uses that were not drained are given up once a context with the same handle is met, and then the
     /// producer's code runs. A use of which the driver will not say whether it is complete is kept,
-    /// unless its context has gone or failed for good.
+    /// unless its context has gone or failed for good. Where the driver records no event, as at a last
+    /// release, only the host that waits for the context knows; and if not even that is known, it has to
+    /// wait in all that it is called for.
     ///
     /// # Arguments
     ///
@@ -3010,7 +3025,8 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// For [`cai_owner.used_on`](cai_owner::used_on), or for a function there that does more: keeps a use in [`cai_owner.uses`](cai_owner::uses),
-    /// one for each stream; an event is recorded on `stream`. Any thread.
+    /// one for each stream; an event is recorded on `stream`. In a capture none is: what `stream` has
+    /// there by now is kept for others in that capture alone. Any thread.
     ///
     /// # Arguments
     ///
@@ -3021,8 +3037,8 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if the stream is being captured; [`CAI_ERR_DRIVER`];
-    /// [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_CAPTURE`] if the stream's capture has
+    /// been invalidated; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_owner_used_on(
@@ -3032,7 +3048,8 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// For [`cai_owner.await_uses`](cai_owner::await_uses): makes `stream` wait for the uses kept in [`cai_owner.uses`](cai_owner::uses) that conflict
-    /// with the access: reads with writes, writes with all. Any thread.
+    /// with the access: reads with writes, writes with all. In a capture it comes after those that are
+    /// kept there. Any thread.
     ///
     /// # Arguments
     ///
@@ -3040,7 +3057,8 @@ functions! {
     ///
     /// # Returns
     ///
-    /// as [`cai_owner_used_on()`].
+    /// as [`cai_owner_used_on()`]; [`CAI_ERR_CAPTURE`] also if the stream is being captured, and one of
+    /// the others is pending.
     ///
     /// Since 0.1.
     pub fn cai_owner_await_uses(
