@@ -203,11 +203,11 @@ class NewView {
 template <class Body>
 void for_each_captured(driver::Session &session, const cai_array &array, Stream &target,
                        Body &&body) {
-  if (!target.is_probed) probe(session, target);
-  if (!target.capture) return;
   for (const cai_array *const part : {&array, array.mask}) {
     const std::uint64_t value = part && may_be_pending(*part) ? stream_value(*part) : 0;
     if (value == 0 || value == target.value) continue;
+    if (!target.is_probed) probe(session, target);
+    if (!target.capture) return;
     Stream own = stream_for(session, *part, value);
     probe(session, own);
     if (own.capture) body(*part, own);

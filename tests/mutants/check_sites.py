@@ -31,6 +31,7 @@ LONG = os.environ.get("CAI_TEST_LONG") == "1"
 RECORDED = [
     hunt.explore(2, 20000, 1),
     hunt.wide(600000 if LONG else 60000, 6),
+    hunt.wide(60000, 8),
     hunt.wide(300000 if LONG else 20000, 2, "wide, random schedule", **hunt.RANDOM),
 ]
 EXPLORE = [hunt.explore(2, 20000, 1)]
@@ -68,6 +69,8 @@ SELDOM = [
     ("cuStreamWaitEvent", [WAITS, ENDED], "likewise"),
     ("cuEventRecord", [CAPTURED, BEGUN, "after_all("], "a publish or a reclaim within a capture"),
     ("cuStreamWaitEvent", [WAITS, BEGUN, "after_all("], "likewise"),
+    ("cuEventRecord", [CAPTURED, BEGUN, "adopt("], "same_stream within a capture"),
+    ("cuStreamWaitEvent", [WAITS, BEGUN, "adopt("], "likewise"),
     ("cuEventRecord", [CAPTURED, "Edge::within", "finish(use, false"], "a failure after a fork"),
     ("cuStreamWaitEvent", [WAITS, "Edge::within", "finish(use, false"], "likewise"),
     ("cuStreamUpdateCaptureDependencies", [], "two uses in one capture that no stream orders"),

@@ -359,7 +359,8 @@ cdef class Array:
             What `use` takes, but not -1; 1 and 2 are of the memory's context. It must live as long
             as what this returns; an object is kept alive so.
         streams : sequence, optional
-            Likewise, where work on the memory is pending that nobody has been told of.
+            Likewise, where work on the memory is pending that nobody has been told of. What was
+            queued there before a capture is published before that.
 
         Returns
         -------
@@ -398,6 +399,8 @@ cdef class Array:
 
     def reclaim(self, stream, access="write"):
         """Before the producer works on the memory again: makes a stream wait for others' uses.
+
+        Within a capture that began on another stream it is needed on the array's own one, too.
 
         Parameters
         ----------

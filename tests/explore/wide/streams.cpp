@@ -99,7 +99,7 @@ void replace_stream(World &world, const Step &step) {
     if (array.there && array.said == stream) return;
   }
   for (const Use &use : world.uses) {
-    if (use.open && use.stream == stream) return;
+    if (use.open && use.stream == stream) return;  // it outlives the use, also one given up
   }
   for (const Block &block : world.blocks) {
     const bool names = block.freed_on == stream || ((block.pending | block.told) >> stream & 1);

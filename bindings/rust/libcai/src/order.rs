@@ -204,7 +204,8 @@ impl ArrayRef<'_> {
     /// Producer's side: before the producer's own work on `stream` reads or writes an array that
     /// others may have used. Makes `stream` wait for the array's own stream, where consumers have put
     /// their ends, and for kept uses that conflict with the access. The producer may write what it
-    /// has marked read-only for others.
+    /// has marked read-only for others. Within a capture that began on another stream this is needed
+    /// on the array's own one, too.
     ///
     /// # Errors
     /// As [`Use::begin`](crate::Use::begin).

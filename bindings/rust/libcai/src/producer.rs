@@ -19,6 +19,8 @@ impl Array {
     /// This holder, and all that were made of it before, come with what they came with; but whoever
     /// uses them hears of `target` from the owner, if that keeps uses, and waits for it.
     ///
+    /// What was queued on `streams` before they were in a capture is published before that.
+    ///
     /// Before the producer works on one of `streams` again, it calls [`Array::reclaim`] for it. If the
     /// array had come from somebody else, its own stream must in the end wait for `target`: end a use
     /// of it.
