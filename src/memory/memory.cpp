@@ -166,7 +166,8 @@ void record(cai_memory &memory, cai_stream *stream) {
   session.finish();
 }
 
-// The memory was allocated on its old stream, and who uses it on the new one must come after that.
+// The memory may have been allocated or worked on there, and who uses it on the new one must come
+// after that.
 void keep_old_stream(cai_memory &memory, cai_stream *next) {
   device::Held old;
   {
@@ -187,7 +188,7 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
                   device::Text(stream->device).text, device::Text(memory.facts.device).text);
   }
   stream->check_alive();
-  if (memory.ordered) keep_old_stream(memory, stream);
+  keep_old_stream(memory, stream);
   Line line(device::Held::one_more(stream));  // then what it replaces: ended without the lock
   const std::lock_guard lock(memory.lock);
   static_cast<void>(must_live(&memory));

@@ -225,6 +225,26 @@ TEST_F(Memory, OldStreamComesBeforeNewOne) {
   set(describe(next).data, 2, size, second);
 }
 
+// So it does before uses of arrays of the memory, of whatever kind.
+TEST_F(Memory, OldStreamComesBeforeUsesOnTheNewOne) {
+  constexpr std::size_t size = 1 << 12;
+  for (const std::uint32_t kind : {CAI_KIND_DEFAULT, CAI_KIND_ASYNC, CAI_KIND_PINNED,
+                                   CAI_KIND_MAPPED, CAI_KIND_MANAGED}) {
+    SCOPED_TRACE(cai_kind_name(kind));
+    OwnMemory memory = allocate(gpu0, kind, size, first);
+    set(describe(memory).data, 1, size, first);
+    ASSERT_OK(cai_memory_set_stream(memory, second, error));
+    cai_array *array = nullptr;
+    ASSERT_OK(cai_memory_array(memory, 0, &bytes_type, 0, nullptr, nullptr, &array, error));
+    const cai_array *const arrays[] = {array};
+    cai_use use;
+    ASSERT_OK(cai_use_begin(&use, arrays, 1, cai_stream_value(second), nullptr, error));
+    set(describe(memory).data, 2, size, second);
+    ASSERT_OK(cai_use_end(&use, error));
+    cai_array_release(array);
+  }
+}
+
 // Another handle of a stream is no other stream: there is nothing to order.
 TEST_F(Memory, HandlesOfOneStreamAreOne) {
   const auto handle_of = [](std::uint64_t stream) {
