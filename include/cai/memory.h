@@ -539,9 +539,10 @@ void cai_memory_retain(cai_memory *memory);
 void cai_memory_release(cai_memory *memory);
 
 /** Frees memory now, whoever holds it still, in the order of its free stream and after the uses
- * that were recorded; views are dead with it. The handle stays the holders'.
+ * that were recorded; views are dead with it. The handle stays the holders'. Arrays of it are not
+ * told: whoever begins a use of one uses freed memory.
  *
- * @return #CAI_OK; #CAI_ERR_STATE if it was freed already; #CAI_ERR_UNSUPPORTED for a view; what
+ * @return #CAI_OK, also where a reset has freed it; #CAI_ERR_STATE if it was freed already by this; #CAI_ERR_UNSUPPORTED for a view; what
  *          the manager returned, and then it is freed for good; #CAI_ERR_ARGUMENT.
  * NBEP 7, MemoryPointer.free. Since 0.1. */
 cai_status cai_memory_free(cai_memory *memory, cai_error *error);
@@ -617,7 +618,9 @@ cai_status cai_memory_array(cai_memory *memory, uint64_t offset, const cai_dtype
                             cai_array **out, cai_error *error);
 
 /** Finds the memory of an array: that of cai_memory_array(), also for its views, and the whole
- * where it was made of a view of memory. For any other array, memory of its extent that holds it:
+ * where it was made of a view of memory. For any other array, memory of its extent that holds it,
+ * an owner of its own: until it is released, uses of arrays of it and of `array` do not find each
+ * other, so use the one or the other;
  * its stream is the thread's current one, which comes after the array's, and the array's will come
  * after it when the memory is released. Work of streams of the CPU's is one with the array's at any
  * time. Of a read-only array the memory is #CAI_MEMORY_READONLY: a view, if the whole may be

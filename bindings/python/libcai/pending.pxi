@@ -60,8 +60,8 @@ cdef class Deferral:
 
 
 def defer_cleanup(device):
-    """A ``with`` block in which nothing that is pending on a device is freed, unless memory is
-    short. Blocks nest.
+    """A ``with`` block in which nothing that is pending on a device is freed, even if memory is
+    short; a reset does. Blocks nest.
 
     Notes
     -----
