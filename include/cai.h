@@ -934,11 +934,11 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
 /** Ends the arrays whose release was put off until kept uses were complete, and now are; runs their
  * producers' code on this thread, which may make calls there that a capture elsewhere forbids. The
  * functions under "Order" do so in passing, for a few of the contexts that they touch anyway; this
- * one does it for the current context and the active primary
- * ones. Call it with `wait`, and that context current, before destroying or resetting a context in
- * which arrays were used (for those that are still held, cai_owner_pending() with 2):
- * uses that were not drained are given up once a context with the same handle is met, and then the
- * producer's code runs. A use of which the driver will not say whether it is complete is kept,
+ * one does it for the current context and the active primary ones: where there are others, call it
+ * in each of them until `left` is 0. Call it with `wait`, and that context current, before
+ * destroying or resetting a context in which arrays were used (for those that are still held,
+ * cai_owner_pending() with 2): uses that were not drained are given up once a context with the same
+ * handle is met, and then the producer's code runs. A use of which the driver will not say whether it is complete is kept,
  * unless its context has gone or failed for good. Where the driver records no event, as at a last
  * release, only the host that waits for the context knows; and if not even that is known, it has to
  * wait in all that it is called for.
@@ -1030,13 +1030,14 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
  * Since 0.1. */
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));
 
-/** Counts the uses that are kept in cai_owner.uses, for a binding whose garbage collector must not
- * take the producer away before they are complete. Any thread.
+/** Counts the uses that are kept in cai_owner.uses, and the streams that others are in order with,
+ * for a binding whose garbage collector must not take the producer away before they are complete.
+ * Any thread.
  *
- * @param ask   0: no driver is called, and all that are kept count; 1: those of the current
- *              context and of the active primary ones are asked about, and forgotten if complete;
- *              2: the host waits for those
- * @param left  the uses still kept
+ * @param ask   0: no driver is called, and all count; 1: an event is recorded on those streams,
+ *              uses of the current context and of the active primary ones are asked about, and
+ *              forgotten if complete; 2: the host waits for those
+ * @param left  the uses still kept, and the streams of which no event tells
  * @return #CAI_OK; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_error *error);

@@ -365,13 +365,25 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
                     first_size<cai_owner>);
     }
     const cai_owner *const keeper = self->keeper ? self->keeper : self;
-    order::Uses *const uses = order::stores_here(keeper) ? order::uses_of(keeper) : nullptr;
-    if (uses && ask && uses->count() != 0) {
+    if (!order::stores_here(keeper) || !order::word_of(keeper)) {
+      *left = 0;
+      return;
+    }
+    // No more than one stream is marked.
+    if (!ask && !order::uses_of(keeper)) {
+      *left = 1;
+      return;
+    }
+    order::Uses &uses = order::make_uses_of(self->keeper ? self->keeper : self);
+    if (ask && uses.count() != 0) {
       driver::Session session;
       const order::trace::Call call("cai_owner_pending", order::trace::host);
       const order::Ask how = ask == 2 ? order::Ask::and_wait : order::Ask::for_all;
+      uses.keep_marked(session, 0);
       order::in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
-        uses->prune(session, context, id, how);
+        uses.prune(session, context, id, how);
+        const bool waits = how == order::Ask::and_wait && uses.is_lost_in(context);
+        uses.find_lost_in(context, id, waits && order::wait_for_context(session));
         if (how == order::Ask::and_wait) {
           order::trace::edge({-1}, order::trace::host, order::trace::owner(self),
                              "made: the host has waited in a context (uses are kept)");
@@ -379,6 +391,6 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
       });
       session.finish();
     }
-    *left = uses ? static_cast<int64_t>(uses->count()) : 0;
+    *left = static_cast<int64_t>(uses.count());
   });
 }

@@ -292,7 +292,9 @@ void Uses::prune(driver::Session &session, driver::CUcontext context, std::uint6
 
 std::size_t Uses::count() {
   const std::lock_guard lock(lock_);
-  return slots_.size();
+  const auto others = std::count_if(own_.begin(), own_.end(),
+                                    [](const Own &it) { return it.marked || it.lost; });
+  return slots_.size() + static_cast<std::size_t>(others);
 }
 
 Uses::Recorded Uses::keep_pending(driver::Session &session, Own &on) noexcept {
@@ -326,18 +328,23 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept 
       if (i >= own_.size()) return all_known;
       if (except && own_[i].stream.value == except) own_[i].marked = false;
       it = own_[i];
+      // Before the event is recorded: whoever works there meanwhile marks it anew.
+      own_[i].marked = false;
+      marked_handle_.store(0, std::memory_order_relaxed);
     }
     if (!it.marked) continue;
     const Recorded recorded = keep_pending(session, it);
-    if (recorded == Recorded::not_now) continue;
-    all_known = all_known && recorded == Recorded::yes;
+    if (recorded == Recorded::yes) continue;
+    all_known = all_known && recorded == Recorded::not_now;
     const std::lock_guard lock(lock_);
     Own *const found = find_own(it.stream, it.thread);
     if (!found) continue;
-    found->marked = false;
-    if (recorded == Recorded::yes) continue;
-    found->stream = it.stream;
-    found->lost = true;
+    if (recorded == Recorded::not_now) {
+      found->marked = true;
+    } else {
+      found->stream = it.stream;
+      found->lost = true;
+    }
   }
 }
 
@@ -369,8 +376,23 @@ bool Uses::is_lost_anywhere() const noexcept {
                      [](const Own &it) { return it.lost && !it.stream.context; });
 }
 
+bool Uses::is_lost_in(driver::CUcontext context) {
+  const std::lock_guard lock(lock_);
+  return std::any_of(own_.begin(), own_.end(), [&](const Own &it) {
+    return it.lost && it.stream.context == context;
+  });
+}
+
 void Uses::find_lost() noexcept {
   find_lost([](const Stream &stream) { return !stream.context; });
+}
+
+void Uses::find_lost_in(driver::CUcontext context, std::uint64_t context_id, bool is_over) {
+  const std::lock_guard lock(lock_);
+  find_lost([&](const Stream &stream) {
+    const bool has_gone = stream.context_id && stream.context_id != context_id;
+    return stream.context == context && (is_over || has_gone);
+  });
 }
 
 template <class IsOver>

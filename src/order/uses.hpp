@@ -167,6 +167,9 @@ class Uses {
   // Whether that is so of a context that is not known; and the host has waited in all there are.
   bool is_lost_anywhere() const noexcept;
   void find_lost() noexcept;
+  // The same of one context, which may have gone: its id is another one then.
+  bool is_lost_in(driver::CUcontext context);
+  void find_lost_in(driver::CUcontext context, std::uint64_t context_id, bool is_over);
   bool pending() const noexcept;
   // Whether a stream of the arrays is being captured: memory that is freed on it would be freed in
   // the graph.

@@ -81,6 +81,33 @@ TEST_F(Pending, UsesAreForgottenOnceTheyAreComplete) {
   EXPECT_TRUE(producer.ended);
 }
 
+// A use in order with the array's own stream is not kept, but pending all the same.
+TEST_F(Pending, AStreamThatUsesAreInOrderWithCounts) {
+  const Address data = memory();
+  const std::uint64_t own = value(stream());
+  Producer producer(data);
+  producer.array.array.stream_kind = CAI_STREAM_STREAM;
+  producer.array.array.stream = own;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(begin_use({&producer.array}, own), CAI_OK);
+    Gate gate(own);
+    fill(data, 1, own);
+    ASSERT_EQ(end_use({&producer.array}, own), CAI_OK);
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(producer.pending(0), 1);
+    EXPECT_EQ(all_calls(), 0U);
+    EXPECT_EQ(producer.pending(1), 1);
+    EXPECT_EQ(calls("cuEventRecord"), 1U);
+    EXPECT_EQ(producer.pending(1), 1);
+    EXPECT_EQ(calls("cuEventRecord"), 1U);
+    gate.open();
+    if (i == 0) MUST(gpu().cuStreamSynchronize(handle(own)));
+    EXPECT_EQ(producer.pending(i + 1), 0);
+  }
+  cai_array_release(&producer.array.array);
+  EXPECT_TRUE(producer.ended);
+}
+
 TEST_F(Pending, DrainGoesOnWithWhatTheEndedHeld) {
   Producer inner(memory());
   Producer outer(memory());

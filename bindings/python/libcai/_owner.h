@@ -308,11 +308,12 @@ static struct {
   cai_py_block *first, *last;
 } cai_py_suspects;
 
-/* How many uses are kept; `ask` as for cai_owner_pending(). */
+/* How many uses are kept, or in order with a stream; `ask` as for cai_owner_pending(). */
 static int64_t cai_py_pending(cai_owner *owner, int ask) {
   int64_t left = 0;
-  if (cai_py_was_used(owner) && cai_owner_pending(owner, ask, &left, NULL) != CAI_OK) return 1;
-  return left;
+  const cai_owner *const keeper = cai_py_keeper(owner);
+  if (!keeper || !cai_py_may_be_pending(keeper)) return 0;
+  return cai_owner_pending(owner, ask, &left, NULL) == CAI_OK ? left : 1;
 }
 
 static void cai_py_suspect(cai_py_block *block) {
