@@ -395,6 +395,97 @@ assert libcai.drain() == 0 and gone == [1]
     )
 
 
+def test_a_use_that_nobody_ends_is_ended(simulated):
+    simulated(
+        WATCHED
+        + """
+x = libcai.asarray(watched(stream=t.value))
+using = libcai.use(x, stream=s)
+using.__enter__()
+fill(memory, 6, 6, s)
+del using
+fill(memory, 7, 6, t)  # the producer goes on where it said that it would
+assert list(read(memory, 6, t)) == [7] * 6
+"""
+    )
+
+
+SUSPENDED = """
+import asyncio, contextlib
+def generate(x, alone):
+    with libcai.use(x, stream=s):
+        fill(memory, 6, 6, s)
+        alone.append(1)
+        yield
+        fill(memory, 6, 6, s)  # nobody gets here
+def by_generator(x, done):
+    box = [generate(x, done)]
+    next(box[0])
+    box.append(box)
+async def wait_for_ever(x, done):
+    with libcai.use(x, stream=s):
+        fill(memory, 6, 6, s)
+        done.append(1)
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            fill(memory, 6, 6, s)  # its use has been finalized, and yet is not over
+async def start(x, done):
+    asyncio.create_task(wait_for_ever(x, done))
+    del x
+    for _ in range(3): await asyncio.sleep(0)
+    gc.collect()
+def by_task(x, done):
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *context: None)
+    loop.run_until_complete(start(x, done))
+    loop.close()
+class Worker:
+    def __init__(self, x, done):
+        self.stack, self.me = contextlib.ExitStack(), self
+        self.stack.enter_context(libcai.use(x, stream=s))
+        fill(memory, 6, 6, s)
+        done.append(1)
+    def __del__(self):
+        fill(memory, 6, 6, s)
+        self.stack.close()
+"""
+
+
+def test_the_collector_ends_what_is_suspended(simulated):
+    """It finalizes a use before the generator or the object around it, or after that."""
+    simulated(
+        WATCHED
+        + SUSPENDED
+        + """
+import sys
+raised = []
+sys.unraisablehook = raised.append
+for suspend in (by_generator, by_task, Worker):
+    done = []
+    x = watched(stream=t.value)
+    suspend(x, done)
+    gc.collect()
+    assert done and not raised, raised
+    fill(memory, 7, 6, t)
+    assert list(read(memory, 6, t)) == [7] * 6, suspend
+    # Nobody else has the exporter.
+    del x
+    wait(s, t)
+    libcai.drain(); gc.collect(); libcai.drain()
+    gone.clear()
+    suspend(watched(stream=None), done)
+    for _ in range(3):
+        gc.collect()
+        assert not gone, suspend
+    wait(s, t)
+    for _ in range(3): libcai.drain(); gc.collect()
+    assert gone == [1] and not raised, raised
+    gone.clear()
+"""
+    )
+
+
 FAILS_TO_END = """
 cuda.simcuda_fail.argtypes = c_char_p, c_uint64, c_int32
 x = libcai.asarray(watched(stream=t.value))

@@ -9,6 +9,7 @@ cdef enum UseState:
     USE_IDLE
     USE_CHANGING  # inside __enter__ or __exit__, which let the GIL go
     USE_ENTERED
+    USE_COLLECTED  # ended by __del__, before the frame around it that will call __exit__
 
 
 def use(*objects, stream, access=None, order="both", external=False, fork=False):
@@ -106,11 +107,13 @@ cdef class Use:
         raise TypeError("this context manager is made by libcai.use()")
 
     def __del__(self):
-        # Not in __dealloc__(): by then the collector may have cleared the arrays.
-        if self.state != USE_IDLE:
-            self.state = USE_IDLE
-            with nogil:
-                cai_use_abandon(&self.open)
+        # Not in __dealloc__(): by then the collector may have cleared the arrays. It finalizes what
+        # it has found in any order: a generator that is suspended in the block may come later.
+        if self.state == USE_ENTERED:
+            failure = self.close()
+            self.state = USE_COLLECTED
+            if failure is not None:
+                raise failure  # to sys.unraisablehook
 
     def __dealloc__(self):
         PyMem_Free(self.items)
@@ -162,19 +165,22 @@ cdef class Use:
         if status != CAI_OK:
             self.state = USE_IDLE
             raise order_error(&error)
-        self.state = USE_ENTERED
+        self.open_arrays(1)
         return self.arrays
 
+    cdef void open_arrays(self, int change) noexcept:
+        """For the collector, which is not to take an exporter apart in the meantime."""
+        self.state = USE_ENTERED if change > 0 else USE_IDLE
+        for array in self.arrays:
+            (<Array>array).uses += change
+
     def __exit__(self, kind, value, traceback):
-        cdef cai_error error
-        cdef cai_status status
+        if self.state == USE_COLLECTED:
+            self.open_again()
         if self.state != USE_ENTERED:
             raise RuntimeError("this libcai.use() has not been entered")
         self.state = USE_CHANGING
-        with nogil:
-            status = cai_use_end(&self.open, &error)
-        failure = None if status == CAI_OK else self.given_up(&error)
-        self.state = USE_IDLE
+        failure = self.close()
         cai_py_drain()  # the call may have ended arrays, without the GIL
         if failure is None:
             cai_py_ask_suspects(ASKED_IN_PASSING, False)
@@ -184,19 +190,41 @@ cdef class Use:
         add_note(value, f"libcai.use: and the use did not end well: {failure}")
         return False
 
-    cdef object given_up(self, const cai_error *ended):
-        """Closes the use, whose end failed, so that the memory is safe; returns the exception."""
+    cdef object close(self):
+        """Ends the use; if that fails, has the host wait for the stream; if that fails, too, gives
+        it up, so that the memory is safe. Returns the exception for it, or None."""
+        cdef cai_error error, unfinished
+        cdef cai_status status, finished = CAI_OK
+        with nogil:
+            status = cai_use_end(&self.open, &error)
+            if status != CAI_OK:
+                finished = cai_use_finish(&self.open, 1, &unfinished)
+            if finished != CAI_OK:
+                cai_use_abandon(&self.open)
+        self.open_arrays(-1)
+        if status == CAI_OK:
+            return None
+        failure = order_error(&error)
+        if finished != CAI_OK:
+            add_note(failure, "libcai.use: the host could not wait for the stream either: "
+                     + text_of(unfinished.message))
+        return failure
+
+    cdef int open_again(self) except -1:
+        """For what the block has queued since __del__(): it only has to be ended."""
         cdef cai_error error
         cdef cai_status status
-        failure = order_error(ended)
+        if self.options.order == CAI_ORDER_BOTH:
+            self.options.order = CAI_ORDER_END
+        self.options.flags = 0
         with nogil:
-            status = cai_use_finish(&self.open, 1, &error)
-            if status != CAI_OK:
-                cai_use_abandon(&self.open)
+            status = cai_use_begin(&self.open, self.items, self.count, self.stream, &self.options,
+                                   &error)
         if status != CAI_OK:
-            add_note(failure, "libcai.use: the host could not wait for the stream either: "
-                     + text_of(error.message))
-        return failure
+            self.state = USE_IDLE
+            raise order_error(&error)
+        self.open_arrays(1)
+        return 0
 
 
 def same_stream(*objects):
