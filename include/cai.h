@@ -263,13 +263,13 @@ typedef struct cai_owner {
   /** Makes `stream` wait for the kept uses that `access` conflicts with. As cai_owner_await_uses().
    * NULL if and only if used_on is. An owner with one of its own keeps all by itself, and knows
    * when the block may end. It is told of the target, by used_on, when a view is published that
-   * comes with another stream than the array, or that is of work on others. Both are called in
-   * captures, too: a use there is for others in the same capture, and not pending outside, as
-   * cai_owner_used_on() keeps it; an owner that cannot do that returns #CAI_ERR_CAPTURE from
-   * await_uses, and no use begins. It is not told of who reads a dict or gets a tensor, and queues
-   * work on the stream that this says: users of arrays that come with another stream do not wait
-   * for that. Read the dict anew for each reader; and before those others, publish again, with that
-   * stream among `streams`. */
+   * comes with another stream than the array, or that is of work on others. In captures it is
+   * told with #CAI_ACCESS_CAPTURED: a use there is for others in the same capture, and not pending
+   * outside, as cai_owner_used_on() keeps it. One that cannot do that returns #CAI_ERR_CAPTURE from
+   * await_uses for a stream in a capture, and no use begins. It is not told of who reads a dict or
+   * gets a tensor, and queues work on the stream that this says: users of arrays that come with
+   * another stream do not wait for that. Read the dict anew for each reader; and before those
+   * others, publish again, with that stream among `streams`. */
   cai_status (*await_uses)(struct cai_owner *self, uint64_t stream, uint32_t access,
                            cai_error *error);
   void *uses;      /**< used_on's own; NULL as long as there was no use, odd as long as none was
@@ -676,7 +676,8 @@ enum {
 enum {
   CAI_ACCESS_DEFAULT = 0, /**< a write, or a read if the array is marked read-only */
   CAI_ACCESS_READ = 1,    /**< waits for kept writes only, and is kept as a read */
-  CAI_ACCESS_WRITE = 2    /**< reads or writes; refused for an array that is marked read-only */
+  CAI_ACCESS_WRITE = 2,   /**< reads or writes; refused for an array that is marked read-only */
+  CAI_ACCESS_CAPTURED = 4 /**< in cai_owner.used_on alone, beside one of the others: in a capture */
 };
 
 /** Flags of cai_use_options.flags: what to do where only one side is being captured into a graph.
@@ -995,15 +996,15 @@ cai_status cai_owner_init(cai_owner *owner, void (*retain)(cai_owner *self),
                           void (*release)(cai_owner *self), cai_error *error);
 
 /** For cai_owner.used_on, or for a function there that does more: keeps a use in cai_owner.uses,
- * one for each stream; an event is recorded on `stream`. In a capture none is: what `stream` has
- * there by now is kept for others in that capture alone. Any thread.
+ * one for each stream; an event is recorded on `stream`. With #CAI_ACCESS_CAPTURED none is: what
+ * `stream` has in its capture by now is kept for others in that capture alone. Any thread.
  *
  * @param stream  1, 2 (of the current context) or a CUstream. 0 is the host: it waits in
  *                cai_owner_await_uses(), until the uses are complete. Here it is
  *                #CAI_ERR_ARGUMENT, since the host queues nothing that could be kept
- * @param access  #CAI_ACCESS_READ or #CAI_ACCESS_WRITE
- * @return #CAI_OK; #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_CAPTURE if the stream's capture has
- *         been invalidated; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ * @param access  #CAI_ACCESS_READ or #CAI_ACCESS_WRITE; and #CAI_ACCESS_CAPTURED, as it came
+ * @return #CAI_OK; #CAI_ERR_CAPTURE if the stream is being captured, and `access` does not say so;
+ *         #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error);
 
@@ -1012,8 +1013,9 @@ cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, 
  * kept there. Any thread.
  *
  * @param stream  as cai_owner_used_on(), 0 too
- * @return as cai_owner_used_on(); #CAI_ERR_CAPTURE also if the stream is being captured, and one of
- *         the others is pending.
+ * @param access  #CAI_ACCESS_READ or #CAI_ACCESS_WRITE
+ * @return as cai_owner_used_on(); #CAI_ERR_CAPTURE if the stream is being captured, and one of the
+ *         others is pending.
  * Since 0.1. */
 cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t access,
                                 cai_error *error);

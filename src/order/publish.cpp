@@ -79,9 +79,10 @@ bool say_thread(cai_owner *keeper) {
 }
 
 // After the session: an owner that keeps uses by itself may call libcai.
-void tell_keeper(cai_owner *keeper, std::uint64_t stream) {
+void tell_keeper(cai_owner *keeper, std::uint64_t stream, bool in_capture = false) {
   cai_error error{};
-  const cai_status status = keeper->used_on(keeper, stream, CAI_ACCESS_WRITE, &error);
+  const std::uint32_t access = CAI_ACCESS_WRITE | (in_capture ? CAI_ACCESS_CAPTURED : 0);
+  const cai_status status = keeper->used_on(keeper, stream, access, &error);
   if (status != CAI_OK) throw Failure(error_of_keeper(error, status, -1));
   trace::edge({-1}, trace::owner(keeper), trace::stream(stream),
               "told: used_on of the owner's own (it keeps uses by itself)");
@@ -242,7 +243,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
   cai_owner *const keeper = keeper_of(array);
   Published *const published = view ? &view->published() : nullptr;
   if (view && stores_by_itself(keeper)) refuse_captured(array, target);
-  bool tell = false;
+  bool tell = false, in_capture = false;
   Few<Recorded> recorded;
   after_all(
       array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
@@ -250,7 +251,8 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         if (published) published->stream = {stream.value, stream.context, -1};
         if ((published || (count > 0 && stores_by_itself(keeper))) && keeps_by_itself(keeper)) {
           probe(session, stream);
-          tell = !stream.capture || stores_by_itself(keeper);
+          in_capture = bool(stream.capture);
+          tell = !in_capture || stores_by_itself(keeper);
         }
         if (view) tell_of_captured(session, array, stream, view->owner());
         if (!stores_here(keeper)) return;
@@ -270,7 +272,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         published->differs = true;
       },
       &recorded, way);
-  if (tell) tell_keeper(keeper, target);
+  if (tell) tell_keeper(keeper, target, in_capture);
 }
 
 cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t count,
@@ -326,10 +328,14 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
   return view.say(CAI_STREAM_EVENT, handle);
 }
 
-void used_on(cai_owner *owner, std::uint64_t value, bool write) {
+void used_on(cai_owner *owner, std::uint64_t value, bool write, bool in_capture) {
   driver::Session session;
   Stream stream = stream_here(session, value);
-  probe(session, stream);
+  if (in_capture) {
+    probe(session, stream);
+  } else {
+    refuse_capturing(session, stream, "a use in it cannot be kept");
+  }
   Uses &uses = make_uses_of(owner);
   stream.capture ? keep_captured(session, stream, uses, write) : keep(session, uses, stream, write);
   session.finish();
@@ -387,7 +393,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
   const HandBack back(session, array, stream);
   const auto finish = [&](bool tells) {
     session.finish();  // what has become of the holder is certain after this
-    if (tells) tell_keeper(keeper, value);
+    if (tells) tell_keeper(keeper, value, bool(stream.capture));
   };
   if (stream.capture) {
     Event event;  // within a capture each edge takes one of its own
@@ -568,10 +574,11 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
 
 cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error) {
   return guard(error, [&] {
-    const bool write = order::judge_use(self, access);
+    const bool in_capture = access & CAI_ACCESS_CAPTURED;
+    const bool write = order::judge_use(self, access & ~std::uint32_t{CAI_ACCESS_CAPTURED});
     order::check_stream(stream);
     const trace::Call call("cai_owner_used_on", trace::stream(stream));
-    order::used_on(self, stream, write);
+    order::used_on(self, stream, write, in_capture);
   });
 }
 

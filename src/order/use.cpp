@@ -312,6 +312,7 @@ class End {
 
   // What is in a graph is not pending; but others in the same capture come after it.
   void keep_captured(driver::Session &session, Stream &consumer) {
+    in_capture_ = true;
     std::vector<driver::CUgraphNode> nodes;
     bool is_asked = false;
     for (const Used &used : use_) {
@@ -406,7 +407,8 @@ class End {
   void tell_keepers(driver::Faults &faults) {
     for (const Demand::Keeper &told : told_) {
       cai_error error{};
-      const std::uint32_t access = told.writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
+      const std::uint32_t access = (told.writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ) |
+                                   (in_capture_ ? CAI_ACCESS_CAPTURED : 0);
       const cai_status status = told.owner->used_on(told.owner, use_.stream, access, &error);
       if (status != CAI_OK) faults.note(error_of_keeper(error, status, told.index));
       trace::edge({told.index}, trace::owner(told.owner), trace::stream(use_.stream),
@@ -417,6 +419,7 @@ class End {
   OpenUse &use_;
   Few<Step> steps_;
   Few<Demand::Keeper, 4> told_;  // that keep uses by themselves, and are to keep this one
+  bool in_capture_ = false;
 };
 
 [[gnu::cold, gnu::noinline]] void tell_own_streams(OpenUse &use) {
@@ -473,15 +476,16 @@ bool keep_abandoned(OpenUse &use) {
   const trace::Call call("cai_use_abandon", use);
   Few<cai_owner *> told;
   driver::Session session;
+  Stream consumer = consumer_of(session, use);
   // Those who are told may call libcai themselves.
   const auto are_told = [&] {
     session.faults = {};
     session.finish();
+    const std::uint32_t access = CAI_ACCESS_WRITE | (consumer.capture ? CAI_ACCESS_CAPTURED : 0);
     return std::all_of(told.begin(), told.end(), [&](cai_owner *keeper) {
-      return keeper->used_on(keeper, use.stream, CAI_ACCESS_WRITE, nullptr) == CAI_OK;
+      return keeper->used_on(keeper, use.stream, access, nullptr) == CAI_OK;
     });
   };
-  Stream consumer = consumer_of(session, use);
   attempt(session, OnFailure::go_on, -1, [&] { join_back(session, use, consumer); });
   if (consumer.capture) {
     for_each_owner(use, [&](cai_owner *owner) {

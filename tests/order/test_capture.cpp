@@ -478,6 +478,7 @@ TEST_F(Capture, KeptUses) {
       EXPECT_NE(std::string(error.message).find("pending"), std::string::npos) << error.message;
     }
     EXPECT_EQ(cai_array_reclaim(array, consumer, CAI_ACCESS_WRITE, nullptr), CAI_ERR_CAPTURE);
+    EXPECT_EQ(cai_owner_used_on(array->owner, consumer, CAI_ACCESS_READ, nullptr), CAI_ERR_CAPTURE);
     EXPECT_EQ(cai_owner_await_uses(array->owner, consumer, CAI_ACCESS_READ, nullptr),
               CAI_ERR_CAPTURE);
   }
@@ -496,18 +497,20 @@ TEST_F(Capture, UsesThatTheOwnerIsTold) {
   const Owned array(memory(), CAI_STREAM_NONE);
   const std::uint64_t first = value(stream());
   const std::uint64_t second = value(stream());
-  EXPECT_EQ(races([&] {
-              begin_capture(first, global);
-              fork(first, second);
-              fill(array->data, 1, first);
-              EXPECT_EQ(cai_owner_used_on(array->owner, first, CAI_ACCESS_WRITE, nullptr), CAI_OK);
-              EXPECT_EQ(cai_owner_await_uses(array->owner, second, CAI_ACCESS_READ, nullptr),
-                        CAI_OK);
-              fill(array->data, 2, second);
-              fork(second, first);
-              launch(first);
-            }),
-            0U);
+  EXPECT_EQ(
+      races([&] {
+        begin_capture(first, global);
+        fork(first, second);
+        fill(array->data, 1, first);
+        EXPECT_EQ(
+            cai_owner_used_on(array->owner, first, CAI_ACCESS_WRITE | CAI_ACCESS_CAPTURED, nullptr),
+            CAI_OK);
+        EXPECT_EQ(cai_owner_await_uses(array->owner, second, CAI_ACCESS_READ, nullptr), CAI_OK);
+        fill(array->data, 2, second);
+        fork(second, first);
+        launch(first);
+      }),
+      0U);
   EXPECT_EQ(read(array->data), 2);
   EXPECT_EQ(cai_owner_await_uses(array->owner, second, CAI_ACCESS_WRITE, nullptr), CAI_OK);
 }

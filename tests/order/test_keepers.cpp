@@ -165,8 +165,8 @@ TEST_F(Keepers, AreToldInACapture) {
                   EXPECT_EQ(cai_array_release_on(one, first, nullptr), CAI_OK);
                 }
                 if (way == published) static_cast<void>(Published(one, target, {first}));
-                EXPECT_EQ(keeper.used,
-                          (Told{{way == published ? target : first, CAI_ACCESS_WRITE}}));
+                EXPECT_EQ(keeper.used, (Told{{way == published ? target : first,
+                                              CAI_ACCESS_WRITE | CAI_ACCESS_CAPTURED}}));
                 EXPECT_EQ(begin_use({&array}, second), CAI_OK);
                 fill(array.array.data, 2, second);
                 EXPECT_EQ(end_use({&array}, second), CAI_OK);

@@ -304,6 +304,7 @@ cdef extern from "cai.h" nogil:
         CAI_ACCESS_DEFAULT
         CAI_ACCESS_READ
         CAI_ACCESS_WRITE
+        CAI_ACCESS_CAPTURED
 
     enum:
         CAI_USE_EXTERNAL

@@ -102,6 +102,11 @@ cai_array describe(Address data, int said) {
           .reserved3 = 0};
 }
 
+bool is_captured(std::uint64_t stream) {
+  int status = 0;
+  return cu().cuStreamIsCapturing(reinterpret_cast<Handle>(stream), &status) != 0 || status != 0;
+}
+
 cai_owner *make_owner(World &world, int b, int said) {
   auto *const made = new OwnBlock{{}, {}, 1, b};
   MUST(cai_owner_init(&made->owner, OwnBlock::retain, OwnBlock::release, &world.error));
@@ -110,6 +115,8 @@ cai_owner *make_owner(World &world, int b, int said) {
   MUST(cai_owner_init(&made->kept, OwnBlock::retain, OwnBlock::release, &world.error));
   made->owner.used_on = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,
                            cai_error *error) {
+    const bool in_capture = access & CAI_ACCESS_CAPTURED;
+    if (in_capture != is_captured(stream)) World::current->fail("an owner is told of no capture");
     return cai_owner_used_on(&OwnBlock::of(self)->kept, stream, access, error);
   };
   made->owner.await_uses = [](cai_owner *self, std::uint64_t stream, std::uint32_t access,

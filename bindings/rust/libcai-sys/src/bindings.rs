@@ -296,13 +296,13 @@ pub struct cai_owner {
     /// Makes `stream` wait for the kept uses that `access` conflicts with. As [`cai_owner_await_uses()`].
     /// NULL if and only if used_on is. An owner with one of its own keeps all by itself, and knows
     /// when the block may end. It is told of the target, by used_on, when a view is published that
-    /// comes with another stream than the array, or that is of work on others. Both are called in
-    /// captures, too: a use there is for others in the same capture, and not pending outside, as
-    /// [`cai_owner_used_on()`] keeps it; an owner that cannot do that returns [`CAI_ERR_CAPTURE`] from
-    /// await_uses, and no use begins. It is not told of who reads a dict or gets a tensor, and queues
-    /// work on the stream that this says: users of arrays that come with another stream do not wait
-    /// for that. Read the dict anew for each reader; and before those others, publish again, with that
-    /// stream among `streams`.
+    /// comes with another stream than the array, or that is of work on others. In captures it is
+    /// told with [`CAI_ACCESS_CAPTURED`]: a use there is for others in the same capture, and not pending
+    /// outside, as [`cai_owner_used_on()`] keeps it. One that cannot do that returns [`CAI_ERR_CAPTURE`] from
+    /// await_uses for a stream in a capture, and no use begins. It is not told of who reads a dict or
+    /// gets a tensor, and queues work on the stream that this says: users of arrays that come with
+    /// another stream do not wait for that. Read the dict anew for each reader; and before those
+    /// others, publish again, with that stream among `streams`.
     pub await_uses: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut cai_owner,
@@ -716,6 +716,8 @@ pub const CAI_ACCESS_DEFAULT: u32 = 0;
 pub const CAI_ACCESS_READ: u32 = 1;
 /// reads or writes; refused for an array that is marked read-only
 pub const CAI_ACCESS_WRITE: u32 = 2;
+/// in [`cai_owner.used_on`](cai_owner::used_on) alone, beside one of the others: in a capture
+pub const CAI_ACCESS_CAPTURED: u32 = 4;
 /// the consumer captures, the producer does not, and has work
 /// pending: the graph waits, at each launch, for what was pending at
 /// the beginning (and for nothing later: order each launch with a use
@@ -3025,20 +3027,20 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// For [`cai_owner.used_on`](cai_owner::used_on), or for a function there that does more: keeps a use in [`cai_owner.uses`](cai_owner::uses),
-    /// one for each stream; an event is recorded on `stream`. In a capture none is: what `stream` has
-    /// there by now is kept for others in that capture alone. Any thread.
+    /// one for each stream; an event is recorded on `stream`. With [`CAI_ACCESS_CAPTURED`] none is: what
+    /// `stream` has in its capture by now is kept for others in that capture alone. Any thread.
     ///
     /// # Arguments
     ///
     /// - `stream`: 1, 2 (of the current context) or a CUstream. 0 is the host: it waits in
     ///   [`cai_owner_await_uses()`], until the uses are complete. Here it is
     ///   [`CAI_ERR_ARGUMENT`], since the host queues nothing that could be kept
-    /// - `access`: [`CAI_ACCESS_READ`] or [`CAI_ACCESS_WRITE`]
+    /// - `access`: [`CAI_ACCESS_READ`] or [`CAI_ACCESS_WRITE`]; and [`CAI_ACCESS_CAPTURED`], as it came
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_CAPTURE`] if the stream's capture has
-    /// been invalidated; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if the stream is being captured, and `access` does not say so;
+    /// [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
     pub fn cai_owner_used_on(
@@ -3054,11 +3056,12 @@ functions! {
     /// # Arguments
     ///
     /// - `stream`: as [`cai_owner_used_on()`], 0 too
+    /// - `access`: [`CAI_ACCESS_READ`] or [`CAI_ACCESS_WRITE`]
     ///
     /// # Returns
     ///
-    /// as [`cai_owner_used_on()`]; [`CAI_ERR_CAPTURE`] also if the stream is being captured, and one of
-    /// the others is pending.
+    /// as [`cai_owner_used_on()`]; [`CAI_ERR_CAPTURE`] if the stream is being captured, and one of the
+    /// others is pending.
     ///
     /// Since 0.1.
     pub fn cai_owner_await_uses(
