@@ -228,10 +228,11 @@ enum {
    * when a use ends. */
   CAI_OWNER_RECLAIMS = 1 << 1,
   /** The memory is an exporter's, who keeps no uses, and frees it after what is queued on the
-   * array's stream: a use on that stream need not hold the release up. Nor do imports of the same
-   * memory that come with another stream find it: an exporter that says another stream ("a stream
-   * upon which synchronization must take place") vouches that it comes after what was queued on the
-   * one that it said before. */
+   * array's stream, cai_owner.freed_on: a use on that stream need not hold the release up. Others
+   * may have it from the exporter: who uses a view that is published with another stream, or an
+   * event, waits for that stream, too. Imports of the same memory that come with another stream do
+   * not: an exporter that says another one ("a stream upon which synchronization must take place")
+   * vouches that it comes after what was queued on the one that it said before. */
   CAI_OWNER_IMPORTED = 1 << 2
 };
 
@@ -279,9 +280,10 @@ typedef struct cai_owner {
                         came with; 0 if there is none, or it is not said */
   struct cai_owner *keeper; /**< NULL; or an owner that this one holds, whose flags, used_on and so
                                  on stand for this one's, and that has no keeper itself */
-  /** With #CAI_OWNER_STREAM_ORDERED, the stream in whose order `release` gives the memory back: 1,
-   * of the context that is current then; 2, of `thread`; or a CUstream. 0: the one that the first
-   * array came with (not where a mask comes with another). cai_array_own() fills it in. */
+  /** With #CAI_OWNER_STREAM_ORDERED or #CAI_OWNER_IMPORTED, the stream in whose order `release`
+   * gives the memory back: 1, of the context that is current then; 2, of `thread`; or a CUstream.
+   * 0: the one that the first array came with (not where a mask comes with another).
+   * cai_array_own() fills it in. */
   uint64_t freed_on;
 } cai_owner;
 

@@ -237,6 +237,15 @@ void refuse_captured(const cai_array &array, std::uint64_t value) {
   session.finish();
 }
 
+// A view comes with another stream, or an event. Others may have an import's memory from its
+// exporter, and know of no owner: they go on on the stream that this has told them.
+void differ(driver::Session &session, Uses &uses, const cai_array &array, Published &published) {
+  const std::uint64_t own = stream_value(array);
+  if (own && is_import(keeper_of(array))) uses.tell_first(stream_for(session, array, own));
+  uses.differ(own);
+  published.differs = true;
+}
+
 // Puts the target in order. `view` comes with it, if that is news; else it is null.
 void order_for(const cai_array &array, const std::uint64_t *streams, int32_t count,
                std::uint64_t target, const NewView *view, Way way = Way::published) {
@@ -268,8 +277,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
           published->stream = {};
           return;
         }
-        uses.differ(stream_value(array));
-        published->differs = true;
+        differ(session, uses, array, *published);
       },
       &recorded, way);
   if (tell) tell_keeper(keeper, target, in_capture);
@@ -318,8 +326,7 @@ cai_array *publish_event(const cai_array &array, std::uint64_t value) {
     Uses &uses = make_uses_of(keeper);
     if (is_import(keeper)) list_import(uses, array);
     keep_event(session, uses, stream, event, true, {});
-    uses.differ(stream_value(array));
-    view.published().differs = true;
+    differ(session, uses, array, view.published());
     session.finish();
   }
   if (keeps_by_itself(keeper)) tell_keeper(keeper, value);

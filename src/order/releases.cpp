@@ -214,12 +214,12 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   const bool imported = owner->flags & CAI_OWNER_IMPORTED;
   const std::uint64_t marked = marked_in(word_of(owner));
   constexpr const char *freed_there = "left out (the memory is freed in the order of that stream)";
-  if (imported && marked) {
+  const bool is_there = !marked || !owner->freed_on || marked == owner->freed_on;
+  if (imported && marked && is_there) {
     tell(freed_there);
     return end(owner);
   }
   const bool in_capture = in_order && is_freed_in_capture(owner);
-  const bool is_there = !marked || !owner->freed_on || marked == owner->freed_on;
   if (in_order && !in_capture && is_there && (marked || word_of(owner) == 0)) {
     tell(freed_there);
     return end(owner);
@@ -235,7 +235,10 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
     return;
   }
   if (in_order) uses->free_in_order(owner->freed_on);
-  if (imported) uses->forget_marks();
+  if (imported) uses->forget_marks(owner->freed_on);
+  if ((in_order || imported) && can_ask_of_freeing(owner)) {
+    static_cast<void>(guard(nullptr, [&] { uses->free_on({owner->freed_on, nullptr, -1}); }));
+  }
   if (uses->pending()) {
     const cai_status status = guard(nullptr, [&] {
       driver::Session session;
@@ -247,9 +250,6 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   if (uses && (uses->pending() || ((in_order || imported) && is_any_captured(*uses)))) {
     uses->owner = owner;
     uses->end = end;
-    if (in_order && can_ask_of_freeing(owner)) {
-      static_cast<void>(guard(nullptr, [&] { uses->free_on({owner->freed_on, nullptr, -1}); }));
-    }
     tell("kept: the end is put off (uses are pending)");
     return put_off(uses.release());
   }

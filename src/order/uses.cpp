@@ -176,7 +176,16 @@ void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t 
   found.marked = recorded != Recorded::yes;
   // What is queued there from now on is marked anew.
   if (!found.marked) marked_handle_.store(0, std::memory_order_relaxed);
-  if (!found.marked && !found.freed_on) own_.erase(own_.begin() + (&found - own_.data()));
+  if (!found.marked && !found.freed_on && !found.by_exporter) {
+    own_.erase(own_.begin() + (&found - own_.data()));
+  }
+  sum_up_told();
+}
+
+void Uses::tell_first(const Stream &first) {
+  const std::lock_guard lock(lock_);
+  if (first_) return;
+  own(first).by_exporter = true;
   sum_up_told();
 }
 
@@ -188,13 +197,15 @@ void Uses::add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<
     if (!other.stream.is_default() && (other.stream.value == stream || other.stream.value == own)) {
       continue;
     }
-    if (other.thread && other.thread != this_thread()) {
+    const bool has_name = !other.thread || other.thread == this_thread();
+    if (!has_name && !other.by_exporter) {
       throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                     "a dict says stream 2 of thread %" PRIu64
                     " of the array, where others may work on it, and which means another one here",
                     kernel_id(other.thread));
     }
     Stream told = other.stream;
+    if (!has_name) told.value = driver::stream_legacy;  // which comes after it
     told.index = index;
     out.add_unless(told, [&](const Stream &added) { return same(told, added); });
   }
@@ -405,16 +416,17 @@ void Uses::find_lost(const IsOver &is_over) noexcept {
   }
 }
 
-void Uses::forget_marks() noexcept {
-  for (Own &it : own_) it.marked = false;
-}
-
-void Uses::free_in_order(std::uint64_t freed_on) noexcept {
+std::uint64_t Uses::forget_marks(std::uint64_t freed_on) noexcept {
   const std::uint64_t stream = freed_on ? freed_on : first_.value_or(0);
-  if (stream == 0 && first_) return;
+  if (stream == 0 && first_) return 0;
   for (Own &it : own_) {
     if (stream == 0 || it.stream.value == stream) it.marked = false;
   }
+  return stream;
+}
+
+void Uses::free_in_order(std::uint64_t freed_on) noexcept {
+  const std::uint64_t stream = forget_marks(freed_on);
   if (stream == 0) return;
   std::erase_if(slots_, [&](const Slot &slot) { return slot.last().cover.value == stream; });
 }

@@ -110,6 +110,9 @@ class Uses {
     const std::uint64_t told = told_handle_.load(std::memory_order_acquire);
     return told != 0 && told != stream;
   }
+  // Likewise of an exporter, before streams differ: it may have told others, on any thread, the
+  // stream that the arrays come with so far.
+  void tell_first(const Stream &first);
   // Adds those that are not `own`, the array's stream, nor `stream`, which is to wait.
   void add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<Stream> &out);
 
@@ -159,8 +162,9 @@ class Uses {
   // The memory is given back in the order of a stream, or (0) of the one that its first array came
   // with: what is in order with that, or covered by it, holds nobody up.
   void free_in_order(std::uint64_t freed_on) noexcept;
-  // Likewise, but that only those hold nobody up which are marked.
-  void forget_marks() noexcept;
+  // Likewise, but that only those hold nobody up which are marked. Returns the stream, 0 if it is
+  // not known.
+  std::uint64_t forget_marks(std::uint64_t freed_on) noexcept;
   // Something is pending on the stream of which no event tells, until its context has been waited
   // for, or has gone. What is not known of the context is null, or 0.
   void lose(const Stream &stream);
@@ -210,12 +214,13 @@ class Uses {
     Stream stream{};
     std::uint64_t thread = 0;  // whose 2 it is
     bool marked = false;
-    bool told = false;  // for good
-    int views = 0;      // that say it to those who know of no owner
+    bool told = false;         // for good
+    bool by_exporter = false;  // likewise, though not by a dict or tensor of libcai's
+    int views = 0;             // that say it to those who know of no owner
     bool freed_on = false;
     bool lost = false;  // work is pending there, of which no event tells
 
-    bool is_told() const noexcept { return told || views > 0; }
+    bool is_told() const noexcept { return told || by_exporter || views > 0; }
   };
 
   // These, with the lock held.

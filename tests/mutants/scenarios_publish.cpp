@@ -128,6 +128,51 @@ SCENARIO(same_stream_after_kept_uses) {
   writes(x->data, named);
 }
 
+// Two imports of one memory, on the stream that both say.
+struct Imports {
+  const Stream p = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  cai_array *const y = owned(x->data, CAI_STREAM_STREAM, p);
+
+  Imports() {
+    for (cai_array *const each : {x, y}) each->owner->flags |= CAI_OWNER_IMPORTED;
+  }
+};
+
+// What one of them publishes comes after that stream, too, on which the other one is used.
+SCENARIO(use_what_an_import_has_published) {
+  const Imports imports;
+  const auto [p, x, y] = imports;
+  const Stream t = stream(), c = stream();
+  writes(x->data, p);
+  for (const int nth : {0, 1, 2, 3}) implied(nth);  // that t waits for p, twice: once is enough
+  const cai_array *const view = publish(y, {}, t);
+  begin({view}, t);
+  writes(x->data, t);
+  end({view}, t);
+  begin({x}, p);
+  writes(x->data, p);
+  end({x}, p);
+  implied(2);  // p has waited for t
+  implied(3);
+  begin({view}, c, use(CAI_ORDER_BEGIN));
+  writes(x->data, c);
+}
+
+// Work on that stream comes after what the other one's view has told.
+SCENARIO(same_stream_of_an_import_whose_other_one_is_told) {
+  const Imports imports;
+  const auto [p, x, y] = imports;
+  const Stream t = stream();
+  writes(x->data, p);
+  for (const int nth : {0, 1, 2, 3}) implied(nth);  // that t waits for p, twice: once is enough
+  writes(x->data, stream_in_dict(publish(y, {}, t)));
+  const cai_array *const one = x;
+  std::uint64_t named = 0;
+  answered(cai_arrays_same_stream(&one, 1, &named, nullptr));
+  writes(x->data, named);
+}
+
 // A dict says a stream alone, which has to come after what the owner knows of.
 SCENARIO(write_dict_after_uses) {
   const Stream p = stream(), c = stream();

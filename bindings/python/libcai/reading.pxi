@@ -204,6 +204,8 @@ cdef Array import_entries(PyObject *holder, Reading *r, int protocol, bint stric
     if (block.array.stream_kind == CAI_STREAM_UNSTATED or block.array.stream == 2
             or block.array.mask != NULL):
         say_streams(block, ask)
+    if block.array.stream_kind == CAI_STREAM_STREAM:
+        block.owner.freed_on = block.array.stream
     if ask and may_be_extended(&block.array):
         say_extension(block)
     return wrap(&block.array, &block.owner)

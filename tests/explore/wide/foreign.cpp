@@ -47,9 +47,6 @@ void begin_without(World &world, const Step &step) {
   // A mask has a dict, and a stream, of its own; an owner with functions of its own is not told.
   const Block &block = world.blocks[world.arrays[number].block];
   if (block.is_masked || block.keeper == kAlone) return;
-  // Who has another import does not hear of what this one's dict has told.
-  const Array &array = world.arrays[number];
-  if (block.owners > 1 && !array.is_view && array.said != block.said) return;
   const int told = told_by_dict(world, number);
   if (told < 0 || !world.may_work(told) || world.is_forked(told)) return;
   if (world.is_captured_alone(number, stream)) return;

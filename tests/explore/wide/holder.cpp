@@ -26,12 +26,6 @@ void release(World &world, const Step &step) {
   if (number < 0 || world.is_in_use(number) || world.arrays[number].graphs) return;
   if (world.blocks[world.arrays[number].block].pending) return;  // the producer's own affair
   const int stream = world.arrays[number].said;
-  const Block &block = world.blocks[world.arrays[number].block];
-  // What a dict has told of is then not known to be complete: README.md.
-  if (block.keeper == kImported && world.arrays[number].is_view && stream >= 0 &&
-      world.is_capturing(stream)) {
-    return;
-  }
   const bool may_free = world.may_work(stream) && !world.is_capturing(stream);
   if (world.is_borrowed(number) && !may_free) return;
   let_go(world, number);

@@ -19,10 +19,9 @@ void free_here(World &world, int block) {
   int mode = kRelaxed;
   if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
   if (it.freed_on >= 0 && world.is_capturing(it.freed_on)) {
-    // An exporter of its own may do as it likes with what nobody keeps a use of; and of what was
-    // published libcai does not know the stream: README.md. Another thread's 2
+    // An exporter of its own may do as it likes with what nobody keeps a use of. Another thread's 2
     // has no name here: only its own thread could ask whether it is being captured.
-    const bool is_ours = (world.releases || it.copied) && it.keeper == kImported;
+    const bool is_ours = world.releases && it.keeper == kImported;
     const bool is_elsewhere = it.freed_on == kPerThread + 1 - world.thread;
     if (!is_ours && !is_elsewhere) world.fail("the memory is freed in a capture");
     it.lost = true;
@@ -221,10 +220,7 @@ void import(World &world, const Step &step) {
   if (!array || number < 0) return;
   const int b = world.arrays[number].block;
   const Block &block = world.blocks[b];
-  // Who has a dict of the one is not found by the other.
-  const unsigned said = block.said < 0 ? 0 : 1U << block.said;
-  if (block.keeper != kImported || block.owners > 1 || (block.told & ~said)) return;
-  if (block.said >= 0 && block.copied) return;
+  if (block.keeper != kImported || block.owners > 1) return;
   const bool is_nobodys = block.said == kGone || block.said == kPerThread + 1 - world.thread;
   if (is_nobodys) return;  // that 2 is not to be said here
   world.say("array %d: another import of block %d", world.number_of(array), b);

@@ -56,24 +56,14 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
   }
 }
 
-// What the one import publishes on another stream, the other's users of the stream that both say do
-// not hear of: README.md.
-bool may_publish(const World &world, int number, int target, bool as_event) {
-  const Array &array = world.arrays[number];
-  const Block &block = world.blocks[array.block];
-  if (block.keeper == kBorrowed) return false;
-  return block.owners == 1 || block.said < 0 || (array.said == target && !as_event);
-}
-
 void publish_view(World &world, const Step &step, bool as_event) {
   const int number = world.array(step[1]);
   const int target = world.stream(step[2]);
   Array *const view = world.free_array(step[3]);
-  if (number < 0 || !view || !world.may_work(target) || world.is_forked(target) ||
-      world.is_pending_before_capture(world.arrays[number].block)) {
+  if (number < 0 || !view || world.is_borrowed(number) || !world.may_work(target) ||
+      world.is_forked(target) || world.is_pending_before_capture(world.arrays[number].block)) {
     return;
   }
-  if (!may_publish(world, number, target, as_event)) return;
   publish(world, number, view, target, as_event);
 }
 
@@ -98,7 +88,7 @@ void pass_on(World &world, const Step &step) {
   Array *const view = world.free_array(step[4]);
   Use *const later = world.free_use(step[6]);
   const bool as_event = step[5];
-  if (number < 0 || !view || !later || !may_publish(world, number, target, as_event)) return;
+  if (number < 0 || !view || !later || world.is_borrowed(number)) return;
   if (!world.may_work(stream) || world.is_forked(stream) || !world.may_work(target) ||
       world.is_forked(target) || !world.may_use(number)) {
     return;

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory of an exporter's, who keeps no uses: each import of it has an owner of its own, others may
+// have it from the exporter, and it is freed after what is queued on the stream that was said.
+#include <thread>
+
+#include "capturing.hpp"
+#include "owned.hpp"
+
+namespace test::imports_tests {
+namespace {
+
+class Imports : public Capturing {
+ protected:
+  struct Import : Owned {
+    Import(Address data, std::uint64_t said, std::function<void()> then = nullptr)
+        : Owned(data, CAI_STREAM_STREAM, said, std::move(then)) {
+      get()->owner->flags |= CAI_OWNER_IMPORTED;
+    }
+  };
+
+  // The stream that a dict says.
+  static std::uint64_t told_by(const cai_array *array) {
+    std::uint64_t storage[64];
+    cai_interface said{};
+    said.struct_size = sizeof said;
+    EXPECT_EQ(cai_interface_write(array, 3, storage, sizeof storage, &said, nullptr), CAI_OK);
+    return said.stream.integer;
+  }
+
+  static void use(const cai_array *array, std::uint64_t on, unsigned char value) {
+    EXPECT_EQ(begin_use({array}, on), CAI_OK);
+    fill(array->data, value, on);
+    EXPECT_EQ(end_use({array}, on), CAI_OK);
+  }
+};
+
+// The one import publishes on another stream; whoever has the other one goes on on the stream that
+// both have said, and so does who has a dict of it.
+TEST_F(Imports, WhatOnePublishesComesAfterTheStreamThatBothSay) {
+  enum Way { by_use, by_same_stream, by_dict, ways };
+  for (int way = 0; way < ways; ++way) {
+    for (const bool as_event : {false, true}) {
+      for (const std::uint64_t own : {value(stream()), std::uint64_t{1}, std::uint64_t{2}}) {
+        SCOPED_TRACE(testing::Message() << way << ", " << as_event << ", stream " << own);
+        const Address data = memory();
+        const std::uint64_t target = value(stream()), consumer = value(stream());
+        const std::uint64_t reader = value(stream());
+        EXPECT_EQ(races([&] {
+                    const Import first(data, own), second(data, own);
+                    // Who was told before the other one publishes works, and ends, after that.
+                    if (way == by_dict) {
+                      EXPECT_EQ(told_by(first), own);
+                      fork(own, reader);
+                    }
+                    const Published view =
+                        as_event ? Published::event(second, target) : Published(second, target);
+                    if (way == by_use) use(first, own, 1);
+                    if (way == by_same_stream) {
+                      const cai_array *const all[] = {first};
+                      std::uint64_t same = 0;
+                      EXPECT_EQ(cai_arrays_same_stream(all, 1, &same, nullptr), CAI_OK);
+                      EXPECT_EQ(same, own);
+                      fill(data, 1, same);
+                    }
+                    if (way == by_dict) {
+                      fill(data, 1, reader);
+                      fork(reader, own);
+                    }
+                    use(view, consumer, 2);
+                    use(first, own, 3);
+                  }),
+                  0U);
+      }
+    }
+  }
+}
+
+// A 2 has no name on another thread, for which its array was published: stream 1 has, and comes
+// after it.
+TEST_F(Imports, OfAThreadsOwnStreamArePublishedForOthers) {
+  constexpr std::uint64_t own = 2;
+  const Address data = memory();
+  const std::uint64_t target = value(stream()), consumer = value(stream());
+  EXPECT_EQ(races([&] {
+              const Import first(data, own), second(data, own);
+              const Published view = Published::event(second, target);
+              use(first, own, 1);
+              std::thread([&] {
+                const With with(context0);
+                use(view, consumer, 2);
+              }).join();
+              use(first, own, 3);
+            }),
+            0U);
+}
+
+// An order that nothing needs is not paid for.
+TEST_F(Imports, TakeNoMoreThanTheyNeed) {
+  const Address data = memory();
+  const std::uint64_t own = value(stream()), target = value(stream()), consumer = value(stream());
+  const Import first(data, own), second(data, own);
+  gpu().simcuda_reset_counts();
+  use(first, own, 1);
+  use(second, own, 1);
+  EXPECT_EQ(all_calls() - calls("cuMemsetD8Async"), 0U);
+  const Published view(second, target);
+  gpu().simcuda_reset_counts();
+  use(first, own, 1);
+  EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
+  // For the view's stream, and for the one that the exporter has told.
+  EXPECT_EQ(begin_use({view}, consumer), CAI_OK);
+  EXPECT_EQ(calls("cuEventRecord"), 2U);
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);
+  EXPECT_EQ(end_use({view}, consumer), CAI_OK);
+}
+
+// The exporter frees on the stream that it said, and so not while that is being captured.
+TEST_F(Imports, EndOutsideOfTheCaptureThatTheirStreamHasJoined) {
+  const std::uint64_t own = value(stream()), producer = value(stream());
+  const std::uint64_t target = value(stream()), other = value(stream());
+  bool was_captured = false;
+  Import array(memory(), own, [&] { was_captured = capturing(own); });
+  Gate gate(producer);
+  {
+    const Published view(array, target, {producer});
+    array.release();
+    begin_capture(other, relaxed);
+  }
+  fork(other, own);
+  gate.open();
+  MUST(gpu().cuStreamSynchronize(handle(producer)));
+  static_cast<void>(left_after_drain());
+  EXPECT_FALSE(array.ended());
+  fork(own, other);
+  end_capture(other);
+  static_cast<void>(left_after_drain());
+  EXPECT_TRUE(array.ended());
+  EXPECT_FALSE(was_captured);
+}
+
+// What was queued where a view's dict says, and could not be recorded while that stream was being
+// captured, is waited for: the exporter does not know of it.
+TEST_F(Imports, EndAfterWhatAViewsDictHasTold) {
+  const Address data = memory();
+  const std::uint64_t own = value(stream()), target = value(stream());
+  EXPECT_EQ(races([&] {
+              Import array(data, own,
+                           [&] { MUST(gpu().cuMemsetD8Async(data, 0, 1, handle(own))); });
+              {
+                const Published view(array, target);
+                const std::uint64_t told = told_by(view);
+                EXPECT_EQ(told, target);
+                fill(data, 1, told);
+                begin_capture(target, relaxed);
+              }
+              end_capture(target);
+              array.release();
+            }),
+            0U);
+}
+
+}  // namespace
+}  // namespace test::imports_tests
