@@ -274,7 +274,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
 }
 
 cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t count,
-                   std::uint64_t target) {
+                   std::uint64_t target, Way way = Way::published) {
   NewView view(array);
   cai_owner *const keeper = keeper_of(array);
   const bool is_of_thread = target == driver::stream_per_thread;
@@ -283,7 +283,7 @@ cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t
     // What comes with the stream of a view that may go first has to remember it, too.
     const bool news = is_news(array, target) || published_by(array.owner);
     if (news || count > 0 || !nothing_on_gpu_before(array, target)) {
-      order_for(array, streams, count, target, news ? &view : nullptr);
+      order_for(array, streams, count, target, news ? &view : nullptr, way);
     } else if (trace::on()) {
       tell_nothing_before(array, target);
     }
@@ -297,11 +297,31 @@ cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t
   return said;
 }
 
+// What 1 or 2 means for the array. Without a driver nothing is pending, nor in a forked child: none.
+Stream find_default(const cai_array &array, std::uint64_t value) {
+  try {
+    driver::Session session;
+    const driver::CUcontext context = order::find_context(session, array);
+    session.finish();
+    return {context ? value : 0, context, -1};
+  } catch (const Failure &failure) {
+    const cai_status status = failure.error().status;
+    if (status != CAI_ERR_DRIVER && status != CAI_ERR_STATE) throw;
+    return {};
+  }
+}
+
 // Likewise, where nothing is pending: a stream that is a handle takes no driver. For somebody who
 // does not use the view itself, so that uses of other arrays need not be kept.
 cai_array *publish_idle(const cai_array &array, std::uint64_t target) {
   NewView view(array);
-  if (target > driver::stream_per_thread) view.published().stream = {target, nullptr, -1};
+  Published &published = view.published();
+  if (target > driver::stream_per_thread) {
+    published.stream = {target, nullptr, -1};
+  } else {
+    published.stream = find_default(array, target);
+    if (target == driver::stream_per_thread) published.thread = this_thread();
+  }
   return view.say(CAI_STREAM_STREAM, target);
 }
 
@@ -473,7 +493,7 @@ const cai_array *lend(const cai_array &array, std::uint64_t stream) {
     return &array;
   }
   const std::unique_ptr<const cai_array, decltype(&cai_array_release)> view(
-      pending ? publish(array, nullptr, 0, stream) : publish_idle(array, stream),
+      pending ? publish(array, nullptr, 0, stream, Way::told) : publish_idle(array, stream),
       cai_array_release);
   tell_of(*view, stream, said_by_dict);
   cai_array_retain(view.get());

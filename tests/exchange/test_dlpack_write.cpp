@@ -388,6 +388,45 @@ TEST_F(WriteOnGpu, AfterKeptUses) {
   t->deleter(t);
 }
 
+// A consumer with libcai leaves the event out between stream 1 and a blocking one, so stream 1 must
+// come after the producer's by more than that.
+TEST_F(WriteOnGpu, ForStream1BetweenBlockingStreams) {
+  const std::uint64_t own = value(stream(0)), theirs = value(stream(0));
+  const Owned array(memory(), CAI_STREAM_STREAM, own);
+  cai_array *back = nullptr;
+  EXPECT_EQ(races([&] {
+              fill(array->data, 1, own);
+              EXPECT_EQ(cai_dlpack_own(written(array, 1), 1, &back, nullptr), CAI_OK);
+              EXPECT_EQ(begin_use({back}, theirs), CAI_OK);
+              fill(array->data, 2, theirs);
+              EXPECT_EQ(end_use({back}, theirs), CAI_OK);
+            }),
+            0U);
+  cai_array_release(back);
+}
+
+// What an exporter frees in its own order, it does not free in that of a tensor's stream.
+TEST_F(WriteOnGpu, OfAnImportThatCameWithNone) {
+  for (const std::uint64_t theirs : {std::uint64_t{1}, std::uint64_t{2}, value(stream())}) {
+    SCOPED_TRACE(theirs);
+    Owned array(memory(), CAI_STREAM_NONE);
+    const Address data = array->data;
+    array->owner->flags |= CAI_OWNER_IMPORTED;
+    EXPECT_EQ(races([&] {
+                auto *const t = written(array, theirs);
+                array.release();
+                fill(data, 1, theirs);
+                t->deleter(t);
+                static_cast<void>(cai_drain(0, nullptr, nullptr));
+                if (array.ended()) fill(data, 2, value(stream()));
+                finish();
+              }),
+              0U);
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    EXPECT_TRUE(array.ended());
+  }
+}
+
 // What cannot be put in order leaves nothing behind.
 TEST_F(WriteOnGpu, Faults) {
   const std::uint64_t own = value(stream()), theirs = value(stream());

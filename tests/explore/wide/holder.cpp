@@ -22,8 +22,8 @@ void view(World &world, const Step &step) {
 }
 
 void release(World &world, const Step &step) {
-  const int number = world.array(step[1]);
-  if (number < 0 || world.is_in_use(number) || world.arrays[number].graphs) return;
+  const int number = static_cast<int>(step[1]);
+  if (!world.arrays[number].there || world.is_in_use(number) || world.arrays[number].graphs) return;
   if (world.blocks[world.arrays[number].block].pending) return;  // the producer's own affair
   const int stream = world.arrays[number].said;
   const Block &block = world.blocks[world.arrays[number].block];

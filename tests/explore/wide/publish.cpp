@@ -61,7 +61,8 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
 bool may_publish(const World &world, int number, int target, bool as_event) {
   const Array &array = world.arrays[number];
   const Block &block = world.blocks[array.block];
-  if (block.keeper == kBorrowed) return false;
+  // Who has the array that a tensor is of does not hear of what is made of the tensor.
+  if (block.keeper == kBorrowed || array.tensor >= 0) return false;
   return block.owners == 1 || block.said < 0 || (array.said == target && !as_event);
 }
 
@@ -73,7 +74,7 @@ void publish_view(World &world, const Step &step, bool as_event) {
       world.is_pending_before_capture(world.arrays[number].block)) {
     return;
   }
-  if (!may_publish(world, number, target, as_event)) return;
+  if (!may_publish(world, number, target, as_event) || !world.may_say(number, target)) return;
   publish(world, number, view, target, as_event);
 }
 
@@ -99,6 +100,7 @@ void pass_on(World &world, const Step &step) {
   Use *const later = world.free_use(step[6]);
   const bool as_event = step[5];
   if (number < 0 || !view || !later || !may_publish(world, number, target, as_event)) return;
+  if (!world.may_say(number, target)) return;
   if (!world.may_work(stream) || world.is_forked(stream) || !world.may_work(target) ||
       world.is_forked(target) || !world.may_use(number)) {
     return;
