@@ -120,8 +120,10 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   };
   Few<Step> steps;
   for (Stream &producer : producers) {
+    // Behind stream 1 there may be work that only somebody else's owner knows of.
+    const Way its = producer.is_told && way == Way::forth ? Way::published : way;
     for_array(producer.index,
-              [&] { steps.add({&producer, edge_between(session, producer, stream, way, flags)}); });
+              [&] { steps.add({&producer, edge_between(session, producer, stream, its, flags)}); });
   }
   // Once a blocking stream is in a capture, stream 1 of its context cannot be touched.
   for (const Step &step : steps) {

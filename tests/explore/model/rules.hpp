@@ -159,8 +159,21 @@ struct Model {
 
   void wait_for_stream(const Act &act, Stream stream) {
     if (act.stream == stream) return;
-    if (!act.is_synchronized && in_implicit_order(act.stream, stream)) return;
+    const bool is_published = waited_for >> stream & 1;  // which waits anyway
+    const bool is_told = stream == kLegacy && !is_published && is_told_legacy(act.array);
+    const bool is_awaited = act.is_synchronized || is_told;
+    if (!is_awaited && in_implicit_order(act.stream, stream)) return;
     world.wait(act.stream, world.record(stream));
+  }
+
+  // Who was told 1 may have left the event out between that and a blocking stream, and keeps this in
+  // an owner of his own.
+  bool is_told_legacy(int array) const {
+    for (const Array &other : arrays) {
+      const bool is_told = other.there && other.exported && other.stream == kLegacy;
+      if (is_told && other.said == kStream && other.owner == arrays[array].owner) return true;
+    }
+    return false;
   }
 
   // The streams, a bit each, that other arrays of the owner were exported with.
@@ -455,6 +468,7 @@ inline void publish_from_stream_1(Model &m, Act &act) {
   }
   if (array.said != kStream || !kKinds[array.stream].legacy) return;
   if (m.pending >> array.stream & 1) return;  // it is published anyway
+  if (array.stream == kLegacy && m.is_told_legacy(act.array)) return;  // likewise
   if (in_implicit_order(array.stream, act.stream)) {
     m.world.wait(act.stream, m.world.record(array.stream));
   }

@@ -30,10 +30,16 @@ cai_status give(void *, std::uint64_t size, std::uint64_t, std::uint32_t, std::u
   return CAI_OK;
 }
 
-cai_status take(void *, const cai_block *block, std::uint64_t stream, cai_error *) {
+cai_status take(void *, const cai_block *block, std::uint64_t value, cai_error *error) {
   World &world = *World::current;
   const int number = static_cast<int>(block->cookie);
-  world.blocks[number].freed_on = stream_of(world, stream);
+  const int stream = stream_of(world, value);
+  if (world.is_capturing(stream)) {  // as cuMemFreeAsync() would not take it
+    *error = {};
+    error->status = CAI_ERR_CAPTURE;
+    return CAI_ERR_CAPTURE;
+  }
+  world.blocks[number].freed_on = stream;
   freed(world, number);
   return CAI_OK;
 }

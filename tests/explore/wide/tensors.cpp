@@ -22,9 +22,12 @@ struct Told {
     if (!it.there) world.fail("a tensor ended twice");
     it.there = false;
     Block &block = world.blocks[it.block];
-    if (world.is_capturing(it.stream)) {
-      block.told |= 1U << it.stream;  // nothing can be recorded there as yet, so it lives on
-      if (block.keeper == kImported) block.is_unjudged = true;
+    const bool is_captured = world.is_capturing(it.stream);
+    // Nothing may be recorded there as yet, so it lives on; and an import: README.md.
+    if (is_captured || world.fault.is_armed()) block.told |= 1U << it.stream;
+    if (block.keeper == kImported) {
+      block.is_unjudged |= is_captured;
+      world.fault.disarm();
     }
     self->inner->deleter(self->inner);
     delete self;
