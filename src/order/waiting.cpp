@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cinttypes>
 
+#include "order/imports.hpp"
 #include "order/releases.hpp"
 
 namespace cai::order {
@@ -275,10 +276,12 @@ void keep_captured(driver::Session &session, Stream &stream, Uses &uses, bool wr
 void cover_if_own(driver::Session &session, const cai_array &array, Stream &waiting,
                   Conflicts &conflicts) {
   cai_owner *const keeper = keeper_of(array);
-  Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
-  if (!uses || conflicts.empty() || stream_value(array) != waiting.value) return;
+  if (!keeps_here(keeper) || conflicts.empty() || stream_value(array) != waiting.value) return;
   if (!same(waiting, stream_for(session, array, waiting.value))) return;
-  uses->cover(conflicts, Cover::by(session, waiting));
+  const Cover cover = Cover::by(session, waiting);
+  if (Uses *const uses = uses_of(keeper)) uses->cover(conflicts, cover);
+  if (!is_import(keeper)) return;
+  for_each_import(array, [&](Uses &other) { other.cover(conflicts, cover); });
 }
 
 void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand) {
