@@ -459,25 +459,21 @@ bool judge_use(cai_owner *self, std::uint32_t access) {
   return access == CAI_ACCESS_WRITE;
 }
 
-// Returns the stream that is said, if it says any.
-std::uint64_t hand_to_dict(const cai_array &array, bool is_mask) {
+// Returns the stream that is said, if it says any. A mask is handed out like an array: who has its
+// dict may use it alone.
+std::uint64_t hand_to_dict(const cai_array &array) {
   const bool says_any =
       array.stream_kind == CAI_STREAM_UNSTATED || array.stream_kind == CAI_STREAM_STREAM;
   if (!says_any || !may_be_pending(array)) return driver::stream_legacy;
   const std::uint64_t value = claim_stream(array, -1);
   cai_owner *const keeper = keeper_of(array);
-  // Who has the mask has the array: what was told of that is no news.
-  const bool told = !is_mask && stores_here(keeper) && may_have_kept(keeper, value);
+  const bool told = stores_here(keeper) && may_have_kept(keeper, value);
   const bool may_be_used =
       has_kept_uses(keeper) || stores_by_itself(keeper) || (is_import(keeper) && any_imports());
   if ((told || may_be_used) && !nothing_on_gpu_before(array, value)) {
     order_for(array, nullptr, 0, value, nullptr, Way::told);
   }
-  if (!is_mask || published_by(array.owner)) {
-    tell_of(array, value, said_by_dict);
-  } else if (value > driver::stream_per_thread) {
-    mark(keeper, value);
-  }
+  tell_of(array, value, said_by_dict);
   return value;
 }
 
@@ -527,8 +523,8 @@ namespace trace = order::trace;
 cai_status cai::hand_to_dict(const cai_array &array, Said *said, cai_error *error) noexcept {
   return guard(error, [&] {
     const trace::Call call("cai_interface_write", trace::stream(array.stream), array);
-    said->array = order::hand_to_dict(array, false);
-    if (array.mask) said->mask = order::hand_to_dict(*array.mask, true);
+    said->array = order::hand_to_dict(array);
+    if (array.mask) said->mask = order::hand_to_dict(*array.mask);
   });
 }
 

@@ -98,10 +98,6 @@ SELDOM = [
 ]
 # Places that no explorer reaches, by their code; the last ones, only the long run does.
 UNREACHED = {
-    "if (pending) order_for(array": "no tensors",
-    "pending ? publish(array": "likewise",
-    "order::hand_to_dict(*array.mask": "no masks in dicts",
-    "settle(session, take(stream.context, count, count)": "no streams of libcai's own",
     "prune(session, stream.context": "no nine streams with pending uses",
     "order(session, stream, *fork, Edge::within": "no second failure after a fork",
     "follow_captured(session": "few uses in one capture that no stream orders",

@@ -59,6 +59,7 @@ constexpr const char *kPublished[] = {"stream", "event"};
 constexpr const char *kModes[] = {"global", "thread", "relaxed"};
 constexpr const char *kNumbers[] = {"1", "2", "3", "4"};
 constexpr const char *kLater[] = {"next", "second", "third"};
+constexpr const char *kOfDict[] = {"all", "mask"};
 constexpr const char *kWorks[] = {"read", "write", "nothing"};
 constexpr const char *kTensorNames[] = {"0", "1", "2", "3"};
 constexpr const char *kTimes[] = {"once", "twice", "thrice", "always"};
@@ -141,7 +142,7 @@ constexpr Verb kVerbs[] = {
      fail,
      {4, 4, 0},
      {of(kFailWords), of(kNumbers), rarely(kLater), rarely(kTimes), rarely(kNumbers)}},
-    {"dict", begin_without, {4, 4, 6}, {kFreeUse, kArray, kStream, of(kAccess), of(kWaits)}},
+    {"dict", begin_without, {4, 4, 6}, {kFreeUse, kArray, kStream, of(kAccess), of(kWaits), rarely(kOfDict)}},
     {"open_guest", open_guest, {2, 1, 0}, {}},
     {"end_guest", end_guest, {2, 1, 0}, {}},
     {"tensor", ask_tensor, {3, 2, 2}, {kFreeTensor, kArray, kStream, of(kWorks)}},
@@ -161,6 +162,7 @@ struct Theme {
   bool alone;
   std::initializer_list<const char *> first;
   int keeper = -1;  // of the first array
+  bool is_masked = false;
 };
 constexpr Theme kThemes[] = {
     {6, false, {}},
@@ -168,6 +170,7 @@ constexpr Theme kThemes[] = {
     {1, true, {"make", "import"}},
     {2, true, {"make", "import", "capture", "join", "join"}},
     {1, false, {"make", "tensor"}},
+    {1, false, {"make", "dict"}, -1, true},
     {1, false, {"make", "set_stream"}, kMemory},
     {1, false, {"open_guest", "make"}},
 };
@@ -302,6 +305,7 @@ Step Drawer::step(const World &world) {
     if (theme.first.begin()[1] == std::string_view("import")) step[4] = kImported;
     step[5] = number(2);
   }
+  if (nth == 0 && theme.is_masked) step[6] = 1 + number(std::size(kMasks) - 1);
   if (nth == 0 && theme.keeper >= 0) step[4] = static_cast<unsigned>(theme.keeper);
   if (nth == 1 && step[0] == verb_of("make")) step[2] = kGuestBlock;
   return step;

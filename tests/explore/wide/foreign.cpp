@@ -65,7 +65,9 @@ void begin_without(World &world, const Step &step) {
   const Array &array = world.arrays[number];
   if (block.owners > 1 && !array.is_view && array.said != block.said) return;
   const Said said = told_by_dict(world, number);
-  const int told = said.stream;
+  // Who is given the mask alone is told of that alone.
+  const bool is_of_mask = step[6] && said.of_mask >= 0;
+  const int told = is_of_mask ? said.of_mask : said.stream;
   if (told < 0 || world.is_captured_alone(number, stream)) return;
   const int streams[] = {told, said.of_mask < 0 ? told : said.of_mask};
   const bool is_captured = world.is_capturing(stream) || world.is_capturing(streams[0]) ||
@@ -78,7 +80,11 @@ void begin_without(World &world, const Step &step) {
   world.say("use %d, without libcai, on %s: array %d, told %s, %s", world.number_of(use),
             kStreamNames[stream], number, kStreamNames[told],
             waits ? "the host waits" : "an event");
-  if (said.of_mask >= 0) world.say("  and of its mask %s", kStreamNames[said.of_mask]);
+  if (is_of_mask) {
+    world.say("  which is its mask's, and that alone is used");
+  } else if (said.of_mask >= 0) {
+    world.say("  and of its mask %s", kStreamNames[said.of_mask]);
+  }
   for (const int other : streams) {
     if (other != stream) waits ? wait_on_host(world, other) : world.follow(stream, other);
   }
@@ -91,7 +97,7 @@ void begin_without(World &world, const Step &step) {
   use->capture = world.capture_of(stream);
   use->accesses = {writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ};
   if (is_per_thread(stream) || is_per_thread(told)) use->thread = world.thread;
-  world.touch(number, stream, writes);
+  is_of_mask ? world.touch_mask(number, stream, writes) : world.touch(number, stream, writes);
 }
 
 void end_without(World &world, Use &use, bool waits) {

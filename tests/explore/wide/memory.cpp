@@ -201,6 +201,7 @@ void let_memory_go(World &world, const Step &step) {
   Block *const block = block_of(world, world.array(step[1]));
   if (!block) return;
   world.say("the memory of array %u is released", step[1]);
+  if (world.any_captures()) world.fault.forget();  // as in let_go()
   world.fault.spare_memory();
   world.quietly([&] { cai_memory_release(std::exchange(block->memory, nullptr)); });
 }

@@ -75,6 +75,9 @@ void launch(World &world, const Step &step) {
   });
   if (!world.is_taken(status)) return;
   MUST(cu().cuGraphLaunch(graph.runnable, machine().streams[stream]));
+  for (const int number : graph.touched) {
+    world.make_stale(world.arrays[number].block, world.arrays[number].tensor);
+  }
   MUST(cu().cuGraphExecDestroy(graph.runnable));  // it runs once
   graph.runnable = nullptr;
   world.quietly([&] { status = cai_use_end(&use, &world.error); });

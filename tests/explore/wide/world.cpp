@@ -191,9 +191,9 @@ bool World::is_on(unsigned number) const {
   });
 }
 
-void World::queue(int block, int stream, bool writes) {
+void World::queue(int block, int stream, bool writes, bool is_of_mask) {
   const Handle handle = machine().streams[stream];
-  const Address data = machine().blocks[block];
+  const Address data = machine().blocks[block] + (is_of_mask ? kBytes : 0);
   const Address to = machine().scratch + kBytes * (scratch++ % 2000);
   machine().on(stream, [&] {
     MUST(writes ? cu().cuMemsetD8Async(data, 1, kBytes, handle)
@@ -201,19 +201,18 @@ void World::queue(int block, int stream, bool writes) {
   });
 }
 
-void World::queue_mask(int block, int stream) {
-  const Address to = machine().scratch + kBytes * (scratch++ % 2000);
-  machine().on(stream, [&] {
-    MUST(cu().cuMemcpyDtoDAsync_v2(to, machine().blocks[block] + kBytes, kBytes,
-                                   machine().streams[stream]));
-  });
-}
 
-void World::touch(int number, int stream, bool writes, bool reads_mask) {
+void World::touch(int number, int stream, bool writes, bool with_mask) {
   queue(arrays[number].block, stream, writes);
   make_stale(arrays[number].block, arrays[number].tensor);
-  if (reads_mask && blocks[arrays[number].block].is_masked)
-    queue_mask(arrays[number].block, stream);
+  if (with_mask && blocks[arrays[number].block].is_masked)
+    queue(arrays[number].block, stream, writes, true);
+  note_captured(number, stream);
+}
+
+void World::touch_mask(int number, int stream, bool writes) {
+  queue(arrays[number].block, stream, writes, true);
+  make_stale(arrays[number].block, arrays[number].tensor);
   note_captured(number, stream);
 }
 

@@ -49,7 +49,7 @@ struct Block {
   unsigned pending = 0;          // streams with work of the producer's that no array says
   unsigned pending_outside = 0;  // those of them whose work is in no graph
   std::vector<Handle> own_work;  // events after the producer's work, which only it knows of
-  bool is_masked = false;        // by what is behind the memory, and read with it
+  bool is_masked = false;        // by what is behind the memory, and used with it
   int unstated = -1;             // the stream that a provider says
   cai_memory *memory = nullptr;  // of kMemory; null: the program holds its arrays alone
   int memory_stream = -1;        // that it is freed on
@@ -207,10 +207,10 @@ struct World {
 
   // ---- Work ----
 
-  void queue(int block, int stream, bool writes);
-  void queue_mask(int block, int stream);
+  void queue(int block, int stream, bool writes, bool is_of_mask = false);
   // An array's memory is accessed on a stream; in a capture, by the graph.
-  void touch(int number, int stream, bool writes, bool reads_mask = true);
+  void touch(int number, int stream, bool writes, bool with_mask = true);
+  void touch_mask(int number, int stream, bool writes);
   // Likewise, by who has a tensor.
   void touch_by_tensor(int number, int stream, bool writes);
   // Tensors of the block do not come after this work, but for those that it was done through.
