@@ -151,8 +151,7 @@ typedef struct cai_manager_table {
   cai_status (*memalloc)(void *self, uint64_t size, uint64_t align, uint32_t kind, uint64_t stream,
                          cai_block *out, cai_error *error);
   /** Frees what memalloc gave, in the order of `stream`. It must not wait for the device: see
-   * cai_pending_add().
-   * @return #CAI_ERR_CAPTURE if a capture of the stream forbids it: it is then tried again */
+   * cai_pending_add(). */
   cai_status (*memfree)(void *self, const cai_block *block, uint64_t stream, cai_error *error);
   /** Allocates the host's memory. NULL: the driver's, which is freed with what is pending, or the
    * heap. NBEP 7, memhostalloc.
@@ -584,9 +583,9 @@ cai_status cai_memory_validate(uint64_t address, uint64_t size, cai_device devic
  * before; so it does before uses of arrays of the memory, since it was allocated there.
  *
  * @param stream  of the memory's device; gets one holder more
- * @return #CAI_OK; #CAI_ERR_DEVICE; #CAI_ERR_STATE if it was freed, or the old one is another
- *          thread's 2; #CAI_ERR_UNSUPPORTED for a view; #CAI_ERR_CAPTURE if the old one is being
- *          captured; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK; #CAI_ERR_DEVICE; #CAI_ERR_STATE if it was freed; #CAI_ERR_UNSUPPORTED for a
+ *          view; #CAI_ERR_CAPTURE if the old one is being captured; #CAI_ERR_CUDA; #CAI_ERR_MEMORY;
+ *          #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_memory_set_stream(cai_memory *memory, cai_stream *stream, cai_error *error);
 
