@@ -284,7 +284,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
 }
 
 cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t count,
-                   std::uint64_t target) {
+                   std::uint64_t target, Way way = Way::published) {
   NewView view(array);
   cai_owner *const keeper = keeper_of(array);
   const bool is_of_thread = target == driver::stream_per_thread;
@@ -293,7 +293,7 @@ cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t
     // What comes with the stream of a view that may go first has to remember it, too.
     const bool news = is_news(array, target) || published_by(array.owner);
     if (news || count > 0 || !nothing_on_gpu_before(array, target)) {
-      order_for(array, streams, count, target, news ? &view : nullptr);
+      order_for(array, streams, count, target, news ? &view : nullptr, way);
     } else if (trace::on()) {
       tell_nothing_before(array, target);
     }
@@ -307,11 +307,31 @@ cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t
   return said;
 }
 
+// What 1 or 2 means for the array. Without a driver nothing is pending, nor in a forked child: none.
+Stream find_default(const cai_array &array, std::uint64_t value) {
+  try {
+    driver::Session session;
+    const driver::CUcontext context = order::find_context(session, array);
+    session.finish();
+    return {context ? value : 0, context, -1};
+  } catch (const Failure &failure) {
+    const cai_status status = failure.error().status;
+    if (status != CAI_ERR_DRIVER && status != CAI_ERR_STATE) throw;
+    return {};
+  }
+}
+
 // Likewise, where nothing is pending: a stream that is a handle takes no driver. For somebody who
 // does not use the view itself, so that uses of other arrays need not be kept.
 cai_array *publish_idle(const cai_array &array, std::uint64_t target) {
   NewView view(array);
-  if (target > driver::stream_per_thread) view.published().stream = {target, nullptr, -1};
+  Published &published = view.published();
+  if (target > driver::stream_per_thread) {
+    published.stream = {target, nullptr, -1};
+  } else {
+    published.stream = find_default(array, target);
+    if (target == driver::stream_per_thread) published.thread = this_thread();
+  }
   return view.say(CAI_STREAM_STREAM, target);
 }
 
@@ -452,25 +472,21 @@ bool judge_use(cai_owner *self, std::uint32_t access) {
   return access == CAI_ACCESS_WRITE;
 }
 
-// Returns the stream that is said, if it says any.
-std::uint64_t hand_to_dict(const cai_array &array, bool is_mask) {
+// Returns the stream that is said, if it says any. A mask is handed out like an array: who has its
+// dict may use it alone.
+std::uint64_t hand_to_dict(const cai_array &array) {
   const bool says_any =
       array.stream_kind == CAI_STREAM_UNSTATED || array.stream_kind == CAI_STREAM_STREAM;
   if (!says_any || !may_be_pending(array)) return driver::stream_legacy;
   const std::uint64_t value = claim_stream(array, -1);
   cai_owner *const keeper = keeper_of(array);
-  // Who has the mask has the array: what was told of that is no news.
-  const bool told = !is_mask && stores_here(keeper) && may_have_kept(keeper, value);
+  const bool told = stores_here(keeper) && may_have_kept(keeper, value);
   const bool may_be_used =
       has_kept_uses(keeper) || stores_by_itself(keeper) || (is_import(keeper) && any_imports());
   if ((told || may_be_used) && !nothing_on_gpu_before(array, value)) {
     order_for(array, nullptr, 0, value, nullptr, Way::told);
   }
-  if (!is_mask || published_by(array.owner)) {
-    tell_of(array, value, said_by_dict);
-  } else if (value > driver::stream_per_thread) {
-    mark(keeper, value);
-  }
+  tell_of(array, value, said_by_dict);
   return value;
 }
 
@@ -486,7 +502,7 @@ const cai_array *lend(const cai_array &array, std::uint64_t stream) {
     return &array;
   }
   const std::unique_ptr<const cai_array, decltype(&cai_array_release)> view(
-      pending ? publish(array, nullptr, 0, stream) : publish_idle(array, stream),
+      pending ? publish(array, nullptr, 0, stream, Way::told) : publish_idle(array, stream),
       cai_array_release);
   tell_of(*view, stream, said_by_dict);
   cai_array_retain(view.get());
@@ -520,8 +536,8 @@ namespace trace = order::trace;
 cai_status cai::hand_to_dict(const cai_array &array, Said *said, cai_error *error) noexcept {
   return guard(error, [&] {
     const trace::Call call("cai_interface_write", trace::stream(array.stream), array);
-    said->array = order::hand_to_dict(array, false);
-    if (array.mask) said->mask = order::hand_to_dict(*array.mask, true);
+    said->array = order::hand_to_dict(array);
+    if (array.mask) said->mask = order::hand_to_dict(*array.mask);
   });
 }
 

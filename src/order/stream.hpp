@@ -29,6 +29,7 @@ struct Stream {
   std::uint64_t id = 0;  // of a handle
   driver::Capture capture{};
   bool is_probed = false;
+  bool is_told = false;  // to somebody whose own owner keeps what is in order with stream 1
 
   // 1 or 2, a default stream of `context`.
   bool is_default() const noexcept { return value <= driver::stream_per_thread; }

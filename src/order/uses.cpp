@@ -172,7 +172,7 @@ void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t 
   const std::lock_guard lock(lock_);
   Own &found = *find_own(stream, thread);
   if (--found.views > 0) return;
-  found.told = recorded == Recorded::not_now || recorded == Recorded::no_memory;
+  found.told = recorded != Recorded::yes;  // or its work would be in no order with what follows
   found.marked = recorded != Recorded::yes;
   // What is queued there from now on is marked anew.
   if (!found.marked) marked_handle_.store(0, std::memory_order_relaxed);
@@ -207,6 +207,7 @@ void Uses::add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<
     Stream told = other.stream;
     if (!has_name) told.value = driver::stream_legacy;  // which comes after it
     told.index = index;
+    told.is_told = true;
     out.add_unless(told, [&](const Stream &added) { return same(told, added); });
   }
 }

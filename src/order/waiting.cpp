@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cinttypes>
 
+#include "order/imports.hpp"
 #include "order/releases.hpp"
 
 namespace cai::order {
@@ -120,8 +121,10 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   };
   Few<Step> steps;
   for (Stream &producer : producers) {
+    // Behind stream 1 there may be work that only somebody else's owner knows of.
+    const Way its = producer.is_told && way == Way::forth ? Way::published : way;
     for_array(producer.index,
-              [&] { steps.add({&producer, edge_between(session, producer, stream, way, flags)}); });
+              [&] { steps.add({&producer, edge_between(session, producer, stream, its, flags)}); });
   }
   // Once a blocking stream is in a capture, stream 1 of its context cannot be touched.
   for (const Step &step : steps) {
@@ -273,10 +276,12 @@ void keep_captured(driver::Session &session, Stream &stream, Uses &uses, bool wr
 void cover_if_own(driver::Session &session, const cai_array &array, Stream &waiting,
                   Conflicts &conflicts) {
   cai_owner *const keeper = keeper_of(array);
-  Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
-  if (!uses || conflicts.empty() || stream_value(array) != waiting.value) return;
+  if (!keeps_here(keeper) || conflicts.empty() || stream_value(array) != waiting.value) return;
   if (!same(waiting, stream_for(session, array, waiting.value))) return;
-  uses->cover(conflicts, Cover::by(session, waiting));
+  const Cover cover = Cover::by(session, waiting);
+  if (Uses *const uses = uses_of(keeper)) uses->cover(conflicts, cover);
+  if (!is_import(keeper)) return;
+  for_each_import(array, [&](Uses &other) { other.cover(conflicts, cover); });
 }
 
 void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand) {

@@ -388,6 +388,66 @@ TEST_F(WriteOnGpu, AfterKeptUses) {
   t->deleter(t);
 }
 
+// A consumer with libcai leaves the event out between stream 1 and a blocking one, so stream 1 must
+// come after the producer's by more than that.
+TEST_F(WriteOnGpu, ForStream1BetweenBlockingStreams) {
+  const std::uint64_t own = value(stream(0)), theirs = value(stream(0));
+  const Owned array(memory(), CAI_STREAM_STREAM, own);
+  cai_array *back = nullptr;
+  EXPECT_EQ(races([&] {
+              fill(array->data, 1, own);
+              EXPECT_EQ(cai_dlpack_own(written(array, 1), 1, &back, nullptr), CAI_OK);
+              EXPECT_EQ(begin_use({back}, theirs), CAI_OK);
+              fill(array->data, 2, theirs);
+              EXPECT_EQ(end_use({back}, theirs), CAI_OK);
+            }),
+            0U);
+  cai_array_release(back);
+}
+
+// What that consumer does next to stream 1, its own owner keeps: others wait for 1 by an event.
+TEST_F(WriteOnGpu, AfterTheUserOfATensorForStream1) {
+  const std::uint64_t own = value(stream(0)), theirs = value(stream(0));
+  for (const std::uint64_t said : {own, std::uint64_t{1}}) {
+    SCOPED_TRACE(said);
+    const Owned array(memory(), CAI_STREAM_STREAM, said);
+    cai_array *back = nullptr;
+    EXPECT_EQ(races([&] {
+                EXPECT_EQ(cai_dlpack_own(written(array, 1), 1, &back, nullptr), CAI_OK);
+                EXPECT_EQ(begin_use({back}, theirs), CAI_OK);
+                fill(array->data, 1, theirs);
+                EXPECT_EQ(end_use({back}, theirs), CAI_OK);
+                EXPECT_EQ(begin_use({array}, own), CAI_OK);
+                fill(array->data, 2, own);
+                EXPECT_EQ(end_use({array}, own), CAI_OK);
+              }),
+              0U);
+    cai_array_release(back);
+  }
+}
+
+// What an exporter frees in its own order, it does not free in that of a tensor's stream.
+TEST_F(WriteOnGpu, OfAnImportThatCameWithNone) {
+  for (const std::uint64_t theirs : {std::uint64_t{1}, std::uint64_t{2}, value(stream())}) {
+    SCOPED_TRACE(theirs);
+    Owned array(memory(), CAI_STREAM_NONE);
+    const Address data = array->data;
+    array->owner->flags |= CAI_OWNER_IMPORTED;
+    EXPECT_EQ(races([&] {
+                auto *const t = written(array, theirs);
+                array.release();
+                fill(data, 1, theirs);
+                t->deleter(t);
+                static_cast<void>(cai_drain(0, nullptr, nullptr));
+                if (array.ended()) fill(data, 2, value(stream()));
+                finish();
+              }),
+              0U);
+    EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+    EXPECT_TRUE(array.ended());
+  }
+}
+
 // What cannot be put in order leaves nothing behind.
 TEST_F(WriteOnGpu, Faults) {
   const std::uint64_t own = value(stream()), theirs = value(stream());
@@ -403,6 +463,23 @@ TEST_F(WriteOnGpu, Faults) {
   array.release();
   EXPECT_TRUE(array.ended());
   finish();
+}
+
+// Where its end cannot be recorded, later uses wait for the stream still.
+TEST_F(WriteOnGpu, FaultAtTheEnd) {
+  const std::uint64_t own = value(stream()), theirs = value(stream()), later = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, own);
+  constexpr int unknown = 999;
+  EXPECT_EQ(races([&] {
+              auto *const t = written(array, theirs);
+              fill(array->data, 1, theirs);
+              ASSERT_EQ(gpu().simcuda_fail("cuEventRecord", 1, unknown), 0);
+              t->deleter(t);
+              EXPECT_EQ(begin_use({array}, later), CAI_OK);
+              fill(array->data, 2, later);
+              EXPECT_EQ(end_use({array}, later), CAI_OK);
+            }),
+            0U);
 }
 
 }  // namespace

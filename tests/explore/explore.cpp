@@ -3,17 +3,27 @@
 // with what the model says, piece of work by piece of work.
 //
 //   all DEPTH          every program of up to DEPTH steps; the first makes the array
-//   order LENGTH       every program of LENGTH steps, but for records, waits and too much order
-//   random COUNT SEED  COUNT programs of up to 8 steps, likewise
-//   hunt DEPTH COUNT SEED  all and random, likewise, until the first that differs
+//   order LENGTH       every program of LENGTH steps
+//   random COUNT SEED  COUNT programs of up to 8 steps
+//   hunt DEPTH COUNT SEED  all and random, but for records, waits and too much order, until the first
+//                      that differs
+//   resume LENGTH FILE SECONDS [PARTS]
+//                      every program of LENGTH steps, in parts: those with the same first steps, all
+//                      but two, from everywhere in turn. FILE says how many parts were played; it
+//                      goes on from there, and writes FILE, until the time is over; after PARTS of
+//                      them, or all, FILE is gone
+//   resume random FILE SECONDS [PARTS]
+//                      likewise; a part is 100,000 programs, by a seed of its own
 //   replay FILE        the programs of a file; of one that begins with `differs:` the difference is
 //                      known, and no longer being there is a failure
 //
 // Each ends with TAP.
 //
 // A program that differs is shrunk, and printed, also as C.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -51,7 +61,7 @@ constexpr const char *kKindNames[] = {"",
 struct Difference {
   Kind kind = Kind::none;
   int step = 0;  // after which it shows; 0: the first
-  int first = 0, second = 0;
+  int first = 0, second = 0;  // pieces of work; or how many libcai took, and the model
 
   explicit operator bool() const { return kind != Kind::none; }
 };
@@ -197,10 +207,10 @@ class Play {
   Difference compare() {
     const Difference difference = compare_work();
     if (difference || !looks_at_cost_) return difference;
-    if (records() != static_cast<std::uint64_t>(run_.model.world.records)) {
-      return {Kind::records, step_};
-    }
-    if (waits() != static_cast<std::uint64_t>(run_.model.world.waits)) return {Kind::waits, step_};
+    const World &world = run_.model.world;
+    const int taken[] = {static_cast<int>(records()), static_cast<int>(waits())};
+    if (taken[0] != world.records) return {Kind::records, step_, taken[0], world.records};
+    if (taken[1] != world.waits) return {Kind::waits, step_, taken[1], world.waits};
     return {};
   }
 
@@ -255,10 +265,13 @@ bool is_program(const Program &program) {
 
 // Leaves out what the difference does not need.
 Program shrink(Program program, Kind kind, bool looks_at_cost) {
-  for (std::size_t i = program.steps.size(); i-- > 0;) {
-    Program less = program;
-    less.steps.erase(less.steps.begin() + static_cast<std::ptrdiff_t>(i));
-    if (is_program(less) && Play(less, looks_at_cost).play().kind == kind) program = less;
+  for (std::size_t before = program.steps.size() + 1; before > program.steps.size();) {
+    before = program.steps.size();
+    for (std::size_t i = before; i-- > 0;) {
+      Program less = program;
+      less.steps.erase(less.steps.begin() + static_cast<std::ptrdiff_t>(i));
+      if (is_program(less) && Play(less, looks_at_cost).play().kind == kind) program = less;
+    }
   }
   return program;
 }
@@ -270,6 +283,9 @@ void print(const Program &program, bool looks_at_cost = true) {
               kKindNames[static_cast<int>(it.kind)]);
   if (it.kind == Kind::unordered || it.kind == Kind::ordered) {
     std::printf(": %d and %d", it.first, it.second);
+  }
+  if (it.kind == Kind::records || it.kind == Kind::waits) {
+    std::printf(": %d, and not %d", it.first, it.second);
   }
   if (it.kind == Kind::refused) std::printf(": %s", play.error().c_str());
   std::printf("\n#   #include \"must.h\"\n#   #include \"stage.h\"\n#   int main(void) {\n");
@@ -292,8 +308,8 @@ const char *hunted_among = "";
 // Plays programs, and tells of those that differ; of each kind a few.
 class Explorer {
  public:
-  explicit Explorer(bool looks_at_cost, bool hunts = false)
-      : looks_at_cost_(looks_at_cost), hunts_(hunts) {}
+  // Who hunts stops at the first program that leaves order out, or refuses.
+  explicit Explorer(bool hunts = false) : looks_at_cost_(!hunts), hunts_(hunts) {}
 
   // All programs of the length.
   void explore(int length) {
@@ -301,6 +317,25 @@ class Explorer {
       program_ = {beginning, {}};
       extend(Run(&kBook, beginning), length - 1);
     }
+  }
+
+  // Those that begin so, with `more` steps.
+  void explore_from(const Program &beginning, int more) {
+    program_ = beginning;
+    Run run(&kBook, program_.beginning);
+    for (const Step &step : program_.steps) {
+      if (run.step(step) != kDone) return;  // which is where programs end
+    }
+    extend(run, more);
+  }
+
+  // All beginnings of the length.
+  std::vector<Program> list(int length) {
+    std::vector<Program> all;
+    list_ = &all;
+    explore(length);
+    list_ = nullptr;
+    return all;
   }
 
   // One of up to eight steps.
@@ -323,6 +358,9 @@ class Explorer {
     }
     play();
   }
+
+  long programs() const { return programs_; }
+  bool has_seen_any() const { return !seen_.empty(); }
 
   // Whether none has differed; says what has.
   bool tell(int number, const std::string &what) const {
@@ -359,6 +397,7 @@ class Explorer {
   }
 
   void play() {
+    if (list_) return list_->push_back(program_);
     ++programs_;
     if (hunts_) ++hunted;
     Play play(program_, looks_at_cost_);
@@ -376,6 +415,7 @@ class Explorer {
   const std::vector<Beginning> beginnings_ = beginnings();
   const std::vector<Step> alphabet_ = alphabet();
   Program program_;
+  std::vector<Program> *list_ = nullptr;  // null: programs are played
   long programs_ = 0;
   long cut_ = 0;
   std::map<Kind, long> seen_;
@@ -384,7 +424,7 @@ class Explorer {
 bool all(int depth) {
   bool good = true;
   for (int length = 1; length <= depth; ++length) {
-    Explorer explorer(true);
+    Explorer explorer;
     explorer.explore(length);
     good &= explorer.tell(length, " of " + std::to_string(length) + " steps");
   }
@@ -393,16 +433,79 @@ bool all(int depth) {
 }
 
 bool order(int length) {
-  Explorer explorer(false);
+  Explorer explorer;
   explorer.explore(length);
   const bool good = explorer.tell(1, " of " + std::to_string(length) + " steps");
   std::printf("1..1\n");
   return good;
 }
 
+// Parts of a search that goes on where it was interrupted, by the number in a file.
+class Progress {
+ public:
+  explicit Progress(const char *name) : name_(name) {
+    std::ifstream file(name);
+    if (!(file >> done_)) done_ = 0;
+  }
+  long done() const { return done_; }
+  void next() {
+    ++done_;
+    const std::filesystem::path folder = std::filesystem::path(name_).parent_path();
+    if (!folder.empty()) std::filesystem::create_directories(folder);
+    const std::string written = std::string(name_) + ".new";
+    std::ofstream(written) << done_ << '\n';
+    std::filesystem::rename(written, name_);
+  }
+  void forget() const { std::filesystem::remove(name_); }
+
+ private:
+  const char *const name_;
+  long done_ = 0;
+};
+
+bool resume(const std::string &what, const char *name, long seconds, long parts) {
+  const bool is_random = what == "random";
+  const int length = is_random ? 0 : std::atoi(what.c_str());
+  if (!is_random && length < 3) return false;
+  Explorer explorer;
+  std::vector<Program> beginnings;
+  if (!is_random) {
+    beginnings = explorer.list(length - 2);
+    const auto all = static_cast<long>(beginnings.size());
+    if (parts == 0 || parts > all) parts = all;
+  }
+  // Far apart, and each once: a prime that no number of beginnings so far is a multiple of.
+  constexpr std::size_t kStride = 1000003;
+  Progress progress(name);
+  const long first = progress.done();
+  const auto begun = std::chrono::steady_clock::now();
+  const auto is_over = [&] {
+    return std::chrono::steady_clock::now() - begun >= std::chrono::seconds(seconds);
+  };
+  const auto is_complete = [&] { return parts != 0 && progress.done() >= parts; };
+  while (!is_complete() && !is_over() && !explorer.has_seen_any()) {
+    const auto part = static_cast<std::size_t>(progress.done());
+    if (is_random) {
+      std::mt19937_64 draw(part + 1);
+      for (int i = 0; i < 100000; ++i) explorer.explore_random(draw);
+    } else {
+      explorer.explore_from(beginnings[part * kStride % beginnings.size()], 2);
+    }
+    if (!explorer.has_seen_any()) progress.next();
+  }
+  const std::string of = parts ? " of " + std::to_string(parts) : "";
+  const bool good =
+      explorer.tell(1, ", parts " + std::to_string(first) + " to " +
+                           std::to_string(progress.done()) + of + " of " +
+                           (is_random ? "random ones" : std::to_string(length) + " steps"));
+  if (is_complete()) progress.forget();
+  std::printf("1..1\n");
+  return good;
+}
+
 bool random(long count, std::uint64_t seed) {
   std::mt19937_64 draw(seed);
-  Explorer explorer(false);
+  Explorer explorer;
   while (count-- > 0) explorer.explore_random(draw);
   const bool good = explorer.tell(1, ", drawn by seed " + std::to_string(seed));
   std::printf("1..1\n");
@@ -411,7 +514,7 @@ bool random(long count, std::uint64_t seed) {
 
 bool hunt(int depth, long count, std::uint64_t seed) {
   std::atexit([] { std::printf("# hunted %ld programs %s\n", hunted, hunted_among); });
-  Explorer explorer(false, true);
+  Explorer explorer(true);
   hunted_among = "one by one";
   for (int length = 1; length <= depth; ++length) explorer.explore(length);
   hunted = 0;
@@ -453,6 +556,9 @@ bool replay(const char *name) {
 int explore(int argc, char **argv) {
   const std::string what = argc > 2 ? argv[1] : "";
   if (what == "replay") return !replay(argv[2]);
+  if (what == "resume" && argc > 4) {
+    return !resume(argv[2], argv[3], std::atol(argv[4]), argc > 5 ? std::atol(argv[5]) : 0);
+  }
   const long number = argc > 2 ? std::atol(argv[2]) : 0;
   if (number < 1) return 2;
   if (what == "all") return !all(static_cast<int>(number));

@@ -650,6 +650,24 @@ TEST_F(Publish, AViewGoesWhileItsStreamIsBusy) {
   }
 }
 
+// Who is given the dict may use the mask alone, and is told of its stream alone.
+TEST_F(PublishADict, OfAMaskThatIsUsedAlone) {
+  const std::uint64_t of_mask = value(stream()), target = value(stream());
+  const std::uint64_t consumer = value(stream());
+  Array array(memory(), CAI_STREAM_STREAM, value(stream()));
+  Array mask(memory(), CAI_STREAM_STREAM, of_mask);
+  const Owned owned(array.mask(mask).array);
+  EXPECT_EQ(races([&] {
+              ASSERT_EQ(write(owned), CAI_OK) << error.message;
+              const Published view(owned, target);
+              fill(owned->mask->data, 1, dict.mask_interface->stream.integer);
+              EXPECT_EQ(begin_use({view}, consumer), CAI_OK);
+              fill(view->mask->data, 2, consumer);
+              EXPECT_EQ(end_use({view}, consumer), CAI_OK);
+            }),
+            0U);
+}
+
 // The mask comes with the view's stream, which has waited for the mask's own.
 TEST_F(Publish, AMaskToo) {
   Array array(memory(), CAI_STREAM_STREAM, value(stream()));

@@ -254,6 +254,9 @@ struct Run {
         model.at(kViewEnd, act);
         model.arrays[step.array].there = false;
         model.arrays[step.array].published = act.keep;
+        for (Kept &use : model.kept) {
+          if (use.view == step.array) use.view = -1;
+        }
         return kDone;
       default:
         return import_again(step);

@@ -159,8 +159,21 @@ struct Model {
 
   void wait_for_stream(const Act &act, Stream stream) {
     if (act.stream == stream) return;
-    if (!act.is_synchronized && in_implicit_order(act.stream, stream)) return;
+    const bool is_published = waited_for >> stream & 1;  // which waits anyway
+    const bool is_told = stream == kLegacy && !is_published && is_told_legacy(act.array);
+    const bool is_awaited = act.is_synchronized || is_told;
+    if (!is_awaited && in_implicit_order(act.stream, stream)) return;
     world.wait(act.stream, world.record(stream));
+  }
+
+  // Who was told 1 may have left the event out between that and a blocking stream, and keeps this in
+  // an owner of his own.
+  bool is_told_legacy(int array) const {
+    for (const Array &other : arrays) {
+      const bool is_told = other.there && other.exported && other.stream == kLegacy;
+      if (is_told && other.said == kStream && other.owner == arrays[array].owner) return true;
+    }
+    return false;
   }
 
   // The streams, a bit each, that other arrays of the owner were exported with.
@@ -182,7 +195,7 @@ struct Model {
     if (use.covered != kHost && use.covered == act.stream) return;
     if (use.stream == act.stream) return;
     if (array.said == kStream && use.stream == array.stream) return;
-    const unsigned others = waited_for | (act.thread == 1 ? told_streams(act.array) : 0U);
+    const unsigned others = waited_for | told_streams(act.array);
     if (others >> use.stream & 1) return;
     if (use.covered != kHost && (others >> use.covered & 1)) return;
     if (array.said == kStream && use.covered == array.stream) return;
@@ -296,9 +309,12 @@ inline void refuse_a_published_2(Model &m, Act &act) {
 
 inline void wait_for_what_is_exported(Model &m, Act &act) {
   const Array &array = m.arrays[act.array];
+  unsigned waited_for = m.waited_for;  // those are published
   for (const Array &other : m.arrays) {
     if (&other == &array || !other.there || !other.exported || other.owner != array.owner) continue;
     if (array.said == kStream && array.stream == other.stream) continue;
+    if (waited_for >> other.stream & 1) continue;
+    waited_for |= 1U << other.stream;
     if (other.stream == kThread1 && act.thread == 2) {
       m.refused = true;
     } else if (act.stream == kHost) {
@@ -455,6 +471,7 @@ inline void publish_from_stream_1(Model &m, Act &act) {
   }
   if (array.said != kStream || !kKinds[array.stream].legacy) return;
   if (m.pending >> array.stream & 1) return;  // it is published anyway
+  if (array.stream == kLegacy && m.is_told_legacy(act.array)) return;  // likewise
   if (in_implicit_order(array.stream, act.stream)) {
     m.world.wait(act.stream, m.world.record(array.stream));
   }
@@ -520,10 +537,15 @@ inline void remember_for_ever(Model &, Act &act) {
 }
 
 // Memory that is freed on the stream itself needs no record; but the end of a view does, for those
-// who have the other arrays.
+// who have the other arrays, unless another view was exported with its stream.
 inline void record_what_is_marked(Model &m, Act &act) {
   const Array &array = m.arrays[act.array];
   if (!array.used || (!array.published && m.owner_of(array).freed_on == array.stream)) return;
+  for (const Array &other : m.arrays) {
+    const bool is_exported = &other != &array && other.there && other.published && other.exported;
+    const bool is_its_stream = other.owner == array.owner && other.stream == array.stream;
+    if (array.published && is_exported && is_its_stream) return;
+  }
   m.keep(array, {m.world.record(array.stream), array.stream, kHost, true});
 }
 

@@ -24,7 +24,10 @@ enum class Drawn {
   free_capture,
   graph,
   stream,
-  outsider  // a stream that is in no capture
+  outsider,  // a stream that is in no capture
+  block,     // one that is free
+  tensor,    // one that no array has taken over
+  free_tensor
 };
 
 struct Operand {
@@ -39,10 +42,11 @@ constexpr const char *kArrayNames[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
 constexpr const char *kAnother[] = {"-", "0", "1", "2", "3", "4", "5", "6", "7"};
 constexpr const char *kUseNames[] = {"0", "1", "2", "3"};
 constexpr const char *kCaptureNames[] = {"0", "1"};
-constexpr const char *kBlockNames[] = {"0", "1", "2"};
+constexpr const char *kBlockNames[] = {"0", "1", "2", "G"};
 constexpr const char *kGraphNames[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
 // A 2 is that of the thread whose turn it is.
-constexpr const char *kStreamWords[] = {"1", "2", "B1", "B2", "N1", "N2", "N3", "N4", "G1", "G2"};
+constexpr const char *kStreamWords[] = {"1", "2", "B1", "B2", "N1", "N2", "N3", "N4",
+                                        "G1", "G2", "L1", "L2"};
 constexpr const char *kSays[] = {"stream", "None", "unstated"};
 constexpr const char *kMasks[] = {"-", "N1", "N2", "N3", "N4"};
 constexpr const char *kAccesses[] = {"rrr", "wrr", "rwr", "wwr", "rrw", "wrw", "rww", "www"};
@@ -55,13 +59,17 @@ constexpr const char *kPublished[] = {"stream", "event"};
 constexpr const char *kModes[] = {"global", "thread", "relaxed"};
 constexpr const char *kNumbers[] = {"1", "2", "3", "4"};
 constexpr const char *kLater[] = {"next", "second", "third"};
+constexpr const char *kOfDict[] = {"all", "mask"};
+constexpr const char *kWorks[] = {"read", "write", "nothing"};
+constexpr const char *kTensorNames[] = {"0", "1", "2", "3"};
 constexpr const char *kTimes[] = {"once", "twice", "thrice", "always"};
 
 constexpr Operand kArray{Drawn::array, kArrayNames}, kOther{Drawn::another, kAnother},
     kFreeArray{Drawn::free_array, kArrayNames}, kUse{Drawn::use, kUseNames},
     kFreeUse{Drawn::free_use, kUseNames}, kCapture{Drawn::capture, kCaptureNames},
     kFreeCapture{Drawn::free_capture, kCaptureNames}, kGraph{Drawn::graph, kGraphNames},
-    kStream{Drawn::stream, kStreamWords}, kOutsider{Drawn::outsider, kStreamWords};
+    kStream{Drawn::stream, kStreamWords}, kOutsider{Drawn::outsider, kStreamWords},
+    kTensor{Drawn::tensor, kTensorNames}, kFreeTensor{Drawn::free_tensor, kTensorNames};
 constexpr Operand of(Words words) {
   return {Drawn::word, words};
 }
@@ -83,13 +91,24 @@ struct Verb {
   void (*run)(World &, const Step &);
   Weight weight;
   Operand operands[kOperands];
+  bool (*is_possible)(const World &) = nullptr;  // null: drawn without a look
 };
+
+bool has_tensor(const World &world) {
+  return std::any_of(std::begin(world.tensors), std::end(world.tensors),
+                     [](const Tensor &tensor) { return tensor.held; });
+}
+
+bool has_memory(const World &world) {
+  return std::any_of(std::begin(world.blocks), std::end(world.blocks),
+                     [](const Block &block) { return block.memory; });
+}
 
 constexpr Verb kVerbs[] = {
     {"make",
      make,
      {4, 1, 0},
-     {kFreeArray, of(kBlockNames), kStream, of(kKeeperWords), rarely(kSays), rarely(kMasks)}},
+     {kFreeArray, {Drawn::block, kBlockNames}, kStream, of(kKeeperWords), rarely(kSays), rarely(kMasks)}},
     {"import", import, {2, 1, 1}, {kFreeArray, kArray}},
     {"begin",
      begin,
@@ -123,9 +142,18 @@ constexpr Verb kVerbs[] = {
      fail,
      {4, 4, 0},
      {of(kFailWords), of(kNumbers), rarely(kLater), rarely(kTimes), rarely(kNumbers)}},
-    {"dict", begin_without, {4, 4, 6}, {kFreeUse, kArray, kStream, of(kAccess), of(kWaits)}},
+    {"dict", begin_without, {4, 4, 6}, {kFreeUse, kArray, kStream, of(kAccess), of(kWaits), rarely(kOfDict)}},
     {"open_guest", open_guest, {2, 1, 0}, {}},
     {"end_guest", end_guest, {2, 1, 0}, {}},
+    {"tensor", ask_tensor, {3, 2, 2}, {kFreeTensor, kArray, kStream, of(kWorks)}},
+    {"use_tensor", use_tensor, {3, 2, 1}, {kTensor, of(kAccess)}, has_tensor},
+    {"own_tensor", own_tensor, {4, 2, 1}, {kTensor, kFreeArray}, has_tensor},
+    {"read_tensor", read_tensor, {2, 0, 0}, {kTensor, kStream}, has_tensor},
+    {"delete_tensor", delete_tensor, {4, 2, 1}, {kTensor}, has_tensor},
+    {"set_stream", set_stream, {4, 2, 0}, {kArray, kStream}, has_memory},
+    {"array_of_memory", array_of_memory, {4, 2, 0}, {kArray, kFreeArray}, has_memory},
+    {"record", record, {4, 1, 0}, {kArray, kStream, kFreeUse}, has_memory},
+    {"let_memory_go", let_memory_go, {2, 1, 0}, {kArray}, has_memory},
 };
 
 // What a program is of, and begins with.
@@ -133,12 +161,18 @@ struct Theme {
   unsigned weight;
   bool alone;
   std::initializer_list<const char *> first;
+  int keeper = -1;  // of the first array
+  bool is_masked = false;
 };
 constexpr Theme kThemes[] = {
     {6, false, {}},
     {3, true, {"make", "capture", "join", "join"}},
     {1, true, {"make", "import"}},
     {2, true, {"make", "import", "capture", "join", "join"}},
+    {1, false, {"make", "tensor"}},
+    {1, false, {"make", "dict"}, -1, true},
+    {1, false, {"make", "set_stream"}, kMemory},
+    {1, false, {"open_guest", "make"}},
 };
 
 unsigned find_word(Words words, const std::string &word) {
@@ -227,6 +261,17 @@ unsigned Drawer::operand(const World &world, const Operand &of) {
     case Drawn::graph:
       return any_of(*this, std::min(world.graphs.size(), std::size(kGraphNames)),
                     [&](unsigned i) { return world.graphs[i].runnable != nullptr; });
+    case Drawn::block:
+      return any_of(*this, kBlocks, [&](unsigned i) {
+        const bool is_there = i != kGuestBlock || machine().guest;
+        return is_there && !world.blocks[i].alive && !world.blocks[i].lost;
+      });
+    case Drawn::tensor:
+      return any_of(*this, std::size(world.tensors),
+                    [&](unsigned i) { return world.tensors[i].held != nullptr; });
+    case Drawn::free_tensor:
+      return any_of(*this, std::size(world.tensors),
+                    [&](unsigned i) { return !world.tensors[i].there; });
     case Drawn::stream:
     case Drawn::outsider:
       return stream(world, of.drawn == Drawn::outsider);
@@ -248,6 +293,7 @@ Step Drawer::step(const World &world) {
   } else {
     const bool in_capture = world.any_captures();
     step[0] = draw_by(kVerbs, [&](const Verb &verb) {
+      if (verb.is_possible && !verb.is_possible(world)) return 0U;
       if (theme.alone) return verb.weight.alone;
       return in_capture ? verb.weight.inside : verb.weight.outside;
     });
@@ -259,6 +305,9 @@ Step Drawer::step(const World &world) {
     if (theme.first.begin()[1] == std::string_view("import")) step[4] = kImported;
     step[5] = number(2);
   }
+  if (nth == 0 && theme.is_masked) step[6] = 1 + number(std::size(kMasks) - 1);
+  if (nth == 0 && theme.keeper >= 0) step[4] = static_cast<unsigned>(theme.keeper);
+  if (nth == 1 && step[0] == verb_of("make")) step[2] = kGuestBlock;
   return step;
 }
 

@@ -40,7 +40,7 @@ void begin(World &world, const Step &step) {
     // A stream that was taken into a capture is for that use alone, and so are its arrays.
     const int said = world.arrays[arrays[i]].said;
     if (said >= 0 && said != stream && world.is_forked(said)) return;
-    const unsigned told = world.blocks[world.arrays[arrays[i]].block].told;
+    const unsigned told = world.told(world.arrays[arrays[i]].block);
     for (int other = 0; other < kStreams; ++other) {
       if ((told >> other & 1) && other != stream && world.is_forked(other)) return;
     }
@@ -109,7 +109,8 @@ void give_up(World &world, Use &use) {
     // It orders nothing for the producers, who hear of it by the owner alone.
     Block &block = world.blocks[world.arrays[array].block];
     block.copied = true;
-    if (is_unknown) block.is_unknown = true;
+    // Who has the array that a tensor is of has another owner.
+    if (is_unknown || world.arrays[array].tensor >= 0) block.is_unknown = true;
     if (block.keeper != kBorrowed) continue;
     block.is_unknown = true;  // but for the program itself
     world.note_own_work(world.arrays[array].block, use.stream);

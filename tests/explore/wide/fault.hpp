@@ -66,6 +66,7 @@ class Fault {
   void arm();
   // In it, too, where a party calls the driver.
   void disarm();
+  bool is_armed() const { return is_armed_; }
   // Whether allocations are to fail.
   bool is_for_memory() const { return is_chosen_ && !function_; }
   // Whether the last call has met it.

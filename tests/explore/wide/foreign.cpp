@@ -7,10 +7,28 @@
 namespace wide {
 namespace {
 
-// The stream that a dict says; -1: none that a party could be sent to.
-int told_by_dict(World &world, int number) {
-  if (world.is_borrowed(number)) return world.arrays[number].said;
-  std::uint64_t storage[64];
+// The streams that a dict says; -1: none that a party could be sent to.
+struct Said {
+  int stream = -1;
+  int of_mask = -1;
+};
+
+int named(World &world, int number, const cai_value &said) {
+  if (said.form != CAI_FORM_INT) return -1;
+  for (unsigned drawn = 0; drawn < kNamed; ++drawn) {
+    const int stream = world.stream(drawn);
+    if (machine().value(stream) != static_cast<std::uint64_t>(said.integer)) continue;
+    if (!world.may_say(number, stream)) return -1;
+    world.blocks[world.arrays[number].block].told |= 1U << stream;
+    world.met(Call::dict, number, stream);
+    return stream;
+  }
+  return -1;
+}
+
+Said told_by_dict(World &world, int number) {
+  if (world.is_borrowed(number)) return {world.arrays[number].said, -1};
+  std::uint64_t storage[96];
   cai_interface dict{};
   dict.struct_size = sizeof dict;
   cai_status status = CAI_OK;
@@ -18,16 +36,12 @@ int told_by_dict(World &world, int number) {
     status =
         cai_interface_write(world.pointer(number), 3, storage, sizeof storage, &dict, &world.error);
   });
-  if (status == CAI_ERR_EXPORT) return -1;
-  if (!world.is_taken(status) || dict.stream.form != CAI_FORM_INT) return -1;
-  for (unsigned drawn = 0; drawn < kNamed; ++drawn) {
-    const int stream = world.stream(drawn);
-    if (machine().value(stream) != static_cast<std::uint64_t>(dict.stream.integer)) continue;
-    world.blocks[world.arrays[number].block].told |= 1U << stream;
-    world.met(Call::dict, number, stream);
-    return stream;
-  }
-  return -1;
+  if (status == CAI_ERR_EXPORT || !world.is_taken(status)) return {};
+  Said said{named(world, number, dict.stream), -1};
+  if (said.stream < 0 || !dict.mask_interface) return said;
+  said.of_mask = named(world, number, dict.mask_interface->stream);
+  if (said.of_mask < 0) world.fail("a mask's dict says no stream");
+  return said;
 }
 
 // As a party does that knows nothing but the stream.
@@ -44,28 +58,43 @@ void begin_without(World &world, const Step &step) {
   const bool writes = step[4];
   if (!use || number < 0 || !world.may_work(stream) || world.is_forked(stream)) return;
   if (world.conflicts(number, writes) || !world.may_use(number)) return;
-  // A mask has a dict, and a stream, of its own; an owner with functions of its own is not told.
+  // An owner with functions of its own is not told.
   const Block &block = world.blocks[world.arrays[number].block];
-  if (block.is_masked || block.keeper == kAlone) return;
-  const int told = told_by_dict(world, number);
-  if (told < 0 || !world.may_work(told) || world.is_forked(told)) return;
-  if (world.is_captured_alone(number, stream)) return;
-  const bool is_captured = world.is_capturing(stream) || world.is_capturing(told);
-  if (is_captured && stream != told && !world.is_in_one_capture(stream, told)) return;
+  if (block.keeper == kAlone) return;
+  const Said said = told_by_dict(world, number);
+  // Who is given the mask alone is told of that alone.
+  const bool is_of_mask = step[6] && said.of_mask >= 0;
+  const int told = is_of_mask ? said.of_mask : said.stream;
+  if (told < 0 || world.is_captured_alone(number, stream)) return;
+  const int streams[] = {told, said.of_mask < 0 ? told : said.of_mask};
+  const bool is_captured = world.is_capturing(stream) || world.is_capturing(streams[0]) ||
+                           world.is_capturing(streams[1]);
+  for (const int other : streams) {
+    if (!world.may_work(other) || world.is_forked(other)) return;
+    if (is_captured && stream != other && !world.is_in_one_capture(stream, other)) return;
+  }
   const bool waits = step[5] && !is_captured;
   world.say("use %d, without libcai, on %s: array %d, told %s, %s", world.number_of(use),
             kStreamNames[stream], number, kStreamNames[told],
             waits ? "the host waits" : "an event");
-  if (told != stream) waits ? wait_on_host(world, told) : world.follow(stream, told);
+  if (is_of_mask) {
+    world.say("  which is its mask's, and that alone is used");
+  } else if (said.of_mask >= 0) {
+    world.say("  and of its mask %s", kStreamNames[said.of_mask]);
+  }
+  for (const int other : streams) {
+    if (other != stream) waits ? wait_on_host(world, other) : world.follow(stream, other);
+  }
   *use = {};
   use->open = true;
   use->stream = stream;
   use->told = told;
+  use->told_of_mask = streams[1];
   use->arrays = {number};
   use->capture = world.capture_of(stream);
   use->accesses = {writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ};
   if (is_per_thread(stream) || is_per_thread(told)) use->thread = world.thread;
-  world.touch(number, stream, writes);
+  is_of_mask ? world.touch_mask(number, stream, writes) : world.touch(number, stream, writes);
 }
 
 void end_without(World &world, Use &use, bool waits) {
@@ -76,14 +105,19 @@ void end_without(World &world, Use &use, bool waits) {
   }
   // In the capture, or outside of any.
   if (!world.may_work(use.stream) || world.capture_of(use.stream) != use.capture) return;
-  const bool may_follow = world.may_work(use.told) && world.capture_of(use.told) == use.capture;
+  const auto may_be_followed = [&](int told) {
+    return world.may_work(told) && world.capture_of(told) == use.capture;
+  };
+  const bool may_follow = may_be_followed(use.told) && may_be_followed(use.told_of_mask);
   if (!may_follow && use.capture) return;
   waits = (waits && !use.capture) || !may_follow;
   world.say("use %d ends: %s", world.number_of(&use), waits ? "the host waits" : "an event");
   if (waits) {
     wait_on_host(world, use.stream);
-  } else if (use.told != use.stream) {
-    world.follow(use.told, use.stream);
+  } else {
+    for (const int told : {use.told, use.told_of_mask}) {
+      if (told != use.stream) world.follow(told, use.stream);
+    }
   }
   use.open = false;
 }

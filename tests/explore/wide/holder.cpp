@@ -22,8 +22,8 @@ void view(World &world, const Step &step) {
 }
 
 void release(World &world, const Step &step) {
-  const int number = world.array(step[1]);
-  if (number < 0 || world.is_in_use(number) || world.arrays[number].graphs) return;
+  const int number = static_cast<int>(step[1]);
+  if (!world.arrays[number].there || world.is_in_use(number) || world.arrays[number].graphs) return;
   if (world.blocks[world.arrays[number].block].pending) return;  // the producer's own affair
   const int stream = world.arrays[number].said;
   const bool may_free = world.may_work(stream) && !world.is_capturing(stream);
@@ -35,7 +35,10 @@ void let_go(World &world, int number) {
   if (world.is_borrowed(number)) return free_borrowed(world, number);
   world.say("array %d is released", number);
   // What has to be put off, and finds no memory for that, stays for ever.
-  if (world.any_captures() && world.fault.is_for_memory()) world.fault.forget();
+  const bool is_of_libcai = world.blocks[world.arrays[number].block].keeper == kMemory;
+  const bool is_for_memory = world.fault.is_for_memory();
+  // And where libcai cannot put its memory in order, it waits for the device: README.md.
+  if (world.any_captures() && (is_for_memory || is_of_libcai)) world.fault.forget();
   world.fault.spare_memory();
   world.releases = true;
   const cai_array *const array = world.pointer(number);

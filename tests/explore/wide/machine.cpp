@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "machine.hpp"
 
+#include "cai/memory.h"
 #include "must.h"
 
 namespace wide {
+namespace {
+
+constexpr cai_device kDevice{CAI_DEVICE_CUDA, 0};
+
+}  // namespace
 
 Machine::Machine() {
   MUST(cu().cuInit(0));
@@ -13,6 +19,8 @@ Machine::Machine() {
 }
 
 void Machine::renew() {
+  for (cai_stream *const stream : made) cai_stream_release(stream);
+  MUST(cai_pending_flush(kDevice, nullptr));
   MUST(cu().cuDevicePrimaryCtxReset_v2(0));
   make();
 }
@@ -22,23 +30,33 @@ void Machine::make() {
   MUST(cu().cuCtxSetCurrent(context));
   for (int i = kFirstHandle; i < kFirstOfGuest; ++i) make_stream(i);
   MUST(cu().cuStreamCreate(&free_stream, kNonBlocking));
-  for (Address &block : blocks) MUST(cu().cuMemAlloc_v2(&block, 2 * kBytes));
+  for (int i = kFirstOfLibcai; i < kStreams; ++i) make_stream(i);
+  for (int i = 0; i < kGuestBlock; ++i) MUST(cu().cuMemAlloc_v2(&blocks[i], 2 * kBytes));
   MUST(cu().cuMemAlloc_v2(&scratch, 4096));
 }
 
 void Machine::make_stream(int i) {
+  if (i >= kFirstOfLibcai) {
+    cai_stream *&stream = made[i - kFirstOfLibcai];
+    MUST(cai_stream_create(kDevice, is_blocking(i) ? CAI_MODE_SYNC : CAI_MODE_ASYNC, 0, &stream,
+                           nullptr));
+    streams[i] = reinterpret_cast<Handle>(cai_stream_value(stream));
+    return;
+  }
   MUST(cu().cuStreamCreate(&streams[i], is_blocking(i) || i == kFirstOfGuest ? 0 : kNonBlocking));
 }
 
 void Machine::open_guest() {
   MUST(cu().cuCtxCreate_v2(&guest, 0, 0));
-  for (int i = kFirstOfGuest; i < kStreams; ++i) make_stream(i);
+  for (int i = kFirstOfGuest; i < kFirstOfLibcai; ++i) make_stream(i);
+  MUST(cu().cuMemAlloc_v2(&blocks[kGuestBlock], 2 * kBytes));
   set_current(context);
 }
 
 void Machine::end_guest() {
   MUST(cu().cuCtxDestroy_v2(guest));
   guest = nullptr;
+  blocks[kGuestBlock] = 0;
 }
 
 Handle Machine::set_current(Handle to) {

@@ -10,7 +10,7 @@ namespace {
 constexpr int kCalls = static_cast<int>(Call::count), kKinds = static_cast<int>(Kind::count);
 constexpr const char *kCallNames[kCalls] = {
     "begin",   "end",        "finish",      "abandon",   "reclaim", "publish", "publish_event",
-    "release", "release_on", "same_stream", "sync_host", "dict",    "pending"};
+    "release", "release_on", "same_stream", "sync_host", "dict",    "pending", "tensor", "record"};
 constexpr const char *kKindNames[kKinds] = {"1",        "2",     "other's 2", "blocking", "non-bl.",
                                             "captured", "guest", "none",      "event"};
 
@@ -44,6 +44,15 @@ constexpr Never<Call> kNeverCalls[] = {
     {Call::same_stream, Call::end, "likewise"},
     {Call::same_stream, Call::finish, "likewise"},
     {Call::same_stream, Call::abandon, "likewise"},
+    {Call::begin, Call::tensor, "likewise"},
+    {Call::begin, Call::record, "likewise"},
+    {Call::tensor, Call::end, "likewise"},
+    {Call::tensor, Call::finish, "likewise"},
+    {Call::tensor, Call::abandon, "likewise"},
+    {Call::record, Call::end, "likewise"},
+    {Call::record, Call::finish, "likewise"},
+    {Call::record, Call::abandon, "likewise"},
+    {Call::reclaim, Call::record, "what libcai's memory is reclaimed for is published again"},
     {Call::reclaim, Call::finish, "rare: of a reader, where the producer reads on its own stream"},
 };
 constexpr Never<Kind> kNeverSaidOn[] = {

@@ -19,6 +19,8 @@ enum class Call {
   sync_host,
   dict,
   pending,
+  tensor,
+  record,
   count
 };
 

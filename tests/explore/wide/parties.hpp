@@ -12,6 +12,8 @@ namespace wide {
 using Step = std::array<unsigned, 9>;
 
 // Producers.
+// The memory comes back: an owner has ended.
+void freed(World &world, int block);
 void make(World &world, const Step &step);
 // Another import of an exporter's memory.
 void import(World &world, const Step &step);
@@ -56,6 +58,23 @@ void ask_pending(World &world, const Step &step);
 // Consumers without libcai.
 void begin_without(World &world, const Step &step);
 void end_without(World &world, Use &use, bool waits);
+
+// Whose memory is libcai's.
+cai_array *allocate(World &world, int block, int stream);
+void set_stream(World &world, const Step &step);
+void array_of_memory(World &world, const Step &step);
+void record(World &world, const Step &step);
+void let_memory_go(World &world, const Step &step);
+// What a capture has kept from being freed.
+void free_refused();
+
+// Who asks for tensors, without libcai or with it.
+void ask_tensor(World &world, const Step &step);
+void use_tensor(World &world, const Step &step);
+void own_tensor(World &world, const Step &step);
+void read_tensor(World &world, const Step &step);
+void delete_tensor(World &world, const Step &step);
+void let_tensor_go(World &world, Tensor &tensor);
 
 // Whoever has streams.
 void begin_capture(World &world, const Step &step);

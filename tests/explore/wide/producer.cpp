@@ -15,6 +15,8 @@ void free_here(World &world, int block) {
   Block &it = world.blocks[block];
   if (!it.alive) return world.fail("an owner ended twice");
   it.alive = false;
+  it.lost |= it.is_unjudged;
+  if (it.is_gone || it.is_unjudged) return;
   // As cuMemFree would: not in a capture that forbids it. One's own release is one's own affair.
   int mode = kRelaxed;
   if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
@@ -39,12 +41,6 @@ void free_here(World &world, int block) {
   if (it.freed_on >= 0) world.freed_after[block] = {world.event_after(it.freed_on)};
   ++world.waits_of_frees;
   if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
-}
-
-void freed(World &world, int block) {
-  world.fault.disarm();                          // it is libcai's calls that fail
-  if (--world.blocks[block].owners > 0) return;  // there is another import
-  machine().in(machine().context, [&] { free_here(world, block); });
 }
 
 // A producer's own block.
@@ -153,6 +149,10 @@ void own(World &world, Array *array, int b, int said) {
     array->copy.owner = block.mask.owner = make_owner(world, b, said);
     return;
   }
+  if (block.keeper == kMemory) {
+    array->array = allocate(world, b, said);
+    return;
+  }
   const auto end = [](void *it) {
     freed(*World::current, static_cast<int>(reinterpret_cast<std::intptr_t>(it)));
   };
@@ -173,6 +173,12 @@ void own(World &world, Array *array, int b, int said) {
 
 }  // namespace
 
+void freed(World &world, int block) {
+  world.fault.disarm();                          // it is libcai's calls that fail
+  if (--world.blocks[block].owners > 0) return;  // there is another import
+  machine().in(machine().context, [&] { free_here(world, block); });
+}
+
 // A new array of a block that is free: written on a stream, which it says, or None.
 void make(World &world, const Step &step) {
   const int b = static_cast<int>(step[2]);
@@ -181,8 +187,11 @@ void make(World &world, const Step &step) {
   if (world.blocks[b].alive || world.blocks[b].lost || !array || !world.may_work(stream) ||
       world.is_capturing(stream))
     return;
+  if (b == kGuestBlock && (!machine().guest || stream < kFirstHandle)) return;
   const auto keeper = static_cast<Keeper>(step[4]);
-  const bool is_on_one = keeper == kStreamOrdered || keeper == kBorrowed;  // as is its release
+  if (keeper == kMemory && (b == kGuestBlock || is_of_guest(stream))) return;
+  // As is its release.
+  const bool is_on_one = keeper == kStreamOrdered || keeper == kBorrowed || keeper == kMemory;
   const bool none = step[5] == 1 && !is_on_one;
   world.say("array %d: block %d, %s, written on %s, says %s", world.number_of(array), b,
             kKeeperWords[keeper], kStreamNames[stream], none ? "None" : "that");
@@ -190,12 +199,12 @@ void make(World &world, const Step &step) {
   block.alive = true;
   block.keeper = keeper;
   block.said = none ? -1 : stream;
-  if (is_on_one) block.freed_on = stream;
+  if (is_on_one && keeper != kMemory) block.freed_on = stream;
   for (const Handle event : std::exchange(world.freed_after[b], {})) {
     world.wait(stream, event);
   }
   world.queue(b, stream, true);
-  world.note_own_work(b, stream);
+  if (keeper != kMemory) world.note_own_work(b, stream);
   if (none) MUST_HOLD(world.wait_for(stream));
   // A mask comes with a stream of its own; memory that is freed on one stream has none.
   const int of_mask = kFirstHandle + 1 + static_cast<int>(step[6]);
@@ -209,7 +218,7 @@ void make(World &world, const Step &step) {
     block.mask = describe(machine().blocks[b] + kBytes, of_mask);
     block.told |= 1U << of_mask;  // the stream lives as long
   }
-  if (step[5] == 2 && keeper != kBorrowed) block.unstated = stream;
+  if (step[5] == 2 && keeper != kBorrowed && keeper != kMemory) block.unstated = stream;
   own(world, array, b, none ? -1 : stream);
   if (keeper == kImported && !none) block.freed_on = stream;
 }
@@ -261,10 +270,11 @@ void produce(World &world, const Step &step) {
   if (number < 0 || !world.may_work(stream) || world.is_forked(stream)) return;
   Array &array = world.arrays[number];
   Block &block = world.blocks[array.block];
-  if (block.keeper == kImported || world.conflicts(number, writes)) return;
+  if (block.keeper == kImported || array.tensor >= 0 || world.conflicts(number, writes)) return;
   const bool on_its_own = array.said == stream;
   if (block.keeper == kBorrowed && !on_its_own) return;  // what it says is all that others know
   if (world.is_captured_alone(number, stream)) return;
+  if (!world.may_say(number, array.said < 0 ? stream : array.said)) return;
   Array *const again = on_its_own && !block.copied ? nullptr : world.free_array(step[4]);
   if (!again && !(on_its_own && !block.copied)) return;
   if (world.is_capturing(stream) && again) {
@@ -287,9 +297,10 @@ void produce(World &world, const Step &step) {
   world.say("the producer %s array %d on %s", writes ? "writes" : "reads", number,
             kStreamNames[stream]);
   world.touch(number, stream, writes, false);
-  if (!world.is_capturing(stream)) world.note_own_work(array.block, stream);
-  if (!again) return;
-  publish_again(world, number, again, stream);
+  if (again) publish_again(world, number, again, stream);
+  // What is published, or on the stream of its memory, libcai knows of.
+  const bool is_known = block.keeper == kMemory && !block.pending;
+  if (!world.is_capturing(stream) && !is_known) world.note_own_work(array.block, stream);
 }
 
 }  // namespace wide

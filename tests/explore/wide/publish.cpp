@@ -56,14 +56,21 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
   }
 }
 
+// Who has the array that a tensor is of does not hear of what is made of the tensor: README.md.
+bool may_publish(const World &world, int number, int target) {
+  const Array &array = world.arrays[number];
+  return !world.is_borrowed(number) && array.tensor < 0 && world.may_say(number, target);
+}
+
 void publish_view(World &world, const Step &step, bool as_event) {
   const int number = world.array(step[1]);
   const int target = world.stream(step[2]);
   Array *const view = world.free_array(step[3]);
-  if (number < 0 || !view || world.is_borrowed(number) || !world.may_work(target) ||
+  if (number < 0 || !view || !world.may_work(target) ||
       world.is_forked(target) || world.is_pending_before_capture(world.arrays[number].block)) {
     return;
   }
+  if (!may_publish(world, number, target)) return;
   publish(world, number, view, target, as_event);
 }
 
@@ -88,7 +95,7 @@ void pass_on(World &world, const Step &step) {
   Array *const view = world.free_array(step[4]);
   Use *const later = world.free_use(step[6]);
   const bool as_event = step[5];
-  if (number < 0 || !view || !later || world.is_borrowed(number)) return;
+  if (number < 0 || !view || !later || !may_publish(world, number, target)) return;
   if (!world.may_work(stream) || world.is_forked(stream) || !world.may_work(target) ||
       world.is_forked(target) || !world.may_use(number)) {
     return;

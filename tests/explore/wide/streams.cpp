@@ -75,6 +75,9 @@ void launch(World &world, const Step &step) {
   });
   if (!world.is_taken(status)) return;
   MUST(cu().cuGraphLaunch(graph.runnable, machine().streams[stream]));
+  for (const int number : graph.touched) {
+    world.make_stale(world.arrays[number].block, world.arrays[number].tensor);
+  }
   MUST(cu().cuGraphExecDestroy(graph.runnable));  // it runs once
   graph.runnable = nullptr;
   world.quietly([&] { status = cai_use_end(&use, &world.error); });
@@ -93,7 +96,7 @@ void launch(World &world, const Step &step) {
 // A stream that nobody names any more goes; another one may get its handle.
 void replace_stream(World &world, const Step &step) {
   const int stream = world.stream(step[1]);
-  if (stream < kFirstHandle || stream >= kFirstOfGuest) return;
+  if (stream < kFirstHandle || is_of_guest(stream)) return;
   if (world.is_capturing(stream) || world.is_forked(stream)) return;
   for (const Array &array : world.arrays) {
     if (array.there && array.said == stream) return;
@@ -101,12 +104,18 @@ void replace_stream(World &world, const Step &step) {
   for (const Use &use : world.uses) {
     if (use.open && use.stream == stream) return;  // it outlives the use, also one given up
   }
-  for (const Block &block : world.blocks) {
-    const bool names = block.freed_on == stream || ((block.pending | block.told) >> stream & 1);
+  for (int b = 0; b < kBlocks; ++b) {
+    const Block &block = world.blocks[b];
+    const bool names =
+        block.freed_on == stream || ((block.pending | world.told(b)) >> stream & 1);
     if (block.alive && names) return;
   }
   world.say("stream %s is destroyed, and another one made", kStreamNames[stream]);
-  MUST(cu().cuStreamDestroy_v2(machine().streams[stream]));
+  if (stream >= kFirstOfLibcai) {
+    cai_stream_release(machine().made[stream - kFirstOfLibcai]);
+  } else {
+    MUST(cu().cuStreamDestroy_v2(machine().streams[stream]));
+  }
   machine().make_stream(stream);
 }
 
@@ -116,27 +125,54 @@ void open_guest(World &world, const Step &) {
   machine().open_guest();
 }
 
-// What cai.h asks for before a context goes; owners are left over, whose memory is elsewhere.
+// What cai.h asks for before a context goes; owners are left over. The memory of some was there, and
+// nobody uses their arrays any more.
 void end_guest(World &world, const Step &) {
   if (!machine().guest || world.any_captures()) return;
   for (const Array &array : world.arrays) {
-    if (array.there && (is_of_guest(array.said) || array.of_event_of_guest)) return;
+    const bool is_there = array.there && array.block == kGuestBlock;
+    if (is_there && array.graphs) return;
+    if (array.there && !is_there && (is_of_guest(array.said) || array.of_event_of_guest)) return;
   }
   for (const Use &use : world.uses) {
-    if (use.open && (is_of_guest(use.stream) || is_of_guest(use.told))) return;
+    if (!use.open) continue;
+    if (is_of_guest(use.stream) || is_of_guest(use.told) || is_of_guest(use.told_of_mask)) return;
+    for (const int number : use.arrays) {
+      if (world.arrays[number].block == kGuestBlock) return;
+    }
   }
-  for (const Block &block : world.blocks) {
+  for (int b = 0; b < kBlocks; ++b) {
+    const Block &block = world.blocks[b];
     const bool names =
-        is_of_guest(block.freed_on) || (block.pending | block.told) >> kFirstOfGuest != 0;
-    if (block.alive && names) return;
+        is_of_guest(block.freed_on) || of_guest(block.pending | world.told(b)) != 0;
+    if (block.alive && names && b != kGuestBlock) return;
+  }
+  // Who holds a tensor has no owner to ask for its uses.
+  for (const Tensor &tensor : world.tensors) {
+    if (!tensor.there) continue;
+    if (tensor.block == kGuestBlock || !world.has_array_of(tensor.block)) return;
+  }
+  // Its memory goes, and so all work on that is complete.
+  for (int i = 0; i < World::kArrays; ++i) {
+    if (world.array(static_cast<unsigned>(i)) < 0 || world.arrays[i].block != kGuestBlock) continue;
+    cai_status status = CAI_OK;
+    world.loudly([&] { status = cai_array_sync_host(world.pointer(i), &world.error); });
+    if (!world.is_taken(status)) return;
   }
   world.say("the second context is drained, and destroyed");
   machine().in_guest([&] {
     world.expect(cai_drain(1, nullptr, &world.error));
     for (int i = 0; i < World::kArrays; ++i) {
-      if (world.arrays[i].there && !world.is_borrowed(i)) await_uses(world, i);
+      if (world.array(static_cast<unsigned>(i)) >= 0 && !world.is_borrowed(i)) await_uses(world, i);
     }
   });
+  for (const auto &events : {world.blocks[kGuestBlock].own_work, world.freed_after[kGuestBlock]}) {
+    for (const Handle event : events) MUST(cu().cuEventSynchronize(event));
+  }
+  world.blocks[kGuestBlock].is_gone = true;
+  for (Array &array : world.arrays) {
+    if (array.there && array.block == kGuestBlock) array.is_dead = true;
+  }
   world.end_guest();
 }
 
@@ -158,6 +194,9 @@ void end_thread(World &world, const Step &) {
   for (const Block &block : world.blocks) {
     if (block.alive && (block.freed_on == stream || block.pending >> stream & 1)) return;
   }
+  for (const Tensor &tensor : world.tensors) {
+    if (tensor.there && tensor.stream == stream) return;
+  }
   for (const Use &use : world.uses) {
     const bool has_borrowed = std::any_of(use.arrays.begin(), use.arrays.end(),
                                           [&](int array) { return world.is_borrowed(array); });
@@ -174,6 +213,7 @@ void end_thread(World &world, const Step &) {
     block.told &= ~(1U << stream);
     if (block.unstated == stream) block.unstated = kGone;
     if (block.said == stream) block.said = kGone;
+    if (block.memory_stream == stream) block.memory_stream = kGone;
   }
   for (Use &use : world.uses) {
     if (use.stream == stream) use.stream = kGone;

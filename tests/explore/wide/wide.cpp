@@ -19,6 +19,7 @@
 #include <fstream>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "alphabet.hpp"
 #include "must.h"
@@ -62,8 +63,13 @@ void close(World &world) {
     if (graph.runnable) MUST(cu().cuGraphExecDestroy(graph.runnable));
     MUST(cu().cuGraphDestroy(graph.graph));
   }
+  for (Block &block : world.blocks) cai_memory_release(std::exchange(block.memory, nullptr));
   for (int i = World::kArrays; i-- > 0;) {
     if (world.arrays[i].there) let_go(world, i);
+  }
+  for (Tensor &tensor : world.tensors) {
+    if (!tensor.held) continue;
+    world.on_thread(tensor.stream == kPerThread + 1, [&] { let_tensor_go(world, tensor); });
   }
   // What can be known to be complete by now ends, before the host has waited for everything.
   for (int i = 0; i < 3; ++i) MUST(cai_drain(0, nullptr, nullptr));
@@ -71,15 +77,20 @@ void close(World &world) {
   MUST(cu().cuCtxSynchronize());
   const bool has_guest = machine().guest;
   if (has_guest) machine().in_guest([] { MUST(cu().cuCtxSynchronize()); });
-  for (int tries = 0; tries < 1000; ++tries) {
+  // A machine may be busy; but once an owner was found never to end, others are shrunk soon.
+  static std::chrono::milliseconds limit{20000};
+  const auto begun = std::chrono::steady_clock::now();
+  for (int tries = 0; std::chrono::steady_clock::now() - begun < limit; ++tries) {
     if (tries > 10) std::this_thread::sleep_for(std::chrono::microseconds(500));
     MUST(cai_drain(1, nullptr, nullptr));
+    free_refused();
     if (has_guest) machine().in_guest([] { MUST(cai_drain(1, nullptr, nullptr)); });
     if (std::none_of(std::begin(world.blocks), std::end(world.blocks),
                      [](const Block &block) { return block.alive; })) {
       return;
     }
   }
+  limit = std::chrono::milliseconds(200);
   world.fail("an owner has not ended");
 }
 

@@ -27,7 +27,14 @@ const cai_array *World::pointer(int number) const {
 }
 
 int World::array(unsigned number) const {
-  return number < kArrays && arrays[number].there ? static_cast<int>(number) : -1;
+  const bool is_one = number < kArrays && arrays[number].there && !arrays[number].is_dead;
+  return is_one ? static_cast<int>(number) : -1;
+}
+
+bool World::has_array_of(int block) const {
+  return std::any_of(std::begin(arrays), std::end(arrays), [&](const Array &array) {
+    return array.there && array.block == block && array.tensor < 0;
+  });
 }
 
 std::vector<int> World::arrays_of(unsigned number, std::initializer_list<unsigned> more) const {
@@ -95,20 +102,38 @@ bool World::is_forked(int stream) const {
                       [&](const Capture &capture) { return capture.has(stream); });
 }
 
+bool World::may_say(int number, int stream) const {
+  return arrays[number].block != kGuestBlock || stream >= kFirstHandle;
+}
+
 bool World::conflicts(int number, bool writes) const {
-  const Block &block = blocks[arrays[number].block];
+  return conflicts_in(arrays[number].block, writes);
+}
+
+bool World::conflicts_in(int number, bool writes) const {
+  const Block &block = blocks[number];
   if (block.is_unknown || block.pending) return true;
   for (const Use &use : uses) {
     if (!use.open) continue;
     for (std::size_t i = 0; i < use.arrays.size(); ++i) {
-      const bool same = arrays[use.arrays[i]].block == arrays[number].block;
+      const bool same = arrays[use.arrays[i]].block == number;
       if (same && (writes || use.accesses[i] == CAI_ACCESS_WRITE)) return true;
     }
   }
   return false;
 }
 
+unsigned World::told(int block) const {
+  unsigned streams = blocks[block].told;
+  for (const Tensor &tensor : tensors) {
+    if (tensor.there && tensor.block == block) streams |= 1U << tensor.stream;
+  }
+  return streams;
+}
+
 bool World::may_use(int number) const {
+  const int tensor = arrays[number].tensor;
+  if (tensor >= 0 && tensors[tensor].is_stale) return false;
   const int said = arrays[number].said;
   return !is_borrowed(number) || !is_per_thread(said) || said == kPerThread + thread;
 }
@@ -166,9 +191,9 @@ bool World::is_on(unsigned number) const {
   });
 }
 
-void World::queue(int block, int stream, bool writes) {
+void World::queue(int block, int stream, bool writes, bool is_of_mask) {
   const Handle handle = machine().streams[stream];
-  const Address data = machine().blocks[block];
+  const Address data = machine().blocks[block] + (is_of_mask ? kBytes : 0);
   const Address to = machine().scratch + kBytes * (scratch++ % 2000);
   machine().on(stream, [&] {
     MUST(writes ? cu().cuMemsetD8Async(data, 1, kBytes, handle)
@@ -176,24 +201,46 @@ void World::queue(int block, int stream, bool writes) {
   });
 }
 
-void World::queue_mask(int block, int stream) {
-  const Address to = machine().scratch + kBytes * (scratch++ % 2000);
-  machine().on(stream, [&] {
-    MUST(cu().cuMemcpyDtoDAsync_v2(to, machine().blocks[block] + kBytes, kBytes,
-                                   machine().streams[stream]));
-  });
+
+void World::touch(int number, int stream, bool writes, bool with_mask) {
+  queue(arrays[number].block, stream, writes);
+  make_stale(arrays[number].block, arrays[number].tensor);
+  if (with_mask && blocks[arrays[number].block].is_masked)
+    queue(arrays[number].block, stream, writes, true);
+  note_captured(number, stream);
 }
 
-void World::touch(int number, int stream, bool writes, bool reads_mask) {
-  queue(arrays[number].block, stream, writes);
-  if (reads_mask && blocks[arrays[number].block].is_masked)
-    queue_mask(arrays[number].block, stream);
+void World::touch_mask(int number, int stream, bool writes) {
+  queue(arrays[number].block, stream, writes, true);
+  make_stale(arrays[number].block, arrays[number].tensor);
+  note_captured(number, stream);
+}
+
+void World::touch_by_tensor(int number, int stream, bool writes) {
+  const int block = tensors[number].block;
+  queue(block, stream, writes);
+  make_stale(block, number);
+  note_captured(tensors[number].array, stream);
+}
+
+void World::note_captured(int number, int stream) {
   if (!is_capturing(stream)) return;
   for (Capture &capture : captures) {
     const bool is_its = capture.has(stream) || (capture.on && is_forked(stream));
     if (!is_its) continue;
     capture.touched.push_back(number);  // of which the program keeps the array
     ++arrays[number].graphs;
+  }
+}
+
+void World::make_stale(int block, int tensor) {
+  const auto is_through = [&](int other) {
+    int it = tensor;
+    while (it >= 0 && it != other) it = tensors[it].parent;
+    return it == other;
+  };
+  for (int i = 0; i < static_cast<int>(std::size(tensors)); ++i) {
+    if (tensors[i].block == block && !is_through(i)) tensors[i].is_stale = true;
   }
 }
 
@@ -223,6 +270,7 @@ void World::end_guest() {
   for (Block &block : blocks) std::erase_if(block.own_work, is_of_it);
   for (std::vector<Handle> &after : freed_after) std::erase_if(after, is_of_it);
   events_of_guest.clear();
+  freed_after[kGuestBlock].clear();
   machine().end_guest();
 }
 

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "cai.h"
+#include "cai/dlpack.h"
+#include "cai/memory.h"
 #include "fault.hpp"
 #include "machine.hpp"
 #include "pairs.hpp"
@@ -25,10 +27,11 @@ enum Keeper : unsigned {
   kOwn,       // a block of the producer's own, whose uses libcai keeps
   kAlone,     // the same, but that it keeps them by functions of its own
   kBorrowed,  // none: the program frees the memory in the order of the array's stream
+  kMemory,    // libcai's own, which frees it in the order of a stream
   kKeepers
 };
 inline constexpr const char *kKeeperWords[kKeepers] = {
-    "plain", "RECLAIMS", "STREAM_ORDERED", "IMPORTED", "used_on", "own", "alone", "borrowed"};
+    "plain", "RECLAIMS", "STREAM_ORDERED", "IMPORTED", "used_on", "own", "alone", "borrowed", "memory"};
 
 // Memory, and the owner of it.
 struct Block {
@@ -39,13 +42,17 @@ struct Block {
   int freed_on = -1;             // the stream whose order the release keeps; -1: none
   bool copied = false;           // arrays were published
   bool lost = false;             // and not to be had again
+  bool is_gone = false;          // with its context
+  bool is_unjudged = false;      // README.md says why
   bool is_unknown = false;       // what an abandoned use has pending
   unsigned told = 0;             // streams that same_stream() named
   unsigned pending = 0;          // streams with work of the producer's that no array says
   unsigned pending_outside = 0;  // those of them whose work is in no graph
   std::vector<Handle> own_work;  // events after the producer's work, which only it knows of
-  bool is_masked = false;        // by what is behind the memory, and read with it
+  bool is_masked = false;        // by what is behind the memory, and used with it
   int unstated = -1;             // the stream that a provider says
+  cai_memory *memory = nullptr;  // of kMemory; null: the program holds its arrays alone
+  int memory_stream = -1;        // that it is freed on
   cai_array mask;
   Last last;  // call
 };
@@ -59,8 +66,23 @@ struct Array {
   bool of_event_of_guest = false;  // which goes with its context
   bool is_view = false;            // that was published
   int graphs = 0;                  // that touch it
+  int tensor = -1;                 // that it was made of
+  bool is_dead = false;            // its memory went with its context
   cai_array copy;
   cai_array *array = nullptr;
+};
+
+// What a party without libcai has asked for, to work on `stream`; or a party with libcai, which has
+// made an array of it. In order with what came before it: others' work makes it stale.
+struct Tensor {
+  bool there = false;  // its deleter has not been called
+  int array = 0;       // that it was asked of
+  int block = 0;
+  int stream = 0;
+  int parent = -1;       // the tensor that the array was made of
+  unsigned capture = 0;  // that it was asked for in
+  bool is_stale = false;
+  DLManagedTensorVersioned *held = nullptr;  // null: by an array
 };
 
 enum { kAnyThread = -1, kThreads = 2, kGoneThread = kThreads };
@@ -76,6 +98,7 @@ struct Use {
   int thread = kAnyThread;  // that can end it
   unsigned capture = 0;     // that the work is in; 0: none
   int told = -1;            // by a party without libcai: the stream that it was told
+  int told_of_mask = -1;    // likewise; the same, if there is no mask
 };
 
 struct Capture {
@@ -112,6 +135,7 @@ struct World {
   Block blocks[kBlocks];
   Array arrays[kArrays];
   Use uses[4];
+  Tensor tensors[4];
   Capture captures[2];
   unsigned captures_begun = 0;
   std::vector<Graph> graphs;
@@ -135,6 +159,8 @@ struct World {
   int number_of(const Array *array) const { return static_cast<int>(array - arrays); }
   int number_of(const Use *use) const { return static_cast<int>(use - uses); }
   int array(unsigned number) const;  // -1: there is none
+  // One that no tensor is in between.
+  bool has_array_of(int block) const;
   // With more, each that number less 1; 0: none.
   std::vector<int> arrays_of(unsigned number, std::initializer_list<unsigned> more) const;
   unsigned lowest_free_array() const;
@@ -152,6 +178,8 @@ struct World {
   bool may_work(int stream) const;
   // Whether the stream is in a capture that began on another one: it is for the use that joined.
   bool is_forked(int stream) const;
+  // 1 and 2 are names in the context of the array's memory.
+  bool may_say(int number, int stream) const;
   // Uses that conflict do not overlap, nor with work that nobody has been told of.
   bool conflicts(int number, bool writes) const;
   bool is_in_use(int number) const;
@@ -168,16 +196,25 @@ struct World {
   // What the producer has queued outside of a capture on a stream that is in it by now, no event
   // tells of: it publishes that before.
   bool is_pending_before_capture(int block) const;
+  // The same, of a block.
+  bool conflicts_in(int block, bool writes) const;
+  // Streams that others were told to use it on, and may.
+  unsigned told(int block) const;
   // Whether this thread may: a 2 is good on one only, and nobody knows which if there is no owner.
+  // And what was made of a tensor must come after what others have done since.
   bool may_use(int number) const;
   bool is_borrowed(int number) const { return blocks[arrays[number].block].keeper == kBorrowed; }
 
   // ---- Work ----
 
-  void queue(int block, int stream, bool writes);
-  void queue_mask(int block, int stream);
+  void queue(int block, int stream, bool writes, bool is_of_mask = false);
   // An array's memory is accessed on a stream; in a capture, by the graph.
-  void touch(int number, int stream, bool writes, bool reads_mask = true);
+  void touch(int number, int stream, bool writes, bool with_mask = true);
+  void touch_mask(int number, int stream, bool writes);
+  // Likewise, by who has a tensor.
+  void touch_by_tensor(int number, int stream, bool writes);
+  // Tensors of the block do not come after this work, but for those that it was done through.
+  void make_stale(int block, int tensor);
   void note_own_work(int block, int stream);
   void note_pending(int block, int stream);
   Handle event_after(int stream);
@@ -235,6 +272,8 @@ struct World {
 
  private:
   Kind kind_of(int stream) const;
+  // In a capture, the graph has the array's memory.
+  void note_captured(int number, int stream);
 
   std::uint64_t races;
   std::vector<Handle> events, events_of_guest;

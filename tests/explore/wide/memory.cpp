@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Producers whose memory is libcai's: a manager gives the blocks and judges how they come back;
+// libcai makes the arrays, and frees the memory in the order of a stream that may change.
+#include "cai/memory.h"
+
+#include <utility>
+
+#include "must.h"
+#include "parties.hpp"
+
+namespace wide {
+namespace {
+
+constexpr cai_device kDevice{CAI_DEVICE_CUDA, 0};
+
+int next_block = 0;  // that the manager gives
+
+// The stream of this thread's that has the value.
+int stream_of(const World &world, std::uint64_t value) {
+  for (unsigned drawn = 0; drawn < kNamed; ++drawn) {
+    const int stream = world.stream(drawn);
+    if (machine().value(stream) == value) return stream;
+  }
+  return -1;
+}
+
+cai_status give(void *, std::uint64_t size, std::uint64_t, std::uint32_t, std::uint64_t,
+                cai_block *out, cai_error *) {
+  *out = {machine().blocks[next_block], 0, size, static_cast<std::uint64_t>(next_block)};
+  return CAI_OK;
+}
+
+cai_status take(void *, const cai_block *block, std::uint64_t value, cai_error *error) {
+  World &world = *World::current;
+  const int number = static_cast<int>(block->cookie);
+  const int stream = stream_of(world, value);
+  if (world.is_capturing(stream)) {  // as cuMemFreeAsync() would not take it
+    *error = {};
+    error->status = CAI_ERR_CAPTURE;
+    return CAI_ERR_CAPTURE;
+  }
+  world.blocks[number].freed_on = stream;
+  freed(world, number);
+  return CAI_OK;
+}
+
+cai_manager_table make_table() {
+  cai_manager_table table{};
+  table.struct_size = sizeof table;
+  table.version = CAI_MANAGER_VERSION;
+  table.name = "wide";
+  table.create = [](const void *, cai_device, cai_manager *, void **self, cai_error *) {
+    *self = nullptr;
+    return cai_status{CAI_OK};
+  };
+  table.destroy = [](void *) {};
+  table.initialize = [](void *, cai_error *) { return cai_status{CAI_OK}; };
+  table.reset = table.initialize;
+  table.memalloc = give;
+  table.memfree = take;
+  return table;
+}
+
+cai_manager *manager() {
+  static const cai_manager_table table = make_table();
+  static cai_manager *const made = [] {
+    cai_manager *manager = nullptr;
+    MUST(cai_manager_register("wide", &table, nullptr));
+    MUST(cai_manager_create("wide", nullptr, kDevice, nullptr, &manager, nullptr));
+    return manager;
+  }();
+  return made;
+}
+
+// A handle of libcai's for a stream, which holds nothing.
+struct Handled {
+  explicit Handled(int stream) {
+    MUST(cai_stream_wrap(kDevice, machine().value(stream), nullptr, nullptr, &handle, nullptr));
+  }
+  Handled(const Handled &) = delete;
+  Handled &operator=(const Handled &) = delete;
+  ~Handled() { cai_stream_release(handle); }
+
+  cai_stream *handle = nullptr;
+};
+
+cai_status make_array(cai_memory *memory, cai_array **out, cai_error *error) {
+  constexpr cai_dtype dtype{'u', '|', 0, 0, 1, 0};
+  constexpr std::int64_t shape[1] = {kBytes};
+  return cai_memory_array(memory, 0, &dtype, 1, shape, nullptr, out, error);
+}
+
+// Whether a 2 is another thread's, where it has no name.
+bool is_elsewhere(const World &world, int stream) {
+  return stream == kGone || stream == kPerThread + 1 - world.thread;
+}
+
+// The block of an array that is memory of libcai's, which the program holds.
+Block *block_of(World &world, int number) {
+  if (number < 0) return nullptr;
+  Block &block = world.blocks[world.arrays[number].block];
+  return block.memory ? &block : nullptr;
+}
+
+}  // namespace
+
+cai_array *allocate(World &world, int b, int stream) {
+  next_block = b;
+  const Handled handled(stream);
+  cai_request request{};
+  request.struct_size = sizeof request;
+  request.kind = CAI_KIND_ASYNC;
+  request.size = 2 * kBytes;
+  request.align = 1;
+  request.stream = handled.handle;
+  request.manager = manager();
+  Block &block = world.blocks[b];
+  MUST(cai_memory_alloc(kDevice, &request, &block.memory, &world.error));
+  block.memory_stream = stream;
+  block.told |= 1U << stream;
+  cai_array *array = nullptr;
+  MUST(make_array(block.memory, &array, &world.error));
+  return array;
+}
+
+void set_stream(World &world, const Step &step) {
+  const int number = world.array(step[1]);
+  const int stream = world.stream(step[2]);
+  Block *const block = block_of(world, number);
+  if (!block || is_elsewhere(world, block->memory_stream) || is_of_guest(stream)) return;
+  if (!world.may_work(stream) || world.is_forked(stream)) return;
+  const Handled handled(stream);
+  cai_status status = CAI_OK;
+  world.say("cai_memory_set_stream: the memory of array %d, %s", number, kStreamNames[stream]);
+  world.quietly([&] {
+    status = cai_memory_set_stream(block->memory, handled.handle, &world.error);
+  });
+  if (world.fault.has_struck()) block->copied = true;  // as far as the owner knows
+  if (!world.is_taken(status)) return;
+  if (stream != block->memory_stream) block->copied = true;
+  block->memory_stream = stream;
+  block->told |= 1U << stream;
+}
+
+void array_of_memory(World &world, const Step &step) {
+  const int number = world.array(step[1]);
+  Array *const array = world.free_array(step[2]);
+  const Block *const block = block_of(world, number);
+  if (!block || !array) return;
+  if (is_elsewhere(world, block->memory_stream)) return;
+  cai_array *made = nullptr;
+  const cai_status status = make_array(block->memory, &made, &world.error);
+  if (!world.is_taken(status)) return;
+  const int b = world.arrays[number].block;
+  *array = Array{};
+  array->there = true;
+  array->block = b;
+  array->said = block->memory_stream;
+  array->array = made;
+  world.say("array %d: of the memory of array %d, says %s", world.number_of(array), number,
+            kStreamNames[array->said]);
+}
+
+// A consumer that has the memory: begins, works, and says so.
+void record(World &world, const Step &step) {
+  const int number = world.array(step[1]);
+  const int stream = world.stream(step[2]);
+  Use *const later = world.free_use(step[3]);
+  Block *const block = block_of(world, number);
+  if (!block || world.arrays[number].tensor >= 0 || !later || world.is_capturing(stream) || !world.may_work(stream)) return;
+  if (block->pending || world.conflicts(number, true) || !world.may_use(number)) return;
+  const cai_array *const array = world.pointer(number);
+  const cai_use_options options{sizeof options, CAI_ORDER_BEGIN, CAI_ACCESS_WRITE, 0, nullptr};
+  cai_use use;
+  cai_status status = CAI_OK;
+  world.say("array %d is used on %s, and its memory told", number, kStreamNames[stream]);
+  world.quietly([&] {
+    status = cai_use_begin(&use, &array, 1, machine().value(stream), &options, &world.error);
+  });
+  if (!world.is_taken(status)) return;
+  world.touch(number, stream, true);
+  const Handled handled(stream);
+  world.quietly([&] { status = cai_memory_record(block->memory, handled.handle, &world.error); });
+  if (!world.is_taken(status)) return end_later(world, later, number, stream, 0);
+  // The arrays' streams do not wait for it: who comes hears of it by the owner.
+  block->copied = true;
+  world.met(Call::record, number, stream);
+}
+
+void free_refused() {
+  cai_request nothing{};
+  nothing.struct_size = sizeof nothing;
+  nothing.kind = CAI_KIND_ASYNC;
+  nothing.manager = manager();
+  cai_memory *memory = nullptr;
+  MUST(cai_memory_alloc(kDevice, &nothing, &memory, nullptr));
+  cai_memory_release(memory);
+}
+
+void let_memory_go(World &world, const Step &step) {
+  Block *const block = block_of(world, world.array(step[1]));
+  if (!block) return;
+  world.say("the memory of array %u is released", step[1]);
+  if (world.any_captures()) world.fault.forget();  // as in let_go()
+  world.fault.spare_memory();
+  world.quietly([&] { cai_memory_release(std::exchange(block->memory, nullptr)); });
+}
+
+}  // namespace wide
