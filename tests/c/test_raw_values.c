@@ -295,7 +295,141 @@ static void test_offsets(void) {
   }
 }
 
+static int advices; /* and of which entry the last was */
+static int32_t advised;
+
+static void count_advice(void *context, const cai_finding *finding) {
+  (void)context;
+  if (finding->severity != CAI_SEVERITY_ADVICE) return;
+  ++advices;
+  advised = finding->entry;
+}
+
+/* Strides and a pointer that few consumers can use are lawful, and remarked on. */
+static void test_advice(void) {
+  const cai_value strides[] = {INT(13), INT(4)}, none[] = {INT(12), INT(4)};
+  made_interface d;
+  cai_array out;
+  check_context = "advice";
+#define ADVISED(times, set)                                                                     \
+  do {                                                                                          \
+    make_interface(&d);                                                                         \
+    set;                                                                                        \
+    advices = 0;                                                                                \
+    check_arm();                                                                                \
+    CHECK_OK(cai_interface_read(&d.in, CAI_STRICT, count_advice, NULL, storage, sizeof storage, \
+                                &out, ERR));                                                    \
+    CHECK(advices == (times));                                                                  \
+  } while (0)
+  ADVISED(0, d.in.strides = make_items(CAI_FORM_TUPLE, none, 2));
+  ADVISED(1, d.in.strides = make_items(CAI_FORM_TUPLE, strides, 2));
+  CHECK(advised == CAI_ENTRY_STRIDES);
+  ADVISED(0, (d.in.strides = make_items(CAI_FORM_TUPLE, strides, 2), d.shape[0] = INT(1)));
+  ADVISED(1, d.data[0] = make_uint(ADDRESS + 2));
+  CHECK(advised == CAI_ENTRY_DATA);
+  ADVISED(0, (d.data[0] = make_uint(ADDRESS + 2), d.in.typestr = TEXT("|V4")));
+  ADVISED(0, (d.data[0] = INT(0), d.shape[0] = INT(0),
+              d.in.strides = make_items(CAI_FORM_TUPLE, strides, 2)));
+#undef ADVISED
+}
+
+/* An array of no dimensions, whose tuples are empty. */
+static void test_no_dimensions(void) {
+  made_interface d;
+  cai_array out;
+  check_context = "no dimensions";
+  make_interface(&d)->shape = make_items(CAI_FORM_TUPLE, NULL, 0);
+  CHECK_OK(read_with(&d.in, CAI_STRICT, 0, &out));
+  CHECK(out.ndim == 0 && out.data == ADDRESS && out.flags == CAI_FLAG_STRIDES_NONE);
+  d.in.strides = make_items(CAI_FORM_TUPLE, NULL, 0);
+  CHECK_OK(read_with(&d.in, CAI_STRICT, 0, &out));
+  CHECK(out.ndim == 0 && out.data == ADDRESS && out.flags == 0);
+  CHECK_OK(cai_array_validate(&out, ERR));
+}
+
+/* Formats in descr that mean something, though the text has others for it. */
+static void test_loose_formats(void) {
+  cai_value parts[2], field;
+  made_interface d;
+  cai_array out;
+  int loose;
+  check_context = "loose formats";
+  for (loose = 0; loose < 2; ++loose) {
+    parts[0] = TEXT("a"), parts[1] = TEXT(loose ? "=f4" : "<f4");
+    if (!loose) parts[1].form = CAI_FORM_TEXT_SUBCLASS;
+    field = make_items(CAI_FORM_TUPLE_SUBCLASS, parts, 2);
+    make_interface(&d)->descr = make_items(CAI_FORM_LIST, &field, 1);
+    CHECK(read_with(&d.in, CAI_STRICT, sizeof storage, &out) != CAI_OK && ERR->index == 0 &&
+          ERR->entry == CAI_ENTRY_DESCR);
+    CHECK_OK(read_with(&d.in, CAI_LENIENT, cai_interface_storage(&d.in), &out));
+    CHECK(out.descr_count == 1 && out.descr->dtype.kind == 'f' &&
+          out.descr->dtype.byteorder == '<');
+  }
+}
+
+/* Values within values are printed so deep, and no deeper. */
+static void test_deep_values(void) {
+  cai_value nested[8];
+  made_interface d;
+  int i;
+  nested[0] = INT(5);
+  for (i = 1; i < COUNT(nested); ++i) nested[i] = make_items(CAI_FORM_TUPLE, &nested[i - 1], 1);
+  make_interface(&d)->typestr = nested[COUNT(nested) - 1];
+  refused(&d.in, CAI_ERR_TYPE, CAI_ENTRY_TYPESTR, -1, "(...)");
+  CHECK(strstr(ERR->message, "5") == NULL);
+}
+
+static void do_nothing(cai_owner *owner) { (void)owner; }
+
+/* Owners and slices that are none. */
+static void test_owners_and_slices(void) {
+  static const int64_t shape[] = {2, 3};
+  const cai_slice wrong[] = {{0},
+                             {.kind = 99},
+                             {.kind = CAI_SLICE_ELLIPSIS | CAI_SLICE_NO_START},
+                             {.kind = CAI_SLICE_NEWAXIS, .reserved = 1}};
+  cai_owner owner;
+  made m;
+  cai_array *a = make(&m, "<f4", 2, shape, NULL), *out = NULL, *owned = NULL;
+  int i;
+  check_context = "owners";
+  memset(&owner, 0xA5, sizeof owner);
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_owner_init(NULL, do_nothing, do_nothing, ERR));
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_owner_init(&owner, NULL, do_nothing, ERR));
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_owner_init(&owner, do_nothing, NULL, ERR));
+  CHECK(check_untouched(&owner, sizeof owner));
+  CHECK_OK(cai_owner_init(&owner, do_nothing, do_nothing, ERR));
+  a->owner = &owner;
+  CHECK_OK(cai_array_validate(a, ERR));
+  owner.struct_size = 8;
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_INTERFACE, cai_array_validate(a, ERR));
+  owner.struct_size = sizeof owner, owner.retain = NULL;
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_INTERFACE, cai_array_validate(a, ERR));
+  owner.retain = do_nothing, owner.release = NULL;
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_INTERFACE, cai_array_validate(a, ERR));
+  a->owner = NULL;
+  check_context = "slices";
+  if (!CHECK_OK(cai_array_own(a, NULL, NULL, &owned, ERR))) return;
+  for (i = 0; i < COUNT(wrong); ++i) {
+    CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_slice(owned, &wrong[i], 1, &out, ERR));
+    CHECK(ERR->index == 0 && strstr(ERR->message, "slices[0]"));
+  }
+  cai_array_release(owned);
+  check_context = "bits";
+  a = make(&m, "|t1", 2, shape, NULL);
+  m.strides[0] = 3, m.strides[1] = 1;
+  if (!CHECK_OK(cai_array_own(a, NULL, NULL, &owned, ERR))) return;
+  CHECK_FAILS(CAI_ERR_UNSUPPORTED, CAI_ENTRY_TYPESTR, cai_array_slice(owned, NULL, 0, &out, ERR));
+  CHECK(out == NULL);
+  cai_array_release(owned);
+}
+
 int main(void) {
+  test_advice();
+  test_no_dimensions();
+  test_loose_formats();
+  test_deep_values();
+  test_owners_and_slices();
   test_fields();
   test_lists();
   test_lone_fields();
