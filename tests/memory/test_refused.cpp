@@ -353,6 +353,10 @@ TEST_F(Refused, Arrays) {
   const OwnArray of_rocm(owned);
   EXPECT_FAILS(CAI_ERR_DEVICE, "ROCm", cai_memory_of(of_rocm, &out, nullptr, error));
   EXPECT_FAILS(CAI_ERR_DEVICE, "ROCm", cai_array_fill(of_rocm, shape, nullptr, error));
+  borrowed.array.device_type = CAI_DEVICE_CPU;
+  borrowed.array.dtype = {'t', '|', 0, 0, 1, 0};
+  EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "array is of bits",
+               cai_array_fill(&borrowed.array, shape, nullptr, error));
 }
 
 // A copy moves bytes: whatever differs between the types, it is none.
