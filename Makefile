@@ -38,6 +38,11 @@ test-long: ## all schedules, seeds and counts, valgrind, fuzzers; PART=NAME for 
 	@tools/setup long
 	@$(PYTHON_VENV) tools/test long $(PART)
 
+.PHONY: coverage
+coverage: ## what the C and C++ suites do not reach of src and simcuda, and nobody has explained
+	@tools/setup coverage
+	@$(PYTHON_VENV) tools/coverage
+
 .PHONY: test-gpu
 test-gpu: ## on a GPU: driver rules, order, pairs of frameworks, with what the machine has
 	@$${PYTHON:-python3} tests/gpu/run.py

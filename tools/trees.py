@@ -8,6 +8,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 
 from results import ROOT, headline, run
 
@@ -72,6 +73,30 @@ FUZZ = Tree(
         *["-Dfuzzing=libfuzzer", "-Db_lundef=false"],
     ],
     environment={"CC": "clang-16", "CXX": "clang++-16"},
+)
+
+# Clang counts conditions as they are written, so what the compiler adds (exceptions, destructors)
+# is no branch. The counts are in a file that all processes share: one may end in any manner.
+COUNTING = (
+    "-g0 -fprofile-instr-generate -fprofile-update=atomic -fcoverage-mapping"
+    " -mllvm -runtime-counter-relocation"
+)
+COVERAGE = Tree(
+    "build-coverage",
+    [
+        *["-Ddebug=false", "-Doptimization=0", "-Dtests=false"],
+        *[f"-Dc_args={COUNTING}", f"-Dcpp_args={COUNTING}"],
+        *[f"-D{language}_link_args=-fprofile-instr-generate" for language in ("c", "cpp")],
+    ],
+    environment={"CC": "clang-16", "CXX": "clang++-16"},
+)
+# The tests of the plain tree, with those libraries.
+COUNTED = Tree(
+    PLAIN.folder,
+    PLAIN.options,
+    environment={"LLVM_PROFILE_FILE": f"{ROOT}/{COVERAGE.folder}/counts/%m%c.profraw"},
+    wrapper=f"{ROOT}/tests/coverage/counted",
+    name=COVERAGE.folder,
 )
 
 
@@ -197,7 +222,12 @@ def run_meson(results, tree, suites, without=(), part="1/1", arguments=()):
     if not build(tree, [test for test in tests if test not in left]):
         return results.fail(f"{tree.folder}: the build failed")
     # Meson adds the wrapper's name to its logs.
-    logs = ROOT / tree.folder / "meson-logs" / "-".join(["testlog", *tree.wrapper.split()[:1]])
+    logs = (
+        ROOT
+        / tree.folder
+        / "meson-logs"
+        / "-".join(["testlog", *(Path(word).name for word in tree.wrapper.split()[:1])])
+    )
     for suffix in (".json", ".junit.xml"):
         logs.with_suffix(suffix).unlink(missing_ok=True)
     command = ["meson", "test", "-C", tree.folder, "--no-rebuild", "--quiet"]

@@ -123,29 +123,22 @@ char *copy_string(const char *text, uint64_t length, Storage &storage) noexcept 
 
 cai_field *copy_fields(const cai_field *fields, uint32_t count, Storage &storage) noexcept {
   auto *const copies = storage.take<cai_field>(count);
-  if (!copies) return nullptr;
   for (uint32_t i = 0; i < count; ++i) {
     const cai_field &field = fields[i];
     cai_field &copy = copies[i];
     copy = field;
     copy.reserved = 0;
     copy.name = copy_string(field.name, std::strlen(field.name), storage);
-    if (!copy.name) return nullptr;
-    if (field.title) {
-      copy.title = copy_string(field.title, std::strlen(field.title), storage);
-      if (!copy.title) return nullptr;
-    }
+    if (field.title) copy.title = copy_string(field.title, std::strlen(field.title), storage);
     copy.shape = nullptr;
     if (field.ndim > 0) {
       const auto ndim = static_cast<uint64_t>(field.ndim);
       auto *const shape = storage.take<int64_t>(ndim);
-      if (!shape) return nullptr;
       std::memcpy(shape, field.shape, ndim * sizeof *shape);
       copy.shape = shape;
     }
     if (field.field_count > 0) {
       copy.fields = copy_fields(field.fields, field.field_count, storage);
-      if (!copy.fields) return nullptr;
     }
   }
   return copies;

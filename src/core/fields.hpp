@@ -12,7 +12,7 @@ namespace cai {
 // Bytes of storage that a copy of the tree needs. `fields` must be valid.
 uint64_t fields_storage(const cai_field *fields, uint32_t count) noexcept;
 
-// A deep copy, or NULL if the storage is too small.
+// A deep copy, for which the storage has fields_storage() bytes.
 cai_field *copy_fields(const cai_field *fields, uint32_t count, Storage &storage) noexcept;
 
 // What is wrong with a tree that must fill `itemsize` bytes, to follow "descr "; NULL if nothing

@@ -277,9 +277,6 @@ cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *off
     if (!array || !out) throw Failure(CAI_ERR_ARGUMENT, {}, "array or out is NULL");
     order::judge(array, -1);
     if (!array->owner) throw Failure(CAI_ERR_ARGUMENT, {}, "array is borrowed: nothing holds it");
-    if (array->device_type == CAI_DEVICE_ROCM) {
-      throw Failure(CAI_ERR_DEVICE, {}, "array is on a device of ROCm's");
-    }
     uint64_t within = 0;
     memory::HeldMemory found = memory::memory_of(*array, &within);
     *out = found.let_go();

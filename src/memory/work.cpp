@@ -16,9 +16,6 @@ void judge_work(const cai_array *array, const char *name) {
   if (array->dtype.kind == 't') {
     throw Failure(CAI_ERR_UNSUPPORTED, {CAI_ENTRY_TYPESTR}, "%s is of bits", name);
   }
-  if (array->device_type == CAI_DEVICE_ROCM) {
-    throw Failure(CAI_ERR_DEVICE, {}, "%s is on a device of ROCm's", name);
-  }
   if (cai_memory *const memory = memory_under(*array)) must_live(memory);
 }
 

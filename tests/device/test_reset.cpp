@@ -189,6 +189,8 @@ TEST(Reset, KillsWhatTheContextHad) {
   ASSERT_OK(again.enqueue(fresh, error));
   ASSERT_OK(cai_device_synchronize(gpu0, error));
   EXPECT_EQ(again.runs, 1);
+  ASSERT_OK(cai_stream_synchronize(fresh, error));  // or it ends later, when `again` is no more
+  EXPECT_EQ(again.ends, 1);
   ASSERT_OK(cai_device_reset(cpu, CAI_RESET_CONTEXT, error));
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "allocations.h"
+#include "kept.hpp"
 #include "scenario.hpp"
 
 namespace test {
@@ -51,40 +52,6 @@ std::vector<Scenario> scenarios_of(const std::string &function) {
     if (function == each.function) found.push_back(each);
   }
   return found;
-}
-
-const char *const object_types[] = {"CUcontext",   "CUstream",    "CUevent",
-                                    "CUdeviceptr", "CUarray",     "CUmemoryPool",
-                                    "CUgraph",     "CUgraphExec", "CUuserObject"};
-
-// What there is of libcai's blocks, and of the driver's objects.
-struct Kept {
-  std::vector<std::uint64_t> counts;
-
-  static Kept now() {
-    static const auto objects = driver_function<std::uint64_t (*)(const char *)>("simcuda_objects");
-    Kept kept;
-    kept.counts.push_back(static_cast<std::uint64_t>(allocations_kept()));
-    for (const char *type : object_types) kept.counts.push_back(objects(type));
-    return kept;
-  }
-  // Of what there is more than there was.
-  std::set<std::string> since(const Kept &before) const {
-    std::set<std::string> grown;
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      if (counts[i] > before.counts[i]) grown.insert(i ? object_types[i - 1] : "libcai's blocks");
-    }
-    return grown;
-  }
-};
-
-// What was put off is done.
-void settle() {
-  cai_error error{};
-  EXPECT_EQ(cai_drain(1, nullptr, &error), CAI_OK) << error.message;
-  for (const cai_device device : {cpu, gpu0, gpu1}) {
-    EXPECT_EQ(cai_pending_flush(device, &error), CAI_OK) << error.message;
-  }
 }
 
 // A driver's object whose end fails stays, and nobody can do more about it.

@@ -341,6 +341,43 @@ TEST_F(Releases, AfterALookThatFailed) {
   EXPECT_TRUE(array.ended());
 }
 
+// Work in a context that the driver says is dead, or broken for good, never ends: an array that
+// waited for it ends, and who asked is told. What says nothing of that leaves the array waiting.
+TEST_F(Releases, AfterAnEventThatFails) {
+  struct Case {
+    int status;
+    bool is_gone;
+  };
+  constexpr Case cases[] = {{4, true},   {201, true}, {214, true}, {220, true},  {226, true},
+                            {400, true}, {700, true}, {702, true}, {709, true},  {710, true},
+                            {714, true}, {715, true}, {716, true}, {717, true},  {718, true},
+                            {719, true}, {721, true}, {2, false},  {999, false}, {801, false}};
+  for (const char *const name : {"cuEventQuery", "cuEventSynchronize"}) {
+    for (const Case &each : cases) {
+      SCOPED_TRACE(testing::Message() << name << " " << each.status);
+      Handle primary = nullptr;  // which a failure may break for good
+      MUST(gpu().cuDevicePrimaryCtxRetain(&primary, 1));
+      Owned array(memory(primary), CAI_STREAM_NONE);
+      EXPECT_EQ(end_use({array}, value(stream(non_blocking, primary))), CAI_OK);
+      array.release();
+      EXPECT_FALSE(array.ended());
+      const bool waits = name == std::string_view("cuEventSynchronize");
+      std::int64_t left_now = -1;
+      cai_error error{};
+      MUST(gpu().simcuda_fail(name, 1, each.status));
+      EXPECT_EQ(cai_drain(waits, &left_now, &error), CAI_ERR_CUDA);
+      EXPECT_EQ(error.native, each.status);
+      EXPECT_NE(std::string_view(error.message).find(name), std::string_view::npos);
+      EXPECT_EQ(array.ended(), each.is_gone);
+      MUST(gpu().cuDevicePrimaryCtxReset_v2(1));
+      MUST(gpu().cuDevicePrimaryCtxRetain(&primary, 1));
+      EXPECT_EQ(left(1), 0);
+      EXPECT_TRUE(array.ended());
+      while (primary_active(1)) MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
+    }
+  }
+}
+
 // Where no event can be recorded, nothing says when the work is complete but the host that waits.
 TEST_F(Releases, AfterARecordThatFailed) {
   const std::uint64_t producer = value(stream());
