@@ -103,7 +103,7 @@ void make_root(fuzz::Input &input, const char *typestr, const Shape &shape, Root
     hi = std::max(hi, offset + itemsize);
   });
   for (const wide offset : offsets) root.offsets.push_back(static_cast<std::int64_t>(offset - lo));
-  root.memory.reset(new std::uint8_t[static_cast<std::size_t>(hi - lo) + 1]());
+  root.memory.reset(new std::uint8_t[static_cast<std::size_t>(hi - lo)]());
   root.expected.resize(static_cast<std::size_t>(hi - lo));
   a.ndim = static_cast<std::int32_t>(shape.size());
   a.shape = root.shape.data();

@@ -37,7 +37,7 @@ CAPSULE.restype = ctypes.py_object
 CAPSULE.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 NAME_OF = ctypes.pythonapi.PyCapsule_GetName
 NAME_OF.restype, NAME_OF.argtypes = ctypes.c_char_p, (ctypes.py_object,)
-ITEMSIZES = {(2, 32): 4, (0, 8): 1, (0, 64): 8, (1, 16): 2, (6, 8): 1, (5, 64): 8}  # by code, bits
+TYPES = ((2, 32), (0, 8), (0, 64), (1, 16), (6, 8), (5, 64))  # of tensors: code, bits
 
 
 class Case:
@@ -148,7 +148,7 @@ class Case:
         tensor = managed.dl_tensor
         dims = self.new("int64_t[128]")
         managed.deleter = self.callback(f"void({kind} *)", deleter)
-        code, bits = self.any_of(tuple(ITEMSIZES))
+        code, bits = self.any_of(TYPES)
         tensor.dtype = {"code": code, "bits": bits, "lanes": 1}
         tensor.device.device_type = 1
         tensor.data = ffi.cast("void *", ADDRESS)
@@ -460,7 +460,7 @@ def play(number):
 
 
 def clean_up():
-    for _ in range(256):  # the tables that were found last are kept; these are none
+    for _ in range(256):  # the types that were met last are kept: let it be these
         libcai.asarray(type("Other", (type(producer()),), {})(interface()))
     gc.collect()
     libcai.drain(True)
