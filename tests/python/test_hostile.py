@@ -16,7 +16,7 @@ from helpers import LIMIT, ROOT
 SCRIPTS = ["hostile", "hostile_tables"]
 KEPT = ROOT / "build/results/hostile.json"
 MORE = int(os.environ.get("CAI_FUZZ_PYTHON", "400000"))  # in each long run, of each script
-AT_ONCE = 25_000
+AT_ONCE = 5_000
 
 
 def run(code, first, count):
