@@ -393,7 +393,12 @@ void Reader::read_mask() noexcept {
 void Reader::refuse_offset() noexcept {
   const cai_value &value = in_.offset;
   if (!is_host() || value.form == CAI_FORM_MISSING) return;
-  if (value.form == CAI_FORM_INT && value.integer == 0) return;
+  const bool is_integer = value.form == CAI_FORM_INT || value.form == CAI_FORM_INDEX;
+  if (is_integer && value.range == CAI_RANGE_INT64 && value.integer == 0) {
+    int64_t none;
+    values_.read_signed(value, CAI_ENTRY_OFFSET, -1, clause::kOffset, &none);
+    return;
+  }
   judge_.error(CAI_ERR_VALUE, CAI_ENTRY_OFFSET, -1, value, clause::kOffset, " is %s, not 0",
                Printed(value).c_str());
 }

@@ -61,6 +61,16 @@ std::shared_ptr<ImportedPool> find_pool(const Mappings &mappings, const MappingK
   return nullptr;
 }
 
+// Lets a device use what is imported from a pool of another's.
+void let_use(const driver::Driver &cu, const ImportedPool &pool, int32_t device,
+             driver::CUdevice owner) {
+  driver::CUdevice user = 0;
+  must(cu.cuDeviceGet, &user, device);
+  if (user == owner) return;
+  const driver::CUmemAccessDesc access{{driver::location_device, user}, driver::access_read_write};
+  must(cu.cuMemPoolSetAccess, pool.handle, &access, std::size_t{1});
+}
+
 std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const MappingKey &key,
                                           int32_t fd, driver::CUdevice owner, uint64_t epoch) {
   auto made = std::make_unique<ImportedPool>(
@@ -69,14 +79,18 @@ std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const Mappin
   must(cu.cuMemPoolImportFromShareableHandle, &made->handle, descriptor,
        driver::pool_handle_descriptor, 0ULL);
   std::shared_ptr<ImportedPool> pool(made.release(), destroy_pool);
-  driver::CUdevice user = 0;
-  must(cu.cuDeviceGet, &user, key.device);
-  if (user != owner) {
-    const driver::CUmemAccessDesc access{{driver::location_device, user},
-                                         driver::access_read_write};
-    must(cu.cuMemPoolSetAccess, pool->handle, &access, std::size_t{1});
-  }
+  let_use(cu, *pool, key.device, owner);
   return pool;
+}
+
+// The driver has a pool's memory once, and one free ends it for all: those for another device, and
+// whose handle names the pool otherwise. A handle may say anything.
+Mapping *find_imported(const Mappings &mappings, driver::CUdeviceptr address) {
+  for (Mapping *const other : mappings.all) {
+    const bool is_alive = device::is_alive(other->key.device, other->epoch);
+    if (other->pool && other->address == address && is_alive) return other;
+  }
+  return nullptr;
 }
 
 // The bytes that the driver has mapped from an address on.
@@ -111,6 +125,11 @@ Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t f
     driver::CUmemPoolPtrExportData data;
     std::memcpy(data.reserved, key.data, sizeof data.reserved);
     must(session.cu.cuMemPoolImportPointer, &made->address, made->pool->handle, &data);
+    if (Mapping *const mapping = find_imported(known, made->address)) {
+      let_use(session.cu, *mapping->pool, key.device, owner);
+      ++mapping->shares;
+      return mapping;
+    }
   }
   try {
     made->size = mapped_after(session.cu, made->address);

@@ -12,11 +12,12 @@ namespace cai::order {
 namespace {
 
 // The context of memory, or else of its device, which `ordinal` says if it is known, and gets; null
-// if there is none.
+// if there is none. Where the driver names another device, it is a pool's memory, which this one
+// has opened.
 driver::CUcontext find_context(driver::Session &session, std::uint64_t data, int *ordinal) {
   const driver::Pointer pointer = driver::ask(session, data, *ordinal);
   if (pointer.context) return pointer.context;
-  if (pointer.known()) *ordinal = pointer.ordinal;
+  if (pointer.known() && *ordinal < 0) *ordinal = pointer.ordinal;
   return *ordinal < 0 ? nullptr : session.of_device(*ordinal);
 }
 

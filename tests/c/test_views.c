@@ -311,6 +311,26 @@ static void test_bit_masks(void) {
   SAME(cai_array_reshape(a, shape, 2, &view, ERR))
   SAME(cai_array_transpose(a, same_axes, &view, ERR))
   SAME(cai_array_broadcast(a, shape, 2, &view, ERR))
+#undef SAME
+  cai_array_release(a);
+}
+
+/* A step from no element to another changes nothing. */
+static void test_bit_mask_of_one(void) {
+  static const int64_t shape[] = {1, 3};
+  cai_slice s;
+  cai_array *a, *view;
+  check_context = "mask of bits, an axis of one element";
+  make(&m, "<f4", 2, shape, NULL);
+  make(&mask, "|t1", 2, shape, NULL);
+  make_mask(&m, &mask);
+  a = own();
+  s = range(0, 0, 5, START | STOP);
+  if (CHECK_OK(cai_array_slice(a, &s, 1, &view, ERR))) {
+    CHECK(view->mask && view->mask->data == a->mask->data);
+    CHECK_OK(cai_array_validate(view, ERR));
+    cai_array_release(view);
+  }
   cai_array_release(a);
 }
 
@@ -454,6 +474,7 @@ int main(int argc, char **argv) {
   test_reshape();
   test_reshape_errors();
   test_bit_masks();
+  test_bit_mask_of_one();
   test_bit_mask_of_nothing();
   test_mask_errors();
   test_mask_under_equal_dims();

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors whose pointers are good, or NULL, and whose contents are anything. What is taken is
-// valid, and leaves as the same tensor; what is not is left alone.
+// Tensors whose pointers are good, or NULL, and whose contents are anything. What is taken follows
+// from DLPack's text; it is valid, and leaves as the same tensor; what is not is left alone.
 #include <cai/dlpack.h>
 
 #include "input.hpp"
+#include "wide.hpp"
 
 namespace {
+
+using fuzz::wide;
 
 struct Source {
   std::int64_t shape[CAI_MAX_NDIM], strides[CAI_MAX_NDIM];
@@ -37,35 +40,105 @@ void fill(fuzz::Input &input, Source &source) {
     ++static_cast<Source *>(self->manager_ctx)->deleted;
   };
   source.managed.flags = input.byte();
-  switch (input.below(10)) {
-    case 1:
-      t.data = reinterpret_cast<void *>(static_cast<std::uintptr_t>(input.number()));
+  do {
+    switch (input.below(10)) {
+      case 1:
+        t.data = reinterpret_cast<void *>(static_cast<std::uintptr_t>(input.number()));
+        break;
+      case 2:
+        t.byte_offset = static_cast<std::uint64_t>(input.number());
+        break;
+      case 3:
+        t.ndim = static_cast<std::int32_t>(input.number());
+        break;
+      case 4:
+        t.shape = nullptr;
+        break;
+      case 5:
+        t.dtype = {input.byte(), input.byte(), static_cast<std::uint16_t>(input.number())};
+        break;
+      case 6:
+        device = static_cast<std::int32_t>(input.number());
+        break;
+      case 7:
+        t.device.device_id = static_cast<std::int32_t>(input.number());
+        break;
+      case 8:
+        source.managed.version.major = input.byte();
+        break;
+      default:
+        break;
+    }
+  } while (input.below(3) == 1);
+  std::memcpy(&t.device.device_type, &device, sizeof device);
+}
+
+bool is_type(const DLDataType &type) {
+  const bool one = type.lanes == 1;
+  switch (type.code) {
+    case kDLInt:
+    case kDLUInt:
+      return one && (type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64);
+    case kDLFloat:
+      return one && (type.bits == 16 || type.bits == 32 || type.bits == 64);
+    case kDLComplex:
+      return one && (type.bits == 64 || type.bits == 128);
+    case kDLBfloat:
+      return one && type.bits == 16;
+    case kDLBool:
+      return one && type.bits == 8;
+    default:
+      return one && type.bits == 8 && type.code >= kDLFloat8_e3m4 && type.code <= kDLFloat8_e8m0fnu;
+  }
+}
+
+// Whether dims and data say where the elements are, in whole: what CAI_ERR_VALUE denies.
+bool is_placed(const DLTensor &t, std::int32_t device) {
+  if (t.ndim < 0 || t.ndim > CAI_MAX_NDIM || (t.ndim > 0 && !t.shape)) return false;
+  for (int k = 0; k < t.ndim; ++k)
+    if (t.shape[k] < 0) return false;
+  if (device == kDLCUDA && t.device.device_id < -1) return false;
+  const wide itemsize = t.dtype.bits / 8;
+  fuzz::Extent extent = fuzz::extent_of(t.ndim, t.shape, nullptr, itemsize);
+  if (!extent.fits()) return false;
+  if (extent.size == 0) return true;
+  if (t.strides) {  // in elements
+    extent.lo = 0, extent.hi = itemsize;
+    for (int k = 0; k < t.ndim; ++k) {
+      const wide reach = wide{t.shape[k] - 1} * t.strides[k];
+      if (reach >= fuzz::bits_63 || -reach >= fuzz::bits_63) return false;
+      (reach < 0 ? extent.lo : extent.hi) += reach * itemsize;
+    }
+    if (extent.hi - extent.lo >= fuzz::bits_63) return false;
+  }
+  const wide first = wide{reinterpret_cast<std::uintptr_t>(t.data)} + t.byte_offset;
+  return t.data && first < fuzz::bits_64 &&
+         extent.is_within_addresses(static_cast<std::uint64_t>(first));
+}
+
+void require_verdict(const DLTensor &t, std::uint64_t stream, cai_status status) {
+  std::int32_t device;
+  std::memcpy(&device, &t.device.device_type, sizeof device);
+  const bool is_known =
+      device == kDLCPU || device == kDLCUDA || device == kDLCUDAHost || device == kDLCUDAManaged;
+  const bool typed = is_type(t.dtype);
+  switch (status) {
+    case CAI_OK:
+      MUST_HOLD(is_known && typed && is_placed(t, device) && (stream || device == kDLCPU));
       break;
-    case 2:
-      t.byte_offset = static_cast<std::uint64_t>(input.number());
+    case CAI_ERR_DEVICE:
+      MUST_HOLD(!is_known);
       break;
-    case 3:
-      t.ndim = static_cast<std::int32_t>(input.number());
+    case CAI_ERR_UNSUPPORTED:
+      MUST_HOLD(!typed);
       break;
-    case 4:
-      t.shape = nullptr;
-      break;
-    case 5:
-      t.dtype = {input.byte(), input.byte(), input.byte()};
-      break;
-    case 6:
-      device = static_cast<std::int32_t>(input.number());
-      break;
-    case 7:
-      t.device.device_id = static_cast<std::int32_t>(input.number());
-      break;
-    case 8:
-      source.managed.version.major = input.byte();
+    case CAI_ERR_ARGUMENT:
+      MUST_HOLD(stream == 0 && device != kDLCPU);
       break;
     default:
-      break;
+      MUST_BE(status, CAI_ERR_VALUE);
+      MUST_HOLD(!typed || !is_placed(t, device));
   }
-  std::memcpy(&t.device.device_type, &device, sizeof device);
 }
 
 }  // namespace
@@ -74,7 +147,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   fuzz::Input input(data, size);
   Source source{};
   fill(input, source);
-  const std::uint64_t stream = input.below(2) ? 1 + input.byte() : UINT64_MAX;
+  const std::uint64_t stream = input.below(2) ? input.byte() : UINT64_MAX;
 
   const DLTensor &tensor = source.managed.dl_tensor;
   std::int64_t strides[CAI_MAX_NDIM];
@@ -87,6 +160,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   } else {
     MUST_HOLD(cai_array_validate(&borrowed, nullptr) == CAI_OK);
   }
+  require_verdict(tensor, stream, status);
   const cai_status owning = cai_dlpack_own(&source.managed, stream, &owned, &error);
   if (owning) {
     fuzz::require_error(owning, error);

@@ -25,6 +25,13 @@ void take(void *context, const cai_finding *finding) {
   }
 }
 
+// An array with an offset is not where its address says.
+bool is_absent_or_0(const cai_value &value) {
+  return value.form == CAI_FORM_MISSING ||
+         ((value.form == CAI_FORM_INT || value.form == CAI_FORM_INDEX) &&
+          value.range == CAI_RANGE_INT64 && value.integer == 0);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
@@ -49,6 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
       fuzz::require_error(status, error);
     } else {
       fuzz::require_round_trip(array);
+      MUST_HOLD(in->protocol != CAI_PROTOCOL_HOST || is_absent_or_0(in->offset));
     }
     const cai_status silent = cai_interface_read(in, mode, nullptr, nullptr, storage.get(),
                                                  storage.size(), &array, &error);

@@ -2,6 +2,7 @@
 // cai_array_validate() of structs whose pointers are good, or NULL, and whose contents are
 // anything. What it takes, every function takes.
 #include "input.hpp"
+#include "wide.hpp"
 
 namespace {
 
@@ -148,6 +149,31 @@ void fill(fuzz::Input &input, Fields &pool, cai_array &a) {
   a.descr_count = input.below(static_cast<unsigned>(field_count - first) + 1);
 }
 
+// Whether the array's own dims are what the error blames, and the bytes are those that are told.
+void require_extent(const cai_array &a, cai_status status, const cai_error &error) {
+  const bool blames_dims = status == CAI_ERR_VALUE &&
+                           (error.entry == CAI_ENTRY_SHAPE || error.entry == CAI_ENTRY_STRIDES);
+  bool is_sound = a.dtype.itemsize != 0 && a.ndim >= 0 && a.ndim <= CAI_MAX_NDIM &&
+                  (a.ndim == 0 || (a.shape && a.strides));
+  for (int k = 0; is_sound && k < a.ndim; ++k) is_sound = a.shape[k] >= 0;
+  fuzz::Extent extent;
+  if (is_sound) extent = fuzz::extent_of(a.ndim, a.shape, a.strides, a.dtype.itemsize);
+  is_sound = is_sound && extent.fits();
+  if (blames_dims) MUST_HOLD(!is_sound || a.dtype.kind == 't');
+  cai_layout layout;
+  const cai_status measured = cai_array_layout(&a, &layout, nullptr);
+  if (measured != CAI_ERR_VERSION) MUST_HOLD((measured == CAI_OK) == is_sound);
+  if (status == CAI_OK) {
+    MUST_HOLD(is_sound && (extent.size == 0) == (a.data == 0));
+    if (a.dtype.kind != 't') MUST_HOLD(extent.is_within_addresses(a.data));
+  }
+  if (measured || !is_sound) return;
+  MUST_HOLD(layout.size == extent.size);
+  if (a.dtype.kind == 't') return;
+  MUST_HOLD(layout.nbytes == extent.size * a.dtype.itemsize);
+  MUST_HOLD(layout.lo == extent.lo && layout.hi == extent.hi);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
@@ -174,10 +200,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     MUST_HOLD(status == CAI_ERR_VALUE || status == CAI_ERR_VERSION);
     cai_array *owned = nullptr;
     MUST_HOLD(cai_array_own(&block.array, nullptr, nullptr, &owned, nullptr) == status && !owned);
-    cai_layout layout;
-    (void)cai_array_layout(&block.array, &layout, nullptr);
   } else {
     fuzz::require_round_trip(block.array);
   }
+  require_extent(block.array, status, error);
   return 0;
 }

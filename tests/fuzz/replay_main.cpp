@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs a fuzz target over every file of the folders named, so that what a fuzzer once found stays
-// mended where there is no fuzzer; then over CAI_FUZZ_RUNS (20000) more inputs, random bytes and
+// usage: fuzz_NAME FOLDER COUNT
+//
+// Runs a fuzz target over every file of a folder, so that what a fuzzer once found stays mended
+// where there is no fuzzer; then over CAI_FUZZ_RUNS (COUNT) more inputs, random bytes and
 // variations of the files, the same in every run. Speaks TAP, one point a file; no file at all is a
 // failure. An input that fails is written to stderr in hexadecimal.
 
@@ -16,6 +18,7 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size);
+extern "C" [[gnu::weak]] int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 namespace {
 
@@ -59,17 +62,20 @@ Bytes variation(const std::vector<Bytes> &seeds, std::mt19937 &random) {
 }  // namespace
 
 int main(int argc, char **argv) {
+  if (argc != 3) {
+    std::puts("Bail out! a folder and a count are needed");
+    return 1;
+  }
   std::vector<std::filesystem::path> files;
-  for (int i = 1; i < argc; ++i) {
-    for (const auto &entry : std::filesystem::recursive_directory_iterator(argv[i])) {
-      if (entry.is_regular_file()) files.push_back(entry.path());
-    }
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(argv[1])) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   if (files.empty()) {
     std::puts("Bail out! no inputs");
     return 1;
   }
+  if (LLVMFuzzerInitialize) LLVMFuzzerInitialize(&argc, &argv);
   std::atexit(show);
   std::signal(SIGABRT, show_and_die);
   std::printf("1..%zu\n", files.size() + 1);
@@ -82,7 +88,7 @@ int main(int argc, char **argv) {
     std::fflush(stdout);
   }
   const char *const wanted = std::getenv("CAI_FUZZ_RUNS");
-  const long runs = wanted ? std::atol(wanted) : 20000;
+  const long runs = std::atol(wanted ? wanted : argv[2]);
   std::mt19937 random(1);  // its sequence is the same everywhere
   for (long i = 0; i < runs; ++i) {
     const Bytes input = variation(seeds, random);

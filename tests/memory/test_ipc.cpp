@@ -271,6 +271,25 @@ TEST_F(Ipc, ClosedWithTheLastHolder) {
   EXPECT_EQ(item(open(other, shared, gpu0, CAI_OPEN_DIRECT), 0), shared.byte);
 }
 
+// The driver frees a pool's memory once, for whatever device and by whatever name it was opened.
+TEST_F(Ipc, APoolsMemoryIsClosedWithTheLastHolder) {
+  Other other;
+  const Shared shared = other.shared(Ask::pool);
+  Shared renamed = shared;
+  ++renamed.handle.pool;
+  OwnMemory first = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+  OwnMemory second = open(other, shared, gpu1, CAI_OPEN_DIRECT);
+  const OwnMemory third = open(other, renamed, gpu0, CAI_OPEN_DIRECT);
+  EXPECT_EQ(describe(second).data, describe(first).data);
+  EXPECT_EQ(describe(third).data, describe(first).data);
+  first.reset();
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  EXPECT_EQ(item(second, 0), shared.byte);
+  second.reset();
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  EXPECT_EQ(item(third, size - 1), shared.byte);
+}
+
 // A handle is what somebody sent: what it says of its size is not believed.
 TEST_F(Ipc, WhatLeavesTheMappingIsRefused) {
   for (const Ask ask : {Ask::legacy, Ask::pool}) {

@@ -296,7 +296,7 @@ class Maker:
         elif entry == "version":
             made[entry] = self.any_of((0, 1, 2, 2, 4)) if self.chance(0.6) else self.odd_int(3)
         elif entry == "offset":
-            made[entry] = self.any_of((0, None, 4, False, 0.0, -1))
+            made[entry] = self.any_of((0, None, 4, False, 0.0, -1, 2**70, np.int64(0)))
         else:
             made[entry] = self.odd_int(7)
 

@@ -422,7 +422,12 @@ def test_host_dicts(read):
     data = np.arange(6, dtype="<f4")
     good = {k: v for k, v in data.__array_interface__.items() if k != "descr"}
     assert read(Host(good)) is not None
-    refused(read, Host({**good, "offset": 4}), "offset")
+    for offset in (4, -1, 2**63, 2**64, 2**70, -(2**70), None, False, Number(4)):
+        refused(read, Host({**good, "offset": offset}), "offset")
+    assert read(Host({**good, "offset": 0}), strict=True) is not None
+    for offset in (np.int64(0), Number(0)):
+        assert read(Host({**good, "offset": offset})) is not None
+        refused(read, Host({**good, "offset": offset}), "offset", strict=True)
     refused(read, Host({**good, "data": memoryview(data)}), "data")
     refused(read, np.array([object()]), "typestr")
 

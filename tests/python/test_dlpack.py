@@ -233,6 +233,17 @@ class Exporter:
         return libcai.asarray(self.array).__dlpack__(stream=-1, max_version=version)
 
 
+@pytest.mark.parametrize("device", [None, (), (1,), 5, "12", {}, ("x", 0), (None, None), (1, 0, 0)])
+def test_a_device_that_is_no_pair(device):
+    exporter = Exporter(device=device)
+    with pytest.raises(libcai.InterfaceTypeError, match="no pair of integers") as caught:
+        libcai.from_dlpack(exporter)
+    assert caught.value.entry == "data"
+    assert caught.value.value == device
+    assert exporter.asked == []
+    assert libcai.from_dlpack(Exporter(device=list(CPU_DEVICE))).shape == values().shape
+
+
 class Former(Exporter):
     """As it was before DLPack 1.0."""
 

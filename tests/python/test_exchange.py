@@ -341,6 +341,50 @@ def test_owning_nothing():
         libcai.asarray(with_table(own=nothing)())
 
 
+def test_owning_what_cannot_be_let_go_of():
+    """An owner with no release(), which nobody may call."""
+    taken = libcai.asarray(values())
+    owner = (ctypes.c_uint64 * 9)(24)
+    copy = (ctypes.c_uint64 * 16)()
+    ctypes.memmove(copy, taken.ptr, 128)
+    copy[1] = ctypes.addressof(owner)
+
+    def own(obj, out):
+        ctypes.c_uint64.from_address(out).value = ctypes.addressof(copy)
+        return 0
+
+    own = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(own)
+    for size in (24, 8, 0):
+        owner[0] = size
+        with pytest.raises(libcai.InterfaceError, match="lacks retain or release"):
+            libcai.asarray(with_table(own=own)())
+
+
+def test_an_order_that_forbids_writing_does_so_on_the_host():
+    """DLPack's table may not say so."""
+    taken = libcai.asarray(values())
+    order = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+
+    def say(obj, out):
+        ctypes.memmove(out, (ctypes.c_uint32 * 4)(0, 0, 1, 1 << 16), 16)
+        return 0
+
+    def give(obj, out):
+        capsule = taken.__dlpack__(max_version=(1, 0))
+        address = pointer_of(capsule, b"dltensor_versioned")
+        ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), b"used_dltensor_versioned")
+        ctypes.c_uint64.from_address(out).value = address
+        return 0
+
+    functions = (order(give), order(say))
+    api = (ctypes.c_uint64 * 8)(1, 0, 0, ctypes.cast(functions[0], ctypes.c_void_p).value)
+    KEPT.append((functions, api))
+    kind = with_table(order=functions[1])
+    kind.__dlpack_c_exchange_api__ = capsule_of(ctypes.addressof(api), b"dlpack_exchange_api", None)
+    made = libcai.asarray(kind())
+    assert (made.route, made.readonly) == ("dlpack_table", True)
+
+
 def test_wrong_capsules():
     with pytest.raises(TypeError, match='no capsule named "cai_exchange_api"'):
         libcai.asarray(with_table(capsule=b"else", describe=describing())())

@@ -170,6 +170,11 @@ static int cai_py_describe(const cai_exchange_api *api, PyObject *object, cai_ar
   return cai_py_answer(object, "describe", api->describe(object, out, dims));
 }
 
+/* Whether an owner has what lets go of it: a table that is wrong may give any. */
+static int cai_py_can_end(const cai_owner *owner) {
+  return owner && owner->struct_size >= offsetof(cai_owner, used_on) && owner->release;
+}
+
 static int cai_py_hand_out(const cai_exchange_api *api, PyObject *object, cai_array **out) {
   int32_t answer;
   *out = NULL;
@@ -178,7 +183,8 @@ static int cai_py_hand_out(const cai_exchange_api *api, PyObject *object, cai_ar
   if (!PyErr_Occurred())
     PyErr_Format(PyExc_SystemError, "own() of %s's table gave no array that is owned",
                  cai_py_type_name(Py_TYPE(object)));
-  if (answer == 0) cai_array_release(*out); /* given, and refused */
+  if (answer == 0 && *out && cai_py_can_end((*out)->owner))
+    (*out)->owner->release((*out)->owner); /* given, and refused */
   return -1;
 }
 

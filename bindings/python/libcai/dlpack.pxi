@@ -217,7 +217,7 @@ cdef Array by_dlpack(obj, stream, device, copy):
     refuse_masked(obj)
     number = stream_number(stream)
     # The host has no streams, and the standard wants None there.
-    if obj.__dlpack_device__()[0] != CAI_DEVICE_CPU:
+    if dlpack_kind_of(obj) != CAI_DEVICE_CPU:
         arguments["stream"] = -1 if number == NO_STREAM else number
     else:
         number = NO_STREAM
@@ -241,6 +241,19 @@ cdef Array by_dlpack(obj, stream, device, copy):
     return made
 
 
+cdef object dlpack_kind_of(obj):
+    """The kind of device that an object says to be on."""
+    device = obj.__dlpack_device__()
+    pair = PyList_AsTuple(device) if PyList_Check(<PyObject *>device) else device
+    if PyTuple_Check(<PyObject *>pair) and PyTuple_GET_SIZE(<PyObject *>pair) == 2:
+        kind = <object>PyTuple_GET_ITEM(<PyObject *>pair, 0)
+        if PyIndex_Check(kind):  # an enum's member, too
+            return PyNumber_Index(kind)
+    raise InterfaceTypeError(
+        f"data: __dlpack_device__() of a {type_name(<PyObject *>obj)[1:-8]} object returned "
+        f"{describe(<PyObject *>device)}, and no pair of integers", "data", device)
+
+
 cdef tuple dlpack_device_of(device):
     if not isinstance(device, tuple):
         device = Device(device)
@@ -257,7 +270,6 @@ cdef Array from_capsule(capsule, uint64_t stream):
         status = cai_dlpack_own(
             <DLManagedTensorVersioned *>PyCapsule_GetPointer(object, b"dltensor_versioned"),
             stream, &array, &error)
-        used = b"used_dltensor_versioned"
     elif PyCapsule_IsValid(object, b"dltensor"):
         status = cai_dlpack_own_legacy(
             <DLManagedTensor *>PyCapsule_GetPointer(object, b"dltensor"), stream, &array, &error)
@@ -290,12 +302,13 @@ cdef Array by_dlpack_table(obj, const cai_py_tables *tables):
             tensor.deleter(tensor)
         raise_error(&error, NULL)
     made = around(array, obj)
+    if ordered:
+        made.array.flags |= order.flags & CAI_FLAG_READONLY
     if made.array.device_type == CAI_DEVICE_CPU:
         return made
     if ordered:
         made.array.stream_kind = order.stream_kind
         made.array.stream = order.stream
-        made.array.flags |= order.flags & CAI_FLAG_READONLY
         if cai_array_validate(made.array, &error) != CAI_OK:
             raise_error(&error, NULL)
     else:

@@ -16,6 +16,7 @@ cdef extern from "_exchange.h":
     bint cai_py_orders(const cai_exchange_api *)
     bint cai_py_wants_told(const cai_exchange_api *)
     int cai_py_describe(const cai_exchange_api *, PyObject *, cai_array *, int64_t *) except -1
+    bint cai_py_can_end(const cai_owner *)
     int cai_py_hand_out(const cai_exchange_api *, PyObject *, cai_array **) except -1
     int cai_py_order_of(const cai_exchange_api *, PyObject *, cai_exchange_order *) except -1
     cai_status cai_py_tell_used(cai_owner *, uint64_t, uint32_t, cai_error *) noexcept
@@ -134,7 +135,8 @@ cdef cai_array *handed_out(obj, const cai_exchange_api *api) except NULL:
     cdef cai_error error
     cai_py_hand_out(api, <PyObject *>obj, &array)
     if cai_array_validate(array, &error) != CAI_OK:
-        array.owner.release(array.owner)
+        if cai_py_can_end(array.owner):
+            array.owner.release(array.owner)
         raise_error(&error, NULL)
     return array
 
