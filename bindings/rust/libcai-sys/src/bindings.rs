@@ -2964,11 +2964,11 @@ functions! {
     /// Ends the arrays whose release was put off until kept uses were complete, and now are; runs their
     /// producers' code on this thread, which may make calls there that a capture elsewhere forbids. The
     /// functions under "Order" do so in passing, for a few of the contexts that they touch anyway; this
-    /// one does it for the current context and the active primary
-    /// ones. Call it with `wait`, and that context current, before destroying or resetting a context in
-    /// which arrays were used (for those that are still held, [`cai_owner_pending()`] with 2):
-    /// uses that were not drained are given up once a context with the same handle is met, and then the
-    /// producer's code runs. A use of which the driver will not say whether it is complete is kept,
+    /// one does it for the current context and the active primary ones: where there are others, call it
+    /// in each of them until `left` is 0. Call it with `wait`, and that context current, before
+    /// destroying or resetting a context in which arrays were used (for those that are still held,
+    /// [`cai_owner_pending()`] with 2): uses that were not drained are given up once a context with the same
+    /// handle is met, and then the producer's code runs. A use of which the driver will not say whether it is complete is kept,
     /// unless its context has gone or failed for good. Where the driver records no event, as at a last
     /// release, only the host that waits for the context knows; and if not even that is known, it has to
     /// wait in all that it is called for.
@@ -3089,15 +3089,16 @@ functions! {
         self_: *mut cai_owner,
         end: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     );
-    /// Counts the uses that are kept in [`cai_owner.uses`](cai_owner::uses), for a binding whose garbage collector must not
-    /// take the producer away before they are complete. Any thread.
+    /// Counts the uses that are kept in [`cai_owner.uses`](cai_owner::uses), and the streams that others are in order with,
+    /// for a binding whose garbage collector must not take the producer away before they are complete.
+    /// Any thread.
     ///
     /// # Arguments
     ///
-    /// - `ask`: 0: no driver is called, and all that are kept count; 1: those of the current
-    ///   context and of the active primary ones are asked about, and forgotten if complete;
-    ///   2: the host waits for those
-    /// - `left`: the uses still kept
+    /// - `ask`: 0: no driver is called, and all count; 1: an event is recorded on those streams,
+    ///   uses of the current context and of the active primary ones are asked about, and
+    ///   forgotten if complete; 2: the host waits for those
+    /// - `left`: the uses still kept, and the streams of which no event tells
     ///
     /// # Returns
     ///
@@ -4142,11 +4143,12 @@ functions! {
     /// Takes one holder away. Since 0.1.
     pub fn cai_memory_release(memory: *mut cai_memory);
     /// Frees memory now, whoever holds it still, in the order of its free stream and after the uses
-    /// that were recorded; views are dead with it. The handle stays the holders'.
+    /// that were recorded; views are dead with it. The handle stays the holders'. Arrays of it are not
+    /// told: whoever begins a use of one uses freed memory.
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_STATE`] if it was freed already; [`CAI_ERR_UNSUPPORTED`] for a view; what
+    /// [`CAI_OK`], also where a reset has freed it; [`CAI_ERR_STATE`] if it was freed already by this; [`CAI_ERR_UNSUPPORTED`] for a view; what
     /// the manager returned, and then it is freed for good; [`CAI_ERR_ARGUMENT`].
     /// NBEP 7, MemoryPointer.free. Since 0.1.
     pub fn cai_memory_free(memory: *mut cai_memory, error: *mut cai_error) -> cai_status;
@@ -4280,7 +4282,9 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Finds the memory of an array: that of [`cai_memory_array()`], also for its views, and the whole
-    /// where it was made of a view of memory. For any other array, memory of its extent that holds it:
+    /// where it was made of a view of memory. For any other array, memory of its extent that holds it,
+    /// an owner of its own: until it is released, uses of arrays of it and of `array` do not find each
+    /// other, so use the one or the other;
     /// its stream is the thread's current one, which comes after the array's, and the array's will come
     /// after it when the memory is released. Work of streams of the CPU's is one with the array's at any
     /// time. Of a read-only array the memory is [`CAI_MEMORY_READONLY`]: a view, if the whole may be
