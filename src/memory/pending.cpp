@@ -226,18 +226,18 @@ bool is_capturing(const driver::Driver &cu, std::uint64_t stream) {
 }
 
 // Streams that work may be on, as far as anybody can see: the default ones, which stand for the
-// blocking ones, and this thread's current one.
-std::vector<std::uint64_t> streams_in_sight(cai_device device) {
-  std::vector<std::uint64_t> streams{driver::stream_legacy, driver::stream_per_thread};
+// blocking ones, and this thread's current one, or the first again.
+std::array<std::uint64_t, 3> streams_in_sight(cai_device device) {
+  constexpr std::uint64_t legacy = driver::stream_legacy;
   const device::Held current = device::current_stream_if_any(device);
   const std::uint64_t stream = cai_stream_value(current.get());
-  if (stream <= driver::stream_per_thread) return streams;
+  if (stream <= driver::stream_per_thread) return {legacy, driver::stream_per_thread, legacy};
   try {
     current.get()->check_alive();
-    streams.push_back(stream);
-  } catch (const Failure &) {  // NOLINT(bugprone-empty-catch): nothing is on it any more
+  } catch (const Failure &) {  // nothing is on it any more
+    return {legacy, driver::stream_per_thread, legacy};
   }
-  return streams;
+  return {legacy, driver::stream_per_thread, stream};
 }
 
 // Whether this thread captures, or a blocking stream of the context does.
