@@ -294,6 +294,14 @@ SIM_API void simcuda_forget(void) {
   driver->races.forget(driver->memory.all());
 }
 
+SIM_API void simcuda_reseed(std::uint64_t seed) {
+  if (simcuda::process_was_forked()) return;
+  simcuda::Driver *driver = simcuda::driver();
+  if (!driver) return;
+  simcuda::Lock lock(simcuda::simulator_mutex());
+  driver->schedule.reseed(seed);
+}
+
 SIM_API void simcuda_reset(void) {
   if (simcuda::process_was_forked()) return;
   if (simcuda::thread_state().driver_thread) return;

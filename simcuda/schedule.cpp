@@ -97,7 +97,7 @@ void Schedule::call_later(std::function<void()> function) {
 }
 
 std::uint64_t Schedule::urgency(std::uint64_t id) const {
-  return policy_.kind == Policy::Kind::random ? scramble(policy_.seed, id) : id;
+  return policy_.kind == Policy::Kind::random ? scramble(policy_.seed, id - seeded_at_) : id;
 }
 
 bool Schedule::comes_after(Stream &stream, const OperationPtr &operation) const {
@@ -124,6 +124,12 @@ void Schedule::stir() {
     wanted.push_back(pending_.lower_bound(first + draw % (last - first + 1))->second);
   }
   demand(wanted);
+}
+
+void Schedule::reseed(std::uint64_t seed) {
+  policy_.seed = seed;
+  calls_ = 0;
+  seeded_at_ = last_id_;
 }
 
 void Schedule::mark(const std::vector<OperationPtr> &operations) {

@@ -69,6 +69,8 @@ class Schedule {
 
   // A call begins: under the random policy some of what is pending is done now.
   void stir();
+  // The random policy draws from this seed, as it did from its first one at the start.
+  void reseed(std::uint64_t seed);
   // Every driver call says so: the quiet time counts from the last one.
   void touch() {
     last_call_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
@@ -88,7 +90,7 @@ class Schedule {
 
   std::uint64_t urgency(std::uint64_t id) const;
 
-  const Policy policy_;
+  Policy policy_;
   const std::chrono::milliseconds quiet_;
   Races &races_;
   std::map<std::uint64_t, OperationPtr> pending_;  // in order of submission
@@ -99,6 +101,7 @@ class Schedule {
   std::condition_variable done_, wake_;
   std::atomic<Clock::rep> last_call_{0};
   std::uint64_t last_id_ = 0;
+  std::uint64_t seeded_at_ = 0;  // the last operation's, by then
   std::uint64_t clock_ns_ = 0;
   std::size_t busy_ = 0;  // operations that keep a stream busy
   std::uint64_t calls_ = 0;

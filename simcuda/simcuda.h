@@ -27,6 +27,10 @@ void simcuda_reset(void);
 /* The same, but for counts and faults: quicker, between many short programs that keep their
  * streams, contexts and memory. */
 void simcuda_forget(void);
+/* Under SIMCUDA_SCHEDULE=random:SEED, draws from this seed from now on: what a thread does after
+ * simcuda_forget() and this is scheduled the same each time, whatever came before. Nothing under
+ * other schedules. */
+void simcuda_reseed(uint64_t seed);
 
 /* --- Order ------------------------------------------------------------------------------------ */
 

@@ -719,14 +719,19 @@ cai_status cai_array_eval(const cai_array *array, cai_error *error);
 
 /* ---- Pending frees ------------------------------------------------------------------------ */
 
-/* As in Numba: what waits to be freed on a device is freed when more than 10 are waiting, which is
- * in the 11th release (the environment's CAI_MAX_PENDING_DEALLOCS_COUNT), when they are more than a
- * fifth of its memory (CAI_MAX_PENDING_DEALLOCS_RATIO), when memory is short, and when somebody
- * asks; never while it is deferred, and never while a capture is seen: of the thread's current
- * stream, of a default stream, or of a blocking stream of the primary context. A capture not seen
- * comes to no harm. One that fails does not keep the others; the first failure goes to
- * cai_on_failure(). The default manager frees plain and managed memory so, by cuMemFree, which
- * waits for the device. */
+/* What waits to be freed on a device is freed
+ *
+ * - once more than 10 are waiting (the environment's CAI_MAX_PENDING_DEALLOCS_COUNT), as far as the
+ *   host need not wait: not while there is work on the streams that they were freed on, on the
+ *   thread's current one, or on a default or blocking stream. The driver would wait for the device;
+ * - once they are more than a fifth of the device's memory (CAI_MAX_PENDING_DEALLOCS_RATIO), each
+ *   counted as 64 KiB at least, when memory is short, and when somebody asks: then the host waits.
+ *
+ * Never while it is deferred, and never while a capture is seen: of the thread's current stream, of
+ * a default stream, or of a blocking stream of the primary context. A capture not seen comes to no
+ * harm. Streams and events are destroyed once more than 10 of them are waiting. One that fails does
+ * not keep the others; the first failure goes to cai_on_failure(). The default manager frees plain
+ * and managed memory so, by cuMemFree, after an event on the stream that frees it. */
 
 /** What is out and what is pending on a device. It grows at the tail. 48 bytes. Since 0.1. */
 typedef struct cai_usage {

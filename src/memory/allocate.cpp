@@ -116,7 +116,7 @@ cai_status destroy_cuda_array(void *array, cai_error *error) {
 void free_cuda_array(cai_memory &memory, uint64_t) {
   if (!device::is_alive(memory.facts.device.id, memory.epoch)) return;
   void *const array = reinterpret_cast<void *>(static_cast<uintptr_t>(memory.facts.array));
-  pend(memory.facts.device, memory.epoch, memory.facts.size, destroy_cuda_array, array);
+  pend(memory.facts.device, {destroy_cuda_array, array, memory.facts.size, memory.epoch});
 }
 
 // What a manager takes to give it to others is theirs, who are counted, and found by address.

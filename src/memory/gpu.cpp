@@ -76,7 +76,7 @@ CUdeviceptr relaxed(const driver::Driver &cu, Allocate &&allocate) {
   return address;
 }
 
-// ---- Plain memory -------------------------------------------------------------------------------
+// ---- Plain and managed memory -------------------------------------------------------------------
 
 cai_status free_address(void *context, cai_error *error) {
   return guard(error, [&] {
@@ -84,10 +84,40 @@ cai_status free_address(void *context, cai_error *error) {
   });
 }
 
-// The driver waits for the device before it frees, so that it need not be told of any stream.
-void free_later(cai_device device, uint64_t epoch, CUdeviceptr address, uint64_t size) {
-  pend(device, epoch, size, free_address,
-       reinterpret_cast<void *>(static_cast<uintptr_t>(address)));
+// After what is on a stream by now. Empty in a capture, whose work has not been submitted, so that
+// there is nothing to wait for; and where there is no room for it: then the host has waited.
+order::Event event_after(uint64_t stream) {
+  driver::Session session;
+  order::Event after;
+  if (!driver::capture_of(session.cu, stream)) {
+    try {
+      order::Stream on = order::stream_here(session, stream);
+      after = order::Event::record(session, on);
+    } catch (const std::bad_alloc &) {
+      session.relax();
+      must(session.cu.cuStreamSynchronize, driver::stream_handle(stream));
+    }
+  }
+  session.finish();
+  return after;
+}
+
+// Memory is not lost for want of an event: the driver waits for the device before it frees, though
+// it does not promise to.
+order::Event event_if_any(uint64_t stream) {
+  try {
+    return persist([&] { return event_after(stream); });
+  } catch (const Failure &failure) {
+    if (failure.error().status != CAI_ERR_CAPTURE) report(failure.error());
+    return {};
+  }
+}
+
+void free_later(cai_device device, uint64_t epoch, CUdeviceptr address, uint64_t size,
+                uint64_t stream) {
+  look_at_pending(device);
+  pend(device, {free_address, reinterpret_cast<void *>(static_cast<uintptr_t>(address)), size,
+                epoch, nullptr, event_if_any(stream)});
 }
 
 CUdeviceptr allocate_plain(const driver::Driver &cu, uint64_t bytes) {
@@ -97,25 +127,6 @@ CUdeviceptr allocate_plain(const driver::Driver &cu, uint64_t bytes) {
       fail_allocation(cu.cuMemAlloc.name, result);
     }
     return address;
-  });
-}
-
-// ---- Managed memory -----------------------------------------------------------------------------
-
-// Managed memory to be freed after the work that was on its stream.
-struct ManagedFree {
-  CUdeviceptr address;
-  order::Event after;
-};
-
-cai_status free_managed(void *context, cai_error *error) {
-  return guard(error, [&] {
-    const std::unique_ptr<ManagedFree> free(static_cast<ManagedFree *>(context));
-    const driver::Driver &cu = driver::get();
-    driver::Faults faults;
-    if (free->after) faults.attempt(cu.cuEventSynchronize, free->after.handle());
-    faults.attempt(cu.cuMemFree, free->address);
-    faults.raise();
   });
 }
 
@@ -138,37 +149,6 @@ CUdeviceptr allocate_managed(const driver::Driver &cu, uint64_t bytes, bool glob
     }
     return address;
   });
-}
-
-void forget_managed(void *context) {
-  delete static_cast<ManagedFree *>(context);
-}
-
-// Null where there is no room for it: then the host has waited.
-std::unique_ptr<ManagedFree> make_managed_free(CUdeviceptr address, uint64_t stream) {
-  driver::Session session;
-  // In a capture the work has not been submitted: there is nothing to wait for.
-  const bool waits = !driver::capture_of(session.cu, stream);
-  std::unique_ptr<ManagedFree> free;
-  try {
-    free = std::make_unique<ManagedFree>(ManagedFree{address, {}});
-    order::Stream on = order::stream_here(session, stream);
-    if (waits) free->after = order::Event::record(session, on);
-  } catch (const std::bad_alloc &) {
-    free.reset();
-    session.relax();
-    if (waits) must(session.cu.cuStreamSynchronize, driver::stream_handle(stream));
-  }
-  session.finish();
-  return free;
-}
-
-void free_managed_later(cai_device device, uint64_t epoch, CUdeviceptr address, uint64_t size,
-                        uint64_t stream) {
-  std::unique_ptr<ManagedFree> free = persist([&] { return make_managed_free(address, stream); });
-  if (!free) return free_later(device, epoch, address, size);
-  pend(device, epoch, size, free_managed, free.get(), forget_managed);
-  (void)free.release();
 }
 
 }  // namespace
@@ -239,13 +219,12 @@ void Gpu::memfree(const cai_block &block, uint64_t stream) const {
   const Given given(block);
   switch (given.source) {
     case plain:
-      return free_later(device_, epoch_, given.address, block.size);
+    case managed:
+      return free_later(device_, epoch_, given.address, block.size, stream);
     case ordered:
       persist(
           [&] { refuse_capture(cu, stream, "only the graph's own memory can be freed in it"); });
       return must(cu.cuMemFreeAsync, given.address, driver::stream_handle(stream));
-    case managed:
-      return free_managed_later(device_, epoch_, given.address, block.size, stream);
   }
   throw Failure(CAI_ERR_VALUE, {}, "block->cookie is none that this manager gave");
 }

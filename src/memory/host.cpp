@@ -164,8 +164,8 @@ void host_free(const cai_block &block) {
   Pinned *const pinned = pinned_of(block);
   if (!pinned) return std::free(pointer_of(block.host));
   // The driver waits for the device before it frees.
-  pend({CAI_DEVICE_CUDA, pinned->ordinal}, pinned->epoch, block.size, free_pinned, pinned,
-       forget_pinned);
+  pend({CAI_DEVICE_CUDA, pinned->ordinal},
+       {free_pinned, pinned, block.size, pinned->epoch, forget_pinned});
 }
 
 bool relieve_host(cai_device device, uint32_t kind) noexcept {

@@ -11,7 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -46,8 +48,8 @@ Number number_of(const char *name, Number usual) {
 }
 
 struct Limits {
-  int64_t count;
-  double ratio;  // of the device's memory
+  int64_t count;  // beyond, what can be freed without waiting is
+  double ratio;   // of the device's memory: beyond, all is
 
   static const Limits &get() {
     static const Limits limits{number_of<int64_t>("CAI_MAX_PENDING_DEALLOCS_COUNT", 10),
@@ -66,6 +68,11 @@ struct Item {
   void (*forget)(void *context);
   void *context;
   uint64_t epoch;
+  uint64_t bytes = 0;
+  order::Event after{};  // waited for first
+
+  // Small ones take more than their bytes, here and of the driver's: they must not pile up.
+  uint64_t weight() const noexcept { return std::max(bytes, uint64_t{1} << 16); }
 };
 
 uint64_t epoch_of(cai_device device) noexcept {
@@ -75,13 +82,13 @@ uint64_t epoch_of(cai_device device) noexcept {
 // In parts, none of which ever moves: to add one takes no longer after a million others.
 class Items {
  public:
-  void add(const Item &item) {
+  void add(Item &&item) {
     if (parts_.empty() || parts_.back().size() == part_size) {
       std::vector<Item> part;
       if (!parts_.empty()) part.reserve(part_size);
       parts_.push_back(std::move(part));
     }
-    parts_.back().push_back(item);
+    parts_.back().push_back(std::move(item));
   }
   std::size_t size() const noexcept {
     return parts_.empty() ? 0 : (parts_.size() - 1) * part_size + parts_.back().size();
@@ -95,13 +102,20 @@ class Items {
     parts_.front().clear();
   }
   template <class Body>
-  void for_each(Body &&body) const {
-    for (const auto &part : parts_) std::for_each(part.begin(), part.end(), body);
+  void for_each(Body &&body) {
+    for (auto &part : parts_) std::for_each(part.begin(), part.end(), body);
   }
 
  private:
   static constexpr std::size_t part_size = 1024;
   std::vector<std::vector<Item>> parts_;
+};
+
+enum class Flush {
+  objects,      // and nothing that the driver waits for
+  if_idle,      // the rest, too, as far as the host need not wait
+  all,          // and if it has to
+  if_deferred,  // likewise, though it is deferred
 };
 
 // A manager that knows of so many deferrals.
@@ -110,19 +124,59 @@ struct Told {
   uint32_t count;
 };
 
-struct Slot {
-  std::mutex mutex;  // for the fields alone
+// What is pending, and places for what will be.
+struct List {
   Items items;
   Items spare;  // its memory serves the next ones
+
+  Items take() noexcept { return std::exchange(items, std::exchange(spare, {})); }
+  void keep_memory(Items &taken) noexcept {
+    if (taken.places() > spare.places()) std::swap(spare, taken);
+  }
+};
+
+struct Slot {
+  std::mutex mutex;  // for the fields alone
+  List objects;      // streams and events, whose end waits for nothing
+  List frees;        // the rest: the driver waits for the device before it frees memory
   uint64_t bytes = 0;
+  uint64_t weight = 0;
+  uint64_t looks_at = 0;              // so many frees it takes until somebody looks again
   uint32_t deferred = 0;              // calls of cai_pending_defer() that are open
   std::vector<Told> told;             // the managers that were told of them
   std::atomic<uint64_t> capacity{0};  // of the device; 0: not asked yet
 
-  bool too_many(const Limits &limits) const noexcept {
+  uint64_t count() const noexcept { return objects.items.size() + frees.items.size(); }
+
+  void add(Item &&item) {
+    const uint64_t its_bytes = item.bytes, its_weight = item.destroy ? 0 : item.weight();
+    (item.destroy ? objects : frees).items.add(std::move(item));
+    bytes += its_bytes;
+    weight += its_weight;
+  }
+
+  Items take_frees() noexcept {
+    bytes = weight = looks_at = 0;
+    return frees.take();
+  }
+
+  // Not at each one: to look at what a busy device has yet to do takes time.
+  void look_later(const Limits &limits) noexcept {
+    const uint64_t size = frees.items.size();
+    looks_at = size + std::max(static_cast<uint64_t>(limits.count), size / 8);
+  }
+
+  bool looks(uint64_t size, const Limits &limits) const noexcept {
+    return deferred == 0 && size > std::max(static_cast<uint64_t>(limits.count), looks_at);
+  }
+
+  std::optional<Flush> due(const Limits &limits, bool may_look) const noexcept {
+    if (deferred) return std::nullopt;
     const double most = limits.ratio * static_cast<double>(capacity.load());
-    return items.size() > static_cast<uint64_t>(limits.count) ||
-           static_cast<double>(bytes) > std::floor(most);
+    if (static_cast<double>(weight) > std::floor(most)) return Flush::all;
+    if (may_look && looks(frees.items.size(), limits)) return Flush::if_idle;
+    const bool many = objects.items.size() > static_cast<uint64_t>(limits.count);
+    return many ? std::optional(Flush::objects) : std::nullopt;
   }
 };
 
@@ -171,35 +225,44 @@ bool is_capturing(const driver::Driver &cu, std::uint64_t stream) {
   throw Failure(driver::failure_of(cu.cuStreamGetCaptureInfo.name, result));
 }
 
-// Whether this thread captures, as far as anybody can see: its current stream, one of the default
-// streams, or a blocking stream of the context.
-bool is_capturing(const driver::Driver &cu, cai_device device) {
-  if (is_capturing(cu, driver::stream_legacy) || is_capturing(cu, driver::stream_per_thread)) {
-    return true;
-  }
+// Streams that work may be on, as far as anybody can see: the default ones, which stand for the
+// blocking ones, and this thread's current one, or the first again.
+std::array<std::uint64_t, 3> streams_in_sight(cai_device device) {
+  constexpr std::uint64_t legacy = driver::stream_legacy;
   const device::Held current = device::current_stream_if_any(device);
   const std::uint64_t stream = cai_stream_value(current.get());
-  if (stream <= driver::stream_per_thread) return false;
+  if (stream <= driver::stream_per_thread) return {legacy, driver::stream_per_thread, legacy};
   try {
     current.get()->check_alive();
-  } catch (const Failure &) {
-    return false;
+  } catch (const Failure &) {  // nothing is on it any more
+    return {legacy, driver::stream_per_thread, legacy};
   }
-  return is_capturing(cu, stream);
+  return {legacy, driver::stream_per_thread, stream};
 }
 
-Items take(Slot &slot) {
-  const std::lock_guard lock(slot.mutex);
-  Items taken = std::move(slot.items);
-  slot.items = std::move(slot.spare);
-  slot.bytes = 0;
-  return taken;
+// Whether this thread captures, or a blocking stream of the context does.
+bool is_capturing(const driver::Driver &cu, cai_device device) {
+  const auto streams = streams_in_sight(device);
+  return std::any_of(streams.begin(), streams.end(),
+                     [&](std::uint64_t stream) { return is_capturing(cu, stream); });
 }
 
-void keep_memory(Slot &slot, Items &&items) noexcept {
-  items.clear();
-  const std::lock_guard lock(slot.mutex);
-  if (items.places() > slot.spare.places()) std::swap(slot.spare, items);
+// A failure is no reason to wait: who frees is told of it.
+bool is_ready(driver::CUresult answer) noexcept {
+  return answer != driver::error_not_ready;
+}
+
+// Whether a free need not wait for the device, as far as anybody can see.
+bool is_idle(const driver::Driver &cu, cai_device device) {
+  const auto streams = streams_in_sight(device);
+  return std::all_of(streams.begin(), streams.end(), [&](std::uint64_t stream) {
+    return is_ready(cu.cuStreamQuery(driver::stream_handle(stream)));
+  });
+}
+
+bool must_wait(const driver::Driver &cu, cai_device device, const Item &item) noexcept {
+  return item.after && item.epoch == epoch_of(device) &&
+         !is_ready(cu.cuEventQuery(item.after.handle()));
 }
 
 // `failed` keeps the first failure.
@@ -209,6 +272,7 @@ void free_one(cai_device device, const Item &item, driver::Faults &failed) noexc
     return;
   }
   if (item.destroy) return item.destroy(item.context);
+  if (item.after) failed.attempt(driver::get().cuEventSynchronize, item.after.handle());
   cai_error error;
   error.status = CAI_OK;
   const cai_status status = item.free(item.context, &error);
@@ -231,11 +295,61 @@ void unless_captured(cai_device device, Body &&body) {
       }
       session->relax();
     }
-    body();
+    body(session);
   });
 }
 
-enum class Flush { if_not_deferred, in_any_case };
+void end_all(cai_device device, Slot &slot, List Slot::*list, Items items,
+             driver::Faults &failed) noexcept {
+  items.for_each([&](const Item &item) { free_one(device, item, failed); });
+  items.clear();
+  const std::lock_guard lock(slot.mutex);
+  (slot.*list).keep_memory(items);
+}
+
+void end_objects(cai_device device, Slot &slot, driver::Faults &failed) noexcept {
+  Items objects;
+  {
+    const std::lock_guard lock(slot.mutex);
+    objects = slot.objects.take();
+  }
+  end_all(device, slot, &Slot::objects, std::move(objects), failed);
+}
+
+// What has to wait for its event stays.
+void end_frees_that_are_due(const driver::Driver &cu, cai_device device, Slot &slot,
+                            driver::Faults &failed) {
+  if (!is_idle(cu, device)) {
+    const std::lock_guard lock(slot.mutex);
+    return slot.look_later(Limits::get());
+  }
+  Items frees, due;
+  {
+    const std::lock_guard lock(slot.mutex);
+    frees = slot.take_frees();
+  }
+  frees.for_each([&](Item &item) {
+    if (!must_wait(cu, device, item)) return free_one(device, item, failed);
+    const cai_status kept = guard(nullptr, [&] {
+      const std::lock_guard lock(slot.mutex);
+      slot.add(std::move(item));
+    });
+    if (kept != CAI_OK) free_one(device, item, failed);
+  });
+  frees.clear();
+  const std::lock_guard lock(slot.mutex);
+  slot.frees.keep_memory(frees);
+  if (slot.frees.items.size()) slot.look_later(Limits::get());
+}
+
+void end_frees(cai_device device, Slot &slot, driver::Faults &failed) noexcept {
+  Items frees;
+  {
+    const std::lock_guard lock(slot.mutex);
+    frees = slot.take_frees();
+  }
+  end_all(device, slot, &Slot::frees, std::move(frees), failed);
+}
 
 // Frees what is pending. Throws CAI_ERR_CAPTURE where that is not allowed now; failures of the
 // frees are noted. Whether there was anything.
@@ -243,12 +357,15 @@ bool flush(cai_device device, Flush which, driver::Faults &failed) {
   Slot &slot = slot_of(device);
   {
     const std::lock_guard lock(slot.mutex);
-    if (slot.items.size() == 0 || (slot.deferred && which == Flush::if_not_deferred)) return false;
+    if (slot.count() == 0 || (slot.deferred && which != Flush::if_deferred)) return false;
   }
-  unless_captured(device, [&] {
-    Items items = take(slot);
-    items.for_each([&](const Item &item) { free_one(device, item, failed); });
-    keep_memory(slot, std::move(items));
+  unless_captured(device, [&](driver::Session *session) {
+    end_objects(device, slot, failed);
+    if (which == Flush::objects) return;
+    if (which == Flush::if_idle && session) {
+      return end_frees_that_are_due(session->cu, device, slot, failed);
+    }
+    end_frees(device, slot, failed);
   });
   return true;
 }
@@ -267,17 +384,19 @@ bool flush_and_report(cai_device device, Flush which) noexcept {
   return freed;
 }
 
-void add(cai_device device, uint64_t bytes, const Item &item) {
+// Takes the item only if it does not throw. Whose event has just been recorded has looked before.
+void add(cai_device device, Item &&item) {
   const Limits &limits = Limits::get();
   Slot &slot = slot_of(device);
   ask_capacity(device, slot);
+  const bool may_look = !item.after;
+  std::optional<Flush> due;
   {
     const std::lock_guard lock(slot.mutex);
-    slot.items.add(item);
-    slot.bytes += bytes;
-    if (slot.deferred || !slot.too_many(limits)) return;
+    slot.add(std::move(item));
+    due = slot.due(limits, may_look);
   }
-  flush_and_report(device, Flush::if_not_deferred);
+  if (due) flush_and_report(device, *due);
 }
 
 // Asks the manager, too, if it has a way of its own.
@@ -345,18 +464,17 @@ void check_pending_limits() {
   (void)Limits::get();
 }
 
-void pend(cai_device device, uint64_t epoch, uint64_t bytes, Free free, void *context,
-          void (*forget)(void *context)) {
-  const Item item{free, nullptr, forget, context, epoch};
+void pend(cai_device device, const PendingFree &free) {
+  Item item{free.free, nullptr, free.forget, free.context, free.epoch, free.bytes, free.after};
   try {
-    return add(device, bytes, item);
+    return add(device, std::move(item));
   } catch (const std::bad_alloc &) {  // NOLINT(bugprone-empty-catch): see below
   }
   // It cannot be remembered: it is freed now, even if the host has to wait.
   driver::Faults failed;
   bool freed = false;
   try {
-    unless_captured(device, [&] {
+    unless_captured(device, [&](driver::Session *) {
       freed = true;
       free_one(device, item, failed);
     });
@@ -367,27 +485,35 @@ void pend(cai_device device, uint64_t epoch, uint64_t bytes, Free free, void *co
   if (const cai_error *const first = failed.first()) report(*first);
 }
 
+void look_at_pending(cai_device device) noexcept {
+  Slot &slot = slot_of(device);
+  {
+    const std::lock_guard lock(slot.mutex);
+    if (!slot.looks(slot.frees.items.size() + 1, Limits::get())) return;
+  }
+  flush_and_report(device, Flush::if_idle);
+}
+
 bool relieve(cai_device device) noexcept {
-  return flush_and_report(device, Flush::if_not_deferred);
+  return flush_and_report(device, Flush::all);
 }
 
 void flush_before_reset(cai_device device) noexcept {
-  flush_and_report(device, Flush::in_any_case);
+  flush_and_report(device, Flush::if_deferred);
 }
 
 void forget_pending(cai_device device) noexcept {
   Slot &slot = slot_of(device);
-  Items items = take(slot);
   driver::Faults failed;
-  items.for_each([&](const Item &item) { free_one(device, item, failed); });
-  keep_memory(slot, std::move(items));
+  end_objects(device, slot, failed);
+  end_frees(device, slot, failed);
 }
 
 PendingCounts pending_of(cai_device device) {
   check_slot(device);
   Slot &slot = slot_of(device);
   const std::lock_guard lock(slot.mutex);
-  return {slot.bytes, slot.items.size(), slot.deferred};
+  return {slot.bytes, slot.count(), slot.deferred};
 }
 
 }  // namespace cai::memory
@@ -406,7 +532,7 @@ bool cai::device::add_pending(int32_t ordinal, void (*destroy)(void *object),
                               void *object) noexcept {
   return guard(nullptr, [&] {
            const cai_device device{CAI_DEVICE_CUDA, ordinal};
-           memory::add(device, 0, {nullptr, destroy, nullptr, object, memory::epoch_of(device)});
+           memory::add(device, {nullptr, destroy, nullptr, object, memory::epoch_of(device)});
          }) == CAI_OK;
 }
 
@@ -418,7 +544,7 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
   return guard(error, [&] {
     if (!free) throw Failure(CAI_ERR_ARGUMENT, {}, "free is NULL");
     memory::check_slot(device);
-    memory::add(device, bytes, {free, nullptr, nullptr, context, memory::epoch_of(device)});
+    memory::add(device, {free, nullptr, nullptr, context, memory::epoch_of(device), bytes});
   });
 }
 
@@ -426,7 +552,7 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
     memory::check_slot(device);
     driver::Faults failed;
-    memory::flush(device, memory::Flush::if_not_deferred, failed);
+    memory::flush(device, memory::Flush::all, failed);
     failed.raise();
   });
 }

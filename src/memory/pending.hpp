@@ -5,17 +5,27 @@
 #include <cstdint>
 
 #include "cai/memory.h"
+#include "order/event.hpp"
 
 namespace cai::memory {
 
 using Free = cai_status (*)(void *context, cai_error *error);
 
-// Adds a free, and frees all if they are too many or too large by now; with no room to remember it,
-// frees it at once. Throws if it can do neither, and then `context` is the caller's. What it frees
-// goes with the primary context of an epoch: after that, `forget` (if not null) ends the context,
-// and nothing is freed.
-void pend(cai_device device, uint64_t epoch, uint64_t bytes, Free free, void *context,
-          void (*forget)(void *context) = nullptr);
+struct PendingFree {
+  Free free;
+  void *context;
+  uint64_t bytes;
+  uint64_t epoch;  // of the GPU's primary context that it goes with: after that,
+  void (*forget)(void *context) = nullptr;  // this ends the context, and nothing is freed
+  order::Event after{};                     // waited for first; empty: nothing is
+};
+
+// Adds a free, and frees what is due by now; with no room to remember it, frees it at once. Throws
+// if it can do neither, and then `context` is the caller's.
+void pend(cai_device device, const PendingFree &free);
+
+// One more is to be added, with an event to be recorded now: frees what is due without that.
+void look_at_pending(cai_device device) noexcept;
 
 // Memory is short: frees what is pending, where that is allowed. Whether anything was.
 bool relieve(cai_device device) noexcept;

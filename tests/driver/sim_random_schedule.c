@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A seed gives the same schedule again, and other seeds give others; none of them breaks the order
-// that there is, nor makes a query say no for ever.
+// A seed gives the same schedule again, and other seeds give others, in processes of their own and
+// by simcuda_reseed(); none of them breaks the order that there is, nor makes a query say no for
+// ever.
 #include <sys/wait.h>
 
 #include "driver_test.h"
@@ -13,7 +14,6 @@ typedef struct {
 
 // On each cell every stream leaves its own number; on the last byte one stream does, in order.
 static Outcome race(void) {
-  start();
   USE_MEMORY;
   USE_STREAMS;
   USE(cuCtxSynchronize, 2000, void);
@@ -46,6 +46,7 @@ static Outcome race_with(int seed) {
     char schedule[32];
     snprintf(schedule, sizeof schedule, "random:%d", seed);
     setenv("SIMCUDA_SCHEDULE", schedule, 1);
+    start();
     const Outcome outcome = race();
     _exit(write(ends[1], &outcome, sizeof outcome) != sizeof outcome);
   }
@@ -59,22 +60,40 @@ static Outcome race_with(int seed) {
   return outcome;
 }
 
-int main(void) {
-  setenv("SIMCUDA_RACES", "count", 1);
+// By one process.
+static Outcome race_by(int seed) {
+  USE_SIM(void, simcuda_forget, void);
+  USE_SIM(void, simcuda_reseed, uint64_t);
+  simcuda_forget();
+  simcuda_reseed((uint64_t)seed);
+  return race();
+}
+
+static void play(Outcome (*race_of)(int seed)) {
   Outcome all[SEEDS];
   int distinct = 0, winners[STREAMS] = {0};
   for (int seed = 0; seed < SEEDS; ++seed) {
-    all[seed] = race_with(seed);
-    const Outcome again = race_with(seed);
-    MUST_BE(memcmp(&all[seed], &again, sizeof again), 0);
-    MUST_BE(again.in_order, ROUNDS - 1);
+    all[seed] = race_of(seed);
+    MUST_BE(all[seed].in_order, ROUNDS - 1);
     int known = 0;
     for (int other = 0; other < seed; ++other)
-      known = known || memcmp(&all[other], &again, sizeof again) == 0;
+      known = known || memcmp(&all[other], &all[seed], sizeof *all) == 0;
     distinct += !known;
-    for (int c = 0; c < CELLS; ++c) ++winners[again.cells[c]];
+    for (int c = 0; c < CELLS; ++c) ++winners[all[seed].cells[c]];
+  }
+  for (int seed = 0; seed < SEEDS; ++seed) {
+    const Outcome again = race_of(seed);
+    MUST_BE(memcmp(&all[seed], &again, sizeof again), 0);
   }
   MUST_BE(distinct > SEEDS / 2, 1);
   for (int s = 0; s < STREAMS; ++s) MUST_BE(winners[s] > 0, 1);
+}
+
+int main(void) {
+  setenv("SIMCUDA_RACES", "count", 1);
+  play(race_with);
+  setenv("SIMCUDA_SCHEDULE", "random:7", 1);
+  start();
+  play(race_by);
   return 0;
 }

@@ -53,6 +53,10 @@ class GpuManagers : public testing::Test {
     const With with(primary);
     MUST(gpu().cuMemsetD8Async(block.data, 1, block.size, stream));
   }
+  void synchronize() const {
+    const With with(primary);
+    MUST(gpu().cuCtxSynchronize());
+  }
   std::uint64_t free_memory() const {
     const With with(primary);
     MUST(gpu().cuCtxSynchronize());
@@ -114,9 +118,44 @@ TEST_F(GpuManagers, PlainMemoryIsFreedWithMoreOfIt) {
   for (int i = 0; i < 10; ++i) free_block(manager, allocate(manager, 100));
   EXPECT_EQ(calls("cuMemFree"), 0U);
   EXPECT_EQ(usage(gpu0).pending_bytes, 1000U);
+  synchronize();
   free_block(manager, allocate(manager, 100));
-  EXPECT_EQ(calls("cuMemFree"), 11U);
-  EXPECT_EQ(usage(gpu0).pending_bytes, 0U);
+  EXPECT_EQ(calls("cuMemFree"), 10U);
+  EXPECT_EQ(usage(gpu0).pending_bytes, 100U);
+}
+
+// However many are pending: the driver would wait for the device. Pinned memory has no stream: it
+// is seen that a blocking one is busy.
+TEST_F(GpuManagers, NoFreeWaitsForABusyDevice) {
+  for (const std::uint32_t kind :
+       {CAI_KIND_DEFAULT, CAI_KIND_MANAGED_GLOBAL, CAI_KIND_PINNED, CAI_KIND_MAPPED}) {
+    const bool pinned = kind == CAI_KIND_PINNED || kind == CAI_KIND_MAPPED;
+    flush(gpu0);
+    gpu().simcuda_reset_counts();
+    const Manager manager = make("default", gpu0);
+    const Handle at = stream(pinned ? blocking : non_blocking);
+    const char *const frees = pinned ? "cuMemFreeHost" : "cuMemFree";
+    {
+      const With with(primary);
+      MUST(gpu().simcuda_busy(at, std::uint64_t{1} << 50));  // until somebody waits
+    }
+    constexpr std::uint64_t many = 200;
+    for (std::uint64_t i = 0; i < many; ++i) {
+      const cai_block block = on(manager, at, 100, kind);
+      if (!pinned) use(block, at);
+      free_on(manager, at, block, kind);
+    }
+    for (const char *call :
+         {frees, "cuCtxSynchronize", "cuEventSynchronize", "cuStreamSynchronize"}) {
+      EXPECT_EQ(calls(call), 0U) << call << " for " << cai_kind_name(kind);
+    }
+    EXPECT_EQ(usage(gpu0).pending_count, many);
+    for (std::uint64_t i = 0; i < many / 4; ++i) {  // one of these looks
+      synchronize();
+      free_on(manager, at, on(manager, at, 100, kind), kind);
+    }
+    EXPECT_GE(calls(frees), many) << cai_kind_name(kind);
+  }
 }
 
 TEST_F(GpuManagers, ManagedMemoryIsFreedAfterItsStream) {

@@ -43,6 +43,20 @@ cai_status begin_on(const cai_array *array, cai_stream *stream, std::uint32_t ac
   return test::begin_arrays(&array, 1, cai_stream_value(stream), &options, nullptr);
 }
 
+// An array that came with the old stream was used there without a use to keep.
+TEST_F(HostStreams, WorkOnTheOldStreamComesBeforeThatOfTheCpu) {
+  const OwnStream first = make_stream(gpu0), second = make_stream(gpu0), queue = make_stream(cpu);
+  for (const std::uint32_t kind : {CAI_KIND_PINNED, CAI_KIND_MAPPED}) {
+    const Bytes x({gpu0, kind}, first);
+    ASSERT_OK(cai_array_fill(x.array, &seven, first, error));
+    ASSERT_OK(cai_memory_set_stream(x.memory, second, error));
+    ASSERT_OK(cai_array_fill(array_of(x.memory, {extent}), &eight, queue, error));
+    ASSERT_OK(cai_stream_synchronize(queue, error));
+    ASSERT_OK(cai_device_synchronize(gpu0, error));
+    EXPECT_EQ(x.count(eight), extent);
+  }
+}
+
 TEST_F(HostStreams, WorkOfAGpuComesAfterThatOfTheCpu) {
   const OwnStream queue = make_stream(gpu0);
   for (const Place &place : shared) {

@@ -89,6 +89,7 @@ struct Gpu {
   std::int32_t (*simcuda_fail)(const char *, std::uint64_t, std::int32_t) = nullptr;
   void (*simcuda_reset_counts)() = nullptr;
   std::uint64_t (*simcuda_races)() = nullptr;
+  std::int32_t (*simcuda_busy)(void *, std::uint64_t) = nullptr;
 
   Gpu() {
     const auto find = [](auto &function, const char *name) {
@@ -101,6 +102,7 @@ struct Gpu {
     find(simcuda_fail, "simcuda_fail");
     find(simcuda_reset_counts, "simcuda_reset_counts");
     find(simcuda_races, "simcuda_races");
+    find(simcuda_busy, "simcuda_busy");
     MUST(cuInit(0));
   }
 };

@@ -41,7 +41,8 @@ using Address = std::uint64_t;
   F(simcuda_calls, std::uint64_t, const char *)                             \
   F(simcuda_races, std::uint64_t)                                           \
   F(simcuda_fail, std::int32_t, const char *, std::uint64_t, std::int32_t)  \
-  F(simcuda_forget, void)
+  F(simcuda_forget, void)                                                   \
+  F(simcuda_reseed, void, std::uint64_t)
 
 struct Driver {
 #define MEMBER(name, result, ...) result (*name)(__VA_ARGS__) = nullptr;

@@ -27,8 +27,8 @@ fn image(memory: Memory, stream: Stream) -> Result<Array> {
 fn main() -> Result<()> {
     let gpu = Device::Cuda(0);
     let theirs = Stream::new(gpu)?;
-    let x = image(Request::on(gpu).stream(&theirs).bytes(80_000)?, theirs.clone())?;
-    memory::fill(&x, 1.5f32, Some(&theirs))?;
+    let mut x = image(Request::on(gpu).stream(&theirs).bytes(80_000)?, theirs.clone())?;
+    memory::fill(&mut x, 1.5f32, Some(&theirs))?;
 
     let right = x.slice(index![.., 100..])?; // a view: it holds what x holds
     let mut y = Request::on(gpu).empty(DType::of::<f32>(), right.shape())?;

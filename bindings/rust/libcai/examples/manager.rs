@@ -74,8 +74,8 @@ fn main() -> Result<()> {
     counting.install()?;
 
     let zeros = Request::on(device).zeros(DType::of::<f64>(), &[1000, 1000])?;
-    let copied = Request::on(device).empty(zeros.dtype(), zeros.shape())?;
-    memory::copy(&zeros, &copied, None)?;
+    let mut copied = Request::on(device).empty(zeros.dtype(), zeros.shape())?;
+    memory::copy(&zeros, &mut copied, None)?;
     println!("the last element on {device} is {}", memory::item::<f64>(&copied, &[-1, -1])?);
     drop((zeros, copied));
 

@@ -7,7 +7,9 @@
 //! use libcai::{Array, Legacy, arrow::Column};
 //!
 //! let array = Array::from_vec(vec![1i32, 2, 3], &[3])?;
-//! let column = Column::from_array(&array, Legacy::new())?;
+//! // SAFETY: whatever context is current stays so.
+//! let stream = unsafe { Legacy::new() };
+//! let column = Column::from_array(&array, stream)?;
 //! assert_eq!(column.array().array.length, 3);
 //!
 //! let back = column.into_array()?;

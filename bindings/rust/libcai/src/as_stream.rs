@@ -93,21 +93,25 @@ unsafe impl AsStream for RawStream<'_> {
     }
 }
 
-/// The legacy default stream, 1, of the calling thread's current context, which must be the same
-/// from the beginning to the end of a use. One that does not depend on that: [`Stream::legacy`].
-#[derive(Debug, Clone, Copy, Default)]
+/// The legacy default stream, 1, of the calling thread's current context, which is to stay the same:
+/// 1 of another context is another stream. Safe, and as good on any thread: [`Stream::legacy`].
+#[derive(Debug, Clone, Copy)]
 pub struct Legacy {
     thread_bound: PhantomData<*const ()>,
 }
 
 impl Legacy {
     /// Says it.
-    pub const fn new() -> Self {
+    ///
+    /// # Safety
+    /// As long as this is used, and what was begun with it has not ended, the context that is current
+    /// now is so wherever it is said.
+    pub const unsafe fn new() -> Self {
         Self { thread_bound: PhantomData }
     }
 }
 
-// SAFETY: that stream lives as long as its context.
+// SAFETY: who made it keeps its context current.
 unsafe impl AsStream for Legacy {
     #[inline]
     fn on<R>(&self, function: impl FnOnce(u64) -> Result<R>) -> Result<R> {
@@ -115,21 +119,25 @@ unsafe impl AsStream for Legacy {
     }
 }
 
-/// The calling thread's own default stream, 2, of its current context, which must be the same from
-/// the beginning to the end of a use. One that does not depend on that: [`Stream::per_thread`].
-#[derive(Debug, Clone, Copy, Default)]
+/// The calling thread's own default stream, 2, of its current context, which is to stay the same: 2 of
+/// another context is another stream. Safe: [`Stream::per_thread`].
+#[derive(Debug, Clone, Copy)]
 pub struct PerThread {
     thread_bound: PhantomData<*const ()>,
 }
 
 impl PerThread {
     /// Says it.
-    pub const fn new() -> Self {
+    ///
+    /// # Safety
+    /// As long as this is used, and what was begun with it has not ended, the context that is current
+    /// now is so wherever it is said.
+    pub const unsafe fn new() -> Self {
         Self { thread_bound: PhantomData }
     }
 }
 
-// SAFETY: that stream lives as long as its context.
+// SAFETY: who made it keeps its context current.
 unsafe impl AsStream for PerThread {
     #[inline]
     fn on<R>(&self, function: impl FnOnce(u64) -> Result<R>) -> Result<R> {

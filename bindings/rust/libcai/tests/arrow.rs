@@ -16,6 +16,12 @@ use libcai::{
     Array, ArrayBuilder, DType, DeviceType, Entry, Error, Failed, Index, Legacy, Pending, sys,
 };
 
+/// Stream 1.
+fn legacy() -> Legacy {
+    // SAFETY: no test changes its thread's current context.
+    unsafe { Legacy::new() }
+}
+
 /// What a producer's structs point to.
 struct Producer {
     values: Vec<i32>,
@@ -191,7 +197,7 @@ fn a_column_holds_its_array() {
     let builder = builder.device(DeviceType::Cuda, Some(1));
     // SAFETY: nobody uses the memory.
     let array = unsafe { builder.own(kept.clone()) }.unwrap();
-    let column = Column::from_array(&array, Legacy::new()).unwrap();
+    let column = Column::from_array(&array, legacy()).unwrap();
     drop(array);
     // SAFETY: a format is a text.
     assert_eq!(unsafe { CStr::from_ptr(column.schema().format) }, c"g");
@@ -207,7 +213,7 @@ fn a_column_holds_its_array() {
 #[test]
 fn what_a_column_cannot_say_is_refused() {
     let refuses = |array: &Array, entry| {
-        let error = Column::from_array(array, Legacy::new()).unwrap_err();
+        let error = Column::from_array(array, legacy()).unwrap_err();
         assert!(matches!(error, Error::Export(_)), "{error:?}");
         assert_eq!(error.entry(), Some(entry), "{error:?}");
     };

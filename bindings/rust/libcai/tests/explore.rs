@@ -35,8 +35,10 @@ enum Said {
 impl Said {
     fn new(number: u64) -> Result<Self> {
         Ok(match number {
-            1 => Self::Legacy(Legacy::new()),
-            2 => Self::PerThread(PerThread::new()),
+            // SAFETY: the stage keeps its context current.
+            1 => Self::Legacy(unsafe { Legacy::new() }),
+            // SAFETY: likewise.
+            2 => Self::PerThread(unsafe { PerThread::new() }),
             // SAFETY: the stage's streams stay.
             other => Self::Raw(unsafe { RawStream::new(other) }?),
         })

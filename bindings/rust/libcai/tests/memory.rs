@@ -68,13 +68,13 @@ fn memory_of_every_kind_on_every_device() {
             assert_eq!(memory.host().is_ok(), usable, "{kind} on {device}");
             assert!(usable || matches!(memory.host(), Err(Error::Unsupported(_))));
 
-            let array = memory.array(F32, &[3, 10]).unwrap();
+            let mut array = memory.array(F32, &[3, 10]).unwrap();
             assert_eq!(
                 array.strides(),
                 [known.pitch.min(256) as i64, 4]
                     .map(|stride| { if pitched || stride == 4 { stride } else { 40 } })
             );
-            fill(&array, 2.5_f32, None).unwrap();
+            fill(&mut array, 2.5_f32, None).unwrap();
             drop(memory); // the array has it
             assert_eq!(item::<f32>(&array, &[-1, 9]).unwrap(), 2.5);
         }
@@ -201,8 +201,8 @@ fn pinned_vectors_are_kept() {
         assert_eq!(memory.describe().unwrap().size, 1200);
         let array = memory.array(u16::DTYPE, &[20, 30]).unwrap();
         drop(memory);
-        let to = Request::on(gpu()).empty(u16::DTYPE, &[20, 30]).unwrap();
-        copy(&array, &to, None).unwrap();
+        let mut to = Request::on(gpu()).empty(u16::DTYPE, &[20, 30]).unwrap();
+        copy(&array, &mut to, None).unwrap();
         assert_eq!(item::<Item>(&to, &[19, 29]).unwrap().0, 599);
     }
     for (kind, device) in [(MemoryKind::Default, gpu()), (MemoryKind::Pinned, Device::Cuda(77))] {
@@ -283,9 +283,9 @@ fn memory_of_a_read_only_array_is_read_only() {
     let (found, _) = Memory::of(&array).unwrap();
     assert!(found.describe().unwrap().is_readonly);
     assert!(found.view(1, 3).unwrap().describe().unwrap().is_readonly);
-    let again = found.array(u8::DTYPE, &[8]).unwrap();
+    let mut again = found.array(u8::DTYPE, &[8]).unwrap();
     assert!(again.is_readonly());
-    assert!(matches!(fill(&again, 0_u8, None), Err(Error::Value(_))));
+    assert!(matches!(fill(&mut again, 0_u8, None), Err(Error::Value(_))));
     assert_eq!(&READ_ONLY, b"constant");
 }
 
@@ -298,9 +298,9 @@ fn pinned_memory_with_two_addresses() {
     for memory in [combined, registered] {
         let known = memory.describe().unwrap();
         assert_ne!(known.data, known.host);
-        let array = memory.array(u8::DTYPE, &[64]).unwrap();
+        let mut array = memory.array(u8::DTYPE, &[64]).unwrap();
         let on_cpu = libcai::Stream::new(Device::Cpu).unwrap();
-        fill(&array, 7_u8, Some(&on_cpu)).unwrap();
+        fill(&mut array, 7_u8, Some(&on_cpu)).unwrap();
         memory::eval(&array).unwrap();
         on_cpu.synchronize().unwrap();
         // SAFETY: nobody else has the array, and nothing is pending.
@@ -315,8 +315,8 @@ fn pinned_memory_with_two_addresses() {
 fn arrays_come_as_vectors() {
     for device in [Device::Cpu, gpu()] {
         let array = Request::on(device).zeros(i32::DTYPE, &[2, 3]).unwrap();
-        let row = array.slice(&[libcai::Index::from(1)]).unwrap();
-        fill(&row, 5_i32, None).unwrap();
+        let mut row = array.slice(&[libcai::Index::from(1)]).unwrap();
+        fill(&mut row, 5_i32, None).unwrap();
         assert_eq!(memory::to_vec::<i32>(&array).unwrap(), [0, 0, 0, 5, 5, 5]);
         assert_eq!(memory::to_vec::<i32>(&row).unwrap(), [5; 3]);
         assert!(matches!(memory::to_vec::<u32>(&array), Err(Error::Value(_))));
@@ -359,7 +359,7 @@ fn parts_and_arrays_stay_inside() {
 #[test]
 fn what_is_freed_is_dead() {
     let memory = Request::on(Device::Cpu).bytes(100).unwrap();
-    let (view, array) = (memory.view(0, 50).unwrap(), memory.array(u8::DTYPE, &[100]).unwrap());
+    let (view, mut array) = (memory.view(0, 50).unwrap(), memory.array(u8::DTYPE, &[100]).unwrap());
     // SAFETY: nobody uses it.
     unsafe {
         assert!(matches!(view.free(), Err(Error::Unsupported(_))));
@@ -374,7 +374,7 @@ fn what_is_freed_is_dead() {
         view.array(u8::DTYPE, &[1]).map(drop),
         memory.record(&on),
         memory.set_stream(&on),
-        fill(&array, 1_u8, None),
+        fill(&mut array, 1_u8, None),
     ];
     for refused in dead {
         assert!(matches!(refused, Err(Error::State(_))), "{refused:?}");
@@ -396,8 +396,8 @@ fn the_driver_is_asked_what_memory_is() {
 
 fn counted(device: Device, kind: MemoryKind) -> Array {
     let from = Array::from_vec((0..60).collect::<Vec<i32>>(), &[6, 10]).unwrap();
-    let to = Request::on(device).kind(kind).empty(i32::DTYPE, &[6, 10]).unwrap();
-    copy(&from, &to, None).unwrap();
+    let mut to = Request::on(device).kind(kind).empty(i32::DTYPE, &[6, 10]).unwrap();
+    copy(&from, &mut to, None).unwrap();
     to
 }
 
@@ -408,8 +408,8 @@ fn copies_between_all_kinds() {
     for &(from, from_kind) in &places {
         for &(to, to_kind) in &places {
             let array = counted(from, from_kind);
-            let copied = Request::on(to).kind(to_kind).empty(i32::DTYPE, &[10, 6]).unwrap();
-            copy(&array.transpose().unwrap(), &copied, None).unwrap();
+            let mut copied = Request::on(to).kind(to_kind).empty(i32::DTYPE, &[10, 6]).unwrap();
+            copy(&array.transpose().unwrap(), &mut copied, None).unwrap();
             let last = item::<i32>(&copied, &[9, 4]).unwrap();
             assert_eq!(last, 49, "{from_kind} on {from} to {to_kind} on {to}");
         }
@@ -418,25 +418,25 @@ fn copies_between_all_kinds() {
 
 #[test]
 fn bad_copies_are_refused() {
-    let array = counted(gpu(), MemoryKind::Default);
+    let mut array = counted(gpu(), MemoryKind::Default);
     let zeros = |dtype, shape: &[i64]| Request::on(gpu()).zeros(dtype, shape).unwrap();
     let readonly = zeros(i32::DTYPE, &[10]).broadcast(&[6, 10]).unwrap();
-    for to in [zeros(i32::DTYPE, &[60]), zeros(F32, &[6, 10]), readonly] {
-        let refused = copy(&array, &to, None);
+    for mut to in [zeros(i32::DTYPE, &[60]), zeros(F32, &[6, 10]), readonly] {
+        let refused = copy(&array, &mut to, None);
         assert!(matches!(refused, Err(Error::Value(_))), "{refused:?}");
     }
     let rows = array.slice(&[libcai::Index::from(1..)]).unwrap();
-    let before = array.slice(&[libcai::Index::from(..5)]).unwrap();
-    assert!(matches!(copy(&rows, &before, None), Err(Error::Layout(_))));
+    let mut before = array.slice(&[libcai::Index::from(..5)]).unwrap();
+    assert!(matches!(copy(&rows, &mut before, None), Err(Error::Layout(_))));
     let on_cpu = stream_of(Device::Cpu);
-    let refused = copy(&array, &zeros(i32::DTYPE, &[6, 10]), Some(&on_cpu));
+    let refused = copy(&array, &mut zeros(i32::DTYPE, &[6, 10]), Some(&on_cpu));
     assert!(matches!(refused, Err(Error::Device(_))), "{refused:?}");
 
-    let refused = fill(&array, 1.0_f32, None).unwrap_err();
+    let refused = fill(&mut array, 1.0_f32, None).unwrap_err();
     assert_eq!(refused.entry(), Some(Entry::Typestr));
     assert!(refused.to_string().contains("<i4"), "{refused}");
     assert!(matches!(
-        fill(&zeros(i32::DTYPE, &[1]).broadcast(&[2]).unwrap(), 1, None),
+        fill(&mut zeros(i32::DTYPE, &[1]).broadcast(&[2]).unwrap(), 1, None),
         Err(Error::Value(_))
     ));
 
@@ -451,9 +451,9 @@ fn bad_copies_are_refused() {
 #[test]
 fn truth_is_one_byte() {
     let memory = Request::on(Device::Cpu).bytes(3).unwrap();
-    fill(&memory.array(u8::DTYPE, &[2]).unwrap(), 0xEE_u8, None).unwrap();
+    fill(&mut memory.array(u8::DTYPE, &[2]).unwrap(), 0xEE_u8, None).unwrap();
     let truth = memory.array(bool::DTYPE, &[3]).unwrap();
-    fill(&memory.view(2, 3).unwrap().array(bool::DTYPE, &[1]).unwrap(), false, None).unwrap();
+    fill(&mut memory.view(2, 3).unwrap().array(bool::DTYPE, &[1]).unwrap(), false, None).unwrap();
     assert!(item::<bool>(&truth, &[0]).unwrap());
     assert!(!item::<bool>(&truth, &[2]).unwrap());
 }
@@ -466,8 +466,8 @@ fn threads_make_and_let_go() {
             let shared = shared.clone();
             scope.spawn(move || {
                 for on in [gpu(), Device::Cpu].repeat(10) {
-                    let array = Request::on(on).zeros(u8::DTYPE, &[64]).unwrap();
-                    fill(&array, thread, None).unwrap();
+                    let mut array = Request::on(on).zeros(u8::DTYPE, &[64]).unwrap();
+                    fill(&mut array, thread, None).unwrap();
                     assert_eq!(item::<u8>(&array, &[63]).unwrap(), thread);
                     shared.view(0, 64).unwrap().array(u8::DTYPE, &[64]).unwrap();
                 }
@@ -522,8 +522,8 @@ pairs! {
         let (one, two) = (stream(), stream());
         let on_one = Request::on(gpu()).stream(&one);
         let from = on_one.zeros(u8::DTYPE, &gpu::SHAPE).unwrap();
-        let to = on_one.empty(u8::DTYPE, &gpu::SHAPE).unwrap();
-        copy(&from, &to, Some(&two)).unwrap();
+        let mut to = on_one.empty(u8::DTYPE, &gpu::SHAPE).unwrap();
+        copy(&from, &mut to, Some(&two)).unwrap();
         let user = if ordered { one } else { stream() };
         driver().take(to.data(), user.value());
     }

@@ -287,7 +287,8 @@ pairs! {
         let legacy = Stream::legacy(gpu::gpu()).unwrap();
         Device::Cuda(1).set_current().unwrap();
         let handle = ordered.then(|| x.read_on(&legacy).unwrap());
-        let current = (!ordered).then(|| x.read_on(Legacy::new()).unwrap());
+        // SAFETY: gpu:1's context is current where the use begins, and where it ends.
+        let current = (!ordered).then(|| x.read_on(unsafe { Legacy::new() }).unwrap());
         let entered = gpu::gpu().enter().unwrap();
         driver().take(data, 1);
         drop((entered, handle, current));
@@ -300,7 +301,8 @@ pairs! {
         let mine = Stream::per_thread(gpu::gpu()).unwrap();
         Device::Cuda(1).set_current().unwrap();
         let handle = ordered.then(|| x.read_on(&mine).unwrap());
-        let current = (!ordered).then(|| x.read_on(PerThread::new()).unwrap());
+        // SAFETY: as there.
+        let current = (!ordered).then(|| x.read_on(unsafe { PerThread::new() }).unwrap());
         let entered = gpu::gpu().enter().unwrap();
         driver().take(data, 2);
         drop((entered, handle, current));

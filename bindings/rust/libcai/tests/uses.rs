@@ -66,7 +66,9 @@ fn default_streams_need_a_context() {
     let x = array_on(driver().fresh(), &one);
     let legacy = Stream::legacy(gpu::gpu()).unwrap();
     driver().no_context();
-    for refused in [x.read_on(Legacy::new()).map(drop), x.read_on(PerThread::new()).map(drop)] {
+    // SAFETY: no context is current throughout.
+    let (one, two) = unsafe { (Legacy::new(), PerThread::new()) };
+    for refused in [x.read_on(one).map(drop), x.read_on(two).map(drop)] {
         let refused = refused.unwrap_err();
         assert!(matches!(refused, Error::Argument(_)), "{refused}");
     }

@@ -4,7 +4,7 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use crate::array::ArrayRef;
+use crate::array::{Array, ArrayRef};
 use crate::device::Device;
 use crate::dtype::{Element, Kind};
 use crate::error::{Entry, Error, Result, call};
@@ -23,10 +23,10 @@ use crate::sys;
 /// use libcai::{DType, Device, memory::{self, Request}};
 ///
 /// let f32 = DType::of::<f32>();
-/// let host = Request::on(Device::Cpu).zeros(f32, &[3])?;
-/// memory::fill(&host, 1.5_f32, None)?;
-/// let gpu = Request::on(Device::Cuda(0)).empty(f32, &[3])?;
-/// memory::copy(&host, &gpu, None)?;
+/// let mut host = Request::on(Device::Cpu).zeros(f32, &[3])?;
+/// memory::fill(&mut host, 1.5_f32, None)?;
+/// let mut gpu = Request::on(Device::Cuda(0)).empty(f32, &[3])?;
+/// memory::copy(&host, &mut gpu, None)?;
 /// assert_eq!(memory::item::<f32>(&gpu, &[-1])?, 1.5);
 /// # Ok::<(), libcai::Error>(())
 /// ```
@@ -37,16 +37,16 @@ use crate::sys;
 /// [`Error::Unsupported`] for bits, but in masks whose bits fill their bytes; [`Error::Device`] for a
 /// stream of a third device; [`Error::Capture`]; [`Error::State`] if the memory was freed, or the
 /// stream is dead; what earlier work on a stream of the CPU's failed with, once.
-pub fn copy<'f, 't>(
+pub fn copy<'f>(
     from: impl Into<ArrayRef<'f>>,
-    to: impl Into<ArrayRef<'t>>,
+    to: &mut Array,
     stream: Option<&Stream>,
 ) -> Result<()> {
-    let (from, to) = (from.into(), to.into());
+    let from = from.into();
     let stream = raw_stream(stream);
     // SAFETY: the arrays are borrowed, and the stream is held, during the call; the library keeps
     // what it needs after that.
-    call(|error| unsafe { sys::cai_array_copy(from.as_raw(), to.as_raw(), stream, error) })
+    call(|error| unsafe { sys::cai_array_copy(from.as_raw(), to.as_ptr(), stream, error) })
 }
 
 /// Sets all elements of an array, in the order of a stream: `cai_array_fill()`. Begin and end of its
@@ -55,18 +55,13 @@ pub fn copy<'f, 't>(
 ///
 /// # Errors
 /// [`Error::Value`], of entry typestr, if `T` is not the array's own type; the rest as [`copy()`].
-pub fn fill<'a, T: Element>(
-    array: impl Into<ArrayRef<'a>>,
-    value: T,
-    stream: Option<&Stream>,
-) -> Result<()> {
-    let array = array.into();
-    must_hold::<T>(array)?;
+pub fn fill<T: Element>(array: &mut Array, value: T, stream: Option<&Stream>) -> Result<()> {
+    must_hold::<T>(array.borrow())?;
     let stream = raw_stream(stream);
     let value: *const T = &value;
     // SAFETY: the value has the item's bytes, and is read before the call returns; the rest as for
     // copy().
-    call(|error| unsafe { sys::cai_array_fill(array.as_raw(), value.cast(), stream, error) })
+    call(|error| unsafe { sys::cai_array_fill(array.as_ptr(), value.cast(), stream, error) })
 }
 
 /// Brings one element to the host, whatever the memory: `cai_array_item()`. It waits for what is
@@ -131,8 +126,8 @@ pub fn eval<'a>(array: impl Into<ArrayRef<'a>>) -> Result<()> {
 /// ```
 /// use libcai::{DType, Device, memory::{self, Request}};
 ///
-/// let gpu = Request::on(Device::Cuda(0)).zeros(DType::of::<f32>(), &[2, 3])?;
-/// memory::fill(&gpu, 1.5_f32, None)?;
+/// let mut gpu = Request::on(Device::Cuda(0)).zeros(DType::of::<f32>(), &[2, 3])?;
+/// memory::fill(&mut gpu, 1.5_f32, None)?;
 /// assert_eq!(memory::to_vec::<f32>(&gpu)?, [1.5; 6]);
 /// # Ok::<(), libcai::Error>(())
 /// ```
@@ -148,8 +143,8 @@ pub fn to_vec<'a, T: Element>(array: impl Into<ArrayRef<'a>>) -> Result<Vec<T>> 
     bytes.resize_with(count, MaybeUninit::zeroed);
     if count != 0 {
         // What a stream of the CPU's is to write must not go before it has.
-        let host = Request::on(Device::Cpu).empty(T::DTYPE, array.shape())?;
-        copy(array, &host, None)?;
+        let mut host = Request::on(Device::Cpu).empty(T::DTYPE, array.shape())?;
+        copy(array, &mut host, None)?;
         eval(&host)?;
         let data: *const MaybeUninit<T> = ptr::with_exposed_provenance(host.data() as usize);
         // SAFETY: the memory has so many elements, which nobody else knows of.

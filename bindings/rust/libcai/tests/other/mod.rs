@@ -55,8 +55,8 @@ pub fn share_if_asked() -> bool {
     }
     let gpu = Device::Cuda(0);
     let memory = Request::on(gpu).bytes(4 * COUNT as u64).unwrap();
-    let array = memory.array(DType::of::<u32>(), &[COUNT]).unwrap();
-    memory::fill(&array, VALUE, None).unwrap();
+    let mut array = memory.array(DType::of::<u32>(), &[COUNT]).unwrap();
+    memory::fill(&mut array, VALUE, None).unwrap();
     gpu.synchronize().unwrap();
     let bytes = memory.share().unwrap().handle.to_bytes().map(|byte| byte.to_string());
     println!("\nhandle {}", bytes.join(" "));

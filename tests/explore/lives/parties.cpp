@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the steps of a program do.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "must.h"
+#include "world.hpp"
+
+namespace lives {
+
+// ---- Where memory comes from --------------------------------------------------------------------
+
+void World::allocate(const Step &step) {
+  if (memories_.size() >= most) return;
+  constexpr std::uint32_t kinds[] = {CAI_KIND_DEFAULT, CAI_KIND_DEFAULT,        CAI_KIND_ASYNC,
+                                     CAI_KIND_PINNED,  CAI_KIND_MANAGED_GLOBAL, CAI_KIND_MAPPED,
+                                     CAI_KIND_HOST};
+  Memory made;
+  made.device = step[1] % 3 ? gpu : cpu;
+  made.kind = kinds[step[2] % std::size(kinds)];
+  made.size = step[3] % 9 == 0 ? 0 : 16 + step[3] % 100;
+  made.bytes = std::make_shared<Bytes>(made.size, unknown);
+  made.is_counted = made.is_found = made.size != 0;
+  cai_request request{};
+  request.struct_size = sizeof request;
+  request.kind = made.kind;
+  request.size = made.size;
+  if (is_pinned(made.kind) && step[3] % 2) request.flags = CAI_HOST_WRITE_COMBINED;
+  if (step[1] % 2) request.stream = stream(is_cpu(made.device), step[4]);
+  if (!is_cpu(made.device) || (is_pinned(made.kind) && made.size)) made.epoch = Judge::now;
+  cai_status expected = CAI_OK;
+  if (!is_pinned(made.kind) && made.kind != CAI_KIND_HOST && step[4] % 3) {
+    const Manager &manager = managers_[step[4] % managers_.size()];
+    if (is_cpu(manager.device) == is_cpu(made.device)) {
+      request.manager = manager.handle;
+      made.judge = manager.judge;
+      if (manager.limits) sync_cpu();  // who may have a claim
+      const bool is_over = manager.limits && manager.judge->out() + made.size > limit;
+      if (made.size && (manager.judge->fails() || is_over)) expected = CAI_ERR_MEMORY;
+    }
+  }
+  cai_memory *handle = nullptr;
+  if (ask("alloc", expected, [&](cai_error *error) {
+        return cai_memory_alloc(made.device, &request, &handle, error);
+      })) {
+    add(handle, std::move(made));
+  }
+}
+
+void World::pin(const Step &step) {
+  if (memories_.size() >= most) return;
+  Memory made;
+  made.device = step[1] % 2 ? gpu : cpu;
+  made.kind = step[2] % 2 ? CAI_KIND_PINNED : CAI_KIND_MAPPED;
+  made.size = 32;
+  made.epoch = Judge::now;
+  made.is_counted = true;
+  made.bytes = std::make_shared<Bytes>(made.size, step[3] % 256);
+  Owner &owner = new_owner(32, step[3]);
+  cai_memory *handle = nullptr;
+  const bool done = ask("pin", CAI_OK, [&](cai_error *error) {
+    return cai_memory_pin(made.device, owner.bytes.data(), made.size, made.kind, 0, Owner::end,
+                          &owner, &handle, error);
+  });
+  if (!done) return Owner::end(&owner);
+  add(handle, std::move(made));
+}
+
+void World::wrap(const Step &step) {
+  if (memories_.size() >= most) return;
+  Memory made;
+  made.kind = CAI_KIND_HOST;
+  made.size = 48;
+  made.read_only = step[1] % 3 == 0;
+  made.is_foreign = true;
+  made.bytes = std::make_shared<Bytes>(made.size, step[2] % 256);
+  Owner &owner = new_owner(48, step[2]);
+  cai_memory_info info{};
+  info.struct_size = sizeof info;
+  info.flags = made.read_only ? CAI_MEMORY_READONLY : 0;
+  info.device = cpu;
+  info.kind = made.kind;
+  info.data = info.host = reinterpret_cast<std::uintptr_t>(owner.bytes.data());
+  info.size = made.size;
+  cai_memory *handle = nullptr;
+  const bool done = ask("wrap", CAI_OK, [&](cai_error *error) {
+    return cai_memory_wrap(&info, Owner::end, &owner, &handle, error);
+  });
+  if (!done) return Owner::end(&owner);
+  add(handle, std::move(made));
+}
+
+// An array of somebody else's.
+void World::own(const Step &step) {
+  if (arrays_.size() >= most) return;
+  Owner &owner = new_owner(40, step[1]);
+  const std::int64_t extent = 40, stride = 1;
+  cai_array given{};
+  given.abi_major = CAI_ABI_MAJOR;
+  given.abi_minor = CAI_ABI_MINOR;
+  given.version = 3;
+  given.device_type = CAI_DEVICE_CPU;
+  given.stream_kind = CAI_STREAM_NONE;
+  given.dtype = byte_type;
+  given.ndim = 1;
+  given.shape = &extent;
+  given.strides = &stride;
+  given.data = reinterpret_cast<std::uintptr_t>(owner.bytes.data());
+  Array made;
+  made.read_only = step[2] % 3 == 0;
+  if (made.read_only) given.flags = CAI_FLAG_READONLY;
+  made.bytes = std::make_shared<Bytes>(40, step[1] % 256);
+  made.count = 40;
+  const bool done = ask("own", CAI_OK, [&](cai_error *error) {
+    return cai_array_own(&given, Owner::end, &owner, &made.handle, error);
+  });
+  done ? arrays_.push_back(made) : Owner::end(&owner);
+}
+
+void World::view(const Step &step) {
+  const Shared from = memory(step[1]);
+  if (!from || memories_.size() >= most) return;
+  const std::uint64_t start = step[2] % (from->size + 1), stop = step[3] % (from->size + 3);
+  cai_status expected = CAI_OK;
+  if (start > stop || stop > from->size) expected = CAI_ERR_BOUNDS;
+  if (!from->is_alive()) expected = CAI_ERR_STATE;
+  cai_memory *handle = nullptr;
+  if (!ask("view", expected, [&](cai_error *error) {
+        return cai_memory_view(from->handle, start, stop, &handle, error);
+      })) {
+    return;
+  }
+  Memory made = *from;
+  made.whole = from->whole ? from->whole : from;
+  made.holders = made.ours = 1;
+  made.start += start;
+  made.size = stop - start;
+  made.is_counted = false;
+  ++made.whole->holders;
+  add(handle, std::move(made));
+}
+
+void World::memory_of(const Step &step) {
+  const Array *const from = array(step[1]);
+  if (!from || memories_.size() >= most) return;
+  cai_memory *handle = nullptr;
+  std::uint64_t offset = 0;
+  if (!ask("of", CAI_OK, [&](cai_error *error) {
+        return cai_memory_of(from->handle, &handle, &offset, error);
+      })) {
+    return;
+  }
+  if (!from->memory) {
+    Memory made;
+    made.bytes = from->bytes;
+    made.size = from->count;
+    made.read_only = from->read_only;
+    made.is_foreign = true;
+    return add(handle, std::move(made));
+  }
+  if (offset != from->start && from->count) blame("cai_memory_of() says another offset");
+  if (from->read_only && !from->memory->read_only) {
+    Memory made = *from->memory;
+    made.whole = from->memory;
+    made.holders = made.ours = 1;
+    made.is_counted = false;
+    made.read_only = true;
+    ++made.whole->holders;
+    return add(handle, std::move(made));
+  }
+  if (handle != from->memory->handle) blame("cai_memory_of() finds other memory");
+  ++from->memory->holders;
+  const auto known = std::find(memories_.begin(), memories_.end(), from->memory);
+  if (known == memories_.end()) {
+    from->memory->ours = 1;
+    memories_.push_back(from->memory);
+  } else {
+    ++from->memory->ours;
+  }
+}
+
+void World::array(const Step &step) {
+  const Shared from = memory(step[1]);
+  if (!from || arrays_.size() >= most) return;
+  std::uint64_t start = step[2] % 4 ? 0 : step[3] % (from->size + 1);
+  std::uint64_t count =
+      step[2] % 3 ? std::min<std::uint64_t>(16, from->size - start) : step[4] % (from->size + 2);
+  cai_status expected = start + count > from->size ? CAI_ERR_BOUNDS : CAI_OK;
+  if (!from->is_alive()) expected = CAI_ERR_STATE;
+  const auto extent = static_cast<std::int64_t>(count);
+  Array made;
+  if (!ask("array", expected, [&](cai_error *error) {
+        return cai_memory_array(from->handle, start, &byte_type, 1, &extent, nullptr, &made.handle,
+                                error);
+      })) {
+    return;
+  }
+  made.memory = from->whole ? from->whole : from;
+  ++made.memory->holders;
+  made.bytes = from->bytes;
+  made.start = from->start + start;
+  made.count = count;
+  made.read_only = from->read_only;
+  if (made.read_only != bool(made.handle->flags & CAI_FLAG_READONLY)) blame("a mark is lost");
+  arrays_.push_back(made);
+}
+
+// ---- Who holds it -------------------------------------------------------------------------------
+
+void World::retain(const Step &step) {
+  const Shared found = memory(step[1]);
+  if (!found) return;
+  cai_memory_retain(found->handle);
+  ++found->holders;
+  ++found->ours;
+}
+
+void World::release(const Step &step) {
+  const Shared found = memory(step[1]);
+  if (!found) return;
+  if (--found->ours == 0) std::erase(memories_, found);
+  cai_memory_release(found->handle);
+  let_go(*found);
+}
+
+void World::free(const Step &step) {
+  const Shared found = memory(step[1]);
+  if (!found) return;
+  cai_status expected = CAI_OK;
+  if (found->freed) expected = CAI_ERR_STATE;
+  if (found->whole) expected = CAI_ERR_UNSUPPORTED;
+  if (!must("free", expected,
+            [&](cai_error *error) { return cai_memory_free(found->handle, error); })) {
+    return;
+  }
+  found->freed = true;
+  count(*found, -1);
+}
+
+void World::end_array(std::size_t which) {
+  const Array gone = arrays_[which];
+  arrays_.erase(arrays_.begin() + static_cast<std::ptrdiff_t>(which));
+  cai_array_release(gone.handle);
+  if (gone.memory) let_go(*gone.memory);
+}
+
+void World::drop(const Step &step) {
+  if (!arrays_.empty()) end_array(step[1] % arrays_.size());
+}
+
+// ---- Who uses it --------------------------------------------------------------------------------
+
+void World::fill(const Step &step) {
+  Array *const to = array(step[1]);
+  if (!to) return;
+  const auto value = static_cast<unsigned char>(step[2]);
+  const bool by_cpu = to->is_of_host() || (to->is_for_host() && step[3] % 2);
+  cai_status expected = to->read_only ? CAI_ERR_VALUE : CAI_OK;
+  if (!to->is_alive()) expected = CAI_ERR_STATE;
+  const bool done = ask("fill", expected, [&](cai_error *error) {
+    return cai_array_fill(to->handle, &value, step[3] % 5 ? stream(by_cpu, step[4]) : nullptr,
+                          error);
+  });
+  if (!done && !fault_.has_struck()) return;
+  const auto begin = to->bytes->begin() + static_cast<std::ptrdiff_t>(to->start);
+  if (!done && to->read_only) return;
+  std::fill_n(begin, to->count, done ? value : unknown);
+}
+
+void World::copy(const Step &step) {
+  Array *const from = array(step[1]), *const to = array(step[2]);
+  if (!from || from->bytes == to->bytes) return;
+  cai_status expected = CAI_OK;
+  if (to->read_only || from->count != to->count) expected = CAI_ERR_VALUE;
+  if (!from->is_alive() || !to->is_alive()) expected = CAI_ERR_STATE;
+  const bool by_host = from->is_for_host() && to->is_for_host();
+  const bool by_cpu = by_host && ((from->is_of_host() && to->is_of_host()) || step[3] % 2);
+  const bool done = ask("copy", expected, [&](cai_error *error) {
+    return cai_array_copy(from->handle, to->handle, step[3] % 5 ? stream(by_cpu, step[4]) : nullptr,
+                          error);
+  });
+  if (to->read_only || from->count != to->count || (!done && !fault_.has_struck())) return;
+  const auto end = to->bytes->begin() + static_cast<std::ptrdiff_t>(to->start);
+  if (done) {
+    std::copy_n(from->bytes->begin() + static_cast<std::ptrdiff_t>(from->start), to->count, end);
+  } else {
+    std::fill_n(end, to->count, unknown);
+  }
+}
+
+void World::read(const Step &step) {
+  const Array *const from = array(step[1]);
+  if (!from || from->count == 0) return;
+  const auto at = static_cast<std::int64_t>(step[2] % from->count);
+  unsigned char byte = 0;
+  if (!ask("item", from->is_alive() ? CAI_OK : CAI_ERR_STATE,
+           [&](cai_error *error) { return cai_array_item(from->handle, &at, &byte, error); })) {
+    return;
+  }
+  const int expected = (*from->bytes)[from->start + static_cast<std::uint64_t>(at)];
+  if (expected == unknown || expected == byte) return;
+  blame("an element is " + std::to_string(byte) + ", not " + std::to_string(expected));
+}
+
+void World::set_stream(const Step &step) {
+  const Shared found = memory(step[1]);
+  if (!found) return;
+  const bool of_cpu = is_cpu(found->device) != (step[2] % 8 == 0);
+  cai_status expected = CAI_OK;
+  if (of_cpu != is_cpu(found->device)) expected = CAI_ERR_DEVICE;
+  if (found->whole) expected = CAI_ERR_UNSUPPORTED;
+  if (!found->is_alive()) expected = CAI_ERR_STATE;
+  must("set_stream", expected, [&](cai_error *error) {
+    return cai_memory_set_stream(found->handle, stream(of_cpu, step[3]), error);
+  });
+}
+
+void World::record(const Step &step) {
+  const Shared found = memory(step[1]);
+  if (!found) return;
+  must("record", found->is_alive() ? CAI_OK : CAI_ERR_STATE, [&](cai_error *error) {
+    return cai_memory_record(found->handle, stream(step[2] % 2, step[3]), error);
+  });
+}
+
+// ---- What becomes of it -------------------------------------------------------------------------
+
+void World::defer(const Step &step) {
+  const std::int32_t begins = step[1] % 2;
+  const bool done = must("defer", begins || deferred_ ? CAI_OK : CAI_ERR_STATE,
+                         [&](cai_error *error) { return cai_pending_defer(gpu, begins, error); });
+  if (done) begins ? ++deferred_ : --deferred_;
+}
+
+void World::flush(const Step &) {
+  sync_cpu();  // whose frees come from their threads
+  must("flush", CAI_OK, [&](cai_error *error) { return cai_pending_flush(gpu, error); });
+  if (deferred_ == 0 && usage_of(gpu).pending_count) blame("frees are pending after a flush");
+}
+
+void World::trim(const Step &step) {
+  const Manager &manager = managers_[step[1] % managers_.size()];
+  must("trim", CAI_OK,
+       [&](cai_error *error) { return cai_manager_trim(manager.handle, 0, error); });
+}
+
+// Not those that refuse: what libcai takes for itself could fail.
+void World::install(const Step &step) {
+  const Manager &manager = managers_[step[1] % managers_.size()];
+  const bool is_none =
+      step[2] % 3 == 0 || is_cpu(manager.device) || manager.limits || manager.judge->fails();
+  must("install", CAI_OK, [&](cai_error *error) {
+    return cai_manager_install(gpu, is_none ? nullptr : manager.handle, error);
+  });
+}
+
+void World::reset(const Step &step) {
+  const bool of_context = step[1] % 2;
+  sync_cpu();
+  must("reset", CAI_OK, [&](cai_error *error) {
+    return cai_device_reset(gpu, of_context ? CAI_RESET_CONTEXT : 0, error);
+  });
+  if (usage_of(gpu).pending_count) blame("frees are pending after a reset");
+  if (!of_context) return;
+  ++Judge::now;
+  end_gpu();
+  make_gpu();
+}
+
+void World::find(const Step &step) {
+  const Shared found = memory(step[1]);
+  if (!found || found->size == 0 || found->whole) return;
+  const std::uint64_t data = info_of(found->handle).data, at = step[2] % found->size;
+  const bool is_there = found->is_alive() && found->is_found;
+  cai_memory *out = nullptr;
+  std::uint64_t offset = 0;
+  const cai_status status = cai_memory_find(data + at, &out, &offset, nullptr);
+  if (is_there && (out != found->handle || offset != at)) blame("memory is not found");
+  if (!is_there && out == found->handle) blame("memory is found that is not there");
+  if (status == CAI_OK && info_of(out).flags & CAI_MEMORY_FREED) blame("dead memory is found");
+  if (out) cai_memory_release(out);
+}
+
+void World::share(const Step &step) {
+  const Shared found = memory(step[1]);
+  if (!found) return;
+  cai_status expected = CAI_OK;
+  const bool is_plain = found->kind == CAI_KIND_DEFAULT && !is_cpu(found->device);
+  if (!is_plain || found->read_only || found->root().size == 0) expected = CAI_ERR_UNSUPPORTED;
+  if (!found->is_alive()) expected = CAI_ERR_STATE;
+  cai_ipc_handle handle{};
+  std::int32_t fd = -1;
+  if (!must("share", expected, [&](cai_error *error) {
+        return cai_memory_share(found->handle, &handle, &fd, error);
+      })) {
+    return;
+  }
+  if (handle.size != found->size) blame("a handle says another size");
+  cai_memory *out = nullptr;
+  must("open", handle.size ? CAI_ERR_STATE : CAI_ERR_VALUE, [&](cai_error *error) {
+    return cai_memory_open(&handle, fd, gpu, nullptr, CAI_OPEN_AUTO, &out, error);
+  });
+}
+
+void World::synchronize(const Step &step) {
+  if (step[1] % 2) return MUST(cai_drain(step[2] % 2, nullptr, nullptr));
+  MUST(cai_stream_synchronize(stream(step[2] % 2, step[3]), nullptr));
+}
+
+// The child lets go of all that it has: nothing of it is the child's to free.
+void World::fork_here(const Step &step) {
+  if (step[1] % 16) return;
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  MUST_HOLD(child >= 0);
+  if (child == 0) {
+    alarm(20);
+    for (const Array &array : arrays_) cai_array_release(array.handle);
+    for (const Shared &memory : memories_) {
+      for (; memory->ours > 0; --memory->ours) cai_memory_release(memory->handle);
+    }
+    _exit(wrong().empty() ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  if (status != 0) blame("a forked child says " + std::to_string(status));
+}
+
+void World::fail(const Step &step) {
+  constexpr unsigned functions = std::size(wide::kFailWords) - wide::kAllocations;
+  wide::Failing failing;
+  if (step[4] % 2 == 0) failing.what = wide::kAllocations + step[1] % functions;
+  failing.nth = 1 + step[2] % 4;
+  failing.calls = step[3] % 2;
+  fault_.choose(failing);
+}
+
+// ---- Programs -----------------------------------------------------------------------------------
+
+// What is drawn more often than the rest stands here more often.
+const World::Party World::parties[] = {
+    &World::allocate, &World::allocate,    &World::allocate,   &World::allocate,  &World::pin,
+    &World::wrap,     &World::own,         &World::view,       &World::retain,    &World::release,
+    &World::release,  &World::release,     &World::release,    &World::free,      &World::array,
+    &World::array,    &World::array,       &World::array,      &World::memory_of, &World::drop,
+    &World::drop,     &World::fill,        &World::fill,       &World::fill,      &World::fill,
+    &World::copy,     &World::copy,        &World::copy,       &World::read,      &World::read,
+    &World::read,     &World::record,      &World::set_stream, &World::defer,     &World::flush,
+    &World::trim,     &World::install,     &World::reset,      &World::find,      &World::find,
+    &World::share,    &World::synchronize, &World::fork_here,  &World::fail,      &World::fail};
+static constexpr const char *names[] = {
+    "allocate",   "allocate",    "allocate",  "allocate", "pin",     "wrap",  "own",   "view",
+    "retain",     "release",     "release",   "release",  "release", "free",  "array", "array",
+    "array",      "array",       "memory_of", "drop",     "drop",    "fill",  "fill",  "fill",
+    "fill",       "copy",        "copy",      "copy",     "read",    "read",  "read",  "record",
+    "set_stream", "defer",       "flush",     "trim",     "install", "reset", "find",  "find",
+    "share",      "synchronize", "fork",      "fail",     "fail"};
+
+void World::run(const Program &program) {
+  for (const Step &step : program.steps) {
+    const std::size_t which = step[0] % std::size(parties);
+    if (speaks) {
+      std::printf("%s %u %u %u %u\n", names[which], step[1], step[2], step[3], step[4]);
+    }
+    (this->*parties[which])(step);
+    check();
+    if (speaks) std::fflush(stdout);
+    if (!wrong().empty()) return;
+  }
+  close();
+}
+
+}  // namespace lives

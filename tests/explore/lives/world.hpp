@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A program's world: what libcai has made for it, and the model of it.
+#pragma once
+
+#include <cai/memory.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../wide/fault.hpp"
+#include "managers.hpp"
+
+namespace lives {
+
+using Step = std::array<unsigned, 5>;
+struct Program {
+  std::uint64_t seed = 0;  // of the schedule, too, if that is random
+  std::vector<Step> steps;
+};
+
+inline constexpr cai_device gpu{CAI_DEVICE_CUDA, 0}, cpu{CAI_DEVICE_CPU, 0};
+inline constexpr cai_dtype byte_type{'u', '|', 0, 0, 1, 0};
+inline constexpr std::uint64_t limit = 400;
+inline constexpr int unknown = -1;
+inline constexpr std::size_t most = 8;  // of each kind of object
+inline bool speaks = false;             // says what each step does
+
+inline bool is_cpu(cai_device device) {
+  return device.type == CAI_DEVICE_CPU;
+}
+inline bool is_pinned(std::uint32_t kind) {
+  return kind == CAI_KIND_PINNED || kind == CAI_KIND_MAPPED;
+}
+
+// ---- The model ----------------------------------------------------------------------------------
+
+// Bytes as they were written last, or unknown.
+using Bytes = std::vector<int>;
+
+// Somebody's memory of the host's, which ends once.
+struct Owner {
+  std::vector<unsigned char> bytes;
+  int ended = 0;
+
+  static void end(void *self) {
+    Owner &owner = *static_cast<Owner *>(self);
+    ++owner.ended;
+    std::fill(owner.bytes.begin(), owner.bytes.end(), poison);
+  }
+  bool is_untouched() const {
+    return std::all_of(bytes.begin(), bytes.end(),
+                       [](unsigned char byte) { return byte == poison; });
+  }
+};
+
+struct Memory {
+  cai_memory *handle = nullptr;
+  int holders = 1;  // arrays and views among them
+  int ours = 1;     // explicit ones
+  std::shared_ptr<Memory> whole;
+  std::shared_ptr<Bytes> bytes;
+  std::uint64_t start = 0, size = 0;  // in those
+  cai_device device = cpu;
+  std::uint32_t kind = CAI_KIND_DEFAULT;
+  std::uint64_t epoch = 0;  // of the GPU's context; 0: outlives it
+  bool is_counted = false, is_found = false, read_only = false, is_foreign = false;
+  bool freed = false;
+  const Judge *judge = nullptr;
+
+  const Memory &root() const { return whole ? *whole : *this; }
+  bool is_dead() const { return root().epoch != 0 && root().epoch != Judge::now; }
+  bool is_alive() const { return !root().freed && !is_dead(); }
+  bool is_of_host() const { return kind == CAI_KIND_HOST || (is_cpu(device) && !epoch); }
+};
+using Shared = std::shared_ptr<Memory>;
+
+struct Array {
+  cai_array *handle = nullptr;
+  Shared memory;  // the root; none: somebody else's
+  std::shared_ptr<Bytes> bytes;
+  std::uint64_t start = 0, count = 0;
+  bool read_only = false;
+
+  bool is_alive() const { return !memory || memory->is_alive(); }
+  bool is_of_host() const { return handle->device_type == CAI_DEVICE_CPU; }
+  bool is_for_host() const { return is_of_host() || handle->device_type == CAI_DEVICE_CUDA_HOST; }
+};
+
+struct Stream {
+  cai_stream *handle;
+  cai_device device;
+};
+
+struct Manager {
+  Judge *judge;
+  cai_manager *handle;
+  cai_device device;
+  bool limits;
+};
+
+struct Sum {
+  std::uint64_t bytes = 0, count = 0;
+};
+
+class World {
+ public:
+  World();
+  void run(const Program &program);
+
+ private:
+  using Party = void (World::*)(const Step &step);
+  static const Party parties[];
+
+  void allocate(const Step &step);
+  void pin(const Step &step);
+  void wrap(const Step &step);
+  void own(const Step &step);
+  void view(const Step &step);
+  void retain(const Step &step);
+  void release(const Step &step);
+  void free(const Step &step);
+  void array(const Step &step);
+  void memory_of(const Step &step);
+  void drop(const Step &step);
+  void fill(const Step &step);
+  void copy(const Step &step);
+  void read(const Step &step);
+  void set_stream(const Step &step);
+  void record(const Step &step);
+  void defer(const Step &step);
+  void flush(const Step &step);
+  void trim(const Step &step);
+  void install(const Step &step);
+  void reset(const Step &step);
+  void find(const Step &step);
+  void share(const Step &step);
+  void synchronize(const Step &step);
+  void fork_here(const Step &step);
+  void fail(const Step &step);
+
+  void check();
+  void close();
+  void let_go(Memory &memory);
+  void end_array(std::size_t which);
+  void sync_cpu();
+  void make_gpu();
+  void end_gpu();
+  void count(const Memory &memory, int sign);
+  void add(cai_memory *handle, Memory made);
+  Owner &new_owner(unsigned size, unsigned value);
+
+  // Calls libcai, which is to say this. Whether it has done what it was asked for: a fault may have
+  // struck.
+  template <class Call>
+  bool ask(const char *what, cai_status expected, Call &&call) {
+    fault_.arm();
+    return judge_call(what, expected, call);
+  }
+  // The same where none may.
+  template <class Call>
+  bool must(const char *what, cai_status expected, Call &&call) {
+    wide::Fault none;
+    std::swap(none, fault_);
+    const bool done = judge_call(what, expected, call);
+    std::swap(none, fault_);
+    return done;
+  }
+  template <class Call>
+  bool judge_call(const char *what, cai_status expected, Call &&call) {
+    cai_error error{};
+    const cai_status status = call(&error);
+    fault_.disarm();
+    if (speaks) std::printf("  %s: %s %s\n", what, cai_status_name(status), error.message);
+    if (!fault_.has_struck() && status != expected) {
+      blame(std::string(what) + " says " + cai_status_name(status) + ", not " +
+            cai_status_name(expected) + ": " + error.message);
+    }
+    return status == CAI_OK;
+  }
+
+  Shared memory(unsigned which) {
+    return memories_.empty() ? nullptr : memories_[which % memories_.size()];
+  }
+  Array *array(unsigned which) {
+    return arrays_.empty() ? nullptr : &arrays_[which % arrays_.size()];
+  }
+  cai_stream *stream(bool of_cpu, unsigned which) const {
+    for (;; ++which) {
+      const Stream &found = streams_[which % streams_.size()];
+      if (is_cpu(found.device) == of_cpu) return found.handle;
+    }
+  }
+
+  static World *only;
+
+  std::vector<Shared> memories_;
+  std::vector<Array> arrays_;
+  std::vector<Stream> streams_;
+  std::vector<Manager> managers_;
+  std::vector<std::unique_ptr<Judge>> judges_;
+  std::vector<std::unique_ptr<Owner>> owners_;
+  Sum sums_[2];  // of the CPU, and of the GPU
+  unsigned deferred_ = 0;
+  wide::Fault fault_;
+  std::uint64_t races_ = 0;
+};
+
+cai_usage usage_of(cai_device device);
+cai_memory_info info_of(const cai_memory *memory);
+
+}  // namespace lives
