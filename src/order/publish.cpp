@@ -472,12 +472,14 @@ bool judge_use(cai_owner *self, std::uint32_t access) {
   return access == CAI_ACCESS_WRITE;
 }
 
-// Returns the stream that is said, if it says any. A mask is handed out like an array: who has its
-// dict may use it alone.
-std::uint64_t hand_to_dict(const cai_array &array) {
-  const bool says_any =
-      array.stream_kind == CAI_STREAM_UNSTATED || array.stream_kind == CAI_STREAM_STREAM;
-  if (!says_any || !may_be_pending(array)) return driver::stream_legacy;
+bool says_a_stream(const cai_array &array) {
+  return (array.stream_kind == CAI_STREAM_UNSTATED || array.stream_kind == CAI_STREAM_STREAM) &&
+         may_be_pending(array);
+}
+
+// Puts the stream that the dict says in order, and returns it.
+std::uint64_t order_for_dict(const cai_array &array) {
+  if (!says_a_stream(array)) return driver::stream_legacy;
   const std::uint64_t value = claim_stream(array, -1);
   cai_owner *const keeper = keeper_of(array);
   const bool told = stores_here(keeper) && may_have_kept(keeper, value);
@@ -486,8 +488,16 @@ std::uint64_t hand_to_dict(const cai_array &array) {
   if ((told || may_be_used) && !nothing_on_gpu_before(array, value)) {
     order_for(array, nullptr, 0, value, nullptr, Way::told);
   }
-  tell_of(array, value, said_by_dict);
   return value;
+}
+
+// A mask is handed out like an array: who has its dict may use it alone. Those who get both have
+// queued nothing yet, so neither comes after the other.
+void hand_to_dict(const cai_array &array, Said &said) {
+  said.array = order_for_dict(array);
+  if (array.mask) said.mask = order_for_dict(*array.mask);
+  if (says_a_stream(array)) tell_of(array, said.array, said_by_dict);
+  if (array.mask && says_a_stream(*array.mask)) tell_of(*array.mask, said.mask, said_by_dict);
 }
 
 }  // namespace
@@ -536,8 +546,7 @@ namespace trace = order::trace;
 cai_status cai::hand_to_dict(const cai_array &array, Said *said, cai_error *error) noexcept {
   return guard(error, [&] {
     const trace::Call call("cai_interface_write", trace::stream(array.stream), array);
-    said->array = order::hand_to_dict(array);
-    if (array.mask) said->mask = order::hand_to_dict(*array.mask);
+    order::hand_to_dict(array, *said);
   });
 }
 

@@ -371,7 +371,7 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
     }
     // No more than one stream is marked.
     if (!ask && !order::uses_of(keeper)) {
-      *left = 1;
+      *left = order::told_in(order::word_of(keeper)) ? 0 : 1;
       return;
     }
     order::Uses &uses = order::make_uses_of(self->keeper ? self->keeper : self);
@@ -379,7 +379,7 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
       driver::Session session;
       const order::trace::Call call("cai_owner_pending", order::trace::host);
       const order::Ask how = ask == 2 ? order::Ask::and_wait : order::Ask::for_all;
-      uses.keep_marked(session, 0);
+      uses.keep_marked(session, 0, order::Uses::Held::yes);
       order::in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
         uses.prune(session, context, id, how);
         const bool waits = how == order::Ask::and_wait && uses.is_lost_in(context);

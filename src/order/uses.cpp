@@ -305,7 +305,7 @@ void Uses::prune(driver::Session &session, driver::CUcontext context, std::uint6
 std::size_t Uses::count() {
   const std::lock_guard lock(lock_);
   const auto others = std::count_if(own_.begin(), own_.end(),
-                                    [](const Own &it) { return it.marked || it.lost; });
+                                    [](const Own &it) { return it.is_unkept() || it.lost; });
   return slots_.size() + static_cast<std::size_t>(others);
 }
 
@@ -331,7 +331,7 @@ Uses::Recorded Uses::keep_pending(driver::Session &session, Own &on) noexcept {
   return status == CAI_ERR_MEMORY ? Recorded::no_memory : Recorded::never;
 }
 
-bool Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept {
+bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Held held) noexcept {
   bool all_known = true;
   for (std::size_t i = 0;; ++i) {
     Own it;
@@ -340,11 +340,11 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except) noexcept 
       if (i >= own_.size()) return all_known;
       if (except && own_[i].stream.value == except) own_[i].marked = false;
       it = own_[i];
+      if (!it.marked || (held == Held::yes && it.is_told())) continue;
       // Before the event is recorded: whoever works there meanwhile marks it anew.
       own_[i].marked = false;
       marked_handle_.store(0, std::memory_order_relaxed);
     }
-    if (!it.marked) continue;
     const Recorded recorded = keep_pending(session, it);
     if (recorded == Recorded::yes) continue;
     all_known = all_known && recorded == Recorded::not_now;

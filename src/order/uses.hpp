@@ -147,6 +147,7 @@ class Uses {
   // an older context with the same handle have gone with it.
   void prune(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
              Ask ask);
+  // Those, and streams that keep_marked() would keep while the owner is held.
   std::size_t count();
 
   HostUses host;        // work of the CPU's streams
@@ -154,8 +155,10 @@ class Uses {
 
   // Keeps, as a write, what is pending by now on the streams that are marked, but for `except`,
   // which the caller sees to. One that is being captured stays marked; one on which no event can be
-  // recorded is lost, as by lose(). Returns whether none is.
-  bool keep_marked(driver::Session &session, std::uint64_t except) noexcept;
+  // recorded is lost, as by lose(). Returns whether none is. While the owner is held, streams that
+  // were told stay marked, too: those who know them go on working there.
+  enum class Held { yes, no };
+  bool keep_marked(driver::Session &session, std::uint64_t except, Held held = Held::no) noexcept;
 
   // From here on for an owner that has lost its last holder.
 
@@ -221,6 +224,7 @@ class Uses {
     bool lost = false;  // work is pending there, of which no event tells
 
     bool is_told() const noexcept { return told || by_exporter || views > 0; }
+    bool is_unkept() const noexcept { return marked && !is_told(); }
   };
 
   // These, with the lock held.
