@@ -15,8 +15,10 @@ from libc.string cimport memset, strcmp, strlen
 
 from libcai cimport *
 
+import gc
 import os
 import sys
+import weakref
 from collections.abc import Mapping
 
 from libcai import _library

@@ -66,7 +66,6 @@ cdef class Array:
     cdef int64_t *lent_strides # in elements, of a tensor that DLPack's table lends; or NULL
     cdef int route_taken
     cdef int buffers           # that were given and are in use
-    cdef int uses              # by libcai.use() that are open
     cdef object failure        # what a buffer failed with, and the dict has yet to raise
     cdef object __weakref__
 
@@ -737,8 +736,6 @@ cdef int array_traverse(PyObject *self, visitproc visit, void *arg) noexcept:
     cdef int stop = cai_py_base_traverse(self, visit, arg)
     if stop:
         return stop
-    if (<Array>self).uses and arg == <void *>self:
-        return 0  # as with kept uses: see cai_py_block_traverse()
     return cai_py_block_traverse(self, cai_py_block_of((<Array>self).owner), visit, arg)
 
 

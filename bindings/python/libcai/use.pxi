@@ -9,7 +9,7 @@ cdef enum UseState:
     USE_IDLE
     USE_CHANGING  # inside __enter__ or __exit__, which let the GIL go
     USE_ENTERED
-    USE_COLLECTED  # ended by __del__, before the frame around it that will call __exit__
+    USE_COLLECTED  # ended for the collector, before the frame around it calls __exit__
 
 
 def use(*objects, stream, access=None, order="both", external=False, fork=False):
@@ -97,6 +97,9 @@ cdef class Use:
     cdef cai_use_options options
     cdef cai_use open
     cdef UseState state
+    cdef PyObject *next            # of those that are open
+    cdef PyObject *previous
+    cdef object __weakref__
 
     def __cinit__(self):
         self.options.struct_size = sizeof(cai_use_options)
@@ -107,13 +110,9 @@ cdef class Use:
         raise TypeError("this context manager is made by libcai.use()")
 
     def __del__(self):
-        # Not in __dealloc__(): by then the collector may have cleared the arrays. It finalizes what
-        # it has found in any order: a generator that is suspended in the block may come later.
+        # Not in __dealloc__(): by then the collector may have cleared the arrays.
         if self.state == USE_ENTERED:
-            failure = self.close()
-            self.state = USE_COLLECTED
-            if failure is not None:
-                raise failure  # to sys.unraisablehook
+            self.collect(False)
 
     def __dealloc__(self):
         PyMem_Free(self.items)
@@ -165,22 +164,42 @@ cdef class Use:
         if status != CAI_OK:
             self.state = USE_IDLE
             raise order_error(&error)
-        self.open_arrays(1)
+        self.entered()
         return self.arrays
 
-    cdef void open_arrays(self, int change) noexcept:
-        """For the collector, which is not to take an exporter apart in the meantime."""
-        self.state = USE_ENTERED if change > 0 else USE_IDLE
-        for array in self.arrays:
-            (<Array>array).uses += change
+    cdef void entered(self) noexcept:
+        global open_uses
+        self.state = USE_ENTERED
+        self.next = open_uses
+        if open_uses != NULL:
+            (<Use>open_uses).previous = <PyObject *>self
+        open_uses = <PyObject *>self
+
+    cdef void left(self) noexcept:
+        global open_uses
+        if self.previous == NULL:
+            open_uses = self.next
+        else:
+            (<Use>self.previous).next = self.next
+        if self.next != NULL:
+            (<Use>self.next).previous = self.previous
+        self.next = self.previous = NULL
+        self.state = USE_CHANGING
+
+    cdef int collect(self, bint wait) except -1:
+        """Ends what nobody else can end any more; `wait`: and its memory may go with it."""
+        failure = self.close(wait)
+        self.state = USE_COLLECTED
+        if failure is not None:
+            raise failure  # to sys.unraisablehook
+        return 0
 
     def __exit__(self, kind, value, traceback):
         if self.state == USE_COLLECTED:
             self.open_again()
         if self.state != USE_ENTERED:
             raise RuntimeError("this libcai.use() has not been entered")
-        self.state = USE_CHANGING
-        failure = self.close()
+        failure = self.close(False)
         cai_py_drain()  # the call may have ended arrays, without the GIL
         if failure is None:
             cai_py_ask_suspects(ASKED_IN_PASSING, False)
@@ -190,18 +209,23 @@ cdef class Use:
         add_note(value, f"libcai.use: and the use did not end well: {failure}")
         return False
 
-    cdef object close(self):
+    cdef object close(self, bint wait):
         """Ends the use; if that fails, has the host wait for the stream; if that fails, too, gives
-        it up, so that the memory is safe. Returns the exception for it, or None."""
+        it up, so that the memory is safe. Returns the exception for it, or None. `wait`: the host
+        waits first."""
         cdef cai_error error, unfinished
-        cdef cai_status status, finished = CAI_OK
+        cdef cai_status status = CAI_ERR_CAPTURE, finished = CAI_OK
+        self.left()
         with nogil:
-            status = cai_use_end(&self.open, &error)
+            if wait:
+                status = cai_use_finish(&self.open, 1, &error)
+            if status != CAI_OK:
+                status = cai_use_end(&self.open, &error)
             if status != CAI_OK:
                 finished = cai_use_finish(&self.open, 1, &unfinished)
             if finished != CAI_OK:
                 cai_use_abandon(&self.open)
-        self.open_arrays(-1)
+        self.state = USE_IDLE
         if status == CAI_OK:
             return None
         failure = order_error(&error)
@@ -211,7 +235,7 @@ cdef class Use:
         return failure
 
     cdef int open_again(self) except -1:
-        """For what the block has queued since __del__(): it only has to be ended."""
+        """For what the block has queued since it was collected: that has to be ended, too."""
         cdef cai_error error
         cdef cai_status status
         if self.options.order == CAI_ORDER_BOTH:
@@ -223,8 +247,48 @@ cdef class Use:
         if status != CAI_OK:
             self.state = USE_IDLE
             raise order_error(&error)
-        self.open_arrays(1)
+        self.entered()
         return 0
+
+
+# ---- Garbage collection ------------------------------------------------------------------------
+# The collector finalizes what it has found in any order: the exporter, who may free the memory, or
+# a generator that is suspended in the block, before or after the use. Callbacks of weak references
+# come first. So while it runs, each open use has one, by which the host waits for the work.
+
+cdef PyObject *open_uses = NULL
+cdef list watched_uses = []
+
+
+@cython.final
+cdef class Collected:
+    """What the collector calls about an open use that it has found."""
+
+    cdef PyObject *use  # the collector's
+
+    def __call__(self, reference):
+        cdef PyObject *each = open_uses
+        while each != NULL and each != self.use:
+            each = (<Use>each).next
+        if each != NULL:
+            (<Use>each).collect(True)
+
+
+def watch_open_uses(phase, info):
+    """For `gc.callbacks`."""
+    cdef PyObject *each = open_uses
+    cdef Collected collected
+    if phase != "start":
+        watched_uses.clear()
+        return
+    while each != NULL:
+        collected = Collected.__new__(Collected)
+        collected.use = each
+        watched_uses.append(weakref.ref(<Use>each, collected))
+        each = (<Use>each).next
+
+
+gc.callbacks.append(watch_open_uses)
 
 
 def same_stream(*objects):
