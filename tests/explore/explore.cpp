@@ -130,10 +130,10 @@ class Play {
     ++step_;
     for (int i = kMaxArrays; i-- > 0;) ON_STAGE(drop, i);
     const int64_t left = drain();
-    const bool in_order = run_.close();
+    run_.close();
     if (left) return {Kind::left, step_};
     if (frees() != 1) return {Kind::freed, step_};
-    return in_order ? compare_work() : Difference{};
+    return compare_work();
   }
 
   cai_status act(const Step &step, const Run &before) {

@@ -197,8 +197,7 @@ struct Run {
     Act free{0, kHost, true};
     for (int i = kMaxArrays - 1; i > 0; --i) {
       if (!model.arrays[i].there || model.arrays[i].owner != 0) continue;
-      Act view{i, kHost, true};
-      model.at(kViewEnd, view);
+      let_view_go(i);
     }
     Act alias{kMaxArrays - 1, kHost, true};
     if (model.arrays[alias.array].there && model.arrays[alias.array].owner) {
@@ -251,15 +250,21 @@ struct Run {
         return kDone;
       case kDrop:
         if (step.array == 0 || array.owner != 0 || step.array == open.array) return kNotHere;
-        model.at(kViewEnd, act);
-        model.arrays[step.array].there = false;
-        model.arrays[step.array].published = act.keep;
-        for (Kept &use : model.kept) {
-          if (use.view == step.array) use.view = -1;
-        }
+        let_view_go(step.array);
         return kDone;
       default:
         return import_again(step);
+    }
+  }
+
+  // Those who go later no longer have it beside them.
+  void let_view_go(int number) {
+    Act act{number, kHost, true};
+    model.at(kViewEnd, act);
+    model.arrays[number].there = false;
+    model.arrays[number].published = act.keep;
+    for (Kept &use : model.kept) {
+      if (use.view == number) use.view = -1;
     }
   }
 
