@@ -427,7 +427,8 @@ cai_status cai_manager_outstanding(const cai_manager *manager,
  * stream, and waits for nothing, unless too many frees are pending (see "Pending frees"). Memory
  * that is not freed in the order of streams, which is pinned memory, CUDA arrays, and what was
  * wrapped or opened, goes once what is queued on its stream by then and the uses that were recorded
- * are complete: a later call of libcai or cai_drain() finds out.
+ * are complete: a later call of libcai or cai_drain() finds out. So does memory that the driver,
+ * as it fails, does not put in order; what no event tells of stays until cai_drain() with `wait`.
  *
  * Stream 2 is one of a thread. If another thread releases memory whose free stream it is, the
  * legacy stream of the device stands for it, which comes after the streams 2 of all threads. Where

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How memory is given back: in the order of its stream, and after all that uses it.
 #include <algorithm>
-#include <mutex>
+#include <atomic>
+#include <memory>
 
-#include "core/immortal.hpp"
 #include "core/owned.hpp"
 #include "core/report.hpp"
 #include "device/gpu_stream.hpp"
@@ -16,16 +16,8 @@
 namespace cai::memory {
 namespace {
 
-// Those that could not be given back because of a capture.
-struct Refused {
-  order::Lock lock;
-  std::vector<cai_memory *> memories;
-  std::atomic<std::size_t> count{0};
-};
-
-Refused &refused() {
-  return immortal<Refused>();
-}
+// Those that could not be given back as yet; each has the next one.
+constinit std::atomic<cai_memory *> refused{nullptr};
 
 // Whether the calling thread means the same stream by the line's value.
 bool is_named_here(const Line &line) noexcept {
@@ -131,19 +123,24 @@ void keep_own_streams(cai_memory &memory) {
   }
 }
 
-// Where no order could be had: the host waits for all that is queued.
-void wait_for_device(const cai_memory &memory) noexcept {
-  static_cast<void>(cai_device_synchronize(memory.facts.device, nullptr));
+// No event tells of what is pending on the memory's own streams.
+void lose_own_streams(cai_memory &memory) {
+  order::Uses &uses = order::make_uses_of(&memory);
+  const auto lose = [&](const Line &line) {
+    if (is_on_gpu(line)) uses.lose({line.stream.get()->value(), nullptr, -1});
+  };
+  lose(memory.line);
+  for (const Line &line : memory.former) lose(line);
 }
 
-// A capture forbids it: some later call will try again.
-cai_status try_later(cai_memory &memory, cai_error *error) noexcept {
-  return guard(error, [&] {
-    Refused &all = refused();
-    const std::lock_guard lock(all.lock);
-    all.memories.push_back(&memory);
-    all.count.store(all.memories.size(), std::memory_order_relaxed);
-  });
+// A capture forbids it, or there is no memory to remember by what to wait for: some later call will
+// try again.
+cai_status try_later(cai_memory &memory) noexcept {
+  memory.next = refused.load(std::memory_order_relaxed);
+  while (!refused.compare_exchange_weak(memory.next, &memory, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+  }
+  return CAI_OK;
 }
 
 // Gives it back at once: it has gone then, whatever comes.
@@ -152,47 +149,50 @@ cai_status give_back_now(cai_memory &memory, std::uint64_t stream, cai_error *er
   const cai_status status = guard(&problem, [&] {
     if (memory.give_back && memory.is_reachable()) memory.give_back(memory, stream);
   });
-  if (status == CAI_ERR_CAPTURE) return try_later(memory, error);
+  if (status == CAI_ERR_CAPTURE) return try_later(memory);
   if (status != CAI_OK && error) *error = problem;
   end_life(memory);
   return status;
 }
 
+// Nothing that uses it is pending any more.
+cai_status give_back_unused(cai_memory &memory, cai_error *error) noexcept {
+  return give_back_now(memory, memory.ordered ? driver::stream_legacy : 0, error);
+}
+
 void end_put_off(cai_owner *owner) {
   cai_error error;
-  if (give_back_now(*static_cast<cai_memory *>(owner), 0, &error) != CAI_OK) report(error);
+  if (give_back_unused(*static_cast<cai_memory *>(owner), &error) != CAI_OK) report(error);
 }
 
-cai_status give_back_in_order(cai_memory &memory, cai_error *error) noexcept {
-  const order::trace::Call call("cai_memory_free", order::trace::owner(&memory));
-  std::uint64_t stream = 0;
-  cai_error problem;
-  const cai_status status = guard(&problem, [&] { stream = put_in_order(memory); });
-  if (status == CAI_ERR_CAPTURE) return try_later(memory, error);
-  if (status != CAI_OK) {
-    report(problem);
-    wait_for_device(memory);
-    stream = driver::stream_legacy;
-  }
-  return give_back_now(memory, stream, error);
-}
-
-cai_status give_back_once_unused(cai_memory &memory, cai_error *error) noexcept {
+// Takes the uses, with what is pending on the memory's own streams among them.
+std::unique_ptr<order::Uses> take_pending(cai_memory &memory) {
   const bool is_queued =
       is_on_gpu(memory.line) && memory.facts.kind != CAI_KIND_HOST && !memory.at_once;
   // Streams of the CPU have claims instead, and need no driver.
   const bool was_queued = std::any_of(memory.former.begin(), memory.former.end(), is_on_gpu);
   if (is_queued || was_queued || has_kept_uses(memory)) {
-    cai_error problem;
-    const cai_status status = guard(&problem, [&] { keep_own_streams(memory); });
-    if (status == CAI_ERR_CAPTURE) return try_later(memory, error);
-    if (status != CAI_OK) {
-      report(problem);
-      wait_for_device(memory);
+    try {
+      keep_own_streams(memory);
+    } catch (const Failure &failure) {
+      const cai_status status = failure.error().status;
+      if (status == CAI_ERR_CAPTURE || status == CAI_ERR_MEMORY) throw;
+      report(failure.error());
+      lose_own_streams(memory);
     }
   }
+  return order::take_uses(&memory);
+}
+
+cai_status give_back_once_unused(cai_memory &memory, cai_error *error) noexcept {
+  std::unique_ptr<order::Uses> uses;
+  cai_error problem;
+  const cai_status status = guard(&problem, [&] { uses = take_pending(memory); });
+  if (status != CAI_OK) {
+    if (status != CAI_ERR_CAPTURE) report(problem);
+    return try_later(memory);
+  }
   // Arrays may outlive what they are of, and keep uses still: those are not waited for.
-  std::unique_ptr<order::Uses> uses = order::take_uses(&memory);
   if (uses && uses->pending()) {
     uses->owner = &memory;
     uses->end = end_put_off;
@@ -200,7 +200,18 @@ cai_status give_back_once_unused(cai_memory &memory, cai_error *error) noexcept 
     return CAI_OK;
   }
   uses.reset();
-  return give_back_now(memory, 0, error);
+  return give_back_unused(memory, error);
+}
+
+cai_status give_back_in_order(cai_memory &memory, cai_error *error) noexcept {
+  const order::trace::Call call("cai_memory_free", order::trace::owner(&memory));
+  std::uint64_t stream = 0;
+  cai_error problem;
+  const cai_status status = guard(&problem, [&] { stream = put_in_order(memory); });
+  if (status == CAI_OK) return give_back_now(memory, stream, error);
+  if (status == CAI_ERR_CAPTURE) return try_later(memory);
+  report(problem);
+  return give_back_once_unused(memory, error);
 }
 
 cai_status give_back(cai_memory &memory, cai_error *error) noexcept {
@@ -269,17 +280,13 @@ void end_life(cai_memory &memory) noexcept {
 }
 
 void retry_ends() noexcept {
-  Refused &all = refused();
-  if (all.count.load(std::memory_order_relaxed) == 0) return;
-  std::vector<cai_memory *> memories;
-  {
-    const std::lock_guard lock(all.lock);
-    memories.swap(all.memories);
-    all.count.store(0, std::memory_order_relaxed);
-  }
-  for (cai_memory *const memory : memories) {
+  if (!refused.load(std::memory_order_relaxed)) return;
+  cai_memory *memory = refused.exchange(nullptr, std::memory_order_acquire);
+  while (memory) {
+    cai_memory *const next = memory->next;
     cai_error error;
     if (give_back(*memory, &error) != CAI_OK) report(error);
+    memory = next;
   }
 }
 

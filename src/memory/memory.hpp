@@ -63,6 +63,7 @@ struct cai_memory : cai_owner {
   cai_memory *whole = nullptr;  // of a view: what it is a part of, held
   bool entered = false;         // in the registry
   bool counted = false;         // among what is out
+  cai_memory *next = nullptr;   // of those whose end is to be tried again
 
   cai::order::Lock lock;  // for the two that follow
   cai::memory::Line line;
@@ -154,7 +155,7 @@ cai_status let_go(cai_memory &memory, cai_error *error) noexcept;
 // The holders, or what was to be given back, have gone.
 void end_life(cai_memory &memory) noexcept;
 
-// Tries again what a capture had forbidden.
+// Tries again what a capture, or a lack of memory, had forbidden.
 void retry_ends() noexcept;
 
 }  // namespace cai::memory

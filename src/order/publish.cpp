@@ -325,6 +325,10 @@ Stream find_default(const cai_array &array, std::uint64_t value) {
 // does not use the view itself, so that uses of other arrays need not be kept.
 cai_array *publish_idle(const cai_array &array, std::uint64_t target) {
   NewView view(array);
+  cai_owner *const keeper = keeper_of(array);
+  if (stores_here(keeper) && is_freed_on_a_stream(keeper)) {
+    make_uses_of(keeper).say_first(stream_value(array));
+  }
   Published &published = view.published();
   if (target > driver::stream_per_thread) {
     published.stream = {target, nullptr, -1};

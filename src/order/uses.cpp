@@ -360,9 +360,13 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Held held
   }
 }
 
-void Uses::differ(std::uint64_t first) noexcept {
+void Uses::say_first(std::uint64_t first) noexcept {
   const std::lock_guard lock(lock_);
   if (!first_) first_ = first;
+}
+
+void Uses::differ(std::uint64_t first) noexcept {
+  say_first(first);
   differ_.fetch_add(1, std::memory_order_release);
 }
 

@@ -119,6 +119,8 @@ class Uses {
   // An array of the owner comes with another stream than the earlier ones, `first` being theirs, 0
   // if they had none: then all uses are kept, until as many have gone.
   void differ(std::uint64_t first) noexcept;
+  // Likewise, where no use need be kept for it: the memory is not freed on the later stream.
+  void say_first(std::uint64_t first) noexcept;
   // Whether it is the one that the earlier arrays come with.
   bool is_first(std::uint64_t stream);
   void agree() noexcept { differ_.fetch_sub(1, std::memory_order_release); }
@@ -246,7 +248,7 @@ class Uses {
   std::vector<Slot> slots_;
   std::vector<Own> own_;
   std::vector<Captured> captured_;
-  std::optional<std::uint64_t> first_;  // once streams have differed
+  std::optional<std::uint64_t> first_;  // once later arrays have come with another
 
   // For those who need no more, and so no lock.
   std::atomic<bool> any_{false};

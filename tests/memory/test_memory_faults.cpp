@@ -214,5 +214,37 @@ TEST_F(MemoryFaults, OfEveryAllocation) {
   EXPECT_GT(failed, 10);
 }
 
+// Memory that is released beside somebody's capture while the driver fails `function`: the capture
+// is sound, and the memory goes once what was queued on its streams is complete, by `wait` at the
+// latest.
+void release_beside_a_capture(Handle primary, const char *function, int failures, int wait) {
+  SCOPED_TRACE(function);
+  const OwnStream first = make_stream(gpu0), second = make_stream(gpu0);
+  OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, 4096, first);
+  const With with(primary);
+  MUST(gpu().cuMemsetD8Async(describe(memory).data, 1, 4096, handle(cai_stream_value(first))));
+  ASSERT_OK(cai_memory_set_stream(memory, second, error));
+  Handle theirs = nullptr, graph = nullptr;
+  MUST(gpu().cuStreamCreate(&theirs, non_blocking));
+  MUST(gpu().cuStreamBeginCapture_v2(theirs, 0));
+  for (int nth = 1; nth <= failures; ++nth) MUST(gpu().simcuda_fail(function, nth, 999));
+  memory.reset();
+  MUST(gpu().simcuda_fail(function, 0, 0));
+  EXPECT_EQ(gpu().cuStreamEndCapture(theirs, &graph), 0) << "the capture was ruined";
+  MUST(gpu().cuGraphDestroy(graph));
+  std::int64_t left = 0;
+  MUST(gpu().cuStreamSynchronize(handle(cai_stream_value(first))));
+  ASSERT_OK(cai_drain(wait, &left, error));
+  EXPECT_EQ(left, 0);
+  MUST(gpu().cuStreamDestroy_v2(theirs));
+}
+
+TEST_F(MemoryFaults, WhatCannotBePutInOrderRuinsNobodysCapture) {
+  release_beside_a_capture(primary[0], "cuStreamWaitEvent", 1, 0);
+  EXPECT_EQ(reports_, 1);
+  release_beside_a_capture(primary[0], "cuEventRecord", 20, 1);
+  EXPECT_EQ(reports_, 3) << "neither in order, nor by an event";
+}
+
 }  // namespace
 }  // namespace test::memory_faults_tests

@@ -35,10 +35,7 @@ void let_go(World &world, int number) {
   if (world.is_borrowed(number)) return free_borrowed(world, number);
   world.say("array %d is released", number);
   // What has to be put off, and finds no memory for that, stays for ever.
-  const bool is_of_libcai = world.blocks[world.arrays[number].block].keeper == kMemory;
-  const bool is_for_memory = world.fault.is_for_memory();
-  // And where libcai cannot put its memory in order, it waits for the device: README.md.
-  if (world.any_captures() && (is_for_memory || is_of_libcai)) world.fault.forget();
+  if (world.any_captures() && world.fault.is_for_memory()) world.fault.forget();
   world.fault.spare_memory();
   world.releases = true;
   const cai_array *const array = world.pointer(number);

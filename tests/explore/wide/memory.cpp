@@ -15,11 +15,11 @@ constexpr cai_device kDevice{CAI_DEVICE_CUDA, 0};
 
 int next_block = 0;  // that the manager gives
 
-// The stream of this thread's that has the value.
+// The stream of this thread's that has the value; none of the guest's, which memory never gets.
 int stream_of(const World &world, std::uint64_t value) {
   for (unsigned drawn = 0; drawn < kNamed; ++drawn) {
     const int stream = world.stream(drawn);
-    if (machine().value(stream) == value) return stream;
+    if (!is_of_guest(stream) && machine().value(stream) == value) return stream;
   }
   return -1;
 }
@@ -34,7 +34,8 @@ cai_status take(void *, const cai_block *block, std::uint64_t value, cai_error *
   World &world = *World::current;
   const int number = static_cast<int>(block->cookie);
   const int stream = stream_of(world, value);
-  if (world.is_capturing(stream)) {  // as cuMemFreeAsync() would not take it
+  // As cuMemFreeAsync() would not take it.
+  if (stream >= 0 && (world.is_capturing(stream) || !world.may_work(stream))) {
     *error = {};
     error->status = CAI_ERR_CAPTURE;
     return CAI_ERR_CAPTURE;
@@ -201,7 +202,8 @@ void let_memory_go(World &world, const Step &step) {
   Block *const block = block_of(world, world.array(step[1]));
   if (!block) return;
   world.say("the memory of array %u is released", step[1]);
-  if (world.any_captures()) world.fault.forget();  // as in let_go()
+  // As in let_go().
+  if (world.any_captures() && world.fault.is_for_memory()) world.fault.forget();
   world.fault.spare_memory();
   world.quietly([&] { cai_memory_release(std::exchange(block->memory, nullptr)); });
 }

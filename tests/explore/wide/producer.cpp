@@ -15,8 +15,7 @@ void free_here(World &world, int block) {
   Block &it = world.blocks[block];
   if (!it.alive) return world.fail("an owner ended twice");
   it.alive = false;
-  it.lost |= it.is_unjudged;
-  if (it.is_gone || it.is_unjudged) return;
+  if (it.is_gone) return;
   // As cuMemFree would: not in a capture that forbids it. One's own release is one's own affair.
   int mode = kRelaxed;
   if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));

@@ -56,10 +56,9 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
   }
 }
 
-// Who has the array that a tensor is of does not hear of what is made of the tensor: README.md.
 bool may_publish(const World &world, int number, int target) {
-  const Array &array = world.arrays[number];
-  return !world.is_borrowed(number) && array.tensor < 0 && world.may_say(number, target);
+  return !world.is_borrowed(number) && !world.is_of_tensor(number) &&
+         world.may_say(number, target);
 }
 
 void publish_view(World &world, const Step &step, bool as_event) {

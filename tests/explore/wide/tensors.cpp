@@ -23,12 +23,8 @@ struct Told {
     it.there = false;
     Block &block = world.blocks[it.block];
     const bool is_captured = world.is_capturing(it.stream);
-    // Nothing may be recorded there as yet, so it lives on; and an import: README.md.
+    // Nothing may be recorded there as yet, so it lives on.
     if (is_captured || world.fault.is_armed()) block.told |= 1U << it.stream;
-    if (block.keeper == kImported) {
-      block.is_unjudged |= is_captured;
-      world.fault.disarm();
-    }
     self->inner->deleter(self->inner);
     delete self;
   }

@@ -43,7 +43,6 @@ struct Block {
   bool copied = false;           // arrays were published
   bool lost = false;             // and not to be had again
   bool is_gone = false;          // with its context
-  bool is_unjudged = false;      // README.md says why
   bool is_unknown = false;       // what an abandoned use has pending
   unsigned told = 0;             // streams that same_stream() named
   unsigned pending = 0;          // streams with work of the producer's that no array says
@@ -203,6 +202,9 @@ struct World {
   // Whether this thread may: a 2 is good on one only, and nobody knows which if there is no owner.
   // And what was made of a tensor must come after what others have done since.
   bool may_use(int number) const;
+  // Whether it was made of a tensor: who has the array that this is of hears of no stream that it
+  // is published on.
+  bool is_of_tensor(int number) const { return arrays[number].tensor >= 0; }
   bool is_borrowed(int number) const { return blocks[arrays[number].block].keeper == kBorrowed; }
 
   // ---- Work ----
