@@ -36,6 +36,14 @@ bool is_complete(driver::Session &session, const Event &event, Ask ask) noexcept
   return cu.cuCtxGetCurrent(&current) == driver::success && current;
 }
 
+// Whether the driver says that the context, if it is known, has gone, and all work with it.
+bool has_gone(driver::Session &session, driver::CUcontext context) noexcept {
+  if (!context) return false;
+  cai_error error;
+  const cai_status status = guard(&error, [&] { static_cast<void>(session.id_of(context)); });
+  return status == CAI_ERR_CUDA && driver::says_gone(error.native);
+}
+
 }  // namespace
 
 bool wait_for_context(driver::Session &session) noexcept {
@@ -326,6 +334,7 @@ Uses::Recorded Uses::keep_pending(driver::Session &session, Own &on) noexcept {
   if (captured || status == CAI_ERR_CAPTURE) return Recorded::not_now;
   if (status == CAI_OK) return Recorded::yes;
   static_cast<void>(guard(nullptr, [&] { identify(session, stream); }));
+  if (has_gone(session, stream.context)) return Recorded::yes;
   on.stream.context = stream.context;
   on.stream.context_id = stream.context_id;
   return status == CAI_ERR_MEMORY ? Recorded::no_memory : Recorded::never;
