@@ -543,8 +543,9 @@ void cai_memory_release(cai_memory *memory);
  * that were recorded; views are dead with it. The handle stays the holders'. Arrays of it are not
  * told: whoever begins a use of one uses freed memory.
  *
- * @return #CAI_OK, also where a reset has freed it; #CAI_ERR_STATE if it was freed already by this; #CAI_ERR_UNSUPPORTED for a view; what
- *          the manager returned, and then it is freed for good; #CAI_ERR_ARGUMENT.
+ * @return #CAI_OK, also where a reset has freed it; #CAI_ERR_STATE if it was freed already by this;
+ *         #CAI_ERR_UNSUPPORTED for a view; what the manager returned, and then it is freed for
+ *         good; #CAI_ERR_ARGUMENT.
  * NBEP 7, MemoryPointer.free. Since 0.1. */
 cai_status cai_memory_free(cai_memory *memory, cai_error *error);
 
@@ -617,6 +618,40 @@ cai_status cai_memory_record(cai_memory *memory, cai_stream *stream, cai_error *
 cai_status cai_memory_array(cai_memory *memory, uint64_t offset, const cai_dtype *dtype,
                             int32_t ndim, const int64_t *shape, const int64_t *strides,
                             cai_array **out, cai_error *error);
+
+/** Makes an array of memory that is as another one: of its dtype and descr, shape and strides, and
+ * with a mask if that has one. Only these count of `like`, and its ABI; whoever has no such array
+ * fills in a zeroed #cai_array: abi_major, dtype, descr, ndim, shape, and of the mask likewise. All
+ * of it is copied. Elements and mask are this memory's, one owner's; the rest is as
+ * cai_memory_array().
+ *
+ * @param offset       bytes from the beginning of the memory to the first element
+ * @param like         its strides, and the mask's, may be NULL: C order, of the elements as
+ *                     cai_memory_array(). #CAI_FLAG_SWAPPED follows from dtype and descr, and
+ *                     #CAI_FLAG_READONLY from the memory
+ * @param mask_offset  bytes to the first element of the mask; does not count without one
+ * @param out          owned; end with cai_array_release()
+ * @return as cai_memory_array(); #CAI_ERR_VALUE also for a wrong descr (entry descr), and for a
+ *         mask that does not broadcast to the shape; #CAI_ERR_LAYOUT if the mask overlaps the
+ *         elements, #CAI_ERR_BOUNDS if it leaves the memory (entry mask); #CAI_ERR_VERSION for a
+ *         `like` of another ABI major, or with an unknown critical flag.
+ * The text, "descr" and "mask". Since 0.1. */
+cai_status cai_memory_array_like(cai_memory *memory, uint64_t offset, const cai_array *like,
+                                 uint64_t mask_offset, cai_array **out, cai_error *error);
+
+/** Makes an array in new memory of its own, as `like` is but in C order, with what happens to be
+ * there. A mask is of the mask's dtype and shape, one that broadcasts too, and lies behind the
+ * elements; of an axis of stride 0 each element has a place. cai_array_copy() then copies both.
+ *
+ * @param like     as for cai_memory_array_like(); its strides do not count
+ * @param request  kind, align, flags, stream and manager; size, rows and depth are 0. Of the kinds
+ *                 PITCHED and PITCHED_MANAGED the last axis lies in rows. NULL: of kind DEFAULT
+ * @param out      owned; end with cai_array_release()
+ * @return as cai_memory_alloc() and cai_memory_array_like(); #CAI_ERR_UNSUPPORTED for a mask in
+ *         memory of rows (entry mask), and for CUDA_ARRAY.
+ * The text, "descr" and "mask". Since 0.1. */
+cai_status cai_array_empty_like(const cai_array *like, cai_device device,
+                                const cai_request *request, cai_array **out, cai_error *error);
 
 /** Finds the memory of an array: that of cai_memory_array(), also for its views, and the whole
  * where it was made of a view of memory. For any other array, memory of its extent that holds it,

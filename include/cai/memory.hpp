@@ -93,6 +93,27 @@ struct request {
   cai::manager manager{};                /**< holds none: the device's */
 };
 
+namespace detail {
+
+// Points into `wanted`.
+inline cai_request to_c(const request &wanted) noexcept {
+  cai_request raw{};
+  raw.struct_size = sizeof raw;
+  raw.kind = wanted.kind;
+  raw.size = wanted.size;
+  raw.rows = wanted.rows;
+  raw.depth = wanted.depth;
+  raw.align = wanted.align;
+  raw.flags = wanted.flags;
+  raw.channels = wanted.channels;
+  raw.dtype = wanted.dtype;
+  raw.stream = wanted.stream.get();
+  raw.manager = wanted.manager.get();
+  return raw;
+}
+
+}  // namespace detail
+
 /** A file descriptor, closed by the destructor; or none. Since 0.1. */
 class descriptor {
  public:
@@ -139,18 +160,7 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
 
   /** Allocates: cai_memory_alloc(). */
   [[nodiscard]] static memory alloc(const device &on, const request &wanted) {
-    cai_request raw{};
-    raw.struct_size = sizeof raw;
-    raw.kind = wanted.kind;
-    raw.size = wanted.size;
-    raw.rows = wanted.rows;
-    raw.depth = wanted.depth;
-    raw.align = wanted.align;
-    raw.flags = wanted.flags;
-    raw.channels = wanted.channels;
-    raw.dtype = wanted.dtype;
-    raw.stream = wanted.stream.get();
-    raw.manager = wanted.manager.get();
+    const cai_request raw = detail::to_c(wanted);
     return memory(detail::ask<cai_memory *>(cai_memory_alloc, cai_device(on), &raw));
   }
 
@@ -273,6 +283,15 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
   [[nodiscard]] array to_array(std::initializer_list<std::int64_t> shape,
                                std::uint64_t offset = 0) const {
     return to_array(dtype_of<T>, std::span(shape.begin(), shape.size()), offset);
+  }
+  /** Likewise with the fields, the strides and the mask of another one, or of a struct that the
+   * caller has filled in: cai_memory_array_like().
+   * @param offset       bytes before the first element
+   * @param mask_offset  bytes before the first element of the mask, if there is one */
+  [[nodiscard]] array to_array_like(const cai_array &like, std::uint64_t offset = 0,
+                                    std::uint64_t mask_offset = 0) const {
+    return array::adopt(
+        detail::ask<cai_array *>(cai_memory_array_like, get(), offset, &like, mask_offset));
   }
 
  private:
@@ -407,52 +426,33 @@ inline const array &eval(const array &all) {
   return all;
 }
 
-namespace detail {
-
-// Bytes of `count` items of `size` bytes.
-inline std::uint64_t bytes_of(std::uint64_t size, std::span<const std::int64_t> counts) {
-  std::uint64_t bytes = size;
-  bool overflows = false;
-  for (std::size_t axis = 0; axis < counts.size(); ++axis) {
-    if (counts[axis] < 0) {
-      cai_error raw = failure(CAI_ERR_VALUE, "an extent of the shape is negative");
-      raw.entry = CAI_ENTRY_SHAPE;
-      raw.index = static_cast<std::int32_t>(axis);
-      check(raw.status, raw);
-    }
-    const auto count = static_cast<std::uint64_t>(counts[axis]);
-    if (count == 0) return 0;
-    overflows |= bytes > std::numeric_limits<std::int64_t>::max() / count;
-    bytes *= count;
-  }
-  if (overflows) {
-    cai_error raw = failure(CAI_ERR_VALUE, "the size of the shape does not fit in 63 bits");
-    raw.entry = CAI_ENTRY_SHAPE;
-    check(raw.status, raw);
-  }
-  return bytes;
+/** Makes an array in new memory of its own, as another one is, or a struct that the caller has
+ * filled in, but in C order: cai_array_empty_like().
+ *
+ *     const cai::array there = cai::empty_like(*here.get(), device);
+ *     cai::copy(here, there);  // with its mask
+ *
+ * @param wanted  kind, align, flags, stream and manager count */
+[[nodiscard]] inline array empty_like(const cai_array &like, const device &on = {},
+                                      const request &wanted = {}) {
+  cai_request raw = detail::to_c(wanted);
+  raw.size = raw.rows = raw.depth = 0;
+  return array::adopt(detail::ask<cai_array *>(cai_array_empty_like, &like, cai_device(on), &raw));
 }
-
-}  // namespace detail
 
 /** Makes an array in new memory of its own, in C order, with what happens to be there.
  *
  * @param wanted  kind, align, flags, stream and manager count; for the kinds PITCHED and
  *                PITCHED_MANAGED, the last axis lies in rows
- * @throws error as cai_memory_alloc() and cai_memory_array(); #CAI_ERR_VALUE for a negative extent
- *         and a size that does not fit in 63 bits */
+ * @throws error as cai_array_empty_like() */
 [[nodiscard]] inline array empty(std::span<const std::int64_t> shape, const cai_dtype &dtype,
-                                 const device &on = {}, request wanted = {}) {
-  const bool pitched = wanted.kind == CAI_KIND_PITCHED || wanted.kind == CAI_KIND_PITCHED_MANAGED;
-  if (pitched && !shape.empty()) {
-    static_cast<void>(detail::bytes_of(dtype.itemsize, shape));
-    wanted.size = detail::bytes_of(dtype.itemsize, shape.last(1));
-    wanted.rows = detail::bytes_of(1, shape.first(shape.size() - 1));
-  } else {
-    wanted.size = detail::bytes_of(dtype.itemsize, shape);
-    wanted.rows = pitched;
-  }
-  return memory::alloc(on, wanted).to_array(dtype, shape);
+                                 const device &on = {}, const request &wanted = {}) {
+  cai_array like{};
+  like.abi_major = CAI_ABI_MAJOR;
+  like.dtype = dtype;
+  like.ndim = detail::count_of(shape);
+  like.shape = shape.data();
+  return empty_like(like, on, wanted);
 }
 template <element T>
 [[nodiscard]] array empty(std::initializer_list<std::int64_t> shape, const device &on = {},

@@ -16,6 +16,20 @@
 #include "memory/usage.hpp"
 
 namespace cai::memory {
+
+cai_request read_request(const cai_request *given) {
+  if (!given) throw Failure(CAI_ERR_ARGUMENT, {}, "request is NULL");
+  const uint32_t size = given->struct_size;
+  if (size < offsetof(cai_request, rows) || size > most_size) {
+    throw Failure(CAI_ERR_ARGUMENT, {}, "request->struct_size is %u, and not sizeof(cai_request)",
+                  size);
+  }
+  if (asks_for_more(given, sizeof *given, size)) {
+    throw Failure(CAI_ERR_VALUE, {}, "request has fields that libcai does not know");
+  }
+  return filled_in(*given);
+}
+
 namespace {
 
 constexpr uint64_t row_alignment = 256;
@@ -35,19 +49,6 @@ uint64_t times(uint64_t a, uint64_t b) {
 }
 
 // As many fields as the caller knows, then zeros.
-cai_request read_request(const cai_request *given) {
-  if (!given) throw Failure(CAI_ERR_ARGUMENT, {}, "request is NULL");
-  const uint32_t size = given->struct_size;
-  if (size < offsetof(cai_request, rows) || size > most_size) {
-    throw Failure(CAI_ERR_ARGUMENT, {}, "request->struct_size is %u, and not sizeof(cai_request)",
-                  size);
-  }
-  if (asks_for_more(given, sizeof *given, size)) {
-    throw Failure(CAI_ERR_VALUE, {}, "request has fields that libcai does not know");
-  }
-  return filled_in(*given);
-}
-
 bool has_rows(uint32_t kind) noexcept {
   return kind == CAI_KIND_PITCHED || kind == CAI_KIND_PITCHED_MANAGED ||
          kind == CAI_KIND_CUDA_ARRAY;

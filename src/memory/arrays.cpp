@@ -4,13 +4,17 @@
 #include <cinttypes>
 #include <mutex>
 
+#include "core/fields.hpp"
 #include "core/layout.hpp"
 #include "core/owned.hpp"
+#include "core/typestr.hpp"
+#include "core/validate.hpp"
 #include "device/current.hpp"
 #include "device/gpu_stream.hpp"
 #include "device/primary.hpp"
 #include "memory/host_address.hpp"
 #include "memory/memory.hpp"
+#include "memory/walk.hpp"
 #include "order/producers.hpp"
 
 namespace cai::memory {
@@ -98,37 +102,99 @@ void say_stream(cai_memory &root, cai_array &array) {
   }
 }
 
-cai_array *array_of(cai_memory &memory, uint64_t offset, const cai_dtype &dtype, int32_t ndim,
-                    const int64_t *shape, const int64_t *strides) {
+// What describes an array and has no elements of its own: other parts are neither read nor kept.
+cai_array like_type(const cai_dtype &dtype, int32_t ndim, const int64_t *shape,
+                    const int64_t *strides) noexcept {
+  cai_array like{};
+  like.abi_major = CAI_ABI_MAJOR;
+  like.dtype = dtype;
+  like.ndim = ndim;
+  like.shape = shape;
+  like.strides = strides;
+  return like;
+}
+
+[[noreturn]] void refuse_cuda_array() {
+  throw Failure(CAI_ERR_UNSUPPORTED, {}, "a CUDA array has no address to make an array of");
+}
+
+void judge_like(const cai_array &like) {
+  cai_error error;
+  if (check_version(like, &error) != CAI_OK) throw Failure(error);
+  if (like.ndim < 0 || like.ndim > CAI_MAX_NDIM) {
+    throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_SHAPE}, "ndim is %d", like.ndim);
+  }
+  if (like.ndim > 0 && !like.shape) {
+    throw Failure(CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE}, "shape is NULL");
+  }
+}
+
+// A wrong descr is left to cai_array_own(), which says what is wrong.
+bool has_swapped_items(const cai_array &like) noexcept {
+  bool swapped = is_swapped(like.dtype);
+  if (like.descr) {
+    int32_t index;
+    bool field_swapped = false;
+    const bool good = !fields_fault(like.descr, like.descr_count, like.dtype.itemsize, false,
+                                    &index, &field_swapped);
+    swapped = swapped || (good && field_swapped);
+  }
+  return swapped;
+}
+
+// An array at an offset of memory, but for stream and mask. `made` gets the strides that `like`
+// does not say; the memory's rows count where it `is_in_rows`.
+cai_array lay_out(const cai_memory &memory, uint64_t offset, const cai_array &like, bool is_in_rows,
+                  int64_t *made) {
   const cai_memory_info &facts = memory.facts;
-  if (facts.kind == CAI_KIND_CUDA_ARRAY) {
-    throw Failure(CAI_ERR_UNSUPPORTED, {}, "a CUDA array has no address to make an array of");
+  judge_like(like);
+  cai_array array = like_type(like.dtype, like.ndim, like.shape, like.strides);
+  if (!like.strides) {
+    fill_strides(is_in_rows ? facts : cai_memory_info{}, like.dtype, like.ndim, like.shape, made);
+    array.strides = made;
   }
-  if (ndim < 0 || ndim > CAI_MAX_NDIM) {
-    throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_SHAPE}, "ndim is %d", ndim);
-  }
-  if (ndim > 0 && !shape) throw Failure(CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE}, "shape is NULL");
-  int64_t made[CAI_MAX_NDIM];
-  if (!strides) {
-    fill_strides(facts, dtype, ndim, shape, made);
-    strides = made;
-  }
-  cai_array array{};
-  array.abi_major = CAI_ABI_MAJOR;
   array.abi_minor = CAI_ABI_MINOR;
-  array.flags = dtype.byteorder == '>' ? uint32_t{CAI_FLAG_SWAPPED} : 0;
+  if (has_swapped_items(like)) array.flags |= CAI_FLAG_SWAPPED;
   if (facts.flags & CAI_MEMORY_READONLY) array.flags |= CAI_FLAG_READONLY;
   array.device_type = device_type_of(memory);
   array.device_id = device_id_of(memory, array.device_type);
-  array.dtype = dtype;
-  array.ndim = ndim;
-  array.shape = shape;
-  array.strides = strides;
+  array.descr = like.descr;
+  array.descr_count = like.descr_count;
   array.version = CAI_INTERFACE_VERSION;
   check_bounds(facts, offset, array);
   array.data = order::has_no_elements(array) ? 0 : facts.data + offset;
+  return array;
+}
+
+// Calls `of_mask`, and says of what it throws that it is the mask's.
+template <class OfMask>
+auto for_mask(OfMask &&of_mask) {
+  try {
+    return of_mask();
+  } catch (const Failure &failure) {
+    const cai_error &error = failure.error();
+    throw Failure(error.status, {CAI_ENTRY_MASK, error.index}, "mask: %s", error.message);
+  }
+}
+
+cai_array *array_like(cai_memory &memory, uint64_t offset, const cai_array &like,
+                      uint64_t mask_offset) {
+  if (memory.facts.kind == CAI_KIND_CUDA_ARRAY) refuse_cuda_array();
+  int64_t strides[CAI_MAX_NDIM], mask_strides[CAI_MAX_NDIM];
+  cai_array array = lay_out(memory, offset, like, true, strides);
   cai_memory &root = memory.root();
   say_stream(root, array);
+  cai_array mask;
+  if (like.mask) {
+    mask = for_mask([&] { return lay_out(memory, mask_offset, *like.mask, false, mask_strides); });
+    mask.stream = array.stream;
+    mask.stream_kind = array.stream_kind;
+    if (overlap(mask, array)) {
+      throw Failure(CAI_ERR_LAYOUT, {CAI_ENTRY_MASK}, "mask: it overlaps the elements");
+    }
+    array.mask = &mask;
+    array.flags |= CAI_FLAG_MASKED;
+  }
 
   cai_array *out = nullptr;
   cai_error error;
@@ -142,6 +208,74 @@ cai_array *array_of(cai_memory &memory, uint64_t offset, const cai_dtype &dtype,
   out->owner->used_on = nullptr;
   out->owner->await_uses = nullptr;
   return out;
+}
+
+// Bytes of the elements in C order, `ndim` axes of them.
+uint64_t bytes_of(const cai_array &like, int32_t ndim, const int64_t *shape) {
+  int64_t strides[CAI_MAX_NDIM];
+  cai_array packed = like_type(like.dtype, ndim, shape, strides);
+  fill_strides({}, like.dtype, ndim, shape, strides);
+  Extent extent;
+  cai_error error;
+  if (extent_of(packed, &extent, &error) != CAI_OK) throw Failure(error);
+  return static_cast<uint64_t>(extent.units);
+}
+
+constexpr uint64_t mask_alignment = 64;
+
+// Says what memory holds the elements and then the mask; returns where that begins.
+uint64_t size_request(const cai_array &like, cai_request *request) {
+  judge_like(like);
+  const bool in_rows =
+      request->kind == CAI_KIND_PITCHED || request->kind == CAI_KIND_PITCHED_MANAGED;
+  request->size = bytes_of(like, like.ndim, like.shape);
+  if (in_rows) {
+    if (like.mask) {
+      throw Failure(CAI_ERR_UNSUPPORTED, {CAI_ENTRY_MASK},
+                    "mask: memory in rows has no room for one");
+    }
+    request->rows = 1;
+    if (like.ndim > 0) {
+      const int32_t others = like.ndim - 1;
+      for (int32_t axis = 0; axis < others; ++axis) {
+        request->rows *= static_cast<uint64_t>(like.shape[axis]);
+      }
+      request->size = bytes_of(like, 1, like.shape + others);
+    }
+  }
+  if (!like.mask) return 0;
+  const cai_array &mask = *like.mask;
+  const uint64_t mask_size = for_mask([&] {
+    judge_like(mask);
+    return bytes_of(mask, mask.ndim, mask.shape);
+  });
+  const uint64_t mask_offset = (request->size + mask_alignment - 1) & ~(mask_alignment - 1);
+  request->size = mask_offset + mask_size;  // each is below 2^63; what is too large is refused
+  return mask_offset;
+}
+
+cai_array *empty_like(const cai_array &like, cai_device device, const cai_request *given) {
+  cai_request request{};
+  if (given) request = read_request(given);
+  request.struct_size = sizeof request;
+  if (!given) request.kind = CAI_KIND_DEFAULT;
+  if (request.size || request.rows || request.depth) {
+    throw Failure(CAI_ERR_VALUE, {}, "request says a size, which follows from the array");
+  }
+  if (request.kind == CAI_KIND_CUDA_ARRAY) refuse_cuda_array();
+  const uint64_t mask_offset = size_request(like, &request);
+  cai_array in_c_order = like, mask;
+  in_c_order.strides = nullptr;
+  if (like.mask) {
+    mask = *like.mask;
+    mask.strides = nullptr;
+    in_c_order.mask = &mask;
+  }
+  cai_memory *memory = nullptr;
+  cai_error error;
+  if (cai_memory_alloc(device, &request, &memory, &error) != CAI_OK) throw Failure(error);
+  const HeldMemory held(memory);
+  return array_like(*memory, 0, in_c_order, mask_offset);
 }
 
 // ---- Memory of arrays
@@ -267,7 +401,24 @@ cai_status cai_memory_array(cai_memory *memory, uint64_t offset, const cai_dtype
   return guard(error, [&] {
     cai_memory &alive = memory::must_live(memory);
     if (!dtype || !out) throw Failure(CAI_ERR_ARGUMENT, {}, "dtype or out is NULL");
-    *out = memory::array_of(alive, offset, *dtype, ndim, shape, strides);
+    *out = memory::array_like(alive, offset, memory::like_type(*dtype, ndim, shape, strides), 0);
+  });
+}
+
+cai_status cai_memory_array_like(cai_memory *memory, uint64_t offset, const cai_array *like,
+                                 uint64_t mask_offset, cai_array **out, cai_error *error) {
+  return guard(error, [&] {
+    cai_memory &alive = memory::must_live(memory);
+    if (!like || !out) throw Failure(CAI_ERR_ARGUMENT, {}, "like or out is NULL");
+    *out = memory::array_like(alive, offset, *like, mask_offset);
+  });
+}
+
+cai_status cai_array_empty_like(const cai_array *like, cai_device device,
+                                const cai_request *request, cai_array **out, cai_error *error) {
+  return guard(error, [&] {
+    if (!like || !out) throw Failure(CAI_ERR_ARGUMENT, {}, "like or out is NULL");
+    *out = memory::empty_like(*like, device, request);
   });
 }
 

@@ -134,6 +134,10 @@ void note_device(cai_memory &memory);
 // Memory of the CPU's that a GPU has pinned goes with that one's context.
 void note_epoch(cai_memory &memory, cai_device device);
 
+// What a caller asks for. Throws CAI_ERR_ARGUMENT for no request, or one of no size, and
+// CAI_ERR_VALUE where something is set that this libcai does not know.
+cai_request read_request(const cai_request *given);
+
 // The stream of a request: that one, or the thread's current one. Throws CAI_ERR_VALUE if it is
 // another device's.
 device::Held stream_or_current(cai_stream *stream, cai_device device);

@@ -95,6 +95,28 @@ void bounds_of(const cai_array &array, Wide *low, Wide *high) noexcept {
   *high += itemsize_of(array);
 }
 
+// The bytes that bits are in, which are always contiguous; other elements as they are.
+class InBytes {
+ public:
+  explicit InBytes(const cai_array &array) noexcept : array_(array) {
+    if (array.dtype.kind != 't') return;
+    for (int32_t i = 0; i < array.ndim; ++i) count_ *= array.shape[i];
+    count_ = count_ / 8 + (count_ % 8 != 0);
+    array_.ndim = 1;
+    array_.shape = &count_;
+    array_.strides = &one_byte;
+  }
+  InBytes(const InBytes &) = delete;
+  InBytes &operator=(const InBytes &) = delete;
+
+  const cai_array &operator*() const noexcept { return array_; }
+
+ private:
+  static constexpr int64_t one_byte = 1;
+  cai_array array_;
+  int64_t count_ = 1;
+};
+
 }  // namespace
 
 bool overlaps_itself(const cai_array &array) noexcept {
@@ -119,8 +141,10 @@ bool overlaps_itself(const cai_array &array) noexcept {
   return false;
 }
 
-bool overlap(const cai_array &a, const cai_array &b) noexcept {
-  if (order::has_no_elements(a) || order::has_no_elements(b)) return false;
+bool overlap(const cai_array &given_a, const cai_array &given_b) noexcept {
+  if (order::has_no_elements(given_a) || order::has_no_elements(given_b)) return false;
+  const InBytes in_a(given_a), in_b(given_b);
+  const cai_array &a = *in_a, &b = *in_b;
   Wide a_low, a_high, b_low, b_high;
   bounds_of(a, &a_low, &a_high);
   bounds_of(b, &b_low, &b_high);

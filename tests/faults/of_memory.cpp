@@ -107,6 +107,23 @@ struct Arrays {
   OwnArray of_host = array_of(host, {64, 64}), of_second = array_of(second_host, {64, 64});
 };
 
+// What arrays are made like: two fields, and a mask of one row.
+struct Fielded {
+  Fielded() {
+    array.mask = &mask;
+    array.descr = fields;
+    array.descr_count = 2;
+  }
+  Fielded(const Fielded &) = delete;
+  Fielded &operator=(const Fielded &) = delete;
+
+  std::int64_t shape[2] = {2, 3}, row = 3;
+  cai_field fields[2] = {field_of("a", 0, {'f', '<', 0, 0, 4, 0}),
+                         field_of("b", 4, {'i', '>', 0, 0, 2, 0})};
+  cai_array mask = like_of({'b', '|', 0, 0, 1, 0}, 1, &row);
+  cai_array array = like_of({'V', '|', 0, 0, 6, 0}, 2, shape);
+};
+
 // Whatever the memory: what is at one place.
 void tell_item(Trial &trial, const cai_array *array) {
   const std::int64_t last[] = {-1, -1};
@@ -525,6 +542,31 @@ std::vector<Scenario> memory_scenarios() {
              },
              out);
          trial.tell(out->data - describe(memory).data, out->strides[0], out->stream_kind);
+         cai_array_release(out);
+       }},
+      {"cai_memory_array_like", "with fields and a mask",
+       [](Trial &trial) {
+         const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 4096);
+         const Fielded like;
+         cai_array *out = nullptr;
+         trial.call(
+             [&](cai_error *error) {
+               return cai_memory_array_like(memory, 16, &like.array, 1024, &out, error);
+             },
+             out);
+         trial.tell(out->mask->data - out->data, out->descr_count, out->flags);
+         cai_array_release(out);
+       }},
+      {"cai_array_empty_like", "with fields and a mask",
+       [](Trial &trial) {
+         const Fielded like;
+         cai_array *out = nullptr;
+         trial.call(
+             [&](cai_error *error) {
+               return cai_array_empty_like(&like.array, gpu0, nullptr, &out, error);
+             },
+             out);
+         trial.tell(out->mask->data - out->data, out->descr_count, out->flags);
          cai_array_release(out);
        }},
       {"cai_memory_of", "libcai's own",

@@ -281,6 +281,44 @@ TEST_P(OnMemory, RefusesOtherTypesAndPlaces) {
             CAI_ERR_MEMORY);
 }
 
+// A struct that the caller has filled in, and then an array of another device's.
+TEST_P(OnMemory, AsAnotherOneIs) {
+  const std::int64_t shape[] = {2, 3};
+  cai_field fields[2]{};
+  fields[0].name = "a";
+  fields[0].dtype = cai::dtype_of<float>;
+  fields[1].name = "b";
+  fields[1].offset = 4;
+  fields[1].dtype = cai::dtype_of<std::int16_t>;
+  cai_array mask{};
+  mask.abi_major = CAI_ABI_MAJOR;
+  mask.dtype = cai::dtype_of<bool>;
+  mask.ndim = 1;
+  mask.shape = &shape[1];
+  cai_array given = mask;
+  given.dtype = {'V', '|', 0, 0, 6, 0};
+  given.ndim = 2;
+  given.shape = shape;
+  given.descr = fields;
+  given.descr_count = 2;
+  given.mask = &mask;
+  const cai::array x = cai::empty_like(given, device);
+  EXPECT_STREQ(x.get()->descr[1].name, "b");
+  EXPECT_EQ(x.get()->mask->shape[0], 3);
+  for (const cai::device &other : every_device()) {
+    const cai::array y = cai::empty_like(*x.get(), other, {.size = 1});  // the size does not count
+    cai::copy(x, y);
+    EXPECT_EQ(y.get()->descr_count, 2U);
+    EXPECT_EQ(y.get()->mask->ndim, 1);
+  }
+  const cai::memory memory = cai::memory::alloc(device, {.size = 64});
+  const cai::array z = memory.to_array_like(given, 8, 48);
+  EXPECT_EQ(z.get()->mask->data - z.data(), 40U);
+  const cai_error error = thrown([&] { static_cast<void>(memory.to_array_like(given, 8, 62)); });
+  EXPECT_EQ(error.entry, CAI_ENTRY_MASK);
+  EXPECT_EQ(error.status, CAI_ERR_BOUNDS);
+}
+
 TEST_P(OnMemory, InPaddedRows) {
   const cai::array x = cai::empty<float>({2, 3, 5}, device, {.kind = CAI_KIND_PITCHED});
   EXPECT_EQ(x.strides()[1] % 256, 0);

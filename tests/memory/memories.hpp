@@ -90,6 +90,24 @@ inline OwnArray array_of(cai_memory *memory, std::vector<std::int64_t> shape,
   return OwnArray(array);
 }
 
+// What a caller fills in for an array that is to be made like it.
+inline cai_array like_of(const cai_dtype &dtype, std::int32_t ndim, const std::int64_t *shape) {
+  cai_array like{};
+  like.abi_major = CAI_ABI_MAJOR;
+  like.dtype = dtype;
+  like.ndim = ndim;
+  like.shape = shape;
+  return like;
+}
+
+inline cai_field field_of(const char *name, std::uint64_t offset, const cai_dtype &dtype) {
+  cai_field field{};
+  field.name = name;
+  field.offset = offset;
+  field.dtype = dtype;
+  return field;
+}
+
 // The primary contexts of both devices, none of them current; each test leaves its surroundings as
 // they were, and no race.
 class Memories : public testing::Test {

@@ -59,12 +59,69 @@ def test_short_floats():
     assert libcai.empty(3, "float8_e5m2").itemsize == 1
 
 
+STRUCTURED = [
+    [("a", "<f4"), ("b", "<i2")],
+    [("a", ">f4"), ("b", "|S3", (2, 2)), ("c", [("x", "<c8"), (("title", "y"), ">u2", 3)])],
+    np.dtype([("a", "u1"), ("b", "f8"), ("c", "i2")], align=True),
+    {"names": ["a", "b"], "formats": ["<i4", "<M8[ns]"], "offsets": [2, 10], "itemsize": 24},
+    ([("a", "<i4"), ("b", "u1")], (2, 3)),
+    ("<f4", (3,)),
+]
+
+
+@pytest.mark.parametrize("type_", STRUCTURED)
+def test_structured_types(type_):
+    like = np.zeros((2, 4), type_)
+    array = libcai.zeros((2, 4), type_)
+    assert array.shape == like.shape
+    assert array.dtype == libcai.asarray(like).dtype
+    descr = libcai.asarray(like).__array_interface__.get("descr")
+    assert array.__array_interface__.get("descr") == descr
+    assert not np.asarray(array).tobytes().strip(b"\0")
+    assert libcai.empty(3, type_).shape == np.empty(3, type_).shape
+    assert libcai.empty([], type_).shape == np.empty([], type_).shape
+
+    bytes_ = np.random.default_rng(1).integers(0, 2, like.nbytes, "u1").tobytes()
+    given = np.frombuffer(bytes_, like.dtype).reshape(like.shape)  # read-only
+    for moved in (libcai.copy(given), libcai.to(given, "cpu", kind="host")):
+        assert moved.dtype == array.dtype
+        assert not moved.readonly
+        assert np.asarray(moved).tobytes() == bytes_
+    assert np.asarray(libcai.copy(given.T)).tobytes() == given.T.tobytes()
+
+
+def test_values_of_structured_types():
+    array = libcai.full(
+        3,
+        (1.5, -2, (1, [2, 3])),
+        [("a", "<f4"), ("b", ">i2"), ("c", [("x", "u1"), ("y", "i8", 2)])],
+    )
+    assert array.item(1)[:2] == (1.5, -2)
+    assert np.asarray(array)["c"]["y"].tolist() == [[2, 3]] * 3
+    memory = libcai.Memory(64, device="cpu")
+    part = memory.array(2, [("a", "<f4"), ("b", "<i2")], strides=(16,), offset=8)
+    libcai.fill(part, (2.5, 7))
+    assert (part.data - memory.address, part.strides, part.item(1)) == (8, (16,), (2.5, 7))
+
+
+def test_structured_types_that_are_refused():
+    for names, offsets in (("ab", [0, 2]), ("ab", [4, 0])):
+        type_ = np.dtype({"names": list(names), "formats": ["i4", "i4"], "offsets": offsets})
+        for make in (libcai.empty, libcai.Memory(64, device="cpu").array):
+            with pytest.raises(libcai.UseError, match=r"^descr: "):
+                make(2, type_)
+    with pytest.raises(libcai.InterfaceError, match=r"descr\[1\]: '\|O'"):
+        libcai.empty(2, [("a", "i4"), ("b", "O")])
+    with pytest.raises(libcai.InterfaceError, match="typestr"):
+        libcai.empty(2, [])
+    with pytest.raises(libcai.UseError, match="structured, where a single item is wanted"):
+        libcai.Memory(64, "cuda_array", device="gpu", dtype=[("a", "i4")])
+
+
 def test_what_is_refused():
     for typestr in ("f4x", "<f3", "|t1\0", "", "<f4,<i2"):
         with pytest.raises(libcai.UseError):
             libcai.empty(3, typestr)
-    with pytest.raises(libcai.UseError, match="structured"):
-        libcai.empty(3, np.dtype([("a", "i4")]))
     with pytest.raises(TypeError):
         libcai.empty(3, 5)
     with pytest.raises(libcai.UseError, match="extent -1 is negative"):
@@ -226,9 +283,36 @@ def test_copies_of_masked_arrays(kind):
     assert np.array_equal(mask, truths)
     libcai.copy(values, to)
     assert (mask == 1).all()
-    for lose in (lambda: libcai.copy(from_, copied.copy()), lambda: libcai.copy(from_)):
-        with pytest.raises(libcai.UseError, match="mask"):
-            lose()
+    with pytest.raises(libcai.UseError, match="mask"):
+        libcai.copy(from_, copied.copy())
+
+
+@pytest.mark.parametrize("kind", ["?", ">i4", "f4", "c16"])
+def test_moves_of_masked_arrays(kind):
+    for truths in ([[0, 1, 2], [0, 0, 1]], [0, 2, 0], [[1], [0]], 1):
+        truths = np.array(truths).astype(kind)
+        from_, values, mask = masked([[1, 2, 3], [4, 5, 6]], truths)
+        for moved in (libcai.copy(from_), from_.to("cpu", kind="host")):
+            expected = values.copy(), mask.copy()
+            values[...] = 0
+            mask[...] = 0
+            elements = ctypes.string_at(moved.eval().data, moved.nbytes)  # NumPy knows no mask
+            assert elements == expected[0].tobytes()
+            assert np.array_equal(np.asarray(moved.mask), expected[1])
+            assert (moved.mask.typestr, moved.mask.shape) == (mask.dtype.str, mask.shape)
+            values[...], mask[...] = expected
+            again = libcai.copy(moved)
+            del moved
+            assert np.array_equal(np.asarray(again.mask), mask)
+
+
+def test_a_mask_that_is_repeated_is_moved():
+    values = np.arange(6).reshape(2, 3)
+    mask = np.broadcast_to(np.array([1, 0, 1], "u1"), (2, 3))
+    given = {**values.__array_interface__, "mask": mask}
+    moved = libcai.copy(libcai.from_interface(given, owner=(values, mask), host=True))
+    assert (moved.mask.shape, moved.mask.strides) == ((2, 3), (3, 1))
+    assert np.array_equal(np.asarray(moved.mask), mask)
 
 
 def test_copies_that_do_not_fit():
@@ -243,8 +327,6 @@ def test_copies_that_do_not_fit():
     target.flags.writeable = False
     with pytest.raises(libcai.UseError, match="read-only"):
         libcai.copy(source, target)
-    with pytest.raises(libcai.UseError, match="structured"):
-        libcai.copy(np.zeros(3, [("a", "i4")]))
     fields = np.zeros(3, [("a", "i4")])
     libcai.copy(np.array([(7,)] * 3, fields.dtype), fields)
     assert fields["a"].tolist() == [7, 7, 7]
@@ -483,6 +565,59 @@ out = read(given.memory, 6, theirs)
 wait(theirs)
 assert list(out) == [6] * 6
 assert libcai.copy(given).item(0) == 6
+"""
+    )
+
+
+def test_structured_arrays_of_gpus(simulated):
+    simulated(
+        """
+import numpy as np
+type_ = np.dtype([("a", ">f4"), ("b", "<i2", 3), ("c", [("x", "u1")])])
+given = np.frombuffer(bytes(range(60)) * 11, type_)
+s = libcai.Stream()
+for kind in ("default", "async", "pinned", "managed", "pitched"):
+    x = libcai.full(6, (1.5, [1, 2, 3], (4,)), type_, device="gpu", kind=kind, stream=s)
+    assert x.dtype == type_ and x.__cuda_array_interface__["typestr"] == "|V11"
+    assert (np.asarray(libcai.to(x, "cpu")) == np.array((1.5, [1, 2, 3], (4,)), type_)).all()
+    y = libcai.to(given, "gpu", kind=kind, stream=s)
+    z = libcai.copy(y[::-1])
+    assert z.device[0] == y.device[0]
+    back = z.to("cpu")
+    assert back.dtype == type_
+    assert np.asarray(back).tobytes() == given[::-1].tobytes(), kind
+"""
+    )
+
+
+def test_masked_arrays_of_gpus(simulated):
+    simulated(
+        """
+import ctypes
+import numpy as np
+def masked(values, mask):
+    given = {**values.__array_interface__, "mask": mask}
+    return libcai.from_interface(given, owner=(values, mask), host=True)
+values, mask = np.arange(6000).reshape(2, 3000), (np.arange(3000) % 3).astype("<i2")
+s, t = libcai.Stream(), libcai.Stream()
+for kind in ("default", "async", "pinned", "managed_global"):
+    x = libcai.to(masked(values, mask), "gpu", kind=kind, stream=s)
+    assert (x.mask.typestr, x.mask.shape) == ("<i2", (3000,))
+    assert x.__cuda_array_interface__["mask"] is not None
+    libcai.fill(x, 7, stream=s)
+    libcai.fill(x.mask, 1, stream=s)
+    y = libcai.to(x, "gpu", stream=t)  # on another stream, after both
+    del x
+    back = y.to("cpu")
+    assert (np.asarray(back.mask) == 1).all()
+    elements = ctypes.string_at(back.eval().data, back.nbytes)  # NumPy knows no mask
+    assert elements == np.full((2, 3000), 7).tobytes()
+try:
+    libcai.to(back, "gpu", kind="pitched")
+except libcai.CudaError as error:  # a kind that has no such arrays
+    assert "mask: memory in rows" in str(error), error
+else:
+    raise AssertionError
 """
     )
 

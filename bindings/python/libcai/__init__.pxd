@@ -714,6 +714,8 @@ cdef extern from "cai/memory.h" nogil:
     cai_status cai_memory_set_stream(cai_memory *memory, cai_stream *stream, cai_error *error)
     cai_status cai_memory_record(cai_memory *memory, cai_stream *stream, cai_error *error)
     cai_status cai_memory_array(cai_memory *memory, uint64_t offset, const cai_dtype *dtype, int32_t ndim, const int64_t *shape, const int64_t *strides, cai_array **out, cai_error *error)
+    cai_status cai_memory_array_like(cai_memory *memory, uint64_t offset, const cai_array *like, uint64_t mask_offset, cai_array **out, cai_error *error)
+    cai_status cai_array_empty_like(const cai_array *like, cai_device device, const cai_request *request, cai_array **out, cai_error *error)
     cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *offset, cai_error *error)
     cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *error)
     cai_status cai_array_copy(const cai_array *from_, const cai_array *to, cai_stream *stream, cai_error *error)

@@ -116,6 +116,8 @@
   X(cai_memory_set_stream) \
   X(cai_memory_record) \
   X(cai_memory_array) \
+  X(cai_memory_array_like) \
+  X(cai_array_empty_like) \
   X(cai_memory_of) \
   X(cai_array_host) \
   X(cai_array_copy) \
@@ -251,6 +253,8 @@
 #define cai_memory_set_stream (*cai_py_table.p_cai_memory_set_stream)
 #define cai_memory_record (*cai_py_table.p_cai_memory_record)
 #define cai_memory_array (*cai_py_table.p_cai_memory_array)
+#define cai_memory_array_like (*cai_py_table.p_cai_memory_array_like)
+#define cai_array_empty_like (*cai_py_table.p_cai_array_empty_like)
 #define cai_memory_of (*cai_py_table.p_cai_memory_of)
 #define cai_array_host (*cai_py_table.p_cai_array_host)
 #define cai_array_copy (*cai_py_table.p_cai_array_copy)

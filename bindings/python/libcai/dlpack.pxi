@@ -442,22 +442,17 @@ cdef cai_status allocate(const DLTensor *prototype, DLManagedTensorVersioned **o
     cdef int64_t strides[64]  # CAI_MAX_NDIM
     cdef cai_request request
     cdef cai_device device
-    cdef cai_memory *memory = NULL
     cdef cai_array array
     cdef cai_array *made = NULL
-    cdef cai_layout layout
     cdef cai_status status
     like.data = <void *>256  # only its type and shape are read
     like.strides = NULL
     like.byte_offset = 0
     status = cai_dlpack_read(&like, NO_STREAM, strides, &array, error)
-    if status == CAI_OK:
-        status = cai_array_layout(&array, &layout, error)
     if status != CAI_OK:
         return status
     memset(&request, 0, sizeof(request))
     request.struct_size = sizeof(request)
-    request.size = layout.nbytes
     request.kind = CAI_KIND_DEFAULT
     device.type = array.device_type
     device.id = max(array.device_id, 0)
@@ -467,11 +462,7 @@ cdef cai_status allocate(const DLTensor *prototype, DLManagedTensorVersioned **o
     elif array.device_type == CAI_DEVICE_CUDA_MANAGED:
         device.type = CAI_DEVICE_CUDA
         request.kind = CAI_KIND_MANAGED
-    status = cai_memory_alloc(device, &request, &memory, error)
-    if status != CAI_OK:
-        return status
-    status = cai_memory_array(memory, 0, &array.dtype, array.ndim, array.shape, NULL, &made, error)
-    cai_memory_release(memory)
+    status = cai_array_empty_like(&array, device, &request, &made, error)
     if status != CAI_OK:
         return status
     status = cai_dlpack_write(made, NO_STREAM, out, error)

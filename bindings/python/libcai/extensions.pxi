@@ -147,16 +147,23 @@ cdef object wrap_owned(cai_array *array):
 cdef object empty_like(like, int32_t ndim, const int64_t *shape, const cai_dtype *dtype):
     cdef cai_py_argument argument
     cdef cai_py_tables tables
+    cdef cai_array wanted
     if ndim < 0 or ndim > DIMS // 2:
         raise InterfaceError(f"shape has {ndim} dimensions; 0 to 64 are allowed", "shape", ndim)
     open_argument(like, 0, &argument)
     try:
+        memset(&wanted, 0, sizeof(wanted))
+        wanted.abi_major = CAI_ABI_MAJOR
         if dtype == NULL:
-            dtype = &argument.array.dtype
+            wanted.dtype = argument.array.dtype
+            wanted.descr = argument.array.descr
+            wanted.descr_count = argument.array.descr_count
+        else:
+            wanted.dtype = dtype[0]
         cai_py_tables_of(Py_TYPE(<PyObject *>like), &tables)
         if type(like) is not Array and cai_py_allocates(tables.dlpack):
-            return allocated_like(like, tables.dlpack, argument.array, ndim, shape, dtype)
-        made = devices().empty_of(tuple_of(shape, ndim), <uint64_t>dtype,
+            return allocated_like(like, tables.dlpack, argument.array, ndim, shape, &wanted)
+        made = devices().empty_of(tuple_of(shape, ndim), <uint64_t>&wanted,
                                   argument.array.device_type, argument.array.device_id)
         if type(like) is not Array and cai_py_wraps(tables.cai):
             return wrapped_like(like, tables.cai, made)
@@ -175,11 +182,11 @@ cdef object wrapped_like(like, const cai_exchange_api *api, Array made):
 
 
 cdef object allocated_like(like, const DLPackExchangeAPI *api, const cai_array *array, int32_t ndim,
-                           const int64_t *shape, const cai_dtype *dtype):
+                           const int64_t *shape, const cai_array *wanted):
     cdef DLManagedTensorVersioned *sample = NULL
     cdef DLTensor prototype
     # DLPack's name for the type is what an array of it has.
-    empty = devices().empty_of((0,), <uint64_t>dtype, CAI_DEVICE_CPU, 0)
+    empty = devices().empty_of((0,), <uint64_t>wanted, CAI_DEVICE_CPU, 0)
     tensor_from_array(<void *>empty, &sample)
     memset(&prototype, 0, sizeof(prototype))
     prototype.dtype = sample.dl_tensor.dtype

@@ -41,8 +41,36 @@ cdef str numpy_typestr(given):
     import numpy
     dtype = numpy.dtype(given)
     if dtype.fields is not None or dtype.subdtype is not None:
-        raise UseError(f"typestr: {dtype} is structured, and libcai makes no such arrays")
+        raise UseError(f"typestr: {dtype} is structured, where a single item is wanted")
     return dtype.name if dtype.name in EXTENSIONS else dtype.str
+
+
+cdef tuple type_of(given, cai_array *out):
+    """Has `out` say the type of what `dtype_of` takes, or of a structured one. Returns what keeps its
+    descr, and the extents that NumPy adds to a shape, for a sub-array."""
+    memset(out, 0, sizeof(out[0]))
+    out.abi_major = CAI_ABI_MAJOR
+    if not isinstance(given, str):
+        import numpy
+        given = numpy.dtype(given)
+        if given.fields is not None or given.subdtype is not None:
+            return structured(numpy, given, out)
+    dtype_of(given, &out.dtype)
+    return None, ()
+
+
+cdef tuple structured(numpy, dtype, cai_array *out):
+    cdef const cai_array *fields
+    try:
+        dtype.base.descr
+    except ValueError as problem:  # overlapping fields, or others that no descr can say
+        raise UseError(f"descr: {problem}") from None
+    sample = asarray(numpy.empty((0,), dtype))
+    fields = array_handle(sample)
+    out.dtype = fields.dtype
+    out.descr = fields.descr
+    out.descr_count = fields.descr_count
+    return sample, sample.shape[1:]
 
 
 cdef int extents_of(shape, int64_t *out, str what) except -1:
@@ -60,23 +88,35 @@ cdef int extents_of(shape, int64_t *out, str what) except -1:
     return count
 
 
-cdef object array_in(cai_memory *memory, const cai_dtype *dtype, shape, strides, offset):
+cdef object array_in(cai_memory *memory, typestr, shape, strides, offset):
     cdef int64_t extents[64]
     cdef int64_t steps[64]
-    cdef int32_t ndim = extents_of(shape, extents, "shape")
-    cdef const int64_t *given = NULL
     cdef uint64_t start
+    cdef cai_array like
     cdef cai_array *out = NULL
     cdef cai_error error
     cdef cai_status status
+    kept, more = type_of(typestr, &like)
+    like.ndim = extents_of(joined(shape, more), extents, "shape")
+    like.shape = extents
     unsigned_of(offset, "offset", &start)
     if strides is not None:
-        given = steps
-        if extents_of(strides, steps, "strides") != ndim:
-            raise UseError(f"strides: {ndim} are needed, one for each extent")
+        like.strides = steps
+        if extents_of(strides, steps, "strides") != like.ndim:
+            raise UseError(f"strides: {like.ndim} are needed, one for each extent")
     with nogil:
-        status = cai_memory_array(memory, start, dtype, ndim, extents, given, &out, &error)
+        status = cai_memory_array_like(memory, start, &like, 0, &out, &error)
     succeed(status, &error)
+    return held_array(out)
+
+
+cdef object joined(shape, tuple more):
+    if not more:
+        return shape
+    return (*shape, *more) if hasattr(shape, "__iter__") else (shape, *more)
+
+
+cdef object held_array(cai_array *out):
     try:
         return Array.from_ptr(<uint64_t>out)
     except BaseException:
@@ -85,39 +125,32 @@ cdef object array_in(cai_memory *memory, const cai_dtype *dtype, shape, strides,
         raise
 
 
-cdef object made(shape, const cai_dtype *dtype, cai_device device, str kind, Stream on, manager):
-    cdef cai_request request
+cdef object made(shape, cai_array *like, cai_device device, str kind, Stream on, manager):
+    """An array of a type, which gets the shape."""
     cdef int64_t extents[64]
-    cdef int32_t i, ndim = extents_of(shape, extents, "shape")
-    cdef object rows = 1, row = dtype.itemsize  # of any size
-    cdef cai_memory *memory = NULL
+    cdef int32_t i
+    like.ndim = extents_of(shape, extents, "shape")
+    like.shape = extents
+    for i in range(like.ndim):
+        if extents[i] < 0:
+            raise UseError(f"shape: extent {extents[i]} is negative")
+    return made_like(like, device, kind, on, manager)
+
+
+cdef object made_like(const cai_array *like, cai_device device, str kind, Stream on, manager):
+    cdef cai_request request
+    cdef cai_array *out = NULL
     cdef cai_error error
     cdef cai_status status
     memset(&request, 0, sizeof(request))
     request.struct_size = sizeof(request)
     request.kind = kind_of(kind)
-    for i in range(ndim):
-        if extents[i] < 0:
-            raise UseError(f"shape: extent {extents[i]} is negative")
-        if i == ndim - 1:
-            row = row * extents[i]
-        else:
-            rows = rows * extents[i]
-    if request.kind in (CAI_KIND_PITCHED, CAI_KIND_PITCHED_MANAGED):
-        unsigned_of(rows, "the number of rows", &request.rows)
-        unsigned_of(row, "the size of a row", &request.size)
-    else:
-        unsigned_of(rows * row, "the size", &request.size)
     request.stream = handle_of(on)
     request.manager = manager_handle(manager)
     with nogil:
-        status = cai_memory_alloc(device, &request, &memory, &error)
+        status = cai_array_empty_like(like, device, &request, &out, &error)
     succeed(status, &error)
-    try:
-        return array_in(memory, dtype, shape, None, 0)
-    finally:
-        with nogil:
-            cai_memory_release(memory)
+    return held_array(out)
 
 
 cdef const cai_array *array_handle(array) except NULL:
@@ -146,7 +179,9 @@ def empty(shape, typestr="<f8", *, device=None, kind="default", stream=None, man
     shape : int or sequence
         Extents, in elements.
     typestr : str or numpy.dtype
-        The type of an element, as in a dict; or what ``numpy.dtype`` takes, unless that is text.
+        The type of an element, as in a dict; or what ``numpy.dtype`` takes, unless that is text:
+        structured types too, such as ``[("a", "<f4"), ("b", "<i2")]``. A sub-array adds its extents
+        to the shape, as in NumPy.
     device : Device or str, optional
         Else the stream's, or the manager's, or the CPU.
     kind : str
@@ -167,22 +202,24 @@ def empty(shape, typestr="<f8", *, device=None, kind="default", stream=None, man
     ------
     MemoryError, UseError, CudaError
         As `Memory`.
+    InterfaceError
+        For fields that a descr cannot say, such as Python's objects.
     """
-    cdef cai_dtype dtype
+    cdef cai_array like
     cdef cai_device native
-    dtype_of(typestr, &dtype)
+    kept, more = type_of(typestr, &like)
     place(device, stream, manager, "cpu", &native)
-    return made(shape, &dtype, native, kind, stream_of(stream, &native), manager)
+    return made(joined(shape, more), &like, native, kind, stream_of(stream, &native), manager)
 
 
-def empty_of(tuple shape, uint64_t dtype, int32_t device_type, int32_t device_id):
-    """The same for cai/python.h: a ``cai_dtype *``, and the device of another array."""
+def empty_of(tuple shape, uint64_t like, int32_t device_type, int32_t device_id):
+    """The same for cai/python.h: a ``cai_array *`` of the type, and the device of another array."""
     cdef cai_device native
     native.type = CAI_DEVICE_CPU if device_type == CAI_DEVICE_CUDA_HOST else device_type
     native.id = max(device_id, 0)
     if device_type == CAI_DEVICE_CUDA_MANAGED:
         native.type = CAI_DEVICE_CUDA
-    return made(shape, <const cai_dtype *>dtype, native, KINDS_ALIKE.get(device_type, "default"),
+    return made(shape, <cai_array *>like, native, KINDS_ALIKE.get(device_type, "default"),
                 None, None)
 
 
@@ -245,8 +282,8 @@ def copy(array, to=None, *, stream=None):
         What `asarray` takes, of any strides.
     to : object, optional
         Likewise, of the same shape and type, not read-only, not overlapping; else a new `Array` of
-        the same device. A mask is copied, too, to a mask of the same type: `to` needs one then. If
-        only `to` has a mask, it becomes true.
+        the same device, as `to` makes one. A mask is copied, too, to a mask of the same type: `to`
+        needs one then. If only `to` has a mask, it becomes true.
     stream : Stream or object, optional
         Of the device of either; else the thread's current one of `to`'s device, or of `array`'s if
         `to` is the host's.
@@ -259,7 +296,7 @@ def copy(array, to=None, *, stream=None):
     Raises
     ------
     UseError
-        If the two do not fit each other; and where a mask would be lost, as in a new array.
+        If the two do not fit each other; and where a mask would be lost.
     """
     cdef cai_device device
     cdef Stream on
@@ -285,7 +322,9 @@ cdef int copied(source, target, Stream on) except -1:
 
 
 def to(array, device, *, kind="default", stream=None):
-    """Copies an array to a device: always to new memory, in C order.
+    """Copies an array to a device: always to new memory, in C order, which may be written. Type,
+    byte order, and fields (``descr``) are the same. A mask is copied to one of its own type and
+    shape, in the same memory; if it broadcasts, so does the new one.
 
     Parameters
     ----------
@@ -301,6 +340,12 @@ def to(array, device, *, kind="default", stream=None):
     Returns
     -------
     Array
+
+    Raises
+    ------
+    MemoryError, UseError, CudaError
+        As `empty`; `CudaError` also for a mask in memory of the pitched kinds, which have no room
+        for one.
     """
     return transferred(asarray(array), device, kind, stream)
 
@@ -308,15 +353,12 @@ def to(array, device, *, kind="default", stream=None):
 cdef object transferred(source, device, str kind, stream):
     cdef cai_device native, there
     cdef Stream on, here = None
-    if array_handle(source).descr != NULL and array_handle(source).dtype.kind == c"V":
-        raise UseError("typestr: the array is structured, and libcai makes no such arrays: copy it "
-                       "into one")
     device_of(device, &native)
     device_under(source, &there)
     on = stream_of(stream, &there if native.type == CAI_DEVICE_CPU else &native)
     if on is not None and on.device == device_object(native):
         here = on
-    target = made(source.shape, &array_handle(source).dtype, native, kind, here, None)
+    target = made_like(array_handle(source), native, kind, here, None)
     copied(source, target, on)
     return target
 

@@ -494,7 +494,7 @@ cdef class Memory:
         shape : int or sequence
             Extents, in elements.
         typestr : str or numpy.dtype
-            The type of an element.
+            The type of an element, as for `empty`.
         strides : sequence, optional
             Steps, in bytes; else in C order, with the pitch of pitched memory.
         offset : int
@@ -507,9 +507,7 @@ cdef class Memory:
         StateError
             If it was freed.
         """
-        cdef cai_dtype dtype
-        dtype_of(typestr, &dtype)
-        return array_in(self.memory, &dtype, shape, strides, offset)
+        return array_in(self.memory, typestr, shape, strides, offset)
 
     def share(self):
         """Makes an `IpcHandle`, which another process opens. It keeps the memory alive.

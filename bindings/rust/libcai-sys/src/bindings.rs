@@ -4148,8 +4148,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`], also where a reset has freed it; [`CAI_ERR_STATE`] if it was freed already by this; [`CAI_ERR_UNSUPPORTED`] for a view; what
-    /// the manager returned, and then it is freed for good; [`CAI_ERR_ARGUMENT`].
+    /// [`CAI_OK`], also where a reset has freed it; [`CAI_ERR_STATE`] if it was freed already by this;
+    /// [`CAI_ERR_UNSUPPORTED`] for a view; what the manager returned, and then it is freed for
+    /// good; [`CAI_ERR_ARGUMENT`].
     /// NBEP 7, MemoryPointer.free. Since 0.1.
     pub fn cai_memory_free(memory: *mut cai_memory, error: *mut cai_error) -> cai_status;
     /// Says what is known of memory.
@@ -4278,6 +4279,61 @@ functions! {
         ndim: i32,
         shape: *const i64,
         strides: *const i64,
+        out: *mut *mut cai_array,
+        error: *mut cai_error,
+    ) -> cai_status;
+    /// Makes an array of memory that is as another one: of its dtype and descr, shape and strides, and
+    /// with a mask if that has one. Only these count of `like`, and its ABI; whoever has no such array
+    /// fills in a zeroed [`cai_array`]: abi_major, dtype, descr, ndim, shape, and of the mask likewise. All
+    /// of it is copied. Elements and mask are this memory's, one owner's; the rest is as
+    /// [`cai_memory_array()`].
+    ///
+    /// # Arguments
+    ///
+    /// - `offset`: bytes from the beginning of the memory to the first element
+    /// - `like`: its strides, and the mask's, may be NULL: C order, of the elements as
+    ///   [`cai_memory_array()`]. [`CAI_FLAG_SWAPPED`] follows from dtype and descr, and
+    ///   [`CAI_FLAG_READONLY`] from the memory
+    /// - `mask_offset`: bytes to the first element of the mask; does not count without one
+    /// - `out`: owned; end with [`cai_array_release()`](crate::cai_array_release)
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_memory_array()`]; [`CAI_ERR_VALUE`] also for a wrong descr (entry descr), and for a
+    /// mask that does not broadcast to the shape; [`CAI_ERR_LAYOUT`] if the mask overlaps the
+    /// elements, [`CAI_ERR_BOUNDS`] if it leaves the memory (entry mask); [`CAI_ERR_VERSION`] for a
+    /// `like` of another ABI major, or with an unknown critical flag.
+    ///
+    /// The text, "descr" and "mask". Since 0.1.
+    pub fn cai_memory_array_like(
+        memory: *mut cai_memory,
+        offset: u64,
+        like: *const cai_array,
+        mask_offset: u64,
+        out: *mut *mut cai_array,
+        error: *mut cai_error,
+    ) -> cai_status;
+    /// Makes an array in new memory of its own, as `like` is but in C order, with what happens to be
+    /// there. A mask is of the mask's dtype and shape, one that broadcasts too, and lies behind the
+    /// elements; of an axis of stride 0 each element has a place. [`cai_array_copy()`] then copies both.
+    ///
+    /// # Arguments
+    ///
+    /// - `like`: as for [`cai_memory_array_like()`]; its strides do not count
+    /// - `request`: kind, align, flags, stream and manager; size, rows and depth are 0. Of the kinds
+    ///   PITCHED and PITCHED_MANAGED the last axis lies in rows. NULL: of kind DEFAULT
+    /// - `out`: owned; end with [`cai_array_release()`](crate::cai_array_release)
+    ///
+    /// # Returns
+    ///
+    /// as [`cai_memory_alloc()`] and [`cai_memory_array_like()`]; [`CAI_ERR_UNSUPPORTED`] for a mask in
+    /// memory of rows (entry mask), and for CUDA_ARRAY.
+    ///
+    /// The text, "descr" and "mask". Since 0.1.
+    pub fn cai_array_empty_like(
+        like: *const cai_array,
+        device: cai_device,
+        request: *const cai_request,
         out: *mut *mut cai_array,
         error: *mut cai_error,
     ) -> cai_status;

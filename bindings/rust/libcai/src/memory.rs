@@ -403,6 +403,31 @@ impl Memory {
         Ok(unsafe { Array::from_raw(raw) })
     }
 
+    /// Makes an array as another one is: of its type, with its fields and strides, and with a mask if
+    /// that has one: `cai_memory_array_like()`.
+    ///
+    /// - `offset`: bytes from the beginning of the memory to the first element
+    /// - `mask_offset`: likewise to that of the mask; does not count without one
+    ///
+    /// # Errors
+    /// As [`array_at()`](Self::array_at); [`Error::Layout`], of entry mask, if mask and elements
+    /// overlap.
+    pub fn array_like<'l>(
+        &self,
+        offset: u64,
+        like: impl Into<ArrayRef<'l>>,
+        mask_offset: u64,
+    ) -> Result<Array> {
+        let like = like.into();
+        // SAFETY: the memory is held, and the array borrowed; the outputs can be written.
+        let raw = ask(|out, error| unsafe {
+            let (memory, like) = (self.as_ptr(), like.as_raw());
+            sys::cai_memory_array_like(memory, offset, like, mask_offset, out, error)
+        })?;
+        // SAFETY: it is libcai's, and its holder is the caller's.
+        Ok(unsafe { Array::from_raw(NonNull::new(raw).expect("an array that was made")) })
+    }
+
     /// Frees it now, whoever holds it, in the order of its stream and after the uses that were
     /// recorded: `cai_memory_free()`. Views and arrays of it are dead then: what uses them is
     /// [`Error::State`].

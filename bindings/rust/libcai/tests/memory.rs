@@ -4,6 +4,7 @@
 mod gpu;
 mod other;
 
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -12,8 +13,8 @@ use libcai::memory::{
     self, Foreign, HostFlags, IpcHandle, OpenMode, Request, copy, fill, item, usage, validate,
 };
 use libcai::{
-    Array, ArrayBuilder, DType, Device, DeviceType, Element, Entry, Error, Manager, Memory,
-    MemoryKind, Result, manager::PoolOptions,
+    Array, ArrayBuilder, DType, Descr, Device, DeviceType, Element, Entry, Error, Field, Manager,
+    Memory, MemoryKind, Result, manager::PoolOptions,
 };
 use other::{COUNT, Other, VALUE, share_if_asked};
 
@@ -137,6 +138,59 @@ fn bad_requests_are_refused() {
         assert_eq!((error.entry(), error.detail().index()), (Some(Entry::Shape), axis));
     }
     assert!(matches!(request.empty(F32, &[1; 65]), Err(Error::Value(_))));
+}
+
+#[test]
+fn arrays_of_fields() {
+    let descr = Descr::new(vec![Field::new("a", F32, 0)]).unwrap();
+    let made = Request::on(gpu()).empty_with_fields("|V4".parse().unwrap(), &descr, &[3]).unwrap();
+    assert_eq!((made.descr(), made.shape(), made.strides()), (descr.clone(), &[3][..], &[4][..]));
+    let error = Request::on(gpu()).empty_with_fields(f64::DTYPE, &descr, &[3]).unwrap_err();
+    assert!(matches!(error, Error::Value(_)), "{error:?}");
+    assert_eq!(error.entry(), Some(Entry::Descr));
+}
+
+static ITEMS: [u8; 36] = [7; 36];
+static VALID: [u8; 3] = [1, 0, 1];
+
+#[test]
+fn arrays_like_others_keep_fields_and_mask() {
+    let fields = vec![Field::new("a", F32, 0), Field::new("b", i16::DTYPE, 4)];
+    let (descr, row) = (Descr::new(fields).unwrap(), [3]);
+    let dtype: DType = "|V6".parse().unwrap();
+    let at = |bytes: &'static [u8]| bytes.as_ptr().expose_provenance() as u64;
+    let mask = ArrayBuilder::new(at(&VALID), u8::DTYPE, &row).device(DeviceType::Cpu, Some(0));
+    // SAFETY: both are for ever, and not to be written.
+    let mask = unsafe { mask.readonly().own(()) }.unwrap();
+    let given = ArrayBuilder::new(at(&ITEMS), dtype, &[2, 3]).device(DeviceType::Cpu, Some(0));
+    let given = given.descr(&descr).mask(mask.borrow()).readonly();
+    // SAFETY: likewise.
+    let given = unsafe { given.own(()) }.unwrap();
+
+    for device in [gpu(), Device::Cpu] {
+        let mut made = Request::on(device).empty_like(&given).unwrap();
+        copy(&given, &mut made, None).unwrap();
+        assert_eq!((made.dtype(), made.descr()), (dtype, descr.clone()));
+        let of_mask = made.mask().unwrap();
+        assert_eq!((of_mask.dtype(), of_mask.shape()), (u8::DTYPE, &row[..]));
+        assert_eq!(memory::to_vec::<u8>(of_mask).unwrap(), VALID);
+        assert!(!made.is_readonly());
+        let mut back = Request::on(Device::Cpu).empty_like(&made).unwrap();
+        copy(&made, &mut back, None).unwrap();
+        memory::eval(&back).unwrap();
+        let data: *const [u8; 36] = ptr::with_exposed_provenance(back.data() as usize);
+        // SAFETY: so many bytes, and nobody writes them.
+        assert_eq!(unsafe { data.read() }, ITEMS);
+
+        let whole = Request::on(device).bytes(64).unwrap();
+        let placed = whole.array_like(8, &given, 48).unwrap();
+        assert_eq!(placed.mask().unwrap().data(), whole.describe().unwrap().data + 48);
+        let error = whole.array_like(8, &given, 40).unwrap_err();
+        assert!(matches!(error, Error::Layout(_)), "{error:?}");
+        assert_eq!(error.entry(), Some(Entry::Mask));
+    }
+    let rows = Request::on(gpu()).kind(MemoryKind::Pitched).empty_like(&given).unwrap_err();
+    assert!(matches!(rows, Error::Unsupported(_)), "{rows:?}");
 }
 
 fn stream_of(device: Device) -> libcai::Stream {

@@ -2306,6 +2306,8 @@ pub fn functions() -> Vec<(&'static str, *const ())> {
         ("cai_memory_set_stream", cai_memory_set_stream as *const ()),
         ("cai_memory_record", cai_memory_record as *const ()),
         ("cai_memory_array", cai_memory_array as *const ()),
+        ("cai_memory_array_like", cai_memory_array_like as *const ()),
+        ("cai_array_empty_like", cai_array_empty_like as *const ()),
         ("cai_memory_of", cai_memory_of as *const ()),
         ("cai_array_host", cai_array_host as *const ()),
         ("cai_array_copy", cai_array_copy as *const ()),

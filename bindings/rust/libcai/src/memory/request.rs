@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Asking for memory.
 
-use crate::array::Array;
+use std::ptr::NonNull;
+
+use crate::array::{Array, ArrayRef};
+use crate::descr::{Descr, RawFields};
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::error::{Entry, Error, Result, ask, call};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::{Result, ask, call};
 use crate::manager::Manager;
 use crate::memory::{HostFlags, Memory, MemoryKind, raw_stream};
 use crate::stream::Stream;
@@ -133,16 +138,73 @@ impl<'a> Request<'a> {
     /// As [`bytes()`](Self::bytes) and [`Memory::array()`]; [`Error::Value`], of entry shape, for a
     /// negative extent and a size that does not fit in 63 bits.
     pub fn empty(self, dtype: DType, shape: &[i64]) -> Result<Array> {
-        let size = bytes_of(dtype.itemsize() as u64, shape)?;
-        let memory = match shape.split_last() {
-            Some((last, others)) if self.kind.is_pitched() => {
-                let row = bytes_of(dtype.itemsize() as u64, &[*last])?;
-                self.rows(row, bytes_of(1, others)?)
-            }
-            None if self.kind.is_pitched() => self.rows(size, 1),
-            _ => self.bytes(size),
-        };
-        memory?.array(dtype, shape)
+        self.empty_with_fields(dtype, Descr::NONE, shape)
+    }
+
+    /// Likewise, of elements that have fields.
+    ///
+    /// ```
+    /// use libcai::{DType, Descr, Device, Field, memory::Request};
+    ///
+    /// let (f32, i16) = (DType::of::<f32>(), DType::of::<i16>());
+    /// let descr = Descr::new(vec![Field::new("a", f32, 0), Field::new("b", i16, 4)])?;
+    /// let gpu = Request::on(Device::Cuda(0)).empty_with_fields("|V6".parse()?, &descr, &[3])?;
+    /// assert_eq!(gpu.descr(), descr);
+    /// # Ok::<(), libcai::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`empty()`](Self::empty); [`Error::Value`], of entry descr, where the fields do not fill the
+    /// element.
+    pub fn empty_with_fields(self, dtype: DType, descr: &Descr, shape: &[i64]) -> Result<Array> {
+        let mut fields = RawFields::default();
+        // SAFETY: a C struct whose zeros mean absent.
+        let mut like: sys::cai_array = unsafe { std::mem::zeroed() };
+        like.abi_major = sys::CAI_ABI_MAJOR as u16;
+        like.dtype = dtype.to_raw();
+        like.descr = fields.add(descr)?;
+        like.descr_count = descr.len() as u32;
+        // More axes than an i32 counts are refused in any case.
+        like.ndim = i32::try_from(shape.len()).unwrap_or(i32::MAX);
+        like.shape = shape.as_ptr();
+        // SAFETY: the shape has so many extents, and the fields are kept during the call.
+        unsafe { self.make(&like) }
+    }
+
+    /// Makes an array in new memory of its own, as another one is but in C order: of its type, with
+    /// its fields, and with a mask if that has one, of the mask's type and shape:
+    /// `cai_array_empty_like()`. [`copy()`](crate::memory::copy) then copies both.
+    ///
+    /// ```
+    /// use libcai::{DType, Device, memory::{self, Request}};
+    ///
+    /// let host = Request::on(Device::Cpu).zeros(DType::of::<f32>(), &[2, 3])?;
+    /// let mut gpu = Request::on(Device::Cuda(0)).empty_like(&host)?;
+    /// memory::copy(&host, &mut gpu, None)?;
+    /// assert_eq!(gpu.shape(), [2, 3]);
+    /// # Ok::<(), libcai::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`empty()`](Self::empty); [`Error::Unsupported`], of entry mask, for a mask in memory of
+    /// the pitched kinds.
+    pub fn empty_like<'l>(self, like: impl Into<ArrayRef<'l>>) -> Result<Array> {
+        let like = like.into();
+        // SAFETY: the array is borrowed during the call.
+        unsafe { self.make(like.as_raw()) }
+    }
+
+    /// # Safety
+    /// What is set of the struct, and what that points to, can be read.
+    unsafe fn make(self, like: *const sys::cai_array) -> Result<Array> {
+        let (device, request) = (self.device.to_raw(), self.to_raw());
+        // SAFETY: stream and manager are held during the call; the caller's word; the outputs can be
+        // written.
+        let raw = ask(|out, error| unsafe {
+            sys::cai_array_empty_like(like, device, &request, out, error)
+        })?;
+        // SAFETY: it is libcai's, and its holder is the caller's.
+        Ok(unsafe { Array::from_raw(NonNull::new(raw).expect("an array that was made")) })
     }
 
     /// Likewise, and queues on its stream that all elements become 0.
@@ -166,38 +228,25 @@ impl<'a> Request<'a> {
         rows: u64,
         more: impl FnOnce(&mut sys::cai_request),
     ) -> Result<Memory> {
-        // SAFETY: a C struct whose zeros mean nothing in particular.
-        let mut raw: sys::cai_request = unsafe { std::mem::zeroed() };
-        raw.struct_size = size_of::<sys::cai_request>() as u32;
-        raw.kind = self.kind.to_raw();
+        let mut raw = self.to_raw();
         raw.size = size;
         raw.rows = rows;
-        raw.align = self.align;
-        raw.flags = self.flags.to_raw();
-        raw.stream = raw_stream(self.stream);
-        raw.manager = self.manager.map_or(std::ptr::null_mut(), Manager::as_ptr);
         more(&mut raw);
         // SAFETY: stream and manager are held during the call.
         ask(|out, error| unsafe { sys::cai_memory_alloc(self.device.to_raw(), &raw, out, error) })
             .map(Memory::adopt)
     }
-}
 
-/// Bytes of `shape` items of `size` bytes.
-fn bytes_of(size: u64, shape: &[i64]) -> Result<u64> {
-    for (axis, &extent) in shape.iter().enumerate() {
-        if extent < 0 {
-            let message = format!("shape: extent {extent} of axis {axis} is negative");
-            let error = Error::of(sys::CAI_ERR_VALUE, Entry::Shape, message);
-            return Err(error.with_index(Some(axis)));
-        }
+    /// All but how much.
+    fn to_raw(self) -> sys::cai_request {
+        // SAFETY: a C struct whose zeros mean nothing in particular.
+        let mut raw: sys::cai_request = unsafe { std::mem::zeroed() };
+        raw.struct_size = size_of::<sys::cai_request>() as u32;
+        raw.kind = self.kind.to_raw();
+        raw.align = self.align;
+        raw.flags = self.flags.to_raw();
+        raw.stream = raw_stream(self.stream);
+        raw.manager = self.manager.map_or(std::ptr::null_mut(), Manager::as_ptr);
+        raw
     }
-    if shape.contains(&0) {
-        return Ok(0);
-    }
-    let bytes = shape.iter().try_fold(size, |bytes, &extent| bytes.checked_mul(extent as u64));
-    bytes.filter(|&bytes| i64::try_from(bytes).is_ok()).ok_or_else(|| {
-        let message = format!("shape: the size of {shape:?} does not fit in 63 bits");
-        Error::of(sys::CAI_ERR_VALUE, Entry::Shape, message)
-    })
 }
