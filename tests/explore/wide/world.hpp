@@ -201,8 +201,8 @@ struct World {
   // Streams that others were told to use it on, and may.
   unsigned told(int block) const;
   // Whether this thread may: a 2 is good on one only, and nobody knows which if there is no owner.
-  // And what was made of a tensor must come after what others have done since; of one that was asked
-  // for in a capture, it is for that alone.
+  // And what was made of a tensor must come after what others have done since; of one that was
+  // asked for in a capture, it is for that alone.
   bool may_use(int number) const;
   // The same by a graph, which may be of that capture.
   bool may_launch(int number) const;
