@@ -110,14 +110,11 @@ SELDOM = [
     ),
     ("cuEventQuery", ["look(session", "Way::told"], "an end that was put off, as a dict is made"),
 ]
-# Places that no explorer reaches, by their code; the last ones, only the long run does.
+# Places that no explorer reaches, by their code.
 UNREACHED = {
     "settle(session, take(stream.context, count, count)": "nobody asks libcai's streams if they are idle",
-    "prune(session, stream.context": "no nine streams with pending uses",
     "order(session, stream, *fork, Edge::within": "no second failure after a fork",
-    "follow_captured(session": "few uses in one capture that no stream orders",
-    "driver::add_dependencies": "likewise",
-    "join_back(session, use, consumer);": "few beginnings that fail after a fork",
+    "uses.find_lost_in(context": "nobody asks an owner whose stream's events cannot be recorded",
 }
 
 
