@@ -245,7 +245,10 @@ void World::note_captured(int number, int stream) {
   }
   // What a tensor came after in the capture, its array's users know of alone.
   const int tensor = arrays[number].tensor;
-  if (tensor >= 0 && tensors[tensor].capture) note_captured(tensors[tensor].array, stream);
+  if (tensor < 0 || !tensors[tensor].capture) return;
+  const int of = tensors[tensor].array;
+  const bool is_there = arrays[of].there && arrays[of].block == arrays[number].block;
+  if (is_there && arrays[of].tensor < 0) note_captured(of, stream);
 }
 
 void World::make_stale(int block, int tensor) {
