@@ -34,9 +34,9 @@ DRIVER = {
 ORDERING = re.compile(
     r"(?<![\w:.>])(?:order::begin|order::end|order::finish|order::abandon|order::lend|order::publish|order::publish_event|order::reclaim"
     r"|order::release_on|order::sync_host|order::used_on|order::adopt|order::hand_to_dict"
-    r"|order::end_after_uses|driver::add_dependencies|uses->keep_marked|uses->settle|uses->prune|uses\.untell|prune|back\.hand"
+    r"|order::end_after_uses|driver::add_dependencies|uses(?:->|\.)keep_marked|uses->settle|uses(?:->|\.)prune|uses\.untell|prune|back\.hand"
     r"|Event::record"
-    r"|(?:order::)?(?:after_all|keep_marked|keep_own_behind_legacy|keep_pending|keep_published|await_keepers|await_marked|event_after|is_complete|is_idle|is_pending|keep|look"
+    r"|(?:order::)?(?:after_all|keep_marked|keep_own_behind_legacy|keep_pending|keep_published|order_for_dict|await_keepers|await_marked|event_after|is_complete|is_idle|is_pending|keep|look"
     r"|await_lost|follow_captured|follow_nodes|wait_for_context|join_back|keep_abandoned|order|order_back|order_for|publish|refuse_pending|settle|settle_all|synchronize|tell_keepers?|forget_stream|wait|wait_for_all"
     r"|wait_on_host))\("
 )

@@ -3,7 +3,7 @@
 
 usage: check_sites.py BUILD_ROOT SOURCE_ROOT LIBRARY
 
-A site is a call of the driver's with the places in src/order that lead to it. LIBRARY has sites.cpp
+A site is a call of the driver's with the places in src/order, and src/memory, that lead to it. LIBRARY has sites.cpp
 in it: the explorers run once with all sites written down, and once more for each of them, whose
 calls are dropped, until they report a fault. Prints for each site which explorer found it, among
 how many programs, and the size of the shrunk one. A site that is not found must be in NEEDLESS
@@ -110,14 +110,11 @@ SELDOM = [
     ),
     ("cuEventQuery", ["look(session", "Way::told"], "an end that was put off, as a dict is made"),
 ]
-# Places that no explorer reaches, by their code; the last ones, only the long run does.
+# Places that no explorer reaches, by their code.
 UNREACHED = {
     "settle(session, take(stream.context, count, count)": "nobody asks libcai's streams if they are idle",
-    "prune(session, stream.context": "no nine streams with pending uses",
     "order(session, stream, *fork, Edge::within": "no second failure after a fork",
-    "follow_captured(session": "few uses in one capture that no stream orders",
-    "driver::add_dependencies": "likewise",
-    "join_back(session, use, consumer);": "few beginnings that fail after a fork",
+    "uses.find_lost_in(context": "nobody asks an owner whose stream's events cannot be recorded",
 }
 
 
@@ -143,7 +140,7 @@ class Recorder:
             self.stacks[function, tuple(offsets)].add(each.arguments[0])
 
     def sites(self):
-        """Each with its stacks, as far as src/order goes, and by whom it was reached."""
+        """Each with its stacks, as far as src/order and src/memory go, and by whom it was reached."""
         offsets = sorted({offset for _, stack in self.stacks for offset in stack})
         said = subprocess.run(
             [tool("addr2line"), "-e", self.library],
@@ -160,7 +157,7 @@ class Recorder:
             for at, offset in enumerate(stack, 1):
                 if lines[offset].startswith("?"):
                     break  # the rest of libcai, which has no frames
-                if place := re.search(r"src/order/(\w+\.cpp:\d+)", lines[offset]):
+                if place := re.search(r"src/(?:memory|order)/(\w+\.cpp:\d+)", lines[offset]):
                     places.append(place[1])
                     depth = at
             if places:
@@ -174,7 +171,7 @@ def is_like(site, sources, function, texts):
     """Whether the texts are in the code of the site's places, in that order."""
     if site.function != function:
         return False
-    code = iter(sources.lines[place] for place in site.places)
+    code = iter(sources.lines.get(place, "") for place in site.places)  # none of src/memory
     return all(any(text in line for line in code) for text in texts)
 
 
@@ -210,7 +207,7 @@ def main():
                 *(WIDE[:1] if reasons else WIDE),
             ]
             found = hunt.first(hunts, explorers, library.parent, CAI_SITES=f"drop:{file}")
-            print(f"# {site}: {found if found.is_found else 'not found'}", flush=True)
+            print(f"# {site}: {found}", flush=True)
             by[found.hunt.name if found.is_found else "nobody"] += 1
             if reasons:
                 tap.check(not found.is_found, f"{site} is not needed: {reasons[0][2]}", str(found))

@@ -32,6 +32,8 @@ class Found:
     what: str
 
     def __str__(self):
+        if not self.is_found:
+            return f"{self.hunt.name}, {self.among}, {self.programs} programs: not found"
         size = f"{self.steps} steps" if self.steps else "the explorer ended"
         return f"{self.hunt.name}, {self.among}, {self.programs} programs, {size}: {self.what}"
 

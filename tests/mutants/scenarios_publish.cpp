@@ -47,7 +47,7 @@ SCENARIO(dict_of_mask) {
   cai_interface dict;
   dict.struct_size = sizeof dict;
   // The stream of the array, p, comes after that of the mask: nobody uses it.
-  for (const int nth : {0, 1}) implied(nth);
+  for (const int nth : {0, 1, 2}) implied(nth);
   answered(cai_interface_write(masked, 3, storage, sizeof storage, &dict, nullptr));
   writes(mask.array.data, dict.mask_interface->stream.integer);
 }
@@ -402,6 +402,30 @@ SCENARIO(owner_pending_and_wait) {
   cai_array *const x = owned(memory(), CAI_STREAM_NONE);
   writes(x->data, c);
   end({x}, c);
+  int64_t left = 1;
+  answered(cai_owner_pending(x->owner, 2, &left, nullptr));
+  writes(x->data, d);
+}
+
+// An event could not be recorded, so the host waits in the context.
+SCENARIO(owner_pending_and_wait_for_context) {
+  const Stream p = stream(), d = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  writes(x->data, p);
+  end({x}, p);
+  answered(gpu().simcuda_fail("cuEventRecord", 1, 999));
+  int64_t left = 1;
+  answered(cai_owner_pending(x->owner, 2, &left, nullptr));
+  answered(gpu().simcuda_fail("cuEventRecord", 0, 0));
+  writes(x->data, d);
+}
+
+// What is in order with the array's stream is kept as somebody asks.
+SCENARIO(owner_pending_of_what_is_marked) {
+  const Stream p = stream(), d = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  writes(x->data, p);
+  end({x}, p);
   int64_t left = 1;
   answered(cai_owner_pending(x->owner, 2, &left, nullptr));
   writes(x->data, d);

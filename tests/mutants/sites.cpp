@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ordering calls of a libcai are written down by where they come from, or are dropped so. All
-// of src/order and src/driver in it keeps frame pointers, which makes that cheap. This is a library
-// of its own, since programs count what libcai allocates.
+// of src/order, src/memory and src/driver in it keeps frame pointers, which makes that cheap. This
+// is a library of its own, since programs count what libcai allocates.
 //
 //   CAI_SITES=record:FILE   at the end, a line into FILE for each stack that there was:
 //                               FUNCTION OFFSET...    the innermost first

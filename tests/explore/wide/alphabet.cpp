@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "alphabet.hpp"
 
-#include <cctype>
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iterator>
 #include <span>
 #include <sstream>
-#include <string_view>
 
 namespace wide {
 
@@ -156,23 +156,64 @@ constexpr Verb kVerbs[] = {
     {"let_memory_go", let_memory_go, {2, 1, 0}, {kArray}, has_memory},
 };
 
-// What a program is of, and begins with.
+// What a program is of, and begins with: steps as in a program. A `?`, and what is left out, is
+// drawn; of words with a `/` between them, one.
 struct Theme {
   unsigned weight;
   bool alone;
-  std::initializer_list<const char *> first;
-  int keeper = -1;  // of the first array
-  bool is_masked = false;
+  const char *first;
 };
 constexpr Theme kThemes[] = {
-    {6, false, {}},
-    {3, true, {"make", "capture", "join", "join"}},
-    {1, true, {"make", "import"}},
-    {2, true, {"make", "import", "capture", "join", "join"}},
-    {1, false, {"make", "tensor"}},
-    {1, false, {"make", "dict"}, -1, true},
-    {1, false, {"make", "set_stream"}, kMemory},
-    {1, false, {"open_guest", "make"}},
+    {20, false, ""},
+    // What an owner keeps is seen best where no stream tells of it.
+    {4, true, "make ? ? ? ? stream/None | capture | join | join"},
+    {2, true, "make ? ? ? IMPORTED stream/None | import"},
+    {2, true, "make ? ? ? IMPORTED stream/None | import | capture | join | join"},
+    {1, false, "make | tensor"},
+    {1, false, "make ? ? ? ? ? N1/N2/N3/N4 | dict"},
+    {1, false, "make ? ? ? memory | set_stream"},
+    {1, false, "open_guest | make ? G"},
+    // Threads, of which one ends.
+    {1, false, "turn | make ? ? 2 | begin | end | turn | end_thread | turn"},
+    // Two uses in one capture that no stream orders.
+    {2, true,
+     "make ? ? ? ? stream/None | capture | join | join | begin | end"
+     " | begin/dict/tensor/same_stream/publish_event/pass_on/release_on"},
+    {1, true,
+     "make 0 ? N1 ? stream/None - | capture ? N1 | join ? N2 | begin 0 N2 0 - - ? both -"
+     " | end 0 event | publish_event 0 N1/N2 1 | begin 1 N1/N2 1 - - wwr both -"},
+    {1, true,
+     "make 0 ? N1 ? stream/None N4 | capture ? N1/N4 | join ? N2 | join ? N1/N4"
+     " | begin 0 N2 0 - - ? both - | end 0 event | dict 1 0 N1/N2/N4 ? event ?"},
+    {1, true,
+     "make 0 ? N1 ? stream/None - | import 1 0 | publish 1 | capture ? N1 | join ? N2"
+     " | begin/pass_on/tensor | end 0 event | same_stream 0/1 - ?"},
+    // A failure after a fork.
+    {1, false,
+     "make 0 ? N1 ? stream - | make 1 ? ? ? stream | capture ? N1"
+     " | fail cuEventRecord/cuStreamWaitEvent/memory ? next | begin ? N2/N3 0 1 - ? both fork"},
+    // A use is pending as the last holder goes; and somebody looks.
+    {1, false,
+     "make ? ? ? ? None - | begin | end | release | make 1 ? ? ? ? -/N2"
+     " | tensor/dict/pass_on/publish/publish_event/drain"},
+    {1, false,
+     "make ? ? ? ? ? - | begin/dict/publish"
+     " | fail memory/cuEventRecord/cuStreamGetCaptureInfo/cuStreamGetId/cuStreamGetCtx ? next"
+     " always"
+     " | abandon/end/release/release_on | release | drain"},
+    {1, false,
+     "open_guest | make 0 G G1 ? ? - | begin 0 G2 0 - - ? both -"
+     " | fail cuEventRecord/cuStreamGetId/memory ? next always | abandon/end | end_guest"},
+    // Owners with functions of their own.
+    {1, false,
+     "make ? ? ? used_on/own/alone | publish/dict/pass_on/begin/tensor"
+     " | end/produce/begin | release_on/publish/dict/sync_host"},
+    // What streams are told.
+    {1, false,
+     "make ? ? ? ? stream - | tensor ? ? 1/2/N2 | own_tensor/delete_tensor/begin/dict/publish"},
+    {1, true,
+     "make 0 ? ? IMPORTED stream/None - | import 1 0 | publish/pass_on 1/0"
+     " | same_stream 0/1 - ? | begin ? ? 0/1/2"},
 };
 
 unsigned find_word(Words words, const std::string &word) {
@@ -183,10 +224,13 @@ unsigned find_word(Words words, const std::string &word) {
   std::exit(2);
 }
 
-unsigned verb_of(const std::string &name) {
-  std::vector<const char *> names;
-  for (const Verb &verb : kVerbs) names.push_back(verb.name);
-  return find_word(names, name);
+Words verb_names() {
+  static const auto names = [] {
+    std::array<const char *, std::size(kVerbs)> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = kVerbs[i].name;
+    return all;
+  }();
+  return names;
 }
 
 // One of those that `is` allows; 0 if there is none.
@@ -281,15 +325,28 @@ unsigned Drawer::operand(const World &world, const Operand &of) {
 
 void Drawer::begin() {
   theme_ = draw_by(kThemes, [](const Theme &theme) { return theme.weight; });
-  last_ = steps_ = 0;
+  first_.str(kThemes[theme_].first);
+  first_.clear();
+  last_ = 0;
+}
+
+// One of the words that the theme has there.
+unsigned Drawer::chosen(Words words, std::string alternatives) {
+  std::vector<unsigned> all;
+  std::replace(alternatives.begin(), alternatives.end(), '/', ' ');
+  std::istringstream each(alternatives);
+  for (std::string word; each >> word;) all.push_back(find_word(words, word));
+  return all[number(static_cast<unsigned>(all.size()))];
 }
 
 Step Drawer::step(const World &world) {
   const Theme &theme = kThemes[theme_];
-  const unsigned nth = steps_++;
+  std::string first, word;
+  std::getline(first_, first, '|');
+  std::istringstream words(first);
   Step step{};
-  if (nth < theme.first.size()) {
-    step[0] = verb_of(theme.first.begin()[nth]);
+  if (words >> word) {
+    step[0] = chosen(verb_names(), word);
   } else {
     const bool in_capture = world.any_captures();
     step[0] = draw_by(kVerbs, [&](const Verb &verb) {
@@ -299,15 +356,10 @@ Step Drawer::step(const World &world) {
     });
   }
   for (std::size_t i = 0; i < kOperands; ++i) {
-    step[i + 1] = operand(world, kVerbs[step[0]].operands[i]);
+    const Operand &of = kVerbs[step[0]].operands[i];
+    const bool is_chosen = words >> word && word != "?";
+    step[i + 1] = is_chosen ? chosen(of.words, word) : operand(world, of);
   }
-  if (nth == 0 && theme.alone) {  // what an owner keeps is seen best where no stream tells of it
-    if (theme.first.begin()[1] == std::string_view("import")) step[4] = kImported;
-    step[5] = number(2);
-  }
-  if (nth == 0 && theme.is_masked) step[6] = 1 + number(std::size(kMasks) - 1);
-  if (nth == 0 && theme.keeper >= 0) step[4] = static_cast<unsigned>(theme.keeper);
-  if (nth == 1 && step[0] == verb_of("make")) step[2] = kGuestBlock;
   return step;
 }
 
@@ -338,7 +390,7 @@ Program program_of(const std::string &text) {
     std::string word;
     words >> word;
     Step step{};
-    step[0] = verb_of(word);
+    step[0] = find_word(verb_names(), word);
     for (std::size_t i = 0; words >> word; ++i) {
       step.at(i + 1) = find_word(i < kOperands ? kVerbs[step[0]].operands[i].words : Words{}, word);
     }

@@ -10,6 +10,8 @@
 #pragma once
 
 #include <random>
+#include <span>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,7 @@ class Drawer {
 
  private:
   unsigned operand(const World &world, const struct Operand &of);
+  unsigned chosen(std::span<const char *const> words, std::string alternatives);
   unsigned array(const World &world);
   unsigned stream(const World &world, bool is_outsider);
   template <class All, class WeightOf>
@@ -38,7 +41,7 @@ class Drawer {
   std::mt19937_64 draw_;
   unsigned last_ = 0;  // the array
   unsigned theme_ = 0;
-  unsigned steps_ = 0;
+  std::istringstream first_;  // the steps that are left of how it begins
 };
 
 void run_step(World &world, const Step &step);

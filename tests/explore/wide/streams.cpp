@@ -63,7 +63,7 @@ void launch(World &world, const Step &step) {
     return;
   std::vector<const cai_array *> list;
   for (const int number : graph.touched) {
-    if (world.conflicts(number, true) || !world.may_use(number)) return;
+    if (world.conflicts(number, true) || !world.may_launch(number)) return;
     list.push_back(world.pointer(number));
   }
   world.say("a graph that touches %zu arrays is launched on %s", list.size(), kStreamNames[stream]);

@@ -132,6 +132,16 @@ unsigned World::told(int block) const {
 }
 
 bool World::may_use(int number) const {
+  const int made_of = arrays[number].tensor;
+  if (made_of < 0) return may_launch(number);
+  const Tensor &tensor = tensors[made_of];
+  const Array &of = arrays[tensor.array];
+  const bool is_there = of.there && of.block == tensor.block;
+  const bool is_here = is_there && capture_of(tensor.stream) == tensor.capture;
+  return (!tensor.capture || is_here) && may_launch(number);
+}
+
+bool World::may_launch(int number) const {
   const int tensor = arrays[number].tensor;
   if (tensor >= 0 && tensors[tensor].is_stale) return false;
   const int said = arrays[number].said;
@@ -146,7 +156,9 @@ bool World::is_in_use(int number) const {
 
 bool World::is_captured_alone(int number, int stream) const {
   const int block = arrays[number].block;
-  if (!is_borrowed(number) || !is_capturing(stream)) return false;
+  const int tensor = arrays[number].tensor;
+  const bool is_of_other = tensor >= 0 && tensors[tensor].capture != capture_of(stream);
+  if (!(is_borrowed(number) || is_of_other) || !is_capturing(stream)) return false;
   return std::any_of(std::begin(captures), std::end(captures), [&](const Capture &capture) {
     return capture.on && std::any_of(capture.touched.begin(), capture.touched.end(),
                                      [&](int touched) { return arrays[touched].block == block; });
@@ -231,6 +243,12 @@ void World::note_captured(int number, int stream) {
     capture.touched.push_back(number);  // of which the program keeps the array
     ++arrays[number].graphs;
   }
+  // What a tensor came after in the capture, its array's users know of alone.
+  const int tensor = arrays[number].tensor;
+  if (tensor < 0 || !tensors[tensor].capture) return;
+  const int of = tensors[tensor].array;
+  const bool is_there = arrays[of].there && arrays[of].block == arrays[number].block;
+  if (is_there && arrays[of].tensor < 0) note_captured(of, stream);
 }
 
 void World::make_stale(int block, int tensor) {

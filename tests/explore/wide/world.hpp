@@ -183,7 +183,7 @@ struct World {
   bool conflicts(int number, bool writes) const;
   bool is_in_use(int number) const;
   // Whether the array was used in the stream's capture, and has no owner who would order its uses
-  // there.
+  // there: it is borrowed, or of a tensor that was not asked for there.
   bool is_captured_alone(int number, int stream) const;
   bool is_in_one_capture(int stream, int other) const;
   // Whether the stream is in a capture that began on another one: what it has not waited for may
@@ -200,8 +200,11 @@ struct World {
   // Streams that others were told to use it on, and may.
   unsigned told(int block) const;
   // Whether this thread may: a 2 is good on one only, and nobody knows which if there is no owner.
-  // And what was made of a tensor must come after what others have done since.
+  // And what was made of a tensor must come after what others have done since; of one that was
+  // asked for in a capture, it is for that alone.
   bool may_use(int number) const;
+  // The same by a graph, which may be of that capture.
+  bool may_launch(int number) const;
   // Whether it was made of a tensor: who has the array that this is of hears of no stream that it
   // is published on.
   bool is_of_tensor(int number) const { return arrays[number].tensor >= 0; }

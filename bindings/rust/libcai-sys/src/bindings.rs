@@ -4793,7 +4793,8 @@ functions! {
     /// read-only if the tensor is flagged so. Flags that are unknown are ignored.
     ///
     /// Two tensors of one memory do not find each other's uses: who asks for two orders them, or keeps
-    /// one array and makes views of it.
+    /// one array and makes views of it. Nor do those who have the array that a tensor
+    /// is of hear of another stream than `stream`: what is made of a tensor is not published.
     ///
     /// # Arguments
     ///
