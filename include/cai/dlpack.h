@@ -50,7 +50,9 @@ cai_status cai_dlpack_read(const DLTensor *tensor, uint64_t stream, int64_t *str
  *
  * Two tensors of one memory do not find each other's uses: who asks for two orders them, or keeps
  * one array and makes views of it. Nor do those who have the array that a tensor
- * is of hear of another stream than `stream`: what is made of a tensor is not published.
+ * is of hear of another stream than `stream`: what is made of a tensor is not published. A tensor
+ * that was asked for in a capture is for that capture alone, and one that was asked for outside not
+ * for a capture in which others use the array.
  *
  * @param tensor  on failure it is still the caller's, to be deleted by the caller
  * @param stream  as for cai_dlpack_read(); must live as long as the array

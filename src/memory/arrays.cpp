@@ -213,8 +213,8 @@ cai_array *array_like(cai_memory &memory, uint64_t offset, const cai_array &like
 // Bytes of the elements in C order, `ndim` axes of them.
 uint64_t bytes_of(const cai_array &like, int32_t ndim, const int64_t *shape) {
   int64_t strides[CAI_MAX_NDIM];
-  cai_array packed = like_type(like.dtype, ndim, shape, strides);
   fill_strides({}, like.dtype, ndim, shape, strides);
+  const cai_array packed = like_type(like.dtype, ndim, shape, strides);
   Extent extent;
   cai_error error;
   if (extent_of(packed, &extent, &error) != CAI_OK) throw Failure(error);

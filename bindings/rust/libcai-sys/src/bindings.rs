@@ -4794,7 +4794,9 @@ functions! {
     ///
     /// Two tensors of one memory do not find each other's uses: who asks for two orders them, or keeps
     /// one array and makes views of it. Nor do those who have the array that a tensor
-    /// is of hear of another stream than `stream`: what is made of a tensor is not published.
+    /// is of hear of another stream than `stream`: what is made of a tensor is not published. A tensor
+    /// that was asked for in a capture is for that capture alone, and one that was asked for outside not
+    /// for a capture in which others use the array.
     ///
     /// # Arguments
     ///
