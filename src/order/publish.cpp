@@ -307,7 +307,8 @@ cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t
   return said;
 }
 
-// What 1 or 2 means for the array. Without a driver nothing is pending, nor in a forked child: none.
+// What 1 or 2 means for the array. Without a driver nothing is pending, nor in a forked child:
+// none.
 Stream find_default(const cai_array &array, std::uint64_t value) {
   try {
     driver::Session session;

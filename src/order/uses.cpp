@@ -403,9 +403,8 @@ bool Uses::is_lost_anywhere() const noexcept {
 
 bool Uses::is_lost_in(driver::CUcontext context) {
   const std::lock_guard lock(lock_);
-  return std::any_of(own_.begin(), own_.end(), [&](const Own &it) {
-    return it.lost && it.stream.context == context;
-  });
+  return std::any_of(own_.begin(), own_.end(),
+                     [&](const Own &it) { return it.lost && it.stream.context == context; });
 }
 
 void Uses::find_lost() noexcept {

@@ -5,13 +5,14 @@
 //   all DEPTH          every program of up to DEPTH steps; the first makes the array
 //   order LENGTH       every program of LENGTH steps
 //   random COUNT SEED  COUNT programs of up to 8 steps
-//   hunt DEPTH COUNT SEED  all and random, but for records, waits and too much order, until the first
+//   hunt DEPTH COUNT SEED  all and random, but for records, waits and too much order, until the
+//   first
 //                      that differs
 //   resume LENGTH FILE SECONDS [PARTS]
-//                      every program of LENGTH steps, in parts: those with the same first steps, all
-//                      but two, from everywhere in turn. FILE says how many parts were played; it
-//                      goes on from there, and writes FILE, until the time is over; after PARTS of
-//                      them, or all, FILE is gone
+//                      every program of LENGTH steps, in parts: those with the same first steps,
+//                      all but two, from everywhere in turn. FILE says how many parts were played;
+//                      it goes on from there, and writes FILE, until the time is over; after PARTS
+//                      of them, or all, FILE is gone
 //   resume random FILE SECONDS [PARTS]
 //                      likewise; a part is 100,000 programs, by a seed of its own
 //   replay FILE        the programs of a file; of one that begins with `differs:` the difference is
@@ -60,7 +61,7 @@ constexpr const char *kKindNames[] = {"",
 
 struct Difference {
   Kind kind = Kind::none;
-  int step = 0;  // after which it shows; 0: the first
+  int step = 0;               // after which it shows; 0: the first
   int first = 0, second = 0;  // pieces of work; or how many libcai took, and the model
 
   explicit operator bool() const { return kind != Kind::none; }
@@ -494,10 +495,9 @@ bool resume(const std::string &what, const char *name, long seconds, long parts)
     if (!explorer.has_seen_any()) progress.next();
   }
   const std::string of = parts ? " of " + std::to_string(parts) : "";
-  const bool good =
-      explorer.tell(1, ", parts " + std::to_string(first) + " to " +
-                           std::to_string(progress.done()) + of + " of " +
-                           (is_random ? "random ones" : std::to_string(length) + " steps"));
+  const bool good = explorer.tell(
+      1, ", parts " + std::to_string(first) + " to " + std::to_string(progress.done()) + of +
+             " of " + (is_random ? "random ones" : std::to_string(length) + " steps"));
   if (is_complete()) progress.forget();
   std::printf("1..1\n");
   return good;

@@ -228,8 +228,8 @@ TEST_F(Memory, OldStreamComesBeforeNewOne) {
 // So it does before uses of arrays of the memory, of whatever kind.
 TEST_F(Memory, OldStreamComesBeforeUsesOnTheNewOne) {
   constexpr std::size_t size = 1 << 12;
-  for (const std::uint32_t kind : {CAI_KIND_DEFAULT, CAI_KIND_ASYNC, CAI_KIND_PINNED,
-                                   CAI_KIND_MAPPED, CAI_KIND_MANAGED}) {
+  for (const std::uint32_t kind :
+       {CAI_KIND_DEFAULT, CAI_KIND_ASYNC, CAI_KIND_PINNED, CAI_KIND_MAPPED, CAI_KIND_MANAGED}) {
     SCOPED_TRACE(cai_kind_name(kind));
     OwnMemory memory = allocate(gpu0, kind, size, first);
     set(describe(memory).data, 1, size, first);

@@ -3,10 +3,10 @@
 
 usage: check_sites.py BUILD_ROOT SOURCE_ROOT LIBRARY
 
-A site is a call of the driver's with the places in src/order, and src/memory, that lead to it. LIBRARY has sites.cpp
-in it: the explorers run once with all sites written down, and once more for each of them, whose
-calls are dropped, until they report a fault. Prints for each site which explorer found it, among
-how many programs, and the size of the shrunk one. A site that is not found must be in NEEDLESS
+A site is a call of the driver's with the places in src/order, and src/memory, that lead to it.
+LIBRARY has sites.cpp in it: the explorers run once with all sites written down, and once more for
+each of them, whose calls are dropped, until they report a fault. Prints for each site which
+explorer found it, among how many programs, and the size of the shrunk one. A site that is not found must be in NEEDLESS
 below, with its reason, and must not be found if it is there; or it must be in SELDOM. A place that
 check_mutants.py knows, and no explorer reaches, must be in UNREACHED.
 
@@ -112,7 +112,7 @@ SELDOM = [
 ]
 # Places that no explorer reaches, by their code.
 UNREACHED = {
-    "settle(session, take(stream.context, count, count)": "nobody asks libcai's streams if they are idle",
+    "settle(session, take(stream.context, count, count)": "nobody asks libcai's own streams",
     "order(session, stream, *fork, Edge::within": "no second failure after a fork",
     "uses.find_lost_in(context": "nobody asks an owner whose stream's events cannot be recorded",
 }
@@ -140,7 +140,7 @@ class Recorder:
             self.stacks[function, tuple(offsets)].add(each.arguments[0])
 
     def sites(self):
-        """Each with its stacks, as far as src/order and src/memory go, and by whom it was reached."""
+        """Each with its stacks in src/order and src/memory, and by whom it was reached."""
         offsets = sorted({offset for _, stack in self.stacks for offset in stack})
         said = subprocess.run(
             [tool("addr2line"), "-e", self.library],

@@ -166,8 +166,8 @@ struct Model {
     world.wait(act.stream, world.record(stream));
   }
 
-  // Who was told 1 may have left the event out between that and a blocking stream, and keeps this in
-  // an owner of his own.
+  // Who was told 1 may have left the event out between that and a blocking stream, and keeps this
+  // in an owner of his own.
   bool is_told_legacy(int array) const {
     for (const Array &other : arrays) {
       const bool is_told = other.there && other.exported && other.stream == kLegacy;
@@ -470,7 +470,7 @@ inline void publish_from_stream_1(Model &m, Act &act) {
     return m.world.wait(act.target, m.record(act));
   }
   if (array.said != kStream || !kKinds[array.stream].legacy) return;
-  if (m.pending >> array.stream & 1) return;  // it is published anyway
+  if (m.pending >> array.stream & 1) return;                           // it is published anyway
   if (array.stream == kLegacy && m.is_told_legacy(act.array)) return;  // likewise
   if (in_implicit_order(array.stream, act.stream)) {
     m.world.wait(act.stream, m.world.record(array.stream));

@@ -45,8 +45,8 @@ constexpr const char *kCaptureNames[] = {"0", "1"};
 constexpr const char *kBlockNames[] = {"0", "1", "2", "G"};
 constexpr const char *kGraphNames[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
 // A 2 is that of the thread whose turn it is.
-constexpr const char *kStreamWords[] = {"1", "2", "B1", "B2", "N1", "N2", "N3", "N4",
-                                        "G1", "G2", "L1", "L2"};
+constexpr const char *kStreamWords[] = {"1",  "2",  "B1", "B2", "N1", "N2",
+                                        "N3", "N4", "G1", "G2", "L1", "L2"};
 constexpr const char *kSays[] = {"stream", "None", "unstated"};
 constexpr const char *kMasks[] = {"-", "N1", "N2", "N3", "N4"};
 constexpr const char *kAccesses[] = {"rrr", "wrr", "rwr", "wwr", "rrw", "wrw", "rww", "www"};
@@ -108,7 +108,12 @@ constexpr Verb kVerbs[] = {
     {"make",
      make,
      {4, 1, 0},
-     {kFreeArray, {Drawn::block, kBlockNames}, kStream, of(kKeeperWords), rarely(kSays), rarely(kMasks)}},
+     {kFreeArray,
+      {Drawn::block, kBlockNames},
+      kStream,
+      of(kKeeperWords),
+      rarely(kSays),
+      rarely(kMasks)}},
     {"import", import, {2, 1, 1}, {kFreeArray, kArray}},
     {"begin",
      begin,
@@ -142,7 +147,10 @@ constexpr Verb kVerbs[] = {
      fail,
      {4, 4, 0},
      {of(kFailWords), of(kNumbers), rarely(kLater), rarely(kTimes), rarely(kNumbers)}},
-    {"dict", begin_without, {4, 4, 6}, {kFreeUse, kArray, kStream, of(kAccess), of(kWaits), rarely(kOfDict)}},
+    {"dict",
+     begin_without,
+     {4, 4, 6},
+     {kFreeUse, kArray, kStream, of(kAccess), of(kWaits), rarely(kOfDict)}},
     {"open_guest", open_guest, {2, 1, 0}, {}},
     {"end_guest", end_guest, {2, 1, 0}, {}},
     {"tensor", ask_tensor, {3, 2, 2}, {kFreeTensor, kArray, kStream, of(kWorks)}},

@@ -32,23 +32,31 @@ inline constexpr int kNamed = kStreams - 1;  // by one thread, whose 2 is its ow
 constexpr bool is_blocking(int stream) {
   return (stream >= kPerThread && stream < kFirstHandle + 2) || stream == kFirstOfLibcai;
 }
-inline constexpr const char *kStreamNames[kStreams + 1] = {
-    "1",  "2",  "2 of thread 1",
-    "B1", "B2", "N1",
-    "N2", "N3", "N4",
-    "G1", "G2", "L1",
-    "L2", "2 of a thread that has ended"};
+inline constexpr const char *kStreamNames[kStreams + 1] = {"1",
+                                                           "2",
+                                                           "2 of thread 1",
+                                                           "B1",
+                                                           "B2",
+                                                           "N1",
+                                                           "N2",
+                                                           "N3",
+                                                           "N4",
+                                                           "G1",
+                                                           "G2",
+                                                           "L1",
+                                                           "L2",
+                                                           "2 of a thread that has ended"};
 constexpr bool is_per_thread(int stream) {
   return stream == kPerThread || stream == kPerThread + 1;
 }
 inline constexpr int kBlocks = 4;
 inline constexpr int kGuestBlock = kBlocks - 1;  // is there with the guest
-inline constexpr std::size_t kBytes = 2;  // and as many for a mask
+inline constexpr std::size_t kBytes = 2;         // and as many for a mask
 
 struct Machine {
   Handle context = nullptr, guest = nullptr;
   Handle streams[kStreams + 1];
-  cai_stream *made[2];  // by libcai
+  cai_stream *made[2];           // by libcai
   Handle free_stream = nullptr;  // on which memory is written once it is free
   Address blocks[kBlocks] = {};
   Address scratch = 0;

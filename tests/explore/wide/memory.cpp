@@ -133,9 +133,8 @@ void set_stream(World &world, const Step &step) {
   const Handled handled(stream);
   cai_status status = CAI_OK;
   world.say("cai_memory_set_stream: the memory of array %d, %s", number, kStreamNames[stream]);
-  world.quietly([&] {
-    status = cai_memory_set_stream(block->memory, handled.handle, &world.error);
-  });
+  world.quietly(
+      [&] { status = cai_memory_set_stream(block->memory, handled.handle, &world.error); });
   if (world.fault.has_struck()) block->copied = true;  // as far as the owner knows
   if (!world.is_taken(status)) return;
   if (stream != block->memory_stream) block->copied = true;
@@ -168,7 +167,9 @@ void record(World &world, const Step &step) {
   const int stream = world.stream(step[2]);
   Use *const later = world.free_use(step[3]);
   Block *const block = block_of(world, number);
-  if (!block || world.arrays[number].tensor >= 0 || !later || world.is_capturing(stream) || !world.may_work(stream)) return;
+  if (!block || world.arrays[number].tensor >= 0 || !later || world.is_capturing(stream) ||
+      !world.may_work(stream))
+    return;
   if (block->pending || world.conflicts(number, true) || !world.may_use(number)) return;
   const cai_array *const array = world.pointer(number);
   const cai_use_options options{sizeof options, CAI_ORDER_BEGIN, CAI_ACCESS_WRITE, 0, nullptr};

@@ -8,9 +8,10 @@ namespace wide {
 namespace {
 
 constexpr int kCalls = static_cast<int>(Call::count), kKinds = static_cast<int>(Kind::count);
-constexpr const char *kCallNames[kCalls] = {
-    "begin",   "end",        "finish",      "abandon",   "reclaim", "publish", "publish_event",
-    "release", "release_on", "same_stream", "sync_host", "dict",    "pending", "tensor", "record"};
+constexpr const char *kCallNames[kCalls] = {"begin",      "end",         "finish",        "abandon",
+                                            "reclaim",    "publish",     "publish_event", "release",
+                                            "release_on", "same_stream", "sync_host",     "dict",
+                                            "pending",    "tensor",      "record"};
 constexpr const char *kKindNames[kKinds] = {"1",        "2",     "other's 2", "blocking", "non-bl.",
                                             "captured", "guest", "none",      "event"};
 

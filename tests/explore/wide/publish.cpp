@@ -57,16 +57,15 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
 }
 
 bool may_publish(const World &world, int number, int target) {
-  return !world.is_borrowed(number) && !world.is_of_tensor(number) &&
-         world.may_say(number, target);
+  return !world.is_borrowed(number) && !world.is_of_tensor(number) && world.may_say(number, target);
 }
 
 void publish_view(World &world, const Step &step, bool as_event) {
   const int number = world.array(step[1]);
   const int target = world.stream(step[2]);
   Array *const view = world.free_array(step[3]);
-  if (number < 0 || !view || !world.may_work(target) ||
-      world.is_forked(target) || world.is_pending_before_capture(world.arrays[number].block)) {
+  if (number < 0 || !view || !world.may_work(target) || world.is_forked(target) ||
+      world.is_pending_before_capture(world.arrays[number].block)) {
     return;
   }
   if (!may_publish(world, number, target)) return;

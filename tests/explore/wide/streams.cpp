@@ -106,8 +106,7 @@ void replace_stream(World &world, const Step &step) {
   }
   for (int b = 0; b < kBlocks; ++b) {
     const Block &block = world.blocks[b];
-    const bool names =
-        block.freed_on == stream || ((block.pending | world.told(b)) >> stream & 1);
+    const bool names = block.freed_on == stream || ((block.pending | world.told(b)) >> stream & 1);
     if (block.alive && names) return;
   }
   world.say("stream %s is destroyed, and another one made", kStreamNames[stream]);
@@ -125,8 +124,8 @@ void open_guest(World &world, const Step &) {
   machine().open_guest();
 }
 
-// What cai.h asks for before a context goes; owners are left over. The memory of some was there, and
-// nobody uses their arrays any more.
+// What cai.h asks for before a context goes; owners are left over. The memory of some was there,
+// and nobody uses their arrays any more.
 void end_guest(World &world, const Step &) {
   if (!machine().guest || world.any_captures()) return;
   for (const Array &array : world.arrays) {
@@ -143,8 +142,7 @@ void end_guest(World &world, const Step &) {
   }
   for (int b = 0; b < kBlocks; ++b) {
     const Block &block = world.blocks[b];
-    const bool names =
-        is_of_guest(block.freed_on) || of_guest(block.pending | world.told(b)) != 0;
+    const bool names = is_of_guest(block.freed_on) || of_guest(block.pending | world.told(b)) != 0;
     if (block.alive && names && b != kGuestBlock) return;
   }
   // Who holds a tensor has no owner to ask for its uses.

@@ -58,7 +58,7 @@ void ask_tensor(World &world, const Step &step) {
   world.met(Call::tensor, number, stream);
   auto *const told = new Told{*inner, inner, static_cast<int>(step[1])};
   told->tensor.deleter = Told::end;
-  tensor = {true,  number, array.block,   stream, array.tensor, world.capture_of(stream),
+  tensor = {true,  number,       array.block, stream, array.tensor, world.capture_of(stream),
             false, &told->tensor};
   block.copied = true;
   if (step[4] == 2) return;  // no work as yet
@@ -69,8 +69,8 @@ void ask_tensor(World &world, const Step &step) {
 void use_tensor(World &world, const Step &step) {
   const Tensor &tensor = world.tensors[step[1]];
   if (!tensor.held || tensor.is_stale) return;
-  const bool is_elsewhere = is_per_thread(tensor.stream) &&
-                            tensor.stream != kPerThread + world.thread;
+  const bool is_elsewhere =
+      is_per_thread(tensor.stream) && tensor.stream != kPerThread + world.thread;
   if (is_elsewhere || !world.may_work(tensor.stream)) return;
   if (world.capture_of(tensor.stream) != tensor.capture) return;
   const Array &array = world.arrays[tensor.array];
@@ -102,8 +102,8 @@ void own_tensor(World &world, const Step &step) {
   Tensor &tensor = world.tensors[step[1]];
   Array *const array = world.free_array(step[2]);
   if (!tensor.held || !array) return;
-  const bool is_elsewhere = is_per_thread(tensor.stream) &&
-                            tensor.stream != kPerThread + world.thread;
+  const bool is_elsewhere =
+      is_per_thread(tensor.stream) && tensor.stream != kPerThread + world.thread;
   if (is_elsewhere) return;
   cai_array *made = nullptr;
   cai_status status = CAI_OK;
@@ -127,8 +127,8 @@ void read_tensor(World &world, const Step &step) {
   const Tensor &tensor = world.tensors[step[1]];
   const int stream = world.stream(step[2]);
   if (!tensor.held || tensor.is_stale || tensor.capture || !world.may_work(stream)) return;
-  const bool is_elsewhere = is_per_thread(tensor.stream) &&
-                            tensor.stream != kPerThread + world.thread;
+  const bool is_elsewhere =
+      is_per_thread(tensor.stream) && tensor.stream != kPerThread + world.thread;
   if (is_elsewhere || world.is_capturing(stream) || world.is_capturing(tensor.stream)) return;
   if (!world.may_work(tensor.stream) || world.conflicts_in(tensor.block, false)) return;
   std::int64_t strides[1];

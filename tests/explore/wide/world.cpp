@@ -213,7 +213,6 @@ void World::queue(int block, int stream, bool writes, bool is_of_mask) {
   });
 }
 
-
 void World::touch(int number, int stream, bool writes, bool with_mask) {
   queue(arrays[number].block, stream, writes);
   make_stale(arrays[number].block, arrays[number].tensor);

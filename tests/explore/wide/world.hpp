@@ -30,8 +30,9 @@ enum Keeper : unsigned {
   kMemory,    // libcai's own, which frees it in the order of a stream
   kKeepers
 };
-inline constexpr const char *kKeeperWords[kKeepers] = {
-    "plain", "RECLAIMS", "STREAM_ORDERED", "IMPORTED", "used_on", "own", "alone", "borrowed", "memory"};
+inline constexpr const char *kKeeperWords[kKeepers] = {"plain",    "RECLAIMS", "STREAM_ORDERED",
+                                                       "IMPORTED", "used_on",  "own",
+                                                       "alone",    "borrowed", "memory"};
 
 // Memory, and the owner of it.
 struct Block {
