@@ -6,9 +6,9 @@ usage: check_sites.py BUILD_ROOT SOURCE_ROOT LIBRARY
 A site is a call of the driver's with the places in src/order, and src/memory, that lead to it.
 LIBRARY has sites.cpp in it: the explorers run once with all sites written down, and once more for
 each of them, whose calls are dropped, until they report a fault. Prints for each site which
-explorer found it, among how many programs, and the size of the shrunk one. A site that is not found must be in NEEDLESS
-below, with its reason, and must not be found if it is there; or it must be in SELDOM. A place that
-check_mutants.py knows, and no explorer reaches, must be in UNREACHED.
+explorer found it, among how many programs, and the size of the shrunk one. A site that is not
+found must be in NEEDLESS below, with its reason, and must not be found if it is there; or it must
+be in SELDOM. A place that check_mutants.py knows, and no explorer reaches, must be in UNREACHED.
 
 CAI_TEST_LONG=1: with more programs, and for what is in NEEDLESS and SELDOM, too.
 """
