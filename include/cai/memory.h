@@ -805,7 +805,8 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
                            cai_status (*free)(void *context, cai_error *error), void *context,
                            cai_error *error);
 
-/** Frees all that is pending on a device. Nothing while it is deferred.
+/** Frees all that is pending on a device. Nothing while it is deferred. Memory of any device that a
+ * capture, or want of memory, has kept from being freed is tried again, as by cai_memory_alloc().
  *
  * @return #CAI_OK; the first failure, the others being freed all the same; #CAI_ERR_CAPTURE while a
  *         capture is seen, and nothing is freed; the rest as cai_device_set_current().

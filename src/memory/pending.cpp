@@ -24,6 +24,7 @@
 #include "device/primary.hpp"
 #include "device/reset.hpp"
 #include "memory/manager.hpp"
+#include "memory/memory.hpp"
 #include "memory/slots.hpp"
 
 namespace cai::memory {
@@ -552,6 +553,7 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
     memory::check_slot(device);
     driver::Faults failed;
+    memory::retry_ends();
     memory::flush(device, memory::Flush::all, failed);
     failed.raise();
   });

@@ -222,6 +222,7 @@ void release_beside_a_capture(Handle primary, const char *function, int failures
   const OwnStream first = make_stream(gpu0), second = make_stream(gpu0);
   OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, 4096, first);
   const With with(primary);
+  Gate gate(cai_stream_value(first));
   MUST(gpu().cuMemsetD8Async(describe(memory).data, 1, 4096, handle(cai_stream_value(first))));
   ASSERT_OK(cai_memory_set_stream(memory, second, error));
   Handle theirs = nullptr, graph = nullptr;
@@ -233,6 +234,7 @@ void release_beside_a_capture(Handle primary, const char *function, int failures
   EXPECT_EQ(gpu().cuStreamEndCapture(theirs, &graph), 0) << "the capture was ruined";
   MUST(gpu().cuGraphDestroy(graph));
   std::int64_t left = 0;
+  gate.open();
   MUST(gpu().cuStreamSynchronize(handle(cai_stream_value(first))));
   ASSERT_OK(cai_drain(wait, &left, error));
   EXPECT_EQ(left, 0);

@@ -190,13 +190,7 @@ void record(World &world, const Step &step) {
 }
 
 void free_refused() {
-  cai_request nothing{};
-  nothing.struct_size = sizeof nothing;
-  nothing.kind = CAI_KIND_ASYNC;
-  nothing.manager = manager();
-  cai_memory *memory = nullptr;
-  MUST(cai_memory_alloc(kDevice, &nothing, &memory, nullptr));
-  cai_memory_release(memory);
+  MUST(cai_pending_flush(kDevice, nullptr));
 }
 
 void let_memory_go(World &world, const Step &step) {

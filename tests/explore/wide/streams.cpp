@@ -150,6 +150,10 @@ void end_guest(World &world, const Step &) {
     if (!tensor.there) continue;
     if (tensor.block == kGuestBlock || !world.has_array_of(tensor.block)) return;
   }
+  // Nor has who holds memory of libcai's, but by an array of it.
+  for (int b = 0; b < kBlocks; ++b) {
+    if (world.blocks[b].memory && !world.has_array_of(b)) return;
+  }
   // Its memory goes, and so all work on that is complete.
   for (int i = 0; i < World::kArrays; ++i) {
     if (world.array(static_cast<unsigned>(i)) < 0 || world.arrays[i].block != kGuestBlock) continue;

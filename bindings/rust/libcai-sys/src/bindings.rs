@@ -4536,7 +4536,8 @@ functions! {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Frees all that is pending on a device. Nothing while it is deferred.
+    /// Frees all that is pending on a device. Nothing while it is deferred. Memory of any device that a
+    /// capture, or want of memory, has kept from being freed is tried again, as by [`cai_memory_alloc()`].
     ///
     /// # Returns
     ///
