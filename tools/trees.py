@@ -95,7 +95,7 @@ COUNTED = Tree(
     PLAIN.folder,
     PLAIN.options,
     environment={"LLVM_PROFILE_FILE": f"{ROOT}/{COVERAGE.folder}/counts/%m%c.profraw"},
-    wrapper=f"{ROOT}/tests/coverage/counted",
+    wrapper=f"{ROOT}/tests/branches/counted",
     name=COVERAGE.folder,
 )
 

@@ -48,6 +48,8 @@ static void descr_refused(const char *typestr, cai_value descr, cai_status statu
 
 static void test_fields(void) {
   const cai_value ok = TUPLE(TEXT("a"), TEXT("<i4"));
+  cai_value axes[CAI_MAX_NDIM + 1];
+  for (int axis = 0; axis <= CAI_MAX_NDIM; ++axis) axes[axis] = INT(1);
 #define REFUSED(field, status, says) descr_refused("|V8", LIST(ok, field), status, 1, says)
   REFUSED(INT(1), CAI_ERR_TYPE, "descr[1]: 1 is not a tuple");
   REFUSED(UNREAD(CAI_FORM_TUPLE), CAI_ERR_VALUE, "nested too deep");
@@ -88,7 +90,7 @@ static void test_fields(void) {
           "is no extent of a sub-array");
   REFUSED(TUPLE(TEXT("b"), TEXT("<i4"), UNREAD(CAI_FORM_TUPLE)), CAI_ERR_VALUE,
           "has too many dimensions");
-  REFUSED(TUPLE(TEXT("b"), TEXT("<i4"), make_items(CAI_FORM_TUPLE, &ok, CAI_MAX_NDIM + 1)),
+  REFUSED(TUPLE(TEXT("b"), TEXT("<i4"), make_items(CAI_FORM_TUPLE, axes, CAI_MAX_NDIM + 1)),
           CAI_ERR_VALUE, "has too many dimensions");
   /* Sizes. */
   REFUSED(TUPLE(TEXT("b"), TEXT("<i4"), TUPLE(INT(INT64_MAX), INT(2))), CAI_ERR_VALUE,

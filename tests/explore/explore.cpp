@@ -207,7 +207,7 @@ class Play {
 
   Difference compare() {
     const Difference difference = compare_work();
-    if (difference || !looks_at_cost_) return difference;
+    if (difference || !looks_at_cost_ || has_published_by_itself()) return difference;
     const World &world = run_.model.world;
     const int taken[] = {static_cast<int>(records()), static_cast<int>(waits())};
     if (taken[0] != world.records) return {Kind::records, step_, taken[0], world.records};

@@ -76,6 +76,7 @@ static struct {
   uint64_t marks[MAX_WORK];
   int count;
   int waits_of_its_own;
+  bool has_published;  // the binding, by itself
   uint64_t races, records, waits;
   cai_error error;
 } stage;
@@ -245,6 +246,7 @@ void open_stage(void) {
     MUST(pthread_create(&thread, NULL, serve, NULL));
   }
   stage.count = stage.freed = stage.owners = stage.waits_of_its_own = 0;
+  stage.has_published = false;
   for (int i = 0; i < MAX_USES; ++i) stage.used_on[i] = HOST;
   stage.races = simcuda_races();
   stage.records = simcuda_calls("cuEventRecord");
@@ -518,6 +520,7 @@ cai_status use_by_the_text(int array, int copy, int stream, uint32_t access) {
       if (status == CAI_OK) status = binding.say(array, &said, &stage.error);
     }
     if (status != CAI_OK) return status;
+    if (stage.arrays[array]->stream_kind == CAI_STREAM_NONE && said) stage.has_published = true;
   }
   const int own = stream_of(said);
   if (stream == HOST) {
@@ -576,6 +579,8 @@ int comes_before(int first, int after) {
 }
 
 int has_array(int array) { return stage.arrays[array] != NULL; }
+
+int has_published_by_itself(void) { return stage.has_published; }
 
 int frees(void) { return stage.freed; }
 

@@ -353,6 +353,7 @@ static int cai_py_block_traverse(PyObject *self, cai_py_block *block, visitproc 
   for (; block; block = cai_py_block_of(block->held)) {
     if (!all) {
       if (__atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) != 1) return 0;
+      if (!block->exporter && !block->mask_exporter && !block->streams) continue;
       if (cai_py_pending(&block->owner, 0)) {
         cai_py_retain(&block->owner);
         cai_py_suspect(block);

@@ -128,9 +128,10 @@ cdef dict plain_dict(Array self):
 cdef dict dict_after_uses(Array self):
     """The stream that is said must come after uses which the owner alone knows of."""
     if self.array.stream_kind == CAI_STREAM_NONE:
-        self.said = published(self, 1, ())
+        if self.said is None:
+            self.said = published(self, 1, ())
         return fresh_dict(self, self.said.array)
-    if self.array.stream_kind != CAI_STREAM_UNSTATED:
+    if self.exported is not None:  # else it is written now
         said_again(self)
     return plain_dict(self)
 

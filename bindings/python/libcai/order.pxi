@@ -157,15 +157,9 @@ cdef Array published_view(cai_status status, cai_array *made, cai_owner *held, c
 
 cdef int said_again(Array self) except -1:
     """Makes the stream that a dict says wait for the uses that the owner has kept."""
-    cdef cai_array *made = NULL
-    cdef cai_error error
-    cdef cai_status status
-    cdef uint64_t stream = self.array.stream if self.array.stream_kind == CAI_STREAM_STREAM else 1
-    with nogil:
-        status = cai_array_publish(self.array, NULL, 0, stream, &made, &error)
-        cai_array_release(made)
-    if status != CAI_OK:
-        raise order_error(&error)
+    cdef Written written
+    write(self.array, &written)
+    close_written(&written)
     return 0
 
 

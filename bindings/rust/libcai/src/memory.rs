@@ -131,6 +131,15 @@ impl Foreign {
     }
 }
 
+/// An array that C has made.
+///
+/// # Safety
+/// Its holder is the caller's.
+unsafe fn made(raw: *mut sys::cai_array) -> Array {
+    // SAFETY: the caller's word.
+    unsafe { Array::from_raw(NonNull::new(raw).expect("an array that was made is not NULL")) }
+}
+
 impl Memory {
     /// Takes over the caller's holder, as C functions give it.
     ///
@@ -398,9 +407,8 @@ impl Memory {
             let (memory, dtype, shape) = (self.as_ptr(), &dtype.to_raw(), shape.as_ptr());
             sys::cai_memory_array(memory, offset, dtype, ndim, shape, strides, out, error)
         })?;
-        let raw = NonNull::new(raw).expect("an array that was made is not NULL");
         // SAFETY: it is libcai's, and its holder is the caller's.
-        Ok(unsafe { Array::from_raw(raw) })
+        Ok(unsafe { made(raw) })
     }
 
     /// Makes an array as another one is: of its type, with its fields and strides, and with a mask if
@@ -425,7 +433,7 @@ impl Memory {
             sys::cai_memory_array_like(memory, offset, like, mask_offset, out, error)
         })?;
         // SAFETY: it is libcai's, and its holder is the caller's.
-        Ok(unsafe { Array::from_raw(NonNull::new(raw).expect("an array that was made")) })
+        Ok(unsafe { made(raw) })
     }
 
     /// Frees it now, whoever holds it, in the order of its stream and after the uses that were

@@ -148,7 +148,19 @@ binding! {
                 let array = if flags & sys::CAI_OWNER_IMPORTED == 0 {
                     borrowed.own(Memory(release))
                 } else {
-                    let dict = Interface::write(borrowed, 3)?;
+                    // Exporters write their dicts without libcai, which would put them in order.
+                    let stated = *borrowed.as_raw();
+                    let silent = sys::cai_array {
+                        stream_kind: sys::CAI_STREAM_NONE,
+                        stream: 0,
+                        ..stated
+                    };
+                    let is_stated = stated.stream_kind != sys::CAI_STREAM_UNSTATED;
+                    let mut dict =
+                        Interface::write(ArrayRef::from_raw(&silent)?, if is_stated { 3 } else { 2 })?;
+                    if stated.stream_kind == sys::CAI_STREAM_STREAM {
+                        dict.stream = Value::Int(stated.stream.into());
+                    }
                     dict.read(Strictness::Strict)?.borrow().own(Memory(release))
                 };
                 let array = array.map_err(|failed| {

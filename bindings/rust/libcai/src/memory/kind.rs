@@ -58,11 +58,6 @@ impl MemoryKind {
         // SAFETY: the function takes any numbers.
         unsafe { sys::cai_is_dereferenceable(device.to_raw(), self.to_raw()) != 0 }
     }
-
-    /// Whether it lies in rows.
-    pub(crate) fn is_pitched(self) -> bool {
-        matches!(self, Self::Pitched | Self::PitchedManaged)
-    }
 }
 
 impl FromStr for MemoryKind {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Asking for memory.
 
-use std::ptr::NonNull;
 
 use crate::array::{Array, ArrayRef};
 use crate::descr::{Descr, RawFields};
@@ -160,7 +159,7 @@ impl<'a> Request<'a> {
         let mut fields = RawFields::default();
         // SAFETY: a C struct whose zeros mean absent.
         let mut like: sys::cai_array = unsafe { std::mem::zeroed() };
-        like.abi_major = sys::CAI_ABI_MAJOR as u16;
+        like.abi_major = sys::CAI_ABI_MAJOR;
         like.dtype = dtype.to_raw();
         like.descr = fields.add(descr)?;
         like.descr_count = descr.len() as u32;
@@ -204,7 +203,7 @@ impl<'a> Request<'a> {
             sys::cai_array_empty_like(like, device, &request, out, error)
         })?;
         // SAFETY: it is libcai's, and its holder is the caller's.
-        Ok(unsafe { Array::from_raw(NonNull::new(raw).expect("an array that was made")) })
+        Ok(unsafe { super::made(raw) })
     }
 
     /// Likewise, and queues on its stream that all elements become 0.
