@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Asking for memory.
 
-
 use crate::array::{Array, ArrayRef};
 use crate::descr::{Descr, RawFields};
 use crate::device::Device;
