@@ -46,6 +46,18 @@ bool has_gone(driver::Session &session, driver::CUcontext context) noexcept {
 
 }  // namespace
 
+bool went_with_context(driver::Session &session, const Event &event) {
+  try {
+    return session.id_of(event.context()) != event.context_id();
+  } catch (const Failure &failure) {
+    const int32_t native = failure.error().native;
+    if (native == driver::error_invalid_context || native == driver::error_context_is_destroyed) {
+      return true;
+    }
+    throw;
+  }
+}
+
 bool wait_for_context(driver::Session &session) noexcept {
   const driver::CUresult result = session.cu.cuCtxSynchronize();
   const bool is_over = result == driver::success || driver::says_gone(result);

@@ -66,6 +66,8 @@ inline bool went_with_context(const Event &event, driver::CUcontext context,
                               std::uint64_t context_id) noexcept {
   return event.context() == context && event.context_id() != context_id;
 }
+// Likewise, by the driver's word: its context need not be one that is known to be alive.
+bool went_with_context(driver::Session &session, const Event &event);
 
 // The host waits for all of the current context: whether nothing is pending there any more.
 bool wait_for_context(driver::Session &session) noexcept;

@@ -36,6 +36,22 @@ bool is_among(Few<Demand::EventOf, 4> &events, const Conflict &conflict, trace::
   return among && left_out(conflict, waits, "left out (an array came with the event of that use)");
 }
 
+// Leaves out uses that went with their contexts: nothing is pending there, and the event is none by
+// now. Of the stream's own context the id tells; others the driver is asked about.
+void leave_gone(driver::Session &session, const Stream *stream, Conflicts &conflicts,
+                trace::Side waits) {
+  conflicts.remove_if([&](const Conflict &conflict) {
+    const Event &event = conflict.event;
+    const bool is_here = stream && event.context() == stream->context;
+    bool gone = false;
+    for_array(conflict.index, [&] {
+      gone = is_here ? went_with_context(event, stream->context, stream->context_id)
+                     : went_with_context(session, event);
+    });
+    return gone && left_out(conflict, waits, "left out (that use has gone with its context)");
+  });
+}
+
 // Leaves the demands that the stream does not meet by itself.
 void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand) {
   Conflicts &conflicts = demand.conflicts;
@@ -53,10 +69,9 @@ void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producer
   if (conflicts.empty()) return;
   identify(session, stream);
   conflicts.remove_if([&](const Conflict &conflict) {
-    return (conflict.user == stream.key() && left_out(conflict, waits, trace::same_stream)) ||
-           (went_with_context(conflict.event, stream.context, stream.context_id) &&
-            left_out(conflict, waits, "left out (that use has gone with its context)"));
+    return conflict.user == stream.key() && left_out(conflict, waits, trace::same_stream);
   });
+  leave_gone(session, &stream, conflicts, waits);
 }
 
 // An event outside of the capture that the stream is in: it is no part of the graph.
@@ -291,6 +306,7 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
     return is_covered(session, conflict, producers, trace::host) ||
            is_among(demand.events, conflict, trace::host);
   });
+  leave_gone(session, nullptr, demand.conflicts, trace::host);
   session.relax();
   // By an event, which comes after the streams that stream 1 waits for; it alone need not.
   for (Stream &producer : producers) {

@@ -171,6 +171,9 @@ TEST_F(Faults, OfEveryCallOfTheDriver) {
           ASSERT_TRUE(Surroundings() == before);
           MUST(gpu().simcuda_fail(name, 0, 0));
           if (std::strcmp(name, "cuEventQuery") == 0 && result == CAI_OK) continue;
+          // That a context has gone is an answer: nobody waits for uses there.
+          const bool says_gone = std::strcmp(name, "cuCtxGetId") == 0 && status == 709;
+          if (says_gone && result == CAI_OK) continue;
           ASSERT_EQ(result, CAI_ERR_CUDA);
           EXPECT_EQ(error.native, status);
           EXPECT_EQ(std::string(error.message).rfind("[" + std::string(name) + "]", 0), 0U)
