@@ -38,6 +38,16 @@ void add_dependencies(const Driver &cu, std::uint64_t stream, std::vector<CUgrap
        add);
 }
 
+namespace {
+
+// Whether a green context is current, which has no stream 2.
+bool is_without_per_thread(const Driver &cu) noexcept {
+  CUcontext context = nullptr;
+  return cu.cuStreamGetCtx(stream_handle(stream_per_thread), &context) == error_invalid_handle;
+}
+
+}  // namespace
+
 void refuse_capture(const Driver &cu, std::uint64_t stream, CUresult result) {
   if (result == error_capture_implicit) {
     throw Failure(
@@ -45,6 +55,11 @@ void refuse_capture(const Driver &cu, std::uint64_t stream, CUresult result) {
         "stream 0x%" PRIx64
         " cannot be used: a blocking stream of its context is being captured into a graph",
         stream);
+  }
+  if (result == error_invalid_handle && stream == stream_per_thread && is_without_per_thread(cu)) {
+    throw Failure(CAI_ERR_ARGUMENT, {CAI_ENTRY_STREAM, -1, result},
+                  "stream 2, the calling thread's, is none of a green context, which is current: "
+                  "say one of its streams, or 1");
   }
   if (result != success) fail_call(cu.cuStreamGetCaptureInfo.name, result);
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},

@@ -36,7 +36,7 @@ struct Capture {
 };
 
 // Throws what is amiss with a stream's capture: an invalidated one, if all that the driver said was
-// success.
+// success; CAI_ERR_ARGUMENT for 2 where a green context is current.
 [[noreturn, gnu::cold]] void refuse_capture(const Driver &cu, std::uint64_t stream,
                                             CUresult result);
 

@@ -40,6 +40,7 @@ class Devices : public OnGpu {
   }
 
   void expect_default_streams_apart(Handle part, Handle primary, std::uint64_t regular);
+  void expect_no_per_thread_stream(Handle part, Handle primary, std::uint64_t of_part);
 };
 
 // Stream 1 is that of the array's context, and of the consumer's current one: `part` is a green
@@ -183,6 +184,39 @@ TEST_F(Devices, TwoWithAndWithoutPeerAccess) {
   }
 }
 
+// The driver knows no stream 2 of a green context. One that an array came with is of its memory's
+// context.
+void Devices::expect_no_per_thread_stream(Handle part, Handle primary, std::uint64_t of_part) {
+  Owned none(memory(primary), CAI_STREAM_NONE);
+  Owned of_stream(memory(primary), CAI_STREAM_STREAM, of_part);
+  Owned of_thread(memory(primary), CAI_STREAM_STREAM, 2);
+  cai_error error{};
+  cai_array *view = nullptr;
+  const std::uint64_t per_thread[] = {2};
+  const With with(part);
+  const auto expect_refused = [&](cai_status status, std::int32_t index = -1) {
+    EXPECT_EQ(status, CAI_ERR_ARGUMENT);
+    EXPECT_EQ(error.entry, CAI_ENTRY_STREAM);
+    EXPECT_EQ(error.index, index);
+    EXPECT_NE(std::string(error.message).find("green context"), std::string::npos) << error.message;
+    error = {};
+  };
+  expect_refused(begin_use({none}, 2, &error));
+  expect_refused(begin_use({of_stream}, 2, &error));
+  expect_refused(begin_use({of_thread}, 2, &error));
+  expect_refused(cai_array_reclaim(of_stream, 2, CAI_ACCESS_READ, &error));
+  expect_refused(cai_array_publish(none, per_thread, 1, of_part, &view, &error), 0);
+  expect_refused(cai_array_publish_event(none, 2, &view, &error));
+  expect_refused(cai_array_release_on(none, 2, &error));
+  expect_refused(cai_owner_used_on(none->owner, 2, CAI_ACCESS_WRITE, &error));
+  EXPECT_EQ(view, nullptr);
+  EXPECT_EQ(begin_use({of_thread}, of_part, &error), CAI_OK) << error.message;
+  fill(of_thread->data, 1, of_part);
+  EXPECT_EQ(end_use({of_thread}, of_part, &error), CAI_OK) << error.message;
+  of_thread.release();
+  EXPECT_EQ(cai_drain(1, nullptr, &error), CAI_OK) << error.message;
+}
+
 // A green context is a part of a device: its streams have its context, and the primary's memory.
 TEST_F(Devices, PartOfOne) {
   struct Resource {
@@ -230,6 +264,7 @@ TEST_F(Devices, PartOfOne) {
       expect_order(array, value(of_green), regular);
       expect_order(of_stream, value(of_green), regular);
       expect_default_streams_apart(context, primary, regular);
+      expect_no_per_thread_stream(context, primary, value(of_green));
       array.release();
       of_stream.release();
       EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
