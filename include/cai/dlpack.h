@@ -52,7 +52,7 @@ cai_status cai_dlpack_read(const DLTensor *tensor, uint64_t stream, int64_t *str
  * one array and makes views of it. Nor do those who have the array that a tensor
  * is of hear of another stream than `stream`: what is made of a tensor is not published. A tensor
  * that was asked for in a capture is for that capture alone, and one that was asked for outside not
- * for a capture in which others use the array.
+ * for a capture in which others use the array; nor is the array that is made of it.
  *
  * @param tensor  on failure it is still the caller's, to be deleted by the caller
  * @param stream  as for cai_dlpack_read(); must live as long as the array
@@ -78,7 +78,10 @@ cai_status cai_dlpack_own_legacy(DLManagedTensor *tensor, uint64_t stream, cai_a
  * is called, or be ordered before whatever the owner's release does with the memory.
  *
  * The tensor is in order with what came before it: after another use of the array, ask for a new
- * tensor.
+ * tensor. Captures: where `stream` is in one, the tensor, and what is made of it, is for that capture
+ * alone, since what was pending before it `stream` does not come after once it has ended; where it
+ * is in none, the tensor is not for a capture in which others use the array, of whose uses it does not
+ * know. Ask for a tensor on each side.
  *
  * @param array   valid and owned (a borrowed array cannot be held). If its device is CUDA with id
  * -1, cai_array_locate() is asked for the id; 0 stands for that of no elements

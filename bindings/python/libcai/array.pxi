@@ -593,7 +593,8 @@ cdef class Array:
             host, None has the host wait. -1 asks for no order. None or -1 for the host; with a
             `dl_device`, of that device.
             DLPack has no way back: before the array is used elsewhere again, the consumer's work
-            is complete, or `used_on` tells of it.
+            is complete, or `used_on` tells of it. In a capture, the tensor is for that capture
+            alone; one for a stream outside is not for a capture in which others use the array.
         max_version : tuple, optional
             ``(major, minor)`` that the consumer knows. Without it, or below 1, the capsule is a
             ``"dltensor"``, which has no flags.

@@ -158,7 +158,8 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=-1):
     stream : int or object
         What `use` takes: the exporter has it wait for its pending work, and it becomes the array's
         stream. -1: nobody waits yet, and the array's stream is unstated, unless `provide_stream`
-        has a function for the exporter.
+        has a function for the exporter. If it is in a capture, the array is for that capture alone;
+        if not, it is not for a capture in which others use the exporter's memory.
 
     Returns
     -------

@@ -2725,7 +2725,8 @@ functions! {
     /// which [`cai_array_release_on()`] is due, and [`CAI_ORDER_HOST`]); [`CAI_ERR_VALUE`] for a write to
     /// a read-only array; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`];
     /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for stream 0, for 1 or 2 if no context is
-    /// current, and for a variable of the environment that has an invalid value.
+    /// current, for 2 (entry stream) if a green one is, which has none, and for a variable of the
+    /// environment that has an invalid value.
     /// [`cai_error.index`](cai_error::index) is the array, or -1 for the consumer's stream. No driver is needed, nor
     /// loaded, if no array needs order, before the work or after it.
     ///
@@ -2968,7 +2969,7 @@ functions! {
     /// in each of them until `left` is 0. Call it with `wait`, and that context current, before
     /// destroying or resetting a context in which arrays were used (for those that are still held,
     /// [`cai_owner_pending()`] with 2): uses that were not drained are given up once a context with the same
-    /// handle is met, and then the producer's code runs. A use of which the driver will not say whether
+    /// handle is met, and then the producer's code runs; till then nobody waits for them. A use of which the driver will not say whether
     /// it is complete is kept, unless its context has gone or failed for good. Where the driver records
     /// no event, as at a last release, only the host that waits for the context knows; and if not even
     /// that is known, it has to wait in all that it is called for.
@@ -4797,7 +4798,7 @@ functions! {
     /// one array and makes views of it. Nor do those who have the array that a tensor
     /// is of hear of another stream than `stream`: what is made of a tensor is not published. A tensor
     /// that was asked for in a capture is for that capture alone, and one that was asked for outside not
-    /// for a capture in which others use the array.
+    /// for a capture in which others use the array; nor is the array that is made of it.
     ///
     /// # Arguments
     ///
@@ -4835,7 +4836,10 @@ functions! {
     /// is called, or be ordered before whatever the owner's release does with the memory.
     ///
     /// The tensor is in order with what came before it: after another use of the array, ask for a new
-    /// tensor.
+    /// tensor. Captures: where `stream` is in one, the tensor, and what is made of it, is for that capture
+    /// alone, since what was pending before it `stream` does not come after once it has ended; where it
+    /// is in none, the tensor is not for a capture in which others use the array, of whose uses it does not
+    /// know. Ask for a tensor on each side.
     ///
     /// # Arguments
     ///

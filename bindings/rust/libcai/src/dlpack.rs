@@ -127,7 +127,9 @@ impl<F: Form> ManagedTensor<F> {
     }
 
     /// Likewise, for a consumer that works on `stream`, which waits for what is pending on the
-    /// array; later users of the array wait for the stream.
+    /// array; later users of the array wait for the stream. Where it is in a capture, the tensor,
+    /// and what is made of it, is for that capture alone; else it is not for a capture in which
+    /// others use the array. Ask for one on each side.
     ///
     /// # Errors
     /// Also as `cai_array_publish()`.
@@ -157,6 +159,7 @@ impl<F: Form> ManagedTensor<F> {
     }
 
     /// Likewise, for a tensor whose producer was told of `stream`, on which its work is pending.
+    /// The array is for the captures that the tensor is for: [`ordered`](Self::ordered) says which.
     ///
     /// # Errors
     /// As [`into_array`](Self::into_array).
