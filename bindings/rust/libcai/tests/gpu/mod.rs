@@ -24,6 +24,7 @@ macro_rules! driver {
             simcuda_fail: unsafe extern "C" fn(*const c_char, u64, i32) -> i32,
             simcuda_busy: unsafe extern "C" fn(*mut c_void, u64) -> i32,
             simcuda_calls: unsafe extern "C" fn(*const c_char) -> u64,
+            simcuda_objects: unsafe extern "C" fn(*const c_char) -> u64,
             _library: Library,
         }
 
@@ -38,6 +39,7 @@ macro_rules! driver {
                         simcuda_fail: *library.get(b"simcuda_fail").expect(why),
                         simcuda_busy: *library.get(b"simcuda_busy").expect(why),
                         simcuda_calls: *library.get(b"simcuda_calls").expect(why),
+                        simcuda_objects: *library.get(b"simcuda_objects").expect(why),
                         _library: library,
                     }
                 }
@@ -179,6 +181,12 @@ impl Driver {
     pub fn calls(&self, name: &std::ffi::CStr) -> u64 {
         // SAFETY: a text that ends in NUL.
         unsafe { (self.simcuda_calls)(name.as_ptr()) }
+    }
+
+    /// How many of the driver's objects of a type there are.
+    pub fn objects(&self, name: &std::ffi::CStr) -> u64 {
+        // SAFETY: a text that ends in NUL.
+        unsafe { (self.simcuda_objects)(name.as_ptr()) }
     }
 
     /// The current context fails for good.
