@@ -17,7 +17,7 @@ using namespace cai;
 
 constinit thread_local int memory::InManager::depth = 0;
 
-// Those that are alive, so that a reset finds them.
+// Those that are held, so that a reset finds them.
 struct AllManagers {
   std::mutex mutex;
   cai_manager *first = nullptr;
@@ -34,11 +34,13 @@ struct AllManagers {
     (manager->previous_ ? manager->previous_->next_ : first) = manager->next_;
     if (manager->next_) manager->next_->previous_ = manager->previous_;
   }
-  std::vector<memory::Held> of(cai_device device) {
+  // Without those that an earlier reset has ended, and somebody holds still.
+  std::vector<memory::Held> alive_of(cai_device device) {
     const std::lock_guard lock(mutex);
     std::vector<memory::Held> found;
     for (cai_manager *one = first; one; one = one->next_) {
-      if (device::same(one->device_, device) && one->retain_if_held()) found.emplace_back(one);
+      if (!device::same(one->device_, device) || !one->is_alive()) continue;
+      if (one->retain_if_held()) found.emplace_back(one);
     }
     return found;
   }
@@ -343,7 +345,7 @@ void cai_manager::reset() {
 void cai::memory::reset_managers(cai_device device) noexcept {
   cai_error error;
   const cai_status status = guard(&error, [&] {
-    for (const Held &manager : AllManagers::get().of(device)) {
+    for (const Held &manager : AllManagers::get().alive_of(device)) {
       cai_error said;
       if (guard(&said, [&] { manager->reset(); }) != CAI_OK) report(said);
     }

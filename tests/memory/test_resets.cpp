@@ -105,6 +105,16 @@ TEST_F(Resets, OfTheContextLeaveNothingThatFreesLaterMemory) {
   EXPECT_EQ(failures.messages, std::vector<std::string>());
 }
 
+// What one reset has ended, and somebody holds still, the next one does not end again.
+TEST_F(Resets, LeaveManagersAloneThatAreDead) {
+  const Manager manager = make("default", gpu1);
+  ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+  const Failures failures;
+  ASSERT_OK(cai_device_reset(gpu1, 0, error));
+  ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+  EXPECT_EQ(failures.messages, std::vector<std::string>());
+}
+
 // The context takes with it what it has pinned, whoever's it is.
 TEST_F(Resets, EndMemoryOfTheCpuThatAGpuHasPinned) {
   const OwnMemory pinned = allocate(cpu, CAI_KIND_PINNED, size);

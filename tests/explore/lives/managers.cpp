@@ -22,6 +22,11 @@ void blame(std::string what) {
   if (wrong().empty()) wrong() = std::move(what);
 }
 
+// What a reentrant manager has from libcai.
+static cai_memory *memory_behind(const cai_block &block) {
+  return reinterpret_cast<cai_memory *>(static_cast<std::uintptr_t>(block.cookie));
+}
+
 Judge::Judge(cai_device device, Way way, std::uint64_t epoch)
     : device_(device), way_(way), epoch_(epoch) {}
 
@@ -83,7 +88,7 @@ cai_status Judge::give(std::uint64_t size, std::uint64_t align, std::uint32_t ki
         cai_manager_alloc(upstream_, size, align, kind, stream, &block, error);
     if (status != CAI_OK) return status;
   }
-  if (!blocks_.emplace(block.data, block.size).second) blame("a block is given that is out");
+  if (!blocks_.emplace(block.data, block).second) blame("a block is given that is out");
   bytes_ += block.size;
   *out = block;
   return CAI_OK;
@@ -98,11 +103,11 @@ cai_status Judge::take(const cai_block *block, std::uint64_t stream, cai_error *
     blame("a block is freed that is not out: twice, perhaps");
     return CAI_OK;
   }
-  if (found->second != block->size) blame("a block comes back with another size");
-  bytes_ -= found->second;
+  if (found->second.size != block->size) blame("a block comes back with another size");
+  bytes_ -= found->second.size;
   blocks_.erase(found);
   if (way_ == Way::reentrant) {
-    auto *const memory = reinterpret_cast<cai_memory *>(static_cast<std::uintptr_t>(block->cookie));
+    cai_memory *const memory = memory_behind(*block);
     if (stream) {
       cai_stream *last = nullptr;
       MUST(cai_stream_wrap(device_, stream, nullptr, nullptr, &last, nullptr));
@@ -149,6 +154,13 @@ cai_status Judge::give_up(cai_error *error) {
   return first;
 }
 
+// The context has gone, so no block comes back.
+void Judge::forget_blocks() {
+  for (const auto &[address, block] : std::exchange(blocks_, {})) {
+    if (way_ == Way::reentrant) cai_memory_release(memory_behind(block));
+  }
+}
+
 const cai_manager_table &Judge::table() {
   static const cai_manager_table made = [] {
     cai_manager_table table{};
@@ -166,7 +178,7 @@ const cai_manager_table &Judge::table() {
     table.destroy = [](void *self) {
       Judge &judge = of(self);
       ++judge.destroyed;
-      if (!judge.is_alive()) return;
+      if (!judge.is_alive()) return judge.forget_blocks();
       if (!judge.blocks_.empty()) blame("a manager ends while its memory is out");
       judge.give_up(nullptr);
     };

@@ -54,12 +54,13 @@ class Judge {
                   cai_block *out, cai_error *error);
   cai_status take(const cai_block *block, std::uint64_t stream, cai_error *error);
   cai_status give_up(cai_error *error);
+  void forget_blocks();
 
   const cai_device device_;
   const Way way_;
   const std::uint64_t epoch_;
   cai_manager *upstream_ = nullptr;
-  std::map<std::uint64_t, std::uint64_t> blocks_;  // that are out: address and bytes
+  std::map<std::uint64_t, cai_block> blocks_;  // that are out, by address
   std::vector<Kept> kept_;
   std::vector<cai_block> poisoned_;
   std::atomic<std::uint64_t> bytes_{0};
