@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The programs of tests/explore through this package: `struct binding` of its stage.h, in Python.
 
-usage: exploring.py LIBRARY (numbers | objects | unordered) ARGUMENT...
+usage: exploring.py LIBRARY (numbers | objects | collected | unordered) ARGUMENT...
 
 numbers, objects  how streams are said
+collected         no block is left: the garbage collector finds it, and has the host wait, which
+                  orders more than the model asks for; so hunt
 unordered         every use leaves its order out, and the explorer must tell
 ARGUMENT          as tests/explore/explore.cpp says
 """
@@ -33,6 +35,8 @@ from libcai import _library
 
 ERR_EXPORT = -9
 OWNER_IMPORTED = 1 << 2
+SIMCUDA = CDLL("libcuda.so.1")
+SIMCUDA.simcuda_calls.restype = c_uint64
 ACCESSES = {1: "read", 2: "write"}
 ORDERS = {0: "both", 1: "begin"}
 
@@ -72,6 +76,11 @@ class Binding(Structure):
     _fields_ = [("name", c_char_p), *FUNCTIONS.items()]
 
 
+def host_waits():
+    """How often the host has waited for a stream."""
+    return SIMCUDA.simcuda_calls(b"cuStreamSynchronize")
+
+
 class Stream:
     """A stream as an object."""
 
@@ -105,6 +114,8 @@ class Play:
     def __init__(self, how):
         self.stream = Stream if how == "objects" else int
         self.orders = {0: "none", 1: "none"} if how == "unordered" else ORDERS
+        self.collects = how == "collected"
+        self.has_end = {}
         self.library = CDLL(_library.LIBRARY)
         self.arrays = {}
         self.uses = {}
@@ -149,10 +160,21 @@ class Play:
                 yield
 
         self.uses[number] = block()
+        self.has_end[number] = ORDERS[order] == "both"
         next(self.uses[number])
 
     def end(self, number):
-        next(self.uses.pop(number), None)
+        block = self.uses.pop(number)
+        if not self.collects:
+            next(block, None)
+            return
+        cycle = [block]
+        cycle.append(cycle)
+        del block, cycle
+        before = host_waits()
+        gc.collect()
+        # For the exporter's sake, who may have been garbage, too.
+        assert host_waits() > before or not self.has_end[number], "the host has not waited"
 
     def same_stream(self, array, stream):
         stream[0] = libcai.same_stream(self.arrays[array]) or 0
@@ -191,8 +213,16 @@ def told(function):
     return call
 
 
+def fail_at_once(unraisable):
+    """What the collector's calls raise, nobody else is told."""
+    sys.__unraisablehook__(unraisable)
+    os._exit(1)
+
+
 def main():
     gc.disable()  # it asks what is pending, which takes records of its own, when it likes
+    gc.freeze()
+    sys.unraisablehook = fail_at_once
     explorer = CDLL(sys.argv[1])
     explorer.explore.argtypes = (c_int, POINTER(c_char_p))
     play = Play(sys.argv[2])

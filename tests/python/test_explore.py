@@ -64,6 +64,12 @@ def test_longer_programs_at_random(explore, count):
     assert int(left_out[1]) < count / 100
 
 
+def test_blocks_that_the_collector_finds(explore):
+    """Order is kept, nothing is refused, and the memory goes once and in the end."""
+    programs, _ = explore("collected", "hunt", 2, 0, 1)
+    assert programs > 3000
+
+
 def test_programs_that_were_wrong_once(explore):
     corpus = ROOT / "tests/explore/corpus.txt"
     _, said = explore("objects", "replay", corpus)
