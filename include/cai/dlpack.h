@@ -86,7 +86,8 @@ cai_status cai_dlpack_own_legacy(DLManagedTensor *tensor, uint64_t stream, cai_a
  * @param array   valid and owned (a borrowed array cannot be held). If its device is CUDA with id
  * -1, cai_array_locate() is asked for the id; 0 stands for that of no elements
  * @param stream  the consumer's; as `target` of cai_array_publish(), and must live until the
- *                deleter is called; or UINT64_MAX: no order
+ *                deleter is called; the array's own, as long as the array's owner; or UINT64_MAX: no
+ *                order
  * @param out     a tensor, to be ended by its deleter. Its shape and strides are copies; an axis of
  *                one element may have any stride
  * @return #CAI_OK; #CAI_ERR_EXPORT, with the entry, if a tensor cannot say it: a mask, a foreign

@@ -272,7 +272,8 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         }
         if (!published) return;
         Uses &uses = make_uses_of(keeper);
-        keep_own_behind_legacy(session, uses, array, stream);
+        // One that is told waits by an event, and so has something that others wait for.
+        if (way == Way::published) keep_own_behind_legacy(session, uses, array, stream);
         if (uses.is_first(target)) {  // a view of one that differs comes back to it
           published->stream = {};
           return;

@@ -54,7 +54,7 @@ constexpr const char *kAccess[] = {"read", "write"};
 constexpr const char *kOrders[] = {"both", "host"};
 constexpr const char *kFlags[] = {"-", "external", "fork"};
 constexpr const char *kWaits[] = {"event", "host"};
-constexpr const char *kAsks[] = {"count", "ask"};
+constexpr const char *kAsks[] = {"count", "ask", "wait"};
 constexpr const char *kPublished[] = {"stream", "event"};
 constexpr const char *kModes[] = {"global", "thread", "relaxed"};
 constexpr const char *kNumbers[] = {"1", "2", "3", "4"};
@@ -63,6 +63,7 @@ constexpr const char *kOfDict[] = {"all", "mask"};
 constexpr const char *kWorks[] = {"read", "write", "nothing"};
 constexpr const char *kTensorNames[] = {"0", "1", "2", "3"};
 constexpr const char *kTimes[] = {"once", "twice", "thrice", "always"};
+constexpr const char *kDrains[] = {"ask", "wait"};
 
 constexpr Operand kArray{Drawn::array, kArrayNames}, kOther{Drawn::another, kAnother},
     kFreeArray{Drawn::free_array, kArrayNames}, kUse{Drawn::use, kUseNames},
@@ -134,7 +135,7 @@ constexpr Verb kVerbs[] = {
     {"release_on", release_on, {2, 2, 5}, {kArray, kStream, kFreeUse}},
     {"same_stream", same_stream, {2, 2, 4}, {kArray, kOther, of(kAccess)}},
     {"sync_host", sync_host, {2, 1, 0}, {kArray}},
-    {"drain", drain, {2, 1, 0}, {}},
+    {"drain", drain, {2, 1, 0}, {rarely(kDrains)}},
     {"pending", ask_pending, {4, 1, 0}, {kArray, of(kAsks)}},
     {"capture", begin_capture, {4, 2, 1}, {kFreeCapture, kOutsider, of(kModes)}},
     {"join", join, {0, 5, 1}, {kCapture, kOutsider}},
@@ -162,6 +163,7 @@ constexpr Verb kVerbs[] = {
     {"array_of_memory", array_of_memory, {4, 2, 0}, {kArray, kFreeArray}, has_memory},
     {"record", record, {4, 1, 0}, {kArray, kStream, kFreeUse}, has_memory},
     {"let_memory_go", let_memory_go, {2, 1, 0}, {kArray}, has_memory},
+    {"flush", flush, {1, 1, 0}, {}},
 };
 
 // What a program is of, and begins with: steps as in a program. A `?`, and what is left out, is
@@ -172,7 +174,7 @@ struct Theme {
   const char *first;
 };
 constexpr Theme kThemes[] = {
-    {20, false, ""},
+    {35, false, ""},
     // What an owner keeps is seen best where no stream tells of it.
     {4, true, "make ? ? ? ? stream/None | capture | join | join"},
     {2, true, "make ? ? ? IMPORTED stream/None | import"},
@@ -208,7 +210,7 @@ constexpr Theme kThemes[] = {
      "make ? ? ? ? ? - | begin/dict/publish"
      " | fail memory/cuEventRecord/cuStreamGetCaptureInfo/cuStreamGetId/cuStreamGetCtx ? next"
      " always"
-     " | abandon/end/release/release_on | release | drain"},
+     " | abandon/end/release/release_on | release | drain ask/wait"},
     {1, false,
      "open_guest | make 0 G G1 ? ? - | begin 0 G2 0 - - ? both -"
      " | fail cuEventRecord/cuStreamGetId/memory ? next always | abandon/end | end_guest"},
@@ -222,6 +224,61 @@ constexpr Theme kThemes[] = {
     {1, true,
      "make 0 ? ? IMPORTED stream/None - | import 1 0 | publish/pass_on 1/0"
      " | same_stream 0/1 - ? | begin ? ? 0/1/2"},
+    {1, true,
+     "make 0 ? N1/N2 IMPORTED stream - | import 1 0 | publish 0/1 N2/N3 2 | dict 0 2 ? ? event"
+     " | end 0 event | same_stream 0/1 - ?"},
+    // What a dict says of a mask, which a view's stream is not in order with; and an end that was
+    // put off by then.
+    {1, false,
+     "make 0 ? N1/N2 plain/own/used_on stream N3/N4 | publish 0 N1/N2 1 | dict 0 1 ? write event"
+     " | end 0 event | dict 1 0 ? write event mask"},
+    {1, true,
+     "make 0 ? N1 plain/own/used_on stream N4 | capture 0 N1/N4 | join 0 N2 | join 0 N1/N4"
+     " | publish 0 N2 1 | dict 0 1 N1/N2 write event | end 0 event"
+     " | dict 1 0 N1/N2/N4 write event mask"},
+    {1, false,
+     "make 0 ? N1 plain/own/used_on stream N4 | begin 0 N1 0 - - ? both - | end 0 event"
+     " | make 1 ? ? ? None - | begin 0 ? 1 - - ? both - | end 0 event | release 1 | dict 1 0"},
+    // A view's stream has been told, and the array's own is asked for, in one capture.
+    {1, true,
+     "make 0 ? N1 ? stream - | capture 0 N1/N2 | join 0 N1/N2 | publish 0 N2 1"
+     " | dict 0 1 ? ? event | end 0 event | tensor/publish_event/same_stream"},
+    {1, true,
+     "make 0 ? N1 IMPORTED stream - | import 1 0 | capture 0 N1/N2 | join 0 N1/N2 | publish 1 N2 2"
+     " | dict 0 2 ? ? event | end 0 event | same_stream 0 - ?"},
+    // The last holder goes within a capture; or it is a graph.
+    {1, false,
+     "make 0 ? ? ? stream/None - | make 1 ? ? ? ? - | begin 0 ? 0 - - ? both - | end 0 event"
+     " | capture 0 | release 0 | end_capture 0 | begin 0 ? 1 | end 0 event"},
+    {1, false, "make 0 ? N1 ? stream - | capture 0 N1/N2 | release_on 0 N1/N2 | end_capture 0"},
+    // A release by stream is not the last one.
+    {1, false, "make 0 ? ? ? stream - | view 0 1 | release_on 0 | produce 1 ? write"},
+    // What no event tells of, for the host to wait for; and a holder that goes after the others.
+    {1, false,
+     "make 0 ? N1/N2 plain/RECLAIMS/used_on/own stream - | begin 0 N1/N2 0 - - ? both -"
+     " | end 0 event | fail cuStreamGetId/cuStreamGetCtx/cuEventRecord 1 next always"
+     " | pending/release 0 | pending 0 wait | release 0 | drain wait"},
+    {1, false,
+     "open_guest | make 0 0/1/2 N1 plain/own stream - | begin 0 G1/G2 0 - - rrr both -"
+     " | begin 1 N1 0 - - rrr both - | fail cuEventRecord 1 next always | abandon 0 | end 1 event"
+     " | release 0 | end_guest | drain"},
+    // Memory of libcai's that is freed after the stream of a view, which a capture has kept from
+    // being forgotten; where nothing can be waited for; and where many uses are kept.
+    {1, false,
+     "make 0 ? N1 memory | publish 0 N2 1 | dict 0 1 ? ? event | end 0 event | capture 0 N2"
+     " | release 1 | let_memory_go/end_capture 0 | release/let_memory_go 0"
+     " | release/end_capture 0 | flush"},
+    {1, false,
+     "make 0 ? N1 memory | publish 0 N2 1 | begin 0 N2/N3 1 - - rrr both -"
+     " | begin 1 N1 0 - - rrr both - | end 0 event | end 1 event | release 1 | let_memory_go 0"
+     " | fail cuEventRecord/cuStreamWaitEvent 1 next | release 0"},
+    {1, false,
+     "make 0 ? N1 memory | record 0 N2/N3 | begin 0 N1 0 - - ? both - | end 0 event"
+     " | let_memory_go 0 | fail cuStreamGetCaptureInfo/cuStreamWaitEvent 1 next | release 0"},
+    {2, false,
+     "make 0 ? N1 memory | record 0 N2 | record 0 N3 | record 0 N4 | record 0 B1 | record 0 B2"
+     " | record 0 L1 | record 0 L2 | record 0 2 | record 0 1 | publish 0 N2/N3 1"
+     " | begin/dict/pass_on | end 0 event | release/release_on 1 | release 0"},
 };
 
 unsigned find_word(Words words, const std::string &word) {

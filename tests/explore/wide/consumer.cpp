@@ -236,33 +236,49 @@ void same_stream(World &world, const Step &step) {
   }
 }
 
+// The host reads what it has waited for, as by work on a stream of nobody's.
+void read_on_host(const World &world, int number) {
+  const Array &array = world.arrays[number];
+  if (world.any_captures() || world.conflicts(number, false) || array.is_dead) return;
+  machine().in(machine().context, [&] {
+    MUST(cu().cuMemcpyDtoDAsync_v2(machine().scratch, machine().blocks[array.block], kBytes,
+                                   machine().free_stream));
+    MUST_HOLD(cu().cuStreamSynchronize(machine().free_stream) == 0);
+  });
+}
+
 void sync_host(World &world, const Step &step) {
   const int number = world.array(step[1]);
   if (number < 0 || !world.may_use(number)) return;
   world.say("cai_array_sync_host: array %d", number);
   cai_status status = CAI_OK;
   world.loudly([&] { status = cai_array_sync_host(world.pointer(number), &world.error); });
-  if (world.is_taken(status)) world.met(Call::sync_host, number);
+  if (!world.is_taken(status)) return;
+  world.met(Call::sync_host, number);
+  read_on_host(world, number);
 }
 
 void ask_pending(World &world, const Step &step) {
   const int number = world.array(step[1]);
   if (number < 0 || world.is_borrowed(number)) return;
   std::int64_t left = 0;
-  world.say("cai_owner_pending: array %d", number);
+  const std::int32_t ask = step[2] == 2 && world.any_captures() ? 1 : static_cast<int>(step[2]);
+  world.say("cai_owner_pending: array %d, %d", number, ask);
   cai_status status = CAI_OK;
-  world.quietly([&] {
-    status = cai_owner_pending(world.pointer(number)->owner, static_cast<std::int32_t>(step[2] % 2),
-                               &left, &world.error);
-  });
+  const auto call = [&] {
+    status = cai_owner_pending(world.pointer(number)->owner, ask, &left, &world.error);
+  };
+  ask == 2 ? world.loudly(call) : world.quietly(call);
   world.expect(status);
   world.met(Call::pending, number);
 }
 
-void drain(World &world, const Step &) {
-  world.say("cai_drain(0)");
+void drain(World &world, const Step &step) {
+  const bool waits = step[1] && !world.any_captures();
+  world.say("cai_drain(%d)", int{waits});
   cai_status status = CAI_OK;
-  world.quietly([&] { status = cai_drain(0, nullptr, &world.error); });
+  const auto call = [&] { status = cai_drain(waits, nullptr, &world.error); };
+  waits ? world.loudly(call) : world.quietly(call);
   world.expect(status);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 
 #include "allocations.h"
 #include "driver.hpp"
@@ -23,6 +24,11 @@ const char *Fault::choose(const Failing &failing) {
   const char *const word = kFailWords[failing.what];
   if (failing.what >= kAllocations) function_ = word;
   return word;
+}
+
+void Fault::spare_contexts() {
+  const std::string_view function = function_ ? function_ : "";
+  if (function.starts_with("cuCtx") || function.starts_with("cuDevice")) failing_.times = 1;
 }
 
 void Fault::arm() {

@@ -193,6 +193,14 @@ void free_refused() {
   MUST(cai_pending_flush(kDevice, nullptr));
 }
 
+// Whoever wants memory back that could not be freed.
+void flush(World &world, const Step &) {
+  world.say("cai_pending_flush");
+  cai_status status = CAI_OK;
+  world.loudly([&] { status = cai_pending_flush(kDevice, &world.error); });
+  static_cast<void>(world.is_taken(status));
+}
+
 void let_memory_go(World &world, const Step &step) {
   Block *const block = block_of(world, world.array(step[1]));
   if (!block) return;

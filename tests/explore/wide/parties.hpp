@@ -67,6 +67,7 @@ void record(World &world, const Step &step);
 void let_memory_go(World &world, const Step &step);
 // What a capture has kept from being freed.
 void free_refused();
+void flush(World &world, const Step &step);
 
 // Who asks for tensors, without libcai or with it.
 void ask_tensor(World &world, const Step &step);

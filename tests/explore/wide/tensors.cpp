@@ -61,6 +61,8 @@ void ask_tensor(World &world, const Step &step) {
   tensor = {true,  number,       array.block, stream, array.tensor, world.capture_of(stream),
             false, &told->tensor};
   block.copied = true;
+  // The array's own stream the owner goes on to tell of, as after a dict.
+  if (array.said == stream && !array.is_view) block.told |= 1U << stream;
   if (step[4] == 2) return;  // no work as yet
   world.touch_by_tensor(static_cast<int>(step[1]), stream, step[4] != 0);
 }
@@ -73,8 +75,7 @@ void use_tensor(World &world, const Step &step) {
       is_per_thread(tensor.stream) && tensor.stream != kPerThread + world.thread;
   if (is_elsewhere || !world.may_work(tensor.stream)) return;
   if (world.capture_of(tensor.stream) != tensor.capture) return;
-  const Array &array = world.arrays[tensor.array];
-  if (tensor.capture && (!array.there || array.block != tensor.block)) return;
+  if (tensor.capture && !world.has_array_of(tensor)) return;
   if (world.conflicts_in(tensor.block, step[2])) return;
   world.say("tensor %u is %s on %s", step[1], step[2] ? "written" : "read",
             kStreamNames[tensor.stream]);

@@ -106,6 +106,11 @@ bool World::may_say(int number, int stream) const {
   return arrays[number].block != kGuestBlock || stream >= kFirstHandle;
 }
 
+bool World::is_memory_out() const {
+  return std::any_of(std::begin(blocks), std::end(blocks),
+                     [](const Block &block) { return block.alive && block.keeper == kMemory; });
+}
+
 bool World::conflicts(int number, bool writes) const {
   return conflicts_in(arrays[number].block, writes);
 }
@@ -135,10 +140,13 @@ bool World::may_use(int number) const {
   const int made_of = arrays[number].tensor;
   if (made_of < 0) return may_launch(number);
   const Tensor &tensor = tensors[made_of];
-  const Array &of = arrays[tensor.array];
-  const bool is_there = of.there && of.block == tensor.block;
-  const bool is_here = is_there && capture_of(tensor.stream) == tensor.capture;
+  const bool is_here = has_array_of(tensor) && capture_of(tensor.stream) == tensor.capture;
   return (!tensor.capture || is_here) && may_launch(number);
+}
+
+bool World::has_array_of(const Tensor &tensor) const {
+  const Array &of = arrays[tensor.array];  // or another one that has the number by now
+  return of.there && of.block == tensor.block && of.tensor == tensor.parent;
 }
 
 bool World::may_launch(int number) const {
@@ -246,8 +254,7 @@ void World::note_captured(int number, int stream) {
   const int tensor = arrays[number].tensor;
   if (tensor < 0 || !tensors[tensor].capture) return;
   const int of = tensors[tensor].array;
-  const bool is_there = arrays[of].there && arrays[of].block == arrays[number].block;
-  if (is_there && arrays[of].tensor < 0) note_captured(of, stream);
+  if (has_array_of(tensors[tensor]) && arrays[of].tensor < 0) note_captured(of, stream);
 }
 
 void World::make_stale(int block, int tensor) {

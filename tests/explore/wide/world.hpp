@@ -164,6 +164,8 @@ struct World {
   // With more, each that number less 1; 0: none.
   std::vector<int> arrays_of(unsigned number, std::initializer_list<unsigned> more) const;
   unsigned lowest_free_array() const;
+  // Whether libcai has given memory that is not back.
+  bool is_memory_out() const;
   // Null: it is none.
   Array *free_array(unsigned number);
   Use *free_use(unsigned number);
@@ -204,6 +206,8 @@ struct World {
   // And what was made of a tensor must come after what others have done since; of one that was
   // asked for in a capture, it is for that alone.
   bool may_use(int number) const;
+  // Whether the array that the tensor is of is there still.
+  bool has_array_of(const Tensor &tensor) const;
   // The same by a graph, which may be of that capture.
   bool may_launch(int number) const;
   // Whether it was made of a tensor: who has the array that this is of hears of no stream that it
@@ -235,6 +239,7 @@ struct World {
   // Runs a call of libcai's, in which something may fail.
   template <class Call>
   void loudly(const Call &call) {
+    if (is_memory_out()) fault.spare_contexts();
     fault.arm();
     call();
     fault.disarm();
