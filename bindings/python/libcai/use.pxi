@@ -16,7 +16,8 @@ cdef enum UseState:
     USE_COLLECTED  # ended for the collector, before the frame around it calls __exit__
 
 
-def use(*objects, stream, access=None, order="both", external=False, fork=False):
+# `first` apart from the others, since Cython makes a dict of the keywords where all is in a tuple.
+def use(first=..., /, *others, stream, access=None, order="both", external=False, fork=False):
     """Uses arrays on a stream, in order with their producers.
 
     ``with libcai.use(x, y, stream=s) as (a, b):`` makes `s` wait for what the producers have
@@ -26,7 +27,7 @@ def use(*objects, stream, access=None, order="both", external=False, fork=False)
 
     Parameters
     ----------
-    *objects : object
+    first, *others : object
         What `asarray` takes.
     stream : int or object
         1 is the legacy default stream, 2 the per-thread one, else a ``CUstream``; or an object with
@@ -75,7 +76,7 @@ def use(*objects, stream, access=None, order="both", external=False, fork=False)
     self.given = stream
     if not resolved(stream, &self.stream):
         self.options.order = CAI_ORDER_NONE
-    self.take(objects, stream)
+    self.take(() if first is ... else (first,) + others, stream)
     if access is not None:
         self.set_access(access)
     if order != "both":
