@@ -228,15 +228,21 @@ def order_of_eight(table):
 
 def order_of_one(table):
     table.section("C: order that one owned array needs; the driver does nothing")
+    table.time("call", "one call through a pointer, which does nothing")
     for name, label in {
         "same_begin": "begin on the array's own stream",
         "empty_begin": "begin, no elements",
     }.items():
         table.time(name, label, goal=10)
-    table.time("same_use", "begin and end on the array's own stream", goal=20)
-    table.time("empty_use", "begin and end, no elements", goal=20)
-    table.time("none_begin", "begin, None stated and no use kept: one look at the stream")
-    table.time("none_use", "begin and end, None stated: one record")
+        table.ratio("  / the call", name, "call", at_most=4)
+    for name, label in {
+        "same_use": "begin and end on the array's own stream",
+        "empty_use": "begin and end, no elements",
+    }.items():
+        table.time(name, label, goal=20)
+        table.ratio("  / the call", name, "call", at_most=8)
+    table.time("none_begin", "begin, None stated, used on that stream before: two looks at it")
+    table.time("none_use", "begin and end, likewise: one record")
 
 
 def order_alone(table):
@@ -299,6 +305,8 @@ def calls_of_three(table):
     table.time("from_dlpack: libcai", "libcai.from_dlpack of a NumPy array")
     table.time("from_dlpack: NumPy", "numpy.from_dlpack of a NumPy array")
     table.ratio("NumPy / libcai", "from_dlpack: NumPy", "from_dlpack: libcai", at_least=1)
+    asarray = "libcai.asarray of NumPy"
+    table.ratio("libcai: asarray / from_dlpack", asarray, "from_dlpack: libcai", at_most=1.2)
 
 
 def arguments(table):
@@ -435,6 +443,7 @@ def main():
     table.section("C: arrays")
     table.time("validate/2", "cai_array_validate, 2-D")
     table.time("validate/4", "cai_array_validate, 4-D", goal=20)
+    table.ratio("  4-D / 2-D", "validate/4", "validate/2", at_most=1.1)
     table.time("own/2", "cai_array_own and the last release, 2-D")
     table.time("own/4", "cai_array_own and the last release, 4-D")
     table.counter("own/4", "mallocs", "  mallocs", 1, exact=True)

@@ -104,12 +104,21 @@ inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
   return nothing_on_gpu_before(array, stream);
 }
 
-// Whether that is so, and valid, of an array of this library's own that came with the stream, a
-// handle, and stays so until a use ends there: the commonest case, told by its struct alone.
-inline bool is_in_order(const cai_array *array, std::uint64_t stream) noexcept {
-  if (!array || !is_own_array(*array) || array->mask || !is_on(*array, stream)) return false;
-  if (array->device_type == CAI_DEVICE_CPU || !is_cudas(*array)) return false;
-  const cai_owner *const keeper = keeper_of(*array);
+// Whether an array is this library's own, and so valid, and its struct alone tells the rest.
+inline bool is_plain(const cai_array *array) noexcept {
+  return array && is_own_array(*array) && !array->mask && is_cudas(*array);
+}
+
+// Whether neither the GPU nor the host can have work on a plain array, so that no use is kept.
+inline bool is_out_of_sight(const cai_array &array) noexcept {
+  return array.device_type == CAI_DEVICE_CPU ? !has_host_work(array) : has_no_elements(array);
+}
+
+// Whether a plain array came with the stream, a handle, and nothing has to be put in order before
+// work there, and stays so until a use ends there: the commonest case.
+inline bool is_in_order(const cai_array &array, std::uint64_t stream) noexcept {
+  if (!is_on(array, stream) || array.device_type == CAI_DEVICE_CPU) return false;
+  const cai_owner *const keeper = keeper_of(array);
   if (!stores_here(keeper) || (is_import(keeper) && any_imports())) return false;
   const std::uintptr_t word = word_of(keeper);
   return !has_kept(word, stream) && !streams_differ(word);

@@ -2,6 +2,7 @@
 #include "order/imports.hpp"
 
 #include "core/immortal.hpp"
+#include "core/layout.hpp"
 
 #include <algorithm>
 
@@ -19,10 +20,10 @@ struct Bytes {
 };
 
 Bytes bytes_of(const cai_array &array) noexcept {
-  cai_layout layout;
-  if (cai_array_layout(&array, &layout, nullptr) != CAI_OK) return {};
-  return {array.data + static_cast<std::uint64_t>(layout.lo),
-          array.data + static_cast<std::uint64_t>(layout.hi)};
+  Extent extent;
+  if (extent_of(array, &extent, nullptr) != CAI_OK) return {};
+  return {array.data + static_cast<std::uint64_t>(extent.lo),
+          array.data + static_cast<std::uint64_t>(extent.hi)};
 }
 
 struct Listed {

@@ -541,14 +541,20 @@ void abandon(OpenUse &use) noexcept {
 bool begin_in_order(OpenUse &use, const cai_array *const *arrays, int32_t count,
                     std::uint64_t stream) noexcept {
   if (count < 1 || count > OpenUse::few || !arrays || !Environment::keeps_quiet()) return false;
+  if (stream == 0 || stream == driver::stream_per_thread) return false;
+  std::int32_t used_count = 0;
   for (int32_t index = 0; index < count; ++index) {
-    const cai_array *const array = arrays[index];
-    if (!is_in_order(array, stream)) return false;
-    const bool write = !(array->flags & CAI_FLAG_READONLY);
-    const bool is_reclaimed = keeper_of(*array)->flags & CAI_OWNER_RECLAIMS;
-    use.used[index] = {array->owner, stream, nullptr, index, write, false, !is_reclaimed};
+    if (!is_plain(arrays[index])) return false;
+    const cai_array &array = *arrays[index];
+    if (is_in_order(array, stream)) {
+      const bool write = !(array.flags & CAI_FLAG_READONLY);
+      const bool is_reclaimed = keeper_of(array)->flags & CAI_OWNER_RECLAIMS;
+      use.used[used_count++] = {array.owner, stream, nullptr, index, write, false, !is_reclaimed};
+    } else if (!is_out_of_sight(array)) {
+      return false;
+    }
   }
-  use.open(stream, count);
+  use.open(stream, used_count);
   return true;
 }
 
@@ -582,16 +588,16 @@ bool begin_in_order(OpenUse &use, const cai_array *const *arrays, int32_t count,
   return status;
 }
 
-// Whether the owners know already that their arrays are used on the stream that those came with:
-// the commonest end, which has nothing to do.
-bool is_marked_already(const OpenUse &use) noexcept {
+// Whether the owners know already that their arrays are used on the stream that those came with, or
+// none has to: the commonest end.
+bool has_nothing_to_end(const OpenUse &use) noexcept {
+  if (use.fork || use.is_on_host || !Environment::keeps_quiet()) return false;
   for (const Used &used : use) {
     const cai_owner *const keeper = keeper_of(used.owner);
     if (used.own != use.stream || !stores_here(keeper)) return false;
     if (marked_in(word_of(keeper)) != use.stream) return false;
   }
-  return use.count != 0 && !use.fork && !use.is_on_host && use.stream > driver::stream_per_thread &&
-         Environment::keeps_quiet();
+  return use.count == 0 || use.stream > driver::stream_per_thread;
 }
 
 [[gnu::noinline]] cai_status end(OpenUse &use, cai_error *error) {
@@ -624,7 +630,7 @@ cai_status cai_use_end(cai_use *use, cai_error *error) {
   if (!use) return fail(error, CAI_ERR_ARGUMENT, {}, "use is NULL");
   OpenUse &open = OpenUse::of(use);
   if (open.stream == 0) return CAI_OK;
-  if (!order::is_marked_already(open)) return order::end(open, error);
+  if (!order::has_nothing_to_end(open)) return order::end(open, error);
   open.close();
   return CAI_OK;
 }

@@ -229,7 +229,8 @@ Uses *stored_uses_of(const cai_array &array) noexcept {
 bool may_follow_captured(const cai_array *const *arrays, int32_t count) noexcept {
   return std::any_of(arrays, arrays + count, [](const cai_array *array) {
     const Uses *const uses = stored_uses_of(*array);
-    return (uses && uses->any_captured()) || (is_import(keeper_of(*array)) && any_imports());
+    if (uses && uses->any_captured()) return true;
+    return is_import(keeper_of(*array)) && any_imports() && may_be_pending(*array);
   });
 }
 

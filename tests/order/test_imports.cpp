@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory of an exporter's, who keeps no uses: each import of it has an owner of its own, others may
 // have it from the exporter, and it is freed after what is queued on the stream that was said.
+#include <memory>
 #include <thread>
 
 #include "capturing.hpp"
@@ -157,6 +158,38 @@ TEST_F(Imports, EndAfterWhatAViewsDictHasTold) {
               array.release();
             }),
             0U);
+}
+
+// A use that is kept of some import is no reason to ask the driver about arrays on which nothing
+// can be pending.
+TEST_F(Imports, AsksNoDriverForWhatIsNotOnTheGpu) {
+  const std::uint64_t own = value(stream());
+  const Import used(memory(), own);
+  const auto import_of = [](const Array &borrowed) {
+    auto made = std::make_unique<Owned>(borrowed.array);
+    made->get()->owner->flags |= CAI_OWNER_IMPORTED;
+    return made;
+  };
+  char bytes[count];
+  Array host(reinterpret_cast<std::uintptr_t>(bytes), CAI_STREAM_NONE);
+  host.array.device_type = CAI_DEVICE_CPU;
+  host.array.device_id = 0;
+  Array empty(0, CAI_STREAM_STREAM, own);
+  empty.empty();
+  const auto of_host = import_of(host), without_elements = import_of(empty);
+  const cai_use_options chosen = access(CAI_ACCESS_READ);
+  for (const std::uint64_t on : {std::uint64_t{1}, std::uint64_t{2}, value(stream())}) {
+    SCOPED_TRACE(testing::Message() << "stream " << on);
+    use(used, value(stream()), 1);
+    for (const cai_use_options *options :
+         {static_cast<const cai_use_options *>(nullptr), &chosen}) {
+      const std::initializer_list<const cai_array *> both = {*of_host, *without_elements};
+      gpu().simcuda_reset_counts();
+      EXPECT_EQ(begin_use(both, on, nullptr, options), CAI_OK);
+      EXPECT_EQ(end_use(both, on, nullptr, options), CAI_OK);
+      EXPECT_EQ(all_calls(), 0U);
+    }
+  }
 }
 
 }  // namespace

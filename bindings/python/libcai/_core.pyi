@@ -145,7 +145,9 @@ def from_interface(
     mapping: Mapping[str, Any], *, owner: object = None, strict: bool = False, host: bool = False
 ) -> Array: ...
 def use(
-    *objects: ArrayLike,
+    first: ArrayLike = ...,
+    /,
+    *others: ArrayLike,
     stream: Stream,
     access: _Access | tuple[_Access, ...] | list[_Access] = None,
     order: Literal["both", "begin", "end", "none", "host"] = "both",

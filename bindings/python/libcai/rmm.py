@@ -13,6 +13,9 @@ import libcai
 __all__ = ["memory_resource"]
 
 
+_LEGACY = 1
+
+
 def memory_resource(device=0, *, kind="default", manager=None):
     """Makes an `rmm.mr.CallbackMemoryResource` that allocates in the order of RMM's stream.
 
@@ -25,29 +28,32 @@ def memory_resource(device=0, *, kind="default", manager=None):
     """
     if isinstance(device, int):
         device = (libcai.DeviceType.CUDA, device)
-    memories = {}
+    memories = {}  # by address, each with the stream that it will be freed on
 
     def allocate(size, stream):
-        memory = libcai.Memory(size, kind, device=device, stream=_value(stream), manager=manager)
+        value = _value(stream)
+        memory = libcai.Memory(size, kind, device=device, stream=value, manager=manager)
         address = memory.address
         if address:
-            memories[address] = memory
+            memories[address] = memory, value
         return address
 
     def deallocate(address, size, stream):
         if address == 0:
             return
-        memory = memories.pop(address, None)
+        memory, before = memories.pop(address, (None, 0))
         if memory is None:
             raise libcai.StateError(
                 f"the memory at {address:#x} was freed already, or is not of this memory resource"
             )
-        if not memory.freed:
-            memory.set_stream(_value(stream))
+        value = _value(stream)
+        # Of a handle the same number may be another stream by now.
+        if not (value == before == _LEGACY) and not memory.freed:
+            memory.set_stream(value)
 
     return rmm.mr.CallbackMemoryResource(allocate, deallocate)
 
 
 def _value(stream):
     """The number of RMM's stream, whose 0 is the legacy default stream."""
-    return stream.__cuda_stream__()[1] or 1
+    return stream.__cuda_stream__()[1] or _LEGACY

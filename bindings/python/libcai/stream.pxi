@@ -23,9 +23,44 @@ cdef Stream wrap_stream(cai_stream *stream):
 cdef Stream stream_of(given, const cai_device *device):
     """A Stream of what functions take for one, or None. `device` is where others' are; NULL: on the
     current GPU."""
+    cdef cai_device current
+    cdef uint64_t value
     if given is None or type(given) is Stream:
         return given
-    return Stream.wrap(given, "gpu" if device == NULL else device_object(device[0]))
+    if device == NULL:
+        value = value_of(given)
+        device_of("gpu", &current)
+        return wrapped(given, value, current)
+    return wrapped(given, value_of(given), device[0])
+
+
+cdef uint64_t value_of(given) except? 0:
+    """The number of another library's stream."""
+    number = resolve(given)
+    if number < 0:
+        raise UseError("stream -1 means no order, and is no stream")
+    return number
+
+
+cdef Stream wrapped(obj, uint64_t value, cai_device device):
+    """Makes a Stream of another library's."""
+    cdef cai_py_kept *kept = NULL
+    cdef void (*let_go)(void *) noexcept nogil
+    cdef cai_stream *made = NULL
+    cdef cai_error error
+    cdef cai_status status
+    let_go = NULL
+    if type(obj) is not int:  # which holds no stream
+        kept = cai_py_keep(<PyObject *>obj, False)
+        if kept == NULL:
+            raise MemoryError()
+        let_go = cai_py_let_go
+    with nogil:
+        status = cai_stream_wrap(device, value, let_go, kept, &made, &error)
+    if status != CAI_OK and kept != NULL:
+        cai_py_drop(kept)
+    succeed(status, &error)
+    return wrap_stream(made)
 
 
 cdef Stream current_stream(cai_device device):
@@ -148,26 +183,11 @@ cdef class Stream:
         """
         cdef cai_device native
         cdef uint64_t value
-        cdef cai_py_kept *kept
-        cdef cai_stream *made = NULL
-        cdef cai_error error
-        cdef cai_status status
         if type(obj) is Stream:
             return obj
-        number = resolve(obj)
-        if number < 0:
-            raise UseError("stream -1 means no order, and is no stream")
-        value = number
+        value = value_of(obj)
         device_of(device, &native)
-        kept = cai_py_keep(<PyObject *>obj, False)
-        if kept == NULL:
-            raise MemoryError()
-        with nogil:
-            status = cai_stream_wrap(native, value, cai_py_let_go, kept, &made, &error)
-        if status != CAI_OK:
-            cai_py_drop(kept)
-        succeed(status, &error)
-        return wrap_stream(made)
+        return wrapped(obj, value, native)
 
     @staticmethod
     def current(device="gpu"):

@@ -5,6 +5,10 @@ cdef dict ORDERS = {
     "both": CAI_ORDER_BOTH, "begin": CAI_ORDER_BEGIN, "end": CAI_ORDER_END,
     "none": CAI_ORDER_NONE, "host": CAI_ORDER_HOST}
 
+cdef enum:
+    USE_FEW = 4  # arrays, for which nothing more is allocated
+
+
 cdef enum UseState:
     USE_IDLE
     USE_CHANGING  # inside __enter__ or __exit__, which let the GIL go
@@ -12,7 +16,8 @@ cdef enum UseState:
     USE_COLLECTED  # ended for the collector, before the frame around it calls __exit__
 
 
-def use(*objects, stream, access=None, order="both", external=False, fork=False):
+# `first` apart from the others, since Cython makes a dict of the keywords where all is in a tuple.
+def use(first=..., /, *others, stream, access=None, order="both", external=False, fork=False):
     """Uses arrays on a stream, in order with their producers.
 
     ``with libcai.use(x, y, stream=s) as (a, b):`` makes `s` wait for what the producers have
@@ -22,7 +27,7 @@ def use(*objects, stream, access=None, order="both", external=False, fork=False)
 
     Parameters
     ----------
-    *objects : object
+    first, *others : object
         What `asarray` takes.
     stream : int or object
         1 is the legacy default stream, 2 the per-thread one, else a ``CUstream``; or an object with
@@ -71,7 +76,7 @@ def use(*objects, stream, access=None, order="both", external=False, fork=False)
     self.given = stream
     if not resolved(stream, &self.stream):
         self.options.order = CAI_ORDER_NONE
-    self.take(objects, stream)
+    self.take(() if first is ... else (first,) + others, stream)
     if access is not None:
         self.set_access(access)
     if order != "both":
@@ -91,7 +96,8 @@ cdef class Use:
 
     cdef tuple arrays
     cdef object given              # the stream object: it lives as long as its handle is in use
-    cdef const cai_array **items
+    cdef const cai_array **items   # `few`, unless there are more
+    cdef uint32_t *accesses        # one for each, or NULL
     cdef int32_t count
     cdef uint64_t stream
     cdef cai_use_options options
@@ -100,6 +106,7 @@ cdef class Use:
     cdef PyObject *next            # of those that are open
     cdef PyObject *previous
     cdef object __weakref__
+    cdef const cai_array *few[USE_FEW]
 
     def __cinit__(self):
         self.options.struct_size = sizeof(cai_use_options)
@@ -115,22 +122,24 @@ cdef class Use:
             self.collect(False)
 
     def __dealloc__(self):
-        PyMem_Free(self.items)
+        if self.items != self.few:
+            PyMem_Free(self.items)
+        PyMem_Free(self.accesses)
 
     cdef int take(self, tuple objects, stream) except -1:
         cdef Py_ssize_t i
         self.arrays = arrays_of(objects, stream)
-        self.items = <const cai_array **>PyMem_Malloc(
-            max(len(self.arrays), 1) * (sizeof(cai_array *) + sizeof(uint32_t)))
-        if self.items == NULL:
-            raise MemoryError()
         self.count = <int32_t>len(self.arrays)
+        self.items = self.few
+        if self.count > USE_FEW:
+            self.items = <const cai_array **>PyMem_Malloc(self.count * sizeof(cai_array *))
+            if self.items == NULL:
+                raise MemoryError()
         for i in range(self.count):
             self.items[i] = (<Array>self.arrays[i]).array
         return 0
 
     cdef int set_access(self, access) except -1:
-        cdef uint32_t *accesses = <uint32_t *>(self.items + self.count)
         cdef int32_t i
         if not isinstance(access, (tuple, list)):
             self.options.access = access_of(access)
@@ -138,9 +147,12 @@ cdef class Use:
         if len(access) != self.count:
             raise UseError(
                 f"access is {access!r}, and has {len(access)} words for {self.count} objects")
+        self.accesses = <uint32_t *>PyMem_Malloc(max(self.count, 1) * sizeof(uint32_t))
+        if self.accesses == NULL:
+            raise MemoryError()
         for i in range(self.count):
-            accesses[i] = access_of(access[i], i)
-        self.options.accesses = accesses
+            self.accesses[i] = access_of(access[i], i)
+        self.options.accesses = self.accesses
         return 0
 
     cdef int set_order(self, order) except -1:
@@ -152,15 +164,23 @@ cdef class Use:
             self.options.order = value
         return 0
 
+    cdef const cai_use_options *chosen(self) noexcept:
+        """NULL if nothing was chosen, which spares C to judge it."""
+        cdef const cai_use_options *options = &self.options
+        if (options.order == CAI_ORDER_BOTH and options.access == CAI_ACCESS_DEFAULT
+                and options.flags == 0 and options.accesses == NULL):
+            return NULL
+        return options
+
     def __enter__(self):
+        cdef const cai_use_options *options = self.chosen()
         cdef cai_error error
         cdef cai_status status
         if self.state != USE_IDLE:
             raise RuntimeError("this libcai.use() has been entered already")
         self.state = USE_CHANGING
         with nogil:
-            status = cai_use_begin(&self.open, self.items, self.count, self.stream, &self.options,
-                                   &error)
+            status = cai_use_begin(&self.open, self.items, self.count, self.stream, options, &error)
         if status != CAI_OK:
             self.state = USE_IDLE
             raise order_error(&error)

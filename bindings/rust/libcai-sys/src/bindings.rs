@@ -4846,7 +4846,8 @@ functions! {
     /// - `array`: valid and owned (a borrowed array cannot be held). If its device is CUDA with id
     ///   -1, [`cai_array_locate()`] is asked for the id; 0 stands for that of no elements
     /// - `stream`: the consumer's; as `target` of [`cai_array_publish()`], and must live until the
-    ///   deleter is called; or UINT64_MAX: no order
+    ///   deleter is called; the array's own, as long as the array's owner; or UINT64_MAX: no
+    ///   order
     /// - `out`: a tensor, to be ended by its deleter. Its shape and strides are copies; an axis of
     ///   one element may have any stride
     ///
