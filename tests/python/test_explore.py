@@ -64,10 +64,11 @@ def test_longer_programs_at_random(explore, count):
     assert int(left_out[1]) < count / 100
 
 
-def test_blocks_that_the_collector_finds(explore):
+@pytest.mark.parametrize("count", [10_000, pytest.param(1_000_000, marks=pytest.mark.long)])
+def test_blocks_that_the_collector_finds(explore, count):
     """Order is kept, nothing is refused, and the memory goes once and in the end."""
-    programs, _ = explore("collected", "hunt", 2, 0, 1)
-    assert programs > 3000
+    programs, _ = explore("collected", "hunt", 2, count, 1)
+    assert programs > count + 3000
 
 
 def test_programs_that_were_wrong_once(explore):

@@ -666,6 +666,27 @@ for _ in range(3):
     )
 
 
+def test_drain_counts_what_only_the_collector_has_left(simulated):
+    """Whose use is pending in another context, which is no primary one."""
+    simulated(
+        WATCHED
+        + """
+other = c_void_p()
+call("cuCtxCreate_v2", byref(other), 0, 0)  # and it is current
+theirs = new_stream()
+x = libcai.asarray(watched())
+with libcai.use(x, stream=theirs):
+    fill(memory, 5, 6, theirs)
+call("cuCtxPopCurrent_v2", byref(other))
+gc.collect()
+del x
+assert libcai.drain(wait=True) == 1 and not gone
+call("cuCtxPushCurrent_v2", other)
+assert libcai.drain(wait=True) == 0 and gone == [1]
+"""
+    )
+
+
 def test_a_use_on_another_thread_ends_what_is_put_off(simulated):
     """The main thread, which runs pending calls, waits for that one."""
     simulated(

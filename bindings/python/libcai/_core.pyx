@@ -112,7 +112,7 @@ cdef extern from "_owner.h":
     bint cai_py_is_per_thread(const cai_array *)
     bint cai_py_is_elsewhere(const cai_array *)
     uint64_t cai_py_this_thread()
-    void cai_py_ask_suspects(int64_t most, bint wait)
+    int64_t cai_py_ask_suspects(int64_t most, bint wait)
     cai_status cai_py_keep_use(cai_owner *, uint64_t, uint32_t, cai_error *) nogil
     bint cai_py_drain()
     void cai_py_set_most(int64_t)

@@ -323,10 +323,12 @@ static void cai_py_suspect(cai_py_block *block) {
 }
 
 /* Asks about `most` of the suspects, or waits for them: those whose uses are complete are none any
- * more, and the next collection may take them. With the GIL, which is let go meanwhile. */
-static void cai_py_ask_suspects(int64_t most, int wait) {
+ * more, and the next collection may take them. Returns how many of the others nobody else holds.
+ * With the GIL, which is let go meanwhile. */
+static int64_t cai_py_ask_suspects(int64_t most, int wait) {
   cai_py_block *asked = cai_py_suspects.first, *block = asked;
-  if (!asked) return;
+  int64_t alone = 0;
+  if (!asked) return 0;
   while (--most > 0 && block->next) block = block->next;
   cai_py_suspects.first = block->next;
   block->next = NULL;
@@ -336,11 +338,14 @@ static void cai_py_ask_suspects(int64_t most, int wait) {
     Py_BEGIN_ALLOW_THREADS;
     left = cai_py_pending(&block->owner, wait ? 2 : 1);
     Py_END_ALLOW_THREADS;
-    if (left)
+    if (left) {
+      alone += __atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) == 1;
       cai_py_suspect(block);
-    else
+    } else {
       cai_py_release_here(&block->owner);
+    }
   }
+  return alone;
 }
 
 /* For tp_traverse of `self`, a holder of `block`. The collector's first pass, which alone has

@@ -249,7 +249,7 @@ def drain(wait=False):
     Only the current context and the active primary contexts are asked.
     """
     cdef int32_t waits = 1 if wait else 0
-    cdef int64_t left = 0
+    cdef int64_t left = 0, alone
     cdef cai_error error
     cdef cai_status status
     cai_py_drain()
@@ -258,9 +258,9 @@ def drain(wait=False):
             status = cai_drain(waits, &left, &error)
         if status != CAI_OK:
             raise order_error(&error)
-        cai_py_ask_suspects(INT64_MAX, waits)
+        alone = cai_py_ask_suspects(INT64_MAX, waits)
         if not cai_py_drain():  # else what has ended may have let go of others
-            return left
+            return left + alone
 
 
 def defer_releases(most=4096, /):

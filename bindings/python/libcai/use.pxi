@@ -16,8 +16,18 @@ cdef enum UseState:
     USE_COLLECTED  # ended for the collector, before the frame around it calls __exit__
 
 
+cdef class _Nothing:
+    """What stands for no object."""
+
+    def __repr__(self):
+        return "..."
+
+
+cdef object NOTHING = _Nothing()
+
+
 # `first` apart from the others, since Cython makes a dict of the keywords where all is in a tuple.
-def use(first=..., /, *others, stream, access=None, order="both", external=False, fork=False):
+def use(first=NOTHING, /, *others, stream, access=None, order="both", external=False, fork=False):
     """Uses arrays on a stream, in order with their producers.
 
     ``with libcai.use(x, y, stream=s) as (a, b):`` makes `s` wait for what the producers have
@@ -76,7 +86,7 @@ def use(first=..., /, *others, stream, access=None, order="both", external=False
     self.given = stream
     if not resolved(stream, &self.stream):
         self.options.order = CAI_ORDER_NONE
-    self.take(() if first is ... else (first,) + others, stream)
+    self.take(() if first is NOTHING else (first,) + others, stream)
     if access is not None:
         self.set_access(access)
     if order != "both":
@@ -281,7 +291,7 @@ cdef list watched_uses = []
 
 
 @cython.final
-cdef class Collected:
+cdef class _Collected:
     """What the collector calls about an open use that it has found."""
 
     cdef PyObject *use  # the collector's
@@ -294,21 +304,21 @@ cdef class Collected:
             (<Use>each).collect(True)
 
 
-def watch_open_uses(phase, info):
+def _watch_open_uses(phase, info):
     """For `gc.callbacks`."""
     cdef PyObject *each = open_uses
-    cdef Collected collected
+    cdef _Collected collected
     if phase != "start":
         watched_uses.clear()
         return
     while each != NULL:
-        collected = Collected.__new__(Collected)
+        collected = _Collected.__new__(_Collected)
         collected.use = each
         watched_uses.append(weakref.ref(<Use>each, collected))
         each = (<Use>each).next
 
 
-gc.callbacks.append(watch_open_uses)
+gc.callbacks.append(_watch_open_uses)
 
 
 def same_stream(*objects):
