@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <mutex>
 #include <string_view>
 
 #include "allocations.h"
@@ -15,9 +16,18 @@ namespace {
 constexpr int kStatuses[] = {2, 999};  // that the driver recovers from
 constexpr unsigned kMost = 100;        // calls of the driver's in one of libcai's
 
+// A party may be called, and disarm it, by a thread of libcai's.
+std::mutex changing;
+
 }  // namespace
 
+void Fault::forget() {
+  const std::lock_guard lock(changing);
+  *this = Fault{};
+}
+
 const char *Fault::choose(const Failing &failing) {
+  const std::lock_guard lock(changing);
   *this = Fault{};
   is_chosen_ = true;
   failing_ = failing;
@@ -32,6 +42,7 @@ void Fault::spare_contexts() {
 }
 
 void Fault::arm() {
+  const std::lock_guard lock(changing);
   has_struck_ = false;
   if (!is_chosen_ || failing_.calls-- > 0) return;
   is_chosen_ = false;
@@ -56,6 +67,7 @@ void Fault::at_allocation() {
 }
 
 void Fault::disarm() {
+  const std::lock_guard lock(changing);
   if (!is_armed_) return;
   is_armed_ = false;
   if (function_) {

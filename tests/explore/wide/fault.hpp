@@ -55,7 +55,7 @@ class Fault {
  public:
   // Returns its word.
   const char *choose(const Failing &failing);
-  void forget() { *this = Fault{}; }
+  void forget();
 
   // What cannot be refused has a second way where there is no memory, and no third.
   void spare_memory() {
@@ -68,7 +68,7 @@ class Fault {
 
   // Around a call of libcai's.
   void arm();
-  // In it, too, where a party calls the driver.
+  // In it, too, where a party calls the driver; on any thread.
   void disarm();
   bool is_armed() const { return is_armed_; }
   // Whether allocations are to fail.
