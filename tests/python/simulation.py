@@ -110,6 +110,16 @@ memory = given.memory
 x = libcai.asarray(given)
 """
 
+# What a capture becomes.
+LAUNCH = """
+def end(stream):
+    graph = c_void_p()
+    call("cuStreamEndCapture", stream, byref(graph))
+    made = c_void_p()
+    call("cuGraphInstantiateWithFlags", byref(made), graph, c_uint64(0))
+    return made
+"""
+
 
 def run(code, schedule="lazy", *, races=False, judged=True, **settings):
     """Runs a script and returns what it printed. `races`: it plants one. `judged`: it gets to its
