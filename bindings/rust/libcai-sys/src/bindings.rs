@@ -2969,10 +2969,10 @@ functions! {
     /// in each of them until `left` is 0. Call it with `wait`, and that context current, before
     /// destroying or resetting a context in which arrays were used (for those that are still held,
     /// [`cai_owner_pending()`] with 2): uses that were not drained are given up once a context with the same
-    /// handle is met, and then the producer's code runs; till then nobody waits for them. A use of which the driver will not say whether
-    /// it is complete is kept, unless its context has gone or failed for good. Where the driver records
-    /// no event, as at a last release, only the host that waits for the context knows; and if not even
-    /// that is known, it has to wait in all that it is called for.
+    /// handle is met, and then the producer's code runs; till then nobody waits for them. A use of which
+    /// the driver will not say whether it is complete is kept, unless its context has gone or failed for
+    /// good. Where the driver records no event, as at a last release, only the host that waits for the
+    /// context knows; and if not even that is known, it has to wait in all that it is called for.
     ///
     /// # Arguments
     ///
