@@ -29,7 +29,7 @@ std::atomic<long> made{0}, freed{0}, of_program{0}, of_libcai{0};
 std::atomic<long> until_failure{-1};
 std::atomic<std::size_t> largest{0};
 std::atomic<void (*)(void *)> told{nullptr};
-void *told_context;
+std::atomic<void *> told_context{nullptr};
 
 // Where an object's code is.
 struct Code {
@@ -65,11 +65,15 @@ struct Code {
   }
 };
 
-// Found out at the first reset, which is no time of an allocation.
-const Code *program, *libcai;
+// Found out at the first reset, which is no time of an allocation; threads may allocate meanwhile.
+std::atomic<const Code *> program{nullptr}, libcai{nullptr};
+
+bool is_of(const Code *code, const void *caller) {
+  return code && code->has(caller);
+}
 
 bool is_of_libcai(const void *caller) {
-  return libcai && libcai->has(caller);
+  return is_of(libcai, caller);
 }
 
 bool may_allocate(const void *caller, std::size_t size) {
@@ -241,7 +245,7 @@ void free(void *block) {
 
 static void *allocate_by_new(const void *caller, std::size_t size) {
   if (!may_allocate(caller, size)) return nullptr;
-  if (program && program->has(caller)) ++of_program;
+  if (is_of(program, caller)) ++of_program;
   return note(caller, raw_allocate(size ? size : 1));
 }
 
