@@ -114,7 +114,7 @@ void allocations_fail(long nth) {
 }
 
 void allocations_tell(void (*tell)(void *), void *context) {
-  told_context = context;
+  if (tell) told_context = context;  // else a thread may be about to tell it
   told = tell;
 }
 

@@ -165,9 +165,9 @@ class World {
   template <class Call>
   bool must(const char *what, cai_status expected, Call &&call) {
     wide::Fault none;
-    std::swap(none, fault_);
+    fault_.swap(none);
     const bool done = judge_call(what, expected, call);
-    std::swap(none, fault_);
+    fault_.swap(none);
     return done;
   }
   template <class Call>

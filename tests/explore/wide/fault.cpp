@@ -5,6 +5,7 @@
 #include <iterator>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "allocations.h"
 #include "driver.hpp"
@@ -16,7 +17,7 @@ namespace {
 constexpr int kStatuses[] = {2, 999};  // that the driver recovers from
 constexpr unsigned kMost = 100;        // calls of the driver's in one of libcai's
 
-// A party may be called, and disarm it, by a thread of libcai's.
+// A thread of libcai's may allocate, or call a party, which disarms it.
 std::mutex changing;
 
 }  // namespace
@@ -24,6 +25,11 @@ std::mutex changing;
 void Fault::forget() {
   const std::lock_guard lock(changing);
   *this = Fault{};
+}
+
+void Fault::swap(Fault &other) {
+  const std::lock_guard lock(changing);
+  std::swap(*this, other);
 }
 
 const char *Fault::choose(const Failing &failing) {
@@ -61,6 +67,7 @@ void Fault::arm() {
 }
 
 void Fault::at_allocation() {
+  const std::lock_guard lock(changing);
   const unsigned nth = ++asked_;
   if (nth < failing_.nth || (nth - failing_.nth) % failing_.every) return;
   if ((nth - failing_.nth) / failing_.every < failing_.times) allocations_fail(0);

@@ -56,6 +56,7 @@ class Fault {
   // Returns its word.
   const char *choose(const Failing &failing);
   void forget();
+  void swap(Fault &other);
 
   // What cannot be refused has a second way where there is no memory, and no third.
   void spare_memory() {
