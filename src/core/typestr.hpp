@@ -4,7 +4,7 @@
 
 #include <bit>
 #include <cstddef>
-#include <cstring>
+#include <string_view>
 
 #include "cai.h"
 
@@ -41,7 +41,7 @@ inline bool is_swapped(const cai_dtype &dtype) noexcept {
 
 // Whether elements of a kind can be told to be true or not: what is not 0 is, as in C.
 inline bool can_be_mask(uint8_t kind) noexcept {
-  return kind != '\0' && std::strchr("biufct", kind) != nullptr;
+  return std::string_view("biufct").find(static_cast<char>(kind)) != std::string_view::npos;
 }
 
 // The CAI_EXT_* of a name such as "bfloat16" for so many bytes; CAI_EXT_NONE for any other.

@@ -169,6 +169,8 @@ static void test_refused(void) {
                                       "!f4",
                                       "<<f4",
                                       "<>f4",
+                                      "<m8[]",
+                                      "<m8[2]",
                                       "<f0",
                                       "<i0",
                                       "|S0",

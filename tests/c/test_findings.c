@@ -97,6 +97,38 @@ static void test_many(void) {
   CHECK(judge(in, CAI_STRICT).of_entry[CAI_ENTRY_SHAPE] >= 2);
 }
 
+/* What hangs on an entry that is wrong is not judged by a guess at it. */
+static void test_what_hangs_on_others(void) {
+  made_interface d, mask;
+  cai_interface *in = &d.in;
+  findings f;
+  check_context = "the fields of no type";
+  make_interface(&d)->typestr = make_text("<f3");
+  in->descr = make_form(CAI_FORM_DICT);
+  f = judge(in, CAI_STRICT);
+  CHECK(f.errors == 1 && f.of_entry[CAI_ENTRY_TYPESTR] == 1);
+  check_context = "the mask of an array that is wrong";
+  make_interface(&d)->stream = make_int(0);
+  in->mask = make_form(CAI_FORM_INTERFACE);
+  in->mask_interface = make_interface(&mask);
+  mask.in.typestr = make_text("|V1");
+  f = judge(in, CAI_STRICT);
+  CHECK(f.errors == 1 && f.of_entry[CAI_ENTRY_STREAM] == 1);
+  check_context = "an offset that is no int";
+  make_interface(&d)->protocol = CAI_PROTOCOL_HOST;
+  in->stream = make_form(CAI_FORM_MISSING);
+  in->offset = make_form(CAI_FORM_INDEX);
+  CHECK(judge(in, CAI_LENIENT).warnings_of[CAI_ENTRY_OFFSET] == 1);
+  CHECK(judge(in, CAI_STRICT).of_entry[CAI_ENTRY_OFFSET] == 1);
+  check_context = "bits are aligned anywhere";
+  make_interface(&d)->mask = make_form(CAI_FORM_INTERFACE);
+  in->mask_interface = make_interface(&mask);
+  mask.in.typestr = make_text("|t1");
+  mask.data[0] = make_uint(ADDRESS + 1);
+  f = judge(in, CAI_STRICT);
+  CHECK(f.errors == 0 && f.advice == 0);
+}
+
 /* What lenient reading takes though the text says otherwise, it says: a warning of that entry. */
 static void test_warnings(void) {
   made_interface d;
@@ -450,6 +482,7 @@ static void test_export(void) {
 int main(void) {
   test_none();
   test_many();
+  test_what_hangs_on_others();
   test_warnings();
   test_named_types();
   test_mask();

@@ -53,6 +53,7 @@ static void test_fields(void) {
 #define REFUSED(field, status, says) descr_refused("|V8", LIST(ok, field), status, 1, says)
   REFUSED(INT(1), CAI_ERR_TYPE, "descr[1]: 1 is not a tuple");
   REFUSED(UNREAD(CAI_FORM_TUPLE), CAI_ERR_VALUE, "nested too deep");
+  REFUSED(make_items(CAI_FORM_TUPLE, NULL, 0), CAI_ERR_VALUE, "is not (name, format)");
   REFUSED(TUPLE(TEXT("b")), CAI_ERR_VALUE, "is not (name, format)");
   REFUSED(TUPLE(TEXT("b"), TEXT("<i4"), TUPLE(INT(1)), INT(1)), CAI_ERR_VALUE,
           "is not (name, format)");
@@ -338,7 +339,9 @@ static void test_advice(void) {
 /* An array of no dimensions, whose tuples are empty. */
 static void test_no_dimensions(void) {
   made_interface d;
+  cai_interface written;
   cai_array out;
+  int i;
   check_context = "no dimensions";
   make_interface(&d)->shape = make_items(CAI_FORM_TUPLE, NULL, 0);
   CHECK_OK(read_with(&d.in, CAI_STRICT, 0, &out));
@@ -347,6 +350,17 @@ static void test_no_dimensions(void) {
   CHECK_OK(read_with(&d.in, CAI_STRICT, 0, &out));
   CHECK(out.ndim == 0 && out.data == ADDRESS && out.flags == 0);
   CHECK_OK(cai_array_validate(&out, ERR));
+  check_context = "no storage";
+  for (i = 0; i < 2; ++i) { /* which nothing needs */
+    CHECK_OK(cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, NULL, 0, &out, ERR));
+    CHECK(out.ndim == 0 && !out.shape && !out.strides);
+    CHECK_OK(cai_array_validate(&out, ERR));
+    d.in.strides = make_form(CAI_FORM_NONE);
+  }
+  memset(&written, 0, sizeof written);
+  written.struct_size = sizeof written;
+  CHECK_FAILS(CAI_ERR_STORAGE, ANY, cai_interface_write(&out, 3, NULL, 0, &written, ERR));
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_interface_write(&out, 3, NULL, 64, &written, ERR));
 }
 
 /* Formats in descr that mean something, though the text has others for it. */

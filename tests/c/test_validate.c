@@ -156,6 +156,9 @@ static void test_data(void) {
   fresh("wraps at the bottom")->data = 8, m.strides[0] = -12, wrong(CAI_ERR_VALUE, ANY);
   fresh("begins just above 0")->data = 16, m.strides[0] = -12, right();
   fresh("no elements, address 0"), m.shape[1] = 0, m.array.data = 0, right();
+  fresh("no elements, an address"), m.shape[1] = 0, wrong(CAI_ERR_VALUE, CAI_ENTRY_DATA);
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_DATA, cai_array_validate(&m.array, ERR));
+  CHECK(strstr(ERR->message, "there are no elements") != NULL);
   fresh("device 0")->device_type = 0, wrong(CAI_ERR_VALUE, ANY);
   fresh("device 4")->device_type = 4, wrong(CAI_ERR_VALUE, ANY);
   fresh("device -1")->device_type = -1, wrong(CAI_ERR_VALUE, ANY);
@@ -315,6 +318,12 @@ static void test_descr(void) {
   m.array.dtype.ext = CAI_EXT_BFLOAT16;
   set_field(&fields[0], "bits", "<u2", 0);
   m.array.descr = fields, m.array.descr_count = 1, right();
+  check_context = "fields within a bfloat16", make(&m, "|V2", 2, shape23, NULL);
+  set_field(&inner[0], "low", "|u1", 0), set_field(&inner[1], "high", "|u1", 1);
+  set_field(&fields[0], "number", "|V2", 0);
+  fields[0].fields = inner, fields[0].field_count = 2;
+  m.array.descr = fields, m.array.descr_count = 1, right();
+  fields[0].dtype.ext = CAI_EXT_BFLOAT16, wrong_descr();
   check_context = "fields of a bit", make(&m, "|t1", 2, shape23, NULL);
   set_field(&fields[0], "bits", "|u1", 0);
   m.array.descr = fields, m.array.descr_count = 1, wrong_descr();
@@ -438,6 +447,9 @@ static void test_layout(void) {
   CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_STRIDES, cai_array_layout(&m.array, &layout, ERR));
   fresh("layout, ndim 65")->ndim = 65;
   CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, cai_array_layout(&m.array, &layout, ERR));
+  check_context = "layout, items of no bytes";
+  make(&m, "<f4", 0, NULL, NULL)->dtype.itemsize = 0;
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_array_layout(&m.array, &layout, ERR));
   fresh("layout, product"), m.shape[0] = m.shape[1] = INT64_C(1) << 32;
   CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, cai_array_layout(&m.array, &layout, ERR));
   fresh("layout, extent"), m.strides[0] = INT64_MAX;

@@ -247,6 +247,9 @@ static void test_reshape_errors(void) {
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(a, NULL, 1, &view, ERR));
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(a, shape, -1, &view, ERR));
   for (i = 0; i <= CAI_MAX_NDIM; ++i) ones[i] = 1;
+  ones[0] = 5;
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(a, ones, CAI_MAX_NDIM, &view, ERR));
+  CHECK(strstr(ERR->message, "(5, 1, 1, 1, 1, 1, 1, 1, ...") != NULL); /* not all 64 */
   ones[0] = 6;
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(a, ones, CAI_MAX_NDIM + 1, &view, ERR));
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY,
@@ -279,7 +282,7 @@ static void test_reshape_errors(void) {
 }
 
 static void test_bit_masks(void) {
-  static const int64_t shape[] = {2, 3}, flat[] = {6}, wide[] = {2, 2, 3};
+  static const int64_t shape[] = {2, 3}, flat[] = {6}, wide[] = {2, 2, 3}, square[] = {3, 3};
   static const int32_t same_axes[] = {0, -1};
   cai_slice s[2];
   cai_array *a, *view;
@@ -312,6 +315,13 @@ static void test_bit_masks(void) {
   SAME(cai_array_transpose(a, same_axes, &view, ERR))
   SAME(cai_array_broadcast(a, shape, 2, &view, ERR))
 #undef SAME
+  cai_array_release(a);
+  check_context = "mask of bits, elements that change places";
+  make(&m, "<f4", 2, square, NULL);
+  make(&mask, "|t1", 2, square, NULL);
+  make_mask(&m, &mask);
+  a = own();
+  CHECK_FAILS(CAI_ERR_UNSUPPORTED, ANY, cai_array_transpose(a, NULL, &view, ERR));
   cai_array_release(a);
 }
 
