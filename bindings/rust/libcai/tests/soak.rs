@@ -241,8 +241,13 @@ impl Life {
 
     fn work(&mut self) {
         if let Some(stream) = self.random.of(&self.streams) {
-            let block = vec![1_u8; 8];
-            stream.enqueue(move || Ok(assert_eq!(block.len(), 8))).unwrap();
+            let block = Box::new(8);
+            stream
+                .enqueue(move || {
+                    assert_eq!(*block, 8);
+                    Ok(())
+                })
+                .unwrap();
             stream.attach(vec![1_u8; 8]).unwrap();
         }
     }
