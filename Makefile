@@ -38,6 +38,11 @@ test-long: ## all schedules, seeds and counts, valgrind, fuzzers; PART=NAME for 
 	@tools/setup long
 	@$(PYTHON_VENV) tools/test long $(PART)
 
+.PHONY: mutate
+mutate: ## a sample of operators of src/core and src/memory changed in turn, for a test to see each
+	@tools/setup test
+	@$(PYTHON_VENV) tools/mutate --most 100
+
 .PHONY: coverage
 coverage: ## what the C and C++ suites do not reach of src and simcuda, and nobody has explained
 	@tools/setup coverage

@@ -363,6 +363,21 @@ static void test_no_dimensions(void) {
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_interface_write(&out, 3, NULL, 64, &written, ERR));
 }
 
+/* The last character of a name may have any length. */
+static void test_names(void) {
+  static const char *const names[] = {"a", "a\xC3\xA9", "a\xE2\x82\xAC", "a\xF0\x9F\x98\x80"};
+  made_interface d;
+  cai_array out;
+  int i;
+  for (i = 0; i < COUNT(names); ++i) {
+    check_context = names[i];
+    make_interface(&d)->typestr = TEXT("|V4");
+    d.in.descr = LIST(TUPLE(TEXT(names[i]), TEXT("<i4")));
+    if (CHECK_OK(read_with(&d.in, CAI_STRICT, sizeof storage, &out)))
+      CHECK(out.descr_count == 1 && !strcmp(out.descr->name, names[i]));
+  }
+}
+
 /* Formats in descr that mean something, though the text has others for it. */
 static void test_loose_formats(void) {
   cai_value parts[2], field;
@@ -443,6 +458,7 @@ static void test_owners_and_slices(void) {
 int main(void) {
   test_advice();
   test_no_dimensions();
+  test_names();
   test_loose_formats();
   test_deep_values();
   test_owners_and_slices();

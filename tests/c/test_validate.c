@@ -80,6 +80,9 @@ static void test_dtype(void) {
   fresh("its message")->dtype.itemsize = 3;
   CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_array_validate(&m.array, ERR));
   CHECK(strstr(ERR->message, "kind 'f', byteorder '<', itemsize 3") != NULL);
+  fresh("a kind that no terminal shows")->dtype.kind = 0x7F;
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_array_validate(&m.array, ERR));
+  CHECK(strstr(ERR->message, "kind 127,") != NULL);
   fresh("byteorder 0")->dtype.byteorder = 0, wrong(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR);
   fresh("byteorder =")->dtype.byteorder = '=', wrong(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR);
   fresh("ext of f")->dtype.ext = 1, wrong(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR);
