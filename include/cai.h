@@ -765,10 +765,10 @@ typedef struct cai_use {
  *         which cai_array_release_on() is due, and #CAI_ORDER_HOST); #CAI_ERR_VALUE for a write to
  *         a read-only array; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate();
  *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, also for stream 0, for 1 or 2 if no context is
- *         current, for 2 (entry stream) if a green one is, which has none, and for a variable of the
- *         environment that has an invalid value.
- *         cai_error.index is the array, or -1 for the consumer's stream. No driver is needed, nor
- *         loaded, if no array needs order, before the work or after it.
+ *         current, for 2 (entry stream) if a green one is, which has none, and for a variable of
+ *         the environment that has an invalid value. cai_error.index is the array, or -1 for the
+ *         consumer's stream. No driver is needed, nor loaded, if no array needs order, before the
+ *         work or after it.
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t count,
                          uint64_t stream, const cai_use_options *options, cai_error *error);

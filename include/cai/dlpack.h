@@ -78,16 +78,16 @@ cai_status cai_dlpack_own_legacy(DLManagedTensor *tensor, uint64_t stream, cai_a
  * is called, or be ordered before whatever the owner's release does with the memory.
  *
  * The tensor is in order with what came before it: after another use of the array, ask for a new
- * tensor. Captures: where `stream` is in one, the tensor, and what is made of it, is for that capture
- * alone, since what was pending before it `stream` does not come after once it has ended; where it
- * is in none, the tensor is not for a capture in which others use the array, of whose uses it does not
- * know. Ask for a tensor on each side.
+ * tensor. Captures: where `stream` is in one, the tensor, and what is made of it, is for that
+ * capture alone, since what was pending before it `stream` does not come after once it has ended;
+ * where it is in none, the tensor is not for a capture in which others use the array, of whose uses
+ * it does not know. Ask for a tensor on each side.
  *
  * @param array   valid and owned (a borrowed array cannot be held). If its device is CUDA with id
  * -1, cai_array_locate() is asked for the id; 0 stands for that of no elements
  * @param stream  the consumer's; as `target` of cai_array_publish(), and must live until the
- *                deleter is called; the array's own, as long as the array's owner; or UINT64_MAX: no
- *                order
+ *                deleter is called; the array's own, as long as the array's owner; or UINT64_MAX:
+ *                no order
  * @param out     a tensor, to be ended by its deleter. Its shape and strides are copies; an axis of
  *                one element may have any stride
  * @return #CAI_OK; #CAI_ERR_EXPORT, with the entry, if a tensor cannot say it: a mask, a foreign

@@ -2725,10 +2725,10 @@ functions! {
     /// which [`cai_array_release_on()`] is due, and [`CAI_ORDER_HOST`]); [`CAI_ERR_VALUE`] for a write to
     /// a read-only array; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`];
     /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for stream 0, for 1 or 2 if no context is
-    /// current, for 2 (entry stream) if a green one is, which has none, and for a variable of the
-    /// environment that has an invalid value.
-    /// [`cai_error.index`](cai_error::index) is the array, or -1 for the consumer's stream. No driver is needed, nor
-    /// loaded, if no array needs order, before the work or after it.
+    /// current, for 2 (entry stream) if a green one is, which has none, and for a variable of
+    /// the environment that has an invalid value. [`cai_error.index`](cai_error::index) is the array, or -1 for the
+    /// consumer's stream. No driver is needed, nor loaded, if no array needs order, before the
+    /// work or after it.
     ///
     /// The text, "Synchronization". Since 0.1.
     pub fn cai_use_begin(
@@ -4836,18 +4836,18 @@ functions! {
     /// is called, or be ordered before whatever the owner's release does with the memory.
     ///
     /// The tensor is in order with what came before it: after another use of the array, ask for a new
-    /// tensor. Captures: where `stream` is in one, the tensor, and what is made of it, is for that capture
-    /// alone, since what was pending before it `stream` does not come after once it has ended; where it
-    /// is in none, the tensor is not for a capture in which others use the array, of whose uses it does not
-    /// know. Ask for a tensor on each side.
+    /// tensor. Captures: where `stream` is in one, the tensor, and what is made of it, is for that
+    /// capture alone, since what was pending before it `stream` does not come after once it has ended;
+    /// where it is in none, the tensor is not for a capture in which others use the array, of whose uses
+    /// it does not know. Ask for a tensor on each side.
     ///
     /// # Arguments
     ///
     /// - `array`: valid and owned (a borrowed array cannot be held). If its device is CUDA with id
     ///   -1, [`cai_array_locate()`] is asked for the id; 0 stands for that of no elements
     /// - `stream`: the consumer's; as `target` of [`cai_array_publish()`], and must live until the
-    ///   deleter is called; the array's own, as long as the array's owner; or UINT64_MAX: no
-    ///   order
+    ///   deleter is called; the array's own, as long as the array's owner; or UINT64_MAX:
+    ///   no order
     /// - `out`: a tensor, to be ended by its deleter. Its shape and strides are copies; an axis of
     ///   one element may have any stride
     ///
