@@ -110,6 +110,24 @@ memory = given.memory
 x = libcai.asarray(given)
 """
 
+# Arrays of one memory, whose exporters tell when they go; the collector comes when it is called.
+WATCHED = """
+import gc
+gone = []
+class Watched(Cuda):
+    def __del__(self): gone.append(1)
+s, t = new_stream(), new_stream()
+memory = new_memory()
+def watched(**changes):
+    entries = {"data": (memory.value, False), "shape": (6,), "typestr": "<i4", **changes}
+    return Watched(interface(**entries))
+def used(x):
+    with libcai.use(x, stream=s):
+        fill(memory, 5, 6, s)
+    return x
+gc.disable()
+"""
+
 # What a capture becomes.
 LAUNCH = """
 def end(stream):

@@ -3,18 +3,12 @@
 races."""
 
 import pytest
-from simulation import run
+from simulation import WATCHED, run
 
-GRAPHS = """
-import gc, time
-gone = []
-class Watched(Cuda):
-    def __del__(self): gone.append(1)
-s, t = new_stream(), new_stream()
-memory = new_memory()
-def watched(**changes):
-    entries = {"data": (memory.value, False), "shape": (6,), "typestr": "<i4", **changes}
-    return Watched(interface(**entries))
+GRAPHS = (
+    WATCHED
+    + """
+import time
 def begin(stream):
     call("cuStreamBeginCapture_v2", stream, 1)
 def end(stream):
@@ -39,8 +33,8 @@ def goes():
     assert gone == [1] and libcai.drain() == 0
     gone.clear()
     return True
-gc.disable()
 """
+)
 
 
 # ---- Lifetime ----------------------------------------------------------------------------------

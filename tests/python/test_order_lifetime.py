@@ -2,23 +2,7 @@
 """Who keeps an array while it is in use, and what ends it, on simcuda."""
 
 import pytest
-from simulation import LAUNCH, PENDING, run
-
-WATCHED = """
-import gc
-gone = []
-class Watched(Cuda):
-    def __del__(self): gone.append(1)
-s, t = new_stream(), new_stream()
-memory = new_memory()
-def watched(**changes):
-    return Watched(interface(data=(memory.value, False), shape=(6,), typestr="<i4", **changes))
-def used(x):
-    with libcai.use(x, stream=s):
-        fill(memory, 5, 6, s)
-    return x
-gc.disable()
-"""
+from simulation import LAUNCH, PENDING, WATCHED, run
 
 
 def test_the_last_release_waits_for_uses(simulated):
