@@ -20,11 +20,13 @@ Stream find_here(driver::Session &session, const cai_array &, std::uint64_t stre
   return stream_here(session, stream);
 }
 
-// Makes a stream, which `find` finds, wait for all that is pending on an array. What `body` adds
-// takes place in the same session, with the stream in order.
-template <class Body>
+constexpr auto nothing_more = [](driver::Session &, Stream &) {};
+
+// Makes a stream, which `find` finds, wait for all that is pending on an array. What `before` and
+// `body` add takes place in the same session, ahead of the waits and with the stream in order.
+template <class Before, class Body>
 void after_all(const cai_array &array, const Wanted &wanted, Find find,
-               const std::uint64_t *streams, int32_t count, Body &&body,
+               const std::uint64_t *streams, int32_t count, Before &&before, Body &&body,
                Few<Recorded> *recorded = nullptr, Way way = Way::forth) {
   const std::uint64_t value = wanted.stream;
   Demand demand;
@@ -39,6 +41,7 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
       const Stream other = stream_here(session, streams[index], index);
       others.add_unless(other, [&](const Stream &added) { return same(other, added); });
     }
+    std::forward<Before>(before)(session, stream);
     wait_for_all(session, stream, others, demand, 0, recorded, nullptr, way);
     const cai_array *const alone = &array;
     if (may_follow_captured(&alone, 1)) {
@@ -63,7 +66,7 @@ void reclaim(const cai_array &array, std::uint64_t stream, std::uint32_t access)
   const bool writes = access == CAI_ACCESS_WRITE;
   const Wanted wanted{writes ? Wanted::For::completing : Wanted::For::waiting, stream,
                       writes ? uint32_t{CAI_ACCESS_READ} : access};
-  after_all(array, wanted, find_here, nullptr, 0, [](driver::Session &, Stream &) {});
+  after_all(array, wanted, find_here, nullptr, 0, nothing_more, nothing_more);
 }
 
 // Stream 2 is the calling thread's, and only the owner can tell others so. Returns whether that is
@@ -116,16 +119,18 @@ void keep_published(driver::Session &session, Uses &uses, Stream stream, Stream 
 }
 
 // Stream 1 does not order what it waits for by itself: who waits for stream 1 may come before it.
-void keep_own_behind_legacy(driver::Session &session, Uses &uses, const cai_array &array,
-                            Stream &target) {
+// Returns the array's own stream with an event of it, if there is one to be kept. To be called
+// before stream 1 waits for anything, which a later event would come after, too.
+Recorded record_own_behind_legacy(driver::Session &session, const cai_array &array,
+                                  Stream &target) {
   const std::uint64_t value = is_of_another_thread(array) ? 0 : stream_value(array);
-  if (target.value != driver::stream_legacy || value == 0 || value == target.value) return;
+  if (target.value != driver::stream_legacy || value == 0 || value == target.value) return {};
   Stream own = stream_for(session, array, value);
-  if (!implicitly_ordered(session, own, target)) return;
+  if (!implicitly_ordered(session, own, target)) return {};
   probe(session, own);
-  if (own.capture || target.capture) return;
-  const Event event = Event::record(session, own);
-  keep_event(session, uses, own, event, true, Cover::by(session, own));
+  probe(session, target);
+  if (own.capture || target.capture) return {};
+  return {own, Event::record(session, own)};
 }
 
 // Whether the array, or its mask, comes with another stream than the target.
@@ -254,8 +259,14 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
   if (view && stores_by_itself(keeper)) refuse_captured(array, target);
   bool tell = false, in_capture = false;
   Few<Recorded> recorded;
+  Recorded own;
   after_all(
       array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
+      [&](driver::Session &session, Stream &stream) {
+        // One that is told waits by an event, and so has something that others wait for.
+        if (!published || way != Way::published || !stores_here(keeper)) return;
+        own = record_own_behind_legacy(session, array, stream);
+      },
       [&](driver::Session &session, Stream &stream) {
         if (published) published->stream = {stream.value, stream.context, -1};
         if ((published || (count > 0 && stores_by_itself(keeper))) && keeps_by_itself(keeper)) {
@@ -272,8 +283,9 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         }
         if (!published) return;
         Uses &uses = make_uses_of(keeper);
-        // One that is told waits by an event, and so has something that others wait for.
-        if (way == Way::published) keep_own_behind_legacy(session, uses, array, stream);
+        if (own.event) {
+          keep_event(session, uses, own.stream, own.event, true, Cover::by(session, own.stream));
+        }
         if (uses.is_first(target)) {  // a view of one that differs comes back to it
           published->stream = {};
           return;
@@ -535,7 +547,7 @@ Event event_after(const cai_array &array, std::uint64_t value) {
       keeps_by_itself(keeper_of(array)) || (array.mask && keeps_by_itself(keeper_of(*array.mask)));
   Event event;
   after_all(array, {Wanted::For::waiting, value, CAI_ACCESS_DEFAULT}, find_here, nullptr, 0,
-            [&](driver::Session &session, Stream &stream) {
+            nothing_more, [&](driver::Session &session, Stream &stream) {
               refuse_capturing(session, stream, "an event of it is of no use outside");
               if (!by_themselves) event = Event::record(session, stream);
             });
