@@ -102,20 +102,27 @@ void keep(driver::Session &session, Uses &uses, Stream &stream, bool write) {
   keep_event(session, uses, stream, Event::record(session, stream), write, {});
 }
 
+// Records what is pending on a stream that is published, ahead of the target's waits: on a stream
+// that is in order with the target, a later event would come after them, too.
+void record_published(driver::Session &session, Stream stream, Stream &target,
+                      Few<Recorded> &recorded) {
+  probe(session, stream);
+  probe(session, target);
+  if (stream.capture || target.capture || find(recorded, stream)) return;
+  Event event = Event::record(session, stream);
+  recorded.add({stream, std::move(event)});
+}
+
 // What is pending on a stream that is published, on another one, is kept as a write: those who have
 // the array already do not hear of the target.
 void keep_published(driver::Session &session, Uses &uses, Stream stream, Stream &target,
                     Few<Recorded> &recorded) {
   probe(session, stream);
-  probe(session, target);
   if (stream.capture) return keep_captured(session, stream, uses, true);
-  if (target.capture) return;  // what is in a graph is not pending
-  for (const Recorded &it : recorded) {
-    if (!same(it.stream, stream)) continue;
-    return keep_event(session, uses, stream, it.event, true, Cover::by(session, target));
-  }
-  const Cover cover = same(stream, target) ? Cover::by(session, target) : Cover{};
-  keep_event(session, uses, stream, Event::record(session, stream), true, cover);
+  const Recorded *const it = find(recorded, stream);
+  if (!it) return;  // what is in a graph is not pending
+  const bool waits = it->is_waited_for || same(stream, target);
+  keep_event(session, uses, stream, it->event, true, waits ? Cover::by(session, target) : Cover{});
 }
 
 // Stream 1 does not order what it waits for by itself: who waits for stream 1 may come before it.
@@ -130,7 +137,8 @@ Recorded record_own_behind_legacy(driver::Session &session, const cai_array &arr
   probe(session, own);
   probe(session, target);
   if (own.capture || target.capture) return {};
-  return {own, Event::record(session, own)};
+  Event event = Event::record(session, own);
+  return {own, std::move(event)};
 }
 
 // Whether the array, or its mask, comes with another stream than the target.
@@ -264,8 +272,13 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
       array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
       [&](driver::Session &session, Stream &stream) {
         // One that is told waits by an event, and so has something that others wait for.
-        if (!published || way != Way::published || !stores_here(keeper)) return;
-        own = record_own_behind_legacy(session, array, stream);
+        if (!stores_here(keeper)) return;
+        if (published && way == Way::published) {
+          own = record_own_behind_legacy(session, array, stream);
+        }
+        for (int32_t index = 0; index < count; ++index) {
+          record_published(session, stream_here(session, streams[index], index), stream, recorded);
+        }
       },
       [&](driver::Session &session, Stream &stream) {
         if (published) published->stream = {stream.value, stream.context, -1};

@@ -103,6 +103,12 @@ void refuse_capturing(driver::Session &session, Stream &stream, const char *what
                 what_to_do);
 }
 
+Recorded *find(Few<Recorded> &recorded, const Stream &stream) {
+  Recorded *const found = std::find_if(recorded.begin(), recorded.end(),
+                                       [&](const Recorded &it) { return same(it.stream, stream); });
+  return found == recorded.end() ? nullptr : found;
+}
+
 void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
                   std::uint32_t flags, Few<Recorded> *recorded, Stream *forked_from, Way way) {
   leave_unmet(session, stream, producers, demand);
@@ -181,9 +187,10 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   try {
     for (const Step &step : steps) {
       for_array(step.producer->index, [&] {
+        Recorded *const known = recorded ? find(*recorded, *step.producer) : nullptr;
         Event event;
-        order(session, *step.producer, stream, step.edge, event);
-        if (recorded && event) recorded->add({*step.producer, event});
+        order(session, *step.producer, stream, step.edge, known ? known->event : event);
+        if (known) known->is_waited_for = step.edge == Edge::event;
       });
       forked = fork != nullptr;
     }

@@ -8,14 +8,18 @@
 
 namespace cai::order {
 
-// A producer's stream, and the event that was recorded there.
+// A producer's stream, and the event that was recorded there before anybody waited.
 struct Recorded {
   Stream stream;
   Event event;
+  bool is_waited_for = false;
 };
 
+// Returns null if nothing was recorded there.
+Recorded *find(Few<Recorded> &recorded, const Stream &stream);
+
 // Makes the stream wait for the producers, and for the rest of the demand but its keepers. `flags`
-// are CAI_USE_*; `recorded` may be null, and gets the events that it took; so may `forked_from`,
+// are CAI_USE_*; `recorded` may be null, and has events that are taken; `forked_from` may be null,
 // and gets the producer's stream whose capture the stream has joined. `way` is forth, or on.
 void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
                   std::uint32_t flags, Few<Recorded> *recorded = nullptr,

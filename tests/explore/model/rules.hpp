@@ -217,13 +217,17 @@ struct Model {
     if (said == kStream) at(kPublishOwn, act);
     waited_for = pending;
     as_event = said == kEvent;
+    // Ahead of the waits: a later event on a stream in order with the target comes after them.
+    Act published[kStreams];
+    for (int i = 0; i < kStreams; ++i) {
+      published[i] = {original, static_cast<Stream>(i), true};
+      published[i].covered = published[i].target = target;
+      if ((pending >> i & 1) && !(as_event && i == target)) record(published[i]);
+    }
     at(kBefore, act);
     waited_for = 0;
     for (int i = 0; i < kStreams; ++i) {
-      if (!(pending >> i & 1)) continue;
-      Act published{original, static_cast<Stream>(i), true};
-      published.covered = published.target = target;
-      at(kPublish, published);
+      if (pending >> i & 1) at(kPublish, published[i]);
     }
     pending = 0;
     Array &view = arrays[place];
