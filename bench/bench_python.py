@@ -63,6 +63,24 @@ def repeated(call):
     return loop
 
 
+def use_one(x):
+    """A function that uses an array n times, by blocks that do nothing."""
+
+    def loop(n):
+        for _ in range(n):
+            with libcai.use(x, stream=1):
+                pass
+
+    return loop
+
+
+def use_eight(n):
+    a, b, c, d, e, f, g, h = eight
+    for _ in range(n):
+        with libcai.use(a, b, c, d, e, f, g, h, stream=1):
+            pass
+
+
 BENCHMARKS = {
     "libcai.asarray": repeated(lambda: asarray(producer)),
     "cuda.core StridedMemoryView": repeated(lambda: view(producer, -1)),
@@ -72,10 +90,10 @@ BENCHMARKS = {
     "numba-cuda interface": repeated(lambda: numba_array.__cuda_array_interface__),
     "libcai interface after uses": repeated(lambda: one.__cuda_array_interface__),
     "libcai.asarray of NumPy": repeated(lambda: asarray(host)),
-    "libcai.use, no order needed": repeated(lambda: use(host_array)),
-    "libcai.use, kept by the owner": repeated(lambda: use(one)),
+    "libcai.use, no order needed": use_one(host_array),
+    "libcai.use, kept by the owner": use_one(one),
     "use: the calls of C": lambda n: read_dict.use_on_1(its_other, n),
-    "libcai.use of 8, kept by owners": repeated(lambda: use(*eight)),
+    "libcai.use of 8, kept by owners": use_eight,
     "three: Array": repeated(lambda: elements(host_array, host_array, host_array)),
     "three: described": repeated(lambda: elements(described, described, described)),
     "three: lent": repeated(lambda: elements(lent, lent, lent)),
@@ -139,11 +157,7 @@ if importlib.util.find_spec("rmm"):  # needs Python 3.11
 
 IN_C = ("read the dict", "unpack the dict", "six PyDict_GetItem")
 IN_C += tuple(name for name in BENCHMARKS if name.startswith(("open:", "own:", "table:", "use:")))
-
-
-def use(*arrays):
-    with libcai.use(*arrays, stream=1):
-        pass
+BY_ITSELF = (*IN_C, "empty call", *(name for name in BENCHMARKS if name.startswith("libcai.use")))
 
 
 def timed(loop, count):
@@ -169,7 +183,7 @@ def main():
     empty = min(times["empty call"])
     result = {}
     for name, all_times in times.items():
-        overhead = 0 if name in IN_C or name == "empty call" else empty
+        overhead = 0 if name in BY_ITSELF else empty
         result[name] = {
             "min": min(all_times) - overhead,
             "median": statistics.median(all_times) - overhead,
