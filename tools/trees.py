@@ -38,7 +38,6 @@ PLAIN = Tree(
         *["-Dbuildtype=release", "-Doptimization=1", "-Ddebug=false", "-Db_ndebug=false"],
     ],
 )
-LIBRARY = "src/libcai.so.1"
 SIMCUDA = "simcuda/libcuda.so.1"
 SIMCUDA_OF_PLAIN = f"-Dsimcuda_dir={ROOT / PLAIN.folder / 'simcuda'}"
 # Lines are for the reports. GCC's warnings are wrong at times about code that a sanitizer has
@@ -155,6 +154,14 @@ def files_of(tree, is_wanted):
         for target in introspect(tree, "targets")
         if is_wanted(target)
         for file in target["filename"]
+    )
+
+
+def make_library(tree):
+    """True when the folder is there with libcai in it, under each of its names."""
+    # The soname may be a link to the file that is built.
+    return configure(tree) and make(
+        tree, *files_of(tree, lambda target: target["name"] == "cai" and target["installed"])
     )
 
 
