@@ -74,9 +74,8 @@ void follow_uses(device::CpuStream &stream, const Use &use) {
 }
 
 void keep_use(const order::HostPoint &point, const Use &use) noexcept {
-  const cai_status status = guard(nullptr, [&] {
-    order::make_uses_of(host_keeper_of(use.array->owner)).host.keep(point, is_write(use));
-  });
+  const cai_status status =
+      guard(nullptr, [&] { order::keep_host_work(*use.array, point, is_write(use)); });
   if (status != CAI_OK) guard(nullptr, [&] { point.queue->wait_for(point.number); });
 }
 

@@ -61,8 +61,9 @@ inline bool may_be_pending(const cai_array &array) noexcept {
 }
 
 // Whether streams of the CPU's may have work on the array's memory yet.
-inline bool has_host_work(const cai_array &array) noexcept {
+inline bool may_have_host_work(const cai_array &array) noexcept {
   const cai_owner *const keeper = host_keeper_of(array.owner);
+  if (is_import(keeper) && any_imports()) return true;
   const Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   return uses && uses->host.any();
 }
@@ -100,7 +101,7 @@ inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) 
 
 // An array and its mask have one owner; where it is asked about a GPU's, that is for all uses.
 inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
-  if (array.device_type == CAI_DEVICE_CPU && has_host_work(array)) return false;
+  if (array.device_type == CAI_DEVICE_CPU && may_have_host_work(array)) return false;
   return nothing_on_gpu_before(array, stream);
 }
 
@@ -111,7 +112,7 @@ inline bool is_plain(const cai_array *array) noexcept {
 
 // Whether neither the GPU nor the host can have work on a plain array, so that no use is kept.
 inline bool is_out_of_sight(const cai_array &array) noexcept {
-  return array.device_type == CAI_DEVICE_CPU ? !has_host_work(array) : has_no_elements(array);
+  return array.device_type == CAI_DEVICE_CPU ? !may_have_host_work(array) : has_no_elements(array);
 }
 
 // Whether a plain array came with the stream, a handle, and nothing has to be put in order before

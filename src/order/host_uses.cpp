@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "core/pending_hook.hpp"
+#include "order/imports.hpp"
 #include "order/waiting.hpp"
 
 namespace cai::order {
@@ -35,8 +36,20 @@ void HostUses::forget_what_is_over() noexcept {
   std::erase_if(slots_, [](const Slot &slot) { return slot.queue->is_over(slot.last); });
 }
 
+void keep_host_work(const cai_array &array, const HostPoint &point, bool write) {
+  cai_owner *const keeper = host_keeper_of(array.owner);
+  Uses &uses = make_uses_of(keeper);
+  if (is_import(keeper)) list_import(uses, array);
+  uses.host.keep(point, write);
+}
+
 void add_host_work(const cai_array &array, bool write, HostPoints &out) {
-  if (has_host_work(array)) uses_of(host_keeper_of(array.owner))->host.add_conflicts(write, out);
+  if (!may_have_host_work(array)) return;
+  const cai_owner *const keeper = host_keeper_of(array.owner);
+  Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
+  if (uses) uses->host.add_conflicts(write, out);
+  if (!is_import(keeper)) return;
+  for_each_import(array, [&](Uses &other) { other.host.add_conflicts(write, out); });
 }
 
 void await_points(HostPoints &points, trace::Of of) {

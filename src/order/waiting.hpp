@@ -46,6 +46,8 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
 // Adds what streams of the CPU's have yet to do on the memory of the array, or its mask, and a
 // read, or a write, comes after.
 void add_host_work(const cai_array &array, bool write, HostPoints &out);
+// Keeps such work. The owner does so here; others find that of an import by address.
+void keep_host_work(const cai_array &array, const HostPoint &point, bool write);
 void await_points(HostPoints &points, trace::Of of);
 
 // The host waits for all of that. Before a session.

@@ -135,6 +135,32 @@ TEST_P(NoReader, ACopyToAnOwnersArray) {
   EXPECT_EQ(std::count(target.bytes, target.bytes + count, seven), std::int64_t{count});
 }
 
+// An owner of its own is asked of itself alone.
+class NoReaderOfAnImport : public testing::TestWithParam<Reader> {};
+
+INSTANTIATE_TEST_SUITE_P(ComesBefore, NoReaderOfAnImport, testing::ValuesIn([] {
+                           std::vector<Reader> found;
+                           std::copy_if(std::begin(readers), std::end(readers),
+                                        std::back_inserter(found), [](const Reader &reader) {
+                                          return reader.name != std::string_view("AwaitUses");
+                                        });
+                           return found;
+                         }()),
+                         [](const auto &reader) { return reader.param.name; });
+
+TEST_P(NoReaderOfAnImport, AFillOfAnotherOne) {
+  Bytes target;
+  const Owned x = target.make(), other = target.make();
+  x->owner->flags |= CAI_OWNER_IMPORTED;
+  other->owner->flags |= CAI_OWNER_IMPORTED;
+  Slow slow(true);
+  ASSERT_OK(cai_array_fill(other, &seven, slow, error));
+  EXPECT_TRUE(slow.is_pending());
+  slow.let_go();
+  ASSERT_OK(GetParam().begin(x, error));
+  EXPECT_EQ(std::count(target.bytes, target.bytes + count, seven), std::int64_t{count});
+}
+
 TEST_P(NoReader, WorkThatIsRecorded) {
   const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
   const OwnArray x = array_of(memory, {64});

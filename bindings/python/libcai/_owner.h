@@ -222,6 +222,14 @@ static inline cai_owner *cai_py_keeper(cai_owner *owner) {
   return owner && owner->struct_size >= sizeof *owner ? owner : NULL;
 }
 
+/* Whether uses are kept of an array, or of the host, where others find it by address. */
+static inline int cai_py_may_be_used(const cai_array *array) {
+  const cai_owner *const keeper = cai_py_keeper(array->owner);
+  if (cai_py_was_used(keeper)) return 1;
+  if (array->device_type != CAI_DEVICE_CPU || !keeper) return 0;
+  return ((keeper->keeper ? keeper->keeper : keeper)->flags & CAI_OWNER_IMPORTED) != 0;
+}
+
 static inline cai_status cai_py_keep_use(cai_owner *keeper, uint64_t stream, uint32_t access,
                                          cai_error *error) {
   return keeper->used_on(keeper, stream, access, error);

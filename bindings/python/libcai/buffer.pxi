@@ -22,6 +22,7 @@ cdef Array by_buffer(obj):
     if not PyObject_CheckBuffer(obj):
         return None
     refuse_masked(obj)
+    cdef cai_py_block *block
     held = PyMemoryView_FromObject(obj)
     PyObject_GetBuffer(held, &buffer, PyBUF_FULL_RO)
     try:
@@ -33,7 +34,9 @@ cdef Array by_buffer(obj):
             raise InterfaceError(
                 f"typestr: the buffer's format is {given!r}, which is no type of an array's",
                 "typestr", given)
-        return owning(&array, held)
+        block = block_owning(&array, held)
+        block.owner.flags |= CAI_OWNER_IMPORTED
+        return wrap(&block.array, &block.owner)
     finally:
         PyBuffer_Release(&buffer)
 

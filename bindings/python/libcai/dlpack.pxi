@@ -340,7 +340,7 @@ cdef uint64_t working_stream(const cai_array *array) except? 0:
     if array.device_type == CAI_DEVICE_CPU:
         return NO_STREAM
     if (array.stream_kind == CAI_STREAM_NONE and array.owner != NULL
-            and not cai_py_was_used(cai_py_keeper(array.owner))):
+            and not cai_py_may_be_used(array)):
         return NO_STREAM
     return current_stream_value(array)
 

@@ -28,7 +28,7 @@ cdef int write(const cai_array *array, Written *written,
         written.storage = <uint64_t *>malloc(size)
         if written.storage == NULL:
             raise MemoryError()
-    if cai_py_was_used(cai_py_keeper(array.owner)):
+    if cai_py_may_be_used(array):
         with nogil:  # it may wait for work of the host's, which may need the GIL
             status = cai_interface_write(array, version, written.storage, size,
                                          &written.interface, &error)
@@ -82,7 +82,7 @@ cdef dict host_dict(Array self):
             "mask: NumPy takes no notice of one, whatever its dict says: pass the mask as an array "
             "of its own, and the elements by a dict without it")
     if self.array.device_type == CAI_DEVICE_CPU:
-        if cai_py_was_used(cai_py_keeper(self.owner)):
+        if cai_py_may_be_used(self.array):
             waited_for(self)
         return plain_dict(self)
     waited_for(self)
@@ -108,7 +108,7 @@ cdef dict export_dict(Array self):
         raise BufferError(
             "stream: the array comes with stream 2 of another thread, which means another stream "
             "here: publish_event() it there, publish() that on a stream, and export what it gives")
-    if self.array.data != 0 and cai_py_was_used(cai_py_keeper(self.owner)):
+    if self.array.data != 0 and cai_py_may_be_used(self.array):
         return dict_after_uses(self)
     return plain_dict(self)
 
@@ -154,7 +154,7 @@ cdef dict dict_of_version(Array self, version):
         return dict_of_version_2(self)
     if self.array.device_type != CAI_DEVICE_CPU:
         return export_dict(self)
-    if cai_py_was_used(cai_py_keeper(self.owner)):
+    if cai_py_may_be_used(self.array):
         waited_for(self)
     return plain_dict(self)
 

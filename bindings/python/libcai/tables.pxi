@@ -151,7 +151,7 @@ cdef int say_order(Array self, uint64_t *stream, uint32_t *kind) except -1:
             "here: publish_event() it there")
     stream[0] = self.array.stream
     kind[0] = self.array.stream_kind
-    if self.array.data == 0 or not cai_py_was_used(cai_py_keeper(self.owner)):
+    if self.array.data == 0 or not cai_py_may_be_used(self.array):
         return 0
     if self.array.device_type == CAI_DEVICE_CPU:
         return waited_for(self)

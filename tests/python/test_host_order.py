@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays of the host's, passed as they are to functions that work on streams of the CPU's: each
+call makes an import of its own, and all of them come after each other by address."""
+
+import random
+import time
+
+import numpy as np
+import pytest
+
+import libcai
+
+COUNT = 12
+
+
+class Program:
+    """Random work on two arrays; `true` is what they hold after it, done at once."""
+
+    def __init__(self, seed):
+        self.any = random.Random(seed)
+        self.arrays = [np.zeros(COUNT, "i4") for _ in range(2)]
+        self.true = [array.copy() for array in self.arrays]
+        self.streams = [libcai.Stream("cpu") for _ in range(3)]
+        self.steps = []
+
+    def part(self):
+        """A slice, and the same of what is true."""
+        which, first = self.any.randrange(2), self.any.randrange(COUNT - 4)
+        part = slice(first, first + 4)
+        self.steps[-1] += f" {which}[{first}:{first + 4}]"
+        return self.given(self.arrays[which][part]), self.true[which][part]
+
+    def given(self, array):
+        return self.any.choice([array, memoryview(array), libcai.asarray(array)])
+
+    def stream(self):
+        which = self.any.randrange(4)
+        self.steps[-1] += f" on {which}"
+        return {"stream": self.streams[which]} if which < 3 else {}
+
+    def delay(self):
+        stream, seconds = self.any.choice(self.streams), self.any.choice([0, 0.001, 0.003])
+        stream.enqueue(lambda: time.sleep(seconds))
+
+    def fill(self):
+        part, true = self.part()
+        value = self.any.randrange(100)
+        libcai.fill(part, value, **self.stream())
+        true[:] = value
+
+    def copy(self):
+        part, true = self.part()
+        target, true_target = self.part()
+        if np.shares_memory(true, true_target):
+            return
+        libcai.copy(part, target, **self.stream())
+        true_target[:] = true
+
+    def read(self):
+        part, true = self.part()
+        how = self.any.randrange(6)
+        self.steps[-1] += f" {how}"
+        if how == 0:
+            found = [libcai.asarray(part).item(i) for i in range(4)]
+        elif how == 1:
+            found = np.asarray(libcai.asarray(part))
+        elif how == 2:
+            found = np.asarray(libcai.asarray(part).eval())
+        elif how == 3:
+            found = np.from_dlpack(libcai.asarray(part))
+        elif how == 4:
+            found = np.asarray(libcai.copy(part))
+        else:
+            with libcai.use(part, stream=1, order="host", access="read"):
+                found = np.array(part)
+        assert list(found) == list(true), self.steps
+
+    def run(self, count):
+        for _ in range(count):
+            step = self.any.choice([self.delay, self.fill, self.fill, self.copy, self.read])
+            self.steps.append(step.__name__)
+            step()
+        for stream in self.streams:
+            stream.synchronize()
+        for array, true in zip(self.arrays, self.true, strict=True):
+            assert list(array) == list(true), self.steps
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_work_on_a_host_array_comes_after_all_before(seed):
+    Program(seed).run(60)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(40, 1040))
+def test_work_on_a_host_array_comes_after_all_before_it_often(seed):
+    Program(seed).run(100)
