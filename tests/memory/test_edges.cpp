@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is at the edge of what is allowed: nothing at all, the last of its range, other addresses.
+#include <algorithm>
+#include <limits>
+
+#include "memories.hpp"
+
+namespace test::edges_tests {
+namespace {
+
+constexpr std::int64_t size = 64;
+constexpr cai_dtype brain{'V', '|', CAI_EXT_BFLOAT16, 0, 2, 0};
+
+class Edges : public Memories {};
+
+// ---- Addresses
+
+OwnMemory make_combined() {
+  cai_request wanted = request(CAI_KIND_PINNED, size);
+  wanted.flags = CAI_HOST_WRITE_COMBINED | CAI_HOST_PORTABLE;
+  cai_memory *made = nullptr;
+  cai_error error{};
+  EXPECT_EQ(cai_memory_alloc(gpu0, &wanted, &made, &error), CAI_OK) << error.message;
+  return OwnMemory(made);
+}
+
+// The memory's array, which goes by another address.
+cai_array moved(const cai_array *array, Address data) {
+  cai_array other = *array;
+  other.data = data;
+  return other;
+}
+
+TEST_F(Edges, APinnedArrayMayGoByTheHostsAddress) {
+  const OwnMemory memory = make_combined();
+  const cai_memory_info info = describe(memory);
+  ASSERT_NE(info.host, info.data) << "the test is of no use";
+  const OwnArray array = array_of(memory, {size});
+  const cai_array by_host = moved(array, info.host);
+  std::uint64_t host = 0;
+  ASSERT_OK(cai_array_host(array, &host, error));
+  EXPECT_EQ(host, info.host);
+  ASSERT_OK(cai_array_host(&by_host, &host, error));
+  EXPECT_EQ(host, info.host);
+  const unsigned char seven = 7;
+  ASSERT_OK(cai_array_fill(&by_host, &seven, nullptr, error));
+  ASSERT_OK(cai_array_sync_host(&by_host, error));
+  const auto *const bytes = static_cast<const unsigned char *>(handle(info.host));
+  EXPECT_EQ(std::count(bytes, bytes + size, seven), size);
+}
+
+TEST_F(Edges, AnAddressThatNobodyKnowsIsTheHostsOwn) {
+  const OwnMemory memory = make_combined();
+  const OwnArray array = array_of(memory, {size});
+  std::uint64_t host = 0;
+  for (const Address unknown : {Address{4096}, describe(memory).data - size}) {
+    const cai_array elsewhere = moved(array, unknown);
+    ASSERT_OK(cai_array_host(&elsewhere, &host, error));
+    EXPECT_EQ(host, unknown);
+  }
+}
+
+TEST_F(Edges, TheHostsAddressOfItsOwnMemoryIsTheOneOfTheArray) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, size);
+  const OwnArray array = array_of(memory, {size}), empty = array_of(memory, {0});
+  std::uint64_t host = 1;
+  ASSERT_OK(cai_array_host(array, &host, error));
+  EXPECT_EQ(host, array->data);
+  ASSERT_OK(cai_array_host(empty, &host, error));
+  EXPECT_EQ(host, 0U);
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "out is NULL", cai_array_host(array, nullptr, error));
+}
+
+// ---- Nothing
+
+TEST_F(Edges, MemoryOfAnEmptyArrayIsEmpty) {
+  const OwnMemory on_host = allocate(cpu, CAI_KIND_DEFAULT, size);
+  const OwnMemory pinned = allocate(gpu0, CAI_KIND_PINNED, size);
+  const OwnMemory on_device = allocate(gpu0, CAI_KIND_DEFAULT, size);
+  for (cai_memory *const memory : {on_host.get(), pinned.get(), on_device.get()}) {
+    const OwnArray empty = array_of(memory, {0});
+    cai_memory *found = nullptr;
+    std::uint64_t offset = 1;
+    ASSERT_OK(cai_memory_of(empty, &found, &offset, error));
+    const OwnMemory of_empty(found);
+    // The array's own memory, or none at all: nobody may touch a byte of it by the array.
+    EXPECT_EQ(offset, 0U);
+  }
+}
+
+TEST_F(Edges, WrappedNothingHasNoAddress) {
+  cai_memory_info info{};
+  info.struct_size = sizeof info;
+  info.device = cpu;
+  info.kind = CAI_KIND_DEFAULT;
+  info.data = 4096;
+  cai_memory *made = nullptr;
+  ASSERT_OK(cai_memory_wrap(&info, nullptr, nullptr, &made, error));
+  const OwnMemory memory(made);
+  EXPECT_EQ(describe(memory).data, 0U);
+  EXPECT_EQ(describe(memory).size, 0U);
+}
+
+TEST_F(Edges, NothingIsRetainedAndReleased) {
+  cai_memory_retain(nullptr);
+  cai_memory_release(nullptr);
+  cai_manager_retain(nullptr);
+  cai_manager_release(nullptr);
+  EXPECT_EQ(cai_manager_name(nullptr), nullptr);
+  EXPECT_EQ(cai_manager_device(nullptr).type, 0);
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "out is NULL", cai_memory_find(4096, nullptr, nullptr, error));
+  cai_manager *manager = nullptr;
+  ASSERT_OK(cai_manager_of(gpu0, &manager, error));
+  const cai_block nothing{};
+  ASSERT_OK(cai_manager_free(manager, &nothing, CAI_KIND_DEFAULT, 1, error));
+  cai_manager_release(manager);
+}
+
+// ---- Requests
+
+TEST_F(Edges, ManagedRowsAreMadeLikeAnArray) {
+  const std::int64_t shape[] = {3, 5};
+  const cai_array like = like_of(bytes_type, 2, shape);
+  cai_request wanted = request(CAI_KIND_PITCHED_MANAGED, 0);
+  cai_array *made = nullptr;
+  ASSERT_OK(cai_array_empty_like(&like, gpu0, &wanted, &made, error));
+  const OwnArray array(made);
+  EXPECT_EQ(array->device_type, CAI_DEVICE_CUDA_MANAGED);
+  EXPECT_GE(array->strides[0], 5);
+}
+
+TEST_F(Edges, AnArraysSizeIsNotRequested) {
+  const cai_array like = like_of(bytes_type, 1, &size);
+  for (std::uint64_t cai_request::*const field :
+       {&cai_request::size, &cai_request::rows, &cai_request::depth}) {
+    cai_request wanted = request(CAI_KIND_DEFAULT, 0);
+    wanted.*field = 1;
+    cai_array *made = nullptr;
+    EXPECT_FAILS(CAI_ERR_VALUE, "request says a size",
+                 cai_array_empty_like(&like, gpu0, &wanted, &made, error));
+    EXPECT_EQ(made, nullptr);
+  }
+}
+
+TEST_F(Edges, CudaArraysHaveNoItemsOfExtensions) {
+  cai_request wanted = request(CAI_KIND_CUDA_ARRAY, 4);
+  wanted.channels = 1;
+  wanted.dtype = {'f', '<', 0, 0, 2, 0};
+  wanted.dtype.ext = CAI_EXT_BFLOAT16;
+  cai_memory *made = nullptr;
+  EXPECT_FAILS(CAI_ERR_VALUE, "dtype", cai_memory_alloc(gpu0, &wanted, &made, error));
+  wanted.dtype = brain;
+  EXPECT_FAILS(CAI_ERR_VALUE, "dtype", cai_memory_alloc(gpu0, &wanted, &made, error));
+}
+
+TEST_F(Edges, MorePinnedBytesThanCanBeCountedAreRefused) {
+  constexpr std::uint64_t too_many = std::numeric_limits<std::uint64_t>::max() - 4096;
+  cai_manager *manager = nullptr;
+  ASSERT_OK(cai_manager_of(gpu0, &manager, error));
+  cai_block block{};
+  EXPECT_FAILS(CAI_ERR_MEMORY, "nobody can count",
+               cai_manager_alloc(manager, too_many, 1 << 20, CAI_KIND_PINNED, 0, &block, error));
+  EXPECT_EQ(block.host, 0U);
+  cai_manager_release(manager);
+}
+
+TEST_F(Edges, KindsAndNamesHaveNoControlCharacters) {
+  std::uint32_t kind = 0;
+  EXPECT_FAILS(CAI_ERR_VALUE, "", cai_kind_parse("\x01pinned", &kind, error));
+  ASSERT_OK(cai_kind_parse("\tpinned ", &kind, error));
+  EXPECT_EQ(kind, CAI_KIND_PINNED);
+  cai_device device{};
+  EXPECT_FAILS(CAI_ERR_VALUE, "", cai_device_parse("1pu", &device, error));
+}
+
+}  // namespace
+}  // namespace test::edges_tests
