@@ -145,8 +145,10 @@ SIM_API CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id) {
   return call(__func__, {device, id}, [&](Session &s) {
     unsigned domain = 0, bus = 0, slot = 0;
     const bool full = std::sscanf(&required(id), "%x:%x:%x", &domain, &bus, &slot) == 3;
-    if (!full && std::sscanf(id, "%x:%x", &bus, &slot) != 2)
-      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (!full) {  // without the domain
+      domain = 0;
+      if (std::sscanf(id, "%x:%x", &bus, &slot) != 2) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    }
     for (auto &d : s.driver.devices)
       if (static_cast<unsigned>(pci_bus(d)) == bus && domain == 0 && slot == 0) {
         required(device) = d.ordinal;

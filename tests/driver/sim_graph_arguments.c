@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the functions of graphs are asked with little room or none, with data of edges, and in a
+// capture; and what they refuse, each for its own reason.
+#include "driver_test.h"
+
+enum { EMPTY = 5, RECORD = 7, UPLOAD = 2, DEVICE_LAUNCH = 4, INVALID_FLAG = 64 };
+
+typedef struct {
+  unsigned char bytes[8];
+} EdgeData;
+
+typedef struct {
+  uint64_t flags;
+  CUstream stream;
+  CUgraphNode error_node;
+  int result;
+} Instantiation;
+
+typedef struct {
+  void (*function)(void *);
+  void *data;
+} HostNode;
+
+static void check_queries(void) {
+  USE_GRAPHS;
+  USE_EVENTS;
+  USE(cuGraphAddEmptyNode, 10000, CUgraphNode *, CUgraph, const CUgraphNode *, size_t);
+  USE(cuGraphAddEventRecordNode, 11010, CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+      CUevent);
+  USE(cuGraphAddHostNode, 10000, CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+      const HostNode *);
+  USE(cuGraphClone, 10000, CUgraph *, CUgraph);
+  USE(cuGraphNodeFindInClone, 10000, CUgraphNode *, CUgraphNode, CUgraph);
+  USE(cuGraphNodeGetType, 10000, CUgraphNode, int *);
+  USE(cuGraphEventRecordNodeGetEvent, 11010, CUgraphNode, CUevent *);
+  USE(cuGraphEventWaitNodeGetEvent, 11010, CUgraphNode, CUevent *);
+  CUresult (*add_edges)(CUgraph, const CUgraphNode *, const CUgraphNode *, const EdgeData *,
+                        size_t);
+  CUresult (*edges)(CUgraph, CUgraphNode *, CUgraphNode *, EdgeData *, size_t *);
+  CUresult (*before)(CUgraphNode, CUgraphNode *, EdgeData *, size_t *);
+  CUresult (*after)(CUgraphNode, CUgraphNode *, EdgeData *, size_t *);
+  *(void **)&add_edges = find("cuGraphAddDependencies", 12030);
+  *(void **)&edges = find("cuGraphGetEdges", 12030);
+  *(void **)&before = find("cuGraphNodeGetDependencies", 12030);
+  *(void **)&after = find("cuGraphNodeGetDependentNodes", 12030);
+  static const EdgeData plain[2], programmatic[2] = {{{1}}, {{1}}};
+  EdgeData data[2];
+  CUgraph graph, other, clone;
+  CUgraphNode nodes[3], record, found, from[2], to[2];
+  CUevent event, its_event = NULL;
+  const HostNode no_function = {NULL, NULL};
+  size_t count = 2;
+  int type = 0, i;
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuGraphCreate(&other, 0));
+  for (i = 0; i < 3; ++i) MUST(cuGraphAddEmptyNode(&nodes[i], graph, NULL, 0));
+
+  // Edges: of this graph, each once, in both lists, with no data of their own.
+  CUgraphNode twice_from[] = {nodes[0], nodes[0]}, twice_to[] = {nodes[1], nodes[1]};
+  MUST_BE(add_edges(other, nodes, nodes + 1, plain, 1), INVALID_VALUE);
+  MUST_BE(add_edges(graph, twice_from, twice_to, plain, 2), INVALID_VALUE);
+  MUST_BE(add_edges(graph, nodes, nodes + 1, programmatic, 1), NOT_SUPPORTED);
+  MUST_BE(add_edges(graph, NULL, nodes + 1, NULL, 1), INVALID_VALUE);
+  MUST_BE(add_edges(graph, nodes, NULL, NULL, 1), INVALID_VALUE);
+  MUST(edges(graph, NULL, NULL, NULL, &count));
+  MUST_BE(count, 0);
+  MUST(add_edges(graph, nodes, nodes + 1, plain, 2));
+  MUST(edges(graph, NULL, NULL, NULL, &count));
+  MUST_BE(count, 2);
+  MUST_BE(edges(graph, from, NULL, NULL, &count), INVALID_VALUE);
+  MUST_BE(edges(graph, NULL, to, NULL, &count), INVALID_VALUE);
+  MUST_BE(edges(graph, NULL, NULL, data, &count), INVALID_VALUE);
+  MUST_BE(edges(graph, from, to, data, NULL), INVALID_VALUE);
+  memset(data, 1, sizeof data);
+  MUST(edges(graph, from, to, data, &count));
+  MUST_BE(memcmp(data, plain, sizeof data), 0);
+  MUST_BE(from[0] == nodes[0] && to[0] == nodes[1], 1);
+
+  // Neighbours.
+  memset(data, 1, sizeof data);
+  MUST_BE(before(nodes[1], NULL, data, &count), INVALID_VALUE);
+  MUST_BE(after(nodes[0], NULL, data, &count), INVALID_VALUE);
+  MUST(before(nodes[1], &found, data, &count));
+  MUST_BE(count == 1 && found == nodes[0] && data[0].bytes[0] == 0, 1);
+  memset(data, 1, sizeof data);
+  count = 2;
+  MUST(after(nodes[1], from, data, &count));
+  MUST_BE(count == 1 && from[0] == nodes[2] && data[0].bytes[0] == 0, 1);
+  MUST(before(nodes[2], NULL, NULL, &count));
+  MUST_BE(count, 1);
+  MUST(after(nodes[2], NULL, NULL, &count));
+  MUST_BE(count, 0);
+
+  // Nodes of one kind, taken for those of another.
+  MUST(cuEventCreate(&event, 0));
+  MUST(cuGraphAddEventRecordNode(&record, other, NULL, 0, event));
+  MUST(cuGraphNodeGetType(record, &type));
+  MUST_BE(type, RECORD);
+  MUST(cuGraphNodeGetType(nodes[0], &type));
+  MUST_BE(type, EMPTY);
+  MUST(cuGraphEventRecordNodeGetEvent(record, &its_event));
+  MUST_BE(its_event == event, 1);
+  MUST_BE(cuGraphEventRecordNodeGetEvent(nodes[0], &its_event), INVALID_VALUE);
+  MUST_BE(cuGraphEventWaitNodeGetEvent(record, &its_event), INVALID_VALUE);
+  MUST_BE(cuGraphAddHostNode(&found, graph, NULL, 0, &no_function), INVALID_VALUE);
+
+  // A clone has nodes of its own.
+  MUST(cuGraphClone(&clone, graph));
+  MUST(cuGraphNodeFindInClone(&found, nodes[1], clone));
+  MUST_BE(found != nodes[1], 1);
+  MUST_BE(cuGraphNodeFindInClone(&found, record, clone), INVALID_VALUE);
+  MUST(cuGraphDestroy(clone));
+  MUST(cuGraphDestroy(other));
+  MUST(cuGraphDestroy(graph));
+  MUST(cuEventDestroy(event));
+}
+
+static void check_instantiation(void) {
+  USE_GRAPHS;
+  USE_STREAMS;
+  USE(cuGraphAddEmptyNode, 10000, CUgraphNode *, CUgraph, const CUgraphNode *, size_t);
+  USE(cuGraphInstantiateWithParams, 12000, CUgraphExec *, CUgraph, Instantiation *);
+  USE(cuGraphExecGetFlags, 12000, CUgraphExec, uint64_t *);
+  USE(cuGraphUpload, 11010, CUgraphExec, CUstream);
+  CUresult (*instantiate)(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
+  *(void **)&instantiate = find("cuGraphInstantiate", 11000);
+  CUgraph graph;
+  CUgraphExec exec;
+  CUgraphNode node = NULL;
+  CUstream stream;
+  uint64_t flags = 7;
+  char log[4] = "abc";
+  Instantiation with = {UPLOAD, NULL, NULL, 7};
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuGraphAddEmptyNode(&node, graph, NULL, 0));
+  MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, INVALID_FLAG), INVALID_VALUE);
+  MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, DEVICE_LAUNCH), NOT_SUPPORTED);
+
+  MUST(instantiate(&exec, graph, &node, log, sizeof log));
+  MUST_BE(node == NULL && log[0] == 0, 1);
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuGraphUpload(exec, stream));  // after the launch
+  MUST(cuGraphExecDestroy(exec));
+  log[0] = 'a';
+  MUST(instantiate(&exec, graph, NULL, NULL, 0));
+  MUST(cuGraphExecDestroy(exec));
+  MUST(instantiate(&exec, graph, NULL, log, 0));
+  MUST_BE(log[0], 'a');
+  MUST(cuGraphExecDestroy(exec));
+
+  with.stream = stream;
+  MUST(cuGraphInstantiateWithParams(&exec, graph, &with));
+  MUST_BE(with.result, 0);
+  MUST(cuGraphExecGetFlags(exec, &flags));
+  MUST_BE(flags, UPLOAD);
+  MUST(cuGraphExecDestroy(exec));
+  with.flags = 0;
+  MUST(cuGraphInstantiateWithParams(&exec, graph, &with));
+  MUST(cuGraphExecDestroy(exec));
+  with.flags = INVALID_FLAG;
+  MUST_BE(cuGraphInstantiateWithParams(&exec, graph, &with), INVALID_VALUE);
+  MUST_BE(with.result, 1);
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuStreamDestroy(stream));
+  MUST(cuGraphDestroy(graph));
+}
+
+// A graph that is being captured is nobody's yet.
+static void check_captured(void) {
+  USE_GRAPHS;
+  USE_STREAMS;
+  USE(cuGraphAddChildGraphNode, 10000, CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+      CUgraph);
+  USE(cuStreamBeginCaptureToGraph, 12030, CUstream, CUgraph, const CUgraphNode *, const EdgeData *,
+      size_t, int);
+  CUresult (*begin)(CUstream, int);
+  *(void **)&begin = find("cuStreamBeginCapture", 10010);
+  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
+  enum { GLOBAL, RELAXED = 2, NO_MODE = 3 };
+  CUgraph graph, other, ended = NULL;
+  CUgraphExec exec;
+  CUgraphNode node;
+  CUstream stream;
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuGraphCreate(&other, 0));
+  MUST_BE(begin(stream, -1), INVALID_VALUE);
+  MUST_BE(begin(stream, NO_MODE), INVALID_VALUE);
+  MUST_BE(cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, NO_MODE), INVALID_VALUE);
+  MUST(cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, RELAXED));
+  MUST_BE(cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, RELAXED) != 0, 1);
+  MUST_BE(cuGraphDestroy(graph), INVALID_VALUE);
+  MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, 0), INVALID_VALUE);
+  MUST_BE(cuGraphAddChildGraphNode(&node, other, NULL, 0, graph), NOT_SUPPORTED);
+  MUST(cuStreamEndCapture(stream, &ended));
+  MUST_BE(ended == graph, 1);
+  MUST(cuGraphAddChildGraphNode(&node, other, NULL, 0, graph));
+  MUST(cuGraphDestroy(other));
+  MUST(cuGraphDestroy(graph));
+  MUST(cuStreamDestroy(stream));
+}
+
+int main(void) {
+  start();
+  check_queries();
+  check_instantiation();
+  check_captured();
+  return 0;
+}
