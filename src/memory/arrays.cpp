@@ -56,7 +56,8 @@ void fill_strides(const cai_memory_info &facts, const cai_dtype &dtype, int32_t 
   if (fill_c_strides(ndim, shape, dtype.itemsize, strides, &units) != LayoutFault::none) {
     throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_SHAPE}, "the shape has too many elements");
   }
-  if (ndim < 2 || facts.rows < 2) return;
+  const bool is_empty = std::count(shape, shape + ndim, 0) > 0;
+  if (ndim < 2 || facts.rows < 2 || is_empty) return;
   const auto pitch = static_cast<int64_t>(facts.pitch);
   if (strides[ndim - 2] > pitch) {
     throw Failure(CAI_ERR_BOUNDS, {CAI_ENTRY_SHAPE, ndim - 1},

@@ -79,6 +79,15 @@ uint64_t find(const cai_array &array, const int64_t *index) {
   return address;
 }
 
+void judge_item(const cai_array *array, const void *out) {
+  judge_work(array, "array");
+  if (array->mask) {
+    throw Failure(CAI_ERR_UNSUPPORTED, {CAI_ENTRY_MASK},
+                  "array has a mask: the element may be invalid");
+  }
+  if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
+}
+
 void read_item(const cai_array &array, uint64_t address, void *out) {
   const device::Held stream = stream_for(array, nullptr);
   const uint32_t itemsize = array.dtype.itemsize;
@@ -89,14 +98,14 @@ void read_item(const cai_array &array, uint64_t address, void *out) {
     std::memcpy(out, reinterpret_cast<const void *>(static_cast<uintptr_t>(address)), itemsize);
     return;
   }
-  // The item, as an array of the host's: the host waits for it.
+  // The item's bytes, as an array of the host's: the host waits for it.
   std::vector<unsigned char> item(itemsize);
   cai_array target{};
   target.abi_major = CAI_ABI_MAJOR;
   target.abi_minor = CAI_ABI_MINOR;
   target.data = reinterpret_cast<uintptr_t>(item.data());
   target.device_type = CAI_DEVICE_CPU;
-  target.dtype = array.dtype;
+  target.dtype = {'V', '|', CAI_EXT_NONE, 0, itemsize, 0};
   target.stream_kind = CAI_STREAM_NONE;
   target.version = CAI_INTERFACE_VERSION;
   const Use uses[] = {{&array, CAI_ACCESS_READ}, {&target, CAI_ACCESS_WRITE}};
@@ -124,19 +133,19 @@ cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream 
 cai_status cai_array_item(const cai_array *array, const int64_t *index, void *out,
                           cai_error *error) {
   return guard(error, [&] {
-    memory::judge_work(array, "array");
-    if (array->mask) {
-      throw Failure(CAI_ERR_UNSUPPORTED, {CAI_ENTRY_MASK},
-                    "array has a mask: the element may be invalid");
-    }
-    if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
+    memory::judge_item(array, out);
     memory::read_item(*array, memory::find(*array, index), out);
   });
 }
 
 cai_status cai_array_first(const cai_array *array, void *out, cai_error *error) {
-  static constexpr int64_t zeros[CAI_MAX_NDIM] = {};
-  return cai_array_item(array, zeros, out, error);
+  return guard(error, [&] {
+    memory::judge_item(array, out);
+    if (order::has_no_elements(*array)) {
+      throw Failure(CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE}, "array has no elements");
+    }
+    memory::read_item(*array, array->data, out);
+  });
 }
 
 cai_status cai_array_eval(const cai_array *array, cai_error *error) {

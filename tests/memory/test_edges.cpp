@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is at the edge of what is allowed: nothing at all, the last of its range, other addresses.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "memories.hpp"
@@ -114,6 +115,58 @@ TEST_F(Edges, NothingIsRetainedAndReleased) {
   const cai_block nothing{};
   ASSERT_OK(cai_manager_free(manager, &nothing, CAI_KIND_DEFAULT, 1, error));
   cai_manager_release(manager);
+}
+
+// ---- Items
+
+TEST_F(Edges, AnItemOfAnyByteOrderIsBroughtFromAnyMemory) {
+  const cai_dtype big{'f', '>', 0, 0, 4, 0};
+  const unsigned char one[] = {0x3f, 0x80, 0, 0};
+  const std::int64_t shape[] = {2};
+  const std::uint32_t kinds[] = {CAI_KIND_DEFAULT, CAI_KIND_ASYNC,  CAI_KIND_MANAGED,
+                                 CAI_KIND_PINNED,  CAI_KIND_MAPPED, CAI_KIND_PITCHED};
+  for (const cai_device device : {cpu, gpu0}) {
+    for (const std::uint32_t kind : kinds) {
+      const cai_array like = like_of(big, 1, shape);
+      const cai_request wanted = request(kind, 0);
+      cai_array *made = nullptr;
+      if (cai_array_empty_like(&like, device, &wanted, &made, nullptr) != CAI_OK) {
+        EXPECT_EQ(device.type, CAI_DEVICE_CPU) << kind;  // which has not all of them
+        continue;
+      }
+      const OwnArray array(made);
+      ASSERT_OK(cai_array_fill(array, one, nullptr, error));
+      unsigned char item[4] = {}, first[4] = {};
+      const std::int64_t last = -1;
+      ASSERT_OK(cai_array_item(array, &last, item, error));
+      ASSERT_OK(cai_array_first(array, first, error));
+      EXPECT_EQ(std::memcmp(item, one, sizeof one), 0) << kind;
+      EXPECT_EQ(std::memcmp(first, one, sizeof one), 0) << kind;
+    }
+  }
+}
+
+TEST_F(Edges, NothingHasNoFirstElement) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, size);
+  const OwnArray empty = array_of(memory, {3, 0});
+  unsigned char item = 7;
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "no elements", cai_array_first(empty, &item, error));
+  EXPECT_EQ(item, 7);
+}
+
+TEST_F(Edges, RowsMayBeEmpty) {
+  for (const std::uint32_t kind : {CAI_KIND_PITCHED, CAI_KIND_PITCHED_MANAGED}) {
+    for (const std::vector<std::int64_t> &shape :
+         {std::vector<std::int64_t>{3, 0}, {2, 3, 0}, {0, 3}}) {
+      const cai_array like =
+          like_of(bytes_type, static_cast<std::int32_t>(shape.size()), shape.data());
+      const cai_request wanted = request(kind, 0);
+      cai_array *made = nullptr;
+      ASSERT_OK(cai_array_empty_like(&like, gpu0, &wanted, &made, error));
+      const OwnArray array(made);
+      EXPECT_EQ(array->data, 0U);
+    }
+  }
 }
 
 // ---- Requests
