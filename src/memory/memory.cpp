@@ -146,6 +146,7 @@ void must_synchronize(cai_stream *stream) {
 void record(cai_memory &memory, cai_stream *stream) {
   if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
   stream->check_alive();
+  const Claim claimed(memory);
   if (device::is_cpu(stream->device)) {
     if (stream->mode != CAI_MODE_ASYNC) return;
     cai_owner *const keeper = host_keeper_of(&memory);

@@ -152,6 +152,18 @@ void end_claim(cai_memory &memory) noexcept;
 // One until the stream has passed what is queued there by now.
 void claim_until_passed(cai_memory &memory, cai_stream *stream);
 
+// One for as long as a function works on what the memory keeps: others may free it meanwhile.
+class Claim {
+ public:
+  explicit Claim(cai_memory &memory) : memory_(memory) { claim(memory); }
+  Claim(const Claim &) = delete;
+  Claim &operator=(const Claim &) = delete;
+  ~Claim() { end_claim(memory_); }
+
+ private:
+  cai_memory &memory_;
+};
+
 // Gives it back as soon as nobody has a claim: the first of the two, by whoever set `freed`. What
 // happens later, and fails, is reported.
 cai_status let_go(cai_memory &memory, cai_error *error) noexcept;

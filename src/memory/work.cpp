@@ -2,6 +2,7 @@
 #include "memory/work.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "device/cpu_stream.hpp"
 #include "memory/memory.hpp"
@@ -97,6 +98,11 @@ void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use 
     return work->run();
   }
   std::for_each(uses, uses + count, [&](const Use &use) { work->hold(*use.array); });
+  std::optional<Claim> claims[most_used];  // the work may be done before it is kept
+  for (int32_t i = 0; i < count; ++i) {
+    if (cai_memory *const memory = memory_under(*uses[i].array))
+      claims[i].emplace(must_live(memory));
+  }
   const auto run = [](void *context, cai_error *) {
     static_cast<HostWork *>(context)->run();
     return cai_status{CAI_OK};
@@ -115,8 +121,8 @@ GpuWork::GpuWork(cai_stream &stream, const Use *uses, int32_t count)
 }
 
 void GpuWork::begin() {
-  const cai_array *arrays[most];
-  uint32_t accesses[most];
+  const cai_array *arrays[most_used];
+  uint32_t accesses[most_used];
   for (int32_t i = 0; i < count_; ++i) {
     arrays[i] = uses_[i].array;
     accesses[i] = uses_[i].access;

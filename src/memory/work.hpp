@@ -37,6 +37,9 @@ struct Use {
   uint32_t access;
 };
 
+// So many arrays are worked on at once.
+inline constexpr int32_t most_used = 2;
+
 // Work of the host's, which holds what it works on: an array may be a copy of the struct.
 class HostWork {
  public:
@@ -53,7 +56,7 @@ class HostWork {
     cai_owner *owner;
     cai_memory *memory;  // under it, with a claim; null: none of libcai's
   };
-  Held held_[2] = {};
+  Held held_[most_used] = {};
   int count_ = 0;
 };
 
@@ -95,8 +98,6 @@ class GpuWork {
  private:
   void begin();
   void end(cai_status status);
-
-  static constexpr int32_t most = 2;  // arrays
 
   driver::Session session_;
   order::Stream stream_;

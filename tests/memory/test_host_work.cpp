@@ -328,5 +328,27 @@ TEST(HostWork, OfManyStreamsAndReaders) {
   for (std::thread &thread : threads) thread.join();
 }
 
+// Whoever records or works while another thread frees the memory does so before, or is refused.
+TEST(HostWork, OfMemoryThatIsFreedMeanwhile) {
+  const OwnStream stream = make_stream(cpu);
+  for (int round = 0; round < 1500; ++round) {
+    const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+    const OwnArray x = array_of(memory, {64});
+    std::thread other([&] {
+      for (int i = 0; i < 50; ++i) {
+        const cai_status recorded = cai_memory_record(memory, stream, nullptr);
+        const cai_status filled = cai_array_fill(x, &seven, stream, nullptr);
+        ASSERT_TRUE(recorded == CAI_OK || recorded == CAI_ERR_STATE) << recorded;
+        ASSERT_TRUE(filled == CAI_OK || filled == CAI_ERR_STATE) << filled;
+      }
+    });
+    if (round % 2) std::this_thread::yield();
+    ASSERT_OK(cai_memory_free(memory, error));
+    other.join();
+    EXPECT_FAILS(CAI_ERR_STATE, "freed", cai_memory_record(memory, stream, error));
+  }
+  ASSERT_OK(cai_stream_synchronize(stream, error));
+}
+
 }  // namespace
 }  // namespace test::host_work_tests
