@@ -285,9 +285,8 @@ cai_status cai_manager_choose(const char *name, cai_error *error);
  *         alignment, kind or stream; #CAI_ERR_UNSUPPORTED for a kind that it does not have;
  *         #CAI_ERR_CAPTURE on a stream that is being captured, for ASYNC memory, and then no
  *         manager is asked, and of those that are built in for MANAGED memory, and for DEFAULT
- *         memory of "async" and "pool"; #CAI_ERR_STATE after a reset with #CAI_RESET_CONTEXT, and for a
- *         manager that lies; #CAI_ERR_ARGUMENT; what the manager returned.
- * Since 0.1. */
+ *         memory of "async" and "pool"; #CAI_ERR_STATE after a reset with #CAI_RESET_CONTEXT, and
+ * for a manager that lies; #CAI_ERR_ARGUMENT; what the manager returned. Since 0.1. */
 cai_status cai_manager_alloc(cai_manager *manager, uint64_t size, uint64_t align, uint32_t kind,
                              uint64_t stream, cai_block *out, cai_error *error);
 

@@ -3957,10 +3957,8 @@ functions! {
     /// alignment, kind or stream; [`CAI_ERR_UNSUPPORTED`] for a kind that it does not have;
     /// [`CAI_ERR_CAPTURE`] on a stream that is being captured, for ASYNC memory, and then no
     /// manager is asked, and of those that are built in for MANAGED memory, and for DEFAULT
-    /// memory of "async" and "pool"; [`CAI_ERR_STATE`] after a reset with [`CAI_RESET_CONTEXT`], and for a
-    /// manager that lies; [`CAI_ERR_ARGUMENT`]; what the manager returned.
-    ///
-    /// Since 0.1.
+    /// memory of "async" and "pool"; [`CAI_ERR_STATE`] after a reset with [`CAI_RESET_CONTEXT`], and
+    /// for a manager that lies; [`CAI_ERR_ARGUMENT`]; what the manager returned. Since 0.1.
     pub fn cai_manager_alloc(
         manager: *mut cai_manager,
         size: u64,
