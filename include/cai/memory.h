@@ -151,7 +151,11 @@ typedef struct cai_manager_table {
   cai_status (*memalloc)(void *self, uint64_t size, uint64_t align, uint32_t kind, uint64_t stream,
                          cai_block *out, cai_error *error);
   /** Frees what memalloc gave, in the order of `stream`. It must not wait for the device: see
-   * cai_pending_add(). */
+   * cai_pending_add(). ASYNC memory is neither asked for nor freed on a stream that is being
+   * captured, since libcai looks; whoever gives other kinds in the order of the stream, too, looks
+   * by itself.
+   * @return #CAI_ERR_CAPTURE if the capture forbids it: the block is out still, and comes again.
+   *         After any other failure it does not. So it is for all functions that undo something */
   cai_status (*memfree)(void *self, const cai_block *block, uint64_t stream, cai_error *error);
   /** Allocates the host's memory. NULL: the driver's, which is freed with what is pending, or the
    * heap. NBEP 7, memhostalloc.
@@ -165,7 +169,8 @@ typedef struct cai_manager_table {
    * @param kind   PINNED or MAPPED */
   cai_status (*mempin)(void *self, void *host, uint64_t size, uint32_t kind, uint32_t flags,
                        cai_block *out, cai_error *error);
-  /** Undoes mempin, at once. NULL if and only if mempin is. */
+  /** Undoes mempin, at once, even if that waits for the device: the memory may be pinned again by
+   * anybody, or end. NULL if and only if mempin is. */
   cai_status (*memunpin)(void *self, const cai_block *block, cai_error *error);
   /** Finds the driver's allocation around an address. NULL: the driver is asked. */
   cai_status (*base)(void *self, uint64_t address, uint64_t *base, uint64_t *size,
@@ -278,10 +283,10 @@ cai_status cai_manager_choose(const char *name, cai_error *error);
  * @param stream  1 or 2 of the primary context, or a CUstream; 0 for the CPU
  * @return #CAI_OK; #CAI_ERR_MEMORY, native 2 if it is the device's; #CAI_ERR_VALUE for a bad
  *         alignment, kind or stream; #CAI_ERR_UNSUPPORTED for a kind that it does not have;
- *         #CAI_ERR_CAPTURE for ASYNC and MANAGED memory, and all of "async" and "pool", on a stream
- *         that is being captured; #CAI_ERR_STATE after a reset with #CAI_RESET_CONTEXT, and for a
- *         manager that lies; #CAI_ERR_ARGUMENT; what the manager returned.
- * Since 0.1. */
+ *         #CAI_ERR_CAPTURE on a stream that is being captured, for ASYNC memory, and then no
+ *         manager is asked, and of those that are built in for MANAGED memory, and for DEFAULT
+ *         memory of "async" and "pool"; #CAI_ERR_STATE after a reset with #CAI_RESET_CONTEXT, and
+ * for a manager that lies; #CAI_ERR_ARGUMENT; what the manager returned. Since 0.1. */
 cai_status cai_manager_alloc(cai_manager *manager, uint64_t size, uint64_t align, uint32_t kind,
                              uint64_t stream, cai_block *out, cai_error *error);
 
@@ -291,8 +296,9 @@ cai_status cai_manager_alloc(cai_manager *manager, uint64_t size, uint64_t align
  * @param stream  the free happens in the order of this one
  * @return #CAI_OK, also for a block of zeros and, doing nothing, after a reset with
  *         #CAI_RESET_CONTEXT and once the driver is gone; #CAI_ERR_VALUE for a kind or a stream
- *         that is none; #CAI_ERR_CAPTURE for stream-ordered memory on a stream that is being
- *         captured, and it is not freed; what the manager returned, and what kept it from being
+ *         that is none; #CAI_ERR_CAPTURE on a stream that is being captured, for ASYNC memory, for
+ *         DEFAULT memory of "async" and "pool", and where the manager says so: it is not freed, and
+ *         can be once the capture has ended; what the manager returned, and what kept it from being
  *         asked, and then it is not to be freed again; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_manager_free(cai_manager *manager, const cai_block *block, uint32_t kind,
@@ -379,7 +385,8 @@ typedef struct cai_retry_params {
 } cai_retry_params;
 
 /** Counts of "statistics", and of "limiting" and "tracking", too. Each is exact; while other
- * threads allocate or free, they may be of different moments. It grows at the tail. 64 bytes. Since
+ * threads allocate or free, they may be of different moments. What a free has failed for is out
+ * still, for a capture or for good. It grows at the tail. 64 bytes. Since
  * 0.1. */
 typedef struct cai_statistics {
   uint32_t struct_size; /**< in: sizeof(cai_statistics), at least 8; as in cai_device_info */
@@ -413,7 +420,7 @@ typedef struct cai_allocation {
 } cai_allocation;
 
 /** Shows what a manager, or the first one upstream that tracks, has given and not got back, the
- * oldest first. `visit` runs with no lock held.
+ * oldest first; what a free has failed for is among it. `visit` runs with no lock held.
  *
  * @return #CAI_OK; #CAI_ERR_UNSUPPORTED if none tracks; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
@@ -424,15 +431,17 @@ cai_status cai_manager_outstanding(const cai_manager *manager,
 /* ---- Memory ------------------------------------------------------------------------------- */
 
 /** Memory with holders. Counted, as streams are; the last release frees it in the order of its free
- * stream, and waits for nothing, unless too many frees are pending (see "Pending frees"). Memory
+ * stream, and waits for nothing, unless too many frees are pending (see "Pending frees"), or it is
+ * cai_memory_pin()'s, which is unpinned at once: for that the driver waits for the device. Memory
  * that is not freed in the order of streams, which is pinned memory, CUDA arrays, and what was
  * wrapped or opened, goes once what is queued on its stream by then and the uses that were recorded
  * are complete: a later call of libcai or cai_drain() finds out. So does memory that the driver,
  * as it fails, does not put in order; what no event tells of stays until cai_drain() with `wait`.
  *
  * Stream 2 is one of a thread. If another thread releases memory whose free stream it is, the
- * legacy stream of the device stands for it, which comes after the streams 2 of all threads. Where
- * a capture of the free stream forbids the free, a later cai_memory_alloc() or free tries again.
+ * legacy stream of the device stands for it, which comes after the streams 2 of all threads. While
+ * the free stream is being captured, nothing is freed, whoever's the manager is: a later
+ * cai_memory_alloc() or cai_pending_flush() does it, and until then managers count it as out.
  * Since 0.1. */
 typedef struct cai_memory cai_memory;
 
@@ -468,7 +477,9 @@ typedef struct cai_request {
 cai_status cai_memory_alloc(cai_device device, const cai_request *request, cai_memory **out,
                             cai_error *error);
 
-/** Pins memory of the host's that is there already, until the last release.
+/** Pins memory of the host's that is there already, until the last release; once the uses that were
+ * recorded are complete, that is. It is unpinned at once, since it may be pinned again, or end, and
+ * the driver waits for the device first: release it where the host may wait.
  *
  * @param host     `size` bytes
  * @param kind     PINNED or MAPPED

@@ -164,7 +164,8 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
     return memory(detail::ask<cai_memory *>(cai_memory_alloc, cai_device(on), &raw));
   }
 
-  /** Pins memory of the host's: cai_memory_pin(). It must stay until the last holder has gone.
+  /** Pins memory of the host's: cai_memory_pin(). It must stay until the last holder has gone, and
+   * uses are complete; that the last one goes waits for the device.
    * @param kind   PINNED or MAPPED
    * @param flags  CAI_HOST_* */
   template <class T, std::size_t Extent>

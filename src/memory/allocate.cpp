@@ -88,7 +88,7 @@ void judge(const cai_request &request) {
 // ---- How it is given back
 
 void free_block(cai_memory &memory, uint64_t stream) {
-  memory.manager->free(memory.block, memory.block_kind, stream);
+  memory.manager->free_outside_captures(memory.block, memory.block_kind, stream);
 }
 
 void unpin_block(cai_memory &memory, uint64_t) {
@@ -97,6 +97,7 @@ void unpin_block(cai_memory &memory, uint64_t) {
   };
   cai_error error;
   const cai_status status = guard(&error, unpin);
+  if (status == CAI_ERR_CAPTURE) throw Failure(error);  // it is pinned still, until tried again
   if (memory.release_foreign) memory.release_foreign(memory.context);
   if (status != CAI_OK) throw Failure(error);
 }
@@ -323,6 +324,9 @@ void wrap(cai_memory &memory, const cai_memory_info &info) {
   facts.host = info.host || memory.is_of_gpu() ? info.host : info.data;
 }
 
+// A capture in which much is released is not to make each allocation in it slower.
+constexpr int most_refusals = 16;
+
 // Makes memory by `body`; until it has come to its end, `release` is not called.
 template <class Body>
 cai_memory *make(cai_device device, uint32_t kind, Body &&body) {
@@ -343,7 +347,7 @@ cai_status cai_memory_alloc(cai_device device, const cai_request *request, cai_m
     const cai_request wanted = memory::read_request(request);
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     memory::judge(wanted);
-    memory::retry_ends();
+    memory::retry_ends(memory::most_refusals);
     *out = memory::make(device, wanted.kind, [&](cai_memory &memory) {
       wanted.kind == CAI_KIND_CUDA_ARRAY ? memory::allocate_cuda_array(memory, wanted)
                                          : memory::allocate_block(memory, wanted);

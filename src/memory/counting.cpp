@@ -74,8 +74,8 @@ class Limiting : public Around<Limiting> {
     try {
       reserve(block.size - wanted.size);  // it gave more than it was asked for
     } catch (...) {
-      out_.fetch_sub(wanted.size, std::memory_order_relaxed);
       wanted.host ? upstream_.memhostfree(block) : upstream_.memfree(block, wanted.stream);
+      out_.fetch_sub(wanted.size, std::memory_order_relaxed);
       throw;
     }
     return block;

@@ -133,13 +133,18 @@ void lose_own_streams(cai_memory &memory) {
   for (const Line &line : memory.former) lose(line);
 }
 
+// From the first one to the last one, of those that could not be given back.
+void put_back(cai_memory *first, cai_memory &last) noexcept {
+  last.next = refused.load(std::memory_order_relaxed);
+  while (!refused.compare_exchange_weak(last.next, first, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+  }
+}
+
 // A capture forbids it, or there is no memory to remember by what to wait for: some later call will
 // try again.
 cai_status try_later(cai_memory &memory) noexcept {
-  memory.next = refused.load(std::memory_order_relaxed);
-  while (!refused.compare_exchange_weak(memory.next, &memory, std::memory_order_release,
-                                        std::memory_order_relaxed)) {
-  }
+  put_back(&memory, memory);
   return CAI_OK;
 }
 
@@ -279,15 +284,22 @@ void end_life(cai_memory &memory) noexcept {
   if (memory.lives.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &memory;
 }
 
-void retry_ends() noexcept {
-  if (!refused.load(std::memory_order_relaxed)) return;
+// A manager that calls libcai may hold a lock that it needs for its other memory.
+void retry_ends(int most_refusals) noexcept {
+  if (InManager::is_here() || !refused.load(std::memory_order_relaxed)) return;
   cai_memory *memory = refused.exchange(nullptr, std::memory_order_acquire);
-  while (memory) {
+  for (int refusals = 0; memory && refusals < most_refusals;) {
     cai_memory *const next = memory->next;
     cai_error error;
     if (give_back(*memory, &error) != CAI_OK) report(error);
+    if (refused.load(std::memory_order_relaxed) == memory) ++refusals;
     memory = next;
   }
+  if (!memory) return;
+  // The rest comes first the next time.
+  cai_memory *last = memory;
+  while (last->next) last = last->next;
+  put_back(memory, *last);
 }
 
 }  // namespace cai::memory

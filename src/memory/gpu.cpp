@@ -42,13 +42,6 @@ cai_block block_at(CUdeviceptr address, uint64_t size, uint64_t align,
   return {data, source == Gpu::managed ? data : 0, size, address | source};
 }
 
-void refuse_capture(const driver::Driver &cu, uint64_t stream, const char *why) {
-  if (!driver::capture_of(cu, stream)) return;
-  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
-                "stream 0x%llx is being captured into a graph, and %s",
-                static_cast<unsigned long long>(stream), why);
-}
-
 // Runs `body`, on which the end of memory hangs; once more where the driver fails, since what it
 // says may be a failure of earlier work, which is told once.
 template <class Body>
@@ -71,7 +64,11 @@ CUdeviceptr relaxed(const driver::Driver &cu, Allocate &&allocate) {
     const driver::Relaxed relaxed(cu, faults);
     address = allocate(faults);
   }
-  if (faults.any()) cu.cuMemFree(address);
+  if (faults.any()) {
+    driver::Faults more;
+    const driver::Relaxed once_more(cu, more);
+    cu.cuMemFree(address);
+  }
   faults.raise();
   return address;
 }
@@ -134,7 +131,7 @@ CUdeviceptr allocate_managed(const driver::Driver &cu, uint64_t bytes, bool glob
                              uint64_t stream) {
   // A default stream cannot be the only one to use it.
   const bool attach = !global && stream > driver::stream_per_thread;
-  if (attach) refuse_capture(cu, stream, "managed memory cannot be attached to it");
+  if (attach) must_not_be_captured(cu, stream, "managed memory cannot be attached to it");
   return relaxed(cu, [&](driver::Faults &faults) {
     CUdeviceptr address = 0;
     if (const auto result = cu.cuMemAllocManaged(
@@ -152,6 +149,13 @@ CUdeviceptr allocate_managed(const driver::Driver &cu, uint64_t bytes, bool glob
 }
 
 }  // namespace
+
+void must_not_be_captured(const driver::Driver &cu, uint64_t stream, const char *why) {
+  if (!driver::capture_of(cu, stream)) return;
+  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
+                "stream 0x%llx is being captured into a graph, and %s",
+                static_cast<unsigned long long>(stream), why);
+}
 
 Gpu::Gpu(const char *name, cai_device device, const Manager *upstream) : device_(device) {
   refuse_upstream(upstream, name);
@@ -200,7 +204,7 @@ cai_block Gpu::give_ordered(uint64_t size, uint64_t align, uint64_t stream,
                             driver::CUmemoryPool pool) const {
   need_pools();
   const driver::Driver &cu = driver::get();
-  refuse_capture(cu, stream, "what is allocated in one belongs to the graph");
+  must_not_be_captured(cu, stream, why_no_alloc);
   const uint64_t bytes = with_room_to_align(size, align);
   const driver::CUstream on = driver::stream_handle(stream);
   CUdeviceptr address = 0;
@@ -222,8 +226,7 @@ void Gpu::memfree(const cai_block &block, uint64_t stream) const {
     case managed:
       return free_later(device_, epoch_, given.address, block.size, stream);
     case ordered:
-      persist(
-          [&] { refuse_capture(cu, stream, "only the graph's own memory can be freed in it"); });
+      persist([&] { must_not_be_captured(cu, stream, why_no_free); });
       return must(cu.cuMemFreeAsync, given.address, driver::stream_handle(stream));
   }
   throw Failure(CAI_ERR_VALUE, {}, "block->cookie is none that this manager gave");

@@ -7,6 +7,13 @@
 
 namespace cai::memory {
 
+// Throws CAI_ERR_CAPTURE if the stream is being captured. The context of 1 and 2 must be current.
+void must_not_be_captured(const driver::Driver &cu, uint64_t stream, const char *why);
+
+// Why memory in the order of a stream is neither allocated nor freed in a capture.
+inline constexpr const char *why_no_alloc = "what is allocated in one belongs to the graph";
+inline constexpr const char *why_no_free = "only the graph's own memory can be freed in it";
+
 class Gpu {
  public:
   // Where memory comes from; in the low bits of a block's cookie, below the driver's address.

@@ -199,11 +199,16 @@ cai_block host_pin(cai_device device, void *host, uint64_t size, uint32_t kind, 
 }
 
 void host_unpin(const cai_block &block) {
-  const std::unique_ptr<Pinned> pinned(pinned_of(block));
+  std::unique_ptr<Pinned> pinned(pinned_of(block));
   if (!pinned || !device::is_alive(pinned->ordinal, pinned->epoch)) return;
-  on_gpu(pinned->ordinal, [&](driver::Session &session, const device::Primary &) {
-    must(session.cu.cuMemHostUnregister, pinned->memory);
-  });
+  try {
+    on_gpu(pinned->ordinal, [&](driver::Session &session, const device::Primary &) {
+      must(session.cu.cuMemHostUnregister, pinned->memory);
+    });
+  } catch (const Failure &failure) {
+    if (failure.error().status == CAI_ERR_CAPTURE) cookie_of(std::move(pinned));  // tried again
+    throw;
+  }
 }
 
 namespace {

@@ -9,9 +9,12 @@
 #include "core/immortal.hpp"
 #include "core/report.hpp"
 #include "device/primary.hpp"
+#include "memory/builtin.hpp"
+#include "memory/gpu.hpp"
 #include "memory/host.hpp"
 #include "memory/kinds.hpp"
 #include "memory/pending.hpp"
+#include "memory/tables.hpp"
 
 using namespace cai;
 
@@ -48,7 +51,10 @@ struct AllManagers {
 
 cai_manager::cai_manager(const cai_manager_table &table, cai_device device,
                          cai_manager *upstream) noexcept
-    : table_{}, device_(device), upstream_(upstream) {
+    : table_{},
+      device_(device),
+      upstream_(upstream),
+      is_built_in_(memory::is_built_in(table) && (!upstream || upstream->is_built_in_)) {
   std::memcpy(&table_, &table, std::min<std::size_t>(table.struct_size, sizeof table_));
   if (upstream_) upstream_->retain();
 }
@@ -217,12 +223,24 @@ void cai_manager::memunpin(const cai_block &block) {
 
 // ---- What callers want --------------------------------------------------------------------------
 
+bool cai_manager::looks_for_captures(uint32_t kind) const noexcept {
+  if (device_.type == CAI_DEVICE_CPU || memory::is_host_kind(kind)) return true;
+  if (!is_built_in_) return false;
+  const cai_manager *source = this;
+  while (source->upstream_) source = source->upstream_;
+  const bool is_ordered = source->is_of(memory::async_table) || source->is_of(memory::pool_table);
+  return kind == CAI_KIND_ASYNC || (kind == CAI_KIND_DEFAULT && is_ordered);
+}
+
 cai_block cai_manager::allocate(uint64_t size, uint64_t align, uint32_t kind, uint32_t flags,
                                 uint64_t stream) {
   must_be_alive();
   cai_block block{};
   try {
     within([&] {
+      if (!asks_in_captures(kind)) {
+        memory::must_not_be_captured(driver::get(), stream, memory::why_no_alloc);
+      }
       block = memory::is_host_kind(kind) ? memhostalloc(size, align, kind, flags)
                                          : memalloc(size, align, kind, stream);
     });
@@ -258,7 +276,8 @@ void unless_gone(Body &&body) {
 
 }  // namespace
 
-void cai_manager::free(const cai_block &block, uint32_t kind, uint64_t stream) {
+void cai_manager::free_it(const cai_block &block, uint32_t kind, uint64_t stream,
+                          bool in_captures_too) {
   if (!is_alive()) {
     // A manager forgets its memory when it is reset; what the library gave in its place, it ends.
     if (memory::is_host_kind(kind) && !has<&cai_manager_table::memhostfree>()) {
@@ -271,13 +290,16 @@ void cai_manager::free(const cai_block &block, uint32_t kind, uint64_t stream) {
     // What kept it from the context may have been a failure of earlier work, which is told once.
     bool begun = false;
     const auto body = [&] {
+      if (!in_captures_too) {
+        memory::must_not_be_captured(driver::get(), stream, memory::why_no_free);
+      }
       begun = true;
       memfree(block, stream);
     };
     try {
       within(body);
     } catch (const Failure &failure) {
-      if (begun) throw;
+      if (begun || failure.error().status == CAI_ERR_CAPTURE) throw;
       report(failure.error());
       within(body);
     }

@@ -65,7 +65,14 @@ struct cai_manager {
   cai_block allocate(uint64_t size, uint64_t align, uint32_t kind, uint32_t flags, uint64_t stream);
   // Nothing once the device was reset or the driver is gone. Nobody frees the block again, even if
   // this fails (but for a capture).
-  void free(const cai_block &block, uint32_t kind, uint64_t stream);
+  void free(const cai_block &block, uint32_t kind, uint64_t stream) {
+    free_it(block, kind, stream, asks_in_captures(kind));
+  }
+  // The same for who can try again: in a capture of the stream nothing is freed. No event could
+  // tell there of what was queued before.
+  void free_outside_captures(const cai_block &block, uint32_t kind, uint64_t stream) {
+    free_it(block, kind, stream, looks_for_captures(kind));
+  }
   cai_block pin(void *host, uint64_t size, uint32_t kind, uint32_t flags);
   void unpin(const cai_block &block);
   // The allocation around an address, as its owner knows it, else the driver: base and size.
@@ -155,6 +162,13 @@ struct cai_manager {
   void end() noexcept;  // and the handle with it
   [[noreturn]] void fail_as(const char *what, cai_status status, cai_error &error) const;
   void initialize();
+  // Whether the manager itself refuses memory of a kind where its stream is being captured.
+  bool looks_for_captures(uint32_t kind) const noexcept;
+  // Whether it is asked there for memory of a kind: somebody's own need not know of captures.
+  bool asks_in_captures(uint32_t kind) const noexcept {
+    return kind != CAI_KIND_ASYNC || is_built_in_ || device_.type == CAI_DEVICE_CPU;
+  }
+  void free_it(const cai_block &block, uint32_t kind, uint64_t stream, bool in_captures_too);
 
   // Calls `body` once more if memory is short and `relieve` could free something, or nobody
   // upstream has tried.
@@ -166,6 +180,7 @@ struct cai_manager {
   cai_manager_table table_;
   const cai_device device_;
   cai_manager *const upstream_;
+  const bool is_built_in_;  // with all upstream
   void *self_ = nullptr;
   cai::driver::CUcontext context_ = nullptr;
   uint64_t epoch_ = 0;

@@ -171,7 +171,7 @@ cai_status let_go(cai_memory &memory, cai_error *error) noexcept;
 // The holders, or what was to be given back, have gone.
 void end_life(cai_memory &memory) noexcept;
 
-// Tries again what a capture, or a lack of memory, had forbidden.
-void retry_ends() noexcept;
+// Tries again what a capture, or a lack of memory, had forbidden, until so much is refused again.
+void retry_ends(int most_refusals) noexcept;
 
 }  // namespace cai::memory

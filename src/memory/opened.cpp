@@ -87,9 +87,15 @@ void close_by_manager(Opened *opened) {
     if (--opened->shares != 0) return;
     std::erase(known.all, opened);
   }
-  const std::unique_ptr<Opened> closed(opened);
+  std::unique_ptr<Opened> closed(opened);
   Manager &manager = *closed->manager;
-  if (manager.is_alive()) manager.within_if_possible([&] { close(*closed); });
+  if (!manager.is_alive()) return;
+  try {
+    manager.within_if_possible([&] { close(*closed); });
+  } catch (const Failure &failure) {
+    if (failure.error().status == CAI_ERR_CAPTURE) closed.release()->shares = 1;  // tried again
+    throw;
+  }
 }
 
 }  // namespace cai::memory

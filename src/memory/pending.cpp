@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <climits>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -553,7 +554,7 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
     memory::check_slot(device);
     driver::Faults failed;
-    memory::retry_ends();
+    memory::retry_ends(INT_MAX);
     memory::flush(device, memory::Flush::all, failed);
     failed.raise();
   });

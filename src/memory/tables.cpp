@@ -3,8 +3,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
@@ -113,6 +115,11 @@ const cai_manager_table &find_table(const char *name) {
   }
   if (const cai_manager_table *table = known(name)) return *table;
   throw Failure(CAI_ERR_VALUE, {}, "there is no manager \"%.100s\"", name);
+}
+
+bool is_built_in(const cai_manager_table &table) noexcept {
+  return std::any_of(std::begin(built_in), std::end(built_in),
+                     [&](const cai_manager_table *each) { return each->create == table.create; });
 }
 
 }  // namespace cai::memory

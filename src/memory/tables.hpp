@@ -9,4 +9,6 @@ namespace cai::memory {
 // Throws CAI_ERR_VALUE or CAI_ERR_VERSION, naming `name`.
 const cai_manager_table &find_table(const char *name);
 
+bool is_built_in(const cai_manager_table &table) noexcept;
+
 }  // namespace cai::memory

@@ -27,6 +27,7 @@ class Tracking : public Around<Tracking> {
     uint64_t stream;
     double seconds;
     std::string caller;
+    bool is_ending = false;  // somebody is freeing it
   };
 
   Tracking(const void *params, cai_device, Manager *upstream)
@@ -58,9 +59,9 @@ class Tracking : public Around<Tracking> {
       made.number = next_++;
       out_.insert_or_assign(block.data, std::move(made));
     } catch (...) {
-      counts.took_back(block.size);
       counts.failed();
       wanted.host ? upstream_.memhostfree(block) : upstream_.memfree(block, wanted.stream);
+      counts.took_back(block.size);
       throw;
     }
     return block;
@@ -68,17 +69,15 @@ class Tracking : public Around<Tracking> {
 
   template <class Free>
   void take(const cai_block &block, uint64_t, bool, Free &&free) {
-    // First, since another thread may be given the address as soon as it is free.
-    const std::unordered_map<uint64_t, Allocation>::node_type known = [&] {
-      const std::lock_guard lock(mutex_);
-      return out_.extract(block.data);
-    }();
-    if (!known) {
-      throw Failure(CAI_ERR_STATE, {}, "0x%llx was freed already, or never allocated",
-                    static_cast<unsigned long long>(block.data));
+    const Ending ending = begin_end(block.data);
+    try {
+      free();
+    } catch (...) {  // it is out still
+      with(ending, [](auto found) { found->second.is_ending = false; });
+      throw;
     }
-    counts.took_back(known.mapped().block.size);
-    free();
+    with(ending, [&](auto found) { out_.erase(found); });
+    counts.took_back(ending.size);
   }
 
   // The oldest first.
@@ -87,7 +86,9 @@ class Tracking : public Around<Tracking> {
     {
       const std::lock_guard lock(mutex_);
       all.reserve(out_.size());
-      for (const auto &[address, allocation] : out_) all.push_back(allocation);
+      for (const auto &[address, allocation] : out_) {
+        if (!allocation.is_ending) all.push_back(allocation);
+      }
     }
     std::sort(all.begin(), all.end(),
               [](const Allocation &a, const Allocation &b) { return a.number < b.number; });
@@ -95,6 +96,29 @@ class Tracking : public Around<Tracking> {
   }
 
  private:
+  struct Ending {
+    uint64_t address, number, size;
+  };
+
+  Ending begin_end(uint64_t address) {
+    const std::lock_guard lock(mutex_);
+    const auto found = out_.find(address);
+    if (found == out_.end() || found->second.is_ending) {
+      throw Failure(CAI_ERR_STATE, {}, "0x%llx was freed already, or never allocated",
+                    static_cast<unsigned long long>(address));
+    }
+    Allocation &allocation = found->second;
+    allocation.is_ending = true;
+    return {address, allocation.number, allocation.block.size};
+  }
+  // Unless another thread was given the address by now: it may be as soon as that is free.
+  template <class Body>
+  void with(const Ending &ending, Body &&body) noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto found = out_.find(ending.address);
+    if (found != out_.end() && found->second.number == ending.number) body(found);
+  }
+
   const cai_track_params params_;
   const Clock clock_;
   mutable std::mutex mutex_;                      // for the two below alone

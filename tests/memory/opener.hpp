@@ -14,6 +14,7 @@ namespace test {
 struct Opener {
   std::atomic<int> opens{0}, closes{0};
   std::atomic<bool> fails{false};
+  std::atomic<int> refusals{0};  // of the next closes, for a capture
 
   // That it has been registered by.
   static const char *name() {
@@ -52,6 +53,10 @@ struct Opener {
     };
     made.close_ipc_handle = [](void *self, const cai_block *block, std::uint64_t, cai_error *) {
       EXPECT_EQ(block->data, block->cookie << 32);
+      if (of(self).refusals > 0) {
+        --of(self).refusals;
+        return cai_status{CAI_ERR_CAPTURE};
+      }
       ++of(self).closes;
       return cai_status{CAI_OK};
     };

@@ -512,5 +512,51 @@ TEST(Chains, EachDoesItsPartInAnyOrder) {
   EXPECT_EQ(orders, 24);
 }
 
+// Of each kind of manager that is put around others: what is not freed is out still, and can be
+// freed.
+TEST(Chains, AFreeThatFailsHasFreedNothing) {
+  const auto retry = [](void *, std::uint64_t, std::uint64_t) { return 0; };
+  const cai_limit_params limiting = limit_of(100);
+  const cai_retry_params retrying{sizeof retrying, 0, retry, nullptr, nullptr};
+  Log log;
+  const cai_log_params logging = log.params();
+  const std::pair<const char *, const void *> all[] = {{"statistics", nullptr},
+                                                       {"limiting", &limiting},
+                                                       {"logging", &logging},
+                                                       {"tracking", nullptr},
+                                                       {"retrying", &retrying}};
+  for (const auto &[name, params] : all) {
+    for (const cai_status status : {CAI_ERR_CAPTURE, CAI_ERR_CUDA, CAI_ERR_STATE, CAI_ERR_MEMORY}) {
+      Recorder recorder;
+      const Manager manager =
+          make("statistics", cpu, nullptr, make(name, cpu, params, make(recorder, cpu)));
+      const bool tracks = std::string(name) == "tracking", limits = std::string(name) == "limiting";
+      const cai_block block = allocate(manager, 60);
+      recorder.status = status;
+      log.lines.clear();
+      cai_error error{};
+      for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(cai_manager_free(manager, &block, CAI_KIND_DEFAULT, 0, &error), status) << name;
+        EXPECT_EQ(error.status, status);
+        EXPECT_EQ(statistics(manager).bytes, 60U) << name;
+        if (tracks) {
+          EXPECT_EQ(outstanding(manager).size(), 1U);
+        }
+      }
+      recorder.status = CAI_OK;
+      if (limits) {
+        EXPECT_EQ(allocation_failure(manager, 60).status, CAI_ERR_MEMORY);
+      }
+      free_block(manager, block);
+      EXPECT_EQ(recorder.out, 0U);
+      EXPECT_EQ(statistics(manager).bytes, 0U);
+      if (tracks) {
+        EXPECT_TRUE(outstanding(manager).empty());
+      }
+      free_block(manager, allocate(manager, 60));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace test::wrappers_tests

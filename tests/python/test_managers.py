@@ -631,6 +631,108 @@ libcai.Memory(64)
     )
 
 
+CAPTURED = """
+def begin():
+    call("cuStreamBeginCapture_v2", c_void_p(s.value), 1)
+def end():
+    graph = c_void_p()
+    call("cuStreamEndCapture", c_void_p(s.value), byref(graph))
+    call("cuGraphDestroy", graph)
+s = libcai.Stream("gpu:0")
+heard = []
+sys.unraisablehook = lambda said: heard.append(said.exc_value)
+libcai.on_failure(heard.append)
+"""
+
+
+def test_a_python_manager_is_not_asked_in_a_capture(simulated):
+    simulated(
+        PYTHON_MANAGER
+        + CAPTURED
+        + """
+manager = Mine("gpu:0")
+memory = libcai.Memory(64, kind="async", stream=s, manager=manager)
+block = manager.alloc(64, kind="async", stream=s)
+begin()
+refused(libcai.CudaError, "captured", lambda: manager.free(block, kind="async", stream=s))
+refused(libcai.CudaError, "captured", lambda: manager.alloc(64, kind="async", stream=s))
+def allocate():
+    libcai.Memory(64, kind="async", stream=s, manager=manager)
+refused(libcai.CudaError, "captured", allocate)
+del memory
+assert len(manager.sizes) == 2
+end()
+libcai.Memory(64)  # whatever was put off is tried again
+assert len(manager.sizes) == 1
+manager.free(block, kind="async", stream=s)
+assert manager.sizes == {}
+assert heard == []
+"""
+    )
+
+
+def test_what_a_python_manager_refuses_for_a_capture_is_tried_again(simulated):
+    simulated(
+        PYTHON_MANAGER
+        + CAPTURED
+        + """
+import gc, weakref
+class Around(libcai.MemoryManager):
+    # Passes on what upstream says.
+    def __init__(self, upstream):
+        super().__init__("gpu:0", upstream=upstream)
+        self.blocks = {}
+    def memalloc(self, size, align, kind, stream):
+        block = self.upstream.alloc(size, align=align, kind=kind, stream=stream)
+        self.blocks[block.address] = block
+        return block.address
+    def memfree(self, address, size, kind, stream):
+        self.upstream.free(self.blocks[address], kind=kind, stream=stream)
+        del self.blocks[address]
+    def mempin(self, host, size, kind, flags):
+        return host
+    def memunpin(self, address, size, kind):
+        if pinned:
+            pinned.clear()
+            raise libcai.CudaError("not now", status=-12)  # CAI_ERR_CAPTURE
+manager = Around(libcai.memory_manager("async", device="gpu:0"))
+memory = libcai.Memory(64, stream=s, manager=manager)
+block = manager.alloc(64, stream=s)
+begin()
+refused(libcai.CudaError, "captured", manager.alloc, 64, stream=s)
+try:
+    manager.free(block, stream=s)
+except libcai.CudaError as error:
+    assert error.status == -12, error.status
+else:
+    raise AssertionError
+memory.free()
+assert memory.freed and len(manager.blocks) == 2
+end()
+libcai.flush("gpu:0")
+assert list(manager.blocks) == [block.address]
+manager.free(block, stream=s)
+
+manager.install()
+pinned = [1]
+data = bytearray(64)
+libcai.Memory.pin(data, device="gpu:0")
+refused(BufferError, "", data.append, 1)  # it is pinned still
+libcai.flush("gpu:0")
+data.append(1)
+assert heard == [], heard
+
+# What is out holds the manager, and no longer.
+libcai.MemoryManager.of("gpu:0")
+libcai.memory_manager("default", device="gpu:0").install()
+gone = weakref.ref(manager)
+del manager
+gc.collect()
+assert gone() is None
+"""
+    )
+
+
 def test_a_reset_of_the_context_lets_go_of_managers():
     run(
         PYTHON_MANAGER

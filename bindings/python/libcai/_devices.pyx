@@ -28,7 +28,8 @@ from libcai._core import Array, asarray, raised, raised_as
 from libcai._stream import resolve
 from libcai._types import Allocation, Block, Device, DeviceType, MemoryInfo, Statistics, Usage
 from libcai.errors import (
-    BufferError, Error, StateError, UseError, ViewIndexError, add_note, from_device, status_of)
+    BufferError, CudaError, Error, StateError, UseError, ViewIndexError, add_note, from_device,
+    status_of)
 
 cdef extern from "Python.h":
     ctypedef int PyGILState_STATE
@@ -116,8 +117,20 @@ cdef cai_status tell(exception, cai_error *error) noexcept:
     return report(status, native, data, error)
 
 
+cdef cai_status put_off(exception, cai_error *error) noexcept:
+    cdef bytes text = b"a stream is being captured"
+    try:
+        text = str(exception).encode("utf-8", "replace")
+    except BaseException:
+        pass
+    return report(CAI_ERR_CAPTURE, 0, text, error)
+
+
 cdef cai_status tell_of_free(exception, method, cai_error *error) noexcept:
-    """The same for a free: unless Python has asked for it, nobody hears of the failure."""
+    """The same for a free: unless Python has asked for it, nobody hears of the failure. What a
+    capture forbids is tried again, and is none."""
+    if isinstance(exception, CudaError) and exception.status == CAI_ERR_CAPTURE:
+        return put_off(exception, error)
     if getattr(entered, "frees", 0):
         return tell(exception, error)
     complain(exception, method)

@@ -43,7 +43,13 @@ cdef class MemoryManager:
         so much: it is then called once more, after what is pending was freed.
         NotImplementedError for a kind that it does not have.
     ``memfree(address, size, kind, stream)``
-        Frees it, in the order of the stream, without waiting for the device.
+        Frees it, in the order of the stream, without waiting for the device. A `CudaError` whose
+        status is that of a capture (-12), as `free` of an upstream manager raises it, says that a
+        capture of the stream forbids it: the block is out still, and is freed once more later. So it
+        is for all methods that undo something; after any other exception a block does not come
+        again. Of kind ``'async'`` nothing is asked for or freed on a stream that is being captured,
+        and nothing is freed of a `Memory` there; who gives other kinds in the order of the stream,
+        too, looks by itself where `alloc` and `free` are called.
 
     and may have these:
 
@@ -56,7 +62,8 @@ cdef class MemoryManager:
         Pinned, mapped and host memory; the answer as of ``memalloc``. `flags` are 1 for portable,
         2 for write-combined.
     ``mempin(host, size, kind, flags)``, ``memunpin(address, size, kind)``
-        Pins memory of the host's that is there; returns the address for kernels.
+        Pins memory of the host's that is there; returns the address for kernels. ``memunpin``
+        undoes it at once, even if that waits for the device.
     ``base(address)``
         Returns ``(base, size)`` of the driver's allocation.
     ``get_ipc_handle(address, size)``

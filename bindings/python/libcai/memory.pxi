@@ -137,6 +137,9 @@ cdef class Memory:
     def pin(buffer, *, device="gpu", kind="pinned", portable=False, write_combined=False):
         """Pins the host's memory that is there already, such as a NumPy array's.
 
+        The last reference unpins it at once, so that it can be pinned again; the driver waits for the
+        whole device before it does.
+
         Parameters
         ----------
         buffer : object

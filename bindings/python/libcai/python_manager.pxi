@@ -194,6 +194,14 @@ cdef int give_back(MemoryManager self, int64_t blocks) except -1:
     return 0
 
 
+cdef cai_status free_failed(MemoryManager self, exception, method, cai_error *error) noexcept:
+    """What a capture forbids is out still; nothing else is freed again."""
+    cdef cai_status status = tell_of_free(exception, method, error)
+    if status != CAI_ERR_CAPTURE and self is not None:
+        give_back(self, 1)
+    return status
+
+
 cdef int forget_blocks(device) except -1:
     """The context of a GPU has been destroyed: what is out will not be freed."""
     cdef MemoryManager manager
@@ -268,16 +276,14 @@ cdef cai_status manager_memalloc(void *link, uint64_t size, uint64_t align, uint
 
 cdef cai_status manager_memfree(void *link, const cai_block *block, uint64_t stream,
                                 cai_error *error) noexcept with gil:
-    cdef MemoryManager self
+    cdef MemoryManager self = None
     try:
         self = linked(link)
-        try:
-            (<object>self).memfree(block.data, block.size, kind_name(<uint32_t>block.cookie), stream)
-        finally:
-            give_back(self, 1)
+        (<object>self).memfree(block.data, block.size, kind_name(<uint32_t>block.cookie), stream)
+        give_back(self, 1)
         return CAI_OK
     except BaseException as failure:
-        return tell_of_free(failure, "memfree", error)
+        return free_failed(self, failure, "memfree", error)
 
 
 cdef cai_status manager_memhostalloc(void *link, uint64_t size, uint64_t align, uint32_t kind,
@@ -295,16 +301,14 @@ cdef cai_status manager_memhostalloc(void *link, uint64_t size, uint64_t align, 
 
 cdef cai_status manager_memhostfree(void *link, const cai_block *block,
                                     cai_error *error) noexcept with gil:
-    cdef MemoryManager self
+    cdef MemoryManager self = None
     try:
         self = linked(link)
-        try:
-            (<object>self).memhostfree(block.data, block.size, kind_name(<uint32_t>block.cookie))
-        finally:
-            give_back(self, 1)
+        (<object>self).memhostfree(block.data, block.size, kind_name(<uint32_t>block.cookie))
+        give_back(self, 1)
         return CAI_OK
     except BaseException as failure:
-        return tell_of_free(failure, "memhostfree", error)
+        return free_failed(self, failure, "memhostfree", error)
 
 
 cdef cai_status manager_mempin(void *link, void *host, uint64_t size, uint32_t kind, uint32_t flags,
@@ -323,16 +327,14 @@ cdef cai_status manager_mempin(void *link, void *host, uint64_t size, uint32_t k
 
 cdef cai_status manager_memunpin(void *link, const cai_block *block,
                                  cai_error *error) noexcept with gil:
-    cdef MemoryManager self
+    cdef MemoryManager self = None
     try:
         self = linked(link)
-        try:
-            (<object>self).memunpin(block.data, block.size, kind_name(<uint32_t>block.cookie))
-        finally:
-            give_back(self, 1)
+        (<object>self).memunpin(block.data, block.size, kind_name(<uint32_t>block.cookie))
+        give_back(self, 1)
         return CAI_OK
     except BaseException as failure:
-        return tell_of_free(failure, "memunpin", error)
+        return free_failed(self, failure, "memunpin", error)
 
 
 cdef cai_status manager_base(void *link, uint64_t address, uint64_t *base, uint64_t *size,
@@ -394,16 +396,14 @@ cdef cai_status manager_open_ipc_handle(void *link, const cai_ipc_handle *handle
 
 cdef cai_status manager_close_ipc_handle(void *link, const cai_block *block, uint64_t stream,
                                          cai_error *error) noexcept with gil:
-    cdef MemoryManager self
+    cdef MemoryManager self = None
     try:
         self = linked(link)
-        try:
-            (<object>self).close_ipc_handle(block.data, block.size, stream)
-        finally:
-            give_back(self, 1)
+        (<object>self).close_ipc_handle(block.data, block.size, stream)
+        give_back(self, 1)
         return CAI_OK
     except BaseException as failure:
-        return tell_of_free(failure, "close_ipc_handle", error)
+        return free_failed(self, failure, "close_ipc_handle", error)
 
 
 cdef cai_status manager_defer_cleanup(void *link, int32_t enter,

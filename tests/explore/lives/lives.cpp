@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Explores memory's life: random programs that allocate, pin, wrap, view, use on streams of GPU and
-// CPU, free, defer, reset and fork, beside a model of what is alive and what is in it. A program is
-// right if
+// CPU, free, defer, reset and fork, inside and outside of captures, beside a model of what is alive
+// and what is in it. Memory is from built-in managers and somebody's own, with others around them.
+// A program is right if
 //
 // - libcai refuses what is dead, read-only, out of bounds or over a limit, and nothing else;
 // - what is read is what was written last, whoever wrote it;
 // - nothing races, the memory's reuse among it;
 // - every block comes back to its manager once, in its own epoch; every owner ends once;
-// - what is told of usage, of addresses and of pending frees is right.
+// - no capture comes to harm, and what one puts off comes back;
+// - what is told of usage, of addresses, of pending frees and of what is out of managers is right.
 //
 //   lives random COUNT SEED   COUNT programs; one that is wrong is shrunk, and printed
 //   lives from FIRST LAST     those programs, by their own seeds

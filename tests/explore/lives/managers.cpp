@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "../wide/driver.hpp"
 #include "must.h"
 
 namespace lives {
@@ -27,17 +28,45 @@ static cai_memory *memory_behind(const cai_block &block) {
   return reinterpret_cast<cai_memory *>(static_cast<std::uintptr_t>(block.cookie));
 }
 
-Judge::Judge(cai_device device, Way way, std::uint64_t epoch)
-    : device_(device), way_(way), epoch_(epoch) {}
+// What a manager says of itself, with no more words.
+static cai_status say(cai_status status, cai_error *error) {
+  if (!error) return status;
+  std::memset(error, 0, sizeof *error);
+  error->status = status;
+  error->index = -1;
+  return status;
+}
+
+// As the driver takes it.
+static wide::Handle handle_of(std::uint64_t stream) {
+  return reinterpret_cast<wide::Handle>(static_cast<std::uintptr_t>(stream));
+}
+
+// Whether what is asked for there would become a part of a graph, or be refused.
+static bool is_captured(std::uint64_t stream) {
+  int status = 0;
+  return wide::cu().cuStreamIsCapturing(handle_of(stream), &status) != 0 || status != 0;
+}
+
+// Memory of the driver's in the order of a stream: for ASYNC libcai has looked whether that is
+// being captured; for the rest the manager looks by itself.
+static constexpr std::uint64_t ordered = std::uint64_t{1} << 63,
+                               looks = ordered >> 1;  // of cookies
+
+Judge::Judge(cai_device device, Way way, std::uint64_t epoch, const char *upstream)
+    : device_(device),
+      way_(way),
+      epoch_(epoch),
+      upstream_name_(upstream                        ? upstream
+                     : device.type == CAI_DEVICE_CPU ? "host"
+                                                     : "default") {}
 
 cai_manager *Judge::make() {
   static const cai_status registered = cai_manager_register("judge", &table(), nullptr);
   MUST(registered);
   cai_manager *upstream = nullptr, *out = nullptr;
   cai_error error{};
-  const bool is_cpu = device_.type == CAI_DEVICE_CPU;
-  if (cai_manager_create(is_cpu ? "host" : "default", nullptr, device_, nullptr, &upstream,
-                         &error) != CAI_OK ||
+  if (cai_manager_create(upstream_name_, nullptr, device_, nullptr, &upstream, &error) != CAI_OK ||
       cai_manager_create("judge", this, device_, upstream, &out, &error) != CAI_OK) {
     blame(std::string("no manager: ") + error.message);
   }
@@ -50,21 +79,36 @@ cai_status Judge::give(std::uint64_t size, std::uint64_t align, std::uint32_t ki
   on_entry();
   const std::lock_guard lock(mutex_);
   if (!is_alive()) blame("a dead manager is asked for memory");
-  if (way_ == Way::failing) {
-    std::memset(error, 0, sizeof *error);
-    error->status = CAI_ERR_MEMORY;
-    error->index = -1;
-    return CAI_ERR_MEMORY;
-  }
+  if (way_ == Way::failing) return say(CAI_ERR_MEMORY, error);
   cai_block block{};
+  const cai_status status = get(size, align, kind, stream, &block, error);
+  if (status != CAI_OK) return status;
+  if (!blocks_.emplace(block.data, block).second) blame("a block is given that is out");
+  bytes_ += block.size;
+  *out = block;
+  return CAI_OK;
+}
+
+cai_status Judge::get(std::uint64_t size, std::uint64_t align, std::uint32_t kind,
+                      std::uint64_t stream, cai_block *out, cai_error *error) {
   const auto fits = [&](const Kept &kept) {
     return kept.stream == stream && kept.block.size == size && kept.block.data % align == 0;
   };
-  for (auto each = kept_.begin(); each != kept_.end() && block.size == 0; ++each) {
-    if (!fits(*each)) continue;
-    block = each->block;
-    kept_.erase(each);
-    break;
+  const auto found = std::find_if(kept_.begin(), kept_.end(), fits);
+  if (found != kept_.end()) {
+    *out = found->block;
+    kept_.erase(found);
+    return CAI_OK;
+  }
+  if (way_ == Way::driver && (kind == CAI_KIND_ASYNC || kind == CAI_KIND_DEFAULT)) {
+    const std::uint64_t cookie = ordered | (kind == CAI_KIND_ASYNC ? 0 : looks);
+    if (cookie & looks && is_captured(stream)) return say(CAI_ERR_CAPTURE, error);
+    wide::Address address = 0;
+    if (wide::cu().cuMemAllocAsync(&address, size, handle_of(stream)) != 0) {
+      return say(CAI_ERR_CUDA, error);
+    }
+    *out = {address, 0, size, cookie};
+    return CAI_OK;
   }
   if (way_ == Way::reentrant) {
     cai_request request{};
@@ -82,16 +126,10 @@ cai_status Judge::give(std::uint64_t size, std::uint64_t align, std::uint32_t ki
     cai_memory_info info{};
     info.struct_size = sizeof info;
     MUST(cai_memory_describe(memory, &info, nullptr));
-    block = {info.data, info.host, size, reinterpret_cast<std::uintptr_t>(memory)};
-  } else if (block.size == 0) {
-    const cai_status status =
-        cai_manager_alloc(upstream_, size, align, kind, stream, &block, error);
-    if (status != CAI_OK) return status;
+    *out = {info.data, info.host, size, reinterpret_cast<std::uintptr_t>(memory)};
+    return CAI_OK;
   }
-  if (!blocks_.emplace(block.data, block).second) blame("a block is given that is out");
-  bytes_ += block.size;
-  *out = block;
-  return CAI_OK;
+  return cai_manager_alloc(upstream_, size, align, kind, stream, out, error);
 }
 
 cai_status Judge::take(const cai_block *block, std::uint64_t stream, cai_error *error) {
@@ -104,31 +142,60 @@ cai_status Judge::take(const cai_block *block, std::uint64_t stream, cai_error *
     return CAI_OK;
   }
   if (found->second.size != block->size) blame("a block comes back with another size");
+  const cai_status status = pass_on(*block, stream, error);
+  if (status != CAI_OK) return status;
   bytes_ -= found->second.size;
   blocks_.erase(found);
+  return CAI_OK;
+}
+
+// Gives it to whom it came from; what that refuses is out still.
+cai_status Judge::pass_on(const cai_block &block, std::uint64_t stream, cai_error *error) {
+  if (way_ == Way::losing) return say(CAI_ERR_CUDA, error);
+  if (way_ == Way::driver && block.cookie & ordered) {
+    if (block.cookie & looks && is_captured(stream)) return say(CAI_ERR_CAPTURE, error);
+    const bool done = wide::cu().cuMemFreeAsync(block.data, handle_of(stream)) == 0;
+    return done ? CAI_OK : say(CAI_ERR_CUDA, error);
+  }
   if (way_ == Way::reentrant) {
-    cai_memory *const memory = memory_behind(*block);
+    cai_memory *const memory = memory_behind(block);
     if (stream) {
       cai_stream *last = nullptr;
       MUST(cai_stream_wrap(device_, stream, nullptr, nullptr, &last, nullptr));
-      MUST(cai_memory_set_stream(memory, last, nullptr));
+      const cai_status status = cai_memory_set_stream(memory, last, error);
       cai_stream_release(last);
+      if (status == CAI_ERR_CAPTURE) return status;
+      MUST(status);
     }
     cai_memory_release(memory);
     return CAI_OK;
   }
   if (way_ == Way::caching) {
-    kept_.push_back({*block, stream});
+    kept_.push_back({block, stream});
     return CAI_OK;
   }
   if (device_.type == CAI_DEVICE_CPU) {
     // Not given back yet: who uses it still is found out.
-    std::memset(reinterpret_cast<void *>(static_cast<std::uintptr_t>(block->host)), poison,
-                block->size);
-    poisoned_.push_back(*block);
+    std::memset(reinterpret_cast<void *>(static_cast<std::uintptr_t>(block.host)), poison,
+                block.size);
+    poisoned_.push_back(block);
     return CAI_OK;
   }
-  return cai_manager_free(upstream_, block, CAI_KIND_DEFAULT, stream, error);
+  return cai_manager_free(upstream_, &block, CAI_KIND_DEFAULT, stream, error);
+}
+
+bool Judge::has_out(const cai_statistics &counts) {
+  const std::lock_guard lock(mutex_);
+  return counts.bytes == bytes_ && counts.count == blocks_.size();
+}
+
+bool Judge::has_out(const std::vector<cai_allocation> &allocations) {
+  const std::lock_guard lock(mutex_);
+  return allocations.size() == blocks_.size() &&
+         std::all_of(allocations.begin(), allocations.end(), [&](const cai_allocation &each) {
+           const auto found = blocks_.find(each.data);
+           return found != blocks_.end() && found->second.size == each.size;
+         });
 }
 
 void Judge::look_at_what_came_back() {
@@ -179,8 +246,13 @@ const cai_manager_table &Judge::table() {
       Judge &judge = of(self);
       ++judge.destroyed;
       if (!judge.is_alive()) return judge.forget_blocks();
-      if (!judge.blocks_.empty()) blame("a manager ends while its memory is out");
+      if (!judge.blocks_.empty() && !judge.loses()) blame("a manager ends while its memory is out");
       judge.give_up(nullptr);
+      if (!judge.loses()) return;
+      MUST(wide::cu().cuCtxSynchronize());
+      for (const auto &[address, block] : judge.blocks_) {
+        cai_manager_free(judge.upstream_, &block, CAI_KIND_DEFAULT, 1, nullptr);
+      }
     };
     table.initialize = [](void *, cai_error *) { return cai_status{CAI_OK}; };
     table.reset = [](void *self, cai_error *error) { return of(self).give_up(error); };

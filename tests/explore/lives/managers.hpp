@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Managers that judge how they are called: each block is freed once, by who gave it, in its own
-// epoch. One keeps what is freed for later, one takes its memory from libcai itself, one fails.
+// epoch. One keeps what is freed for later, one takes its memory from libcai itself, one from the
+// driver, in the order of streams; one fails, and one frees nothing.
 #pragma once
 
 #include <cai/memory.h>
@@ -14,7 +15,7 @@
 
 namespace lives {
 
-enum class Way { plain, caching, reentrant, failing };
+enum class Way { plain, caching, reentrant, failing, driver, losing };
 
 // What is wrong, the first of it; empty as long as nothing is.
 std::string &wrong();
@@ -27,7 +28,7 @@ inline constexpr unsigned char poison = 0xEE;
 
 class Judge {
  public:
-  Judge(cai_device device, Way way, std::uint64_t epoch);
+  Judge(cai_device device, Way way, std::uint64_t epoch, const char *upstream = nullptr);
   Judge(const Judge &) = delete;
   Judge &operator=(const Judge &) = delete;
 
@@ -35,7 +36,10 @@ class Judge {
   cai_manager *make();
 
   std::uint64_t out() const { return bytes_; }
+  bool has_out(const cai_statistics &counts);
+  bool has_out(const std::vector<cai_allocation> &allocations);
   bool fails() const { return way_ == Way::failing; }
+  bool loses() const { return way_ == Way::losing; }
   bool is_alive() const { return device_.type == CAI_DEVICE_CPU || epoch_ == now; }
   // Once all of its memory has come back: nobody has touched that since.
   void look_at_what_came_back();
@@ -52,13 +56,17 @@ class Judge {
   static const cai_manager_table &table();
   cai_status give(std::uint64_t size, std::uint64_t align, std::uint32_t kind, std::uint64_t stream,
                   cai_block *out, cai_error *error);
+  cai_status get(std::uint64_t size, std::uint64_t align, std::uint32_t kind, std::uint64_t stream,
+                 cai_block *out, cai_error *error);
   cai_status take(const cai_block *block, std::uint64_t stream, cai_error *error);
+  cai_status pass_on(const cai_block &block, std::uint64_t stream, cai_error *error);
   cai_status give_up(cai_error *error);
   void forget_blocks();
 
   const cai_device device_;
   const Way way_;
   const std::uint64_t epoch_;
+  const char *const upstream_name_;
   cai_manager *upstream_ = nullptr;
   std::map<std::uint64_t, cai_block> blocks_;  // that are out, by address
   std::vector<Kept> kept_;

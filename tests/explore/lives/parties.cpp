@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../wide/driver.hpp"
 #include "must.h"
 #include "world.hpp"
 
@@ -29,16 +30,23 @@ void World::allocate(const Step &step) {
   if (step[1] % 2) request.stream = stream(is_cpu(made.device), step[4]);
   if (!is_cpu(made.device) || (is_pinned(made.kind) && made.size)) made.epoch = Judge::now;
   cai_status expected = CAI_OK;
+  made.is_ordered = !is_cpu(made.device) && made.kind == CAI_KIND_ASYNC;
+  const bool is_default = !is_cpu(made.device) && made.kind == CAI_KIND_DEFAULT;
   if (!is_pinned(made.kind) && made.kind != CAI_KIND_HOST && step[4] % 3) {
     const Manager &manager = managers_[step[4] % managers_.size()];
     if (is_cpu(manager.device) == is_cpu(made.device)) {
       request.manager = manager.handle;
       made.judge = manager.judge;
-      if (manager.limits) sync_cpu();  // who may have a claim
-      const bool is_over = manager.limits && manager.judge->out() + made.size > limit;
-      if (made.size && (manager.judge->fails() || is_over)) expected = CAI_ERR_MEMORY;
+      if (manager.loses()) may_fail_ = true;
+      made.is_ordered |= is_default && manager.is_ordered;
+      const bool is_over = manager.limits && out_of(manager) + made.size > limit;
+      if (made.size && (manager.fails() || is_over)) expected = CAI_ERR_MEMORY;
     }
   }
+  if (is_default && !request.manager && installed_) {
+    made.is_ordered = managers_[installed_ - 1].is_ordered;
+  }
+  if (made.size && made.is_ordered && is_captured(request.stream)) expected = CAI_ERR_CAPTURE;
   cai_memory *handle = nullptr;
   if (ask("alloc", expected, [&](cai_error *error) {
         return cai_memory_alloc(made.device, &request, &handle, error);
@@ -229,10 +237,13 @@ void World::free(const Step &step) {
   cai_status expected = CAI_OK;
   if (found->freed) expected = CAI_ERR_STATE;
   if (found->whole) expected = CAI_ERR_UNSUPPORTED;
-  if (!must("free", expected,
-            [&](cai_error *error) { return cai_memory_free(found->handle, error); })) {
-    return;
-  }
+  // It may be freed later; then the failure is reported.
+  const bool is_lost = expected == CAI_OK && found->judge && found->judge->loses();
+  const auto free_it = [&](cai_error *error) {
+    const cai_status status = cai_memory_free(found->handle, error);
+    return is_lost && status == CAI_ERR_CUDA ? cai_status{CAI_OK} : status;
+  };
+  if (!must("free", expected, free_it)) return;
   found->freed = true;
   count(*found, -1);
 }
@@ -347,11 +358,12 @@ void World::trim(const Step &step) {
 // Not those that refuse: what libcai takes for itself could fail.
 void World::install(const Step &step) {
   const Manager &manager = managers_[step[1] % managers_.size()];
-  const bool is_none =
-      step[2] % 3 == 0 || is_cpu(manager.device) || manager.limits || manager.judge->fails();
+  const bool is_none = step[2] % 3 == 0 || is_cpu(manager.device) || manager.limits ||
+                       manager.counts || manager.fails();
   must("install", CAI_OK, [&](cai_error *error) {
     return cai_manager_install(gpu, is_none ? nullptr : manager.handle, error);
   });
+  installed_ = is_none ? 0 : static_cast<std::size_t>(&manager - managers_.data()) + 1;
 }
 
 void World::reset(const Step &step) {
@@ -362,7 +374,9 @@ void World::reset(const Step &step) {
   });
   if (usage_of(gpu).pending_count) blame("frees are pending after a reset");
   if (!of_context) return;
+  may_fail_ = true;  // what was for its streams
   ++Judge::now;
+  allocations_ = wide::cu().simcuda_objects("CUdeviceptr");
   end_gpu();
   make_gpu();
 }
@@ -385,7 +399,8 @@ void World::share(const Step &step) {
   const Shared found = memory(step[1]);
   if (!found) return;
   cai_status expected = CAI_OK;
-  const bool is_plain = found->kind == CAI_KIND_DEFAULT && !is_cpu(found->device);
+  const bool is_plain =
+      found->kind == CAI_KIND_DEFAULT && !is_cpu(found->device) && !found->is_ordered;
   if (!is_plain || found->read_only || found->root().size == 0) expected = CAI_ERR_UNSUPPORTED;
   if (!found->is_alive()) expected = CAI_ERR_STATE;
   cai_ipc_handle handle{};
@@ -433,36 +448,83 @@ void World::fail(const Step &step) {
   failing.nth = 1 + step[2] % 4;
   failing.calls = step[3] % 2;
   fault_.choose(failing);
+  may_fail_ = true;
+}
+
+// On a stream of the GPU, in each of the driver's modes; or the end of one.
+void World::capture(const Step &step) {
+  if (captured_) return end_capture();
+  sync_cpu();  // whose threads may be asking about the stream, to free: nobody could stop them
+               // there
+  captured_ = stream(false, step[1]);
+  const auto value = static_cast<std::uintptr_t>(cai_stream_value(captured_));
+  MUST(wide::cu().cuStreamBeginCapture_v2(reinterpret_cast<wide::Handle>(value),
+                                          static_cast<int>(step[2] % 3)));
+  has_captured_ = true;
 }
 
 // ---- Programs -----------------------------------------------------------------------------------
 
 // What is drawn more often than the rest stands here more often.
 const World::Party World::parties[] = {
-    &World::allocate, &World::allocate,    &World::allocate,   &World::allocate,  &World::pin,
-    &World::wrap,     &World::own,         &World::view,       &World::retain,    &World::release,
-    &World::release,  &World::release,     &World::release,    &World::free,      &World::array,
-    &World::array,    &World::array,       &World::array,      &World::memory_of, &World::drop,
-    &World::drop,     &World::fill,        &World::fill,       &World::fill,      &World::fill,
-    &World::copy,     &World::copy,        &World::copy,       &World::read,      &World::read,
-    &World::read,     &World::record,      &World::set_stream, &World::defer,     &World::flush,
-    &World::trim,     &World::install,     &World::reset,      &World::find,      &World::find,
-    &World::share,    &World::synchronize, &World::fork_here,  &World::fail,      &World::fail};
-static constexpr const char *names[] = {
-    "allocate",   "allocate",    "allocate",  "allocate", "pin",     "wrap",  "own",   "view",
-    "retain",     "release",     "release",   "release",  "release", "free",  "array", "array",
-    "array",      "array",       "memory_of", "drop",     "drop",    "fill",  "fill",  "fill",
-    "fill",       "copy",        "copy",      "copy",     "read",    "read",  "read",  "record",
-    "set_stream", "defer",       "flush",     "trim",     "install", "reset", "find",  "find",
-    "share",      "synchronize", "fork",      "fail",     "fail"};
+    {"allocate", &World::allocate, true},
+    {"allocate", &World::allocate, true},
+    {"allocate", &World::allocate, true},
+    {"allocate", &World::allocate, true},
+    {"pin", &World::pin, true},
+    {"wrap", &World::wrap, true},
+    {"own", &World::own, true},
+    {"view", &World::view, true},
+    {"retain", &World::retain, true},
+    {"release", &World::release, true},
+    {"release", &World::release, true},
+    {"release", &World::release, true},
+    {"release", &World::release, true},
+    {"free", &World::free, true},
+    {"array", &World::array, true},
+    {"array", &World::array, true},
+    {"array", &World::array, true},
+    {"array", &World::array, true},
+    {"memory_of", &World::memory_of},
+    {"drop", &World::drop, true},
+    {"drop", &World::drop, true},
+    {"fill", &World::fill},
+    {"fill", &World::fill},
+    {"fill", &World::fill},
+    {"fill", &World::fill},
+    {"copy", &World::copy},
+    {"copy", &World::copy},
+    {"copy", &World::copy},
+    {"read", &World::read},
+    {"read", &World::read},
+    {"read", &World::read},
+    {"record", &World::record},
+    {"set_stream", &World::set_stream},
+    {"defer", &World::defer, true},
+    {"flush", &World::flush},
+    {"trim", &World::trim},
+    {"install", &World::install, true},
+    {"reset", &World::reset},
+    {"find", &World::find, true},
+    {"find", &World::find, true},
+    {"share", &World::share},
+    {"synchronize", &World::synchronize},
+    {"fork", &World::fork_here},
+    {"fail", &World::fail, true},
+    {"fail", &World::fail, true},
+    {"capture", &World::capture, true},
+    {"capture", &World::capture, true},
+    {"capture", &World::capture, true},
+};
 
 void World::run(const Program &program) {
   for (const Step &step : program.steps) {
-    const std::size_t which = step[0] % std::size(parties);
+    const Party &party = parties[step[0] % std::size(parties)];
     if (speaks) {
-      std::printf("%s %u %u %u %u\n", names[which], step[1], step[2], step[3], step[4]);
+      std::printf("%s %u %u %u %u\n", party.name, step[1], step[2], step[3], step[4]);
     }
-    (this->*parties[which])(step);
+    if (!party.in_captures) end_capture();
+    (this->*party.act)(step);
     check();
     if (speaks) std::fflush(stdout);
     if (!wrong().empty()) return;

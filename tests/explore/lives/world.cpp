@@ -24,8 +24,10 @@ World *World::only = nullptr;
 
 World::World() {
   only = this;
+  MUST(cai_on_failure(hear, nullptr, nullptr));
   on_entry = [] { only->fault_.disarm(); };
   races_ = wide::cu().simcuda_races();
+  allocations_ = wide::cu().simcuda_objects("CUdeviceptr");
   for (int i = 0; i < 2; ++i) {
     const cai_usage usage = usage_of(i ? gpu : cpu);
     sums_[i] = {usage.bytes, usage.count};
@@ -33,11 +35,10 @@ World::World() {
   for (const std::uint32_t mode : {CAI_MODE_ASYNC, CAI_MODE_ASYNC, CAI_MODE_SYNC}) {
     cai_stream *made = nullptr;
     MUST(cai_stream_create(cpu, mode, 0, &made, nullptr));
-    streams_.push_back({made, cpu});
+    streams_.push_back({made, cpu, mode});
   }
   for (const Way way : {Way::plain, Way::caching, Way::reentrant}) {
-    judges_.push_back(std::make_unique<Judge>(cpu, way, 0));
-    managers_.push_back({judges_.back().get(), judges_.back()->make(), cpu, false});
+    add_manager(cpu, way);
   }
   make_gpu();
 }
@@ -46,18 +47,63 @@ void World::make_gpu() {
   for (const std::uint32_t mode : {CAI_MODE_ASYNC, CAI_MODE_ASYNC, CAI_MODE_SYNC}) {
     cai_stream *made = nullptr;
     MUST(cai_stream_create(gpu, mode, 0, &made, nullptr));
-    streams_.push_back({made, gpu});
+    streams_.push_back({made, gpu, mode});
   }
-  for (const Way way : {Way::plain, Way::caching, Way::reentrant, Way::failing, Way::plain}) {
-    judges_.push_back(std::make_unique<Judge>(gpu, way, Judge::now));
-    managers_.push_back({judges_.back().get(), judges_.back()->make(), gpu, false});
+  for (const Way way : {Way::plain, Way::caching, Way::reentrant, Way::failing, Way::driver}) {
+    add_manager(gpu, way);
   }
-  Manager &last = managers_.back();
-  cai_manager *const upstream = last.handle;
-  const cai_limit_params params{sizeof params, 0, limit};
-  MUST(cai_manager_create("limiting", &params, gpu, upstream, &last.handle, nullptr));
+  add_manager(gpu, Way::plain, "async").is_ordered = true;
+  // Each of the built-in ones that are put around others, around somebody's own and a built-in one.
+  static constexpr auto write = [](void *, const char *, std::uint64_t) {};
+  static constexpr auto retry = [](void *, std::uint64_t, std::uint64_t) { return 0; };
+  static const cai_log_params log{sizeof log, 0, nullptr, write, nullptr, nullptr, nullptr};
+  static const cai_retry_params retrying{sizeof retrying, 0, retry, nullptr, nullptr};
+  static const cai_limit_params limiting{sizeof limiting, 0, limit};
+  put_around(add_manager(gpu, Way::plain), "limiting", &limiting);
+  put_around(add_manager(gpu, Way::driver), "tracking");
+  Manager &counted = add_manager(gpu, Way::plain, "pool");
+  put_around(counted, "logging", &log), put_around(counted, "statistics");
+  counted.is_ordered = true;
+  Manager &retried = add_manager(gpu, Way::driver);
+  put_around(retried, "limiting", &limiting), put_around(retried, "retrying", &retrying);
+  put_around(retried, "tracking");
+  put_around(add_manager(gpu, Way::losing), "tracking");
+  put_around(add_manager(gpu, Way::losing), "statistics");
+  put_around(add_built_in("async"), "tracking");
+  Manager &all = add_built_in("pool");
+  put_around(all, "statistics"), put_around(all, "tracking"), put_around(all, "logging", &log);
+  put_around(add_built_in("async"), "limiting", &limiting);
+}
+
+Manager &World::add_manager(cai_device device, Way way, const char *upstream) {
+  judges_.push_back(
+      std::make_unique<Judge>(device, way, is_cpu(device) ? 0 : Judge::now, upstream));
+  managers_.push_back({judges_.back().get(), judges_.back()->make(), device});
+  managers_.back().is_ordered = way == Way::driver;
+  return managers_.back();
+}
+
+// In the order of streams.
+Manager &World::add_built_in(const char *name) {
+  cai_manager *made = nullptr;
+  MUST(cai_manager_create(name, nullptr, gpu, nullptr, &made, nullptr));
+  managers_.push_back({nullptr, made, gpu, true});
+  return managers_.back();
+}
+
+void World::put_around(Manager &manager, const char *name, const void *params) {
+  cai_manager *const upstream = manager.handle;
+  MUST(cai_manager_create(name, params, gpu, upstream, &manager.handle, nullptr));
   cai_manager_release(upstream);
-  last.limits = true;
+  const std::string is = name;
+  manager.limits |= is == "limiting";
+  manager.tracks |= is == "tracking";
+  manager.counts |= is == "limiting" || is == "tracking" || is == "statistics";
+}
+
+// What nobody was told of: nothing, unless something fails.
+void World::hear(void *, const cai_error *error) {
+  if (!only->may_fail_) blame(std::string("it is reported that ") + error->message);
 }
 
 void World::end_gpu() {
@@ -69,6 +115,41 @@ void World::end_gpu() {
   }
   std::erase_if(streams_, [](const Stream &stream) { return !is_cpu(stream.device); });
   std::erase_if(managers_, [](const Manager &manager) { return !is_cpu(manager.device); });
+  installed_ = 0;
+}
+
+void World::end_capture() {
+  if (!captured_) return;
+  wide::Handle graph = nullptr;
+  const auto stream = static_cast<std::uintptr_t>(cai_stream_value(captured_));
+  const bool is_whole =
+      wide::cu().cuStreamEndCapture(reinterpret_cast<wide::Handle>(stream), &graph) == 0;
+  if (!is_whole) blame("a capture has come to harm");
+  if (graph) MUST(wide::cu().cuGraphDestroy(graph));
+  captured_ = nullptr;
+}
+
+// None: the legacy stream, which a capture of a blocking stream is one of.
+bool World::is_captured(const cai_stream *stream) const {
+  if (!captured_) return false;
+  if (stream) return stream == captured_;
+  return std::any_of(streams_.begin(), streams_.end(), [&](const Stream &each) {
+    return each.handle == captured_ && each.mode == CAI_MODE_SYNC;
+  });
+}
+
+static cai_statistics counts_of(const Manager &manager) {
+  cai_statistics counts{};
+  counts.struct_size = sizeof counts;
+  MUST(cai_manager_statistics(manager.handle, &counts, nullptr));
+  return counts;
+}
+
+// Bytes, once all that can be freed is.
+std::uint64_t World::out_of(const Manager &manager) {
+  sync_cpu();  // who may have a claim
+  if (has_captured_) cai_pending_flush(gpu, nullptr);
+  return manager.judge ? manager.judge->out() : counts_of(manager).bytes;
 }
 
 // What is counted where, as the header says it.
@@ -108,7 +189,30 @@ void World::sync_cpu() {
   }
 }
 
+void World::check_counts(const Manager &manager) {
+  std::vector<cai_allocation> tracked;
+  const auto are_right = [&] {
+    const cai_statistics counts = counts_of(manager);
+    if (manager.judge && !manager.judge->has_out(counts)) return false;
+    if (!manager.tracks) return true;
+    tracked.clear();
+    MUST(cai_manager_outstanding(
+        manager.handle,
+        [](void *context, const cai_allocation *each) {
+          static_cast<std::vector<cai_allocation> *>(context)->push_back(*each);
+        },
+        &tracked, nullptr));
+    return manager.judge ? manager.judge->has_out(tracked) : tracked.size() == counts.count;
+  };
+  if (are_right()) return;
+  sync_cpu();
+  if (!are_right()) blame(std::string(cai_manager_name(manager.handle)) + " miscounts what is out");
+}
+
 void World::check() {
+  for (const Manager &manager : managers_) {
+    if (manager.counts) check_counts(manager);
+  }
   for (int i = 0; i < 2; ++i) {
     const auto is_right = [&](const cai_usage &usage) {
       return usage.bytes == sums_[i].bytes && usage.count == sums_[i].count;
@@ -137,6 +241,7 @@ void World::check() {
 }
 
 void World::close() {
+  end_capture();
   fault_.forget();
   while (!arrays_.empty()) end_array(arrays_.size() - 1);
   while (!memories_.empty()) release({});
@@ -152,7 +257,12 @@ void World::close() {
   if (usage_of(gpu).pending_count) blame("frees are left pending");
   for (const auto &judge : judges_) {
     judge->look_at_what_came_back();
-    if (judge->is_alive() && judge->out()) blame("memory has not come back to its manager");
+    if (judge->is_alive() && judge->out() && !judge->loses()) {
+      blame("memory has not come back to its manager");
+    }
+  }
+  for (const Manager &manager : managers_) {
+    if (manager.counts && !manager.loses() && counts_of(manager).count) blame("memory is lost");
   }
   end_gpu();
   for (const Manager &manager : managers_) cai_manager_release(manager.handle);
@@ -162,6 +272,8 @@ void World::close() {
   for (const auto &judge : judges_) {
     if (judge->made != judge->destroyed) blame("a manager has not ended, or twice");
   }
+  const std::uint64_t left = wide::cu().simcuda_objects("CUdeviceptr") - allocations_;
+  if (left) blame(std::to_string(left) + " of the driver's allocations are left");
   for (const auto &owner : owners_) {
     if (owner->ended != 1) blame("an owner has ended " + std::to_string(owner->ended) + " times");
     if (!owner->is_untouched()) blame("an owner's memory is used after its end");

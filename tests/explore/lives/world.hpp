@@ -69,6 +69,7 @@ struct Memory {
   std::uint32_t kind = CAI_KIND_DEFAULT;
   std::uint64_t epoch = 0;  // of the GPU's context; 0: outlives it
   bool is_counted = false, is_found = false, read_only = false, is_foreign = false;
+  bool is_ordered = false;  // from a pool, in the order of a stream
   bool freed = false;
   const Judge *judge = nullptr;
 
@@ -94,13 +95,18 @@ struct Array {
 struct Stream {
   cai_stream *handle;
   cai_device device;
+  std::uint32_t mode;
 };
 
 struct Manager {
-  Judge *judge;
+  Judge *judge;  // none: built-in ones alone
   cai_manager *handle;
   cai_device device;
-  bool limits;
+  bool is_ordered = false;  // its memory of kind DEFAULT is stream-ordered, too
+  bool limits = false, counts = false, tracks = false;
+
+  bool fails() const { return judge && judge->fails(); }
+  bool loses() const { return judge && judge->loses(); }
 };
 
 struct Sum {
@@ -113,7 +119,11 @@ class World {
   void run(const Program &program);
 
  private:
-  using Party = void (World::*)(const Step &step);
+  struct Party {
+    const char *name;
+    void (World::*act)(const Step &step);
+    bool in_captures = false;  // others end the capture first
+  };
   static const Party parties[];
 
   void allocate(const Step &step);
@@ -142,13 +152,21 @@ class World {
   void synchronize(const Step &step);
   void fork_here(const Step &step);
   void fail(const Step &step);
+  void capture(const Step &step);
 
   void check();
+  void check_counts(const Manager &manager);
   void close();
   void let_go(Memory &memory);
   void end_array(std::size_t which);
   void sync_cpu();
+  void end_capture();
+  bool is_captured(const cai_stream *stream) const;
+  std::uint64_t out_of(const Manager &manager);
   void make_gpu();
+  Manager &add_manager(cai_device device, Way way, const char *upstream = nullptr);
+  Manager &add_built_in(const char *name);
+  static void put_around(Manager &manager, const char *name, const void *params = nullptr);
   void end_gpu();
   void count(const Memory &memory, int sign);
   void add(cai_memory *handle, Memory made);
@@ -197,6 +215,7 @@ class World {
   }
 
   static World *only;
+  static void hear(void *, const cai_error *error);
 
   std::vector<Shared> memories_;
   std::vector<Array> arrays_;
@@ -204,10 +223,14 @@ class World {
   std::vector<Manager> managers_;
   std::vector<std::unique_ptr<Judge>> judges_;
   std::vector<std::unique_ptr<Owner>> owners_;
-  Sum sums_[2];  // of the CPU, and of the GPU
+  Sum sums_[2];                     // of the CPU, and of the GPU
+  std::size_t installed_ = 0;       // of managers_, counted from 1; 0: the default one
+  cai_stream *captured_ = nullptr;  // a GPU's
+  bool has_captured_ = false, may_fail_ = false;
   unsigned deferred_ = 0;
   wide::Fault fault_;
   std::uint64_t races_ = 0;
+  std::uint64_t allocations_ = 0;  // of the driver's, that are nobody's any more
 };
 
 cai_usage usage_of(cai_device device);

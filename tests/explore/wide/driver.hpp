@@ -20,6 +20,8 @@ using Address = std::uint64_t;
   F(cuCtxSetCurrent, int, Handle)                                           \
   F(cuCtxSynchronize, int)                                                  \
   F(cuMemAlloc_v2, int, Address *, std::size_t)                             \
+  F(cuMemAllocAsync, int, Address *, std::size_t, Handle)                   \
+  F(cuMemFreeAsync, int, Address, Handle)                                   \
   F(cuMemsetD8Async, int, Address, unsigned char, std::size_t, Handle)      \
   F(cuMemcpyDtoDAsync_v2, int, Address, Address, std::size_t, Handle)       \
   F(cuStreamWaitEvent, int, Handle, Handle, unsigned)                       \
@@ -40,6 +42,7 @@ using Address = std::uint64_t;
   F(cuGraphDestroy, int, Handle)                                            \
   F(simcuda_calls, std::uint64_t, const char *)                             \
   F(simcuda_races, std::uint64_t)                                           \
+  F(simcuda_objects, std::uint64_t, const char *)                           \
   F(simcuda_fail, std::int32_t, const char *, std::uint64_t, std::int32_t)  \
   F(simcuda_forget, void)                                                   \
   F(simcuda_reseed, void, std::uint64_t)

@@ -1297,7 +1297,14 @@ pub struct cai_manager_table {
         ) -> cai_status,
     >,
     /// Frees what memalloc gave, in the order of `stream`. It must not wait for the device: see
-    /// [`cai_pending_add()`].
+    /// [`cai_pending_add()`]. ASYNC memory is neither asked for nor freed on a stream that is being
+    /// captured, since libcai looks; whoever gives other kinds in the order of the stream, too, looks
+    /// by itself.
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_ERR_CAPTURE`] if the capture forbids it: the block is out still, and comes again.
+    /// After any other failure it does not. So it is for all functions that undo something
     pub memfree: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1348,7 +1355,8 @@ pub struct cai_manager_table {
             error: *mut cai_error,
         ) -> cai_status,
     >,
-    /// Undoes mempin, at once. NULL if and only if mempin is.
+    /// Undoes mempin, at once, even if that waits for the device: the memory may be pinned again by
+    /// anybody, or end. NULL if and only if mempin is.
     pub memunpin: ::core::option::Option<
         unsafe extern "C" fn(
             self_: *mut ::core::ffi::c_void,
@@ -1655,7 +1663,8 @@ const _: () = {
         [::core::mem::offset_of!(cai_retry_params, destroy) - 24usize];
 };
 /// Counts of "statistics", and of "limiting" and "tracking", too. Each is exact; while other
-/// threads allocate or free, they may be of different moments. It grows at the tail. 64 bytes. Since
+/// threads allocate or free, they may be of different moments. What a free has failed for is out
+/// still, for a capture or for good. It grows at the tail. 64 bytes. Since
 /// 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -3946,11 +3955,10 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_MEMORY`], native 2 if it is the device's; [`CAI_ERR_VALUE`] for a bad
     /// alignment, kind or stream; [`CAI_ERR_UNSUPPORTED`] for a kind that it does not have;
-    /// [`CAI_ERR_CAPTURE`] for ASYNC and MANAGED memory, and all of "async" and "pool", on a stream
-    /// that is being captured; [`CAI_ERR_STATE`] after a reset with [`CAI_RESET_CONTEXT`], and for a
-    /// manager that lies; [`CAI_ERR_ARGUMENT`]; what the manager returned.
-    ///
-    /// Since 0.1.
+    /// [`CAI_ERR_CAPTURE`] on a stream that is being captured, for ASYNC memory, and then no
+    /// manager is asked, and of those that are built in for MANAGED memory, and for DEFAULT
+    /// memory of "async" and "pool"; [`CAI_ERR_STATE`] after a reset with [`CAI_RESET_CONTEXT`], and
+    /// for a manager that lies; [`CAI_ERR_ARGUMENT`]; what the manager returned. Since 0.1.
     pub fn cai_manager_alloc(
         manager: *mut cai_manager,
         size: u64,
@@ -3971,8 +3979,9 @@ functions! {
     ///
     /// [`CAI_OK`], also for a block of zeros and, doing nothing, after a reset with
     /// [`CAI_RESET_CONTEXT`] and once the driver is gone; [`CAI_ERR_VALUE`] for a kind or a stream
-    /// that is none; [`CAI_ERR_CAPTURE`] for stream-ordered memory on a stream that is being
-    /// captured, and it is not freed; what the manager returned, and what kept it from being
+    /// that is none; [`CAI_ERR_CAPTURE`] on a stream that is being captured, for ASYNC memory, for
+    /// DEFAULT memory of "async" and "pool", and where the manager says so: it is not freed, and
+    /// can be once the capture has ended; what the manager returned, and what kept it from being
     /// asked, and then it is not to be freed again; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
@@ -4029,7 +4038,7 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Shows what a manager, or the first one upstream that tracks, has given and not got back, the
-    /// oldest first. `visit` runs with no lock held.
+    /// oldest first; what a free has failed for is among it. `visit` runs with no lock held.
     ///
     /// # Returns
     ///
@@ -4070,7 +4079,9 @@ functions! {
         out: *mut *mut cai_memory,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Pins memory of the host's that is there already, until the last release.
+    /// Pins memory of the host's that is there already, until the last release; once the uses that were
+    /// recorded are complete, that is. It is unpinned at once, since it may be pinned again, or end, and
+    /// the driver waits for the device first: release it where the host may wait.
     ///
     /// # Arguments
     ///

@@ -2,7 +2,7 @@
 //! Memory of every kind, on the CPU and on GPUs alike.
 //!
 //! [`Memory`] is counted; the last holder that goes gives it back in the order of a stream, and
-//! waits for nothing. Who used it on another stream says so: uses of arrays of it do so by themselves
+//! waits for nothing, but to unpin what [`Memory::pin()`] has pinned. Who used it on another stream says so: uses of arrays of it do so by themselves
 //! when they end, other work by [`Memory::record()`].
 //!
 //! What is in memory belongs to whoever holds it, here, in other languages and on GPUs, and none of
@@ -168,7 +168,7 @@ impl Memory {
     }
 
     /// Pins the elements of a vector, and keeps it until the last holder is gone:
-    /// `cai_memory_pin()`. `kind` is [`MemoryKind::Pinned`] or [`MemoryKind::Mapped`]. For memory
+    /// `cai_memory_pin()`. That unpins it at once, for which the driver waits for the device. `kind` is [`MemoryKind::Pinned`] or [`MemoryKind::Mapped`]. For memory
     /// of the device's manager's own making, [`Request`] with one of these kinds.
     ///
     /// ```

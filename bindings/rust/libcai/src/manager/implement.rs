@@ -124,7 +124,8 @@ pub unsafe trait MemoryManager: Sized + Send + Sync + 'static {
     /// which is one of the device's, whose context is current.
     ///
     /// # Errors
-    /// Any; the block is not freed any more.
+    /// Any; the block is not freed any more, but after [`Error::Capture`]: a capture of the stream
+    /// forbids the free, the block is out still, and comes again.
     unsafe fn memfree(&self, block: &Block, stream: u64) -> Result<()>;
 }
 

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory of managers beside captures: what is in the order of a captured stream is neither
+// allocated nor freed there, whoever's the manager is, and comes back once the capture has ended.
+#include "managers.hpp"
+#include "memories.hpp"
+
+namespace test::captures_tests {
+namespace {
+
+// A manager over the driver, as somebody might write it who knows nothing of captures: device
+// memory in the order of the stream. It is given as the params of its own table.
+struct Driven {
+  std::vector<std::string> calls;
+  std::uint64_t out = 0;                 // blocks
+  int refusals = 0;                      // of a capture, by the next calls that end something
+  std::function<void()> during = [] {};  // runs inside memalloc
+
+  static Driven &of(void *self) { return *static_cast<Driven *>(self); }
+
+  // Notes the call; whether it is refused.
+  cai_status ends(const char *call) {
+    calls.emplace_back(call);
+    if (refusals == 0) return CAI_OK;
+    --refusals;
+    return CAI_ERR_CAPTURE;
+  }
+
+  static cai_manager_table table() {
+    cai_manager_table made{};
+    made.struct_size = sizeof made;
+    made.version = CAI_MANAGER_VERSION;
+    made.name = "driven";
+    made.create = [](const void *params, cai_device, cai_manager *, void **self, cai_error *) {
+      *self = const_cast<void *>(params);
+      return cai_status{CAI_OK};
+    };
+    made.destroy = [](void *) {};
+    made.initialize = made.reset = [](void *, cai_error *) { return cai_status{CAI_OK}; };
+    made.memalloc = [](void *self, std::uint64_t size, std::uint64_t, std::uint32_t kind,
+                       std::uint64_t stream, cai_block *out, cai_error *) {
+      of(self).calls.emplace_back(std::string("memalloc ") + cai_kind_name(kind));
+      of(self).during();
+      Address address = 0;
+      MUST(gpu().cuMemAllocAsync(&address, size, handle(stream)));
+      *out = {address, 0, size, 0};
+      ++of(self).out;
+      return cai_status{CAI_OK};
+    };
+    made.memfree = [](void *self, const cai_block *block, std::uint64_t stream, cai_error *) {
+      const cai_status status = of(self).ends("memfree");
+      if (status != CAI_OK) return status;
+      if (gpu().cuMemFreeAsync(block->data, handle(stream)) != 0) return cai_status{CAI_ERR_CUDA};
+      --of(self).out;
+      return cai_status{CAI_OK};
+    };
+    made.mempin = [](void *, void *host, std::uint64_t size, std::uint32_t, std::uint32_t,
+                     cai_block *out, cai_error *) {
+      const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(host));
+      *out = {address, address, size, 0};
+      return cai_status{CAI_OK};
+    };
+    made.memunpin = [](void *self, const cai_block *, cai_error *) {
+      return of(self).ends("memunpin");
+    };
+    return made;
+  }
+};
+
+Manager make(Driven &driven) {
+  static const cai_manager_table table = Driven::table();
+  static const cai_status registered = cai_manager_register(table.name, &table, nullptr);
+  EXPECT_EQ(registered, CAI_OK);
+  return test::make(table.name, gpu0, &driven);
+}
+
+class Captures : public Memories {
+ protected:
+  static void begin(cai_stream *on, int mode = 2) {
+    MUST(gpu().cuStreamBeginCapture_v2(handle(cai_stream_value(on)), mode));
+  }
+  static void end(cai_stream *on) {
+    Handle graph = nullptr;
+    MUST(gpu().cuStreamEndCapture(handle(cai_stream_value(on)), &graph));
+    MUST(gpu().cuGraphDestroy(graph));
+  }
+  OwnMemory allocate_from(cai_manager *manager, std::uint32_t kind) {
+    return allocate_from(manager, kind, stream);
+  }
+  static OwnMemory allocate_from(cai_manager *manager, std::uint32_t kind, cai_stream *on) {
+    cai_request wanted = request(kind, 64, on);
+    wanted.manager = manager;
+    cai_memory *memory = nullptr;
+    cai_error error{};
+    EXPECT_EQ(cai_memory_alloc(gpu0, &wanted, &memory, &error), CAI_OK) << error.message;
+    return OwnMemory(memory);
+  }
+  // Whatever a capture has put off is tried again by this.
+  void try_again() { allocate(gpu0, CAI_KIND_DEFAULT, 16, stream).reset(); }
+  static std::size_t outstanding(const cai_manager *manager) {
+    std::size_t count = 0;
+    const auto visit = [](void *context, const cai_allocation *) {
+      ++*static_cast<std::size_t *>(context);
+    };
+    EXPECT_EQ(cai_manager_outstanding(manager, visit, &count, nullptr), CAI_OK);
+    return count;
+  }
+
+  OwnStream stream = make_stream(gpu0);
+  Failures failures;
+};
+
+constexpr const char *built_in[] = {"async", "pool"};
+constexpr const char *wrappers[] = {"", "statistics", "tracking"};
+
+TEST_F(Captures, SomebodysOwnManagerIsNotAskedForMemoryInOrder) {
+  for (const std::uint32_t mode : {CAI_MODE_ASYNC, CAI_MODE_SYNC}) {
+    for (const int how : {0, 1, 2}) {  // global, by thread, relaxed
+      for (const std::string wrapper : wrappers) {
+        stream = make_stream(gpu0, mode);
+        Driven driven;
+        Manager manager = make(driven);
+        if (!wrapper.empty()) manager = test::make(wrapper.c_str(), gpu0, nullptr, manager);
+        const std::uint64_t on = cai_stream_value(stream), other = mode == CAI_MODE_SYNC ? 1 : on;
+        cai_block block{}, made{};
+        ASSERT_OK(cai_manager_alloc(manager, 64, 0, CAI_KIND_ASYNC, on, &block, error));
+        driven.calls.clear();
+        begin(stream, how);
+        for (const std::uint64_t asked : {on, other}) {  // the legacy stream is a part of it, too
+          EXPECT_FAILS(CAI_ERR_CAPTURE, "captured",
+                       cai_manager_alloc(manager, 64, 0, CAI_KIND_ASYNC, asked, &made, error));
+          EXPECT_FAILS(CAI_ERR_CAPTURE, "captured",
+                       cai_manager_free(manager, &block, CAI_KIND_ASYNC, asked, error));
+        }
+        EXPECT_TRUE(driven.calls.empty());
+        end(stream);
+        if (!wrapper.empty()) {
+          EXPECT_EQ(statistics(manager).count, 1U);
+        }
+        ASSERT_OK(cai_manager_free(manager, &block, CAI_KIND_ASYNC, on, error));
+        EXPECT_EQ(driven.out, 0U);
+      }
+    }
+  }
+  EXPECT_TRUE(failures.messages.empty());
+}
+
+TEST_F(Captures, SomebodysOwnManagerIsAskedForOtherMemoryAndOnOtherStreams) {
+  Driven driven;
+  const Manager manager = make(driven);
+  const OwnStream other = make_stream(gpu0);
+  begin(stream);
+  cai_block block{};
+  ASSERT_OK(
+      cai_manager_alloc(manager, 64, 0, CAI_KIND_ASYNC, cai_stream_value(other), &block, error));
+  ASSERT_OK(cai_manager_free(manager, &block, CAI_KIND_ASYNC, cai_stream_value(other), error));
+  ASSERT_OK(
+      cai_manager_alloc(manager, 64, 0, CAI_KIND_DEFAULT, cai_stream_value(stream), &block, error));
+  ASSERT_OK(cai_manager_free(manager, &block, CAI_KIND_DEFAULT, cai_stream_value(stream), error));
+  end(stream);
+  EXPECT_EQ(driven.calls,
+            std::vector<std::string>({"memalloc async", "memfree", "memalloc default", "memfree"}));
+}
+
+TEST_F(Captures, MemoryOfSomebodysOwnManagerComesBackLater) {
+  Driven driven;
+  const Manager manager = make(driven);
+  for (const std::uint32_t kind : {CAI_KIND_ASYNC, CAI_KIND_DEFAULT, CAI_KIND_MANAGED_GLOBAL}) {
+    OwnMemory memory = allocate_from(manager, kind);
+    begin(stream);
+    memory.reset();
+    try_again();
+    EXPECT_EQ(driven.out, 1U);
+    end(stream);
+    try_again();
+    EXPECT_EQ(driven.out, 0U);
+  }
+  EXPECT_TRUE(failures.messages.empty());
+}
+
+// What is released in a capture is not tried over and over again there; all of it is by a flush.
+TEST_F(Captures, MuchThatIsPutOffIsTriedAFewAtATime) {
+  constexpr std::uint64_t count = 100, most = 40;
+  std::vector<OwnMemory> all;
+  Driven driven;
+  const Manager manager = make(driven);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    all.push_back(allocate_from(manager, CAI_KIND_DEFAULT));
+  }
+  begin(stream);
+  all.clear();
+  gpu().simcuda_reset_counts();
+  try_again();
+  EXPECT_LE(calls("cuStreamGetCaptureInfo"), most);
+  end(stream);
+  try_again();
+  EXPECT_EQ(driven.out, 0U);
+
+  const OwnStream other = make_stream(gpu0);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    all.push_back(allocate_from(manager, CAI_KIND_DEFAULT, i ? stream : other));
+  }
+  begin(stream), begin(other);
+  all.clear();
+  end(other);
+  for (std::uint64_t i = 0; i < count; ++i) try_again();
+  EXPECT_EQ(driven.out, count - 1);  // its turn has come
+  end(stream);
+  ASSERT_OK(cai_pending_flush(gpu0, error));
+  EXPECT_EQ(driven.out, 0U);
+}
+
+// Where a manager looks by itself, libcai does not.
+TEST_F(Captures, TheDriverIsAskedOnce) {
+  for (const char *const base : built_in) {
+    const Manager manager = test::make("statistics", gpu0, nullptr, test::make(base, gpu0));
+    for (const std::uint32_t kind : {CAI_KIND_ASYNC, CAI_KIND_DEFAULT}) {
+      gpu().simcuda_reset_counts();
+      OwnMemory memory = allocate_from(manager, kind);
+      EXPECT_EQ(calls("cuStreamGetCaptureInfo"), 1U);
+      memory.reset();
+      EXPECT_EQ(calls("cuStreamGetCaptureInfo"), 2U);
+    }
+  }
+}
+
+// No event tells of it there: a race in what the manual does not promise.
+TEST_F(Captures, WhatWasQueuedBeforeComesBeforeTheFree) {
+  for (const std::uint32_t kind : {CAI_KIND_DEFAULT, CAI_KIND_MANAGED_GLOBAL}) {
+    OwnMemory memory = allocate(gpu0, kind, 64, stream);
+    {
+      const With with(primary[0]);
+      MUST(gpu().cuMemsetD8Async(describe(memory).data, 1, 64, handle(cai_stream_value(stream))));
+    }
+    const std::uint64_t pending = usage(gpu0).pending_count;
+    begin(stream);
+    memory.reset();
+    EXPECT_EQ(usage(gpu0).pending_count, pending);
+    ASSERT_OK(cai_pending_flush(gpu0, error));
+    end(stream);
+    ASSERT_OK(cai_pending_flush(gpu0, error));
+  }
+}
+
+TEST_F(Captures, AFailureToLeaveTheThreadsModeRuinsNone) {
+  const char *const function = "cuThreadExchangeStreamCaptureMode";
+  for (const std::uint32_t kind : {CAI_KIND_DEFAULT, CAI_KIND_MANAGED_GLOBAL, CAI_KIND_PINNED}) {
+    for (std::uint64_t nth = 1; nth < 6; ++nth) {
+      begin(stream, 0);
+      MUST(gpu().simcuda_fail(function, nth, 999));
+      const cai_request wanted = request(kind, 64);
+      cai_memory *memory = nullptr;
+      cai_error error{};
+      const cai_status status = cai_memory_alloc(gpu0, &wanted, &memory, &error);
+      MUST(gpu().simcuda_fail(function, 0, 0));
+      EXPECT_EQ(status == CAI_OK, memory != nullptr) << error.message;
+      cai_memory_release(memory);
+      end(stream);
+    }
+  }
+}
+
+// Who gives other kinds in the order of the stream as well looks by itself, and is asked again.
+TEST_F(Captures, WhatAManagerRefusesToFreeIsTriedAgain) {
+  Driven driven;
+  const Manager manager = make(driven);
+  OwnMemory memory = allocate_from(manager, CAI_KIND_DEFAULT);
+  driven.refusals = 2;
+  memory.reset();
+  try_again();
+  EXPECT_EQ(driven.out, 1U);
+  ASSERT_OK(cai_pending_flush(gpu0, error));
+  EXPECT_EQ(driven.out, 0U);
+  EXPECT_TRUE(failures.messages.empty());
+}
+
+TEST_F(Captures, WhatIsPutOffIsKnownToWhoeverCountsIt) {
+  static const cai_limit_params params{sizeof params, 0, 100};
+  for (const char *const base : built_in) {
+    for (const char *const wrapper : {"statistics", "limiting", "tracking"}) {
+      const bool limits = std::string(wrapper) == "limiting", tracks = *wrapper == 't';
+      const Manager manager =
+          test::make(wrapper, gpu0, limits ? &params : nullptr, test::make(base, gpu0));
+      OwnMemory memory = allocate_from(manager, CAI_KIND_DEFAULT);
+      begin(stream);
+      memory.reset();
+      EXPECT_EQ(statistics(manager).bytes, 64U);
+      if (tracks) {
+        EXPECT_EQ(outstanding(manager), 1U);
+      }
+      end(stream);
+      try_again();
+      EXPECT_EQ(statistics(manager).bytes, 0U);
+      if (tracks) {
+        EXPECT_EQ(outstanding(manager), 0U);
+      }
+      allocate_from(manager, CAI_KIND_DEFAULT).reset();  // within the limit again
+    }
+  }
+  EXPECT_TRUE(failures.messages.empty());
+}
+
+TEST_F(Captures, WhatStaysPinnedIsNotReleased) {
+  Driven driven;
+  const Manager before = manager_of(gpu0), manager = make(driven);
+  ASSERT_OK(cai_manager_install(gpu0, manager, error));
+  std::vector<unsigned char> bytes(64);
+  int ended = 0;
+  const auto end = [](void *context) { ++*static_cast<int *>(context); };
+  cai_memory *memory = nullptr;
+  ASSERT_OK(cai_memory_pin(gpu0, bytes.data(), bytes.size(), CAI_KIND_PINNED, 0, end, &ended,
+                           &memory, error));
+  driven.refusals = 1;
+  cai_memory_release(memory);
+  EXPECT_EQ(driven.calls, std::vector<std::string>({"memunpin"}));
+  EXPECT_EQ(ended, 0);
+  ASSERT_OK(cai_pending_flush(gpu0, error));
+  EXPECT_EQ(driven.calls, std::vector<std::string>({"memunpin", "memunpin"}));
+  EXPECT_EQ(ended, 1);
+  ASSERT_OK(cai_manager_install(gpu0, before, error));
+}
+
+// It may hold a lock of its own, which to free takes.
+TEST_F(Captures, NothingIsTriedAgainInsideOfAManager) {
+  Driven driven;
+  const Manager manager = make(driven);
+  OwnMemory memory = allocate_from(manager, CAI_KIND_ASYNC);
+  begin(stream);
+  memory.reset();
+  end(stream);
+  driven.calls.clear();
+  driven.during = [&] {
+    EXPECT_EQ(driven.calls, std::vector<std::string>({"memalloc async"}));
+    allocate(gpu0, CAI_KIND_DEFAULT, 16, stream).reset();
+    EXPECT_EQ(driven.calls, std::vector<std::string>({"memalloc async"}));
+  };
+  cai_block block{};
+  ASSERT_OK(
+      cai_manager_alloc(manager, 64, 0, CAI_KIND_ASYNC, cai_stream_value(stream), &block, error));
+  ASSERT_OK(cai_manager_free(manager, &block, CAI_KIND_ASYNC, cai_stream_value(stream), error));
+  try_again();
+  EXPECT_EQ(driven.out, 0U);
+}
+
+}  // namespace
+}  // namespace test::captures_tests
