@@ -4,6 +4,7 @@
 
 #include <cinttypes>
 #include <memory>
+#include <optional>
 
 #include "core/owned.hpp"
 #include "core/pending_hook.hpp"
@@ -235,7 +236,8 @@ void tell_of_captured(driver::Session &session, const cai_array &array, Stream &
                       cai_owner *view) {
   for_each_captured(session, array, target, [&](const cai_array &part, const Stream &own) {
     if (!array.owner) return tell(view, {own.value, own.context, -1});
-    tell_of(part, own.value, "told (what was pending there before the capture, no event tells)");
+    tell_of(&part == &array ? array : mask_of(array), own.value,
+            "told (what was pending there before the capture, no event tells)");
   });
 }
 
@@ -537,10 +539,12 @@ std::uint64_t order_for_dict(const cai_array &array) {
 // A mask is handed out like an array: who has its dict may use it alone. Those who get both have
 // queued nothing yet, so neither comes after the other.
 void hand_to_dict(const cai_array &array, Said &said) {
+  std::optional<cai_array> mask;
+  if (array.mask) mask = mask_of(array);
   said.array = order_for_dict(array);
-  if (array.mask) said.mask = order_for_dict(*array.mask);
+  if (mask) said.mask = order_for_dict(*mask);
   if (says_a_stream(array)) tell_of(array, said.array, said_by_dict);
-  if (array.mask && says_a_stream(*array.mask)) tell_of(*array.mask, said.mask, said_by_dict);
+  if (mask && says_a_stream(*mask)) tell_of(*mask, said.mask, said_by_dict);
 }
 
 }  // namespace

@@ -263,6 +263,23 @@ TEST_F(Masks, OfAViewThatComesBackHaveAnotherStreamStill) {
             0U);
 }
 
+// A mask need not name its array's owner, who keeps its uses all the same.
+TEST_F(Masks, OfNoOwnerAreKeptByTheArrays) {
+  const std::uint64_t user = value(stream()), of_mask = value(stream());
+  Pair pair = pair_of(value(stream()), of_mask);
+  const Address mask = pair.mask.array.data;
+  EXPECT_EQ(races([&] {
+              Producer producer(CAI_OWNER_RECLAIMS);
+              pair.elements.array.owner = producer.owner();
+              use(&pair.elements.array, user, mask);
+              EXPECT_EQ(told_by(&pair.elements.array), pair.elements.array.stream);
+              fill(mask, 1, of_mask);
+              use(&pair.elements.array, user, mask);
+              producer.release();
+            }),
+            0U);
+}
+
 // An exporter frees the mask on the stream that this said, and so not while that is being captured.
 TEST_F(Masks, OfImportsEndOutsideOfTheirCapture) {
   const std::uint64_t of_mask = value(stream()), user = value(stream()), other = value(stream());

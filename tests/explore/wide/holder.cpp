@@ -10,7 +10,7 @@ void view(World &world, const Step &step) {
   Array *const array = world.free_array(step[2]);
   if (number < 0 || !array || world.is_borrowed(number)) return;
   const cai_array *const mask = step[3] ? world.pointer(number)->mask : nullptr;
-  if (step[3] && !mask) return;
+  if (step[3] && (!mask || !mask->owner)) return;
   *array = world.arrays[number];
   array->graphs = 0;
   array->is_copy = false;

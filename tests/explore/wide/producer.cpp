@@ -159,7 +159,9 @@ void own(World &world, Array *array, int b, int said, Part part = kWhole) {
   if (block.keeper == kOwn || block.keeper == kAlone) {
     array->is_copy = true;
     array->copy = borrowed;
-    array->copy.owner = block.mask.owner = make_owner(world, b, said);
+    array->copy.owner = make_owner(world, b, said);
+    // Its mask may name that owner, or none.
+    if (block.keeper == kAlone) block.mask.owner = array->copy.owner;
     return;
   }
   if (block.keeper == kMemory) {
