@@ -187,6 +187,9 @@ constexpr Theme kThemes[] = {
      "make 0 ? N1 IMPORTED stream N2/None | import 1 0 mask | publish/publish_event/pass_on 0"
      " | begin/same_stream/dict ? 1 | begin/dict/pass_on/release_on"},
     {1, true,
+     "make 0 ? N1 IMPORTED stream N2/None | view 0 1 mask | dict 0 0 ? ? event | end 0 event"
+     " | publish 0/1 N1 2 | dict 1 2 ? ? event | end 1 event | release 2"},
+    {1, true,
      "make 0 ? N1 plain/IMPORTED stream N2/None | view 0 1 mask | publish 0 ? 2 | publish 0/2 N1 3"
      " | begin/dict/same_stream | end 0 event | begin/dict/release"},
     {1, false,
