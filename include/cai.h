@@ -228,11 +228,12 @@ enum {
    * when a use ends. */
   CAI_OWNER_RECLAIMS = 1 << 1,
   /** The memory is an exporter's, who keeps no uses, and frees it after what is queued on the
-   * array's stream, cai_owner.freed_on: a use on that stream need not hold the release up. Others
-   * may have it from the exporter: who uses a view that is published with another stream, or an
-   * event, waits for that stream, too. Imports of the same memory that come with another stream do
-   * not: an exporter that says another one ("a stream upon which synchronization must take place")
-   * vouches that it comes after what was queued on the one that it said before. */
+   * array's stream, cai_owner.freed_on: a use on that stream need not hold the release up. So it
+   * frees the mask after what is queued on that one's stream; what came with None, in no order.
+   * Others may have it from the exporter: who uses a view that is published with another stream, or
+   * an event, waits for that stream, too. Imports of the same memory that come with another stream
+   * do not: an exporter that says another one ("a stream upon which synchronization must take
+   * place") vouches that it comes after what was queued on the one that it said before. */
   CAI_OWNER_IMPORTED = 1 << 2
 };
 
@@ -729,7 +730,9 @@ typedef struct cai_use {
  * stream of the array's device.
  *
  * The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after
- * the other has ended; readers may.
+ * the other has ended; readers may. A mask is used as its array is: who writes elements may mark
+ * them as valid. One that is read-only itself is read. Who leaves it to its readers uses the array
+ * without it.
  *
  * What streams of the CPU's (cai/device.h) have yet to do on an array, no stream can wait for: the
  * host does, and is told what it failed with, once; it is #CAI_ERR_STATE in a forked child. The
@@ -828,15 +831,15 @@ cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error);
 void cai_use_abandon(cai_use *use);
 
 /** Finds the one stream on which the arrays can be used with no event at all: the producer's own.
- * It waits for kept uses, and counts as used; an owner whose array came with None is told of it, as
- * by a dict, and the stream must live as long as that owner.
+ * It waits for kept uses, and counts as used; an owner whose array, or mask, came with None is told
+ * of it, as by a dict, and the stream must live as long as that owner.
  *
  * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending,
  *             and nobody is told of work on a stream of one's own, for which a use is begun
  * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, arrays of an owner come with
  *         different streams, all came with None, and an owner has kept uses, or an owner cannot be
  *         told of the stream: one with an await_uses of its own, or #CAI_OWNER_IMPORTED where the
- *         array came with None; the rest as cai_use_begin().
+ *         array, or its mask, came with None; the rest as cai_use_begin().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,
                                   cai_error *error);
@@ -858,8 +861,8 @@ cai_status cai_array_sync_host(const cai_array *array, cai_error *error);
  * after uses there, of which nobody else can tell it.
  *
  * @param stream  1, 2 or a CUstream
- * @param access  CAI_ACCESS_*; what the producer is about to do. It may write what it has marked
- *                read-only for others
+ * @param access  CAI_ACCESS_*; what the producer is about to do, to the mask, too. It may write
+ * what it has marked read-only for others
  * @return as cai_use_begin(), cai_error.index as cai_array_validate().
  * The text, "Synchronization", Producer. Since 0.1. */
 cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access,

@@ -94,6 +94,13 @@ inline cai_owner *keeper_of(const cai_array &array) noexcept {
   return keeper_of(array.owner);
 }
 
+// The mask of an array that has one, as an array of the same owner, whom a mask need not name.
+inline cai_array mask_of(const cai_array &array) noexcept {
+  cai_array mask = *array.mask;
+  mask.owner = array.owner;
+  return mask;
+}
+
 // The owner that keeps the work of the host's own on an array: memory of somebody's array leaves
 // that to whoever keeps the uses of the array.
 inline cai_owner *host_keeper_of(cai_owner *owner) noexcept {

@@ -208,7 +208,7 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
   if (const cai_status status = check_exportable(*array, version, error)) return status;
   if (array->mask) {
     cai_error inner;
-    if (const cai_status status = check_exportable(*array->mask, version, &inner)) {
+    if (const cai_status status = check_exportable(mask_of(*array), version, &inner)) {
       return fail(error, status, {CAI_ENTRY_MASK}, "mask: %s", inner.message);
     }
   }

@@ -39,12 +39,6 @@ cai_array without_mask(const cai_array &array) noexcept {
   return elements;
 }
 
-cai_array mask_of(const cai_array &array) noexcept {
-  cai_array mask = *array.mask;
-  mask.owner = array.owner;
-  return mask;
-}
-
 MaskCopy::MaskCopy(const cai_array &from, const cai_array &to)
     : fills_(from.mask == nullptr), to_(mask_of(to)) {
   if (!fills_) from_ = mask_of(from);

@@ -11,9 +11,6 @@ namespace cai::memory {
 // The elements alone, the valid ones and the others.
 cai_array without_mask(const cai_array &array) noexcept;
 
-// The mask of an array that has one, kept by the array's owner.
-cai_array mask_of(const cai_array &array) noexcept;
-
 // What makes two masks a pair to copy between, or one a mask to fill: the mask of `from`, of the
 // shape of `to`'s. Bits become bytes. It points into `from` and `to`, and is not to be moved.
 class MaskCopy {

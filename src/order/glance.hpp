@@ -84,6 +84,19 @@ bool of_both(const cai_array &array, Condition &&holds) {
   return holds(array) && (!array.mask || holds(*array.mask));
 }
 
+template <class Condition>
+bool of_either(const cai_array &array, Condition &&holds) {
+  return holds(array) || (array.mask && holds(*array.mask));
+}
+
+// A mask is memory of its own, with a stream of its own: what is done for an array is done for it,
+// too.
+template <class Body>
+void for_each_part(const cai_array &array, Body &&body) {
+  body(array);
+  if (array.mask) body(*array.mask);
+}
+
 // Whether nothing has to be put in order before work on `stream` (0: by the host) uses the array,
 // or after it; or nothing but the host's own work. Extents are looked at last: they take longest.
 inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) {

@@ -48,8 +48,10 @@ void add_host_work(const cai_array &array, bool write, HostPoints &out) {
   const cai_owner *const keeper = host_keeper_of(array.owner);
   Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   if (uses) uses->host.add_conflicts(write, out);
-  if (!is_import(keeper)) return;
-  for_each_import(array, [&](Uses &other) { other.host.add_conflicts(write, out); });
+  for_each_part(array, [&](const cai_array &part) {
+    if (!is_import(host_keeper_of(part.owner))) return;
+    for_each_import(part, [&](Uses &other) { other.host.add_conflicts(write, out); });
+  });
 }
 
 void await_points(HostPoints &points, trace::Of of) {

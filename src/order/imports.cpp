@@ -9,13 +9,23 @@
 namespace cai::order {
 namespace {
 
-// The bytes of an array: [begin, end).
+// The bytes of an array, or a mask: [begin, end).
 struct Bytes {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 
+  bool empty() const noexcept { return begin == end; }
   bool overlaps(const Bytes &other) const noexcept {
     return begin < other.end && other.begin < end;
+  }
+  Bytes united(const Bytes &other) const noexcept {
+    if (empty()) return other;
+    return {std::min(begin, other.begin), std::max(end, other.end)};
+  }
+  // Bytes of others that come between.
+  std::uint64_t gap(const Bytes &other) const noexcept {
+    if (empty() || overlaps(other)) return 0;
+    return begin < other.begin ? other.begin - end : begin - other.end;
   }
 };
 
@@ -26,9 +36,19 @@ Bytes bytes_of(const cai_array &array) noexcept {
           array.data + static_cast<std::uint64_t>(extent.hi)};
 }
 
+// An array and its mask are two memories, which may lie far apart.
 struct Listed {
   Uses *uses;
-  Bytes bytes;
+  Bytes parts[2];
+
+  void add(const Bytes &more) noexcept {
+    if (more.empty()) return;
+    Bytes &part = parts[parts[0].gap(more) <= parts[1].gap(more) ? 0 : 1];
+    part = part.united(more);
+  }
+  bool overlaps(const Bytes &bytes) const noexcept {
+    return parts[0].overlaps(bytes) || parts[1].overlaps(bytes);
+  }
 };
 
 struct Imports {
@@ -46,16 +66,17 @@ Imports &imports() {
 
 void list_import(Uses &uses, const cai_array &array) {
   Imports &all = imports();
-  const Bytes bytes = bytes_of(array);
+  const Bytes bytes = bytes_of(array), of_mask = array.mask ? bytes_of(*array.mask) : Bytes{};
   const std::lock_guard lock(all.mutex);
-  for (Listed &other : all.listed) {
-    if (other.uses != &uses) continue;
-    other.bytes = {std::min(other.bytes.begin, bytes.begin), std::max(other.bytes.end, bytes.end)};
-    return;
+  auto mine = std::find_if(all.listed.begin(), all.listed.end(),
+                           [&](const Listed &other) { return other.uses == &uses; });
+  if (mine == all.listed.end()) {
+    mine = all.listed.insert(mine, {&uses, {}});
+    uses.listed = true;
+    all.count.store(all.listed.size(), std::memory_order_release);
   }
-  all.listed.push_back({&uses, bytes});
-  uses.listed = true;
-  all.count.store(all.listed.size(), std::memory_order_release);
+  mine->add(bytes);
+  mine->add(of_mask);
 }
 
 void unlist_import(Uses &uses) noexcept {
@@ -76,7 +97,7 @@ void visit_imports(const cai_array &array, void (*found)(void *body, Uses &uses)
   const Bytes bytes = bytes_of(array);
   const std::lock_guard lock(all.mutex);
   for (const Listed &other : all.listed) {
-    if (other.uses != mine && other.bytes.overlaps(bytes)) found(body, *other.uses);
+    if (other.uses != mine && other.overlaps(bytes)) found(body, *other.uses);
   }
 }
 

@@ -14,8 +14,8 @@ inline bool is_import(const cai_owner *keeper) noexcept {
   return !keeper || (keeper->flags & CAI_OWNER_IMPORTED);
 }
 
-// The uses of the array that its owner keeps, and the streams that it has told, can be found from
-// here on.
+// The uses of the array, and of its mask, that the owner keeps, and the streams that it has told,
+// can be found from here on.
 void list_import(Uses &uses, const cai_array &array);
 void unlist_import(Uses &uses) noexcept;
 
@@ -23,7 +23,8 @@ void unlist_import(Uses &uses) noexcept;
 bool any_imports() noexcept;
 
 void visit_imports(const cai_array &array, void (*found)(void *body, Uses &uses), void *body);
-// Calls `found` with the uses of each other import of the same bytes, which it must not keep.
+// Calls `found` with the uses of each other import of the same bytes, which it must not keep: of an
+// array, or of a mask, which others may have without the elements.
 template <class Found>
 void for_each_import(const cai_array &array, Found &&found) {
   if (!any_imports()) return;

@@ -63,4 +63,10 @@ inline bool writes(const cai_array &array, uint32_t access, int32_t index) {
   return access != CAI_ACCESS_READ && !readonly;
 }
 
+// A mask is used as its array is, unless it is read-only itself: who writes elements may mark them
+// as valid.
+inline bool writes_mask(const cai_array &mask, bool writes_array) noexcept {
+  return writes_array && !(mask.flags & CAI_FLAG_READONLY);
+}
+
 }  // namespace cai::order

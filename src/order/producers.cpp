@@ -129,8 +129,9 @@ bool is_reclaimed(const cai_array &array) noexcept {
   if (!is_new) leave_out(trace::stream(value), trace::another_array);
 }
 
-[[gnu::noinline]] void add_mask(const cai_array &mask, int32_t index, Wanted wanted, Demand &out) {
-  add(mask, false, index, wanted, out);
+[[gnu::noinline]] void add_mask(const cai_array &mask, bool write, int32_t index, Wanted wanted,
+                                Demand &out) {
+  add(mask, writes_mask(mask, write), index, wanted, out);
 }
 
 }  // namespace
@@ -166,8 +167,9 @@ void collect(const cai_array *const *arrays, int32_t count, Wanted wanted, Deman
   for (int32_t at = 0; at < count; ++at) {
     const cai_array &array = *arrays[at];
     const int32_t index = first + at;
-    add(array, writes(array, wanted.access_of(at), index), index, wanted, out);
-    if (array.mask) add_mask(*array.mask, index, wanted, out);
+    const bool write = writes(array, wanted.access_of(at), index);
+    add(array, write, index, wanted, out);
+    if (array.mask) add_mask(*array.mask, write, index, wanted, out);
   }
 }
 

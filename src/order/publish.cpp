@@ -4,6 +4,7 @@
 
 #include <cinttypes>
 #include <memory>
+#include <optional>
 
 #include "core/owned.hpp"
 #include "core/pending_hook.hpp"
@@ -126,19 +127,20 @@ void keep_published(driver::Session &session, Uses &uses, Stream stream, Stream 
 }
 
 // Stream 1 does not order what it waits for by itself: who waits for stream 1 may come before it.
-// Returns the array's own stream with an event of it, if there is one to be kept. To be called
-// before stream 1 waits for anything, which a later event would come after, too.
-Recorded record_own_behind_legacy(driver::Session &session, const cai_array &array,
-                                  Stream &target) {
-  const std::uint64_t value = is_of_another_thread(array) ? 0 : stream_value(array);
-  if (target.value != driver::stream_legacy || value == 0 || value == target.value) return {};
-  Stream own = stream_for(session, array, value);
-  if (!implicitly_ordered(session, own, target)) return {};
+// Adds the own stream of an array, or of a mask, with an event of it, if that is to be kept. To be
+// called before stream 1 waits for anything, which a later event would come after, too.
+void record_own_behind_legacy(driver::Session &session, const cai_array &part, Stream &target,
+                              Few<Recorded> &recorded) {
+  if (target.value != driver::stream_legacy || !may_be_pending(part)) return;
+  const std::uint64_t value = is_of_another_thread(part) ? 0 : stream_value(part);
+  if (value == 0 || value == target.value) return;
+  Stream own = stream_for(session, part, value);
+  if (find(recorded, own) || !implicitly_ordered(session, own, target)) return;
   probe(session, own);
   probe(session, target);
-  if (own.capture || target.capture) return {};
+  if (own.capture || target.capture) return;
   Event event = Event::record(session, own);
-  return {own, std::move(event)};
+  recorded.add({own, std::move(event)});
 }
 
 // Whether the array, or its mask, comes with another stream than the target.
@@ -164,7 +166,8 @@ void tell_of(const cai_array &array, std::uint64_t value, const char *why) {
     tell_trace();
     try {
       if (is_import(keeper)) list_import(make_uses_of(keeper), array);
-      return make_uses_of(keeper).tell(published->stream, true);
+      const bool outlives = is_import(keeper) && published->said != value;
+      return make_uses_of(keeper).tell(published->stream, true, outlives);
     } catch (...) {  // there is no memory: who gets the next dict is told of, then
       published->told.store(false, std::memory_order_release);
       throw;
@@ -233,7 +236,8 @@ void tell_of_captured(driver::Session &session, const cai_array &array, Stream &
                       cai_owner *view) {
   for_each_captured(session, array, target, [&](const cai_array &part, const Stream &own) {
     if (!array.owner) return tell(view, {own.value, own.context, -1});
-    tell_of(part, own.value, "told (what was pending there before the capture, no event tells)");
+    tell_of(&part == &array ? array : mask_of(array), own.value,
+            "told (what was pending there before the capture, no event tells)");
   });
 }
 
@@ -253,9 +257,11 @@ void refuse_captured(const cai_array &array, std::uint64_t value) {
 // A view comes with another stream, or an event. Others may have an import's memory from its
 // exporter, and know of no owner: they go on on the stream that this has told them.
 void differ(driver::Session &session, Uses &uses, const cai_array &array, Published &published) {
-  const std::uint64_t own = stream_value(array);
-  if (own && is_import(keeper_of(array))) uses.tell_first(stream_for(session, array, own));
-  uses.differ(own);
+  for_each_part(array, [&](const cai_array &part) {
+    const std::uint64_t own = may_be_pending(part) ? stream_value(part) : 0;
+    if (own && is_import(keeper_of(array))) uses.tell_first(stream_for(session, part, own));
+  });
+  uses.differ(stream_value(array));
   published.differs = true;
 }
 
@@ -266,15 +272,16 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
   Published *const published = view ? &view->published() : nullptr;
   if (view && stores_by_itself(keeper)) refuse_captured(array, target);
   bool tell = false, in_capture = false;
-  Few<Recorded> recorded;
-  Recorded own;
+  Few<Recorded> recorded, own;
   after_all(
       array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
       [&](driver::Session &session, Stream &stream) {
         // One that is told waits by an event, and so has something that others wait for.
         if (!stores_here(keeper)) return;
         if (published && way == Way::published) {
-          own = record_own_behind_legacy(session, array, stream);
+          for_each_part(array, [&](const cai_array &part) {
+            record_own_behind_legacy(session, part, stream, own);
+          });
         }
         for (int32_t index = 0; index < count; ++index) {
           record_published(session, stream_here(session, streams[index], index), stream, recorded);
@@ -296,11 +303,11 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         }
         if (!published) return;
         Uses &uses = make_uses_of(keeper);
-        if (own.event) {
-          keep_event(session, uses, own.stream, own.event, true, Cover::by(session, own.stream));
+        for (Recorded &it : own) {
+          keep_event(session, uses, it.stream, it.event, true, Cover::by(session, it.stream));
         }
-        if (uses.is_first(target)) {  // a view of one that differs comes back to it
-          published->stream = {};
+        if (uses.is_first(target) && published->said == target) {
+          published->stream = {};  // a view of one that differs comes back to it
           return;
         }
         differ(session, uses, array, *published);
@@ -475,8 +482,11 @@ void release_on(const cai_array &array, std::uint64_t value) {
     Uses &uses = make_uses_of(keeper);
     if (is_import(keeper)) list_import(uses, array);
     keep_event(session, uses, stream, event, true, cover);
-    const std::uint64_t own = is_of_another_thread(array) ? 0 : stream_value(array);
-    if (own && may_be_freed_on(own, owner)) uses.free_on(stream_for(session, array, own));
+    for_each_part(array, [&](const cai_array &part) {
+      const bool is_named = may_be_pending(part) && !is_of_another_thread(part);
+      const std::uint64_t own = is_named ? stream_value(part) : 0;
+      if (own && may_be_freed_on(own, owner)) uses.free_on(stream_for(session, part, own));
+    });
     look(session, stream, ending);
     finish(false);
   } else if (is_told) {
@@ -529,10 +539,12 @@ std::uint64_t order_for_dict(const cai_array &array) {
 // A mask is handed out like an array: who has its dict may use it alone. Those who get both have
 // queued nothing yet, so neither comes after the other.
 void hand_to_dict(const cai_array &array, Said &said) {
+  std::optional<cai_array> mask;
+  if (array.mask) mask = mask_of(array);
   said.array = order_for_dict(array);
-  if (array.mask) said.mask = order_for_dict(*array.mask);
+  if (mask) said.mask = order_for_dict(*mask);
   if (says_a_stream(array)) tell_of(array, said.array, said_by_dict);
-  if (array.mask && says_a_stream(*array.mask)) tell_of(*array.mask, said.mask, said_by_dict);
+  if (mask && says_a_stream(*mask)) tell_of(*mask, said.mask, said_by_dict);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "order/producers.hpp"
 #include "order/trace.hpp"
 
 namespace cai::order {
@@ -22,6 +23,13 @@ void forget_stream(const Published &published) noexcept {
   }));
 }
 
+// The one stream that the array and its mask come with; 0: there is none.
+std::uint64_t one_stream_of(const cai_array &array) {
+  const std::uint64_t said = stream_value(array);
+  const cai_array *const mask = array.mask;
+  return !mask || !may_be_pending(*mask) || stream_value(*mask) == said ? said : 0;
+}
+
 void end_published(void *context) {
   const std::unique_ptr<Published> published(static_cast<Published *>(context));
   if (!published->root) return;
@@ -38,6 +46,7 @@ cai_array *new_published(const cai_array &array, Published **published) {
     // One that was published itself need not stay for it.
     const auto *const other = static_cast<Published *>(context_of(array.owner, end_published));
     made->root = other && other->root ? other->root : root_of(array.owner);
+    made->said = other && other->root ? other->said : one_stream_of(array);
     const Hold hold{end_published, made.get()};
     const Dims mask = array.mask ? dims_of(*array.mask) : Dims{};
     view = new_view(array, dims_of(array), mask, array.flags & CAI_FLAG_STRIDES_NONE, &hold);

@@ -12,6 +12,7 @@ namespace cai::order {
 // What such a view holds.
 struct Published {
   cai_owner *root = nullptr;  // null: of a borrowed array, there is none
+  std::uint64_t said = 0;     // the one stream that its array, and the mask, came with; 0: none
   Stream stream{};            // value 0: it is one that other arrays of the owner come with, too
   std::uint64_t thread = 0;   // whose 2 the stream is
   bool differs = false;       // as the keeper's uses know

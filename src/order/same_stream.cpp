@@ -8,6 +8,9 @@
 namespace cai::order {
 namespace {
 
+constexpr const char *came_with_none =
+    "told (the array, or its mask, came with None, and is used on that stream)";
+
 std::uint64_t same_stream(Demand &demand) {
   if (!demand.events.empty()) {
     const Demand::EventOf &event = *demand.events.begin();
@@ -41,28 +44,39 @@ std::uint64_t same_stream(Demand &demand) {
   return value;
 }
 
+// Runs `body(array, part, index)` for each array, and each mask, on which work can be pending.
+template <class Body>
+void for_each_used(const cai_array *const *arrays, int32_t count, Body &&body) {
+  for (int32_t index = 0; index < count; ++index) {
+    const cai_array &array = *arrays[index];
+    for_each_part(array, [&](const cai_array &part) {
+      if (may_be_pending(part)) body(array, part, index);
+    });
+  }
+}
+
 // Work on the array's own stream is in order with uses that are kept, and so with nothing of an
 // owner whose arrays come with other streams as well.
 void refuse_different(const cai_array &array, int32_t index) {
   const cai_owner *const keeper = keeper_of(array);
-  if (!may_be_pending(array) || !streams_differ(keeper)) return;
+  if (!of_either(array, may_be_pending) || !streams_differ(keeper)) return;
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                 "arrays of the owner come with different streams: begin a use instead");
 }
 
-// No end will keep the use: so the owner is told of the stream, also where its array came with
-// None, and is used on the others' stream.
+// No end will keep the use: so the owner is told of the stream, also where its array, or the mask,
+// came with None, and is used on the others' stream.
 void refuse_untold(const cai_array *const *arrays, int32_t count) {
-  for (int32_t index = 0; index < count; ++index) {
-    const cai_array &array = *arrays[index];
+  for_each_used(arrays, count, [](const cai_array &array, const cai_array &part, int32_t index) {
     cai_owner *const keeper = keeper_of(array);
-    if (!may_be_pending(array) || !keeps_uses(keeper)) continue;
-    const bool is_none = stream_value(array) == 0;
-    if (stores_here(keeper) && !(is_none && is_import(keeper))) continue;
+    if (!keeps_uses(keeper)) return;
+    const bool is_none = stream_value(part) == 0;
+    if (stores_here(keeper) && !(is_none && is_import(keeper))) return;
+    const char *const which = &part == &array ? "it" : "its mask";
     throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
-                  "the array's owner cannot be told of the stream%s: begin a use instead",
-                  is_none ? ", and it came with None" : "");
-  }
+                  "the array's owner cannot be told of the stream%s%s%s: begin a use instead",
+                  is_none ? ", and " : "", is_none ? which : "", is_none ? " came with None" : "");
+  });
 }
 
 // There is no stream that could wait.
@@ -70,7 +84,8 @@ void refuse_kept(const cai_array *const *arrays, int32_t count) {
   for (int32_t index = 0; index < count; ++index) {
     const cai_array &array = *arrays[index];
     cai_owner *const keeper = keeper_of(array);
-    if (!may_be_pending(array) || !keeps_here(keeper) || !may_have_kept(keeper, 0)) continue;
+    if (!of_either(array, may_be_pending)) continue;
+    if (!keeps_here(keeper) || !may_have_kept(keeper, 0)) continue;
     throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                   "uses of the array are kept, and it has no stream: begin a use instead");
   }
@@ -85,20 +100,17 @@ void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
   Few<Stream> streams;
   resolve(session, demand, OnFailure::stop, streams);
   Stream own = stream_here(session, value);
-  for (int32_t index = 0; index < count; ++index) {
-    const cai_array &array = *arrays[index];
-    if (!may_be_pending(array) || stream_value(array) != value) continue;
-    for_array(index, [&] { own = stream_for(session, array, value); });
+  for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t index) {
+    if (stream_value(part) != value) return;
+    for_array(index, [&] { own = stream_for(session, part, value); });
     if (stores_here(keeper_of(array))) mark(keeper_of(array), own);
-  }
-  for (int32_t index = 0; index < count; ++index) {
-    const cai_array &array = *arrays[index];
-    if (!may_be_pending(array) || stream_value(array) != 0) continue;
-    if (!stores_here(keeper_of(array))) continue;
+  });
+  for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t index) {
+    if (stream_value(part) != 0 || !stores_here(keeper_of(array))) return;
     tell(keeper_of(array), {own.value, own.context, -1});
-    trace::edge({index}, trace::owner(keeper_of(array)), trace::stream(value),
-                "told (the array came with None, and is used on that stream)");
-  }
+    trace::edge({index, &part}, trace::owner(keeper_of(array)), trace::stream(value),
+                came_with_none);
+  });
   wait_for_all(session, own, streams, demand, 0);
   if (may_follow_captured(arrays, count)) {
     probe(session, own);
@@ -112,21 +124,23 @@ void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
 
 // Whether nothing of that takes the driver.
 bool adopts_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
-  for (int32_t index = 0; index < count && value != 0; ++index) {
-    const cai_array &array = *arrays[index];
+  bool at_once = true;
+  if (value == 0) return at_once;
+  for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t index) {
     cai_owner *const keeper = keeper_of(array);
-    if (!may_be_pending(array) || !keeps_uses(keeper)) continue;
-    if (value <= driver::stream_per_thread || may_have_kept(keeper, value)) return false;
-    if (is_import(keeper) && any_imports()) return false;
-    if (stream_value(array) == value) {
+    const bool is_found = is_import(keeper_of(part)) && any_imports();
+    at_once = at_once && !is_found;
+    if (!at_once || !keeps_uses(keeper)) return;
+    at_once = value > driver::stream_per_thread && !may_have_kept(keeper, value);
+    if (!at_once) return;
+    if (stream_value(part) == value) {
       mark(keeper, value);
     } else {
       tell(keeper, {value, nullptr, -1});
-      trace::edge({index}, trace::owner(keeper), trace::stream(value),
-                  "told (the array came with None, and is used on that stream)");
+      trace::edge({index, &part}, trace::owner(keeper), trace::stream(value), came_with_none);
     }
-  }
-  return true;
+  });
+  return at_once;
 }
 
 }  // namespace

@@ -63,8 +63,10 @@ void note_all(OpenUse &use, const cai_array *const *arrays, int32_t count, const
   }
   for (int32_t index = 0; index < count; ++index) {
     const cai_array &array = *arrays[index];
-    note(use, array, array.owner, index, writes(array, options.access_of(index), index), false);
-    if (array.mask) note(use, *array.mask, array.owner, index, false, true);
+    const bool write = writes(array, options.access_of(index), index);
+    note(use, array, array.owner, index, write, false);
+    if (!array.mask) continue;
+    note(use, *array.mask, array.owner, index, writes_mask(*array.mask, write), true);
   }
 }
 
@@ -89,7 +91,7 @@ void settle_streams(driver::Session &session, OpenUse &use, const cai_array *con
     }
     cai_owner *const keeper = keeper_of(array);
     if (keeps_here(keeper) && is_import(keeper) && used.own != use.stream) {
-      list_import(make_uses_of(keeper), part);
+      list_import(make_uses_of(keeper), array);
     }
   }
 }

@@ -164,10 +164,11 @@ bool Uses::any_marked() {
   return std::any_of(own_.begin(), own_.end(), [](const Own &it) { return it.marked; });
 }
 
-void Uses::tell(const Stream &stream, bool by_view) {
+void Uses::tell(const Stream &stream, bool by_view, bool outlives) {
   const std::lock_guard lock(lock_);
   Own &it = own(stream);
   it.marked = true;
+  it.outlives = it.outlives || outlives;
   if (by_view) {
     ++it.views;
   } else {
@@ -445,7 +446,7 @@ std::uint64_t Uses::forget_marks(std::uint64_t freed_on) noexcept {
   const std::uint64_t stream = freed_on ? freed_on : first_.value_or(0);
   if (stream == 0 && first_) return 0;
   for (Own &it : own_) {
-    if (stream == 0 || it.stream.value == stream) it.marked = false;
+    if ((stream == 0 || it.stream.value == stream) && !it.outlives) it.marked = false;
   }
   return stream;
 }

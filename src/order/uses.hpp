@@ -100,8 +100,9 @@ class Uses {
   }
 
   // Somebody who knows of no owner was told the stream, by a dict: whoever uses another array of
-  // the owner waits for it, until every view that says it, `by_view`, has taken it back.
-  void tell(const Stream &stream, bool by_view);
+  // the owner waits for it, until every view that says it, `by_view`, has taken it back. What
+  // `outlives` is not freed in the order of that stream, though other memory of the owner may be.
+  void tell(const Stream &stream, bool by_view, bool outlives = false);
   // The thread is the one whose 2 the stream is. What is pending there by now is kept as a write;
   // while it is being captured, that cannot be, and the stream stays told.
   void untell(driver::Session &session, const Stream &stream, std::uint64_t thread) noexcept;
@@ -224,6 +225,7 @@ class Uses {
     bool told = false;         // for good
     bool by_exporter = false;  // likewise, though not by a dict or tensor of libcai's
     int views = 0;             // that say it to those who know of no owner
+    bool outlives = false;     // some of the memory that was told: it is not freed there
     bool freed_on = false;
     bool lost = false;  // work is pending there, of which no event tells
 

@@ -237,7 +237,9 @@ bool may_follow_captured(const cai_array *const *arrays, int32_t count) noexcept
   return std::any_of(arrays, arrays + count, [](const cai_array *array) {
     const Uses *const uses = stored_uses_of(*array);
     if (uses && uses->any_captured()) return true;
-    return is_import(keeper_of(*array)) && any_imports() && may_be_pending(*array);
+    return any_imports() && of_either(*array, [](const cai_array &part) {
+             return is_import(keeper_of(part)) && may_be_pending(part);
+           });
   });
 }
 
@@ -279,12 +281,15 @@ void follow_captured(driver::Session &session, Stream &stream, const cai_array *
   for (int32_t index = 0; index < count; ++index) {
     const cai_array &array = *arrays[index];
     Uses *const uses = stored_uses_of(array);
-    const bool write =
-        wanted.purpose == Wanted::For::completing || writes(array, wanted.access_of(index), index);
+    const bool completing = wanted.purpose == Wanted::For::completing;
+    const bool write = completing || writes(array, wanted.access_of(index), index);
     if (uses) uses->add_captured(stream.capture.id, stream.value, write, nodes);
-    if (!is_import(keeper_of(array))) continue;
-    for_each_import(array, [&](Uses &other) {
-      other.add_captured(stream.capture.id, stream.value, write, nodes);
+    for_each_part(array, [&](const cai_array &part) {
+      if (!is_import(keeper_of(part))) return;
+      const bool writes_part = completing || (&part == &array ? write : writes_mask(part, write));
+      for_each_import(part, [&](Uses &other) {
+        other.add_captured(stream.capture.id, stream.value, writes_part, nodes);
+      });
     });
   }
   follow_nodes(session, stream, nodes);

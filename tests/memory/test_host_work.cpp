@@ -148,6 +148,32 @@ INSTANTIATE_TEST_SUITE_P(ComesBefore, NoReaderOfAnImport, testing::ValuesIn([] {
                          }()),
                          [](const auto &reader) { return reader.param.name; });
 
+// Others may have the mask without the elements.
+TEST(NoReaderOfAMaskedImport, ComesBeforeAFillOfItsMaskAlone) {
+  const auto is_of_elements = [](std::string_view name) {
+    return name == "AwaitUses" || name == "Item" || name.starts_with("Copy");
+  };
+  for (const Reader &reader : readers) {
+    if (is_of_elements(reader.name)) continue;
+    SCOPED_TRACE(reader.name);
+    Bytes elements, mask;
+    Array of_mask(reinterpret_cast<Address>(mask.bytes), CAI_STREAM_NONE);
+    Array array(reinterpret_cast<Address>(elements.bytes), CAI_STREAM_NONE);
+    for (Array *const part : {&array, &of_mask}) {
+      part->array.device_type = CAI_DEVICE_CPU;
+      part->array.device_id = 0;
+    }
+    const Owned x(array.mask(of_mask).array), alone = mask.make();
+    x->owner->flags |= CAI_OWNER_IMPORTED;
+    alone->owner->flags |= CAI_OWNER_IMPORTED;
+    Slow slow(true);
+    ASSERT_OK(cai_array_fill(alone, &seven, slow, error));
+    slow.let_go();
+    ASSERT_OK(reader.begin(x, error));
+    EXPECT_EQ(std::count(mask.bytes, mask.bytes + count, seven), std::int64_t{count});
+  }
+}
+
 TEST_P(NoReaderOfAnImport, AFillOfAnotherOne) {
   Bytes target;
   const Owned x = target.make(), other = target.make();

@@ -2,6 +2,7 @@
 """The producer's side: what is published, and what dicts say, on simcuda; each script is judged for
 races."""
 
+import pytest
 from simulation import PENDING, run
 
 # ---- Publishing --------------------------------------------------------------------------------
@@ -173,6 +174,52 @@ print(list(out))
     )
     assert out == f"{[3] * 6}\n"
     simulated(code.replace("EXPORT", "{'stream': None}"), races=True)
+
+
+@pytest.mark.parametrize("said", ["1", "theirs", "None"])
+def test_a_mask_without_a_stream_says_1_after_uses(simulated, said):
+    """As an array alone does; and who has it from its exporter comes after that."""
+    simulated(
+        """
+theirs, s, t = new_stream(), new_stream(), new_stream()
+said = {"1": c_void_p(1), "theirs": theirs, "None": None}["SAID"]
+of_mask = array(None, typestr="|b1")
+x = libcai.asarray(array(said, typestr="|u1", mask=of_mask))
+alone = libcai.asarray(of_mask)
+with libcai.use(x, stream=s):
+    fill(of_mask.memory, 1, 1, s)
+for again in range(2):
+    mapping = x.__cuda_array_interface__
+    assert mapping["stream"] == (said or c_void_p(1)).value
+    mask = mapping["mask"].__cuda_array_interface__
+    assert mask["stream"] == 1
+    fill(of_mask.memory, 2, 1, c_void_p(1))
+with libcai.use(alone, stream=t):
+    fill(of_mask.memory, 3, 1, t)
+""".replace("SAID", said)
+    )
+
+
+def test_the_memory_of_a_mask_without_a_stream_outlives_what_its_dict_says(simulated):
+    simulated(
+        """
+class Exporter(Cuda):  # frees in the order of what it says; of None, in none
+    def __init__(self, memory, stream, free_stream, **changes):
+        super().__init__(interface(data=(memory.value, False), stream=stream, **changes))
+        self.memory, self.free_stream = memory, free_stream
+    def __del__(self):
+        fill(self.memory, 0, 1, self.free_stream)
+s, elements, memory = new_stream(), new_memory(), new_memory()
+x = libcai.asarray(Exporter(elements, 1, c_void_p(1),
+                            mask=Exporter(memory, None, s, typestr="|b1")))
+mapping = x.__cuda_array_interface__
+mask = mapping["mask"]
+assert mapping["stream"] == mask.__cuda_array_interface__["stream"] == 1
+fill(memory, 1, 1, c_void_p(1))
+del mapping, mask, x
+libcai.drain(wait=True)
+"""
+    )
 
 
 def test_the_stream_that_is_said_comes_after_kept_uses(simulated):

@@ -19,9 +19,17 @@ cdef struct Written:
 
 cdef int write(const cai_array *array, Written *written,
                uint32_t version=CAI_INTERFACE_VERSION) except -1:
+    """All but the mask: that is handed out as an Array of its own, which says its own stream."""
     cdef cai_error error
     cdef cai_status status
-    cdef uint64_t size = cai_interface_write_storage(array)
+    cdef cai_array elements
+    cdef uint64_t size
+    if array.mask != NULL:
+        elements = array[0]
+        elements.mask = NULL
+        elements.flags &= ~<uint32_t>CAI_FLAG_MASKED
+        array = &elements
+    size = cai_interface_write_storage(array)
     written.storage = written.small
     written.interface.struct_size = sizeof(written.interface)
     if size > sizeof(written.small):
@@ -223,8 +231,6 @@ cdef list descr_of(Array self):
     array.stream_kind = CAI_STREAM_NONE  # an event cannot be written, and is not asked about
     array.stream = 0
     array.device_type = CAI_DEVICE_CPU
-    array.mask = NULL
-    array.flags &= ~<uint32_t>CAI_FLAG_MASKED
     write(&array, &written)
     try:
         return value_of(&written.interface.descr)

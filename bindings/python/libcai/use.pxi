@@ -47,7 +47,8 @@ def use(first=NOTHING, /, *others, stream, access=None, order="both", external=F
     access : str, tuple or list, optional
         ``'read'`` waits for other uses' writes only; ``'write'`` reads, writes or both. None is a
         write, or a read of what is marked read-only. One word for all objects, or a tuple or list
-        with one for each: ``use(x, out, stream=s, access=("read", "write"))``.
+        with one for each: ``use(x, out, stream=s, access=("read", "write"))``. A mask is used as
+        its array is, but for one that is read-only itself.
     order : str
         ``'both'``; ``'begin'`` or ``'end'`` alone; ``'none'``; or ``'host'``: the host waits, for
         the producers on entry and for `stream` on exit, with the GIL released.
@@ -341,7 +342,8 @@ def same_stream(*objects):
     Raises
     ------
     CudaError
-        If there is no such stream, or the driver refuses.
+        If there is no such stream, or the driver refuses; also where an exporter says None of an
+        array, or of a mask, and so cannot be told.
 
     Notes
     -----

@@ -48,7 +48,7 @@ constexpr const char *kGraphNames[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
 constexpr const char *kStreamWords[] = {"1",  "2",  "B1", "B2", "N1", "N2",
                                         "N3", "N4", "G1", "G2", "L1", "L2"};
 constexpr const char *kSays[] = {"stream", "None", "unstated"};
-constexpr const char *kMasks[] = {"-", "N1", "N2", "N3", "N4"};
+constexpr const char *kMasks[] = {"-", "N1", "N2", "N3", "N4", "None", "B1", "B2"};
 constexpr const char *kAccesses[] = {"rrr", "wrr", "rwr", "wwr", "rrw", "wrw", "rww", "www"};
 constexpr const char *kAccess[] = {"read", "write"};
 constexpr const char *kOrders[] = {"both", "host"};
@@ -115,7 +115,7 @@ constexpr Verb kVerbs[] = {
       of(kKeeperWords),
       rarely(kSays),
       rarely(kMasks)}},
-    {"import", import, {2, 1, 1}, {kFreeArray, kArray}},
+    {"import", import, {2, 1, 1}, {kFreeArray, kArray, rarely(kPartWords)}},
     {"begin",
      begin,
      {10, 12, 12},
@@ -130,7 +130,7 @@ constexpr Verb kVerbs[] = {
      pass_on,
      {2, 2, 4},
      {kArray, kStream, kStream, kFreeArray, of(kPublished), kFreeUse}},
-    {"view", view, {2, 1, 1}, {kArray, kFreeArray}},
+    {"view", view, {2, 1, 1}, {kArray, kFreeArray, rarely(kOfDict)}},
     {"release", release, {4, 2, 1}, {kArray}},
     {"release_on", release_on, {2, 2, 5}, {kArray, kStream, kFreeUse}},
     {"same_stream", same_stream, {2, 2, 4}, {kArray, kOther, of(kAccess)}},
@@ -179,6 +179,26 @@ constexpr Theme kThemes[] = {
     {4, true, "make ? ? ? ? stream/None | capture | join | join"},
     {2, true, "make ? ? ? IMPORTED stream/None | import"},
     {2, true, "make ? ? ? IMPORTED stream/None | import | capture | join | join"},
+    // A mask is memory of its own, which others have from its exporter, or from its owner.
+    {2, true, "make ? ? ? IMPORTED stream/None N1/N2/None/B1 | import ? 0 mask"},
+    {1, true, "make ? ? ? IMPORTED stream/None N1/N2/None/B1 | import | capture | join | join"},
+    {1, true, "make ? ? ? ? stream/None N1/N2/None/B1 | view 0 1 mask"},
+    {1, true,
+     "make 0 ? N1 IMPORTED stream N2/None | import 1 0 mask | publish/publish_event/pass_on 0"
+     " | begin/same_stream/dict ? 1 | begin/dict/pass_on/release_on"},
+    {1, true,
+     "make 0 ? N1 IMPORTED stream N2/None | view 0 1 mask | dict 0 0 ? ? event | end 0 event"
+     " | publish 0/1 N1 2 | dict 1 2 ? ? event | end 1 event | release 2"},
+    {1, true,
+     "make 0 ? N1 plain/IMPORTED stream N2/None | view 0 1 mask | publish 0 ? 2 | publish 0/2 N1 3"
+     " | begin/dict/same_stream | end 0 event | begin/dict/release"},
+    {1, false,
+     "make 0 ? N1 IMPORTED stream N2 | make 1 ? N4 plain stream - | release_on 0 N4"
+     " | capture 0 N2/N3 | join 0 N2 | sync_host 1 | drain"},
+    {1, true,
+     "make 0 ? N1/1/2 plain/own/used_on stream None | view 0 1 mask | begin 0 N1/N2 0/1 - - ? both -"
+     " | end 0 event | same_stream 0 - write | begin 1 ? 1 - - ? both -"},
+    {1, true, "make 0 ? ? ? None B1/B2 | publish 0 1 1 | begin 0 B1/B2/L1/2 1 - - ? both -"},
     {1, false, "make | tensor"},
     {1, false, "make ? ? ? ? ? N1/N2/N3/N4 | dict"},
     {1, false, "make ? ? ? memory | set_stream"},

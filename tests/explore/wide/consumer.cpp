@@ -240,9 +240,9 @@ void same_stream(World &world, const Step &step) {
 void read_on_host(const World &world, int number) {
   const Array &array = world.arrays[number];
   if (world.any_captures() || world.conflicts(number, false) || array.is_dead) return;
+  const Address data = machine().blocks[array.block] + (array.part == kMask ? kBytes : 0);
   machine().in(machine().context, [&] {
-    MUST(cu().cuMemcpyDtoDAsync_v2(machine().scratch, machine().blocks[array.block], kBytes,
-                                   machine().free_stream));
+    MUST(cu().cuMemcpyDtoDAsync_v2(machine().scratch, data, kBytes, machine().free_stream));
     MUST_HOLD(cu().cuStreamSynchronize(machine().free_stream) == 0);
   });
 }

@@ -7,7 +7,7 @@
 namespace wide {
 namespace {
 
-// The streams that a dict says; -1: none that a party could be sent to.
+// The streams that a dict says; -1: none that a party could be sent to, who leaves that part alone.
 struct Said {
   int stream = -1;
   int of_mask = -1;
@@ -38,9 +38,13 @@ Said told_by_dict(World &world, int number) {
   });
   if (status == CAI_ERR_EXPORT || !world.is_taken(status)) return {};
   Said said{named(world, number, dict.stream), -1};
-  if (said.stream < 0 || !dict.mask_interface) return said;
-  said.of_mask = named(world, number, dict.mask_interface->stream);
-  if (said.of_mask < 0) world.fail("a mask's dict says no stream");
+  if (!dict.mask_interface) return said;
+  const cai_value &of_mask = dict.mask_interface->stream;
+  said.of_mask = named(world, number, of_mask);
+  const bool is_none = of_mask.form == CAI_FORM_NONE;
+  if (world.pointer(number)->mask->stream_kind != (is_none ? CAI_STREAM_NONE : CAI_STREAM_STREAM)) {
+    world.fail("a mask's dict says another stream than the mask");
+  }
   return said;
 }
 
@@ -94,7 +98,8 @@ void begin_without(World &world, const Step &step) {
   use->capture = world.capture_of(stream);
   use->accesses = {writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ};
   if (is_per_thread(stream) || is_per_thread(told)) use->thread = world.thread;
-  is_of_mask ? world.touch_mask(number, stream, writes) : world.touch(number, stream, writes);
+  is_of_mask ? world.touch_mask(number, stream, writes)
+             : world.touch(number, stream, writes, said.of_mask >= 0);
 }
 
 void end_without(World &world, Use &use, bool waits) {

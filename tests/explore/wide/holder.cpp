@@ -9,16 +9,27 @@ void view(World &world, const Step &step) {
   const int number = world.array(step[1]);
   Array *const array = world.free_array(step[2]);
   if (number < 0 || !array || world.is_borrowed(number)) return;
+  const cai_array *const mask = step[3] ? world.pointer(number)->mask : nullptr;
+  if (step[3] && (!mask || !mask->owner)) return;
   *array = world.arrays[number];
   array->graphs = 0;
   array->is_copy = false;
   array->array = nullptr;
   array->there = false;
-  const cai_status status =
-      cai_array_slice(world.pointer(number), nullptr, 0, &array->array, &world.error);
-  MUST(status);
+  if (mask) {
+    // It is in the owner's block, and so lives as long.
+    cai_array_retain(mask);
+    array->array = const_cast<cai_array *>(mask);
+    array->part = kMask;
+    if (!array->is_view) array->said = world.blocks[array->block].mask_said;
+  } else {
+    const cai_status status =
+        cai_array_slice(world.pointer(number), nullptr, 0, &array->array, &world.error);
+    MUST(status);
+  }
   array->there = true;
-  world.say("array %d: a view of array %d", world.number_of(array), number);
+  world.say("array %d: %s of array %d", world.number_of(array), mask ? "the mask" : "a view",
+            number);
 }
 
 void release(World &world, const Step &step) {

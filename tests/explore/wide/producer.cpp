@@ -11,6 +11,31 @@ namespace {
 
 // ---- The end of memory --------------------------------------------------------------------------
 
+// Bytes of a block's memory, in the order of a stream; -1: of none, and so the host waits.
+void free_bytes(World &world, int block, int freed_on, std::size_t begin, std::size_t size) {
+  Block &it = world.blocks[block];
+  if (freed_on >= 0 && world.is_capturing(freed_on)) {
+    // An exporter of its own may do as it likes with what nobody keeps a use of. Another thread's 2
+    // has no name here: only its own thread could ask whether it is being captured.
+    const bool is_ours = world.releases && it.keeper == kImported;
+    const bool is_elsewhere = freed_on == kPerThread + 1 - world.thread;
+    if (!is_ours && !is_elsewhere) world.fail("the memory is freed in a capture");
+    it.lost = true;
+    return;
+  }
+  machine().on(freed_on, [&] {
+    const bool is_ordered = freed_on >= 0;
+    const Handle stream = is_ordered ? machine().streams[freed_on] : machine().free_stream;
+    for (const Handle event : it.own_work) MUST(cu().cuStreamWaitEvent(stream, event, 0));
+    if (cu().cuMemsetD8Async(machine().blocks[block] + begin, 0, size, stream)) {
+      world.fail("the memory could not be freed");
+    }
+    if (!is_ordered && cu().cuStreamSynchronize(stream)) world.fail("a free ruined a capture");
+  });
+  if (freed_on >= 0) world.freed_after[block].push_back(world.event_after(freed_on));
+  ++world.waits_of_frees;
+}
+
 void free_here(World &world, int block) {
   Block &it = world.blocks[block];
   if (!it.alive) return world.fail("an owner ended twice");
@@ -19,26 +44,13 @@ void free_here(World &world, int block) {
   // As cuMemFree would: not in a capture that forbids it. One's own release is one's own affair.
   int mode = kRelaxed;
   if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
-  if (it.freed_on >= 0 && world.is_capturing(it.freed_on)) {
-    // An exporter of its own may do as it likes with what nobody keeps a use of. Another thread's 2
-    // has no name here: only its own thread could ask whether it is being captured.
-    const bool is_ours = world.releases && it.keeper == kImported;
-    const bool is_elsewhere = it.freed_on == kPerThread + 1 - world.thread;
-    if (!is_ours && !is_elsewhere) world.fail("the memory is freed in a capture");
-    it.lost = true;
-    return;
+  // An exporter frees each array in the order of the stream that this said, a mask as others.
+  if (it.keeper == kImported && it.is_masked) {
+    free_bytes(world, block, it.freed_on, 0, kBytes);
+    free_bytes(world, block, it.mask_said, kBytes, kBytes);
+  } else {
+    free_bytes(world, block, it.freed_on, 0, 2 * kBytes);
   }
-  machine().on(it.freed_on, [&] {
-    const bool is_ordered = it.freed_on >= 0;
-    const Handle stream = is_ordered ? machine().streams[it.freed_on] : machine().free_stream;
-    for (const Handle event : it.own_work) MUST(cu().cuStreamWaitEvent(stream, event, 0));
-    if (cu().cuMemsetD8Async(machine().blocks[block], 0, 2 * kBytes, stream)) {
-      world.fail("the memory could not be freed");
-    }
-    if (!is_ordered && cu().cuStreamSynchronize(stream)) world.fail("a free ruined a capture");
-  });
-  if (it.freed_on >= 0) world.freed_after[block] = {world.event_after(it.freed_on)};
-  ++world.waits_of_frees;
   if (world.releases) MUST(cu().cuThreadExchangeStreamCaptureMode(&mode));
 }
 
@@ -120,22 +132,24 @@ cai_owner *make_owner(World &world, int b, int said) {
   return &made->owner;
 }
 
-void own(World &world, Array *array, int b, int said) {
+void own(World &world, Array *array, int b, int said, Part part = kWhole) {
   Block &block = world.blocks[b];
   ++block.owners;
-  cai_array borrowed = describe(machine().blocks[b], said);
-  if (block.unstated >= 0) {
+  if (part == kMask) said = block.mask_said;
+  cai_array borrowed = describe(machine().blocks[b] + (part == kMask ? kBytes : 0), said);
+  if (block.unstated >= 0 && part != kMask) {
     borrowed.stream = 0;
     borrowed.stream_kind = CAI_STREAM_UNSTATED;
     borrowed.version = 2;
   }
-  if (block.is_masked) {
+  if (block.is_masked && part == kWhole) {
     borrowed.mask = &block.mask;
     borrowed.flags |= CAI_FLAG_MASKED;
   }
   *array = Array{};
   array->there = true;
   array->block = b;
+  array->part = part;
   array->said = said;
   if (block.keeper == kBorrowed) {
     array->is_copy = true;
@@ -145,7 +159,9 @@ void own(World &world, Array *array, int b, int said) {
   if (block.keeper == kOwn || block.keeper == kAlone) {
     array->is_copy = true;
     array->copy = borrowed;
-    array->copy.owner = block.mask.owner = make_owner(world, b, said);
+    array->copy.owner = make_owner(world, b, said);
+    // Its mask may name that owner, or none.
+    if (block.keeper == kAlone) block.mask.owner = array->copy.owner;
     return;
   }
   if (block.keeper == kMemory) {
@@ -178,6 +194,12 @@ void freed(World &world, int block) {
   machine().in(machine().context, [&] { free_here(world, block); });
 }
 
+// By the words for masks.
+constexpr int kMaskOfNone = -1;
+constexpr int kMaskStreams[] = {
+    0,           kFirstHandle + 2, kFirstHandle + 3, kFirstHandle + 4, kFirstHandle + 5,
+    kMaskOfNone, kFirstHandle,     kFirstHandle + 1};
+
 // A new array of a block that is free: written on a stream, which it says, or None.
 void make(World &world, const Step &step) {
   const int b = static_cast<int>(step[2]);
@@ -205,17 +227,20 @@ void make(World &world, const Step &step) {
   world.queue(b, stream, true);
   if (keeper != kMemory) world.note_own_work(b, stream);
   if (none) MUST_HOLD(world.wait_for(stream));
-  // A mask comes with a stream of its own; memory that is freed on one stream has none.
-  const int of_mask = kFirstHandle + 1 + static_cast<int>(step[6]);
-  const bool may_be_masked = !is_on_one && keeper != kImported;
-  if (step[6] && may_be_masked && !world.is_capturing(of_mask)) {
-    world.say("  with a mask, written on %s", kStreamNames[of_mask]);
+  // A mask comes with a stream of its own, or None; memory that is freed on one stream has none.
+  const bool has_none = kMaskStreams[step[6]] == kMaskOfNone;
+  const int of_mask = has_none ? stream : kMaskStreams[step[6]];
+  if (step[6] && !is_on_one && !world.is_capturing(of_mask)) {
+    world.say("  with a mask, written on %s%s", kStreamNames[of_mask],
+              has_none ? ", which says None" : "");
     world.follow(of_mask, stream);  // and so after the memory was freed
     MUST(cu().cuMemsetD8Async(machine().blocks[b] + kBytes, 1, kBytes, machine().streams[of_mask]));
     world.note_own_work(b, of_mask);
+    if (has_none) MUST_HOLD(world.wait_for(of_mask));
     block.is_masked = true;
-    block.mask = describe(machine().blocks[b] + kBytes, of_mask);
-    block.told |= 1U << of_mask;  // the stream lives as long
+    block.mask_said = has_none ? -1 : of_mask;
+    block.mask = describe(machine().blocks[b] + kBytes, block.mask_said);
+    if (!has_none) block.told |= 1U << of_mask;  // the stream lives as long
   }
   if (step[5] == 2 && keeper != kBorrowed && keeper != kMemory) block.unstated = stream;
   own(world, array, b, none ? -1 : stream);
@@ -229,10 +254,13 @@ void import(World &world, const Step &step) {
   const int b = world.arrays[number].block;
   const Block &block = world.blocks[b];
   if (block.keeper != kImported || block.owners > 1) return;
+  const auto part = static_cast<Part>(step[3]);
+  if (part == kMask && !block.is_masked) return;
   const bool is_nobodys = block.said == kGone || block.said == kPerThread + 1 - world.thread;
-  if (is_nobodys) return;  // that 2 is not to be said here
-  world.say("array %d: another import of block %d", world.number_of(array), b);
-  own(world, array, b, block.said);
+  if (is_nobodys && part != kMask) return;  // that 2 is not to be said here
+  world.say("array %d: another import of block %d, %s", world.number_of(array), b,
+            kPartWords[part]);
+  own(world, array, b, block.said, part);
 }
 
 void await_uses(World &world, int number) {
@@ -281,8 +309,8 @@ void produce(World &world, const Step &step) {
     const int target = array.said < 0 ? stream : array.said;
     if (!world.is_in_one_capture(stream, target)) return;
   }
-  const bool needs_none =
-      on_its_own && !block.copied && block.keeper != kReclaims && !world.has_joined(stream);
+  const bool needs_none = on_its_own && !block.copied && array.part != kMask &&
+                          block.keeper != kReclaims && !world.has_joined(stream);
   if (!needs_none) {
     world.say("cai_array_reclaim: array %d, %s", number, kStreamNames[stream]);
     cai_status status = CAI_OK;

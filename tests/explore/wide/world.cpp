@@ -222,10 +222,12 @@ void World::queue(int block, int stream, bool writes, bool is_of_mask) {
 }
 
 void World::touch(int number, int stream, bool writes, bool with_mask) {
-  queue(arrays[number].block, stream, writes);
-  make_stale(arrays[number].block, arrays[number].tensor);
-  if (with_mask && blocks[arrays[number].block].is_masked)
-    queue(arrays[number].block, stream, writes, true);
+  const Array &array = arrays[number];
+  if (array.part == kMask) return touch_mask(number, stream, writes);
+  queue(array.block, stream, writes);
+  make_stale(array.block, array.tensor);
+  if (with_mask && array.part == kWhole && blocks[array.block].is_masked)
+    queue(array.block, stream, writes, true);
   note_captured(number, stream);
 }
 

@@ -50,6 +50,7 @@ struct Block {
   unsigned pending_outside = 0;  // those of them whose work is in no graph
   std::vector<Handle> own_work;  // events after the producer's work, which only it knows of
   bool is_masked = false;        // by what is behind the memory, and used with it
+  int mask_said = -1;            // the stream that the mask says; -1: None
   int unstated = -1;             // the stream that a provider says
   cai_memory *memory = nullptr;  // of kMemory; null: the program holds its arrays alone
   int memory_stream = -1;        // that it is freed on
@@ -57,9 +58,14 @@ struct Block {
   Last last;  // call
 };
 
+// What an array is of: a mask is memory of its own, which others may have without the elements.
+enum Part { kWhole, kMask, kElements };
+inline constexpr const char *kPartWords[] = {"all", "mask", "elements"};
+
 struct Array {
   bool there = false;
   int block = 0;
+  Part part = kWhole;
   bool is_copy = false;  // of the struct
   int said = -1;         // the stream; -1: none, or an event
   bool of_event = false;

@@ -252,11 +252,12 @@ pub const CAI_OWNER_STREAM_ORDERED: u32 = 1;
 /// when a use ends.
 pub const CAI_OWNER_RECLAIMS: u32 = 2;
 /// The memory is an exporter's, who keeps no uses, and frees it after what is queued on the
-/// array's stream, [`cai_owner.freed_on`](cai_owner::freed_on): a use on that stream need not hold the release up. Others
-/// may have it from the exporter: who uses a view that is published with another stream, or an
-/// event, waits for that stream, too. Imports of the same memory that come with another stream do
-/// not: an exporter that says another one ("a stream upon which synchronization must take place")
-/// vouches that it comes after what was queued on the one that it said before.
+/// array's stream, [`cai_owner.freed_on`](cai_owner::freed_on): a use on that stream need not hold the release up. So it
+/// frees the mask after what is queued on that one's stream; what came with None, in no order.
+/// Others may have it from the exporter: who uses a view that is published with another stream, or
+/// an event, waits for that stream, too. Imports of the same memory that come with another stream
+/// do not: an exporter that says another one ("a stream upon which synchronization must take
+/// place") vouches that it comes after what was queued on the one that it said before.
 pub const CAI_OWNER_IMPORTED: u32 = 4;
 /// Who keeps an array alive. The producer's own block begins with it; every array in the block
 /// points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
@@ -2693,7 +2694,9 @@ functions! {
     /// stream of the array's device.
     ///
     /// The work goes to `stream`, and to no other. Uses that conflict do not overlap: one begins after
-    /// the other has ended; readers may.
+    /// the other has ended; readers may. A mask is used as its array is: who writes elements may mark
+    /// them as valid. One that is read-only itself is read. Who leaves it to its readers uses the array
+    /// without it.
     ///
     /// What streams of the CPU's (cai/device.h) have yet to do on an array, no stream can wait for: the
     /// host does, and is told what it failed with, once; it is [`CAI_ERR_STATE`] in a forked child. The
@@ -2815,8 +2818,8 @@ functions! {
     /// Since 0.1.
     pub fn cai_use_abandon(use_: *mut cai_use);
     /// Finds the one stream on which the arrays can be used with no event at all: the producer's own.
-    /// It waits for kept uses, and counts as used; an owner whose array came with None is told of it, as
-    /// by a dict, and the stream must live as long as that owner.
+    /// It waits for kept uses, and counts as used; an owner whose array, or mask, came with None is told
+    /// of it, as by a dict, and the stream must live as long as that owner.
     ///
     /// # Arguments
     ///
@@ -2828,7 +2831,7 @@ functions! {
     /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, arrays of an owner come with
     /// different streams, all came with None, and an owner has kept uses, or an owner cannot be
     /// told of the stream: one with an await_uses of its own, or [`CAI_OWNER_IMPORTED`] where the
-    /// array came with None; the rest as [`cai_use_begin()`].
+    /// array, or its mask, came with None; the rest as [`cai_use_begin()`].
     ///
     /// The text, "Synchronization". Since 0.1.
     pub fn cai_arrays_same_stream(
@@ -2858,8 +2861,8 @@ functions! {
     /// # Arguments
     ///
     /// - `stream`: 1, 2 or a CUstream
-    /// - `access`: `CAI_ACCESS_*`; what the producer is about to do. It may write what it has marked
-    ///   read-only for others
+    /// - `access`: `CAI_ACCESS_*`; what the producer is about to do, to the mask, too. It may write
+    ///   what it has marked read-only for others
     ///
     /// # Returns
     ///

@@ -37,7 +37,7 @@ impl Order {
     }
 }
 
-/// What is done to an array.
+/// What is done to an array, and so to its mask, unless that is read-only itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Access {
@@ -165,8 +165,8 @@ pub(crate) fn too_many(what: &str, count: usize) -> Error {
 /// `None` if none of them asks for any.
 ///
 /// # Errors
-/// [`Error::Order`] if there is no such stream, or an owner has kept a use that the array's stream
-/// does not wait for; [`Error::Driver`] and [`Error::Cuda`] if the driver had to tell two contexts
+/// [`Error::Order`] if there is no such stream, an owner has kept a use that the array's stream
+/// does not wait for, or an exporter says None of an array, or of a mask, and cannot be told; [`Error::Driver`] and [`Error::Cuda`] if the driver had to tell two contexts
 /// apart; the rest as [`Use::begin`](crate::Use::begin).
 pub fn same_stream(arrays: &[ArrayRef<'_>]) -> Result<Option<u64>> {
     let (arrays, count) = pointers(arrays)?;
