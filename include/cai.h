@@ -233,8 +233,21 @@ enum {
    * Others may have it from the exporter: who uses a view that is published with another stream, or
    * an event, waits for that stream, too. Imports of the same memory that come with another stream
    * do not: an exporter that says another one ("a stream upon which synchronization must take
-   * place") vouches that it comes after what was queued on the one that it said before. */
-  CAI_OWNER_IMPORTED = 1 << 2
+   * place") vouches that it comes after what was queued on the one that it said before.
+   *
+   * Imports find each other's uses by address: each use, and by #CAI_OWNER_ARRAY_FOLLOWS or in a
+   * block of cai_array_own() also what is kept by cai_owner_used_on() alone. Of any other owner that
+   * is told so, all imports find it, whatever memory they are of: they wait for more than they need,
+   * and are refused in a capture while it is pending. */
+  CAI_OWNER_IMPORTED = 1 << 2,
+  /** The owner's block goes on with a cai_array, `struct_size` bytes from its start, which stays
+   * valid as long as the block. */
+  CAI_OWNER_ARRAY_FOLLOWS = 1 << 3,
+  /** With #CAI_OWNER_IMPORTED: the arrays' stream is not the exporter's own, but one that it was
+   * asked to put in order, as by `__dlpack__(stream=)`. Who imports the memory anew asks for another
+   * one: so uses on that stream, too, are kept for others to find. No stream is known on which work
+   * needs no event (cai_arrays_same_stream()), and none in whose order the memory is freed. */
+  CAI_OWNER_ASKED = 1 << 4
 };
 
 /** Who keeps an array alive. The producer's own block begins with it; every array in the block
@@ -283,7 +296,8 @@ typedef struct cai_owner {
                                  on stand for this one's, and that has no keeper itself */
   /** With #CAI_OWNER_STREAM_ORDERED or #CAI_OWNER_IMPORTED, the stream in whose order `release`
    * gives the memory back: 1, of the context that is current then; 2, of `thread`; or a CUstream.
-   * 0: the one that the first array came with (not where a mask comes with another).
+   * 0: the one that the first array came with (not where a mask comes with another). UINT64_MAX,
+   * of an import: none is known, and all uses hold the release up.
    * cai_array_own() fills it in. */
   uint64_t freed_on;
 } cai_owner;

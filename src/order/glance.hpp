@@ -134,8 +134,7 @@ inline bool is_in_order(const cai_array &array, std::uint64_t stream) noexcept {
   if (!is_on(array, stream) || array.device_type == CAI_DEVICE_CPU) return false;
   const cai_owner *const keeper = keeper_of(array);
   if (!stores_here(keeper) || (is_import(keeper) && any_imports())) return false;
-  const std::uintptr_t word = word_of(keeper);
-  return !has_kept(word, stream) && !streams_differ(word);
+  return !has_kept(word_of(keeper), stream) && !streams_differ(keeper);
 }
 
 inline bool nothing_before(const cai_array *const *arrays, int32_t count, std::uint64_t stream) {

@@ -3,6 +3,7 @@
 
 #include "core/immortal.hpp"
 #include "core/layout.hpp"
+#include "core/owned.hpp"
 
 #include <algorithm>
 
@@ -36,6 +37,14 @@ Bytes bytes_of(const cai_array &array) noexcept {
           array.data + static_cast<std::uint64_t>(extent.hi)};
 }
 
+// The array in the owner's block, if it is known to be there.
+const cai_array *array_of(const cai_owner &owner) noexcept {
+  if (is_ours(&owner)) return &reinterpret_cast<const Block &>(owner).array;
+  if (!(owner.flags & CAI_OWNER_ARRAY_FOLLOWS)) return nullptr;
+  const auto *const block = reinterpret_cast<const unsigned char *>(&owner);
+  return reinterpret_cast<const cai_array *>(block + owner.struct_size);
+}
+
 // An array and its mask are two memories, which may lie far apart.
 struct Listed {
   Uses *uses;
@@ -62,11 +71,8 @@ Imports &imports() {
   return immortal<Imports>();
 }
 
-}  // namespace
-
-void list_import(Uses &uses, const cai_array &array) {
+void list(Uses &uses, const Bytes &bytes, const Bytes &of_mask) {
   Imports &all = imports();
-  const Bytes bytes = bytes_of(array), of_mask = array.mask ? bytes_of(*array.mask) : Bytes{};
   const std::lock_guard lock(all.mutex);
   auto mine = std::find_if(all.listed.begin(), all.listed.end(),
                            [&](const Listed &other) { return other.uses == &uses; });
@@ -77,6 +83,18 @@ void list_import(Uses &uses, const cai_array &array) {
   }
   mine->add(bytes);
   mine->add(of_mask);
+}
+
+}  // namespace
+
+void list_import(Uses &uses, const cai_array &array) {
+  list(uses, bytes_of(array), array.mask ? bytes_of(*array.mask) : Bytes{});
+}
+
+void list_import(Uses &uses, const cai_owner &owner) {
+  constexpr Bytes all_addresses{0, UINT64_MAX};
+  const cai_array *const array = array_of(owner);
+  array ? list_import(uses, *array) : list(uses, all_addresses, {});
 }
 
 void unlist_import(Uses &uses) noexcept {

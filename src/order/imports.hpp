@@ -17,6 +17,8 @@ inline bool is_import(const cai_owner *keeper) noexcept {
 // The uses of the array, and of its mask, that the owner keeps, and the streams that it has told,
 // can be found from here on.
 void list_import(Uses &uses, const cai_array &array);
+// Likewise, with all that is known of the array: the owner.
+void list_import(Uses &uses, const cai_owner &owner);
 void unlist_import(Uses &uses) noexcept;
 
 // Whether there may be any. Cheap, as all that is asked before each use.

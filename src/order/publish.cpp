@@ -402,6 +402,7 @@ void used_on(cai_owner *owner, std::uint64_t value, bool write, bool in_capture)
     refuse_capturing(session, stream, "a use in it cannot be kept");
   }
   Uses &uses = make_uses_of(owner);
+  if (is_import(owner)) list_import(uses, *owner);
   stream.capture ? keep_captured(session, stream, uses, write) : keep(session, uses, stream, write);
   session.finish();
 }

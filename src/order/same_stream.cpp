@@ -61,7 +61,10 @@ void refuse_different(const cai_array &array, int32_t index) {
   const cai_owner *const keeper = keeper_of(array);
   if (!of_either(array, may_be_pending) || !streams_differ(keeper)) return;
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
-                "arrays of the owner come with different streams: begin a use instead");
+                is_asked(keeper)
+                    ? "the stream is one that the exporter was asked for, and not its own: begin a "
+                      "use instead"
+                    : "arrays of the owner come with different streams: begin a use instead");
 }
 
 // No end will keep the use: so the owner is told of the stream, also where its array, or the mask,

@@ -90,7 +90,8 @@ void settle_streams(driver::Session &session, OpenUse &use, const cai_array *con
       for_array(used.index, [&] { used.context = stream_for(session, part, used.own).context; });
     }
     cai_owner *const keeper = keeper_of(array);
-    if (keeps_here(keeper) && is_import(keeper) && used.own != use.stream) {
+    if (keeps_here(keeper) && is_import(keeper) &&
+        (used.own != use.stream || streams_differ(keeper))) {
       list_import(make_uses_of(keeper), array);
     }
   }
@@ -389,7 +390,8 @@ class End {
       const Cover cover = own && !in_order ? Cover::by(session, *own) : Cover{};
       uses.keep(session, consumer, event, used.write, cover);
       if (used.own && may_be_freed_on(used.own, used.owner)) uses.free_on(used.stream());
-      tell(used, streams_differ(keeper)
+      tell(used, is_asked(keeper) ? "kept: with an event (another import comes with another stream)"
+                 : streams_differ(keeper)
                      ? "kept: with an event (arrays of the owner come with different streams)"
                  : around_legacy
                      ? "kept: with an event (another blocking stream need not come after)"

@@ -72,6 +72,9 @@ bool went_with_context(driver::Session &session, const Event &event);
 // The host waits for all of the current context: whether nothing is pending there any more.
 bool wait_for_context(driver::Session &session) noexcept;
 
+// What cai_owner.freed_on says where no stream is known.
+constexpr std::uint64_t no_stream = UINT64_MAX;
+
 // What cai_owner.uses points to.
 class Uses {
  public:
@@ -283,9 +286,15 @@ inline bool stores_by_itself(const cai_owner *owner) noexcept {
   return keeps_uses(owner) && owner->await_uses != cai_owner_await_uses;
 }
 
+// Whether the memory is an exporter's, who frees it after what is queued on the stream that was
+// said.
+inline bool is_freed_as_said(const cai_owner *owner) noexcept {
+  return (owner->flags & CAI_OWNER_IMPORTED) && owner->freed_on != no_stream;
+}
+
 // Whether the memory may be freed on the stream that its arrays came with.
 inline bool is_freed_on_a_stream(const cai_owner *owner) noexcept {
-  return owner->flags & (CAI_OWNER_STREAM_ORDERED | CAI_OWNER_IMPORTED);
+  return (owner->flags & CAI_OWNER_STREAM_ORDERED) || is_freed_as_said(owner);
 }
 
 // cai_owner.uses is null, a pointer to Uses, or as long as no more is known than one marked stream,
@@ -325,7 +334,7 @@ std::unique_ptr<Uses> take_uses(cai_owner *owner);
 // needed.
 void mark_anew(cai_owner *owner, std::uint64_t handle);
 inline void mark(cai_owner *owner, std::uint64_t handle) {
-  if (!stores_here(owner) || (owner->flags & CAI_OWNER_IMPORTED)) return;
+  if (!stores_here(owner) || is_freed_as_said(owner)) return;
   if (marked_in(word_of(owner)) == handle) return;
   const Uses *const uses = uses_of(owner);
   if (!uses || !uses->is_marked(handle)) mark_anew(owner, handle);
@@ -336,7 +345,7 @@ void tell(cai_owner *owner, const Stream &stream);
 
 // Marks any, as Uses::mark().
 inline void mark(cai_owner *owner, const Stream &stream) {
-  if (owner->flags & CAI_OWNER_IMPORTED) return;
+  if (is_freed_as_said(owner)) return;
   stream.is_default() ? make_uses_of(owner).mark(stream) : mark(owner, stream.value);
 }
 
@@ -354,13 +363,19 @@ inline bool may_have_kept(const cai_owner *owner, std::uint64_t own) noexcept {
   return stores_here(owner) ? has_kept(word_of(owner), own) : keeps_uses(owner);
 }
 
-// Whether arrays of the owner come with different streams: whoever waits for one of them does not
+// Whether the arrays' stream is one that the exporter was asked for: others come with others.
+inline bool is_asked(const cai_owner *owner) noexcept {
+  constexpr std::uint32_t asked = CAI_OWNER_IMPORTED | CAI_OWNER_ASKED;
+  return (owner->flags & asked) == asked;
+}
+
+// Whether arrays of the memory come with different streams: whoever waits for one of them does not
 // know what is in order with another.
 inline bool streams_differ(std::uintptr_t word) noexcept {
   return word && !(word & 1) && reinterpret_cast<const Uses *>(word)->streams_differ();
 }
 inline bool streams_differ(const cai_owner *owner) noexcept {
-  return stores_here(owner) && streams_differ(word_of(owner));
+  return stores_here(owner) && (is_asked(owner) || streams_differ(word_of(owner)));
 }
 
 }  // namespace cai::order

@@ -115,6 +115,84 @@ TEST_F(Imports, TakeNoMoreThanTheyNeed) {
   EXPECT_EQ(end_use({view}, consumer), CAI_OK);
 }
 
+// What is kept with no array at hand is found as well: by the array's bytes, where the owner says
+// that it lies before it; else by all imports.
+TEST_F(Imports, FindWhatTheOwnerAloneIsTold) {
+  const Address data = memory(), elsewhere = memory();
+  const std::uint64_t user = value(stream()), other = value(stream());
+  Owned made(data, CAI_STREAM_NONE), second(data, CAI_STREAM_NONE);
+  Owned apart(elsewhere, CAI_STREAM_NONE);
+  for (const Owned *const each : {&made, &second, &apart}) {
+    each->get()->owner->flags |= CAI_OWNER_IMPORTED;
+  }
+  struct {
+    cai_owner owner;
+    cai_array array;
+  } block{};
+  const auto stay = [](cai_owner *) {};
+  MUST(cai_owner_init(&block.owner, stay, stay, nullptr));
+  block.owner.flags = CAI_OWNER_IMPORTED | CAI_OWNER_ARRAY_FOLLOWS;
+  block.array = *made;
+  block.array.owner = &block.owner;
+  Producer unknown(CAI_OWNER_IMPORTED);
+  for (cai_owner *const owner : {made->owner, &block.owner, unknown.owner()}) {
+    EXPECT_EQ(races([&] {
+                fill(data, 1, user);
+                EXPECT_EQ(owner->used_on(owner, user, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+                use(second, other, 2);
+              }),
+              0U);
+    fill(data, 1, user);
+    EXPECT_EQ(owner->used_on(owner, user, CAI_ACCESS_WRITE, nullptr), CAI_OK);
+    gpu().simcuda_reset_counts();
+    use(apart, other, 1);
+    EXPECT_EQ(calls("cuStreamWaitEvent"), owner == unknown.owner() ? 1U : 0U);
+    std::int64_t left = 0;
+    EXPECT_EQ(cai_owner_pending(owner, 2, &left, nullptr), CAI_OK);
+    EXPECT_EQ(left, 0);
+  }
+  cai_owner_end(&block.owner, stay);
+}
+
+// Each import says the stream that it asked the exporter to put in order: uses there are found, and
+// hold the tensor.
+TEST_F(Imports, FindUsesOnTheStreamsThatTheExporterWasAskedFor) {
+  struct Tensor : Import {
+    Tensor(Address data, std::uint64_t asked) : Import(data, asked) {
+      get()->owner->flags |= CAI_OWNER_ASKED;
+      get()->owner->freed_on = UINT64_MAX;
+    }
+  };
+  const Address data = memory();
+  const std::uint64_t one = value(stream()), other = value(stream());
+  EXPECT_EQ(races([&] {
+              Tensor first(data, one);
+              use(first, one, 1);
+              first.release();
+              EXPECT_FALSE(first.ended());
+              const Tensor second(data, other);
+              use(second, other, 2);
+            }),
+            0U);
+  // Readers do not wait for each other.
+  const Tensor first(data, one), second(data, other);
+  const cai_use_options reads = access(CAI_ACCESS_READ);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(begin_use({first}, one, nullptr, &reads), CAI_OK);
+  EXPECT_EQ(end_use({first}, one, nullptr, &reads), CAI_OK);
+  EXPECT_EQ(begin_use({second}, other, nullptr, &reads), CAI_OK);
+  EXPECT_EQ(end_use({second}, other, nullptr, &reads), CAI_OK);
+  EXPECT_EQ(calls("cuEventRecord"), 2U);
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
+  const cai_array *const all[] = {first};
+  std::uint64_t same = 0;
+  cai_error error{};
+  EXPECT_EQ(cai_arrays_same_stream(all, 1, &same, &error), CAI_ERR_ORDER);
+  EXPECT_STREQ(error.message,
+               "the stream is one that the exporter was asked for, and not its own: begin a use "
+               "instead");
+}
+
 // The exporter frees on the stream that it said, and so not while that is being captured.
 TEST_F(Imports, EndOutsideOfTheCaptureThatTheirStreamHasJoined) {
   const std::uint64_t own = value(stream()), producer = value(stream());

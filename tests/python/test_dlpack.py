@@ -5,6 +5,7 @@ import ctypes
 import gc
 import sys
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -271,21 +272,37 @@ def test_by_dlpack_alone():
 
 
 def test_what_exporters_are_asked():
-    gpu = Gpu()
-    taken = libcai.asarray(gpu)
-    assert (taken.stream_kind, taken.stream) == ("unstated", None)
-    assert gpu.asked == [{"max_version": (1, 3), "stream": -1}]
-    taken = libcai.from_dlpack(gpu, stream=7)
-    assert (taken.stream_kind, taken.stream) == ("stream", 7)
-    assert gpu.asked[1]["stream"] == 7
-    with libcai.use(gpu, stream=9, order="none") as (taken,):
-        assert taken.stream == 9
-    assert gpu.asked[2]["stream"] == 9
-    libcai.from_dlpack(gpu, device=(2, 0), copy=False)
-    assert gpu.asked[3]["dl_device"] == (2, 0)
-    assert gpu.asked[3]["copy"] is False
-    libcai.from_dlpack(gpu, device="cpu")
-    assert gpu.asked[4]["dl_device"] == CPU_DEVICE
+    def asked(take):
+        gpu = Gpu()
+        taken = take(gpu)
+        (arguments,) = gpu.asked
+        assert arguments.pop("max_version") == (1, 3)
+        return taken.stream_kind, taken.stream, arguments
+
+    def used(**options):
+        def take(gpu):
+            with libcai.use(gpu, **options) as (taken,):
+                return taken
+
+        return take
+
+    legacy = ("stream", 1, {"stream": 1})
+    nobody = ("unstated", None, {"stream": -1})
+    assert asked(libcai.asarray) == asked(libcai.from_dlpack) == legacy
+    for stream in (1, 7):
+        named = ("stream", stream, {"stream": stream})
+        assert asked(partial(libcai.from_dlpack, stream=stream)) == named
+    assert asked(lambda gpu: libcai.from_dlpack(gpu, stream=-1)) == nobody
+    # Where nobody is to wait, nobody is made to.
+    assert asked(used(stream=9, order="none")) == asked(used(stream=-1)) == nobody
+    with libcai.relaxed(sync=False):
+        assert asked(used(stream=9)) == nobody
+    more = {"dl_device": (2, 0), "copy": False}
+    there = ("stream", 1, {"stream": 1, **more})
+    assert asked(lambda gpu: libcai.from_dlpack(gpu, device=(2, 0), copy=False)) == there
+    # A copy for the host has to be complete, for which there is no stream.
+    host = ("unstated", None, {"dl_device": CPU_DEVICE})
+    assert asked(lambda gpu: libcai.from_dlpack(gpu, device="cpu")) == host
 
 
 def test_a_former_exporter_cannot_copy():

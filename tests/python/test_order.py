@@ -23,6 +23,28 @@ def test_a_use_waits_for_another(simulated):
     assert simulated(TWO_USES.replace("ORDER", "order='both'")) == f"{[5] * 6}\n"
 
 
+def test_another_import_finds_what_the_owner_alone_is_told(simulated):
+    code = (
+        PENDING
+        + """
+other = libcai.asarray(given)
+fill(memory, 5, 6, s)
+x.used_on(s, access="ACCESS")
+with libcai.use(other, stream=t):
+    fill(memory, 7, 6, t)
+out = read(memory, 6, t)
+wait(s, t)
+print(list(out))
+apart, waits = libcai.asarray(array(None)), calls("cuStreamWaitEvent")
+x.used_on(s)
+with libcai.use(apart, stream=t): pass
+assert calls("cuStreamWaitEvent") == waits
+"""
+    )
+    for access in ("read", "write"):
+        assert simulated(code.replace("ACCESS", access)) == f"{[7] * 6}\n"
+
+
 def test_a_use_that_does_not_begin_races(simulated):
     simulated(TWO_USES.replace("ORDER", "order='end'"), races=True)
 
@@ -196,6 +218,8 @@ host = libcai.asarray(__import__("numpy").ones(3))
 refused(libcai.UseError, "on the host has no stream", host.publish, s)
 refused(libcai.UseError, "on the host has no stream", host.publish_event, s)
 host.reclaim(s); host.used_on(s); host.synchronize()
+del fixed  # another import of the memory, which has kept a use
+libcai.drain(wait=True)
 call("cuCtxSetCurrent", None)
 x.reclaim(1)  # nothing is pending, so it does not matter which stream that is
 assert x.publish(1).stream == 1  # of the memory's context

@@ -137,6 +137,8 @@ cdef extern from "cai.h" nogil:
         CAI_OWNER_STREAM_ORDERED
         CAI_OWNER_RECLAIMS
         CAI_OWNER_IMPORTED
+        CAI_OWNER_ARRAY_FOLLOWS
+        CAI_OWNER_ASKED
 
     ctypedef struct cai_owner:
         uint32_t struct_size

@@ -139,7 +139,7 @@ def from_dlpack(
     *,
     device: Device | str | tuple[int, int] | None = None,
     copy: bool | None = None,
-    stream: Stream = -1,
+    stream: Stream | None = None,
 ) -> Array: ...
 def from_interface(
     mapping: Mapping[str, Any], *, owner: object = None, strict: bool = False, host: bool = False

@@ -19,6 +19,7 @@
 
 typedef struct cai_py_block {
   cai_owner owner;           /* first: its address is the block's */
+  cai_array array;           /* behind it: CAI_OWNER_ARRAY_FOLLOWS */
   PyObject *exporter;        /* one reference, or NULL */
   PyObject *mask_exporter;   /* likewise */
   const cai_array *inner;    /* of a view: the block that libcai made; one holder of it is ours */
@@ -27,7 +28,6 @@ typedef struct cai_py_block {
   struct cai_py_block *next; /* in the queue, or among the suspects */
   int64_t holders;
   uint64_t pooled; /* 1: of CAI_PY_POOLED bytes, and may be kept for the next array */
-  cai_array array;
   /* storage follows: dims, descr, mask */
 } cai_py_block;
 
@@ -249,7 +249,7 @@ static cai_py_block *cai_py_block_new(uint64_t storage) {
   }
   /* Field by field: memset() of all of it becomes `rep stos`, which takes long to start. */
   block->owner.struct_size = sizeof block->owner;
-  block->owner.flags = 0;
+  block->owner.flags = CAI_OWNER_ARRAY_FOLLOWS;
   block->owner.retain = cai_py_retain;
   block->owner.release = cai_py_release;
   block->owner.used_on = cai_owner_used_on;

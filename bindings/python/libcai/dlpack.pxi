@@ -33,7 +33,10 @@ cdef extern from *:
     void cai_py_end_legacy(PyObject *) noexcept
 
 cdef uint64_t NO_STREAM = <uint64_t>-1
+cdef uint64_t LEGACY_STREAM = 1
+cdef uint64_t PER_THREAD_STREAM = 2
 cdef dict ARGUMENTS = {"max_version": (DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION)}
+cdef tuple CUDA_DEVICES = (CAI_DEVICE_CUDA, CAI_DEVICE_CUDA_HOST, CAI_DEVICE_CUDA_MANAGED)
 cdef object DLPACK_NAME = sys.intern("__dlpack__")
 cdef object DLPACK_DEVICE_NAME = sys.intern("__dlpack_device__")
 
@@ -80,6 +83,22 @@ cdef cai_status make_ready(const cai_array *array, uint64_t stream, cai_error *e
     return status
 
 
+cdef cai_status make_ready_on_device(const cai_array *array, uint64_t stream,
+                                     cai_error *error) noexcept nogil:
+    """The same for a default stream where no context is current: it is of the array's device."""
+    cdef cai_device_guard guard
+    cdef cai_device device
+    cdef cai_status status
+    device.type = CAI_DEVICE_CUDA
+    device.id = max(array.device_id, 0)
+    status = cai_device_enter(device, &guard, error)
+    if status != CAI_OK:
+        return status
+    status = make_ready(array, stream, error)
+    cai_device_leave(&guard, NULL)
+    return status
+
+
 cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
     cdef uint64_t on
     cdef bint copied = False
@@ -108,6 +127,8 @@ cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
         on = consumers_stream(self.array.device_type, stream)
     with nogil:
         status = make_ready(self.array, on, &error)
+        if status == CAI_ERR_ARGUMENT and on <= PER_THREAD_STREAM:
+            status = make_ready_on_device(self.array, on, &error)
         if status == CAI_OK and versioned:
             status = cai_dlpack_write(self.array, NO_STREAM, &tensor, &error)
         elif status == CAI_OK:
@@ -142,7 +163,7 @@ cdef Array copied_to(Array self, tuple here, tuple there):
 
 # ---- In
 
-def from_dlpack(obj, /, *, device=None, copy=None, stream=-1):
+def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     """Takes an array by DLPack: the array-API standard's function.
 
     Parameters
@@ -155,11 +176,12 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=-1):
         if need be.
     copy : bool, optional
         True: always copy. False: never, but fail. Else only if it must be.
-    stream : int or object
+    stream : int or object, optional
         What `use` takes: the exporter has it wait for its pending work, and it becomes the array's
-        stream. -1: nobody waits yet, and the array's stream is unstated, unless `provide_stream`
-        has a function for the exporter. If it is in a capture, the array is for that capture alone;
-        if not, it is not for a capture in which others use the exporter's memory.
+        stream. Else that is the exporter's own, if `provide_stream` has a function for it, or 1, the
+        legacy one. -1: nobody waits yet; then the array's stream is the exporter's own or, if nobody
+        knows it, unstated, as that of a capsule. If it is in a capture, the array is for that
+        capture alone; if not, it is not for a capture in which others use the exporter's memory.
 
     Returns
     -------
@@ -181,9 +203,11 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=-1):
     cdef Array made
     cdef cai_array array
     cdef Py_buffer buffer
+    cdef uint64_t number
     cai_py_drain()
     if PyCapsule_CheckExact(obj):
-        return from_capsule(obj, stream_number(stream))
+        number = NO_STREAM if stream is None else stream_number(stream)
+        return from_capsule(obj, number, number != NO_STREAM)
     # NumPy's arrays of numbers need no capsule to be known.
     if device is None and copy is None and is_numpy(obj) and view_numpy(obj, &buffer, &array):
         try:
@@ -193,7 +217,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=-1):
             PyBuffer_Release(&buffer)
     if cai_py_is_torch(Py_TYPE(<PyObject *>obj)):
         refuse_lazy(obj)
-    made = by_dlpack(obj, stream, device, copy)
+    made = by_dlpack(obj, stream, stream is None, device, copy)
     if made is None:
         raise _NoDlpackError(
             f"interface: a {type_name(<PyObject *>obj)[1:-8]} object has no __dlpack__",
@@ -206,24 +230,39 @@ cdef uint64_t stream_number(stream) except? 0:
     return number if resolved(stream, &number) else NO_STREAM
 
 
-cdef Array by_dlpack(obj, stream, device, copy):
-    """By an object's own __dlpack__; None if it has none."""
+cdef Array by_dlpack(obj, stream, bint own_first, device, copy):
+    """By an object's own __dlpack__; None if it has none. It is asked to put a stream in order: its
+    own, if `own_first` and its framework says which; else `stream`, of which None is the legacy one,
+    and -1 none."""
     cdef dict arguments = PyDict_Copy(ARGUMENTS)
     cdef PyTypeObject *kind = Py_TYPE(<PyObject *>obj)
     cdef uint64_t number
+    cdef bint is_own = False, is_on_cuda
     cdef Array made
     if (not cai_py_class_has(kind, <PyObject *>DLPACK_NAME)
             or not cai_py_class_has(kind, <PyObject *>DLPACK_DEVICE_NAME)):
         return None
     refuse_masked(obj)
-    number = stream_number(stream)
-    # The host has no streams, and the standard wants None there.
-    if dlpack_kind_of(obj) != CAI_DEVICE_CPU:
-        arguments["stream"] = -1 if number == NO_STREAM else number
+    kind_of_device = dlpack_kind_of(obj)
+    there = None if device is None else dlpack_device_of(device)
+    is_on_cuda = kind_of_device in CUDA_DEVICES
+    if stream is None:
+        number = LEGACY_STREAM if is_on_cuda else NO_STREAM
     else:
+        number = stream_number(stream)
+    if own_first and is_on_cuda and there is None and number != NO_STREAM:
+        answer = provided(obj)
+        if answer is not None:
+            number, stream = answer
+            is_own = True
+    # The host has no streams, and the standard wants None there: a copy for it is complete.
+    if kind_of_device == CAI_DEVICE_CPU or (
+            stream is None and there is not None and there[0] == CAI_DEVICE_CPU):
         number = NO_STREAM
-    if device is not None:
-        arguments["dl_device"] = dlpack_device_of(device)
+    else:
+        arguments["stream"] = -1 if number == NO_STREAM else number
+    if there is not None:
+        arguments["dl_device"] = there
     if copy is not None:
         arguments["copy"] = bool(copy)
     try:
@@ -234,7 +273,7 @@ cdef Array by_dlpack(obj, stream, device, copy):
             raise
         del arguments["max_version"]
         capsule = obj.__dlpack__(**arguments)
-    made = from_capsule(capsule, number)
+    made = from_capsule(capsule, number, number != NO_STREAM and not is_own)
     if made.array.stream_kind == CAI_STREAM_STREAM:
         keep_stream(made.owner, stream)
     elif made.array.stream_kind == CAI_STREAM_UNSTATED:
@@ -261,10 +300,11 @@ cdef tuple dlpack_device_of(device):
     return int(device[0]), int(device[1])
 
 
-cdef Array from_capsule(capsule, uint64_t stream):
-    """Consumes a capsule, if all goes well."""
+cdef Array from_capsule(capsule, uint64_t stream, bint asked):
+    """Consumes a capsule, if all goes well. `asked`: the stream is not the exporter's own."""
     cdef PyObject *object = <PyObject *>capsule
     cdef cai_array *array = NULL
+    cdef Array made
     cdef cai_error error
     cdef cai_status status
     if PyCapsule_IsValid(object, b"dltensor_versioned"):
@@ -284,7 +324,16 @@ cdef Array from_capsule(capsule, uint64_t stream):
         PyCapsule_SetName(object, b"used_dltensor")
     else:
         PyCapsule_SetName(object, b"used_dltensor_versioned")
-    return around(array, capsule)
+    made = around(array, capsule)
+    find_by_address(made, CAI_OWNER_ASKED if asked else 0)
+    return made
+
+
+cdef void find_by_address(Array made, uint32_t flags) noexcept:
+    """Has others that import a tensor's memory find its uses, for which the tensor is held."""
+    if made.array.device_type != CAI_DEVICE_CPU:
+        made.owner.flags |= CAI_OWNER_IMPORTED | flags
+        made.owner.freed_on = NO_STREAM
 
 
 cdef Array by_dlpack_table(obj, const cai_py_tables *tables):

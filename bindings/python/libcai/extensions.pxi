@@ -118,7 +118,7 @@ cdef cai_array *holder_of(obj, uint32_t flags) except? NULL:
             cai_py_drain()
             return by_exchange(obj, tables.cai)
         try:
-            made = read_object(obj, False, ROUTE_NONE, -1)
+            made = read_object(obj, False, ROUTE_NONE, None)
         except InterfaceTypeError as error:
             if flags & CAI_PY_TRY and error.value is obj:
                 return NULL

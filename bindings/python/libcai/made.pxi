@@ -157,6 +157,17 @@ cdef const cai_array *array_handle(array) except NULL:
     return <const cai_array *><uint64_t>array.ptr
 
 
+cdef object taken_for(array, stream):
+    """The array of an object that is to be worked on; an exporter of tensors is asked to put a GPU's
+    stream in order, if it is known by now."""
+    cdef cai_stream_info info
+    if isinstance(stream, Stream):
+        (<Stream>stream).describe(&info)
+        if info.device.type == CAI_DEVICE_CPU:
+            stream = None
+    return taken(array, stream)
+
+
 cdef bint is_on_cpu(array) except -1:
     return array_handle(array).device_type == CAI_DEVICE_CPU
 
@@ -253,7 +264,7 @@ def fill(array, value, *, stream=None):
     UseError
         For a value that does not fit, and for an array that is read-only.
     """
-    native = asarray(array)
+    native = taken_for(array, stream)
     filled(native, _scalars.pack(value, native), stream)
     return array
 
@@ -300,11 +311,11 @@ def copy(array, to=None, *, stream=None):
     """
     cdef cai_device device
     cdef Stream on
-    source = asarray(array)
+    source = taken_for(array, stream)
     if to is None:
         return transferred(source, source.device, KINDS_ALIKE.get(int(source.device[0]), "default"),
                            stream)
-    target = asarray(to)
+    target = taken_for(to, stream)
     device_under(source if is_on_cpu(target) else target, &device)
     on = stream_of(stream, &device)
     copied(source, target, on)
@@ -347,7 +358,7 @@ def to(array, device, *, kind="default", stream=None):
         As `empty`; `CudaError` also for a mask in memory of the pitched kinds, which have no room
         for one.
     """
-    return transferred(asarray(array), device, kind, stream)
+    return transferred(taken_for(array, stream), device, kind, stream)
 
 
 cdef object transferred(source, device, str kind, stream):

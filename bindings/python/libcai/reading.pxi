@@ -232,8 +232,8 @@ cdef int route_of(word) except -1:
 
 
 cdef Array read_object(obj, bint strict, int route, stream):
-    """The array of an object, by the first way that it offers, or by `route`; -1 or a `stream` is
-    what its __dlpack__ is asked for. All that takes arrays comes here."""
+    """The array of an object, by the first way that it offers, or by `route`. The `stream` is where
+    work is to come, for by_dlpack(). All that takes arrays comes here."""
     cdef Array made = None
     cdef int forced = route
     cai_py_drain()
@@ -245,7 +245,7 @@ cdef Array read_object(obj, bint strict, int route, stream):
         made = by_dict(obj, strict, &route)
     if made is None and not strict and forced in (ROUTE_NONE, ROUTE_DLPACK):
         route = ROUTE_DLPACK
-        made = by_dlpack(obj, stream, None, None)
+        made = by_dlpack(obj, stream, True, None, None)
     if made is None and not strict and forced in (ROUTE_NONE, ROUTE_BUFFER):
         route = ROUTE_BUFFER
         made = by_buffer(obj)
@@ -319,7 +319,12 @@ def asarray(obj, /, *, bint strict=False, route=None):
     """
     if type(obj) is Array and route is None:
         return obj
-    return read_object(obj, strict, route_of(route), -1)
+    return read_object(obj, strict, route_of(route), None)
+
+
+def taken(obj, stream):
+    """`asarray` for work on a stream; None: not known yet."""
+    return array_of(obj, stream)
 
 
 def from_interface(mapping, *, owner=None, bint strict=False, bint host=False):

@@ -56,6 +56,8 @@ cdef Array by_table(obj, int *route):
     made = by_dlpack_table(obj, &tables)
     if cai_py_wants_told(tables.cai):
         tell_uses(made.owner)
+    else:
+        find_by_address(made, 0)
     return made
 
 

@@ -87,13 +87,13 @@ def use(first=NOTHING, /, *others, stream, access=None, order="both", external=F
     self.given = stream
     if not resolved(stream, &self.stream):
         self.options.order = CAI_ORDER_NONE
-    self.take(() if first is NOTHING else (first,) + others, stream)
-    if access is not None:
-        self.set_access(access)
     if order != "both":
         self.set_order(order)
     if relaxed_reasons and self.options.order != CAI_ORDER_HOST and not _relaxed.sync():
         self.options.order = CAI_ORDER_NONE
+    self.take(() if first is NOTHING else (first,) + others, stream if self.waits() else -1)
+    if access is not None:
+        self.set_access(access)
     if external:
         self.options.flags |= CAI_USE_EXTERNAL
     if fork:
@@ -174,6 +174,10 @@ cdef class Use:
         if self.options.order == CAI_ORDER_BOTH:  # else the stream says that there is none
             self.options.order = value
         return 0
+
+    cdef bint waits(self) noexcept:
+        """Whether the work comes after what the producers have pending."""
+        return self.options.order not in (CAI_ORDER_NONE, CAI_ORDER_END)
 
     cdef const cai_use_options *chosen(self) noexcept:
         """NULL if nothing was chosen, which spares C to judge it."""
@@ -349,7 +353,7 @@ def same_stream(*objects):
     -----
     The text, "Synchronization".
     """
-    cdef tuple arrays = arrays_of(objects, -1)
+    cdef tuple arrays = arrays_of(objects, None)
     cdef int32_t i, count = <int32_t>len(arrays)
     cdef const cai_array **items = <const cai_array **>PyMem_Malloc(
         max(len(arrays), 1) * sizeof(cai_array *))

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Exporters that offer a dict, tensors or both, with or without a provider that says their stream:
+order is kept between all who use their memory through libcai. Programs are drawn at random, and
+judged by the values and by simcuda."""
+
+import pytest
+from helpers import LONG
+
+# An exporter works on a stream of its own and, by DLPack's rule, makes the one that it is asked
+# for wait for that one. Where it has tensors alone, and nobody knows its stream, it hears of no
+# use, and so does not work any more once there are any.
+EXPORTERS = """
+class Memory:
+    def __init__(self, stream):
+        self.memory, self.stream = new_memory(), stream
+        self.array = libcai.from_interface(interface(
+            data=(self.memory.value, False), shape=(6,), typestr="<i4", stream=stream.value))
+        fill(self.memory, 1, 6, stream)
+        self.asked = []
+
+def dict_of(self):
+    return interface(data=(self.memory.value, False), shape=(6,), typestr="<i4",
+                     stream=self.stream.value)
+
+def device_of(self):
+    return (2, 0)
+
+def tensor_of(self, **asked):
+    self.asked.append(asked["stream"])
+    # Of an array of the exporter's own, that hears of nobody's uses.
+    mine = libcai.from_interface(dict_of(self), owner=self)
+    return mine.__dlpack__(**asked)
+
+TENSORS = {"__dlpack__": tensor_of, "__dlpack_device__": device_of}
+DICT = {"__cuda_array_interface__": property(dict_of)}
+Tensors = type("Tensors", (Memory,), TENSORS)
+Dict = type("Dict", (Memory,), DICT)
+Both = type("Both", (Memory,), {**DICT, **TENSORS})
+Told = type("Told", (Memory,), {**TENSORS, "__module__": "told"})
+libcai.provide_stream("told", lambda exporter: exporter.stream)
+KINDS = Tensors, Dict, Both, Told
+STEPS = "write read import view used_on fill copy to item produce let_go".split()
+"""
+
+PROGRAM = (
+    EXPORTERS
+    + """
+import random
+draw = random.Random(SEED)
+KNOWN = Dict, Both, Told  # whose own stream waits for uses
+for program in range(PROGRAMS):
+    streams = [new_stream() for _ in range(3)]
+    wrapped = [libcai.Stream.wrap(stream.value) for stream in streams]
+    x = draw.choice(KINDS)(draw.choice(streams))
+    kept, value, story = [], 1, [type(x).__name__]
+    for step in range(draw.randint(2, 6)):
+        at = draw.randrange(3)
+        on = streams[at]
+        what = draw.choice(STEPS)
+        story.append((what, at))
+        if what == "write":
+            value += 1
+            with libcai.use(x, stream=draw.choice([on, wrapped[at]])):
+                fill(x.memory, value, 6, on)
+        elif what == "read":
+            with libcai.use(x, stream=on, access="read"):
+                found = read(x.memory, 6, on)
+            wait(on)
+            assert list(found) == [value] * 6, (list(found), value, story)
+        elif what == "import":
+            kept.append(libcai.asarray(x))
+        elif what == "view" and kept:
+            value += 1
+            with libcai.use(draw.choice(kept), stream=on):
+                fill(x.memory, value, 6, on)
+        elif what == "used_on":
+            value += 1
+            with libcai.use(x, stream=on, order="begin") as (taken,):
+                fill(x.memory, value, 6, on)
+                taken.used_on(on)
+                if type(x) is not Tensors:  # the exporter hears of it from nobody else
+                    order_after(x.stream, on)
+        elif what == "fill":
+            value += 1
+            libcai.fill(x, value, stream=wrapped[at])
+        elif what in ("copy", "to"):
+            made = (libcai.copy(x, stream=wrapped[at]) if what == "copy"
+                    else libcai.to(x, "gpu:0", stream=wrapped[at]))
+            assert made.item(0) == value, (made.item(0), value, story)
+        elif what == "item":
+            assert libcai.asarray(x).item(5) == value, (value, story)
+        elif what == "produce" and type(x) in KNOWN:
+            value += 1
+            fill(x.memory, value, 6, x.stream)
+        elif what == "let_go":
+            kept.clear()
+        assert cuda.simcuda_races() == 0, story
+    kept.clear()
+    assert -1 not in x.asked
+    libcai.drain(wait=True)
+    call("cuCtxSynchronize")
+    call("cuMemFree_v2", x.memory)
+"""
+)
+
+ORDER_AFTER = """
+def order_after(stream, other):
+    event = c_void_p()
+    call("cuEventCreate", byref(event), 2)
+    call("cuEventRecord", event, other)
+    call("cuStreamWaitEvent", stream, event, 0)
+    call("cuEventDestroy_v2", event)
+"""
+
+
+@pytest.mark.parametrize("seed", range(8 if LONG else 2))
+def test_programs_at_random(simulated, seed):
+    code = PROGRAM.replace("SEED", str(seed)).replace("PROGRAMS", "2000" if LONG else "300")
+    simulated(ORDER_AFTER + code)
