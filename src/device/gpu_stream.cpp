@@ -147,7 +147,7 @@ order::Stream GpuStream::stream() const {
   if (thread_ && thread_ != this_thread()) {
     throw Failure(CAI_ERR_STATE, {CAI_ENTRY_STREAM},
                   "the stream is 2 of thread %" PRIu64 ", which means another one on this thread",
-                  thread_);
+                  kernel_id(thread_));
   }
   return stream_;
 }

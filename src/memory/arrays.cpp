@@ -99,7 +99,8 @@ void say_stream(cai_memory &root, cai_array &array) {
   if (!thread_said_by(&root).compare_exchange_strong(said, root.line.thread) &&
       said != root.line.thread) {
     throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
-                  "the memory's stream is 2, and arrays of it have that of thread %" PRIu64, said);
+                  "the memory's stream is 2, and arrays of it have that of thread %" PRIu64,
+                  kernel_id(said));
   }
 }
 

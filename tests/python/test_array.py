@@ -178,7 +178,7 @@ def test_weak_references():
 def test_it_cannot_be_pickled_nor_copied():
     array = libcai.asarray(producer())
     for action in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="pickled"):
+        with pytest.raises(TypeError, match="cannot be pickled, nor copied"):
             action(array)
 
 

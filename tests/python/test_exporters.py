@@ -39,7 +39,7 @@ Both = type("Both", (Memory,), {**DICT, **TENSORS})
 Told = type("Told", (Memory,), {**TENSORS, "__module__": "told"})
 libcai.provide_stream("told", lambda exporter: exporter.stream)
 KINDS = Tensors, Dict, Both, Told
-STEPS = "write read import view used_on fill copy to item produce let_go".split()
+STEPS = "write read tensor import view used_on fill copy to item produce let_go".split()
 """
 
 PROGRAM = (
@@ -67,6 +67,12 @@ for program in range(PROGRAMS):
                 found = read(x.memory, 6, on)
             wait(on)
             assert list(found) == [value] * 6, (list(found), value, story)
+        elif what == "tensor" and type(x) is not Dict:
+            value += 1
+            with libcai.use(libcai.from_dlpack(x, stream=on), stream=on):
+                fill(x.memory, value, 6, on)
+            if type(x) is not Tensors:
+                order_after(x.stream, on)
         elif what == "import":
             kept.append(libcai.asarray(x))
         elif what == "view" and kept:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """libcai.use and locate(): the streams that are taken here, the driver's part on simcuda."""
 
+import copy
 import ctypes
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -129,6 +131,18 @@ def test_entering_twice():
         using.__exit__(None, None, None)
     with using:
         pass
+
+
+def test_it_cannot_be_pickled_nor_copied():
+    context = libcai.use(producer(), stream=7)
+    for action in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="neither copied nor pickled"):
+            action(context)
+
+
+def test_a_stream_of_the_cpu_is_not_taken_for_0():
+    with pytest.raises(libcai.InterfaceError, match="has no handle, and is no GPU's"):
+        libcai.use(producer(), stream=libcai.Stream("cpu"))
 
 
 def test_exceptions_pass():

@@ -26,10 +26,12 @@ def provide_stream(module: str, function: Callable[[Any], Stream | None]) -> Non
     """Says where to look for the stream of a framework's arrays that do not state one.
 
     `asarray` calls the function for an object whose interface has a version from 0 to 2, which
-    have no ``"stream"``, if the object's class, or a class that it inherits from, is of `module`.
-    Its answer becomes the array's stream; without one the array is ``'unstated'``, and the legacy
-    default stream of its device is waited for. PyTorch's current stream is known without this, as
-    soon as PyTorch has been imported.
+    have no ``"stream"``, or that has DLPack alone, if the object's class, or a class that it
+    inherits from, is of `module`. Its answer becomes the array's stream, and is what
+    ``__dlpack__`` is asked for. Without one, the array of a dict is ``'unstated'``, and the legacy
+    default stream of its device is waited for; ``__dlpack__`` is asked for the stream of the work,
+    or for that one. PyTorch's current stream is known without this, as soon as PyTorch has been
+    imported.
 
     Parameters
     ----------

@@ -28,6 +28,10 @@ def resolve(stream):
         raise InterfaceTypeError(f"stream {stream!r} is not a stream", "stream", stream)
     handle = _handle(stream)
     if handle is stream:
+        if hasattr(type(stream), "__cuda_stream__"):  # and yet it has none
+            raise InterfaceError(
+                f"stream {stream!r} has no handle, and is no GPU's", "stream", stream
+            )
         return _checked(_integer(stream, stream), stream)
     number = _integer(handle, stream)
     if number == 0:

@@ -668,8 +668,8 @@ cdef class Array:
 
     def __reduce__(self):
         raise TypeError(
-            "a libcai.Array cannot be pickled: it points to memory of this process; pickle a copy "
-            "of the data instead")
+            "a libcai.Array cannot be pickled, nor copied by `copy`: it points to memory of this "
+            "process; libcai.copy() copies the elements")
 
     def __reduce_ex__(self, protocol):
         return self.__reduce__()

@@ -28,7 +28,7 @@ cdef object NOTHING = _Nothing()
 
 # `first` apart from the others, since Cython makes a dict of the keywords where all is in a tuple.
 def use(first=NOTHING, /, *others, stream, access=None, order="both", external=False, fork=False):
-    """Uses arrays on a stream, in order with their producers.
+    """Uses arrays on a stream, in order with their producers and with each other.
 
     ``with libcai.use(x, y, stream=s) as (a, b):`` makes `s` wait for what the producers have
     pending before the block, and their streams wait for `s` after it. The host never waits. Within
@@ -38,7 +38,10 @@ def use(first=NOTHING, /, *others, stream, access=None, order="both", external=F
     Parameters
     ----------
     first, *others : object
-        What `asarray` takes.
+        What `asarray` takes. An exporter with DLPack alone is asked on this call to have `stream`,
+        or the stream that `provide_stream` says is its own, wait for its work; the latter waits on
+        exit. Where nobody says which that is, nobody can tell the exporter of the use: it has to
+        wait itself before it works on the memory again, or frees it in the order of a stream.
     stream : int or object
         1 is the legacy default stream, 2 the per-thread one, else a ``CUstream``; or an object with
         ``__cuda_stream__()``, ``.handle``, ``.ptr`` or ``.cuda_stream``, whose 0 means 1.
@@ -126,6 +129,13 @@ cdef class Use:
 
     def __init__(self):
         raise TypeError("this context manager is made by libcai.use()")
+
+    def __reduce__(self):
+        raise TypeError(
+            "this libcai.use() can be neither copied nor pickled: make another one for each use")
+
+    def __reduce_ex__(self, protocol):
+        return self.__reduce__()
 
     def __del__(self):
         # Not in __dealloc__(): by then the collector may have cleared the arrays.
