@@ -7,38 +7,40 @@ import pytest
 from helpers import LONG
 
 # An exporter works on a stream of its own and, by DLPack's rule, makes the one that it is asked
-# for wait for that one. Where it has tensors alone, and nobody knows its stream, it hears of no
-# use, and so does not work any more once there are any.
+# for wait for that one. Where its dict says None, or it has tensors alone and nobody knows its
+# stream, it hears of no use, and so does not work any more once there are any.
 EXPORTERS = """
 class Memory:
     def __init__(self, stream):
         self.memory, self.stream = new_memory(), stream
-        self.array = libcai.from_interface(interface(
-            data=(self.memory.value, False), shape=(6,), typestr="<i4", stream=stream.value))
         fill(self.memory, 1, 6, stream)
+        if type(self) is Silent: wait(stream)
         self.asked = []
 
 def dict_of(self):
-    return interface(data=(self.memory.value, False), shape=(6,), typestr="<i4",
-                     stream=self.stream.value)
+    stream = None if type(self) is Silent else self.stream.value
+    return interface(data=(self.memory.value, False), shape=(6,), typestr="<i4", stream=stream)
 
 def device_of(self):
     return (2, 0)
 
-def tensor_of(self, **asked):
-    self.asked.append(asked["stream"])
-    # Of an array of the exporter's own, that hears of nobody's uses.
+def tensor_of(self, *, stream, **asked):
+    self.asked.append(stream)
+    if stream != self.stream.value:
+        order_after(c_void_p(stream), self.stream)
+    # By libcai, which does not look for uses then.
     mine = libcai.from_interface(dict_of(self), owner=self)
-    return mine.__dlpack__(**asked)
+    return mine.__dlpack__(stream=-1, **asked)
 
 TENSORS = {"__dlpack__": tensor_of, "__dlpack_device__": device_of}
 DICT = {"__cuda_array_interface__": property(dict_of)}
 Tensors = type("Tensors", (Memory,), TENSORS)
 Dict = type("Dict", (Memory,), DICT)
+Silent = type("Silent", (Memory,), DICT)
 Both = type("Both", (Memory,), {**DICT, **TENSORS})
 Told = type("Told", (Memory,), {**TENSORS, "__module__": "told"})
 libcai.provide_stream("told", lambda exporter: exporter.stream)
-KINDS = Tensors, Dict, Both, Told
+KINDS = Tensors, Silent, Dict, Both, Told
 STEPS = "write read tensor import view used_on fill copy to item produce let_go".split()
 """
 
@@ -67,11 +69,11 @@ for program in range(PROGRAMS):
                 found = read(x.memory, 6, on)
             wait(on)
             assert list(found) == [value] * 6, (list(found), value, story)
-        elif what == "tensor" and type(x) is not Dict:
+        elif what == "tensor" and isinstance(x, (Tensors, Both, Told)):
             value += 1
             with libcai.use(libcai.from_dlpack(x, stream=on), stream=on):
                 fill(x.memory, value, 6, on)
-            if type(x) is not Tensors:
+            if type(x) in KNOWN:
                 order_after(x.stream, on)
         elif what == "import":
             kept.append(libcai.asarray(x))
@@ -84,7 +86,7 @@ for program in range(PROGRAMS):
             with libcai.use(x, stream=on, order="begin") as (taken,):
                 fill(x.memory, value, 6, on)
                 taken.used_on(on)
-                if type(x) is not Tensors:  # the exporter hears of it from nobody else
+                if type(x) in KNOWN:  # the exporter hears of it from nobody else
                     order_after(x.stream, on)
         elif what == "fill":
             value += 1
