@@ -90,7 +90,10 @@ for program in range(PROGRAMS):
                     order_after(x.stream, on)
         elif what == "fill":
             value += 1
-            libcai.fill(x, value, stream=wrapped[at])
+            if at:
+                libcai.fill(x, value, stream=wrapped[at])
+            else:
+                with wrapped[at]: libcai.fill(x, value)
         elif what in ("copy", "to"):
             made = (libcai.copy(x, stream=wrapped[at]) if what == "copy"
                     else libcai.to(x, "gpu:0", stream=wrapped[at]))

@@ -36,6 +36,7 @@ cdef uint64_t NO_STREAM = <uint64_t>-1
 cdef uint64_t LEGACY_STREAM = 1
 cdef uint64_t PER_THREAD_STREAM = 2
 cdef dict ARGUMENTS = {"max_version": (DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION)}
+CURRENT = object()  # stands for libcai's current stream of a device that is not known yet
 cdef tuple CUDA_DEVICES = (CAI_DEVICE_CUDA, CAI_DEVICE_CUDA_HOST, CAI_DEVICE_CUDA_MANAGED)
 cdef object DLPACK_NAME = sys.intern("__dlpack__")
 cdef object DLPACK_DEVICE_NAME = sys.intern("__dlpack_device__")
@@ -233,7 +234,7 @@ cdef uint64_t stream_number(stream) except? 0:
 cdef Array by_dlpack(obj, stream, bint own_first, device, copy):
     """By an object's own __dlpack__; None if it has none. It is asked to put a stream in order: its
     own, if `own_first` and its framework says which; else `stream`, of which None is the legacy one,
-    and -1 none."""
+    CURRENT that of its device, and -1 none."""
     cdef dict arguments = PyDict_Copy(ARGUMENTS)
     cdef PyTypeObject *kind = Py_TYPE(<PyObject *>obj)
     cdef uint64_t number
@@ -243,11 +244,13 @@ cdef Array by_dlpack(obj, stream, bint own_first, device, copy):
             or not cai_py_class_has(kind, <PyObject *>DLPACK_DEVICE_NAME)):
         return None
     refuse_masked(obj)
-    kind_of_device = dlpack_kind_of(obj)
+    kind_of_device, device_id = dlpack_device_said(obj)
     there = None if device is None else dlpack_device_of(device)
     is_on_cuda = kind_of_device in CUDA_DEVICES
     if stream is None:
         number = LEGACY_STREAM if is_on_cuda else NO_STREAM
+    elif stream is CURRENT:
+        number = current_on(device_id) if is_on_cuda else NO_STREAM
     else:
         number = stream_number(stream)
     if own_first and is_on_cuda and there is None and number != NO_STREAM:
@@ -275,20 +278,21 @@ cdef Array by_dlpack(obj, stream, bint own_first, device, copy):
         capsule = obj.__dlpack__(**arguments)
     made = from_capsule(capsule, number, number != NO_STREAM and not is_own)
     if made.array.stream_kind == CAI_STREAM_STREAM:
-        keep_stream(made.owner, stream)
+        if stream is not None and stream is not CURRENT:
+            keep_stream(made.owner, stream)
     elif made.array.stream_kind == CAI_STREAM_UNSTATED:
         say_provided(cai_py_block_of(made.owner), made.array, obj)
     return made
 
 
-cdef object dlpack_kind_of(obj):
-    """The kind of device that an object says to be on."""
+cdef tuple dlpack_device_said(obj):
+    """The kind and the number of the device that an object says to be on."""
     device = obj.__dlpack_device__()
     pair = PyList_AsTuple(device) if PyList_Check(<PyObject *>device) else device
     if PyTuple_Check(<PyObject *>pair) and PyTuple_GET_SIZE(<PyObject *>pair) == 2:
         kind = <object>PyTuple_GET_ITEM(<PyObject *>pair, 0)
         if PyIndex_Check(kind):  # an enum's member, too
-            return PyNumber_Index(kind)
+            return PyNumber_Index(kind), <object>PyTuple_GET_ITEM(<PyObject *>pair, 1)
     raise InterfaceTypeError(
         f"data: __dlpack_device__() of a {type_name(<PyObject *>obj)[1:-8]} object returned "
         f"{describe(<PyObject *>device)}, and no pair of integers", "data", device)
@@ -392,6 +396,12 @@ cdef uint64_t working_stream(const cai_array *array) except? 0:
             and not cai_py_may_be_used(array)):
         return NO_STREAM
     return current_stream_value(array)
+
+
+cdef uint64_t current_on(device_id) except? 0:
+    cdef cai_array place
+    place.device_id = PyNumber_Index(device_id)
+    return current_stream_value(&place)
 
 
 cdef uint64_t current_stream_value(const cai_array *array) except? 0:

@@ -158,14 +158,14 @@ cdef const cai_array *array_handle(array) except NULL:
 
 
 cdef object taken_for(array, stream):
-    """The array of an object that is to be worked on; an exporter of tensors is asked to put a GPU's
-    stream in order, if it is known by now."""
+    """The array of an object that is to be worked on; an exporter of tensors is asked to put the
+    stream of the work in order."""
     cdef cai_stream_info info
     if isinstance(stream, Stream):
         (<Stream>stream).describe(&info)
         if info.device.type == CAI_DEVICE_CPU:
             stream = None
-    return taken(array, stream)
+    return taken(array, CURRENT if stream is None else stream)
 
 
 cdef bint is_on_cpu(array) except -1:

@@ -323,7 +323,7 @@ def asarray(obj, /, *, bint strict=False, route=None):
 
 
 def taken(obj, stream):
-    """`asarray` for work on a stream; None: not known yet."""
+    """`asarray` for work on a stream, or on CURRENT."""
     return array_of(obj, stream)
 
 
