@@ -36,7 +36,7 @@ cdef uint64_t NO_STREAM = <uint64_t>-1
 cdef uint64_t LEGACY_STREAM = 1
 cdef uint64_t PER_THREAD_STREAM = 2
 cdef dict ARGUMENTS = {"max_version": (DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION)}
-CURRENT = object()  # stands for libcai's current stream of a device that is not known yet
+_CURRENT = object()  # stands for libcai's current stream of a device that is not known yet
 cdef tuple CUDA_DEVICES = (CAI_DEVICE_CUDA, CAI_DEVICE_CUDA_HOST, CAI_DEVICE_CUDA_MANAGED)
 cdef object DLPACK_NAME = sys.intern("__dlpack__")
 cdef object DLPACK_DEVICE_NAME = sys.intern("__dlpack_device__")
@@ -234,7 +234,7 @@ cdef uint64_t stream_number(stream) except? 0:
 cdef Array by_dlpack(obj, stream, bint own_first, device, copy):
     """By an object's own __dlpack__; None if it has none. It is asked to put a stream in order: its
     own, if `own_first` and its framework says which; else `stream`, of which None is the legacy one,
-    CURRENT that of its device, and -1 none."""
+    _CURRENT that of its device, and -1 none."""
     cdef dict arguments = PyDict_Copy(ARGUMENTS)
     cdef PyTypeObject *kind = Py_TYPE(<PyObject *>obj)
     cdef uint64_t number
@@ -249,7 +249,7 @@ cdef Array by_dlpack(obj, stream, bint own_first, device, copy):
     is_on_cuda = kind_of_device in CUDA_DEVICES
     if stream is None:
         number = LEGACY_STREAM if is_on_cuda else NO_STREAM
-    elif stream is CURRENT:
+    elif stream is _CURRENT:
         number = current_on(device_id) if is_on_cuda else NO_STREAM
     else:
         number = stream_number(stream)
@@ -278,7 +278,7 @@ cdef Array by_dlpack(obj, stream, bint own_first, device, copy):
         capsule = obj.__dlpack__(**arguments)
     made = from_capsule(capsule, number, number != NO_STREAM and not is_own)
     if made.array.stream_kind == CAI_STREAM_STREAM:
-        if stream is not None and stream is not CURRENT:
+        if stream is not None and stream is not _CURRENT:
             keep_stream(made.owner, stream)
     elif made.array.stream_kind == CAI_STREAM_UNSTATED:
         say_provided(cai_py_block_of(made.owner), made.array, obj)

@@ -165,7 +165,7 @@ cdef object taken_for(array, stream):
         (<Stream>stream).describe(&info)
         if info.device.type == CAI_DEVICE_CPU:
             stream = None
-    return taken(array, CURRENT if stream is None else stream)
+    return taken(array, _CURRENT if stream is None else stream)
 
 
 cdef bint is_on_cpu(array) except -1:

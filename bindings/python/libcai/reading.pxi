@@ -323,7 +323,7 @@ def asarray(obj, /, *, bint strict=False, route=None):
 
 
 def taken(obj, stream):
-    """`asarray` for work on a stream, or on CURRENT."""
+    """`asarray` for work on a stream, or on _CURRENT."""
     return array_of(obj, stream)
 
 

@@ -258,7 +258,20 @@ pub const CAI_OWNER_RECLAIMS: u32 = 2;
 /// an event, waits for that stream, too. Imports of the same memory that come with another stream
 /// do not: an exporter that says another one ("a stream upon which synchronization must take
 /// place") vouches that it comes after what was queued on the one that it said before.
+///
+/// Imports find each other's uses by address: each use, and by [`CAI_OWNER_ARRAY_FOLLOWS`] or in a
+/// block of [`cai_array_own()`] also what is kept by [`cai_owner_used_on()`] alone. Of any other owner that
+/// is told so, all imports find it, whatever memory they are of: they wait for more than they need,
+/// and are refused in a capture while it is pending.
 pub const CAI_OWNER_IMPORTED: u32 = 4;
+/// The owner's block goes on with a [`cai_array`], `struct_size` bytes from its start, which stays
+/// valid as long as the block.
+pub const CAI_OWNER_ARRAY_FOLLOWS: u32 = 8;
+/// With [`CAI_OWNER_IMPORTED`]: the arrays' stream is not the exporter's own, but one that it was
+/// asked to put in order, as by `__dlpack__(stream=)`. Who imports the memory anew asks for another
+/// one: so uses on that stream, too, are kept for others to find. No stream is known on which work
+/// needs no event ([`cai_arrays_same_stream()`]), and none in whose order the memory is freed.
+pub const CAI_OWNER_ASKED: u32 = 16;
 /// Who keeps an array alive. The producer's own block begins with it; every array in the block
 /// points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
 /// struct_size before using more. 72 bytes.
@@ -325,7 +338,8 @@ pub struct cai_owner {
     pub keeper: *mut cai_owner,
     /// With [`CAI_OWNER_STREAM_ORDERED`] or [`CAI_OWNER_IMPORTED`], the stream in whose order `release`
     /// gives the memory back: 1, of the context that is current then; 2, of `thread`; or a CUstream.
-    /// 0: the one that the first array came with (not where a mask comes with another).
+    /// 0: the one that the first array came with (not where a mask comes with another). UINT64_MAX,
+    /// of an import: none is known, and all uses hold the release up.
     /// [`cai_array_own()`] fills it in.
     pub freed_on: u64,
 }
@@ -4808,8 +4822,10 @@ functions! {
     /// holder has let go and all kept uses are complete, on whatever thread that is. The array is
     /// read-only if the tensor is flagged so. Flags that are unknown are ignored.
     ///
-    /// Two tensors of one memory do not find each other's uses: who asks for two orders them, or keeps
-    /// one array and makes views of it. Nor do those who have the array that a tensor
+    /// Two tensors of one memory do not find each other's uses, unless the owner of each array is made an
+    /// import before it is used: [`CAI_OWNER_IMPORTED`] and, if `stream` is the consumer's, [`CAI_OWNER_ASKED`]
+    /// in its flags, UINT64_MAX as freed_on. Else who asks for two orders them, or keeps one array and
+    /// makes views of it. Nor do those who have the array that a tensor
     /// is of hear of another stream than `stream`: what is made of a tensor is not published. A tensor
     /// that was asked for in a capture is for that capture alone, and one that was asked for outside not
     /// for a capture in which others use the array; nor is the array that is made of it.
