@@ -84,6 +84,11 @@ void keep_use(const order::HostPoint &point, const Use &use) noexcept {
 
 void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use *uses,
                   int32_t count) {
+  std::optional<Claim> claims[most_used];  // others may free it meanwhile
+  for (int32_t i = 0; i < count; ++i) {
+    if (cai_memory *const memory = memory_under(*uses[i].array))
+      claims[i].emplace(must_live(memory));
+  }
   stream.check_alive();
   stream.raise_failure();
   device::CpuStream &queue = device::cpu_stream(stream);
@@ -98,11 +103,6 @@ void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use 
     return work->run();
   }
   std::for_each(uses, uses + count, [&](const Use &use) { work->hold(*use.array); });
-  std::optional<Claim> claims[most_used];  // the work may be done before it is kept
-  for (int32_t i = 0; i < count; ++i) {
-    if (cai_memory *const memory = memory_under(*uses[i].array))
-      claims[i].emplace(must_live(memory));
-  }
   const auto run = [](void *context, cai_error *) {
     static_cast<HostWork *>(context)->run();
     return cai_status{CAI_OK};
