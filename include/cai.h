@@ -236,17 +236,18 @@ enum {
    * place") vouches that it comes after what was queued on the one that it said before.
    *
    * Imports find each other's uses by address: each use, and by #CAI_OWNER_ARRAY_FOLLOWS or in a
-   * block of cai_array_own() also what is kept by cai_owner_used_on() alone. Of any other owner that
-   * is told so, all imports find it, whatever memory they are of: they wait for more than they need,
-   * and are refused in a capture while it is pending. */
+   * block of cai_array_own() also what is kept by cai_owner_used_on() alone. Of any other owner
+   * that is told so, all imports find it, whatever memory they are of: they wait for more than they
+   * need, and are refused in a capture while it is pending. */
   CAI_OWNER_IMPORTED = 1 << 2,
   /** The owner's block goes on with a cai_array, `struct_size` bytes from its start, which stays
    * valid as long as the block. */
   CAI_OWNER_ARRAY_FOLLOWS = 1 << 3,
   /** With #CAI_OWNER_IMPORTED: the arrays' stream is not the exporter's own, but one that it was
-   * asked to put in order, as by `__dlpack__(stream=)`. Who imports the memory anew asks for another
-   * one: so uses on that stream, too, are kept for others to find. No stream is known on which work
-   * needs no event (cai_arrays_same_stream()), and none in whose order the memory is freed. */
+   * asked to put in order, as by `__dlpack__(stream=)`. Who imports the memory anew asks for
+   * another one: so uses on that stream, too, are kept for others to find. No stream is known on
+   * which work needs no event (cai_arrays_same_stream()), and none in whose order the memory is
+   * freed. */
   CAI_OWNER_ASKED = 1 << 4
 };
 
