@@ -690,7 +690,8 @@ cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *off
  *
  * @param out  gets the address of the first element; 0 if there are no elements
  * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for a device's own memory; #CAI_ERR_DEVICE for ROCm;
- *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT.
+ *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT;
+ *         #CAI_ERR_STATE for memory of libcai's that was freed or reset.
  * Since 0.1. */
 cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *error);
 

@@ -76,6 +76,7 @@ cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *erro
   return guard(error, [&] {
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     order::judge(array, -1);
+    if (cai_memory *const memory = memory::memory_under(*array)) memory::must_live(memory);
     *out = memory::host_address(*array);
   });
 }

@@ -70,6 +70,8 @@ TEST_F(Edges, TheHostsAddressOfItsOwnMemoryIsTheOneOfTheArray) {
   ASSERT_OK(cai_array_host(empty, &host, error));
   EXPECT_EQ(host, 0U);
   EXPECT_FAILS(CAI_ERR_ARGUMENT, "out is NULL", cai_array_host(array, nullptr, error));
+  ASSERT_OK(cai_memory_free(memory, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "was freed already", cai_array_host(array, &host, error));
 }
 
 // ---- Nothing

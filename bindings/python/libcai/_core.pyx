@@ -28,7 +28,7 @@ from libcai._stream import NO_ORDER as _NO_ORDER, resolve
 from libcai._types import Device, Location, device as device_of
 from libcai._unpack import dtype_name, refuse_lazy, refuse_masked, refuse_numpy
 from libcai.errors import (
-    BufferError, InterfaceError, InterfaceTypeError, UseError, ViewError, ViewIndexError,
+    BufferError, InterfaceError, InterfaceTypeError, StateError, UseError, ViewError, ViewIndexError,
     _NoDlpackError, add_note, from_order, from_status)
 
 cdef extern from "Python.h":
@@ -134,6 +134,7 @@ cdef int raise_error(const cai_error *error, Entries *entries) except -1:
 
 
 include "unpack.pxi"
+include "loans.pxi"
 include "buffer.pxi"
 include "tables.pxi"
 include "dlpack.pxi"

@@ -24,7 +24,9 @@ import threading
 import weakref
 
 from libcai import _library, _scalars
-from libcai._core import _CURRENT, Array, asarray, raised, raised_as, taken
+from libcai._core import (
+    _CURRENT, Array, asarray, begin_free, begin_reset, end_free, end_reset, lend_all, raised,
+    raised_as, take_all_back, taken)
 from libcai._stream import resolve
 from libcai._types import Allocation, Block, Device, DeviceType, MemoryInfo, Statistics, Usage
 from libcai.errors import (

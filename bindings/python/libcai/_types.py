@@ -178,6 +178,13 @@ class Device(_Pair):
         context : bool
             Destroy the GPU's primary context, too, and with it all that anybody in the process has
             there. Memory, streams and events of it are then dead: using one is a `StateError`.
+            While that lasts, its memory gives no buffer, in callbacks either.
+
+        Raises
+        ------
+        BufferError
+            With `context`, if there are buffers in its memory, as for `Memory.free`: let go of them
+            first. Nothing has been reset then.
 
         Notes
         -----

@@ -66,6 +66,7 @@ cdef class Array:
     cdef int64_t *lent_strides # in elements, of a tensor that DLPack's table lends; or NULL
     cdef int route_taken
     cdef int buffers           # that were given and are in use
+    cdef bint is_lent          # a dict of it was said that the host reads
     cdef object failure        # what a buffer failed with, and the dict has yet to raise
     cdef object __weakref__
 
@@ -78,6 +79,8 @@ cdef class Array:
     def __dealloc__(self):
         cdef cai_owner *owner = self.owner
         free(self.lent_strides)
+        if self.is_lent:
+            take_memory_back(self)
         if owner != NULL:
             self.owner = NULL
             self.array = &cai_py_no_array
@@ -527,11 +530,13 @@ cdef class Array:
         """NumPy's dict, version 3, of an array that the host may use: one on the host, or in pinned
         or managed memory that libcai has made. It is said once what is pending on the array is
         complete, with the GIL released. AttributeError for an array on a device; BufferError for one
-        with a mask, of which NumPy would take no notice."""
+        with a mask, of which NumPy would take no notice. Since NumPy then holds this array, and
+        nothing else, its memory is not freed by `Memory.free` while this array lives; StateError if
+        it was freed before."""
         if not is_on_host(self):
             raise AttributeError(
                 "this libcai.Array is on a device: it has __cuda_array_interface__ instead")
-        return host_dict(self)
+        return lent_dict(self, False)
 
     def to_interface(self, *, version=3):
         """The dict of any array, for a property of one's own, or for a consumer that asks for another
@@ -547,7 +552,8 @@ cdef class Array:
         Returns
         -------
         dict
-            It keeps nothing alive: the array must stay as long as it is used.
+            It keeps nothing alive: the array must stay as long as it is used. For that long one of
+            the host's has its memory not be freed, as ``__array_interface__`` does.
 
         Raises
         ------
@@ -555,6 +561,8 @@ cdef class Array:
             For what a dict cannot say, as ``__cuda_array_interface__``.
         UseError
             For another version, and for version 2 of an array of the host's.
+        StateError
+            For an array of the host's in memory that was freed.
 
         Notes
         -----
@@ -744,6 +752,9 @@ cdef int array_clear(PyObject *self) noexcept:
     cdef cai_owner *owner = (<Array>self).owner
     if (<Array>self).buffers:
         return 0  # who has one is of the cycle, and breaks it
+    if (<Array>self).is_lent:
+        take_memory_back(<Array>self)
+        (<Array>self).is_lent = False
     (<Array>self).owner = NULL
     (<Array>self).array = &cai_py_no_array
     if owner != NULL:

@@ -116,11 +116,15 @@ cdef int give_buffer(Array self, Py_buffer *buffer, int flags) except -1:
         raise BufferError("data: the array is marked read-only")
     if not is_laid_out(&layout, flags):
         raise BufferError(f"strides: the array has {self.strides}, not those that were asked for")
+    lend_memory(self)
     try:
         address = host_dict(self)["data"][0]
     except BaseException as failure:
-        # NumPy ignores what a buffer fails with, and asks for the dict: that is to tell of it.
-        self.failure = failure if array.mask == NULL else None
+        take_memory_back(self)
+        # NumPy ignores what a buffer fails with, and asks for the dict: that is to tell of it, if it
+        # does not fail so anyway.
+        if array.mask == NULL and not isinstance(failure, StateError):
+            self.failure = failure
         raise
     Py_INCREF(format)
     buffer.internal = <void *>format
@@ -140,6 +144,7 @@ cdef int give_buffer(Array self, Py_buffer *buffer, int flags) except -1:
 
 cdef int take_buffer_back(Array self, Py_buffer *buffer) except -1:
     self.buffers -= 1
+    take_memory_back(self)
     Py_XDECREF(<PyObject *>buffer.internal)
     buffer.internal = NULL
     return 0

@@ -323,12 +323,17 @@ def reset(device, context):
     cdef cai_status status
     device_of(device, &native)
     before = getattr(entered, "reset_failures", None)
+    destroys = context and native.type == CAI_DEVICE_CUDA
+    if destroys:
+        begin_reset(native.id)
     entered.reset_failures = failures = []
     try:
         with freeing, nogil:
             status = cai_device_reset(native, flags, &error)
     finally:
         entered.reset_failures = before
+        if destroys:
+            end_reset(native.id)
     succeed(status, &error)
     if context:
         forget_blocks(device_object(native))

@@ -98,7 +98,7 @@ class StateError(Error, RuntimeError):
 
 
 class BufferError(Error, builtins.BufferError):
-    """The array cannot leave in that form."""
+    """The array cannot leave in that form, or memory cannot go, since there are buffers in it."""
 
 
 class CudaError(Error, RuntimeError):

@@ -81,7 +81,6 @@ cdef object value_of(const cai_value *value):
 cdef dict host_dict(Array self):
     """What the host reads must be there: work on the array is waited for."""
     cdef Source source
-    cdef cai_error error
     if self.failure is not None:
         failure, self.failure = self.failure, None
         raise failure
@@ -90,19 +89,52 @@ cdef dict host_dict(Array self):
             "mask: NumPy takes no notice of one, whatever its dict says: pass the mask as an array "
             "of its own, and the elements by a dict without it")
     if self.array.device_type == CAI_DEVICE_CPU:
-        if cai_py_may_be_used(self.array):
-            waited_for(self)
-        return plain_dict(self)
-    waited_for(self)
+        return cpu_dict(self)
     open_source(&source, self)
-    if cai_array_host(self.array, &source.array.data, &error) != CAI_OK:
-        raise_error(&error, NULL)
+    source.array.data = address_for_host(self)
+    waited_for(self)
     source.array.device_type = CAI_DEVICE_CPU
     source.array.device_id = 0
     source.array.stream_kind = CAI_STREAM_NONE
     source.array.stream = 0
     source.array.owner = source.mask.owner = NULL
     return fresh_dict(self, &source.array)
+
+
+cdef dict cpu_dict(Array self):
+    if lender_of(self) != 0:
+        address_for_host(self)
+    if cai_py_may_be_used(self.array):
+        waited_for(self)
+    return plain_dict(self)
+
+
+cdef uint64_t address_for_host(Array self) except? 0:
+    """Raises StateError for memory that was freed."""
+    cdef uint64_t address = 0
+    cdef cai_error error
+    cdef cai_status status
+    with nogil:  # the driver may be asked
+        status = cai_array_host(self.array, &address, &error)
+    if status != CAI_OK:
+        raise_error(&error, NULL)
+    return address
+
+
+cdef dict lent_dict(Array self, bint masked):
+    """A dict that the host reads: the memory is lent as long as there is the array, which NumPy
+    holds, and nothing else of its."""
+    cdef dict answer
+    lend_memory(self)
+    try:
+        answer = cpu_dict(self) if masked else host_dict(self)
+    except BaseException:
+        take_memory_back(self)
+        raise
+    if self.is_lent:
+        take_memory_back(self)
+    self.is_lent = True
+    return answer
 
 
 cdef dict export_dict(Array self):
@@ -162,9 +194,7 @@ cdef dict dict_of_version(Array self, version):
         return dict_of_version_2(self)
     if self.array.device_type != CAI_DEVICE_CPU:
         return export_dict(self)
-    if cai_py_may_be_used(self.array):
-        waited_for(self)
-    return plain_dict(self)
+    return lent_dict(self, True)
 
 
 cdef dict dict_of_version_2(Array self):

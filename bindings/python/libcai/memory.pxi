@@ -4,10 +4,6 @@
 cdef dict OPENINGS = {
     "auto": CAI_OPEN_AUTO, "direct": CAI_OPEN_DIRECT, "staged": CAI_OPEN_STAGED}
 
-# How many buffers lie in memory that Python could free, by its cai_memory.
-cdef dict exports = {}
-
-
 cdef uint32_t kind_of(given) except? 0xFFFFFFFF:
     cdef bytes text = text_for_c(given, "kind")
     cdef uint32_t kind = 0
@@ -25,8 +21,8 @@ cdef uint32_t host_flags(portable, write_combined) noexcept:
             | (CAI_HOST_WRITE_COMBINED if write_combined else 0))
 
 
-cdef Memory wrap_memory(cai_memory *memory, Memory whole):
-    """Makes a Memory that takes one holder over; `whole` is what it is a view of."""
+cdef Memory wrap_memory(cai_memory *memory):
+    """Makes a Memory that takes one holder over."""
     cdef Memory self
     try:
         self = Memory.__new__(Memory)
@@ -35,7 +31,6 @@ cdef Memory wrap_memory(cai_memory *memory, Memory whole):
             cai_memory_release(memory)
         raise
     self.memory = memory
-    self.whole = whole
     return self
 
 
@@ -84,12 +79,11 @@ cdef class Memory:
     Notes
     -----
     ``memory[a:b]`` is a view, in bytes, that holds the whole. Memory that the host may use has
-    Python's buffer protocol; a buffer is given once what is pending is complete, and as long as
-    there is one, `free` is refused.
+    Python's buffer protocol; a buffer is given once what is pending is complete. As long as there
+    is one, or one of an array of it, `free` is refused.
     """
 
     cdef cai_memory *memory
-    cdef Memory whole
     cdef object __weakref__
 
     def __init__(self, size, kind="default", *, device=None, stream=None, manager=None, align=0,
@@ -172,7 +166,7 @@ cdef class Memory:
         if status != CAI_OK:
             cai_py_drop(kept)
         succeed(status, &error)
-        return wrap_memory(made, None)
+        return wrap_memory(made)
 
     @staticmethod
     def wrap(address, size, *, device, kind="default", host=None, owner=None, row=0, pitch=0,
@@ -218,7 +212,7 @@ cdef class Memory:
         if status != CAI_OK:
             cai_py_drop(kept)
         succeed(status, &error)
-        return wrap_memory(made, None)
+        return wrap_memory(made)
 
     @staticmethod
     def find(address):
@@ -237,7 +231,7 @@ cdef class Memory:
         with nogil:
             status = cai_memory_find(at, &out, &offset, &error)
         succeed(status, &error)
-        return wrap_memory(out, None), offset
+        return wrap_memory(out), offset
 
     @staticmethod
     def of(array):
@@ -253,7 +247,7 @@ cdef class Memory:
         with nogil:
             status = cai_memory_of(native, &out, &offset, &error)
         succeed(status, &error)
-        return wrap_memory(out, None), offset
+        return wrap_memory(out), offset
 
     @staticmethod
     def open(handle, fd=None, *, device="gpu", stream=None, how="auto"):
@@ -301,7 +295,7 @@ cdef class Memory:
         with nogil:
             status = cai_memory_open(&native, descriptor, where, handle_of(on), way, &out, &error)
         succeed(status, &error)
-        return wrap_memory(out, None)
+        return wrap_memory(out)
 
     cdef int describe(self, cai_memory_info *out) except -1:
         cdef cai_error error
@@ -440,11 +434,12 @@ cdef class Memory:
         with nogil:
             status = cai_memory_view(self.memory, start, stop, &out, &error)
         succeed(status, &error)
-        return wrap_memory(out, self if self.whole is None else self.whole)
+        return wrap_memory(out)
 
     def free(self):
         """Frees it now, whoever holds it still, in the order of its stream and after uses that were
-        recorded. Views and arrays are dead with it.
+        recorded. Views and arrays are dead with it, and what others made of those by DLPack, Arrow
+        or an address.
 
         Raises
         ------
@@ -453,14 +448,18 @@ cdef class Memory:
         CudaError
             For a view.
         BufferError
-            If there are buffers in it: memoryviews, or NumPy's arrays of it.
+            If there are buffers in it, or one is being taken: memoryviews, or NumPy's arrays of it,
+            of its views or its arrays. An array that was asked for ``__array_interface__`` or
+            `Array.to_interface` as of the host counts as one for as long as it lives.
         """
         cdef cai_error error
         cdef cai_status status
-        if exports.get(<uint64_t>self.memory):
-            raise BufferError("there are buffers in the memory")
-        with freeing, nogil:
-            status = cai_memory_free(self.memory, &error)
+        begin_free(<uint64_t>self.memory)
+        try:
+            with freeing, nogil:
+                status = cai_memory_free(self.memory, &error)
+        finally:
+            end_free(<uint64_t>self.memory)
         succeed(status, &error)
 
     def set_stream(self, stream):
@@ -568,27 +567,39 @@ cdef class Memory:
             status = cai_memory_validate(at, length, native, number, &error)
         succeed(status, &error)
 
+    cdef int describe_for_buffer(self, cai_memory_info *out) except -1:
+        self.describe(out)
+        if out.flags & CAI_MEMORY_FREED:
+            raise BufferError("the memory was freed")
+        if out.size and not out.flags & CAI_MEMORY_DEREFERENCEABLE:
+            raise BufferError(f"{kind_name(out.kind)} memory of {device_object(out.device)} is "
+                              "not for the host to use")
+        return 0
+
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         cdef cai_memory_info info
-        cdef Memory whole = self if self.whole is None else self.whole
-        self.describe(&info)
         buffer.obj = None
-        if info.flags & CAI_MEMORY_FREED:
-            raise BufferError("the memory was freed")
-        if info.size and not info.flags & CAI_MEMORY_DEREFERENCEABLE:
-            raise BufferError(f"{kind_name(info.kind)} memory of {device_object(info.device)} is "
-                              "not for the host to use")
-        if info.size:
-            self.array(info.size, "|u1").synchronize()
-        PyBuffer_FillInfo(buffer, self, <void *>info.host, info.size,
-                          info.flags & CAI_MEMORY_READONLY, flags)
-        exports[<uint64_t>whole.memory] = exports.get(<uint64_t>whole.memory, 0) + 1
+        self.describe_for_buffer(&info)
+        try:
+            array = self.array(info.size, "|u1")
+        except StateError:
+            raise BufferError("the memory was freed") from None
+        lend_all(array)
+        try:
+            self.describe_for_buffer(&info)  # once more: only what is lent stays
+            array.synchronize()
+            PyBuffer_FillInfo(buffer, self, <void *>info.host, info.size,
+                              info.flags & CAI_MEMORY_READONLY, flags)
+        except BaseException:
+            take_all_back(array)
+            raise
+        Py_INCREF(array)
+        buffer.internal = <void *>array
 
     def __releasebuffer__(self, Py_buffer *buffer):
-        cdef Memory whole = self if self.whole is None else self.whole
-        left = exports.pop(<uint64_t>whole.memory) - 1
-        if left:
-            exports[<uint64_t>whole.memory] = left
+        array = <object>buffer.internal
+        take_all_back(array)
+        Py_DECREF(array)
 
     def __reduce__(self):
         raise TypeError("a libcai.Memory cannot be pickled: share() it, or pickle a copy of the data")
