@@ -175,6 +175,39 @@ def test_weak_references():
     assert reference() is None
 
 
+def test_iteration():
+    numbers = np.arange(6).reshape(2, 3)
+    array = libcai.asarray(numbers)
+    assert [np.asarray(row).tolist() for row in array] == numbers.tolist()
+    assert list(libcai.asarray(np.zeros((0, 3)))) == []
+    for use in (iter, list):
+        with pytest.raises(TypeError, match="iteration over an array of no dimensions"):
+            use(libcai.asarray(np.array(3)))
+    with pytest.raises(TypeError, match="'in' would compare"):
+        numbers[0, 0] in array  # noqa: B015
+
+
+@pytest.mark.parametrize("value", [(3, -1), [("a", "<f4", (2,))], "<f3", -1.5, None])
+def test_the_value_of_an_error_is_pickled(value):
+    error = libcai.InterfaceError("wrong", "shape", value, -2)
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(again) is libcai.InterfaceError
+        assert (again.args, again.entry, again.value, again.status) == (
+            error.args,
+            "shape",
+            value,
+            -2,
+        )
+
+
+def test_a_value_that_may_not_be_pickled_is_left_out():
+    endless = []
+    endless.append(endless)
+    for value in (object(), lambda: None, (1, object()), endless):
+        error = libcai.InterfaceTypeError("wrong", "data", value)
+        assert pickle.loads(pickle.dumps(error)).value is None
+
+
 def test_it_cannot_be_pickled_nor_copied():
     array = libcai.asarray(producer())
     for action in (pickle.dumps, copy.copy, copy.deepcopy):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which objects are taken, what is read of them, and what is held."""
 
+import builtins
 import sys
 from collections import OrderedDict, namedtuple
 
@@ -151,5 +152,6 @@ def test_version_and_names():
     for name in libcai.__all__:
         assert getattr(libcai, name) is not None
     assert set(libcai.__all__) <= set(dir(libcai))
+    assert not set(libcai.__all__) & set(dir(builtins))  # `import *` hides none
     with pytest.raises(AttributeError):
         libcai.nothing  # noqa: B018

@@ -38,6 +38,13 @@ def make():
 
 def fail():
     raise RuntimeError("no GPU here")
+
+class Leaving:
+    @property
+    def __cuda_array_interface__(self):
+        raise SystemExit(0)
+
+leaving = Leaving()
 """
 
 
@@ -95,7 +102,9 @@ def test_check_as_json(here):
     assert json.loads(done.stdout)["findings"][0]["entry"] == "shape"
 
 
-@pytest.mark.parametrize("target", ["producers", "nowhere:x", ":x", "producers:", "json:loads"])
+@pytest.mark.parametrize(
+    "target", ["producers", "nowhere:x", ":x", "producers:", "json:loads", "producers:leaving"]
+)
 def test_nothing_to_check(here, target):
     done = command("check", target, cwd=here)
     assert done.returncode == 2
@@ -252,9 +261,10 @@ def test_sim_ends_as_the_program_does(script, status):
 
 
 def test_sim_says_what_cannot_be_run():
-    done = command("sim", "/no/such/program")
-    assert done.returncode == 127
-    assert "/no/such/program" in done.stderr
+    for program, status in (("/no/such/program", 127), ("/", 126)):
+        done = command("sim", program)
+        assert done.returncode == status
+        assert program in done.stderr
 
 
 # Fails under the seed that it is told, and says under which it ran.

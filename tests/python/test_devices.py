@@ -59,8 +59,15 @@ def test_no_devices(text):
 
 
 def test_arguments_that_are_none():
-    with pytest.raises(TypeError, match="not both"):
-        Device("cpu", 0)
+    for id in (0, None):
+        with pytest.raises(TypeError, match="not both"):
+            Device("cpu", id)
+    for type in (None, b"cpu", 3, DeviceType.CUDA):
+        with pytest.raises(TypeError, match="a device is a text such as 'cpu' and 'gpu:0', or a"):
+            Device(type)
+    for type, id in ((None, 0), (b"cpu", 0), (2, "0"), (2, 0.0)):
+        with pytest.raises(TypeError, match="integer"):
+            Device(type, id)
     for given in (None, 1, b"cpu", ["cpu"], (1,), (1, 2, 3)):
         with pytest.raises(TypeError, match="a device is a"):
             libcai.Stream(given)
@@ -288,6 +295,25 @@ try:
     with second:
         raise KeyError("mine")
 except KeyError:
+    assert current() == start
+
+other = c_void_p()
+call("cuDevicePrimaryCtxRetain", byref(other), 0)
+for body in (KeyError("mine"), None):
+    try:
+        with second:
+            call("cuCtxPushCurrent_v2", other)
+            if body:
+                raise body
+    except KeyError as error:
+        assert error is body
+        assert "gpu:1 was not left" in error.__notes__[0], error.__notes__
+    except libcai.StateError:
+        assert body is None
+    else:
+        raise AssertionError
+    call("cuCtxPopCurrent_v2", byref(other))
+    second.__exit__(None, None, None)
     assert current() == start
 """
     )

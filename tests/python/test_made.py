@@ -221,6 +221,8 @@ def test_item():
         array.item(0, 0, "x")
     with pytest.raises(libcai.ViewIndexError):
         libcai.zeros((0, 3)).first()
+    with pytest.raises(libcai.ViewIndexError, match=r"of the shape \(3, 0\) has no first element"):
+        libcai.zeros((3, 0), device="cpu").first()
 
 
 def test_fill_takes_anything():

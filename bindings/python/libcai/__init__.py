@@ -13,8 +13,8 @@ documentation is version 3 of the interface, in Numba's documentation.
 import _thread
 
 from libcai._version import __version__
+from libcai.errors import BufferError as BufferError
 from libcai.errors import (
-    BufferError,
     CudaError,
     Error,
     InterfaceError,
@@ -88,11 +88,11 @@ _HOME = {
     "zeros": "libcai._devices",
 }
 
+# All but BufferError, which would hide the built-in one from `import *`.
 __all__ = [
     "Allocation",
     "Array",
     "Block",
-    "BufferError",
     "CudaError",
     "Device",
     "DeviceType",

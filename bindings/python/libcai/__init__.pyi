@@ -55,7 +55,6 @@ __all__ = [
     "Allocation",
     "Array",
     "Block",
-    "BufferError",
     "CudaError",
     "Device",
     "DeviceType",

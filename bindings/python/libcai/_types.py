@@ -3,6 +3,7 @@
 
 import contextlib
 import enum
+import operator
 from typing import NamedTuple
 
 
@@ -36,13 +37,15 @@ class Device(_Pair):
     type : str or int
         ``"cpu"``; ``"gpu"``, the thread's current one; ``"gpu:1"`` or ``"cuda:1"``; ``"gpu:free"``,
         the one with the most free memory. Case and blanks do not matter. Or a `DeviceType`.
-    id : int, optional
-        Ordinal, beside a `DeviceType` only; None if it is not known.
+    id : int or None
+        Ordinal, beside a `DeviceType` only, and always; None if it is not known.
 
     Raises
     ------
     UseError
         For a text that is none of these.
+    TypeError
+        For what is no text, or no integers.
     CudaError
         For a GPU that is not there. Without a driver there is none.
 
@@ -53,12 +56,18 @@ class Device(_Pair):
 
     __slots__ = ()
 
-    def __new__(cls, type, id=None):
+    def __new__(cls, type, id=...):
         if isinstance(type, str):
-            if id is not None:
+            if id is not ...:
                 raise TypeError(f"a device is {type!r}, or a type and an id; not both")
             type, id = _devices().parse(type)
-        return tuple.__new__(cls, (_device_type(type), id))
+        elif id is ...:
+            raise TypeError(
+                f"a device is a text such as 'cpu' and 'gpu:0', or a type and an id, not {type!r}"
+            )
+        return tuple.__new__(
+            cls, (_device_type(operator.index(type)), None if id is None else operator.index(id))
+        )
 
     def __str__(self):
         return _devices().format(self)
@@ -105,7 +114,7 @@ class Device(_Pair):
         return self
 
     def __exit__(self, kind, value, traceback):
-        _devices().leave_device(self)
+        _devices().leave_device(self, value)
 
     @property
     def name(self):

@@ -505,7 +505,9 @@ cdef class Array:
         return devices().item(self, index)
 
     def first(self):
-        """Returns the first element, as `item` does."""
+        """Returns the first element, as `item` does; ViewIndexError if there is none."""
+        if layout_of(self).size == 0:
+            raise ViewIndexError(f"an array of the shape {self.shape} has no first element")
         return devices().item(self, (0,) * self.array.ndim)
 
     def to(self, device, *, kind="default", stream=None):
@@ -575,6 +577,17 @@ cdef class Array:
         if self.array.ndim == 0:
             raise TypeError("an array of no dimensions has no len()")
         return self.array.shape[0]
+
+    def __iter__(self):
+        """Views along the first axis."""
+        if self.array.ndim == 0:
+            raise TypeError("iteration over an array of no dimensions")
+        return (self[index] for index in range(self.array.shape[0]))
+
+    def __contains__(self, element):
+        """Refuses: elements are not compared, and may be on a device."""
+        raise TypeError("'in' would compare the elements, which a libcai.Array does not: use "
+                        "the library that owns it, or numpy.asarray() of a host array")
 
     def __bool__(self):
         """Always True: it says nothing of the elements, which may be on a device."""

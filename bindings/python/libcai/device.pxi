@@ -248,7 +248,8 @@ def enter_device(device):
     entered_here("devices").append((self, device))
 
 
-def leave_device(device):
+def leave_device(device, exception):
+    """The exception of the block goes on, with a note if leaving fails, too."""
     cdef list stack = entered_here("devices")
     cdef DeviceGuard self
     cdef cai_error error
@@ -260,7 +261,12 @@ def leave_device(device):
         status = cai_device_leave(&self.guard, &error)
     if self.guard.thread == 0:
         stack.pop()
-    succeed(status, &error)
+    try:
+        succeed(status, &error)
+    except BaseException as failure:
+        if exception is None:
+            raise
+        add_note(exception, f"libcai: and {device} was not left: {failure}")
 
 
 # ---- Reset -----------------------------------------------------------------------------------

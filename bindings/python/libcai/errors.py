@@ -42,7 +42,16 @@ class _EntryError(Error):
         self.status = status
 
     def __reduce__(self):
-        return type(self), (self.args[0], self.entry, None, self.status)
+        value = self.value if _is_plain(self.value) else None
+        return type(self), (self.args[0], self.entry, value, self.status)
+
+
+def _is_plain(value, depth=4):
+    """Whether it can be pickled for sure, and means the same in another process. No entry that is
+    well-formed is deeper than a `descr` with shapes."""
+    if type(value) in (tuple, list):
+        return depth > 0 and all(_is_plain(item, depth - 1) for item in value)
+    return value is None or type(value) in (bool, int, float, str, bytes)
 
 
 class InterfaceError(_EntryError, ValueError):
@@ -53,7 +62,8 @@ class InterfaceError(_EntryError, ValueError):
     entry : str
         The dict's key, such as ``"shape"``; ``"interface"`` for the dict as a whole.
     value : object
-        The offending value: the dict's entry.
+        The offending value: the dict's entry. A pickle has it if it is made of numbers and texts;
+        else None.
     """
 
 

@@ -39,7 +39,7 @@ def run(options):
 
     try:
         report = check(_load(options.target))
-    except Exception as error:  # whatever the producer raises
+    except (Exception, SystemExit) as error:  # whatever the producer raises
         print(f"libcai check: {type(error).__name__}: {error}", file=sys.stderr)
         return 2
     if options.json:

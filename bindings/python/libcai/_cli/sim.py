@@ -15,8 +15,9 @@ TEXT = """Runs a program with simcuda as its CUDA driver: no GPU, no CUDA. Devic
 copies, memsets, streams and events work, kernels do not run. Two accesses to the same memory that
 nothing orders are a race: each is reported on standard error, with the wait that is missing."""
 
-STATUS = """Exit status: the program's own; 66 if that is 0, but the program raced; 2 if it could
-not be started. Other settings are environment variables: SIMCUDA_QUIET_MS, SIMCUDA_DEVICE_MIB,
+STATUS = """Exit status: the program's own; 66 if that is 0, but the program raced; 127 if
+there is none of that name, and 126 if it cannot be run, as in a shell; 2 if there is no simcuda to
+run it on. Other settings are environment variables: SIMCUDA_QUIET_MS, SIMCUDA_DEVICE_MIB,
 SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES, SIMCUDA_BANNER."""
 
 
