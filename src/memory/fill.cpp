@@ -2,6 +2,7 @@
 // One value for all elements of an array; and the value of one element.
 #include <cinttypes>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "device/current.hpp"
@@ -9,6 +10,7 @@
 #include "memory/host_address.hpp"
 #include "memory/host_work.hpp"
 #include "memory/masks.hpp"
+#include "memory/memory.hpp"
 #include "memory/work.hpp"
 #include "order/waiting.hpp"
 
@@ -89,6 +91,8 @@ void judge_item(const cai_array *array, const void *out) {
 }
 
 void read_item(const cai_array &array, uint64_t address, void *out) {
+  std::optional<Claim> claim;  // others may free it meanwhile
+  if (cai_memory *const memory = memory_under(array)) claim.emplace(must_live(memory));
   const device::Held stream = stream_for(array, nullptr);
   const uint32_t itemsize = array.dtype.itemsize;
   if (is_of_host(array)) {

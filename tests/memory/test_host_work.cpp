@@ -364,8 +364,12 @@ TEST(HostWork, OfMemoryThatIsFreedMeanwhile) {
       for (int i = 0; i < 50; ++i) {
         const cai_status recorded = cai_memory_record(memory, stream, nullptr);
         const cai_status filled = cai_array_fill(x, &seven, stream, nullptr);
+        const std::int64_t last = -1;
+        unsigned char item = 0;
+        const cai_status read = cai_array_item(x, &last, &item, nullptr);
         ASSERT_TRUE(recorded == CAI_OK || recorded == CAI_ERR_STATE) << recorded;
         ASSERT_TRUE(filled == CAI_OK || filled == CAI_ERR_STATE) << filled;
+        ASSERT_TRUE(read == CAI_OK || read == CAI_ERR_STATE) << read;
       }
     });
     if (round % 2) std::this_thread::yield();
