@@ -229,8 +229,8 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
   cai::device device() const { return info().device; }
 
   /** Its bytes as the host may use them, once nothing is pending that uses them: whole Ts.
-   * @throws error #CAI_ERR_UNSUPPORTED if the host must not, nor write them if T is not const; as
-   *         cai_memory_describe() */
+   * @throws error #CAI_ERR_UNSUPPORTED if the host must not, nor write them if T is not const;
+   *         #CAI_ERR_BOUNDS if they do not begin where a T may; as cai_memory_describe() */
   template <class T = std::byte>
   [[nodiscard]] std::span<T> host() const {
     const cai_memory_info known = info();
@@ -242,6 +242,11 @@ class memory : public handle<cai_memory, cai_memory_retain, cai_memory_release> 
       check(CAI_ERR_UNSUPPORTED,
             detail::failure(CAI_ERR_UNSUPPORTED, "the host must not use memory of the kind %s",
                             cai_kind_name(known.kind)));
+    }
+    if (known.host % alignof(T) != 0) {
+      check(CAI_ERR_BOUNDS,
+            detail::failure(CAI_ERR_BOUNDS, "the address %s is no multiple of the type's alignment",
+                            std::to_string(known.host).c_str()));
     }
     return {reinterpret_cast<T *>(static_cast<std::uintptr_t>(known.host)),
             static_cast<std::size_t>(known.size) / sizeof(T)};

@@ -67,6 +67,9 @@ TEST_P(OnMemory, OfEveryKind) {
       std::iota(numbers.begin(), numbers.end(), 0);
       EXPECT_EQ(memory.host().size(), 4096U);
       EXPECT_EQ(memory.view(4, 8).host<int>()[0], 1);
+      const cai::memory odd = memory.view(5, 13);
+      EXPECT_EQ(odd.host().size(), 8U);
+      EXPECT_EQ(status_of([&] { static_cast<void>(odd.host<int>()); }), CAI_ERR_BOUNDS);
     } else {
       EXPECT_EQ(status_of([&] { static_cast<void>(memory.host()); }), CAI_ERR_UNSUPPORTED);
     }
