@@ -157,12 +157,14 @@ def files_of(tree, is_wanted):
     )
 
 
+def library_of(tree):
+    """The files that are libcai: the soname may be a link to the one that is built."""
+    return files_of(tree, lambda target: target["name"] == "cai" and target["installed"])
+
+
 def make_library(tree):
-    """True when the folder is there with libcai in it, under each of its names."""
-    # The soname may be a link to the file that is built.
-    return configure(tree) and make(
-        tree, *files_of(tree, lambda target: target["name"] == "cai" and target["installed"])
-    )
+    """True when the folder is there with libcai in it."""
+    return configure(tree) and make(tree, *library_of(tree))
 
 
 def installed_files(tree):
