@@ -2,15 +2,7 @@
 // Rule: A green context has streams of its own, which tell of it; its memory is the primary
 // context's; its streams outlive it, and can then only be destroyed.
 // Source: cuda.h, the green contexts' functions
-#include "driver_test.h"
-
-struct resource {
-  int type;
-  unsigned char own[92];
-  unsigned count, least, alignment;
-  unsigned char rest[28];
-  void *next;
-};
+#include "green.h"
 
 int main(void) {
   CUcontext primary = start(), converted = NULL, told = NULL;

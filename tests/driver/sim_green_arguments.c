@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the functions of green contexts refuse: resources that nobody has given out, that are of
 // different origin, or in parts already; devices, flags and events of others.
-#include "driver_test.h"
-
-struct resource {
-  int type;
-  unsigned char own[92];
-  unsigned count, least, alignment;
-  unsigned char rest[28];
-  void *next;
-};
+#include "green.h"
 
 int main(void) {
   start();
