@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory managers of GPUs, on simcuda: built in, and written in Python; chosen; and in captures."""
+
+import pytest
+from simulation import run
+
+pytestmark = pytest.mark.slow
+
+PYTHON_MANAGER = """
+class Mine(libcai.MemoryManager):
+    made = []
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        Mine.made.append(self)
+        self.sizes, self.resets = {}, 0
+    def memalloc(self, size, align, kind, stream):
+        current = c_void_p()
+        call("cuCtxGetCurrent", byref(current))
+        assert current.value  # the primary context
+        memory = c_uint64()
+        call("cuMemAllocAsync", byref(memory), c_size_t(size), c_void_p(stream))
+        self.sizes[memory.value] = size
+        return memory.value
+    def memfree(self, address, size, kind, stream):
+        assert self.sizes.pop(address) == size
+        call("cuMemFreeAsync", c_uint64(address), c_void_p(stream))
+    def reset(self):
+        self.resets += 1
+"""
+
+
+def test_a_python_manager_for_a_gpu(simulated):
+    simulated(
+        PYTHON_MANAGER
+        + """
+manager = Mine("gpu:0")
+s = libcai.Stream()
+x = libcai.full(1000, 3, "<i4", stream=s, manager=manager)
+y = libcai.copy(x, libcai.empty(1000, "<i4", stream=s, manager=manager), stream=s)
+assert len(manager.sizes) == 2
+assert y.item(999) == 3
+del x, y
+s.synchronize()
+assert manager.sizes == {}
+manager.install()
+assert libcai.MemoryManager.of("gpu:0") is manager
+memory = libcai.Memory(64)
+assert len(manager.sizes) == 1
+libcai.Device("gpu:0").reset()
+assert manager.resets == 1
+del memory
+assert manager.sizes == {}
+libcai.Memory(64)
+"""
+    )
+
+
+CAPTURED = """
+def begin():
+    call("cuStreamBeginCapture_v2", c_void_p(s.value), 1)
+def end():
+    graph = c_void_p()
+    call("cuStreamEndCapture", c_void_p(s.value), byref(graph))
+    call("cuGraphDestroy", graph)
+s = libcai.Stream("gpu:0")
+heard = []
+sys.unraisablehook = lambda said: heard.append(said.exc_value)
+libcai.on_failure(heard.append)
+"""
+
+
+def test_a_python_manager_is_not_asked_in_a_capture(simulated):
+    simulated(
+        PYTHON_MANAGER
+        + CAPTURED
+        + """
+manager = Mine("gpu:0")
+memory = libcai.Memory(64, kind="async", stream=s, manager=manager)
+block = manager.alloc(64, kind="async", stream=s)
+begin()
+refused(libcai.CudaError, "captured", lambda: manager.free(block, kind="async", stream=s))
+refused(libcai.CudaError, "captured", lambda: manager.alloc(64, kind="async", stream=s))
+def allocate():
+    libcai.Memory(64, kind="async", stream=s, manager=manager)
+refused(libcai.CudaError, "captured", allocate)
+del memory
+assert len(manager.sizes) == 2
+end()
+libcai.Memory(64)  # whatever was put off is tried again
+assert len(manager.sizes) == 1
+manager.free(block, kind="async", stream=s)
+assert manager.sizes == {}
+assert heard == []
+"""
+    )
+
+
+def test_what_a_python_manager_refuses_for_a_capture_is_tried_again(simulated):
+    simulated(
+        PYTHON_MANAGER
+        + CAPTURED
+        + """
+import gc, weakref
+class Around(libcai.MemoryManager):
+    # Passes on what upstream says.
+    def __init__(self, upstream):
+        super().__init__("gpu:0", upstream=upstream)
+        self.blocks = {}
+    def memalloc(self, size, align, kind, stream):
+        block = self.upstream.alloc(size, align=align, kind=kind, stream=stream)
+        self.blocks[block.address] = block
+        return block.address
+    def memfree(self, address, size, kind, stream):
+        self.upstream.free(self.blocks[address], kind=kind, stream=stream)
+        del self.blocks[address]
+    def mempin(self, host, size, kind, flags):
+        return host
+    def memunpin(self, address, size, kind):
+        if pinned:
+            pinned.clear()
+            raise libcai.CudaError("not now", status=-12)  # CAI_ERR_CAPTURE
+manager = Around(libcai.memory_manager("async", device="gpu:0"))
+memory = libcai.Memory(64, stream=s, manager=manager)
+block = manager.alloc(64, stream=s)
+begin()
+refused(libcai.CudaError, "captured", manager.alloc, 64, stream=s)
+try:
+    manager.free(block, stream=s)
+except libcai.CudaError as error:
+    assert error.status == -12, error.status
+else:
+    raise AssertionError
+memory.free()
+assert memory.freed and len(manager.blocks) == 2
+end()
+libcai.flush("gpu:0")
+assert list(manager.blocks) == [block.address]
+manager.free(block, stream=s)
+
+manager.install()
+pinned = [1]
+data = bytearray(64)
+libcai.Memory.pin(data, device="gpu:0")
+refused(BufferError, "", data.append, 1)  # it is pinned still
+libcai.flush("gpu:0")
+data.append(1)
+assert heard == [], heard
+
+# What is out holds the manager, and no longer.
+libcai.MemoryManager.of("gpu:0")
+libcai.memory_manager("default", device="gpu:0").install()
+gone = weakref.ref(manager)
+del manager
+gc.collect()
+assert gone() is None
+"""
+    )
+
+
+def test_a_reset_of_the_context_lets_go_of_managers():
+    run(
+        PYTHON_MANAGER
+        + """
+import gc, weakref
+manager = Mine("gpu:0")
+gone = weakref.ref(manager)
+Mine.made.clear()
+memory = libcai.Memory(64, manager=manager)
+libcai.Device("gpu:0").reset(context=True)
+assert manager.resets == 1 and len(manager.sizes) == 1
+refused(libcai.StateError, "", manager.alloc, 64)
+del memory, manager
+gc.collect()
+assert gone() is None
+call("cuCtxSetCurrent", None)
+libcai.Device("gpu:0").set_current()
+"""
+    )
+
+
+def test_a_class_chosen_for_every_gpu():
+    run(
+        PYTHON_MANAGER
+        + """
+libcai.set_memory_manager(Mine)
+assert Mine.made == []
+memory = libcai.Memory(64, device="gpu:1")
+(manager,) = Mine.made
+assert manager.device == libcai.Device("gpu:1") and list(manager.sizes.values()) == [64]
+assert libcai.MemoryManager.of("gpu:1") is manager
+assert libcai.MemoryManager.of("gpu:0").name == manager.name
+assert len(Mine.made) == 2
+del memory
+assert manager.sizes == {}
+
+class Wrong(Mine):
+    def __init__(self, device):
+        raise KeyError("wrong")
+libcai.set_memory_manager(Wrong)
+assert libcai.MemoryManager.of("gpu:0") is Mine.made[1]  # it has one already
+refused(libcai.UseError, "nosuch", libcai.set_memory_manager, "nosuch")
+""",
+        SIMCUDA_DEVICES="2",
+    )
+
+
+def test_a_chosen_class_that_fails():
+    run(
+        PYTHON_MANAGER
+        + """
+class Wrong(Mine):
+    def __init__(self, device):
+        raise KeyError("wrong")
+libcai.set_memory_manager(Wrong)
+refused(KeyError, "wrong", libcai.Memory, 64)
+libcai.set_memory_manager(Mine)
+libcai.Memory(64)
+libcai.set_memory_manager("async")
+assert libcai.MemoryManager.of("gpu:1").name == "async"
+"""
+    )
+
+
+def test_the_environment():
+    run(
+        """
+assert libcai.MemoryManager.of("gpu").name == "managed"
+assert libcai.empty(3, device="gpu").device[0] in (2, 13)
+assert libcai.MemoryManager.of("cpu").name == "host"
+""",
+        CAI_MEMORY_MANAGER="managed",
+    )
+    run(
+        """
+refused(libcai.UseError, "CAI_MEMORY_MANAGER", libcai.Memory, 64)
+refused(libcai.UseError, "nosuch", libcai.Memory, 64)
+""",
+        CAI_MEMORY_MANAGER="nosuch",
+    )
+
+
+def test_pools(simulated):
+    simulated(
+        """
+pool = libcai.memory_manager("pool", threshold=-1, initial=1 << 16)
+s = libcai.Stream()
+for _ in range(3):
+    memory = libcai.Memory(1 << 16, "async", stream=s, manager=pool)
+    del memory
+s.synchronize()
+pool.trim_cache()
+def current():
+    out = c_void_p()
+    call("cuDeviceGetMemPool", byref(out), 0)
+    return out.value
+before = current()
+installed = libcai.memory_manager("pool", install=True)
+assert current() != before
+del installed
+assert current() == before
+refused(libcai.UseError, "initial is -1", libcai.memory_manager, "pool", initial=-1)
+"""
+    )
+
+
+def test_built_in_managers_for_gpus(simulated):
+    simulated(
+        """
+for name in ("default", "async", "managed", "pool"):
+    manager = libcai.memory_manager("statistics", upstream=libcai.memory_manager(name))
+    x = libcai.full(100, 3, "<i4", device="gpu", manager=manager)
+    assert x.item(99) == 3
+    assert manager.statistics.bytes == 400
+    del x
+    assert manager.statistics.bytes == 0
+    free, total = manager.memory
+    assert 0 < free <= total
+refused(libcai.UseError, "", libcai.memory_manager, "statistics", device="gpu:1", upstream=manager)
+"""
+    )
