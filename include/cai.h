@@ -551,9 +551,9 @@ uint64_t cai_interface_write_storage(const cai_array *array);
  *                      `storage`, `array` and what the array points to
  * @return #CAI_OK; #CAI_ERR_EXPORT if a dict cannot say it: an event, a stream in version 2, a
  *         device that is neither CPU nor CUDA, another thread's stream 2, and NONE where the owner
- *         has kept uses (publish a copy of the struct); #CAI_ERR_STORAGE; #CAI_ERR_VALUE and
- *         #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT; and, where the stream has to
- *         wait, as cai_array_publish().
+ *         has kept uses or told a stream, or another import of the memory has (publish it);
+ *         #CAI_ERR_STORAGE; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate();
+ *         #CAI_ERR_ARGUMENT; and, where the stream has to wait, as cai_array_publish().
  * The text, "Python Interface Specification". Since 0.1. */
 cai_status cai_interface_write(const cai_array *array, uint32_t version, void *storage,
                                uint64_t storage_size, cai_interface *out, cai_error *error);
@@ -834,12 +834,13 @@ cai_status cai_use_end(cai_use *use, cai_error *error);
 cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error);
 
 /** Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait,
- * and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
- * recorded on the stream, which lives still. Where none can, since it is another thread's 2, or in
- * a capture that it was not in at the beginning, or the driver refuses, the use takes references to
- * the owners, which cai_drain() with `wait` lets go of (without memory to remember that by, nobody
- * does). Nobody is told which it was: call cai_drain() with `wait` after every abandon, outside of
- * captures, before anybody else uses the arrays. In a capture the graph takes references, too.
+ * and does not fail. The producers' streams do not wait. The use takes references to the owners,
+ * which cai_drain() lets go of once the work is complete. Owners keep the use, too, if an event can
+ * be recorded on the stream, which lives still. None can on another thread's 2, in a capture that
+ * it was not in at the beginning, or where the driver refuses: then only cai_drain() with `wait`
+ * lets go (without memory to remember that by, nobody does). Nobody is told which it was: call
+ * cai_drain() with `wait` after every abandon, outside of captures, before anybody else uses the
+ * arrays. In a capture the graph takes references, too.
  *
  * @param use  is open no more. NULL, or one that is not open: nothing is done
  * Since 0.1. */
@@ -1020,6 +1021,9 @@ cai_status cai_owner_init(cai_owner *owner, void (*retain)(cai_owner *self),
  * one for each stream; an event is recorded on `stream`. With #CAI_ACCESS_CAPTURED none is: what
  * `stream` has in its capture by now is kept for others in that capture alone. Any thread.
  *
+ * @param self    filled in by cai_owner_init(). One with an await_uses of its own is
+ *                #CAI_ERR_ARGUMENT: where that one calls libcai's, it does so for another owner of
+ *                the block, which cai_owner_init() has filled in, and which cai_owner_end() ends
  * @param stream  1, 2 (of the current context) or a CUstream. 0 is the host: it waits in
  *                cai_owner_await_uses(), until the uses are complete. Here it is
  *                #CAI_ERR_ARGUMENT, since the host queues nothing that could be kept
@@ -1033,6 +1037,7 @@ cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, 
  * with the access: reads with writes, writes with all. In a capture it comes after those that are
  * kept there. Any thread.
  *
+ * @param self    as cai_owner_used_on()
  * @param stream  as cai_owner_used_on(), 0 too
  * @param access  #CAI_ACCESS_READ or #CAI_ACCESS_WRITE
  * @return as cai_owner_used_on(); #CAI_ERR_CAPTURE if the stream is being captured, and one of the
@@ -1057,6 +1062,7 @@ void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self));
  * for a binding whose garbage collector must not take the producer away before they are complete.
  * Any thread.
  *
+ * @param self  of one with an await_uses of its own none counts: only that one knows what is kept
  * @param ask   0: no driver is called, and all count; 1: an event is recorded on those streams,
  *              uses of the current context and of the active primary ones are asked about, and
  *              forgotten if complete; 2: the host waits for those

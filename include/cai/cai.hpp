@@ -621,7 +621,8 @@ class use {
   }
 
   /** Ends the use. Should that fail, the failure goes to on_failure(), and the host waits for the
-   * stream; where it cannot, cai_use_abandon() keeps the memory safe all the same. */
+   * stream; where it cannot, cai_use_abandon() keeps the memory safe all the same, and
+   * cai_drain() with `wait` is due before anybody else uses the arrays. */
   ~use() { end_somehow(); }
 
  private:

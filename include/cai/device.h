@@ -14,7 +14,8 @@
  * - Handles (`cai_stream *`, `cai_event *`) are counted: who makes or is given one has one holder
  *   and ends with `_release`. Retain and release take NULL, run on any thread, and never fail.
  * - A process that has used a GPU and then forks must not use one in the child: the functions there
- *   return #CAI_ERR_STATE, and releasing does nothing.
+ *   return #CAI_ERR_STATE, and releasing does nothing. So it is with streams and events of the
+ *   CPU's that were made before.
  * - Where a failure can be told to nobody, in a release or in a callback, cai_on_failure() says who
  *   hears of it.
  */

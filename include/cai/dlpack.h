@@ -48,13 +48,14 @@ cai_status cai_dlpack_read(const DLTensor *tensor, uint64_t stream, int64_t *str
  * holder has let go and all kept uses are complete, on whatever thread that is. The array is
  * read-only if the tensor is flagged so. Flags that are unknown are ignored.
  *
- * Two tensors of one memory do not find each other's uses, unless the owner of each array is made
- * an import before it is used: #CAI_OWNER_IMPORTED and, if `stream` is the consumer's,
- * #CAI_OWNER_ASKED in its flags, UINT64_MAX as freed_on. Else who asks for two orders them, or
- * keeps one array and makes views of it. Nor do those who have the array that a tensor is of hear
- * of another stream than `stream`: what is made of a tensor is not published. A tensor that was
- * asked for in a capture is for that capture alone, and one that was asked for outside not for a
- * capture in which others use the array; nor is the array that is made of it.
+ * The array is an import (#CAI_OWNER_IMPORTED, with #CAI_OWNER_ASKED if `stream` is said): two
+ * tensors of one memory find each other's uses. Whose `stream` is the exporter's own, and not one
+ * that it was asked for, may take #CAI_OWNER_ASKED out of the owner's flags before the first use:
+ * uses on that stream are then in order with each other, and need no event. Those who have the
+ * array that a tensor is of do not hear of another stream than `stream`: what is made of a tensor
+ * is not published. A tensor that was asked for in a capture is for that capture alone, and one
+ * that was asked for outside not for a capture in which others use the array; nor is the array that
+ * is made of it.
  *
  * @param tensor  on failure it is still the caller's, to be deleted by the caller
  * @param stream  as for cai_dlpack_read(); must live as long as the array

@@ -128,7 +128,7 @@ typedef struct cai_py_api {
   int (*finish)(cai_use *use, int32_t wait);
 
   /** cai_use_abandon(), likewise: the last resort, which does not fail. An exception that is set
-   * stays. */
+   * stays. Before anybody else uses the arrays, Python calls libcai.drain(wait=True). */
   void (*abandon)(cai_use *use);
 
   /** Sets the exception for an error that a function of libcai's has written: returns -1. */

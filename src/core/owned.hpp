@@ -42,6 +42,13 @@ inline cai_owner keeping_owner(void (*retain)(cai_owner *self),
           .freed_on = 0};
 }
 
+// Says that an owner, which keeps no uses as yet, is of memory that others may import, too, and of
+// which nobody knows in what order it is freed.
+inline void mark_import(cai_owner &owner) noexcept {
+  owner.flags |= CAI_OWNER_IMPORTED;
+  owner.freed_on = UINT64_MAX;
+}
+
 // Shape and strides of a view, and the address of its first element.
 struct Dims {
   uint64_t data = 0;

@@ -12,6 +12,9 @@ cai_status await_host_work(const cai_array &array, cai_error *error) noexcept;
 
 // Whether uses are kept that a stream may have to wait for.
 bool has_kept_uses(const cai_owner *keeper) noexcept;
+// Whether a dict of an array that came with None must not say that: uses are kept, or somebody was
+// told a stream by a tensor, say; of an import, or of another one of the memory.
+bool none_is_stale(const cai_array &array) noexcept;
 
 // What a dict says where the array, or its mask, states no stream.
 struct Said {

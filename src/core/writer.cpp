@@ -143,7 +143,7 @@ class Writer {
 };
 
 bool may_be_in_use(const cai_array &array) noexcept {
-  return array.device_type != CAI_DEVICE_CPU && array.data && has_kept_uses(keeper_of(array));
+  return array.device_type != CAI_DEVICE_CPU && array.data && none_is_stale(array);
 }
 
 // Whether a dict of this version can say everything about the array.

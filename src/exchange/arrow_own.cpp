@@ -5,6 +5,7 @@
 
 #include "core/checked.hpp"
 #include "core/error.hpp"
+#include "core/owned.hpp"
 #include "exchange/arrow_format.hpp"
 #include "exchange/device.hpp"
 
@@ -141,6 +142,7 @@ cai_status own(const ArrowSchema &schema, ArrowDeviceArray &column, cai_array **
     return status;
   }
   static_cast<void>(moved.release());
+  mark_import(*(*out)->owner);
   column.array.release = nullptr;
   return CAI_OK;
 }

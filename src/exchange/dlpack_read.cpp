@@ -164,7 +164,13 @@ cai_status own(Tensor *tensor, uint64_t stream, uint32_t flags, cai_array **out,
           read_tensor(tensor->dl_tensor, stream, flags, strides, &array, error)) {
     return status;
   }
-  return own_valid(array, delete_tensor<Tensor>, tensor, out, error);
+  if (const cai_status status = own_valid(array, delete_tensor<Tensor>, tensor, out, error)) {
+    return status;
+  }
+  cai_owner &owner = *(*out)->owner;
+  mark_import(owner);
+  if (array.stream_kind == CAI_STREAM_STREAM) owner.flags |= CAI_OWNER_ASKED;
+  return CAI_OK;
 }
 
 }  // namespace

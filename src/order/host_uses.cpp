@@ -80,3 +80,19 @@ bool cai::has_kept_uses(const cai_owner *keeper) noexcept {
   const order::Uses *const uses = order::uses_of(keeper);
   return uses && (uses->any() || uses->streams_differ());
 }
+
+bool cai::none_is_stale(const cai_array &array) noexcept {
+  const cai_owner *const keeper = keeper_of(array);
+  if (has_kept_uses(keeper)) return true;
+  if (keeper && order::stores_here(keeper)) {
+    const order::Uses *const uses = order::uses_of(keeper);
+    if (uses ? uses->any_told_but(0) : order::told_in(order::word_of(keeper)) != 0) return true;
+  }
+  bool found = false;
+  if (order::is_import(keeper)) {
+    order::for_each_import(array, [&](const order::Uses &other) {
+      if (other.any() || other.any_told_but(0)) found = true;
+    });
+  }
+  return found;
+}

@@ -507,6 +507,12 @@ bool judge_use(cai_owner *self, std::uint32_t access) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "self is NULL, or its struct_size less than %zu",
                   first_size<cai_owner>);
   }
+  if (stores_by_itself(self)) {
+    throw Failure(
+        CAI_ERR_ARGUMENT, {},
+        "self->await_uses is not that of cai_owner_init(), and what is kept here would never "
+        "be found: keep it in another owner, which cai_owner_init() fills in");
+  }
   if (access != CAI_ACCESS_READ && access != CAI_ACCESS_WRITE) {
     throw Failure(CAI_ERR_ARGUMENT, {},
                   "access is %u, neither CAI_ACCESS_READ nor CAI_ACCESS_WRITE", access);

@@ -473,9 +473,8 @@ void for_each_owner(OpenUse &use, Body &&body) {
   }
 }
 
-// Lets the owners keep what is pending on the stream; those that keep no uses are held until it is
-// complete, and those that have functions of their own are told. False if there is more that is
-// pending.
+// Lets the owners keep what is pending on the stream, and holds them until it is complete; those
+// that have functions of their own are told. False if there is more that is pending.
 bool keep_abandoned(OpenUse &use) {
   const trace::Call call("cai_use_abandon", use);
   Few<cai_owner *> told;
@@ -510,15 +509,14 @@ bool keep_abandoned(OpenUse &use) {
                 "kept: event recorded (the use was given up)");
     if (keeps_here(keeper)) {
       make_uses_of(keeper).keep(consumer.key(), event, true, {});
-      return;
+    } else if (keeps_by_itself(keeper)) {
+      told.add(keeper);
     }
-    if (keeps_by_itself(keeper)) told.add(keeper);
-    if (!stores_here(keeper)) {
-      std::unique_ptr<Uses> holder = new_holder(owner);
-      holder->keep(consumer.key(), event, true, {});
-      owner->retain(owner);
-      put_off(holder.release());
-    }
+    // Who works on the producer's stream asks no owner, and has but cai_drain() to wait for it.
+    std::unique_ptr<Uses> holder = new_holder(owner);
+    holder->keep(consumer.key(), event, true, {});
+    owner->retain(owner);
+    put_off(holder.release());
   });
   for (const Used &used : use) {
     cai_owner *const keeper = keeper_of(used.owner);

@@ -405,6 +405,29 @@ TEST_F(WriteOnGpu, ForStream1BetweenBlockingStreams) {
   cai_array_release(back);
 }
 
+// Two consumers of C's, who know of nothing but their own tensor.
+TEST_F(WriteOnGpu, TensorsOfOneMemoryFindEachOthersUses) {
+  const std::uint64_t own = value(stream()), first = value(stream()), second = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, own);
+  cai_array *one = nullptr, *two = nullptr;
+  EXPECT_EQ(races([&] {
+              fill(array->data, 1, own);
+              EXPECT_EQ(cai_dlpack_own(written(array, first), first, &one, nullptr), CAI_OK);
+              EXPECT_EQ(cai_dlpack_own(written(array, second), second, &two, nullptr), CAI_OK);
+              for (const std::uint64_t on : {first, value(stream())}) {  // one that was asked for
+                EXPECT_EQ(begin_use({one}, on), CAI_OK);
+                fill(array->data, 2, on);
+                EXPECT_EQ(end_use({one}, on), CAI_OK);
+                EXPECT_EQ(begin_use({two}, second), CAI_OK);
+                fill(array->data, 3, second);
+                EXPECT_EQ(end_use({two}, second), CAI_OK);
+              }
+            }),
+            0U);
+  cai_array_release(one);
+  cai_array_release(two);
+}
+
 // What that consumer does next to stream 1, its own owner keeps: others wait for 1 by an event.
 TEST_F(WriteOnGpu, AfterTheUserOfATensorForStream1) {
   const std::uint64_t own = value(stream(0)), theirs = value(stream(0));

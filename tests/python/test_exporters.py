@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Exporters that offer a dict, tensors or both, with or without a provider that says their stream:
-order is kept between all who use their memory through libcai. Programs are drawn at random, and
-judged by the values and by simcuda."""
+"""Exporters that offer a dict, tensors, both, or libcai's table, with or without a provider that
+says their stream: order is kept between all who use their memory through libcai. Programs are drawn
+at random, and judged by the values and by simcuda."""
 
 import pytest
 from helpers import LONG
@@ -14,11 +14,11 @@ class Memory:
     def __init__(self, stream):
         self.memory, self.stream = new_memory(), stream
         fill(self.memory, 1, 6, stream)
-        if type(self) is Silent: wait(stream)
+        if isinstance(self, Silent): wait(stream)
         self.asked = []
 
 def dict_of(self):
-    stream = None if type(self) is Silent else self.stream.value
+    stream = None if isinstance(self, Silent) else self.stream.value
     return interface(data=(self.memory.value, False), shape=(6,), typestr="<i4", stream=stream)
 
 def device_of(self):
@@ -40,8 +40,25 @@ Silent = type("Silent", (Memory,), DICT)
 Both = type("Both", (Memory,), {**DICT, **TENSORS})
 Told = type("Told", (Memory,), {**TENSORS, "__module__": "told"})
 libcai.provide_stream("told", lambda exporter: exporter.stream)
-KINDS = Tensors, Silent, Dict, Both, Told
-STEPS = "write read tensor import view used_on fill copy to item produce let_go".split()
+
+# By libcai's table: the same, described in C.
+def describe(exporter, out, dims):
+    exporter = cast(exporter, py_object).value
+    exporter.described = libcai.from_interface(dict_of(exporter))
+    memmove(out, exporter.described.ptr, 128)
+    return 0
+
+describe = PYFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p)(describe)
+table = (c_uint64 * 3)(1 << 32 | 24, 0, cast(describe, c_void_p).value)  # ABI 1.0, 24 bytes
+capsule_of = pythonapi.PyCapsule_New
+capsule_of.restype = py_object
+capsule_of.argtypes = c_void_p, c_char_p, c_void_p
+capsule = capsule_of(addressof(table), b"cai_exchange_api", None)
+Described = type("Described", (Memory,), {"__cai_c_exchange_api__": capsule})
+SilentlyDescribed = type("SilentlyDescribed", (Silent,), {"__cai_c_exchange_api__": capsule})
+
+KINDS = Tensors, Silent, Dict, Both, Told, Described, SilentlyDescribed
+STEPS = "write read tensor import view hand_on used_on fill copy to item produce let_go".split()
 """
 
 PROGRAM = (
@@ -49,7 +66,7 @@ PROGRAM = (
     + """
 import random
 draw = random.Random(SEED)
-KNOWN = Dict, Both, Told  # whose own stream waits for uses
+KNOWN = Dict, Both, Told, Described  # whose own stream waits for uses
 for program in range(PROGRAMS):
     streams = [new_stream() for _ in range(3)]
     wrapped = [libcai.Stream.wrap(stream.value) for stream in streams]
@@ -81,6 +98,13 @@ for program in range(PROGRAMS):
             value += 1
             with libcai.use(draw.choice(kept), stream=on):
                 fill(x.memory, value, 6, on)
+        elif what == "hand_on" and kept:  # to who reads the dict, and hears of nothing else
+            said = draw.choice(kept).__cuda_array_interface__.get("stream", 1)
+            if said not in (None, on.value):
+                order_after(on, c_void_p(said))
+            found = read(x.memory, 6, on)
+            wait(on)
+            assert list(found) == [value] * 6, (list(found), value, story)
         elif what == "used_on":
             value += 1
             with libcai.use(x, stream=on, order="begin") as (taken,):

@@ -13,6 +13,19 @@ import libcai
 COUNT = 12
 
 
+class OfTensors:
+    """An exporter with DLPack alone."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **arguments):
+        return self.array.__dlpack__(**arguments)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
 class Program:
     """Random work on two arrays; `true` is what they hold after it, done at once."""
 
@@ -31,7 +44,10 @@ class Program:
         return self.given(self.arrays[which][part]), self.true[which][part]
 
     def given(self, array):
-        return self.any.choice([array, memoryview(array), libcai.asarray(array)])
+        if self.any.random() < 0.5:
+            return self.any.choice([array, memoryview(array)])
+        import_ = self.any.choice([libcai.asarray, libcai.from_dlpack])
+        return import_(self.any.choice([array, OfTensors(array)]))
 
     def stream(self):
         which = self.any.randrange(4)

@@ -165,6 +165,11 @@ static inline int cai_py_was_used(const cai_owner *owner) {
   return owner && (cai_py_keeps_uses(owner) || (owner->keeper && cai_py_keeps_uses(owner->keeper)));
 }
 
+/* Whether a stream that somebody was told of, and no use, is all that libcai has kept. */
+static inline int cai_py_has_told(const cai_owner *owner) {
+  return owner && (uintptr_t)__atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) % 4 == 3;
+}
+
 /* Whether its end may have to wait for work on a stream. */
 static inline int cai_py_may_be_pending(const cai_owner *owner) {
   return __atomic_load_n(&owner->uses, __ATOMIC_ACQUIRE) != NULL;
@@ -222,12 +227,27 @@ static inline cai_owner *cai_py_keeper(cai_owner *owner) {
   return owner && owner->struct_size >= sizeof *owner ? owner : NULL;
 }
 
-/* Whether uses are kept of an array, or of the host, where others find it by address. */
+/* Whether libcai refuses a dict that says None, as it does before it looks at the storage. */
+static inline int cai_py_none_is_stale(const cai_array *array) {
+  cai_array elements = *array;
+  cai_interface dict;
+  cai_error error;
+  elements.mask = NULL;
+  elements.flags &= ~(uint32_t)CAI_FLAG_MASKED;
+  dict.struct_size = sizeof dict;
+  return cai_interface_write(&elements, CAI_INTERFACE_VERSION, NULL, 0, &dict, &error) ==
+             CAI_ERR_EXPORT &&
+         error.entry == CAI_ENTRY_STREAM;
+}
+
+/* Whether uses are kept of an array, or others find it by address, whose uses may be. */
 static inline int cai_py_may_be_used(const cai_array *array) {
   const cai_owner *const keeper = cai_py_keeper(array->owner);
   if (cai_py_was_used(keeper)) return 1;
-  if (array->device_type != CAI_DEVICE_CPU || !keeper) return 0;
-  return ((keeper->keeper ? keeper->keeper : keeper)->flags & CAI_OWNER_IMPORTED) != 0;
+  if (!keeper || array->stream_kind != CAI_STREAM_NONE) return 0;
+  if (cai_py_has_told(keeper)) return 1;
+  if (!((keeper->keeper ? keeper->keeper : keeper)->flags & CAI_OWNER_IMPORTED)) return 0;
+  return array->device_type == CAI_DEVICE_CPU || cai_py_none_is_stale(array);
 }
 
 static inline cai_status cai_py_keep_use(cai_owner *keeper, uint64_t stream, uint32_t access,

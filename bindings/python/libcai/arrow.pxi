@@ -89,6 +89,7 @@ def from_arrow(obj, /):
     cdef ArrowDeviceArray *column
     cdef ArrowArray *array
     cdef cai_array *made = NULL
+    cdef Array imported
     cdef cai_error error
     cdef cai_status status
     cdef PyTypeObject *kind = Py_TYPE(<PyObject *>obj)
@@ -114,7 +115,9 @@ def from_arrow(obj, /):
     if status != CAI_OK:
         raise_error(&error, NULL)
     array.release = NULL  # it has been moved
-    return around(made, capsule)
+    imported = around(made, capsule)
+    find_by_address(imported, 0)
+    return imported
 
 
 cdef void *arrow_pointer(obj, capsule, const char *name) except NULL:

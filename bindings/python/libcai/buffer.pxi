@@ -22,7 +22,6 @@ cdef Array by_buffer(obj):
     if not PyObject_CheckBuffer(obj):
         return None
     refuse_masked(obj)
-    cdef cai_py_block *block
     held = PyMemoryView_FromObject(obj)
     PyObject_GetBuffer(held, &buffer, PyBUF_FULL_RO)
     try:
@@ -34,16 +33,16 @@ cdef Array by_buffer(obj):
             raise InterfaceError(
                 f"typestr: the buffer's format is {given!r}, which is no type of an array's",
                 "typestr", given)
-        block = block_owning(&array, held)
-        block.owner.flags |= CAI_OWNER_IMPORTED
-        return wrap(&block.array, &block.owner)
+        return import_of(&array, held)
     finally:
         PyBuffer_Release(&buffer)
 
 
-cdef Array owning(const cai_array *array, held):
-    """An array with a copy of what is described, that holds `held`."""
+cdef Array import_of(const cai_array *array, held):
+    """An array with a copy of what is described, that holds `held`. Other imports of the memory find
+    its uses."""
     cdef cai_py_block *block = block_owning(array, held)
+    block.owner.flags |= CAI_OWNER_IMPORTED
     return wrap(&block.array, &block.owner)
 
 

@@ -213,7 +213,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     if device is None and copy is None and is_numpy(obj) and view_numpy(obj, &buffer, &array):
         try:
             if array.dtype.byteorder != c">":
-                return owning(&array, obj)
+                return import_of(&array, obj)
         finally:
             PyBuffer_Release(&buffer)
     if cai_py_is_torch(Py_TYPE(<PyObject *>obj)):
@@ -334,10 +334,9 @@ cdef Array from_capsule(capsule, uint64_t stream, bint asked):
 
 
 cdef void find_by_address(Array made, uint32_t flags) noexcept:
-    """Has others that import a tensor's memory find its uses, for which the tensor is held."""
-    if made.array.device_type != CAI_DEVICE_CPU:
-        made.owner.flags |= CAI_OWNER_IMPORTED | flags
-        made.owner.freed_on = NO_STREAM
+    """Has others that import the memory find its uses, for which what was taken is held."""
+    made.owner.flags |= CAI_OWNER_IMPORTED | flags
+    made.owner.freed_on = NO_STREAM
 
 
 cdef Array by_dlpack_table(obj, const cai_py_tables *tables):

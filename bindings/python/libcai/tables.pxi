@@ -69,6 +69,8 @@ cdef cai_array *by_exchange(obj, const cai_exchange_api *api) except NULL:
     block = described(obj, api)
     if cai_py_wants_told(api):
         tell_uses(&block.owner)
+    else:
+        block.owner.flags |= CAI_OWNER_IMPORTED
     return &block.array
 
 

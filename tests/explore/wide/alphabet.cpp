@@ -61,7 +61,6 @@ constexpr const char *kNumbers[] = {"1", "2", "3", "4"};
 constexpr const char *kLater[] = {"next", "second", "third"};
 constexpr const char *kOfDict[] = {"all", "mask"};
 constexpr const char *kWorks[] = {"read", "write", "nothing"};
-constexpr const char *kImports[] = {"alone", "import"};
 constexpr const char *kTensorNames[] = {"0", "1", "2", "3"};
 constexpr const char *kTimes[] = {"once", "twice", "thrice", "always"};
 constexpr const char *kDrains[] = {"ask", "wait"};
@@ -157,7 +156,7 @@ constexpr Verb kVerbs[] = {
     {"end_guest", end_guest, {2, 1, 0}, {}},
     {"tensor", ask_tensor, {3, 2, 2}, {kFreeTensor, kArray, kStream, of(kWorks)}},
     {"use_tensor", use_tensor, {3, 2, 1}, {kTensor, of(kAccess)}, has_tensor},
-    {"own_tensor", own_tensor, {4, 2, 1}, {kTensor, kFreeArray, of(kImports)}, has_tensor},
+    {"own_tensor", own_tensor, {4, 2, 1}, {kTensor, kFreeArray}, has_tensor},
     {"read_tensor", read_tensor, {2, 0, 0}, {kTensor, kStream}, has_tensor},
     {"delete_tensor", delete_tensor, {4, 2, 1}, {kTensor}, has_tensor},
     {"set_stream", set_stream, {4, 2, 0}, {kArray, kStream}, has_memory},
@@ -242,6 +241,13 @@ constexpr Theme kThemes[] = {
     // What streams are told.
     {1, false,
      "make ? ? ? ? stream - | tensor ? ? 1/2/N2 | own_tensor/delete_tensor/begin/dict/publish"},
+    {1, false,
+     "make ? ? ? ? stream/None - | begin ? ? ? - - ? both - | abandon | drain wait"
+     " | produce/dict/begin/release_on/tensor"},
+    {1, true,
+     "make 0 ? ? plain/own/RECLAIMS/IMPORTED stream/None - | tensor 0 0 ? nothing"
+     " | tensor 1 0 ? nothing | own_tensor 0 1 | own_tensor 1 2 | begin 0 ? 1/2 | end"
+     " | begin/dict/publish/release/delete_tensor | begin 1 ? 1/2"},
     {1, true,
      "make 0 ? ? IMPORTED stream/None - | import 1 0 | publish/pass_on 1/0"
      " | same_stream 0/1 - ? | begin ? ? 0/1/2"},

@@ -95,22 +95,23 @@ void give_up(World &world, Use &use) {
   // In a capture that it was not in, either.
   const bool is_late = use.stream != kGone && world.capture_of(use.stream) != use.capture &&
                        world.is_capturing(use.stream);
-  bool is_unknown = is_late || is_elsewhere || use.stream == kGone;
+  bool is_parked = is_elsewhere || use.stream == kGone;
   // Nobody else could join it back; and what there is no memory to hold by stays for ever.
   const bool is_held = use.stream != kGone && world.is_capturing(use.stream);
-  const bool has_no_way = world.fault.is_for_memory() && (is_unknown || is_held);
+  const bool has_no_way = world.fault.is_for_memory() && (is_late || is_parked || is_held);
   if (use.is_forked || has_no_way) world.fault.forget();
   world.fault.spare_memory();
   world.quietly([&] { cai_use_abandon(&use.use); });
-  is_unknown = is_unknown || world.fault.has_struck();
+  is_parked = is_parked || world.fault.has_struck();
   use.open = false;
   for (const int array : use.arrays) {
     world.met(Call::abandon, array, use.stream);
     // It orders nothing for the producers, who hear of it by the owner alone.
     Block &block = world.blocks[world.arrays[array].block];
-    block.copied = true;
+    (is_held ? block.copied : block.is_abandoned) = true;
+    block.is_parked |= is_parked;
     // Who has the array that a tensor is of has another owner.
-    if (is_unknown || world.arrays[array].tensor >= 0) block.is_unknown = true;
+    if (is_late || world.arrays[array].tensor >= 0) block.is_unknown = true;
     if (block.keeper != kBorrowed) continue;
     block.is_unknown = true;  // but for the program itself
     world.note_own_work(world.arrays[array].block, use.stream);
@@ -280,6 +281,8 @@ void drain(World &world, const Step &step) {
   const auto call = [&] { status = cai_drain(waits, nullptr, &world.error); };
   waits ? world.loudly(call) : world.quietly(call);
   world.expect(status);
+  if (!waits || status != CAI_OK) return;
+  for (Block &block : world.blocks) block.is_abandoned = block.is_parked = false;
 }
 
 }  // namespace wide

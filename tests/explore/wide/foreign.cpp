@@ -11,6 +11,7 @@ namespace {
 struct Said {
   int stream = -1;
   int of_mask = -1;
+  bool is_none = false;  // that nothing is pending, by the dict of an array with no mask
 };
 
 int named(World &world, int number, const cai_value &said) {
@@ -38,6 +39,7 @@ Said told_by_dict(World &world, int number) {
   });
   if (status == CAI_ERR_EXPORT || !world.is_taken(status)) return {};
   Said said{named(world, number, dict.stream), -1};
+  said.is_none = dict.stream.form == CAI_FORM_NONE && !dict.mask_interface;
   if (!dict.mask_interface) return said;
   const cai_value &of_mask = dict.mask_interface->stream;
   said.of_mask = named(world, number, of_mask);
@@ -68,7 +70,9 @@ void begin_without(World &world, const Step &step) {
   const Said said = told_by_dict(world, number);
   // Who is given the mask alone is told of that alone.
   const bool is_of_mask = step[6] && said.of_mask >= 0;
-  const int told = is_of_mask ? said.of_mask : said.stream;
+  // Who was told of none waits for nothing; and then for its own work, of which nobody hears.
+  const int told = said.is_none ? stream : is_of_mask ? said.of_mask : said.stream;
+  if (said.is_none && world.is_capturing(stream)) return;
   if (told < 0 || world.is_captured_alone(number, stream)) return;
   const int streams[] = {told, said.of_mask < 0 ? told : said.of_mask};
   const bool is_captured = world.is_capturing(stream) || world.is_capturing(streams[0]) ||
@@ -79,7 +83,7 @@ void begin_without(World &world, const Step &step) {
   }
   const bool waits = step[5] && !is_captured;
   world.say("use %d, without libcai, on %s: array %d, told %s, %s", world.number_of(use),
-            kStreamNames[stream], number, kStreamNames[told],
+            kStreamNames[stream], number, said.is_none ? "None" : kStreamNames[told],
             waits ? "the host waits" : "an event");
   if (is_of_mask) {
     world.say("  which is its mask's, and that alone is used");
@@ -94,10 +98,12 @@ void begin_without(World &world, const Step &step) {
   use->stream = stream;
   use->told = told;
   use->told_of_mask = streams[1];
+  use->is_unheard = said.is_none;
   use->arrays = {number};
   use->capture = world.capture_of(stream);
   use->accesses = {writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ};
   if (is_per_thread(stream) || is_per_thread(told)) use->thread = world.thread;
+  world.make_stale(world.arrays[number].block, world.arrays[number].tensor, false);
   is_of_mask ? world.touch_mask(number, stream, writes)
              : world.touch(number, stream, writes, said.of_mask >= 0);
 }
@@ -115,7 +121,7 @@ void end_without(World &world, Use &use, bool waits) {
   };
   const bool may_follow = may_be_followed(use.told) && may_be_followed(use.told_of_mask);
   if (!may_follow && use.capture) return;
-  waits = (waits && !use.capture) || !may_follow;
+  waits = use.is_unheard || (waits && !use.capture) || !may_follow;
   world.say("use %d ends: %s", world.number_of(&use), waits ? "the host waits" : "an event");
   if (waits) {
     wait_on_host(world, use.stream);

@@ -302,15 +302,16 @@ void produce(World &world, const Step &step) {
   if (block.keeper == kBorrowed && !on_its_own) return;  // what it says is all that others know
   if (world.is_captured_alone(number, stream)) return;
   if (!world.may_say(number, array.said < 0 ? stream : array.said)) return;
-  Array *const again = on_its_own && !block.copied ? nullptr : world.free_array(step[4]);
-  if (!again && !(on_its_own && !block.copied)) return;
+  const bool is_alone = on_its_own && !block.copied && !block.is_abandoned;
+  Array *const again = is_alone ? nullptr : world.free_array(step[4]);
+  if (!again && !is_alone) return;
   if (world.is_capturing(stream) && again) {
     // What it publishes is then in the graph, with the stream that it publishes on.
     const int target = array.said < 0 ? stream : array.said;
     if (!world.is_in_one_capture(stream, target)) return;
   }
-  const bool needs_none = on_its_own && !block.copied && array.part != kMask &&
-                          block.keeper != kReclaims && !world.has_joined(stream);
+  const bool needs_none =
+      is_alone && array.part != kMask && block.keeper != kReclaims && !world.has_joined(stream);
   if (!needs_none) {
     world.say("cai_array_reclaim: array %d, %s", number, kStreamNames[stream]);
     cai_status status = CAI_OK;

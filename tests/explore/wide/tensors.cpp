@@ -119,13 +119,7 @@ void own_tensor(World &world, const Step &step) {
   array->said = tensor.stream;
   array->tensor = static_cast<int>(step[1]);
   array->array = made;
-  if (is_per_thread(tensor.stream)) made->owner->thread = cai_this_thread();
-  if (step[3]) {
-    made->owner->flags |= CAI_OWNER_IMPORTED | CAI_OWNER_ASKED;
-    made->owner->freed_on = UINT64_MAX;
-  }
-  world.say("array %d: of tensor %u%s", world.number_of(array), step[1],
-            step[3] ? ", an import" : "");
+  world.say("array %d: of tensor %u", world.number_of(array), step[1]);
 }
 
 // A party with libcai is lent a tensor, and reads it within one call.

@@ -117,7 +117,7 @@ bool World::conflicts(int number, bool writes) const {
 
 bool World::conflicts_in(int number, bool writes) const {
   const Block &block = blocks[number];
-  if (block.is_unknown || block.pending) return true;
+  if (block.is_unknown || block.is_parked || block.pending) return true;
   for (const Use &use : uses) {
     if (!use.open) continue;
     for (std::size_t i = 0; i < use.arrays.size(); ++i) {
@@ -259,14 +259,19 @@ void World::note_captured(int number, int stream) {
   if (has_array_of(tensors[tensor]) && arrays[of].tensor < 0) note_captured(of, stream);
 }
 
-void World::make_stale(int block, int tensor) {
+void World::make_stale(int block, int tensor, bool is_kept) {
   const auto is_through = [&](int other) {
     int it = tensor;
     while (it >= 0 && it != other) it = tensors[it].parent;
     return it == other;
   };
+  const auto is_found = [&](const Tensor &other) {
+    return is_kept && tensor >= 0 && tensors[tensor].is_owned() && other.is_owned() &&
+           tensors[tensor].capture == other.capture;
+  };
   for (int i = 0; i < static_cast<int>(std::size(tensors)); ++i) {
-    if (tensors[i].block == block && !is_through(i)) tensors[i].is_stale = true;
+    Tensor &other = tensors[i];
+    if (other.block == block && !is_through(i) && !is_found(other)) other.is_stale = true;
   }
 }
 

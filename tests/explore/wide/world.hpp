@@ -38,13 +38,15 @@ inline constexpr const char *kKeeperWords[kKeepers] = {"plain",    "RECLAIMS", "
 struct Block {
   bool alive = false;
   Keeper keeper = kPlain;
-  int owners = 0;                // imports; else 1
-  int said = -1;                 // by the first array
-  int freed_on = -1;             // the stream whose order the release keeps; -1: none
-  bool copied = false;           // arrays were published
-  bool lost = false;             // and not to be had again
-  bool is_gone = false;          // with its context
-  bool is_unknown = false;       // what an abandoned use has pending
+  int owners = 0;           // imports; else 1
+  int said = -1;            // by the first array
+  int freed_on = -1;        // the stream whose order the release keeps; -1: none
+  bool copied = false;      // arrays were published
+  bool lost = false;        // and not to be had again
+  bool is_gone = false;     // with its context
+  bool is_unknown = false;  // what an abandoned use has pending
+  // Likewise, until cai_drain() has waited: nobody but the owner has heard of it, or not even that.
+  bool is_abandoned = false, is_parked = false;
   unsigned told = 0;             // streams that same_stream() named
   unsigned pending = 0;          // streams with work of the producer's that no array says
   unsigned pending_outside = 0;  // those of them whose work is in no graph
@@ -89,6 +91,9 @@ struct Tensor {
   unsigned capture = 0;  // that it was asked for in
   bool is_stale = false;
   DLManagedTensorVersioned *held = nullptr;  // null: by an array
+
+  // Whether an array was made of it: those of one memory find each other's uses.
+  bool is_owned() const { return there && !held; }
 };
 
 enum { kAnyThread = -1, kThreads = 2, kGoneThread = kThreads };
@@ -105,6 +110,7 @@ struct Use {
   unsigned capture = 0;     // that the work is in; 0: none
   int told = -1;            // by a party without libcai: the stream that it was told
   int told_of_mask = -1;    // likewise; the same, if there is no mask
+  bool is_unheard = false;  // told of no stream: the host waits for the work
 };
 
 struct Capture {
@@ -229,8 +235,9 @@ struct World {
   void touch_mask(int number, int stream, bool writes);
   // Likewise, by who has a tensor.
   void touch_by_tensor(int number, int stream, bool writes);
-  // Tensors of the block do not come after this work, but for those that it was done through.
-  void make_stale(int block, int tensor);
+  // Tensors of the block do not come after this work, but for those that it was done through; and,
+  // if libcai has kept it, others of which there are arrays.
+  void make_stale(int block, int tensor, bool is_kept = true);
   void note_own_work(int block, int stream);
   void note_pending(int block, int stream);
   Handle event_after(int stream);

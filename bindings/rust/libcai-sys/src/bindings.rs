@@ -2572,9 +2572,9 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_EXPORT`] if a dict cannot say it: an event, a stream in version 2, a
     /// device that is neither CPU nor CUDA, another thread's stream 2, and NONE where the owner
-    /// has kept uses (publish a copy of the struct); [`CAI_ERR_STORAGE`]; [`CAI_ERR_VALUE`] and
-    /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`]; and, where the stream has to
-    /// wait, as [`cai_array_publish()`].
+    /// has kept uses or told a stream, or another import of the memory has (publish it);
+    /// [`CAI_ERR_STORAGE`]; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`];
+    /// [`CAI_ERR_ARGUMENT`]; and, where the stream has to wait, as [`cai_array_publish()`].
     ///
     /// The text, "Python Interface Specification". Since 0.1.
     pub fn cai_interface_write(
@@ -2819,12 +2819,13 @@ functions! {
     /// Since 0.1.
     pub fn cai_use_finish(use_: *mut cai_use, wait: i32, error: *mut cai_error) -> cai_status;
     /// Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait,
-    /// and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
-    /// recorded on the stream, which lives still. Where none can, since it is another thread's 2, or in
-    /// a capture that it was not in at the beginning, or the driver refuses, the use takes references to
-    /// the owners, which [`cai_drain()`] with `wait` lets go of (without memory to remember that by, nobody
-    /// does). Nobody is told which it was: call [`cai_drain()`] with `wait` after every abandon, outside of
-    /// captures, before anybody else uses the arrays. In a capture the graph takes references, too.
+    /// and does not fail. The producers' streams do not wait. The use takes references to the owners,
+    /// which [`cai_drain()`] lets go of once the work is complete. Owners keep the use, too, if an event can
+    /// be recorded on the stream, which lives still. None can on another thread's 2, in a capture that
+    /// it was not in at the beginning, or where the driver refuses: then only [`cai_drain()`] with `wait`
+    /// lets go (without memory to remember that by, nobody does). Nobody is told which it was: call
+    /// [`cai_drain()`] with `wait` after every abandon, outside of captures, before anybody else uses the
+    /// arrays. In a capture the graph takes references, too.
     ///
     /// # Arguments
     ///
@@ -3062,6 +3063,9 @@ functions! {
     ///
     /// # Arguments
     ///
+    /// - `self`: filled in by [`cai_owner_init()`]. One with an await_uses of its own is
+    ///   [`CAI_ERR_ARGUMENT`]: where that one calls libcai's, it does so for another owner of
+    ///   the block, which [`cai_owner_init()`] has filled in, and which [`cai_owner_end()`] ends
     /// - `stream`: 1, 2 (of the current context) or a CUstream. 0 is the host: it waits in
     ///   [`cai_owner_await_uses()`], until the uses are complete. Here it is
     ///   [`CAI_ERR_ARGUMENT`], since the host queues nothing that could be kept
@@ -3085,6 +3089,7 @@ functions! {
     ///
     /// # Arguments
     ///
+    /// - `self`: as [`cai_owner_used_on()`]
     /// - `stream`: as [`cai_owner_used_on()`], 0 too
     /// - `access`: [`CAI_ACCESS_READ`] or [`CAI_ACCESS_WRITE`]
     ///
@@ -3123,6 +3128,7 @@ functions! {
     ///
     /// # Arguments
     ///
+    /// - `self`: of one with an await_uses of its own none counts: only that one knows what is kept
     /// - `ask`: 0: no driver is called, and all count; 1: an event is recorded on those streams,
     ///   uses of the current context and of the active primary ones are asked about, and
     ///   forgotten if complete; 2: the host waits for those
@@ -4824,13 +4830,14 @@ functions! {
     /// holder has let go and all kept uses are complete, on whatever thread that is. The array is
     /// read-only if the tensor is flagged so. Flags that are unknown are ignored.
     ///
-    /// Two tensors of one memory do not find each other's uses, unless the owner of each array is made
-    /// an import before it is used: [`CAI_OWNER_IMPORTED`] and, if `stream` is the consumer's,
-    /// [`CAI_OWNER_ASKED`] in its flags, UINT64_MAX as freed_on. Else who asks for two orders them, or
-    /// keeps one array and makes views of it. Nor do those who have the array that a tensor is of hear
-    /// of another stream than `stream`: what is made of a tensor is not published. A tensor that was
-    /// asked for in a capture is for that capture alone, and one that was asked for outside not for a
-    /// capture in which others use the array; nor is the array that is made of it.
+    /// The array is an import ([`CAI_OWNER_IMPORTED`], with [`CAI_OWNER_ASKED`] if `stream` is said): two
+    /// tensors of one memory find each other's uses. Whose `stream` is the exporter's own, and not one
+    /// that it was asked for, may take [`CAI_OWNER_ASKED`] out of the owner's flags before the first use:
+    /// uses on that stream are then in order with each other, and need no event. Those who have the
+    /// array that a tensor is of do not hear of another stream than `stream`: what is made of a tensor
+    /// is not published. A tensor that was asked for in a capture is for that capture alone, and one
+    /// that was asked for outside not for a capture in which others use the array; nor is the array that
+    /// is made of it.
     ///
     /// # Arguments
     ///
