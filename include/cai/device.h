@@ -230,7 +230,8 @@ enum {
  *
  * @param flags  CAI_RESET_*. After #CAI_RESET_CONTEXT, memory, streams and events of the device
  *               that somebody still holds are dead: using them is #CAI_ERR_STATE, releasing them is
- *               safe
+ *               safe. The context stays current wherever it was, and the next function that works
+ *               on the device makes it anew
  * @return as cai_device_synchronize(), and then nothing but synchronising has happened;
  *         #CAI_ERR_CUDA also for the reset itself; #CAI_ERR_STATE inside of a callback;
  *         #CAI_ERR_ARGUMENT for other flags.

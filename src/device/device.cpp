@@ -72,14 +72,12 @@ bool is(std::string_view text, std::string_view word) {
 cai_device current(int32_t type) {
   if (type == CAI_DEVICE_CPU) return cpu;
   driver::Session session;
-  driver::CUdevice device = 0;
-  if (session.current()) {
-    driver::must(session.cu.cuCtxGetDevice, &device);
-  } else if (count_gpus(session.cu) == 0) {
+  const std::optional<int32_t> found = current_gpu(session);
+  if (!found && count_gpus(session.cu) == 0) {
     throw Failure(CAI_ERR_DEVICE, {}, "there is no GPU");
   }
   session.finish();
-  return {CAI_DEVICE_CUDA, device};  // a CUdevice is its ordinal
+  return {CAI_DEVICE_CUDA, found.value_or(0)};
 }
 
 cai_device numbered(std::string_view number, const char *text) {

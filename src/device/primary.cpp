@@ -13,6 +13,7 @@ namespace {
 struct Slot {
   std::mutex mutex;  // held while the context is made or reset: the driver alone is called
   std::atomic<driver::CUcontext> context{nullptr};
+  std::atomic<driver::CUcontext> last{nullptr};  // which it was, or still is
   std::atomic<std::uint64_t> epoch{1};
   driver::CUdevice device = 0;
 };
@@ -48,9 +49,24 @@ Primary primary(driver::Session &session, int32_t ordinal) {
   if (!context) {
     must(session.cu.cuDeviceGet, &slot.device, ordinal);
     must(session.cu.cuDevicePrimaryCtxRetain, &context, slot.device);
+    slot.last.store(context, std::memory_order_relaxed);
     slot.context.store(context, std::memory_order_release);
   }
   return {slot.device, context, slot.epoch.load(std::memory_order_relaxed)};
+}
+
+std::optional<int32_t> current_gpu(driver::Session &session) {
+  const driver::CUcontext current = session.current();
+  if (!current) return std::nullopt;
+  driver::CUdevice device = 0;  // which is its ordinal
+  const driver::CUresult result = session.cu.cuCtxGetDevice(&device);
+  if (result == driver::success) return device;
+  if (session.is_destroyed(current)) {
+    for (int32_t ordinal = 0; ordinal < most_devices; ++ordinal) {
+      if (slot_of(ordinal).last.load(std::memory_order_relaxed) == current) return ordinal;
+    }
+  }
+  driver::fail_call(session.cu.cuCtxGetDevice.name, result);
 }
 
 bool is_alive(int32_t ordinal, std::uint64_t epoch) noexcept {

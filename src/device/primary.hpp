@@ -2,6 +2,8 @@
 // The primary contexts in which libcai works on GPUs.
 #pragma once
 
+#include <optional>
+
 #include "driver/context.hpp"
 
 namespace cai::device {
@@ -17,6 +19,11 @@ void check_gpu(const driver::Driver &cu, int32_t ordinal);
 
 // That of a GPU: made at the first need, then kept. Throws CAI_ERR_DEVICE if there is no such GPU.
 Primary primary(driver::Session &session, int32_t ordinal);
+
+// The GPU of the current context, or nothing if none is current. A primary context that libcai has
+// worked in stays its GPU's after a reset, which leaves it current wherever it was: it is alive
+// again at the next need.
+std::optional<int32_t> current_gpu(driver::Session &session);
 
 // Whether what was made in this epoch is still alive. Needs no driver.
 bool is_alive(int32_t ordinal, std::uint64_t epoch) noexcept;

@@ -26,8 +26,9 @@ CUcontext Session::of_device(int ordinal) {
   must(cu.cuDeviceGet, &device, ordinal);
   if (const CUcontext here = current()) {
     CUdevice of_current = 0;
-    must(cu.cuCtxGetDevice, &of_current);
-    if (of_current == device) return here;
+    const CUresult result = cu.cuCtxGetDevice(&of_current);
+    if (result != success && !is_destroyed(here)) fail_call(cu.cuCtxGetDevice.name, result);
+    if (result == success && of_current == device) return here;
   }
   return primary_of(device);
 }

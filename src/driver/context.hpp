@@ -68,8 +68,16 @@ class Session {
   // What tells a context from all others there ever were: handles recur. The context must be alive.
   std::uint64_t id_of(CUcontext context) const;
 
+  // Whether a context has gone; one that is current stays so. For after a call that failed, which
+  // may have been with an older failure that only surfaced there.
+  bool is_destroyed(CUcontext context) const noexcept {
+    unsigned long long id = 0;
+    const CUresult result = cu.cuCtxGetId(context, &id);
+    return result == error_context_is_destroyed || result == error_invalid_context;
+  }
+
   // The context that stands for a device where the memory names none: the current one if it is on
-  // that device, else the primary one if it is active, else null. It never makes one.
+  // that device and alive, else the primary one if it is active, else null. It never makes one.
   CUcontext of_device(int ordinal);
 
   // The primary contexts that are active, for the rest of the session.

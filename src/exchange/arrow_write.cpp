@@ -8,6 +8,7 @@
 #include "exchange/arrow_format.hpp"
 #include "exchange/device.hpp"
 #include "order/glance.hpp"
+#include "order/producers.hpp"
 #include "order/publish.hpp"
 #include "order/trace.hpp"
 #include "order/waiting.hpp"
@@ -71,7 +72,7 @@ void find_event(const cai_array &array, uint64_t stream, Held &held) {
     if (order::trace::on()) order::tell_nothing_before(array, stream);
     return;
   }
-  held.event = order::event_after(array, stream);
+  order::with_context_for(array, stream, [&] { held.event = order::event_after(array, stream); });
   held.handle = held.event.handle();
 }
 

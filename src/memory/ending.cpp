@@ -42,8 +42,13 @@ order::Stream stream_of(driver::Session &session, const Line &line) {
   return device::gpu_stream(stream).stream();
 }
 
+// A reset has ended the stream, and all that was pending on it.
+bool has_ended(const Line &line) noexcept {
+  return line.stream.get() && device::is_dead(*line.stream.get());
+}
+
 bool is_on_gpu(const Line &line) noexcept {
-  return line.stream.get() && !device::is_cpu(line.stream.get()->device);
+  return line.stream.get() && !device::is_cpu(line.stream.get()->device) && !has_ended(line);
 }
 
 // Of GPUs: those of the host's have claims.
@@ -77,6 +82,7 @@ std::uint64_t put_in_order(cai_memory &memory) {
     probe(session, stream);
     if (stream.capture) refuse_capture();
     for (const Line &line : memory.former) {
+      if (has_ended(line)) continue;
       order::Stream before = stream_of(session, line);
       probe(session, before);
       const order::Edge edge = edge_between(session, before, stream, order::Way::forth, 0);
@@ -221,7 +227,8 @@ cai_status give_back_in_order(cai_memory &memory, cai_error *error) noexcept {
 
 cai_status give_back(cai_memory &memory, cai_error *error) noexcept {
   if (!memory.is_reachable() || !memory.give_back) return give_back_now(memory, 0, error);
-  return memory.ordered ? give_back_in_order(memory, error) : give_back_once_unused(memory, error);
+  const bool in_order = memory.ordered && !has_ended(memory.line);
+  return in_order ? give_back_in_order(memory, error) : give_back_once_unused(memory, error);
 }
 
 // Takes a claim away; the last one gives the memory back.

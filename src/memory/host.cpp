@@ -48,10 +48,7 @@ std::optional<int32_t> gpu_for(cai_device device) {
   if (device.type == CAI_DEVICE_CUDA) return device.id;
   try {
     driver::Session session;
-    if (!session.current()) return 0;
-    driver::CUdevice current = 0;
-    must(session.cu.cuCtxGetDevice, &current);
-    return current;
+    return device::current_gpu(session).value_or(0);
   } catch (const Failure &failure) {
     if (failure.error().status == CAI_ERR_DRIVER) return std::nullopt;
     throw;

@@ -86,6 +86,23 @@ Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_
 // driver's.
 driver::CUcontext find_context(driver::Session &session, const cai_array &array);
 
+// Runs `body`, which takes a stream for an array. Where no context is current, as on a thread that
+// has done nothing yet, 1 and 2 are of the array's.
+template <class Body>
+void with_context_for(const cai_array &array, std::uint64_t stream, Body &&body) {
+  if (stream != 0 && stream <= driver::stream_per_thread && may_be_pending(array)) {
+    driver::Session session;
+    if (!session.current()) {
+      if (const driver::CUcontext context = find_context(session, array)) {
+        session.in(context, body);
+        return session.finish();
+      }
+    }
+    session.finish();
+  }
+  body();
+}
+
 // Adds what arrays that have been judged ask for, and their masks; the first one has index `first`.
 void collect(const cai_array *const *arrays, int32_t count, Wanted wanted, Demand &out,
              int32_t first = 0);

@@ -100,6 +100,7 @@ void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
 // Runs `body(context, id)` in each context that may be asked, since it is alive.
 template <class Body>
 void in_each(driver::Session &session, Body &&body) {
+  cai_error error;
   std::vector<driver::CUcontext> contexts = session.primaries();
   const driver::CUcontext current = session.current();
   if (current && std::find(contexts.begin(), contexts.end(), current) == contexts.end()) {
@@ -107,7 +108,12 @@ void in_each(driver::Session &session, Body &&body) {
   }
   session.relax();
   for (const driver::CUcontext context : contexts) {
-    session.in(context, [&] { body(context, session.id_of(context)); });
+    session.in(context, [&] {
+      std::uint64_t id = 0;
+      const cai_status status = guard(&error, [&] { id = session.id_of(context); });
+      if (status == CAI_OK) return body(context, id);
+      if (!session.is_destroyed(context)) throw Failure(error);
+    });
   }
 }
 

@@ -194,6 +194,56 @@ TEST(Reset, KillsWhatTheContextHad) {
   ASSERT_OK(cai_device_reset(cpu, CAI_RESET_CONTEXT, error));
 }
 
+// Whether "gpu" is this GPU, and of use, though its context may have gone while it was current.
+void expect_usable(cai_device gpu) {
+  cai_device found{};
+  ASSERT_OK(cai_device_current(CAI_DEVICE_CUDA, &found, error));
+  EXPECT_EQ(found.id, gpu.id);
+  ASSERT_OK(cai_device_parse("gpu", &found, error));
+  EXPECT_EQ(found.id, gpu.id);
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  cai_request request{};
+  request.struct_size = sizeof request;
+  request.size = 64;
+  for (const std::uint32_t kind : {CAI_KIND_PINNED, CAI_KIND_DEFAULT}) {
+    request.kind = kind;
+    cai_memory *memory = nullptr;
+    ASSERT_OK(cai_memory_alloc(kind == CAI_KIND_PINNED ? cpu : found, &request, &memory, error));
+    cai_memory_release(memory);
+  }
+  const Stream stream(found, CAI_MODE_ASYNC);
+  Work work;
+  ASSERT_OK(work.enqueue(stream, error));
+  ASSERT_OK(cai_stream_synchronize(stream, error));
+  EXPECT_EQ(work.ends, 1);
+}
+
+TEST_F(Resets, DestroyAContextThatStaysCurrent) {
+  cai_device_guard guard{};
+  ASSERT_OK(cai_device_enter(gpu1, &guard, error));
+  ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+  expect_usable(gpu1);
+  ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+  ASSERT_OK(cai_device_leave(&guard, error));
+  expect_usable(gpu0);
+
+  // Under another one, which is left later.
+  cai_device_guard outer{};
+  ASSERT_OK(cai_device_enter(gpu1, &outer, error));
+  ASSERT_OK(cai_device_enter(gpu0, &guard, error));
+  ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+  ASSERT_OK(cai_device_leave(&guard, error));
+  expect_usable(gpu1);
+  ASSERT_OK(cai_device_leave(&outer, error));
+
+  // On a thread that nobody has asked.
+  std::thread([&] {
+    ASSERT_OK(cai_device_set_current(gpu1, error));
+    std::thread([&] { ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error)); }).join();
+    expect_usable(gpu1);
+  }).join();
+}
+
 // ---- A child ------------------------------------------------------------------------------------
 
 // What a child says of a call: its exit status, 0 if all was well.

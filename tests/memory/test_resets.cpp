@@ -135,6 +135,50 @@ TEST_F(Resets, WhatIsDeadIsNotFound) {
                cai_memory_find(describe(memory).data, &found, nullptr, error));
 }
 
+// What a reset has ended, no release finds amiss: whatever is kept of it, and on whichever stream.
+TEST_F(Resets, EndWhatIsReleasedLater) {
+  const Failures failures;
+  const auto another = [] {
+    cai_stream *made = nullptr;
+    EXPECT_EQ(cai_stream_create(gpu1, CAI_MODE_ASYNC, 0, &made, nullptr), CAI_OK);
+    return OwnStream(made);
+  };
+  int released = 0;
+  for (const std::uint32_t kind :
+       {CAI_KIND_DEFAULT, CAI_KIND_PINNED, CAI_KIND_MANAGED_GLOBAL, CAI_KIND_ASYNC}) {
+    const OwnStream first = another(), second = another(), user = another();
+    std::vector<OwnMemory> memories;
+    for (int i = 0; i < 3; ++i) memories.push_back(allocate(gpu1, kind, size, first));
+    ASSERT_OK(cai_memory_set_stream(memories[1], second, error));
+    ASSERT_OK(cai_memory_record(memories[2], user, error));
+    // Nobody's memory goes with libcai's context: it is given back all the same.
+    const OwnMemory outlives = allocate(gpu1, kind, size);
+    cai_memory *wrapped = nullptr;
+    const auto release = [](void *context) { ++*static_cast<int *>(context); };
+    const cai_memory_info its = describe(outlives);
+    cai_memory_info info{};
+    info.struct_size = sizeof info;
+    info.device = gpu1;
+    info.kind = kind;
+    info.data = its.data;
+    info.host = its.host;
+    info.size = size;
+    ASSERT_OK(cai_memory_wrap(&info, release, &released, &wrapped, error));
+    memories.emplace_back(wrapped);
+    ASSERT_OK(cai_memory_set_stream(wrapped, second, error));
+    const OwnArray array = array_of(memories[0], {16});
+    const cai_array *const items[] = {array};
+    cai_use use{};
+    ASSERT_OK(cai_use_begin(&use, items, 1, cai_stream_value(user), nullptr, error));
+    ASSERT_OK(cai_use_end(&use, error));
+    ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+  }
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  flush(gpu1);
+  EXPECT_EQ(released, 4);
+  EXPECT_EQ(failures.messages, std::vector<std::string>());
+}
+
 // Adds a free while the device is being reset, after everything was flushed: as another thread may.
 TEST_F(Resets, ForgetWhatIsAddedTooLate) {
   static int freed;

@@ -134,6 +134,23 @@ TEST_F(Releases, AfterAReset) {
   while (primary_active(1)) MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
 }
 
+// It is no reason to leave the others out.
+TEST_F(Releases, WhileAContextThatHasGoneIsCurrent) {
+  const std::uint64_t consumer = value(stream());
+  Owned array(memory(), CAI_STREAM_NONE);
+  {
+    const Primary gone(1);
+    const With with(gone.context);
+    MUST(gpu().cuDevicePrimaryCtxReset_v2(1));
+    EXPECT_EQ(end_use({array}, consumer), CAI_OK);
+    array.release();
+    EXPECT_EQ(left(1), 1);  // in a context that is neither primary nor current
+    const With again(context0);
+    EXPECT_EQ(left(1), 0);
+  }
+  EXPECT_TRUE(array.ended());
+}
+
 TEST_F(Releases, OnAStream) {
   const std::uint64_t consumer = value(stream());
   Handle event = nullptr;

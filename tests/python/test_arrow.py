@@ -174,3 +174,23 @@ with libcai.use(taken, stream=mine.value, access="read"):
     read(memory, 64, mine)
 wait(theirs, mine)
 """)
+
+
+def test_on_a_thread_with_no_context(simulated):
+    """An array of libcai's knows whose default stream is meant."""
+    simulated("""
+import threading
+made = libcai.zeros(8, device="gpu:1")
+taken = []
+
+def take():
+    taken.append(libcai.from_arrow(made))
+    taken.append(made.publish_event(1))
+
+thread = threading.Thread(target=take)
+thread.start()
+thread.join()
+assert [each.stream_kind for each in taken] == ["event", "event"]
+assert [each.device for each in taken] == [made.device] * 2
+assert [libcai.copy(each).item(7) for each in taken] == [0.0, 0.0]
+""")

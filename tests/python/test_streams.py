@@ -660,3 +660,28 @@ array = libcai.zeros(4, device="gpu", stream=s)
         "lazy",
         judged=False,
     )
+
+
+@pytest.mark.parametrize("hears", [False, True])
+def test_a_failure_that_nobody_has_asked_for_is_told_at_exit(hears):
+    told = python(
+        """
+import sys
+import libcai
+
+def hear(failure):
+    print("told", repr(failure))
+
+if sys.argv[1] == "True":
+    libcai.on_failure(hear)
+else:
+    sys.unraisablehook = lambda args: hear(args.exc_value)
+stream = libcai.Stream("cpu")
+stream.enqueue(lambda: 1 / 0)
+fine = libcai.Stream("cpu")
+fine.enqueue(lambda: None)
+""",
+        str(hears),
+    )
+    assert told.count("told") == 1
+    assert "division by zero" in told

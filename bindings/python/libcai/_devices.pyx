@@ -295,6 +295,7 @@ def close():
     try:
         while cai_py_calls_awaited() > 0:
             pause()
+        tell_of_streams()
     finally:
         while cai_py_calls_close() > 0:
             pause()
@@ -308,6 +309,7 @@ cdef int pause() except -1:
 
 
 def forked():
+    queues.clear()  # of the parent, which hears of them
     cai_py_calls_forked()
 
 

@@ -88,11 +88,7 @@ cdef cai_status make_ready_on_device(const cai_array *array, uint64_t stream,
                                      cai_error *error) noexcept nogil:
     """The same for a default stream where no context is current: it is of the array's device."""
     cdef cai_device_guard guard
-    cdef cai_device device
-    cdef cai_status status
-    device.type = CAI_DEVICE_CUDA
-    device.id = max(array.device_id, 0)
-    status = cai_device_enter(device, &guard, error)
+    cdef cai_status status = enter_device_of(array, &guard, error)
     if status != CAI_OK:
         return status
     status = make_ready(array, stream, error)

@@ -143,7 +143,29 @@ cdef Array published_event(Array self, stream):
     held = open_unpublished(&source, self)
     with nogil:
         status = cai_array_publish_event(&source.array, number, &made, &error)
+        if status == CAI_ERR_ARGUMENT and number <= PER_THREAD_STREAM:
+            status = publish_event_on_device(&source.array, number, &made, &error)
     return published_view(status, made, held, &error)
+
+
+cdef cai_status publish_event_on_device(const cai_array *array, uint64_t stream, cai_array **out,
+                                        cai_error *error) noexcept nogil:
+    """For a default stream where no context is current: it is of the array's device."""
+    cdef cai_device_guard guard
+    cdef cai_status status = enter_device_of(array, &guard, error)
+    if status != CAI_OK:
+        return status
+    status = cai_array_publish_event(array, stream, out, error)
+    cai_device_leave(&guard, NULL)
+    return status
+
+
+cdef cai_status enter_device_of(const cai_array *array, cai_device_guard *guard,
+                                cai_error *error) noexcept nogil:
+    cdef cai_device device
+    device.type = CAI_DEVICE_CUDA
+    device.id = max(array.device_id, 0)
+    return cai_device_enter(device, guard, error)
 
 
 cdef Array published_view(cai_status status, cai_array *made, cai_owner *held, cai_error *error):

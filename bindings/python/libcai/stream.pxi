@@ -97,6 +97,26 @@ cdef cai_status run_work_here(cai_py_kept *kept, cai_error *error) noexcept with
     return CAI_OK
 
 
+# The CPU's streams that were made here, by id(): to hash one is to ask C.
+cdef object queues = weakref.WeakValueDictionary()
+
+
+cdef int tell_of_streams() except -1:
+    """At exit: nobody asks a stream any more what its work failed with."""
+    for stream in list(queues.values()):
+        try:
+            stream.busy
+        except BaseException as failure:
+            if failure_function is None:
+                complain(failure, stream)
+                continue
+            try:
+                failure_function(failure)
+            except BaseException as raised:
+                complain(raised, failure_function)
+    return 0
+
+
 @cython.final
 cdef class Stream:
     """Work in order, on a GPU or on the CPU.
@@ -127,7 +147,9 @@ cdef class Stream:
     at the end it is synchronised, and the one before is current again.
 
     What fails on a stream, such as a function that raises, drops what waits there on the CPU; it is
-    raised once, by the next `enqueue` (which then queues nothing), `busy` or `synchronize`.
+    raised once, by the next `enqueue` (which then queues nothing), `busy` or `synchronize`. What the
+    CPU's streams have yet to raise at exit is told to `on_failure`, or else to
+    ``sys.unraisablehook``.
     """
 
     cdef cai_stream *stream
@@ -152,6 +174,8 @@ cdef class Stream:
             status = cai_stream_create(native, how, urgency, &made, &error)
         succeed(status, &error)
         self.stream = made
+        if native.type == CAI_DEVICE_CPU:
+            queues[id(self)] = self
 
     def __dealloc__(self):
         cdef cai_stream *stream = self.stream

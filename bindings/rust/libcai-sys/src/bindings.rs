@@ -2718,8 +2718,9 @@ functions! {
     /// thread of such a stream does not wait for its own.
     ///
     /// 1 and 2 mean, for an array, the context of its memory (else the current one if it is on that
-    /// device, else the primary one if it is active); for `stream`, the current context. A 2 is valid
-    /// on the thread that said it only.
+    /// device, else the primary one if it is active); for `stream`, the current context. Where none is
+    /// current, [`cai_arrow_write()`] takes it for one of the array's. A 2 is valid on the thread that said
+    /// it only.
     ///
     /// Captures: streams of one capture are ordered within it. If only `stream` captures, a producer
     /// with nothing pending needs no order (the launch's place is the caller's affair); one with work
@@ -3415,7 +3416,8 @@ functions! {
     ///
     /// - `flags`: `CAI_RESET_*`. After [`CAI_RESET_CONTEXT`], memory, streams and events of the device
     ///   that somebody still holds are dead: using them is [`CAI_ERR_STATE`], releasing them is
-    ///   safe
+    ///   safe. The context stays current wherever it was, and the next function that works
+    ///   on the device makes it anew
     ///
     /// # Returns
     ///
