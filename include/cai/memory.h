@@ -121,8 +121,11 @@ enum { CAI_MANAGER_VERSION = 1 };
  *
  * All but create and destroy may be called from any thread, by several at a time. They are called
  * with the GPU's primary context current, and with no lock of libcai's held; they may call libcai.
- * They must not throw, and leave outputs alone on failure. A `stream` is 1, 2 or a CUstream; 0 for
- * the CPU. Since 0.1. */
+ * What comes back to the manager itself must end: of a function that has called itself eight times
+ * on the thread, of `initialize` that asks for memory of its own manager, and of `create` that asks
+ * for the device's manager while it makes that, libcai returns #CAI_ERR_STATE. They must not throw,
+ * and leave outputs alone on failure. A `stream` is 1, 2 or a CUstream; 0 for the CPU.
+ * Since 0.1. */
 typedef struct cai_manager_table {
   uint32_t struct_size; /**< sizeof(cai_manager_table) */
   uint32_t version;     /**< #CAI_MANAGER_VERSION */

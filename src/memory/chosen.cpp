@@ -66,12 +66,25 @@ Held exchange(cai_device device, Held manager) {
   return Held(std::exchange(chosen.of(device), manager.let_go()));
 }
 
+// What the device has none of yet. Whoever makes it cannot need it.
+Held make_for(cai_device device) {
+  const cai_manager_table &table = table_for(device);
+  const void *const place = &Chosen::get().of(device);
+  if (InManager::depth_of(place, "create")) {
+    throw Failure(CAI_ERR_STATE, {},
+                  "manager %.80s: create asks for the manager of %s, which is being made",
+                  table.name, device::Text(device).text);
+  }
+  const InManager here(place, "create");
+  return Held(Manager::make(table, nullptr, device, nullptr));
+}
+
 }  // namespace
 
 Held manager_of(cai_device device) {
   check_slot(device);
   if (Held current = current_of(device)) return current;
-  Held made(Manager::make(table_for(device), nullptr, device, nullptr));
+  Held made = make_for(device);
   Held replaced;  // released with no lock held
   Chosen &chosen = Chosen::get();
   const std::lock_guard lock(chosen.mutex);
