@@ -848,8 +848,9 @@ cai_status cai_pending_defer(cai_device device, int32_t defer, cai_error *error)
  * @param memory  of the kind DEFAULT, or ASYNC of an exportable pool; may be a view. Keep it until
  *                the others have closed theirs
  * @param fd      gets the pool's descriptor, the caller's to close; -1 for #CAI_IPC_LEGACY
- * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for other kinds and pools, and for memory that is
- *          read-only; #CAI_ERR_STATE if it was freed; #CAI_ERR_CUDA; what the manager returned;
+ * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for other kinds and pools, and for memory that is read-only
+ *          or has no bytes; #CAI_ERR_STATE if it was freed; #CAI_ERR_CUDA; what the manager
+ *          returned;
  *          #CAI_ERR_ARGUMENT.
  * NBEP 7, get_ipc_handle. Since 0.1. */
 cai_status cai_memory_share(cai_memory *memory, cai_ipc_handle *out, int32_t *fd, cai_error *error);

@@ -517,7 +517,8 @@ cdef class Memory:
         Raises
         ------
         CudaError
-            For memory that cannot be shared: of another kind, or of a pool that is not exportable.
+            For memory that cannot be shared: of another kind, of a pool that is not exportable,
+            read-only, or with no bytes.
         StateError
             If it was freed.
         """

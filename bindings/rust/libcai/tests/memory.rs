@@ -635,6 +635,8 @@ fn bad_handles_are_refused() {
         let memory = Request::on(gpu()).kind(kind).bytes(64).unwrap();
         assert!(matches!(memory.share(), Err(Error::Unsupported(_))), "{kind}");
     }
+    let nothing = Request::on(gpu()).bytes(64).unwrap().view(32, 32).unwrap();
+    assert!(matches!(nothing.share(), Err(Error::Unsupported(_))));
 }
 
 #[test]
