@@ -79,7 +79,8 @@ cdef class MemoryManager:
     ``trim(keep)``
         Gives back what is freed but kept, down to `keep` bytes.
 
-    Memory that is out keeps the manager alive. NBEP 7, ``BaseCUDAMemoryManager``.
+    Memory that is out keeps the manager alive, unseen by the garbage collector: a manager that has
+    memory of its own in an attribute lives until that is freed. NBEP 7, ``BaseCUDAMemoryManager``.
     """
 
     cdef cai_manager *manager
