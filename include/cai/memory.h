@@ -121,8 +121,11 @@ enum { CAI_MANAGER_VERSION = 1 };
  *
  * All but create and destroy may be called from any thread, by several at a time. They are called
  * with the GPU's primary context current, and with no lock of libcai's held; they may call libcai.
- * They must not throw, and leave outputs alone on failure. A `stream` is 1, 2 or a CUstream; 0 for
- * the CPU. Since 0.1. */
+ * What comes back to the manager itself must end: of a function that has called itself eight times
+ * on the thread, of `initialize` that asks for memory of its own manager, and of `create` that asks
+ * for the device's manager while it makes that, libcai returns #CAI_ERR_STATE. They must not throw,
+ * and leave outputs alone on failure. A `stream` is 1, 2 or a CUstream; 0 for the CPU.
+ * Since 0.1. */
 typedef struct cai_manager_table {
   uint32_t struct_size; /**< sizeof(cai_manager_table) */
   uint32_t version;     /**< #CAI_MANAGER_VERSION */
@@ -274,7 +277,8 @@ cai_status cai_manager_choose(const char *name, cai_error *error);
 
 /** Allocates from a manager: what #cai_memory does, without the handle; for adaptors. If there is
  * not so much memory, what is pending is freed and the manager is asked once more. What a manager
- * gives is looked at: a block that is too small, or not aligned, is given back, and an error.
+ * gives is looked at: a block that is too small or not aligned is freed by the manager's memfree or
+ * memhostfree at once, and the caller gets #CAI_ERR_STATE.
  *
  * @param size    0 gives a block of zeros, and the manager is not called
  * @param align   a power of two; 0: 256
@@ -567,9 +571,11 @@ cai_status cai_memory_free(cai_memory *memory, cai_error *error);
  * Since 0.1. */
 cai_status cai_memory_describe(const cai_memory *memory, cai_memory_info *out, cai_error *error);
 
-/** Finds the memory around an address, of this copy of libcai's, left out views, and memory that
- * was pinned, wrapped or opened, which others may know by another name, or that a manager took
- * inside of its functions, to give it.
+/** Finds the memory that cai_memory_alloc() of this copy of libcai gave around an address, as
+ * kernels use it. Memory that was pinned, wrapped or opened, which others may know by another name,
+ * is never found, nor are views, nor what a manager took inside of its functions, to give it: they
+ * hide nothing of what they are of. Where a manager gives parts of memory that it had allocated
+ * before, either may be found; of two of one address and size the later, and never again the other.
  *
  * @param out     one holder more
  * @param offset  may be NULL; gets the bytes from its beginning to the address
@@ -732,7 +738,8 @@ cai_status cai_array_copy(const cai_array *from, const cai_array *to, cai_stream
  *
  * @param array   not read-only
  * @param value   itemsize bytes, in the array's byte order, of the host's memory; read before the
- *                call returns
+ *                call returns. They are copied as they are, whatever the type: of bfloat16 and
+ *                float8 they are its bits
  * @param stream  of the array's device, or that its memory was made for; the CPU's if the host may
  *                use it; NULL: the thread's current one of the array's device
  * @return as cai_array_copy().
@@ -845,8 +852,9 @@ cai_status cai_pending_defer(cai_device device, int32_t defer, cai_error *error)
  * @param memory  of the kind DEFAULT, or ASYNC of an exportable pool; may be a view. Keep it until
  *                the others have closed theirs
  * @param fd      gets the pool's descriptor, the caller's to close; -1 for #CAI_IPC_LEGACY
- * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for other kinds and pools, and for memory that is
- *          read-only; #CAI_ERR_STATE if it was freed; #CAI_ERR_CUDA; what the manager returned;
+ * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for other kinds and pools, and for memory that is read-only
+ *          or has no bytes; #CAI_ERR_STATE if it was freed; #CAI_ERR_CUDA; what the manager
+ *          returned;
  *          #CAI_ERR_ARGUMENT.
  * NBEP 7, get_ipc_handle. Since 0.1. */
 cai_status cai_memory_share(cai_memory *memory, cai_ipc_handle *out, int32_t *fd, cai_error *error);

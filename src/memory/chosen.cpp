@@ -29,21 +29,26 @@ struct Chosen {
   }
 };
 
-// The chosen table, or that of the environment.
-const cai_manager_table &table_for(cai_device device) {
-  if (device.type == CAI_DEVICE_CPU) return find_table("host");
-  {
-    Chosen &chosen = Chosen::get();
-    const std::lock_guard lock(chosen.mutex);
-    if (chosen.table) return *chosen.table;
-  }
-  const char *const name = std::getenv("CAI_MEMORY_MANAGER");  // NOLINT(concurrency-mt-unsafe)
-  if (!name || !*name) return find_table("default");
+const cai_manager_table *chosen_table() {
+  Chosen &chosen = Chosen::get();
+  const std::lock_guard lock(chosen.mutex);
+  return chosen.table;
+}
+
+// Runs `body`, which follows the environment; what is wrong with its word is told as such.
+template <class Body>
+auto as_the_environment_says(const char *name, Body &&body) {
   try {
-    return find_table(name);
+    return body();
   } catch (const Failure &failure) {
     const cai_error &error = failure.error();
-    throw Failure(error.status, {}, "CAI_MEMORY_MANAGER: %s", error.message);
+    const bool is_wrong = error.status == CAI_ERR_VALUE || error.status == CAI_ERR_VERSION ||
+                          error.status == CAI_ERR_UNSUPPORTED;
+    if (!is_wrong) throw;
+    throw Failure(error.status, {},
+                  "CAI_MEMORY_MANAGER=%.40s: %s; it is default, async, pool, managed, a "
+                  "registered name or /path/lib.so",
+                  name, error.message);
   }
 }
 
@@ -66,12 +71,32 @@ Held exchange(cai_device device, Held manager) {
   return Held(std::exchange(chosen.of(device), manager.let_go()));
 }
 
+// What the device has none of yet. Whoever makes it cannot need it.
+Held make_of(const cai_manager_table &table, cai_device device) {
+  const void *const place = &Chosen::get().of(device);
+  if (InManager::depth_of(place, "create")) {
+    throw Failure(CAI_ERR_STATE, {},
+                  "manager %.80s: create asks for the manager of %s, which is being made",
+                  table.name, device::Text(device).text);
+  }
+  const InManager here(place, "create");
+  return Held(Manager::make(table, nullptr, device, nullptr));
+}
+
+Held make_for(cai_device device) {
+  if (device.type == CAI_DEVICE_CPU) return make_of(find_table("host"), device);
+  if (const cai_manager_table *const chosen = chosen_table()) return make_of(*chosen, device);
+  const char *const name = std::getenv("CAI_MEMORY_MANAGER");  // NOLINT(concurrency-mt-unsafe)
+  if (!name || !*name) return make_of(find_table("default"), device);
+  return as_the_environment_says(name, [&] { return make_of(find_table(name), device); });
+}
+
 }  // namespace
 
 Held manager_of(cai_device device) {
   check_slot(device);
   if (Held current = current_of(device)) return current;
-  Held made(Manager::make(table_for(device), nullptr, device, nullptr));
+  Held made = make_for(device);
   Held replaced;  // released with no lock held
   Chosen &chosen = Chosen::get();
   const std::lock_guard lock(chosen.mutex);

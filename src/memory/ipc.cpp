@@ -90,8 +90,8 @@ void share_by_driver(Manager &manager, const cai_block &block, cai_ipc_handle &o
 void share(const cai_memory &memory, cai_ipc_handle *out, int32_t *fd) {
   const cai_memory &root = memory.root();
   const uint32_t kind = memory.facts.kind;
-  const bool can_be =
-      root.manager && root.is_of_gpu() && (kind == CAI_KIND_DEFAULT || kind == CAI_KIND_ASYNC);
+  const bool can_be = memory.facts.size != 0 && root.manager && root.is_of_gpu() &&
+                      (kind == CAI_KIND_DEFAULT || kind == CAI_KIND_ASYNC);
   if (!can_be) {
     const char *const name = cai_kind_name(kind);
     throw Failure(CAI_ERR_UNSUPPORTED, {}, "memory of kind \"%s\"%s is not shared", name,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory/manager.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 
 #include "core/error.hpp"
@@ -18,7 +20,22 @@
 
 using namespace cai;
 
-constinit thread_local int memory::InManager::depth = 0;
+constinit thread_local const memory::InManager *memory::InManager::innermost = nullptr;
+
+int memory::InManager::depth_of(const void *manager, std::string_view function) noexcept {
+  int depth = 0;
+  for (const InManager *at = innermost; at; at = at->outer_) {
+    depth += at->manager_ == manager && at->function_ == function;
+  }
+  return depth;
+}
+
+void memory::must_end(const void *manager, const char *name, const char *function) {
+  constexpr int deepest = 8;
+  if (InManager::depth_of(manager, function) < deepest) return;
+  throw Failure(CAI_ERR_STATE, {}, "manager %.80s: %s calls itself without end, through libcai",
+                name, function);
+}
 
 // Those that are held, so that a reset finds them.
 struct AllManagers {
@@ -77,9 +94,13 @@ cai_manager *cai_manager::make(const cai_manager_table &table, const void *param
       session.finish();
     }
     manager->within([&] {
+      memory::must_end(&table, table.name, "create");
       cai_error error;
       error.status = CAI_OK;
-      const cai_status status = table.create(params, device, upstream, &manager->self_, &error);
+      const cai_status status = [&] {
+        const memory::InManager here(&table, "create");
+        return table.create(params, device, upstream, &manager->self_, &error);
+      }();
       if (status != CAI_OK) manager->fail_as("create", status, error);
       created = true;
     });
@@ -132,12 +153,18 @@ void cai_manager::must_be_alive() const {
                 device::Text(device_).text);
 }
 
-void cai_manager::initialize() {
-  cai_error error;
-  error.status = CAI_OK;
-  const cai_status status = table_.initialize(self_, &error);
-  if (status != CAI_OK) fail_as("initialize", status, error);
-  initialized_.store(true, std::memory_order_release);
+// Inside of initialize itself what gives nothing is called as it is: a reset may have come before,
+// and what is out since then may be freed there.
+void cai_manager::initialize_before(const char *what) {
+  constexpr std::string_view givers[] = {"memalloc", "memhostalloc", "mempin", "open_ipc_handle"};
+  if (memory::InManager::depth_of(this, "initialize") == 0) {
+    call_as_it_is(table_.initialize, "initialize");
+    return initialized_.store(true, std::memory_order_release);
+  }
+  if (std::find(std::begin(givers), std::end(givers), what) == std::end(givers)) return;
+  throw Failure(CAI_ERR_STATE, {},
+                "manager %.80s: initialize asks the manager itself for memory, by %s", name(),
+                what);
 }
 
 void cai_manager::fail_as(const char *what, cai_status status, cai_error &error) const {
@@ -356,11 +383,8 @@ void cai_manager::trim(uint64_t keep) {
 void cai_manager::reset() {
   must_be_alive();
   within([&] {
-    cai_error error;
-    error.status = CAI_OK;
     initialized_.store(false, std::memory_order_relaxed);
-    const cai_status status = table_.reset(self_, &error);
-    if (status != CAI_OK) fail_as("reset", status, error);
+    call_as_it_is(table_.reset, "reset");
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "cai/memory.h"
@@ -14,15 +15,27 @@ namespace cai::memory {
 // While it lives, the calling thread is inside of a manager's function.
 class InManager {
  public:
-  InManager() noexcept { ++depth; }
+  // `manager` is anything that tells it from others.
+  InManager(const void *manager, std::string_view function) noexcept
+      : manager_(manager), function_(function), outer_(std::exchange(innermost, this)) {}
   InManager(const InManager &) = delete;
   InManager &operator=(const InManager &) = delete;
-  ~InManager() { --depth; }
-  static bool is_here() noexcept { return depth != 0; }
+  ~InManager() { innermost = outer_; }
+  static bool is_here() noexcept { return innermost != nullptr; }
+  // How many calls of this function the thread is inside of.
+  static int depth_of(const void *manager, std::string_view function) noexcept;
 
  private:
-  constinit static thread_local int depth;
+  const void *const manager_;
+  const std::string_view function_;
+  const InManager *const outer_;
+  constinit static thread_local const InManager *innermost;
 };
+
+// Throws where the thread is inside of so many calls of this function that it must be calling
+// itself, through libcai, without end. A few are none: a finalizer that Python runs inside of it
+// may allocate or free, too.
+void must_end(const void *manager, const char *name, const char *function);
 
 // The context of a caller's functions, and what ends it.
 struct Companion {
@@ -149,11 +162,16 @@ struct cai_manager {
   // Calls a function of the table, and throws what it says.
   template <class Function, class... Arguments>
   void call(Function *function, const char *what, Arguments... arguments) {
-    if (!initialized_.load(std::memory_order_acquire)) initialize();
+    if (!initialized_.load(std::memory_order_acquire)) initialize_before(what);
+    call_as_it_is(function, what, arguments...);
+  }
+  template <class Function, class... Arguments>
+  void call_as_it_is(Function *function, const char *what, Arguments... arguments) {
+    cai::memory::must_end(this, name(), what);
     cai_error error;
     error.status = CAI_OK;
     const cai_status status = [&] {
-      const cai::memory::InManager here;
+      const cai::memory::InManager here(this, what);
       return function(self_, arguments..., &error);
     }();
     if (status != CAI_OK) fail_as(what, status, error);
@@ -161,7 +179,7 @@ struct cai_manager {
   void give_back(const cai_block &block, uint32_t kind, uint64_t stream) noexcept;
   void end() noexcept;  // and the handle with it
   [[noreturn]] void fail_as(const char *what, cai_status status, cai_error &error) const;
-  void initialize();
+  void initialize_before(const char *what);
   // Whether the manager itself refuses memory of a kind where its stream is being captured.
   bool looks_for_captures(uint32_t kind) const noexcept;
   // Whether it is asked there for memory of a kind: somebody's own need not know of captures.

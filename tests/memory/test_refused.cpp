@@ -293,6 +293,13 @@ TEST_F(Refused, Handles) {
   const OwnMemory host = allocate(gpu0, CAI_KIND_HOST, 64), empty = allocate(gpu0, 1, 0);
   EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "is not shared", cai_memory_share(host, &handle, &fd, error));
   EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "no bytes", cai_memory_share(empty, &handle, &fd, error));
+  const OwnMemory whole = allocate(gpu0, CAI_KIND_DEFAULT, 64);
+  for (const std::uint64_t at : {0, 32, 64}) {
+    cai_memory *view = nullptr;
+    ASSERT_OK(cai_memory_view(whole, at, at, &view, error));
+    const OwnMemory nothing(view);
+    EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "no bytes", cai_memory_share(nothing, &handle, &fd, error));
+  }
   cai_memory_info info{};
   info.struct_size = sizeof info;
   info.device = gpu0;

@@ -36,7 +36,9 @@ def test_a_device_is_a_pair():
     [
         (Device(1, 0), "cpu"),
         (Device(2, 1), "gpu:1"),
-        (Device(2, None), "cuda"),
+        (Device(2, None), "gpu"),
+        (Device(1, None), "cpu"),
+        (Device(1, 3), "cpu:3"),  # of somebody who counts CPUs
         (Device(3, 0), "cuda_host:0"),
         (Device(13, 2), "cuda_managed:2"),
         (Device(10, 1), "rocm:1"),

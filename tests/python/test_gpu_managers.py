@@ -204,6 +204,53 @@ refused(libcai.UseError, "nosuch", libcai.set_memory_manager, "nosuch")
     )
 
 
+def test_a_python_manager_that_comes_back_to_itself_without_end(simulated):
+    simulated(
+        PYTHON_MANAGER
+        + """
+class Circular(Mine):
+    where = None
+    def go_round(self, method):
+        if method == self.where:
+            libcai.Memory(64)
+    def initialize(self):
+        self.go_round("initialize")
+    def memalloc(self, size, align, kind, stream):
+        self.go_round("memalloc")
+        return super().memalloc(size, align, kind, stream)
+
+manager = Circular("gpu:0")
+manager.install()
+for method, message in {
+    "initialize": "Circular: initialize asks the manager itself for memory, by memalloc",
+    "memalloc": "Circular: memalloc calls itself without end, through libcai",
+}.items():
+    manager.where = method
+    refused(libcai.StateError, message, libcai.Memory, 64)
+    manager.where = None
+    libcai.Memory(64)
+    assert manager.sizes == {}
+"""
+    )
+
+
+def test_a_chosen_class_that_needs_the_manager_that_it_makes():
+    run(
+        PYTHON_MANAGER
+        + """
+class Needy(Mine):
+    def __init__(self, device):
+        super().__init__(device)
+        libcai.Memory(64, device=device)
+libcai.set_memory_manager(Needy)
+for twice in range(2):
+    refused(libcai.StateError, "Needy: create asks for the manager of", libcai.Memory, 64)
+libcai.set_memory_manager(Mine)
+libcai.Memory(64)
+"""
+    )
+
+
 def test_a_chosen_class_that_fails():
     run(
         PYTHON_MANAGER

@@ -57,6 +57,11 @@ def test_short_floats():
     array = libcai.empty(3, "bfloat16")
     assert (array.itemsize, array.typestr) == (2, "<V2")
     assert libcai.empty(3, "float8_e5m2").itemsize == 1
+    assert libcai.fill(array, 0.1).item(2) == 0.10009765625
+    assert libcai.fill(array, 1e300).item(2) == float("inf")
+    assert np.isnan(libcai.full(1, 1e300, "float8_e4m3fn").item(0))  # which has no infinity
+    with pytest.raises(TypeError):
+        libcai.fill(array, b"ab")
 
 
 STRUCTURED = [

@@ -20,7 +20,8 @@ _CONVERSIONS = {"b": bool, "i": operator.index, "u": operator.index, "f": float,
 def pack(value, array):
     """Returns the bytes of an element of `array` with a value.
 
-    Bytes of an element's size stand for themselves where the type is of no numbers.
+    Bytes of an element's size stand for themselves where the type is of no numbers: ml_dtypes makes
+    numbers of bfloat16 and float8.
     """
     form = _FORMATS.get((array.kind, array.itemsize))
     if form is None:

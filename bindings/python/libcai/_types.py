@@ -52,6 +52,9 @@ class Device(_Pair):
     Notes
     -----
     ``with device:`` makes it current for the thread, and then what was current before.
+
+    As text, the CPU is ``cpu``, a GPU ``gpu:0``, or ``gpu`` if it is not known which, and any other
+    kind goes by its `DeviceType`, as ``cuda_managed:0`` does.
     """
 
     __slots__ = ()

@@ -604,7 +604,8 @@ cdef class Array:
         return dlpack_device(self)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """A capsule with a tensor of DLPack's, which keeps the memory alive.
+        """A capsule with a tensor of DLPack's, which keeps the memory alive. The garbage collector
+        does not look into capsules: an exporter that has one of its own memory lives for ever.
 
         Parameters
         ----------
@@ -700,9 +701,7 @@ cdef class Array:
         if not self.c_contiguous:
             parts.append(f"strides={self.strides}")
         parts.append(f"data={hex(self.array.data)}")
-        kind, ordinal = self.device
-        name = getattr(kind, "name", str(int(kind))).lower()
-        parts.append(f"device={name}" if ordinal is None else f"device={name}:{ordinal}")
+        parts.append(f"device={self.device}")
         if self.array.device_type != CAI_DEVICE_CPU:
             if self.array.stream_kind == CAI_STREAM_STREAM and self.array.stream <= 2:
                 parts.append(f"stream={self.array.stream}")

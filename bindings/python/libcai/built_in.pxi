@@ -51,7 +51,8 @@ def memory_manager(name, *, device=None, upstream=None, **parameters):
         Of ``'logging'``: a file, appended to. Or
     write : callable
         ``write(text)`` with whole lines, on any thread. What it raises is told to
-        ``sys.unraisablehook``. It is not called any more once nobody has the manager.
+        ``sys.unraisablehook``. It is not called any more once nobody has the manager. The garbage
+        collector does not see who has it: a function that refers to the manager keeps it for ever.
     retry : callable
         Of ``'retrying'``: ``retry(size, attempt)`` frees something and returns True to try again.
         `attempt` counts from 0. As `write` otherwise.

@@ -50,16 +50,11 @@ def parse(text):
 
 
 def format(device):
-    """As "gpu:1"; for what cai_device_format() has no text: the kind's name."""
-    cdef char text[32]
-    cdef cai_device native
-    cdef cai_error error
+    """As cai_device_format() has it, "cpu" and "gpu:1"; else as the kind's name says it."""
     kind, ordinal = device
-    if kind in (CAI_DEVICE_CPU, CAI_DEVICE_CUDA) and ordinal is not None:
-        device_of(device, &native)
-        succeed(cai_device_format(native, text, &error), &error)
-        return text_of(text)
-    name = getattr(kind, "name", str(int(kind))).lower()
+    if kind == CAI_DEVICE_CPU and ordinal == 0:
+        return "cpu"
+    name = "gpu" if kind == CAI_DEVICE_CUDA else getattr(kind, "name", str(int(kind))).lower()
     return name if ordinal is None else f"{name}:{ordinal}"
 
 

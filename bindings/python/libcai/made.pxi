@@ -255,7 +255,9 @@ def fill(array, value, *, stream=None):
     array : object
         What `asarray` takes; not read-only.
     value : object
-        A number; or what NumPy makes one element of the array's type of.
+        A number; or what NumPy makes one element of the array's type of. For bfloat16 and float8
+        types a real number, which ml_dtypes rounds, so that none is too large: it becomes an infinity
+        or a NaN. Without ml_dtypes they are void, and take bytes of an element's size.
     stream : Stream or object, optional
         Of the array's device; else the thread's current one.
 
@@ -263,6 +265,8 @@ def fill(array, value, *, stream=None):
     ------
     UseError
         For a value that does not fit, and for an array that is read-only.
+    TypeError, ValueError
+        For what is no value of the array's type.
     """
     native = taken_for(array, stream)
     filled(native, _scalars.pack(value, native), stream)

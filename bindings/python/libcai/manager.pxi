@@ -36,7 +36,8 @@ cdef class MemoryManager:
     A subclass has these methods. Addresses are int, sizes and alignments in bytes, a kind is a name
     as of `Memory`, a stream is 1, 2 or a ``CUstream``, or 0 on the CPU. They run on any thread,
     several at a time but for the GIL, with the GPU's primary context current. What they raise, the
-    caller gets; of a free that no caller has asked for, ``sys.unraisablehook``.
+    caller gets; of a free that no caller has asked for, ``sys.unraisablehook``. They may use libcai,
+    but a method that calls itself that way without end gets a `StateError`.
 
     ``memalloc(size, align, kind, stream)``
         Returns an address, or ``(address, host address or 0, size)``. MemoryError if there is not
@@ -54,7 +55,8 @@ cdef class MemoryManager:
     and may have these:
 
     ``initialize()``
-        Called before the first allocation, and perhaps again.
+        Called before the first allocation, and perhaps again; it cannot allocate from the manager
+        itself.
     ``reset()``
         Gives up what it keeps for later, since the device is being reset. What is out is still
         freed, unless the context is destroyed.
@@ -77,7 +79,8 @@ cdef class MemoryManager:
     ``trim(keep)``
         Gives back what is freed but kept, down to `keep` bytes.
 
-    Memory that is out keeps the manager alive. NBEP 7, ``BaseCUDAMemoryManager``.
+    Memory that is out keeps the manager alive, unseen by the garbage collector: a manager that has
+    memory of its own in an attribute lives until that is freed. NBEP 7, ``BaseCUDAMemoryManager``.
     """
 
     cdef cai_manager *manager

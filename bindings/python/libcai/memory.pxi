@@ -138,7 +138,8 @@ cdef class Memory:
         ----------
         buffer : object
             Contiguous and writable, with Python's buffer protocol; it is kept alive, and its buffer
-            exported, until the memory has gone.
+            exported, until the memory has gone. The garbage collector does not see that: one that
+            refers to the memory lives for ever.
         device : Device or str
             The GPU that it is for.
         kind : str
@@ -182,7 +183,8 @@ cdef class Memory:
         host : int, optional
             As the host uses it. Where the host may use the kind at all, `address` otherwise.
         owner : object, optional
-            Kept alive until the memory, and uses of it, are gone.
+            Kept alive until the memory, and uses of it, are gone. The garbage collector does not see
+            that: an owner that refers to the memory, or to arrays of it, lives for ever.
         row, pitch, rows : int
             Of pitched memory.
         """
@@ -221,7 +223,9 @@ cdef class Memory:
         Raises
         ------
         CudaError
-            If libcai has allocated none there; wrapped memory and views are not looked for.
+            If libcai has allocated none there; what was wrapped, pinned or opened, and views, are not
+            looked for, and hide nothing. Where a manager gives parts of memory that it had before,
+            either may be found.
         """
         cdef uint64_t at, offset = 0
         cdef cai_memory *out = NULL
@@ -236,7 +240,8 @@ cdef class Memory:
     @staticmethod
     def of(array):
         """Finds the memory of an array: ``(memory, offset)``, in bytes to the first element. Of an
-        array that libcai did not make, memory of its extent, which holds it."""
+        array that libcai did not make, memory of its extent, which holds it. The garbage collector
+        does not see that: an exporter that refers to the memory lives for ever."""
         cdef const cai_array *native
         cdef uint64_t offset = 0
         cdef cai_memory *out = NULL
@@ -517,7 +522,8 @@ cdef class Memory:
         Raises
         ------
         CudaError
-            For memory that cannot be shared: of another kind, or of a pool that is not exportable.
+            For memory that cannot be shared: of another kind, of a pool that is not exportable,
+            read-only, or with no bytes.
         StateError
             If it was freed.
         """

@@ -194,7 +194,8 @@ cdef class Stream:
         obj : int or object
             1 and 2 (the default streams), a ``CUstream``, or an object with ``__cuda_stream__()``,
             ``.handle``, ``.ptr`` or ``.cuda_stream``, whose 0 means 1. It is kept alive as long as
-            libcai needs the stream. A `Stream` is returned as it is.
+            libcai needs the stream, unseen by the garbage collector: an object that refers to the
+            `Stream` lives for ever. A `Stream` is returned as it is.
         device : Device or str
             The stream's GPU.
 

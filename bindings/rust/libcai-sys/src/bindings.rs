@@ -1249,8 +1249,11 @@ pub const CAI_MANAGER_VERSION: u32 = 1;
 ///
 /// All but create and destroy may be called from any thread, by several at a time. They are called
 /// with the GPU's primary context current, and with no lock of libcai's held; they may call libcai.
-/// They must not throw, and leave outputs alone on failure. A `stream` is 1, 2 or a CUstream; 0 for
-/// the CPU. Since 0.1.
+/// What comes back to the manager itself must end: of a function that has called itself eight times
+/// on the thread, of `initialize` that asks for memory of its own manager, and of `create` that asks
+/// for the device's manager while it makes that, libcai returns [`CAI_ERR_STATE`]. They must not throw,
+/// and leave outputs alone on failure. A `stream` is 1, 2 or a CUstream; 0 for the CPU.
+/// Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_manager_table {
@@ -3967,7 +3970,8 @@ functions! {
     ) -> cai_status;
     /// Allocates from a manager: what [`cai_memory`] does, without the handle; for adaptors. If there is
     /// not so much memory, what is pending is freed and the manager is asked once more. What a manager
-    /// gives is looked at: a block that is too small, or not aligned, is given back, and an error.
+    /// gives is looked at: a block that is too small or not aligned is freed by the manager's memfree or
+    /// memhostfree at once, and the caller gets [`CAI_ERR_STATE`].
     ///
     /// # Arguments
     ///
@@ -4207,9 +4211,11 @@ functions! {
         out: *mut cai_memory_info,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Finds the memory around an address, of this copy of libcai's, left out views, and memory that
-    /// was pinned, wrapped or opened, which others may know by another name, or that a manager took
-    /// inside of its functions, to give it.
+    /// Finds the memory that [`cai_memory_alloc()`] of this copy of libcai gave around an address, as
+    /// kernels use it. Memory that was pinned, wrapped or opened, which others may know by another name,
+    /// is never found, nor are views, nor what a manager took inside of its functions, to give it: they
+    /// hide nothing of what they are of. Where a manager gives parts of memory that it had allocated
+    /// before, either may be found; of two of one address and size the later, and never again the other.
     ///
     /// # Arguments
     ///
@@ -4470,7 +4476,8 @@ functions! {
     ///
     /// - `array`: not read-only
     /// - `value`: itemsize bytes, in the array's byte order, of the host's memory; read before the
-    ///   call returns
+    ///   call returns. They are copied as they are, whatever the type: of bfloat16 and
+    ///   float8 they are its bits
     /// - `stream`: of the array's device, or that its memory was made for; the CPU's if the host may
     ///   use it; NULL: the thread's current one of the array's device
     ///
@@ -4612,8 +4619,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for other kinds and pools, and for memory that is
-    /// read-only; [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_CUDA`]; what the manager returned;
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for other kinds and pools, and for memory that is read-only
+    /// or has no bytes; [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_CUDA`]; what the manager
+    /// returned;
     /// [`CAI_ERR_ARGUMENT`].
     /// NBEP 7, get_ipc_handle. Since 0.1.
     pub fn cai_memory_share(

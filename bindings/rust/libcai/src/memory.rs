@@ -249,7 +249,8 @@ impl Memory {
     }
 
     /// Finds the memory around an address, and the bytes before it: `cai_memory_find()`. Left out
-    /// are views, and memory that was pinned, wrapped or opened.
+    /// are views, and memory that was pinned, wrapped or opened, which hide nothing. Where a manager
+    /// gives parts of memory that it had allocated before, either may be found.
     ///
     /// # Errors
     /// [`Error::Device`] if there is none.

@@ -380,6 +380,20 @@ fn arrays_come_as_vectors() {
 }
 
 #[test]
+fn no_vector_is_larger_than_memory() {
+    // An array of one element's bytes, by which memory that there is none of would be needed.
+    let one = Array::from_vec(vec![7_u64], &[1]).unwrap();
+    let many = one.broadcast(&[1 << 46]).unwrap();
+    let error = memory::to_vec::<u64>(&many).unwrap_err();
+    assert!(matches!(error, Error::Memory(_)), "{error}");
+    assert!(
+        error.to_string().contains("no room for 70368744177664 elements of 8 bytes"),
+        "{error}"
+    );
+    assert_eq!(memory::to_vec::<u64>(&one.broadcast(&[3]).unwrap()).unwrap(), [7; 3]);
+}
+
+#[test]
 fn a_guard_makes_its_stream() {
     let before = libcai::Stream::current(gpu()).unwrap().value();
     let guard = libcai::StreamGuard::new(gpu(), libcai::Mode::Async).unwrap();
@@ -621,6 +635,8 @@ fn bad_handles_are_refused() {
         let memory = Request::on(gpu()).kind(kind).bytes(64).unwrap();
         assert!(matches!(memory.share(), Err(Error::Unsupported(_))), "{kind}");
     }
+    let nothing = Request::on(gpu()).bytes(64).unwrap().view(32, 32).unwrap();
+    assert!(matches!(nothing.share(), Err(Error::Unsupported(_))));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::dtype::DType;
 use crate::error::Error;
 use crate::error::{Result, ask, call};
 use crate::manager::Manager;
+use crate::memory::work::room_for;
 use crate::memory::{HostFlags, Memory, MemoryKind, raw_stream};
 use crate::stream::Stream;
 use crate::sys;
@@ -211,7 +212,8 @@ impl<'a> Request<'a> {
     /// As [`empty()`](Self::empty) and [`fill()`](crate::memory::fill).
     pub fn zeros(self, dtype: DType, shape: &[i64]) -> Result<Array> {
         let array = self.empty(dtype, shape)?;
-        let zero = vec![0_u8; dtype.itemsize()];
+        let mut zero: Vec<u8> = room_for(dtype.itemsize())?;
+        zero.resize(dtype.itemsize(), 0);
         let stream = raw_stream(self.stream);
         // SAFETY: the value has the item's bytes, and is read before the call returns.
         call(|error| unsafe {

@@ -133,34 +133,50 @@ pub fn eval<'a>(array: impl Into<ArrayRef<'a>>) -> Result<()> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Value`], of entry typestr, if `T` is not the array's own type; the rest as [`copy()`].
+/// [`Error::Value`], of entry typestr, if `T` is not the array's own type; [`Error::Memory`]; the rest
+/// as [`copy()`].
 pub fn to_vec<'a, T: Element>(array: impl Into<ArrayRef<'a>>) -> Result<Vec<T>> {
     let array = array.into();
     must_hold::<T>(array)?;
     let count = array.layout().size;
-    // Zeros, so that no byte is ever unknown.
-    let mut bytes: Vec<MaybeUninit<T>> = Vec::new();
-    bytes.resize_with(count, MaybeUninit::zeroed);
+    // Before anything is waited for: an array of few bytes may have any number of elements.
+    let mut elements: Vec<T> = room_for(count)?;
     if count != 0 {
         // What a stream of the CPU's is to write must not go before it has.
         let mut host = Request::on(Device::Cpu).empty(T::DTYPE, array.shape())?;
         copy(array, &mut host, None)?;
         eval(&host)?;
         let data: *const MaybeUninit<T> = ptr::with_exposed_provenance(host.data() as usize);
-        // SAFETY: the memory has so many elements, which nobody else knows of.
-        unsafe { ptr::copy_nonoverlapping(data, bytes.as_mut_ptr(), count) };
-    }
-    if T::DTYPE.kind() == Kind::Bool {
-        for byte in &mut bytes {
-            // SAFETY: a bool of an array is one byte, of which any value but 0 is true.
-            unsafe {
-                let byte = byte.as_mut_ptr().cast::<u8>();
-                *byte = (*byte != 0).into();
+        let room = elements.spare_capacity_mut();
+        // SAFETY: the memory has so many elements, which nobody else knows of, and there is room.
+        unsafe { ptr::copy_nonoverlapping(data, room.as_mut_ptr(), count) };
+        if T::DTYPE.kind() == Kind::Bool {
+            for byte in &mut room[..count] {
+                // SAFETY: a bool of an array is one byte, of which any value but 0 is true.
+                unsafe {
+                    let byte = byte.as_mut_ptr().cast::<u8>();
+                    *byte = (*byte != 0).into();
+                }
             }
         }
     }
     // SAFETY: all is written, and any bytes are a number.
-    Ok(bytes.into_iter().map(|element| unsafe { element.assume_init() }).collect())
+    unsafe { elements.set_len(count) };
+    Ok(elements)
+}
+
+/// An empty vector with room for as many elements as an array says, which may be more than any
+/// memory has.
+pub(super) fn room_for<T>(count: usize) -> Result<Vec<T>> {
+    let mut empty = Vec::new();
+    match empty.try_reserve_exact(count) {
+        Ok(()) => Ok(empty),
+        Err(error) => {
+            let bytes = size_of::<T>();
+            let message = format!("no room for {count} elements of {bytes} bytes: {error}");
+            Err(Error::say(sys::CAI_ERR_MEMORY, message))
+        }
+    }
 }
 
 fn must_hold<T: Element>(array: ArrayRef<'_>) -> Result<()> {
