@@ -835,13 +835,13 @@ cai_status cai_use_end(cai_use *use, cai_error *error);
 cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error);
 
 /** Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait,
- * and does not fail. The producers' streams do not wait. The use takes references to the owners,
- * which cai_drain() lets go of once the work is complete. Owners keep the use, too, if an event can
- * be recorded on the stream, which lives still. None can on another thread's 2, in a capture that
- * it was not in at the beginning, or where the driver refuses: then only cai_drain() with `wait`
- * lets go (without memory to remember that by, nobody does). Nobody is told which it was: call
- * cai_drain() with `wait` after every abandon, outside of captures, before anybody else uses the
- * arrays. In a capture the graph takes references, too.
+ * and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
+ * recorded on the stream, which lives still, and cai_drain() with `wait` waits for that. Where none
+ * can, since it is another thread's 2, or in a capture that it was not in at the beginning, or the
+ * driver refuses, the use takes references to the owners, which cai_drain() with `wait` lets go of
+ * (without memory to remember that by, nobody does). Nobody is told which it was: call cai_drain()
+ * with `wait` after every abandon, outside of captures, before anybody else uses the arrays. In a
+ * capture the graph takes references, too.
  *
  * @param use  is open no more. NULL, or one that is not open: nothing is done
  * Since 0.1. */
@@ -968,7 +968,8 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * context knows; and if not even that is known, it has to wait in all that it is called for.
  *
  * @param wait  not 0: the host waits for the uses to complete. Release the GIL first
- * @param left  may be NULL; gets the number of arrays whose end is still put off. What streams of
+ * @param left  may be NULL; gets the number of arrays whose end is still put off, and of uses that
+ *              were given up and are pending. What streams of
  *              the CPU's hold does not count: wait for those by their own functions. Nor does what
  *              living graphs hold, whose arrays a thread of the driver's lets go of some time
  *              after the graph has gone

@@ -307,7 +307,9 @@ void look_at_all(driver::Session &session, const Stream &stream, Ending &ending)
 std::unique_ptr<Uses> new_holder(cai_owner *owner) {
   auto holder = std::make_unique<Uses>();
   holder->owner = owner;
-  holder->end = [](cai_owner *held) { held->release(held); };
+  holder->end = [](cai_owner *held) {
+    if (held) held->release(held);
+  };
   return holder;
 }
 

@@ -46,7 +46,8 @@ void look(driver::Session &session, const Stream &stream, Ending &ending);
 // Likewise for all of them, after the stream was waited for.
 void look_at_all(driver::Session &session, const Stream &stream, Ending &ending);
 
-// An end that hangs on uses of its own: one holder of `owner` goes when they are complete.
+// An end that hangs on uses of its own: one holder of `owner` goes when they are complete. NULL:
+// nothing does, but cai_drain() waits for them.
 std::unique_ptr<Uses> new_holder(cai_owner *owner);
 
 // Takes a reference that cai_drain() lets go of once it has waited for the stream's context, or

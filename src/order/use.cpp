@@ -473,8 +473,9 @@ void for_each_owner(OpenUse &use, Body &&body) {
   }
 }
 
-// Lets the owners keep what is pending on the stream, and holds them until it is complete; those
-// that have functions of their own are told. False if there is more that is pending.
+// Lets the owners keep what is pending on the stream; those that keep no uses are held until it is
+// complete, and those that have functions of their own are told. False if there is more that is
+// pending.
 bool keep_abandoned(OpenUse &use) {
   const trace::Call call("cai_use_abandon", use);
   Few<cai_owner *> told;
@@ -503,21 +504,24 @@ bool keep_abandoned(OpenUse &use) {
   }
   const Event event = Event::record(session, consumer);
   identify(session, consumer);
+  bool is_held = false;
+  const auto hold_until = [&](cai_owner *owner) {
+    is_held = true;
+    std::unique_ptr<Uses> holder = new_holder(owner);
+    holder->keep(consumer.key(), event, true, {});
+    if (owner) owner->retain(owner);
+    put_off(holder.release());
+  };
   for_each_owner(use, [&](cai_owner *owner) {
     cai_owner *const keeper = keeper_of(owner);
     trace::edge(trace::all_arrays, trace::owner(keeper), trace::stream(use.stream),
                 "kept: event recorded (the use was given up)");
-    if (keeps_here(keeper)) {
-      make_uses_of(keeper).keep(consumer.key(), event, true, {});
-    } else if (keeps_by_itself(keeper)) {
-      told.add(keeper);
-    }
-    // Who works on the producer's stream asks no owner, and has but cai_drain() to wait for it.
-    std::unique_ptr<Uses> holder = new_holder(owner);
-    holder->keep(consumer.key(), event, true, {});
-    owner->retain(owner);
-    put_off(holder.release());
+    if (keeps_here(keeper)) make_uses_of(keeper).keep(consumer.key(), event, true, {});
+    if (keeps_by_itself(keeper)) told.add(keeper);
+    if (!stores_here(keeper)) hold_until(owner);
   });
+  // Who works on a producer's stream asks no owner, and has but cai_drain() to wait for it.
+  if (!is_held) hold_until(nullptr);
   for (const Used &used : use) {
     cai_owner *const keeper = keeper_of(used.owner);
     if (keeps_here(keeper) && used.own && may_be_freed_on(used.own, used.owner)) {

@@ -300,5 +300,24 @@ TEST_F(Keepers, AreToldOfACopyThatIsPublished) {
   EXPECT_EQ(none, nullptr);
 }
 
+// What they kept by libcai's functions in an owner whose await_uses is their own, nobody would find
+// or free.
+TEST_F(Keepers, KeepNothingOfLibcaisInAnOwnerOfTheirs) {
+  const std::uint64_t consumer = value(stream());
+  cai_owner owner{};
+  ASSERT_EQ(cai_owner_init(&owner, [](cai_owner *) {}, [](cai_owner *) {}, nullptr), CAI_OK);
+  owner.await_uses = [](cai_owner *self, std::uint64_t on, std::uint32_t access, cai_error *error) {
+    return cai_owner_await_uses(self, on, access, error);
+  };
+  cai_error error{};
+  EXPECT_EQ(cai_owner_used_on(&owner, consumer, CAI_ACCESS_READ, &error), CAI_ERR_ARGUMENT);
+  EXPECT_NE(std::string(error.message).find("await_uses"), std::string::npos) << error.message;
+  EXPECT_EQ(owner.await_uses(&owner, consumer, CAI_ACCESS_READ, nullptr), CAI_ERR_ARGUMENT);
+  EXPECT_EQ(owner.uses, nullptr);
+  std::int64_t left = -1;
+  EXPECT_EQ(cai_owner_pending(&owner, 0, &left, nullptr), CAI_OK);
+  EXPECT_EQ(left, 0);
+}
+
 }  // namespace
 }  // namespace test::keepers_tests

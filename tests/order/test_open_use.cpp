@@ -636,6 +636,20 @@ TEST_F(OpenUse, AbandonedHoldsWhoKeepsNothing) {
   EXPECT_TRUE(producer.ended());
 }
 
+// The producer works on the stream of its array, and asks no owner.
+TEST_F(OpenUse, AbandonedIsOverOnceDrained) {
+  const std::uint64_t own = value(stream()), consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, own);
+  EXPECT_EQ(races([&] {
+              ASSERT_EQ(begin({array}, consumer), CAI_OK);
+              fill(array->data, 1, consumer);
+              cai_use_abandon(&use);
+              EXPECT_EQ(left_after_drain(1), 0);
+              fill(array->data, 2, own);
+            }),
+            0U);
+}
+
 // What was queued before a capture is not in the graph, which may go earlier; and nothing says when
 // it is complete but waiting for all.
 TEST_F(OpenUse, AbandonedInALateCaptureStaysUntilDrained) {

@@ -62,6 +62,7 @@ constexpr const char *kLater[] = {"next", "second", "third"};
 constexpr const char *kOfDict[] = {"all", "mask"};
 constexpr const char *kWorks[] = {"read", "write", "nothing"};
 constexpr const char *kTensorNames[] = {"0", "1", "2", "3"};
+constexpr const char *kWhose[] = {"asked", "own"};
 constexpr const char *kTimes[] = {"once", "twice", "thrice", "always"};
 constexpr const char *kDrains[] = {"ask", "wait"};
 
@@ -156,7 +157,7 @@ constexpr Verb kVerbs[] = {
     {"end_guest", end_guest, {2, 1, 0}, {}},
     {"tensor", ask_tensor, {3, 2, 2}, {kFreeTensor, kArray, kStream, of(kWorks)}},
     {"use_tensor", use_tensor, {3, 2, 1}, {kTensor, of(kAccess)}, has_tensor},
-    {"own_tensor", own_tensor, {4, 2, 1}, {kTensor, kFreeArray}, has_tensor},
+    {"own_tensor", own_tensor, {4, 2, 1}, {kTensor, kFreeArray, of(kWhose)}, has_tensor},
     {"read_tensor", read_tensor, {2, 0, 0}, {kTensor, kStream}, has_tensor},
     {"delete_tensor", delete_tensor, {4, 2, 1}, {kTensor}, has_tensor},
     {"set_stream", set_stream, {4, 2, 0}, {kArray, kStream}, has_memory},

@@ -58,8 +58,8 @@ void ask_tensor(World &world, const Step &step) {
   world.met(Call::tensor, number, stream);
   auto *const told = new Told{*inner, inner, static_cast<int>(step[1])};
   told->tensor.deleter = Told::end;
-  tensor = {true,  number,       array.block, stream, array.tensor, world.capture_of(stream),
-            false, &told->tensor};
+  tensor = {true,  number,        array.block, stream, array.tensor, world.capture_of(stream),
+            false, &told->tensor, false};
   block.copied = true;
   // The array's own stream the owner goes on to tell of, as after a dict.
   if (array.said == stream && !array.is_view) block.told |= 1U << stream;
@@ -119,7 +119,11 @@ void own_tensor(World &world, const Step &step) {
   array->said = tensor.stream;
   array->tensor = static_cast<int>(step[1]);
   array->array = made;
-  world.say("array %d: of tensor %u", world.number_of(array), step[1]);
+  tensor.is_own = step[3] && world.has_array_of(tensor) && tensor.parent < 0 &&
+                  world.arrays[tensor.array].said == tensor.stream;
+  if (tensor.is_own) made->owner->flags &= ~std::uint32_t{CAI_OWNER_ASKED};
+  world.say("array %d: of tensor %u%s", world.number_of(array), step[1],
+            tensor.is_own ? ", whose stream is the exporter's" : "");
 }
 
 // A party with libcai is lent a tensor, and reads it within one call.

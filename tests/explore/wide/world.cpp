@@ -266,8 +266,8 @@ void World::make_stale(int block, int tensor, bool is_kept) {
     return it == other;
   };
   const auto is_found = [&](const Tensor &other) {
-    return is_kept && tensor >= 0 && tensors[tensor].is_owned() && other.is_owned() &&
-           tensors[tensor].capture == other.capture;
+    return is_kept && tensor >= 0 && tensors[tensor].is_owned() && !tensors[tensor].is_own &&
+           other.is_owned() && tensors[tensor].capture == other.capture;
   };
   for (int i = 0; i < static_cast<int>(std::size(tensors)); ++i) {
     Tensor &other = tensors[i];

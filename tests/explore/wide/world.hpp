@@ -92,7 +92,10 @@ struct Tensor {
   bool is_stale = false;
   DLManagedTensorVersioned *held = nullptr;  // null: by an array
 
-  // Whether an array was made of it: those of one memory find each other's uses.
+  bool is_own = false;  // that array's owner says that the stream is the exporter's own
+
+  // Whether an array was made of it: those of one memory find each other's uses, but for those on a
+  // stream that is said to be the exporter's.
   bool is_owned() const { return there && !held; }
 };
 

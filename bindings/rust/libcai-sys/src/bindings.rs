@@ -2823,13 +2823,13 @@ functions! {
     /// Since 0.1.
     pub fn cai_use_finish(use_: *mut cai_use, wait: i32, error: *mut cai_error) -> cai_status;
     /// Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait,
-    /// and does not fail. The producers' streams do not wait. The use takes references to the owners,
-    /// which [`cai_drain()`] lets go of once the work is complete. Owners keep the use, too, if an event can
-    /// be recorded on the stream, which lives still. None can on another thread's 2, in a capture that
-    /// it was not in at the beginning, or where the driver refuses: then only [`cai_drain()`] with `wait`
-    /// lets go (without memory to remember that by, nobody does). Nobody is told which it was: call
-    /// [`cai_drain()`] with `wait` after every abandon, outside of captures, before anybody else uses the
-    /// arrays. In a capture the graph takes references, too.
+    /// and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
+    /// recorded on the stream, which lives still, and [`cai_drain()`] with `wait` waits for that. Where none
+    /// can, since it is another thread's 2, or in a capture that it was not in at the beginning, or the
+    /// driver refuses, the use takes references to the owners, which [`cai_drain()`] with `wait` lets go of
+    /// (without memory to remember that by, nobody does). Nobody is told which it was: call [`cai_drain()`]
+    /// with `wait` after every abandon, outside of captures, before anybody else uses the arrays. In a
+    /// capture the graph takes references, too.
     ///
     /// # Arguments
     ///
@@ -3009,7 +3009,8 @@ functions! {
     /// # Arguments
     ///
     /// - `wait`: not 0: the host waits for the uses to complete. Release the GIL first
-    /// - `left`: may be NULL; gets the number of arrays whose end is still put off. What streams of
+    /// - `left`: may be NULL; gets the number of arrays whose end is still put off, and of uses that
+    ///   were given up and are pending. What streams of
     ///   the CPU's hold does not count: wait for those by their own functions. Nor does what
     ///   living graphs hold, whose arrays a thread of the driver's lets go of some time
     ///   after the graph has gone
