@@ -204,6 +204,26 @@ SCENARIO(tensor_for_another_stream) {
   writes(x->data, d);
 }
 
+// Who was given a tensor each finds the other's uses by address, those on its own stream, too.
+SCENARIO(tensors_of_one_memory) {
+  const Stream p = stream(), c = stream(), d = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  cai_array *given[2] = {};
+  writes(x->data, p);
+  for (int nth = 2; nth < 6; ++nth)
+    implied(nth);  // d comes after p and c once it waits for c's use
+  for (const Stream asked : {c, d}) {
+    DLManagedTensorVersioned *tensor = nullptr;
+    answered(cai_dlpack_write(x, asked, &tensor, nullptr));
+    answered(cai_dlpack_own(tensor, asked, &given[asked == d], nullptr));
+  }
+  begin({given[0]}, c, use(CAI_ORDER_BOTH, CAI_ACCESS_READ));
+  reads(x->data, c);
+  end({given[0]}, c, use(CAI_ORDER_BOTH, CAI_ACCESS_READ));
+  begin({given[1]}, d);
+  writes(x->data, d);
+}
+
 // What the owner has kept comes before a tensor for the array's own stream.
 SCENARIO(tensor_for_its_own_stream) {
   const Stream p = stream(), c = stream();

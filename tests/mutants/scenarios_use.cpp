@@ -168,8 +168,21 @@ SCENARIO(kept_of_abandoned) {
   begin({x}, c);
   writes(x->data, c);
   abandon();
+  implied(1);  // asked in passing whether that is over, which cai_drain() would wait for
   begin({x}, d);
   reads(x->data, d);
+}
+
+// The producer asks no owner.
+SCENARIO(drained_after_abandoned) {
+  const Stream p = stream(), c = stream();
+  cai_array *const x = owned(memory(), CAI_STREAM_STREAM, p);
+  writes(x->data, p);
+  begin({x}, c);
+  reads(x->data, c);
+  abandon();
+  answered(cai_drain(1, nullptr, nullptr));
+  writes(x->data, p);
 }
 
 SCENARIO(kept_reads) {

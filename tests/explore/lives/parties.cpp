@@ -401,7 +401,7 @@ void World::share(const Step &step) {
   cai_status expected = CAI_OK;
   const bool is_plain =
       found->kind == CAI_KIND_DEFAULT && !is_cpu(found->device) && !found->is_ordered;
-  if (!is_plain || found->read_only || found->root().size == 0) expected = CAI_ERR_UNSUPPORTED;
+  if (!is_plain || found->read_only || found->size == 0) expected = CAI_ERR_UNSUPPORTED;
   if (!found->is_alive()) expected = CAI_ERR_STATE;
   cai_ipc_handle handle{};
   std::int32_t fd = -1;
@@ -412,7 +412,7 @@ void World::share(const Step &step) {
   }
   if (handle.size != found->size) blame("a handle says another size");
   cai_memory *out = nullptr;
-  must("open", handle.size ? CAI_ERR_STATE : CAI_ERR_VALUE, [&](cai_error *error) {
+  must("open", CAI_ERR_STATE, [&](cai_error *error) {
     return cai_memory_open(&handle, fd, gpu, nullptr, CAI_OPEN_AUTO, &out, error);
   });
 }
