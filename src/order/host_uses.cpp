@@ -88,8 +88,9 @@ bool cai::none_is_stale(const cai_array &array) noexcept {
     const order::Uses *const uses = order::uses_of(keeper);
     if (uses ? uses->any_told_but(0) : order::told_in(order::word_of(keeper)) != 0) return true;
   }
+  // The exporter itself may write the dict of an array that it lends: it knows.
   bool found = false;
-  if (order::is_import(keeper)) {
+  if (keeper && order::is_import(keeper)) {
     order::for_each_import(array, [&](const order::Uses &other) {
       if (other.any() || other.any_told_but(0)) found = true;
     });

@@ -421,6 +421,7 @@ bool Uses::is_lost_in(driver::CUcontext context) {
 }
 
 void Uses::find_lost() noexcept {
+  const std::lock_guard lock(lock_);
   find_lost([](const Stream &stream) { return !stream.context; });
 }
 
@@ -452,6 +453,7 @@ std::uint64_t Uses::forget_marks(std::uint64_t freed_on) noexcept {
 }
 
 void Uses::free_in_order(std::uint64_t freed_on) noexcept {
+  const std::lock_guard lock(lock_);
   const std::uint64_t stream = forget_marks(freed_on);
   if (stream == 0) return;
   std::erase_if(slots_, [&](const Slot &slot) { return slot.last().cover.value == stream; });
@@ -482,16 +484,20 @@ bool Uses::pending_in(driver::CUcontext context) const noexcept {
 void Uses::settle(driver::Session &session, driver::CUcontext context, std::uint64_t context_id,
                   Ask ask) noexcept {
   keep_marked(session, 0);
-  find_lost([&](const Stream &stream) {
-    if (stream.context != context) return false;
-    const bool has_gone = stream.context_id && stream.context_id != context_id;
-    return has_gone || (ask == Ask::and_wait && wait_for_context(session));
-  });
-  std::erase_if(slots_, [&](const Slot &slot) {
-    const Event &event = slot.last().event;
-    if (event.context() != context) return false;
-    return event.context_id() != context_id || is_complete(session, event, ask);
-  });
+  const bool waits = ask == Ask::and_wait && is_lost_in(context);
+  find_lost_in(context, context_id, waits && wait_for_context(session));
+  // Only this thread changes the list by now; but who has another import looks at it.
+  for (auto slot = slots_.begin(); slot != slots_.end();) {
+    const Event &event = slot->last().event;
+    const bool is_over = event.context() == context &&
+                         (event.context_id() != context_id || is_complete(session, event, ask));
+    if (!is_over) {
+      ++slot;
+      continue;
+    }
+    const std::lock_guard lock(lock_);
+    slot = slots_.erase(slot);
+  }
 }
 
 }  // namespace cai::order
