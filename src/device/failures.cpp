@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/report.hpp"
 
 namespace cai::device {
 
@@ -17,6 +18,10 @@ std::optional<cai_error> run(cai_work_fn work, void *context) noexcept {
   }
   error.status = status;
   return error;
+}
+
+Failures::~Failures() {
+  if (first_) report(*first_);
 }
 
 void Failures::note(const cai_error &error) noexcept {

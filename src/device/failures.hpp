@@ -15,6 +15,12 @@ std::optional<cai_error> run(cai_work_fn work, void *context) noexcept;
 
 class Failures {
  public:
+  Failures() = default;
+  Failures(const Failures &) = delete;
+  Failures &operator=(const Failures &) = delete;
+  // Of a stream that has gone before its work had failed nobody asks.
+  ~Failures();
+
   void note(const cai_error &error) noexcept;
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
   // The first one since it was told last.

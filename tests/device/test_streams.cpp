@@ -217,6 +217,21 @@ TEST_P(Streams, FailureThatNobodyAsksFor) {
   EXPECT_EQ(told.messages(), std::vector<std::string>{"seven"});
 }
 
+TEST_P(Streams, FailureAfterTheHandleHasGone) {
+  if (kind.at_once()) return;  // the call has told it by then
+  Told told;
+  Door door;
+  Work bad(say_seven);
+  ASSERT_OK(door.work.enqueue(stream, error));
+  ASSERT_OK(bad.enqueue(stream, error));
+  stream.release();
+  door.open();
+  if (kind.on_gpu()) ASSERT_OK(cai_device_synchronize(kind.device, error));
+  drain();
+  while (bad.ends == 0 || told.messages().empty()) std::this_thread::yield();
+  EXPECT_EQ(told.messages(), std::vector<std::string>{"seven"});
+}
+
 TEST_P(Streams, WorkOutlivesTheHandle) {
   Door door;
   Work last;
