@@ -969,10 +969,9 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  *
  * @param wait  not 0: the host waits for the uses to complete. Release the GIL first
  * @param left  may be NULL; gets the number of arrays whose end is still put off, and of uses that
- *              were given up and are pending. What streams of
- *              the CPU's hold does not count: wait for those by their own functions. Nor does what
- *              living graphs hold, whose arrays a thread of the driver's lets go of some time
- *              after the graph has gone
+ *              were given up and are pending. What streams of the CPU's hold does not count: wait
+ *              for those by their own functions. Nor does what living graphs hold, whose arrays a
+ *              thread of the driver's lets go of some time after the graph has gone
  * @return #CAI_OK, also if nothing was put off, and then with no driver; #CAI_ERR_DRIVER;
  *         #CAI_ERR_CUDA; #CAI_ERR_MEMORY.
  * Since 0.1. */

@@ -243,11 +243,13 @@ static inline int cai_py_none_is_stale(const cai_array *array) {
 /* Whether uses are kept of an array, or others find it by address, whose uses may be. */
 static inline int cai_py_may_be_used(const cai_array *array) {
   const cai_owner *const keeper = cai_py_keeper(array->owner);
+  int is_import;
   if (cai_py_was_used(keeper)) return 1;
-  if (!keeper || array->stream_kind != CAI_STREAM_NONE) return 0;
-  if (cai_py_has_told(keeper)) return 1;
-  if (!((keeper->keeper ? keeper->keeper : keeper)->flags & CAI_OWNER_IMPORTED)) return 0;
-  return array->device_type == CAI_DEVICE_CPU || cai_py_none_is_stale(array);
+  if (!keeper) return 0;
+  is_import = ((keeper->keeper ? keeper->keeper : keeper)->flags & CAI_OWNER_IMPORTED) != 0;
+  if (array->device_type == CAI_DEVICE_CPU) return is_import;
+  if (array->stream_kind != CAI_STREAM_NONE) return 0;
+  return cai_py_has_told(keeper) || (is_import && cai_py_none_is_stale(array));
 }
 
 static inline cai_status cai_py_keep_use(cai_owner *keeper, uint64_t stream, uint32_t access,

@@ -3010,10 +3010,9 @@ functions! {
     ///
     /// - `wait`: not 0: the host waits for the uses to complete. Release the GIL first
     /// - `left`: may be NULL; gets the number of arrays whose end is still put off, and of uses that
-    ///   were given up and are pending. What streams of
-    ///   the CPU's hold does not count: wait for those by their own functions. Nor does what
-    ///   living graphs hold, whose arrays a thread of the driver's lets go of some time
-    ///   after the graph has gone
+    ///   were given up and are pending. What streams of the CPU's hold does not count: wait
+    ///   for those by their own functions. Nor does what living graphs hold, whose arrays a
+    ///   thread of the driver's lets go of some time after the graph has gone
     ///
     /// # Returns
     ///
