@@ -853,9 +853,8 @@ cai_status cai_pending_defer(cai_device device, int32_t defer, cai_error *error)
  *                the others have closed theirs
  * @param fd      gets the pool's descriptor, the caller's to close; -1 for #CAI_IPC_LEGACY
  * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for other kinds and pools, and for memory that is read-only
- *          or has no bytes; #CAI_ERR_STATE if it was freed; #CAI_ERR_CUDA; what the manager
- *          returned;
- *          #CAI_ERR_ARGUMENT.
+ *          or has no bytes; #CAI_ERR_STATE if it was freed, or for a handle of the manager's that
+ *          nobody could open; #CAI_ERR_CUDA; what the manager returned; #CAI_ERR_ARGUMENT.
  * NBEP 7, get_ipc_handle. Since 0.1. */
 cai_status cai_memory_share(cai_memory *memory, cai_ipc_handle *out, int32_t *fd, cai_error *error);
 

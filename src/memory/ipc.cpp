@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "device/current.hpp"
 #include "device/primary.hpp"
@@ -34,6 +35,16 @@ uint64_t start_of(uint64_t process) {
   uint64_t start = 0;
   if (at) std::from_chars(at + 1, line + length, start);
   return start;
+}
+
+bool is_pool(const cai_ipc_handle &handle) noexcept {
+  return handle.kind == CAI_IPC_POOL;
+}
+
+bool can_be_opened(const cai_ipc_handle &handle) noexcept {
+  return (handle.kind == CAI_IPC_LEGACY || is_pool(handle)) && handle.size != 0 &&
+         handle.offset <= INT64_MAX && handle.size <= INT64_MAX && handle.process != 0 &&
+         !handle.reserved && !handle.reserved1 && !handle.reserved2;
 }
 
 // ---- Sharing ------------------------------------------------------------------------------------
@@ -87,6 +98,17 @@ void share_by_driver(Manager &manager, const cai_block &block, cai_ipc_handle &o
   std::memcpy(out.data, handle.reserved, sizeof out.data);
 }
 
+// Closed unless somebody takes it.
+struct Descriptor {
+  Descriptor() = default;
+  Descriptor(const Descriptor &) = delete;
+  Descriptor &operator=(const Descriptor &) = delete;
+  ~Descriptor() {
+    if (fd >= 0) close(fd);
+  }
+  int32_t fd = -1;
+};
+
 void share(const cai_memory &memory, cai_ipc_handle *out, int32_t *fd) {
   const cai_memory &root = memory.root();
   const uint32_t kind = memory.facts.kind;
@@ -108,30 +130,31 @@ void share(const cai_memory &memory, cai_ipc_handle *out, int32_t *fd) {
   info.struct_size = sizeof info;
   cai_error error;
   if (cai_device_describe(memory.facts.device, &info, &error) != CAI_OK) throw Failure(error);
-  int32_t descriptor = -1;
   Manager &manager = *root.manager;
-  try {
-    manager.within([&] {
-      if (!manager.ask<&cai_manager_table::get_ipc_handle>("get_ipc_handle", &root.block, &made,
-                                                           &descriptor)) {
-        share_by_driver(manager, root.block, made, descriptor);
-      }
-    });
-  } catch (const Failure &) {
-    if (descriptor >= 0) close(descriptor);
-    throw;
-  }
+  Descriptor descriptor;
+  manager.within([&] {
+    if (!manager.ask<&cai_manager_table::get_ipc_handle>("get_ipc_handle", &root.block, &made,
+                                                         &descriptor.fd)) {
+      share_by_driver(manager, root.block, made, descriptor.fd);
+    }
+  });
   made.struct_size = sizeof made;
   made.size = memory.facts.size;
-  made.offset += memory.facts.data - root.facts.data;
   made.process = static_cast<uint64_t>(getpid());
   made.process_start = start_of(made.process);
   std::memcpy(made.uuid, info.uuid, sizeof made.uuid);
   made.pci_domain = info.pci_domain;
   made.pci_bus = info.pci_bus;
   made.pci_slot = info.pci_slot;
+  if (!can_be_opened(made) || is_pool(made) != (descriptor.fd >= 0)) {
+    throw Failure(CAI_ERR_STATE, {},
+                  "manager %s: get_ipc_handle gave a handle that nobody can open: kind %u, offset "
+                  "%" PRIu64 ", fd %d",
+                  manager.name(), made.kind, made.offset, descriptor.fd);
+  }
+  made.offset += memory.facts.data - root.facts.data;
   *out = made;
-  *fd = descriptor;
+  *fd = std::exchange(descriptor.fd, -1);
 }
 
 // ---- Opening ------------------------------------------------------------------------------------
@@ -144,18 +167,15 @@ void judge(const cai_ipc_handle &handle, int32_t fd, cai_device device, uint32_t
   if (how < CAI_OPEN_DIRECT || how > CAI_OPEN_AUTO) {
     throw Failure(CAI_ERR_VALUE, {}, "how is %u, and none of CAI_OPEN_*", how);
   }
-  const bool is_pool = handle.kind == CAI_IPC_POOL;
-  if (handle.struct_size < sizeof handle || (handle.kind != CAI_IPC_LEGACY && !is_pool) ||
-      handle.size == 0 || handle.offset > INT64_MAX || handle.size > INT64_MAX ||
-      handle.process == 0 || handle.reserved || handle.reserved1 || handle.reserved2) {
+  if (handle.struct_size < sizeof handle || !can_be_opened(handle)) {
     throw Failure(CAI_ERR_VALUE, {},
                   "the handle is none: struct_size %u, kind %u, size %" PRIu64 ", offset %" PRIu64
                   ", process %" PRIu64,
                   handle.struct_size, handle.kind, handle.size, handle.offset, handle.process);
   }
-  if (is_pool != (fd >= 0)) {
+  if (is_pool(handle) != (fd >= 0)) {
     throw Failure(CAI_ERR_VALUE, {}, "fd is %d, and the handle is %s", fd,
-                  is_pool ? "a pool's, which comes with one" : "not a pool's");
+                  is_pool(handle) ? "a pool's, which comes with one" : "not a pool's");
   }
 }
 

@@ -71,8 +71,11 @@ struct Curious {
     made.memhostfree = [](void *self, const cai_block *, cai_error *error) {
       return of(self).take("memhostfree", error);
     };
-    made.get_ipc_handle = [](void *self, const cai_block *, cai_ipc_handle *, std::int32_t *,
-                             cai_error *error) { return of(self).run("get_ipc_handle", error); };
+    made.get_ipc_handle = [](void *self, const cai_block *, cai_ipc_handle *handle, std::int32_t *,
+                             cai_error *error) {
+      handle->kind = CAI_IPC_LEGACY;
+      return of(self).run("get_ipc_handle", error);
+    };
     made.get_memory_info = [](void *self, std::uint64_t *free, std::uint64_t *total,
                               cai_error *error) {
       *free = 1, *total = 2;

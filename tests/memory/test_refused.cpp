@@ -324,6 +324,84 @@ TEST_F(Refused, Handles) {
   EXPECT_EQ(handle.struct_size, 0U);
 }
 
+// By a manager that has a way of its own to share.
+TEST_F(Refused, HandlesOfManagers) {
+  struct Answer {
+    const char *says;
+    std::uint32_t kind;
+    std::uint64_t offset, reserved;
+    bool is_with_file;
+  };
+  static Answer answer{};
+  cai_manager_table table{};
+  table.struct_size = sizeof table;
+  table.version = CAI_MANAGER_VERSION;
+  table.name = "sharing";
+  table.create = [](const void *, cai_device, cai_manager *, void **, cai_error *) {
+    return cai_status{CAI_OK};
+  };
+  table.destroy = [](void *) {};
+  table.initialize = table.reset = [](void *, cai_error *) { return cai_status{CAI_OK}; };
+  table.memalloc = [](void *, std::uint64_t size, std::uint64_t, std::uint32_t, std::uint64_t,
+                      cai_block *block, cai_error *) {
+    *block = {1 << 20, 0, size, 0};
+    return cai_status{CAI_OK};
+  };
+  table.memfree = [](void *, const cai_block *, std::uint64_t, cai_error *) {
+    return cai_status{CAI_OK};
+  };
+  table.get_ipc_handle = [](void *, const cai_block *, cai_ipc_handle *handle, std::int32_t *fd,
+                            cai_error *) {
+    handle->kind = answer.kind;
+    handle->offset = answer.offset;
+    handle->reserved2 = answer.reserved;
+    if (answer.is_with_file) *fd = dup(STDERR_FILENO);
+    return cai_status{CAI_OK};
+  };
+  ASSERT_OK(cai_manager_register(table.name, &table, error));
+  cai_manager *manager = nullptr;
+  ASSERT_OK(cai_manager_create(table.name, nullptr, gpu0, nullptr, &manager, error));
+  cai_request request{};
+  request.struct_size = sizeof request;
+  request.kind = CAI_KIND_DEFAULT;
+  request.size = 64;
+  request.manager = manager;
+  cai_memory *memory = nullptr;
+  ASSERT_OK(cai_memory_alloc(gpu0, &request, &memory, error));
+  cai_manager_release(manager);
+  const OwnMemory whole(memory);
+  ASSERT_OK(cai_memory_view(whole, 16, 48, &memory, error));
+  const OwnMemory view(memory);
+
+  std::int32_t fd = 7;
+  cai_ipc_handle handle{};
+  const auto lowest_free = [] {
+    const int number = dup(STDERR_FILENO);
+    close(number);
+    return number;
+  };
+  const int before = lowest_free();
+  for (const Answer &wrong : {Answer{"kind 0, offset 0, fd -1", 0, 0, 0, false},
+                              {"kind 77", 77, 0, 0, false},
+                              {"offset 9223372036854775808", CAI_IPC_LEGACY, most + 1, 0, false},
+                              {"nobody can open", CAI_IPC_LEGACY, 0, 1, false},
+                              {"kind 1, offset 0, fd ", CAI_IPC_LEGACY, 0, 0, true},
+                              {"kind 2, offset 0, fd -1", CAI_IPC_POOL, 0, 0, false}}) {
+    answer = wrong;
+    EXPECT_FAILS(CAI_ERR_STATE, "manager sharing: get_ipc_handle",
+                 cai_memory_share(view, &handle, &fd, error));
+    EXPECT_FAILS(CAI_ERR_STATE, wrong.says, cai_memory_share(view, &handle, &fd, error));
+  }
+  EXPECT_EQ(lowest_free(), before);  // what came with a handle has been closed
+  EXPECT_EQ(fd, 7);
+  EXPECT_EQ(handle.struct_size, 0U);
+  answer = {nullptr, CAI_IPC_POOL, 32, 0, true};
+  ASSERT_OK(cai_memory_share(view, &handle, &fd, error));
+  EXPECT_EQ(handle.offset, 48U);
+  EXPECT_EQ(handle.size, 32U);
+  EXPECT_EQ(close(fd), 0);
+}
+
 TEST_F(Refused, Arrays) {
   const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 64);
   cai_array *made = nullptr;

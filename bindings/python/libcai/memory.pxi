@@ -525,7 +525,7 @@ cdef class Memory:
             For memory that cannot be shared: of another kind, of a pool that is not exportable,
             read-only, or with no bytes.
         StateError
-            If it was freed.
+            If it was freed; and for a handle of the manager's that nobody could open.
         """
         cdef cai_ipc_handle handle
         cdef int32_t fd = -1

@@ -4620,9 +4620,8 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for other kinds and pools, and for memory that is read-only
-    /// or has no bytes; [`CAI_ERR_STATE`] if it was freed; [`CAI_ERR_CUDA`]; what the manager
-    /// returned;
-    /// [`CAI_ERR_ARGUMENT`].
+    /// or has no bytes; [`CAI_ERR_STATE`] if it was freed, or for a handle of the manager's that
+    /// nobody could open; [`CAI_ERR_CUDA`]; what the manager returned; [`CAI_ERR_ARGUMENT`].
     /// NBEP 7, get_ipc_handle. Since 0.1.
     pub fn cai_memory_share(
         memory: *mut cai_memory,

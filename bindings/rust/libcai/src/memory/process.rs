@@ -98,8 +98,8 @@ impl Memory {
     /// [`Error::Unsupported`](crate::Error::Unsupported) for kinds but
     /// [`Default`](crate::MemoryKind::Default), and [`Async`](crate::MemoryKind::Async) of an
     /// exportable pool, and for memory that is read-only or has no bytes;
-    /// [`Error::State`](crate::Error::State) if it was freed; [`Error::Cuda`](crate::Error::Cuda);
-    /// what the manager returned.
+    /// [`Error::State`](crate::Error::State) if it was freed, or for a handle of the manager's that
+    /// nobody could open; [`Error::Cuda`](crate::Error::Cuda); what the manager returned.
     pub fn share(&self) -> Result<SharedMemory> {
         let mut fd = -1;
         // SAFETY: the memory is held; the outputs can be written.
