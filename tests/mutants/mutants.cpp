@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include <cinttypes>
+#include <cstdlib>
+#include <cstring>
 
 #include "scenario.hpp"
 #include "watch.hpp"
@@ -74,6 +76,10 @@ void implied(int nth) {
 
 void refuses_later(int nth) {
   expect(nth, Expected::refusal);
+}
+
+bool is_lazy() {
+  return std::strcmp(std::getenv("SIMCUDA_SCHEDULE"), "lazy") == 0;
 }
 
 }  // namespace mutants

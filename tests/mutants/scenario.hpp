@@ -43,6 +43,9 @@ void implied(int nth);
 // Likewise, but that what comes later is refused when it is dropped, and races with nothing.
 void refuses_later(int nth);
 
+// Whether nothing runs before somebody waits for it: a query is not enough.
+bool is_lazy();
+
 int copy_to_host(void *to, Address from, std::size_t size, Stream on);
 
 extern Handle context0, context1;
