@@ -248,7 +248,12 @@ enum {
    * another one: so uses on that stream, too, are kept for others to find. No stream is known on
    * which work needs no event (cai_arrays_same_stream()), and none in whose order the memory is
    * freed. */
-  CAI_OWNER_ASKED = 1 << 4
+  CAI_OWNER_ASKED = 1 << 4,
+  /** The memory has gone before those who hold it let go of it, as by cai_memory_free(). It may be
+   * set at any time, by an atomic operation. Nobody gets an array of it by a dict, a tensor or a
+   * column any more, none is published or reclaimed, and no use of one begins: all that returns
+   * #CAI_ERR_STATE, entry data. */
+  CAI_OWNER_FREED = 1 << 5
 };
 
 /** Who keeps an array alive. The producer's own block begins with it; every array in the block
@@ -552,9 +557,9 @@ uint64_t cai_interface_write_storage(const cai_array *array);
  * @return #CAI_OK; #CAI_ERR_EXPORT if a dict cannot say it: an event, a stream in version 2, a
  *         device that is neither CPU nor CUDA, another thread's stream 2, and NONE where the owner
  *         has kept uses or told a stream, or another import of the memory has (publish it);
- *         #CAI_ERR_STORAGE; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate();
- *         #CAI_ERR_ARGUMENT; and, where the stream has to wait, as cai_array_publish().
- * The text, "Python Interface Specification". Since 0.1. */
+ *         #CAI_ERR_STORAGE; #CAI_ERR_STATE if the memory was freed; #CAI_ERR_VALUE and
+ *         #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT; and, where the stream has to
+ * wait, as cai_array_publish(). The text, "Python Interface Specification". Since 0.1. */
 cai_status cai_interface_write(const cai_array *array, uint32_t version, void *storage,
                                uint64_t storage_size, cai_interface *out, cai_error *error);
 
@@ -783,12 +788,11 @@ typedef struct cai_use {
  *         whose owner keeps no uses, since no end is possible (but for #CAI_ORDER_BEGIN, after
  *         which cai_array_release_on() is due, and #CAI_ORDER_HOST); #CAI_ERR_VALUE for a write to
  *         a read-only array; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate();
- *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, also for stream 0, for 1 or 2 if no context is
- *         current, for 2 (entry stream) if a green one is, which has none, and for a variable of
- *         the environment that has an invalid value. cai_error.index is the array, or -1 for the
- *         consumer's stream. No driver is needed, nor loaded, if no array needs order, before the
- *         work or after it.
- * The text, "Synchronization". Since 0.1. */
+ *         #CAI_ERR_STATE if the memory was freed; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, also for
+ * stream 0, for 1 or 2 if no context is current, for 2 (entry stream) if a green one is, which has
+ * none, and for a variable of the environment that has an invalid value. cai_error.index is the
+ * array, or -1 for the consumer's stream. No driver is needed, nor loaded, if no array needs order,
+ * before the work or after it. The text, "Synchronization". Since 0.1. */
 cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t count,
                          uint64_t stream, const cai_use_options *options, cai_error *error);
 

@@ -555,8 +555,9 @@ void cai_memory_retain(cai_memory *memory);
 void cai_memory_release(cai_memory *memory);
 
 /** Frees memory now, whoever holds it still, in the order of its free stream and after the uses
- * that were recorded; views are dead with it. The handle stays the holders'. Arrays of it are not
- * told: whoever begins a use of one uses freed memory.
+ * that were recorded; views are dead with it. The handle stays the holders'. Its arrays stay, too,
+ * #CAI_OWNER_FREED: no use of one begins, and none is handed out. What has been handed out by a
+ * dict, a tensor or a column nobody can call back: whoever has that uses freed memory.
  *
  * @return #CAI_OK, also where a reset has freed it; #CAI_ERR_STATE if it was freed already by this;
  *         #CAI_ERR_UNSUPPORTED for a view; what the manager returned, and then it is freed for

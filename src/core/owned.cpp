@@ -227,6 +227,11 @@ uint64_t this_thread() noexcept {
   return id;
 }
 
+cai_status refuse_freed(const cai_array &array, cai_error *error) noexcept {
+  if (!is_freed(array)) return CAI_OK;
+  return fail(error, CAI_ERR_STATE, {CAI_ENTRY_DATA}, "data: the memory was freed already");
+}
+
 }  // namespace cai
 
 using namespace cai;

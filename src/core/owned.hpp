@@ -42,6 +42,14 @@ inline cai_owner keeping_owner(void (*retain)(cai_owner *self),
           .freed_on = 0};
 }
 
+// Others may look while one is set.
+inline std::atomic_ref<uint32_t> flags_of(const cai_owner &owner) noexcept {
+  return std::atomic_ref<uint32_t>(const_cast<cai_owner &>(owner).flags);
+}
+inline bool has_flag(const cai_owner *owner, uint32_t flag) noexcept {
+  return flags_of(*owner).load(std::memory_order_relaxed) & flag;
+}
+
 // Says that an owner, which keeps no uses as yet, is of memory that others may import, too, and of
 // which nobody knows in what order it is freed.
 inline void mark_import(cai_owner &owner) noexcept {
@@ -100,6 +108,14 @@ inline cai_owner *keeper_of(cai_owner *owner) noexcept {
 inline cai_owner *keeper_of(const cai_array &array) noexcept {
   return keeper_of(array.owner);
 }
+
+// Whether the memory of an array has gone before the array.
+inline bool is_freed(const cai_array &array) noexcept {
+  const cai_owner *const keeper = keeper_of(array);
+  return keeper && has_flag(keeper, CAI_OWNER_FREED);
+}
+// CAI_ERR_STATE if so.
+cai_status refuse_freed(const cai_array &array, cai_error *error) noexcept;
 
 // The mask of an array that has one, as an array of the same owner, whom a mask need not name.
 inline cai_array mask_of(const cai_array &array) noexcept {

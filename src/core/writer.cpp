@@ -201,6 +201,7 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
                 "version %u is not 2 or 3, or the storage is not aligned to 8 bytes", version);
   }
   if (const cai_status status = cai_array_validate(array, error)) return status;
+  if (const cai_status status = refuse_freed(*array, error)) return status;
   if (out->struct_size < first_size<cai_interface>) {
     return fail(error, CAI_ERR_ARGUMENT, {},
                 "out->struct_size is %u, and not sizeof(cai_interface)", out->struct_size);

@@ -134,6 +134,7 @@ cai_status cai_arrow_write(const cai_array *array, uint64_t stream, struct Arrow
   if (!array || !column) return fail(error, CAI_ERR_ARGUMENT, {}, "array or column is NULL");
   return guard(error, [&] {
     if (!is_own_array(*array)) order::judge_stranger(*array, -1);
+    order::must_not_be_freed(*array, -1);
     if (!array->owner) {
       throw Failure(CAI_ERR_ARGUMENT, {}, "the array is borrowed: it cannot be held");
     }

@@ -75,8 +75,11 @@ cai_status write_tensor(const cai_array &array, int64_t *strides, DLTensor *out,
   return CAI_OK;
 }
 
-cai_status validate_stranger(const cai_array &array, cai_error *error) noexcept {
-  return is_own_array(array) ? CAI_OK : cai_array_validate(&array, error);
+cai_status judge(const cai_array &array, cai_error *error) noexcept {
+  if (!is_own_array(array)) {
+    if (const cai_status status = cai_array_validate(&array, error)) return status;
+  }
+  return refuse_freed(array, error);
 }
 
 cai_status refuse_read_only(cai_error *error) noexcept {
@@ -98,7 +101,7 @@ template <class Tensor>
 cai_status write(const cai_array *array, uint64_t stream, Tensor **out, cai_error *error,
                  const Tensor &head) noexcept {
   if (!array || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "array or out is NULL");
-  if (const cai_status status = validate_stranger(*array, error)) return status;
+  if (const cai_status status = judge(*array, error)) return status;
   if (!array->owner) {
     return fail(error, CAI_ERR_ARGUMENT, {}, "the array is borrowed: it cannot be held");
   }
@@ -153,7 +156,7 @@ cai_status cai_dlpack_write_legacy(const cai_array *array, uint64_t stream, DLMa
 cai_status cai_dlpack_lend(const cai_array *array, int64_t *strides, DLTensor *out,
                            cai_error *error) {
   if (!array || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "array or out is NULL");
-  if (const cai_status status = exchange::validate_stranger(*array, error)) return status;
+  if (const cai_status status = exchange::judge(*array, error)) return status;
   if (!strides && array->ndim != 0) return fail(error, CAI_ERR_ARGUMENT, {}, "strides is NULL");
   if (array->flags & CAI_FLAG_READONLY) return exchange::refuse_read_only(error);
   return exchange::write_tensor(*array, strides, out, error);

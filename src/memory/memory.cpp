@@ -39,7 +39,7 @@ void cai_memory::release_owner(cai_owner *owner) noexcept {
 
 bool cai_memory::is_alive() const noexcept {
   const cai_memory &all = root();
-  if (all.freed.load(std::memory_order_acquire)) return false;
+  if (has_flag(&all, CAI_OWNER_FREED)) return false;
   return all.epoch == 0 || device::is_alive(all.epoch_gpu, all.epoch);
 }
 
@@ -54,6 +54,12 @@ HeldMemory new_memory(cai_device device, std::uint32_t kind) {
 }
 
 namespace {
+
+bool is_first_to_free(cai_memory &memory) noexcept {
+  const std::uint32_t before =
+      flags_of(memory).fetch_or(CAI_OWNER_FREED, std::memory_order_acq_rel);
+  return !(before & CAI_OWNER_FREED);
+}
 
 bool is_dead(const cai_memory *memory, const void *) {
   return !memory->is_alive();
@@ -100,7 +106,7 @@ device::Held stream_or_current(cai_stream *stream, cai_device device) {
 
 cai_memory &must_live(cai_memory *memory) {
   if (!memory) throw Failure(CAI_ERR_ARGUMENT, {}, "memory is NULL");
-  if (memory->root().freed.load(std::memory_order_acquire)) {
+  if (has_flag(&memory->root(), CAI_OWNER_FREED)) {
     throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
   }
   if (!memory->is_alive()) {
@@ -256,8 +262,7 @@ void cai_memory_release(cai_memory *memory) {
     return cai_memory_release(whole);
   }
   cai_error error;
-  if (!memory->freed.exchange(true, std::memory_order_acq_rel) &&
-      memory::let_go(*memory, &error) != CAI_OK) {
+  if (memory::is_first_to_free(*memory) && memory::let_go(*memory, &error) != CAI_OK) {
     report(error);
   }
   memory::end_life(*memory);
@@ -269,7 +274,7 @@ cai_status cai_memory_free(cai_memory *memory, cai_error *error) {
     if (memory->whole) {
       throw Failure(CAI_ERR_UNSUPPORTED, {}, "a view of memory is not freed, but its whole");
     }
-    if (memory->freed.exchange(true, std::memory_order_acq_rel)) {
+    if (!memory::is_first_to_free(*memory)) {
       throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
     }
     cai_error problem;

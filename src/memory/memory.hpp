@@ -39,7 +39,6 @@ struct cai_memory : cai_owner {
   std::atomic<std::uint64_t> holders{1};
   std::atomic<std::uint64_t> claims{1};  // the holders' common one, and others
   std::atomic<int> lives{2};             // of the holders, and of what is to be given back
-  std::atomic<bool> freed{false};
 
   // What is told of it: all but the flags of the moment and the stream.
   cai_memory_info facts{};
@@ -164,8 +163,8 @@ class Claim {
   cai_memory &memory_;
 };
 
-// Gives it back as soon as nobody has a claim: the first of the two, by whoever set `freed`. What
-// happens later, and fails, is reported.
+// Gives it back as soon as nobody has a claim: the first of the two, by whoever freed it first.
+// What happens later, and fails, is reported.
 cai_status let_go(cai_memory &memory, cai_error *error) noexcept;
 
 // The holders, or what was to be given back, have gone.

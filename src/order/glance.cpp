@@ -15,6 +15,13 @@ void judge_stranger(const cai_array &array, int32_t index) {
   throw Failure(error);
 }
 
+void refuse_freed(const cai_array &array, int32_t index) {
+  cai_error error;
+  static_cast<void>(cai::refuse_freed(array, &error));
+  error.index = index;
+  throw Failure(error);
+}
+
 void refuse_device(const cai_array &array, int32_t index) {
   throw Failure(CAI_ERR_DEVICE, {0, index}, "device type %d%s is not CUDA's",
                 static_cast<int>(array.device_type),

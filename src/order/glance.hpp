@@ -13,6 +13,7 @@ namespace cai::order {
 
 [[noreturn, gnu::cold]] void refuse_device(const cai_array &array, int32_t index);
 [[noreturn, gnu::cold]] void refuse_null(int32_t index);
+[[noreturn, gnu::cold]] void refuse_freed(const cai_array &array, int32_t index);
 // Judges what no block of this library holds.
 void judge_stranger(const cai_array &array, int32_t index);
 
@@ -36,12 +37,18 @@ inline void judge(const cai_array *array, int32_t index) {
   if (array->mask && !is_cudas(*array->mask)) refuse_device(*array->mask, index);
 }
 
+// For what begins with an array; what ends, or only waits, is done all the same.
+inline void must_not_be_freed(const cai_array &array, int32_t index) {
+  if (is_freed(array)) refuse_freed(array, index);
+}
+
 [[noreturn, gnu::cold]] void refuse_list(int32_t count);
 
 inline void judge_all(const cai_array *const *arrays, int32_t count, const Options &options) {
   if (count < 0 || (count > 0 && !arrays)) refuse_list(count);
   for (int32_t index = 0; index < count; ++index) {
     judge(arrays[index], index);
+    must_not_be_freed(*arrays[index], index);
     if (options.accesses)
       for_array(index, [&] { judge_access(options.accesses[index], "an access"); });
     static_cast<void>(writes(*arrays[index], options.access_of(index), index));  // or refuses
@@ -118,9 +125,10 @@ inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
   return nothing_on_gpu_before(array, stream);
 }
 
-// Whether an array is this library's own, and so valid, and its struct alone tells the rest.
+// Whether an array is this library's own, and so valid, is there, and its struct alone tells the
+// rest.
 inline bool is_plain(const cai_array *array) noexcept {
-  return array && is_own_array(*array) && !array->mask && is_cudas(*array);
+  return array && is_own_array(*array) && !array->mask && is_cudas(*array) && !is_freed(*array);
 }
 
 // Whether neither the GPU nor the host can have work on a plain array, so that no use is kept.

@@ -40,7 +40,7 @@ Bytes bytes_of(const cai_array &array) noexcept {
 // The array in the owner's block, if it is known to be there.
 const cai_array *array_of(const cai_owner &owner) noexcept {
   if (is_ours(&owner)) return &reinterpret_cast<const Block &>(owner).array;
-  if (!(owner.flags & CAI_OWNER_ARRAY_FOLLOWS)) return nullptr;
+  if (!has_flag(&owner, CAI_OWNER_ARRAY_FOLLOWS)) return nullptr;
   const auto *const block = reinterpret_cast<const unsigned char *>(&owner);
   return reinterpret_cast<const cai_array *>(block + owner.struct_size);
 }

@@ -11,7 +11,7 @@ namespace cai::order {
 
 // Whether the array's memory is an exporter's, so that others may have imported it, too.
 inline bool is_import(const cai_owner *keeper) noexcept {
-  return !keeper || (keeper->flags & CAI_OWNER_IMPORTED);
+  return !keeper || has_flag(keeper, CAI_OWNER_IMPORTED);
 }
 
 // The uses of the array, and of its mask, that the owner keeps, and the streams that it has told,

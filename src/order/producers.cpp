@@ -66,7 +66,7 @@ void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t ind
 // Whether the producer itself orders its next write behind the uses that it is told of.
 bool is_reclaimed(const cai_array &array) noexcept {
   const cai_owner *const keeper = keeper_of(array);
-  return keeper && (keeper->flags & CAI_OWNER_RECLAIMS) && keeps_uses(keeper);
+  return keeper && has_flag(keeper, CAI_OWNER_RECLAIMS) && keeps_uses(keeper);
 }
 
 [[noreturn, gnu::cold]] void refuse_thread(const cai_array &array, int32_t index) {

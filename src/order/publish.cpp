@@ -608,6 +608,7 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
                              cai_error *error) {
   return guard(error, [&] {
     order::judge(array, -1);
+    order::must_not_be_freed(*array, -1);
     order::check_stream(stream);
     order::judge_access(access, "access");
     const trace::Call call("cai_array_reclaim", trace::stream(stream), *array);
@@ -619,6 +620,7 @@ cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, in
                              uint64_t target, cai_array **out, cai_error *error) {
   return guard(error, [&] {
     order::judge(array, -1);
+    order::must_not_be_freed(*array, -1);
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     order::check_stream(target, "target");
     if (count < 0) {
@@ -637,6 +639,7 @@ cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_
                                    cai_error *error) {
   return guard(error, [&] {
     order::judge(array, -1);
+    order::must_not_be_freed(*array, -1);
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     order::check_stream(stream);
     const trace::Call call("cai_array_publish_event", trace::stream(stream), *array);
@@ -702,7 +705,7 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
 void cai_owner_end(cai_owner *self, void (*end)(cai_owner *self)) {
   if (!self || !end) return;
   // What an owner's own functions have put there is theirs.
-  const bool is_freed_in_order = (self->flags & CAI_OWNER_STREAM_ORDERED) && self->freed_on;
+  const bool is_freed_in_order = has_flag(self, CAI_OWNER_STREAM_ORDERED) && self->freed_on;
   if (!order::stores_here(self)) return end(self);
   if (order::word_of(self) == 0 && !is_freed_in_order) return end(self);
   order::end_after_uses(self, end);

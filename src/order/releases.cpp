@@ -216,7 +216,7 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   const auto tell = [&](const char *what) {
     trace::edge({-1}, trace::owner(owner), trace::theirs, what);
   };
-  const bool in_order = owner->flags & CAI_OWNER_STREAM_ORDERED;
+  const bool in_order = has_flag(owner, CAI_OWNER_STREAM_ORDERED);
   const bool imported = is_freed_as_said(owner);
   const std::uint64_t marked = marked_in(word_of(owner));
   constexpr const char *freed_there = "left out (the memory is freed in the order of that stream)";

@@ -48,7 +48,7 @@ void note(OpenUse &use, const cai_array &part, cai_owner *owner, int32_t index, 
   const std::uint64_t own = is_of_another_thread(part) ? 0 : claim_stream(part, index);
   if (own == 0 && !keeps && !use.is_on_host) refuse_orphan(part, index);
   if (own == driver::stream_per_thread) use.thread = this_thread();
-  const bool is_reclaimed = keeps && (keeper->flags & CAI_OWNER_RECLAIMS);
+  const bool is_reclaimed = keeps && has_flag(keeper, CAI_OWNER_RECLAIMS);
   use.begin()[use.count++] = {
       owner, own, nullptr, index, write, is_mask, own != 0 && !is_reclaimed};
 }
@@ -377,7 +377,7 @@ class End {
     // stream 1, and yet not after it.
     const bool around_legacy =
         in_order && used.own == driver::stream_legacy && use_.stream != driver::stream_legacy;
-    const bool freed_there = (keeper->flags & CAI_OWNER_STREAM_ORDERED) &&
+    const bool freed_there = has_flag(keeper, CAI_OWNER_STREAM_ORDERED) &&
                              (keeper->freed_on == 0 || keeper->freed_on == used.own);
     const bool is_enough =
         own && (in_order || freed_there) && !around_legacy && !streams_differ(keeper);
@@ -556,7 +556,7 @@ bool begin_in_order(OpenUse &use, const cai_array *const *arrays, int32_t count,
     const cai_array &array = *arrays[index];
     if (is_in_order(array, stream)) {
       const bool write = !(array.flags & CAI_FLAG_READONLY);
-      const bool is_reclaimed = keeper_of(array)->flags & CAI_OWNER_RECLAIMS;
+      const bool is_reclaimed = has_flag(keeper_of(array), CAI_OWNER_RECLAIMS);
       use.used[used_count++] = {array.owner, stream, nullptr, index, write, false, !is_reclaimed};
     } else if (!is_out_of_sight(array)) {
       return false;

@@ -289,12 +289,12 @@ inline bool stores_by_itself(const cai_owner *owner) noexcept {
 // Whether the memory is an exporter's, who frees it after what is queued on the stream that was
 // said.
 inline bool is_freed_as_said(const cai_owner *owner) noexcept {
-  return (owner->flags & CAI_OWNER_IMPORTED) && owner->freed_on != no_stream;
+  return has_flag(owner, CAI_OWNER_IMPORTED) && owner->freed_on != no_stream;
 }
 
 // Whether the memory may be freed on the stream that its arrays came with.
 inline bool is_freed_on_a_stream(const cai_owner *owner) noexcept {
-  return (owner->flags & CAI_OWNER_STREAM_ORDERED) || is_freed_as_said(owner);
+  return has_flag(owner, CAI_OWNER_STREAM_ORDERED) || is_freed_as_said(owner);
 }
 
 // cai_owner.uses is null, a pointer to Uses, or as long as no more is known than one marked stream,

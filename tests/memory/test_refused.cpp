@@ -361,13 +361,10 @@ TEST_F(Refused, HandlesOfManagers) {
   ASSERT_OK(cai_manager_register(table.name, &table, error));
   cai_manager *manager = nullptr;
   ASSERT_OK(cai_manager_create(table.name, nullptr, gpu0, nullptr, &manager, error));
-  cai_request request{};
-  request.struct_size = sizeof request;
-  request.kind = CAI_KIND_DEFAULT;
-  request.size = 64;
-  request.manager = manager;
+  cai_request wanted = request(CAI_KIND_DEFAULT, 64);
+  wanted.manager = manager;
   cai_memory *memory = nullptr;
-  ASSERT_OK(cai_memory_alloc(gpu0, &request, &memory, error));
+  ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &memory, error));
   cai_manager_release(manager);
   const OwnMemory whole(memory);
   ASSERT_OK(cai_memory_view(whole, 16, 48, &memory, error));

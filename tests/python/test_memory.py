@@ -176,6 +176,47 @@ def test_free_twice():
         memory.array(3, "<f4")
 
 
+def test_arrays_of_freed_memory_go_nowhere():
+    run(
+        """
+import numpy, operator
+dict_of = operator.attrgetter("__cuda_array_interface__")
+
+def gone(function, *arguments, **more):
+    refused(libcai.StateError, "freed already", function, *arguments, **more)
+
+for device, kind in [("cpu", "default"), ("gpu:0", "default"), ("gpu:0", "async"),
+                     ("gpu:0", "managed"), ("gpu:0", "pinned")]:
+    memory = libcai.Memory(64, kind, device=device)
+    array = memory.array(8, "<f8")
+    view = array[2:]
+    on_host = device == "cpu" or kind in ("managed", "pinned")
+    if not on_host:
+        dict_of(array)  # which is kept, and must not come back
+    memory.free()
+    for dead in (array, view, array[:3]):
+        gone(dead.__dlpack__)
+        gone(dead.__arrow_c_device_array__)
+        gone(dead.to_interface)
+        gone(libcai.copy, dead)
+        gone(libcai.from_dlpack, dead)
+        if on_host:
+            for function in numpy.from_dlpack, numpy.asarray, memoryview:
+                gone(function, dead)
+        if device == "cpu":
+            continue
+        gone(dict_of, dead)
+        gone(dead.to_interface, version=2)
+        with libcai.relaxed(export_stream=False):
+            gone(dict_of, dead)
+        stream = libcai.Stream(device=device)
+        gone(libcai.use(dead, stream=stream).__enter__)
+        gone(dead.publish, stream)
+        gone(dead.publish_event, stream)
+"""
+    )
+
+
 def test_find_what_is_not_there():
     with pytest.raises(libcai.CudaError):
         Memory.find(12)

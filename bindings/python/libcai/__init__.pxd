@@ -139,6 +139,7 @@ cdef extern from "cai.h" nogil:
         CAI_OWNER_IMPORTED
         CAI_OWNER_ARRAY_FOLLOWS
         CAI_OWNER_ASKED
+        CAI_OWNER_FREED
 
     ctypedef struct cai_owner:
         uint32_t struct_size

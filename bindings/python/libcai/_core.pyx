@@ -108,6 +108,7 @@ cdef extern from "_owner.h":
     int cai_py_block_traverse(PyObject *, cai_py_block *, visitproc, void *)
     void cai_py_release_here(cai_owner *)
     cai_owner *cai_py_keeper(cai_owner *)
+    bint cai_py_is_freed(const cai_array *)
     bint cai_py_may_be_used(const cai_array *)
     bint cai_py_is_per_thread(const cai_array *)
     bint cai_py_is_elsewhere(const cai_array *)

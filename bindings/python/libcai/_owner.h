@@ -227,6 +227,13 @@ static inline cai_owner *cai_py_keeper(cai_owner *owner) {
   return owner && owner->struct_size >= sizeof *owner ? owner : NULL;
 }
 
+/* Whether the memory has gone before the array, so that libcai refuses to write its dict. */
+static inline int cai_py_is_freed(const cai_array *array) {
+  const cai_owner *const keeper = cai_py_keeper(array->owner);
+  const cai_owner *const root = keeper && keeper->keeper ? keeper->keeper : keeper;
+  return root && (__atomic_load_n(&root->flags, __ATOMIC_RELAXED) & CAI_OWNER_FREED);
+}
+
 /* Whether libcai refuses a dict that says None, as it does before it looks at the storage. */
 static inline int cai_py_none_is_stale(const cai_array *array) {
   cai_array elements = *array;

@@ -520,7 +520,8 @@ cdef class Array:
 
         The stream that it says comes after uses that the owner has kept: an array that came with
         none then says 1, of the current context. An array that came with an event, or with another
-        thread's stream 2, cannot be exported: BufferError. See also `libcai.relaxed`.
+        thread's stream 2, cannot be exported: BufferError. StateError in memory that was freed. See
+        also `libcai.relaxed`.
         """
         if self.array.device_type == CAI_DEVICE_CPU:
             raise AttributeError(
@@ -564,7 +565,7 @@ cdef class Array:
         UseError
             For another version, and for version 2 of an array of the host's.
         StateError
-            For an array of the host's in memory that was freed.
+            For an array in memory that was freed.
 
         Notes
         -----
@@ -635,6 +636,8 @@ cdef class Array:
             For a `max_version` or `dl_device` that is no pair of integers.
         CudaError
             If the driver refuses.
+        StateError
+            For an array in memory that was freed.
 
         Notes
         -----
@@ -659,6 +662,8 @@ cdef class Array:
             For what a column cannot say.
         CudaError
             If the driver refuses.
+        StateError
+            For an array in memory that was freed.
 
         Notes
         -----

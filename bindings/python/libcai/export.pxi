@@ -137,7 +137,14 @@ cdef dict lent_dict(Array self, bint masked):
     return answer
 
 
+cdef int must_be_there(Array self) except -1:
+    if cai_py_is_freed(self.array):
+        raise StateError("data: the memory was freed already")
+    return 0
+
+
 cdef dict export_dict(Array self):
+    must_be_there(self)
     if relaxed_reasons and not _relaxed.export_stream():
         return dict_without_stream(self)
     if self.array.stream_kind == CAI_STREAM_EVENT:
@@ -202,6 +209,7 @@ cdef dict dict_of_version_2(Array self):
     cdef Source source
     if self.array.device_type == CAI_DEVICE_CPU:
         raise UseError("version is 2, and NumPy's dict has version 3 only")
+    must_be_there(self)
     waited_for(self)
     open_source(&source, self)
     source.array.stream_kind = source.mask.stream_kind = CAI_STREAM_NONE

@@ -443,8 +443,8 @@ cdef class Memory:
 
     def free(self):
         """Frees it now, whoever holds it still, in the order of its stream and after uses that were
-        recorded. Views and arrays are dead with it, and what others made of those by DLPack, Arrow
-        or an address.
+        recorded. Views and arrays are dead with it: no use of them begins, and they are not handed
+        out. Nobody can call back what others made of them before, by DLPack, Arrow or an address.
 
         Raises
         ------

@@ -149,6 +149,7 @@ cdef cai_array *handed_out(obj, const cai_exchange_api *api) except NULL:
 
 cdef int say_order(Array self, uint64_t *stream, uint32_t *kind) except -1:
     """Where whoever knows of no owner has to wait: after the uses, too, that the owner keeps."""
+    must_be_there(self)
     if cai_py_is_elsewhere(self.array):
         raise BufferError(
             "stream: the array comes with stream 2 of another thread, which means another stream "

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "../wide/driver.hpp"
+#include "cai/dlpack.h"
 #include "must.h"
 #include "world.hpp"
 
@@ -313,6 +314,25 @@ void World::read(const Step &step) {
   blame("an element is " + std::to_string(byte) + ", not " + std::to_string(expected));
 }
 
+// To whoever knows nothing of the memory, and so cannot know that it was freed. (Of what a reset
+// has killed, the driver tells.)
+void World::hand_out(const Step &step) {
+  const Array *const from = array(step[1]);
+  if (!from || (from->memory && from->memory->is_dead())) return;
+  if (!from->is_alive()) {
+    cai_use use;
+    must("use", CAI_ERR_STATE, [&](cai_error *error) {
+      return cai_use_begin(&use, &from->handle, 1, 1, nullptr, error);
+    });
+  }
+  cai_status expected = from->read_only ? CAI_ERR_EXPORT : CAI_OK;
+  if (!from->is_alive()) expected = CAI_ERR_STATE;
+  std::int64_t strides = 0;
+  DLTensor tensor;
+  must("lend", expected,
+       [&](cai_error *error) { return cai_dlpack_lend(from->handle, &strides, &tensor, error); });
+}
+
 void World::set_stream(const Step &step) {
   const Shared found = memory(step[1]);
   if (!found) return;
@@ -498,6 +518,7 @@ const World::Party World::parties[] = {
     {"read", &World::read},
     {"read", &World::read},
     {"read", &World::read},
+    {"hand_out", &World::hand_out, true},
     {"record", &World::record},
     {"set_stream", &World::set_stream},
     {"defer", &World::defer, true},

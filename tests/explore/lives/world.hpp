@@ -140,6 +140,7 @@ class World {
   void fill(const Step &step);
   void copy(const Step &step);
   void read(const Step &step);
+  void hand_out(const Step &step);
   void set_stream(const Step &step);
   void record(const Step &step);
   void defer(const Step &step);

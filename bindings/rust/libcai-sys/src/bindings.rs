@@ -273,6 +273,11 @@ pub const CAI_OWNER_ARRAY_FOLLOWS: u32 = 8;
 /// which work needs no event ([`cai_arrays_same_stream()`]), and none in whose order the memory is
 /// freed.
 pub const CAI_OWNER_ASKED: u32 = 16;
+/// The memory has gone before those who hold it let go of it, as by [`cai_memory_free()`]. It may be
+/// set at any time, by an atomic operation. Nobody gets an array of it by a dict, a tensor or a
+/// column any more, none is published or reclaimed, and no use of one begins: all that returns
+/// [`CAI_ERR_STATE`], entry data.
+pub const CAI_OWNER_FREED: u32 = 32;
 /// Who keeps an array alive. The producer's own block begins with it; every array in the block
 /// points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
 /// struct_size before using more. 72 bytes.
@@ -2576,10 +2581,9 @@ functions! {
     /// [`CAI_OK`]; [`CAI_ERR_EXPORT`] if a dict cannot say it: an event, a stream in version 2, a
     /// device that is neither CPU nor CUDA, another thread's stream 2, and NONE where the owner
     /// has kept uses or told a stream, or another import of the memory has (publish it);
-    /// [`CAI_ERR_STORAGE`]; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`];
-    /// [`CAI_ERR_ARGUMENT`]; and, where the stream has to wait, as [`cai_array_publish()`].
-    ///
-    /// The text, "Python Interface Specification". Since 0.1.
+    /// [`CAI_ERR_STORAGE`]; [`CAI_ERR_STATE`] if the memory was freed; [`CAI_ERR_VALUE`] and
+    /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`]; and, where the stream has to
+    /// wait, as [`cai_array_publish()`]. The text, "Python Interface Specification". Since 0.1.
     pub fn cai_interface_write(
         array: *const cai_array,
         version: u32,
@@ -2755,13 +2759,11 @@ functions! {
     /// whose owner keeps no uses, since no end is possible (but for [`CAI_ORDER_BEGIN`], after
     /// which [`cai_array_release_on()`] is due, and [`CAI_ORDER_HOST`]); [`CAI_ERR_VALUE`] for a write to
     /// a read-only array; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`];
-    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for stream 0, for 1 or 2 if no context is
-    /// current, for 2 (entry stream) if a green one is, which has none, and for a variable of
-    /// the environment that has an invalid value. [`cai_error.index`](cai_error::index) is the array, or -1 for the
-    /// consumer's stream. No driver is needed, nor loaded, if no array needs order, before the
-    /// work or after it.
-    ///
-    /// The text, "Synchronization". Since 0.1.
+    /// [`CAI_ERR_STATE`] if the memory was freed; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for
+    /// stream 0, for 1 or 2 if no context is current, for 2 (entry stream) if a green one is, which has
+    /// none, and for a variable of the environment that has an invalid value. [`cai_error.index`](cai_error::index) is the
+    /// array, or -1 for the consumer's stream. No driver is needed, nor loaded, if no array needs order,
+    /// before the work or after it. The text, "Synchronization". Since 0.1.
     pub fn cai_use_begin(
         use_: *mut cai_use,
         arrays: *const *const cai_array,
@@ -4185,8 +4187,9 @@ functions! {
     /// Takes one holder away. Since 0.1.
     pub fn cai_memory_release(memory: *mut cai_memory);
     /// Frees memory now, whoever holds it still, in the order of its free stream and after the uses
-    /// that were recorded; views are dead with it. The handle stays the holders'. Arrays of it are not
-    /// told: whoever begins a use of one uses freed memory.
+    /// that were recorded; views are dead with it. The handle stays the holders'. Its arrays stay, too,
+    /// [`CAI_OWNER_FREED`]: no use of one begins, and none is handed out. What has been handed out by a
+    /// dict, a tensor or a column nobody can call back: whoever has that uses freed memory.
     ///
     /// # Returns
     ///

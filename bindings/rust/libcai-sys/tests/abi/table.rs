@@ -2070,6 +2070,7 @@ pub fn values() -> Vec<(&'static str, i64)> {
         ("CAI_OWNER_IMPORTED", CAI_OWNER_IMPORTED as i64),
         ("CAI_OWNER_ARRAY_FOLLOWS", CAI_OWNER_ARRAY_FOLLOWS as i64),
         ("CAI_OWNER_ASKED", CAI_OWNER_ASKED as i64),
+        ("CAI_OWNER_FREED", CAI_OWNER_FREED as i64),
         ("CAI_FORM_MISSING", CAI_FORM_MISSING as i64),
         ("CAI_FORM_NONE", CAI_FORM_NONE as i64),
         ("CAI_FORM_INT", CAI_FORM_INT as i64),

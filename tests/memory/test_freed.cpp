@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arrays outlive their memory where that is freed by hand: nothing begins with one any more, and it
+// is handed to nobody. What ends, or waits, is done all the same.
+#include <cai/arrow.h>
+#include <cai/dlpack.h>
+
+#include "memories.hpp"
+
+namespace test::freed_tests {
+namespace {
+
+struct Place {
+  cai_device device;
+  std::uint32_t kind;
+};
+
+class Freed : public Memories, public testing::WithParamInterface<Place> {
+  const OwnStream made_ = make_stream(gpu0);
+
+ protected:
+  OwnMemory memory = allocate(GetParam().device, GetParam().kind, 64);
+  OwnArray array = array_of(memory, {64});
+  const std::uint64_t stream = cai_stream_value(made_);
+};
+
+const Place places[] = {{cpu, CAI_KIND_DEFAULT},  {gpu0, CAI_KIND_DEFAULT}, {gpu0, CAI_KIND_ASYNC},
+                        {gpu0, CAI_KIND_MANAGED}, {gpu0, CAI_KIND_PINNED},  {gpu0, CAI_KIND_HOST}};
+INSTANTIATE_TEST_SUITE_P(Of, Freed, testing::ValuesIn(places));
+
+#define EXPECT_GONE(call) EXPECT_FAILS(CAI_ERR_STATE, "data: the memory was freed already", call)
+
+OwnArray last_half_of(const cai_array *array) {
+  const cai_slice half{32, 64, 1, CAI_SLICE_RANGE, 0};
+  cai_array *view = nullptr;
+  EXPECT_EQ(cai_array_slice(array, &half, 1, &view, nullptr), CAI_OK);
+  return OwnArray(view);
+}
+
+void expect_no_door(const cai_array *array, std::uint64_t stream) {
+  cai_use use{};
+  for (const std::uint32_t order :
+       {CAI_ORDER_BOTH, CAI_ORDER_BEGIN, CAI_ORDER_END, CAI_ORDER_HOST, CAI_ORDER_NONE}) {
+    cai_use_options options{};
+    options.struct_size = sizeof options;
+    options.order = order;
+    EXPECT_GONE(cai_use_begin(&use, &array, 1, stream, &options, error));
+  }
+  EXPECT_GONE(cai_use_begin(&use, &array, 1, stream, nullptr, error));
+  EXPECT_EQ(cai_use_end(&use, nullptr), CAI_OK);
+  EXPECT_GONE(cai_array_reclaim(array, stream, CAI_ACCESS_WRITE, error));
+  std::uint64_t same = 77;
+  EXPECT_GONE(cai_arrays_same_stream(&array, 1, &same, error));
+  EXPECT_EQ(same, 77U);
+
+  cai_array *view = nullptr;
+  EXPECT_GONE(cai_array_publish(array, nullptr, 0, stream, &view, error));
+  EXPECT_GONE(cai_array_publish_event(array, stream, &view, error));
+  EXPECT_EQ(view, nullptr);
+  alignas(8) unsigned char storage[1024];
+  cai_interface dict{};
+  dict.struct_size = sizeof dict;
+  for (const std::uint32_t version : {2, 3}) {
+    EXPECT_GONE(cai_interface_write(array, version, storage, sizeof storage, &dict, error));
+  }
+  EXPECT_EQ(dict.data.form, std::uint32_t{CAI_FORM_MISSING});
+  DLManagedTensorVersioned *tensor = nullptr;
+  DLManagedTensor *legacy = nullptr;
+  DLTensor lent{};
+  std::int64_t strides[1];
+  EXPECT_GONE(cai_dlpack_write(array, stream, &tensor, error));
+  EXPECT_GONE(cai_dlpack_write_legacy(array, stream, &legacy, error));
+  EXPECT_GONE(cai_dlpack_lend(array, strides, &lent, error));
+  EXPECT_TRUE(!tensor && !legacy && !lent.data);
+  ArrowSchema schema{};
+  ArrowDeviceArray column{};
+  EXPECT_GONE(cai_arrow_write(array, stream, &schema, &column, error));
+  EXPECT_TRUE(!schema.release && !column.array.release);
+}
+
+TEST_P(Freed, HasNoDoor) {
+  const With with(primary[0]);
+  const OwnArray view = last_half_of(array);
+  ASSERT_OK(cai_memory_free(memory, error));
+  expect_no_door(array, stream);
+  expect_no_door(view, stream);
+  expect_no_door(last_half_of(array), stream);
+}
+
+TEST_P(Freed, NamesTheArray) {
+  const With with(primary[0]);
+  const OwnMemory other = allocate(gpu0, CAI_KIND_DEFAULT, 64);
+  const OwnArray alive = array_of(other, {64});
+  ASSERT_OK(cai_memory_free(memory, error));
+  const cai_array *const arrays[] = {alive, array};
+  cai_use use{};
+  cai_error error{};
+  EXPECT_EQ(cai_use_begin(&use, arrays, 2, stream, nullptr, &error), CAI_ERR_STATE);
+  EXPECT_EQ(error.index, 1);
+  EXPECT_EQ(error.entry, std::uint32_t{CAI_ENTRY_DATA});
+}
+
+TEST_P(Freed, EndsWhatHadBegun) {
+  const With with(primary[0]);
+  cai_use use{};
+  const cai_array *const used = array;
+  ASSERT_OK(cai_use_begin(&use, &used, 1, stream, nullptr, error));
+  ASSERT_OK(cai_use_end(&use, error));
+  ASSERT_OK(cai_use_begin(&use, &used, 1, stream, nullptr, error));
+  ASSERT_OK(cai_memory_free(memory, error));
+  ASSERT_OK(cai_use_end(&use, error));
+  ASSERT_OK(cai_array_sync_host(array, error));
+  ASSERT_OK(cai_array_release_on(array.let_go(), stream, error));
+}
+
+}  // namespace
+}  // namespace test::freed_tests
