@@ -127,7 +127,8 @@ cai_status cai_arrow_own(const struct ArrowSchema *schema, struct ArrowDeviceArr
  * @param schema  gets the type; may be NULL
  * @param column  gets the array; null_count is -1 if there is a mask
  * @return #CAI_OK; #CAI_ERR_EXPORT, with the entry, if a column cannot say it; #CAI_ERR_DEVICE for
- *         ROCm; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, for a borrowed array and for stream 0, too;
+ *         ROCm; #CAI_ERR_STATE if the memory was freed; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, for a
+ *         borrowed array and for stream 0, too;
  *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); the rest as
  *         cai_array_locate() and cai_array_publish_event().
  * Since 0.1. */

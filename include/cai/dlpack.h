@@ -95,9 +95,10 @@ cai_status cai_dlpack_own_legacy(DLManagedTensor *tensor, uint64_t stream, cai_a
  *                one element may have any stride
  * @return #CAI_OK; #CAI_ERR_EXPORT, with the entry, if a tensor cannot say it: a mask, a foreign
  *         byte order, a type that DLPack has not, strides that are no multiple of the item size;
- *         #CAI_ERR_DEVICE for ROCm; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, for a borrowed array and
- * for stream 0, too; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); the rest as
- *         cai_array_locate() and cai_array_publish().
+ *         #CAI_ERR_DEVICE for ROCm; #CAI_ERR_STATE if the memory was freed; #CAI_ERR_MEMORY;
+ *         #CAI_ERR_ARGUMENT, for a borrowed array and for stream 0, too; #CAI_ERR_VALUE and
+ *         #CAI_ERR_VERSION as cai_array_validate(); the rest as cai_array_locate() and
+ *         cai_array_publish().
  * Since 0.1. */
 cai_status cai_dlpack_write(const cai_array *array, uint64_t stream, DLManagedTensorVersioned **out,
                             cai_error *error);

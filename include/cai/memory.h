@@ -269,7 +269,8 @@ cai_status cai_manager_install(cai_device device, cai_manager *manager, cai_erro
 
 /** Chooses by name the manager of every GPU that has none yet; stronger than the environment.
  *
- * @param name  as for cai_manager_create(), with params NULL; NULL: the environment's again
+ * @param name  as for cai_manager_create(), with params NULL and no upstream, of which the manager
+ *              itself may want more: that cai_manager_of() tells. NULL: the environment's again
  * @return #CAI_OK; #CAI_ERR_VALUE and #CAI_ERR_VERSION, and nothing changed, as
  *         cai_manager_create(); #CAI_ERR_MEMORY.
  * Since 0.1. */

@@ -380,6 +380,8 @@ cdef class Array:
         CudaError
             If the driver refuses, or a capture forbids it; for 2 if the memory has come with
             another thread's.
+        StateError
+            In memory that was freed.
 
         Notes
         -----
@@ -421,6 +423,8 @@ cdef class Array:
             For an unknown word, and for a default stream if no context is current.
         CudaError
             If the driver refuses, or a capture forbids it.
+        StateError
+            In memory that was freed.
 
         Notes
         -----

@@ -81,6 +81,8 @@ def use(first=NOTHING, /, *others, stream, access=None, order="both", external=F
         then the error is raised. Where the host cannot wait, since `stream` is being captured, say,
         the owners keep the use; where no event can say when it is complete, the memory stays until
         ``drain(wait=True)``. If the block raised too, its own exception goes on, with a note.
+    StateError
+        On entry, for an array in memory that was freed.
 
     Notes
     -----

@@ -3958,7 +3958,8 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `name`: as for [`cai_manager_create()`], with params NULL; NULL: the environment's again
+    /// - `name`: as for [`cai_manager_create()`], with params NULL and no upstream, of which the manager
+    ///   itself may want more: that [`cai_manager_of()`] tells. NULL: the environment's again
     ///
     /// # Returns
     ///
@@ -4801,7 +4802,8 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_EXPORT`], with the entry, if a column cannot say it; [`CAI_ERR_DEVICE`] for
-    /// ROCm; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], for a borrowed array and for stream 0, too;
+    /// ROCm; [`CAI_ERR_STATE`] if the memory was freed; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], for a
+    /// borrowed array and for stream 0, too;
     /// [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; the rest as
     /// [`cai_array_locate()`] and [`cai_array_publish_event()`].
     ///
@@ -4906,9 +4908,10 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_EXPORT`], with the entry, if a tensor cannot say it: a mask, a foreign
     /// byte order, a type that DLPack has not, strides that are no multiple of the item size;
-    /// [`CAI_ERR_DEVICE`] for ROCm; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], for a borrowed array and
-    /// for stream 0, too; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; the rest as
-    /// [`cai_array_locate()`] and [`cai_array_publish()`].
+    /// [`CAI_ERR_DEVICE`] for ROCm; [`CAI_ERR_STATE`] if the memory was freed; [`CAI_ERR_MEMORY`];
+    /// [`CAI_ERR_ARGUMENT`], for a borrowed array and for stream 0, too; [`CAI_ERR_VALUE`] and
+    /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; the rest as [`cai_array_locate()`] and
+    /// [`cai_array_publish()`].
     ///
     /// Since 0.1.
     pub fn cai_dlpack_write(

@@ -119,8 +119,9 @@ impl<F: Form> ManagedTensor<F> {
     /// # Errors
     /// [`Error::Export`], with the entry, if a tensor cannot say the array: a mask, a foreign byte
     /// order, a type that DLPack has not, strides that are no multiple of the item size, and for a
-    /// [`LegacyTensor`] a read-only array; [`Error::Device`] for ROCm; [`Error::Memory`]; as
-    /// `cai_array_locate()` for a GPU's array that does not say its device.
+    /// [`LegacyTensor`] a read-only array; [`Error::Device`] for ROCm; [`Error::State`] if the memory
+    /// was freed; [`Error::Memory`]; as `cai_array_locate()` for a GPU's array that does not say its
+    /// device.
     pub fn unordered(array: &Array) -> Result<Self> {
         // SAFETY: the array is held, and no stream is named.
         unsafe { Self::ordered(array, NO_STREAM) }
@@ -201,7 +202,7 @@ impl<F: Form> fmt::Debug for ManagedTensor<F> {
 ///
 /// # Errors
 /// [`Error::Export`] as [`ManagedTensor::unordered`], also for a read-only array, which such a tensor
-/// cannot say; [`Error::Device`] for ROCm.
+/// cannot say; [`Error::Device`] for ROCm; [`Error::State`] if the memory was freed.
 pub fn lend<R>(array: ArrayRef<'_>, call: impl FnOnce(&sys::DLTensor) -> R) -> Result<R> {
     let mut strides = [0; sys::CAI_MAX_NDIM as usize];
     // SAFETY: the array is valid, and there is room for all the strides that one can have.

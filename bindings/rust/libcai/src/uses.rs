@@ -89,7 +89,8 @@ impl<'a, S: AsStream, const N: usize> Use<'a, S, [ArrayRef<'a>; N]> {
     /// [`Error::Driver`]; [`Error::Cuda`], after which some of the waits may stand;
     /// [`Error::Device`] for ROCm, and for an array whose 1 or 2 has no context; [`Error::Order`] for
     /// a 2 of another thread; [`Error::Value`] for a write to a read-only array;
-    /// [`Error::Memory`]; [`Error::State`] for what a reset or a fork has ended;
+    /// [`Error::Memory`]; [`Error::State`] for what a reset or a fork has ended, and for memory that
+    /// was freed;
     /// [`Error::Argument`], also for a stream of the CPU's, for [`Legacy`](crate::Legacy) and
     /// [`PerThread`](crate::PerThread) if no context is current, and for a variable of the
     /// environment that is none of its values.
