@@ -249,10 +249,10 @@ enum {
    * which work needs no event (cai_arrays_same_stream()), and none in whose order the memory is
    * freed. */
   CAI_OWNER_ASKED = 1 << 4,
-  /** The memory has gone before those who hold it let go of it, as by cai_memory_free(). It may be
-   * set at any time, by an atomic operation. Nobody gets an array of it by a dict, a tensor or a
-   * column any more, none is published or reclaimed, and no use of one begins: all that returns
-   * #CAI_ERR_STATE, entry data. */
+  /** The memory has gone before those who hold it let go of it, as by cai_memory_free(), or with
+   * its context by cai_device_reset(). It may be set at any time, by an atomic operation. Nobody
+   * gets an array of it by a dict, a tensor or a column any more, none is published or reclaimed,
+   * and no use of one begins: all that returns #CAI_ERR_STATE, entry data. */
   CAI_OWNER_FREED = 1 << 5
 };
 

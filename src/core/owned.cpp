@@ -229,7 +229,8 @@ uint64_t this_thread() noexcept {
 
 cai_status refuse_freed(const cai_array &array, cai_error *error) noexcept {
   if (!is_freed(array)) return CAI_OK;
-  return fail(error, CAI_ERR_STATE, {CAI_ENTRY_DATA}, "data: the memory was freed already");
+  return fail(error, CAI_ERR_STATE, {CAI_ENTRY_DATA},
+              "data: the memory was freed already, or its device reset");
 }
 
 }  // namespace cai

@@ -39,7 +39,7 @@ void cai_memory::release_owner(cai_owner *owner) noexcept {
 
 bool cai_memory::is_alive() const noexcept {
   const cai_memory &all = root();
-  if (has_flag(&all, CAI_OWNER_FREED)) return false;
+  if (all.freed.load(std::memory_order_acquire)) return false;
   return all.epoch == 0 || device::is_alive(all.epoch_gpu, all.epoch);
 }
 
@@ -55,24 +55,24 @@ HeldMemory new_memory(cai_device device, std::uint32_t kind) {
 
 namespace {
 
-bool is_first_to_free(cai_memory &memory) noexcept {
-  const std::uint32_t before =
-      flags_of(memory).fetch_or(CAI_OWNER_FREED, std::memory_order_acq_rel);
-  return !(before & CAI_OWNER_FREED);
+// Who knows an array of it only by its owner hears of it there.
+void tell_arrays_of_end(cai_memory &memory) noexcept {
+  flags_of(memory).fetch_or(CAI_OWNER_FREED, std::memory_order_relaxed);
 }
 
-bool is_dead(const cai_memory *memory, const void *) {
-  return !memory->is_alive();
-}
-
-// What a reset has killed is in nobody's way: its addresses may be given anew.
-void forget_dead() noexcept {
-  static std::atomic<std::uint64_t> forgotten{0};
-  const std::uint64_t resets = device::resets();
-  if (forgotten.exchange(resets) != resets) take_out_if(is_dead, nullptr);
+bool has_died(cai_memory &memory) noexcept {
+  if (memory.is_alive()) return false;
+  tell_arrays_of_end(memory);
+  return true;
 }
 
 }  // namespace
+
+void forget_dead() noexcept {
+  static std::atomic<std::uint64_t> forgotten{0};
+  const std::uint64_t resets = device::resets();
+  if (forgotten.exchange(resets) != resets) take_out_if(has_died);
+}
 
 void enter(cai_memory &memory) {
   forget_dead();
@@ -106,7 +106,7 @@ device::Held stream_or_current(cai_stream *stream, cai_device device) {
 
 cai_memory &must_live(cai_memory *memory) {
   if (!memory) throw Failure(CAI_ERR_ARGUMENT, {}, "memory is NULL");
-  if (has_flag(&memory->root(), CAI_OWNER_FREED)) {
+  if (memory->root().freed.load(std::memory_order_acquire)) {
     throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
   }
   if (!memory->is_alive()) {
@@ -262,7 +262,8 @@ void cai_memory_release(cai_memory *memory) {
     return cai_memory_release(whole);
   }
   cai_error error;
-  if (memory::is_first_to_free(*memory) && memory::let_go(*memory, &error) != CAI_OK) {
+  if (!memory->freed.exchange(true, std::memory_order_acq_rel) &&
+      memory::let_go(*memory, &error) != CAI_OK) {
     report(error);
   }
   memory::end_life(*memory);
@@ -274,9 +275,10 @@ cai_status cai_memory_free(cai_memory *memory, cai_error *error) {
     if (memory->whole) {
       throw Failure(CAI_ERR_UNSUPPORTED, {}, "a view of memory is not freed, but its whole");
     }
-    if (!memory::is_first_to_free(*memory)) {
+    if (memory->freed.exchange(true, std::memory_order_acq_rel)) {
       throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
     }
+    memory::tell_arrays_of_end(*memory);
     cai_error problem;
     if (memory::let_go(*memory, &problem) != CAI_OK) throw Failure(problem);
   });

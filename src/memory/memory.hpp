@@ -39,6 +39,7 @@ struct cai_memory : cai_owner {
   std::atomic<std::uint64_t> holders{1};
   std::atomic<std::uint64_t> claims{1};  // the holders' common one, and others
   std::atomic<int> lives{2};             // of the holders, and of what is to be given back
+  std::atomic<bool> freed{false};        // by hand, or by the last holder
 
   // What is told of it: all but the flags of the moment and the stream.
   cai_memory_info facts{};
@@ -116,6 +117,8 @@ HeldMemory read_only_view_of(cai_memory &memory);
 // Lets addresses in it be looked up, until it is taken out.
 void enter(cai_memory &memory);
 void take_out_of_registry(cai_memory &memory) noexcept;
+// What a reset has killed is in nobody's way: its addresses may be given anew.
+void forget_dead() noexcept;
 
 // One holder more, unless the last one has gone.
 inline bool hold_if_held(cai_memory &memory) noexcept {
@@ -163,7 +166,7 @@ class Claim {
   cai_memory &memory_;
 };
 
-// Gives it back as soon as nobody has a claim: the first of the two, by whoever freed it first.
+// Gives it back as soon as nobody has a claim: the first of the two, by whoever set `freed`.
 // What happens later, and fails, is reported.
 cai_status let_go(cai_memory &memory, cai_error *error) noexcept;
 

@@ -528,6 +528,7 @@ void cai::device::reset_memory(cai_device device) noexcept {
 
 void cai::device::forget_memory(cai_device device) noexcept {
   memory::forget_pending(device);
+  memory::forget_dead();
 }
 
 bool cai::device::add_pending(int32_t ordinal, void (*destroy)(void *object),

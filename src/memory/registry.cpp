@@ -103,12 +103,11 @@ cai_memory *look_up(uint64_t address, uint64_t *offset) noexcept {
   return nullptr;
 }
 
-void take_out_if(bool (*gone)(const cai_memory *memory, const void *context),
-                 const void *context) noexcept {
+void take_out_if(bool (*gone)(cai_memory &memory) noexcept) noexcept {
   const auto sweep = [&](Shard &shard) {
     const std::lock_guard lock(shard.lock);
     for (auto each = shard.intervals.begin(); each != shard.intervals.end();) {
-      each = gone(each->second.memory, context) ? shard.intervals.erase(each) : std::next(each);
+      each = gone(*each->second.memory) ? shard.intervals.erase(each) : std::next(each);
     }
     shard.note_size();
   };

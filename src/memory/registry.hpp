@@ -20,7 +20,6 @@ void take_out(uint64_t address, uint64_t size, const cai_memory *memory) noexcep
 cai_memory *look_up(uint64_t address, uint64_t *offset) noexcept;
 
 // Takes out all of which `gone` is true; called with the lock held.
-void take_out_if(bool (*gone)(const cai_memory *memory, const void *context),
-                 const void *context) noexcept;
+void take_out_if(bool (*gone)(cai_memory &memory) noexcept) noexcept;
 
 }  // namespace cai::memory

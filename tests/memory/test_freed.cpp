@@ -112,5 +112,21 @@ TEST_P(Freed, EndsWhatHadBegun) {
   ASSERT_OK(cai_array_release_on(array.let_go(), stream, error));
 }
 
+TEST(FreedByAReset, HasNoDoor) {
+  for (const std::uint32_t kind :
+       {CAI_KIND_DEFAULT, CAI_KIND_ASYNC, CAI_KIND_MANAGED, CAI_KIND_PINNED}) {
+    SCOPED_TRACE(cai_kind_name(kind));
+    const OwnMemory memory = allocate(gpu1, kind, 64), plain = allocate(cpu, CAI_KIND_DEFAULT, 64);
+    const OwnArray array = array_of(memory, {64}), of_host = array_of(plain, {64});
+    const OwnArray view = last_half_of(array);
+    ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+    expect_no_door(array, 1);
+    expect_no_door(view, 1);
+    DLTensor tensor{};
+    std::int64_t strides = 0;
+    ASSERT_OK(cai_dlpack_lend(of_host, &strides, &tensor, error));
+  }
+}
+
 }  // namespace
 }  // namespace test::freed_tests

@@ -314,11 +314,11 @@ void World::read(const Step &step) {
   blame("an element is " + std::to_string(byte) + ", not " + std::to_string(expected));
 }
 
-// To whoever knows nothing of the memory, and so cannot know that it was freed. (Of what a reset
-// has killed, the driver tells.)
+// To whoever knows nothing of the memory, and so cannot know that it has gone. (What was pinned,
+// and died with its context, is still the host's.)
 void World::hand_out(const Step &step) {
   const Array *const from = array(step[1]);
-  if (!from || (from->memory && from->memory->is_dead())) return;
+  if (!from || (from->memory && from->memory->is_dead() && !from->memory->is_found)) return;
   if (!from->is_alive()) {
     cai_use use;
     must("use", CAI_ERR_STATE, [&](cai_error *error) {

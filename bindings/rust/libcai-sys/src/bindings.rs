@@ -273,10 +273,10 @@ pub const CAI_OWNER_ARRAY_FOLLOWS: u32 = 8;
 /// which work needs no event ([`cai_arrays_same_stream()`]), and none in whose order the memory is
 /// freed.
 pub const CAI_OWNER_ASKED: u32 = 16;
-/// The memory has gone before those who hold it let go of it, as by [`cai_memory_free()`]. It may be
-/// set at any time, by an atomic operation. Nobody gets an array of it by a dict, a tensor or a
-/// column any more, none is published or reclaimed, and no use of one begins: all that returns
-/// [`CAI_ERR_STATE`], entry data.
+/// The memory has gone before those who hold it let go of it, as by [`cai_memory_free()`], or with
+/// its context by [`cai_device_reset()`]. It may be set at any time, by an atomic operation. Nobody
+/// gets an array of it by a dict, a tensor or a column any more, none is published or reclaimed,
+/// and no use of one begins: all that returns [`CAI_ERR_STATE`], entry data.
 pub const CAI_OWNER_FREED: u32 = 32;
 /// Who keeps an array alive. The producer's own block begins with it; every array in the block
 /// points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
