@@ -191,9 +191,10 @@ SIM_API CUresult cuMemPoolSetAttribute(CUmemoryPool handle, int attribute, void 
       return;
     }
     const std::uint64_t number = *static_cast<std::uint64_t *>(value);
-    if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+    if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
       pool->release_threshold = number;
-    else if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH && number == 0)
+      s.driver.pools_to_trim.insert(pool);
+    } else if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH && number == 0)
       pool->reserved_high = pool->reserved;
     else if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH && number == 0)
       pool->used_high = pool->used;

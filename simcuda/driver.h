@@ -2,6 +2,7 @@
 // The state of the simulated driver, and of each thread that calls it.
 #pragma once
 
+#include <set>
 #include <unordered_map>
 
 #include "ipc.h"
@@ -120,7 +121,7 @@ struct Driver {
   Schedule schedule;
   Ipc ipc{schedule, races};
   std::vector<std::weak_ptr<Capture>> captures;
-  bool pools_hold_unused = false;
+  std::set<std::shared_ptr<Pool>> pools_to_trim;  // when somebody synchronises
   std::uint64_t last_context_id = 0, last_stream_id = 0, last_capture_id = 0;
 
   Device &device(CUdevice ordinal);

@@ -2,6 +2,7 @@
 #include "pool.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace simcuda {
 namespace {
@@ -70,8 +71,8 @@ void discharge(Driver &driver, Allocation &allocation) {
   if (!bytes) return;
   if (Pool *pool = allocation.pool.get()) {
     pool->used -= bytes;
-    driver.pools_hold_unused = true;
-    if (pool->destroyed) trim(driver, *pool, 0);
+    if (pool->destroyed) return trim(driver, *pool, 0);
+    driver.pools_to_trim.insert(allocation.pool);
   } else {
     driver.device(allocation.device).used -= bytes;
   }
@@ -99,9 +100,8 @@ void trim(Driver &driver, Pool &pool, std::uint64_t keep) {
 }
 
 void release_unused(Driver &driver) {
-  if (!driver.pools_hold_unused) return;
-  driver.pools_hold_unused = false;
-  for (auto &pool : driver.pools.all()) trim(driver, *pool, pool->release_threshold);
+  for (auto &pool : std::exchange(driver.pools_to_trim, {}))
+    trim(driver, *pool, pool->destroyed ? 0 : pool->release_threshold);
 }
 
 void add_block(Driver &driver, Pool &pool, FreeBlock block) {

@@ -51,6 +51,19 @@ int main(void) {
   MUST(cuMemPoolGetAttribute(pool, RESERVED, &reserved));
   MUST_BE(reserved >= SIZE, 1);
   MUST_BE(free_memory() <= before - SIZE, 1);
+  keep = 0;  // nothing more from the next wait on
+  MUST(cuMemPoolSetAttribute(pool, THRESHOLD, &keep));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemPoolGetAttribute(pool, RESERVED, &reserved));
+  MUST_BE(reserved, 0);
+  MUST_BE(free_memory(), before);
+
+  keep = UINT64_MAX;
+  MUST(cuMemPoolSetAttribute(pool, THRESHOLD, &keep));
+  MUST(cuMemAllocFromPoolAsync(&pooled, SIZE, pool, LEGACY));
+  MUST(cuMemFreeAsync(pooled, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST_BE(free_memory() <= before - SIZE, 1);
   MUST(cuMemPoolTrimTo(pool, 0));
   MUST(cuMemPoolGetAttribute(pool, RESERVED, &reserved));
   MUST_BE(reserved, 0);
