@@ -149,8 +149,10 @@ void Driver::tear_down(Context &context, Lock &lock) {
   // Work of the green contexts in it uses the memory that ends here.
   const auto own = [&](const Context &other) { return other.is_within(context); };
   const auto reached = races.reached(own);
+  const std::uint64_t id = context.id;
   schedule.finish(schedule.pending_of(own), lock);
   races.host_saw(reached);
+  if (!context.alive || context.id != id) return;  // another thread was quicker
   context.alive = false;
   end_green_of(*this, context);
   for (auto &stream : streams.all()) {

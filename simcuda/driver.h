@@ -80,8 +80,9 @@ class Registry {
     if (!object) throw Refused{otherwise};
     return object;
   }
-  void remove(Handle handle) {
-    if (objects_.erase(handle)) space_.give_back(reinterpret_cast<std::uintptr_t>(handle));
+  void remove(Handle handle) {  // of an object that is here
+    objects_.erase(handle);
+    space_.give_back(reinterpret_cast<std::uintptr_t>(handle));
   }
   std::size_t size() const { return objects_.size(); }
   std::vector<std::shared_ptr<Object>> all() const {
