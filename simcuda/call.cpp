@@ -247,9 +247,8 @@ SIM_API std::uint64_t simcuda_objects(const char *type) {
   }
   if (name == "CUdeviceptr") {
     const auto all = driver->memory.all();
-    return static_cast<std::uint64_t>(std::count_if(all.begin(), all.end(), [](const auto &each) {
-      return !each->free_submitted && !each->dead;
-    }));
+    return static_cast<std::uint64_t>(std::count_if(
+        all.begin(), all.end(), [](const auto &each) { return !each->free_submitted; }));
   }
   if (name == "CUmemoryPool") {
     const auto all = driver->pools.all();

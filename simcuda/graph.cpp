@@ -54,7 +54,7 @@ std::vector<GraphNodePtr> in_order(const Graph &graph) {
 }
 
 void poison(const AllocationPtr &allocation, int value) {
-  if (!allocation->dead) std::memset(allocation->bytes, value, allocation->size);
+  std::memset(allocation->bytes, value, allocation->size);
 }
 
 Access whole(const AllocationPtr &allocation, Access::Life life) {
@@ -396,8 +396,7 @@ void capture_free(Stream &stream, const AllocationPtr &allocation) {
 void free_graph_memory(Session &session, const std::shared_ptr<Stream> &stream,
                        const AllocationPtr &allocation) {
   auto memory = allocation->graph.lock();
-  if (!memory || memory->freed_in_graph || !memory->outstanding)
-    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (memory->freed_in_graph || !memory->outstanding) throw Refused{CUDA_ERROR_INVALID_VALUE};
   session.submit(
       stream, "free", {whole(allocation, Access::Life::ends)},
       [memory] { poison(memory->allocation, freed_poison); }, true);
