@@ -44,6 +44,7 @@ int main(void) {
   MUST(cuStreamBeginCapture(stream, RELAXED));
   MUST(cuMemcpyDtoDAsync(target, second, SIZE, stream));
   MUST(cuMemFreeAsync(second, stream));
+  MUST_BE(cuMemFreeAsync(second, stream), INVALID_VALUE);
   MUST(cuStreamEndCapture(stream, &other));
   MUST(cuGraphInstantiateWithFlags(&frees, other, 0));
   for (int i = 0; i < 2; ++i) {
