@@ -14,6 +14,7 @@ int main(void) {
   USE(cuMemsetD8, 3020, CUdeviceptr, unsigned char, size_t);
   USE(cuMemcpyDtoD, 3020, CUdeviceptr, CUdeviceptr, size_t);
   USE(cuPointerSetAttribute, 6000, const void *, int, CUdeviceptr);
+  static unsigned char bytes[SIZE];
   const unsigned on = 1, off = 0;
   CUdeviceptr data, other;
   MUST(cuMemAlloc(&data, SIZE));
@@ -28,6 +29,13 @@ int main(void) {
   MUST(cuStreamQuery(LEGACY));
   HOLD_UP_FOR(LEGACY, 50);
   MUST(cuMemcpyDtoD(data, other, SIZE));
+  MUST(cuStreamQuery(LEGACY));
+
+  HOLD_UP_FOR(LEGACY, 50);
+  MUST(cuMemcpyHtoD(data, bytes, SIZE));  // which may go on from pageable memory otherwise
+  MUST(cuStreamQuery(LEGACY));
+  HOLD_UP_FOR(LEGACY, 50);
+  MUST(cuMemcpyDtoH(bytes, data, SIZE));
   MUST(cuStreamQuery(LEGACY));
 
   MUST(cuPointerSetAttribute(&off, SYNC_MEMOPS, data));

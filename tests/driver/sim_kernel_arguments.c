@@ -71,14 +71,15 @@ static int32_t fill_many(const simcuda_launch *launch, const simcuda_range *rang
   return 0;
 }
 
-static const char image[] = "simcuda module\nfill\nlook\nmany\n";
+static const char image[] = "simcuda module\nfill\nlook\nmany\nuneven\n";
 
 static void register_kernels(void) {
   FIND_SIM(simcuda_kernel);
-  const uint32_t two[] = {8, 8}, one[] = {8};
+  const uint32_t two[] = {8, 8}, one[] = {8}, uneven[] = {1, 8};
   MUST(simcuda_kernel("fill", two, 2, one_range, fill));
   MUST(simcuda_kernel("look", two, 2, one_range, look));
   MUST(simcuda_kernel("many", one, 1, many_ranges, fill_many));
+  MUST(simcuda_kernel("uneven", uneven, 2, NULL, NULL));
   MUST_BE(simcuda_kernel("", one, 1, NULL, NULL), INVALID_VALUE);
   MUST_BE(simcuda_kernel("none", NULL, 1, NULL, NULL), INVALID_VALUE);
 }
@@ -93,7 +94,7 @@ static void check_launches(CUmodule module) {
   USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
   USE(cuMemFreeHost, 2000, void *);
   unsigned char bytes[SIZE];
-  CUfunction function, many;
+  CUfunction function, many, uneven;
   CUdeviceptr data;
   uint64_t size = SIZE, address;
   void *host;
@@ -120,6 +121,12 @@ static void check_launches(CUmodule module) {
   for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; ++i)
     MUST_BE(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, LEGACY, NULL, wrong[i]), INVALID_VALUE);
   MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, LEGACY, NULL, good));
+  // The second of these begins after the end of one byte.
+  size_t byte = 1;
+  void *ends_early[] = {(void *)1, &packed, (void *)2, &byte, NULL};
+  MUST(cuModuleGetFunction(&uneven, module, "uneven"));
+  MUST_BE(cuLaunchKernel(uneven, 1, 1, 1, 1, 1, 1, 0, LEGACY, NULL, ends_early), INVALID_VALUE);
+  MUST(cuLaunchKernel(uneven, 1, 1, 1, 1, 1, 1, 0, LEGACY, NULL, good));
   MUST(cuMemcpyDtoH(bytes, data, SIZE));
   MUST_BE(bytes[SIZE - 1], 5);
 
