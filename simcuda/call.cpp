@@ -291,6 +291,7 @@ SIM_API void simcuda_forget(void) {
   const auto all = [](const simcuda::Context &) { return true; };
   driver->schedule.finish(driver->schedule.pending_of(all), lock);
   driver->races.forget(driver->memory.all());
+  driver->memory.forget_freed();
 }
 
 SIM_API void simcuda_reseed(std::uint64_t seed) {

@@ -99,8 +99,7 @@ void Races::submitted(Operation &operation) {
   if (!on_) return;
   const Lane lane = lane_of(operation);
   Moment moment = lanes_[lane].last;
-  for (auto &before : operation.waits_for)
-    if (before->step) moment.learn(before->step->moment);
+  for (auto &before : operation.waits_for) moment.learn(before->step->moment);
   for (auto &before : operation.reached) moment.learn(before);
   operation.reached.clear();
   moment.learn(host_);

@@ -6,6 +6,7 @@
 
 #include "../../simcuda/simcuda.h"
 
+#include "attributes.h"
 #include "processes.h"
 
 enum { SIZE = 4096, MAP_FAILED_RESULT = 205 };
@@ -17,6 +18,8 @@ typedef struct {
 typedef struct {
   int type, id;
 } Location;
+
+static CUcontext this_context;
 
 #define IMPORT(pool, file) \
   cuMemPoolImportFromShareableHandle(pool, (void *)(intptr_t)(file), POSIX_FILE_DESCRIPTOR, 0)
@@ -92,6 +95,8 @@ static void share(void) {
       MUST_BE(close(small), 0);
     } else if (turn == 'c') {
       for (int number = TALK + 1; number < 64; ++number) close(number);
+    } else if (turn == 'r') {
+      MUST(cuEventRecord(event, LEGACY));  // once somebody waits for it
     } else if (turn == 'm') {
       IpcHandle handle;
       MUST(cuMemFree(more));
@@ -188,6 +193,7 @@ static void check_opened(const Shared *shared, const Shared *of_another) {
   MUST_BE(cuMemFreeAsync(data, LEGACY), INVALID_VALUE);
   MUST_BE(cuIpcGetMemHandle(&handle, data), INVALID_VALUE);
   MUST_BE(cuIpcCloseMemHandle(data + 1), INVALID_VALUE);
+  MUST_BE(attributes_of(data).of[IPC_CAPABLE], 0);
   // A second context of the device opens nothing from where the first one has,
   MUST(cuCtxCreate(&second, 0, 0));
   MUST_BE(cuIpcOpenMemHandle(&third, shared->more, PEERS), INVALID_CONTEXT);
@@ -258,6 +264,80 @@ static void check_event(const Shared *shared) {
   MUST(cuEventDestroy(event));
 }
 
+// A wait for another process comes after what is before it in its stream, too; and contexts wait
+// for such an event, and record one, as streams do.
+static void check_waits(const Shared *shared, int talk) {
+  USE_STREAMS;
+  USE_EVENTS;
+  USE_IPC;
+  USE_GATE;
+  USE(cuCtxRecordEvent, 12050, CUcontext, CUevent);
+  USE(cuCtxWaitEvent, 12050, CUcontext, CUevent);
+  CUevent event, own;
+  CUstream stream;
+  MUST(cuIpcOpenEventHandle(&event, shared->event));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  tell(talk, "r", 1);
+  hear_ready(talk);
+  HOLD_UP(stream);
+  MUST(cuStreamWaitEvent(stream, event, 0));
+  for (int i = 0; i < 2; ++i) MUST_BE(cuStreamQuery(stream), NOT_READY);
+  MUST(cuEventSynchronize(event));
+  usleep(5000);  // so that the wait has learnt of it
+  MUST_BE(cuStreamQuery(stream), NOT_READY);
+  open_gate();
+  MUST(cuStreamSynchronize(stream));
+
+  tell(talk, "r", 1);
+  hear_ready(talk);
+  MUST(cuCtxWaitEvent(NULL, event));
+  MUST(cuEventCreate(&own, INTERPROCESS | DISABLE_TIMING));
+  MUST(cuCtxRecordEvent(NULL, own));
+  MUST(cuEventSynchronize(own));
+  MUST(cuEventQuery(event));
+  __atomic_store_n(&gate_is_open, 0, __ATOMIC_SEQ_CST);
+  MUST(cuEventDestroy(own));
+  MUST(cuStreamDestroy(stream));
+  MUST(cuEventDestroy(event));
+}
+
+static uint32_t whole_range(const simcuda_launch *launch, simcuda_range *out, uint32_t capacity) {
+  if (capacity > 0)
+    out[0] = (simcuda_range){*(const uint64_t *)launch->arguments[0], SIZE, 1, 0, 0};
+  return 1;
+}
+
+// Kernels reach it from the context that has opened it, whatever device it is on, and from no other
+// of another device.
+static void check_kernels(const Shared *shared) {
+  USE_STREAMS;
+  USE_KERNELS;
+  USE_IPC;
+  USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
+  USE(cuCtxDestroy, 4000, CUcontext);
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  FIND_SIM(simcuda_kernel);
+  const uint32_t sizes[] = {8};
+  CUcontext contexts[2];
+  CUdeviceptr data;
+  MUST(simcuda_kernel("touch", sizes, 1, whole_range, NULL));
+  MUST(cuCtxCreate(&contexts[0], 0, 1));
+  MUST(cuIpcOpenMemHandle(&data, shared->memory, PEERS));
+  MUST(cuCtxCreate(&contexts[1], 0, 1));
+  for (int i = 0; i < 2; ++i) {
+    CUmodule module;
+    CUfunction function;
+    void *arguments[] = {&data};
+    MUST(cuCtxSetCurrent(contexts[i]));
+    MUST(cuModuleLoadData(&module, "simcuda module\ntouch\n"));
+    MUST(cuModuleGetFunction(&function, module, "touch"));
+    MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, LEGACY, arguments, NULL));
+    MUST_BE(cuStreamSynchronize(LEGACY), i ? ILLEGAL_ADDRESS : SUCCESS);
+  }
+  for (int i = 0; i < 2; ++i) MUST(cuCtxDestroy(contexts[i]));
+  MUST(cuCtxSetCurrent(this_context));
+}
+
 static void check_pool(const Shared *shared, int file) {
   USE_MEMORY;
   USE_STREAMS;
@@ -303,7 +383,6 @@ static void check_pool(const Shared *shared, int file) {
 }
 
 // Two threads, of which one closes what the other opens again, or closes as well.
-static CUcontext this_context;
 static CUdeviceptr opened;
 
 static void *close_it(void *result) {
@@ -406,6 +485,8 @@ int main(int count, char **arguments) {
   check_many(another.talk);
   join_other(&another);
   check_event(&shared);
+  check_waits(&shared, other.talk);
+  check_kernels(&shared);
   check_pool(&shared, file);
   check_threads(&shared);
   MUST_BE(setenv("CUDA_VISIBLE_DEVICES", "0", 1), 0);

@@ -10,7 +10,7 @@ int main(void) {
   setenv("SIMCUDA_DEVICE_MIB", "2048", 1);
   start();
   USE_MEMORY;
-  CUdeviceptr first, block, kept[16], small, large;
+  CUdeviceptr first, block, second, large, kept[16];
   int wraps = 0;
   unsigned char byte = 0;
   MUST(cuMemAlloc(&first, BLOCK));
@@ -25,12 +25,12 @@ int main(void) {
   }
   MUST_BE(wraps, 1);
   MUST_BE(block == first, 1);  // where nobody has been for longest
-  // A small one takes a part of a piece, a large one does not fit into what is left there.
-  MUST(cuMemAlloc(&small, KEPT));
-  MUST(cuMemAlloc(&large, BLOCK));
-  MUST_BE(large >= small + KEPT || large + BLOCK <= small, 1);
-  MUST(cuMemFree(large));
-  MUST(cuMemFree(small));
+  // Two blocks lay there: the second one leaves nothing.
+  MUST(cuMemAlloc(&block, BLOCK));
+  MUST(cuMemAlloc(&second, BLOCK));
+  MUST_BE(block == first && second == first + BLOCK + KEPT, 1);
+  MUST(cuMemFree(second));
+  MUST(cuMemFree(block));
   MUST(cuMemcpyDtoH(&byte, kept[2] + KEPT - 1, 1));
   MUST_BE(byte, 2);
   // There is room for this, but not in one piece.
