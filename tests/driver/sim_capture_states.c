@@ -82,6 +82,35 @@ static void check_joined_goes(void) {
   MUST(cuStreamDestroy(stream));
 }
 
+// Who waits twice for one event depends on it once.
+static void check_waited_twice(void) {
+  USE_MEMORY;
+  USE_CAPTURE;
+  USE(cuStreamGetCaptureInfo, 11030, CUstream, int *, uint64_t *, CUgraph *, const CUgraphNode **,
+      size_t *);
+  CUstream stream, joined;
+  CUevent event;
+  CUdeviceptr data;
+  CUgraph graph = NULL;
+  size_t count = 0;
+  int status = 7;
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamCreate(&joined, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 0));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST(cuMemsetD8Async(data, 1, SIZE, stream));
+  MUST(cuEventRecord(event, stream));
+  for (int i = 0; i < 2; ++i) MUST(cuStreamWaitEvent(joined, event, 0));
+  MUST(cuStreamGetCaptureInfo(joined, &status, NULL, NULL, NULL, &count));
+  MUST_BE(status == ACTIVE && count == 1, 1);
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuEventDestroy(event));
+  MUST(cuStreamDestroy(joined));
+  MUST(cuStreamDestroy(stream));
+  MUST(cuMemFree(data));
+}
+
 // A graph of the client's stays, with what was in it, however the capture into it ends.
 static void check_into_graph(void) {
   USE_MEMORY;
@@ -127,6 +156,7 @@ int main(void) {
   start();
   check_invalidated();
   check_joined_goes();
+  check_waited_twice();
   check_into_graph();
   return 0;
 }

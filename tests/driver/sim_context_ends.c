@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// With a context goes what is its own: arrays, and the green contexts in a primary one. What
-// belongs to another context stays. It may be destroyed by a thread that has no context.
+// With a context goes what is its own: arrays, streams of threads, and the green contexts in a
+// primary one. What belongs to another context stays. It may be destroyed by a thread that has no
+// context.
 #include "arrays.h"
 #include "green.h"
 
@@ -27,6 +28,8 @@ static CUgreenCtx make_green(CUdevice device) {
 int main(void) {
   const CUcontext first = start();
   USE_ARRAYS;
+  USE_MEMORY;
+  USE_STREAMS;
   USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
   USE(cuCtxSetCurrent, 4000, CUcontext);
   USE(cuDevicePrimaryCtxReset, 7000, CUdevice);
@@ -38,8 +41,12 @@ int main(void) {
   MUST(cuArrayCreate(&stays, &shape));
   MUST(cuCtxCreate(&second, 0, 0));
   MUST(cuArrayCreate(&goes, &shape));
+  CUdeviceptr data;
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuMemsetD8Async(data, 1, 64, PER_THREAD));
   in_another_thread(destroy, second);
   MUST_BE(cuArrayGetDescriptor(&known, goes), INVALID_HANDLE);
+  MUST_BE(cuStreamSynchronize(PER_THREAD), CONTEXT_IS_DESTROYED);
   MUST(cuArrayGetDescriptor(&known, stays));
   MUST_BE(known.width, 4);
 

@@ -267,8 +267,30 @@ static void check_empty_child(void) {
   MUST(cuGraphDestroy(graph));
 }
 
+// An event that was never recorded is waited for by nobody.
+static void check_unrecorded(void) {
+  USE_GRAPHS;
+  USE_EVENTS;
+  USE_STREAMS;
+  USE(cuGraphAddEventWaitNode, 11010, CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUevent);
+  CUevent event;
+  CUgraph graph;
+  CUgraphExec exec;
+  CUgraphNode node;
+  MUST(cuEventCreate(&event, 0));
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuGraphAddEventWaitNode(&node, graph, NULL, 0, event));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(graph));
+  MUST(cuEventDestroy(event));
+}
+
 int main(void) {
   start();
+  check_unrecorded();
   check_user_objects();
   check_empty_child();
   check_queries();

@@ -277,6 +277,9 @@ static void check_waits(const Shared *shared, int talk) {
   CUstream stream;
   MUST(cuIpcOpenEventHandle(&event, shared->event));
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  // What is done already holds nothing up.
+  MUST(cuStreamWaitEvent(stream, event, 0));
+  MUST(cuStreamSynchronize(stream));
   tell(talk, "r", 1);
   hear_ready(talk);
   HOLD_UP(stream);

@@ -3,7 +3,7 @@
 // free and its turn in the stream, in a graph, in a pool, and of sizes that there cannot be.
 #include "attributes.h"
 
-enum { SIZE = 4096, GLOBAL_ATTACH = 1, HANDLE_TYPES = 14, SYNC_MEMOPS = 6 };
+enum { SIZE = 4096, GLOBAL_ATTACH = 1, HOST_ATTACH = 2, HANDLE_TYPES = 14, SYNC_MEMOPS = 6 };
 
 static void check_sizes(void) {
   USE_MEMORY;
@@ -71,6 +71,12 @@ static void check_pending_free(void) {
   MUST(cuMemFree(again));
   MUST(cuStreamSynchronize(stream));
   MUST_BE(cuMemFree(again), INVALID_VALUE);
+  // What is late for memory that has gone is done nowhere.
+  MUST(cuMemAllocAsync(&data, 2 * SIZE, stream));
+  MUST(cuMemsetD8Async(data, 1, SIZE, stream));
+  MUST(cuMemcpyDtoDAsync(data + SIZE, data, SIZE, stream));
+  MUST(cuMemFree(data));
+  MUST(cuStreamSynchronize(stream));
   // Memory that is in no pool is freed in a stream, too: not that of the managed kind.
   MUST(cuMemAlloc(&data, SIZE));
   MUST(cuMemFreeAsync(data, stream));
@@ -78,6 +84,8 @@ static void check_pending_free(void) {
   MUST(cuStreamSynchronize(stream));
   MUST(cuMemAllocManaged(&managed, SIZE, GLOBAL_ATTACH));
   MUST_BE(cuMemFreeAsync(managed, stream), INVALID_VALUE);
+  MUST(cuMemFree(managed));
+  MUST(cuMemAllocManaged(&managed, SIZE, HOST_ATTACH));
   MUST(cuMemFree(managed));
   MUST(cuStreamDestroy(stream));
 }

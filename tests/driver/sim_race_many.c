@@ -41,10 +41,29 @@ static void check_pieces(void) {
   // The other way round: the read races with the write at once, and then it is over.
   RACES(2, MUST(cuMemcpyDtoDAsync(copy, data, 64, a)); MUST(cuMemsetD8Async(data, 1, 64, b));
         MUST(cuStreamSynchronize(a)); use_pieces(); MUST(cuMemsetD8Async(data, 2, 64, c)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, a)); MUST(cuStreamSynchronize(a)); use_pieces();
+        MUST(cuMemsetD8Async(data, 2, 64, c)););
   // Nothing is under way where all has been waited for.
   RACES(0, MUST(cuMemsetD8Async(data, 1, 64, a)); use_pieces(); MUST(cuStreamSynchronize(a));
         MUST(cuStreamSynchronize(b)); use_pieces(); MUST(cuMemsetD8Async(data, 2, 64, c)););
   MUST(cuMemFree(copy));
+}
+
+// Of streams that were destroyed and never waited for, as many as this are known; older ones count
+// as waited for.
+static void check_destroyed(void) {
+  USE_MEMORY;
+  USE_STREAMS;
+  enum { MOST = 1024, ALL = MOST + 8 };
+#define USE_PASSING_STREAMS                                      \
+  for (int i = 0; i < ALL; ++i) {                                \
+    CUstream passing;                                            \
+    MUST(cuStreamCreate(&passing, 0));                           \
+    MUST(cuMemsetD8Async(data + (CUdeviceptr)i, 1, 1, passing)); \
+    MUST(cuStreamDestroy(passing));                              \
+  }
+  RACES(0, USE_PASSING_STREAMS; MUST(cuMemsetD8Async(data, 2, 1, c)););
+  RACES(1, USE_PASSING_STREAMS; MUST(cuMemsetD8Async(data + ALL - 1, 2, 1, c)););
 }
 
 static void nothing(void *unused) { (void)unused; }
@@ -85,6 +104,7 @@ int main(void) {
   MUST(cuStreamCreate(&b, NON_BLOCKING));
   MUST(cuStreamCreate(&c, NON_BLOCKING));
   check_pieces();
+  check_destroyed();
   check_host_functions();
   check_kernel();
   return 0;

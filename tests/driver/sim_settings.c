@@ -57,6 +57,9 @@ int main(void) {
   MUST_BE(init_with("SIMCUDA", "0", again, sizeof again), STUB_LIBRARY);
   MUST_BE(strlen(again), 0);
   MUST_BE(init_with("SIMCUDA_DEVICES", "0", again, sizeof again), 100);
+  MUST_BE(init_with("SIMCUDA_BANNER", "1", text, sizeof text), SUCCESS);
+  MUST_BE(strncmp(text, "simcuda: a simulation", 21), 0);
+  MUST_BE(strchr(text, '\n') == text + strlen(text) - 1, 1);  // once
   // Good ones are taken in silence; an empty one is none.
   MUST_BE(init_with("SIMCUDA_SCHEDULE", "", text, sizeof text), SUCCESS);
   MUST_BE(strlen(text), 0);
