@@ -9,7 +9,7 @@
 #include "attributes.h"
 #include "processes.h"
 
-enum { SIZE = 4096, MAP_FAILED_RESULT = 205 };
+enum { SIZE = 4096, FILES = 1024, MAP_FAILED_RESULT = 205 };
 
 typedef struct {
   IpcHandle memory, more, of_second_device, event, pooled, pooled_twice;
@@ -37,7 +37,7 @@ static void make_second_current(void) {
 // Where its memory lies: all descriptors of that name.
 static void replace_arenas(int with) {
   char path[64], name[64];
-  for (int file = TALK + 1; file < 64; ++file) {
+  for (int file = TALK + 1; file < FILES; ++file) {
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     const ssize_t length = readlink(path, name, sizeof name - 1);
     if (length < 0) continue;
@@ -94,7 +94,7 @@ static void share(void) {
       replace_arenas(small);
       MUST_BE(close(small), 0);
     } else if (turn == 'c') {
-      for (int number = TALK + 1; number < 64; ++number) close(number);
+      for (int number = TALK + 1; number < FILES; ++number) close(number);
     } else if (turn == 'r') {
       MUST(cuEventRecord(event, LEGACY));  // once somebody waits for it
     } else if (turn == 'm') {
