@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two threads end one thing, and both have to wait for the device: one of them ends it, and the
-// other is told that it is not there.
+// other is told that it is not there. What one of them retains stays.
 #include "../../simcuda/simcuda.h"
 
 #include "arrays.h"
@@ -76,6 +76,50 @@ static void check(const char *name, CUresult (*function)(void), CUstream stream,
   MUST_BE(results[results[0] == SUCCESS], refused);
 }
 
+static int is_held_up;
+
+static void hold_up(void *unused) {
+  (void)unused;
+  __atomic_store_n(&is_held_up, 1, __ATOMIC_SEQ_CST);
+  wait_at_gate((void *)10000);
+}
+
+static void *release(void *unused) {
+  USE(cuDevicePrimaryCtxRelease, 7000, CUdevice);
+  MUST(cuDevicePrimaryCtxRelease(1));
+  return unused;
+}
+
+// What one thread lets go of, the other retains while the first one waits: it stays as it is.
+static void check_retained(void) {
+  USE_MEMORY;
+  USE_STREAMS;
+  USE_GATE;
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  USE(cuDevicePrimaryCtxRetain, 7000, CUcontext *, CUdevice);
+  USE(cuDevicePrimaryCtxRelease, 7000, CUdevice);
+  CUcontext primary, again;
+  CUdeviceptr data;
+  CUstream stream;
+  pthread_t other;
+  MUST(cuDevicePrimaryCtxRetain(&primary, 1));
+  MUST(cuCtxSetCurrent(primary));
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuLaunchHostFunc(stream, hold_up, NULL));
+  MUST_BE(pthread_create(&other, NULL, release, NULL), 0);
+  while (!__atomic_load_n(&is_held_up, __ATOMIC_SEQ_CST)) usleep(1000);
+  MUST(cuDevicePrimaryCtxRetain(&again, 1));
+  MUST_BE(again == primary, 1);
+  open_gate();
+  MUST_BE(pthread_join(other, NULL), 0);
+  MUST(cuMemsetD8Async(data, 1, SIZE, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuDevicePrimaryCtxRelease(1));
+  MUST_BE(cuStreamSynchronize(LEGACY), CONTEXT_IS_DESTROYED);
+  MUST(cuCtxSetCurrent(what.context));
+}
+
 int main(void) {
   what.context = start();
   USE_MEMORY;
@@ -116,5 +160,6 @@ int main(void) {
   MUST(cuCtxSetCurrent(what.context));
   MUST(cuDevicePrimaryCtxRelease(1));
   MUST(cuStreamDestroy(stream));
+  check_retained();
   return 0;
 }
