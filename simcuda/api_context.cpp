@@ -108,6 +108,8 @@ SIM_API CUresult cuCtxDestroy_v2(CUcontext handle) {
     auto &stack = s.thread.contexts;
     if (!stack.empty() && stack.back() == context) stack.pop_back();
     s.driver.tear_down(*context, s.lock);
+    // Which waits: another thread may have destroyed it meanwhile.
+    s.driver.contexts.get(handle, CUDA_ERROR_INVALID_CONTEXT);
     s.driver.contexts.remove(handle);
     refuse_lost(s.driver.device(context->device));
   });

@@ -58,9 +58,9 @@ void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, con
   std::vector<Access> accesses{access(from, shape, false), access(to, shape, true)};
 
   const bool staged = from.place.pageable() && !to.place.on_host() && !stream->capture;
-  const bool blocking_attribute = (to.place.allocation && to.place.allocation->sync_memops) ||
-                                  (from.place.allocation && from.place.allocation->sync_memops);
-  bool wait = blocking_attribute;
+  bool wait =
+      host == Host::waits && ((to.place.allocation && to.place.allocation->sync_memops) ||
+                              (from.place.allocation && from.place.allocation->sync_memops));
   if (from.place.on_host() && to.place.on_host())
     wait = true;
   else if (to.place.on_host())
@@ -84,6 +84,9 @@ void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, con
     operation = s.submit(stream, "copy", std::move(accesses), [=] { copy_rows(to, from, shape); });
   }
   if (wait && operation) s.finish(std::vector<OperationPtr>{operation});
+  if (wait || host == Host::goes_on) return;
+  for (auto *side : {&to, &from})
+    if (side->place.allocation) side->place.allocation->late[stream->id] = operation;
 }
 
 Side linear(Place place) {
@@ -186,7 +189,7 @@ void copy_3d(Session &s, const CUDA_MEMCPY3D *parameters, const std::shared_ptr<
              Host host) {
   const CUDA_MEMCPY3D &p = required(parameters);
   const Shape shape{p.WidthInBytes, p.Height, p.Depth};
-  if (p.srcLOD || p.dstLOD) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+  if (p.srcLOD || p.dstLOD) throw Refused{CUDA_ERROR_INVALID_VALUE};
   const Side from = side_of(s,
                             {p.srcXInBytes, p.srcY, p.srcZ, p.srcMemoryType, p.srcHost, p.srcDevice,
                              p.srcArray, p.srcPitch, p.srcHeight},

@@ -50,8 +50,8 @@ const Symbol *look_up(const char *base, int version, bool per_thread, int &statu
     if (std::strcmp(symbol.base, base) != 0 || symbol.version > driver_version) continue;
     known = true;
     if (symbol.version > version) continue;
-    const Symbol *&best = symbol.flavour == Flavour::legacy ? legacy : flavoured;
-    if (!best || best->version < symbol.version) best = &symbol;
+    // The newest comes last.
+    (symbol.flavour == Flavour::legacy ? legacy : flavoured) = &symbol;
   }
   status = legacy  ? CU_GET_PROC_ADDRESS_SUCCESS
            : known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT

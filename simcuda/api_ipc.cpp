@@ -135,9 +135,10 @@ SIM_API CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
     if (!allocation || !allocation->is_opened_handle() || allocation->context != context)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     Import &import = *s.driver.ipc.find_import(*allocation->share, context.get());
-    if (--import.opened) return;
-    s.finish_device(context->device);
+    if (import.opened == 1) s.finish_device(context->device);
+    // Meanwhile another thread may have closed it, or opened it once more.
     if (allocation->dead) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (--import.opened) return;
     s.driver.races.host_frees(*allocation);
     s.driver.memory.free(*allocation);
   });

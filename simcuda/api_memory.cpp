@@ -30,8 +30,11 @@ void allocate_host(Session &s, void **out, std::size_t size, unsigned flags) {
   *out = reinterpret_cast<void *>(allocate(s, Allocation::Kind::host, size, flags)->address);
 }
 
-void end(Session &s, Allocation &allocation) {
+// After a wait, in which another thread may have freed it.
+void end(Session &s, Allocation &allocation, CUresult gone) {
+  if (allocation.dead) throw Refused{gone};
   s.driver.races.host_frees(allocation);
+  discharge(s.driver, allocation);
   s.driver.memory.free(allocation);
 }
 
@@ -102,9 +105,7 @@ SIM_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
     }
     // Memory of a pool is not waited for (cuMemFree, cuda.h): that is the caller's business.
     if (!allocation->pool) s.finish_device(allocation->device);
-    if (allocation->dead) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    discharge(s.driver, *allocation);
-    end(s, *allocation);
+    end(s, *allocation, CUDA_ERROR_INVALID_VALUE);
   });
 }
 
@@ -127,7 +128,7 @@ SIM_API CUresult cuMemFreeHost(void *pointer) {
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     refuse_lost(s.driver, *allocation);
     s.finish_device(allocation->device);
-    end(s, *allocation);
+    end(s, *allocation, CUDA_ERROR_INVALID_VALUE);
   });
 }
 
@@ -158,7 +159,7 @@ SIM_API CUresult cuMemHostUnregister(void *pointer) {
       throw Refused{CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED};
     refuse_lost(s.driver, *allocation);
     s.finish_device(allocation->device);
-    end(s, *allocation);
+    end(s, *allocation, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
   });
 }
 

@@ -34,8 +34,11 @@ void fill(Session &s, const Fill &f, const std::shared_ptr<Stream> &stream, bool
     for (std::size_t y = 0; y < f.height; ++y)
       fill_bytes(place, y * f.pitch, f.value, f.element, f.width);
   });
-  const bool wait = (host_waits && place.host_visible()) || place.allocation->sync_memops;
-  if (wait && operation) s.finish(std::vector<OperationPtr>{operation});
+  if (!host_waits) return;
+  if (place.host_visible() || place.allocation->sync_memops)
+    s.finish(std::vector<OperationPtr>{operation});
+  else
+    place.allocation->late[stream->id] = operation;
 }
 
 void fill(Session &s, const Fill &f, CUstream stream, bool host_waits) {

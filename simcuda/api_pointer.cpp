@@ -107,5 +107,10 @@ SIM_API CUresult cuPointerSetAttribute(const void *value, int attribute, CUdevic
     unsigned on = 0;
     std::memcpy(&on, value, sizeof on);
     allocation->sync_memops = on != 0;
+    if (!on) return;
+    std::vector<OperationPtr> late;
+    for (auto &[stream, operation] : allocation->late) late.push_back(operation);
+    allocation->late.clear();
+    s.finish(late);
   });
 }

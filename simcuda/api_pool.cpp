@@ -112,8 +112,8 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
   return call(__func__, {pointer, handle}, [&](Session &s) {
     auto stream = s.stream(handle);
     auto allocation = s.driver.memory.find_base(pointer);
-    const bool freeable = allocation && (allocation->kind == Allocation::Kind::device ||
-                                         (allocation->pool && allocation->pool->managed));
+    const bool freeable =
+        allocation && (allocation->kind == Allocation::Kind::device || allocation->pool);
     if (!freeable || allocation->free_submitted || allocation->is_opened_handle())
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     refuse_lost(s.driver, *allocation);

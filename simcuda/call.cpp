@@ -247,9 +247,8 @@ SIM_API std::uint64_t simcuda_objects(const char *type) {
   }
   if (name == "CUdeviceptr") {
     const auto all = driver->memory.all();
-    return static_cast<std::uint64_t>(std::count_if(all.begin(), all.end(), [](const auto &each) {
-      return !each->free_submitted && !each->dead;
-    }));
+    return static_cast<std::uint64_t>(std::count_if(
+        all.begin(), all.end(), [](const auto &each) { return !each->free_submitted; }));
   }
   if (name == "CUmemoryPool") {
     const auto all = driver->pools.all();
@@ -292,6 +291,7 @@ SIM_API void simcuda_forget(void) {
   const auto all = [](const simcuda::Context &) { return true; };
   driver->schedule.finish(driver->schedule.pending_of(all), lock);
   driver->races.forget(driver->memory.all());
+  driver->memory.forget_freed();
 }
 
 SIM_API void simcuda_reseed(std::uint64_t seed) {

@@ -7,7 +7,7 @@ namespace simcuda {
 namespace {
 
 bool is_capturing(const Stream &stream) {
-  return stream.capture && !stream.capture->ended;
+  return stream.capture != nullptr;
 }
 
 // Whether the nodes that these streams end in all lead to the origin's end.

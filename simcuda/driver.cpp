@@ -141,16 +141,28 @@ std::shared_ptr<Context> Driver::retain_primary(CUdevice ordinal) {
 void Driver::release_primary(CUdevice ordinal, Lock &lock) {
   Device &d = device(ordinal);
   if (d.primary_references == 0) throw Refused{CUDA_ERROR_INVALID_CONTEXT};
-  if (--d.primary_references == 0 && d.primary->alive) tear_down(*d.primary, lock);
+  // While this waits, another thread may retain it again.
+  if (--d.primary_references == 0 && d.primary->alive && finish_work_of(*d.primary, lock) &&
+      d.primary_references == 0)
+    end(*d.primary);
   refuse_lost(d);
 }
 
 void Driver::tear_down(Context &context, Lock &lock) {
-  // Work of the green contexts in it uses the memory that ends here.
+  if (finish_work_of(context, lock)) end(context);
+}
+
+bool Driver::finish_work_of(const Context &context, Lock &lock) {
+  // Work of the green contexts in it uses the memory that ends with it.
   const auto own = [&](const Context &other) { return other.is_within(context); };
   const auto reached = races.reached(own);
+  const std::uint64_t id = context.id;
   schedule.finish(schedule.pending_of(own), lock);
   races.host_saw(reached);
+  return context.alive && context.id == id;
+}
+
+void Driver::end(Context &context) {
   context.alive = false;
   end_green_of(*this, context);
   for (auto &stream : streams.all()) {

@@ -81,8 +81,9 @@ class Registry {
     if (!object) throw Refused{otherwise};
     return object;
   }
-  void remove(Handle handle) {
-    if (objects_.erase(handle)) space_.give_back(reinterpret_cast<std::uintptr_t>(handle));
+  void remove(Handle handle) {  // of an object that is here
+    objects_.erase(handle);
+    space_.give_back(reinterpret_cast<std::uintptr_t>(handle));
   }
   std::size_t size() const { return objects_.size(); }
   std::vector<std::shared_ptr<Object>> all() const {
@@ -129,8 +130,11 @@ struct Driver {
   void revive(Context &context);
   std::shared_ptr<Context> retain_primary(CUdevice device);
   void release_primary(CUdevice device, Lock &lock);
-  // Finishes and destroys all that belongs to a context.
+  // Finishes and destroys all that belongs to a context, unless another thread does.
   void tear_down(Context &context, Lock &lock);
+  // Whether it still lives, in the same life, when that is over.
+  bool finish_work_of(const Context &context, Lock &lock);
+  void end(Context &context);
   std::shared_ptr<Stream> new_stream(std::shared_ptr<Context> context, Stream::Kind kind,
                                      unsigned flags, int priority);
 };

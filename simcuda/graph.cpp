@@ -54,7 +54,7 @@ std::vector<GraphNodePtr> in_order(const Graph &graph) {
 }
 
 void poison(const AllocationPtr &allocation, int value) {
-  if (!allocation->dead) std::memset(allocation->bytes, value, allocation->size);
+  std::memset(allocation->bytes, value, allocation->size);
 }
 
 Access whole(const AllocationPtr &allocation, Access::Life life) {
@@ -381,11 +381,14 @@ CUdeviceptr capture_allocation(Session &session, Stream &stream, int device, std
 void capture_free(Stream &stream, const AllocationPtr &allocation) {
   if (!stream.capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
   auto memory = allocation->graph.lock();
-  if (!memory || memory->freed_in_graph) throw Refused{CUDA_ERROR_INVALID_VALUE};
   const auto &nodes = stream.capture->graph->nodes;
-  memory->freed_in_graph = std::any_of(nodes.begin(), nodes.end(), [&](auto &node) {
-    return node->memory == memory && node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC;
-  });
+  const auto has_node = [&](int type) {
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](auto &node) { return node->memory == memory && node->type == type; });
+  };
+  if (!memory || memory->freed_in_graph || has_node(CU_GRAPH_NODE_TYPE_MEM_FREE))
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  memory->freed_in_graph = has_node(CU_GRAPH_NODE_TYPE_MEM_ALLOC);
   Operation operation;
   operation.what = "free";
   operation.accesses = {whole(allocation, Access::Life::ends)};
@@ -396,8 +399,7 @@ void capture_free(Stream &stream, const AllocationPtr &allocation) {
 void free_graph_memory(Session &session, const std::shared_ptr<Stream> &stream,
                        const AllocationPtr &allocation) {
   auto memory = allocation->graph.lock();
-  if (!memory || memory->freed_in_graph || !memory->outstanding)
-    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (memory->freed_in_graph || !memory->outstanding) throw Refused{CUDA_ERROR_INVALID_VALUE};
   session.submit(
       stream, "free", {whole(allocation, Access::Life::ends)},
       [memory] { poison(memory->allocation, freed_poison); }, true);

@@ -234,7 +234,6 @@ Arena &Memory::arena_of(const Allocation &allocation) {
 }
 
 void Memory::free(Allocation &allocation, Address address) {
-  if (allocation.dead) return;
   allocation.dead = true;
   if (!allocation.imported) allocation.share = nullptr;  // other processes learn of it
   by_address_.erase(allocation.alias);
@@ -334,7 +333,7 @@ void copy_bytes(const Place &to, std::size_t to_offset, const Place &from, std::
 
 void fill_bytes(const Place &to, std::size_t offset, std::uint32_t value, unsigned width,
                 std::size_t count) {
-  if (to.allocation && to.allocation->dead) return;
+  if (to.allocation->dead) return;
   if (width == 1)
     std::memset(to.bytes + offset, static_cast<int>(value), count);
   else

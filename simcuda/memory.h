@@ -87,6 +87,8 @@ class Memory {
   AllocationPtr find_base(std::uintptr_t address) const;
   bool overlaps(std::uintptr_t address, std::size_t size) const;
   std::vector<AllocationPtr> all() const;
+  // Nobody is told of these any more.
+  void forget_freed() { freed_.clear(); }
 
   // An address that a copy may use for `span` bytes. Unknown addresses are pageable host memory,
   // unless they are the driver's own: then they were freed, or never allocated.

@@ -208,7 +208,9 @@ struct Allocation {
   std::size_t size = 0;
   std::byte *bytes = nullptr;  // as the driver sees them
   unsigned flags = 0;
-  int sync_memops = 0;
+  int sync_memops = 0;  // the blocking forms of copies and memset wait, always
+  // The last of those that went on without waiting, by stream.
+  std::map<std::uint64_t, OperationPtr> late;
   bool free_submitted = false;
   std::shared_ptr<History> history;    // of its uses, for the race detector
   std::uint64_t charged = 0;           // bytes that count as used, of its device or its pool

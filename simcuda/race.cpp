@@ -92,15 +92,14 @@ bool Races::settled(const Step &step) const {
 }
 
 bool Races::is_settled(const OperationPtr &operation) const {
-  return !operation || !operation->step || host_.comes_after(operation->step->moment);
+  return !operation->step || host_.comes_after(operation->step->moment);
 }
 
 void Races::submitted(Operation &operation) {
   if (!on_) return;
   const Lane lane = lane_of(operation);
   Moment moment = lanes_[lane].last;
-  for (auto &before : operation.waits_for)
-    if (before->step) moment.learn(before->step->moment);
+  for (auto &before : operation.waits_for) moment.learn(before->step->moment);
   for (auto &before : operation.reached) moment.learn(before);
   operation.reached.clear();
   moment.learn(host_);
@@ -257,9 +256,8 @@ History::UsesPtr Races::add(const History::UsesPtr &before, const Use &mine,
                           return other.step != mine.step && other.step->moment.comes_after(now);
                         });
   const auto is_settled = [&](const Use &other) { return settled(*other.step); };
-  const auto is_outlived = [&](const Use &other) {
-    return now.comes_after(other.step->moment) || settled(*other.step);
-  };
+  // What is settled is so for this use, too.
+  const auto is_outlived = [&](const Use &other) { return now.comes_after(other.step->moment); };
   std::erase_if(after.readers, is_outlived);
   if (writes)
     std::erase_if(after.writers, is_outlived);

@@ -185,7 +185,7 @@ void Schedule::demand(const std::vector<OperationPtr> &operations) {
 }
 
 void Schedule::release(const OperationPtr &operation) {
-  if (--operation->blockers == 0 && operation->demanded && !operation->busy_ns)
+  if (--operation->blockers == 0 && operation->demanded)
     ready_.emplace(urgency(operation->id), operation);
   advance();
 }

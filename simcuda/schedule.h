@@ -56,7 +56,7 @@ class Schedule {
   void demand(const std::vector<OperationPtr> &operations);
   // The same, and waits for the rest; the lock is free meanwhile.
   void finish(const std::vector<OperationPtr> &operations, Lock &lock);
-  // What an operation waits for in another process has happened.
+  // What an event's wait waits for in another process has happened.
   void release(const OperationPtr &operation);
   // A query: the first says no for work that is pending, a later one gets it done. Where work
   // keeps a stream busy, each passes a virtual millisecond of that first.

@@ -4,6 +4,10 @@
 // Source: cuda.h, the return values of each function
 #include "driver_test.h"
 
+static void called(CUstream stream, CUresult status, void *unused) {
+  (void)stream, (void)status, (void)unused;
+}
+
 int main(void) {
   start();
   USE_MEMORY;
@@ -20,6 +24,11 @@ int main(void) {
   USE(cuDeviceGet, 2000, CUdevice *, int);
   USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *);
   USE(cuEventRecordWithFlags, 11010, CUevent, CUstream, unsigned);
+  USE(cuInit, 2000, unsigned);
+  USE(cuGetErrorName, 6000, CUresult, const char **);
+  USE(cuGetErrorString, 6000, CUresult, const char **);
+  USE(cuStreamAddCallback, 5000, CUstream, void (*)(CUstream, CUresult, void *), void *, unsigned);
+  const char *text = "";
   CUdeviceptr data;
   CUdevice device;
   CUstream stream;
@@ -27,6 +36,16 @@ int main(void) {
   size_t pitch;
   void *host;
 
+  MUST_BE(cuInit(1), INVALID_VALUE);
+  MUST_BE(cuGetErrorName(12345, &text), INVALID_VALUE);
+  MUST_BE(text == NULL, 1);
+  text = "";
+  MUST_BE(cuGetErrorString(12345, &text), INVALID_VALUE);
+  MUST_BE(text == NULL, 1);
+  MUST(cuGetErrorName(INVALID_VALUE, &text));
+  MUST_BE(strcmp(text, "CUDA_ERROR_INVALID_VALUE"), 0);
+  MUST(cuGetErrorString(INVALID_VALUE, &text));
+  MUST_BE(strlen(text) > 0, 1);
   MUST_BE(cuMemAlloc(NULL, 1), INVALID_VALUE);
   MUST_BE(cuMemAlloc(&data, 0), INVALID_VALUE);
   MUST_BE(cuMemAllocPitch(&data, &pitch, 8, 8, 3), INVALID_VALUE);
@@ -48,6 +67,8 @@ int main(void) {
   MUST_BE(cuDeviceGet(&device, -1), INVALID_DEVICE);
   MUST_BE(cuDeviceGet(&device, 1000), INVALID_DEVICE);
   MUST_BE(cuLaunchHostFunc(LEGACY, NULL, NULL), INVALID_VALUE);
+  MUST_BE(cuStreamAddCallback(LEGACY, NULL, NULL, 0), INVALID_VALUE);
+  MUST_BE(cuStreamAddCallback(LEGACY, called, NULL, 1), INVALID_VALUE);
 
   MUST(cuMemAlloc(&data, 64));
   MUST_BE(cuMemFree(data + 1), INVALID_VALUE);  // not where it begins

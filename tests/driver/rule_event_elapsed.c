@@ -22,6 +22,8 @@ int main(void) {
   MUST(cuEventRecord(to, stream));
   MUST(cuEventRecord(untimed, stream));
   MUST_BE(cuEventElapsedTime(&milliseconds, from, to), NOT_READY);
+  MUST(cuEventSynchronize(from));  // and the other one is not
+  MUST_BE(cuEventElapsedTime(&milliseconds, from, to), NOT_READY);
   open_gate();
   MUST(cuStreamSynchronize(stream));
   MUST(cuEventElapsedTime(&milliseconds, from, to));

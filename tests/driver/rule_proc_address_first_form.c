@@ -10,5 +10,8 @@ int main(void) {
   void *function = &function;
   FOUND_STATUS("result", older("cuNoSuchFunction", &function, 11030, 0), NOT_FOUND);
   FOUND("pointer is null", function == NULL, 1);
+  FOUND_STATUS("flags that there are not", older("cuInit", &function, 11030, 99), INVALID_VALUE);
+  FOUND_STATUS("a function", older("cuInit", &function, 11030, 0), SUCCESS);
+  FOUND("it is there", function != NULL, 1);
   return 0;
 }

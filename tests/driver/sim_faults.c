@@ -3,7 +3,10 @@
 #include "driver_test.h"
 
 int main(void) {
-  setenv("SIMCUDA_FAIL", "cuEventRecord:2:999,cuMemAlloc:1:2", 1);
+  setenv("SIMCUDA_FAIL", "cuEventRecord:2:999,cuMemAlloc:1:2,cuInit:1:999", 1);
+  open_driver();
+  USE(cuInit, 2000, unsigned);
+  MUST_BE(cuInit(0), 999);
   start();
   USE_MEMORY;
   USE_EVENTS;

@@ -44,6 +44,13 @@ static int child(CUdeviceptr data) {
   FIND_SIM(simcuda_races);
   FIND_SIM(simcuda_host_access);
   FIND_SIM(simcuda_busy);
+  FIND_SIM(simcuda_forget);
+  FIND_SIM(simcuda_reseed);
+  FIND_SIM(simcuda_objects);
+  FIND_SIM(simcuda_last_work);
+  FIND_SIM(simcuda_ordered);
+  FIND_SIM(simcuda_lose_device);
+  FIND_SIM(simcuda_kernel);
   CUdeviceptr more;
   CUstream stream;
   int version;
@@ -56,7 +63,14 @@ static int child(CUdeviceptr data) {
   MUST(cuDriverGetVersion(&version));  // needs no start
   MUST_BE(simcuda_fail("cuInit", 0, 0), NOT_INITIALIZED);
   simcuda_reset();
+  simcuda_forget();
+  simcuda_reseed(1);
   MUST_BE(simcuda_pending(), 0);
+  MUST_HOLD(simcuda_objects("CUstream") == UINT64_MAX);
+  MUST_BE(simcuda_last_work(), 0);
+  MUST_BE(simcuda_ordered(1, 2), -1);
+  MUST_BE(simcuda_lose_device(0), NOT_INITIALIZED);
+  MUST_BE(simcuda_kernel("none", NULL, 0, NULL, NULL), NOT_INITIALIZED);
   (void)simcuda_races();
   MUST_BE(simcuda_host_access(&version, 4, 0), NOT_INITIALIZED);
   MUST_BE(simcuda_busy(NULL, 1), NOT_INITIALIZED);

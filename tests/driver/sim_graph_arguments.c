@@ -201,8 +201,98 @@ static void check_captured(void) {
   MUST(cuStreamDestroy(stream));
 }
 
+static int calls;
+
+static void destroyed(void *unused) {
+  (void)unused;
+  __atomic_store_n(&calls, calls + 1, __ATOMIC_SEQ_CST);
+}
+
+// A graph gives up what it holds, and no more.
+static void check_user_objects(void) {
+  USE_GRAPHS;
+  USE(cuUserObjectCreate, 11030, CUuserObject *, void *, void (*)(void *), unsigned, unsigned);
+  USE(cuUserObjectRelease, 11030, CUuserObject, unsigned);
+  USE(cuGraphRetainUserObject, 11030, CUgraph, CUuserObject, unsigned, unsigned);
+  USE(cuGraphReleaseUserObject, 11030, CUgraph, CUuserObject, unsigned);
+  enum { NO_SYNC = 1, MOVE = 1 };
+  CUgraph graph;
+  CUuserObject object, other;
+  MUST(cuGraphCreate(&graph, 0));
+  MUST_BE(cuUserObjectCreate(&object, NULL, destroyed, 0x80000000u, NO_SYNC), INVALID_VALUE);
+  MUST(cuUserObjectCreate(&object, NULL, destroyed, 2, NO_SYNC));
+  MUST(cuUserObjectCreate(&other, NULL, destroyed, 1, NO_SYNC));
+  MUST(cuGraphRetainUserObject(graph, object, 2, MOVE));
+  MUST_BE(cuGraphReleaseUserObject(graph, other, 1), INVALID_VALUE);
+  MUST_BE(cuGraphReleaseUserObject(graph, object, 3), INVALID_VALUE);
+  MUST(cuGraphReleaseUserObject(graph, object, 1));
+  MUST_BE(__atomic_load_n(&calls, __ATOMIC_SEQ_CST), 0);
+  MUST(cuGraphReleaseUserObject(graph, object, 1));
+  while (__atomic_load_n(&calls, __ATOMIC_SEQ_CST) == 0) usleep(1000);
+  MUST_BE(cuGraphReleaseUserObject(graph, object, 1), INVALID_VALUE);
+  MUST(cuUserObjectRelease(other, 1));
+  MUST(cuGraphDestroy(graph));
+}
+
+static int turns[2], turn;
+
+static void take_turn(void *mine) { *(int *)mine = ++turn; }
+
+// A child without nodes passes the order on.
+static void check_empty_child(void) {
+  USE_MEMORY;
+  USE_GRAPHS;
+  USE_STREAMS;
+  USE(cuGraphAddChildGraphNode, 10000, CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+      CUgraph);
+  USE(cuGraphAddHostNode, 10000, CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+      const HostNode *);
+  const HostNode first_call = {take_turn, &turns[0]}, last_call = {take_turn, &turns[1]};
+  CUgraph graph, child;
+  CUgraphExec exec;
+  CUgraphNode first, middle, last;
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuGraphCreate(&child, 0));
+  MUST(cuGraphAddHostNode(&first, graph, NULL, 0, &first_call));
+  MUST(cuGraphAddChildGraphNode(&middle, graph, &first, 1, child));
+  MUST(cuGraphAddHostNode(&last, graph, &middle, 1, &last_call));
+  const CUgraphNode twice[] = {first, first};
+  MUST_BE(cuGraphAddHostNode(&last, graph, twice, 2, &last_call), INVALID_VALUE);
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST_BE(turns[0] == 1 && turns[1] == 2, 1);
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(child));
+  MUST(cuGraphDestroy(graph));
+}
+
+// An event that was never recorded is waited for by nobody.
+static void check_unrecorded(void) {
+  USE_GRAPHS;
+  USE_EVENTS;
+  USE_STREAMS;
+  USE(cuGraphAddEventWaitNode, 11010, CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUevent);
+  CUevent event;
+  CUgraph graph;
+  CUgraphExec exec;
+  CUgraphNode node;
+  MUST(cuEventCreate(&event, 0));
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuGraphAddEventWaitNode(&node, graph, NULL, 0, event));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(graph));
+  MUST(cuEventDestroy(event));
+}
+
 int main(void) {
   start();
+  check_unrecorded();
+  check_user_objects();
+  check_empty_child();
   check_queries();
   check_instantiation();
   check_captured();

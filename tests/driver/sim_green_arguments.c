@@ -15,6 +15,7 @@ int main(void) {
   USE(cuGreenCtxDestroy, 12040, CUgreenCtx);
   USE(cuGreenCtxRecordEvent, 12040, CUgreenCtx, CUevent);
   USE(cuGreenCtxWaitEvent, 12040, CUgreenCtx, CUevent);
+  USE(cuCtxGetDevResource, 12040, CUcontext, struct resource *, int);
   USE(cuCtxFromGreenCtx, 12040, CUcontext *, CUgreenCtx);
   USE(cuCtxDestroy, 4000, CUcontext);
   USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
@@ -72,6 +73,10 @@ int main(void) {
   MUST(cuGreenCtxCreate(&green, descriptor, 0, DEFAULT_STREAM));
   MUST(cuCtxFromGreenCtx(&converted, green));
   MUST_BE(cuCtxDestroy(converted), INVALID_CONTEXT);
+  MUST(cuCtxGetDevResource(converted, &wrong, SM));
+  MUST_BE(wrong.count, parts[0].count + parts[1].count);
+  MUST(cuCtxGetDevResource(NULL, &wrong, SM));  // the primary context has them all
+  MUST_BE(wrong.count, all.count);
 
   // Events of another context, that were never recorded, and of captures.
   MUST(cuCtxCreate(&mine, 0, 0));

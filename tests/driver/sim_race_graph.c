@@ -161,6 +161,19 @@ int main(void) {
   // Before it is there: with its allocation, its own use, its end.
   RACES(3, MUST(cuGraphLaunch(other, b)); MUST(cuGraphLaunch(exec, a));
         MUST(cuMemFreeAsync(graphs, a)););
+  // What was freed and then forgotten is named without a race, and refused all the same.
+  CUdeviceptr gone = 0;
+  CUgraphExec uses_gone;
+  MUST(cuMemAllocAsync(&gone, 3 * 4096, a));
+  begin(a);
+  MUST(cuMemsetD8Async(gone, 1, 64, a));
+  uses_gone = end(a);
+  RACES(1, MUST(cuMemFreeAsync(gone, a)); MUST(cuGraphLaunch(uses_gone, a)););
+  RACES(0, MUST_BE(cuMemsetD8Async(gone, 1, 64, a), INVALID_VALUE););
+  RACES(0, MUST_BE(cuMemsetD8Async(graphs, 1, 64, a), INVALID_VALUE););
+  RACES(0, MUST(cuGraphLaunch(other, b));
+        MUST_BE(cuMemsetD8Async(graphs, 1, 64, a), INVALID_VALUE););
+  MUST(cuGraphExecDestroy(uses_gone));
   // A capture of its launch would be a second graph with this memory.
   begin(b);
   MUST_BE(cuGraphLaunch(exec, b), NOT_SUPPORTED);

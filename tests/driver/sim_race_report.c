@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A report names both operations, their streams, the memory and the edge that is missing. A pair is
 // told once and counted each time. SIMCUDA_RACES decides what becomes of it.
+#include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -164,6 +165,53 @@ static void in_a_pool(void) {
   MUST_BE(cuMemsetD8Async(data, 1, 64, one), INVALID_VALUE);
 }
 
+static uint32_t one_byte(const simcuda_launch *launch, simcuda_range *out, uint32_t capacity) {
+  if (capacity > 0) out[0] = (simcuda_range){*(const uint64_t *)launch->arguments[0], 1, 1, 0, 0};
+  return 1;
+}
+
+// Memory of each kind that can be told of, used on two streams.
+static void in_memory_of_all_kinds(void) {
+  USE_ALL;
+  USE_KERNELS;
+  USE_GRAPHS;
+  USE(cuStreamBeginCapture, 10010, CUstream, int);
+  USE(cuStreamEndCapture, 10000, CUstream, CUgraph *);
+  USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
+  USE(cuMemHostRegister, 6050, void *, size_t, unsigned);
+  USE(cuMemcpyHtoDAsync, 3020, CUdeviceptr, const void *, size_t, CUstream);
+  USE(cuMemcpyDtoHAsync, 3020, void *, CUdeviceptr, size_t, CUstream);
+  FIND_SIM(simcuda_kernel);
+  static unsigned char registered[64], pageable[64];
+  const uint32_t sizes[] = {8};
+  CUdeviceptr managed, data;
+  CUmodule module;
+  CUfunction function;
+  CUgraph graph = NULL;
+  CUgraphExec exec;
+  CUstream one, two;
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(simcuda_kernel("one byte", sizes, 1, one_byte, NULL));
+  MUST(cuModuleLoadData(&module, "simcuda module\none byte\n"));
+  MUST(cuModuleGetFunction(&function, module, "one byte"));
+  MUST(cuMemAllocManaged(&managed, 64, 1));
+  void *arguments[] = {&managed};
+  MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, one, arguments, NULL));
+  MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, two, arguments, NULL));
+  MUST(cuMemAlloc(&data, 64));
+  MUST(cuMemHostRegister(registered, 64, 0));
+  MUST(cuMemcpyHtoDAsync(data, registered, 64, one));
+  MUST(sim.host_access(registered, 64, 1));
+  // A graph reads ordinary memory when it is launched.
+  MUST(cuStreamBeginCapture(one, 0));
+  MUST(cuMemcpyHtoDAsync(data, pageable, 64, one));
+  MUST(cuStreamEndCapture(one, &graph));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, one));
+  MUST(cuMemcpyDtoHAsync(pageable, managed + 32, 32, two));
+}
+
 static void none(void) {
   USE_ALL;
   CUdeviceptr data;
@@ -181,6 +229,44 @@ static void forgotten(void) {
 static void nothing_found(void) {
   two_streams();
   MUST_BE(sim.races(), 0);
+}
+
+static int files_in(const char *folder, char *name) {
+  int count = 0;
+  DIR *open = opendir(folder);
+  MUST_BE(open != NULL, 1);
+  for (struct dirent *entry; (entry = readdir(open)) != NULL;)
+    if (entry->d_name[0] != '.') {
+      snprintf(name, 512, "%s/%s", folder, entry->d_name);
+      ++count;
+    }
+  closedir(open);
+  return count;
+}
+
+// What is said of races is also left in a folder, if there is one to leave it in.
+static void check_evidence(void) {
+  static char left[1 << 12];
+  char folder[] = "/tmp/sim_race_report.XXXXXX", name[512];
+  MUST_BE(mkdtemp(folder) != NULL, 1);
+  setenv("SIMCUDA_RACE_DIR", folder, 1);
+  MUST_BE(run("log", forgotten), 0);
+  MUST_BE(files_in(folder, name), 0);
+  MUST_BE(run("count", two_streams), 0);
+  MUST_BE(files_in(folder, name), 0);
+  MUST_BE(run("log", two_streams), 0);
+  MUST_BE(files_in(folder, name), 1);
+  FILE *file = fopen(name, "r");
+  MUST_BE(file != NULL && fread(left, 1, sizeof left - 1, file) > 0, 1);
+  fclose(file);
+  MUST_BE(strncmp(left, text, strlen(left)), 0);
+  MUST_BE(unlink(name), 0);
+  MUST_BE(rmdir(folder), 0);
+  MUST_BE(run("log", two_streams), 0);  // it is gone
+  SAYS("\nsimcuda: 1 race\n");
+  setenv("SIMCUDA_RACE_DIR", "", 1);
+  MUST_BE(run("log", forgotten), 0);
+  unsetenv("SIMCUDA_RACE_DIR");
 }
 
 int main(void) {
@@ -241,6 +327,16 @@ int main(void) {
       "use: nothing orders ");
   SAYS("cuMemsetD8Async uses memory that cuMemFreeAsync (operation 3) has freed\n");
   SAYS("\nsimcuda: 3 races\n");
+
+  MUST_BE(run("log", in_memory_of_all_kinds), 0);
+  MUST(
+      !says("cuLaunchKernel (kernel) (operation 2) writes, on non-blocking stream \1 of context \1 "
+            "(device 0)\n"
+            "simcuda:   in bytes \1 to \1 of the 64 bytes of managed memory at \1\n"));
+  MUST(!says("of the 64 bytes of registered host memory at \1\n"));
+  MUST(!says("simcuda:   in bytes \1 to \1 of pageable host memory\n"));
+  SAYS("\nsimcuda: 3 races\n");
+  check_evidence();
 
   MUST_BE(run("log", none), 0);
   MUST_BE(lines(), 0);

@@ -34,15 +34,16 @@ static int init_with(const char *name, const char *value, char *text, size_t siz
 
 int main(void) {
   static const char *const bad[][2] = {
-      {"SIMCUDA_SCHEDULE", "foo"},        {"SIMCUDA_DEVICES", "two"},
-      {"SIMCUDA_DEVICES", "17"},          {"SIMCUDA_QUIET_MS", "-1"},
-      {"SIMCUDA_DRIVER_VERSION", "13.0"}, {"SIMCUDA_DEVICE_MIB", "0"},
-      {"SIMCUDA_FAIL", "cuMemAlloc:1"},   {"SIMCUDA_FAIL", "cuNothing:1:2"},
-      {"SIMCUDA_FAIL", "cuMemAlloc:0:2"}, {"SIMCUDA_LOG", "/nowhere/at/all.log"},
-      {"SIMCUDA_REUSE_HANDLES", "maybe"}, {"SIMCUDA_SCHEDULE", "random"},
-      {"SIMCUDA_SCHEDULE", "random:"},    {"SIMCUDA_SCHEDULE", "random:1x"},
-      {"SIMCUDA_SCHEDULE", "random:-1"},  {"SIMCUDA_SCHEDULE", "random:99999999999999999999"},
-      {"SIMCUDA_RACES", "all"},           {"SIMCUDA_STRICT", "yes"},
+      {"SIMCUDA_SCHEDULE", "foo"},         {"SIMCUDA_DEVICES", "two"},
+      {"SIMCUDA_DEVICES", "17"},           {"SIMCUDA_QUIET_MS", "-1"},
+      {"SIMCUDA_DRIVER_VERSION", "13.0"},  {"SIMCUDA_DEVICE_MIB", "0"},
+      {"SIMCUDA_FAIL", "cuMemAlloc:1"},    {"SIMCUDA_FAIL", "cuNothing:1:2"},
+      {"SIMCUDA_FAIL", "cuMemAlloc:0:2"},  {"SIMCUDA_LOG", "/nowhere/at/all.log"},
+      {"SIMCUDA_REUSE_HANDLES", "maybe"},  {"SIMCUDA_SCHEDULE", "random"},
+      {"SIMCUDA_SCHEDULE", "random:"},     {"SIMCUDA_SCHEDULE", "random:1x"},
+      {"SIMCUDA_SCHEDULE", "random:-1"},   {"SIMCUDA_SCHEDULE", "random:99999999999999999999"},
+      {"SIMCUDA_FAIL", "cuMemAlloc:1:2x"}, {"SIMCUDA_RACES", "all"},
+      {"SIMCUDA_STRICT", "yes"},
   };
   char text[4096], again[4096];
   for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
@@ -56,9 +57,15 @@ int main(void) {
   MUST_BE(init_with("SIMCUDA", "0", again, sizeof again), STUB_LIBRARY);
   MUST_BE(strlen(again), 0);
   MUST_BE(init_with("SIMCUDA_DEVICES", "0", again, sizeof again), 100);
+  MUST_BE(init_with("SIMCUDA_BANNER", "1", text, sizeof text), SUCCESS);
+  MUST_BE(strncmp(text, "simcuda: a simulation", 21), 0);
+  MUST_BE(strchr(text, '\n') == text + strlen(text) - 1, 1);  // once
   // Good ones are taken in silence; an empty one is none.
   MUST_BE(init_with("SIMCUDA_SCHEDULE", "", text, sizeof text), SUCCESS);
   MUST_BE(strlen(text), 0);
+  MUST_BE(init_with("SIMCUDA_LOG", "", text, sizeof text), SUCCESS);
+  MUST_BE(strlen(text), 0);
+  MUST_BE(init_with("SIMCUDA_SCHEDULE", "lazy", text, sizeof text), SUCCESS);
   MUST_BE(init_with("SIMCUDA_SCHEDULE", "eager", text, sizeof text), SUCCESS);
   MUST_BE(init_with("SIMCUDA_SCHEDULE", "random:18446744073709551615", text, sizeof text), SUCCESS);
   MUST_BE(init_with("SIMCUDA_RACES", "count", text, sizeof text), SUCCESS);

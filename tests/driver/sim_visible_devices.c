@@ -55,6 +55,7 @@ int main(void) {
   expect_devices("0,-1,1", "1");  // up to the first that is none
   expect_devices("2,9,1", "3");
   expect_devices("nonsense", "");
+  expect_devices("1x", "");
   expect_devices("0,0", "1");
   expect_devices("GPU-73696d63-7564-612d-6465-766963652d32,0", "31");
   expect_devices("GPU-7", "1");  // the first that begins so

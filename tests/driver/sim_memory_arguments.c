@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is refused of an address, and what is said of it: by its other name on the device, between a
+// free and its turn in the stream, in a graph, in a pool, and of sizes that there cannot be.
+#include "attributes.h"
+
+enum { SIZE = 4096, GLOBAL_ATTACH = 1, HOST_ATTACH = 2, HANDLE_TYPES = 14, SYNC_MEMOPS = 6 };
+
+static void check_sizes(void) {
+  USE_MEMORY;
+  USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
+  USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
+  CUdeviceptr data = 0;
+  void *host = NULL;
+  MUST_BE(cuMemAlloc(&data, SIZE_MAX), OUT_OF_MEMORY);
+  MUST_BE(cuMemHostAlloc(&host, SIZE_MAX, 0), OUT_OF_MEMORY);  // no number of pages
+  MUST_BE(cuMemHostAlloc(&host, (size_t)1 << 62, 0), OUT_OF_MEMORY);
+  MUST_BE(cuMemAllocManaged(&data, (size_t)1 << 62, GLOBAL_ATTACH), OUT_OF_MEMORY);
+  MUST_BE(host == NULL && data == 0, 1);
+}
+
+static void check_host_memory(void) {
+  USE_MEMORY;
+  USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
+  USE(cuMemFreeHost, 2000, void *);
+  USE(cuMemHostGetDevicePointer, 3020, CUdeviceptr *, void *, unsigned);
+  USE(cuMemHostRegister, 6050, void *, size_t, unsigned);
+  USE(cuMemHostUnregister, 4000, void *);
+  USE(cuMemcpy, 4000, CUdeviceptr, CUdeviceptr, size_t);
+  enum { WRITE_COMBINED = 4 };
+  unsigned char byte = 0;
+  void *host;
+  CUdeviceptr alias = 0, data;
+  // Its other address is no way to free it.
+  MUST(cuMemHostAlloc(&host, SIZE, WRITE_COMBINED));
+  MUST(cuMemHostGetDevicePointer(&alias, host, 0));
+  MUST_BE(alias != address_of(host), 1);
+  MUST_BE(cuMemFreeHost((void *)(uintptr_t)alias), INVALID_VALUE);
+  MUST(cuMemFreeHost(host));
+  // Neither of the two is memory of anybody's from here on.
+  MUST_BE(cuMemcpy(address_of(&byte), address_of(host), 1), INVALID_VALUE);
+  MUST_BE(cuMemcpy(address_of(&byte), alias, 1), INVALID_VALUE);
+  // What overlaps the end of other memory cannot be registered, nor what overlaps its beginning.
+  unsigned char *page = new_page();
+  MUST(cuMemHostRegister(page + 1024, 1024, 0));
+  MUST_BE(cuMemHostRegister(page, 2048, 0), ALREADY_REGISTERED);
+  MUST_BE(cuMemHostRegister(page + 2047, 16, 0), ALREADY_REGISTERED);
+  MUST(cuMemHostRegister(page, 1024, 0));
+  MUST(cuMemHostUnregister(page));
+  MUST(cuMemHostUnregister(page + 1024));
+  MUST_BE(cuMemHostUnregister(page), NOT_REGISTERED);
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST_BE(cuMemHostUnregister((void *)(uintptr_t)data), NOT_REGISTERED);
+  MUST(cuMemFree(data));
+}
+
+// Between cuMemFreeAsync and its turn, nobody frees it another way; then the block is the pool's.
+static void check_pending_free(void) {
+  USE_MEMORY;
+  USE_STREAMS;
+  USE_POOLS;
+  USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
+  CUdeviceptr data, again, managed;
+  CUstream stream;
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAllocAsync(&data, SIZE, stream));
+  MUST(cuMemFreeAsync(data, stream));
+  MUST_BE(cuMemFree(data), INVALID_VALUE);
+  MUST(cuMemAllocAsync(&again, SIZE, stream));
+  MUST_BE(again == data, 1);
+  // Freed before the first free has had its turn, which then finds nothing of its own.
+  MUST(cuMemFree(again));
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(cuMemFree(again), INVALID_VALUE);
+  // What is late for memory that has gone is done nowhere.
+  MUST(cuMemAllocAsync(&data, 2 * SIZE, stream));
+  MUST(cuMemsetD8Async(data, 1, SIZE, stream));
+  MUST(cuMemcpyDtoDAsync(data + SIZE, data, SIZE, stream));
+  MUST(cuMemFree(data));
+  MUST(cuStreamSynchronize(stream));
+  // Memory that is in no pool is freed in a stream, too: not that of the managed kind.
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuMemFreeAsync(data, stream));
+  MUST_BE(cuMemFreeAsync(data, stream), INVALID_VALUE);
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemAllocManaged(&managed, SIZE, GLOBAL_ATTACH));
+  MUST_BE(cuMemFreeAsync(managed, stream), INVALID_VALUE);
+  MUST(cuMemFree(managed));
+  MUST(cuMemAllocManaged(&managed, SIZE, HOST_ATTACH));
+  MUST(cuMemFree(managed));
+  MUST(cuStreamDestroy(stream));
+}
+
+// The context of the memory goes before the stream of another context frees it.
+static void check_free_after_context(CUcontext primary) {
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
+  USE(cuCtxDestroy, 4000, CUcontext);
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  USE(cuMemFreeAsync, 11020, CUdeviceptr, CUstream);
+  CUcontext own;
+  CUdeviceptr data;
+  CUstream stream;
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuCtxCreate(&own, 0, 0));
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuMemsetD8Async(data, 1, SIZE, stream));
+  MUST(cuMemFreeAsync(data, stream));
+  MUST(cuCtxDestroy(own));
+  MUST(cuCtxSetCurrent(primary));
+  MUST(cuStreamSynchronize(stream));  // what is late writes nowhere, and frees nothing twice
+  MUST_BE(cuMemFree(data), INVALID_VALUE);
+  MUST(cuStreamDestroy(stream));
+}
+
+static void check_attributes(void) {
+  USE_MEMORY;
+  USE_CAPTURE;
+  USE_GRAPHS;
+  USE_POOLS;
+  USE(cuPointerGetAttribute, 4000, void *, int, CUdeviceptr);
+  USE(cuPointerGetAttributes, 7000, unsigned, int *, void **, CUdeviceptr);
+  const PoolProperties properties = {.type = 1, .handles = 1, .location_type = 1};
+  int wanted[] = {DEVICE_POINTER, RANGE_START, RANGE_SIZE, HANDLE_TYPES, 16, SYNC_MEMOPS, 20};
+  enum { COUNT = sizeof wanted / sizeof *wanted };
+  uint64_t values[COUNT];
+  void *places[COUNT];
+  CUmemoryPool pool;
+  CUdeviceptr data, pooled, scratch;
+  CUgraph graph = NULL;
+  CUstream stream;
+  uint64_t host = 0, types = 7;
+  int mine;
+  // Of a foreign address the plural form knows nothing.
+  for (int i = 0; i < COUNT; ++i) places[i] = &values[i];
+  memset(values, 1, sizeof values);
+  MUST(cuPointerGetAttributes(COUNT, wanted, places, address_of(&mine)));
+  for (int i = 0; i < 4; ++i) MUST_BE(values[i], 0);
+  for (int i = 4; i < 6; ++i) MUST_BE((uint32_t)values[i], 0);
+  MUST_BE(values[6], 0);
+
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST_BE(cuPointerGetAttribute(&host, HOST_POINTER, data), INVALID_VALUE);  // it has none
+  MUST(cuPointerGetAttribute(&types, HANDLE_TYPES, data));
+  MUST_BE(types, 0);
+  MUST(cuMemFree(data));
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemAllocFromPoolAsync(&pooled, SIZE, pool, LEGACY));
+  MUST(cuPointerGetAttribute(&types, HANDLE_TYPES, pooled));
+  MUST_BE(types, 1);
+  MUST(cuMemFreeAsync(pooled, LEGACY));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemPoolDestroy(pool));
+
+  // Memory of a graph cannot be shared.
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(cuMemAllocAsync(&scratch, SIZE, stream));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST_BE(attributes_of(scratch).of[IPC_CAPABLE], 0);
+  MUST(cuGraphDestroy(graph));
+  MUST(cuStreamDestroy(stream));
+}
+
+int main(void) {
+  const CUcontext context = start();
+  check_sizes();
+  check_host_memory();
+  check_pending_free();
+  check_free_after_context(context);
+  check_attributes();
+  return 0;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What pools are asked for with no room left, at their limit, and by places; and what they refuse.
+#include "driver_test.h"
+
+typedef struct {
+  int type, id;
+} Location;
+
+typedef struct {
+  Location location;
+  int flags;
+} Access;
+
+enum { PINNED = 1, MANAGED = 2, DEVICE = 1, MIB = 1 << 20, INVALID_TYPE = 0, READ_WRITE = 3 };
+
+// A pool gives no more than it was made for, and what could not be had leaves it as it was.
+static void check_limit(void) {
+  USE_STREAMS;
+  USE_POOLS;
+  const PoolProperties properties = {.type = PINNED, .location_type = DEVICE, .most = 3 * MIB};
+  CUmemoryPool pool;
+  CUstream stream;
+  CUdeviceptr data[3], none = 0;
+  uint64_t used = 0;
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemPoolCreate(&pool, &properties));
+  for (int i = 0; i < 3; ++i) MUST(cuMemAllocFromPoolAsync(&data[i], MIB, pool, stream));
+  MUST_BE(cuMemAllocFromPoolAsync(&none, 1, pool, stream), OUT_OF_MEMORY);
+  MUST_BE(cuMemAllocFromPoolAsync(&none, (size_t)1 << 60, pool, stream), OUT_OF_MEMORY);
+  // Frees that are on their way make room.
+  MUST(cuMemFreeAsync(data[0], stream));
+  MUST(cuMemFreeAsync(data[1], stream));
+  MUST(cuMemAllocFromPoolAsync(&data[0], 2 * MIB, pool, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemPoolGetAttribute(pool, USED, &used));
+  MUST_BE(used, 3 * MIB);
+  MUST(cuMemFreeAsync(data[0], stream));
+  MUST(cuMemFreeAsync(data[2], stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemPoolDestroy(pool));
+  MUST(cuStreamDestroy(stream));
+}
+
+// A block that was free already is not lost where there is no room for what was asked for: one page
+// holds more than was freed of it.
+static void check_block_kept(void) {
+  USE_STREAMS;
+  USE_POOLS;
+  enum { LITTLE = 16, MORE = 4096 };
+  const PoolProperties properties = {.type = PINNED, .location_type = DEVICE, .most = LITTLE};
+  CUmemoryPool pool;
+  CUstream stream;
+  CUdeviceptr data, again = 0;
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemAllocFromPoolAsync(&data, LITTLE, pool, stream));
+  MUST(cuMemFreeAsync(data, stream));
+  MUST_BE(cuMemAllocFromPoolAsync(&again, MORE, pool, stream), OUT_OF_MEMORY);
+  MUST(cuMemAllocFromPoolAsync(&again, LITTLE, pool, stream));
+  MUST_BE(again == data, 1);
+  MUST(cuMemFreeAsync(again, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemPoolDestroy(pool));
+  MUST(cuStreamDestroy(stream));
+}
+
+static void check_managed(void) {
+  USE_CAPTURE;
+  USE_POOLS;
+  const PoolProperties properties = {.type = MANAGED, .location_type = DEVICE};
+  const PoolProperties shared = {.type = MANAGED, .handles = 1, .location_type = DEVICE};
+  CUmemoryPool pool;
+  CUstream stream;
+  CUgraph graph = NULL;
+  CUdeviceptr data = 0;
+  MUST_BE(cuMemPoolCreate(&pool, &shared), INVALID_VALUE);
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, RELAXED));
+  MUST_BE(cuMemAllocFromPoolAsync(&data, 64, pool, stream), NOT_SUPPORTED);
+  (void)cuStreamEndCapture(stream, &graph);
+  MUST(cuMemPoolDestroy(pool));
+  MUST(cuStreamDestroy(stream));
+}
+
+static void check_places(void) {
+  USE_POOLS;
+  USE(cuMemPoolSetAccess, 11020, CUmemoryPool, const Access *, size_t);
+  USE(cuMemPoolGetAccess, 11020, int *, CUmemoryPool, Location *);
+  USE(cuMemGetDefaultMemPool, 13000, CUmemoryPool *, Location *, int);
+  USE(cuMemGetMemPool, 13000, CUmemoryPool *, Location *, int);
+  USE(cuMemSetMemPool, 13000, Location *, int, CUmemoryPool);
+  const PoolProperties properties = {.type = PINNED, .location_type = DEVICE};
+  const PoolProperties managed_properties = {.type = MANAGED, .location_type = DEVICE};
+  const PoolProperties win32 = {.type = PINNED, .handles = 2, .location_type = DEVICE};
+  Location first = {DEVICE, 0}, second = {DEVICE, 1}, nowhere = {INVALID_TYPE, 0}, host = {2, 0};
+  const Access own = {first, READ_WRITE}, none_own = {first, 0}, other = {second, READ_WRITE};
+  CUmemoryPool pool, managed, is = NULL, usual = NULL;
+  int access = 7, value = 0;
+  MUST_BE(cuMemPoolCreate(&pool, &win32), NOT_SUPPORTED);
+  MUST(cuMemPoolCreate(&pool, &properties));
+  MUST(cuMemPoolCreate(&managed, &managed_properties));
+  // The pool's own device always has access.
+  MUST(cuMemPoolSetAccess(pool, &own, 1));
+  MUST_BE(cuMemPoolSetAccess(pool, &none_own, 1), INVALID_DEVICE);
+  MUST_BE(cuMemPoolSetAccess(pool, NULL, 1), INVALID_VALUE);
+  MUST(cuMemPoolSetAccess(pool, &other, 1));
+  MUST(cuMemPoolGetAccess(&access, pool, &second));
+  MUST_BE(access, READ_WRITE);
+  MUST_BE(cuMemPoolGetAccess(&access, pool, &nowhere), INVALID_VALUE);
+  MUST_BE(cuMemPoolGetAccess(&access, pool, &host), NOT_SUPPORTED);
+  MUST_BE(cuMemPoolGetAttribute(pool, 0, &value), INVALID_VALUE);
+
+  MUST(cuMemGetDefaultMemPool(&usual, &first, PINNED));
+  MUST(cuMemGetMemPool(&is, &first, PINNED));
+  MUST_BE(is == usual, 1);
+  MUST_BE(cuMemGetDefaultMemPool(&is, &first, MANAGED), NOT_SUPPORTED);
+  MUST_BE(cuMemGetMemPool(&is, &first, MANAGED), NOT_SUPPORTED);
+  MUST_BE(cuMemSetMemPool(&first, MANAGED, pool), NOT_SUPPORTED);
+  MUST_BE(cuMemSetMemPool(&second, PINNED, pool), INVALID_DEVICE);
+  MUST_BE(cuMemSetMemPool(&first, PINNED, managed), INVALID_VALUE);
+  MUST(cuMemSetMemPool(&first, PINNED, pool));
+  MUST(cuMemGetMemPool(&is, &first, PINNED));
+  MUST_BE(is == pool, 1);
+  MUST(cuMemPoolDestroy(managed));
+  MUST(cuMemPoolDestroy(pool));
+  MUST(cuMemGetMemPool(&is, &first, PINNED));
+  MUST_BE(is == usual, 1);
+}
+
+// A pool that is used by several streams hands out what was freed first.
+static void check_several_streams(void) {
+  USE_STREAMS;
+  USE_POOLS;
+  const PoolProperties properties = {.type = PINNED, .location_type = DEVICE};
+  CUmemoryPool pool;
+  CUstream streams[2];
+  CUdeviceptr data[3], again[3];
+  MUST(cuMemPoolCreate(&pool, &properties));
+  for (int i = 0; i < 2; ++i) MUST(cuStreamCreate(&streams[i], NON_BLOCKING));
+  for (int i = 0; i < 3; ++i) MUST(cuMemAllocFromPoolAsync(&data[i], 64, pool, streams[i % 2]));
+  for (int i = 0; i < 3; ++i) MUST(cuMemFreeAsync(data[i], streams[i % 2]));
+  for (int i = 0; i < 2; ++i) MUST(cuStreamSynchronize(streams[i]));
+  for (int i = 0; i < 3; ++i) {
+    MUST(cuMemAllocFromPoolAsync(&again[i], 64, pool, streams[0]));
+    MUST_BE(again[i] == data[i], 1);
+  }
+  for (int i = 0; i < 3; ++i) MUST(cuMemFreeAsync(again[i], streams[0]));
+  MUST(cuStreamSynchronize(streams[0]));
+  MUST(cuMemPoolDestroy(pool));
+  for (int i = 0; i < 2; ++i) MUST(cuStreamDestroy(streams[i]));
+}
+
+int main(void) {
+  start();
+  check_limit();
+  check_block_kept();
+  check_managed();
+  check_places();
+  check_several_streams();
+  return 0;
+}

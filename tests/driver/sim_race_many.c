@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// However many bytes, uses and host functions there are, what is still under way is compared on,
+// and what the host has waited for is not.
+#include "race_test.h"
+
+enum { BYTES = 4096, PIECES = 1100, FUNCTIONS = 20 };
+
+static CUdeviceptr data;
+static CUstream a, b, c;
+
+static uint32_t twice(const simcuda_launch *launch, simcuda_range *out, uint32_t capacity) {
+  for (uint32_t i = 0; i < 2 && i < capacity; ++i)
+    out[i] = (simcuda_range){*(const uint64_t *)launch->arguments[0] + 32 * i, 64, 1, 0, 0};
+  return 2;
+}
+
+static void wait_for(CUstream stream, CUstream other) {
+  USE_EVENTS;
+  CUevent event;
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuEventRecord(event, other));
+  MUST(cuStreamWaitEvent(stream, event, 0));
+  MUST(cuEventDestroy(event));
+}
+
+// Every second byte of what follows the first 128: each is remembered for itself.
+static void use_pieces(void) {
+  USE_MEMORY;
+  for (int i = 0; i < PIECES; ++i) MUST(cuMemsetD8Async(data + 128 + 2 * (CUdeviceptr)i, 1, 1, b));
+}
+
+static void check_pieces(void) {
+  USE_MEMORY;
+  USE_STREAMS;
+  CUdeviceptr copy;
+  MUST(cuMemAlloc(&copy, 64));
+  // A write that was waited for, under a read that was not, which a later write races with.
+  RACES(1, MUST(cuMemsetD8Async(data, 1, 64, a)); wait_for(b, a);
+        MUST(cuMemcpyDtoDAsync(copy, data, 64, b)); MUST(cuStreamSynchronize(a)); use_pieces();
+        MUST(cuMemsetD8Async(data, 2, 64, c)););
+  // The other way round: the read races with the write at once, and then it is over.
+  RACES(2, MUST(cuMemcpyDtoDAsync(copy, data, 64, a)); MUST(cuMemsetD8Async(data, 1, 64, b));
+        MUST(cuStreamSynchronize(a)); use_pieces(); MUST(cuMemsetD8Async(data, 2, 64, c)););
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, a)); MUST(cuStreamSynchronize(a)); use_pieces();
+        MUST(cuMemsetD8Async(data, 2, 64, c)););
+  // Nothing is under way where all has been waited for.
+  RACES(0, MUST(cuMemsetD8Async(data, 1, 64, a)); use_pieces(); MUST(cuStreamSynchronize(a));
+        MUST(cuStreamSynchronize(b)); use_pieces(); MUST(cuMemsetD8Async(data, 2, 64, c)););
+  MUST(cuMemFree(copy));
+}
+
+// Of streams that were destroyed and never waited for, as many as this are known; older ones count
+// as waited for.
+static void check_destroyed(void) {
+  USE_MEMORY;
+  USE_STREAMS;
+  enum { MOST = 1024, ALL = MOST + 8 };
+#define USE_PASSING_STREAMS                                      \
+  for (int i = 0; i < ALL; ++i) {                                \
+    CUstream passing;                                            \
+    MUST(cuStreamCreate(&passing, 0));                           \
+    MUST(cuMemsetD8Async(data + (CUdeviceptr)i, 1, 1, passing)); \
+    MUST(cuStreamDestroy(passing));                              \
+  }
+  RACES(0, USE_PASSING_STREAMS; MUST(cuMemsetD8Async(data, 2, 1, c)););
+  RACES(1, USE_PASSING_STREAMS; MUST(cuMemsetD8Async(data + ALL - 1, 2, 1, c)););
+}
+
+static void nothing(void *unused) { (void)unused; }
+
+static void check_host_functions(void) {
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *);
+#define PUT_OFF \
+  for (int i = 0; i < FUNCTIONS; ++i) MUST(cuLaunchHostFunc(c, nothing, NULL))
+  RACES(0, PUT_OFF; MUST(cuMemsetD8Async(data, 1, 64, a)); MUST(cuStreamSynchronize(a));
+        MUST(cuMemcpyDtoDAsync(data + 64, data, 64, b)););
+  RACES(1, PUT_OFF; MUST(cuMemsetD8Async(data, 1, 64, a)); MUST(cuMemsetD8Async(data, 2, 64, b)););
+}
+
+// A kernel that names the same bytes twice does not race with itself.
+static void check_kernel(void) {
+  USE_KERNELS;
+  FIND_SIM(simcuda_kernel);
+  const uint32_t sizes[] = {8};
+  CUmodule module;
+  CUfunction function;
+  void *arguments[] = {&data};
+  MUST(simcuda_kernel("twice", sizes, 1, twice, NULL));
+  MUST(cuModuleLoadData(&module, "simcuda module\ntwice\n"));
+  MUST(cuModuleGetFunction(&function, module, "twice"));
+  RACES(0, MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, a, arguments, NULL)););
+  RACES(1, MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, a, arguments, NULL));
+        MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, b, arguments, NULL)););
+}
+
+int main(void) {
+  start_races();
+  USE_MEMORY;
+  USE_STREAMS;
+  MUST(cuMemAlloc(&data, BYTES));
+  MUST(cuStreamCreate(&a, NON_BLOCKING));
+  MUST(cuStreamCreate(&b, NON_BLOCKING));
+  MUST(cuStreamCreate(&c, NON_BLOCKING));
+  check_pieces();
+  check_destroyed();
+  check_host_functions();
+  check_kernel();
+  return 0;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Under Valgrind, which keeps a record of every page, the arenas are small: then addresses are used
+// again early, where there is room between others, and never while somebody has them.
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "driver_test.h"
+
+enum { MIB = 1 << 20, BLOCK = 96 * MIB, KEPT = 4096 };
+
+// What is registered needs no memory, but as much room for the addresses that the device has of it.
+static CUresult register_much(void) {
+  USE(cuMemHostRegister, 6050, void *, size_t, unsigned);
+  const size_t size = (size_t)2048 * MIB;
+  void *range = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  MUST_BE(range != MAP_FAILED, 1);
+  return cuMemHostRegister(range, size, 0);
+}
+
+static void check_others(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("LD_PRELOAD", "/usr/lib/libelse.so", 1);
+    start();
+    _exit(register_much());
+  }
+  int status = -1;
+  MUST_BE(waitpid(child, &status, 0), child);
+  MUST_BE(status, SUCCESS);
+}
+
+int main(void) {
+  check_others();
+  setenv("LD_PRELOAD", "/usr/libexec/valgrind/vgpreload_core.so", 1);  // as it would be there
+  setenv("SIMCUDA_DEVICE_MIB", "2048", 1);
+  start();
+  USE_MEMORY;
+  CUdeviceptr first, block, second, large, kept[16];
+  int wraps = 0;
+  unsigned char byte = 0;
+  MUST(cuMemAlloc(&first, BLOCK));
+  MUST(cuMemFree(first));
+  // Until the arena's end: some blocks are kept, so that what is free is in pieces.
+  for (int i = 0; i < 16 && !wraps; ++i) {
+    MUST(cuMemAlloc(&block, BLOCK));
+    wraps = block < first + BLOCK;
+    MUST(cuMemAlloc(&kept[i], KEPT));
+    MUST(cuMemsetD8Async(kept[i], (unsigned char)i, KEPT, LEGACY));
+    MUST(cuMemFree(block));
+  }
+  MUST_BE(wraps, 1);
+  MUST_BE(block == first, 1);  // where nobody has been for longest
+  // Two blocks lay there: the second one leaves nothing.
+  MUST(cuMemAlloc(&block, BLOCK));
+  MUST(cuMemAlloc(&second, BLOCK));
+  MUST_BE(block == first && second == first + BLOCK + KEPT, 1);
+  MUST(cuMemFree(second));
+  MUST(cuMemFree(block));
+  MUST(cuMemcpyDtoH(&byte, kept[2] + KEPT - 1, 1));
+  MUST_BE(byte, 2);
+  // There is room for this, but not in one piece.
+  MUST_BE(cuMemAlloc(&large, (size_t)1000 * MIB), OUT_OF_MEMORY);
+  MUST_BE(register_much(), OUT_OF_MEMORY);
+  return 0;
+}
