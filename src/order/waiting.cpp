@@ -365,7 +365,7 @@ cai_error error_of_keeper(cai_error said, cai_status status, int32_t index) noex
   if (said.status == CAI_OK) {
     fail(&said, status, {}, "a function of the owner's own says %s", cai_status_name(status));
   }
-  if (said.index < 0) said.index = index;
+  said.index = index;  // its own, it knows of no call's arrays
   return said;
 }
 
