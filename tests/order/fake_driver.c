@@ -4,6 +4,7 @@
  * FAKE_INIT=RESULT      what cuInit returns
  * FAKE_MISSING=NAME     the one function that is not there
  * FAKE_FIND=RESULT      what cuGetProcAddress returns
+ * FAKE_DEVICES=NUMBER   how many GPUs there are; else none
  * FAKE_NAMES=1          cuGetErrorName has a name for every error
  * FAKE_VERSION=NUMBER   what cuDriverGetVersion says; below 0: it fails
  * FAKE_POP=late|stuck   cuCtxPopCurrent fails, with the context popped or not
@@ -86,6 +87,12 @@ static int version(int *out) {
   return said && *out < 0 ? error_launch_failed : 0;
 }
 
+static int device_count(int *count) {
+  const char *said = getenv("FAKE_DEVICES");
+  *count = said ? atoi(said) : 0;
+  return 0;
+}
+
 typedef void (*function)(void);
 
 static function find(const char *name) {
@@ -93,6 +100,7 @@ static function find(const char *name) {
   if (missing && strcmp(missing, name) == 0) return NULL;
   if (strcmp(name, "cuInit") == 0) return (function)init;
   if (strcmp(name, "cuGetErrorName") == 0) return (function)error_name;
+  if (strcmp(name, "cuDeviceGetCount") == 0) return (function)device_count;
   if (strcmp(name, "cuDriverGetVersion") == 0) return (function)version;
   if (strcmp(name, "cuCtxGetCurrent") == 0) return (function)get_current;
   if (strcmp(name, "cuCtxSetCurrent") == 0) return (function)set_current;

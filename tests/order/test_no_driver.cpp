@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "cai.h"
+#include "cai/device.h"
 #include "cai/dlpack.h"
+#include "cai/memory.h"
 #include "failing.hpp"
 #include "uses.hpp"
 
@@ -225,6 +227,43 @@ TEST(Driver, WantsAContext) {
   EXPECT_EQ(begin(0x6600, &error), CAI_OK) << error.message;
   EXPECT_EQ(test::end_arrays(list, 1, consumer, nullptr, &error), CAI_OK) << error.message;
   EXPECT_EQ(fake("fake_depth"), 0);
+}
+
+// It starts, and has no GPU: what asks for one is told so, and pinned memory comes from the heap.
+TEST(Driver, OfNoDevice) {
+  ASSERT_EQ(which(), "good");
+  cai_device device{};
+  cai_error error{};
+  EXPECT_EQ(cai_device_current(CAI_DEVICE_CUDA, &device, &error), CAI_ERR_DEVICE);
+  EXPECT_STREQ(error.message, "there is no GPU");
+  EXPECT_EQ(cai_device_most_free(CAI_DEVICE_CUDA, &device, &error), CAI_ERR_DEVICE);
+  EXPECT_STREQ(error.message, "there is no GPU");
+  cai_request request{};
+  request.struct_size = sizeof request;
+  request.kind = CAI_KIND_PINNED;
+  request.size = 64;
+  cai_memory *memory = nullptr;
+  ASSERT_EQ(cai_memory_alloc({CAI_DEVICE_CPU, 0}, &request, &memory, &error), CAI_OK)
+      << error.message;
+  cai_memory_info info{};
+  info.struct_size = sizeof info;
+  EXPECT_EQ(cai_memory_describe(memory, &info, nullptr), CAI_OK);
+  EXPECT_EQ(info.data, info.host);
+  cai_memory_release(memory);
+}
+
+// It has one, and lacks a function that only some calls need: those say which.
+TEST(Driver, OfOneDevice) {
+  ASSERT_EQ(which(), "one_device");
+  cai_device device{};
+  cai_error error{};
+  EXPECT_EQ(cai_device_parse("gpu:5", &device, &error), CAI_ERR_DEVICE);
+  EXPECT_STREQ(error.message, "there is no \"gpu:5\": this process sees 1 GPU");
+  cai_device_info info{};
+  info.struct_size = sizeof info;
+  EXPECT_EQ(cai_device_describe({CAI_DEVICE_CUDA, 0}, &info, &error), CAI_ERR_CUDA);
+  EXPECT_EQ(error.native, 500);
+  EXPECT_EQ(std::string(error.message).rfind("[cuDeviceTotalMem]", 0), 0U) << error.message;
 }
 
 // A pop that fails, whether it has done its work or not, leaves the caller's context current.
