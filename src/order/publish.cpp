@@ -525,7 +525,8 @@ bool says_a_stream(const cai_array &array) {
 void judge_published(const cai_array *array) {
   judge(array, -1);
   if (array->device_type != CAI_DEVICE_CPU) return;
-  throw Failure(CAI_ERR_ARGUMENT, {CAI_ENTRY_STREAM}, "the array is on the host, and has no stream");
+  throw Failure(CAI_ERR_ARGUMENT, {CAI_ENTRY_STREAM},
+                "the array is on the host, and has no stream");
 }
 
 // Puts the stream that the dict says in order, and returns it.
