@@ -918,8 +918,8 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  * array had come from somebody else, its own stream must in the end wait for `target`: call
  * cai_use_begin() and cai_use_end() with the original.
  *
- * @param array    valid, and not on the CPU. The view of a borrowed one holds nothing: the memory, and what `array`
- *                 says of it, must then live as long as the view and the work on it
+ * @param array    valid, and not on the CPU. The view of a borrowed one holds nothing: the memory,
+ *                 and what `array` says of it, must live as long as the view and the work on it
  * @param streams  `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
  * @param target   1 or 2 of the context of the array's memory, or a CUstream; must live as long as
  *                 the view, and all that is made of it

@@ -259,6 +259,10 @@ TEST_F(Keepers, NeedBothFunctions) {
     EXPECT_EQ(cai_array_release_on(&array.array, consumer, nullptr), CAI_OK);
     EXPECT_EQ(calls("cuStreamWaitEvent"), 1U);
     EXPECT_EQ(left_after_drain(1), 0);
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(begin_use({&array}, own), CAI_OK);
+    EXPECT_EQ(end_use({&array}, own), CAI_OK);
+    EXPECT_EQ(all_calls(), 0U);
     EXPECT_TRUE(half.used.empty() && half.awaited.empty());
   }
 }
@@ -335,6 +339,14 @@ TEST_F(Keepers, AreToldOfACopyThatIsPublished) {
               EXPECT_EQ(end_use({&array}, consumer), CAI_OK);
             }),
             0U);
+
+  // The array's own stream is news to nobody, but for what it waits for.
+  const std::uint64_t own = value(stream());
+  Array streamed(memory(), CAI_STREAM_STREAM, own);
+  of(keeper, streamed);
+  keeper.used.clear();
+  static_cast<void>(Published(&streamed.array, own, {producer}));
+  EXPECT_EQ(keeper.used, (Told{{own, CAI_ACCESS_WRITE}}));
 
   keeper.fails = CAI_ERR_UNSUPPORTED;
   cai_error error{};

@@ -600,8 +600,8 @@ TEST_F(OpenUse, FinishedByTheHost) {
   EXPECT_EQ(finish(true), CAI_OK) << error.message;
 }
 
-// With no array to put in order at the end, nothing is kept; but what has joined a capture is joined
-// back.
+// With no array to put in order at the end, nothing is kept; but what has joined a capture is
+// joined back.
 TEST_F(OpenUse, AbandonedWithNothingToEnd) {
   const cai_use_options begins = order(CAI_ORDER_BEGIN);
   cai_use_options forks = begins;

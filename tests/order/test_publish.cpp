@@ -799,6 +799,20 @@ TEST_F(Publish, WhatIsNamedTwiceAndWhatIsEmpty) {
   }
 }
 
+// In a capture, of what is idle outside of it: nothing of that is pending, so nothing is kept.
+TEST_F(Publish, InACaptureOfWhatIsIdleOutside) {
+  const std::uint64_t idle = value(stream());
+  const std::uint64_t target = value(stream());
+  const Owned array(memory(), CAI_STREAM_NONE);
+  begin_capture(target, relaxed);
+  gpu().simcuda_reset_counts();
+  {
+    const Published view(array, target, {idle});
+    EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
+  }
+  end_capture(target);
+}
+
 // An array on the host has no stream that it could come with.
 TEST_F(Publish, NothingOfTheHosts) {
   char bytes[count];

@@ -376,12 +376,12 @@ TEST_F(Trace, Publishing) {
   expect("cai_array_reclaim", {"called with " + p_, same},
          [&] { MUST(cai_array_reclaim(owned, producer_, CAI_ACCESS_WRITE, nullptr)); });
   DLManagedTensor *tensor = nullptr;
-  expect("cai_dlpack_write",
-         {"called with " + p_, same,
-          alone + ": owner " + hex(reinterpret_cast<std::uintptr_t>(owned->owner)) +
-                    " after " + p_ +
-                    ": told (a dict or a tensor says that stream to somebody who knows of no owner)"},
-         [&] { MUST(cai_dlpack_write_legacy(owned, producer_, &tensor, nullptr)); });
+  expect(
+      "cai_dlpack_write",
+      {"called with " + p_, same,
+       alone + ": owner " + hex(reinterpret_cast<std::uintptr_t>(owned->owner)) + " after " + p_ +
+           ": told (a dict or a tensor says that stream to somebody who knows of no owner)"},
+      [&] { MUST(cai_dlpack_write_legacy(owned, producer_, &tensor, nullptr)); });
   tensor->deleter(tensor);
   const std::uint64_t streams[] = {value(stream())};
   const std::string other = hex(streams[0]);
@@ -396,6 +396,27 @@ TEST_F(Trace, Publishing) {
   cai_array_release(view);
 }
 
+// What the array's stream does not wait for at a release, and why.
+TEST_F(Trace, Releasing) {
+  Array reclaimed(memory(), CAI_STREAM_STREAM, producer_);
+  Array none(memory(), CAI_STREAM_NONE);
+  const Owned first(reclaimed.array), second(none.array);
+  first->owner->flags |= CAI_OWNER_RECLAIMS;
+  const auto release = [&](const Owned &owned, const std::string &left_out) {
+    const std::string alone = named("array", *owned.get());
+    expect("cai_array_release_on",
+           {"called with " + c_, alone + ": " + left_out,
+            alone + ": the owner after " + c_ +
+                ": kept: with an event (others hear of it from the owner alone)"},
+           [&] {
+             cai_array_retain(owned);
+             MUST(cai_array_release_on(owned, consumer_, nullptr));
+           });
+  };
+  release(first, p_ + " after " + c_ + ": left out (the producer reclaims)");
+  release(second, "no stream after " + c_ + ": left out (the array came with None)");
+}
+
 // The one stream of several arrays; of it there is none yet when they are looked at.
 TEST_F(Trace, SameStream) {
   Array array(memory(), CAI_STREAM_STREAM, producer_);
@@ -403,13 +424,14 @@ TEST_F(Trace, SameStream) {
   const Owned owned(none.array);
   const cai_array *const arrays[] = {&array.array, owned};
   std::uint64_t found = 0;
-  expect("cai_arrays_same_stream",
-         {"called for 2 arrays with no stream",
-          named("array 1", *owned.get()) + ": owner " +
-              hex(reinterpret_cast<std::uintptr_t>(owned->owner)) + " after " + p_ +
-              ": told (the array, or its mask, came with None, and is used on that stream)",
-          "all arrays: " + p_ + " after the arrays' streams: left out (it is the arrays' own stream)"},
-         [&] { MUST(cai_arrays_same_stream(arrays, 2, &found, nullptr)); });
+  expect(
+      "cai_arrays_same_stream",
+      {"called for 2 arrays with no stream",
+       named("array 1", *owned.get()) + ": owner " +
+           hex(reinterpret_cast<std::uintptr_t>(owned->owner)) + " after " + p_ +
+           ": told (the array, or its mask, came with None, and is used on that stream)",
+       "all arrays: " + p_ + " after the arrays' streams: left out (it is the arrays' own stream)"},
+      [&] { MUST(cai_arrays_same_stream(arrays, 2, &found, nullptr)); });
   EXPECT_EQ(found, producer_);
 }
 
@@ -437,8 +459,9 @@ TEST_F(Trace, WorkOfTheHost) {
   MUST(cai_array_fill(array, &seven, queue, nullptr));
   std::thread opener;
   expect("cai_array_sync_host",
-         {"called", named("array", *array) + ": host after host's work: made: the host has waited "
-                                             "(no stream can wait for a stream of the CPU's)",
+         {"called",
+          named("array", *array) + ": host after host's work: made: the host has waited "
+                                   "(no stream can wait for a stream of the CPU's)",
           named("array", *array) + ": host after no stream: left out (nothing on a GPU)"},
          [&] {
            opener = std::thread([&] {
