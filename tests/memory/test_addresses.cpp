@@ -143,6 +143,23 @@ TEST_F(Addresses, TensorsAndColumnsGoByTheHosts) {
   });
 }
 
+// Nothing is handed out of what is gone.
+TEST_F(Addresses, TensorsAndColumnsAreNotOfWhatWasFreed) {
+  for_both([this](cai_memory *memory, unsigned char *) {
+    const OwnArray array = array_of(memory, {size});
+    ASSERT_OK(cai_memory_free(memory, error));
+    DLManagedTensorVersioned *tensor = nullptr;
+    EXPECT_FAILS(CAI_ERR_STATE, "freed already",
+                 cai_dlpack_write(array, UINT64_MAX, &tensor, error));
+    EXPECT_EQ(tensor, nullptr);
+    const With with(primary[0]);
+    ArrowDeviceArray column{};
+    EXPECT_FAILS(CAI_ERR_STATE, "freed already",
+                 cai_arrow_write(array, 1, nullptr, &column, error));
+    EXPECT_EQ(column.array.release, nullptr);
+  });
+}
+
 TEST_F(Addresses, CopiesOntoItselfAreSeenByEither) {
   const OwnMemory memory = registered();
   const OwnArray array = array_of(memory, {size});

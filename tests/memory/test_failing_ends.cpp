@@ -406,6 +406,21 @@ TEST_F(FailingEnds, ThatComeForWantOfMemory) {
   EXPECT_FAILS(CAI_ERR_STATE, "a pending free says CAI_ERR_STATE", cai_pending_flush(gpu0, error));
 }
 
+// Without memory to put the end of a stream off by, it ends at once.
+TEST_F(FailingEnds, OfStreamsWithoutMemory) {
+  constexpr int streams = 40;
+  flush(gpu1);
+  ASSERT_OK(cai_pending_defer(gpu1, 1, error));
+  std::vector<OwnStream> all;
+  for (int i = 0; i < streams; ++i) all.push_back(make_stream(gpu1));
+  gpu().simcuda_reset_counts();
+  for (OwnStream &each : all) with_failing_new(0, [&] { each.reset(); });
+  EXPECT_GT(calls("cuStreamDestroy"), 0U);
+  ASSERT_OK(cai_pending_defer(gpu1, 0, error));
+  flush(gpu1);
+  EXPECT_EQ(calls("cuStreamDestroy"), std::uint64_t{streams});
+}
+
 // Of two pools that were installed one after the other the first one's end leaves the second.
 TEST_F(FailingEnds, OfAPoolThatAnotherHasReplaced) {
   const cai_pool_params params{sizeof params, CAI_POOL_INSTALL, 0, 0, 0, 0};
