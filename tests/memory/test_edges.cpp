@@ -199,6 +199,20 @@ TEST_F(Edges, AStreamOfNeitherSideDoesNotCopy) {
   const OwnArray source = array_of(from, {size}), target = array_of(to, {size});
   EXPECT_FAILS(CAI_ERR_DEVICE, "a stream of gpu:1 does not copy from gpu:0 to gpu:0",
                cai_array_copy(source, target, theirs, error));
+  const OwnMemory on_host = allocate(cpu, CAI_KIND_DEFAULT, size);
+  const OwnStream of_cpu = make_stream(cpu);
+  EXPECT_FAILS(CAI_ERR_DEVICE, "a stream of cpu does not copy from cpu to gpu:0",
+               cai_array_copy(array_of(on_host, {size}), target, of_cpu, error));
+}
+
+// Nor does a GPU work on what the driver does not know.
+TEST_F(Edges, PinnedMemoryThatNobodyKnowsIsNotFilled) {
+  Array borrowed(4096, CAI_STREAM_NONE);
+  borrowed.array.device_type = CAI_DEVICE_CUDA_HOST;
+  borrowed.array.device_id = 0;
+  const OwnStream stream = make_stream(gpu0);
+  const unsigned char seven = 7;
+  EXPECT_FAILS(CAI_ERR_CUDA, "cuMemset", cai_array_fill(&borrowed.array, &seven, stream, error));
 }
 
 // The driver is asked about the host's memory as well, and its failure is told.

@@ -461,8 +461,8 @@ TEST_F(Releases, AfterAContextThatCannotBeWaitedFor) {
       array.release();
       MUST(gpu().simcuda_fail(fails, 0, 0));
       MUST(gpu().simcuda_fail("cuEventRecord", 0, 0));
-      const With there(primary);
-      const Primary first(0);  // which is waited for first
+      const Primary first(0);  // of which the host waits first
+      const With there(knows_context ? primary : first.context);
       MUST(gpu().simcuda_fail("cuCtxSynchronize", 1, status));
       cai_error error{};
       EXPECT_EQ(cai_drain(1, nullptr, &error), is_gone ? CAI_OK : CAI_ERR_CUDA) << error.message;

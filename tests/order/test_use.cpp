@@ -465,6 +465,20 @@ TEST_F(Use, SameStream) {
   refuse({&masked, &of_other}, 1);
 }
 
+TEST_F(Use, OfNoDeviceOfCudas) {
+  const std::uint64_t own = value(stream());
+  Array array(memory(), CAI_STREAM_STREAM, own);
+  array.array.device_type = CAI_DEVICE_ROCM;
+  cai_array *owned = nullptr;
+  MUST(cai_array_own(&array.array, nullptr, nullptr, &owned, nullptr));
+  const cai_array *const one = owned;
+  cai_use use;
+  cai_error error{};
+  EXPECT_EQ(cai_use_begin(&use, &one, 1, own, nullptr, &error), CAI_ERR_DEVICE);
+  EXPECT_NE(std::string(error.message).find("ROCm"), std::string::npos) << error.message;
+  cai_array_release(owned);
+}
+
 // Of an array that came with None, nobody is told where it has no owner.
 TEST_F(Use, SameStreamOfABorrowedNone) {
   Array legacy(memory(), CAI_STREAM_STREAM, 1);
