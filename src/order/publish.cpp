@@ -524,6 +524,7 @@ bool says_a_stream(const cai_array &array) {
 
 void judge_published(const cai_array *array) {
   judge(array, -1);
+  must_not_be_freed(*array, -1);
   if (array->device_type != CAI_DEVICE_CPU) return;
   throw Failure(CAI_ERR_ARGUMENT, {CAI_ENTRY_STREAM},
                 "the array is on the host, and has no stream");
@@ -623,7 +624,6 @@ cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, in
                              uint64_t target, cai_array **out, cai_error *error) {
   return guard(error, [&] {
     order::judge_published(array);
-    order::must_not_be_freed(*array, -1);
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     order::check_stream(target, "target");
     if (count < 0) {
@@ -642,7 +642,6 @@ cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_
                                    cai_error *error) {
   return guard(error, [&] {
     order::judge_published(array);
-    order::must_not_be_freed(*array, -1);
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     order::check_stream(stream);
     const trace::Call call("cai_array_publish_event", trace::stream(stream), *array);
