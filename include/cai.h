@@ -918,15 +918,16 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  * array had come from somebody else, its own stream must in the end wait for `target`: call
  * cai_use_begin() and cai_use_end() with the original.
  *
- * @param array    valid. The view of a borrowed one holds nothing: the memory, and what `array`
- *                 says of it, must then live as long as the view and the work on it
+ * @param array    valid, and not on the CPU. The view of a borrowed one holds nothing: the memory,
+ *                 and what `array` says of it, must live as long as the view and the work on it
  * @param streams  `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
  * @param target   1 or 2 of the context of the array's memory, or a CUstream; must live as long as
  *                 the view, and all that is made of it
  * @param out      the view, with one reference: stream `target`, stream_kind STREAM, version 3, and
  *                 so its mask; unchanged on failure
- * @return as cai_use_begin(); #CAI_ERR_ORDER also for a target 2 if arrays of the owner
- *         come with another thread's; cai_error.index is the stream of `streams`, or -1.
+ * @return as cai_use_begin(); #CAI_ERR_ARGUMENT also for an array on the CPU, which has no stream,
+ *         and #CAI_ERR_ORDER for a target 2 if arrays of the owner come with another thread's;
+ *         cai_error.index is the stream of `streams`, or -1.
  * The text, "Synchronization", Producer: streams 7, 9, 15 exported as 3. Since 0.1. */
 cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, int32_t count,
                              uint64_t target, cai_array **out, cai_error *error);

@@ -144,7 +144,6 @@ cai_owner *root_of(cai_owner *owner) noexcept {
 }
 
 void *context_of(cai_owner *owner, void (*release)(void *context)) noexcept {
-  if (!owner) return nullptr;
   cai_owner *const root = root_of(owner);
   return is_ours(root) && block_of(root)->release == release ? block_of(root)->context : nullptr;
 }

@@ -194,7 +194,7 @@ bool restride(const Dims &from, uint32_t itemsize, Dims *to) noexcept {
       continue;
     }
     // From here to the left, take axes on either side until the runs hold as many elements.
-    if (old_axis == 0) return false;  // never, since both hold as many elements
+    // There is one there, since both hold as many elements.
     int64_t have = old.shape[--old_axis];
     stride = old.strides[old_axis];
     int64_t want = to->shape[--axis];
@@ -203,7 +203,6 @@ bool restride(const Dims &from, uint32_t itemsize, Dims *to) noexcept {
     while (have != want) {
       if (have < want) {
         int64_t next;
-        if (old_axis == 0) return false;  // likewise
         if (!multiply(old.strides[old_axis], old.shape[old_axis], &next)) return false;
         if (old.strides[--old_axis] != next) return false;
         have *= old.shape[old_axis];
@@ -323,8 +322,8 @@ cai_status view_mask(const cai_array &array, const Operation &operation, Dims *m
                 "mask is of bits, typestr |t1: only the whole array can be seen through it");
   }
   cai_error inner;
-  cai_status status = broadcast(whole.shape, whole.ndim, mask, &inner);
-  if (status == CAI_OK) status = apply(operation, array.mask->dtype.itemsize, mask, &inner);
+  static_cast<void>(broadcast(whole.shape, whole.ndim, mask, &inner));  // as a valid array's can be
+  const cai_status status = apply(operation, array.mask->dtype.itemsize, mask, &inner);
   if (status == CAI_OK) return CAI_OK;
   return fail(error, status, {CAI_ENTRY_MASK, inner.index}, "mask: %s", inner.message);
 }

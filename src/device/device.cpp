@@ -85,7 +85,7 @@ cai_device numbered(std::string_view number, const char *text) {
   const char *const begin = number.data();
   const char *const end = begin + number.size();
   const auto [stop, result] = std::from_chars(begin, end, id);
-  if (number.empty() || number[0] == '-' || stop != end || result == std::errc::invalid_argument) {
+  if (number.empty() || number[0] == '-' || stop != end) {
     refuse_text(text);
   }
   const int32_t count = count_gpus(driver::get());

@@ -32,8 +32,8 @@ class Loader {
   void load() {
     library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library_) {
-      const char *reason = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc keeps one per thread
-      throw Failure(CAI_ERR_DRIVER, {}, "no CUDA driver: %s", reason ? reason : "libcuda.so.1");
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps one per thread
+      throw Failure(CAI_ERR_DRIVER, {}, "no CUDA driver: %s", dlerror());
     }
     find_ = reinterpret_cast<GetProcAddress>(dlsym(library_, "cuGetProcAddress_v2"));
     if (!find_) {
@@ -159,9 +159,9 @@ const Driver &get() {
 }
 
 cai_error failure_of(const char *function, CUresult result) noexcept {
-  const Loaded *found = loaded.load(std::memory_order_acquire);
-  const char *name = found ? Loader::text(found->error_name, result) : nullptr;
-  const char *text = found ? Loader::text(found->error_text, result) : nullptr;
+  const Loaded &found = *loaded.load(std::memory_order_acquire);  // whose function has failed
+  const char *name = Loader::text(found.error_name, result);
+  const char *text = Loader::text(found.error_text, result);
   cai_error error;
   fail(&error, CAI_ERR_CUDA, {0, -1, result}, "[%s] %s (%d)%s%s", function,
        name ? name : "unknown error", static_cast<int>(result), text ? ": " : "", text ? text : "");

@@ -67,7 +67,7 @@ void fill_strides(const cai_memory_info &facts, const cai_dtype &dtype, int32_t 
   int64_t step = pitch;
   for (int32_t axis = ndim - 2; axis >= 0; --axis) {
     strides[axis] = step;
-    if (!multiply(step, shape[axis] > 0 ? shape[axis] : 1, &step)) {
+    if (!multiply(step, shape[axis], &step)) {
       throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_SHAPE}, "the shape has too many elements");
     }
   }

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "core/typestr.hpp"
 #include "device/current.hpp"
 #include "device/primary.hpp"
 #include "memory/device_work.hpp"
@@ -16,9 +17,7 @@ namespace cai::memory {
 namespace {
 
 void judge_pair(const cai_array &from, const cai_array &to) {
-  const cai_dtype &a = from.dtype, &b = to.dtype;
-  if (a.kind != b.kind || a.byteorder != b.byteorder || a.ext != b.ext ||
-      a.time_unit != b.time_unit || a.itemsize != b.itemsize || a.time_step != b.time_step) {
+  if (!same_dtype(from.dtype, to.dtype)) {
     throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR}, "from and to are of different types");
   }
   if (from.ndim != to.ndim) {

@@ -91,8 +91,8 @@ class Fill {
   // Fills all pieces of the walk with one unit of 1, 2 or 4 bytes.
   void pieces(Walk walk, const unsigned char *value, int64_t unit) const {
     const int64_t run = walk.run;
-    const Axis rows = take_longest(
-        walk, [&](const Axis &axis) { return axis.to >= run && axis.to <= most_pitch; });
+    // Of what does not overlap itself, no step is shorter than the run.
+    const Axis rows = take_longest(walk, [](const Axis &axis) { return axis.to <= most_pitch; });
     uint32_t word = 0;
     std::memcpy(&word, value, size(unit));
     const std::size_t pitch = size(rows.to), width = size(run / unit), height = size(rows.extent);

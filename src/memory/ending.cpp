@@ -161,7 +161,7 @@ cai_status give_back_now(cai_memory &memory, std::uint64_t stream, cai_error *er
     if (memory.give_back && memory.is_reachable()) memory.give_back(memory, stream);
   });
   if (status == CAI_ERR_CAPTURE) return try_later(memory);
-  if (status != CAI_OK && error) *error = problem;
+  if (status != CAI_OK) *error = problem;
   end_life(memory);
   return status;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "device/device.hpp"
 #include "device/primary.hpp"
 #include "memory/builtin.hpp"
 #include "memory/params.hpp"
@@ -48,7 +49,8 @@ std::optional<int32_t> gpu_for(cai_device device) {
   if (device.type == CAI_DEVICE_CUDA) return device.id;
   try {
     driver::Session session;
-    return device::current_gpu(session).value_or(0);
+    const std::optional<int32_t> current = device::current_gpu(session);
+    return current || device::count_gpus(session.cu) == 0 ? current : 0;
   } catch (const Failure &failure) {
     if (failure.error().status == CAI_ERR_DRIVER) return std::nullopt;
     throw;
@@ -100,7 +102,6 @@ uint64_t device_address(const driver::Session &session, void *host, uint32_t kin
 cai_status free_pinned(void *context, cai_error *error) {
   return guard(error, [&] {
     const std::unique_ptr<Pinned> pinned(static_cast<Pinned *>(context));
-    if (!device::is_alive(pinned->ordinal, pinned->epoch)) return;
     must(driver::get().cuMemFreeHost, pinned->memory);
   });
 }
@@ -174,14 +175,12 @@ bool relieve_host(cai_device device, uint32_t kind) noexcept {
 }
 
 cai_block host_pin(cai_device device, void *host, uint64_t size, uint32_t kind, uint32_t flags) {
-  const std::optional<int32_t> ordinal = gpu_for(device);
-  // Where there is no GPU, all memory is as good as pinned.
-  if (!ordinal) return {address_of(host), address_of(host), size, 0};
+  const int32_t ordinal = device.id;  // the CPU's own managers pin nothing
   cai_block block{};
-  make_on_gpu(*ordinal, block, host_unpin,
+  make_on_gpu(ordinal, block, host_unpin,
               [&](driver::Session &session, const device::Primary &primary) {
-                if (kind == CAI_KIND_MAPPED) check_maps(session, primary.device, *ordinal);
-                auto pinned = std::make_unique<Pinned>(Pinned{host, *ordinal, primary.epoch});
+                if (kind == CAI_KIND_MAPPED) check_maps(session, primary.device, ordinal);
+                auto pinned = std::make_unique<Pinned>(Pinned{host, ordinal, primary.epoch});
                 must(session.cu.cuMemHostRegister, host, std::size_t{size},
                      driver_flags(kind, flags & CAI_HOST_PORTABLE));
                 try {
@@ -197,7 +196,6 @@ cai_block host_pin(cai_device device, void *host, uint64_t size, uint32_t kind, 
 
 void host_unpin(const cai_block &block) {
   std::unique_ptr<Pinned> pinned(pinned_of(block));
-  if (!pinned || !device::is_alive(pinned->ordinal, pinned->epoch)) return;
   try {
     on_gpu(pinned->ordinal, [&](driver::Session &session, const device::Primary &) {
       must(session.cu.cuMemHostUnregister, pinned->memory);

@@ -73,9 +73,8 @@ const cai_manager_table &load(const char *name) {
   // Never closed: functions of it may be on any thread's stack.
   void *const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    const char *reason = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc keeps one per thread
-    throw Failure(CAI_ERR_VALUE, {}, "manager %.80s cannot be loaded: %s", name,
-                  reason ? reason : "no reason given");
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps one per thread
+    throw Failure(CAI_ERR_VALUE, {}, "manager %.80s cannot be loaded: %s", name, dlerror());
   }
   const void *const table = dlsym(library, symbol.c_str());
   if (!table) {

@@ -40,8 +40,7 @@ class Sums {
 
   bool reach(int32_t i, Wide low, Wide high) noexcept {
     if (high < 0) return false;
-    if (low <= 0) return true;
-    if (i == count_) return false;
+    if (low <= 0) return true;  // so it is once no term is left: see `least`
     if (--tries_ < 0) return true;
     const Term &term = terms_[i];
     const Wide least = low <= term.rest ? 0 : (low - term.rest + term.step - 1) / term.step;

@@ -23,9 +23,9 @@ void refuse_freed(const cai_array &array, int32_t index) {
 }
 
 void refuse_device(const cai_array &array, int32_t index) {
-  throw Failure(CAI_ERR_DEVICE, {0, index}, "device type %d%s is not CUDA's",
-                static_cast<int>(array.device_type),
-                array.device_type == CAI_DEVICE_ROCM ? " (ROCm)" : "");
+  // Of valid arrays there are no others.
+  throw Failure(CAI_ERR_DEVICE, {0, index}, "device type %d (ROCm) is not CUDA's",
+                static_cast<int>(array.device_type));
 }
 
 void refuse_list(int32_t count) {

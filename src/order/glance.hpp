@@ -139,7 +139,7 @@ inline bool is_out_of_sight(const cai_array &array) noexcept {
 // Whether a plain array came with the stream, a handle, and nothing has to be put in order before
 // work there, and stays so until a use ends there: the commonest case.
 inline bool is_in_order(const cai_array &array, std::uint64_t stream) noexcept {
-  if (!is_on(array, stream) || array.device_type == CAI_DEVICE_CPU) return false;
+  if (!is_on(array, stream)) return false;
   const cai_owner *const keeper = keeper_of(array);
   if (!stores_here(keeper) || (is_import(keeper) && any_imports())) return false;
   return !has_kept(word_of(keeper), stream) && !streams_differ(keeper);

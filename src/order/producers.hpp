@@ -86,11 +86,11 @@ Stream stream_for(driver::Session &session, const cai_array &array, std::uint64_
 // driver's.
 driver::CUcontext find_context(driver::Session &session, const cai_array &array);
 
-// Runs `body`, which takes a stream for an array. Where no context is current, as on a thread that
-// has done nothing yet, 1 and 2 are of the array's.
+// Runs `body`, which takes a stream for an array that may be pending. Where no context is current,
+// as on a thread that has done nothing yet, 1 and 2 are of the array's.
 template <class Body>
 void with_context_for(const cai_array &array, std::uint64_t stream, Body &&body) {
-  if (stream != 0 && stream <= driver::stream_per_thread && may_be_pending(array)) {
+  if (stream <= driver::stream_per_thread) {
     driver::Session session;
     if (!session.current()) {
       if (const driver::CUcontext context = find_context(session, array)) {

@@ -132,22 +132,19 @@ void keep_published(driver::Session &session, Uses &uses, Stream stream, Stream 
 void record_own_behind_legacy(driver::Session &session, const cai_array &part, Stream &target,
                               Few<Recorded> &recorded) {
   if (target.value != driver::stream_legacy || !may_be_pending(part)) return;
-  const std::uint64_t value = is_of_another_thread(part) ? 0 : stream_value(part);
+  const std::uint64_t value = stream_value(part);
   if (value == 0 || value == target.value) return;
   Stream own = stream_for(session, part, value);
   if (find(recorded, own) || !implicitly_ordered(session, own, target)) return;
   probe(session, own);
-  probe(session, target);
-  if (own.capture || target.capture) return;
+  if (own.capture) return;  // stream 1 never is in a capture
   Event event = Event::record(session, own);
   recorded.add({own, std::move(event)});
 }
 
 // Whether the array, or its mask, comes with another stream than the target.
 bool is_news(const cai_array &array, std::uint64_t target) {
-  return !of_both(array, [&](const cai_array &part) {
-    return part.device_type == CAI_DEVICE_CPU || stream_value(part) == target;
-  });
+  return !of_both(array, [&](const cai_array &part) { return stream_value(part) == target; });
 }
 
 constexpr const char *said_by_dict =
@@ -202,7 +199,7 @@ class NewView {
 
   cai_array *say(std::uint32_t kind, std::uint64_t stream) {
     for (cai_array *const part : {array_, const_cast<cai_array *>(array_->mask)}) {
-      if (!part || (part != array_ && part->device_type == CAI_DEVICE_CPU)) continue;
+      if (!part) continue;
       part->stream = stream;
       part->stream_kind = kind;
       part->version = CAI_INTERFACE_VERSION;
@@ -525,6 +522,14 @@ bool says_a_stream(const cai_array &array) {
          may_be_pending(array);
 }
 
+void judge_published(const cai_array *array) {
+  judge(array, -1);
+  must_not_be_freed(*array, -1);
+  if (array->device_type != CAI_DEVICE_CPU) return;
+  throw Failure(CAI_ERR_ARGUMENT, {CAI_ENTRY_STREAM},
+                "the array is on the host, and has no stream");
+}
+
 // Puts the stream that the dict says in order, and returns it.
 std::uint64_t order_for_dict(const cai_array &array) {
   if (!says_a_stream(array)) return driver::stream_legacy;
@@ -574,16 +579,15 @@ const cai_array *lend(const cai_array &array, std::uint64_t stream) {
 }
 
 Event event_after(const cai_array &array, std::uint64_t value) {
-  // Owners that keep uses by themselves make the stream wait after the session.
-  const bool by_themselves =
-      keeps_by_itself(keeper_of(array)) || (array.mask && keeps_by_itself(keeper_of(*array.mask)));
+  // An owner that keeps uses by itself makes the stream wait after the session.
+  const bool by_itself = keeps_by_itself(keeper_of(array));
   Event event;
   after_all(array, {Wanted::For::waiting, value, CAI_ACCESS_DEFAULT}, find_here, nullptr, 0,
             nothing_more, [&](driver::Session &session, Stream &stream) {
               refuse_capturing(session, stream, "an event of it is of no use outside");
-              if (!by_themselves) event = Event::record(session, stream);
+              if (!by_itself) event = Event::record(session, stream);
             });
-  if (by_themselves) {
+  if (by_itself) {
     driver::Session session;
     Stream stream = stream_here(session, value);
     event = Event::record(session, stream);
@@ -619,8 +623,7 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
 cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, int32_t count,
                              uint64_t target, cai_array **out, cai_error *error) {
   return guard(error, [&] {
-    order::judge(array, -1);
-    order::must_not_be_freed(*array, -1);
+    order::judge_published(array);
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     order::check_stream(target, "target");
     if (count < 0) {
@@ -638,8 +641,7 @@ cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, in
 cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_array **out,
                                    cai_error *error) {
   return guard(error, [&] {
-    order::judge(array, -1);
-    order::must_not_be_freed(*array, -1);
+    order::judge_published(array);
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     order::check_stream(stream);
     const trace::Call call("cai_array_publish_event", trace::stream(stream), *array);

@@ -13,7 +13,9 @@ namespace {
 // as a use.
 void forget_stream(const Published &published) noexcept {
   const trace::Call call("cai_array_release", trace::owner(published.root));
-  if (published.differs) uses_of(keeper_of(published.root))->agree();
+  // Memory that was freed under its views keeps no uses any more.
+  Uses *const kept = published.differs ? uses_of(keeper_of(published.root)) : nullptr;
+  if (kept) kept->agree();
   if (!published.told.load(std::memory_order_acquire)) return;
   static_cast<void>(guard(nullptr, [&] {
     driver::Session session;

@@ -187,9 +187,8 @@ bool is_any_captured(Uses &uses) noexcept {
 
 // The host waits for a stream that an owner is marked with; false if it must not, or cannot.
 bool await_marked(std::uint64_t marked) noexcept {
-  bool is_over = !marked;
+  bool is_over = false;
   const cai_status status = guard(nullptr, [&] {
-    if (is_over) return;
     driver::Session session;
     Stream stream{marked, nullptr, -1};
     if (order::is_captured(session, stream)) return;

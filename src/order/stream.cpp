@@ -72,7 +72,7 @@ bool is_captured(driver::Session &session, Stream &stream) noexcept {
   const cai_status status = guard(&error, [&] { probe(session, stream); });
   if (status == CAI_OK) return bool(stream.capture);
   // What the driver will not say may be so, unless the stream has gone.
-  return status == CAI_ERR_CAPTURE || (status == CAI_ERR_CUDA && !driver::says_gone(error.native));
+  return !driver::says_gone(error.native);
 }
 
 bool is_ordered_with_legacy(driver::Session &session, Stream &legacy, Stream &other) {

@@ -23,7 +23,8 @@ class Line {
     va_start(arguments, format);
     const int added = std::vsnprintf(text_ + size_, room - size_, format, arguments);
     va_end(arguments);
-    if (added > 0) size_ = std::min(size_ + static_cast<std::size_t>(added), room - 1);
+    // It fails for wide characters alone.
+    size_ = std::min(size_ + static_cast<std::size_t>(added), room - 1);
   }
 
   void add(const Side &side) noexcept {

@@ -54,11 +54,11 @@ constexpr const char *reclaims = "left out (the producer reclaims)";
   if (on()) [[unlikely]]
     write(of, waits, before, what);
 }
-// The same for a condition that leaves the edge out: true.
-[[gnu::always_inline]] inline bool left_out(Of of, Side waits, Side before,
+// The same where `is_so` leaves the edge out; returns it.
+[[gnu::always_inline]] inline bool left_out(bool is_so, Of of, Side waits, Side before,
                                             const char *what) noexcept {
-  edge(of, waits, before, what);
-  return true;
+  if (is_so) edge(of, waits, before, what);
+  return is_so;
 }
 
 // A public function while it runs, of which all is said that this thread says: in the innermost

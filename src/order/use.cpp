@@ -267,9 +267,9 @@ class End {
       }
     }
     producers.remove_if([&](const Stream &producer) {
-      return same(producer, consumer) &&
-             trace::left_out({producer.index}, trace::stream(producer.value),
-                             trace::stream(consumer.value), trace::same_stream);
+      return trace::left_out(same(producer, consumer), {producer.index},
+                             trace::stream(producer.value), trace::stream(consumer.value),
+                             trace::same_stream);
     });
     // First of all, since a capture that it is missing from is lost.
     attempt(session, OnFailure::go_on, -1, [&] { join_back(session, use_, consumer); });
@@ -342,7 +342,7 @@ class End {
   // and the next one's: it orders the whole context. So it is where the owner of a tensor's array
   // keeps it, of whom those hear nothing who were told 1 by the exporter, and wait for it as it is.
   bool is_barrier(const Stream &consumer, const Stream &producer) const {
-    if (consumer.capture || producer.value != driver::stream_legacy) return false;
+    if (consumer.capture) return false;  // else what is in order anyway is so with stream 1
     return std::any_of(use_.begin(), use_.end(), [&](const Used &used) {
       const cai_owner *const keeper = keeper_of(used.owner);
       return same(used.stream(), producer) && (!keeps_uses(keeper) || is_asked(keeper));
@@ -605,7 +605,7 @@ bool has_nothing_to_end(const OpenUse &use) noexcept {
     if (used.own != use.stream || !stores_here(keeper)) return false;
     if (marked_in(word_of(keeper)) != use.stream) return false;
   }
-  return use.count == 0 || use.stream > driver::stream_per_thread;
+  return true;
 }
 
 [[gnu::noinline]] cai_status end(OpenUse &use, cai_error *error) {

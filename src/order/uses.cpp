@@ -33,7 +33,8 @@ bool is_complete(driver::Session &session, const Event &event, Ask ask) noexcept
   }
   if (result != driver::error_invalid_context) return driver::says_gone(result);
   driver::CUcontext current = nullptr;  // if there is none, that may be all that is amiss
-  return cu.cuCtxGetCurrent(&current) == driver::success && current;
+  static_cast<void>(cu.cuCtxGetCurrent(&current));
+  return current;
 }
 
 // Whether the driver says that the context, if it is known, has gone, and all work with it.

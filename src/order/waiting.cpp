@@ -10,8 +10,9 @@
 namespace cai::order {
 namespace {
 
-bool left_out(const Conflict &conflict, trace::Side waits, const char *what) noexcept {
-  return trace::left_out({conflict.index}, waits, trace::stream(conflict.user.value), what);
+bool left_out(bool is_so, const Conflict &conflict, trace::Side waits, const char *what) noexcept {
+  const trace::Side before = trace::stream(conflict.user.value);
+  return trace::left_out(is_so, {conflict.index}, waits, before, what);
 }
 
 // Whether one of the producers' streams waits for the use, or had it.
@@ -23,8 +24,8 @@ bool is_covered(driver::Session &session, const Conflict &conflict, Few<Stream> 
     identify(session, producer);
     return conflict.user == producer.key();
   });
-  return covered &&
-         left_out(conflict, waits, "left out (the wait for an array's stream covers that use)");
+  constexpr const char *what = "left out (the wait for an array's stream covers that use)";
+  return left_out(covered, conflict, waits, what);
 }
 
 // Whether it is the very event that an array came with.
@@ -33,7 +34,8 @@ bool is_among(Few<Demand::EventOf, 4> &events, const Conflict &conflict, trace::
   const bool among = std::any_of(events.begin(), events.end(), [&](const Demand::EventOf &other) {
     return other.value == handle;
   });
-  return among && left_out(conflict, waits, "left out (an array came with the event of that use)");
+  constexpr const char *what = "left out (an array came with the event of that use)";
+  return left_out(among, conflict, waits, what);
 }
 
 // Leaves out uses that went with their contexts: nothing is pending there, and the event is none by
@@ -48,7 +50,7 @@ void leave_gone(driver::Session &session, const Stream *stream, Conflicts &confl
       gone = is_here ? went_with_context(event, stream->context, stream->context_id)
                      : went_with_context(session, event);
     });
-    return gone && left_out(conflict, waits, "left out (that use has gone with its context)");
+    return left_out(gone, conflict, waits, "left out (that use has gone with its context)");
   });
 }
 
@@ -57,19 +59,19 @@ void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producer
   Conflicts &conflicts = demand.conflicts;
   const trace::Side waits = trace::stream(stream.value);
   conflicts.remove_if([&](const Conflict &conflict) {
-    return (conflict.cover.is(session, stream) &&
-            left_out(conflict, waits, "left out (the stream has waited for that use)")) ||
+    const bool has_waited = conflict.cover.is(session, stream);
+    return left_out(has_waited, conflict, waits, "left out (the stream has waited for that use)") ||
            is_covered(session, conflict, producers, waits) ||
            is_among(demand.events, conflict, waits);
   });
   producers.remove_if([&](const Stream &producer) {
-    return same(producer, stream) &&
-           trace::left_out({producer.index}, waits, waits, trace::same_stream);
+    const bool is_same = same(producer, stream);
+    return trace::left_out(is_same, {producer.index}, waits, waits, trace::same_stream);
   });
   if (conflicts.empty()) return;
   identify(session, stream);
   conflicts.remove_if([&](const Conflict &conflict) {
-    return conflict.user == stream.key() && left_out(conflict, waits, trace::same_stream);
+    return left_out(conflict.user == stream.key(), conflict, waits, trace::same_stream);
   });
   leave_gone(session, &stream, conflicts, waits);
 }
@@ -169,12 +171,12 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
     constexpr const char *complete = "left out (complete already, and outside of the graph)";
     if (!external) {
       demand.events.remove_if([&](const Demand::EventOf &event) {
-        return trace::left_out({event.index}, trace::stream(stream.value),
+        return trace::left_out(true, {event.index}, trace::stream(stream.value),
                                trace::event(event.value), complete);
       });
     }
     demand.conflicts.remove_if([&](const Conflict &conflict) {
-      return left_out(conflict, trace::stream(stream.value), complete);
+      return left_out(true, conflict, trace::stream(stream.value), complete);
     });
   }
 
@@ -221,7 +223,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
     }
     throw;
   }
-  if (fork && forked_from) *forked_from = *fork;
+  if (fork) *forked_from = *fork;
 }
 
 namespace {
@@ -363,7 +365,7 @@ cai_error error_of_keeper(cai_error said, cai_status status, int32_t index) noex
   if (said.status == CAI_OK) {
     fail(&said, status, {}, "a function of the owner's own says %s", cai_status_name(status));
   }
-  if (said.index < 0) said.index = index;
+  said.index = index;  // its own, it knows of no call's arrays
   return said;
 }
 

@@ -169,6 +169,15 @@ static void test_slice_errors(void) {
   for (i = 0; i <= CAI_MAX_NDIM; ++i) many[i] = item(CAI_SLICE_NEWAXIS, 0);
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_slice(a, many, CAI_MAX_NDIM + 1, &view, ERR));
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_slice(a, many, CAI_MAX_NDIM - 1, &view, ERR));
+  /* Whichever of them is the one too many. */
+  many[CAI_MAX_NDIM] = item(CAI_SLICE_ELLIPSIS, 0);
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_slice(a, many, CAI_MAX_NDIM + 1, &view, ERR));
+  many[CAI_MAX_NDIM] = range(0, 1, 1, 0);
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_slice(a, many, CAI_MAX_NDIM + 1, &view, ERR));
+  many[CAI_MAX_NDIM] = item(CAI_SLICE_NEWAXIS, 0), many[0] = range(0, 1, 1, 0);
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_slice(a, many, CAI_MAX_NDIM + 1, &view, ERR));
+  CHECK(strstr(ERR->message, "more than 64 dimensions") != NULL);
+  many[0] = item(CAI_SLICE_NEWAXIS, 0);
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_slice(&m.array, s, 1, &view, ERR)); /* borrowed */
   CHECK(check_untouched(&view, sizeof view));
   check_slice(a, many, CAI_MAX_NDIM - 2);

@@ -201,7 +201,8 @@ static void test_reshape(void) {
 }
 
 static void test_reshape_errors(void) {
-  static const int64_t shape[] = {2, 3}, empty[] = {0, 3};
+  static const int64_t shape[] = {2, 3}, empty[] = {0, 3}, square[] = {2, 2}, four[] = {4};
+  static const int64_t far[] = {1, INT64_C(1) << 62};
   static const struct {
     int32_t ndim;
     int64_t shape[3];
@@ -256,6 +257,15 @@ static void test_reshape_errors(void) {
               cai_array_reshape(&m.array, shape, 2, &view, ERR)); /* borrowed */
   CHECK(check_untouched(&view, sizeof view));
   if (CHECK_OK(cai_array_reshape(a, ones, CAI_MAX_NDIM, &view, ERR))) cai_array_release(view);
+  cai_array_release(a);
+
+  /* The elements of the last axis are so far apart that the first one's cannot follow them. */
+  make(&m, "|u1", 2, square, far);
+  m.array.data = 4096;
+  a = own();
+  memset(&view, 0xA5, sizeof view);
+  CHECK_FAILS(CAI_ERR_LAYOUT, ANY, cai_array_reshape(a, four, 1, &view, ERR));
+  CHECK(check_untouched(&view, sizeof view));
   cai_array_release(a);
 
   check_context = "reshape of nothing";

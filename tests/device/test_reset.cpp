@@ -36,6 +36,51 @@ TEST_F(Resets, SynchronizeWaitsForAll) {
   EXPECT_FAILS(CAI_ERR_VALUE, "type", cai_device_synchronize({0, 0}, error));
 }
 
+// Somebody's stream that fails has not gone.
+TEST_F(Resets, TellOfAFailureOfSomebodysStream) {
+  const Stream before = current_stream(gpu0);
+  Handle handle = nullptr;
+  {
+    const With with(primary(0));
+    MUST(gpu().cuStreamCreate(&handle, non_blocking));
+  }
+  {
+    cai_stream *made = nullptr;
+    ASSERT_OK(cai_stream_wrap(gpu0, value(handle), nullptr, nullptr, &made, error));
+    const Stream wrapped(made);
+    ASSERT_OK(cai_stream_set_current(wrapped, error));
+    MUST(gpu().simcuda_fail("cuStreamSynchronize", 1, 999));
+    EXPECT_FAILS(CAI_ERR_CUDA, "cuStreamSynchronize", cai_device_reset(gpu0, 0, error));
+    MUST(gpu().simcuda_fail("cuStreamSynchronize", 1, 12345));  // what has no name
+    EXPECT_FAILS(CAI_ERR_CUDA, "unknown error (12345)", cai_device_reset(gpu0, 0, error));
+    ASSERT_OK(cai_stream_set_current(before, error));
+  }
+  const With with(primary(0));
+  MUST(gpu().cuStreamDestroy_v2(handle));
+}
+
+// What is thread-local, and ends after the thread's current streams, finds none any more.
+TEST_F(Resets, AThreadThatEndsHasNoCurrentStream) {
+  struct Last {
+    std::atomic<int> *asked = nullptr;
+    ~Last() {
+      cai_stream *found = nullptr;
+      EXPECT_FAILS(CAI_ERR_STATE, "about to end", cai_stream_current(cpu, &found, error));
+      EXPECT_EQ(found, nullptr);
+      EXPECT_EQ(cai_device_synchronize(cpu, nullptr), CAI_OK);
+      EXPECT_EQ(cai_device_reset(cpu, 0, nullptr), CAI_OK);
+      ++*asked;
+    }
+  };
+  std::atomic<int> asked{0};
+  std::thread([&] {
+    static thread_local Last last;
+    last.asked = &asked;
+    EXPECT_NE(current_stream(cpu).get(), nullptr);
+  }).join();
+  EXPECT_EQ(asked, 1);
+}
+
 // Callbacks of a reset, told apart by their context.
 class Log {
  public:

@@ -566,6 +566,80 @@ TEST_F(OnDevices, WorkMayLetGoOfItsOwnStream) {
   }
 }
 
+// What failed and was asked for by nobody is reported by the last release.
+TEST_F(OnDevices, AFailureThatNobodyAskedForIsReported) {
+  Told told;
+  Stream stream(cpu, CAI_MODE_ASYNC);
+  Work bad(say_seven);
+  ASSERT_OK(bad.enqueue(stream, error));
+  while (bad.ends == 0) std::this_thread::yield();
+  stream.release();
+  EXPECT_EQ(told.messages(), std::vector<std::string>({"seven"}));
+}
+
+// Another thread's stream 2 has no name here: nobody asks whether it is in a capture.
+TEST_F(OnDevices, StreamsOfOtherThreadsAreNotAskedAbout) {
+  const auto wrap = [] {
+    cai_stream *made = nullptr;
+    EXPECT_EQ(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &made, nullptr), CAI_OK);
+    return Stream(made);
+  };
+  const Stream mine = wrap();
+  const auto asked = [] {
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(cai_device_synchronize(gpu0, nullptr), CAI_OK);
+    return calls("cuStreamGetCaptureInfo");
+  };
+  const std::uint64_t of_mine = asked();
+  std::atomic<bool> there{false}, done{false};
+  std::thread other([&] {
+    const Stream theirs = wrap();
+    there = true;
+    there.notify_all();
+    done.wait(false);
+  });
+  there.wait(false);
+  EXPECT_EQ(asked(), of_mine);
+  done = true;
+  done.notify_all();
+  other.join();
+}
+
+// A stream of a context that is not libcai's own: no reset of libcai's ends it.
+TEST_F(OnDevices, TheHostFollowsAStreamOfAnotherContext) {
+  Handle context = nullptr, popped = nullptr, made = nullptr;
+  MUST(gpu().cuCtxCreate_v2(&context, 0, 0));
+  MUST(gpu().cuStreamCreate(&made, non_blocking));
+  MUST(gpu().cuCtxPopCurrent_v2(&popped));
+  {
+    cai_stream *wrapped = nullptr;
+    ASSERT_OK(cai_stream_wrap(gpu0, value(made), nullptr, nullptr, &wrapped, error));
+    const Stream theirs(wrapped), stream(cpu, CAI_MODE_ASYNC);
+    Work work;
+    {
+      const Gate gate(value(made));
+      ASSERT_OK(cai_stream_follow(stream, theirs, error));
+      ASSERT_OK(work.enqueue(stream, error));
+      EXPECT_EQ(work.runs, 0);
+    }
+    ASSERT_OK(cai_stream_synchronize(stream, error));
+    EXPECT_EQ(work.runs, 1);
+  }
+  drain();
+  MUST(gpu().cuCtxDestroy_v2(context));
+}
+
+// The driver does not even say which context is current: the caller's is made so.
+TEST_F(OnDevices, NoContextIsLeftBehindByADriverThatSaysNothing) {
+  cai_stream *made = nullptr;
+  MUST(gpu().simcuda_fail("cuCtxPopCurrent", 1, 999));
+  MUST(gpu().simcuda_fail("cuCtxGetCurrent", 2, 998));
+  EXPECT_FAILS(CAI_ERR_CUDA, "cuCtxPopCurrent",
+               cai_stream_create(gpu0, CAI_MODE_ASYNC, 0, &made, error));
+  EXPECT_EQ(made, nullptr);
+  EXPECT_EQ(current(), nullptr);
+}
+
 TEST_F(OnDevices, WorkCannotWaitForItsOwnStream) {
   const Stream stream(cpu, CAI_MODE_ASYNC), at_once(cpu, CAI_MODE_SYNC);
   const Stream of_gpu(gpu0, CAI_MODE_ASYNC);

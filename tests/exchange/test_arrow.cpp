@@ -352,9 +352,23 @@ TEST(WriteColumn, RefusesWhatAColumnCannotSay) {
   bit.length = 1;
   repeated.mask(bit);
   refuses(repeated.array, CAI_ENTRY_MASK, "(1,)");
+  bit.array.ndim = 0;
+  refuses(repeated.array, CAI_ENTRY_MASK, "()");
   Plain rocm;
   rocm.array.device_type = CAI_DEVICE_ROCM;
   refuses(rocm.array, CAI_ENTRY_DATA, "10", CAI_ERR_DEVICE);
+}
+
+TEST(OwnColumn, ThatBeginsBeyondTheAddresses) {
+  Column c(UINT64_MAX - 3);
+  c.column.array.offset = 1;
+  cai_array *array = nullptr;
+  cai_error error{};
+  EXPECT_EQ(cai_arrow_own(&c.schema, &c.column, &array, &error), CAI_ERR_VALUE);
+  EXPECT_NE(std::strstr(error.message, "offset"), nullptr) << error.message;
+  EXPECT_EQ(array, nullptr);
+  EXPECT_EQ(c.released, 0);
+  c.column.array.release(&c.column.array);
 }
 
 TEST(WriteColumn, Arguments) {

@@ -263,6 +263,9 @@ TEST(Lend, Refuses) {
   EXPECT_EQ(cai_dlpack_lend(nullptr, strides, &tensor, nullptr), CAI_ERR_ARGUMENT);
   EXPECT_EQ(cai_dlpack_lend(&plain.array, nullptr, &tensor, nullptr), CAI_ERR_ARGUMENT);
   EXPECT_EQ(cai_dlpack_lend(&plain.array, strides, nullptr, nullptr), CAI_ERR_ARGUMENT);
+  plain.array.ndim = 0;  // which has no strides
+  EXPECT_EQ(cai_dlpack_lend(&plain.array, nullptr, &tensor, nullptr), CAI_OK);
+  EXPECT_EQ(tensor.ndim, 0);
 }
 
 TEST(RoundTrip, TheSameArray) {

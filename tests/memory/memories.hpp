@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cai/device.h"
 #include "cai/memory.h"
 #include "gpu.hpp"
 #include "statuses.hpp"
@@ -129,6 +130,13 @@ class Memories : public testing::Test {
     EXPECT_EQ(gpu().simcuda_races(), races_) << "races";
     EXPECT_TRUE(Surroundings() == before_) << "the context stack or the capture mode has changed";
     for (int device = 0; device < 2; ++device) MUST(gpu().cuDevicePrimaryCtxRelease_v2(device));
+  }
+
+  // A GPU's context goes, and the next one is there.
+  void reset(int device) {
+    MUST(gpu().cuDevicePrimaryCtxRelease_v2(device));
+    ASSERT_OK(cai_device_reset({CAI_DEVICE_CUDA, device}, CAI_RESET_CONTEXT, error));
+    MUST(gpu().cuDevicePrimaryCtxRetain(&primary[device], device));
   }
 
   Handle primary[2] = {};

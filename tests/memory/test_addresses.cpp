@@ -143,6 +143,41 @@ TEST_F(Addresses, TensorsAndColumnsGoByTheHosts) {
   });
 }
 
+// On a thread that has no context current, stream 1 is of the array's memory; what the driver says
+// of that may be no more than that it failed.
+TEST_F(Addresses, AColumnWhereNoContextIsCurrent) {
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size);
+  const OwnArray array = array_of(memory, {size});
+  const unsigned char seven = 7;
+  const OwnStream stream = make_stream(gpu0);
+  ASSERT_OK(cai_array_fill(array, &seven, stream, error));
+  ArrowDeviceArray column{};
+  MUST(gpu().simcuda_fail("cuPointerGetAttributes", 1, 999));
+  EXPECT_FAILS(CAI_ERR_CUDA, "cuPointerGetAttributes",
+               cai_arrow_write(array, 1, nullptr, &column, error));
+  EXPECT_EQ(column.array.release, nullptr);
+  ASSERT_OK(cai_arrow_write(array, 1, nullptr, &column, error));
+  EXPECT_NE(column.sync_event, nullptr);
+  column.array.release(&column.array);
+}
+
+// Nothing is handed out of what is gone.
+TEST_F(Addresses, TensorsAndColumnsAreNotOfWhatWasFreed) {
+  for_both([this](cai_memory *memory, unsigned char *) {
+    const OwnArray array = array_of(memory, {size});
+    ASSERT_OK(cai_memory_free(memory, error));
+    DLManagedTensorVersioned *tensor = nullptr;
+    EXPECT_FAILS(CAI_ERR_STATE, "freed already",
+                 cai_dlpack_write(array, UINT64_MAX, &tensor, error));
+    EXPECT_EQ(tensor, nullptr);
+    const With with(primary[0]);
+    ArrowDeviceArray column{};
+    EXPECT_FAILS(CAI_ERR_STATE, "freed already",
+                 cai_arrow_write(array, 1, nullptr, &column, error));
+    EXPECT_EQ(column.array.release, nullptr);
+  });
+}
+
 TEST_F(Addresses, CopiesOntoItselfAreSeenByEither) {
   const OwnMemory memory = registered();
   const OwnArray array = array_of(memory, {size});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "memories.hpp"
 
@@ -102,6 +103,126 @@ TEST_F(Edges, WrappedNothingHasNoAddress) {
   const OwnMemory memory(made);
   EXPECT_EQ(describe(memory).data, 0U);
   EXPECT_EQ(describe(memory).size, 0U);
+}
+
+TEST_F(Edges, MemoryOfNothingOfSomebodysIsNothing) {
+  for (const std::int32_t type : {CAI_DEVICE_CPU, CAI_DEVICE_CUDA, CAI_DEVICE_CUDA_HOST}) {
+    Array borrowed(0, CAI_STREAM_NONE);
+    borrowed.empty();
+    borrowed.array.device_type = type;
+    borrowed.array.device_id = 0;
+    cai_array *made = nullptr;
+    ASSERT_OK(cai_array_own(&borrowed.array, nullptr, nullptr, &made, error));
+    const OwnArray empty(made);
+    cai_memory *found = nullptr;
+    ASSERT_OK(cai_memory_of(empty, &found, nullptr, error));
+    const OwnMemory memory(found);
+    EXPECT_EQ(describe(memory).data + describe(memory).host + describe(memory).size, 0U) << type;
+  }
+}
+
+// What is left out of wrapped memory follows from the rest; the host's address only on the host.
+TEST_F(Edges, WrappedMemoryIsOneRow) {
+  cai_memory_info info{};
+  info.struct_size = sizeof info;
+  info.kind = CAI_KIND_PINNED;
+  info.data = 4096;
+  info.size = 64;
+  info.pitch = 128;
+  for (const cai_device device : {cpu, gpu0}) {
+    info.device = device;
+    cai_memory *made = nullptr;
+    ASSERT_OK(cai_memory_wrap(&info, nullptr, nullptr, &made, error));
+    const OwnMemory memory(made);
+    EXPECT_EQ(describe(memory).row, 64U);
+    EXPECT_EQ(describe(memory).pitch, 128U);
+    EXPECT_EQ(describe(memory).rows, 1U);
+    EXPECT_EQ(describe(memory).host, device.type == CAI_DEVICE_CPU ? 4096U : 0U);
+    const OwnArray array = array_of(memory, {64});
+    std::uint64_t host = 0;
+    ASSERT_OK(cai_array_host(array, &host, error));
+    EXPECT_EQ(host, 4096U);  // as nobody knows better
+  }
+}
+
+TEST_F(Edges, ADeviceBeyondAllIsNone) {
+  EXPECT_FAILS(CAI_ERR_DEVICE, "there is no gpu:256",
+               cai_pending_flush({CAI_DEVICE_CUDA, 256}, error));
+}
+
+// Fields of a type whose own order is not the machine's.
+TEST_F(Edges, FieldsOfWhatIsSwapped) {
+  const cai_dtype big{'c', '>', 0, 0, 8, 0}, part{'f', '>', 0, 0, 4, 0};
+  const cai_field fields[] = {field_of("real", 0, part), field_of("imag", 4, part)};
+  const std::int64_t shape[] = {4};
+  cai_array like = like_of(big, 1, shape);
+  like.descr = fields;
+  like.descr_count = 2;
+  cai_array *made = nullptr;
+  ASSERT_OK(cai_array_empty_like(&like, cpu, nullptr, &made, error));
+  const OwnArray array(made);
+  EXPECT_TRUE(array->flags & CAI_FLAG_SWAPPED);
+  EXPECT_EQ(array->descr_count, 2U);
+  ASSERT_OK(cai_array_validate(array, error));
+}
+
+// Its stream is a thread's own: arrays of it come with that of one thread.
+TEST_F(Edges, MemoryOfAThreadsStream) {
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, size);
+  const auto take_mine = [&] {
+    cai_stream *made = nullptr;
+    ASSERT_OK(cai_stream_wrap(gpu0, 2, nullptr, nullptr, &made, error));
+    const OwnStream mine(made);
+    ASSERT_OK(cai_memory_set_stream(memory, mine, error));
+  };
+  take_mine();
+  for (int twice = 0; twice < 2; ++twice) {
+    const OwnArray array = array_of(memory, {size});
+    EXPECT_EQ(array->stream, 2U);
+    EXPECT_EQ(array->owner->keeper->thread, cai_this_thread());
+  }
+  std::thread([&] {
+    take_mine();
+    cai_array *made = nullptr;
+    const std::int64_t shape[] = {size};
+    EXPECT_FAILS(CAI_ERR_ORDER, "arrays of it have that of thread",
+                 cai_memory_array(memory, 0, &bytes_type, 1, shape, nullptr, &made, error));
+  }).join();
+  take_mine();
+  EXPECT_EQ(array_of(memory, {size})->stream, 2U);
+}
+
+TEST_F(Edges, AStreamOfNeitherSideDoesNotCopy) {
+  const OwnMemory from = allocate(gpu0, CAI_KIND_DEFAULT, size);
+  const OwnMemory to = allocate(gpu0, CAI_KIND_DEFAULT, size);
+  const OwnStream theirs = make_stream(gpu1);
+  const OwnArray source = array_of(from, {size}), target = array_of(to, {size});
+  EXPECT_FAILS(CAI_ERR_DEVICE, "a stream of gpu:1 does not copy from gpu:0 to gpu:0",
+               cai_array_copy(source, target, theirs, error));
+  const OwnMemory on_host = allocate(cpu, CAI_KIND_DEFAULT, size);
+  const OwnStream of_cpu = make_stream(cpu);
+  EXPECT_FAILS(CAI_ERR_DEVICE, "a stream of cpu does not copy from cpu to gpu:0",
+               cai_array_copy(array_of(on_host, {size}), target, of_cpu, error));
+}
+
+// Nor does a GPU work on what the driver does not know.
+TEST_F(Edges, PinnedMemoryThatNobodyKnowsIsNotFilled) {
+  Array borrowed(4096, CAI_STREAM_NONE);
+  borrowed.array.device_type = CAI_DEVICE_CUDA_HOST;
+  borrowed.array.device_id = 0;
+  const OwnStream stream = make_stream(gpu0);
+  const unsigned char seven = 7;
+  EXPECT_FAILS(CAI_ERR_CUDA, "cuMemset", cai_array_fill(&borrowed.array, &seven, stream, error));
+}
+
+// The driver is asked about the host's memory as well, and its failure is told.
+TEST_F(Edges, WhatTheDriverSaysOfTheHostsMemory) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_HOST, size);
+  const Address data = describe(memory).data;
+  ASSERT_OK(cai_memory_validate(data, size, cpu, CAI_KIND_HOST, error));
+  MUST(gpu().simcuda_fail("cuPointerGetAttributes", 1, 999));
+  EXPECT_FAILS(CAI_ERR_CUDA, "cuPointerGetAttributes",
+               cai_memory_validate(data, size, cpu, CAI_KIND_HOST, error));
 }
 
 TEST_F(Edges, NothingIsRetainedAndReleased) {

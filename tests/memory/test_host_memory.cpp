@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "memories.hpp"
+#include "slow.hpp"
 
 namespace test::host_memory_tests {
 namespace {
@@ -89,6 +90,28 @@ TEST(HostMemory, RefusesWhatCannotBe) {
   EXPECT_EQ(cai_array_item(all, index, &byte, &problem), CAI_ERR_ARGUMENT);
   EXPECT_EQ(problem.index, 1);
   EXPECT_EQ(byte, 5);
+}
+
+// Where there is no driver, none knows of it.
+TEST(HostMemory, IsValidWithoutADriver) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_HOST, 64);
+  ASSERT_OK(cai_memory_validate(describe(memory).data, 64, cpu, CAI_KIND_HOST, error));
+}
+
+// What has failed on the thread's stream is told to who reads after it.
+TEST(HostMemory, IsNotReadAfterWorkThatFailed) {
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray array = array_of(memory, {64});
+  cai_stream *found = nullptr;
+  ASSERT_OK(cai_stream_current(cpu, &found, error));
+  const OwnStream before(found), stream = make_stream(cpu);
+  ASSERT_OK(cai_stream_set_current(stream, error));
+  ASSERT_OK(cai_stream_enqueue(stream, fail_work, nullptr, nullptr, error));
+  unsigned char byte = 3;
+  EXPECT_FAILS(CAI_ERR_STATE, "the work has failed", cai_array_first(array, &byte, error));
+  EXPECT_EQ(byte, 3);
+  ASSERT_OK(cai_array_first(array, &byte, error));
+  ASSERT_OK(cai_stream_set_current(before, error));
 }
 
 TEST(HostMemory, IsFoundWhateverItsSize) {

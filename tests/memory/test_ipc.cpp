@@ -19,7 +19,7 @@ constexpr int talk_of_other = 3;
 constexpr std::uint64_t size = 1 << 16, offset = 4096;
 
 // What the other process is asked for.
-enum class Ask : char { legacy, pool, read, release, end };
+enum class Ask : char { legacy, pool, same_pool, read, release, end };
 
 struct Shared {
   cai_ipc_handle handle;
@@ -73,6 +73,9 @@ class Sharer {
         case Ask::pool:
           share(ask == Ask::pool);
           break;
+        case Ask::same_pool:
+          share_anew();
+          break;
         case Ask::read: {
           const unsigned char byte = read();
           send_all(talk_of_other, &byte, 1, -1);
@@ -91,21 +94,34 @@ class Sharer {
   }
 
  private:
+  // Other memory of the pool that was shared last, which stays.
+  void share_anew() {
+    kept_.push_back(std::move(memory_));
+    view_.reset();
+    cai_request wanted = request(CAI_KIND_ASYNC, 2 * size);
+    wanted.manager = pool_;
+    share(wanted, 9);
+  }
+
   void share(bool by_pool) {
     cai_request wanted = request(by_pool ? CAI_KIND_ASYNC : CAI_KIND_DEFAULT, 2 * size);
     if (by_pool) {
       const cai_pool_params params{sizeof params, CAI_POOL_EXPORTABLE, 0, 0, 0, 0};
       must_be_ok(cai_manager_create("pool", &params, gpu0, nullptr, &wanted.manager, &error_),
                  error_);
+      cai_manager_release(std::exchange(pool_, wanted.manager));
     }
+    share(wanted, by_pool ? 7 : 5);
+  }
+
+  void share(const cai_request &wanted, unsigned char byte) {
     cai_memory *made = nullptr;
     must_be_ok(cai_memory_alloc(gpu0, &wanted, &made, &error_), error_);
     memory_ = OwnMemory(made);
-    cai_manager_release(wanted.manager);
     must_be_ok(cai_memory_view(memory_, offset, offset + size, &made, &error_), error_);
     view_ = OwnMemory(made);
     Shared shared{};
-    shared.byte = by_pool ? 7 : 5;
+    shared.byte = byte;
     const OwnArray array = array_of(view_, {size});
     must_be_ok(cai_array_fill(array, &shared.byte, nullptr, &error_), error_);
     must_be_ok(cai_array_sync_host(array, &error_), error_);
@@ -124,6 +140,8 @@ class Sharer {
   }
 
   OwnMemory memory_, view_;
+  std::vector<OwnMemory> kept_;
+  cai_manager *pool_ = nullptr;
   cai_error error_{};
 };
 
@@ -290,6 +308,79 @@ TEST_F(Ipc, APoolsMemoryIsClosedWithTheLastHolder) {
   EXPECT_EQ(item(third, size - 1), shared.byte);
 }
 
+// Memory of one pool and of several, of one process and of several, is told apart, and a pool is
+// imported once for each device.
+TEST_F(Ipc, PoolsAreToldApart) {
+  Other one, two;
+  const Shared plain = one.shared(Ask::legacy);
+  const OwnMemory of_plain = open(one, plain, gpu0, CAI_OPEN_DIRECT);
+  const Shared first = one.shared(Ask::pool);
+  gpu().simcuda_reset_counts();
+  const OwnMemory of_first = open(one, first, gpu0, CAI_OPEN_DIRECT);
+  EXPECT_EQ(calls("cuMemPoolImportFromShareableHandle"), 1U);
+  const Shared again = one.shared(Ask::same_pool);
+  const OwnMemory of_again = open(one, again, gpu0, CAI_OPEN_DIRECT);
+  EXPECT_EQ(calls("cuMemPoolImportFromShareableHandle"), 1U);
+  const OwnMemory of_peer = open(one, again, gpu1, CAI_OPEN_DIRECT);
+  const Shared theirs = two.shared(Ask::pool);
+  const OwnMemory of_two = open(two, theirs, gpu0, CAI_OPEN_DIRECT);
+  EXPECT_EQ(calls("cuMemPoolImportFromShareableHandle"), 3U);
+  EXPECT_EQ(item(of_first, 0), first.byte);
+  EXPECT_EQ(item(of_again, 0), again.byte);
+  EXPECT_EQ(item(of_peer, 0), again.byte);
+  EXPECT_EQ(item(of_two, 0), theirs.byte);
+  EXPECT_EQ(describe(of_peer).data, describe(of_again).data);
+  EXPECT_NE(describe(of_two).data, describe(of_first).data);
+}
+
+// What a reset has taken is not shared with what is opened after it, and is closed no more.
+TEST_F(Ipc, WhatIsOpenedAfterAResetIsOpenedAnew) {
+  for (const Ask ask : {Ask::legacy, Ask::pool}) {
+    Other other;
+    const Shared shared = other.shared(ask);
+    OwnMemory before = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+    reset(0);
+    gpu().simcuda_reset_counts();
+    OwnMemory after = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+    EXPECT_EQ(calls(ask == Ask::pool ? "cuMemPoolImportPointer" : "cuIpcOpenMemHandle"), 1U);
+    before.reset();
+    ASSERT_OK(cai_drain(1, nullptr, error));
+    EXPECT_EQ(calls("cuMemFree") + calls("cuIpcCloseMemHandle") + calls("cuMemPoolDestroy"), 0U);
+    EXPECT_EQ(item(after, 0), shared.byte);
+    after.reset();
+    ASSERT_OK(cai_drain(1, nullptr, error));
+    EXPECT_EQ(calls("cuMemFree") + calls("cuIpcCloseMemHandle"), 1U);
+  }
+}
+
+// Where the driver does not say whether one GPU reaches the other, nothing is opened; where it does
+// not, memory is copied, or refused.
+TEST_F(Ipc, DevicesThatDoNotReachEachOther) {
+  Other other;
+  const Shared shared = other.shared(Ask::legacy);
+  cai_memory *out = nullptr;
+  MUST(gpu().simcuda_fail("cuDeviceCanAccessPeer", 1, 999));
+  EXPECT_FAILS(
+      CAI_ERR_CUDA, "cuDeviceCanAccessPeer",
+      cai_memory_open(&shared.handle, other.fd, gpu1, nullptr, CAI_OPEN_AUTO, &out, error));
+  EXPECT_EQ(out, nullptr);
+}
+
+// The driver shares no managed memory, whatever the kind that was asked for.
+TEST_F(Ipc, WhatTheDriverDoesNotShare) {
+  cai_request wanted = request(CAI_KIND_DEFAULT, size);
+  ASSERT_OK(cai_manager_create("managed", nullptr, gpu0, nullptr, &wanted.manager, error));
+  cai_memory *made = nullptr;
+  ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
+  const OwnMemory memory(made);
+  cai_manager_release(wanted.manager);
+  cai_ipc_handle handle{};
+  std::int32_t fd = 7;
+  EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "shares no such memory",
+               cai_memory_share(memory, &handle, &fd, error));
+  EXPECT_EQ(fd, 7);
+}
+
 // A handle is what somebody sent: what it says of its size is not believed.
 TEST_F(Ipc, WhatLeavesTheMappingIsRefused) {
   for (const Ask ask : {Ask::legacy, Ask::pool}) {
@@ -341,6 +432,19 @@ TEST_F(Ipc, AManagerOpensAHandleOnce) {
     shared.handle.size -= 16;
     const OwnMemory part = open(other, shared, gpu0, CAI_OPEN_DIRECT);
     EXPECT_EQ(opener.opens, 2);
+    {  // another manager opens it for itself
+      Opener second_opener;
+      cai_manager *another = nullptr;
+      ASSERT_OK(cai_manager_create(opener.name(), &second_opener, gpu0, nullptr, &another, error));
+      ASSERT_OK(cai_manager_install(gpu0, another, error));
+      open(other, shared, gpu0, CAI_OPEN_DIRECT).reset();
+      ASSERT_OK(cai_drain(1, nullptr, error));
+      EXPECT_EQ(second_opener.opens, 1);
+      EXPECT_EQ(second_opener.closes, 1);
+      EXPECT_EQ(opener.opens, 2);
+      ASSERT_OK(cai_manager_install(gpu0, made, error));
+      cai_manager_release(another);
+    }
     first.reset();
     ASSERT_OK(cai_drain(1, nullptr, error));
     EXPECT_EQ(opener.closes, 0);

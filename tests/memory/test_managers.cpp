@@ -129,7 +129,7 @@ TEST(Calls, WhatIsMissingIsTheLibrarys) {
 
 // A manager with all that it may have, around one that has it, too.
 struct Full : Recorder {
-  std::string name;
+  std::uint64_t data = 0x2000, host = 0x2000;  // of host memory
 
   static Full &of(void *self) { return static_cast<Full &>(Recorder::of(self)); }
   static constexpr cai_manager_table table() {
@@ -137,7 +137,7 @@ struct Full : Recorder {
     made.name = "full";
     made.memhostalloc = [](void *self, std::uint64_t size, std::uint64_t, std::uint32_t kind,
                            std::uint32_t, cai_block *out, cai_error *error) {
-      *out = {0x2000, 0x2000, size, 78};
+      *out = {of(self).data, of(self).host, size + of(self).larger_by, 78};
       return of(self).result(error, std::string("memhostalloc ") + cai_kind_name(kind));
     };
     made.memhostfree = [](void *self, const cai_block *block, cai_error *error) {
@@ -196,6 +196,30 @@ TEST(Calls, ItsOwnWayToDeferIsTold) {
   EXPECT_EQ(cai_pending_defer(cpu, 1, nullptr), CAI_ERR_STATE);
   EXPECT_EQ(usage(cpu).deferred, 0U);
   ASSERT_EQ(cai_manager_install(cpu, nullptr, nullptr), CAI_OK);
+}
+
+// Its end may fail there, which is told; nothing is deferred any more all the same.
+TEST(Calls, ItsOwnWayToDeferMayFail) {
+  Full full;
+  const Manager manager = make("full", cpu, static_cast<Recorder *>(&full));
+  ASSERT_EQ(cai_manager_install(cpu, manager, nullptr), CAI_OK);
+  EXPECT_EQ(cai_pending_defer(cpu, 1, nullptr), CAI_OK);
+  full.status = CAI_ERR_STATE;
+  EXPECT_EQ(cai_pending_defer(cpu, 0, nullptr), CAI_ERR_STATE);
+  EXPECT_EQ(usage(cpu).deferred, 0U);
+  ASSERT_EQ(cai_manager_install(cpu, nullptr, nullptr), CAI_OK);
+}
+
+// What only the host can use is freed as well.
+TEST(Calls, HostMemoryNeedNotBeTheDevices) {
+  Full full;
+  const Manager manager = make("full", cpu, static_cast<Recorder *>(&full));
+  full.data = 0;
+  const cai_block block = allocate(manager, 10, CAI_KIND_PINNED);
+  EXPECT_EQ(block.data, 0U);
+  EXPECT_EQ(block.host, 0x2000U);
+  free_block(manager, block, CAI_KIND_PINNED);
+  EXPECT_EQ(full.count("memhostfree"), 1U);
 }
 
 TEST(Calls, MemoryIsAskedForOnceMore) {
@@ -275,10 +299,40 @@ TEST(Bad, LiesAreFoundAndTheMemoryGivenBack) {
   recorder.off_by = 128;
   expect_lie();
   recorder.off_by = 0;
+  const std::size_t frees = recorder.count("memfree");
+  recorder.off_by = 0 - ((recorder.next + 255) / 256 * 256);  // at address 0 there is nothing
+  EXPECT_EQ(allocation_failure(manager, 100).status, CAI_ERR_STATE);
+  EXPECT_EQ(recorder.count("memfree"), frees);
+  recorder.off_by = 0;
   recorder.larger_by = 28;  // more is no lie
   const cai_block block = allocate(manager, 100);
   EXPECT_EQ(block.size, 128U);
   free_block(manager, block);
+}
+
+TEST(Bad, LiesAboutHostMemoryAreFoundToo) {
+  Full full;
+  const Manager manager = make("full", cpu, static_cast<Recorder *>(&full));
+  const auto lie = [&] {
+    const cai_error error = allocation_failure(manager, 100, CAI_KIND_PINNED);
+    EXPECT_EQ(error.status, CAI_ERR_STATE);
+    EXPECT_TRUE(contains(error.message, "memhostalloc was asked for 100 bytes")) << error.message;
+  };
+  full.host = 0x2001;
+  lie();
+  EXPECT_EQ(full.count("memhostfree"), 1U);
+  full.host = 0;
+  lie();
+  EXPECT_EQ(full.count("memhostfree"), 1U);
+  // More than was asked for is no lie, and yet beyond a limit.
+  full.host = 0x2000;
+  full.larger_by = 100;
+  const cai_limit_params params{sizeof params, 0, 50};
+  const Manager limited = make("limiting", cpu, &params, manager);
+  flush(cpu);  // or it would be asked once more
+  EXPECT_EQ(allocation_failure(limited, 10, CAI_KIND_PINNED).status, CAI_ERR_MEMORY);
+  EXPECT_EQ(full.count("memhostfree"), 2U);
+  EXPECT_EQ(statistics(limited).bytes, 0U);
 }
 
 TEST(Bad, ItMayCallLibcai) {
@@ -379,7 +433,7 @@ TEST(Register, AnOlderTableLacksWhatItCannotName) {
 }
 
 TEST(Register, Names) {
-  for (const char *name : {"", "a b", "a/b", "a:b", "\xc3\xa4", "a\n"}) {
+  for (const char *name : {"", "a b", "a/b", "a:b", "a{b", "\xc3\xa4", "a\n"}) {
     EXPECT_EQ(cai_manager_register(name, &recorder_table, nullptr), CAI_ERR_VALUE) << name;
   }
   std::string name = "Some_thing-1.0";

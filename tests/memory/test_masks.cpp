@@ -170,6 +170,11 @@ TEST_F(Masks, OfBitsAreCopiedInBytes) {
     EXPECT_EQ(Masked::get(to.mask_in, 3), (Bytes{0xA5, 0x3C, 0x77}));
     ASSERT_OK(cai_array_copy(&none.array, &to.array, nullptr, error));
     EXPECT_EQ(Masked::get(to.mask_in, 3), (Bytes{0xFF, 0xFF, 0x77}));
+    Masked row(device, {2, 8}, "|t1", {8}), one(device, {2, 8}, "|t1", {1, 8});
+    for (Masked *const other : {&row, &one}) {  // bits are not repeated
+      EXPECT_FAILS(CAI_ERR_VALUE, "does not fit to's",
+                   cai_array_copy(&other->array, &to.array, nullptr, error));
+    }
     Masked six_from(device, {6}, "|t1", {6}), six_to(device, {6}, "|t1", {6});
     EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "mask: its bits end within a byte",
                  cai_array_copy(&six_from.array, &six_to.array, nullptr, error));
@@ -203,7 +208,13 @@ TEST_F(Masks, AreNotLost) {
   refuses(CAI_ERR_LAYOUT, "overlaps elements", to.array);
   to.mask.data = from.mask.data;
   refuses(CAI_ERR_LAYOUT, "from and to overlap", to.array);
+  to.mask.data = from.array.data;
+  refuses(CAI_ERR_LAYOUT, "that of to overlaps elements", to.array);
   to.mask.data = data;
+  const std::uint64_t its = from.mask.data;
+  from.mask.data = to.array.data;
+  refuses(CAI_ERR_LAYOUT, "from and to overlap", to.array);
+  from.mask.data = its;
   for (Masked *const target : {&to, &none, &other}) {
     EXPECT_EQ(Masked::get(target->elements_in, 6), before);
   }

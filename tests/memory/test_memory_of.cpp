@@ -160,5 +160,24 @@ TEST(HostMemoryOf, WhatIsRecordedIsTheArraysToo) {
   EXPECT_FALSE(slow.is_pending());
 }
 
+// An owner that keeps uses by itself cannot keep the work of the host's: the host waits, and hears
+// what has failed.
+TEST(HostMemoryOf, WhatIsRecordedIsDoneWhereNobodyKeepsIt) {
+  Bytes bytes;
+  const OwnArray array = bytes.make();
+  array->owner->used_on = [](cai_owner *, std::uint64_t, std::uint32_t, cai_error *) {
+    return CAI_OK + 0;
+  };
+  array->owner->await_uses = array->owner->used_on;
+  {
+    const OwnMemory memory = memory_of(array);
+    const Slow slow;
+    ASSERT_OK(cai_memory_record(memory, slow, error));
+    EXPECT_FALSE(slow.is_pending());
+    ASSERT_OK(cai_stream_enqueue(slow, fail_work, nullptr, nullptr, error));
+    EXPECT_FAILS(CAI_ERR_STATE, "the work has failed", cai_memory_record(memory, slow, error));
+  }
+}
+
 }  // namespace
 }  // namespace test::memory_of_tests

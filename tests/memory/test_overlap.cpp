@@ -128,6 +128,30 @@ TEST(Overlap, OfWhatIsCopied) {
   EXPECT_LT(refused, programs - programs / 20);
 }
 
+// So many steps of so many lengths that nobody tries all sums of them: what may overlap is refused.
+TEST(Overlap, OfWhatTakesTooLongToFindOut) {
+  constexpr std::int32_t axes = 40;
+  std::int64_t shape[axes], strides[axes];
+  for (int axis = 0; axis < axes; ++axis) {
+    shape[axis] = 2;
+    strides[axis] = 2 * (1'000'000 + 137 * axis * axis);
+  }
+  cai_array array{};
+  array.abi_major = CAI_ABI_MAJOR;
+  array.abi_minor = CAI_ABI_MINOR;
+  array.data = 0x10000000;
+  array.device_type = CAI_DEVICE_CPU;
+  array.dtype = {'u', '|', 0, 0, 1, 0};
+  array.ndim = axes;
+  array.shape = shape;
+  array.strides = strides;
+  array.stream_kind = CAI_STREAM_NONE;
+  array.version = 3;
+  const unsigned char byte = 1;
+  cai_error error{};
+  EXPECT_EQ(cai_array_fill(&array, &byte, nullptr, &error), CAI_ERR_LAYOUT) << error.message;
+}
+
 // Memory in rows has arrays whose rows are its own, of no elements, too.
 TEST(Overlap, OfRows) {
   cai_request wanted = request(CAI_KIND_PITCHED_MANAGED, 100);

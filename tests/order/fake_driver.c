@@ -3,6 +3,10 @@
  * built: FAKE_GET_PROC_ADDRESS 0: nothing to find functions with; 1: as CUDA 11.3; 2: as CUDA 12.0.
  * FAKE_INIT=RESULT      what cuInit returns
  * FAKE_MISSING=NAME     the one function that is not there
+ * FAKE_FIND=RESULT      what cuGetProcAddress returns
+ * FAKE_DEVICES=NUMBER   how many GPUs there are; else none
+ * FAKE_NAMES=1          cuGetErrorName has a name for every error
+ * FAKE_VERSION=NUMBER   what cuDriverGetVersion says; below 0: it fails
  * FAKE_POP=late|stuck   cuCtxPopCurrent fails, with the context popped or not
  * Its streams want a context to be current, even those that are handles. */
 #include <stdint.h>
@@ -71,12 +75,33 @@ static int stream_context(void *stream, void **context) {
   return 0;
 }
 
+static int error_name(int result, const char **name) {
+  (void)result;
+  if (getenv("FAKE_NAMES")) *name = "CUDA_ERROR_OF_THE_FAKE";
+  return 0;
+}
+
+static int version(int *out) {
+  const char *said = getenv("FAKE_VERSION");
+  if (said) *out = atoi(said);
+  return said && *out < 0 ? error_launch_failed : 0;
+}
+
+static int device_count(int *count) {
+  const char *said = getenv("FAKE_DEVICES");
+  *count = said ? atoi(said) : 0;
+  return 0;
+}
+
 typedef void (*function)(void);
 
 static function find(const char *name) {
   const char *missing = getenv("FAKE_MISSING");
   if (missing && strcmp(missing, name) == 0) return NULL;
   if (strcmp(name, "cuInit") == 0) return (function)init;
+  if (strcmp(name, "cuGetErrorName") == 0) return (function)error_name;
+  if (strcmp(name, "cuDeviceGetCount") == 0) return (function)device_count;
+  if (strcmp(name, "cuDriverGetVersion") == 0) return (function)version;
   if (strcmp(name, "cuCtxGetCurrent") == 0) return (function)get_current;
   if (strcmp(name, "cuCtxSetCurrent") == 0) return (function)set_current;
   if (strcmp(name, "cuCtxPushCurrent") == 0) return (function)push;
@@ -105,7 +130,7 @@ int cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flag
   (void)flags;
   memcpy(out, &found, sizeof found);
   *status = found ? 0 : 1;
-  return 0;
+  return getenv("FAKE_FIND") ? atoi(getenv("FAKE_FIND")) : 0;
 }
 #endif
 #endif

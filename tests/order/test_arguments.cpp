@@ -159,6 +159,17 @@ TEST_F(Arguments, Arrays) {
   Array rocm_stream(CAI_STREAM_STREAM, some_stream);
   rocm_stream.array.device_type = CAI_DEVICE_ROCM;
   refused(rocm_stream.array, CAI_ERR_DEVICE);
+  Array mask;
+  mask.array.device_type = CAI_DEVICE_ROCM;
+  Array masked;
+  masked.array.mask = &mask.array;
+  masked.array.flags |= CAI_FLAG_MASKED;
+  refused(masked.array, CAI_ERR_DEVICE);
+  // One that libcai knows to be valid.
+  cai_array *owned = nullptr;
+  ASSERT_EQ(cai_array_own(&rocm_stream.array, nullptr, nullptr, &owned, nullptr), CAI_OK);
+  refused(*owned, CAI_ERR_DEVICE);
+  cai_array_release(owned);
 }
 
 // Of several arrays the error names the array; of one, what is wrong in it, as validating does.

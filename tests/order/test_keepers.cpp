@@ -52,7 +52,7 @@ class Keeper {
     if (writes_error && error) {
       *error = {};
       error->status = fails;
-      error->index = -1;
+      error->index = 7;  // which says nothing of the caller's arrays
       std::strcpy(error->message, "the keeper's own words");
     }
     return fails;
@@ -241,6 +241,54 @@ TEST_F(Keepers, MayFail) {
   }
 }
 
+// Half of the functions keep nothing: the array's stream is ordered, and nobody is told.
+TEST_F(Keepers, NeedBothFunctions) {
+  const std::uint64_t own = value(stream());
+  const std::uint64_t consumer = value(stream());
+  for (const bool reclaims : {false, true}) {
+    Keeper half;
+    half.owner.await_uses = nullptr;
+    half.owner.flags = reclaims ? CAI_OWNER_RECLAIMS : 0;
+    Array array(memory(), CAI_STREAM_STREAM, own);
+    of(half, array);
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(begin_use({&array}, consumer), CAI_OK);
+    EXPECT_EQ(end_use({&array}, consumer), CAI_OK);
+    EXPECT_EQ(calls("cuStreamWaitEvent"), 2U);
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(cai_array_release_on(&array.array, consumer, nullptr), CAI_OK);
+    EXPECT_EQ(calls("cuStreamWaitEvent"), 1U);
+    EXPECT_EQ(left_after_drain(1), 0);
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(begin_use({&array}, own), CAI_OK);
+    EXPECT_EQ(end_use({&array}, own), CAI_OK);
+    EXPECT_EQ(all_calls(), 0U);
+    EXPECT_TRUE(half.used.empty() && half.awaited.empty());
+  }
+}
+
+// Their word on what is pending is asked for before a dict says a stream; none is said where they
+// may have uses.
+TEST_F(Keepers, AreAskedForADict) {
+  Keeper keeper;
+  const std::uint64_t own = value(stream());
+  Array streamed(memory(), CAI_STREAM_STREAM, own);
+  Array none(memory(), CAI_STREAM_NONE);
+  of(keeper, streamed);
+  of(keeper, none);
+  std::uint64_t storage[64];
+  cai_interface dict{};
+  dict.struct_size = sizeof dict;
+  cai_error error{};
+  EXPECT_EQ(cai_interface_write(&streamed.array, 3, storage, sizeof storage, &dict, &error), CAI_OK)
+      << error.message;
+  EXPECT_EQ(dict.stream.integer, own);
+  EXPECT_EQ(keeper.awaited, (Told{{own, CAI_ACCESS_WRITE}}));
+  EXPECT_EQ(cai_interface_write(&none.array, 3, storage, sizeof storage, &dict, &error),
+            CAI_ERR_EXPORT);
+  EXPECT_EQ(error.entry, CAI_ENTRY_STREAM);
+}
+
 // They may hold the memory back for uses of their own accord, whoever holds the array.
 TEST_F(Keepers, AreToldOfAReleaseOnAStream) {
   Keeper keeper;
@@ -291,6 +339,14 @@ TEST_F(Keepers, AreToldOfACopyThatIsPublished) {
               EXPECT_EQ(end_use({&array}, consumer), CAI_OK);
             }),
             0U);
+
+  // The array's own stream is news to nobody, but for what it waits for.
+  const std::uint64_t own = value(stream());
+  Array streamed(memory(), CAI_STREAM_STREAM, own);
+  of(keeper, streamed);
+  keeper.used.clear();
+  static_cast<void>(Published(&streamed.array, own, {producer}));
+  EXPECT_EQ(keeper.used, (Told{{own, CAI_ACCESS_WRITE}}));
 
   keeper.fails = CAI_ERR_UNSUPPORTED;
   cai_error error{};

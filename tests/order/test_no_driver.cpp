@@ -12,6 +12,10 @@
 #include <vector>
 
 #include "cai.h"
+#include "cai/device.h"
+#include "cai/dlpack.h"
+#include "cai/memory.h"
+#include "failing.hpp"
 #include "uses.hpp"
 
 namespace test::no_driver_tests {
@@ -66,12 +70,17 @@ struct Expected {
 Expected expected() {
   const std::string name = which();
   if (name == "none") return {0, "libcuda.so.1"};
-  if (name == "stub") return {34, "CUDA_ERROR_STUB_LIBRARY"};
+  if (name == "stub" || name == "stub_of_functions") return {34, "CUDA_ERROR_STUB_LIBRARY"};
   if (name == "no_device") return {100, "CUDA_ERROR_NO_DEVICE"};
   if (name == "old" || name == "v1") return {0, "needs that of CUDA 12.0"};
   if (name == "missing") return {500, "cuEventRecord of CUDA 2.0"};
   if (name == "no_init") return {500, "cuInit"};
-  if (name == "failing") return {999, "[cuInit]"};
+  if (name == "failing_named") {
+    return {999, "[cuInit] CUDA_ERROR_OF_THE_FAKE (999): the CUDA driver 12.4 does not start"};
+  }
+  if (name.rfind("failing", 0) == 0) {
+    return {999, "[cuInit] unknown error (999): the CUDA driver does not start"};
+  }
   return {0, nullptr};
 }
 
@@ -144,6 +153,71 @@ TEST(Driver, StatusAndReason) {
   EXPECT_EQ(fake("fake_init_calls"), calls);
 }
 
+// Where there is no driver nothing can be pending: what needs no order works, and whatever was used
+// ends at once.
+TEST(Driver, NothingIsPending) {
+  if (driver_in_the_way()) GTEST_SKIP() << "there is a driver";
+  const auto end = [](void *ended) { ++*static_cast<int *>(ended); };
+  enum Way { ended, without_memory, abandoned, ways };
+  for (int way = ended; way < ways; ++way) {
+    const Array borrowed(consumer);
+    int times = 0;
+    cai_array *owned = nullptr;
+    ASSERT_EQ(cai_array_own(&borrowed.array, end, &times, &owned, nullptr), CAI_OK);
+    const cai_array *const list[] = {owned};
+    cai_use use;
+    ASSERT_EQ(cai_use_begin(&use, list, 1, consumer, nullptr, nullptr), CAI_OK);
+    if (way == abandoned) {
+      cai_use_abandon(&use);
+    } else {
+      EXPECT_EQ(cai_use_end(&use, nullptr), CAI_OK);
+    }
+    EXPECT_EQ(times, 0);
+    test::with_failing_new(way == without_memory ? 0 : -1, [&] { cai_array_release(owned); });
+    EXPECT_EQ(times, 1) << way;
+  }
+
+  // A dict, and a tensor, whose stream has nothing to come after: 1, and that of an owner with
+  // functions of its own.
+  cai_owner keeper{};
+  keeper.struct_size = sizeof keeper;
+  keeper.retain = keeper.release = [](cai_owner *) {};
+  keeper.used_on = keeper.await_uses = [](cai_owner *, std::uint64_t, std::uint32_t, cai_error *) {
+    return CAI_OK + 0;
+  };
+  Array kept(consumer);
+  kept.array.owner = &keeper;
+  Array legacy(1);
+  int times = 0;
+  cai_array *owned = nullptr;
+  ASSERT_EQ(cai_array_own(&legacy.array, end, &times, &owned, nullptr), CAI_OK);
+  const cai_array *const said[] = {owned, &kept.array};
+  for (const cai_array *const each : said) {
+    std::uint64_t storage[64];
+    cai_interface dict{};
+    dict.struct_size = sizeof dict;
+    cai_error error{};
+    EXPECT_EQ(cai_interface_write(each, 3, storage, sizeof storage, &dict, &error), CAI_OK)
+        << error.message;
+    EXPECT_EQ(dict.stream.integer, each->stream);
+  }
+  cai_array_release(owned);
+  EXPECT_EQ(times, 1);
+
+  Array none(consumer);
+  none.array.stream = 0;
+  none.array.stream_kind = CAI_STREAM_NONE;
+  none.array.device_id = 0;
+  ASSERT_EQ(cai_array_own(&none.array, end, &times, &owned, nullptr), CAI_OK);
+  DLManagedTensor *tensor = nullptr;
+  cai_error error{};
+  ASSERT_EQ(cai_dlpack_write_legacy(owned, 1, &tensor, &error), CAI_OK) << error.message;
+  cai_array_release(owned);
+  EXPECT_EQ(times, 1);
+  tensor->deleter(tensor);
+  EXPECT_EQ(times, 2);
+}
+
 // A driver may want a context to be current for any stream, where none is.
 TEST(Driver, WantsAContext) {
   ASSERT_EQ(which(), "good");
@@ -153,6 +227,43 @@ TEST(Driver, WantsAContext) {
   EXPECT_EQ(begin(0x6600, &error), CAI_OK) << error.message;
   EXPECT_EQ(test::end_arrays(list, 1, consumer, nullptr, &error), CAI_OK) << error.message;
   EXPECT_EQ(fake("fake_depth"), 0);
+}
+
+// It starts, and has no GPU: what asks for one is told so, and pinned memory comes from the heap.
+TEST(Driver, OfNoDevice) {
+  ASSERT_EQ(which(), "good");
+  cai_device device{};
+  cai_error error{};
+  EXPECT_EQ(cai_device_current(CAI_DEVICE_CUDA, &device, &error), CAI_ERR_DEVICE);
+  EXPECT_STREQ(error.message, "there is no GPU");
+  EXPECT_EQ(cai_device_most_free(CAI_DEVICE_CUDA, &device, &error), CAI_ERR_DEVICE);
+  EXPECT_STREQ(error.message, "there is no GPU");
+  cai_request request{};
+  request.struct_size = sizeof request;
+  request.kind = CAI_KIND_PINNED;
+  request.size = 64;
+  cai_memory *memory = nullptr;
+  ASSERT_EQ(cai_memory_alloc({CAI_DEVICE_CPU, 0}, &request, &memory, &error), CAI_OK)
+      << error.message;
+  cai_memory_info info{};
+  info.struct_size = sizeof info;
+  EXPECT_EQ(cai_memory_describe(memory, &info, nullptr), CAI_OK);
+  EXPECT_EQ(info.data, info.host);
+  cai_memory_release(memory);
+}
+
+// It has one, and lacks a function that only some calls need: those say which.
+TEST(Driver, OfOneDevice) {
+  ASSERT_EQ(which(), "one_device");
+  cai_device device{};
+  cai_error error{};
+  EXPECT_EQ(cai_device_parse("gpu:5", &device, &error), CAI_ERR_DEVICE);
+  EXPECT_STREQ(error.message, "there is no \"gpu:5\": this process sees 1 GPU");
+  cai_device_info info{};
+  info.struct_size = sizeof info;
+  EXPECT_EQ(cai_device_describe({CAI_DEVICE_CUDA, 0}, &info, &error), CAI_ERR_CUDA);
+  EXPECT_EQ(error.native, 500);
+  EXPECT_EQ(std::string(error.message).rfind("[cuDeviceTotalMem]", 0), 0U) << error.message;
 }
 
 // A pop that fails, whether it has done its work or not, leaves the caller's context current.

@@ -600,6 +600,102 @@ TEST_F(OpenUse, FinishedByTheHost) {
   EXPECT_EQ(finish(true), CAI_OK) << error.message;
 }
 
+// With no array to put in order at the end, nothing is kept; but what has joined a capture is
+// joined back.
+TEST_F(OpenUse, AbandonedWithNothingToEnd) {
+  const cai_use_options begins = order(CAI_ORDER_BEGIN);
+  cai_use_options forks = begins;
+  forks.flags = CAI_USE_FORK;
+  const std::uint64_t producer = value(stream()), consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, producer);
+  ASSERT_EQ(begin({array}, consumer, &begins), CAI_OK) << error.message;
+  gpu().simcuda_reset_counts();
+  cai_use_abandon(&use);
+  EXPECT_EQ(all_calls(), 0U);
+  MUST(gpu().cuCtxSynchronize());
+  begin_capture(producer, relaxed);
+  ASSERT_EQ(begin({array}, consumer, &forks), CAI_OK) << error.message;
+  EXPECT_TRUE(capturing(consumer));
+  cai_use_abandon(&use);
+  end_capture(producer);
+  EXPECT_FALSE(capturing(consumer));
+}
+
+// The capture that the stream had joined has ended, and another one has begun there: that one has
+// nothing to do with it.
+TEST_F(OpenUse, FinishedInAnotherCaptureThanThatOfTheFork) {
+  const cai_use_options forks = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);
+  const std::uint64_t producer = value(stream()), consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, producer);
+  begin_capture(producer, relaxed);
+  ASSERT_EQ(begin({array}, consumer, &forks), CAI_OK) << error.message;
+  fork(consumer, producer);
+  end_capture(producer);
+  begin_capture(consumer, relaxed);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(finish(false), CAI_OK) << error.message;
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
+  end_capture(consumer);
+}
+
+// Two threads have a stream 2 each: what one has taken into a capture is not the other's to join
+// back; nor is that of another context.
+TEST_F(OpenUse, AForkOfAStream2IsThatThreadsOwn) {
+  const cai_use_options forks = access(CAI_ACCESS_READ, CAI_USE_FORK);
+  const std::uint64_t producer = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, producer);
+  const Owned none(memory(), CAI_STREAM_NONE);
+  begin_capture(producer, relaxed);
+  ASSERT_EQ(begin({array}, 2, &forks), CAI_OK) << error.message;
+  std::thread([&] {
+    const With with(context0);
+    fork(producer, 2);
+    cai_use theirs;
+    const cai_array *const used = none;
+    EXPECT_EQ(cai_use_begin(&theirs, &used, 1, 2, nullptr, nullptr), CAI_OK);
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(cai_use_end(&theirs, nullptr), CAI_OK);
+    EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);  // it is not joined back
+    fork(2, producer);
+  }).join();
+  Handle event = nullptr;
+  MUST(gpu().cuEventCreate(&event, 2));
+  MUST(gpu().cuEventRecord(event, handle(producer)));
+  {
+    const With with(context1);
+    MUST(gpu().cuStreamWaitEvent(handle(2), event, 0));
+    cai_use theirs;
+    const cai_array *const used = none;
+    EXPECT_EQ(cai_use_begin(&theirs, &used, 1, 2, nullptr, nullptr), CAI_OK);
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(cai_use_end(&theirs, nullptr), CAI_OK);
+    EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
+    fork(2, producer);
+  }
+  EXPECT_EQ(end(), CAI_OK) << error.message;
+  end_capture(producer);
+  MUST(gpu().cuEventDestroy_v2(event));
+}
+
+// A stream joins a capture, and the graph waits for what others have pending outside of it: of
+// stream 1 only if that is in order with the one that joins.
+TEST_F(OpenUse, AForkWithOthersPendingOutside) {
+  const cai_use_options options = access(CAI_ACCESS_READ, CAI_USE_FORK | CAI_USE_EXTERNAL);
+  for (const bool of_legacy : {false, true}) {
+    const std::uint64_t producer = value(stream()), consumer = value(stream());
+    const std::uint64_t other = of_legacy ? 1 : value(stream());
+    const Owned array(memory(), CAI_STREAM_STREAM, producer);
+    const Owned second(memory(), CAI_STREAM_STREAM, other);
+    const Gate gate(other);
+    begin_capture(producer, relaxed);
+    ASSERT_EQ(begin({array, second}, consumer, &options), CAI_OK) << error.message;
+    EXPECT_TRUE(capturing(consumer));
+    EXPECT_EQ(calls("cuUserObjectCreate"), of_legacy ? 2U : 1U);
+    EXPECT_EQ(end(), CAI_OK) << error.message;
+    end_capture(producer);
+  }
+}
+
 TEST_F(OpenUse, AbandonedIsKept) {
   const std::uint64_t consumer = value(stream());
   Owned array(memory(), CAI_STREAM_STREAM, value(stream()));

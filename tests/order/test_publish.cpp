@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "capturing.hpp"
+#include "failing.hpp"
 #include "owned.hpp"
 
 namespace test::publish_tests {
@@ -764,6 +765,115 @@ TEST_F(PublishADict, OfAnImportThatIsNotTheOnlyOne) {
     second.release();
     // What a graph held goes on a thread of the driver's.
     while (!second.ended()) static_cast<void>(left_after_drain(1));
+  }
+}
+
+// A stream that is named twice is one; what has no elements needs no order, whatever the target.
+TEST_F(Publish, WhatIsNamedTwiceAndWhatIsEmpty) {
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t target = value(stream());
+  const Owned array(memory(), CAI_STREAM_NONE);
+  EXPECT_EQ(races([&] {
+              fill(array->data, 1, producer);
+              gpu().simcuda_reset_counts();
+              const Published view(array, target, {producer, producer});
+              EXPECT_EQ(calls("cuEventRecord"), 1U);
+              consume(view, value(stream()));
+              EXPECT_EQ(begin_use({array}, producer), CAI_OK);
+              fill(array->data, 2, producer);
+              EXPECT_EQ(end_use({array}, producer), CAI_OK);
+            }),
+            0U);
+
+  Array nothing(0, CAI_STREAM_STREAM, producer);
+  nothing.empty();
+  const Owned empty(nothing.array);
+  for (const std::uint64_t each : {target, std::uint64_t{1}}) {
+    gpu().simcuda_reset_counts();
+    const Published view(empty, each);
+    EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
+    EXPECT_EQ(view->stream, each);
+    std::uint64_t storage[64];
+    cai_interface dict = room_for_a_dict();
+    EXPECT_EQ(cai_interface_write(view, 3, storage, sizeof storage, &dict, nullptr), CAI_OK);
+  }
+}
+
+// In a capture, of what is idle outside of it: nothing of that is pending, so nothing is kept.
+TEST_F(Publish, InACaptureOfWhatIsIdleOutside) {
+  const std::uint64_t idle = value(stream());
+  const std::uint64_t target = value(stream());
+  const Owned array(memory(), CAI_STREAM_NONE);
+  begin_capture(target, relaxed);
+  gpu().simcuda_reset_counts();
+  {
+    const Published view(array, target, {idle});
+    EXPECT_EQ(calls("cuEventRecord") + calls("cuStreamWaitEvent"), 0U);
+  }
+  end_capture(target);
+}
+
+// An array on the host has no stream that it could come with.
+TEST_F(Publish, NothingOfTheHosts) {
+  char bytes[count];
+  Array host(reinterpret_cast<std::uintptr_t>(bytes), CAI_STREAM_NONE);
+  host.array.device_type = CAI_DEVICE_CPU;
+  host.array.device_id = 0;
+  const Owned owned(host.array);
+  const std::uint64_t target = value(stream());
+  cai_array *none = nullptr;
+  cai_error error{};
+  EXPECT_EQ(cai_array_publish(owned, nullptr, 0, target, &none, &error), CAI_ERR_ARGUMENT);
+  EXPECT_NE(std::string(error.message).find("on the host"), std::string::npos) << error.message;
+  EXPECT_EQ(error.entry, CAI_ENTRY_STREAM);
+  EXPECT_EQ(cai_array_publish_event(owned, target, &none, &error), CAI_ERR_ARGUMENT);
+  EXPECT_EQ(none, nullptr);
+}
+
+// A borrowed array has nobody to say whose stream 2 it comes with: the view's own owner does.
+TEST_F(Publish, ABorrowedArrayOnAThreadsStream) {
+  Array array(memory(), CAI_STREAM_NONE);
+  const Published view(&array.array, 2);
+  EXPECT_EQ(view->owner->thread, cai_this_thread());
+  EXPECT_EQ(begin_use({view}, value(stream())), CAI_OK);
+  std::thread([&] {
+    const With with(context0);
+    cai_error error{};
+    EXPECT_EQ(begin_use({view}, value(stream()), &error), CAI_ERR_ORDER);
+    EXPECT_EQ(error.entry, CAI_ENTRY_STREAM);
+  }).join();
+}
+
+// An owner that is too short to say who keeps its uses: the view holds it all the same.
+TEST_F(Publish, OfAnOldProducer) {
+  Producer old(0, 24);
+  const std::uint64_t own = value(stream());
+  Array array(memory(), CAI_STREAM_STREAM, own);
+  array.array.owner = old.owner();
+  {
+    gpu().simcuda_reset_counts();
+    const Published same(&array.array, own);
+    EXPECT_EQ(all_calls(), 0U);
+    const Published other(&array.array, value(stream()));
+    EXPECT_EQ(calls("cuStreamWaitEvent"), 1U);
+    EXPECT_EQ(old.holders(), 3);
+    consume(&array.array, value(stream()));
+  }
+  EXPECT_EQ(old.holders(), 1);
+}
+
+TEST_F(Publish, WithoutMemory) {
+  Array borrowed(memory(), CAI_STREAM_STREAM, value(stream()));
+  const Owned owned(borrowed.array);
+  const std::uint64_t target = value(stream());
+  const cai_array *const arrays[] = {&borrowed.array, owned};
+  for (const cai_array *const each : arrays) {
+    cai_array *view = nullptr;
+    with_each_failing([&] { return cai_array_publish(each, nullptr, 0, target, &view, nullptr); },
+                      [&] { EXPECT_EQ(view, nullptr); });
+    ASSERT_NE(view, nullptr);
+    EXPECT_EQ(view->stream, target);
+    cai_array_release(view);
   }
 }
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // When an array ends: not before the uses of its memory are complete, however the memory then goes,
 // and without anybody waiting.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
 
+#include "cai/dlpack.h"
 #include "failing.hpp"
 #include "owned.hpp"
 
@@ -411,6 +415,221 @@ TEST_F(Releases, AfterARecordThatFailed) {
     EXPECT_EQ(left(1), 0) << name;
     EXPECT_TRUE(array.ended()) << name;
   }
+}
+
+// A reset takes with it what no event told of.
+TEST_F(Releases, AfterARecordThatFailedAndAReset) {
+  Handle primary = nullptr;
+  MUST(gpu().cuDevicePrimaryCtxRetain(&primary, 1));
+  {
+    const std::uint64_t on = value(stream(non_blocking, primary));
+    Owned array(memory(primary), CAI_STREAM_STREAM, on);
+    EXPECT_EQ(end_use({array}, on), CAI_OK);
+    MUST(gpu().simcuda_fail("cuEventRecord", 1, 999));
+    array.release();
+    EXPECT_EQ(left(0), 1);
+    EXPECT_FALSE(array.ended());
+    MUST(gpu().cuDevicePrimaryCtxReset_v2(1));
+    MUST(gpu().cuDevicePrimaryCtxRetain(&primary, 1));
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(left(0), 0);
+    EXPECT_EQ(calls("cuCtxSynchronize"), 0U);
+    EXPECT_TRUE(array.ended());
+  }
+  while (primary_active(1)) MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
+}
+
+// The host cannot wait for a context, which is told; or hears that it has gone, and all that was in
+// it.
+TEST_F(Releases, AfterAContextThatCannotBeWaitedFor) {
+  struct Case {
+    int status;
+    bool is_gone, knows_context;
+  };
+  for (const auto &[status, is_gone, knows_context] :
+       {Case{999, false, true}, Case{709, true, true}, Case{999, false, false}}) {
+    SCOPED_TRACE(testing::Message() << status << " " << knows_context);
+    Handle primary = nullptr;  // which a failure may break for good
+    MUST(gpu().cuDevicePrimaryCtxRetain(&primary, 1));
+    {
+      const std::uint64_t on = value(stream(non_blocking, primary));
+      Owned array(memory(primary), CAI_STREAM_STREAM, on);
+      EXPECT_EQ(end_use({array}, on), CAI_OK);
+      const char *const fails = knows_context ? "cuEventRecord" : "cuStreamGetId";
+      for (int nth = 1; nth <= 10; ++nth) MUST(gpu().simcuda_fail(fails, nth, 999));
+      if (!knows_context) MUST(gpu().simcuda_fail("cuEventRecord", 1, 999));
+      array.release();
+      MUST(gpu().simcuda_fail(fails, 0, 0));
+      MUST(gpu().simcuda_fail("cuEventRecord", 0, 0));
+      const Primary first(0);  // of which the host waits first
+      const With there(knows_context ? primary : first.context);
+      MUST(gpu().simcuda_fail("cuCtxSynchronize", 1, status));
+      cai_error error{};
+      EXPECT_EQ(cai_drain(1, nullptr, &error), is_gone ? CAI_OK : CAI_ERR_CUDA) << error.message;
+      EXPECT_EQ(array.ended(), is_gone);
+      if (!is_gone) {
+        EXPECT_EQ(error.native, status);
+      }
+      MUST(gpu().simcuda_fail("cuCtxSynchronize", 0, 0));
+      if (!knows_context) {  // nor when the contexts cannot even be counted
+        MUST(gpu().simcuda_fail("cuDeviceGetCount", 1, 999));
+        EXPECT_EQ(cai_drain(1, nullptr, &error), CAI_ERR_CUDA);
+        EXPECT_FALSE(array.ended());
+      }
+      if (!is_gone) {
+        EXPECT_EQ(left(1), 0);
+      }
+      EXPECT_TRUE(array.ended());
+    }
+    MUST(gpu().cuDevicePrimaryCtxReset_v2(1));
+    while (primary_active(1)) MUST(gpu().cuDevicePrimaryCtxRelease_v2(1));
+  }
+}
+
+// Of an owner that is held, the same is asked by cai_owner_pending().
+TEST_F(Releases, OfAnOwnerWhoseContextCannotBeWaitedFor) {
+  const std::uint64_t on = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, on);
+  EXPECT_EQ(end_use({array}, on), CAI_OK);
+  std::int64_t pending = -1;
+  cai_error error{};
+  MUST(gpu().simcuda_fail("cuEventRecord", 1, 999));
+  EXPECT_EQ(cai_owner_pending(array->owner, 1, &pending, &error), CAI_OK) << error.message;
+  EXPECT_EQ(pending, 1);
+  MUST(gpu().simcuda_fail("cuCtxSynchronize", 1, 999));
+  EXPECT_EQ(cai_owner_pending(array->owner, 2, &pending, &error), CAI_ERR_CUDA);
+  EXPECT_EQ(error.native, 999);
+  EXPECT_EQ(cai_owner_pending(array->owner, 2, &pending, &error), CAI_OK) << error.message;
+  EXPECT_EQ(pending, 0);
+}
+
+// A stream that is none: whatever was said to be on it, the host finds out by waiting for all.
+TEST_F(Releases, OfAUseOnWhatIsNoPointer) {
+  for (const std::uint64_t on : {std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
+    Owned array(memory(), CAI_STREAM_STREAM, on);
+    gpu().simcuda_reset_counts();
+    EXPECT_EQ(begin_use({array}, on), CAI_OK);
+    EXPECT_EQ(end_use({array}, on), CAI_OK);
+    EXPECT_EQ(all_calls(), 0U);
+    std::int64_t pending = -1;
+    EXPECT_EQ(cai_owner_pending(array->owner, 0, &pending, nullptr), CAI_OK);
+    EXPECT_EQ(pending, 1);
+    array.release();
+    EXPECT_EQ(left(1), 0);
+    EXPECT_TRUE(array.ended());
+  }
+}
+
+// The memory is freed in the order of a stream, and used on another: the one does not come after
+// the other.
+TEST_F(Releases, OfAUseOnAnotherStreamThanTheMemorysIsFreedOn) {
+  for (const bool imported : {false, true}) {
+    const std::uint64_t own = value(stream());
+    Owned array(memory(), CAI_STREAM_STREAM, own);
+    if (imported) {
+      array->owner->flags |= CAI_OWNER_IMPORTED;
+      std::uint64_t storage[64];
+      cai_interface dict{};
+      dict.struct_size = sizeof dict;
+      array->owner->freed_on = value(stream());
+      MUST(cai_interface_write(array, 3, storage, sizeof storage, &dict, nullptr));
+    } else {
+      array->owner->flags |= CAI_OWNER_STREAM_ORDERED;
+      array->owner->freed_on = value(stream());
+      EXPECT_EQ(begin_use({array}, own), CAI_OK);
+      EXPECT_EQ(end_use({array}, own), CAI_OK);
+    }
+    {
+      const Gate gate(own);
+      array.release();
+      EXPECT_FALSE(array.ended()) << imported;
+      EXPECT_EQ(left(), 1);
+    }
+    EXPECT_EQ(left(1), 0);
+    EXPECT_TRUE(array.ended()) << imported;
+  }
+}
+
+// A mask has work of its own, though the elements have none; and another thread's stream cannot be
+// asked whether it is in a capture.
+TEST_F(Releases, OnAStreamOfWhatHasParts) {
+  const std::uint64_t consumer = value(stream());
+  Array nothing(0, CAI_STREAM_STREAM, value(stream()));
+  Array all(memory(), CAI_STREAM_STREAM, value(stream()));
+  all.shape[0] = 1;
+  Owned masked(nothing.empty().mask(all).array);
+  {
+    const Gate gate(consumer);
+    EXPECT_EQ(cai_array_release_on(masked, consumer, nullptr), CAI_OK);
+    masked.gone();
+    EXPECT_EQ(left(), 1);
+    EXPECT_FALSE(masked.ended());
+  }
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(masked.ended());
+  Array no_flags(0, CAI_STREAM_STREAM, value(stream()));
+  Owned empty(nothing.mask(no_flags.empty()).array);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(cai_array_release_on(empty, consumer, nullptr), CAI_OK);
+  empty.gone();
+  EXPECT_TRUE(empty.ended());
+  EXPECT_EQ(all_calls(), 0U);
+
+  const Address data = memory();
+  auto *theirs = static_cast<Owned *>(nullptr);
+  std::thread([&] {
+    const With with(context0);
+    theirs = new Owned(data, CAI_STREAM_STREAM, 2);
+  }).join();
+  theirs->get()->owner->flags |= CAI_OWNER_STREAM_ORDERED;
+  const std::unique_ptr<Owned> deleted(theirs);
+  {
+    const Gate gate(consumer);
+    EXPECT_EQ(cai_array_release_on(*theirs, consumer, nullptr), CAI_OK);
+    theirs->gone();
+    EXPECT_FALSE(theirs->ended());
+  }
+  EXPECT_EQ(left(1), 0);
+  EXPECT_TRUE(theirs->ended());
+}
+
+// The driver served the parent, and nothing is pending in its child: what is let go of ends.
+TEST_F(Releases, InAForkedChild) {
+  const std::uint64_t on = value(stream());
+  Owned used(memory(), CAI_STREAM_NONE);
+  Owned in_use(memory(), CAI_STREAM_STREAM, value(stream()));
+  Owned legacy(memory(), CAI_STREAM_STREAM, 1);
+  EXPECT_EQ(end_use({used}, on), CAI_OK);
+  cai_use use;
+  const cai_array *const one = in_use;
+  MUST(cai_use_begin(&use, &one, 1, on, nullptr, nullptr));
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    used.release();
+    EXPECT_TRUE(used.ended());
+    cai_use_abandon(&use);
+    in_use.release();
+    EXPECT_TRUE(in_use.ended());
+    std::uint64_t storage[64];
+    cai_interface dict{};
+    dict.struct_size = sizeof dict;
+    EXPECT_EQ(cai_interface_write(legacy, 3, storage, sizeof storage, &dict, nullptr), CAI_OK);
+    EXPECT_EQ(dict.stream.integer, 1U);
+    legacy.release();
+    EXPECT_TRUE(legacy.ended());
+    Array none(8, CAI_STREAM_NONE);
+    none.array.device_id = 0;
+    const Owned idle(none.array);
+    DLManagedTensor *tensor = nullptr;
+    EXPECT_EQ(cai_dlpack_write_legacy(idle, 1, &tensor, nullptr), CAI_OK);
+    tensor->deleter(tensor);
+    _exit(HasFailure() ? 1 : 0);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(cai_use_end(&use, nullptr), CAI_OK);
 }
 
 // The driver fails in all that a release asks of it: the memory goes when the host has waited in

@@ -6,12 +6,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <regex>
 #include <sstream>
 #include <string_view>
 #include <thread>
 
+#include "cai/arrow.h"
+#include "cai/dlpack.h"
+#include "cai/memory.h"
 #include "capturing.hpp"
+#include "statuses.hpp"
 
 namespace test::trace_tests {
 namespace {
@@ -314,6 +319,175 @@ TEST_F(Trace, EventsAndDicts) {
                {view}, consumer_);
   MUST(cai_use_finish(&use_, 0, nullptr));
   cai_array_release(view);
+}
+
+// A mask is memory of its own, and named as such where the call has the arrays.
+TEST_F(Trace, Masks) {
+  Array array(memory(), CAI_STREAM_STREAM, producer_);
+  Array mask(memory(), CAI_STREAM_STREAM, consumer_);
+  array.mask(mask);
+  const std::string made = ": made: event recorded and waited for (work may be pending there)";
+  expect_begin({"called for 1 array with " + c_,
+                named("array 0's mask", mask.array) + ": " + c_ + " after " + c_ +
+                    ": left out (same stream)",
+                named("array 0", array.array) + ": " + c_ + " after " + p_ + made},
+               {&array.array}, consumer_);
+  expect_end({"called with " + c_, "array 0: " + c_ + " after " + c_ + ": left out (same stream)",
+              "array 0: " + p_ + " after " + c_ + made,
+              "array 0: the owner after " + c_ + ": not kept (nobody keeps uses of the array)",
+              "array 0: the owner after " + c_ + ": not kept (nobody keeps uses of the array)"});
+}
+
+// Of an owner that is not libcai's, no more than its address is known when a use ends.
+TEST_F(Trace, AnOwnerOfAProducers) {
+  const Producer producer;
+  Array array(memory(), CAI_STREAM_STREAM, producer_);
+  array.array.owner = producer.owner();
+  const std::string made = ": made: event recorded and waited for (work may be pending there)";
+  expect_begin({"called for 1 array with " + c_,
+                named("array 0", array.array) + ": " + c_ + " after " + p_ + made},
+               {&array.array}, consumer_);
+  const std::string owner = "owner " + hex(reinterpret_cast<std::uintptr_t>(producer.owner()));
+  expect_end({"called with " + c_, "array 0: " + p_ + " after " + c_ + made,
+              "array 0: " + owner + " after " + c_ +
+                  ": kept: with an event (its memory may go in another order)"});
+}
+
+TEST_F(Trace, ThePerThreadStream) {
+  Array array(memory(), CAI_STREAM_STREAM, 2);
+  const std::string name = named("array 0", array.array);
+  expect_begin({"called for 1 array with per-thread",
+                name + ": per-thread after per-thread: left out (same stream)"},
+               {&array.array}, 2);
+  expect_end({"called with per-thread",
+              "array 0: per-thread after per-thread: left out (same stream)",
+              "array 0: the owner after per-thread: not kept (nobody keeps uses of the array)"});
+}
+
+// What is published, with what it waits for; and what needs no wait.
+TEST_F(Trace, Publishing) {
+  const Owned owned(memory(), CAI_STREAM_STREAM, producer_);
+  const std::string alone = named("array", *owned.get());
+  const std::string same = alone + ": " + p_ + " after " + p_ + ": left out (same stream)";
+  cai_array *view = nullptr;
+  expect("cai_array_publish", {"called with " + p_, same},
+         [&] { MUST(cai_array_publish(owned, nullptr, 0, producer_, &view, nullptr)); });
+  cai_array_release(view);
+  expect("cai_array_reclaim", {"called with " + p_, same},
+         [&] { MUST(cai_array_reclaim(owned, producer_, CAI_ACCESS_WRITE, nullptr)); });
+  DLManagedTensor *tensor = nullptr;
+  expect(
+      "cai_dlpack_write",
+      {"called with " + p_, same,
+       alone + ": owner " + hex(reinterpret_cast<std::uintptr_t>(owned->owner)) + " after " + p_ +
+           ": told (a dict or a tensor says that stream to somebody who knows of no owner)"},
+      [&] { MUST(cai_dlpack_write_legacy(owned, producer_, &tensor, nullptr)); });
+  tensor->deleter(tensor);
+  const std::uint64_t streams[] = {value(stream())};
+  const std::string other = hex(streams[0]);
+  const std::string made = ": made: event recorded and waited for (work may be pending there)";
+  expect("cai_array_publish",
+         {"called with " + c_, alone + ": " + c_ + " after " + p_ + made,
+          alone + ": " + c_ + " after " + other +
+              ": made: the same event waited for (work may be pending there)",
+          alone + ": the owner after " + other +
+              ": kept: with an event (others hear of it from the owner alone)"},
+         [&] { MUST(cai_array_publish(owned, streams, 1, consumer_, &view, nullptr)); });
+  cai_array_release(view);
+}
+
+// What the array's stream does not wait for at a release, and why.
+TEST_F(Trace, Releasing) {
+  Array reclaimed(memory(), CAI_STREAM_STREAM, producer_);
+  Array none(memory(), CAI_STREAM_NONE);
+  const Owned first(reclaimed.array), second(none.array);
+  first->owner->flags |= CAI_OWNER_RECLAIMS;
+  const auto release = [&](const Owned &owned, const std::string &left_out) {
+    const std::string alone = named("array", *owned.get());
+    expect("cai_array_release_on",
+           {"called with " + c_, alone + ": " + left_out,
+            alone + ": the owner after " + c_ +
+                ": kept: with an event (others hear of it from the owner alone)"},
+           [&] {
+             cai_array_retain(owned);
+             MUST(cai_array_release_on(owned, consumer_, nullptr));
+           });
+  };
+  release(first, p_ + " after " + c_ + ": left out (the producer reclaims)");
+  release(second, "no stream after " + c_ + ": left out (the array came with None)");
+}
+
+// The one stream of several arrays; of it there is none yet when they are looked at.
+TEST_F(Trace, SameStream) {
+  Array array(memory(), CAI_STREAM_STREAM, producer_);
+  Array none(memory(), CAI_STREAM_NONE);
+  const Owned owned(none.array);
+  const cai_array *const arrays[] = {&array.array, owned};
+  std::uint64_t found = 0;
+  expect(
+      "cai_arrays_same_stream",
+      {"called for 2 arrays with no stream",
+       named("array 1", *owned.get()) + ": owner " +
+           hex(reinterpret_cast<std::uintptr_t>(owned->owner)) + " after " + p_ +
+           ": told (the array, or its mask, came with None, and is used on that stream)",
+       "all arrays: " + p_ + " after the arrays' streams: left out (it is the arrays' own stream)"},
+      [&] { MUST(cai_arrays_same_stream(arrays, 2, &found, nullptr)); });
+  EXPECT_EQ(found, producer_);
+}
+
+// A stream of the CPU's has no handle that another one could wait for.
+TEST_F(Trace, WorkOfTheHost) {
+  cai_stream *queue = nullptr;
+  MUST(cai_stream_create(cpu, CAI_MODE_ASYNC, 0, &queue, nullptr));
+  cai_memory *memory = nullptr;
+  cai_request request{};
+  request.struct_size = sizeof request;
+  request.kind = CAI_KIND_HOST;
+  request.size = count;
+  MUST(cai_memory_alloc(cpu, &request, &memory, nullptr));
+  cai_array *array = nullptr;
+  const std::int64_t shape[] = {count};
+  constexpr cai_dtype bytes{'u', '|', 0, 0, 1, 0};
+  MUST(cai_memory_array(memory, 0, &bytes, 1, shape, nullptr, &array, nullptr));
+  std::atomic<bool> held{true};
+  const auto wait = [](void *context, cai_error *) {
+    static_cast<std::atomic<bool> *>(context)->wait(true);
+    return cai_status{CAI_OK};
+  };
+  MUST(cai_stream_enqueue(queue, wait, nullptr, &held, nullptr));
+  const unsigned char seven = 7;
+  MUST(cai_array_fill(array, &seven, queue, nullptr));
+  std::thread opener;
+  expect("cai_array_sync_host",
+         {"called",
+          named("array", *array) + ": host after host's work: made: the host has waited "
+                                   "(no stream can wait for a stream of the CPU's)",
+          named("array", *array) + ": host after no stream: left out (nothing on a GPU)"},
+         [&] {
+           opener = std::thread([&] {
+             std::this_thread::sleep_for(std::chrono::milliseconds(20));
+             held = false;
+             held.notify_all();
+           });
+           MUST(cai_array_sync_host(array, nullptr));
+         });
+  opener.join();
+  EXPECT_EQ(*reinterpret_cast<const unsigned char *>(array->data), 7);
+  cai_array_release(array);
+  cai_memory_release(memory);
+  cai_stream_release(queue);
+}
+
+// A column of Arrow's, of what needs no event.
+TEST_F(Trace, AColumn) {
+  const Owned owned(memory(), CAI_STREAM_NONE);
+  ArrowDeviceArray column;
+  expect("cai_arrow_write",
+         {"called with " + c_, named("array", *owned.get()) + ": " + c_ +
+                                   " after no stream: left out (the array came with None)"},
+         [&] { MUST(cai_arrow_write(owned, consumer_, nullptr, &column, nullptr)); });
+  EXPECT_EQ(column.sync_event, nullptr);
+  column.array.release(&column.array);
 }
 
 // Lines of several threads stay whole, and each says whose it is.

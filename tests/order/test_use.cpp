@@ -465,6 +465,38 @@ TEST_F(Use, SameStream) {
   refuse({&masked, &of_other}, 1);
 }
 
+TEST_F(Use, OfNoDeviceOfCudas) {
+  const std::uint64_t own = value(stream());
+  Array array(memory(), CAI_STREAM_STREAM, own);
+  array.array.device_type = CAI_DEVICE_ROCM;
+  cai_array *owned = nullptr;
+  MUST(cai_array_own(&array.array, nullptr, nullptr, &owned, nullptr));
+  const cai_array *const one = owned;
+  cai_use use;
+  cai_error error{};
+  EXPECT_EQ(cai_use_begin(&use, &one, 1, own, nullptr, &error), CAI_ERR_DEVICE);
+  EXPECT_NE(std::string(error.message).find("ROCm"), std::string::npos) << error.message;
+  cai_array_release(owned);
+}
+
+// Of an array that came with None, nobody is told where it has no owner.
+TEST_F(Use, SameStreamOfABorrowedNone) {
+  Array legacy(memory(), CAI_STREAM_STREAM, 1);
+  Array none(memory(), CAI_STREAM_NONE);
+  cai_array *owned = nullptr;
+  MUST(cai_array_own(&legacy.array, nullptr, nullptr, &owned, nullptr));
+  const cai_array *const arrays[] = {owned, &none.array};
+  std::uint64_t out = 0;
+  cai_error error{};
+  EXPECT_EQ(cai_arrays_same_stream(arrays, 2, &out, &error), CAI_OK) << error.message;
+  EXPECT_EQ(out, 1U);
+  std::int64_t left = -1;
+  EXPECT_EQ(cai_owner_pending(owned->owner, 0, &left, nullptr), CAI_OK);
+  EXPECT_EQ(left, 1);
+  cai_array_release(owned);
+  EXPECT_EQ(cai_drain(1, nullptr, nullptr), CAI_OK);
+}
+
 TEST_F(Use, ManyThreads) {
   const std::uint64_t consumer = value(stream());
   Array stream_here(memory(), CAI_STREAM_STREAM, value(stream()));

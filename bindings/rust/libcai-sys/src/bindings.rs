@@ -2928,8 +2928,8 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `array`: valid. The view of a borrowed one holds nothing: the memory, and what `array`
-    ///   says of it, must then live as long as the view and the work on it
+    /// - `array`: valid, and not on the CPU. The view of a borrowed one holds nothing: the memory,
+    ///   and what `array` says of it, must live as long as the view and the work on it
     /// - `streams`: `count` streams, each 1, 2 or a CUstream; may be NULL if count is 0
     /// - `target`: 1 or 2 of the context of the array's memory, or a CUstream; must live as long as
     ///   the view, and all that is made of it
@@ -2938,8 +2938,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// as [`cai_use_begin()`]; [`CAI_ERR_ORDER`] also for a target 2 if arrays of the owner
-    /// come with another thread's; [`cai_error.index`](cai_error::index) is the stream of `streams`, or -1.
+    /// as [`cai_use_begin()`]; [`CAI_ERR_ARGUMENT`] also for an array on the CPU, which has no stream,
+    /// and [`CAI_ERR_ORDER`] for a target 2 if arrays of the owner come with another thread's;
+    /// [`cai_error.index`](cai_error::index) is the stream of `streams`, or -1.
     ///
     /// The text, "Synchronization", Producer: streams 7, 9, 15 exported as 3. Since 0.1.
     pub fn cai_array_publish(

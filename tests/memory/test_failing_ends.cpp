@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ends that fail, or come when nothing may be freed, or no memory is left to remember them by: each
+// is told once, and memory is neither freed early nor twice.
+#include <cai/device.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "failing.hpp"
+#include "managers.hpp"
+#include "memories.hpp"
+#include "slow.hpp"
+
+namespace test::failing_ends_tests {
+namespace {
+
+constexpr std::uint64_t size = 64;
+
+// A manager whose pinned memory is its own, of the heap; its frees fail as they are told to. It is
+// given as the params of its own table.
+struct Pinning {
+  std::vector<cai_status> answers;  // of the next frees
+  int frees = 0, out = 0;
+
+  static Pinning &of(void *self) { return *static_cast<Pinning *>(self); }
+  static const char *name() {
+    static const cai_manager_table made = table();
+    static const cai_status registered = cai_manager_register("pinning", &made, nullptr);
+    EXPECT_EQ(registered, CAI_OK);
+    return "pinning";
+  }
+
+ private:
+  static cai_manager_table table() {
+    cai_manager_table made = Recorder::table();
+    made.name = "pinning";
+    made.create = [](const void *params, cai_device, cai_manager *, void **self, cai_error *) {
+      *self = const_cast<void *>(params);
+      return cai_status{CAI_OK};
+    };
+    made.destroy = [](void *) {};
+    made.initialize = made.reset = [](void *, cai_error *) { return cai_status{CAI_OK}; };
+    made.memhostalloc = [](void *self, std::uint64_t bytes, std::uint64_t align, std::uint32_t,
+                           std::uint32_t, cai_block *out, cai_error *) {
+      void *const memory = std::aligned_alloc(align, (bytes + align - 1) / align * align);
+      const std::uint64_t address = value(memory);
+      *out = {address, address, bytes, 0};
+      ++of(self).out;
+      return cai_status{CAI_OK};
+    };
+    made.memhostfree = [](void *self, const cai_block *block, cai_error *) {
+      Pinning &me = of(self);
+      ++me.frees;
+      cai_status status = CAI_OK;
+      if (!me.answers.empty()) {
+        status = me.answers.front();
+        me.answers.erase(me.answers.begin());
+      }
+      if (status == CAI_ERR_CAPTURE) return status;
+      std::free(handle(block->host));
+      --me.out;
+      return status;
+    };
+    return made;
+  }
+};
+
+class FailingEnds : public Memories {
+ protected:
+  FailingEnds() { manager = test::make(Pinning::name(), gpu0, &pinning); }
+
+  OwnMemory pinned(cai_stream *on) {
+    cai_request wanted = request(CAI_KIND_PINNED, size, on);
+    wanted.manager = manager;
+    cai_memory *made = nullptr;
+    cai_error error{};
+    EXPECT_EQ(cai_memory_alloc(gpu0, &wanted, &made, &error), CAI_OK) << error.message;
+    return OwnMemory(made);
+  }
+  static void begin_capture(cai_stream *on) {
+    MUST(gpu().cuStreamBeginCapture_v2(handle(cai_stream_value(on)), 2));
+  }
+  static void end_capture(cai_stream *on) {
+    Handle graph = nullptr;
+    MUST(gpu().cuStreamEndCapture(handle(cai_stream_value(on)), &graph));
+    MUST(gpu().cuGraphDestroy(graph));
+  }
+  std::size_t told(const char *what) const {
+    return static_cast<std::size_t>(
+        std::count_if(failures.messages.begin(), failures.messages.end(),
+                      [&](const std::string &each) { return contains(each.c_str(), what); }));
+  }
+
+  Pinning pinning;
+  Manager manager;
+  const OwnStream stream = make_stream(gpu0), other = make_stream(gpu0);
+  const Failures failures;
+};
+
+// What was put off until a use is complete, and then fails.
+TEST_F(FailingEnds, OfWhatWasPutOff) {
+  OwnMemory memory = pinned(stream);
+  ASSERT_OK(cai_memory_record(memory, other, error));
+  {
+    OwnArray array = array_of(memory, {static_cast<std::int64_t>(size)});
+    const Gate gate(cai_stream_value(other));
+    ASSERT_OK(cai_memory_record(memory, other, error));
+    array.reset();
+    memory.reset();
+    EXPECT_EQ(pinning.frees, 0);
+  }
+  pinning.answers = {CAI_ERR_STATE};
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  EXPECT_EQ(pinning.frees, 1);
+  EXPECT_EQ(told("memhostfree says CAI_ERR_STATE"), 1U);
+}
+
+// What a CPU's stream had to do first: its thread is the one to whom nobody listens.
+TEST_F(FailingEnds, OfWhatTheHostWorkedOn) {
+  OwnMemory memory = pinned(stream);
+  const Slow slow;
+  ASSERT_OK(cai_memory_record(memory, slow, error));
+  pinning.answers = {CAI_ERR_STATE};
+  memory.reset();
+  EXPECT_EQ(pinning.frees, 0);
+  ASSERT_OK(cai_stream_synchronize(slow, error));
+  while (pinning.out != 0) std::this_thread::yield();
+  EXPECT_EQ(told("memhostfree says CAI_ERR_STATE"), 1U);
+}
+
+// What a capture forbade at first; the manager's word, or libcai's own.
+TEST_F(FailingEnds, OfWhatIsTriedAgain) {
+  for (const bool by_manager : {true, false}) {
+    pinning = {};
+    OwnMemory memory = pinned(stream);
+    if (by_manager) {
+      pinning.answers = {CAI_ERR_CAPTURE, CAI_ERR_STATE};
+    } else {
+      pinning.answers = {CAI_ERR_STATE};
+      begin_capture(stream);
+    }
+    memory.reset();
+    EXPECT_EQ(pinning.frees, by_manager ? 1 : 0);
+    EXPECT_EQ(pinning.out, 1);
+    if (!by_manager) end_capture(stream);
+    ASSERT_OK(cai_pending_flush(gpu0, error));
+    EXPECT_EQ(pinning.out, 0);
+    EXPECT_EQ(told("memhostfree says CAI_ERR_STATE"), by_manager ? 1U : 2U);
+  }
+}
+
+// In the order of a stream that is in a capture by now, with a use on another one.
+TEST_F(FailingEnds, OfWhatIsInUseInACapture) {
+  OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, size, stream);
+  ASSERT_OK(cai_memory_record(memory, other, error));
+  begin_capture(stream);
+  gpu().simcuda_reset_counts();
+  memory.reset();
+  EXPECT_EQ(calls("cuMemFreeAsync"), 0U);
+  end_capture(stream);
+  ASSERT_OK(cai_pending_flush(gpu0, error));
+  EXPECT_EQ(calls("cuMemFreeAsync"), 1U);
+  EXPECT_TRUE(failures.messages.empty());
+}
+
+// Somebody says another stream of the memory's array than that of the memory, and uses it there.
+TEST_F(FailingEnds, OfWhatWasUsedOnAStreamThatItNeverHad) {
+  OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, size, stream);
+  {
+    const OwnArray array = array_of(memory, {static_cast<std::int64_t>(size)});
+    cai_array said = *array.get();
+    said.stream = cai_stream_value(other);
+    ASSERT_OK(cai_stream_follow(other, stream, error));
+    const cai_array *const one = &said;
+    cai_use use;
+    ASSERT_OK(cai_use_begin(&use, &one, 1, said.stream, nullptr, error));
+    const With with(primary[0]);
+    MUST(gpu().cuMemsetD8Async(said.data, 1, size, handle(said.stream)));
+    ASSERT_OK(cai_use_end(&use, error));
+  }
+  gpu().simcuda_reset_counts();
+  memory.reset();
+  EXPECT_EQ(calls("cuStreamWaitEvent"), 1U);
+  EXPECT_EQ(calls("cuMemFreeAsync"), 1U);
+}
+
+// Whose driver has ended, or frees no more: it is gone, and nobody to be told.
+TEST_F(FailingEnds, WithoutADriverAreNone) {
+  OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, size, stream);
+  const Address data = describe(memory).data;
+  constexpr int deinitialized = 4;
+  MUST(gpu().simcuda_fail("cuMemFreeAsync", 1, deinitialized));
+  memory.reset();
+  EXPECT_TRUE(failures.messages.empty());
+  const With with(primary[0]);
+  MUST(gpu().cuMemFreeAsync(data, handle(cai_stream_value(stream))));
+}
+
+// The caller's context cannot be made current again: what was got for it goes, and if that fails,
+// too, that is told as well.
+TEST_F(FailingEnds, OnTheWayBackToTheCallersContext) {
+  constexpr const char *pop = "cuCtxPopCurrent";
+  Recorder recorder;
+  const Manager recording = test::make(recorder, gpu0);
+  free_block(recording, test::allocate(static_cast<cai_manager *>(recording), size));
+  recorder.during = [&] {
+    MUST(gpu().simcuda_fail(pop, 1, 999));
+    recorder.status = CAI_ERR_UNSUPPORTED;
+  };
+  EXPECT_EQ(allocation_failure(recording, size).native, 999);
+  EXPECT_EQ(told("the recorder says"), 1U);
+  recorder.status = CAI_OK;
+
+  std::vector<unsigned char> bytes(size);
+  cai_memory *memory = nullptr;
+  cai_error error{};
+  MUST(gpu().simcuda_fail(pop, 1, 999));
+  MUST(gpu().simcuda_fail("cuMemHostUnregister", 1, 998));
+  EXPECT_EQ(cai_memory_pin(gpu0, bytes.data(), size, CAI_KIND_PINNED, 0, nullptr, nullptr, &memory,
+                           &error),
+            CAI_ERR_CUDA);
+  EXPECT_EQ(error.native, 999);
+  EXPECT_EQ(told("cuMemHostUnregister"), 1U);
+  const With with(primary[0]);
+  MUST(gpu().cuMemHostUnregister(bytes.data()));
+}
+
+// No event can be recorded, or none would be of use: the driver waits for the device by itself.
+TEST_F(FailingEnds, WithoutAnEvent) {
+  const Manager plain = test::make("default", gpu0);
+  const With with(primary[0]);
+  for (const bool captured : {false, true}) {
+    const cai_block block = test::allocate(static_cast<cai_manager *>(plain), size);
+    Handle blocking_stream = nullptr;
+    MUST(gpu().cuStreamCreate(&blocking_stream, blocking));
+    if (captured) {
+      MUST(gpu().cuStreamBeginCapture_v2(blocking_stream, 2));
+    } else {
+      MUST(gpu().simcuda_fail("cuEventRecord", 1, 999));
+      MUST(gpu().simcuda_fail("cuEventRecord", 2, 999));
+    }
+    free_block(plain, block);
+    Handle graph = nullptr;
+    if (captured) {
+      MUST(gpu().cuStreamEndCapture(blocking_stream, &graph));
+      MUST(gpu().cuGraphDestroy(graph));
+    }
+    EXPECT_EQ(told("cuEventRecord"), 2U);
+    gpu().simcuda_reset_counts();
+    flush(gpu0);
+    EXPECT_EQ(calls("cuMemFree"), 1U);
+    MUST(gpu().cuStreamDestroy_v2(blocking_stream));
+  }
+}
+
+// There is no memory to remember a free by, and nothing may be freed: what is left to do, once
+// there is some, is done once.
+TEST_F(FailingEnds, WithoutMemory) {
+  ASSERT_OK(cai_stream_set_current(stream, error));
+  for (const bool captured : {false, true}) {
+    for (long nth = 0; nth < 12; ++nth) {
+      SCOPED_TRACE(testing::Message() << captured << " " << nth);
+      OwnMemory memory = allocate(gpu0, CAI_KIND_MANAGED_GLOBAL, size, other);
+      flush(gpu0);
+      if (captured) begin_capture(stream);
+      gpu().simcuda_reset_counts();
+      with_failing_new(nth, [&] { memory.reset(); });
+      if (captured) {
+        EXPECT_EQ(calls("cuMemFree"), 0U);
+        end_capture(stream);
+      }
+      flush(gpu0);
+      ASSERT_OK(cai_drain(1, nullptr, error));
+      flush(gpu0);
+      EXPECT_EQ(calls("cuMemFree"), 1U);
+    }
+  }
+}
+
+// No memory is left to wait for a CPU's stream by: the host waits, and hears what has failed there.
+TEST_F(FailingEnds, WithoutMemoryToWaitForTheHostBy) {
+  for (const bool fails : {false, true}) {
+    int waited = 0;
+    for (long nth = 0; nth < 4; ++nth) {
+      const Slow slow;
+      if (fails) ASSERT_OK(cai_stream_enqueue(slow, fail_work, nullptr, nullptr, error));
+      OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, size, slow);
+      with_failing_new(nth, [&] { memory.reset(); });
+      waited += !slow.is_pending();
+    }
+    EXPECT_GT(waited, 0);
+    EXPECT_LT(waited, 4);
+    EXPECT_EQ(failures.messages.empty(), !fails);
+  }
+}
+
+// The memory of an array that somebody else's stream is behind: in a capture of that one its end is
+// put off, and a reset takes it with it.
+TEST_F(FailingEnds, OfMemoryOfAnArray) {
+  for (const bool resets : {false, true}) {
+    const cai_device device = resets ? gpu1 : gpu0;
+    const OwnStream theirs = make_stream(device);
+    const OwnMemory below = allocate(device, CAI_KIND_DEFAULT, size, theirs);
+    Array array(describe(below).data, CAI_STREAM_STREAM, cai_stream_value(theirs));
+    int ended = 0;
+    const auto end = [](void *count) { ++*static_cast<int *>(count); };
+    cai_array *made = nullptr;
+    ASSERT_OK(cai_array_own(&array.array, end, &ended, &made, error));
+    cai_memory *found = nullptr;
+    ASSERT_OK(cai_memory_of(made, &found, nullptr, error));
+    OwnMemory memory(found);
+    OwnArray(made).reset();
+    EXPECT_EQ(ended, 0);
+    if (resets) {
+      reset(1);
+      memory.reset();
+    } else {
+      begin_capture(theirs);
+      memory.reset();
+      EXPECT_EQ(ended, 0);
+      end_capture(theirs);
+    }
+    ASSERT_OK(cai_pending_flush(device, error));
+    ASSERT_OK(cai_drain(1, nullptr, error));
+    EXPECT_EQ(ended, 1) << resets;
+  }
+  EXPECT_TRUE(failures.messages.empty());
+}
+
+// A reset takes host memory of a manager's own with it, as the manager was told, and CUDA arrays.
+TEST_F(FailingEnds, AfterAReset) {
+  const Manager dying = test::make(Pinning::name(), gpu1, &pinning);
+  const cai_block block = test::allocate(static_cast<cai_manager *>(dying), size, CAI_KIND_PINNED);
+  cai_request wanted = request(CAI_KIND_CUDA_ARRAY, size);
+  wanted.dtype = {'f', '<', 0, 0, 4, 0};
+  wanted.channels = 1;
+  cai_memory *made = nullptr;
+  ASSERT_OK(cai_memory_alloc(gpu1, &wanted, &made, error));
+  OwnMemory of_gpu(made);
+  reset(1);
+  gpu().simcuda_reset_counts();
+  free_block(dying, block, CAI_KIND_PINNED);
+  of_gpu.reset();
+  flush(gpu1);
+  EXPECT_EQ(pinning.frees, 0);
+  EXPECT_EQ(calls("cuArrayDestroy"), 0U);
+  EXPECT_TRUE(failures.messages.empty());
+  std::free(handle(block.host));
+}
+
+// A view was told to somebody by a dict, and its memory is freed under it: what is queued on its
+// stream comes first, and when the view goes there is nothing left to do.
+TEST_F(FailingEnds, UnderAViewThatWasPublished) {
+  OwnMemory memory = pinned(stream);
+  OwnArray array = array_of(memory, {static_cast<std::int64_t>(size)});
+  cai_array *view = nullptr;
+  ASSERT_OK(cai_array_publish(array, nullptr, 0, cai_stream_value(other), &view, error));
+  std::uint64_t storage[64];
+  cai_interface dict{};
+  dict.struct_size = sizeof dict;
+  ASSERT_OK(cai_interface_write(view, 3, storage, sizeof storage, &dict, error));
+  {
+    const Gate gate(dict.stream.integer);
+    ASSERT_OK(cai_memory_free(memory, error));
+    EXPECT_EQ(pinning.frees, 0);
+  }
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  EXPECT_EQ(pinning.frees, 1);
+  cai_array_release(view);
+  array.reset();
+  memory.reset();
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  EXPECT_EQ(pinning.frees, 1);
+  EXPECT_TRUE(failures.messages.empty());
+}
+
+// Memory is short once, and there is nothing pending to be freed for it; or something is.
+TEST_F(FailingEnds, ThatComeForWantOfMemory) {
+  constexpr int out_of_memory = 2;
+  const Manager heap = test::make("host", cpu);
+  flush(gpu0);
+  MUST(gpu().simcuda_fail("cuMemHostAlloc", 1, out_of_memory));
+  free_block(heap, test::allocate(static_cast<cai_manager *>(heap), size, CAI_KIND_PINNED),
+             CAI_KIND_PINNED);
+  MUST(gpu().simcuda_fail("cuCtxGetCurrent", 1, 999));
+  EXPECT_EQ(allocation_failure(heap, size, CAI_KIND_PINNED).native, 999);
+  int freed = 0;
+  const auto run = [](void *count, cai_error *) {
+    ++*static_cast<int *>(count);
+    return cai_status{CAI_OK};
+  };
+  ASSERT_OK(cai_pending_add(gpu0, 8, run, &freed, error));
+  cai_request wanted = request(CAI_KIND_CUDA_ARRAY, size);
+  wanted.dtype = {'f', '<', 0, 0, 4, 0};
+  wanted.channels = 1;
+  cai_memory *made = nullptr;
+  MUST(gpu().simcuda_fail("cuArray3DCreate", 1, out_of_memory));
+  ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
+  cai_memory_release(made);
+  EXPECT_EQ(freed, 1);
+
+  // A free that says no more than that it has failed.
+  const auto fail = [](void *, cai_error *) { return cai_status{CAI_ERR_STATE}; };
+  ASSERT_OK(cai_pending_add(gpu0, 8, fail, nullptr, error));
+  EXPECT_FAILS(CAI_ERR_STATE, "a pending free says CAI_ERR_STATE", cai_pending_flush(gpu0, error));
+}
+
+// Without memory to put the end of a stream off by, it ends at once.
+TEST_F(FailingEnds, OfStreamsWithoutMemory) {
+  constexpr int streams = 40;
+  flush(gpu1);
+  ASSERT_OK(cai_pending_defer(gpu1, 1, error));
+  std::vector<OwnStream> all;
+  for (int i = 0; i < streams; ++i) all.push_back(make_stream(gpu1));
+  gpu().simcuda_reset_counts();
+  for (OwnStream &each : all) with_failing_new(0, [&] { each.reset(); });
+  EXPECT_GT(calls("cuStreamDestroy"), 0U);
+  ASSERT_OK(cai_pending_defer(gpu1, 0, error));
+  flush(gpu1);
+  EXPECT_EQ(calls("cuStreamDestroy"), std::uint64_t{streams});
+}
+
+// Of two pools that were installed one after the other the first one's end leaves the second.
+TEST_F(FailingEnds, OfAPoolThatAnotherHasReplaced) {
+  const cai_pool_params params{sizeof params, CAI_POOL_INSTALL, 0, 0, 0, 0};
+  Handle before = nullptr, installed = nullptr, now = nullptr;
+  MUST(gpu().cuDeviceGetMemPool(&before, 0));
+  Manager first = test::make("pool", gpu0, &params);
+  Manager second = test::make("pool", gpu0, &params);
+  MUST(gpu().cuDeviceGetMemPool(&installed, 0));
+  first.end();
+  MUST(gpu().cuDeviceGetMemPool(&now, 0));
+  EXPECT_EQ(now, installed);
+  second.end();
+  MUST(gpu().cuDeviceGetMemPool(&now, 0));
+  EXPECT_EQ(now, before);
+}
+
+}  // namespace
+}  // namespace test::failing_ends_tests
