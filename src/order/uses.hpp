@@ -366,7 +366,7 @@ inline bool may_have_kept(const cai_owner *owner, std::uint64_t own) noexcept {
 // Whether the arrays' stream is one that the exporter was asked for: others come with others.
 inline bool is_asked(const cai_owner *owner) noexcept {
   constexpr std::uint32_t asked = CAI_OWNER_IMPORTED | CAI_OWNER_ASKED;
-  return (owner->flags & asked) == asked;
+  return (flags_of(*owner).load(std::memory_order_relaxed) & asked) == asked;
 }
 
 // Whether arrays of the memory come with different streams: whoever waits for one of them does not
