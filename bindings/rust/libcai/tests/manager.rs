@@ -320,6 +320,7 @@ impl<const SHARES: bool> Full<SHARES> {
     unsafe fn get_ipc_handle(&self, block: &Block) -> Result<SharedMemory> {
         self.enter("get_ipc_handle")?;
         let mut bytes = [0; IpcHandle::SIZE];
+        bytes[4..8].copy_from_slice(&libcai::sys::CAI_IPC_POOL.to_ne_bytes());
         bytes[8..16].copy_from_slice(&block.size.to_ne_bytes());
         let descriptor = Some(OwnedFd::from(File::open("/dev/null").unwrap()));
         Ok(SharedMemory { handle: IpcHandle::from_bytes(bytes), descriptor })
