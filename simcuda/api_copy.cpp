@@ -86,7 +86,7 @@ void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, con
   if (wait && operation) s.finish(std::vector<OperationPtr>{operation});
   if (wait || host == Host::goes_on) return;
   for (auto *side : {&to, &from})
-    if (side->place.allocation) side->place.allocation->late[stream->id] = operation;
+    if (side->place.allocation) side->place.allocation->go_on_without(*stream, operation);
 }
 
 Side linear(Place place) {

@@ -38,7 +38,7 @@ void fill(Session &s, const Fill &f, const std::shared_ptr<Stream> &stream, bool
   if (place.host_visible() || place.allocation->sync_memops)
     s.finish(std::vector<OperationPtr>{operation});
   else
-    place.allocation->late[stream->id] = operation;
+    place.allocation->go_on_without(*stream, operation);
 }
 
 void fill(Session &s, const Fill &f, CUstream stream, bool host_waits) {

@@ -209,8 +209,12 @@ struct Allocation {
   std::byte *bytes = nullptr;  // as the driver sees them
   unsigned flags = 0;
   int sync_memops = 0;  // the blocking forms of copies and memset wait, always
-  // The last of those that went on without waiting, by stream.
+  // The last of those that went on without waiting, and are not done, by stream.
   std::map<std::uint64_t, OperationPtr> late;
+  void go_on_without(const Stream &stream, OperationPtr operation) {
+    std::erase_if(late, [](auto &each) { return each.second->state == Operation::State::done; });
+    late[stream.id] = std::move(operation);
+  }
   bool free_submitted = false;
   std::shared_ptr<History> history;    // of its uses, for the race detector
   std::uint64_t charged = 0;           // bytes that count as used, of its device or its pool
