@@ -562,7 +562,8 @@ void cai_memory_release(cai_memory *memory);
  *
  * @return #CAI_OK, also where a reset has freed it; #CAI_ERR_STATE if it was freed already by this;
  *         #CAI_ERR_UNSUPPORTED for a view; what the manager returned, and then it is freed for
- *         good; #CAI_ERR_ARGUMENT.
+ *         good; what the driver returned when the manager's context could not be entered, and then
+ *         libcai asks the manager later; #CAI_ERR_ARGUMENT.
  * NBEP 7, MemoryPointer.free. Since 0.1. */
 cai_status cai_memory_free(cai_memory *memory, cai_error *error);
 

@@ -154,15 +154,21 @@ cai_status try_later(cai_memory &memory) noexcept {
   return CAI_OK;
 }
 
-// Gives it back at once: it has gone then, whatever comes.
+// Gives it back at once: it has gone then, whatever its manager says.
 cai_status give_back_now(cai_memory &memory, std::uint64_t stream, cai_error *error) noexcept {
+  bool was_asked = true;
   cai_error problem;
   const cai_status status = guard(&problem, [&] {
-    if (memory.give_back && memory.is_reachable()) memory.give_back(memory, stream);
+    try {
+      if (memory.give_back && memory.is_reachable()) memory.give_back(memory, stream);
+    } catch (const NotAsked &) {
+      was_asked = false;
+      throw;
+    }
   });
   if (status == CAI_ERR_CAPTURE) return try_later(memory);
   if (status != CAI_OK) *error = problem;
-  end_life(memory);
+  was_asked ? end_life(memory) : put_back(&memory, memory);
   return status;
 }
 
@@ -298,8 +304,12 @@ void retry_ends(int most_refusals) noexcept {
   for (int refusals = 0; memory && refusals < most_refusals;) {
     cai_memory *const next = memory->next;
     cai_error error;
-    if (give_back(*memory, &error) != CAI_OK) report(error);
-    if (refused.load(std::memory_order_relaxed) == memory) ++refusals;
+    const cai_status status = give_back(*memory, &error);
+    if (refused.load(std::memory_order_relaxed) == memory) {
+      ++refusals;  // whoever let go of it was told why
+    } else if (status != CAI_OK) {
+      report(error);
+    }
     memory = next;
   }
   if (!memory) return;

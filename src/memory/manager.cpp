@@ -325,10 +325,14 @@ void cai_manager::free_it(const cai_block &block, uint32_t kind, uint64_t stream
     };
     try {
       within(body);
-    } catch (const Failure &failure) {
-      if (begun || failure.error().status == CAI_ERR_CAPTURE) throw;
-      report(failure.error());
-      within(body);
+    } catch (const Failure &first) {
+      if (begun || first.error().status == CAI_ERR_CAPTURE) throw;
+      cai_error error;
+      const cai_status status = guard(&error, [&] { within(body); });
+      const bool was_asked = begun || status == CAI_OK || status == CAI_ERR_CAPTURE;
+      if (!was_asked) throw memory::NotAsked(first);
+      report(first.error());
+      if (status != CAI_OK) throw Failure(error);
     }
   });
 }

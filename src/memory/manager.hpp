@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cai/memory.h"
+#include "core/error.hpp"
 #include "device/device.hpp"
 
 namespace cai::memory {
@@ -36,6 +37,12 @@ class InManager {
 // itself, through libcai, without end. A few are none: a finalizer that Python runs inside of it
 // may allocate or free, too.
 void must_end(const void *manager, const char *name, const char *function);
+
+// A failure of the driver's before a manager could be asked: who can may try again.
+class NotAsked : public Failure {
+ public:
+  explicit NotAsked(const Failure &why) : Failure(why) {}
+};
 
 // The context of a caller's functions, and what ends it.
 struct Companion {
@@ -82,7 +89,7 @@ struct cai_manager {
     free_it(block, kind, stream, asks_in_captures(kind));
   }
   // The same for who can try again: in a capture of the stream nothing is freed. No event could
-  // tell there of what was queued before.
+  // tell there of what was queued before. Throws NotAsked where the driver lets nobody ask.
   void free_outside_captures(const cai_block &block, uint32_t kind, uint64_t stream) {
     free_it(block, kind, stream, looks_for_captures(kind));
   }

@@ -37,14 +37,6 @@ Bytes bytes_of(const cai_array &array) noexcept {
           array.data + static_cast<std::uint64_t>(extent.hi)};
 }
 
-// The array in the owner's block, if it is known to be there.
-const cai_array *array_of(const cai_owner &owner) noexcept {
-  if (is_ours(&owner)) return &reinterpret_cast<const Block &>(owner).array;
-  if (!has_flag(&owner, CAI_OWNER_ARRAY_FOLLOWS)) return nullptr;
-  const auto *const block = reinterpret_cast<const unsigned char *>(&owner);
-  return reinterpret_cast<const cai_array *>(block + owner.struct_size);
-}
-
 // An array and its mask are two memories, which may lie far apart.
 struct Listed {
   Uses *uses;
@@ -86,6 +78,13 @@ void list(Uses &uses, const Bytes &bytes, const Bytes &of_mask) {
 }
 
 }  // namespace
+
+const cai_array *array_of(const cai_owner &owner) noexcept {
+  if (is_ours(&owner)) return &reinterpret_cast<const Block &>(owner).array;
+  if (!has_flag(&owner, CAI_OWNER_ARRAY_FOLLOWS)) return nullptr;
+  const auto *const block = reinterpret_cast<const unsigned char *>(&owner);
+  return reinterpret_cast<const cai_array *>(block + owner.struct_size);
+}
 
 void list_import(Uses &uses, const cai_array &array) {
   list(uses, bytes_of(array), array.mask ? bytes_of(*array.mask) : Bytes{});

@@ -14,6 +14,9 @@ inline bool is_import(const cai_owner *keeper) noexcept {
   return !keeper || has_flag(keeper, CAI_OWNER_IMPORTED);
 }
 
+// The array in the owner's block; null if none is known to be there.
+const cai_array *array_of(const cai_owner &owner) noexcept;
+
 // The uses of the array, and of its mask, that the owner keeps, and the streams that it has told,
 // can be found from here on.
 void list_import(Uses &uses, const cai_array &array);

@@ -5,6 +5,8 @@
 
 #include "core/immortal.hpp"
 #include "order/edge.hpp"
+#include "order/glance.hpp"
+#include "order/imports.hpp"
 #include "order/trace.hpp"
 
 namespace cai::order {
@@ -161,6 +163,17 @@ bool can_ask_of_freeing(const cai_owner *owner) noexcept {
   return stream != 0 && (stream != driver::stream_per_thread || owner->thread == this_thread());
 }
 
+// The streams that the memory is freed on: an exporter frees a mask in the order of its own.
+void note_freeing_streams(Uses &uses, const cai_owner &owner) {
+  if (can_ask_of_freeing(&owner)) uses.free_on({owner.freed_on, nullptr, -1});
+  const cai_array *const array = is_freed_as_said(&owner) ? array_of(owner) : nullptr;
+  if (!array) return;
+  for_each_part(*array, [&](const cai_array &part) {
+    const bool is_named = part.stream_kind == CAI_STREAM_STREAM && !is_of_another_thread(part);
+    if (is_named && may_be_pending(part)) uses.free_on({part.stream, nullptr, -1});
+  });
+}
+
 // Whether the stream that the owner's memory is freed on is being captured: in the graph is no
 // place for that.
 bool is_freed_in_capture(const cai_owner *owner) noexcept {
@@ -241,8 +254,8 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   }
   if (in_order) uses->free_in_order(owner->freed_on);
   if (imported) uses->forget_marks(owner->freed_on);
-  if ((in_order || imported) && can_ask_of_freeing(owner)) {
-    static_cast<void>(guard(nullptr, [&] { uses->free_on({owner->freed_on, nullptr, -1}); }));
+  if (in_order || imported) {
+    static_cast<void>(guard(nullptr, [&] { note_freeing_streams(*uses, *owner); }));
   }
   if (uses->pending()) {
     const cai_status status = guard(nullptr, [&] {

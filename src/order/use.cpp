@@ -339,13 +339,11 @@ class End {
   }
 
   // Where nobody keeps the use, something on stream 1 has to come between a blocking stream's work
-  // and the next one's: it orders the whole context. So it is where the owner of a tensor's array
-  // keeps it, of whom those hear nothing who were told 1 by the exporter, and wait for it as it is.
+  // and the next one's: it orders the whole context.
   bool is_barrier(const Stream &consumer, const Stream &producer) const {
     if (consumer.capture) return false;  // else what is in order anyway is so with stream 1
     return std::any_of(use_.begin(), use_.end(), [&](const Used &used) {
-      const cai_owner *const keeper = keeper_of(used.owner);
-      return same(used.stream(), producer) && (!keeps_uses(keeper) || is_asked(keeper));
+      return same(used.stream(), producer) && !keeps_uses(keeper_of(used.owner));
     });
   }
 

@@ -54,8 +54,12 @@ void leave_gone(driver::Session &session, const Stream *stream, Conflicts &confl
   });
 }
 
-// Leaves the demands that the stream does not meet by itself.
-void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand) {
+// Leaves the demands that the stream does not meet by itself. Whoever has been told of stream 1 may
+// have worked on a blocking stream, which the driver puts before what is queued on stream 1 next: so
+// something is, for a host that waits for stream 1.
+void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
+                 Way way) {
+  const bool may_be_awaited = way == Way::told && stream.value == driver::stream_legacy;
   Conflicts &conflicts = demand.conflicts;
   const trace::Side waits = trace::stream(stream.value);
   conflicts.remove_if([&](const Conflict &conflict) {
@@ -65,7 +69,7 @@ void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producer
            is_among(demand.events, conflict, waits);
   });
   producers.remove_if([&](const Stream &producer) {
-    const bool is_same = same(producer, stream);
+    const bool is_same = same(producer, stream) && !(may_be_awaited && producer.is_told);
     return trace::left_out(is_same, {producer.index}, waits, waits, trace::same_stream);
   });
   if (conflicts.empty()) return;
@@ -113,7 +117,7 @@ Recorded *find(Few<Recorded> &recorded, const Stream &stream) {
 
 void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
                   std::uint32_t flags, Few<Recorded> *recorded, Stream *forked_from, Way way) {
-  leave_unmet(session, stream, producers, demand);
+  leave_unmet(session, stream, producers, demand, way);
   if (producers.empty() && demand.conflicts.empty() && demand.events.empty()) return;
 
   // First everybody is asked, so that a capture that forbids it finds nothing done.

@@ -226,6 +226,25 @@ TEST_F(FailingEnds, OnTheWayBackToTheCallersContext) {
   MUST(gpu().cuMemHostUnregister(bytes.data()));
 }
 
+// The manager cannot be asked: who frees is told so, and it is asked once it can be.
+TEST_F(FailingEnds, WhereTheContextCannotBeEntered) {
+  constexpr const char *push = "cuCtxPushCurrent";
+  OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, size, stream);
+  for (std::uint64_t nth = 1; nth <= 16; ++nth) MUST(gpu().simcuda_fail(push, nth, 999));
+  cai_error error{};
+  EXPECT_EQ(cai_memory_free(memory, &error), CAI_ERR_CUDA);
+  EXPECT_EQ(error.native, 999);
+  EXPECT_EQ(calls("cuMemFreeAsync"), 0U);
+  EXPECT_EQ(cai_memory_free(memory, &error), CAI_ERR_STATE);
+  static_cast<void>(cai_pending_flush(gpu0, &error));  // no more than before
+  EXPECT_EQ(calls("cuMemFreeAsync"), 0U);
+  MUST(gpu().simcuda_fail(push, 0, 0));
+  for (int times = 0; times < 2; ++times) {
+    flush(gpu0);
+    EXPECT_EQ(calls("cuMemFreeAsync"), 1U);
+  }
+}
+
 // No event can be recorded, or none would be of use: the driver waits for the device by itself.
 TEST_F(FailingEnds, WithoutAnEvent) {
   const Manager plain = test::make("default", gpu0);

@@ -442,6 +442,9 @@ inline void exported_stream_waits(Model &m, Act &act) {
   if (m.refused || m.arrays[act.array].said != kStream) return;
   act.stream = m.arrays[act.array].stream;
   m.at(kBefore, act);
+  // On 1 something comes after what those have left out who were told 1 before.
+  const bool is_told = act.stream == kLegacy && m.is_told_legacy(act.array);
+  if (act.is_synchronized && is_told) m.world.wait(act.stream, m.world.record(act.stream));
 }
 
 inline void remember_what_is_exported(Model &m, Act &act) {

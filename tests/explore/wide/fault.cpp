@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include "allocations.h"
@@ -40,11 +39,6 @@ const char *Fault::choose(const Failing &failing) {
   const char *const word = kFailWords[failing.what];
   if (failing.what >= kAllocations) function_ = word;
   return word;
-}
-
-void Fault::spare_contexts() {
-  const std::string_view function = function_ ? function_ : "";
-  if (function.starts_with("cuCtx") || function.starts_with("cuDevice")) failing_.times = 1;
 }
 
 void Fault::arm() {

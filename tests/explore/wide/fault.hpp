@@ -63,10 +63,6 @@ class Fault {
     if (is_for_memory()) failing_.times = 1;
   }
 
-  // A manager that cannot be called in its context is called once more, and not a third time: its
-  // block is lost then.
-  void spare_contexts();
-
   // Around a call of libcai's.
   void arm();
   // In it, too, where a party calls the driver; on any thread.

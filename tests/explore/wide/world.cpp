@@ -106,11 +106,6 @@ bool World::may_say(int number, int stream) const {
   return arrays[number].block != kGuestBlock || stream >= kFirstHandle;
 }
 
-bool World::is_memory_out() const {
-  return std::any_of(std::begin(blocks), std::end(blocks),
-                     [](const Block &block) { return block.alive && block.keeper == kMemory; });
-}
-
 bool World::conflicts(int number, bool writes) const {
   return conflicts_in(arrays[number].block, writes);
 }

@@ -179,8 +179,6 @@ struct World {
   // With more, each that number less 1; 0: none.
   std::vector<int> arrays_of(unsigned number, std::initializer_list<unsigned> more) const;
   unsigned lowest_free_array() const;
-  // Whether libcai has given memory that is not back.
-  bool is_memory_out() const;
   // Null: it is none.
   Array *free_array(unsigned number);
   Use *free_use(unsigned number);
@@ -255,7 +253,6 @@ struct World {
   // Runs a call of libcai's, in which something may fail.
   template <class Call>
   void loudly(const Call &call) {
-    if (is_memory_out()) fault.spare_contexts();
     fault.arm();
     call();
     fault.disarm();

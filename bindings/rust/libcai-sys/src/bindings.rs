@@ -4197,7 +4197,8 @@ functions! {
     ///
     /// [`CAI_OK`], also where a reset has freed it; [`CAI_ERR_STATE`] if it was freed already by this;
     /// [`CAI_ERR_UNSUPPORTED`] for a view; what the manager returned, and then it is freed for
-    /// good; [`CAI_ERR_ARGUMENT`].
+    /// good; what the driver returned when the manager's context could not be entered, and then
+    /// libcai asks the manager later; [`CAI_ERR_ARGUMENT`].
     /// NBEP 7, MemoryPointer.free. Since 0.1.
     pub fn cai_memory_free(memory: *mut cai_memory, error: *mut cai_error) -> cai_status;
     /// Says what is known of memory.
