@@ -55,8 +55,8 @@ void leave_gone(driver::Session &session, const Stream *stream, Conflicts &confl
 }
 
 // Leaves the demands that the stream does not meet by itself. Whoever has been told of stream 1 may
-// have worked on a blocking stream, which the driver puts before what is queued on stream 1 next: so
-// something is, for a host that waits for stream 1.
+// have worked on a blocking stream, which the driver puts before what is queued on stream 1 next:
+// so something is, for a host that waits for stream 1.
 void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
                  Way way) {
   const bool may_be_awaited = way == Way::told && stream.value == driver::stream_legacy;
