@@ -224,9 +224,9 @@ enum {
                                   anybody in the process has there */
 };
 
-/** Synchronises a device, calls the callbacks, frees what waits to be freed, resets the managers of
- * the device, and drops the calling thread's current streams of it. Callbacks run in the order in
- * which they were added, with no lock held.
+/** Synchronises a device, calls the callbacks, frees what is pending (cai_pending_add()), resets
+ * the managers of the device, and drops the calling thread's current streams of it. Callbacks run
+ * in the order in which they were added, with no lock held.
  *
  * @param flags  CAI_RESET_*. After #CAI_RESET_CONTEXT, memory, streams and events of the device
  *               that somebody still holds are dead: using them is #CAI_ERR_STATE, releasing them is

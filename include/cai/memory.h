@@ -687,7 +687,8 @@ cai_status cai_array_empty_like(const cai_array *like, cai_device device,
  * @param offset  may be NULL; gets the bytes from the beginning of the memory to the first element
  * @return #CAI_OK; #CAI_ERR_ARGUMENT for a borrowed array, too; #CAI_ERR_DEVICE for ROCm and where
  *          the driver does not know it; #CAI_ERR_VALUE and #CAI_ERR_VERSION as
- *          cai_array_validate(); #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_MEMORY.
+ *          cai_array_validate(); #CAI_ERR_DRIVER; #CAI_ERR_CUDA; #CAI_ERR_MEMORY; #CAI_ERR_STATE
+ *          for another array than those, of memory that was freed (#CAI_OWNER_FREED).
  * Since 0.1. */
 cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *offset,
                          cai_error *error);
@@ -700,7 +701,7 @@ cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *off
  * @param out  gets the address of the first element; 0 if there are no elements
  * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for a device's own memory; #CAI_ERR_DEVICE for ROCm;
  *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT;
- *         #CAI_ERR_STATE for memory of libcai's that was freed or reset.
+ *         #CAI_ERR_STATE, entry data, for memory that was freed or reset.
  * Since 0.1. */
 cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *error);
 
@@ -830,8 +831,9 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
 /** Frees all that is pending on a device. Nothing while it is deferred. Memory of any device that a
  * capture, or want of memory, has kept from being freed is tried again, as by cai_memory_alloc().
  *
- * @return #CAI_OK; the first failure, the others being freed all the same; #CAI_ERR_CAPTURE while a
- *         capture is seen, and nothing is freed; the rest as cai_device_set_current().
+ * @return #CAI_OK; the first failure, also of what is tried again, the others being freed all the
+ *         same; #CAI_ERR_CAPTURE while a capture is seen, and nothing is freed; the rest as
+ *         cai_device_set_current().
  * Since 0.1. */
 cai_status cai_pending_flush(cai_device device, cai_error *error);
 

@@ -430,6 +430,7 @@ cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *off
     if (!array || !out) throw Failure(CAI_ERR_ARGUMENT, {}, "array or out is NULL");
     order::judge(array, -1);
     if (!array->owner) throw Failure(CAI_ERR_ARGUMENT, {}, "array is borrowed: nothing holds it");
+    if (!memory::memory_under(*array)) order::must_not_be_freed(*array, -1);
     uint64_t within = 0;
     memory::HeldMemory found = memory::memory_of(*array, &within);
     *out = found.let_go();

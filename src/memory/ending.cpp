@@ -298,18 +298,17 @@ void end_life(cai_memory &memory) noexcept {
 }
 
 // A manager that calls libcai may hold a lock that it needs for its other memory.
-void retry_ends(int most_refusals) noexcept {
+void retry_ends(int most_refusals, driver::Faults *failed) noexcept {
   if (InManager::is_here() || !refused.load(std::memory_order_relaxed)) return;
   cai_memory *memory = refused.exchange(nullptr, std::memory_order_acquire);
   for (int refusals = 0; memory && refusals < most_refusals;) {
     cai_memory *const next = memory->next;
     cai_error error;
     const cai_status status = give_back(*memory, &error);
-    if (refused.load(std::memory_order_relaxed) == memory) {
-      ++refusals;  // whoever let go of it was told why
-    } else if (status != CAI_OK) {
-      report(error);
-    }
+    const bool is_refused = refused.load(std::memory_order_relaxed) == memory;
+    if (is_refused) ++refusals;
+    if (status != CAI_OK && failed) failed->note(error);
+    if (status != CAI_OK && !failed && !is_refused) report(error);
     memory = next;
   }
   if (!memory) return;

@@ -3,6 +3,7 @@
 
 #include "driver/pointer.hpp"
 #include "memory/memory.hpp"
+#include "memory/work.hpp"
 #include "order/producers.hpp"
 
 namespace cai::memory {
@@ -76,7 +77,7 @@ cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *erro
   return guard(error, [&] {
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
     order::judge(array, -1);
-    if (cai_memory *const memory = memory::memory_under(*array)) memory::must_live(memory);
+    memory::must_not_be_freed(*array);
     *out = memory::host_address(*array);
   });
 }

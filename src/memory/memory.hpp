@@ -174,6 +174,7 @@ cai_status let_go(cai_memory &memory, cai_error *error) noexcept;
 void end_life(cai_memory &memory) noexcept;
 
 // Tries again what a capture, or a lack of memory, had forbidden, until so much is refused again.
-void retry_ends(int most_refusals) noexcept;
+// Failures are reported, unless somebody notes them.
+void retry_ends(int most_refusals, driver::Faults *failed = nullptr) noexcept;
 
 }  // namespace cai::memory

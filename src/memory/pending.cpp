@@ -555,7 +555,7 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
     memory::check_slot(device);
     driver::Faults failed;
-    memory::retry_ends(INT_MAX);
+    memory::retry_ends(INT_MAX, &failed);
     memory::flush(device, memory::Flush::all, failed);
     failed.raise();
   });

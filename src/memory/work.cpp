@@ -17,7 +17,17 @@ void judge_work(const cai_array *array, const char *name) {
   if (array->dtype.kind == 't') {
     throw Failure(CAI_ERR_UNSUPPORTED, {CAI_ENTRY_TYPESTR}, "%s is of bits", name);
   }
-  if (cai_memory *const memory = memory_under(*array)) must_live(memory);
+  must_not_be_freed(*array);
+}
+
+void must_not_be_freed(const cai_array &array) {
+  cai_memory *const memory = memory_under(array);
+  cai_error error;  // which says more than the array's owner knows
+  if (memory && guard(&error, [&] { must_live(memory); }) != CAI_OK) {
+    error.entry = CAI_ENTRY_DATA;
+    throw Failure(error);
+  }
+  order::must_not_be_freed(array, -1);
 }
 
 void judge_written(const cai_array &array, const char *name) {

@@ -13,6 +13,8 @@ namespace cai::memory {
 // Judges an array that is to be worked on: not by a stranger's rules alone, but also for bits,
 // which no work here is made for. It may have a mask.
 void judge_work(const cai_array *array, const char *name);
+// Throws CAI_ERR_STATE.
+void must_not_be_freed(const cai_array &array);
 void judge_written(const cai_array &array, const char *name);
 
 // Where an array's memory is: the driver is asked if the array does not say.

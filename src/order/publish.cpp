@@ -410,6 +410,7 @@ class HandBack {
  public:
   HandBack(driver::Session &session, const cai_array &array, Stream &user)
       : session_(session), user_(user) {
+    if (is_freed(array)) return;  // its own stream may have gone with it
     Demand demand;
     collect(array, {Wanted::For::ending, user.value, CAI_ACCESS_DEFAULT}, demand);
     resolve(session, demand, OnFailure::stop, streams_);

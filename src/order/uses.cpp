@@ -222,7 +222,7 @@ void Uses::add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<
     const bool has_name = !other.thread || other.thread == this_thread();
     if (!has_name && !other.by_exporter) {
       throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
-                    "a dict says stream 2 of thread %" PRIu64
+                    "a dict or a tensor says stream 2 of thread %" PRIu64
                     " of the array, where others may work on it, and which means another one here",
                     kernel_id(other.thread));
     }

@@ -4,6 +4,8 @@
 #include <cai/arrow.h>
 #include <cai/dlpack.h>
 
+#include <vector>
+
 #include "memories.hpp"
 
 namespace test::freed_tests {
@@ -110,6 +112,38 @@ TEST_P(Freed, EndsWhatHadBegun) {
   ASSERT_OK(cai_use_end(&use, error));
   ASSERT_OK(cai_array_sync_host(array, error));
   ASSERT_OK(cai_array_release_on(array.let_go(), stream, error));
+}
+
+// Of others, who say so by the flag: the host's memory, too, which no use is begun of.
+TEST(FreedByOthers, IsNotWorkedOn) {
+  std::vector<unsigned char> bytes(64);
+  const OwnMemory memory = allocate(cpu, CAI_KIND_DEFAULT, 64);
+  const OwnArray other = array_of(memory, {64});
+  const OwnArray array = [&] {
+    cai_array described = *other;
+    described.owner = nullptr;
+    described.data = value(bytes.data());
+    cai_array *made = nullptr;
+    EXPECT_EQ(cai_array_own(&described, nullptr, nullptr, &made, nullptr), CAI_OK);
+    return OwnArray(made);
+  }();
+  const std::int64_t first = 0;
+  unsigned char item = 7;
+  std::uint64_t address = 0;
+  cai_memory *found = nullptr;
+  ASSERT_OK(cai_array_fill(array, &item, nullptr, error));
+  const OwnStream queue = make_stream(cpu);
+  const cai_array *const freed = array;
+  freed->owner->flags |= CAI_OWNER_FREED;
+  EXPECT_GONE(cai_array_item(array, &first, &item, error));
+  EXPECT_GONE(cai_array_first(array, &item, error));
+  EXPECT_GONE(cai_array_copy(array, other, nullptr, error));
+  EXPECT_GONE(cai_array_copy(other, array, queue, error));
+  EXPECT_GONE(cai_array_fill(array, &item, nullptr, error));
+  EXPECT_GONE(cai_array_fill(array, &item, queue, error));
+  EXPECT_GONE(cai_array_host(array, &address, error));
+  EXPECT_GONE(cai_memory_of(array, &found, nullptr, error));
+  EXPECT_EQ(bytes, std::vector<unsigned char>(64, 7));
 }
 
 TEST(FreedByAReset, HasNoDoor) {

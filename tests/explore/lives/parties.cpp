@@ -365,7 +365,7 @@ void World::defer(const Step &step) {
 
 void World::flush(const Step &) {
   sync_cpu();  // whose frees come from their threads
-  must("flush", CAI_OK, [&](cai_error *error) { return cai_pending_flush(gpu, error); });
+  must("flush", CAI_OK, [&](cai_error *error) { return flush_all(error); });
   if (deferred_ == 0 && usage_of(gpu).pending_count) blame("frees are pending after a flush");
 }
 

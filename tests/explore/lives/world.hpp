@@ -158,6 +158,8 @@ class World {
   void check();
   void check_counts(const Manager &manager);
   void close();
+  // As cai_pending_flush(); what a losing manager says of memory that was put off is no failure.
+  cai_status flush_all(cai_error *error) const;
   void let_go(Memory &memory);
   void end_array(std::size_t which);
   void sync_cpu();

@@ -276,7 +276,7 @@ pub const CAI_OWNER_ASKED: u32 = 16;
 /// The memory has gone before those who hold it let go of it, as by [`cai_memory_free()`], or with
 /// its context by [`cai_device_reset()`]. It may be set at any time, by an atomic operation. Nobody
 /// gets an array of it by a dict, a tensor or a column any more, none is published or reclaimed,
-/// and no use of one begins: all that returns [`CAI_ERR_STATE`], entry data.
+/// no use of one begins, nor work of the host's: all that returns [`CAI_ERR_STATE`], entry data.
 pub const CAI_OWNER_FREED: u32 = 32;
 /// Who keeps an array alive. The producer's own block begins with it; every array in the block
 /// points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
@@ -3414,9 +3414,9 @@ functions! {
         context: *mut ::core::ffi::c_void,
         error: *mut cai_error,
     ) -> cai_status;
-    /// Synchronises a device, calls the callbacks, frees what waits to be freed, resets the managers of
-    /// the device, and drops the calling thread's current streams of it. Callbacks run in the order in
-    /// which they were added, with no lock held.
+    /// Synchronises a device, calls the callbacks, frees what is pending ([`cai_pending_add()`]), resets
+    /// the managers of the device, and drops the calling thread's current streams of it. Callbacks run
+    /// in the order in which they were added, with no lock held.
     ///
     /// # Arguments
     ///
@@ -4406,7 +4406,8 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_ARGUMENT`] for a borrowed array, too; [`CAI_ERR_DEVICE`] for ROCm and where
     /// the driver does not know it; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as
-    /// [`cai_array_validate()`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`].
+    /// [`cai_array_validate()`]; [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`]; [`CAI_ERR_MEMORY`]; [`CAI_ERR_STATE`]
+    /// for another array than those, of memory that was freed ([`CAI_OWNER_FREED`]).
     ///
     /// Since 0.1.
     pub fn cai_memory_of(
@@ -4428,7 +4429,7 @@ functions! {
     ///
     /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for a device's own memory; [`CAI_ERR_DEVICE`] for ROCm;
     /// [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`];
-    /// [`CAI_ERR_STATE`] for memory of libcai's that was freed or reset.
+    /// [`CAI_ERR_STATE`], entry data, for memory that was freed or reset.
     ///
     /// Since 0.1.
     pub fn cai_array_host(
@@ -4593,8 +4594,9 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; the first failure, the others being freed all the same; [`CAI_ERR_CAPTURE`] while a
-    /// capture is seen, and nothing is freed; the rest as [`cai_device_set_current()`].
+    /// [`CAI_OK`]; the first failure, also of what is tried again, the others being freed all the
+    /// same; [`CAI_ERR_CAPTURE`] while a capture is seen, and nothing is freed; the rest as
+    /// [`cai_device_set_current()`].
     ///
     /// Since 0.1.
     pub fn cai_pending_flush(device: cai_device, error: *mut cai_error) -> cai_status;
