@@ -252,7 +252,8 @@ enum {
   /** The memory has gone before those who hold it let go of it, as by cai_memory_free(), or with
    * its context by cai_device_reset(). It may be set at any time, by an atomic operation. Nobody
    * gets an array of it by a dict, a tensor or a column any more, none is published or reclaimed,
-   * no use of one begins, nor work of the host's: all that returns #CAI_ERR_STATE, entry data. */
+   * no use of one begins, and none is copied, filled or read by the host: all that returns
+   * #CAI_ERR_STATE, entry data. */
   CAI_OWNER_FREED = 1 << 5
 };
 

@@ -562,8 +562,8 @@ void cai_memory_release(cai_memory *memory);
  *
  * @return #CAI_OK, also where a reset has freed it; #CAI_ERR_STATE if it was freed already by this;
  *         #CAI_ERR_UNSUPPORTED for a view; what the manager returned, and then it is freed for
- *         good; what the driver returned when the manager's context could not be entered, and then
- *         libcai asks the manager later; #CAI_ERR_ARGUMENT.
+ *         good; what the driver returned where it did not let libcai ask the manager, which libcai
+ *         does later then; #CAI_ERR_ARGUMENT.
  * NBEP 7, MemoryPointer.free. Since 0.1. */
 cai_status cai_memory_free(cai_memory *memory, cai_error *error);
 
@@ -829,7 +829,8 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
                            cai_error *error);
 
 /** Frees all that is pending on a device. Nothing while it is deferred. Memory of any device that a
- * capture, or want of memory, has kept from being freed is tried again, as by cai_memory_alloc().
+ * capture, want of memory or the driver has kept from being freed is tried again, as by
+ * cai_memory_alloc().
  *
  * @return #CAI_OK; the first failure, also of what is tried again, the others being freed all the
  *         same; #CAI_ERR_CAPTURE while a capture is seen, and nothing is freed; the rest as

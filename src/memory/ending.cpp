@@ -148,7 +148,7 @@ void put_back(cai_memory *first, cai_memory &last) noexcept {
 }
 
 // A capture forbids it, or there is no memory to remember by what to wait for: some later call will
-// try again.
+// try again, as where the driver did not let the manager be asked.
 cai_status try_later(cai_memory &memory) noexcept {
   put_back(&memory, memory);
   return CAI_OK;
@@ -306,9 +306,14 @@ void retry_ends(int most_refusals, driver::Faults *failed) noexcept {
     cai_error error;
     const cai_status status = give_back(*memory, &error);
     const bool is_refused = refused.load(std::memory_order_relaxed) == memory;
-    if (is_refused) ++refusals;
-    if (status != CAI_OK && failed) failed->note(error);
-    if (status != CAI_OK && !failed && !is_refused) report(error);
+    if (is_refused) ++refusals;  // whoever let go of it was told why
+    if (status != CAI_OK) {
+      if (failed) {
+        failed->note(error);
+      } else if (!is_refused) {
+        report(error);
+      }
+    }
     memory = next;
   }
   if (!memory) return;

@@ -276,7 +276,8 @@ pub const CAI_OWNER_ASKED: u32 = 16;
 /// The memory has gone before those who hold it let go of it, as by [`cai_memory_free()`], or with
 /// its context by [`cai_device_reset()`]. It may be set at any time, by an atomic operation. Nobody
 /// gets an array of it by a dict, a tensor or a column any more, none is published or reclaimed,
-/// no use of one begins, nor work of the host's: all that returns [`CAI_ERR_STATE`], entry data.
+/// no use of one begins, and none is copied, filled or read by the host: all that returns
+/// [`CAI_ERR_STATE`], entry data.
 pub const CAI_OWNER_FREED: u32 = 32;
 /// Who keeps an array alive. The producer's own block begins with it; every array in the block
 /// points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
@@ -4197,8 +4198,8 @@ functions! {
     ///
     /// [`CAI_OK`], also where a reset has freed it; [`CAI_ERR_STATE`] if it was freed already by this;
     /// [`CAI_ERR_UNSUPPORTED`] for a view; what the manager returned, and then it is freed for
-    /// good; what the driver returned when the manager's context could not be entered, and then
-    /// libcai asks the manager later; [`CAI_ERR_ARGUMENT`].
+    /// good; what the driver returned where it did not let libcai ask the manager, which libcai
+    /// does later then; [`CAI_ERR_ARGUMENT`].
     /// NBEP 7, MemoryPointer.free. Since 0.1.
     pub fn cai_memory_free(memory: *mut cai_memory, error: *mut cai_error) -> cai_status;
     /// Says what is known of memory.
@@ -4590,7 +4591,8 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Frees all that is pending on a device. Nothing while it is deferred. Memory of any device that a
-    /// capture, or want of memory, has kept from being freed is tried again, as by [`cai_memory_alloc()`].
+    /// capture, want of memory or the driver has kept from being freed is tried again, as by
+    /// [`cai_memory_alloc()`].
     ///
     /// # Returns
     ///
