@@ -173,8 +173,8 @@ cai_status let_go(cai_memory &memory, cai_error *error) noexcept;
 // The holders, or what was to be given back, have gone.
 void end_life(cai_memory &memory) noexcept;
 
-// Tries again what a capture, a lack of memory or the driver had forbidden, until so much is refused
-// again. Failures are reported, unless somebody notes them.
+// Tries again what a capture, a lack of memory or the driver had forbidden, until so much is
+// refused again. Failures are reported, unless somebody notes them.
 void retry_ends(int most_refusals, driver::Faults *failed = nullptr) noexcept;
 
 }  // namespace cai::memory
