@@ -41,7 +41,7 @@ ALIKE = [
     "prune(session, stream.context, stream.context_id, Ask::in_passing);",
     "settle(session, taken, stream.context, stream.context_id, Ask::in_passing, ending);",
     "uses->keep_marked(session, 0);",
-    "return memory.ordered ? give_back_in_order(memory, error)",
+    "return in_order ? give_back_in_order(memory, error)",
 ]
 # Sites by the driver's function and what the code on their stacks says, the innermost first.
 # What no program needs, as the explorers' parties keep the rules:
@@ -229,6 +229,7 @@ def main():
                 tap.check(found.is_found, f"{site} is needed")
     print(f"# {len(sites)} sites; found by: {dict(by)}")
     stale = [str(it) for it in [*NEEDLESS, *SELDOM] if not used[str(it)]]
+    stale += [text for text in ALIKE if not any(text in it for it in sources.lines.values())]
     tap.check(not stale, "each name above is that of a site", *stale)
     missed = {
         place: sources.lines[place].strip()
