@@ -869,7 +869,8 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
 /** Blocks the calling thread until what the producer has pending on the array and on its mask, and
  * all uses that its owner has kept, the work of streams of the CPU's among them, are complete. An
  * event is recorded on the array's stream: stream 1 alone need not be behind the blocking streams.
- * The last resort. Release the GIL first.
+ * Of memory whose context cai_device_reset() has destroyed, nothing is pending on the array's
+ * stream. The last resort. Release the GIL first.
  *
  * @return #CAI_OK; the rest as cai_use_begin(), cai_error.index as cai_array_validate().
  * The text, "Synchronization". Since 0.1. */

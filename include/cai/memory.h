@@ -680,7 +680,7 @@ cai_status cai_array_empty_like(const cai_array *like, cai_device device,
  * its stream is the thread's current one, which comes after the array's, and the array's will come
  * after it when the memory is released. Work of streams of the CPU's is one with the array's at any
  * time. Of a read-only array the memory is #CAI_MEMORY_READONLY: a view, if the whole may be
- * written.
+ * written. It is #CAI_MEMORY_FREED once the array's owner says #CAI_OWNER_FREED.
  *
  * @param array   owned
  * @param out     one holder (more)

@@ -109,10 +109,15 @@ inline cai_owner *keeper_of(const cai_array &array) noexcept {
   return keeper_of(array.owner);
 }
 
-// Whether the memory of an array has gone before the array.
+// Whether memory has gone before those who hold it let go: its own keeper says so, or that of the
+// array which it was found by.
+inline bool is_freed(const cai_owner &keeper) noexcept {
+  return has_flag(&keeper, CAI_OWNER_FREED) ||
+         (keeper.keeper && has_flag(keeper.keeper, CAI_OWNER_FREED));
+}
 inline bool is_freed(const cai_array &array) noexcept {
   const cai_owner *const keeper = keeper_of(array);
-  return keeper && has_flag(keeper, CAI_OWNER_FREED);
+  return keeper && is_freed(*keeper);
 }
 // CAI_ERR_STATE if so.
 cai_status refuse_freed(const cai_array &array, cai_error *error) noexcept;

@@ -289,6 +289,7 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
   cai_error error;
   const cai_status status = guard(&error, [&] {
     if (stream == 0 || !device::is_alive(memory.facts.device.id, memory.epoch)) return;
+    if (is_freed(*array)) return;  // nobody waits for uses of it, and its stream may have gone
     driver::Session session;
     order::Stream mine{stream, device::primary(session, memory.facts.device.id).context, -1};
     identify(session, mine);

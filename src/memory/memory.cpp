@@ -14,6 +14,7 @@
 #include "device/gpu_stream.hpp"
 #include "device/primary.hpp"
 #include "memory/registry.hpp"
+#include "order/memory_hook.hpp"
 #include "order/uses.hpp"
 
 using namespace cai;
@@ -38,9 +39,23 @@ void cai_memory::release_owner(cai_owner *owner) noexcept {
 }
 
 bool cai_memory::is_alive() const noexcept {
+  return !is_freed() && !has_lost_context();
+}
+
+bool cai_memory::is_freed() const noexcept {
   const cai_memory &all = root();
-  if (all.freed.load(std::memory_order_acquire)) return false;
-  return all.epoch == 0 || device::is_alive(all.epoch_gpu, all.epoch);
+  return all.freed.load(std::memory_order_acquire) ||
+         (all.keeper && has_flag(all.keeper, CAI_OWNER_FREED));
+}
+
+bool cai_memory::has_lost_context() const noexcept {
+  const cai_memory &all = root();
+  return all.epoch != 0 && !device::is_alive(all.epoch_gpu, all.epoch);
+}
+
+bool cai::has_lost_context(const cai_owner &keeper) noexcept {
+  const bool is_memory = keeper.retain == cai_memory::retain_owner;
+  return is_memory && static_cast<const cai_memory &>(keeper).has_lost_context();
 }
 
 bool cai_memory::is_reachable() const noexcept {
@@ -106,7 +121,7 @@ device::Held stream_or_current(cai_stream *stream, cai_device device) {
 
 cai_memory &must_live(cai_memory *memory) {
   if (!memory) throw Failure(CAI_ERR_ARGUMENT, {}, "memory is NULL");
-  if (memory->root().freed.load(std::memory_order_acquire)) {
+  if (memory->is_freed()) {
     throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
   }
   if (!memory->is_alive()) {

@@ -71,6 +71,10 @@ struct cai_memory : cai_owner {
 
   // Its memory may be used: nobody freed it, and no reset has.
   bool is_alive() const noexcept;
+  // By hand, or by the last holder; or the array that it was found by says so.
+  bool is_freed() const noexcept;
+  // A reset has destroyed the context that it was of, whoever freed it before.
+  bool has_lost_context() const noexcept;
   // Whether the process can still do something to it.
   bool is_reachable() const noexcept;
 

@@ -55,6 +55,14 @@ struct Demand {
   Wanted wanted;  // for the trace alone
 
   bool streams_empty() const noexcept { return handles.empty() && defaults.empty(); }
+  // The array's memory has gone with its context, and with it what was pending on its streams,
+  // whose handles may be others' by now. Of a kept use the context is known.
+  void leave_streams() noexcept {
+    const auto all = [](const auto &) { return true; };
+    handles.remove_if(all);
+    defaults.remove_if(all);
+    events.remove_if(all);
+  }
   bool empty() const noexcept {
     return streams_empty() && events.empty() && conflicts.empty() && keepers.empty();
   }

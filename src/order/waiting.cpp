@@ -5,6 +5,7 @@
 #include <cinttypes>
 
 #include "order/imports.hpp"
+#include "order/memory_hook.hpp"
 #include "order/releases.hpp"
 
 namespace cai::order {
@@ -354,6 +355,7 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
 void sync_host(const cai_array &array) {
   Demand demand;
   collect(array, {Wanted::For::completing, 0, CAI_ACCESS_DEFAULT}, demand);
+  if (is_freed(array) && has_lost_context(*keeper_of(array))) demand.leave_streams();
   if (demand.empty()) return;
   if (!demand.streams_empty() || !demand.events.empty() || !demand.conflicts.empty()) {
     driver::Session session;

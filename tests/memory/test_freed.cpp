@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "managers.hpp"
 #include "memories.hpp"
 
 namespace test::freed_tests {
@@ -146,6 +147,43 @@ TEST(FreedByOthers, IsNotWorkedOn) {
   EXPECT_EQ(bytes, std::vector<unsigned char>(64, 7));
 }
 
+// Memory that an array of somebody else's was found by hears of it, too.
+TEST(FreedByOthers, IsNotWorkedOnByItsMemory) {
+  for (const cai_device device : {cpu, gpu0}) {
+    const OwnMemory plain = allocate(device, CAI_KIND_DEFAULT, 64);
+    const OwnStream stream = make_stream(device);
+    const OwnArray base = array_of(plain, {64});
+    const OwnArray array = [&] {
+      cai_array described = *base;
+      described.owner = nullptr;
+      cai_array *made = nullptr;
+      EXPECT_EQ(cai_array_own(&described, nullptr, nullptr, &made, nullptr), CAI_OK);
+      return OwnArray(made);
+    }();
+    cai_memory *of_array = nullptr;
+    ASSERT_OK(cai_memory_of(array, &of_array, nullptr, error));
+    OwnMemory found(of_array);
+    OwnArray other = array_of(found, {64});
+    const unsigned char item = 7;
+    ASSERT_OK(cai_array_fill(other, &item, stream, error));
+    ASSERT_OK(cai_stream_synchronize(stream, error));
+    (*array).owner->flags |= CAI_OWNER_FREED;
+    EXPECT_FAILS(CAI_ERR_STATE, "freed already", cai_array_fill(other, &item, stream, error));
+    cai_array *made = nullptr;
+    EXPECT_FAILS(CAI_ERR_STATE, "freed already",
+                 cai_memory_array_like(found, 0, base, 0, &made, error));
+    cai_memory_info info{};
+    info.struct_size = sizeof info;
+    ASSERT_OK(cai_memory_describe(found, &info, error));
+    EXPECT_TRUE(info.flags & CAI_MEMORY_FREED);
+    const Failures heard;
+    other = OwnArray();
+    found = OwnMemory();
+    ASSERT_OK(cai_drain(1, nullptr, error));
+    EXPECT_TRUE(heard.messages.empty());
+  }
+}
+
 TEST(FreedByAReset, HasNoDoor) {
   for (const std::uint32_t kind :
        {CAI_KIND_DEFAULT, CAI_KIND_ASYNC, CAI_KIND_MANAGED, CAI_KIND_PINNED}) {
@@ -159,6 +197,21 @@ TEST(FreedByAReset, HasNoDoor) {
     DLTensor tensor{};
     std::int64_t strides = 0;
     ASSERT_OK(cai_dlpack_lend(of_host, &strides, &tensor, error));
+  }
+}
+
+// Nothing is pending in a context that has gone, whose streams' handles are others' by now.
+TEST(FreedByAReset, IsNotWaitedForOnItsStream) {
+  for (const bool is_freed_before : {false, true}) {
+    SCOPED_TRACE(is_freed_before);
+    OwnStream stream = make_stream(gpu1);
+    OwnMemory memory = allocate(gpu1, CAI_KIND_ASYNC, 64, stream);
+    const OwnArray array = array_of(memory, {64}), view = last_half_of(array);
+    if (is_freed_before) ASSERT_OK(cai_memory_free(memory, error));
+    ASSERT_OK(cai_device_reset(gpu1, CAI_RESET_CONTEXT, error));
+    ASSERT_OK(cai_array_sync_host(array, error));
+    ASSERT_OK(cai_array_sync_host(view, error));
+    ASSERT_OK(cai_array_eval(array, error));
   }
 }
 

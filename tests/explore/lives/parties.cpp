@@ -120,10 +120,23 @@ void World::own(const Step &step) {
   if (made.read_only) given.flags = CAI_FLAG_READONLY;
   made.bytes = std::make_shared<Bytes>(40, step[1] % 256);
   made.count = 40;
+  made.owner = &owner;
   const bool done = ask("own", CAI_OK, [&](cai_error *error) {
     return cai_array_own(&given, Owner::end, &owner, &made.handle, error);
   });
   done ? arrays_.push_back(made) : Owner::end(&owner);
+}
+
+// Somebody else's memory goes before those who hold it let go of it, and all hear of that.
+void World::lose(const Step &step) {
+  const Array *const from = array(step[1]);
+  if (!from || from->memory || from->owner->lost) return;
+  sync_cpu();
+  MUST(cai_drain(1, nullptr, nullptr));
+  for (std::uint32_t i = 0; i < 4; ++i) MUST(cai_stream_synchronize(stream(false, i), nullptr));
+  __atomic_fetch_or(&from->handle->owner->flags, CAI_OWNER_FREED, __ATOMIC_RELAXED);
+  from->owner->lost = true;
+  from->owner->take_bytes();
 }
 
 void World::view(const Step &step) {
@@ -154,7 +167,8 @@ void World::memory_of(const Step &step) {
   if (!from || memories_.size() >= most) return;
   cai_memory *handle = nullptr;
   std::uint64_t offset = 0;
-  if (!ask("of", CAI_OK, [&](cai_error *error) {
+  const bool is_lost = !from->memory && from->owner->lost;
+  if (!ask("of", is_lost ? CAI_ERR_STATE : CAI_OK, [&](cai_error *error) {
         return cai_memory_of(from->handle, &handle, &offset, error);
       })) {
     return;
@@ -165,6 +179,7 @@ void World::memory_of(const Step &step) {
     made.size = from->count;
     made.read_only = from->read_only;
     made.is_foreign = true;
+    made.owner = from->owner;
     return add(handle, std::move(made));
   }
   if (offset != from->start && from->count) blame("cai_memory_of() says another offset");
@@ -494,6 +509,7 @@ const World::Party World::parties[] = {
     {"pin", &World::pin, true},
     {"wrap", &World::wrap, true},
     {"own", &World::own, true},
+    {"lose", &World::lose},
     {"view", &World::view, true},
     {"retain", &World::retain, true},
     {"release", &World::release, true},

@@ -239,6 +239,9 @@ void World::check() {
             std::to_string(info.size));
     }
   }
+  for (const auto &owner : owners_) {
+    if (owner->lost && !owner->is_untouched()) blame("memory is written that is lost");
+  }
   if (wide::cu().simcuda_races() != races_) blame("something races");
 }
 

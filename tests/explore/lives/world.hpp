@@ -46,12 +46,14 @@ using Bytes = std::vector<int>;
 struct Owner {
   std::vector<unsigned char> bytes;
   int ended = 0;
+  bool lost = false;  // to whoever holds it still
 
   static void end(void *self) {
     Owner &owner = *static_cast<Owner *>(self);
     ++owner.ended;
-    std::fill(owner.bytes.begin(), owner.bytes.end(), poison);
+    owner.take_bytes();
   }
+  void take_bytes() { std::fill(bytes.begin(), bytes.end(), poison); }
   bool is_untouched() const {
     return std::all_of(bytes.begin(), bytes.end(),
                        [](unsigned char byte) { return byte == poison; });
@@ -72,10 +74,12 @@ struct Memory {
   bool is_ordered = false;  // from a pool, in the order of a stream
   bool freed = false;
   const Judge *judge = nullptr;
+  const Owner *owner = nullptr;  // of an array that it was found by
 
   const Memory &root() const { return whole ? *whole : *this; }
   bool is_dead() const { return root().epoch != 0 && root().epoch != Judge::now; }
-  bool is_alive() const { return !root().freed && !is_dead(); }
+  bool is_lost() const { return root().owner && root().owner->lost; }
+  bool is_alive() const { return !root().freed && !is_lost() && !is_dead(); }
   bool is_of_host() const { return kind == CAI_KIND_HOST || (is_cpu(device) && !epoch); }
 };
 using Shared = std::shared_ptr<Memory>;
@@ -86,8 +90,9 @@ struct Array {
   std::shared_ptr<Bytes> bytes;
   std::uint64_t start = 0, count = 0;
   bool read_only = false;
+  Owner *owner = nullptr;  // of somebody else's
 
-  bool is_alive() const { return !memory || memory->is_alive(); }
+  bool is_alive() const { return memory ? memory->is_alive() : !owner->lost; }
   bool is_of_host() const { return handle->device_type == CAI_DEVICE_CPU; }
   bool is_for_host() const { return is_of_host() || handle->device_type == CAI_DEVICE_CUDA_HOST; }
 };
@@ -130,6 +135,7 @@ class World {
   void pin(const Step &step);
   void wrap(const Step &step);
   void own(const Step &step);
+  void lose(const Step &step);
   void view(const Step &step);
   void retain(const Step &step);
   void release(const Step &step);

@@ -2866,7 +2866,8 @@ functions! {
     /// Blocks the calling thread until what the producer has pending on the array and on its mask, and
     /// all uses that its owner has kept, the work of streams of the CPU's among them, are complete. An
     /// event is recorded on the array's stream: stream 1 alone need not be behind the blocking streams.
-    /// The last resort. Release the GIL first.
+    /// Of memory whose context [`cai_device_reset()`] has destroyed, nothing is pending on the array's
+    /// stream. The last resort. Release the GIL first.
     ///
     /// # Returns
     ///
@@ -4395,7 +4396,7 @@ functions! {
     /// its stream is the thread's current one, which comes after the array's, and the array's will come
     /// after it when the memory is released. Work of streams of the CPU's is one with the array's at any
     /// time. Of a read-only array the memory is [`CAI_MEMORY_READONLY`]: a view, if the whole may be
-    /// written.
+    /// written. It is [`CAI_MEMORY_FREED`] once the array's owner says [`CAI_OWNER_FREED`].
     ///
     /// # Arguments
     ///
