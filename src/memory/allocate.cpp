@@ -333,6 +333,7 @@ cai_memory *make(cai_device device, uint32_t kind, Body &&body) {
   HeldMemory memory = new_memory(device, kind);
   note_device(*memory);
   body(*memory);
+  enter_if_it_may_die(*memory);
   return memory.let_go();
 }
 

@@ -379,6 +379,7 @@ HeldMemory hold_array(const cai_array &array, uint64_t *below) {
   begin_use_of_array(*memory, held);
   memory->ordered = true;
   memory->flags |= CAI_OWNER_STREAM_ORDERED;
+  enter_if_it_may_die(*memory);
   return memory;
 }
 

@@ -284,7 +284,7 @@ void claim_until_passed(cai_memory &memory, cai_stream *stream) {
 
 cai_status let_go(cai_memory &memory, cai_error *error) noexcept {
   const cai_memory_info &facts = memory.facts;
-  if (memory.entered) take_out_of_registry(memory);
+  take_out_of_registry(memory);
   if (memory.counted) count_memory(facts.device, facts.kind, facts.size, -1);
   if (memory.is_reachable()) {
     claim_for_line(memory, memory.line);

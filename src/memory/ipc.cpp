@@ -256,6 +256,7 @@ HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_device devi
     session.finish();
   }
   memory->line = Line(std::move(stream));
+  enter_if_it_may_die(*memory);
   return memory;
 }
 

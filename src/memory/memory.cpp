@@ -95,8 +95,13 @@ void enter(cai_memory &memory) {
   memory.entered = true;
 }
 
+void enter_if_it_may_die(cai_memory &memory) noexcept {
+  if (memory.epoch != 0 && !memory.entered) enter_unaddressed(memory);
+}
+
 void take_out_of_registry(cai_memory &memory) noexcept {
-  take_out(memory.facts.data, memory.facts.size, &memory);
+  if (memory.entered) take_out(memory.facts.data, memory.facts.size, &memory);
+  if (memory.link) take_out_unaddressed(memory);
 }
 
 void note_device(cai_memory &memory) {

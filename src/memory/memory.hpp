@@ -61,7 +61,9 @@ struct cai_memory : cai_owner {
   std::int32_t epoch_gpu = 0;   // whose: of the CPU's memory, that which has pinned it
   const std::uint64_t process;  // see device::process()
   cai_memory *whole = nullptr;  // of a view: what it is a part of, held
-  bool entered = false;         // in the registry
+  bool entered = false;         // in the registry, under its address
+  cai_memory **link = nullptr;  // what points to it among those there that no address finds
+  cai_memory *after = nullptr;  // the next one among them
   bool counted = false;         // among what is out
   cai_memory *next = nullptr;   // of those whose end is to be tried again
 
@@ -120,6 +122,8 @@ HeldMemory read_only_view_of(cai_memory &memory);
 
 // Lets addresses in it be looked up, until it is taken out.
 void enter(cai_memory &memory);
+// Of other memory a reset is to find it, for its arrays to hear of that, until it is taken out.
+void enter_if_it_may_die(cai_memory &memory) noexcept;
 void take_out_of_registry(cai_memory &memory) noexcept;
 // What a reset has killed is in nobody's way: its addresses may be given anew.
 void forget_dead() noexcept;

@@ -51,6 +51,8 @@ struct Registry {
   Granules<18, 8> small;
   Granules<26, 6> large;
   Shard rest;
+  order::Lock lock;  // for the next
+  cai_memory *unaddressed = nullptr;
 
   Shard &of(uint64_t address, uint64_t size) noexcept {
     if (small.hold(address, size)) return small.of(address);
@@ -95,6 +97,22 @@ void take_out(uint64_t address, uint64_t size, const cai_memory *memory) noexcep
   }
 }
 
+void enter_unaddressed(cai_memory &memory) noexcept {
+  Registry &all = registry();
+  const std::lock_guard lock(all.lock);
+  memory.link = &all.unaddressed;
+  memory.after = all.unaddressed;
+  if (memory.after) memory.after->link = &memory.after;
+  all.unaddressed = &memory;
+}
+
+void take_out_unaddressed(cai_memory &memory) noexcept {
+  const std::lock_guard lock(registry().lock);
+  *memory.link = memory.after;
+  if (memory.after) memory.after->link = memory.link;
+  memory.link = nullptr;
+}
+
 cai_memory *look_up(uint64_t address, uint64_t *offset) noexcept {
   Registry &all = registry();
   for (Shard *const shard : {&all.small.of(address), &all.large.of(address), &all.rest}) {
@@ -115,6 +133,8 @@ void take_out_if(bool (*gone)(cai_memory &memory) noexcept) noexcept {
   for (Shard &shard : all.small) sweep(shard);
   for (Shard &shard : all.large) sweep(shard);
   sweep(all.rest);
+  const std::lock_guard lock(all.lock);
+  for (cai_memory *each = all.unaddressed; each; each = each->after) gone(*each);
 }
 
 }  // namespace cai::memory

@@ -19,7 +19,11 @@ void take_out(uint64_t address, uint64_t size, const cai_memory *memory) noexcep
 // if its last holder has gone.
 cai_memory *look_up(uint64_t address, uint64_t *offset) noexcept;
 
-// Takes out all of which `gone` is true; called with the lock held.
+// Likewise memory that no address finds, but whose context may go.
+void enter_unaddressed(cai_memory &memory) noexcept;
+void take_out_unaddressed(cai_memory &memory) noexcept;
+
+// Takes out all of which `gone` is true; called with the lock held. What no address finds stays in.
 void take_out_if(bool (*gone)(cai_memory &memory) noexcept) noexcept;
 
 }  // namespace cai::memory

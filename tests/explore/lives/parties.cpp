@@ -329,11 +329,10 @@ void World::read(const Step &step) {
   blame("an element is " + std::to_string(byte) + ", not " + std::to_string(expected));
 }
 
-// To whoever knows nothing of the memory, and so cannot know that it has gone. (What was pinned,
-// and died with its context, is still the host's.)
+// To whoever knows nothing of the memory, and so cannot know that it has gone.
 void World::hand_out(const Step &step) {
   const Array *const from = array(step[1]);
-  if (!from || (from->memory && from->memory->is_dead() && !from->memory->is_found)) return;
+  if (!from) return;
   if (!from->is_alive()) {
     cai_use use;
     must("use", CAI_ERR_STATE, [&](cai_error *error) {
@@ -346,6 +345,16 @@ void World::hand_out(const Step &step) {
   DLTensor tensor;
   must("lend", expected,
        [&](cai_error *error) { return cai_dlpack_lend(from->handle, &strides, &tensor, error); });
+}
+
+// The host may wait for whatever it still has an array of, gone or not.
+void World::await(const Step &step) {
+  const Array *const from = array(step[1]);
+  if (!from) return;
+  must("await", CAI_OK, [&](cai_error *error) {
+    return step[2] % 2 ? cai_array_eval(from->handle, error)
+                       : cai_array_sync_host(from->handle, error);
+  });
 }
 
 void World::set_stream(const Step &step) {
@@ -535,6 +544,7 @@ const World::Party World::parties[] = {
     {"read", &World::read},
     {"read", &World::read},
     {"hand_out", &World::hand_out, true},
+    {"await", &World::await},
     {"record", &World::record},
     {"set_stream", &World::set_stream},
     {"defer", &World::defer, true},

@@ -147,6 +147,7 @@ class World {
   void copy(const Step &step);
   void read(const Step &step);
   void hand_out(const Step &step);
+  void await(const Step &step);
   void set_stream(const Step &step);
   void record(const Step &step);
   void defer(const Step &step);
