@@ -759,10 +759,10 @@ typedef struct cai_use {
  * host does, and is told what it failed with, once; it is #CAI_ERR_STATE in a forked child. The
  * thread of such a stream does not wait for its own.
  *
- * 1 and 2 mean, for an array, the context of its memory (else the current one if it is on that
- * device, else the primary one if it is active); for `stream`, the current context. Where none is
- * current, cai_arrow_write() takes it for one of the array's. A 2 is valid on the thread that said
- * it only.
+ * 1 and 2 mean, for an array, the context of its memory (a pool's has none: then the primary one of
+ * its device if that is active, else the current one if it is on that device); for `stream`, the
+ * current context. Where none is current, cai_arrow_write() takes it for one of the array's. A 2 is
+ * valid on the thread that said it only.
  *
  * Captures: streams of one capture are ordered within it. If only `stream` captures, a producer
  * with nothing pending needs no order (the launch's place is the caller's affair); one with work
@@ -858,10 +858,11 @@ void cai_use_abandon(cai_use *use);
  *
  * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending,
  *             and nobody is told of work on a stream of one's own, for which a use is begun
- * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, arrays of an owner come with
- *         different streams, all came with None, and an owner has kept uses, or an owner cannot be
- *         told of the stream: one with an await_uses of its own, or #CAI_OWNER_IMPORTED where the
- *         array, or its mask, came with None; the rest as cai_use_begin().
+ * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, or it is 1 or 2 of another context
+ *         than the current one, arrays of an owner come with different streams, all came with None,
+ *         and an owner has kept uses, or an owner cannot be told of the stream: one with an
+ *         await_uses of its own, or #CAI_OWNER_IMPORTED where the array, or its mask, came with
+ *         None; the rest as cai_use_begin().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,
                                   cai_error *error);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "driver/context.hpp"
 
+#include <atomic>
+#include <iterator>
+
 namespace cai::driver {
 
 void Session::finish() {
@@ -21,16 +24,27 @@ std::uint64_t Session::id_of(CUcontext context) const {
   return id;
 }
 
+// The id of the primary context that was last seen on each of the first devices. Ids never recur, so
+// that one which is current is known by it, and need not be retained.
+static constinit std::atomic<unsigned long long> known_primaries[64];
+
 CUcontext Session::of_device(int ordinal) {
+  const CUcontext here = current();
+  const auto index = static_cast<std::size_t>(ordinal);
+  auto *const known = index < std::size(known_primaries) ? &known_primaries[index] : nullptr;
+  unsigned long long id = 0;
+  if (here && known && cu.cuCtxGetId(here, &id) == success && id == known->load()) return here;
   CUdevice device = 0;
   must(cu.cuDeviceGet, &device, ordinal);
-  if (const CUcontext here = current()) {
-    CUdevice of_current = 0;
-    const CUresult result = cu.cuCtxGetDevice(&of_current);
-    if (result != success && !is_destroyed(here)) fail_call(cu.cuCtxGetDevice.name, result);
-    if (result == success && of_current == device) return here;
+  if (const CUcontext primary = primary_of(device)) {
+    if (known) known->store(id_of(primary));
+    return primary;
   }
-  return primary_of(device);
+  if (!here) return nullptr;
+  CUdevice of_current = 0;
+  const CUresult result = cu.cuCtxGetDevice(&of_current);
+  if (result != success && !is_destroyed(here)) fail_call(cu.cuCtxGetDevice.name, result);
+  return result == success && of_current == device ? here : nullptr;
 }
 
 std::vector<CUcontext> Session::primaries() {

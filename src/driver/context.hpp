@@ -76,8 +76,9 @@ class Session {
     return result == error_context_is_destroyed || result == error_invalid_context;
   }
 
-  // The context that stands for a device where the memory names none: the current one if it is on
-  // that device and alive, else the primary one if it is active, else null. It never makes one.
+  // The context that stands for a device where the memory names none: the primary one if it is
+  // active, whoever asks, else the current one if it is on that device and alive, else null. It
+  // never makes one.
   CUcontext of_device(int ordinal);
 
   // The primary contexts that are active, for the rest of the session.

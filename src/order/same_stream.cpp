@@ -31,15 +31,22 @@ std::uint64_t same_stream(Demand &demand) {
   };
   for (const Stream &stream : demand.handles) differs(stream.value, stream.index);
   for (const Demand::Default &array : demand.defaults) differs(array.value, array.index);
-  if (demand.defaults.size() < 2) return value;
+  if (demand.defaults.empty()) return value;
 
   driver::Session session;
   Few<Stream> streams;
   resolve(session, demand, OnFailure::stop, streams);
+  const driver::CUcontext here = session.current();
   session.finish();
   if (streams.size() > 1) {
     throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, streams.begin()[1].index},
                   "the arrays come with stream %d of different contexts", static_cast<int>(value));
+  }
+  const Stream &stream = *streams.begin();
+  if (here && here != stream.context) {
+    throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, stream.index},
+                  "the arrays come with stream %d of another context than the current one",
+                  static_cast<int>(value));
   }
   return value;
 }

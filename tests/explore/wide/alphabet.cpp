@@ -154,6 +154,11 @@ constexpr Verb kVerbs[] = {
      {4, 4, 6},
      {kFreeUse, kArray, kStream, of(kAccess), of(kWaits), rarely(kOfDict)}},
     {"open_guest", open_guest, {2, 1, 0}, {}},
+    {"enter_guest",
+     enter_guest,
+     {2, 1, 0},
+     {},
+     [](const World &) { return machine().guest != nullptr; }},
     {"end_guest", end_guest, {2, 1, 0}, {}},
     {"tensor", ask_tensor, {3, 2, 2}, {kFreeTensor, kArray, kStream, of(kWorks)}},
     {"use_tensor", use_tensor, {3, 2, 1}, {kTensor, of(kAccess)}, has_tensor},
@@ -204,6 +209,8 @@ constexpr Theme kThemes[] = {
     {1, false, "make ? ? ? ? ? N1/N2/N3/N4 | dict"},
     {1, false, "make ? ? ? memory | set_stream"},
     {1, false, "open_guest | make ? G"},
+    {1, false, "open_guest | make ? ? 1/2 | enter_guest | begin/sync_host/same_stream"},
+    {1, false, "open_guest | enter_guest | make | begin/publish/tensor/dict"},
     // Threads, of which one ends.
     {1, false, "turn | make ? ? 2 | begin | end | turn | end_thread | turn"},
     // Two uses in one capture that no stream orders.

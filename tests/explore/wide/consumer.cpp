@@ -228,6 +228,7 @@ void same_stream(World &world, const Step &step) {
   if (!world.is_taken(status)) return;
   for (const int number : arrays) world.met(Call::same_stream, number);
   if (out == 0) return;
+  if (world.is_in_guest && out <= 2) world.fail("a stream of another context is named");
   for (int i = 0; i < kStreams; ++i) {
     if (i == kPerThread + 1 - world.thread) continue;  // a 2 is this thread's
     if (machine().value(i) != out || !world.may_work(i) || world.is_forked(i)) continue;

@@ -31,7 +31,9 @@ void Machine::make() {
   for (int i = kFirstHandle; i < kFirstOfGuest; ++i) make_stream(i);
   MUST(cu().cuStreamCreate(&free_stream, kNonBlocking));
   for (int i = kFirstOfLibcai; i < kStreams; ++i) make_stream(i);
-  for (int i = 0; i < kGuestBlock; ++i) MUST(cu().cuMemAlloc_v2(&blocks[i], 2 * kBytes));
+  for (int i = 0; i < kPoolBlock; ++i) MUST(cu().cuMemAlloc_v2(&blocks[i], 2 * kBytes));
+  MUST(cu().cuMemAllocAsync(&blocks[kPoolBlock], 2 * kBytes, free_stream));
+  MUST(cu().cuStreamSynchronize(free_stream));
   MUST(cu().cuMemAlloc_v2(&scratch, 4096));
 }
 

@@ -50,6 +50,7 @@ constexpr bool is_per_thread(int stream) {
   return stream == kPerThread || stream == kPerThread + 1;
 }
 inline constexpr int kBlocks = 4;
+inline constexpr int kPoolBlock = kBlocks - 2;   // of no context, as the driver has it
 inline constexpr int kGuestBlock = kBlocks - 1;  // is there with the guest
 inline constexpr std::size_t kBytes = 2;         // and as many for a mask
 

@@ -85,6 +85,7 @@ void close_capture(World &world, Capture &capture);
 void launch(World &world, const Step &step);
 void replace_stream(World &world, const Step &step);
 void open_guest(World &world, const Step &step);
+void enter_guest(World &world, const Step &step);
 void end_guest(World &world, const Step &step);
 void change_thread(World &world, const Step &step);
 void end_thread(World &world, const Step &step);

@@ -124,10 +124,17 @@ void open_guest(World &world, const Step &) {
   machine().open_guest();
 }
 
+void enter_guest(World &world, const Step &) {
+  if (!machine().guest) return;
+  world.is_in_guest = !world.is_in_guest;
+  world.say("the %s context is current", world.is_in_guest ? "second" : "first");
+}
+
 // What cai.h asks for before a context goes; owners are left over. The memory of some was there,
 // and nobody uses their arrays any more.
 void end_guest(World &world, const Step &) {
   if (!machine().guest || world.any_captures()) return;
+  world.is_in_guest = false;
   for (const Array &array : world.arrays) {
     const bool is_there = array.there && array.block == kGuestBlock;
     if (is_there && array.graphs) return;

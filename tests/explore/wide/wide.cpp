@@ -33,6 +33,7 @@ constexpr unsigned kSteps = 24;  // at most, and at least 4
 // The end of a program: all that is open ends.
 void close(World &world) {
   world.thread = 0;
+  world.is_in_guest = false;
   world.fault.forget();
   for (int round = 0; round < 3; ++round) {
     for (Use &use : world.uses) {

@@ -77,7 +77,7 @@ bool World::any_captures() const {
 }
 
 bool World::is_capturing(int stream) const {
-  if (stream == kLegacy) return !may_work(stream);
+  if (stream == kLegacy) return is_legacy_barred();
   if (!any_captures() || stream == kGone) return false;
   if (is_of_guest(stream) && !machine().guest) return false;
   if (stream == kPerThread + 1 && !has_second) return false;
@@ -89,11 +89,15 @@ bool World::is_capturing(int stream) const {
 
 bool World::may_work(int stream) const {
   if (is_of_guest(stream)) return machine().guest;
-  if (stream != kLegacy) return true;
+  if (is_in_guest && stream < kFirstHandle) return false;
+  return stream != kLegacy || !is_legacy_barred();
+}
+
+bool World::is_legacy_barred() const {
   for (int i = kPerThread; i < kStreams; ++i) {
-    if (is_blocking(i) && is_capturing(i)) return false;
+    if (is_blocking(i) && is_capturing(i)) return true;
   }
-  return true;
+  return false;
 }
 
 bool World::is_forked(int stream) const {

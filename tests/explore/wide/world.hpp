@@ -191,6 +191,7 @@ struct World {
   bool is_capturing(int stream) const;
   // Stream 1 may not be used while a blocking stream is being captured.
   bool may_work(int stream) const;
+  bool is_legacy_barred() const;
   // Whether the stream is in a capture that began on another one: it is for the use that joined.
   bool is_forked(int stream) const;
   // 1 and 2 are names in the context of the array's memory.
@@ -253,9 +254,12 @@ struct World {
   // Runs a call of libcai's, in which something may fail.
   template <class Call>
   void loudly(const Call &call) {
-    fault.arm();
-    call();
-    fault.disarm();
+    const auto armed = [&] {
+      fault.arm();
+      call();
+      fault.disarm();
+    };
+    is_in_guest ? machine().in_guest(armed) : armed();
   }
   // The host must not wait there, unless there is no memory to remember by what to wait for.
   template <class Call>
@@ -293,6 +297,7 @@ struct World {
   std::string problem;  // the first; empty: none
   cai_error error{};    // of the last call that failed
   std::uint64_t waits_of_frees = 0;
+  bool is_in_guest = false;  // libcai is called with the guest current, where 1 and 2 are others
 
  private:
   Kind kind_of(int stream) const;
