@@ -273,10 +273,11 @@ typedef struct cai_owner {
   void (*retain)(struct cai_owner *self);
   /** Takes one holder away; the last one ends the block, and may run the producer's code. Any
    * thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while uses are
-   * pending, the block's end is put off. It may record an event on the array's stream. Where
-   * nothing is pending, that code runs at once, on the calling thread, in a capture too: who frees
-   * memory there by calls that a capture forbids allows for that
-   * (cuThreadExchangeStreamCaptureMode). */
+   * kept, the block's end is put off. It may record an event on the array's stream, but does not
+   * ask the driver whether the uses are complete by now: cai_owner_pending() does before it, and
+   * cai_drain() or another call after it. Where no use is kept, that code runs at once, on the
+   * calling thread, in a capture too: who frees memory there by calls that a capture forbids allows
+   * for that (cuThreadExchangeStreamCaptureMode). */
   void (*release)(struct cai_owner *self);
   /** Keeps a use: what is queued on `stream` by now reads the memory, or (#CAI_ACCESS_WRITE) also
    * writes it. As cai_owner_used_on(). NULL: uses are not kept. With an await_uses of the owner's
@@ -1056,9 +1057,10 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
                                 cai_error *error);
 
 /** For a producer's own cai_owner.release, after the last holder has let go: calls end(self) now if
- * no use is pending, else later, on a thread that calls a function under "Order" or cai_drain(). It
- * waits for nothing, and does not fail; on a stream that uses are in order with, and that the
- * memory is not freed on, it records an event. Until `end` is called, the block stays.
+ * no use is kept, else once they are complete, on a thread that calls a function under "Order" or
+ * cai_drain(). It waits for nothing, does not ask whether they are, and does not fail; on a stream
+ * that uses are in order with, and that the memory is not freed on, it records an event. Until
+ * `end` is called, the block stays.
  *
  * @param self  filled in by cai_owner_init(); used_on may be another one, that calls what was
  *              there. With another await_uses `end` is called at once, since only that one knows

@@ -299,10 +299,11 @@ pub struct cai_owner {
     pub retain: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     /// Takes one holder away; the last one ends the block, and may run the producer's code. Any
     /// thread, no GIL, no context; must not fail. It does not wait for work on the GPU: while uses are
-    /// pending, the block's end is put off. It may record an event on the array's stream. Where
-    /// nothing is pending, that code runs at once, on the calling thread, in a capture too: who frees
-    /// memory there by calls that a capture forbids allows for that
-    /// (cuThreadExchangeStreamCaptureMode).
+    /// kept, the block's end is put off. It may record an event on the array's stream, but does not
+    /// ask the driver whether the uses are complete by now: [`cai_owner_pending()`] does before it, and
+    /// [`cai_drain()`] or another call after it. Where no use is kept, that code runs at once, on the
+    /// calling thread, in a capture too: who frees memory there by calls that a capture forbids allows
+    /// for that (cuThreadExchangeStreamCaptureMode).
     pub release: ::core::option::Option<unsafe extern "C" fn(self_: *mut cai_owner)>,
     /// Keeps a use: what is queued on `stream` by now reads the memory, or ([`CAI_ACCESS_WRITE`]) also
     /// writes it. As [`cai_owner_used_on()`]. NULL: uses are not kept. With an await_uses of the owner's
@@ -2725,10 +2726,10 @@ functions! {
     /// host does, and is told what it failed with, once; it is [`CAI_ERR_STATE`] in a forked child. The
     /// thread of such a stream does not wait for its own.
     ///
-    /// 1 and 2 mean, for an array, the context of its memory (else the current one if it is on that
-    /// device, else the primary one if it is active); for `stream`, the current context. Where none is
-    /// current, [`cai_arrow_write()`] takes it for one of the array's. A 2 is valid on the thread that said
-    /// it only.
+    /// 1 and 2 mean, for an array, the context of its memory (a pool's has none: then the primary one of
+    /// its device if that is active, else the current one if it is on that device); for `stream`, the
+    /// current context. Where none is current, [`cai_arrow_write()`] takes it for one of the array's. A 2 is
+    /// valid on the thread that said it only.
     ///
     /// Captures: streams of one capture are ordered within it. If only `stream` captures, a producer
     /// with nothing pending needs no order (the launch's place is the caller's affair); one with work
@@ -2851,10 +2852,11 @@ functions! {
     ///
     /// # Returns
     ///
-    /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, arrays of an owner come with
-    /// different streams, all came with None, and an owner has kept uses, or an owner cannot be
-    /// told of the stream: one with an await_uses of its own, or [`CAI_OWNER_IMPORTED`] where the
-    /// array, or its mask, came with None; the rest as [`cai_use_begin()`].
+    /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, or it is 1 or 2 of another context
+    /// than the current one, arrays of an owner come with different streams, all came with None,
+    /// and an owner has kept uses, or an owner cannot be told of the stream: one with an
+    /// await_uses of its own, or [`CAI_OWNER_IMPORTED`] where the array, or its mask, came with
+    /// None; the rest as [`cai_use_begin()`].
     ///
     /// The text, "Synchronization". Since 0.1.
     pub fn cai_arrays_same_stream(
@@ -3115,9 +3117,10 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// For a producer's own [`cai_owner.release`](cai_owner::release), after the last holder has let go: calls end(self) now if
-    /// no use is pending, else later, on a thread that calls a function under "Order" or [`cai_drain()`]. It
-    /// waits for nothing, and does not fail; on a stream that uses are in order with, and that the
-    /// memory is not freed on, it records an event. Until `end` is called, the block stays.
+    /// no use is kept, else once they are complete, on a thread that calls a function under "Order" or
+    /// [`cai_drain()`]. It waits for nothing, does not ask whether they are, and does not fail; on a stream
+    /// that uses are in order with, and that the memory is not freed on, it records an event. Until
+    /// `end` is called, the block stays.
     ///
     /// # Arguments
     ///
