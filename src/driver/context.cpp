@@ -32,8 +32,12 @@ CUcontext Session::of_device(int ordinal) {
   const CUcontext here = current();
   const auto index = static_cast<std::size_t>(ordinal);
   auto *const known = index < std::size(known_primaries) ? &known_primaries[index] : nullptr;
-  unsigned long long id = 0;
-  if (here && known && cu.cuCtxGetId(here, &id) == success && id == known->load()) return here;
+  if (here && known && known->load()) {
+    unsigned long long id = 0;
+    const CUresult result = cu.cuCtxGetId(here, &id);
+    if (result != success && !is_destroyed(here)) fail_call(cu.cuCtxGetId.name, result);
+    if (result == success && id == known->load()) return here;
+  }
   CUdevice device = 0;
   must(cu.cuDeviceGet, &device, ordinal);
   if (const CUcontext primary = primary_of(device)) {

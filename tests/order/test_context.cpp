@@ -89,7 +89,36 @@ TEST_F(Context, IsWantedForAHandle) {
   }
 }
 
-TEST_F(Context, PoolMemoryIsOfTheCurrentContextOnItsDevice) {
+// Whichever is current: all must mean the same.
+TEST_F(Context, PoolMemoryIsOfThePrimaryContext) {
+  const Primary primary(0);
+  const Address data = pool_memory(primary.context);
+  const Address seen = memory(primary.context);
+  Array legacy(data, CAI_STREAM_STREAM, 1);
+  const std::uint64_t consumer = value(stream());
+  {
+    const With with(primary.context);
+    fill(data, 7, 1);
+  }
+  EXPECT_EQ(begin_only({&legacy}, consumer), CAI_OK);
+  copy(seen, data, consumer);
+  EXPECT_EQ(read(seen, consumer), 7);
+  const cai_array *const one = &legacy.array;
+  std::uint64_t out = 99;
+  cai_error error{};
+  EXPECT_EQ(cai_arrays_same_stream(&one, 1, &out, &error), CAI_ERR_ORDER);
+  EXPECT_EQ(out, 99U);
+  EXPECT_NE(std::string(error.message).find("another context"), std::string::npos);
+  const With with(primary.context);
+  EXPECT_EQ(cai_arrays_same_stream(&one, 1, &out, &error), CAI_OK);
+  EXPECT_EQ(out, 1U);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(begin_only({&legacy}, 1), CAI_OK);
+  EXPECT_EQ(calls("cuDevicePrimaryCtxRetain"), 0U);  // it is known by then
+  free_pool_memory(data, primary.context);
+}
+
+TEST_F(Context, PoolMemoryIsOfTheCurrentContextWhereNoPrimaryOneIs) {
   const Address data = pool_memory(context0);
   Array legacy(data, CAI_STREAM_STREAM, 1);
   gpu().simcuda_reset_counts();

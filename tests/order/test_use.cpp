@@ -453,16 +453,18 @@ TEST_F(Use, SameStream) {
   expect({}, 0, false);
   expect({&stated}, 0, false);
   expect({&of_stream, &stated, &of_stream, &masked}, producer, false);
-  expect({&legacy}, 1, false);
-  expect({&legacy, &unstated}, 1, false);  // of the same memory
+  // Of 1 and 2 the driver says whose they are.
+  expect({&legacy}, 1, true);
+  expect({&legacy, &unstated}, 1, true);
   expect({&legacy, &legacy_too}, 1, true);
-  expect({&per_thread, &per_thread}, 2, false);
+  expect({&per_thread, &per_thread}, 2, true);
   refuse({&of_stream, &of_other}, 1);
   refuse({&of_stream, &legacy}, 0);
   refuse({&stated, &legacy, &legacy_there}, 2);
   refuse({&legacy, &per_thread}, 1);
   refuse({&of_stream, &of_event}, 1);
   refuse({&masked, &of_other}, 1);
+  refuse({&stated, &legacy_there}, 1);  // to whom 1 is another one
 }
 
 TEST_F(Use, OfNoDeviceOfCudas) {
