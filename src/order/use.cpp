@@ -97,6 +97,14 @@ void settle_streams(driver::Session &session, OpenUse &use, const cai_array *con
   }
 }
 
+void list_uses_in_capture(OpenUse &use, const cai_array *const *arrays) {
+  for (const Used &used : use) {
+    const cai_array &array = *arrays[used.index];
+    cai_owner *const keeper = keeper_of(array);
+    if (stores_here(keeper)) list_captured(make_uses_of(keeper), array);
+  }
+}
+
 // ---- What is told of beginnings -----------------------------------------------------------------
 
 // What the end will leave out: it does not see those arrays.
@@ -172,6 +180,7 @@ void settle_streams(driver::Session &session, OpenUse &use, const cai_array *con
     }
     if (!consumer.is_probed) probe(session, consumer);
     if (consumer.capture && !use.fork) use.fork_from(find_fork(consumer));
+    if (consumer.capture) list_uses_in_capture(use, arrays);
     use.capture = consumer.capture.id;
     use.context = consumer.context;
     session.finish();

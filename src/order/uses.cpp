@@ -67,7 +67,7 @@ bool wait_for_context(driver::Session &session) noexcept {
 }
 
 Uses::~Uses() {
-  if (listed) unlist_import(*this);
+  if (listed) unlist(*this);
 }
 
 Uses &make_uses(cai_owner *owner) {
@@ -259,6 +259,20 @@ void Uses::add_captured(std::uint64_t capture, std::uint64_t user, bool write,
     out.insert(out.end(), it.writes.begin(), it.writes.end());
     if (write) out.insert(out.end(), it.reads.begin(), it.reads.end());
   }
+}
+
+void Uses::take_captured(Uses &ending, std::vector<std::uint64_t> &captures) {
+  for (const Captured &it : ending.captured_) {
+    if (!it.writes.empty()) keep_captured(it.capture, it.user, true, it.writes);
+    if (!it.reads.empty()) keep_captured(it.capture, it.user, false, it.reads);
+    const bool is_new = std::find(captures.begin(), captures.end(), it.capture) == captures.end();
+    if (is_new) captures.push_back(it.capture);
+  }
+}
+
+bool Uses::is_in(std::uint64_t capture) const {
+  return std::any_of(captured_.begin(), captured_.end(),
+                     [&](const Captured &it) { return it.capture == capture; });
 }
 
 bool Uses::add_conflicts(bool write, int32_t index, Conflicts &out) {

@@ -139,6 +139,9 @@ class Uses {
   // Adds the nodes of the capture that a read, or a write, by another stream comes after.
   void add_captured(std::uint64_t capture, std::uint64_t user, bool write,
                     std::vector<driver::CUgraphNode> &out);
+  // Those of an import that ends, for others; adds the captures that are not among them yet.
+  void take_captured(Uses &ending, std::vector<std::uint64_t> &captures);
+  bool is_in(std::uint64_t capture) const;
   bool any_captured() const noexcept { return any_captured_.load(std::memory_order_acquire); }
 
   // Adds what a read, or a write, conflicts with. Returns whether all that is kept is there now:
@@ -159,7 +162,7 @@ class Uses {
   std::size_t count();
 
   HostUses host;        // work of the CPU's streams
-  bool listed = false;  // as those of an import, under the lock of imports.cpp
+  bool listed = false;  // under the lock of imports.cpp
 
   // Keeps, as a write, what is pending by now on the streams that are marked, but for `except`,
   // which the caller sees to. One that is being captured stays marked; one on which no event can be

@@ -244,9 +244,7 @@ bool may_follow_captured(const cai_array *const *arrays, int32_t count) noexcept
   return std::any_of(arrays, arrays + count, [](const cai_array *array) {
     const Uses *const uses = stored_uses_of(*array);
     if (uses && uses->any_captured()) return true;
-    return any_imports() && of_either(*array, [](const cai_array &part) {
-             return is_import(keeper_of(part)) && may_be_pending(part);
-           });
+    return any_captured() && of_either(*array, may_be_pending);
   });
 }
 
@@ -292,9 +290,8 @@ void follow_captured(driver::Session &session, Stream &stream, const cai_array *
     const bool write = completing || writes(array, wanted.access_of(index), index);
     if (uses) uses->add_captured(stream.capture.id, stream.value, write, nodes);
     for_each_part(array, [&](const cai_array &part) {
-      if (!is_import(keeper_of(part))) return;
       const bool writes_part = completing || (&part == &array ? write : writes_mask(part, write));
-      for_each_import(part, [&](Uses &other) {
+      for_each_captured(part, [&](Uses &other) {
         other.add_captured(stream.capture.id, stream.value, writes_part, nodes);
       });
     });

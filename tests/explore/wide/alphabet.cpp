@@ -185,6 +185,10 @@ constexpr Theme kThemes[] = {
     {4, true, "make ? ? ? ? stream/None | capture | join | join"},
     {2, true, "make ? ? ? IMPORTED stream/None | import"},
     {2, true, "make ? ? ? IMPORTED stream/None | import | capture | join | join"},
+    // An import goes, and what it was used for in a capture stays.
+    {1, true,
+     "make 0 ? ? IMPORTED stream/None - | import 1 0 | capture | join | join | begin 0 ? 1 - - ? both -"
+     " | end 0 event | release 1 | import/begin"},
     // A mask is memory of its own, which others have from its exporter, or from its owner.
     {2, true, "make ? ? ? IMPORTED stream/None N1/N2/None/B1 | import ? 0 mask"},
     {1, true, "make ? ? ? IMPORTED stream/None N1/N2/None/B1 | import | capture | join | join"},

@@ -32,13 +32,36 @@ void view(World &world, const Step &step) {
             number);
 }
 
+// Graphs that touch an import's memory have it by another import as well.
+static bool hand_graphs_over(World &world, int number) {
+  Array &array = world.arrays[number];
+  if (array.graphs == 0) return true;
+  if (world.blocks[array.block].keeper != kImported || array.part != kWhole) return false;
+  const auto *const other =
+      std::find_if(std::begin(world.arrays), std::end(world.arrays), [&](const Array &it) {
+        return &it != &array && it.there && it.block == array.block && it.part == kWhole &&
+               it.tensor < 0;
+      });
+  if (other == std::end(world.arrays)) return false;
+  const int to = world.number_of(other);
+  for (Capture &capture : world.captures) {
+    std::replace(capture.touched.begin(), capture.touched.end(), number, to);
+  }
+  for (Graph &graph : world.graphs) {
+    std::replace(graph.touched.begin(), graph.touched.end(), number, to);
+  }
+  world.arrays[to].graphs += std::exchange(array.graphs, 0);
+  return true;
+}
+
 void release(World &world, const Step &step) {
   const int number = static_cast<int>(step[1]);
-  if (!world.arrays[number].there || world.is_in_use(number) || world.arrays[number].graphs) return;
+  if (!world.arrays[number].there || world.is_in_use(number)) return;
   if (world.blocks[world.arrays[number].block].pending) return;  // the producer's own affair
   const int stream = world.arrays[number].said;
   const bool may_free = world.may_work(stream) && !world.is_capturing(stream);
   if (world.is_borrowed(number) && !may_free) return;
+  if (!hand_graphs_over(world, number)) return;
   let_go(world, number);
 }
 
