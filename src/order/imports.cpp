@@ -43,6 +43,7 @@ Bytes bytes_of(const cai_array &array) noexcept {
 struct Listed {
   Uses *uses;
   Bytes parts[2];
+  bool in_capture = false;
 
   void add(const Bytes &more) noexcept {
     if (more.empty()) return;
@@ -71,7 +72,10 @@ struct Imports {
 
   void sum_up() noexcept {
     count.store(listed.size() + left.size(), std::memory_order_release);
-    captured.store(listed.size() + in_captures.size() + left.size(), std::memory_order_release);
+    const auto of_imports = std::count_if(listed.begin(), listed.end(),
+                                          [](const Listed &each) { return each.in_capture; });
+    captured.store(static_cast<std::size_t>(of_imports) + in_captures.size() + left.size(),
+                   std::memory_order_release);
   }
 };
 
@@ -80,25 +84,30 @@ Imports &imports() {
   return immortal<Imports>();
 }
 
-void list(Uses &uses, const Bytes &bytes, const Bytes &of_mask,
-          std::vector<Listed> Imports::*which = &Imports::listed) {
+void list(Uses &uses, const Bytes &bytes, const Bytes &of_mask, bool is_import, bool in_capture) {
   Imports &all = imports();
-  std::vector<Listed> &there = all.*which;
+  std::vector<Listed> &there = is_import ? all.listed : all.in_captures;
   const std::lock_guard lock(all.mutex);
   auto mine = std::find_if(there.begin(), there.end(),
                            [&](const Listed &other) { return other.uses == &uses; });
-  if (mine == there.end()) {
+  const bool is_new = mine == there.end();
+  if (is_new) {
     mine = there.insert(mine, {&uses, {}});
     uses.listed = true;
-    all.sum_up();
   }
   mine->add(bytes);
   mine->add(of_mask);
+  if (!is_new && (!in_capture || mine->in_capture)) return;
+  mine->in_capture = in_capture;
+  all.sum_up();
 }
 
-// Forgets the oldest capture that is remembered, and what is of no other one.
-void forget_oldest(Imports &all) {
-  all.captures.erase(all.captures.begin());
+void list(Uses &uses, const cai_array &array, bool is_import, bool in_capture) {
+  list(uses, bytes_of(array), array.mask ? bytes_of(*array.mask) : Bytes{}, is_import, in_capture);
+}
+
+// Forgets what is of no capture that is remembered.
+void forget_others(Imports &all) noexcept {
   std::erase_if(all.left, [&](const Listed &each) {
     const bool is_old = std::none_of(all.captures.begin(), all.captures.end(),
                                      [&](auto capture) { return each.uses->is_in(capture); });
@@ -113,11 +122,13 @@ void leave(Imports &all, const Listed &ending) {
                             [&](const Listed &other) { return other.is_of_same(ending); });
   if (found == all.left.end()) {
     auto made = std::make_unique<Uses>();
-    found = all.left.insert(found, {made.get(), {ending.parts[0], ending.parts[1]}});
+    found = all.left.insert(found, {made.get(), {ending.parts[0], ending.parts[1]}, true});
     static_cast<void>(made.release());
   }
   found->uses->take_captured(*ending.uses, all.captures);
-  while (all.captures.size() > captures_most) forget_oldest(all);
+  if (all.captures.size() <= captures_most) return;
+  all.captures.erase(all.captures.begin());
+  forget_others(all);
 }
 
 }  // namespace
@@ -130,18 +141,19 @@ const cai_array *array_of(const cai_owner &owner) noexcept {
 }
 
 void list_import(Uses &uses, const cai_array &array) {
-  list(uses, bytes_of(array), array.mask ? bytes_of(*array.mask) : Bytes{});
-}
-
-void list_import(Uses &uses, const cai_owner &owner) {
-  constexpr Bytes all_addresses{0, UINT64_MAX};
-  const cai_array *const array = array_of(owner);
-  array ? list_import(uses, *array) : list(uses, all_addresses, {});
+  list(uses, array, true, false);
 }
 
 void list_captured(Uses &uses, const cai_array &array) {
-  if (is_import(keeper_of(array))) return list_import(uses, array);
-  list(uses, bytes_of(array), array.mask ? bytes_of(*array.mask) : Bytes{}, &Imports::in_captures);
+  list(uses, array, is_import(keeper_of(array)), true);
+}
+
+void list_owner(Uses &uses, const cai_owner &owner, bool in_capture) {
+  constexpr Bytes all_addresses{0, UINT64_MAX};
+  const cai_array *const array = array_of(owner);
+  const bool imported = is_import(&owner);
+  if (array && (imported || in_capture)) return list(uses, *array, imported, in_capture);
+  if (imported) list(uses, all_addresses, {}, imported, in_capture);
 }
 
 void unlist(Uses &uses) noexcept {
@@ -157,12 +169,32 @@ void unlist(Uses &uses) noexcept {
   all.sum_up();
 }
 
+void forget_captures_over(const Stream &stream) noexcept {
+  if (stream.is_default()) return;
+  Imports &all = imports();
+  const std::lock_guard lock(all.mutex);
+  if (all.left.empty()) return;
+  for (const Listed &each : all.left) {
+    std::erase_if(all.captures, [&](std::uint64_t capture) {
+      return capture != stream.capture.id && each.uses->is_in(capture, stream.value);
+    });
+  }
+  forget_others(all);
+  all.sum_up();
+}
+
 bool any_imports() noexcept {
   return imports().count.load(std::memory_order_acquire) != 0;
 }
 
 bool any_captured() noexcept {
   return imports().captured.load(std::memory_order_acquire) != 0;
+}
+
+bool any_captured(const cai_array &array) noexcept {
+  bool any = false;
+  for_each_captured(array, [&](const Uses &uses) { any = any || uses.any_captured(); });
+  return any;
 }
 
 void visit(const cai_array &array, bool in_capture, void (*found)(void *body, Uses &uses),

@@ -17,15 +17,18 @@ inline bool is_import(const cai_owner *keeper) noexcept {
 // The array in the owner's block; null if none is known to be there.
 const cai_array *array_of(const cai_owner &owner) noexcept;
 
-// The uses of the array, and of its mask, that the owner keeps, and the streams that it has told,
+// The uses of an import, and of its mask, that the owner keeps, and the streams that it has told,
 // can be found from here on.
 void list_import(Uses &uses, const cai_array &array);
-// Likewise, with all that is known of the array: the owner.
-void list_import(Uses &uses, const cai_owner &owner);
-// Likewise of any array, its uses in captures: others may have it from a dict of its owner's.
+// Of any array, those in captures, of which there are some now: others may have it from its dict.
 void list_captured(Uses &uses, const cai_array &array);
+// Either, with all that is known of the array: the owner.
+void list_owner(Uses &uses, const cai_owner &owner, bool in_capture);
 // What it has kept in captures is found all the same, if it was an import's.
 void unlist(Uses &uses) noexcept;
+
+// A stream is in one capture at most, and so what it had in others is over.
+void forget_captures_over(const Stream &stream) noexcept;
 
 // Whether there may be any. Cheap, as all that is asked before each use.
 bool any_imports() noexcept;
@@ -52,5 +55,7 @@ template <class Found>
 void for_each_captured(const cai_array &array, Found &&found) {
   if (any_captured()) visit(array, true, found);
 }
+// Whether there are uses of the same bytes in captures, which may be over.
+bool any_captured(const cai_array &array) noexcept;
 
 }  // namespace cai::order

@@ -293,7 +293,8 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         }
         if (view) tell_of_captured(session, array, stream, view->owner());
         if (!stores_here(keeper)) return;
-        if (is_import(keeper) || stream.capture) list_captured(make_uses_of(keeper), array);
+        if (is_import(keeper)) list_import(make_uses_of(keeper), array);
+        if (stream.capture) list_captured(make_uses_of(keeper), array);
         for (int32_t index = 0; index < count; ++index) {
           keep_published(session, make_uses_of(keeper), stream_here(session, streams[index], index),
                          stream, recorded);
@@ -399,9 +400,7 @@ void used_on(cai_owner *owner, std::uint64_t value, bool write, bool in_capture)
     refuse_capturing(session, stream, "a use in it cannot be kept");
   }
   Uses &uses = make_uses_of(owner);
-  const cai_array *const array = array_of(*owner);
-  if (is_import(owner)) list_import(uses, *owner);
-  if (stream.capture && array) list_captured(uses, *array);
+  list_owner(uses, *owner, bool(stream.capture));
   stream.capture ? keep_captured(session, stream, uses, write) : keep(session, uses, stream, write);
   session.finish();
 }

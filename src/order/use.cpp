@@ -180,6 +180,7 @@ void list_uses_in_capture(OpenUse &use, const cai_array *const *arrays) {
     }
     if (!consumer.is_probed) probe(session, consumer);
     if (consumer.capture && !use.fork) use.fork_from(find_fork(consumer));
+    if (any_captured()) forget_captures_over(consumer);
     if (consumer.capture) list_uses_in_capture(use, arrays);
     use.capture = consumer.capture.id;
     use.context = consumer.context;

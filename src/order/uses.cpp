@@ -270,9 +270,10 @@ void Uses::take_captured(Uses &ending, std::vector<std::uint64_t> &captures) {
   }
 }
 
-bool Uses::is_in(std::uint64_t capture) const {
-  return std::any_of(captured_.begin(), captured_.end(),
-                     [&](const Captured &it) { return it.capture == capture; });
+bool Uses::is_in(std::uint64_t capture, std::uint64_t user) const {
+  return std::any_of(captured_.begin(), captured_.end(), [&](const Captured &it) {
+    return it.capture == capture && (!user || it.user == user);
+  });
 }
 
 bool Uses::add_conflicts(bool write, int32_t index, Conflicts &out) {

@@ -244,7 +244,8 @@ bool may_follow_captured(const cai_array *const *arrays, int32_t count) noexcept
   return std::any_of(arrays, arrays + count, [](const cai_array *array) {
     const Uses *const uses = stored_uses_of(*array);
     if (uses && uses->any_captured()) return true;
-    return any_captured() && of_either(*array, may_be_pending);
+    return of_either(
+        *array, [](const cai_array &part) { return may_be_pending(part) && any_captured(part); });
   });
 }
 
