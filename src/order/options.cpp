@@ -49,7 +49,9 @@ Options judge_given(const cai_use_options &options) {
   }
   judge_access(known.access, "options->access");
   const bool has_accesses = size >= sizeof known;  // the pointer as a whole
-  return {known.order, known.access, known.flags, has_accesses ? known.accesses : nullptr};
+  const bool has_flags = size >= offsetof(cai_use_options, accesses);
+  return {known.order, known.access, known.flags | (has_flags ? takes_flags : 0),
+          has_accesses ? known.accesses : nullptr};
 }
 
 void judge_access(uint32_t access, const char *name) {
