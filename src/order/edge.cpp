@@ -114,8 +114,14 @@ void order(driver::Session &session, Stream &from, Stream &to, Edge edge, Event 
 }
 
 void wait(driver::Session &session, Stream &stream, driver::CUevent event, uint32_t flags) {
-  with(session, stream,
-       [&] { driver::must(session.cu.cuStreamWaitEvent, stream.handle(), event, flags); });
+  with(session, stream, [&] {
+    const driver::CUresult result = session.cu.cuStreamWaitEvent(stream.handle(), event, flags);
+    if (result == driver::success) return;
+    // What is no handle may be either of them.
+    const cai_error error = driver::failure_of(session.cu.cuStreamWaitEvent.name, result);
+    throw Failure(error.status, {0, -1, result}, "%s: stream 0x%" PRIx64 ", event 0x%" PRIxPTR,
+                  error.message, stream.value, reinterpret_cast<std::uintptr_t>(event));
+  });
 }
 
 bool is_idle(driver::Session &session, Stream &stream) {
