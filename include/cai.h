@@ -720,12 +720,14 @@ enum {
                              it: nobody else uses it, nor arrays that come with it. Who queues work
                              there after the end joins it back; a further use does so at its end,
                              where an array came with another stream of the capture and its owner
-                             is not #CAI_OWNER_RECLAIMS */
+                             is not #CAI_OWNER_RECLAIMS. If one of the two streams is 2, the use is
+                             ended, or given up, on the thread that began it: elsewhere they cannot
+                             be joined, and the capture is lost (904 at cuStreamEndCapture()) */
 };
 
 /** How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
  * or the call is refused. NULL, or all 0 after struct_size, is the full order. 24 bytes; of 8 at
- * least. Since 0.1. */
+ * least. Where it ends before `flags`, a failure advises none of them. Since 0.1. */
 typedef struct cai_use_options {
   uint32_t struct_size; /**< sizeof(cai_use_options) */
   uint32_t order;       /**< CAI_ORDER_* */
@@ -786,11 +788,12 @@ typedef struct cai_use {
  * @return #CAI_OK; #CAI_ERR_CAPTURE if a capture allows no such order (the streams are asked first,
  *         and nothing has happened); #CAI_ERR_DRIVER; #CAI_ERR_CUDA, after which some of the waits
  *         may stand; #CAI_ERR_DEVICE for ROCm, and for an array whose 1 or 2 has no context;
- *         #CAI_ERR_ORDER for a 2 of another thread, and for an array that came with an event, and
- *         whose owner keeps no uses, since no end is possible (but for #CAI_ORDER_BEGIN, after
- *         which cai_array_release_on() is due, and #CAI_ORDER_HOST); #CAI_ERR_VALUE for a write to
- *         a read-only array; #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate();
- *         #CAI_ERR_STATE if the memory was freed; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, also for
+ *         #CAI_ERR_ORDER for a 2 of another thread, for an array of which a provider says stream 0,
+ *         and for one that came with an event, and whose owner keeps no uses, since no end is
+ *         possible (but for #CAI_ORDER_BEGIN, after which cai_array_release_on() is due, and
+ *         #CAI_ORDER_HOST); #CAI_ERR_VALUE for a write to a read-only array; #CAI_ERR_VALUE and
+ *         #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_STATE if the memory was freed;
+ *         #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT, also for
  * stream 0, for 1 or 2 if no context is current, for 2 (entry stream) if a green one is, which has
  * none, and for a variable of the environment that has an invalid value. cai_error.index is the
  * array, or -1 for the consumer's stream. No driver is needed, nor loaded, if no array needs order,
@@ -808,7 +811,7 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
  * ended, or let the producer reclaim. In a consumer's capture nothing is done if one of them cannot
  * be ordered; nor where the stream is being captured by now, and was not at the beginning: end the
  * use once that capture has ended. What #CAI_USE_FORK has taken into a capture is joined back on
- * every path.
+ * every path, but for a 2 on another thread than that which began.
  *
  * A use is kept by every owner that has `used_on`, with that event, save where the array's stream
  * waits for it and the owner is #CAI_OWNER_STREAM_ORDERED, where the array's stream is `stream`,
@@ -847,7 +850,8 @@ cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error);
  * driver refuses, the use takes references to the owners, which cai_drain() with `wait` lets go of
  * (without memory to remember that by, nobody does). Nobody is told which it was: call cai_drain()
  * with `wait` after every abandon, outside of captures, before anybody else uses the arrays. In a
- * capture the graph takes references, too.
+ * capture the graph takes references, too. What #CAI_USE_FORK has taken into a capture is joined
+ * back, but for a 2 on another thread than that which began: then that capture is lost.
  *
  * @param use  is open no more. NULL, or one that is not open: nothing is done
  * Since 0.1. */
@@ -860,10 +864,10 @@ void cai_use_abandon(cai_use *use);
  * @param out  1, 2 or a CUstream; 0 if none of the arrays asks for any: then nothing is pending,
  *             and nobody is told of work on a stream of one's own, for which a use is begun
  * @return #CAI_OK; #CAI_ERR_ORDER if there is no such stream, or it is 1 or 2 of another context
- *         than the current one, arrays of an owner come with different streams, all came with None,
- *         and an owner has kept uses, or an owner cannot be told of the stream: one with an
- *         await_uses of its own, or #CAI_OWNER_IMPORTED where the array, or its mask, came with
- *         None; the rest as cai_use_begin().
+ *         than the current one, arrays of an owner, or its memory (cai_memory_set_stream()), have
+ *         come with different streams, all came with None, and an owner has kept uses, or an owner
+ *         cannot be told of the stream: one with an await_uses of its own, or #CAI_OWNER_IMPORTED
+ *         where the array, or its mask, came with None; the rest as cai_use_begin().
  * The text, "Synchronization". Since 0.1. */
 cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count, uint64_t *out,
                                   cai_error *error);
@@ -905,8 +909,9 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  *
  * The array's owner keeps what is pending on `streams` as a write, with the event that `target`
  * waits for: whoever has the array itself, or another view of it, waits for that, and not for
- * `target`. As long as the view lives, arrays of the owner come with different streams, and all
- * their uses are kept. An owner with functions of its own is told of `target` by used_on.
+ * `target`. Work on `target` itself reaches them only if `target` is among `streams`, too. As long
+ * as the view lives, arrays of the owner come with different streams, and all their uses are kept.
+ * An owner with functions of its own is told of `target` by used_on.
  *
  * Within a capture `target`, and those it waits for, must be in it, or idle. What was pending on
  * the stream of the array, or its mask, before that was in the capture, no event tells: users of
@@ -990,11 +995,12 @@ cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error);
  * it grows at the tail. Since 0.1. */
 typedef struct cai_stream_provider {
   uint32_t struct_size; /**< sizeof(cai_stream_provider) */
-  uint32_t reserved;    /**< 0 */
+  uint32_t reserved;    /**< 0, or the provider is refused */
   /** Says the stream on which work on the array is pending.
    *
    * @param array   valid, stream_kind UNSTATED; do not keep it
-   * @param stream  gets 1, 2 or a CUstream of the array's context
+   * @param stream  gets 1, 2 or a CUstream of the array's context; 0 is none, with which the call
+   *                that asked is #CAI_ERR_ORDER
    * @return 1 if the array is the framework's own and *stream is set; 0 to let another be asked.
    * 2 is the stream of the first thread that is told so of an array's owner; on others the array is
    * refused. Any thread, with or without the GIL; no lock is held. It must not call the functions

@@ -91,7 +91,7 @@ struct ArrowDeviceArray {
   int64_t device_id; /**< ordinal; -1 where there is none, as for the CPU */
   ArrowDeviceType device_type;
   void *sync_event;    /**< points to a CUevent to wait for; or NULL */
-  int64_t reserved[3]; /**< 0 */
+  int64_t reserved[3]; /**< 0, as Arrow asks of producers; not read here */
 };
 
 #endif /* ARROW_C_DEVICE_DATA_INTERFACE */

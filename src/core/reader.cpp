@@ -342,8 +342,8 @@ void Reader::read_mask() noexcept {
   const cai_value &value = in_.mask;
   if (value.form == CAI_FORM_MISSING || value.form == CAI_FORM_NONE) return;
   if (is_mask_) {
-    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_MASK, -1, value, clause::kMask, " %s: a mask has no mask",
-                 Printed(value).c_str());
+    judge_.error(CAI_ERR_VALUE, CAI_ENTRY_MASK, -1, value, clause::kMask,
+                 " is %s: a mask has no mask", Printed(value).c_str());
     return;
   }
   if (value.form != CAI_FORM_INTERFACE || !in_.mask_interface) {

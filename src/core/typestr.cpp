@@ -75,25 +75,27 @@ uint32_t parse_count(const char *&at, const char *end, bool *has_zeros) noexcept
   return static_cast<uint32_t>(count);
 }
 
-// "[25s]": parses what follows the size of an 'm' or 'M'.
-bool parse_time(const char *at, const char *end, bool *has_zeros, cai_dtype *dtype) noexcept {
-  if (end - at < 2 || *at != '[' || end[-1] != ']') return false;
+// "[25s]": parses what follows the size of an 'm' or 'M'. Returns what is wrong with it, or null.
+const char *parse_time(const char *at, const char *end, bool *has_zeros,
+                       cai_dtype *dtype) noexcept {
+  constexpr const char *no_unit = "ends in no unit of time that is known";
+  if (end - at < 2 || *at != '[' || end[-1] != ']') return no_unit;
   ++at;
   --end;
   uint32_t step = 1;
   if (at != end && *at >= '0' && *at <= '9') {
     step = parse_count(at, end, has_zeros);
-    if (step == 0 || step > INT32_MAX) return false;
+    if (step == 0 || step > INT32_MAX) return "has a step of time that is not 1 to 2147483647";
   }
   const auto length = static_cast<size_t>(end - at);
   for (uint8_t unit = 1; unit < kTimeUnitCount; ++unit) {
     if (std::strlen(kTimeUnits[unit]) == length && !std::memcmp(kTimeUnits[unit], at, length)) {
       dtype->time_unit = unit;
       dtype->time_step = step;
-      return true;
+      return nullptr;
     }
   }
-  return false;
+  return no_unit;
 }
 
 ParsedTypestr wrong(const char *fault) noexcept {
@@ -126,9 +128,8 @@ ParsedTypestr parse_typestr(const char *text, size_t length) noexcept {
 
   if (at != end) {
     const bool is_time = dtype.kind == 'm' || dtype.kind == 'M';
-    if (!is_time || !parse_time(at, end, &has_zeros, &dtype)) {
-      return wrong("ends in something else");
-    }
+    if (!is_time) return wrong("goes on after its size");
+    if (const char *fault = parse_time(at, end, &has_zeros, &dtype)) return wrong(fault);
   }
 
   if (!order_matters(dtype.kind, dtype.itemsize)) {

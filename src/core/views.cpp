@@ -369,8 +369,9 @@ using namespace cai;
 
 cai_status cai_array_slice(const cai_array *array, const cai_slice *slices, int32_t count,
                            cai_array **out, cai_error *error) {
-  if (count < 0 || (count > 0 && !slices)) {
-    return fail(error, CAI_ERR_ARGUMENT, {}, "slices is NULL, or count %d is below 0", count);
+  if (count < 0) return fail(error, CAI_ERR_ARGUMENT, {}, "count is %d, below 0", count);
+  if (count > 0 && !slices) {
+    return fail(error, CAI_ERR_ARGUMENT, {}, "slices is NULL, and count is %d", count);
   }
   const Slicer slicer(slices, count);
   return make_view(

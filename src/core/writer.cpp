@@ -203,8 +203,8 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
   if (const cai_status status = cai_array_validate(array, error)) return status;
   if (const cai_status status = refuse_freed(*array, error)) return status;
   if (out->struct_size < first_size<cai_interface>) {
-    return fail(error, CAI_ERR_ARGUMENT, {},
-                "out->struct_size is %u, and not sizeof(cai_interface)", out->struct_size);
+    return fail(error, CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, less than %zu",
+                out->struct_size, first_size<cai_interface>);
   }
   if (const cai_status status = check_exportable(*array, version, error)) return status;
   if (array->mask) {

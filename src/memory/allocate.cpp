@@ -21,11 +21,13 @@ cai_request read_request(const cai_request *given) {
   if (!given) throw Failure(CAI_ERR_ARGUMENT, {}, "request is NULL");
   const uint32_t size = given->struct_size;
   if (size < offsetof(cai_request, rows) || size > most_size) {
-    throw Failure(CAI_ERR_ARGUMENT, {}, "request->struct_size is %u, and not sizeof(cai_request)",
-                  size);
+    throw Failure(CAI_ERR_ARGUMENT, {}, "request->struct_size is %u, and not %zu to %u", size,
+                  offsetof(cai_request, rows), most_size);
   }
   if (asks_for_more(given, sizeof *given, size)) {
-    throw Failure(CAI_ERR_VALUE, {}, "request has fields that libcai does not know");
+    throw Failure(CAI_ERR_VALUE, {},
+                  "request has %u bytes, of which this libcai knows %zu: one beyond is not 0", size,
+                  sizeof *given);
   }
   return filled_in(*given);
 }
@@ -378,9 +380,10 @@ cai_status cai_memory_wrap(const cai_memory_info *info, void (*release)(void *co
                            void *context, cai_memory **out, cai_error *error) {
   return guard(error, [&] {
     if (!info || !out) throw Failure(CAI_ERR_ARGUMENT, {}, "info or out is NULL");
-    if (info->struct_size < offsetof(cai_memory_info, row)) {
-      throw Failure(CAI_ERR_ARGUMENT, {},
-                    "info->struct_size is %u, and not sizeof(cai_memory_info)", info->struct_size);
+    constexpr std::size_t least = offsetof(cai_memory_info, row);
+    if (info->struct_size < least) {
+      throw Failure(CAI_ERR_ARGUMENT, {}, "info->struct_size is %u, less than %zu",
+                    info->struct_size, least);
     }
     cai_memory_info given{};
     std::memcpy(&given, info, std::min<std::size_t>(info->struct_size, sizeof given));

@@ -15,6 +15,7 @@
 #include "memory/host_address.hpp"
 #include "memory/memory.hpp"
 #include "memory/walk.hpp"
+#include "order/open_use.hpp"
 #include "order/producers.hpp"
 
 namespace cai::memory {
@@ -297,7 +298,7 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
       cai_error problem;
       const cai_use_options at_end{sizeof at_end, CAI_ORDER_END, CAI_ACCESS_DEFAULT, 0, nullptr};
       cai_use use;
-      if (cai_use_begin(&use, &array, 1, stream, &at_end, &problem) != CAI_OK) {
+      if (order::begin_use(&use, &array, 1, stream, at_end, &problem) != CAI_OK) {
         throw Failure(problem);
       }
       const cai_status ended = cai_use_end(&use, &problem);
@@ -318,7 +319,7 @@ void begin_use_of_array(const cai_memory &memory, const cai_array *array) {
     cai_error error;
     const cai_use_options now{sizeof now, CAI_ORDER_BEGIN, CAI_ACCESS_DEFAULT, 0, nullptr};
     cai_use use;
-    if (cai_use_begin(&use, &array, 1, stream.value, &now, &error) != CAI_OK) {
+    if (order::begin_use(&use, &array, 1, stream.value, now, &error) != CAI_OK) {
       throw Failure(error);
     }
   });

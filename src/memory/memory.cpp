@@ -139,9 +139,10 @@ cai_memory &must_live(cai_memory *memory) {
 namespace {
 
 void describe(const cai_memory &memory, cai_memory_info &out) {
-  if (out.struct_size < sizeof out.struct_size + sizeof out.flags) {
-    throw Failure(CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, and not sizeof(cai_memory_info)",
-                  out.struct_size);
+  constexpr std::size_t least = sizeof out.struct_size + sizeof out.flags;
+  if (out.struct_size < least) {
+    throw Failure(CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, less than %zu", out.struct_size,
+                  least);
   }
   cai_memory_info info = memory.facts;
   if (info.host != 0) info.flags |= CAI_MEMORY_DEREFERENCEABLE;

@@ -26,12 +26,14 @@ void check_params(const void *params, std::size_t least, std::size_t known, cons
   uint32_t size = 0;
   std::memcpy(&size, params, sizeof size);
   if (size < least || size > most_size) {
-    throw Failure(CAI_ERR_VALUE, {}, "manager %s: params->struct_size is %u, and not %zu", manager,
-                  size, known);
+    throw Failure(CAI_ERR_VALUE, {}, "manager %s: params->struct_size is %u, and not %zu to %u",
+                  manager, size, least, most_size);
   }
   if (asks_for_more(params, known, size)) {
     throw Failure(CAI_ERR_VALUE, {},
-                  "manager %s: params ask for something that this libcai is too old for", manager);
+                  "manager %s: params has %u bytes, of which this libcai knows %zu: one beyond is "
+                  "not 0",
+                  manager, size, known);
   }
 }
 

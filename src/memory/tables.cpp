@@ -37,10 +37,10 @@ void judge(const cai_manager_table &table, const char *name) {
                   "manager %.80s has interface version %u, and libcai needs %d", name,
                   table.version, CAI_MANAGER_VERSION);
   }
-  if (table.struct_size < offsetof(cai_manager_table, memhostalloc)) {
-    throw Failure(CAI_ERR_VALUE, {},
-                  "manager %.80s: struct_size is %u, and not sizeof(cai_manager_table)", name,
-                  table.struct_size);
+  constexpr std::size_t least = offsetof(cai_manager_table, memhostalloc);
+  if (table.struct_size < least) {
+    throw Failure(CAI_ERR_VALUE, {}, "manager %.80s: struct_size is %u, less than %zu", name,
+                  table.struct_size, least);
   }
   const cai_manager_table known = filled_in(table);
   const auto need = [&](bool there, const char *what) {

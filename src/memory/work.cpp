@@ -6,6 +6,7 @@
 
 #include "device/cpu_stream.hpp"
 #include "memory/memory.hpp"
+#include "order/open_use.hpp"
 #include "order/producers.hpp"
 #include "order/waiting.hpp"
 
@@ -139,7 +140,7 @@ void GpuWork::begin() {
   }
   const cai_use_options options{sizeof options, CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, 0, accesses};
   cai_error error;
-  if (cai_use_begin(&use_, arrays, count_, stream_.value, &options, &error) != CAI_OK) {
+  if (order::begin_use(&use_, arrays, count_, stream_.value, options, &error) != CAI_OK) {
     throw Failure(error);
   }
 }

@@ -63,11 +63,16 @@ Edge edge_between(driver::Session &session, Stream &from, Stream &to, Way way, u
     if (is_idle(session, from)) return Edge::none;
     if (flags & CAI_USE_EXTERNAL) return Edge::external;
     refuse(to, from,
-           "is not, and has work pending: wait for it before the capture, or say CAI_USE_EXTERNAL");
+           flags & takes_flags ? "is not, and has work pending: wait for it before the capture, or "
+                                 "say CAI_USE_EXTERNAL"
+                               : "is not, and has work pending: wait for it before the capture");
   }
   if (from.capture && way == Way::back) return Edge::none;  // the work is in the graph, not pending
-  refuse(from.capture ? from : to, from.capture ? to : from,
-         "is not: capture it too, or say CAI_USE_FORK");
+  // At an end the work is queued, and no other capture can take it in any more.
+  if (way == Way::back) refuse(to, from, "is not: try again once the capture has ended");
+  refuse(from, to,
+         flags & takes_flags ? "is not: capture it too, or say CAI_USE_FORK"
+                             : "is not: capture it too, or try again once the capture has ended");
 }
 
 void order(driver::Session &session, Stream &from, Stream &to, Edge edge, Event &event) {
@@ -109,8 +114,14 @@ void order(driver::Session &session, Stream &from, Stream &to, Edge edge, Event 
 }
 
 void wait(driver::Session &session, Stream &stream, driver::CUevent event, uint32_t flags) {
-  with(session, stream,
-       [&] { driver::must(session.cu.cuStreamWaitEvent, stream.handle(), event, flags); });
+  with(session, stream, [&] {
+    const driver::CUresult result = session.cu.cuStreamWaitEvent(stream.handle(), event, flags);
+    if (result == driver::success) return;
+    // What is no handle may be either of them.
+    const cai_error error = driver::failure_of(session.cu.cuStreamWaitEvent.name, result);
+    throw Failure(error.status, {0, -1, result}, "%s: stream 0x%" PRIx64 ", event 0x%" PRIxPTR,
+                  error.message, stream.value, reinterpret_cast<std::uintptr_t>(event));
+  });
 }
 
 bool is_idle(driver::Session &session, Stream &stream) {

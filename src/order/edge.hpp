@@ -3,6 +3,7 @@
 #pragma once
 
 #include "order/event.hpp"
+#include "order/options.hpp"
 
 namespace cai::order {
 
@@ -19,7 +20,8 @@ enum class Edge {
 };
 
 // What it takes for `to` to come after what is on `from`, both probed. Throws CAI_ERR_CAPTURE where
-// a capture allows nothing; asks the driver, but changes nothing.
+// a capture allows nothing, and says what would help; asks the driver, but changes nothing. `flags`
+// are those of Options.
 Edge edge_between(driver::Session &session, Stream &from, Stream &to, Way way, uint32_t flags);
 
 // Puts the edge there. An event of the pool may be there for `from` already, and is left for

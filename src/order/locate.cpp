@@ -76,9 +76,10 @@ using namespace cai;
 cai_status cai_array_locate(const cai_array *array, cai_location *out, cai_error *error) {
   return guard(error, [&] {
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
-    if (out->struct_size < sizeof out->struct_size + sizeof out->flags) {
-      throw Failure(CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, and not sizeof(cai_location)",
-                    out->struct_size);
+    constexpr std::size_t least = sizeof out->struct_size + sizeof out->flags;
+    if (out->struct_size < least) {
+      throw Failure(CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, less than %zu", out->struct_size,
+                    least);
     }
     order::judge(array, -1);
     give_out(order::locate(*array), out);

@@ -80,4 +80,9 @@ static_assert(sizeof(OpenUse) <= sizeof(cai_use) && alignof(OpenUse) <= alignof(
 static_assert(std::is_trivially_copyable_v<OpenUse> &&
               std::is_trivially_default_constructible_v<OpenUse>);
 
+// cai_use_begin(), for a function that takes no CAI_USE_* from its caller: a failure advises none.
+cai_status begin_use(cai_use *use, const cai_array *const *arrays, int32_t count,
+                     std::uint64_t stream, const cai_use_options &options,
+                     cai_error *error) noexcept;
+
 }  // namespace cai::order

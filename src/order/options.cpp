@@ -35,21 +35,29 @@ Options judge_given(const cai_use_options &options) {
   constexpr uint32_t least = offsetof(cai_use_options, access);
   const uint32_t size = options.struct_size;
   if (size < least || size > most_size) {
-    throw Failure(CAI_ERR_ARGUMENT, {},
-                  "options->struct_size is %u, and not sizeof(cai_use_options)", size);
+    throw Failure(CAI_ERR_ARGUMENT, {}, "options->struct_size is %u, and not %u to %u", size, least,
+                  most_size);
   }
   const cai_use_options known = filled_in(options);
   constexpr uint32_t all_flags = CAI_USE_EXTERNAL | CAI_USE_FORK;
-  if (asks_for_more(&options, sizeof known, size) || (known.flags & ~all_flags)) {
+  if (known.flags & ~all_flags) {
     throw Failure(CAI_ERR_ARGUMENT, {},
-                  "options asks for something that this libcai is too old for");
+                  "options->flags is 0x%x, of which this libcai does not know 0x%x", known.flags,
+                  known.flags & ~all_flags);
+  }
+  if (asks_for_more(&options, sizeof known, size)) {
+    throw Failure(CAI_ERR_ARGUMENT, {},
+                  "options has %u bytes, of which this libcai knows %zu: one beyond is not 0", size,
+                  sizeof known);
   }
   if (known.order > CAI_ORDER_HOST) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "options->order is %u, and not a CAI_ORDER_*", known.order);
   }
   judge_access(known.access, "options->access");
   const bool has_accesses = size >= sizeof known;  // the pointer as a whole
-  return {known.order, known.access, known.flags, has_accesses ? known.accesses : nullptr};
+  const bool has_flags = size >= offsetof(cai_use_options, accesses);
+  return {known.order, known.access, known.flags | (has_flags ? takes_flags : 0),
+          has_accesses ? known.accesses : nullptr};
 }
 
 void judge_access(uint32_t access, const char *name) {

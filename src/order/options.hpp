@@ -9,10 +9,13 @@
 
 namespace cai::order {
 
+// Beside CAI_USE_*: the call takes those, so that a failure may advise one.
+inline constexpr uint32_t takes_flags = uint32_t{1} << 31;
+
 struct Options {
   uint32_t order = CAI_ORDER_BOTH;
   uint32_t access = CAI_ACCESS_DEFAULT;
-  uint32_t flags = 0;
+  uint32_t flags = takes_flags;
   const uint32_t *accesses = nullptr;  // in the place of `access`
 
   uint32_t access_of(int32_t index) const noexcept { return accesses ? accesses[index] : access; }

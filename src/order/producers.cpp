@@ -137,7 +137,8 @@ bool is_reclaimed(const cai_array &array) noexcept {
 }  // namespace
 
 std::uint64_t claim_stream(const cai_array &array, int32_t index) {
-  const std::uint64_t value = stream_value(array);
+  std::uint64_t value = 0;
+  for_array(index, [&] { value = stream_value(array); });
   if (value != driver::stream_per_thread || is_of_thread(array)) return value;
   const cai_owner *const keeper = keeper_of(array);
   std::uint64_t said = 0;

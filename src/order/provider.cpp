@@ -44,9 +44,13 @@ cai_status cai_provide_streams(const cai_stream_provider *provider, cai_error *e
   return guard(error, [&] {
     if (!provider) throw Failure(CAI_ERR_ARGUMENT, {}, "provider is NULL");
     if (provider->struct_size < first_size<cai_stream_provider>) {
-      throw Failure(CAI_ERR_ARGUMENT, {},
-                    "provider->struct_size is %u, and not sizeof(cai_stream_provider)",
-                    provider->struct_size);
+      throw Failure(CAI_ERR_ARGUMENT, {}, "provider->struct_size is %u, less than %zu",
+                    provider->struct_size, first_size<cai_stream_provider>);
+    }
+    // What a later header says there, this library would leave undone.
+    if (provider->reserved != 0) {
+      throw Failure(CAI_ERR_ARGUMENT, {}, "provider->reserved is %u, and not 0",
+                    provider->reserved);
     }
     if (!provider->current) throw Failure(CAI_ERR_ARGUMENT, {}, "provider->current is NULL");
     auto item = std::make_unique<order::Registered>();

@@ -71,7 +71,8 @@ void refuse_different(const cai_array &array, int32_t index) {
                 is_asked(keeper)
                     ? "the stream is one that the exporter was asked for, and not its own: begin a "
                       "use instead"
-                    : "arrays of the owner come with different streams: begin a use instead");
+                    : "arrays of the owner, or its memory, have come with different streams: begin "
+                      "a use instead");
 }
 
 // No end will keep the use: so the owner is told of the stream, also where its array, or the mask,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "order/stream.hpp"
 
+#include <cinttypes>
+#include <cstring>
+
 namespace cai::order {
 namespace {
 
@@ -40,8 +43,18 @@ Stream stream_here(driver::Session &session, std::uint64_t value, int32_t index)
   return stream;
 }
 
-void identify(driver::Session &session, Stream &stream) {
-  if (stream.context_id) return;
+void fail_stream(const Failure &failure, const Stream &stream) {
+  constexpr const char *name = ": stream 0x";
+  cai_error error = failure.error();
+  if (error.index < 0) error.index = stream.index;
+  if (error.status != CAI_ERR_CUDA || std::strstr(error.message, name)) throw Failure(error);
+  throw Failure(error.status, {error.entry, error.index, error.native}, "%s%s%" PRIx64,
+                error.message, name, stream.value);
+}
+
+namespace {
+
+void ask_identity(driver::Session &session, Stream &stream) {
   if (!stream.is_default()) {
     unsigned long long id = 0;
     driver::must(session.cu.cuStreamGetId, stream.handle(), &id);
@@ -58,6 +71,17 @@ void identify(driver::Session &session, Stream &stream) {
   }
   if (!stream.context) stream.context = session.of_stream(stream.value);
   stream.context_id = session.id_of(stream.context);
+}
+
+}  // namespace
+
+void identify(driver::Session &session, Stream &stream) {
+  if (stream.context_id) return;
+  try {
+    ask_identity(session, stream);
+  } catch (const Failure &failure) {
+    fail_stream(failure, stream);
+  }
 }
 
 void probe(driver::Session &session, Stream &stream) {

@@ -75,6 +75,10 @@ inline bool implicitly_ordered(driver::Session &session, Stream &a, Stream &b) {
                      : is_ordered_with_legacy(session, b, a);
 }
 
+// Throws anew what the driver said of a call for the stream, whose value and array it does not
+// know.
+[[noreturn, gnu::cold]] void fail_stream(const Failure &failure, const Stream &stream);
+
 // Runs `body` so that the driver understands the stream as it was meant: 1 and 2 with their context
 // current; a handle with what is current, and with its own context only where none is and the
 // driver wants one, since that costs calls.
@@ -85,11 +89,15 @@ template <class Body>
       return body();
     } catch (const Failure &failure) {
       const bool wants_context = failure.error().native == driver::error_invalid_context;
-      if (!wants_context || session.current()) throw;
+      if (!wants_context || session.current()) fail_stream(failure, stream);
     }
   }
   if (!stream.context) identify(session, stream);
-  session.in(stream.context, body);
+  try {
+    session.in(stream.context, body);
+  } catch (const Failure &failure) {
+    fail_stream(failure, stream);
+  }
 }
 
 void synchronize(driver::Session &session, Stream &stream);

@@ -577,10 +577,11 @@ bool begin_in_order(OpenUse &use, const cai_array *const *arrays, int32_t count,
 // Not in line, and begin() neither: the commonest use is not to pay for their frames.
 [[gnu::noinline]] cai_status begin(OpenUse &use, const cai_array *const *arrays, int32_t count,
                                    std::uint64_t stream, const cai_use_options *given,
-                                   cai_error *error) {
+                                   bool with_flags, cai_error *error) {
   use.clear();
   const cai_status status = guard(error, [&] {
-    const Options options = judge_options(given);
+    Options options = judge_options(given);
+    if (!with_flags) options.flags &= ~takes_flags;
     check_stream(stream);
     judge_all(arrays, count, options);
     if (options.order == CAI_ORDER_NONE) {
@@ -639,7 +640,13 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
   if (!use) return fail(error, CAI_ERR_ARGUMENT, {}, "use is NULL");
   OpenUse &open = OpenUse::of(use);
   if (!options && order::begin_in_order(open, arrays, count, stream)) return CAI_OK;
-  return order::begin(open, arrays, count, stream, options, error);
+  return order::begin(open, arrays, count, stream, options, true, error);
+}
+
+cai_status order::begin_use(cai_use *use, const cai_array *const *arrays, int32_t count,
+                            std::uint64_t stream, const cai_use_options &options,
+                            cai_error *error) noexcept {
+  return begin(OpenUse::of(use), arrays, count, stream, &options, false, error);
 }
 
 cai_status cai_use_end(cai_use *use, cai_error *error) {

@@ -165,8 +165,10 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
     for (const Demand::EventOf &event : demand.events) {
       if (external) break;
       refuse_pending(session, stream, driver::event_handle(event.value), event.index,
-                     "the array's event is pending: wait for it before the capture, or say "
-                     "CAI_USE_EXTERNAL");
+                     flags & takes_flags
+                         ? "the array's event is pending: wait for it before the capture, or say "
+                           "CAI_USE_EXTERNAL"
+                         : "the array's event is pending: wait for it before the capture");
     }
     for (const Conflict &conflict : demand.conflicts) {
       refuse_pending(session, stream, conflict.event.handle(), conflict.index,

@@ -19,9 +19,9 @@ struct Recorded {
 Recorded *find(Few<Recorded> &recorded, const Stream &stream);
 
 // Makes the stream wait for the producers, and for the rest of the demand but its keepers. `flags`
-// are CAI_USE_*; `recorded` may be null, and has events that are taken; `forked_from` is wanted
-// with CAI_USE_FORK, and gets the producer's stream whose capture the stream has joined. `way` is
-// forth, or on.
+// are those of Options; `recorded` may be null, and has events that are taken; `forked_from` is
+// wanted with CAI_USE_FORK, and gets the producer's stream whose capture the stream has joined.
+// `way` is forth, or on.
 void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
                   std::uint32_t flags, Few<Recorded> *recorded = nullptr,
                   Stream *forked_from = nullptr, Way way = Way::forth);

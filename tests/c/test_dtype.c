@@ -132,6 +132,15 @@ static void test_zeros(void) {
   refused("|V0000004294967296");
 }
 
+static void test_times_that_are_none(void) {
+  refused("<M8[0s]");
+  CHECK(strstr(ERR->message, "'<M8[0s]' has a step of time that is not 1 to 2147483647") != NULL);
+  refused("<M8[25]");
+  CHECK(strstr(ERR->message, "ends in no unit of time that is known") != NULL);
+  refused("<f4[ns]");
+  CHECK(strstr(ERR->message, "goes on after its size") != NULL);
+}
+
 /* What was wrong is shown as it is written. */
 static void test_messages(void) {
   char out[CAI_TYPESTR_SIZE];
@@ -385,6 +394,7 @@ int main(void) {
   test_plain();
   test_time();
   test_zeros();
+  test_times_that_are_none();
   test_messages();
   test_refused();
   test_exhaustive();

@@ -275,7 +275,7 @@ static void test_masks(void) {
           CAI_ERR_VALUE, "gives fields to a bit");
   REFUSED((mask.in.typestr = TEXT("|t1"), mask.in.strides = TUPLE(INT(3), INT(1))), CAI_ERR_VALUE,
           "the items are bits");
-  REFUSED((mask.in.mask = one), CAI_ERR_VALUE, "a mask has no mask");
+  REFUSED((mask.in.mask = one), CAI_ERR_VALUE, "mask: mask is 1: a mask has no mask");
 #undef REFUSED
 }
 
@@ -445,6 +445,10 @@ static void test_owners_and_slices(void) {
     CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_slice(owned, &wrong[i], 1, &out, ERR));
     CHECK(ERR->index == 0 && strstr(ERR->message, "slices[0]"));
   }
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_slice(owned, wrong, -1, &out, ERR));
+  CHECK(!strcmp(ERR->message, "count is -1, below 0"));
+  CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_slice(owned, NULL, 1, &out, ERR));
+  CHECK(!strcmp(ERR->message, "slices is NULL, and count is 1"));
   cai_array_release(owned);
   check_context = "bits";
   a = make(&m, "|t1", 2, shape, NULL);

@@ -245,6 +245,32 @@ TEST_F(Memory, OldStreamComesBeforeUsesOnTheNewOne) {
   }
 }
 
+// Work takes no flags, and is advised of none.
+TEST_F(Memory, WorkThatACaptureRefusesIsAdvisedOfNoFlag) {
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 64, first);
+  const OwnArray array = array_of(memory, {64});
+  const unsigned char item = 1;
+  const Gate gate(cai_stream_value(first));
+  MUST(gpu().cuStreamBeginCapture_v2(handle(cai_stream_value(second)), 0));
+  cai_error problem{};
+  EXPECT_EQ(cai_array_fill(array, &item, second, &problem), CAI_ERR_CAPTURE);
+  EXPECT_NE(std::string(problem.message).find("has work pending"), std::string::npos);
+  EXPECT_EQ(std::string(problem.message).find("CAI_USE"), std::string::npos);
+  Handle graph = nullptr;
+  MUST(gpu().cuStreamEndCapture(handle(cai_stream_value(second)), &graph));
+  MUST(gpu().cuGraphDestroy(graph));
+}
+
+// One array is enough for the owner's streams to differ.
+TEST_F(Memory, HasComeWithTwoStreamsOnceItsOwnIsSet) {
+  OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, 64, first);
+  ASSERT_OK(cai_memory_set_stream(memory, second, error));
+  const OwnArray array = array_of(memory, {64});
+  const cai_array *const used = array;
+  std::uint64_t out = 0;
+  EXPECT_FAILS(CAI_ERR_ORDER, "or its memory", cai_arrays_same_stream(&used, 1, &out, error));
+}
+
 // Another handle of a stream is no other stream: there is nothing to order.
 TEST_F(Memory, HandlesOfOneStreamAreOne) {
   const auto handle_of = [](std::uint64_t stream) {

@@ -188,7 +188,8 @@ TEST(Limiting, Params) {
   newer.known.struct_size = sizeof newer;
   make("limiting", cpu, &newer, upstream);
   newer.more = 1;
-  EXPECT_TRUE(contains(refusal("limiting", cpu, &newer, upstream).second.c_str(), "too old"));
+  EXPECT_TRUE(contains(refusal("limiting", cpu, &newer, upstream).second.c_str(),
+                       "of which this libcai knows 16"));
 }
 
 // ---- Logging ------------------------------------------------------------------------------------

@@ -277,6 +277,46 @@ TEST_F(Capture, OfTwoStreamsByThemselves) {
   end_capture(producer);
 }
 
+// What a failure advises, the call can be given: a flag where it takes those, and has not got it.
+TEST_F(Capture, FailuresAdviseWhatTheCallTakes) {
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t consumer = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, producer);
+  const cai_use_options no_flags{offsetof(cai_use_options, flags), 0, 0, 0, nullptr};
+  cai_array *view = nullptr;
+  cai_error error{};
+  const auto advises = [&](cai_status status, const char *flag) {
+    EXPECT_EQ(status, CAI_ERR_CAPTURE);
+    const std::string message = error.message;
+    EXPECT_EQ(message.find(flag ? flag : "CAI_USE") != std::string::npos, flag != nullptr)
+        << message;
+  };
+  const auto all_advise = [&](const char *flag) {
+    advises(begin_use({array}, consumer, &error), flag);
+    advises(begin_use({array}, consumer, &error, &no_flags), nullptr);
+    advises(cai_array_reclaim(array, consumer, CAI_ACCESS_WRITE, &error), nullptr);
+    advises(cai_array_publish(array, nullptr, 0, consumer, &view, &error), nullptr);
+  };
+  {
+    const Gate gate(producer);
+    fill(array->data, 1, producer);
+    begin_capture(consumer, global);
+    all_advise("CAI_USE_EXTERNAL");
+    const Published view_of_event = Published::event(array, producer);
+    advises(begin_use({view_of_event}, consumer, &error), "CAI_USE_EXTERNAL");
+    advises(cai_array_publish(view_of_event, nullptr, 0, consumer, &view, &error), nullptr);
+    end_capture(consumer);
+  }
+  begin_capture(producer, global);
+  all_advise("CAI_USE_FORK");
+  advises(cai_array_release_on(array, consumer, &error), nullptr);
+  const cai_use_options fork_at_end{sizeof fork_at_end, CAI_ORDER_END, CAI_ACCESS_DEFAULT,
+                                    CAI_USE_FORK, nullptr};
+  advises(end_use({array}, consumer, &error, &fork_at_end), nullptr);
+  EXPECT_NE(std::string(error.message).find("once the capture has ended"), std::string::npos);
+  end_capture(producer);
+}
+
 // The producer captures: the consumer's stream is taken along, and joined back.
 TEST_F(Capture, TheProducersTakesTheConsumerAlong) {
   const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);

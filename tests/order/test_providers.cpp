@@ -127,10 +127,21 @@ TEST_F(Providers, SayingNoStreamAreRefused) {
     *out = 0;
     return 1;
   };
+  Array good(memory(), CAI_STREAM_STREAM, value(stream()));
   Array array(memory(), CAI_STREAM_UNSTATED);
   cai_error error{};
-  EXPECT_EQ(begin_use({&array}, value(stream()), &error), CAI_ERR_ORDER);
+  EXPECT_EQ(begin_use({&good, &array}, value(stream()), &error), CAI_ERR_ORDER);
   EXPECT_NE(std::string(error.message).find("provider"), std::string::npos) << error.message;
+  EXPECT_EQ(error.index, 1);
+}
+
+TEST_F(Providers, OfALaterHeaderAreRefused) {
+  const cai_stream_provider later{
+      sizeof later, 1, [](void *, const cai_array *, std::uint64_t *) { return std::int32_t{0}; },
+      nullptr};
+  cai_error error{};
+  EXPECT_EQ(cai_provide_streams(&later, &error), CAI_ERR_ARGUMENT);
+  EXPECT_NE(std::string(error.message).find("reserved"), std::string::npos) << error.message;
 }
 
 // A 2 is that of the first thread that is told so: on another one it would be another stream.

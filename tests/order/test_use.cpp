@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The hand-over between streams: no race where a forgotten wait is one, and no call more than it
 // takes.
+#include <cstdio>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <thread>
 
-#include "gpu.hpp"
+#include "owned.hpp"
 
 namespace test::use_tests {
 namespace {
@@ -514,6 +516,40 @@ TEST_F(Use, ManyThreads) {
     });
   }
   for (std::thread &thread : threads) thread.join();
+}
+
+// What is no stream is named, with its array: a producer's that has gone before the second of two
+// arrays, on whose memory uses are kept, and values that never were a handle.
+TEST_F(Use, FailuresNameTheStreamAndItsArray) {
+  Handle ended = nullptr;
+  MUST(gpu().cuStreamCreate(&ended, non_blocking));
+  const std::uint64_t gone = value(ended);
+  const std::uint64_t consumer = value(stream());
+  Array mine(memory(), CAI_STREAM_STREAM, consumer);
+  const Owned theirs(memory(), CAI_STREAM_STREAM, gone);
+  const Array of_gone(memory(), CAI_STREAM_STREAM, gone);
+  const Array of_three(memory(), CAI_STREAM_STREAM, 3);
+  const Array of_most(memory(), CAI_STREAM_STREAM, UINT64_MAX);
+  EXPECT_EQ(end_use({theirs}, value(stream())), CAI_OK);
+  MUST(gpu().cuStreamDestroy_v2(ended));
+  cai_error error{};
+  const auto fails = [&](cai_status status, std::int32_t index, std::uint64_t stream) {
+    EXPECT_EQ(status, CAI_ERR_CUDA);
+    EXPECT_EQ(error.index, index) << error.message;
+    char name[64];
+    std::snprintf(name, sizeof name, ": stream 0x%llx", static_cast<unsigned long long>(stream));
+    EXPECT_NE(std::strstr(error.message, name), nullptr) << error.message;
+  };
+  fails(begin_use({&mine.array, theirs}, consumer, &error), 1, gone);
+  fails(begin_use({&mine.array, &of_gone.array}, consumer, &error), 1, gone);
+  fails(begin_use({&mine.array, &of_three.array}, consumer, &error), 1, 3);
+  fails(begin_use({&mine.array, &of_most.array}, consumer, &error), 1, UINT64_MAX);
+  fails(begin_use({&mine.array}, 3, &error), -1, 3);
+  fails(cai_array_reclaim(&mine.array, gone, CAI_ACCESS_WRITE, &error), -1, gone);
+  fails(cai_array_sync_host(&of_three.array, &error), -1, 3);
+  const std::uint64_t streams[] = {consumer, gone};
+  cai_array *view = nullptr;
+  fails(cai_array_publish(&mine.array, streams, 2, consumer, &view, &error), 1, gone);
 }
 
 }  // namespace

@@ -756,11 +756,13 @@ pub const CAI_USE_EXTERNAL: u32 = 1;
 /// it: nobody else uses it, nor arrays that come with it. Who queues work
 /// there after the end joins it back; a further use does so at its end,
 /// where an array came with another stream of the capture and its owner
-/// is not [`CAI_OWNER_RECLAIMS`]
+/// is not [`CAI_OWNER_RECLAIMS`]. If one of the two streams is 2, the use is
+/// ended, or given up, on the thread that began it: elsewhere they cannot
+/// be joined, and the capture is lost (904 at cuStreamEndCapture())
 pub const CAI_USE_FORK: u32 = 2;
 /// How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
 /// or the call is refused. NULL, or all 0 after struct_size, is the full order. 24 bytes; of 8 at
-/// least. Since 0.1.
+/// least. Where it ends before `flags`, a failure advises none of them. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_use_options {
@@ -812,14 +814,15 @@ const _: () = {
 pub struct cai_stream_provider {
     /// sizeof([`cai_stream_provider`])
     pub struct_size: u32,
-    /// 0
+    /// 0, or the provider is refused
     pub reserved: u32,
     /// Says the stream on which work on the array is pending.
     ///
     /// # Arguments
     ///
     /// - `array`: valid, stream_kind UNSTATED; do not keep it
-    /// - `stream`: gets 1, 2 or a CUstream of the array's context
+    /// - `stream`: gets 1, 2 or a CUstream of the array's context; 0 is none, with which the call
+    ///   that asked is [`CAI_ERR_ORDER`]
     ///
     /// # Returns
     ///
@@ -2045,7 +2048,7 @@ pub struct ArrowDeviceArray {
     pub device_type: ArrowDeviceType,
     /// points to a CUevent to wait for; or NULL
     pub sync_event: *mut ::core::ffi::c_void,
-    /// 0
+    /// 0, as Arrow asks of producers; not read here
     pub reserved: [i64; 3usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -2757,11 +2760,12 @@ functions! {
     /// [`CAI_OK`]; [`CAI_ERR_CAPTURE`] if a capture allows no such order (the streams are asked first,
     /// and nothing has happened); [`CAI_ERR_DRIVER`]; [`CAI_ERR_CUDA`], after which some of the waits
     /// may stand; [`CAI_ERR_DEVICE`] for ROCm, and for an array whose 1 or 2 has no context;
-    /// [`CAI_ERR_ORDER`] for a 2 of another thread, and for an array that came with an event, and
-    /// whose owner keeps no uses, since no end is possible (but for [`CAI_ORDER_BEGIN`], after
-    /// which [`cai_array_release_on()`] is due, and [`CAI_ORDER_HOST`]); [`CAI_ERR_VALUE`] for a write to
-    /// a read-only array; [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`];
-    /// [`CAI_ERR_STATE`] if the memory was freed; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for
+    /// [`CAI_ERR_ORDER`] for a 2 of another thread, for an array of which a provider says stream 0,
+    /// and for one that came with an event, and whose owner keeps no uses, since no end is
+    /// possible (but for [`CAI_ORDER_BEGIN`], after which [`cai_array_release_on()`] is due, and
+    /// [`CAI_ORDER_HOST`]); [`CAI_ERR_VALUE`] for a write to a read-only array; [`CAI_ERR_VALUE`] and
+    /// [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_STATE`] if the memory was freed;
+    /// [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`], also for
     /// stream 0, for 1 or 2 if no context is current, for 2 (entry stream) if a green one is, which has
     /// none, and for a variable of the environment that has an invalid value. [`cai_error.index`](cai_error::index) is the
     /// array, or -1 for the consumer's stream. No driver is needed, nor loaded, if no array needs order,
@@ -2784,7 +2788,7 @@ functions! {
     /// ended, or let the producer reclaim. In a consumer's capture nothing is done if one of them cannot
     /// be ordered; nor where the stream is being captured by now, and was not at the beginning: end the
     /// use once that capture has ended. What [`CAI_USE_FORK`] has taken into a capture is joined back on
-    /// every path.
+    /// every path, but for a 2 on another thread than that which began.
     ///
     /// A use is kept by every owner that has `used_on`, with that event, save where the array's stream
     /// waits for it and the owner is [`CAI_OWNER_STREAM_ORDERED`], where the array's stream is `stream`,
@@ -2833,7 +2837,8 @@ functions! {
     /// driver refuses, the use takes references to the owners, which [`cai_drain()`] with `wait` lets go of
     /// (without memory to remember that by, nobody does). Nobody is told which it was: call [`cai_drain()`]
     /// with `wait` after every abandon, outside of captures, before anybody else uses the arrays. In a
-    /// capture the graph takes references, too.
+    /// capture the graph takes references, too. What [`CAI_USE_FORK`] has taken into a capture is joined
+    /// back, but for a 2 on another thread than that which began: then that capture is lost.
     ///
     /// # Arguments
     ///
@@ -2853,10 +2858,10 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, or it is 1 or 2 of another context
-    /// than the current one, arrays of an owner come with different streams, all came with None,
-    /// and an owner has kept uses, or an owner cannot be told of the stream: one with an
-    /// await_uses of its own, or [`CAI_OWNER_IMPORTED`] where the array, or its mask, came with
-    /// None; the rest as [`cai_use_begin()`].
+    /// than the current one, arrays of an owner, or its memory ([`cai_memory_set_stream()`]), have
+    /// come with different streams, all came with None, and an owner has kept uses, or an owner
+    /// cannot be told of the stream: one with an await_uses of its own, or [`CAI_OWNER_IMPORTED`]
+    /// where the array, or its mask, came with None; the rest as [`cai_use_begin()`].
     ///
     /// The text, "Synchronization". Since 0.1.
     pub fn cai_arrays_same_stream(
@@ -2913,8 +2918,9 @@ functions! {
     ///
     /// The array's owner keeps what is pending on `streams` as a write, with the event that `target`
     /// waits for: whoever has the array itself, or another view of it, waits for that, and not for
-    /// `target`. As long as the view lives, arrays of the owner come with different streams, and all
-    /// their uses are kept. An owner with functions of its own is told of `target` by used_on.
+    /// `target`. Work on `target` itself reaches them only if `target` is among `streams`, too. As long
+    /// as the view lives, arrays of the owner come with different streams, and all their uses are kept.
+    /// An owner with functions of its own is told of `target` by used_on.
     ///
     /// Within a capture `target`, and those it waits for, must be in it, or idle. What was pending on
     /// the stream of the array, or its mask, before that was in the capture, no event tells: users of
@@ -4271,7 +4277,9 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Sets the stream in whose order memory is freed. What is pending on the old one still comes
-    /// before; so it does before uses of arrays of the memory, since it was allocated there.
+    /// before; so it does before uses of arrays of the memory, since it was allocated there. It counts
+    /// as an array that comes with another stream: before its own work on the new one the producer calls
+    /// [`cai_array_reclaim()`].
     ///
     /// # Arguments
     ///
