@@ -2,6 +2,7 @@
 """libcai.Stream and libcai.Event: on the CPU with no driver, and on simcuda."""
 
 import gc
+import itertools
 import pickle
 import threading
 import time
@@ -369,14 +370,45 @@ def test_blocks_nest(stream):
     with stream, other, stream:
         assert Stream.current("cpu") == stream
     stream.__enter__()
-    other.__enter__()
-    with pytest.raises(libcai.StateError):
-        stream.__exit__(None, None, None)
-    assert Stream.current("cpu") == other
-    other.__exit__(None, None, None)
     stream.__exit__(None, None, None)
     with pytest.raises(libcai.StateError, match="has not entered"):
         stream.__exit__(None, None, None)
+
+
+def within(stream):
+    with stream:
+        yield
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_blocks_of_generators_end_in_any_order(order):
+    """The stream of the latest block that is still open is the current one."""
+    before = Stream.current("cpu")
+    streams = [Stream("cpu") for _ in order]
+    blocks = [within(stream) for stream in streams]
+    for block in blocks:
+        next(block)
+    for number, place in enumerate(order):
+        done = []
+        streams[place].enqueue(lambda done=done: (time.sleep(0.01), done.append(1)))
+        blocks[place].close()
+        assert done == [1]
+        left = [streams[i] for i in range(3) if i not in order[: number + 1]]
+        assert Stream.current("cpu") == (left[-1] if left else before)
+    with pytest.raises(libcai.StateError, match="has not entered"):
+        streams[0].__exit__(None, None, None)
+
+
+def test_what_a_block_out_of_turn_failed_with(stream):
+    other, before = Stream("cpu"), Stream.current("cpu")
+    stream.__enter__()
+    other.__enter__()
+    stream.enqueue(lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        stream.__exit__(None, None, None)
+    assert Stream.current("cpu") == other
+    other.__exit__(None, None, None)
+    assert Stream.current("cpu") == before
 
 
 def test_a_block_is_left_by_who_entered_it(stream):
