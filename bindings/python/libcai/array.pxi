@@ -502,9 +502,11 @@ cdef class Array:
         ViewIndexError
             For an index out of range.
         UseError
-            For another number of them.
+            For another number of them, and for an array with a mask: the element may be invalid.
         CudaError
             If the driver refuses.
+        StateError
+            In memory that was freed.
         """
         return devices().item(self, index)
 

@@ -362,6 +362,9 @@ cdef class Stream:
             status = cai_stream_enqueue(self.stream, run_work, cai_py_let_go, kept, &error)
         if status != CAI_OK:
             cai_py_let_go(kept)
+        if status == CAI_ERR_CAPTURE and self.capture == "active":
+            raise CudaError("the stream is being captured: a graph may run often, and a function "
+                            "is queued once", status)
         succeed(status, &error)
 
     def attach(self, obj):
