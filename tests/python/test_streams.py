@@ -630,6 +630,64 @@ assert done == []
     )
 
 
+@pytest.mark.parametrize("device", ["cpu", "gpu:0"])
+def test_who_is_told_of_a_failure(device):
+    """As Stream's docstring and docs/python.rst have it."""
+    run(
+        f"""
+import threading, time, weakref
+class Object: pass
+s, other = libcai.Stream({device!r}), libcai.Stream({device!r})
+array = libcai.zeros(4, "<i4", device={device!r}, stream=s)
+event = libcai.Event({device!r})
+def block():
+    with s:
+        pass
+asked = {{
+    "enqueue": lambda: s.enqueue(print), "busy": lambda: s.busy, "synchronize": s.synchronize,
+    "follow": lambda: s.follow(other), "followed": lambda: other.follow(s),
+    "event": lambda: event.wait(s), "block": block}}
+work = {{
+    "record": lambda: s.record(event), "fill": lambda: libcai.fill(array, 1, stream=s),
+    "copy": lambda: libcai.copy(array, stream=s), "item": lambda: array.item(0),
+    "wait": array.synchronize, "eval": array.eval}}
+nobody = {{"attach": lambda: s.attach([]), "memory": lambda: libcai.Memory(4, stream=s)}}
+def is_told(function):
+    libcai.fill(array, 1, stream=s)
+    may_go = threading.Event()
+    s.enqueue(lambda: may_go.wait() and 1 / 0)
+    if s.value == 0:
+        libcai.fill(array, 2, stream=s)  # dropped, of which the array's owner knows
+    last = Object()
+    gone = weakref.ref(last)
+    s.attach(last)
+    del last
+    may_go.set()
+    if s.value:
+        call("cuStreamSynchronize", c_void_p(s.value))
+    while s.value == 0 and gone() is not None:
+        time.sleep(0.001)
+    told = False
+    try:
+        function()
+    except ZeroDivisionError:
+        told = True
+    for left in (s, other):
+        try:
+            left.synchronize()
+        except ZeroDivisionError:
+            pass
+    return told
+for name, function in asked.items():
+    assert is_told(function), name
+for name, function in work.items():
+    assert is_told(function) == (s.value == 0), name
+for name, function in nobody.items():
+    assert not is_told(function), name
+"""
+    )
+
+
 def test_attached_objects_on_a_gpu_stream(simulated):
     simulated(
         """
