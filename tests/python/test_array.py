@@ -5,6 +5,7 @@ import copy
 import ctypes
 import gc
 import hashlib
+import operator
 import pickle
 import struct
 import types
@@ -185,6 +186,22 @@ def test_iteration():
             use(libcai.asarray(np.array(3)))
     with pytest.raises(TypeError, match="'in' would compare"):
         numbers[0, 0] in array  # noqa: B015
+
+
+@pytest.mark.parametrize("typestr", ["|u1", "|b1", "<i4", "<f8", "|S1"])
+def test_an_array_is_no_number(typestr):
+    """Python would read the bytes as text: the byte 53 is the digit 5."""
+    for shape in ((), (1,), (3,)):
+        array = libcai.asarray(np.full(shape, b"5").view("u1").astype(typestr))
+        for convert in (int, float, complex):
+            with pytest.raises(TypeError, match=rf"^{convert.__name__}\(\) would read.*item\(\)"):
+                convert(array)
+        with pytest.raises(TypeError):
+            operator.index(array)
+        with pytest.raises(TypeError):
+            libcai.fill(np.zeros(3), array)
+    with pytest.raises(TypeError, match="would read"):
+        int(libcai.asarray(producer()))  # on a device
 
 
 @pytest.mark.parametrize("value", [(3, -1), [("a", "<f4", (2,))], "<f3", -1.5, None])

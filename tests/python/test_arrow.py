@@ -35,6 +35,26 @@ class Plain:
         return self.capsules
 
 
+class Answering:
+    """Gives whatever it was told to."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [None, (1, 2, 3), (1,), (), 5, "ab", {}])
+def test_an_answer_that_is_no_pair(answer):
+    with pytest.raises(libcai.InterfaceTypeError, match="where Arrow wants a pair of capsules"):
+        libcai.from_arrow(Answering(answer))
+    device = Device(1, 2)
+    device.capsules = answer
+    with pytest.raises(libcai.InterfaceTypeError, match="where Arrow wants a pair of capsules"):
+        libcai.from_arrow(device)
+
+
 class OnHost:
     """Only the host's form of a pyarrow array."""
 

@@ -397,6 +397,37 @@ def test_nested_descr(read):
     refused(read, producer(data=tower), "data")
 
 
+class NoCuda:
+    """None in the place of an attribute says that there is none."""
+
+    __cuda_array_interface__ = None
+
+    def __init__(self):
+        self.kept = np.arange(3)
+        self.__array_interface__ = self.kept.__array_interface__
+
+
+class NoHost(Cuda):
+    __array_interface__ = None
+
+
+class Neither:
+    __cuda_array_interface__ = __array_interface__ = None
+
+
+class Hidden(Neither):
+    def __init__(self):
+        self.__cuda_array_interface__ = None
+
+
+def test_none_in_the_place_of_an_attribute(read):
+    assert read(NoCuda(), strict=True).ndim == 1
+    assert read(NoHost(interface()), strict=True).ndim == 2
+    for kind in (Neither, Hidden):
+        refused(read, kind(), "interface", "has neither")
+    refused(read, Cuda(None), "interface")
+
+
 def test_masks(read):
     itself = interface()
     given = Cuda(itself)

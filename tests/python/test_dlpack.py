@@ -301,8 +301,61 @@ def test_what_exporters_are_asked():
     there = ("stream", 1, {"stream": 1, **more})
     assert asked(lambda gpu: libcai.from_dlpack(gpu, device=(2, 0), copy=False)) == there
     # A copy for the host has to be complete, for which there is no stream.
-    host = ("unstated", None, {"dl_device": CPU_DEVICE})
-    assert asked(lambda gpu: libcai.from_dlpack(gpu, device="cpu")) == host
+    gpu = Gpu()
+    with pytest.raises(libcai.BufferError, match="device: the tensor is on"):
+        libcai.from_dlpack(gpu, device="cpu")
+    assert gpu.asked == [{"max_version": (1, 3), "dl_device": CPU_DEVICE}]
+
+
+class Heedless(Exporter):
+    """Takes every argument, and heeds none."""
+
+    def __dlpack__(self, **asked):
+        return tensor(device_type=self.device[0], device_id=self.device[1], data=GPU)
+
+
+def test_none_in_the_place_of_a_method():
+    class Without(bytearray):
+        __dlpack__ = __dlpack_device__ = None
+
+    class Half(Exporter):
+        __dlpack__ = None
+
+    assert libcai.asarray(Without(b"abc")).route == "buffer"
+    for exporter in (Without(b"abc"), Half()):
+        with pytest.raises(AttributeError, match="has no __dlpack__"):
+            libcai.from_dlpack(exporter)
+    with pytest.raises(libcai.InterfaceTypeError, match="nothing of DLPack's"):
+        libcai.asarray(Half())
+
+
+def test_an_exporter_that_does_not_heed_the_device():
+    for asked in ("cpu", CPU_DEVICE, (2, 1), libcai.Device(2, 1), (3, 0), (13, 0)):
+        with pytest.raises(libcai.BufferError, match=r"device: the tensor is on \(2, 0\), where"):
+            libcai.from_dlpack(Heedless(device=(2, 0)), device=asked)
+        with pytest.raises(libcai.BufferError, match="device: the tensor is on"):
+            libcai.from_dlpack(tensor(device_type=2, data=GPU), device=asked)
+    with pytest.raises(libcai.BufferError, match="device: the tensor is on"):
+        libcai.from_dlpack(Exporter(), device=(2, 0))
+    assert libcai.from_dlpack(Heedless(device=(2, 1)), device=(2, 1)).device == (2, 1)
+    # The host's memory has no number.
+    for kind in (3, 13):
+        assert libcai.from_dlpack(Heedless(device=(kind, 1)), device=(kind, 0)).device[0] == kind
+
+
+def test_words_that_are_no_device_and_no_copy():
+    for copy in (5, "no", 0, 1, np.True_):
+        with pytest.raises(TypeError, match=r"^copy is .* and neither True, False nor None"):
+            libcai.from_dlpack(values(), copy=copy)
+    for device in ((2, 0.5), (2,), (), (2, None), (2, 0, 0), ("cpu", 0)):
+        with pytest.raises(TypeError, match=r"device is .* not a tuple of two integers"):
+            libcai.from_dlpack(values(), device=device)
+    with pytest.raises(TypeError, match="a device is a text"):
+        libcai.from_dlpack(values(), device=5)
+    capsule = values().__dlpack__()
+    with pytest.raises(libcai.BufferError, match="copy: a capsule"):
+        libcai.from_dlpack(capsule, copy=True)
+    assert libcai.from_dlpack(capsule, copy=False, device="cpu").shape == values().shape
 
 
 def test_a_former_exporter_cannot_copy():

@@ -316,3 +316,18 @@ while not gone:
     )
     simulated(code.replace("GIVE", "x.used_on(s)"))
     simulated(code.replace("GIVE", "pass"), races=True)
+
+
+def test_functions_are_not_queued_in_a_capture():
+    run(
+        GRAPHS
+        + """
+x = libcai.Stream("gpu:0")
+begin(c_void_p(x.value))
+refused(libcai.CudaError, "graph may run often, and a function is queued once", x.enqueue, print)
+call("cuGraphDestroy", end(c_void_p(x.value)))
+x.enqueue(lambda: gone.append(1))
+x.synchronize()
+assert gone == [1]
+"""
+    )

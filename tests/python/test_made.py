@@ -294,6 +294,13 @@ def test_copies_of_masked_arrays(kind):
         libcai.copy(from_, copied.copy())
 
 
+def test_an_item_of_a_masked_array():
+    for array in (masked([1, 2, 3], [True, False, True])[0], masked(5, True)[0]):
+        for read in (lambda array=array: array.item(*(0,) * array.ndim), array.first):
+            with pytest.raises(libcai.UseError, match="mask: the array has one"):
+                read()
+
+
 @pytest.mark.parametrize("kind", ["?", ">i4", "f4", "c16"])
 def test_moves_of_masked_arrays(kind):
     for truths in ([[0, 1, 2], [0, 0, 1]], [0, 2, 0], [[1], [0]], 1):

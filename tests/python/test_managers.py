@@ -47,7 +47,62 @@ def heap():
     assert manager.buffers == {}
 
 
+class Answering(MemoryManager):
+    """Gives whatever it was told to, and frees nothing."""
+
+    answer = None
+
+    def memalloc(self, size, align, kind, stream):
+        return self.answer
+
+    def memfree(self, *block):
+        raise KeyError("mine")
+
+
 # ---- Written in Python -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ((4096, 0), r"Answering gave \(4096, 0\) for memory"),
+        (True, "address is True, and a number"),
+        ((4096, 0, True), "size is True, and a number"),
+        (None, "NoneType"),
+    ],
+)
+def test_an_answer_that_is_no_memory(answer, text):
+    manager = Answering("cpu")
+    manager.answer = answer
+    with pytest.raises(TypeError, match=text):
+        Memory(8, manager=manager)
+
+
+@pytest.mark.parametrize("answer", [(4096, 4096, 2), 4097])
+def test_bad_memory_that_cannot_be_given_back(answer, monkeypatch):
+    """Whoever wanted it gets the manager's name, and the hook what the method has raised."""
+    told = []
+    monkeypatch.setattr("sys.unraisablehook", lambda left: told.append(repr(left.exc_value)))
+    manager = Answering("cpu")
+    manager.answer = answer
+    with pytest.raises(libcai.StateError) as caught:
+        Memory(8, manager=manager)
+    assert manager.name in str(caught.value)
+    assert told == ["KeyError('mine')"]
+
+
+def test_what_is_no_block_and_no_manager():
+    manager = memory_manager("host", device="cpu")
+    for block in ((1, 2), (), 5, None, (1, 2, 3, 4, 5), "abcd"):
+        with pytest.raises(TypeError):
+            manager.free(block)
+    with pytest.raises(TypeError, match=r"a block is .* not \(1, 2\)"):
+        manager.free((1, 2))
+    for chosen in (dict, object(), 5, manager):
+        with pytest.raises(TypeError, match=r"a subclass of .* is required"):
+            libcai.set_memory_manager(chosen)
+    with pytest.raises(TypeError, match="has no parameter 'limit'"):
+        memory_manager("pool", device="cpu", limit=5)
 
 
 def test_memory_comes_from_it(heap):
@@ -521,7 +576,7 @@ def test_what_is_refused(heap, tmp_path):
         memory_manager("statistics", upstream="host")
     with pytest.raises(TypeError, match="name must be a str"):
         memory_manager(5, device="cpu")
-    with pytest.raises(TypeError, match="manager must be a str"):
+    with pytest.raises(TypeError, match="the name of a manager, or a subclass"):
         libcai.set_memory_manager(heap)
     with pytest.raises(libcai.UseError):
         libcai.set_memory_manager("nosuch")

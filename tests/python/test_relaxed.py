@@ -7,7 +7,7 @@ import threading
 import types
 
 import pytest
-from helpers import Cuda, interface, producer, python
+from helpers import Cuda, interface, producer, python, run_threads
 from simulation import environment, run
 
 import libcai
@@ -377,3 +377,28 @@ fill(memory, 3, 6, s)
 """
     simulated(code.replace("PROVIDE", "libcai.provide_stream('framework', lambda tensor: s.value)"))
     simulated(code.replace("PROVIDE", ""), races=True)
+
+
+def test_a_block_is_left_where_it_was_entered(peers):
+    block = libcai.relaxed(sync=False)
+    with pytest.raises(libcai.StateError, match="has not been entered"):
+        block.__exit__(None, None, None)
+    block.__enter__()
+    with pytest.raises(libcai.StateError, match="has been entered already"):
+        block.__enter__()
+    with pytest.raises(libcai.StateError, match=r"left by the thread.* that entered it"):
+        run_threads(lambda: block.__exit__(None, None, None))
+    assert not _relaxed.sync()
+    assert switches(peers)[0] == [0, 0, 0]  # nothing has changed
+    block.__exit__(None, None, None)
+    assert _relaxed.sync()
+    assert switches(peers)[0] == [1, 1, 1]
+
+
+def test_a_function_that_is_relaxed():
+    @libcai.relaxed(sync=False)
+    def inner(again):
+        return [_relaxed.sync(), *(inner(False) if again else ())]
+
+    assert inner(True) == [False, False]
+    assert _relaxed.sync()

@@ -2,6 +2,7 @@
 """libcai.Stream and libcai.Event: on the CPU with no driver, and on simcuda."""
 
 import gc
+import itertools
 import pickle
 import threading
 import time
@@ -369,14 +370,45 @@ def test_blocks_nest(stream):
     with stream, other, stream:
         assert Stream.current("cpu") == stream
     stream.__enter__()
-    other.__enter__()
-    with pytest.raises(libcai.StateError):
-        stream.__exit__(None, None, None)
-    assert Stream.current("cpu") == other
-    other.__exit__(None, None, None)
     stream.__exit__(None, None, None)
     with pytest.raises(libcai.StateError, match="has not entered"):
         stream.__exit__(None, None, None)
+
+
+def within(stream):
+    with stream:
+        yield
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_blocks_of_generators_end_in_any_order(order):
+    """The stream of the latest block that is still open is the current one."""
+    before = Stream.current("cpu")
+    streams = [Stream("cpu") for _ in order]
+    blocks = [within(stream) for stream in streams]
+    for block in blocks:
+        next(block)
+    for number, place in enumerate(order):
+        done = []
+        streams[place].enqueue(lambda done=done: (time.sleep(0.01), done.append(1)))
+        blocks[place].close()
+        assert done == [1]
+        left = [streams[i] for i in range(3) if i not in order[: number + 1]]
+        assert Stream.current("cpu") == (left[-1] if left else before)
+    with pytest.raises(libcai.StateError, match="has not entered"):
+        streams[0].__exit__(None, None, None)
+
+
+def test_what_a_block_out_of_turn_failed_with(stream):
+    other, before = Stream("cpu"), Stream.current("cpu")
+    stream.__enter__()
+    other.__enter__()
+    stream.enqueue(lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        stream.__exit__(None, None, None)
+    assert Stream.current("cpu") == other
+    other.__exit__(None, None, None)
+    assert Stream.current("cpu") == before
 
 
 def test_a_block_is_left_by_who_entered_it(stream):
@@ -595,6 +627,64 @@ assert done == []
 """
         )
         == "'missing'\n"
+    )
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu:0"])
+def test_who_is_told_of_a_failure(device):
+    """As Stream's docstring and docs/python.rst have it."""
+    run(
+        f"""
+import threading, time, weakref
+class Object: pass
+s, other = libcai.Stream({device!r}), libcai.Stream({device!r})
+array = libcai.zeros(4, "<i4", device={device!r}, stream=s)
+event = libcai.Event({device!r})
+def block():
+    with s:
+        pass
+asked = {{
+    "enqueue": lambda: s.enqueue(print), "busy": lambda: s.busy, "synchronize": s.synchronize,
+    "follow": lambda: s.follow(other), "followed": lambda: other.follow(s),
+    "event": lambda: event.wait(s), "block": block}}
+work = {{
+    "record": lambda: s.record(event), "fill": lambda: libcai.fill(array, 1, stream=s),
+    "copy": lambda: libcai.copy(array, stream=s), "item": lambda: array.item(0),
+    "wait": array.synchronize, "eval": array.eval}}
+nobody = {{"attach": lambda: s.attach([]), "memory": lambda: libcai.Memory(4, stream=s)}}
+def is_told(function):
+    libcai.fill(array, 1, stream=s)
+    may_go = threading.Event()
+    s.enqueue(lambda: may_go.wait() and 1 / 0)
+    if s.value == 0:
+        libcai.fill(array, 2, stream=s)  # dropped, of which the array's owner knows
+    last = Object()
+    gone = weakref.ref(last)
+    s.attach(last)
+    del last
+    may_go.set()
+    if s.value:
+        call("cuStreamSynchronize", c_void_p(s.value))
+    while s.value == 0 and gone() is not None:
+        time.sleep(0.001)
+    told = False
+    try:
+        function()
+    except ZeroDivisionError:
+        told = True
+    for left in (s, other):
+        try:
+            left.synchronize()
+        except ZeroDivisionError:
+            pass
+    return told
+for name, function in asked.items():
+    assert is_told(function), name
+for name, function in work.items():
+    assert is_told(function) == (s.value == 0), name
+for name, function in nobody.items():
+    assert not is_told(function), name
+"""
     )
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """libcai.typing, the stubs, and the marker file."""
 
+import ast
 import inspect
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from helpers import producer
 
 import libcai
 import libcai.typing as types
+from libcai import _devices
 
 
 def test_protocols():
@@ -63,6 +65,54 @@ def test_stubs_are_there_and_name_everything():
     outer = (package / "__init__.pyi").read_text(encoding="utf-8")
     for name in libcai.__all__:
         assert name in outer
+
+
+@pytest.mark.slow
+def test_calls_that_type_checkers_know(tmp_path):
+    """What the docstrings say is taken is taken, and every call of these has a type."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        """
+from typing import Any
+
+import libcai
+
+class Exporter:
+    def __dlpack__(self, **asked: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+libcai.copy(bytearray(3), Exporter())
+libcai.to(bytearray(3), "cpu").item(0)
+libcai.to(Exporter(), "cpu")
+memory, offset = libcai.Memory.of(Exporter())
+libcai.Memory.of(bytearray(3))[1].bit_length()
+with libcai.Device("gpu") as device:
+    device.reset()
+libcai.Device(2, 0).memory.free.bit_length()
+libcai.check(memory).findings[0].entry.upper()
+libcai.IpcHandle(b"").close()
+libcai.memory_manager("pool", initial=1, limit=None, install=True)
+with libcai.relaxed(sync=False):
+    pass
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "program.py"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_keywords_are_the_stubs():
+    stub = ast.parse((files("libcai") / "_devices.pyi").read_text(encoding="utf-8"))
+    for node in stub.body:
+        if isinstance(node, ast.FunctionDef):
+            real = inspect.signature(getattr(_devices, node.name)).parameters.values()
+            names = {each.arg for each in node.args.args + node.args.kwonlyargs}
+            assert names == {each.name for each in real}, node.name
 
 
 @pytest.mark.long

@@ -8,12 +8,11 @@ from libcai._core import Array
 from libcai._core import raised as raised
 from libcai._ipc import IpcHandle
 from libcai._types import Allocation, Block, Device, MemoryInfo, Statistics, Usage
-from libcai.typing import HasArrayInterface, HasCudaArrayInterface
+from libcai.typing import ArrayLike
 from libcai.typing import Stream as _Stream
 
 _T = TypeVar("_T")
 _Device: TypeAlias = Device | str
-_Exporter: TypeAlias = Array | HasCudaArrayInterface | HasArrayInterface
 _Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 _Kind: TypeAlias = Literal[
     "default",
@@ -132,7 +131,7 @@ class Memory:
     @staticmethod
     def find(address: int) -> tuple[Memory, int]: ...
     @staticmethod
-    def of(array: _Exporter) -> tuple[Memory, int]: ...
+    def of(array: ArrayLike) -> tuple[Memory, int]: ...
     @staticmethod
     def open(
         handle: IpcHandle | bytes,
@@ -237,12 +236,12 @@ def memory_manager(
     *,
     device: _Device | None = None,
     upstream: MemoryManager | None = None,
-    initial: int = 0,
-    maximum: int = 0,
-    threshold: int = 0,
-    exportable: bool = False,
-    install: bool = False,
-    limit: int = 0,
+    initial: int | None = None,
+    maximum: int | None = None,
+    threshold: int | None = None,
+    exportable: bool | None = None,
+    install: bool | None = None,
+    limit: int | None = None,
     path: str | PathLike[str] | None = None,
     write: Callable[[str], object] | None = None,
     retry: Callable[[int, int], object] | None = None,
@@ -280,12 +279,12 @@ def full(
     manager: MemoryManager | None = None,
 ) -> Array: ...
 def fill(array: _T, value: Any, *, stream: _Stream | None = None) -> _T: ...
-def copy(array: _Exporter, to: Any = None, *, stream: _Stream | None = None) -> Any: ...
+def copy(array: ArrayLike, to: Any = None, *, stream: _Stream | None = None) -> Any: ...
 def to(
-    array: _Exporter, device: _Device, *, kind: _Kind = "default", stream: _Stream | None = None
+    array: ArrayLike, device: _Device, *, kind: _Kind = "default", stream: _Stream | None = None
 ) -> Array: ...
 def eval(array: _T) -> _T: ...
-def item(array: _Exporter, index: Sequence[SupportsIndex]) -> Any: ...
+def item(array: ArrayLike, index: Sequence[SupportsIndex]) -> Any: ...
 def sizes() -> dict[str, int]: ...
 
 # What libcai.Device calls; a kind is a DeviceType.

@@ -128,15 +128,21 @@ cdef cai_status put_off(exception, cai_error *error) noexcept:
     return report(CAI_ERR_CAPTURE, 0, text, error)
 
 
-cdef cai_status tell_of_free(exception, method, cai_error *error) noexcept:
+cdef cai_status tell_of_free(MemoryManager manager, exception, method, cai_error *error) noexcept:
     """The same for a free: unless Python has asked for it, nobody hears of the failure. What a
     capture forbids is tried again, and is none."""
     if isinstance(exception, CudaError) and exception.status == CAI_ERR_CAPTURE:
         return put_off(exception, error)
+    cdef bytes text
     if getattr(entered, "frees", 0):
         return tell(exception, error)
     complain(exception, method)
-    return report(CAI_ERR_STATE, 0, b"a Python manager's method has raised", error)
+    # Whoever wanted memory hears of this, if what was given is bad, and was given back.
+    name = "of Python"
+    if manager is not None and manager.manager != NULL:
+        name = text_of(cai_manager_name(manager.manager))
+    text = f"manager {name}: {method} has raised {type(exception).__name__}".encode()
+    return report(CAI_ERR_STATE, 0, text, error)
 
 
 @cython.final
@@ -216,6 +222,8 @@ def on_failure(function):
 
 cdef int unsigned_of(number, str what, uint64_t *out) except -1:
     """Unpacks bytes, counts and addresses."""
+    if isinstance(number, bool):  # an int to Python, and here a mistake
+        raise TypeError(f"{what} is {number}, and a number is required")
     value = operator.index(number)
     if not 0 <= value <= UINT64_MAX:
         raise UseError(f"{what} is {value}, and not from 0 to 2**64 - 1")

@@ -16,9 +16,11 @@ static inline int cai_py_optional_attribute(PyObject *object, PyObject *name, Py
 #endif
 }
 
-/* Whether a class or one of its bases has an attribute; no code runs. */
+/* Whether a class or one of its bases has an attribute, and not None in its place, by which a class
+ * says that it does without; no code runs. */
 static inline int cai_py_class_has(PyTypeObject *type, PyObject *name) {
-  return _PyType_Lookup(type, name) != NULL;
+  PyObject *const value = _PyType_Lookup(type, name);
+  return value != NULL && value != Py_None;
 }
 
 /* A new reference to a type's classes, itself the first, as a tuple. */

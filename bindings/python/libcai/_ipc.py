@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What goes to another process for it to open memory of this one."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import struct
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from libcai._devices import Memory
 
 from libcai.errors import UseError
 
@@ -31,9 +37,9 @@ class IpcHandle:
 
     __slots__ = ("__weakref__", "_data", "_fd", "memory")
 
-    def __init__(self, data):
-        self._fd = None
-        self.memory = None
+    def __init__(self, data: Any) -> None:
+        self._fd: int | None = None
+        self.memory: Memory | None = None
         self._data = bytes(data)
         if len(self._data) != _SIZE:
             raise UseError(f"a handle has {_SIZE} bytes, not {len(self._data)}")
@@ -46,43 +52,43 @@ class IpcHandle:
         return self
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         """``'legacy'``: the bytes are all. ``'pool'``: the descriptor is needed beside them."""
         return _KINDS.get(struct.unpack_from("=I", self._data, 4)[0], "unknown")
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Bytes of the memory."""
         return struct.unpack_from("=Q", self._data, 8)[0]
 
     @property
-    def fd(self):
+    def fd(self) -> int | None:
         """The pool's file descriptor, which is this object's; None if there is none."""
         return self._fd
 
-    def close(self):
+    def close(self) -> None:
         """Closes the descriptor; once it was sent, nobody needs it."""
         fd, self._fd = self._fd, None
         if fd is not None:
             os.close(fd)
 
-    def __del__(self):
+    def __del__(self) -> None:
         with contextlib.suppress(AttributeError, OSError):
             self.close()
 
-    def __bytes__(self):
+    def __bytes__(self) -> bytes:
         return self._data
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, IpcHandle):
             return NotImplemented
         return self._data == other._data
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._data)
 
     def __reduce__(self):
         return type(self), (self._data,)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<libcai.IpcHandle kind={self.kind} size={self.size}>"

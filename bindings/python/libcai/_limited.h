@@ -47,12 +47,12 @@ static PyObject *cai_py_own_attribute(PyTypeObject *type, PyObject *name) {
 static int cai_py_class_has(PyTypeObject *type, PyObject *name) {
   PyObject *const classes = cai_py_classes(type);
   const Py_ssize_t count = classes ? PyTuple_Size(classes) : 0;
-  int found = 0;
-  for (Py_ssize_t i = 0; i < count && !found; ++i) {
-    PyObject *const value = cai_py_own_attribute((PyTypeObject *)PyTuple_GetItem(classes, i), name);
-    found = value != NULL;
-    Py_XDECREF(value);
-  }
+  PyObject *value = NULL;
+  int found;
+  for (Py_ssize_t i = 0; i < count && !value; ++i)
+    value = cai_py_own_attribute((PyTypeObject *)PyTuple_GetItem(classes, i), name);
+  found = value && value != Py_None;
+  Py_XDECREF(value);
   Py_XDECREF(classes);
   PyErr_Clear(); /* of memory */
   return found;

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The lint for producers: what the text of version 3, to the letter, says of an object."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, dataclass
+from typing import Any
 
 __all__ = ["Finding", "Report", "check"]
 
@@ -34,9 +37,9 @@ class Finding:
     clause: str
     severity: str
     text: str
-    index: "int | None" = None
+    index: int | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.severity}: {self.text}\n    {self.clause}"
 
 
@@ -59,23 +62,23 @@ class Report:
     ok: bool
     subject: str
     protocol: str
-    findings: "tuple[Finding, ...]" = ()
+    findings: tuple[Finding, ...] = ()
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.ok
 
-    def __str__(self):
+    def __str__(self) -> str:
         verdict = "follows the text" if self.ok else "does not follow the text"
         lines = [f"{self.subject}.{self.protocol} {verdict}"]
         lines += [f"  {line}" for finding in self.findings for line in str(finding).splitlines()]
         return "\n".join(lines)
 
-    def to_json(self):
+    def to_json(self) -> dict[str, Any]:
         """Returns the report as a dict that the json module can write."""
         return asdict(self)
 
 
-def check(obj, /):
+def check(obj: object, /) -> Report:
     """Judges the interface of an object, strictly, and reports every finding.
 
     Parameters

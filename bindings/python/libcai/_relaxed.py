@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar
 
-from libcai.errors import UseError
+from libcai.errors import StateError, UseError
 
 _ENVIRONMENT = os.environ.get("CAI_EXPORT_STREAM", "")
 _VALUES = {"": True, "0": False, "1": True}
@@ -113,6 +113,9 @@ def relaxed(
         For a value that is neither a bool nor None.
     UseError
         On export, if ``CAI_EXPORT_STREAM`` is neither 1 nor 0.
+    StateError
+        On exit, on another thread or in another asynchronous task than entered the block, and
+        nothing has changed.
 
     Notes
     -----
@@ -126,31 +129,46 @@ def relaxed(
     for name, value in (("sync", sync), ("export_stream", export_stream)):
         if value is not None and type(value) is not bool:
             raise TypeError(f"{name} is {value!r}, and neither True, False nor None")
-    return _block(sync, export_stream)
+    return _Block(sync, export_stream)
 
 
-@contextmanager
-def _block(sync, export_stream):
-    changes = [
-        (variable, peers, value)
-        for variable, peers, value in (
-            (_sync, _peers_sync, sync),
-            (_export_stream, _peers_export, export_stream),
-        )
-        if value is not None
-    ]
-    undo = []
-    with _lock:
-        for variable, peers, value in changes:
-            blocks = (not value) - (variable.get() is False)
-            undo.append((variable, variable.set(value), peers, blocks))
-            peers.turn(blocks)
-        _add_reasons(1)
-    try:
-        yield
-    finally:
+class _Block(ContextDecorator, AbstractContextManager):
+    """The context manager that `relaxed` returns."""
+
+    def __init__(self, *values):
+        self._values = values
+        self._undo = None  # of a block that has been entered
+
+    def _recreate_cm(self):
+        """For each call of a function that this decorates."""
+        return _Block(*self._values)
+
+    def __enter__(self):
+        if self._undo is not None:
+            raise StateError("this libcai.relaxed() has been entered already")
+        places = ((_sync, _peers_sync), (_export_stream, _peers_export))
+        undo = []
         with _lock:
-            _add_reasons(-1)
-            for variable, token, peers, blocks in reversed(undo):
+            for (variable, peers), value in zip(places, self._values, strict=True):
+                if value is not None:
+                    blocks = (not value) - (variable.get() is False)
+                    undo.append((variable, variable.set(value), peers, blocks))
+                    peers.turn(blocks)
+            _add_reasons(1)
+        self._undo = undo
+
+    def __exit__(self, kind, value, traceback):
+        if self._undo is None:
+            raise StateError("this libcai.relaxed() has not been entered")
+        with _lock:
+            for variable, token, peers, blocks in reversed(self._undo):
+                try:
+                    variable.reset(token)
+                except ValueError:  # the first of them says so: all are of one context
+                    raise StateError(
+                        "libcai.relaxed() is left by the thread, or the asynchronous task, that "
+                        "entered it"
+                    ) from None
                 peers.turn(-blocks)
-                variable.reset(token)
+            _add_reasons(-1)
+        self._undo = None

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The small public types of libcai.Array's attributes."""
 
+from __future__ import annotations
+
 import contextlib
 import enum
 import operator
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 class DeviceType(enum.IntEnum):
@@ -19,7 +25,7 @@ class DeviceType(enum.IntEnum):
 
 class _Pair(NamedTuple):
     type: int
-    id: "int | None"
+    id: int | None
 
 
 class MemoryInfo(NamedTuple):
@@ -59,7 +65,11 @@ class Device(_Pair):
 
     __slots__ = ()
 
-    def __new__(cls, type, id=...):
+    def __new__(
+        cls,
+        type: str | SupportsIndex,
+        id: SupportsIndex | None = ...,  # type: ignore[assignment]
+    ) -> Device:
         if isinstance(type, str):
             if id is not ...:
                 raise TypeError(f"a device is {type!r}, or a type and an id; not both")
@@ -72,60 +82,60 @@ class Device(_Pair):
             cls, (_device_type(operator.index(type)), None if id is None else operator.index(id))
         )
 
-    def __str__(self):
+    def __str__(self) -> str:
         return _devices().format(self)
 
     @property
-    def index(self):
+    def index(self) -> int | None:  # type: ignore[override]
         """The ordinal, under PyTorch's name for it; the same as ``id``."""
         return self.id
 
     @staticmethod
-    def count(kind="gpu"):
+    def count(kind: str | int = "gpu") -> int:  # type: ignore[override]
         """Returns how many devices of a kind there are, ``"cpu"`` or ``"gpu"``: 1 CPU; 0 GPUs if
         there is no driver."""
         return _devices().count(_kind(kind))
 
     @classmethod
-    def current(cls, kind="gpu"):
+    def current(cls, kind: str | int = "gpu") -> Device:
         """Returns the thread's current device of a kind; GPU 0 if none is current."""
         return cls(*_devices().current(_kind(kind)))
 
     @classmethod
-    def all(cls):
+    def all(cls) -> list[Device]:
         """Returns a list of all devices, the CPU first."""
         gpus = [cls(DeviceType.CUDA, i) for i in range(cls.count())]
         return [cls(DeviceType.CPU, 0), *gpus]
 
     @classmethod
-    def most_free(cls, kind="gpu"):
+    def most_free(cls, kind: str | int = "gpu") -> Device:
         """Returns the device of a kind with the most free memory; the first of several."""
         return cls(*_devices().most_free(_kind(kind)))
 
     @classmethod
-    def find(cls, uuid):
+    def find(cls, uuid: UUID | bytes) -> Device:
         """Returns the GPU with an identity, a ``uuid.UUID`` or its 16 bytes, under whatever ordinal
         this process knows it."""
         return cls(*_devices().find_device(getattr(uuid, "bytes", uuid)))
 
-    def set_current(self):
+    def set_current(self) -> None:
         """Makes a GPU's primary context current on the calling thread. Nothing for the CPU."""
         _devices().set_current(self)
 
-    def __enter__(self):
+    def __enter__(self) -> Device:
         _devices().enter_device(self)
         return self
 
-    def __exit__(self, kind, value, traceback):
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
         _devices().leave_device(self, value)
 
     @property
-    def name(self):
+    def name(self) -> str:
         """What the driver calls it."""
         return _devices().describe(self)["name"]
 
     @property
-    def uuid(self):
+    def uuid(self) -> UUID | None:
         """A ``uuid.UUID`` that tells it from all others, whatever its ordinal; None for the CPU."""
         import uuid
 
@@ -133,55 +143,55 @@ class Device(_Pair):
         return uuid.UUID(bytes=data) if self.type != DeviceType.CPU else None
 
     @property
-    def pci(self):
+    def pci(self) -> tuple[int, int, int] | None:
         """``(domain, bus, slot)``; None for the CPU."""
         return _devices().describe(self)["pci"] if self.type != DeviceType.CPU else None
 
     @property
-    def memory(self):
+    def memory(self) -> MemoryInfo:
         """``(free, total)`` in bytes; of the machine for the CPU."""
         return MemoryInfo(*_devices().memory_of(self))
 
     @property
-    def maps_host(self):
+    def maps_host(self) -> bool:
         """Whether it can use pinned host memory where that is."""
         return _devices().describe(self)["maps_host"]
 
     @property
-    def managed_memory(self):
+    def managed_memory(self) -> bool:
         """Whether it has managed memory."""
         return _devices().describe(self)["managed_memory"]
 
     @property
-    def concurrent_managed(self):
+    def concurrent_managed(self) -> bool:
         """Whether the host may use managed memory while it works."""
         return _devices().describe(self)["concurrent_managed"]
 
     @property
-    def pools(self):
+    def pools(self) -> bool:
         """Whether it has stream-ordered memory."""
         return _devices().describe(self)["pools"]
 
     @property
-    def pools_by_descriptor(self):
+    def pools_by_descriptor(self) -> bool:
         """Whether its pools can be shared by a file descriptor."""
         return _devices().describe(self)["pools_by_descriptor"]
 
     @property
-    def integrated(self):
+    def integrated(self) -> bool:
         """Whether its memory is the host's."""
         return _devices().describe(self)["integrated"]
 
-    def can_access(self, peer):
+    def can_access(self, peer: Device | str) -> bool:
         """Returns whether kernels here can be allowed to use the memory of `peer`."""
         return _devices().can_access(self, peer)
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         """Waits for the thread's current stream, and for all that is queued in the GPU's primary
         context. The GIL is released."""
         _devices().synchronize(self)
 
-    def reset(self, context=False):
+    def reset(self, context: bool = False) -> None:
         """Synchronises, calls what `on_reset` was given, frees what waits to be freed, resets the
         device's managers, and drops the thread's current streams of it.
 
@@ -206,27 +216,27 @@ class Device(_Pair):
         _devices().reset(self, context)
 
     @staticmethod
-    def on_reset(function):
+    def on_reset(function: Callable[[Device], object]) -> None:
         """Calls ``function(device)`` in each reset of any device, after it has synchronised. What
         was given already is not called twice."""
         _devices().on_reset(function)
 
     @staticmethod
-    def off_reset(function):
+    def off_reset(function: Callable[[Device], object]) -> None:
         """Takes back what `on_reset` was given; nothing if that was not given."""
         _devices().off_reset(function)
 
-    def set_cache(self, size):
+    def set_cache(self, size: int) -> None:
         """Sets how many bytes of freed memory the device's current pool keeps for later; at first
         0. Nothing for the CPU."""
         _devices().set_cache(self, size)
 
-    def trim_cache(self, keep=0):
+    def trim_cache(self, keep: int = 0) -> None:
         """Gives freed memory of the device's current pool back, down to `keep` bytes. Nothing for
         the CPU."""
         _devices().trim_cache(self, keep)
 
-    def summary(self):
+    def summary(self) -> str:
         """Returns a few lines for people: name, identity, memory, what it can do."""
         return _devices().summary(self)
 
@@ -235,12 +245,12 @@ class Location(NamedTuple):
     """What the driver says of an array's memory; None stands for what it does not say."""
 
     device: Device
-    context: "int | None"
+    context: int | None
     device_pointer: int
     host_accessible: bool
     managed: bool
-    base: "int | None"
-    size: "int | None"
+    base: int | None
+    size: int | None
 
 
 class Usage(NamedTuple):

@@ -23,7 +23,11 @@ _ABSENT = object()
 
 
 def _class_has(kind, name):
-    return any(name in vars(base) for base in kind.__mro__)
+    """Whether it has an attribute, and not None in its place, which says that it does without."""
+    for base in kind.__mro__:
+        if name in vars(base):
+            return vars(base)[name] is not None
+    return False
 
 
 def _type_name(value):
@@ -46,13 +50,15 @@ def attribute(obj, name, hidden=None):
     """Reads an attribute once; `_ABSENT` if there is none.
 
     An AttributeError out of a property that the class does have counts as absent, too; it is then
-    appended to `hidden`. A class is asked for what its metaclass has.
+    appended to `hidden`. So does a None, but for a property's. A class is asked for what its
+    metaclass has.
     """
     in_class = _class_has(type(obj), name)
     if not in_class and isinstance(obj, type):
         return _ABSENT
     try:
-        return getattr(obj, name)
+        value = getattr(obj, name)
+        return value if value is not None or in_class else _ABSENT
     except AttributeError as error:
         if in_class and hidden is not None:
             hidden.append(error)

@@ -502,9 +502,11 @@ cdef class Array:
         ViewIndexError
             For an index out of range.
         UseError
-            For another number of them.
+            For another number of them, and for an array with a mask: the element may be invalid.
         CudaError
             If the driver refuses.
+        StateError
+            In memory that was freed.
         """
         return devices().item(self, index)
 
@@ -597,6 +599,19 @@ cdef class Array:
     def __bool__(self):
         """Always True: it says nothing of the elements, which may be on a device."""
         return True
+
+    # Where these are not there, Python reads an array's buffer as text: int() of the byte 53 is 5.
+    def __int__(self):
+        """Refuses, as `in` does: `item` reads an element."""
+        refuse_number("int()")
+
+    def __float__(self):
+        """Refuses, as `in` does: `item` reads an element."""
+        refuse_number("float()")
+
+    def __complex__(self):
+        """Refuses, as `in` does: `item` reads an element."""
+        refuse_number("complex()")
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         give_buffer(self, buffer, flags)
@@ -723,6 +738,12 @@ cdef class Array:
         if self.array.mask != NULL:
             parts.append("masked")
         return f"<libcai.Array {' '.join(parts)}>"
+
+
+cdef int refuse_number(str what) except -1:
+    raise TypeError(
+        f"{what} would read the element, which may be on a device, and have the host wait for it: "
+        "say item(), and convert that")
 
 
 cdef bint is_on_host(Array self) noexcept:

@@ -76,7 +76,7 @@ def from_arrow(obj, /):
     Raises
     ------
     InterfaceTypeError
-        For an object that has neither.
+        For an object that has neither, or whose method gives no pair of capsules.
     ViewError, InterfaceError
         For what is no array of numbers: text, nested columns, dictionaries, booleans; and for a
         bitmap that begins within a byte.
@@ -95,11 +95,11 @@ def from_arrow(obj, /):
     cdef PyTypeObject *kind = Py_TYPE(<PyObject *>obj)
     cai_py_drain()
     if cai_py_class_has(kind, <PyObject *>ARROW_DEVICE_NAME):
-        schema, capsule = obj.__arrow_c_device_array__()
+        schema, capsule = arrow_pair(obj, obj.__arrow_c_device_array__())
         column = <ArrowDeviceArray *>arrow_pointer(obj, capsule, b"arrow_device_array")
         array = &column.array
     elif cai_py_class_has(kind, <PyObject *>ARROW_NAME):
-        schema, capsule = obj.__arrow_c_array__()
+        schema, capsule = arrow_pair(obj, obj.__arrow_c_array__())
         array = <ArrowArray *>arrow_pointer(obj, capsule, b"arrow_array")
         memset(&plain, 0, sizeof(plain))
         plain.array = array[0]
@@ -118,6 +118,16 @@ def from_arrow(obj, /):
     imported = around(made, capsule)
     find_by_address(imported, 0)
     return imported
+
+
+cdef tuple arrow_pair(obj, answer):
+    """What an exporter gave: the capsules of the type and of the column."""
+    pair = PyList_AsTuple(answer) if PyList_Check(<PyObject *>answer) else answer
+    if PyTuple_Check(<PyObject *>pair) and PyTuple_GET_SIZE(<PyObject *>pair) == 2:
+        return pair
+    raise InterfaceTypeError(
+        f"interface: a {type_name(<PyObject *>obj)[1:-8]} object gave {describe(<PyObject *>answer)} "
+        "where Arrow wants a pair of capsules", "interface", obj)
 
 
 cdef void *arrow_pointer(obj, capsule, const char *name) except NULL:

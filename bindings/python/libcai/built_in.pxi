@@ -18,7 +18,8 @@ cdef class Companion:
     cdef object function
 
 
-def memory_manager(name, *, device=None, upstream=None, **parameters):
+def memory_manager(name, *, device=None, upstream=None, initial=None, maximum=None, threshold=None,
+                   exportable=None, install=None, limit=None, path=None, write=None, retry=None):
     """Makes a memory manager.
 
     Parameters
@@ -39,21 +40,21 @@ def memory_manager(name, *, device=None, upstream=None, **parameters):
         Else that of `upstream`, or the current GPU.
     upstream : MemoryManager, optional
         What it is put around.
-    initial, maximum, threshold : int
+    initial, maximum, threshold : int, optional
         Of a pool: bytes that it holds from the beginning, never exceeds (0: the device's), and keeps
         when they are freed (-1: all).
-    exportable, install : bool
+    exportable, install : bool, optional
         Of a pool: its memory can be shared with other processes; it is the device's current pool,
         from which CuPy, cuda.core and RMM draw, until the manager ends.
-    limit : int
+    limit : int, optional
         Of ``'limiting'``: bytes that may be out at a time.
-    path : str or os.PathLike
+    path : str or os.PathLike, optional
         Of ``'logging'``: a file, appended to. Or
-    write : callable
+    write : callable, optional
         ``write(text)`` with whole lines, on any thread. What it raises is told to
         ``sys.unraisablehook``. It is not called any more once nobody has the manager. The garbage
         collector does not see who has it: a function that refers to the manager keeps it for ever.
-    retry : callable
+    retry : callable, optional
         Of ``'retrying'``: ``retry(size, attempt)`` frees something and returns True to try again.
         `attempt` counts from 0. As `write` otherwise.
 
@@ -66,6 +67,8 @@ def memory_manager(name, *, device=None, upstream=None, **parameters):
     UseError
         For an unknown name, a library that cannot be loaded, and a missing upstream manager or one
         of another device.
+    TypeError
+        For a parameter of another manager's, and for what cannot be called.
     VersionError
         For a library made for another version of managers.
     CudaError
@@ -83,6 +86,12 @@ def memory_manager(name, *, device=None, upstream=None, **parameters):
     cdef Companion companion = Companion.__new__(Companion)
     cdef MemoryManager self
     cdef const void *params = NULL
+    parameters = {
+        key: value for key, value in (
+            ("initial", initial), ("maximum", maximum), ("threshold", threshold),
+            ("exportable", exportable), ("install", install), ("limit", limit), ("path", path),
+            ("write", write), ("retry", retry))
+        if value is not None}
     known = PARAMETERS.get(name, ())
     for key in parameters:
         if key not in known:
@@ -110,9 +119,9 @@ def memory_manager(name, *, device=None, upstream=None, **parameters):
         given.retry.context = kept
         given.retry.destroy = cai_py_let_go
         params = &given.retry
-    path = os.fsencode(parameters["path"]) if parameters.get("path") is not None else b""
-    if name == "logging" and path:
-        given.log.path = path
+    file = os.fsencode(path) if path is not None else b""
+    if name == "logging" and file:
+        given.log.path = file
     with nogil:
         status = cai_manager_create(name_text, params, native, above, &made, &error)
     if status != CAI_OK and kept != NULL:

@@ -172,7 +172,8 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
         Where the array is wanted: libcai's device, or DLPack's ``(type, id)``. The exporter copies
         if need be.
     copy : bool, optional
-        True: always copy. False: never, but fail. Else only if it must be.
+        True: always copy. False: never, but fail. Else only if it must be. That is the exporter's
+        to do, and nobody can tell whether it has.
     stream : int or object, optional
         What `use` takes: the exporter has it wait for its pending work, and it becomes the array's
         stream. Else that is the exporter's own, if `provide_stream` has a function for it, or 1, the
@@ -192,6 +193,11 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
         another capsule, or a consumed one.
     ViewError, InterfaceError, VersionError
         For what libcai cannot say, such as a device that is neither the CPU nor CUDA.
+    BufferError
+        For a tensor that is on another device than `device`, since the exporter has not heeded it
+        or the capsule is of there; and for a capsule with a `copy` of True.
+    TypeError
+        For a `device` or `copy` that is none, and for an exporter that takes no such argument.
 
     Notes
     -----
@@ -202,9 +208,14 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     cdef Py_buffer buffer
     cdef uint64_t number
     cai_py_drain()
+    if copy is not None and type(copy) is not bool:
+        raise TypeError(f"copy is {copy!r}, and neither True, False nor None")
+    there = None if device is None else dlpack_device_of(device)
     if PyCapsule_CheckExact(obj):
+        if copy:
+            raise BufferError("copy: a capsule's tensor is there already, and is not copied")
         number = NO_STREAM if stream is None else stream_number(stream)
-        return from_capsule(obj, number, number != NO_STREAM)
+        return from_capsule(obj, number, number != NO_STREAM, there)
     # NumPy's arrays of numbers need no capsule to be known.
     if device is None and copy is None and is_numpy(obj) and view_numpy(obj, &buffer, &array):
         try:
@@ -214,7 +225,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
             PyBuffer_Release(&buffer)
     if cai_py_is_torch(Py_TYPE(<PyObject *>obj)):
         refuse_lazy(obj)
-    made = by_dlpack(obj, stream, stream is None, device, copy)
+    made = by_dlpack(obj, stream, stream is None, there, copy)
     if made is None:
         raise _NoDlpackError(
             f"interface: a {type_name(<PyObject *>obj)[1:-8]} object has no __dlpack__",
@@ -227,10 +238,10 @@ cdef uint64_t stream_number(stream) except? 0:
     return number if resolved(stream, &number) else NO_STREAM
 
 
-cdef Array by_dlpack(obj, stream, bint own_first, device, copy):
+cdef Array by_dlpack(obj, stream, bint own_first, tuple there, copy):
     """By an object's own __dlpack__; None if it has none. It is asked to put a stream in order: its
     own, if `own_first` and its framework says which; else `stream`, of which None is the legacy one,
-    _CURRENT that of its device, and -1 none."""
+    _CURRENT that of its device, and -1 none. `there` is a device in DLPack's numbers, or None."""
     cdef dict arguments = PyDict_Copy(ARGUMENTS)
     cdef PyTypeObject *kind = Py_TYPE(<PyObject *>obj)
     cdef uint64_t number
@@ -241,7 +252,6 @@ cdef Array by_dlpack(obj, stream, bint own_first, device, copy):
         return None
     refuse_masked(obj)
     kind_of_device, device_id = dlpack_device_said(obj)
-    there = None if device is None else dlpack_device_of(device)
     is_on_cuda = kind_of_device in CUDA_DEVICES
     if stream is None:
         number = LEGACY_STREAM if is_on_cuda else NO_STREAM
@@ -263,16 +273,16 @@ cdef Array by_dlpack(obj, stream, bint own_first, device, copy):
     if there is not None:
         arguments["dl_device"] = there
     if copy is not None:
-        arguments["copy"] = bool(copy)
+        arguments["copy"] = copy
     try:
         capsule = obj.__dlpack__(**arguments)
     except TypeError:
         # Before DLPack 1.0 there were no more arguments than the stream.
-        if device is not None or copy is not None:
+        if there is not None or copy is not None:
             raise
         del arguments["max_version"]
         capsule = obj.__dlpack__(**arguments)
-    made = from_capsule(capsule, number, number != NO_STREAM and not is_own)
+    made = from_capsule(capsule, number, number != NO_STREAM and not is_own, there)
     if made.array.stream_kind == CAI_STREAM_STREAM:
         if stream is not None and stream is not _CURRENT:
             keep_stream(made.owner, stream)
@@ -295,13 +305,22 @@ cdef tuple dlpack_device_said(obj):
 
 
 cdef tuple dlpack_device_of(device):
-    if not isinstance(device, tuple):
-        device = Device(device)
-    return int(device[0]), int(device[1])
+    return pair_of(device if isinstance(device, tuple) else Device(device), "device")
 
 
-cdef Array from_capsule(capsule, uint64_t stream, bint asked):
-    """Consumes a capsule, if all goes well. `asked`: the stream is not the exporter's own."""
+cdef int must_be_on(const cai_array *array, tuple there) except -1:
+    """Some exporters take every argument, and heed none. The host's memory has no number."""
+    if array.device_type == there[0] and (
+            array.device_type != CAI_DEVICE_CUDA or array.device_id == there[1]):
+        return 0
+    raise BufferError(
+        f"device: the tensor is on {(array.device_type, array.device_id)}, where {there} was asked "
+        "for")
+
+
+cdef Array from_capsule(capsule, uint64_t stream, bint asked, tuple there):
+    """Consumes a capsule, if all goes well, and if its tensor is not on another device than `there`.
+    `asked`: the stream is not the exporter's own."""
     cdef PyObject *object = <PyObject *>capsule
     cdef cai_array *array = NULL
     cdef Array made
@@ -325,6 +344,8 @@ cdef Array from_capsule(capsule, uint64_t stream, bint asked):
     else:
         PyCapsule_SetName(object, b"used_dltensor_versioned")
     made = around(array, capsule)
+    if there is not None:
+        must_be_on(made.array, there)
     find_by_address(made, CAI_OWNER_ASKED if asked else 0)
     return made
 

@@ -401,6 +401,8 @@ def item(array, index):
     cdef int count
     array = asarray(array)
     native = array_handle(array)
+    if native.mask != NULL:
+        raise UseError("mask: the array has one, and the element may be invalid")
     if len(index) == 0 and array.size == 1:
         index = (0,) * native.ndim
     elif len(index) == 1 and isinstance(index[0], tuple):

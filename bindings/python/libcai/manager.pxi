@@ -175,13 +175,24 @@ cdef class MemoryManager:
         return Block(block.data, block.host, block.size, block.cookie)
 
     def free(self, block, *, kind="default", stream=None):
-        """Frees what `alloc` gave, in the order of a stream; `kind` as it was there."""
+        """Frees what `alloc` gave, in the order of a stream; `kind` as it was there.
+
+        Raises
+        ------
+        TypeError
+            For what is no block of four numbers.
+        StateError, UseError, CudaError
+            And what the manager raises.
+        """
         cdef uint32_t number = kind_of(kind)
         cdef cai_manager *manager = manager_handle(self)
         cdef uint64_t value
         cdef cai_block native
         cdef cai_error error
         cdef cai_status status
+        if not isinstance(block, (tuple, list)) or len(block) != 4:
+            raise TypeError(
+                f"a block is (address, host, size, cookie), as alloc() gave it, not {block!r}")
         unsigned_of(block[0], "address", &native.data)
         unsigned_of(block[1], "host", &native.host)
         unsigned_of(block[2], "size", &native.size)

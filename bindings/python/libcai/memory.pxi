@@ -239,9 +239,26 @@ cdef class Memory:
 
     @staticmethod
     def of(array):
-        """Finds the memory of an array: ``(memory, offset)``, in bytes to the first element. Of an
-        array that libcai did not make, memory of its extent, which holds it. The garbage collector
-        does not see that: an exporter that refers to the memory lives for ever."""
+        """Finds the memory of an array: ``(memory, offset)``, in bytes to the first element.
+
+        Of an array that libcai did not make, memory of its extent, which holds it. The garbage
+        collector does not see that: an exporter that refers to the memory lives for ever. That
+        memory keeps the uses of its arrays to itself: neither the exporter nor other imports of its
+        memory hear of them, nor they of theirs, until it has gone. So use the one or the other, or
+        order the two.
+
+        Parameters
+        ----------
+        array : object
+            What `asarray` takes.
+
+        Raises
+        ------
+        StateError
+            For an array that libcai did not make, in memory that was freed.
+        CudaError
+            If the driver does not know the memory, or refuses.
+        """
         cdef const cai_array *native
         cdef uint64_t offset = 0
         cdef cai_memory *out = NULL

@@ -128,6 +128,8 @@ def set_memory_manager(manager):
     ------
     UseError
         For an unknown name, and a library that cannot be loaded; nothing is changed.
+    TypeError
+        For what is neither a name nor such a class, and a class that has not the methods.
     VersionError
         For a library made for another version of managers.
 
@@ -146,6 +148,10 @@ def set_memory_manager(manager):
         text = name
         chosen = manager
     elif manager is not None:
+        if not isinstance(manager, str):
+            raise TypeError(
+                "the name of a manager, or a subclass of libcai.MemoryManager, is required, not "
+                f"{manager!r}")
         name = text_for_c(manager, "manager")
         text = name
     with nogil:
@@ -169,6 +175,10 @@ cdef int take_block(MemoryManager self, answer, uint64_t size, uint32_t kind,
     """Unpacks what an allocation returned. As long as it is out, it holds the manager."""
     cdef cai_block block
     if isinstance(answer, tuple):
+        if len(answer) != 3:
+            raise TypeError(
+                f"{type(self).__name__} gave {answer!r} for memory, and neither an address nor "
+                "(address, host, size)")
         address, host, length = answer
         unsigned_of(address, "address", &block.data)
         unsigned_of(host or 0, "host", &block.host)
@@ -196,7 +206,7 @@ cdef int give_back(MemoryManager self, int64_t blocks) except -1:
 
 cdef cai_status free_failed(MemoryManager self, exception, method, cai_error *error) noexcept:
     """What a capture forbids is out still; nothing else is freed again."""
-    cdef cai_status status = tell_of_free(exception, method, error)
+    cdef cai_status status = tell_of_free(self, exception, method, error)
     if status != CAI_ERR_CAPTURE and self is not None:
         give_back(self, 1)
     return status
@@ -355,6 +365,8 @@ cdef cai_status manager_get_memory_info(void *link, uint64_t *left, uint64_t *to
 
 cdef cai_status unpack_two(answer, uint64_t *first, uint64_t *second) except? CAI_ERR_STATE:
     cdef uint64_t one, two
+    if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+        raise TypeError(f"a manager's method gave {answer!r}, and no pair of numbers")
     given, other = answer
     unsigned_of(given, "the first number", &one)
     unsigned_of(other, "the second number", &two)

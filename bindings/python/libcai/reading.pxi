@@ -33,12 +33,17 @@ cdef int attribute(PyObject *obj, object name, PyObject **out, PyObject **hidden
     """Reads an attribute once: 1 and a new reference, or 0.
 
     An AttributeError out of a property that the class does have counts as absent, too; it is then
-    left in `hidden`, if that is empty. A class is asked for what its metaclass has.
+    left in `hidden`, if that is empty. So does a None, but for a property's. A class is asked for
+    what its metaclass has.
     """
     if not cai_py_class_has(Py_TYPE(obj), <PyObject *>name):
-        if PyType_Check(obj):
+        if PyType_Check(obj) or not cai_py_optional_attribute(obj, <PyObject *>name, out):
             return 0
-        return cai_py_optional_attribute(obj, <PyObject *>name, out)
+        if out[0] != Py_None:
+            return 1
+        Py_XDECREF(out[0])
+        out[0] = NULL
+        return 0
     out[0] = PyObject_GetAttr(obj, <PyObject *>name)
     if out[0] != NULL:
         return 1
@@ -282,7 +287,8 @@ def asarray(obj, /, *, bint strict=False, route=None):
     The first of these ways is taken that the object offers: its type's ``__cai_c_exchange_api__``
     (``'exchange'``), its type's DLPack table (``'dlpack_table'``), ``__cuda_array_interface__``
     (``'cuda'``), ``__array_interface__`` (``'numpy'``), ``__dlpack__`` (``'dlpack'``), and the
-    buffer protocol (``'buffer'``).
+    buffer protocol (``'buffer'``). None in the place of an attribute or a method says that there is
+    none.
 
     Nothing is waited for. The object, and a mask object, are kept alive by the array; a dict is
     copied. An object that states no stream (versions 0 to 2 of the dict; DLPack) gets the one that

@@ -144,12 +144,17 @@ cdef class Stream:
     -----
     Streams compare by what they are, not by who wrapped them. The last reference waits for nothing:
     what is queued still runs. ``with stream:`` makes it the thread's current one of its device;
-    at the end it is synchronised, and the one before is current again.
+    at the end it is synchronised, and the one before is current again. Where a later block of the
+    device has not ended, as in another generator, that one's stays current, and after it the one
+    before both.
 
-    What fails on a stream, such as a function that raises, drops what waits there on the CPU; it is
-    raised once, by the next `enqueue` (which then queues nothing), `busy` or `synchronize`. What the
-    CPU's streams have yet to raise at exit is told to `on_failure`, or else to
-    ``sys.unraisablehook``.
+    What fails on a stream, such as a function that raises, drops what waits there on the CPU. It is
+    raised once, by the next `enqueue` (which then queues nothing), `busy`, `synchronize`, `follow`
+    (of either stream), `Event.wait` for the stream, or end of a ``with`` block. On the CPU also by
+    the next `record` and other work that is queued there (`fill`, `copy`, `to`), and by who waits
+    for an array that the stream works on (`Array.item`, a buffer, a dict of the host's); on a GPU
+    by nobody else. What the CPU's streams have yet to raise at exit is told to `on_failure`, or else
+    to ``sys.unraisablehook``.
     """
 
     cdef cai_stream *stream
@@ -357,6 +362,9 @@ cdef class Stream:
             status = cai_stream_enqueue(self.stream, run_work, cai_py_let_go, kept, &error)
         if status != CAI_OK:
             cai_py_let_go(kept)
+        if status == CAI_ERR_CAPTURE and self.capture == "active":
+            raise CudaError("the stream is being captured: a graph may run often, and a function "
+                            "is queued once", status)
         succeed(status, &error)
 
     def attach(self, obj):
@@ -459,20 +467,26 @@ cdef class Stream:
 
 # ---- Guards ----------------------------------------------------------------------------------
 
+# C leaves them in the reverse order. Blocks of generators end in any: one that ends before another of
+# the device, which began later, waits for its stream, and is left with that one.
+
 @cython.final
 @cython.internal
 cdef class StreamGuard:
     cdef cai_stream_guard guard
+    cdef Stream stream
+    cdef bint is_over  # its block has ended, and it is still to be left
 
 
 cdef int enter_stream(Stream stream) except -1:
     cdef StreamGuard self = StreamGuard.__new__(StreamGuard)
     cdef cai_error error
     cdef cai_status status
+    self.stream = stream
     with nogil:
         status = cai_stream_enter(stream.stream, &self.guard, &error)
     succeed(status, &error)
-    entered_here("streams").append((self, stream))
+    entered_here("streams").append(self)
     return 0
 
 
@@ -482,19 +496,37 @@ cdef int leave_stream(Stream stream, exception) except -1:
     cdef StreamGuard self
     cdef cai_error error
     cdef cai_status status
-    for self, other in reversed(stack):
-        if other is stream:
+    for self in reversed(stack):
+        if self.stream is stream and not self.is_over:
             break
     else:
         raise StateError("this thread has not entered that stream")
     with nogil:
         status = cai_stream_leave(&self.guard, 0, &error)
+    self.is_over = True
     if self.guard.thread == 0:
-        stack.remove((self, stream))
+        stack.remove(self)
+        leave_what_is_over(stack)
+    else:
+        with nogil:
+            status = cai_stream_synchronize(stream.stream, &error)
     try:
         return succeed(status, &error)
     except BaseException as failure:
         if exception is None:
             raise
         add_note(exception, f"libcai: and the stream did not end well: {failure}")
+    return 0
+
+
+cdef int leave_what_is_over(list stack) except -1:
+    """What lay below the guard that has been left. Of another device it may be under others still,
+    and C refuses it."""
+    cdef StreamGuard each
+    for each in reversed(stack[:]):
+        if each.is_over:
+            with nogil:
+                cai_stream_leave(&each.guard, CAI_LEAVE_QUEUED, NULL)
+            if each.guard.thread == 0:
+                stack.remove(each)
     return 0

@@ -80,7 +80,9 @@ def use(first=NOTHING, /, *others, stream, access=None, order="both", external=F
         On entry or exit, if the driver refuses. If the way back fails, the host waits for `stream`,
         then the error is raised. Where the host cannot wait, since `stream` is being captured, say,
         the owners keep the use; where no event can say when it is complete, the memory stays until
-        ``drain(wait=True)``. If the block raised too, its own exception goes on, with a note.
+        ``drain(wait=True)``. So it is if `stream` has begun a capture within the block, for what was
+        queued before is in no graph: nothing orders that then, so leave the block before. If the
+        block raised too, its own exception goes on, with a note.
     StateError
         On entry, for an array in memory that was freed.
 
