@@ -70,7 +70,9 @@ inline bool may_be_pending(const cai_array &array) noexcept {
 // Whether streams of the CPU's may have work on the array's memory yet.
 inline bool may_have_host_work(const cai_array &array) noexcept {
   const cai_owner *const keeper = host_keeper_of(array.owner);
-  if (is_import(keeper) && any_imports()) return true;
+  // A dict does not say of a GPU's memory whether the host has it, too.
+  const bool may_be_of_host = array.device_type != CAI_DEVICE_CUDA || is_import(keeper);
+  if (may_be_of_host && any_on_host()) return true;
   const Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   return uses && uses->host.any();
 }

@@ -39,7 +39,7 @@ void HostUses::forget_what_is_over() noexcept {
 void keep_host_work(const cai_array &array, const HostPoint &point, bool write) {
   cai_owner *const keeper = host_keeper_of(array.owner);
   Uses &uses = make_uses_of(keeper);
-  if (is_import(keeper)) list_import(uses, array);
+  list_on_host(uses, array);
   uses.host.keep(point, write);
 }
 
@@ -49,8 +49,7 @@ void add_host_work(const cai_array &array, bool write, HostPoints &out) {
   Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   if (uses) uses->host.add_conflicts(write, out);
   for_each_part(array, [&](const cai_array &part) {
-    if (!is_import(host_keeper_of(part.owner))) return;
-    for_each_import(part, [&](Uses &other) { other.host.add_conflicts(write, out); });
+    for_each_on_host(part, [&](Uses &other) { other.host.add_conflicts(write, out); });
   });
 }
 

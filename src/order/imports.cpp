@@ -44,6 +44,7 @@ struct Listed {
   Uses *uses;
   Bytes parts[2];
   bool in_capture = false;
+  bool on_host = false;
 
   void add(const Bytes &more) noexcept {
     if (more.empty()) return;
@@ -64,18 +65,22 @@ constexpr std::size_t captures_most = 64;
 struct Imports {
   std::mutex mutex;
   std::vector<Listed> listed;
-  std::vector<Listed> in_captures;      // other arrays that are used in some
+  std::vector<Listed> others;           // arrays that are used in captures, or by the host
   std::vector<Listed> left;             // what imports that have ended had kept in captures
   std::vector<std::uint64_t> captures;  // of those, the oldest first
   std::atomic<std::size_t> count{0};
   std::atomic<std::size_t> captured{0};
+  std::atomic<std::size_t> on_host{0};
 
   void sum_up() noexcept {
+    const auto count_those = [&](bool Listed::*which) {
+      const auto is_one = [&](const Listed &each) { return each.*which; };
+      return static_cast<std::size_t>(std::count_if(listed.begin(), listed.end(), is_one) +
+                                      std::count_if(others.begin(), others.end(), is_one));
+    };
     count.store(listed.size() + left.size(), std::memory_order_release);
-    const auto of_imports = std::count_if(listed.begin(), listed.end(),
-                                          [](const Listed &each) { return each.in_capture; });
-    captured.store(static_cast<std::size_t>(of_imports) + in_captures.size() + left.size(),
-                   std::memory_order_release);
+    captured.store(count_those(&Listed::in_capture) + left.size(), std::memory_order_release);
+    on_host.store(count_those(&Listed::on_host), std::memory_order_release);
   }
 };
 
@@ -84,9 +89,11 @@ Imports &imports() {
   return immortal<Imports>();
 }
 
-void list(Uses &uses, const Bytes &bytes, const Bytes &of_mask, bool is_import, bool in_capture) {
+// By the flag others than imports find it.
+void list(Uses &uses, const Bytes &bytes, const Bytes &of_mask, bool is_import,
+          bool Listed::*flag) {
   Imports &all = imports();
-  std::vector<Listed> &there = is_import ? all.listed : all.in_captures;
+  std::vector<Listed> &there = is_import ? all.listed : all.others;
   const std::lock_guard lock(all.mutex);
   auto mine = std::find_if(there.begin(), there.end(),
                            [&](const Listed &other) { return other.uses == &uses; });
@@ -97,13 +104,13 @@ void list(Uses &uses, const Bytes &bytes, const Bytes &of_mask, bool is_import, 
   }
   mine->add(bytes);
   mine->add(of_mask);
-  if (!is_new && (!in_capture || mine->in_capture)) return;
-  mine->in_capture = in_capture;
+  if (!is_new && (!flag || (*mine).*flag)) return;
+  if (flag) (*mine).*flag = true;
   all.sum_up();
 }
 
-void list(Uses &uses, const cai_array &array, bool is_import, bool in_capture) {
-  list(uses, bytes_of(array), array.mask ? bytes_of(*array.mask) : Bytes{}, is_import, in_capture);
+void list(Uses &uses, const cai_array &array, bool is_import, bool Listed::*flag) {
+  list(uses, bytes_of(array), array.mask ? bytes_of(*array.mask) : Bytes{}, is_import, flag);
 }
 
 // Forgets what is of no capture that is remembered.
@@ -141,19 +148,24 @@ const cai_array *array_of(const cai_owner &owner) noexcept {
 }
 
 void list_import(Uses &uses, const cai_array &array) {
-  list(uses, array, true, false);
+  list(uses, array, true, nullptr);
 }
 
 void list_captured(Uses &uses, const cai_array &array) {
-  list(uses, array, is_import(keeper_of(array)), true);
+  list(uses, array, is_import(keeper_of(array)), &Listed::in_capture);
+}
+
+void list_on_host(Uses &uses, const cai_array &array) {
+  list(uses, array, is_import(host_keeper_of(array.owner)), &Listed::on_host);
 }
 
 void list_owner(Uses &uses, const cai_owner &owner, bool in_capture) {
   constexpr Bytes all_addresses{0, UINT64_MAX};
+  bool Listed::*const flag = in_capture ? &Listed::in_capture : nullptr;
   const cai_array *const array = array_of(owner);
   const bool imported = is_import(&owner);
-  if (array && (imported || in_capture)) return list(uses, *array, imported, in_capture);
-  if (imported) list(uses, all_addresses, {}, imported, in_capture);
+  if (array && (imported || in_capture)) return list(uses, *array, imported, flag);
+  if (imported) list(uses, all_addresses, {}, imported, flag);
 }
 
 void unlist(Uses &uses) noexcept {
@@ -165,7 +177,7 @@ void unlist(Uses &uses) noexcept {
     static_cast<void>(guard(nullptr, [&] { leave(all, *mine); }));
   }
   std::erase_if(all.listed, is_mine);
-  std::erase_if(all.in_captures, is_mine);
+  std::erase_if(all.others, is_mine);
   all.sum_up();
 }
 
@@ -197,10 +209,14 @@ bool any_captured(const cai_array &array) noexcept {
   return any;
 }
 
-void visit(const cai_array &array, bool in_capture, void (*found)(void *body, Uses &uses),
-           void *body) {
+bool any_on_host() noexcept {
+  return imports().on_host.load(std::memory_order_acquire) != 0;
+}
+
+void visit(const cai_array &array, Kept kept, void (*found)(void *body, Uses &uses), void *body) {
   Imports &all = imports();
-  const cai_owner *const keeper = keeper_of(array);
+  const bool of_host = kept == Kept::on_host;
+  const cai_owner *const keeper = of_host ? host_keeper_of(array.owner) : keeper_of(array);
   const Uses *const mine = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   const Bytes bytes = bytes_of(array);
   const auto visit_those = [&](const std::vector<Listed> &there) {
@@ -210,9 +226,9 @@ void visit(const cai_array &array, bool in_capture, void (*found)(void *body, Us
   };
   const std::lock_guard lock(all.mutex);
   visit_those(all.listed);
-  if (!in_capture) return;
-  visit_those(all.in_captures);
-  visit_those(all.left);
+  if (kept == Kept::by_imports) return;
+  visit_those(all.others);
+  if (kept == Kept::in_captures) visit_those(all.left);
 }
 
 }  // namespace cai::order

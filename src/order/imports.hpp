@@ -22,7 +22,9 @@ const cai_array *array_of(const cai_owner &owner) noexcept;
 void list_import(Uses &uses, const cai_array &array);
 // Of any array, those in captures, of which there are some now: others may have it from its dict.
 void list_captured(Uses &uses, const cai_array &array);
-// Either, with all that is known of the array: the owner.
+// Likewise, those by streams of the CPU's.
+void list_on_host(Uses &uses, const cai_array &array);
+// An import, or what is used in a capture, with all that is known of the array: the owner.
 void list_owner(Uses &uses, const cai_owner &owner, bool in_capture);
 // What it has kept in captures is found all the same, if it was an import's.
 void unlist(Uses &uses) noexcept;
@@ -33,13 +35,14 @@ void forget_captures_over(const Stream &stream) noexcept;
 // Whether there may be any. Cheap, as all that is asked before each use.
 bool any_imports() noexcept;
 bool any_captured() noexcept;
+bool any_on_host() noexcept;
 
-void visit(const cai_array &array, bool in_capture, void (*found)(void *body, Uses &uses),
-           void *body);
+enum class Kept { by_imports, in_captures, on_host };
+void visit(const cai_array &array, Kept kept, void (*found)(void *body, Uses &uses), void *body);
 template <class Found>
-void visit(const cai_array &array, bool in_capture, Found &found) {
+void visit(const cai_array &array, Kept kept, Found &found) {
   visit(
-      array, in_capture,
+      array, kept,
       [](void *body, Uses &uses) { (*static_cast<std::remove_reference_t<Found> *>(body))(uses); },
       &found);
 }
@@ -48,12 +51,17 @@ void visit(const cai_array &array, bool in_capture, Found &found) {
 // array, or of a mask, which others may have without the elements.
 template <class Found>
 void for_each_import(const cai_array &array, Found &&found) {
-  if (any_imports()) visit(array, false, found);
+  if (any_imports()) visit(array, Kept::by_imports, found);
 }
 // Likewise, with those of all arrays that may have uses in captures.
 template <class Found>
 void for_each_captured(const cai_array &array, Found &&found) {
-  if (any_captured()) visit(array, true, found);
+  if (any_captured()) visit(array, Kept::in_captures, found);
+}
+// Likewise, with those that streams of the CPU's may have work on.
+template <class Found>
+void for_each_on_host(const cai_array &array, Found &&found) {
+  if (any_on_host()) visit(array, Kept::on_host, found);
 }
 // Whether there are uses of the same bytes in captures, which may be over.
 bool any_captured(const cai_array &array) noexcept;

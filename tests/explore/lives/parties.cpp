@@ -127,13 +127,34 @@ void World::own(const Step &step) {
   done ? arrays_.push_back(made) : Owner::end(&owner);
 }
 
+// Memory of the host's by way of somebody who says where it is, and no more, as NumPy does.
+void World::import(const Step &step) {
+  const Array *const from = array(step[1]);
+  if (!from || !from->is_of_host() || !from->is_alive() || arrays_.size() >= most) return;
+  Array made = *from;
+  cai_array *view = nullptr;
+  if (cai_array_slice(from->handle, nullptr, 0, &view, nullptr) != CAI_OK) return;
+  cai_array said = *view;
+  said.owner = nullptr;
+  const auto end = [](void *it) { cai_array_release(static_cast<cai_array *>(it)); };
+  if (!ask("import", CAI_OK, [&](cai_error *error) {
+        return cai_array_own(&said, end, view, &made.handle, error);
+      })) {
+    return cai_array_release(view);
+  }
+  made.handle->owner->flags |= CAI_OWNER_IMPORTED;
+  made.handle->owner->freed_on = UINT64_MAX;
+  made.is_import = true;
+  if (made.memory) ++made.memory->holders;
+  arrays_.push_back(made);
+}
+
 // Somebody else's memory goes before those who hold it let go of it, and all hear of that.
 void World::lose(const Step &step) {
   const Array *const from = array(step[1]);
-  if (!from || from->memory || from->owner->lost) return;
+  if (!from || from->memory || from->is_import || from->owner->lost) return;
   sync_cpu();
-  MUST(cai_drain(1, nullptr, nullptr));
-  for (std::uint32_t i = 0; i < 4; ++i) MUST(cai_stream_synchronize(stream(false, i), nullptr));
+  MUST(cai_device_synchronize(gpu, nullptr));
   __atomic_fetch_or(&from->handle->owner->flags, CAI_OWNER_FREED, __ATOMIC_RELAXED);
   from->owner->lost = true;
   from->owner->take_bytes();
@@ -164,7 +185,7 @@ void World::view(const Step &step) {
 
 void World::memory_of(const Step &step) {
   const Array *const from = array(step[1]);
-  if (!from || memories_.size() >= most) return;
+  if (!from || from->is_import || memories_.size() >= most) return;
   cai_memory *handle = nullptr;
   std::uint64_t offset = 0;
   const bool is_lost = !from->memory && from->owner->lost;
@@ -250,6 +271,11 @@ void World::release(const Step &step) {
 void World::free(const Step &step) {
   const Shared found = memory(step[1]);
   if (!found) return;
+  // The memory does not hear of their work: who frees it by hand sees to that.
+  const bool is_imported = std::any_of(arrays_.begin(), arrays_.end(), [&](const Array &array) {
+    return array.is_import && array.memory == (found->whole ? found->whole : found);
+  });
+  if (is_imported) sync_cpu();
   cai_status expected = CAI_OK;
   if (found->freed) expected = CAI_ERR_STATE;
   if (found->whole) expected = CAI_ERR_UNSUPPORTED;
@@ -296,7 +322,7 @@ void World::fill(const Step &step) {
 
 void World::copy(const Step &step) {
   Array *const from = array(step[1]), *const to = array(step[2]);
-  if (!from || from->bytes == to->bytes) return;
+  if (!from || !to || from->bytes == to->bytes) return;
   cai_status expected = CAI_OK;
   if (to->read_only || from->count != to->count) expected = CAI_ERR_VALUE;
   if (!from->is_alive() || !to->is_alive()) expected = CAI_ERR_STATE;
@@ -519,6 +545,7 @@ const World::Party World::parties[] = {
     {"wrap", &World::wrap, true},
     {"own", &World::own, true},
     {"lose", &World::lose},
+    {"import", &World::import, true},
     {"view", &World::view, true},
     {"retain", &World::retain, true},
     {"release", &World::release, true},

@@ -91,6 +91,7 @@ struct Array {
   std::uint64_t start = 0, count = 0;
   bool read_only = false;
   Owner *owner = nullptr;  // of somebody else's
+  bool is_import = false;  // by somebody who knows the address alone
 
   bool is_alive() const { return memory ? memory->is_alive() : !owner->lost; }
   bool is_of_host() const { return handle->device_type == CAI_DEVICE_CPU; }
@@ -136,6 +137,7 @@ class World {
   void wrap(const Step &step);
   void own(const Step &step);
   void lose(const Step &step);
+  void import(const Step &step);
   void view(const Step &step);
   void retain(const Step &step);
   void release(const Step &step);
@@ -214,8 +216,10 @@ class World {
   Shared memory(unsigned which) {
     return memories_.empty() ? nullptr : memories_[which % memories_.size()];
   }
+  // Who imports memory is not told when it has gone, and does not use it any more.
   Array *array(unsigned which) {
-    return arrays_.empty() ? nullptr : &arrays_[which % arrays_.size()];
+    Array *const found = arrays_.empty() ? nullptr : &arrays_[which % arrays_.size()];
+    return found && found->is_import && !found->is_alive() ? nullptr : found;
   }
   cai_stream *stream(bool of_cpu, unsigned which) const {
     for (;; ++which) {
