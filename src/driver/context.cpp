@@ -24,8 +24,8 @@ std::uint64_t Session::id_of(CUcontext context) const {
   return id;
 }
 
-// The id of the primary context that was last seen on each of the first devices. Ids never recur, so
-// that one which is current is known by it, and need not be retained.
+// The id of the primary context that was last seen on each of the first devices. Ids never recur,
+// so that one which is current is known by it, and need not be retained.
 static constinit std::atomic<unsigned long long> known_primaries[64];
 
 CUcontext Session::of_device(int ordinal) {

@@ -7,6 +7,7 @@
 #include "order/edge.hpp"
 #include "order/glance.hpp"
 #include "order/imports.hpp"
+#include "order/producers.hpp"
 #include "order/trace.hpp"
 
 namespace cai::order {
@@ -163,14 +164,22 @@ bool can_ask_of_freeing(const cai_owner *owner) noexcept {
   return stream != 0 && (stream != driver::stream_per_thread || owner->thread == this_thread());
 }
 
+// That stream: 1 and 2 are those of the context of the memory.
+Stream freeing_stream(driver::Session &session, const cai_owner &owner) {
+  Stream stream{owner.freed_on, nullptr, -1};
+  const cai_array *const array = stream.is_default() ? array_of(owner) : nullptr;
+  if (array) stream.context = order::find_context(session, *array);
+  return stream;
+}
+
 // The streams that the memory is freed on: an exporter frees a mask in the order of its own.
-void note_freeing_streams(Uses &uses, const cai_owner &owner) {
-  if (can_ask_of_freeing(&owner)) uses.free_on({owner.freed_on, nullptr, -1});
+void note_freeing_streams(driver::Session &session, Uses &uses, const cai_owner &owner) {
+  if (can_ask_of_freeing(&owner)) uses.free_on(freeing_stream(session, owner));
   const cai_array *const array = is_freed_as_said(&owner) ? array_of(owner) : nullptr;
   if (!array) return;
   for_each_part(*array, [&](const cai_array &part) {
     const bool is_named = part.stream_kind == CAI_STREAM_STREAM && !is_of_another_thread(part);
-    if (is_named && may_be_pending(part)) uses.free_on({part.stream, nullptr, -1});
+    if (is_named && may_be_pending(part)) uses.free_on(stream_for(session, part, part.stream));
   });
 }
 
@@ -181,7 +190,7 @@ bool is_freed_in_capture(const cai_owner *owner) noexcept {
   if (!can_ask_of_freeing(owner)) return captured;
   static_cast<void>(guard(nullptr, [&] {
     driver::Session session;
-    Stream stream{owner->freed_on, nullptr, -1};
+    Stream stream = freeing_stream(session, *owner);
     captured = order::is_captured(session, stream);
     session.finish();
   }));
@@ -244,7 +253,7 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   }
   std::unique_ptr<Uses> uses;
   const cai_status taken = guard(nullptr, [&] {
-    if (in_capture) make_uses_of(owner).free_on({owner->freed_on, nullptr, -1});
+    if (in_capture) static_cast<void>(make_uses_of(owner));
     uses = take_uses(owner);
   });
   if (taken != CAI_OK) {
@@ -255,7 +264,11 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
   if (in_order) uses->free_in_order(owner->freed_on);
   if (imported) uses->forget_marks(owner->freed_on);
   if (in_order || imported) {
-    static_cast<void>(guard(nullptr, [&] { note_freeing_streams(*uses, *owner); }));
+    static_cast<void>(guard(nullptr, [&] {
+      driver::Session session;
+      note_freeing_streams(session, *uses, *owner);
+      session.finish();
+    }));
   }
   if (uses->pending()) {
     const cai_status status = guard(nullptr, [&] {
