@@ -33,9 +33,11 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
   Demand demand;
   collect(array, wanted, demand);
   Ending ending;
+  driver::CUcontext context = nullptr;
   {
     driver::Session session;
     Stream stream = find(session, array, value);
+    context = stream.context;
     Few<Stream> others;
     resolve(session, demand, OnFailure::stop, others);
     for (int32_t index = 0; index < count; ++index) {
@@ -54,7 +56,8 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
     if (stream.context_id) look(session, stream, ending);
     session.finish();
   }
-  await_keepers(demand, value);
+  if (demand.keepers.empty()) return;
+  call_out(value, context, [&] { await_keepers(demand, value); });
 }
 
 void reclaim(const cai_array &array, std::uint64_t stream, std::uint32_t access) {
@@ -269,6 +272,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
   Published *const published = view ? &view->published() : nullptr;
   if (view && stores_by_itself(keeper)) refuse_captured(array, target);
   bool tell = false, in_capture = false;
+  driver::CUcontext context = nullptr;
   Few<Recorded> recorded, own;
   after_all(
       array, {Wanted::For::waiting, target, CAI_ACCESS_DEFAULT}, stream_for, streams, count,
@@ -285,6 +289,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         }
       },
       [&](driver::Session &session, Stream &stream) {
+        context = stream.context;
         if (published) published->stream = {stream.value, stream.context, -1};
         if ((published || (count > 0 && stores_by_itself(keeper))) && keeps_by_itself(keeper)) {
           probe(session, stream);
@@ -311,7 +316,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
         differ(session, uses, array, *published);
       },
       &recorded, way);
-  if (tell) tell_keeper(keeper, target, in_capture);
+  if (tell) call_out(target, context, [&] { tell_keeper(keeper, target, in_capture); });
 }
 
 cai_array *publish(const cai_array &array, const std::uint64_t *streams, int32_t count,

@@ -102,6 +102,16 @@ template <class Body>
 
 void synchronize(driver::Session &session, Stream &stream);
 
+// Runs `body`, which tells an owner of a stream: 1 and 2 mean those of the context there.
+template <class Body>
+void call_out(std::uint64_t stream, driver::CUcontext context, Body &&body) {
+  if (stream == 0 || stream > driver::stream_per_thread || !context) return body();
+  driver::Session session;
+  if (session.current() == context) return body();
+  session.in(context, body);
+  session.finish();
+}
+
 // Runs `body`; a Failure that names no array yet is of array `index`.
 template <class Body>
 [[gnu::always_inline]] inline void for_array(int32_t index, Body &&body) {

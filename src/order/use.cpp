@@ -105,17 +105,6 @@ void list_uses_in_capture(OpenUse &use, const cai_array *const *arrays) {
   }
 }
 
-// Runs `body`, by which others hear of the use: 1 and 2 are streams of the context in which it
-// began.
-template <class Body>
-void call_out(const OpenUse &use, Body &&body) {
-  if (use.stream > driver::stream_per_thread || !use.context) return body();
-  driver::Session session;
-  if (session.current() == use.context) return body();
-  session.in(use.context, body);
-  session.finish();
-}
-
 // ---- What is told of beginnings -----------------------------------------------------------------
 
 // What the end will leave out: it does not see those arrays.
@@ -254,7 +243,7 @@ class End {
       session.finish();
     });
     if (status != CAI_OK) faults.note(error);
-    if (!told_.empty()) call_out(use_, [&] { tell_keepers(faults); });
+    if (!told_.empty()) call_out(use_.stream, use_.context, [&] { tell_keepers(faults); });
     faults.raise();
   }
 
@@ -513,7 +502,7 @@ bool keep_abandoned(OpenUse &use) {
         return keeper->used_on(keeper, use.stream, access, nullptr) == CAI_OK;
       });
     };
-    if (!told.empty()) call_out(use, tell);
+    if (!told.empty()) call_out(use.stream, use.context, tell);
     return are_all;
   };
   attempt(session, OnFailure::go_on, -1, [&] { join_back(session, use, consumer); });
