@@ -192,6 +192,62 @@ while not gone:
     )
 
 
+# ---- Uses in one capture -----------------------------------------------------------------------
+
+WAYS = {
+    "uses": """
+with libcai.use(FIRST, stream=s):
+    fill(memory, 1, 6, s)
+with libcai.use(SECOND, stream=t):
+    fill(memory, 2, 6, t)
+""",
+    "copies": """
+libcai.fill(FIRST, 1, stream=s)
+libcai.fill(SECOND, 2, stream=t)
+""",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("first", "second"), [("x", "again"), ("again", "x"), ("again", "again"), ("given", "given")]
+)
+def test_come_one_after_the_other_whoever_has_the_memory(simulated, way, first, second):
+    """No producer's stream orders them in a graph: an array and what others make of its dict, and
+    two imports of which the first one has ended."""
+    simulated(
+        GRAPHS
+        + """
+own = libcai.Stream("gpu:0")
+x = libcai.zeros(6, "<i4", device="gpu:0", stream=own)
+own.synchronize()
+memory = c_uint64(x.__cuda_array_interface__["data"][0])
+given = watched(data=(memory.value, False), stream=own.value)
+class Again:
+    @property
+    def __cuda_array_interface__(self):
+        return x.__cuda_array_interface__
+again = Again()
+begin(s)
+event = c_void_p()
+call("cuEventCreate", byref(event), 2)
+call("cuEventRecord", event, s)
+call("cuStreamWaitEvent", t, event, 0)
+"""
+        + WAYS[way].replace("FIRST", first).replace("SECOND", second)
+        + """
+call("cuEventRecord", event, t)
+call("cuStreamWaitEvent", s, event, 0)
+graph = end(s)
+made = instantiate(graph)
+call("cuGraphLaunch", made, s)
+found = read(memory, 6, s)
+wait(s)
+assert list(found) == [2] * 6
+"""
+    )
+
+
 def test_any_object_by_the_stream(simulated):
     """An array on the host is nothing that the order is about."""
     simulated(

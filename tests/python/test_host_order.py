@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Arrays of the host's, passed as they are to functions that work on streams of the CPU's: each
-call makes an import of its own, and all of them come after each other by address."""
+call makes an import of its own, and all of them come after each other by address; and so they and
+libcai's own array do, if the memory is libcai's."""
 
 import random
 import time
@@ -31,7 +32,8 @@ class Program:
 
     def __init__(self, seed):
         self.any = random.Random(seed)
-        self.arrays = [np.zeros(COUNT, "i4") for _ in range(2)]
+        self.own = [None, libcai.zeros(COUNT, "<i4", device="cpu")]
+        self.arrays = [np.zeros(COUNT, "i4"), np.asarray(self.own[1])]
         self.true = [array.copy() for array in self.arrays]
         self.streams = [libcai.Stream("cpu") for _ in range(3)]
         self.steps = []
@@ -41,6 +43,8 @@ class Program:
         which, first = self.any.randrange(2), self.any.randrange(COUNT - 4)
         part = slice(first, first + 4)
         self.steps[-1] += f" {which}[{first}:{first + 4}]"
+        if self.own[which] and self.any.random() < 0.5:
+            return self.own[which][part], self.true[which][part]
         return self.given(self.arrays[which][part]), self.true[which][part]
 
     def given(self, array):
