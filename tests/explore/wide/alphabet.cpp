@@ -153,6 +153,7 @@ constexpr Verb kVerbs[] = {
      begin_without,
      {4, 4, 6},
      {kFreeUse, kArray, kStream, of(kAccess), of(kWaits), rarely(kOfDict)}},
+    {"use_dict", use_dict, {3, 4, 4}, {kArray, kStream, of(kAccess)}},
     {"open_guest", open_guest, {2, 1, 0}, {}},
     {"enter_guest",
      enter_guest,
@@ -189,6 +190,7 @@ constexpr Theme kThemes[] = {
     {1, true,
      "make 0 ? ? IMPORTED stream/None - | import 1 0 | capture | join | join | begin 0 ? 1 - - ? both -"
      " | end 0 event | release 1 | import/begin"},
+    {2, true, "make 0 ? ? ? stream - | capture | join | join | use_dict/begin | use_dict/end"},
     // A mask is memory of its own, which others have from its exporter, or from its owner.
     {2, true, "make ? ? ? IMPORTED stream/None N1/N2/None/B1 | import ? 0 mask"},
     {1, true, "make ? ? ? IMPORTED stream/None N1/N2/None/B1 | import | capture | join | join"},

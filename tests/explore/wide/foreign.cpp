@@ -108,6 +108,46 @@ void begin_without(World &world, const Step &step) {
              : world.touch(number, stream, writes, said.of_mask >= 0);
 }
 
+// A party with libcai that has the dict alone: it makes an array of that, uses it, and lets it go.
+void use_dict(World &world, const Step &step) {
+  const int number = world.array(step[1]);
+  const int stream = world.stream(step[2]);
+  const bool writes = step[3];
+  if (number < 0 || !world.may_work(stream) || world.is_forked(stream)) return;
+  if (world.conflicts(number, writes) || !world.may_use(number)) return;
+  const Array &array = world.arrays[number];
+  const Block &block = world.blocks[array.block];
+  // Who keeps uses by functions of its own, or not at all, hears of none.
+  if (block.keeper == kAlone || block.keeper == kBorrowed || array.part != kWhole) return;
+  if (block.is_masked || world.is_captured_alone(number, stream)) return;
+  const Said said = told_by_dict(world, number);
+  if (said.stream < 0 || world.is_forked(said.stream)) return;
+  world.say("array %d is used on %s by its dict, which says %s", number, kStreamNames[stream],
+            kStreamNames[said.stream]);
+  cai_array *held = nullptr, *import = nullptr;
+  MUST(cai_array_slice(world.pointer(number), nullptr, 0, &held, &world.error));
+  const cai_array described = describe(machine().blocks[array.block], said.stream);
+  const auto end = [](void *it) { cai_array_release(static_cast<cai_array *>(it)); };
+  MUST(cai_array_own(&described, end, held, &import, &world.error));
+  import->owner->flags |= CAI_OWNER_IMPORTED;
+  import->owner->freed_on = machine().value(said.stream);
+  if (is_per_thread(said.stream)) import->owner->thread = cai_this_thread();
+  const std::uint32_t access = writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ;
+  const cai_use_options options{sizeof options, CAI_ORDER_BOTH, access, 0, nullptr};
+  cai_use use{};
+  const cai_array *const one = import;
+  cai_status status = CAI_OK;
+  world.calmly([&] {
+    status = cai_use_begin(&use, &one, 1, machine().value(stream), &options, &world.error);
+  });
+  if (world.is_taken(status)) {
+    world.make_stale(array.block, array.tensor, false);
+    world.touch(number, stream, writes, false);
+    world.calmly([&] { world.expect(cai_use_end(&use, &world.error)); });
+  }
+  world.calmly([&] { cai_array_release(import); });
+}
+
 void end_without(World &world, Use &use, bool waits) {
   // What was captured is then in the graph, of which each launch is a use.
   if (use.capture && !world.is_on(use.capture)) {

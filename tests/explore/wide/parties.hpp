@@ -56,6 +56,9 @@ void drain(World &world, const Step &step);
 void ask_pending(World &world, const Step &step);
 
 // Consumers without libcai.
+// A borrowed array of a block, on a stream; -1: None.
+cai_array describe(Address data, int said);
+void use_dict(World &world, const Step &step);
 void begin_without(World &world, const Step &step);
 void end_without(World &world, Use &use, bool waits);
 

@@ -83,6 +83,8 @@ struct OwnBlock {
 
 // ---- Arrays -------------------------------------------------------------------------------------
 
+}  // namespace
+
 cai_array describe(Address data, int said) {
   static std::int64_t shape[1] = {kBytes}, strides[1] = {1};
   return {.abi_major = CAI_ABI_MAJOR,
@@ -107,6 +109,8 @@ cai_array describe(Address data, int said) {
           .reserved2 = 0,
           .reserved3 = 0};
 }
+
+namespace {
 
 bool is_captured(std::uint64_t stream) {
   int status = 0;
