@@ -114,7 +114,7 @@ inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) 
     const cai_owner *const keeper = keeper_of(part);
     const bool on = is_on(part, stream);
     if ((on || states_none(part)) && !may_have_kept(keeper, on ? stream : 0) &&
-        !(is_import(keeper) && any_imports())) {
+        !(is_import(keeper) && any_imports()) && !any_captured(part)) {
       return true;
     }
     return has_no_elements(part);
@@ -144,6 +144,7 @@ inline bool is_in_order(const cai_array &array, std::uint64_t stream) noexcept {
   if (!is_on(array, stream)) return false;
   const cai_owner *const keeper = keeper_of(array);
   if (!stores_here(keeper) || (is_import(keeper) && any_imports())) return false;
+  if (any_captured(array)) return false;
   return !has_kept(word_of(keeper), stream) && !streams_differ(keeper);
 }
 

@@ -185,14 +185,26 @@ void forget_captures_over(const Stream &stream) noexcept {
   if (stream.is_default()) return;
   Imports &all = imports();
   const std::lock_guard lock(all.mutex);
-  if (all.left.empty()) return;
-  for (const Listed &each : all.left) {
+  static_cast<void>(guard(nullptr, [&] {
+    std::vector<std::uint64_t> over;
+    for (auto *const there : {&all.listed, &all.others, &all.left}) {
+      for (const Listed &each : *there) {
+        if (each.in_capture) each.uses->add_captures_over(stream.value, stream.capture.id, over);
+      }
+    }
+    if (over.empty()) return;
+    for (auto *const there : {&all.listed, &all.others}) {
+      for (Listed &each : *there) {
+        if (each.in_capture) each.in_capture = !each.uses->forget_captures(over);
+      }
+    }
+    std::erase_if(all.others, [](const Listed &each) { return !each.in_capture && !each.on_host; });
     std::erase_if(all.captures, [&](std::uint64_t capture) {
-      return capture != stream.capture.id && each.uses->is_in(capture, stream.value);
+      return std::find(over.begin(), over.end(), capture) != over.end();
     });
-  }
-  forget_others(all);
-  all.sum_up();
+    forget_others(all);
+    all.sum_up();
+  }));
 }
 
 bool any_imports() noexcept {
@@ -203,7 +215,7 @@ bool any_captured() noexcept {
   return imports().captured.load(std::memory_order_acquire) != 0;
 }
 
-bool any_captured(const cai_array &array) noexcept {
+bool finds_captured(const cai_array &array) noexcept {
   bool any = false;
   for_each_captured(array, [&](const Uses &uses) { any = any || uses.any_captured(); });
   return any;

@@ -64,6 +64,9 @@ void for_each_on_host(const cai_array &array, Found &&found) {
   if (any_on_host()) visit(array, Kept::on_host, found);
 }
 // Whether there are uses of the same bytes in captures, which may be over.
-bool any_captured(const cai_array &array) noexcept;
+bool finds_captured(const cai_array &array) noexcept;
+inline bool any_captured(const cai_array &array) noexcept {
+  return any_captured() && finds_captured(array);
+}
 
 }  // namespace cai::order

@@ -543,8 +543,8 @@ std::uint64_t order_for_dict(const cai_array &array) {
   const std::uint64_t value = claim_stream(array, -1);
   cai_owner *const keeper = keeper_of(array);
   const bool told = stores_here(keeper) && may_have_kept(keeper, value);
-  const bool may_be_used =
-      has_kept_uses(keeper) || stores_by_itself(keeper) || (is_import(keeper) && any_imports());
+  const bool may_be_used = has_kept_uses(keeper) || stores_by_itself(keeper) ||
+                           (is_import(keeper) && any_imports()) || any_captured(array);
   if ((told || may_be_used) && !nothing_on_gpu_before(array, value)) {
     try {
       order_for(array, nullptr, 0, value, nullptr, Way::told);

@@ -270,10 +270,28 @@ void Uses::take_captured(Uses &ending, std::vector<std::uint64_t> &captures) {
   }
 }
 
-bool Uses::is_in(std::uint64_t capture, std::uint64_t user) const {
-  return std::any_of(captured_.begin(), captured_.end(), [&](const Captured &it) {
-    return it.capture == capture && (!user || it.user == user);
+bool Uses::is_in(std::uint64_t capture) const {
+  return std::any_of(captured_.begin(), captured_.end(),
+                     [&](const Captured &it) { return it.capture == capture; });
+}
+
+void Uses::add_captures_over(std::uint64_t user, std::uint64_t now,
+                             std::vector<std::uint64_t> &over) {
+  const std::lock_guard lock(lock_);
+  for (const Captured &it : captured_) {
+    const bool is_over = it.user == user && it.capture != now;
+    const bool is_new = std::find(over.begin(), over.end(), it.capture) == over.end();
+    if (is_over && is_new) over.push_back(it.capture);
+  }
+}
+
+bool Uses::forget_captures(const std::vector<std::uint64_t> &over) {
+  const std::lock_guard lock(lock_);
+  std::erase_if(captured_, [&](const Captured &it) {
+    return std::find(over.begin(), over.end(), it.capture) != over.end();
   });
+  sum_up();
+  return captured_.empty();
 }
 
 bool Uses::add_conflicts(bool write, int32_t index, Conflicts &out) {

@@ -141,7 +141,11 @@ class Uses {
                     std::vector<driver::CUgraphNode> &out);
   // Those of an import that ends, for others; adds the captures that are not among them yet.
   void take_captured(Uses &ending, std::vector<std::uint64_t> &captures);
-  bool is_in(std::uint64_t capture, std::uint64_t user = 0) const;  // 0: any user
+  bool is_in(std::uint64_t capture) const;
+  // Adds the captures that the user was in, but for the one that it is in by now (0: none).
+  void add_captures_over(std::uint64_t user, std::uint64_t now, std::vector<std::uint64_t> &over);
+  // Returns whether there are no others.
+  bool forget_captures(const std::vector<std::uint64_t> &over);
   bool any_captured() const noexcept { return any_captured_.load(std::memory_order_acquire); }
 
   // Adds what a read, or a write, conflicts with. Returns whether all that is kept is there now:
