@@ -43,8 +43,8 @@ Bytes bytes_of(const cai_array &array) noexcept {
 struct Listed {
   Uses *uses;
   Bytes parts[2];
-  bool in_capture = false;
-  bool on_host = false;
+  bool in_capture = false;  // uses are kept that may be in one that goes on
+  bool on_host = false;     // streams of the CPU's had work on it
 
   void add(const Bytes &more) noexcept {
     if (more.empty()) return;
@@ -65,7 +65,7 @@ constexpr std::size_t captures_most = 64;
 struct Imports {
   std::mutex mutex;
   std::vector<Listed> listed;
-  std::vector<Listed> others;           // arrays that are used in captures, or by the host
+  std::vector<Listed> others;           // arrays that were used in captures, or by the host
   std::vector<Listed> left;             // what imports that have ended had kept in captures
   std::vector<std::uint64_t> captures;  // of those, the oldest first
   std::atomic<std::size_t> count{0};
@@ -89,28 +89,38 @@ Imports &imports() {
   return immortal<Imports>();
 }
 
-// By the flag others than imports find it.
-void list(Uses &uses, const Bytes &bytes, const Bytes &of_mask, bool is_import,
-          bool Listed::*flag) {
+Listed *find(std::vector<Listed> &there, const Uses &uses) noexcept {
+  const auto found = std::find_if(there.begin(), there.end(),
+                                  [&](const Listed &other) { return other.uses == &uses; });
+  return found == there.end() ? nullptr : &*found;
+}
+
+// Adds to what can be found: of an import by other imports, else by those for whom there is a flag.
+void list(Uses &uses, const Bytes &bytes, const Bytes &of_mask, bool is_import) {
   Imports &all = imports();
   std::vector<Listed> &there = is_import ? all.listed : all.others;
   const std::lock_guard lock(all.mutex);
-  auto mine = std::find_if(there.begin(), there.end(),
-                           [&](const Listed &other) { return other.uses == &uses; });
-  const bool is_new = mine == there.end();
-  if (is_new) {
-    mine = there.insert(mine, {&uses, {}});
+  Listed *mine = find(there, uses);
+  if (!mine) {
+    mine = &there.emplace_back(Listed{&uses, {}});
     uses.listed = true;
+    all.sum_up();
   }
   mine->add(bytes);
   mine->add(of_mask);
-  if (!is_new && (!flag || (*mine).*flag)) return;
-  if (flag) (*mine).*flag = true;
-  all.sum_up();
 }
 
-void list(Uses &uses, const cai_array &array, bool is_import, bool Listed::*flag) {
-  list(uses, bytes_of(array), array.mask ? bytes_of(*array.mask) : Bytes{}, is_import, flag);
+void list(Uses &uses, const cai_array &array, bool is_import) {
+  list(uses, bytes_of(array), array.mask ? bytes_of(*array.mask) : Bytes{}, is_import);
+}
+
+void set_flag(const Uses &uses, bool Listed::*flag) noexcept {
+  Imports &all = imports();
+  const std::lock_guard lock(all.mutex);
+  for (auto *const there : {&all.listed, &all.others}) {
+    if (Listed *const mine = find(*there, uses)) mine->*flag = true;
+  }
+  all.sum_up();
 }
 
 // Forgets what is of no capture that is remembered.
@@ -148,34 +158,36 @@ const cai_array *array_of(const cai_owner &owner) noexcept {
 }
 
 void list_import(Uses &uses, const cai_array &array) {
-  list(uses, array, true, nullptr);
+  list(uses, array, true);
 }
 
 void list_captured(Uses &uses, const cai_array &array) {
-  list(uses, array, is_import(keeper_of(array)), &Listed::in_capture);
+  list(uses, array, is_import(keeper_of(array)));
 }
 
 void list_on_host(Uses &uses, const cai_array &array) {
-  list(uses, array, is_import(host_keeper_of(array.owner)), &Listed::on_host);
+  list(uses, array, is_import(host_keeper_of(array.owner)));
+  set_flag(uses, &Listed::on_host);
 }
 
 void list_owner(Uses &uses, const cai_owner &owner, bool in_capture) {
   constexpr Bytes all_addresses{0, UINT64_MAX};
-  bool Listed::*const flag = in_capture ? &Listed::in_capture : nullptr;
   const cai_array *const array = array_of(owner);
   const bool imported = is_import(&owner);
-  if (array && (imported || in_capture)) return list(uses, *array, imported, flag);
-  if (imported) list(uses, all_addresses, {}, imported, flag);
+  if (array && (imported || in_capture)) return list(uses, *array, imported);
+  if (imported) list(uses, all_addresses, {}, imported);
+}
+
+void note_captured(const Uses &uses) noexcept {
+  set_flag(uses, &Listed::in_capture);
 }
 
 void unlist(Uses &uses) noexcept {
   Imports &all = imports();
   const auto is_mine = [&](const Listed &other) { return other.uses == &uses; };
   const std::lock_guard lock(all.mutex);
-  const auto mine = std::find_if(all.listed.begin(), all.listed.end(), is_mine);
-  if (mine != all.listed.end() && uses.any_captured()) {
-    static_cast<void>(guard(nullptr, [&] { leave(all, *mine); }));
-  }
+  const Listed *const mine = find(all.listed, uses);
+  if (mine && uses.any_captured()) static_cast<void>(guard(nullptr, [&] { leave(all, *mine); }));
   std::erase_if(all.listed, is_mine);
   std::erase_if(all.others, is_mine);
   all.sum_up();
@@ -198,7 +210,6 @@ void forget_captures_over(const Stream &stream) noexcept {
         if (each.in_capture) each.in_capture = !each.uses->forget_captures(over);
       }
     }
-    std::erase_if(all.others, [](const Listed &each) { return !each.in_capture && !each.on_host; });
     std::erase_if(all.captures, [&](std::uint64_t capture) {
       return std::find(over.begin(), over.end(), capture) != over.end();
     });
@@ -231,16 +242,18 @@ void visit(const cai_array &array, Kept kept, void (*found)(void *body, Uses &us
   const cai_owner *const keeper = of_host ? host_keeper_of(array.owner) : keeper_of(array);
   const Uses *const mine = keeps_here(keeper) ? uses_of(keeper) : nullptr;
   const Bytes bytes = bytes_of(array);
-  const auto visit_those = [&](const std::vector<Listed> &there) {
+  const auto visit_those = [&](const std::vector<Listed> &there, bool Listed::*flag) {
     for (const Listed &other : there) {
-      if (other.uses != mine && other.overlaps(bytes)) found(body, *other.uses);
+      const bool is_wanted = !flag || other.*flag;
+      if (is_wanted && other.uses != mine && other.overlaps(bytes)) found(body, *other.uses);
     }
   };
   const std::lock_guard lock(all.mutex);
-  visit_those(all.listed);
-  if (kept == Kept::by_imports) return;
-  visit_those(all.others);
-  if (kept == Kept::in_captures) visit_those(all.left);
+  if (kept == Kept::by_imports) return visit_those(all.listed, nullptr);
+  bool Listed::*const flag = of_host ? &Listed::on_host : &Listed::in_capture;
+  visit_those(all.listed, flag);
+  visit_those(all.others, flag);
+  if (!of_host) visit_those(all.left, nullptr);
 }
 
 }  // namespace cai::order

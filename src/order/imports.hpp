@@ -20,8 +20,9 @@ const cai_array *array_of(const cai_owner &owner) noexcept;
 // The uses of an import, and of its mask, that the owner keeps, and the streams that it has told,
 // can be found from here on.
 void list_import(Uses &uses, const cai_array &array);
-// Of any array, those in captures, of which there are some now: others may have it from its dict.
+// Of any array, those in captures, once there are some: others may have it from its dict.
 void list_captured(Uses &uses, const cai_array &array);
+void note_captured(const Uses &uses) noexcept;
 // Likewise, those by streams of the CPU's.
 void list_on_host(Uses &uses, const cai_array &array);
 // An import, or what is used in a capture, with all that is known of the array: the owner.

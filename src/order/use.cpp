@@ -342,7 +342,9 @@ class End {
                [&] { nodes = driver::dependencies_of(session.cu, consumer.value); });
         }
         is_asked = true;
-        make_uses_of(keeper).keep_captured(consumer.capture.id, consumer.value, used.write, nodes);
+        Uses &uses = make_uses_of(keeper);
+        uses.keep_captured(consumer.capture.id, consumer.value, used.write, nodes);
+        note_captured(uses);
         tell(used, "kept (others in the same capture come after it)");
       });
     }

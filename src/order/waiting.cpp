@@ -306,6 +306,7 @@ void keep_captured(driver::Session &session, Stream &stream, Uses &uses, bool wr
   std::vector<driver::CUgraphNode> nodes;
   with(session, stream, [&] { nodes = driver::dependencies_of(session.cu, stream.value); });
   uses.keep_captured(stream.capture.id, stream.value, write, nodes);
+  note_captured(uses);
 }
 
 void cover_if_own(driver::Session &session, const cai_array &array, Stream &waiting,
