@@ -168,7 +168,9 @@ bool can_ask_of_freeing(const cai_owner *owner) noexcept {
 Stream freeing_stream(driver::Session &session, const cai_owner &owner) {
   Stream stream{owner.freed_on, nullptr, -1};
   const cai_array *const array = stream.is_default() ? array_of(owner) : nullptr;
-  if (array) stream.context = order::find_context(session, *array);
+  if (!array) return stream;
+  // Where the driver does not say, the current one is asked.
+  static_cast<void>(guard(nullptr, [&] { stream.context = order::find_context(session, *array); }));
   return stream;
 }
 

@@ -579,13 +579,17 @@ SCENARIO(owner_with_own_functions_is_told_of_event) {
   reads(x.array.data, d);
 }
 
-// Two uses in one capture, by streams that nothing else orders.
+// Two uses in one capture, by streams that nothing else orders; and of the owner that keeps them
+// nobody knows the memory, by whose address they would be found.
 SCENARIO(owner_with_own_functions_in_a_capture) {
   constexpr int relaxed = 2;  // for the scenario's own memory
   const Stream c = stream(), d = stream();
   Array x(memory(), CAI_STREAM_NONE);
   Delegate owner{};
-  delegate(owner, owned(x.array.data, CAI_STREAM_NONE)->owner);
+  cai_owner kept{};
+  const auto nothing = [](cai_owner *) {};
+  answered(cai_owner_init(&kept, nothing, nothing, nullptr));
+  delegate(owner, &kept);
   x.array.owner = &owner;
   answered(gpu().cuStreamBeginCapture_v2(handle(c), relaxed));
   answered(gpu().cuStreamWaitEvent(handle(d), recorded(c), 0));
@@ -601,6 +605,7 @@ SCENARIO(owner_with_own_functions_in_a_capture) {
   if (!graph) return;
   answered(gpu().cuGraphInstantiateWithFlags(&exec, graph, 0));
   answered(gpu().cuGraphLaunch(exec, handle(c)));
+  cai_owner_end(&kept, nothing);
 }
 
 // They are told of what is pending, whoever is to wait for it.
