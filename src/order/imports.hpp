@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Uses of memory whose exporter keeps none: each import of it has an owner of its own, and they
-// find each other's uses by address.
+// Uses that are found by address, since their owners do not know of each other: those of imports,
+// each with an owner of its own; and, of any array, those in one capture, which no producer's
+// stream orders there, and those by streams of the CPU's.
 #pragma once
 
 #include <type_traits>
@@ -20,8 +21,9 @@ const cai_array *array_of(const cai_owner &owner) noexcept;
 // The uses of an import, and of its mask, that the owner keeps, and the streams that it has told,
 // can be found from here on.
 void list_import(Uses &uses, const cai_array &array);
-// Of any array, those in captures, once there are some: others may have it from its dict.
+// Of any array, those in captures: others may have it from its dict.
 void list_captured(Uses &uses, const cai_array &array);
+// One was kept there: from here on they are found.
 void note_captured(const Uses &uses) noexcept;
 // Likewise, those by streams of the CPU's.
 void list_on_host(Uses &uses, const cai_array &array);
