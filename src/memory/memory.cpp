@@ -81,6 +81,11 @@ bool has_died(cai_memory &memory) noexcept {
   return true;
 }
 
+// Whether `memory` ends with its context and no address leads to it.
+bool may_die_unaddressed(const cai_memory &memory) noexcept {
+  return memory.epoch != 0 && !memory.entered;
+}
+
 }  // namespace
 
 void forget_dead() noexcept {
@@ -96,12 +101,12 @@ void enter(cai_memory &memory) {
 }
 
 void enter_if_it_may_die(cai_memory &memory) noexcept {
-  if (memory.epoch != 0 && !memory.entered) enter_unaddressed(memory);
+  if (may_die_unaddressed(memory)) enter_unaddressed(memory);
 }
 
 void take_out_of_registry(cai_memory &memory) noexcept {
   if (memory.entered) take_out(memory.facts.data, memory.facts.size, &memory);
-  if (memory.link) take_out_unaddressed(memory);
+  if (may_die_unaddressed(memory)) take_out_unaddressed(memory);
 }
 
 void note_device(cai_memory &memory) {

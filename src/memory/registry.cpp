@@ -108,6 +108,7 @@ void enter_unaddressed(cai_memory &memory) noexcept {
 
 void take_out_unaddressed(cai_memory &memory) noexcept {
   const std::lock_guard lock(registry().lock);
+  if (!memory.link) return;
   *memory.link = memory.after;
   if (memory.after) memory.after->link = memory.link;
   memory.link = nullptr;

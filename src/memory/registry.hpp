@@ -19,7 +19,8 @@ void take_out(uint64_t address, uint64_t size, const cai_memory *memory) noexcep
 // if its last holder has gone.
 cai_memory *look_up(uint64_t address, uint64_t *offset) noexcept;
 
-// Likewise memory that no address finds, but whose context may go.
+// Likewise memory that no address finds, but whose context may go. Nothing is taken out of what was
+// never entered.
 void enter_unaddressed(cai_memory &memory) noexcept;
 void take_out_unaddressed(cai_memory &memory) noexcept;
 
