@@ -43,7 +43,7 @@ ALIKE = [
     "uses->keep_marked(session, 0);",
     "return in_order ? give_back_in_order(memory, error)",
 ]
-# Sites by the driver's function and what the code on their stacks says, the innermost first.
+# Sites by the driver's functions and what the code on their stacks says, the innermost first.
 # What no program needs, as the explorers' parties keep the rules:
 CAPTURED = "Event captured = Event::record(session, from);"
 WAITS = "wait(session, to, captured.handle());"
@@ -75,8 +75,7 @@ NEEDLESS = [
     ),
     ("cuEventRecord", [BEFORE], KEPT),
     ("cuStreamWaitEvent", [BEFORE], "likewise"),
-    ("cuEventRecord", [FORMER], "likewise"),
-    ("cuStreamQuery", [FORMER], "likewise"),
+    ("cuEventRecord cuStreamQuery", [FORMER], "likewise"),
     (
         "cuEventRecord",
         ["keep_marked(session, memory.line", "if (!keep_streams_of_copies("],
@@ -169,9 +168,9 @@ class Recorder:
         return sites, by
 
 
-def is_like(site, sources, function, texts):
+def is_like(site, sources, functions, texts):
     """Whether the texts are in the code of the site's places, in order; none after a `!` is."""
-    if site.function != function:
+    if site.function not in functions.split():
         return False
     lines = [sources.lines[place] for place in site.places]
     if any(text[1:] in line for text in texts if text[0] == "!" for line in lines):
