@@ -5,7 +5,7 @@
 
 #include "core/owned.hpp"
 #include "driver/types.hpp"
-#include "order/imports.hpp"
+#include "order/by_address.hpp"
 #include "order/options.hpp"
 #include "order/uses.hpp"
 

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "core/pending_hook.hpp"
-#include "order/imports.hpp"
+#include "order/by_address.hpp"
 #include "order/waiting.hpp"
 
 namespace cai::order {

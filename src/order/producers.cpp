@@ -5,7 +5,7 @@
 #include <cinttypes>
 
 #include "driver/pointer.hpp"
-#include "order/imports.hpp"
+#include "order/by_address.hpp"
 #include "order/trace.hpp"
 
 namespace cai::order {

@@ -4,9 +4,9 @@
 #include <atomic>
 
 #include "core/immortal.hpp"
+#include "order/by_address.hpp"
 #include "order/edge.hpp"
 #include "order/glance.hpp"
-#include "order/imports.hpp"
 #include "order/producers.hpp"
 #include "order/trace.hpp"
 

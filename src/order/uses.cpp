@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "core/owned.hpp"
-#include "order/imports.hpp"
+#include "order/by_address.hpp"
 #include "order/trace.hpp"
 
 namespace cai::order {

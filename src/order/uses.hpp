@@ -166,7 +166,7 @@ class Uses {
   std::size_t count();
 
   HostUses host;        // work of the CPU's streams
-  bool listed = false;  // under the lock of imports.cpp
+  bool listed = false;  // under the lock of by_address.cpp
 
   // Keeps, as a write, what is pending by now on the streams that are marked, but for `except`,
   // which the caller sees to. One that is being captured stays marked; one on which no event can be

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cinttypes>
 
-#include "order/imports.hpp"
+#include "order/by_address.hpp"
 #include "order/memory_hook.hpp"
 #include "order/releases.hpp"
 

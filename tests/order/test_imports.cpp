@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "capturing.hpp"
+#include "kept.hpp"
 #include "owned.hpp"
 
 namespace test::imports_tests {
@@ -236,6 +237,36 @@ TEST_F(Imports, EndAfterWhatAViewsDictHasTold) {
               array.release();
             }),
             0U);
+}
+
+// Imports end within captures, of which each has uses that the next import comes after: they are
+// forgotten as their stream captures anew, and, where it never does, once there are many.
+TEST_F(Imports, ThatHaveEndedForgetTheCapturesThatAreOver) {
+  constexpr std::size_t more_than_remembered = 100;
+  const std::uint64_t producer = value(stream());
+  for (const bool on_one_stream : {true, false}) {
+    SCOPED_TRACE(on_one_stream ? "one stream" : "a stream for each");
+    std::vector<Address> memories;
+    std::vector<std::uint64_t> users;
+    while (memories.size() < 2 * more_than_remembered) {
+      memories.push_back(memory());
+      users.push_back(on_one_stream && !users.empty() ? users.front() : value(stream()));
+    }
+    const auto capture = [&](std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i) {
+        begin_capture(users[i], relaxed);
+        Import ending(memories[i], producer);
+        use(ending, users[i], 1);
+        ending.release();
+        end_capture(users[i]);
+      }
+      return Kept::now();
+    };
+    const std::size_t warm = on_one_stream ? 2 : more_than_remembered;
+    static_cast<void>(Kept::now());  // it counts from the first time on
+    const Kept before = capture(0, warm);
+    EXPECT_EQ(capture(warm, warm + more_than_remembered).since(before), std::set<std::string>{});
+  }
 }
 
 // A use that is kept of some import is no reason to ask the driver about arrays on which nothing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "order/imports.hpp"
+#include "order/by_address.hpp"
 
 #include "core/immortal.hpp"
 #include "core/layout.hpp"
@@ -62,7 +62,7 @@ struct Listed {
 // So many captures are remembered of imports that have ended.
 constexpr std::size_t captures_most = 64;
 
-struct Imports {
+struct Lists {
   std::mutex mutex;
   std::vector<Listed> listed;
   std::vector<Listed> others;           // arrays that were used in captures, or by the host
@@ -85,8 +85,8 @@ struct Imports {
 };
 
 // Never destroyed: imports end until the very end of the process.
-Imports &imports() {
-  return immortal<Imports>();
+Lists &lists() {
+  return immortal<Lists>();
 }
 
 Listed *find(std::vector<Listed> &there, const Uses &uses) noexcept {
@@ -97,7 +97,7 @@ Listed *find(std::vector<Listed> &there, const Uses &uses) noexcept {
 
 // Adds to what can be found: of an import by other imports, else by those for whom there is a flag.
 void list(Uses &uses, const Bytes &bytes, const Bytes &of_mask, bool is_import) {
-  Imports &all = imports();
+  Lists &all = lists();
   std::vector<Listed> &there = is_import ? all.listed : all.others;
   const std::lock_guard lock(all.mutex);
   Listed *mine = find(there, uses);
@@ -115,7 +115,7 @@ void list(Uses &uses, const cai_array &array, bool is_import) {
 }
 
 void set_flag(const Uses &uses, bool Listed::*flag) noexcept {
-  Imports &all = imports();
+  Lists &all = lists();
   const std::lock_guard lock(all.mutex);
   for (auto *const there : {&all.listed, &all.others}) {
     if (Listed *const mine = find(*there, uses)) mine->*flag = true;
@@ -124,7 +124,7 @@ void set_flag(const Uses &uses, bool Listed::*flag) noexcept {
 }
 
 // Forgets what is of no capture that is remembered.
-void forget_others(Imports &all) noexcept {
+void forget_others(Lists &all) noexcept {
   std::erase_if(all.left, [&](const Listed &each) {
     const bool is_old = std::none_of(all.captures.begin(), all.captures.end(),
                                      [&](auto capture) { return each.uses->is_in(capture); });
@@ -134,7 +134,7 @@ void forget_others(Imports &all) noexcept {
 }
 
 // An import ends, and others of the same memory still have to come after its uses in a capture.
-void leave(Imports &all, const Listed &ending) {
+void leave(Lists &all, const Listed &ending) {
   auto found = std::find_if(all.left.begin(), all.left.end(),
                             [&](const Listed &other) { return other.is_of_same(ending); });
   if (found == all.left.end()) {
@@ -183,7 +183,7 @@ void note_captured(const Uses &uses) noexcept {
 }
 
 void unlist(Uses &uses) noexcept {
-  Imports &all = imports();
+  Lists &all = lists();
   const auto is_mine = [&](const Listed &other) { return other.uses == &uses; };
   const std::lock_guard lock(all.mutex);
   const Listed *const mine = find(all.listed, uses);
@@ -195,7 +195,7 @@ void unlist(Uses &uses) noexcept {
 
 void forget_captures_over(const Stream &stream) noexcept {
   if (stream.is_default()) return;
-  Imports &all = imports();
+  Lists &all = lists();
   const std::lock_guard lock(all.mutex);
   static_cast<void>(guard(nullptr, [&] {
     std::vector<std::uint64_t> over;
@@ -219,11 +219,11 @@ void forget_captures_over(const Stream &stream) noexcept {
 }
 
 bool any_imports() noexcept {
-  return imports().count.load(std::memory_order_acquire) != 0;
+  return lists().count.load(std::memory_order_acquire) != 0;
 }
 
 bool any_captured() noexcept {
-  return imports().captured.load(std::memory_order_acquire) != 0;
+  return lists().captured.load(std::memory_order_acquire) != 0;
 }
 
 bool finds_captured(const cai_array &array) noexcept {
@@ -233,11 +233,11 @@ bool finds_captured(const cai_array &array) noexcept {
 }
 
 bool any_on_host() noexcept {
-  return imports().on_host.load(std::memory_order_acquire) != 0;
+  return lists().on_host.load(std::memory_order_acquire) != 0;
 }
 
 void visit(const cai_array &array, Kept kept, void (*found)(void *body, Uses &uses), void *body) {
-  Imports &all = imports();
+  Lists &all = lists();
   const bool of_host = kept == Kept::on_host;
   const cai_owner *const keeper = of_host ? host_keeper_of(array.owner) : keeper_of(array);
   const Uses *const mine = keeps_here(keeper) ? uses_of(keeper) : nullptr;
