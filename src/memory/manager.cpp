@@ -187,9 +187,12 @@ void cai_manager::retry_once(Body &&body, Relieve &&relieve) {
   body();
 }
 
+template <class Free>
 void cai_manager::check_given(const cai_block &block, uint64_t address, uint64_t size,
-                              uint64_t align, const char *what) const {
+                              uint64_t align, const char *what, Free &&free) {
   if (address && block.size >= size && address % align == 0) return;
+  cai_error error;
+  if (address && guard(&error, free) != CAI_OK) report(error);
   throw Failure(CAI_ERR_STATE, {},
                 "manager %s: %s was asked for %" PRIu64 " bytes at a multiple of %" PRIu64
                 ", and gave %" PRIu64 " at 0x%" PRIx64,
@@ -200,12 +203,7 @@ cai_block cai_manager::memalloc(uint64_t size, uint64_t align, uint32_t kind, ui
   cai_block block{};
   retry_once([&] { call(table_.memalloc, "memalloc", size, align, kind, stream, &block); },
              [&] { return memory::relieve(device_); });
-  try {
-    check_given(block, block.data, size, align, "memalloc");
-  } catch (const Failure &) {
-    if (block.data) memfree(block, stream);
-    throw;
-  }
+  check_given(block, block.data, size, align, "memalloc", [&] { memfree(block, stream); });
   return block;
 }
 
@@ -223,12 +221,7 @@ cai_block cai_manager::memhostalloc(uint64_t size, uint64_t align, uint32_t kind
         }
       },
       [&] { return memory::relieve_host(device_, kind); });
-  try {
-    check_given(block, block.host, size, align, "memhostalloc");
-  } catch (const Failure &) {
-    if (block.host) memhostfree(block);
-    throw;
-  }
+  check_given(block, block.host, size, align, "memhostalloc", [&] { memhostfree(block); });
   return block;
 }
 

@@ -199,8 +199,10 @@ struct cai_manager {
   // upstream has tried.
   template <class Body, class Relieve>
   void retry_once(Body &&body, Relieve &&relieve);
+  // Frees what is not as it was asked for, and throws.
+  template <class Free>
   void check_given(const cai_block &block, uint64_t address, uint64_t size, uint64_t align,
-                   const char *what) const;
+                   const char *what, Free &&free);
 
   cai_manager_table table_;
   const cai_device device_;

@@ -148,6 +148,7 @@ struct Recorder {
   std::vector<std::string> calls;
   int out_of_memory = 0;         // so many of the next memalloc fail
   cai_status status = CAI_OK;    // of each call, if it is not this
+  cai_status of_free = CAI_OK;   // of each memfree, likewise
   bool silent = false;           // fails without writing the error
   std::uint64_t short_by = 0;    // gives so much less
   std::uint64_t off_by = 0;      // and so far from where it should
@@ -215,8 +216,9 @@ struct Recorder {
     made.memfree = [](void *self, const cai_block *block, std::uint64_t stream, cai_error *error) {
       Recorder &me = of(self);
       EXPECT_EQ(block->cookie, 77U);
-      const cai_status status =
+      cai_status status =
           me.result(error, "memfree " + std::to_string(block->size) + " " + std::to_string(stream));
+      if (status == CAI_OK) status = me.failure(error, me.of_free);
       if (status == CAI_OK) --me.out;
       return status;
     };

@@ -160,11 +160,16 @@ struct Full : Recorder {
 };
 constexpr cai_manager_table full_table = Full::table();
 
+Manager make_full(Full &full) {
+  static const bool registered = cai_manager_register("full", &full_table, nullptr) == CAI_OK;
+  EXPECT_TRUE(registered);
+  return make("full", cpu, static_cast<Recorder *>(&full));
+}
+
 TEST(Calls, WhatAWrapperLacksIsItsUpstreams) {
-  ASSERT_EQ(cai_manager_register("full", &full_table, nullptr), CAI_OK);
   Full full;
   Recorder recorder;
-  const Manager upstream = make("full", cpu, static_cast<Recorder *>(&full));
+  const Manager upstream = make_full(full);
   const Manager manager = make(recorder, cpu, upstream);
   const cai_block block = allocate(manager, 10, CAI_KIND_PINNED);
   EXPECT_EQ(block.data, 0x2000U);
@@ -181,7 +186,7 @@ TEST(Calls, WhatAWrapperLacksIsItsUpstreams) {
 
 TEST(Calls, ItsOwnWayToDeferIsTold) {
   Full full;
-  Manager manager = make("full", cpu, static_cast<Recorder *>(&full));
+  Manager manager = make_full(full);
   ASSERT_EQ(cai_manager_install(cpu, manager, nullptr), CAI_OK);
   EXPECT_EQ(cai_pending_defer(cpu, 1, nullptr), CAI_OK);
   EXPECT_EQ(usage(cpu).deferred, 1U);
@@ -201,7 +206,7 @@ TEST(Calls, ItsOwnWayToDeferIsTold) {
 // Its end may fail there, which is told; nothing is deferred any more all the same.
 TEST(Calls, ItsOwnWayToDeferMayFail) {
   Full full;
-  const Manager manager = make("full", cpu, static_cast<Recorder *>(&full));
+  const Manager manager = make_full(full);
   ASSERT_EQ(cai_manager_install(cpu, manager, nullptr), CAI_OK);
   EXPECT_EQ(cai_pending_defer(cpu, 1, nullptr), CAI_OK);
   full.status = CAI_ERR_STATE;
@@ -213,7 +218,7 @@ TEST(Calls, ItsOwnWayToDeferMayFail) {
 // What only the host can use is freed as well.
 TEST(Calls, HostMemoryNeedNotBeTheDevices) {
   Full full;
-  const Manager manager = make("full", cpu, static_cast<Recorder *>(&full));
+  const Manager manager = make_full(full);
   full.data = 0;
   const cai_block block = allocate(manager, 10, CAI_KIND_PINNED);
   EXPECT_EQ(block.data, 0U);
@@ -310,9 +315,22 @@ TEST(Bad, LiesAreFoundAndTheMemoryGivenBack) {
   free_block(manager, block);
 }
 
+// Who asked hears of the lie; that its memory stays is told to whoever hears of such failures.
+TEST(Bad, LiesAreNamedThoughTheirMemoryCannotBeFreed) {
+  Recorder recorder;
+  const Manager manager = make(recorder, cpu);
+  const Failures heard;
+  recorder.short_by = 1;
+  recorder.of_free = CAI_ERR_UNSUPPORTED;
+  const cai_error error = allocation_failure(manager, 100);
+  EXPECT_EQ(error.status, CAI_ERR_STATE);
+  EXPECT_TRUE(contains(error.message, "memalloc was asked for 100 bytes")) << error.message;
+  EXPECT_EQ(heard.messages, std::vector<std::string>{"the recorder says -8"});
+}
+
 TEST(Bad, LiesAboutHostMemoryAreFoundToo) {
   Full full;
-  const Manager manager = make("full", cpu, static_cast<Recorder *>(&full));
+  const Manager manager = make_full(full);
   const auto lie = [&] {
     const cai_error error = allocation_failure(manager, 100, CAI_KIND_PINNED);
     EXPECT_EQ(error.status, CAI_ERR_STATE);

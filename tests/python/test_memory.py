@@ -246,6 +246,14 @@ def test_usage():
         type(libcai.defer_cleanup("cpu"))()
 
 
+@pytest.mark.parametrize("convert", [int, float])
+def test_it_is_no_number(convert):
+    memory = of_cpu()
+    memoryview(memory).cast("B")[:] = b"5" * memory.size
+    with pytest.raises(TypeError, match=rf"^{convert.__name__}\(\) would read the bytes as text"):
+        convert(memory)
+
+
 def test_it_cannot_be_pickled():
     with pytest.raises(TypeError, match="pickled"):
         pickle.dumps(of_cpu())

@@ -624,6 +624,15 @@ cdef class Memory:
         take_all_back(array)
         Py_DECREF(array)
 
+    # Where these are not there, Python reads the bytes as text: int() of the byte 53 is 5.
+    def __int__(self):
+        """Refuses: `address` is where it lies, `size` how long it is."""
+        raise TypeError("int() would read the bytes as text: `address` and `size` are integers")
+
+    def __float__(self):
+        """Refuses, as `int()` does."""
+        raise TypeError("float() would read the bytes as text: `address` and `size` are integers")
+
     def __reduce__(self):
         raise TypeError("a libcai.Memory cannot be pickled: share() it, or pickle a copy of the data")
 
