@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many operations of all kinds, good and refused, on several threads: when all that they made has
-// gone, there is no more of libcai's blocks and of the driver's objects than there was.
+// Many operations of all kinds, good and refused, on several threads, in turn and at once: when all
+// that they made has gone, there is no more of libcai's blocks and of the driver's objects than
+// there was.
 #include <array>
 #include <cstdlib>
 #include <iostream>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -19,18 +21,27 @@ constexpr int rounds = 10;
 constexpr std::size_t most_alive = 8;  // of each kind, on a thread
 constexpr std::int64_t width = 64;
 
+// Where threads get arrays, and addresses of memory, that others have made.
+struct Market {
+  std::mutex mutex;
+  std::vector<OwnArray> arrays;
+  std::vector<std::uint64_t> addresses;
+};
+
 class Life {
  public:
-  explicit Life(std::uint64_t seed, bool has_threads) : random_(seed), has_threads_(has_threads) {}
+  explicit Life(std::uint64_t seed, bool has_threads, Market *market = nullptr)
+      : random_(seed), has_threads_(has_threads), market_(market) {}
 
   void step() {
     static constexpr void (Life::*operations[])() = {
-        &Life::allocate_some, &Life::allocate_some, &Life::make_array, &Life::make_array,
-        &Life::use,           &Life::use,           &Life::view,       &Life::copy,
-        &Life::fill,          &Life::publish,       &Life::exchange,   &Life::change_stream,
-        &Life::add_stream,    &Life::work,          &Life::record,     &Life::own,
-        &Life::read,          &Life::refuse,        &Life::end,        &Life::end,
-        &Life::end_on,        &Life::begin_thread,
+        &Life::allocate_some, &Life::allocate_some, &Life::make_array,   &Life::make_array,
+        &Life::use,           &Life::use,           &Life::view,         &Life::copy,
+        &Life::fill,          &Life::publish,       &Life::exchange,     &Life::change_stream,
+        &Life::add_stream,    &Life::work,          &Life::record,       &Life::own,
+        &Life::read,          &Life::refuse,        &Life::end,          &Life::end,
+        &Life::end_on,        &Life::begin_thread,  &Life::make_texture, &Life::trade,
+        &Life::use_others,    &Life::drain,
     };
     (this->*operations[any(std::size(operations))])();
   }
@@ -59,6 +70,53 @@ class Life {
                                        CAI_KIND_PINNED, CAI_KIND_HOST};
     keep(memories_, allocate(any_device(), kinds[any(std::size(kinds))],
                              static_cast<std::uint64_t>(width) * (1 + any(3))));
+  }
+
+  // No address finds it.
+  void make_texture() {
+    cai_request wanted = request(CAI_KIND_CUDA_ARRAY, static_cast<std::uint64_t>(width));
+    wanted.dtype = bytes_type;
+    wanted.channels = 1;
+    cai_memory *made = nullptr;
+    ASSERT_OK(cai_memory_alloc(any(2) ? gpu0 : gpu1, &wanted, &made, error));
+    cai_memory_release(made);
+  }
+
+  // Gives one array to the others, and takes one of theirs, to read; and finds memory of theirs.
+  void trade() {
+    if (!market_) return;
+    OwnArray *const mine = any_of(arrays_);
+    std::uint64_t address = 0;
+    {
+      const std::lock_guard lock(market_->mutex);
+      if (OwnArray *const theirs = any_of(market_->arrays)) others_ = again(*theirs);
+      if (mine) keep(market_->arrays, again(*mine));
+      if (mine) keep(market_->addresses, std::uint64_t{(*mine)->data});
+      if (std::uint64_t *const found = any_of(market_->addresses)) address = *found;
+    }
+    cai_memory *found = nullptr;
+    if (cai_memory_find(address, &found, nullptr, nullptr) == CAI_OK) cai_memory_release(found);
+  }
+  OwnArray again(const OwnArray &array) {
+    cai_array_retain(array);
+    return OwnArray(array.get());
+  }
+
+  void use_others() {
+    OwnStream *const stream = gpu_stream();
+    if (!others_.get() || !stream) return;
+    const std::uint64_t on = cai_stream_value(*stream);
+    const cai_use_options how = access(any(2) ? CAI_ACCESS_READ : CAI_ACCESS_WRITE);
+    ASSERT_OK(begin_use({others_}, on, error, &how));
+    ASSERT_OK(end_use({others_}, on, error, &how));
+    cai_memory *found = nullptr;
+    ASSERT_OK(cai_memory_of(others_, &found, nullptr, error));
+    cai_memory_release(found);
+    if (any(2)) others_ = OwnArray();
+  }
+
+  void drain() {
+    if (!any(4)) ASSERT_OK(cai_drain(0, nullptr, error));
   }
 
   void make_array() {
@@ -230,16 +288,36 @@ class Life {
 
   std::mt19937_64 random_;
   bool has_threads_;
+  Market *market_;
+  OwnArray others_;
   std::vector<OwnMemory> memories_;
   std::vector<OwnArray> arrays_;
   std::vector<OwnStream> streams_;
 };
 
-Kept level_after(std::uint64_t seed, int operations) {
-  {
-    Life life(seed, true);
-    for (int i = 0; i < operations; ++i) life.step();
+void live(std::uint64_t seed, int operations) {
+  Life life(seed, true);
+  for (int i = 0; i < operations; ++i) life.step();
+}
+
+constexpr int threads = 4;
+
+// What comes up is another order of the threads each time: for sanitizers to look at.
+void live_together(std::uint64_t seed, int operations) {
+  Market market;
+  std::vector<std::thread> all;
+  for (int thread = 0; thread < threads; ++thread) {
+    all.emplace_back([&, mine = seed * threads + static_cast<std::uint64_t>(thread)] {
+      Life life(mine, false, &market);
+      for (int i = 0; i < operations / threads; ++i) life.step();
+    });
   }
+  for (std::thread &each : all) each.join();
+}
+
+Kept level_after(void (*lives)(std::uint64_t seed, int operations), std::uint64_t seed,
+                 int operations) {
+  lives(seed, operations);
   settle();
   for (const cai_device device : {cpu, gpu0, gpu1}) {
     EXPECT_EQ(cai_device_synchronize(device, nullptr), CAI_OK);
@@ -249,22 +327,31 @@ Kept level_after(std::uint64_t seed, int operations) {
 }
 
 // Libcai keeps events to use them again, as many as there were at once, which differs with the
-// programs. Each operation is done in each round, so one that leaves something leaves more.
+// programs, and with the threads. Each operation is done in each round, so one that leaves
+// something leaves more.
 constexpr std::uint64_t spare = 64;
 
-TEST(Soak, LeavesNothing) {
+void expect_level(void (*lives)(std::uint64_t seed, int operations), std::uint64_t most_more) {
   const char *const said = std::getenv("SOAK_OPERATIONS");
   const int operations = said ? std::atoi(said) : 20000;
   Kept::now();  // from here on, blocks are counted
-  Kept first = level_after(0, operations / rounds);
+  const Kept first = level_after(lives, 0, operations / rounds);
   std::cout << first << '\n';
   Kept most = first;
-  for (std::uint64_t &each : most.counts) each += spare;
+  for (std::uint64_t &each : most.counts) each += most_more;
   for (int round = 1; round < rounds; ++round) {
-    const Kept now = level_after(static_cast<std::uint64_t>(round), operations / rounds);
+    const Kept now = level_after(lives, static_cast<std::uint64_t>(round), operations / rounds);
     std::cout << now << '\n';
     EXPECT_TRUE(now.since(most).empty()) << "in round " << round;
   }
+}
+
+TEST(Soak, LeavesNothing) {
+  expect_level(live, spare);
+}
+
+TEST(Soak, LeavesNothingOfManyThreads) {
+  expect_level(live_together, threads * spare);
 }
 
 }  // namespace
