@@ -320,7 +320,7 @@ given = array(theirs, shape=(6,), typestr="<i4")
 kept = new_memory()
 call("cuStreamBeginCapture_v2", theirs, 1)
 fill(given.memory, 4, 6, theirs)
-refused(libcai.CudaError, "FORK", libcai.use(given, stream=mine).__enter__)
+refused(libcai.CudaError, "or say fork=True", libcai.use(given, stream=mine).__enter__)
 with libcai.use(given, stream=mine, fork=True):
     copy(kept, given.memory, 6, mine)
 made = end(theirs)

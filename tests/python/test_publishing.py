@@ -103,7 +103,7 @@ thread = Thread(target=work)
 thread.start()
 thread.join()
 assert (event.stream_kind, own.stream) == ("event", 2) and event.stream
-refused(libcai.CudaError, "cai_array_publish_event", libcai.use(own, stream=s).__enter__)
+refused(libcai.CudaError, ": Array.publish_event() it there", libcai.use(own, stream=s).__enter__)
 refused(libcai.BufferError, "publish_event() it there", lambda: own.__cuda_array_interface__)
 refused(libcai.BufferError, "publish() it on a", lambda: event.__cuda_array_interface__)
 refused(libcai.CudaError, "says that of thread", x.publish, 2)

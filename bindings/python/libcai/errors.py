@@ -131,8 +131,22 @@ class CudaError(Error, RuntimeError):
         return type(self), (self.args[0], self.status, self.native)
 
 
+# What libcai's messages advise, and how that is said in Python.
+_IN_PYTHON = {
+    "cai_array_publish_event()": "Array.publish_event()",
+    "cai_array_publish()": "Array.publish()",
+    "CAI_ACCESS_WRITE": 'access="write"',
+    "CAI_EVENT_TIMING": "timing=True",
+    "CAI_POOL_EXPORTABLE": "exportable=True",
+    "CAI_USE_EXTERNAL": "external=True",
+    "CAI_USE_FORK": "fork=True",
+}
+
+
 def from_status(status, native, message, entry="", value=None):
     """Returns the exception for a failure that libcai reported."""
+    for name, ours in _IN_PYTHON.items():
+        message = message.replace(name, ours)
     if status == _VALUE:
         return InterfaceError(message, entry, value, status)
     if status == _TYPE:
