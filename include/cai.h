@@ -909,9 +909,10 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
  *
  * The array's owner keeps what is pending on `streams` as a write, with the event that `target`
  * waits for: whoever has the array itself, or another view of it, waits for that, and not for
- * `target`. Work on `target` itself reaches them only if `target` is among `streams`, too. As long
- * as the view lives, arrays of the owner come with different streams, and all their uses are kept.
- * An owner with functions of its own is told of `target` by used_on.
+ * `target`. Work on `target` itself reaches them, and is waited for before the memory is freed,
+ * only if `target` is among `streams`, too. As long as the view lives, arrays of the owner come
+ * with different streams, and all their uses are kept. An owner with functions of its own is told
+ * of `target` by used_on.
  *
  * Within a capture `target`, and those it waits for, must be in it, or idle. What was pending on
  * the stream of the array, or its mask, before that was in the capture, no event tells: users of
@@ -942,10 +943,10 @@ cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, in
                              uint64_t target, cai_array **out, cai_error *error);
 
 /** Producer's side: returns a view that comes with an event instead of a stream, which may then go,
- * and which is the way to another thread for work on a stream 2. A dict cannot carry it. `stream`
- * waits for what cai_array_publish() says; then an event is recorded there, which lives as long as
- * the view. For whoever has the array already, the owner keeps it as a write. Streams of the CPU's
- * are as for cai_array_publish().
+ * though not its context, and which is the way to another thread for work on a stream 2. A dict
+ * cannot carry it. `stream` waits for what cai_array_publish() says; then an event is recorded
+ * there, which lives as long as the view. For whoever has the array already, the owner keeps it as
+ * a write. Streams of the CPU's are as for cai_array_publish().
  *
  * @param array  as for cai_array_publish()
  * @param out    the view, with one reference: the event, stream_kind EVENT, version 3, and so its

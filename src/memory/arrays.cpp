@@ -17,6 +17,7 @@
 #include "memory/walk.hpp"
 #include "order/open_use.hpp"
 #include "order/producers.hpp"
+#include "order/publish.hpp"
 
 namespace cai::memory {
 namespace {
@@ -294,6 +295,8 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
     driver::Session session;
     order::Stream mine{stream, device::primary(session, memory.facts.device.id).context, -1};
     identify(session, mine);
+    probe(session, mine);
+    if (mine.capture && mine.capture.id != memory.begun_in) order::tell_of_uncaptured(*array, mine);
     session.in(mine.context, [&] {
       cai_error problem;
       const cai_use_options at_end{sizeof at_end, CAI_ORDER_END, CAI_ACCESS_DEFAULT, 0, nullptr};
@@ -312,9 +315,11 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
   if (status != CAI_OK) throw Failure(error);
 }
 
-void begin_use_of_array(const cai_memory &memory, const cai_array *array) {
+void begin_use_of_array(cai_memory &memory, const cai_array *array) {
   driver::Session session;
-  const order::Stream stream = device::gpu_stream(*memory.line.stream.get()).stream();
+  order::Stream stream = device::gpu_stream(*memory.line.stream.get()).stream();
+  probe(session, stream);
+  memory.begun_in = stream.capture.id;
   session.in(stream.context, [&] {
     cai_error error;
     const cai_use_options now{sizeof now, CAI_ORDER_BEGIN, CAI_ACCESS_DEFAULT, 0, nullptr};

@@ -231,26 +231,30 @@ void for_each_captured(driver::Session &session, const cai_array &array, Stream 
   }
 }
 
+constexpr const char *untold = "told (what was pending there before the capture, no event tells)";
+
+[[noreturn]] void refuse_untold(std::uint64_t stream) {
+  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
+                "stream 0x%" PRIx64
+                " is being captured into a graph, and the owner, which keeps uses by itself, "
+                "cannot be told of what was pending there before: publish on that stream",
+                stream);
+}
+
 // Users of the view who are in no capture come after what was pending before it.
 void tell_of_captured(driver::Session &session, const cai_array &array, Stream &target,
                       cai_owner *view) {
   for_each_captured(session, array, target, [&](const cai_array &part, const Stream &own) {
     if (!array.owner) return tell(view, {own.value, own.context, -1});
-    tell_of(&part == &array ? array : mask_of(array), own.value,
-            "told (what was pending there before the capture, no event tells)");
+    tell_of(&part == &array ? array : mask_of(array), own.value, untold);
   });
 }
 
 void refuse_captured(const cai_array &array, std::uint64_t value) {
   driver::Session session;
   Stream target = stream_for(session, array, value);
-  for_each_captured(session, array, target, [&](const cai_array &, const Stream &own) {
-    throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
-                  "stream 0x%" PRIx64
-                  " is being captured into a graph, and the owner, which keeps uses by itself, "
-                  "cannot be told of what was pending there before: publish on that stream",
-                  own.value);
-  });
+  for_each_captured(session, array, target,
+                    [&](const cai_array &, const Stream &own) { refuse_untold(own.value); });
   session.finish();
 }
 
@@ -583,6 +587,13 @@ const cai_array *lend(const cai_array &array, std::uint64_t stream) {
   tell_of(*view, stream, said_by_dict);
   cai_array_retain(view.get());
   return view.get();
+}
+
+void tell_of_uncaptured(const cai_array &array, const Stream &stream) {
+  cai_owner *const keeper = keeper_of(array);
+  if (!stores_here(keeper)) refuse_untold(stream.value);
+  trace::edge({-1, &array}, trace::owner(keeper), trace::stream(stream.value), untold);
+  tell(keeper, stream);
 }
 
 Event event_after(const cai_array &array, std::uint64_t value) {

@@ -15,4 +15,9 @@ Event event_after(const cai_array &array, std::uint64_t stream);
 // of the owner waits for that stream.
 const cai_array *lend(const cai_array &array, std::uint64_t stream);
 
+// A use of the array on `stream`, which has been probed, began before its capture, and ends in it:
+// of what was pending there before, no event tells, so whoever uses the array waits for that
+// stream. Throws CAI_ERR_CAPTURE if its owner keeps uses by itself, and cannot be told.
+void tell_of_uncaptured(const cai_array &array, const Stream &stream);
+
 }  // namespace cai::order

@@ -3,6 +3,7 @@
 // allocated nor freed there, whoever's the manager is, and comes back once the capture has ended.
 #include "managers.hpp"
 #include "memories.hpp"
+#include "owned.hpp"
 
 namespace test::captures_tests {
 namespace {
@@ -339,6 +340,42 @@ TEST_F(Captures, NothingIsTriedAgainInsideOfAManager) {
   ASSERT_OK(cai_manager_free(manager, &block, CAI_KIND_ASYNC, cai_stream_value(stream), error));
   try_again();
   EXPECT_EQ(driven.out, 0U);
+}
+
+// Memory of somebody's array is released while its stream is captured: what was pending there
+// before, and what arrays of it were used for, come before the array's next use, and its end.
+TEST_F(Captures, TheUseOfSomebodysArrayEndsInACaptureThatItDidNotBeginIn) {
+  constexpr std::int64_t size = 64;
+  const unsigned char seven = 7;
+  const With with(primary[0]);
+  cai_stream *before = nullptr;
+  ASSERT_OK(cai_stream_current(gpu0, &before, error));
+  ASSERT_OK(cai_stream_set_current(stream, error));
+  const OwnStream user = make_stream(gpu0), next = make_stream(gpu0);
+  for (const bool is_first : {true, false}) {   // the memory goes before its array
+    for (const bool is_used : {true, false}) {  // the given array, after that
+      for (const int mode : {0, 1, 2}) {
+        SCOPED_TRACE(testing::Message() << is_first << is_used << mode);
+        Address data = 0;
+        MUST(gpu().cuMemAlloc_v2(&data, size));
+        Owned given(data, CAI_STREAM_NONE, 0, [&] { MUST(gpu().cuMemFree_v2(data)); });
+        cai_memory *found = nullptr;
+        ASSERT_OK(cai_memory_of(given, &found, nullptr, error));
+        OwnMemory memory(found);
+        OwnArray array = array_of(memory, {size});
+        ASSERT_OK(cai_array_fill(array, &seven, user, error));
+        begin(stream, mode);
+        if (is_first) memory.reset();
+        array.reset();
+        memory.reset();
+        end(stream);
+        if (is_used) ASSERT_OK(cai_array_fill(given, &seven, next, error));
+        given.release();
+      }
+    }
+  }
+  ASSERT_OK(cai_stream_set_current(before, error));
+  cai_stream_release(before);
 }
 
 }  // namespace

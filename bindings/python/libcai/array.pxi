@@ -362,8 +362,10 @@ cdef class Array:
             What `use` takes, but not -1; 1 and 2 are of the memory's context. It must live as long
             as what this returns; an object is kept alive so.
         streams : sequence, optional
-            Likewise, where work on the memory is pending that nobody has been told of. What was
-            queued there before a capture is published before that.
+            Likewise, where work on the memory is pending that nobody has been told of. Name
+            `stream` here, too, if work of yours is pending there: those who have this array, and
+            who frees the memory, wait for that only then. What was queued there before a capture is
+            published before that.
 
         Returns
         -------

@@ -171,6 +171,7 @@ constexpr Verb kVerbs[] = {
     {"record", record, {4, 1, 0}, {kArray, kStream, kFreeUse}, has_memory},
     {"let_memory_go", let_memory_go, {2, 1, 0}, {kArray}, has_memory},
     {"flush", flush, {1, 1, 0}, {}},
+    {"hold_memory", hold_memory, {2, 2, 3}, {kFreeUse, kArray, kStream, kStream}},
 };
 
 // What a program is of, and begins with: steps as in a program. A `?`, and what is left out, is
@@ -292,6 +293,9 @@ constexpr Theme kThemes[] = {
      "make 0 ? ? ? stream/None - | make 1 ? ? ? ? - | begin 0 ? 0 - - ? both - | end 0 event"
      " | capture 0 | release 0 | end_capture 0 | begin 0 ? 1 | end 0 event"},
     {1, false, "make 0 ? N1 ? stream - | capture 0 N1/N2 | release_on 0 N1/N2 | end_capture 0"},
+    // Somebody's array is memory of libcai's for a while, whose stream a capture begins on.
+    {1, true,
+     "make 0 ? ? ? stream/None - | hold_memory 0 0 | capture 0 | join 0 | end 0 | end_capture/begin"},
     // A release by stream is not the last one.
     {1, false, "make 0 ? ? ? stream - | view 0 1 | release_on 0 | produce 1 ? write"},
     // What no event tells of, for the host to wait for; and a holder that goes after the others.

@@ -120,6 +120,7 @@ void give_up(World &world, Use &use) {
 }
 
 void end_use(World &world, Use &use, Ending ending, bool waits) {
+  if (use.memory) return end_holding(world, use);
   if (use.told >= 0) return end_without(world, use, waits);
   const int number = static_cast<int>(&use - world.uses);
   const bool has_borrowed = std::any_of(use.arrays.begin(), use.arrays.end(),

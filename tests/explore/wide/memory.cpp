@@ -211,4 +211,78 @@ void let_memory_go(World &world, const Step &step) {
   world.quietly([&] { cai_memory_release(std::exchange(block->memory, nullptr)); });
 }
 
+// The memory's stream is the current one; arrays of it are used on any.
+void hold_memory(World &world, const Step &step) {
+  Use *const use = world.free_use(step[1]);
+  const int number = world.array(step[2]);
+  const int stream = world.stream(step[3]), user = world.stream(step[4]);
+  if (!use || number < 0 || world.is_borrowed(number)) return;
+  const Array &array = world.arrays[number];
+  // Of a tensor, or of memory of libcai's, it is other memory.
+  if (array.tensor >= 0 || array.part == kMask || array.is_dead || array.block == kGuestBlock)
+    return;
+  if (world.blocks[array.block].keeper == kMemory) return;
+  for (const int each : {stream, user}) {
+    if (!world.may_work(each) || world.is_forked(each) || is_of_guest(each)) return;
+    // The turn may change before the use ends.
+    if (is_per_thread(each) || (each < kFirstHandle && world.is_in_guest)) return;
+  }
+  if (is_per_thread(array.said) || is_per_thread(world.blocks[array.block].unstated)) return;
+  if (world.conflicts(number, true) || !world.may_use(number)) return;
+  const cai_array *const pointer = world.pointer(number);
+  const Handled handled(stream);
+  cai_stream *before = nullptr;
+  cai_memory *memory = nullptr;
+  std::uint64_t offset = 0;
+  cai_status status = CAI_OK;
+  world.say("array %d is memory of libcai's on %s", number, kStreamNames[stream]);
+  MUST(cai_stream_current(kDevice, &before, nullptr));
+  MUST(cai_stream_set_current(handled.handle, nullptr));
+  world.quietly([&] { status = cai_memory_of(pointer, &memory, &offset, &world.error); });
+  MUST(cai_stream_set_current(before, nullptr));
+  cai_stream_release(before);
+  if (!world.is_taken(status)) return;
+  *use = Use{};
+  use->open = true;
+  use->stream = stream;
+  use->arrays = {number};
+  use->accesses = {CAI_ACCESS_WRITE};
+  use->capture = world.capture_of(stream);
+  use->memory = memory;
+  world.touch(number, stream, true, false);
+
+  cai_array *made = nullptr;
+  world.calmly([&] { world.expect(make_array(memory, &made, &world.error)); });
+  const cai_array *const one = made;
+  cai_use its_use;
+  world.say("an array of it is used on %s", kStreamNames[user]);
+  world.calmly([&] {
+    status = cai_use_begin(&its_use, &one, 1, machine().value(user), nullptr, &world.error);
+  });
+  if (world.is_taken(status)) {
+    world.touch(number, user, true, false);
+    world.calmly([&] { world.expect(cai_use_end(&its_use, &world.error)); });
+  }
+  world.calmly([&] { cai_array_release(made); });
+}
+
+void end_holding(World &world, Use &use) {
+  const int number = use.arrays[0];
+  Block &block = world.blocks[world.arrays[number].block];
+  // No stream of the array's comes after it then.
+  const int said = world.arrays[number].said;
+  const unsigned capture = world.capture_of(use.stream);
+  const bool is_late = capture ? capture != use.capture : said >= 0 && world.is_capturing(said);
+  // An owner that keeps uses by itself cannot be told of what was pending before a capture.
+  const bool keeps_by_itself = block.keeper == kTold || block.keeper == kAlone;
+  if (!world.may_work(use.stream) || (is_late && keeps_by_itself)) return;
+  world.say("the memory of array %d is released", number);
+  const std::uint64_t before = host_waits();
+  world.waits_of_frees = 0;
+  world.calmly([&] { cai_memory_release(std::exchange(use.memory, nullptr)); });
+  if (host_waits() - before > world.waits_of_frees) world.fail("the host was blocked");
+  if (is_late) block.copied = true;
+  use.open = false;
+}
+
 }  // namespace wide

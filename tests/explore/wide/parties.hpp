@@ -68,6 +68,9 @@ void set_stream(World &world, const Step &step);
 void array_of_memory(World &world, const Step &step);
 void record(World &world, const Step &step);
 void let_memory_go(World &world, const Step &step);
+// Somebody's array is used as memory of libcai's.
+void hold_memory(World &world, const Step &step);
+void end_holding(World &world, Use &use);
 // What a capture has kept from being freed.
 void free_refused();
 void flush(World &world, const Step &step);

@@ -108,12 +108,13 @@ struct Use {
   std::uint32_t order = 0;
   std::vector<int> arrays;
   std::vector<std::uint32_t> accesses;
-  bool is_forked = false;   // into a capture that had begun on another stream
-  int thread = kAnyThread;  // that can end it
-  unsigned capture = 0;     // that the work is in; 0: none
-  int told = -1;            // by a party without libcai: the stream that it was told
-  int told_of_mask = -1;    // likewise; the same, if there is no mask
-  bool is_unheard = false;  // told of no stream: the host waits for the work
+  bool is_forked = false;        // into a capture that had begun on another stream
+  int thread = kAnyThread;       // that can end it
+  unsigned capture = 0;          // that the work is in; 0: none
+  int told = -1;                 // by a party without libcai: the stream that it was told
+  int told_of_mask = -1;         // likewise; the same, if there is no mask
+  bool is_unheard = false;       // told of no stream: the host waits for the work
+  cai_memory *memory = nullptr;  // that holds the array instead; `stream` is its own
 };
 
 struct Capture {

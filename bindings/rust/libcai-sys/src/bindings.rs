@@ -2918,9 +2918,10 @@ functions! {
     ///
     /// The array's owner keeps what is pending on `streams` as a write, with the event that `target`
     /// waits for: whoever has the array itself, or another view of it, waits for that, and not for
-    /// `target`. Work on `target` itself reaches them only if `target` is among `streams`, too. As long
-    /// as the view lives, arrays of the owner come with different streams, and all their uses are kept.
-    /// An owner with functions of its own is told of `target` by used_on.
+    /// `target`. Work on `target` itself reaches them, and is waited for before the memory is freed,
+    /// only if `target` is among `streams`, too. As long as the view lives, arrays of the owner come
+    /// with different streams, and all their uses are kept. An owner with functions of its own is told
+    /// of `target` by used_on.
     ///
     /// Within a capture `target`, and those it waits for, must be in it, or idle. What was pending on
     /// the stream of the array, or its mask, before that was in the capture, no event tells: users of
@@ -2962,10 +2963,10 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Producer's side: returns a view that comes with an event instead of a stream, which may then go,
-    /// and which is the way to another thread for work on a stream 2. A dict cannot carry it. `stream`
-    /// waits for what [`cai_array_publish()`] says; then an event is recorded there, which lives as long as
-    /// the view. For whoever has the array already, the owner keeps it as a write. Streams of the CPU's
-    /// are as for [`cai_array_publish()`].
+    /// though not its context, and which is the way to another thread for work on a stream 2. A dict
+    /// cannot carry it. `stream` waits for what [`cai_array_publish()`] says; then an event is recorded
+    /// there, which lives as long as the view. For whoever has the array already, the owner keeps it as
+    /// a write. Streams of the CPU's are as for [`cai_array_publish()`].
     ///
     /// # Arguments
     ///
@@ -4403,11 +4404,14 @@ functions! {
     /// Finds the memory of an array: that of [`cai_memory_array()`], also for its views, and the whole
     /// where it was made of a view of memory. For any other array, memory of its extent that holds it,
     /// an owner of its own: until it is released, uses of arrays of it and of `array` do not find each
-    /// other, so use the one or the other;
-    /// its stream is the thread's current one, which comes after the array's, and the array's will come
-    /// after it when the memory is released. Work of streams of the CPU's is one with the array's at any
-    /// time. Of a read-only array the memory is [`CAI_MEMORY_READONLY`]: a view, if the whole may be
-    /// written. It is [`CAI_MEMORY_FREED`] once the array's owner says [`CAI_OWNER_FREED`].
+    /// other, so use the one or the other; its stream is the thread's current one, which comes after the
+    /// array's, and the array's will come after it when the memory is released. If one of the two is in
+    /// a capture by then that the other is not in, or that has begun since, the array's does not, and
+    /// the array's owner alone hears of the work: who begins a use comes after it, and a producer
+    /// reclaims. An owner with functions of its own hears of it once the capture is over. Work of
+    /// streams of the CPU's is one with the array's at any time. Of a read-only array the memory is
+    /// [`CAI_MEMORY_READONLY`]: a view, if the whole may be written. It is [`CAI_MEMORY_FREED`] once the
+    /// array's owner says [`CAI_OWNER_FREED`].
     ///
     /// # Arguments
     ///
