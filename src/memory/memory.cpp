@@ -58,6 +58,11 @@ bool cai::has_lost_context(const cai_owner &keeper) noexcept {
   return is_memory && static_cast<const cai_memory &>(keeper).has_lost_context();
 }
 
+bool cai::is_of_somebodys_array(const cai_owner *keeper) noexcept {
+  const bool is_memory = keeper && keeper->retain == cai_memory::retain_owner;
+  return is_memory && static_cast<const cai_memory *>(keeper)->root().keeper;
+}
+
 bool cai_memory::is_reachable() const noexcept {
   return process == device::process();
 }

@@ -4,6 +4,7 @@
 #include "core/immortal.hpp"
 #include "core/layout.hpp"
 #include "core/owned.hpp"
+#include "order/memory_hook.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -43,8 +44,9 @@ Bytes bytes_of(const cai_array &array) noexcept {
 struct Listed {
   Uses *uses;
   Bytes parts[2];
-  bool in_capture = false;  // uses are kept that may be in one that goes on
-  bool on_host = false;     // streams of the CPU's had work on it
+  bool is_outlived = false;  // by the memory, which others have with owners of their own
+  bool in_capture = false;   // uses are kept that may be in one that goes on
+  bool on_host = false;      // streams of the CPU's had work on it
 
   void add(const Bytes &more) noexcept {
     if (more.empty()) return;
@@ -59,14 +61,14 @@ struct Listed {
   }
 };
 
-// So many captures are remembered of imports that have ended.
+// So many captures are remembered of those that were outlived.
 constexpr std::size_t captures_most = 64;
 
 struct Lists {
   std::mutex mutex;
   std::vector<Listed> listed;
   std::vector<Listed> others;           // arrays that were used in captures, or by the host
-  std::vector<Listed> left;             // what imports that have ended had kept in captures
+  std::vector<Listed> left;             // what those that were outlived had kept in captures
   std::vector<std::uint64_t> captures;  // of those, the oldest first
   std::atomic<std::size_t> count{0};
   std::atomic<std::size_t> captured{0};
@@ -96,13 +98,14 @@ Listed *find(std::vector<Listed> &there, const Uses &uses) noexcept {
 }
 
 // Adds to what can be found: of an import by other imports, else by those for whom there is a flag.
-void list(Uses &uses, const Bytes &bytes, const Bytes &of_mask, bool is_import) {
+void list(Uses &uses, const cai_owner *keeper, const Bytes &bytes, const Bytes &of_mask,
+          bool is_import) {
   Lists &all = lists();
   std::vector<Listed> &there = is_import ? all.listed : all.others;
   const std::lock_guard lock(all.mutex);
   Listed *mine = find(there, uses);
   if (!mine) {
-    mine = &there.emplace_back(Listed{&uses, {}});
+    mine = &there.emplace_back(Listed{&uses, {}, is_import || is_of_somebodys_array(keeper)});
     uses.listed = true;
     all.sum_up();
   }
@@ -110,8 +113,8 @@ void list(Uses &uses, const Bytes &bytes, const Bytes &of_mask, bool is_import) 
   mine->add(of_mask);
 }
 
-void list(Uses &uses, const cai_array &array, bool is_import) {
-  list(uses, bytes_of(array), array.mask ? bytes_of(*array.mask) : Bytes{}, is_import);
+void list(Uses &uses, const cai_owner *keeper, const cai_array &array, bool is_import) {
+  list(uses, keeper, bytes_of(array), array.mask ? bytes_of(*array.mask) : Bytes{}, is_import);
 }
 
 void set_flag(const Uses &uses, bool Listed::*flag) noexcept {
@@ -133,13 +136,14 @@ void forget_others(Lists &all) noexcept {
   });
 }
 
-// An import ends, and others of the same memory still have to come after its uses in a capture.
+// An import ends, or memory of somebody's array, and others of the same memory still have to come
+// after its uses in a capture.
 void leave(Lists &all, const Listed &ending) {
   auto found = std::find_if(all.left.begin(), all.left.end(),
                             [&](const Listed &other) { return other.is_of_same(ending); });
   if (found == all.left.end()) {
     auto made = std::make_unique<Uses>();
-    found = all.left.insert(found, {made.get(), {ending.parts[0], ending.parts[1]}, true});
+    found = all.left.insert(found, {made.get(), {ending.parts[0], ending.parts[1]}, true, true});
     static_cast<void>(made.release());
   }
   found->uses->take_captured(*ending.uses, all.captures);
@@ -158,15 +162,17 @@ const cai_array *array_of(const cai_owner &owner) noexcept {
 }
 
 void list_import(Uses &uses, const cai_array &array) {
-  list(uses, array, true);
+  list(uses, keeper_of(array), array, true);
 }
 
 void list_captured(Uses &uses, const cai_array &array) {
-  list(uses, array, is_import(keeper_of(array)));
+  const cai_owner *const keeper = keeper_of(array);
+  list(uses, keeper, array, is_import(keeper));
 }
 
 void list_on_host(Uses &uses, const cai_array &array) {
-  list(uses, array, is_import(host_keeper_of(array.owner)));
+  const cai_owner *const keeper = host_keeper_of(array.owner);
+  list(uses, keeper, array, is_import(keeper));
   set_flag(uses, &Listed::on_host);
 }
 
@@ -174,8 +180,8 @@ void list_owner(Uses &uses, const cai_owner &owner, bool in_capture) {
   constexpr Bytes all_addresses{0, UINT64_MAX};
   const cai_array *const array = array_of(owner);
   const bool imported = is_import(&owner);
-  if (array && (imported || in_capture)) return list(uses, *array, imported);
-  if (imported) list(uses, all_addresses, {}, imported);
+  if (array && (imported || in_capture)) return list(uses, &owner, *array, imported);
+  if (imported) list(uses, &owner, all_addresses, {}, imported);
 }
 
 void note_captured(const Uses &uses) noexcept {
@@ -186,8 +192,10 @@ void unlist(Uses &uses) noexcept {
   Lists &all = lists();
   const auto is_mine = [&](const Listed &other) { return other.uses == &uses; };
   const std::lock_guard lock(all.mutex);
-  const Listed *const mine = find(all.listed, uses);
-  if (mine && uses.any_captured()) static_cast<void>(guard(nullptr, [&] { leave(all, *mine); }));
+  const Listed *mine = find(all.listed, uses);
+  if (!mine) mine = find(all.others, uses);
+  if (mine && mine->is_outlived && uses.any_captured())
+    static_cast<void>(guard(nullptr, [&] { leave(all, *mine); }));
   std::erase_if(all.listed, is_mine);
   std::erase_if(all.others, is_mine);
   all.sum_up();

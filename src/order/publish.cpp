@@ -593,7 +593,10 @@ void tell_of_uncaptured(const cai_array &array, const Stream &stream) {
   cai_owner *const keeper = keeper_of(array);
   if (!stores_here(keeper)) refuse_untold(stream.value);
   trace::edge({-1, &array}, trace::owner(keeper), trace::stream(stream.value), untold);
-  tell(keeper, stream);
+  if (!is_import(keeper)) return tell(keeper, stream);
+  const bool outlives = !says_a_stream(array) || stream_value(array) != stream.value;
+  list_import(make_uses_of(keeper), array);
+  make_uses_of(keeper).tell(stream, false, outlives);
 }
 
 Event event_after(const cai_array &array, std::uint64_t value) {

@@ -139,7 +139,7 @@ bool adopts_at_once(const cai_array *const *arrays, int32_t count, std::uint64_t
   if (value == 0) return at_once;
   for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t index) {
     cai_owner *const keeper = keeper_of(array);
-    const bool is_found = is_import(keeper_of(part)) && any_imports();
+    const bool is_found = (is_import(keeper_of(part)) && any_imports()) || any_captured(part);
     at_once = at_once && !is_found;
     if (!at_once || !keeps_uses(keeper)) return;
     at_once = value > driver::stream_per_thread && !may_have_kept(keeper, value);

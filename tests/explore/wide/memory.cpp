@@ -103,6 +103,11 @@ Block *block_of(World &world, int number) {
   return block.memory ? &block : nullptr;
 }
 
+bool keeps_by_itself(const World &world, int number) {
+  const Keeper keeper = world.blocks[world.arrays[number].block].keeper;
+  return keeper == kTold || keeper == kAlone;
+}
+
 }  // namespace
 
 cai_array *allocate(World &world, int b, int stream) {
@@ -229,6 +234,8 @@ void hold_memory(World &world, const Step &step) {
   }
   if (is_per_thread(array.said) || is_per_thread(world.blocks[array.block].unstated)) return;
   if (world.conflicts(number, true) || !world.may_use(number)) return;
+  // What an owner keeps by itself in a capture, is not found by address.
+  if (keeps_by_itself(world, number) && world.capture_of(stream) != world.capture_of(user)) return;
   const cai_array *const pointer = world.pointer(number);
   const Handled handled(stream);
   cai_stream *before = nullptr;
@@ -274,8 +281,7 @@ void end_holding(World &world, Use &use) {
   const unsigned capture = world.capture_of(use.stream);
   const bool is_late = capture ? capture != use.capture : said >= 0 && world.is_capturing(said);
   // An owner that keeps uses by itself cannot be told of what was pending before a capture.
-  const bool keeps_by_itself = block.keeper == kTold || block.keeper == kAlone;
-  if (!world.may_work(use.stream) || (is_late && keeps_by_itself)) return;
+  if (!world.may_work(use.stream) || (is_late && keeps_by_itself(world, number))) return;
   world.say("the memory of array %d is released", number);
   const std::uint64_t before = host_waits();
   world.waits_of_frees = 0;
