@@ -974,13 +974,15 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * producers' code on this thread, which may make calls there that a capture elsewhere forbids. The
  * functions under "Order" do so in passing, for a few of the contexts that they touch anyway; this
  * one does it for the current context and the active primary ones: where there are others, call it
- * in each of them until `left` is 0. Call it with `wait`, and that context current, before
- * destroying or resetting a context in which arrays were used (for those that are still held,
- * cai_owner_pending() with 2): uses that were not drained are given up once a context with the same
- * handle is met, and then the producer's code runs; till then nobody waits for them. A use of which
- * the driver will not say whether it is complete is kept, unless its context has gone or failed for
- * good. Where the driver records no event, as at a last release, only the host that waits for the
- * context knows; and if not even that is known, it has to wait in all that it is called for.
+ * in each of them until `left` is 0. Nothing ends while a stream that the call works on, or that is
+ * current on the thread (cai/device.h), is being captured: a graph is no place to free memory in,
+ * and a later call does it. Call it with `wait`, and that context current, before destroying or
+ * resetting a context in which arrays were used (for those that are still held, cai_owner_pending()
+ * with 2): uses that were not drained are given up once a context with the same handle is met, and
+ * then the producer's code runs; till then nobody waits for them. A use of which the driver will
+ * not say whether it is complete is kept, unless its context has gone or failed for good. Where the
+ * driver records no event, as at a last release, only the host that waits for the context knows;
+ * and if not even that is known, it has to wait in all that it is called for.
  *
  * @param wait  not 0: the host waits for the uses to complete. Release the GIL first
  * @param left  may be NULL; gets the number of arrays whose end is still put off, and of uses that
@@ -991,6 +993,23 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  *         #CAI_ERR_CUDA; #CAI_ERR_MEMORY.
  * Since 0.1. */
 cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error);
+
+/** Calls body(context) where it may free memory, and does no harm to a capture; for who puts
+ * releases off by itself, as a binding does whose language must not run a producer's code on any
+ * thread. It is called on this thread, which may make calls there that a capture elsewhere forbids;
+ * but not while `stream`, or a stream that is current on the thread (cai/device.h), is being
+ * captured: nothing is done then, and a later call tries again. So do the functions under "Order",
+ * for what they end in passing, and cai_drain(). Where there is no driver, where no call but this
+ * one has used it and `stream` is 0, or where it refuses, `body` is called as it is. No lock is
+ * held.
+ *
+ * @param stream   which the caller works on: 1, 2 (of the current context) or a CUstream; 0: it
+ *                 names none
+ * @param body     may run any code
+ * @param context  for `body`. May be NULL
+ * @return 1 if `body` was called, else 0.
+ * Since 0.1. */
+int32_t cai_spare_captures(uint64_t stream, void (*body)(void *context), void *context);
 
 /** A framework's word on UNSTATED arrays: which stream is current where they were made. 24 bytes;
  * it grows at the tail. Since 0.1. */

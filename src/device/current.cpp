@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/current.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "core/owned.hpp"
+#include "device/gpu_stream.hpp"
+#include "order/device_hook.hpp"
 
 namespace cai::device {
 namespace {
@@ -35,6 +38,19 @@ class Currents {
   Current &of(cai_device device) {
     if (Current *const found = find(device)) return *found;
     return all_.emplace_back(Current{device, {}, 0});
+  }
+
+  bool is_any_captured(driver::Session &session) noexcept {
+    return std::any_of(all_.begin(), all_.end(), [&](const Current &each) {
+      if (!each.stream.get() || is_cpu(each.device) || is_dead(*each.stream.get())) return false;
+      bool captured = false;
+      const cai_status status = guard(nullptr, [&] {
+        order::Stream stream = gpu_stream(*each.stream.get()).stream();
+        order::probe(session, stream);
+        captured = bool(stream.capture);
+      });
+      return captured || status == CAI_ERR_CAPTURE;
+    });
   }
 
   static thread_local bool ended;  // what is thread-local and ends later may ask still
@@ -119,6 +135,10 @@ Held current_stream_if_any(cai_device device) noexcept {
 void forget_current(cai_device device) noexcept {
   Current *const found = Currents::ended ? nullptr : currents.find(device);
   if (found) const Held before = std::exchange(found->stream, Held());
+}
+
+bool is_current_captured(driver::Session &session) noexcept {
+  return !Currents::ended && currents.is_any_captured(session);
 }
 
 }  // namespace cai::device

@@ -30,6 +30,7 @@ class Session {
 
   const Driver &cu;
   Faults faults;
+  bool met_capture = false;  // a stream that was asked about is being captured
 
   void finish();
 

@@ -158,6 +158,10 @@ const Driver &get() {
   return found.functions;
 }
 
+bool is_loaded() noexcept {
+  return loaded.load(std::memory_order_acquire) != nullptr;
+}
+
 cai_error failure_of(const char *function, CUresult result) noexcept {
   const Loaded &found = *loaded.load(std::memory_order_acquire);  // whose function has failed
   const char *name = Loader::text(found.error_name, result);

@@ -43,6 +43,9 @@ struct Driver {
 // the life of the process.
 const Driver &get();
 
+// Whether get() has been called.
+bool is_loaded() noexcept;
+
 // "[cuEventRecord] CUDA_ERROR_INVALID_HANDLE (400): invalid resource handle", with CAI_ERR_CUDA.
 cai_error failure_of(const char *function, CUresult result) noexcept;
 

@@ -5,6 +5,7 @@
 
 #include "core/immortal.hpp"
 #include "order/by_address.hpp"
+#include "order/device_hook.hpp"
 #include "order/edge.hpp"
 #include "order/glance.hpp"
 #include "order/producers.hpp"
@@ -82,15 +83,39 @@ Uses *take_lost() noexcept {
   return taken;
 }
 
-// Settles what take() gave, and puts back what is still pending.
+// Whether the calling thread is seen to capture. Whoever ends may free memory by a call that ruins
+// a capture, on a stream of which nobody here knows; so nothing ends meanwhile.
+class Sight {
+ public:
+  explicit Sight(driver::Session &session) : session_(session), captures_(session.met_capture) {}
+  Sight(driver::Session &session, const Stream &stream) : Sight(session) {
+    if (!stream.is_probed) stream_ = stream;
+  }
+
+  bool captures() noexcept {
+    if (asked_) return captures_;
+    asked_ = true;
+    captures_ = captures_ || (stream_ && is_captured(session_, *stream_)) ||
+                device::is_current_captured(session_);
+    return captures_;
+  }
+
+ private:
+  driver::Session &session_;
+  std::optional<Stream> stream_;
+  bool captures_;
+  bool asked_ = false;
+};
+
+// Settles what take() gave, and puts back what is still pending, or may not end now.
 void settle(driver::Session &session, Uses *taken, driver::CUcontext context,
-            std::uint64_t context_id, Ask ask, Ending &ending) noexcept {
+            std::uint64_t context_id, Ask ask, Sight &sight, Ending &ending) noexcept {
   Waiting &all = waiting();
   while (taken) {
     Uses *const uses = taken;
     taken = uses->next;
     uses->settle(session, context, context_id, ask);
-    if (!uses->pending() && !uses->is_any_captured(session)) {
+    if (!uses->pending() && !uses->is_any_captured(session) && !sight.captures()) {
       all.count.fetch_sub(1, std::memory_order_relaxed);
       ending.add(uses);
     } else {
@@ -141,10 +166,11 @@ void await_lost(driver::Session &session) {
 }
 
 void settle_all(driver::Session &session, Ask ask, Ending &ending) {
+  Sight sight(session);
   if (ask == Ask::and_wait) await_lost(session);
   in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
     const int64_t count = waiting().count.load(std::memory_order_relaxed);
-    settle(session, take(context, count, count), context, id, ask, ending);
+    settle(session, take(context, count, count), context, id, ask, sight, ending);
     if (count != 0 && ask == Ask::and_wait) {
       trace::edge({-1}, trace::host, {trace::Side::owner},
                   "made: the host has waited in a context (uses of arrays that have ended)");
@@ -319,16 +345,18 @@ Ending::~Ending() {
 void look(driver::Session &session, const Stream &stream, Ending &ending) {
   if (waiting().count.load(std::memory_order_relaxed) == 0) return;
   session.relax();  // first, since it may fail: what is taken must be settled
+  Sight sight(session, stream);
   Uses *const taken = take(stream.context, asked_in_passing, looked_at_in_passing);
-  settle(session, taken, stream.context, stream.context_id, Ask::in_passing, ending);
+  settle(session, taken, stream.context, stream.context_id, Ask::in_passing, sight, ending);
 }
 
 void look_at_all(driver::Session &session, const Stream &stream, Ending &ending) {
   const int64_t count = waiting().count.load(std::memory_order_relaxed);
   if (count == 0) return;
   session.relax();
+  Sight sight(session, stream);
   settle(session, take(stream.context, count, count), stream.context, stream.context_id,
-         Ask::in_passing, ending);
+         Ask::in_passing, sight, ending);
 }
 
 std::unique_ptr<Uses> new_holder(cai_owner *owner) {
@@ -390,6 +418,26 @@ cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
     }
     if (left) *left = count.load(std::memory_order_relaxed);
   });
+}
+
+int32_t cai_spare_captures(uint64_t stream, void (*body)(void *context), void *context) {
+  bool called = false, captures = false;
+  const bool is_asked = stream != 0 || driver::is_loaded();
+  static_cast<void>(guard(nullptr, [&] {
+    if (!is_asked) return;
+    driver::Session session;
+    const bool is_named = stream > driver::stream_per_thread || (stream && session.current());
+    order::Sight sight = is_named ? order::Sight(session, order::stream_here(session, stream))
+                                  : order::Sight(session);
+    captures = sight.captures();
+    if (captures) return;
+    session.relax();
+    called = true;
+    body(context);
+    session.finish();
+  }));
+  if (!called && !captures) body(context);  // there is no driver, or it refuses
+  return captures ? 0 : 1;
 }
 
 cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_error *error) {

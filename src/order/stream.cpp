@@ -88,6 +88,7 @@ void probe(driver::Session &session, Stream &stream) {
   for_array(stream.index, [&] {
     with(session, stream, [&] { stream.capture = driver::capture_of(session.cu, stream.value); });
     stream.is_probed = true;
+    session.met_capture = session.met_capture || stream.capture;
   });
 }
 

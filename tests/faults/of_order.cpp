@@ -353,6 +353,14 @@ std::vector<Scenario> order_scenarios() {
          trial.call([&](cai_error *error) { return cai_drain(1, &left, error); }, left);
          trial.tell(left, kept.owned.ended());
        }},
+      {"cai_spare_captures", "",
+       [](Trial &trial) {
+         Stage stage;
+         std::int32_t calls = 0, called = 0;
+         const auto body = [](void *it) { ++*static_cast<std::int32_t *>(it); };
+         trial.call([&] { called = cai_spare_captures(stage.c, body, &calls); });
+         EXPECT_EQ(called, calls);  // what the driver does not say may be a capture
+       }},
       {"cai_provide_streams", "",
        [](Trial &trial) {
          const cai_stream_provider nobody{

@@ -112,6 +112,25 @@ for _ in range(3):
     del array
 cuda.synchronize()
 """,
+    "stream_ordered_per_thread": """
+import threading
+from numba.cuda.core import config
+config.CUDA_PER_THREAD_DEFAULT_STREAM = 1
+libcai.memory_manager("async", device="gpu:0").install()
+libcai.numba.use()
+there = cuda.pinned_array(64, "u1")
+def work(stream):
+    for _ in range(3):
+        array = cuda.device_array(64, "u1", stream=stream)
+        array.copy_to_device(there, stream=stream)
+        del array
+for stream in (cuda.stream(), cuda.per_thread_default_stream(), cuda.legacy_default_stream()):
+    work(stream)
+thread = threading.Thread(target=lambda: work(cuda.per_thread_default_stream()))
+thread.start()
+thread.join()
+cuda.synchronize()
+""",
     # Numba's finalizers run after the arrays of a reset context, and at the very end.
     "left_at_exit": """
 libcai.numba.use()

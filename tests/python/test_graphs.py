@@ -192,6 +192,113 @@ while not gone:
     )
 
 
+# ---- What ends meanwhile -----------------------------------------------------------------------
+
+FREES = (
+    GRAPHS
+    + """
+import threading
+class Frees(Cuda):
+    # As Numba's and CuPy's: the memory is freed as the last holder goes, and nobody knows where.
+    def __del__(self):
+        call("cuMemFree_v2", self.memory)
+        gone.append(1)
+def frees():
+    made = Frees(interface(data=(0, False), shape=(6,), typestr="<i4"))
+    made.memory = new_memory(64)
+    made.__cuda_array_interface__["data"] = (made.memory.value, False)
+    return made
+def let_go(x):
+    with libcai.use(x, stream=s):
+        pass
+y = libcai.asarray(watched())
+let_go(y)  # so that a later use looks at what is kept
+"""
+)
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_no_exporter_frees_in_a_capture_that_is_seen(simulated, mode):
+    simulated(
+        FREES
+        + f"""
+let_go(frees())
+call("cuCtxSynchronize")  # complete, and put off
+call("cuStreamBeginCapture_v2", t, {mode})
+for access in ("read", "write"):
+    with libcai.use(y, producer(data=(memory.value, False)), stream=t, access=access):
+        assert not gone
+assert not gone
+call("cuGraphDestroy", end(t))
+assert libcai.drain() == 0 and gone == [1]
+"""
+    )
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_where_no_capture_is_seen_an_exporter_may_free(simulated, mode):
+    simulated(
+        FREES
+        + f"""
+let_go(frees())
+call("cuCtxSynchronize")
+call("cuStreamBeginCapture_v2", t, {mode})
+with libcai.use(y, stream=s):
+    pass
+assert gone == [1]
+call("cuGraphDestroy", end(t))
+"""
+    )
+
+
+def test_no_exporter_frees_in_a_capture_of_the_current_stream(simulated):
+    simulated(
+        FREES
+        + """
+let_go(frees())
+call("cuCtxSynchronize")
+with libcai.Stream("gpu") as current:
+    call("cuStreamBeginCapture_v2", c_void_p(current.value), 0)
+    assert libcai.drain() == 1 and not gone
+    call("cuGraphDestroy", end(c_void_p(current.value)))
+    assert libcai.drain() == 0 and gone == [1]
+"""
+    )
+
+
+# A thread lets go of the last holder without the GIL, which the main thread keeps meanwhile: so the
+# exporter is in Python's own queue when the capture is under way.
+def test_what_python_has_queued_waits_for_the_capture(simulated):
+    simulated(
+        FREES
+        + """
+def queue(x):
+    lib = PyDLL(None)  # calls keep the GIL
+    owner = x.ptr
+    capsule = x.__dlpack__(stream=-1)
+    name = b"dltensor"
+    lib.PyCapsule_GetPointer.restype = c_void_p
+    lib.PyCapsule_GetPointer.argtypes = py_object, c_char_p
+    lib.PyCapsule_SetName.argtypes = py_object, c_char_p
+    tensor = lib.PyCapsule_GetPointer(capsule, name)
+    deleter = cast(tensor + 56, POINTER(c_void_p))[0]
+    lib.PyCapsule_SetName(capsule, b"used_dltensor")
+    used.append(b"used_dltensor")
+    return CFUNCTYPE(None, c_void_p)(deleter), tensor
+used = []
+x = libcai.asarray(frees())
+delete, tensor = queue(x)
+del x
+call("cuStreamBeginCapture_v2", t, 0)
+delete(tensor)  # ctypes lets the GIL go for it
+with libcai.use(y, stream=t):
+    pass
+call("cuGraphDestroy", end(t))
+assert libcai.drain() == 0 and gone == [1]
+"""
+    )
+
+
 # ---- Uses in one capture -----------------------------------------------------------------------
 
 WAYS = {

@@ -334,6 +334,7 @@ cdef extern from "cai.h" nogil:
     cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_array **out, cai_error *error)
     cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_error *error)
     cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error)
+    int32_t cai_spare_captures(uint64_t stream, void (*body)(void *context), void *context)
 
     ctypedef struct cai_stream_provider:
         uint32_t struct_size

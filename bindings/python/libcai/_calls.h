@@ -3,7 +3,8 @@
  *
  * To call, a thread takes the GIL; at exit that is over: close() waits for who is inside, and
  * nobody enters after it. To let go, nobody waits for the GIL: without it the object is queued, and
- * drained by a pending call or at the next entry into the module. */
+ * drained by a pending call or at the next entry into the module; by cai_spare_captures(), since
+ * it may free memory of a GPU. */
 #ifndef CAI_PY_CALLS_H
 #define CAI_PY_CALLS_H
 
@@ -78,15 +79,56 @@ static void cai_py_drop(cai_py_kept *kept) {
   Py_XDECREF(object);
 }
 
-/* With the GIL. */
-static void cai_py_drop_queue(void) {
+/* On any thread. */
+static void cai_py_queue(cai_py_kept *kept) {
+  kept->next = __atomic_load_n(&cai_py_calls.queue, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(&cai_py_calls.queue, &kept->next, kept, 1, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_RELAXED)) {
+  }
+}
+
+typedef struct {
+  PyThreadState *thread; /* which has let the GIL go */
   cai_py_kept *kept;
-  __atomic_store_n(&cai_py_calls.scheduled, 0, __ATOMIC_SEQ_CST);
-  kept = __atomic_exchange_n(&cai_py_calls.queue, NULL, __ATOMIC_SEQ_CST);
+} cai_py_dropping;
+
+/* With the GIL. */
+static void cai_py_drop_all(cai_py_kept *kept) {
   while (kept) {
     cai_py_kept *const next = kept->next;
     cai_py_drop(kept);
     kept = next;
+  }
+}
+
+static void cai_py_drop_sparing(void *context) {
+  cai_py_dropping *const it = (cai_py_dropping *)context;
+  PyEval_RestoreThread(it->thread);
+  cai_py_drop_all(it->kept);
+  it->thread = PyEval_SaveThread();
+}
+
+/* With the GIL. */
+static void cai_py_drop_queue(void) {
+  cai_py_dropping it = {NULL, NULL};
+  int done;
+  __atomic_store_n(&cai_py_calls.scheduled, 0, __ATOMIC_SEQ_CST);
+  it.kept = __atomic_exchange_n(&cai_py_calls.queue, NULL, __ATOMIC_SEQ_CST);
+  if (!it.kept) return;
+  if (__atomic_load_n(&cai_py_calls.closing, __ATOMIC_SEQ_CST)) {
+    cai_py_drop_all(it.kept);
+    return;
+  }
+  __atomic_fetch_add(&cai_py_calls.inside, 1, __ATOMIC_SEQ_CST);
+  it.thread = PyEval_SaveThread();
+  done = cai_spare_captures(0, cai_py_drop_sparing, &it);
+  PyEval_RestoreThread(it.thread);
+  __atomic_fetch_sub(&cai_py_calls.inside, 1, __ATOMIC_SEQ_CST);
+  /* Nobody is called for what stays: the next call of libcai's looks at it. */
+  while (!done && it.kept) {
+    cai_py_kept *const next = it.kept->next;
+    cai_py_queue(it.kept);
+    it.kept = next;
   }
 }
 
@@ -163,10 +205,7 @@ static void cai_py_let_go(void *context) {
   } else if (cai_py_may_run(cai_py_calls.interpreter)) {
     cai_py_drop(kept);
   } else {
-    kept->next = __atomic_load_n(&cai_py_calls.queue, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(&cai_py_calls.queue, &kept->next, kept, 1, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_RELAXED)) {
-    }
+    cai_py_queue(kept);
     cai_py_schedule();
   }
   if (awaited) __atomic_fetch_sub(&cai_py_calls.awaited, 1, __ATOMIC_SEQ_CST);

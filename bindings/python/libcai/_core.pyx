@@ -115,7 +115,10 @@ cdef extern from "_owner.h":
     uint64_t cai_py_this_thread()
     int64_t cai_py_ask_suspects(int64_t most, bint wait)
     cai_status cai_py_keep_use(cai_owner *, uint64_t, uint32_t, cai_error *) nogil
-    bint cai_py_drain()
+    bint cai_py_drain(uint64_t stream)
+    bint cai_py_any_queued()
+    int64_t cai_py_queued()
+    uint64_t cai_py_named
     void cai_py_set_most(int64_t)
     void cai_py_open()
     void cai_py_close()

@@ -32,6 +32,7 @@
   X(cai_array_publish_event) \
   X(cai_array_release_on) \
   X(cai_drain) \
+  X(cai_spare_captures) \
   X(cai_provide_streams) \
   X(cai_this_thread) \
   X(cai_owner_init) \
@@ -169,6 +170,7 @@
 #define cai_array_publish_event (*cai_py_table.p_cai_array_publish_event)
 #define cai_array_release_on (*cai_py_table.p_cai_array_release_on)
 #define cai_drain (*cai_py_table.p_cai_drain)
+#define cai_spare_captures (*cai_py_table.p_cai_spare_captures)
 #define cai_provide_streams (*cai_py_table.p_cai_provide_streams)
 #define cai_this_thread (*cai_py_table.p_cai_this_thread)
 #define cai_owner_init (*cai_py_table.p_cai_owner_init)

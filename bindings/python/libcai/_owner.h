@@ -3,7 +3,10 @@
  * dims. The last release may come from any thread: with the GIL the exporter goes at once; without
  * it the block is queued, and drained by a pending call or at the next entry into the module; if
  * the queue is full, the thread takes the GIL and drains it. While uses of the memory are kept,
- * libcai puts that off; the block has no holder then. */
+ * libcai puts that off; the block has no holder then.
+ *
+ * The exporter may free memory of a GPU as it goes, which ruins a capture: so the queue lets go of
+ * it by cai_spare_captures(), and keeps it while the thread is seen to capture. */
 #ifndef CAI_PY_OWNER_H
 #define CAI_PY_OWNER_H
 
@@ -66,12 +69,16 @@ static __thread int cai_py_depth;
 static int cai_py_drain_pending(void *unused);
 static void cai_py_release(cai_owner *self);
 
-/* On any thread; `queued` has been counted up. */
-static void cai_py_enqueue(cai_py_block *block) {
+static void cai_py_put_back(cai_py_block *block) {
   block->next = __atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(&cai_py_state.queue, &block->next, block, 1, __ATOMIC_SEQ_CST,
                                       __ATOMIC_RELAXED)) {
   }
+}
+
+/* On any thread; `queued` has been counted up. */
+static void cai_py_enqueue(cai_py_block *block) {
+  cai_py_put_back(block);
   if (!__atomic_exchange_n(&cai_py_state.scheduled, 1, __ATOMIC_SEQ_CST) &&
       Py_AddPendingCall(cai_py_drain_pending, NULL) != 0)
     __atomic_store_n(&cai_py_state.scheduled, 0, __ATOMIC_SEQ_CST); /* Python's queue is full */
@@ -102,29 +109,87 @@ static void cai_py_block_finish(cai_py_block *block) {
   --cai_py_depth;
 }
 
-/* With the GIL. */
-static void cai_py_drain_queue(void) {
-  cai_py_block *block;
-  __atomic_store_n(&cai_py_state.scheduled, 0, __ATOMIC_SEQ_CST);
-  block = __atomic_exchange_n(&cai_py_state.queue, NULL, __ATOMIC_SEQ_CST);
+/* With the GIL: what is queued, or what is of the host if `device` is there to get the rest. */
+static void cai_py_finish_queued(cai_py_block *block, cai_py_block **device) {
   while (block) {
     cai_py_block *next = block->next;
-    __atomic_fetch_sub(&cai_py_state.queued, 1, __ATOMIC_RELAXED);
-    cai_py_block_finish(block);
+    if (device && block->array.device_type != CAI_DEVICE_CPU) {
+      block->next = *device;
+      *device = block;
+    } else {
+      __atomic_fetch_sub(&cai_py_state.queued, 1, __ATOMIC_RELAXED);
+      cai_py_block_finish(block);
+    }
     block = next;
   }
 }
 
-/* Returns whether there was anything in the queue. Within a release, who began it sees to it. */
-static inline int cai_py_drain(void) {
-  if (!__atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED) || cai_py_depth) return 0;
-  while (__atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED)) cai_py_drain_queue();
+typedef struct {
+  PyThreadState *thread; /* which has let the GIL go */
+  cai_py_block *blocks;
+} cai_py_finishing;
+
+static void cai_py_finish_sparing(void *context) {
+  cai_py_finishing *const it = (cai_py_finishing *)context;
+  PyEval_RestoreThread(it->thread);
+  cai_py_finish_queued(it->blocks, NULL);
+  it->thread = PyEval_SaveThread();
+}
+
+/* With the GIL. Returns 0 if some of it has to stay, since the thread is seen to capture on
+ * `stream`, which may be 0, or on a current one. */
+static int cai_py_drain_queue(uint64_t stream) {
+  cai_py_finishing device = {NULL, NULL};
+  cai_py_block *block;
+  int done = 1;
+  __atomic_store_n(&cai_py_state.scheduled, 0, __ATOMIC_SEQ_CST);
+  block = __atomic_exchange_n(&cai_py_state.queue, NULL, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&cai_py_state.closing, __ATOMIC_SEQ_CST)) {
+    cai_py_finish_queued(block, NULL);
+    return 1;
+  }
+  cai_py_finish_queued(block, &device.blocks);
+  if (!device.blocks) return 1;
+  __atomic_fetch_add(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
+  device.thread = PyEval_SaveThread();
+  done = cai_spare_captures(stream, cai_py_finish_sparing, &device);
+  PyEval_RestoreThread(device.thread);
+  __atomic_fetch_sub(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
+  if (done) return 1;
+  /* Nobody is called for these: the next call of libcai's looks at them. */
+  while ((block = device.blocks)) {
+    device.blocks = block->next;
+    cai_py_put_back(block);
+  }
+  return 0;
+}
+
+/* The stream that this thread's call is about, while the objects are read that it is given; or 0.
+ */
+static __thread uint64_t cai_py_named;
+
+static inline int cai_py_any_queued(void) {
+  return __atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED) != NULL;
+}
+
+/* Returns whether all that was in the queue has gone, and there was anything. Within a release, who
+ * began it sees to it. */
+static inline int cai_py_drain(uint64_t stream) {
+  if (!cai_py_any_queued() || cai_py_depth) return 0;
+  if (!stream) stream = cai_py_named;
+  while (cai_py_any_queued())
+    if (!cai_py_drain_queue(stream)) return 0;
   return 1;
+}
+
+/* How many are queued. */
+static inline int64_t cai_py_queued(void) {
+  return __atomic_load_n(&cai_py_state.queued, __ATOMIC_RELAXED);
 }
 
 static int cai_py_drain_pending(void *unused) {
   (void)unused;
-  cai_py_drain_queue();
+  cai_py_drain_queue(0);
   return 0;
 }
 
@@ -139,7 +204,7 @@ static void cai_py_push(cai_py_block *block) {
   } else {
     const PyGILState_STATE state = PyGILState_Ensure();
     __atomic_fetch_sub(&cai_py_state.queued, 1, __ATOMIC_RELAXED);
-    cai_py_drain_queue();
+    cai_py_drain_queue(0);
     cai_py_block_finish(block);
     PyGILState_Release(state);
   }
@@ -215,7 +280,7 @@ static inline void cai_py_release_here(cai_owner *owner) {
     Py_BEGIN_ALLOW_THREADS; /* around the driver */
     cai_owner_end(owner, cai_py_end);
     Py_END_ALLOW_THREADS;
-    cai_py_drain();
+    cai_py_drain(0);
   } else {
     cai_py_block_finish(block);
   }
@@ -431,13 +496,13 @@ static void cai_py_open(void) {
  * is for a child of fork() that inherited a count. */
 static void cai_py_close(void) {
   int tries = 0;
-  cai_py_drain_queue();
+  cai_py_drain_queue(0);
   __atomic_store_n(&cai_py_state.closing, 1, __ATOMIC_SEQ_CST);
   Py_BEGIN_ALLOW_THREADS;
   while (__atomic_load_n(&cai_py_state.pushing, __ATOMIC_SEQ_CST) && ++tries < 100000)
     sched_yield();
   Py_END_ALLOW_THREADS;
-  cai_py_drain_queue();
+  cai_py_drain_queue(0);
 }
 
 #endif

@@ -85,7 +85,7 @@ cdef class Array:
             self.owner = NULL
             self.array = &cai_py_no_array
             cai_py_release_here(owner)
-        cai_py_drain()
+        cai_py_drain(0)
 
     # For others' compiled code: see cai/exchange.h, and DLPack's header.
     __cai_c_exchange_api__ = PyCapsule_New(&array_api, CAI_EXCHANGE_CAPSULE, NULL)
@@ -118,7 +118,7 @@ cdef class Array:
             address = address.value or 0
         if isinstance(address, bool):
             raise TypeError("an address is required, not a bool")
-        cai_py_drain()
+        cai_py_drain(0)
         array = <cai_array *><uint64_t>PyNumber_Index(address)
         if array == NULL or <uint64_t>array % sizeof(uint64_t) != 0:
             raise from_status(CAI_ERR_ARGUMENT, 0, f"address {hex(<uint64_t>array)} is no array")
@@ -653,6 +653,8 @@ cdef class Array:
             For what DLPack cannot say: a mask, fields, a foreign byte order, times, text, strides
             that are no multiple of the item size; a read-only array without `max_version`; for a
             device to which libcai cannot copy, or must not; and for a stream of the host's.
+        InterfaceError, InterfaceTypeError
+            For a `stream` that is none: 0, -2, a bool, a float, text.
         TypeError
             For a `max_version` or `dl_device` that is no pair of integers.
         CudaError

@@ -93,7 +93,7 @@ def from_arrow(obj, /):
     cdef cai_error error
     cdef cai_status status
     cdef PyTypeObject *kind = Py_TYPE(<PyObject *>obj)
-    cai_py_drain()
+    cai_py_drain(0)
     if cai_py_class_has(kind, <PyObject *>ARROW_DEVICE_NAME):
         schema, capsule = arrow_pair(obj, obj.__arrow_c_device_array__())
         column = <ArrowDeviceArray *>arrow_pointer(obj, capsule, b"arrow_device_array")

@@ -207,7 +207,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     cdef cai_array array
     cdef Py_buffer buffer
     cdef uint64_t number
-    cai_py_drain()
+    cai_py_drain(0)
     if copy is not None and type(copy) is not bool:
         raise TypeError(f"copy is {copy!r}, and neither True, False nor None")
     there = None if device is None else dlpack_device_of(device)

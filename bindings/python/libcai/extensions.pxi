@@ -115,7 +115,7 @@ cdef cai_array *holder_of(obj, uint32_t flags) except? NULL:
     else:
         cai_py_tables_of(Py_TYPE(<PyObject *>obj), &tables)
         if cai_py_gives_arrays(tables.cai):
-            cai_py_drain()
+            cai_py_drain(0)
             return by_exchange(obj, tables.cai)
         try:
             made = read_object(obj, False, ROUTE_NONE, None)
@@ -227,7 +227,7 @@ cdef int end_use(cai_use *use) except -1:
     cdef cai_status status
     with nogil:
         status = cai_use_end(use, &error)
-    cai_py_drain()
+    cai_py_drain(0)
     if status != CAI_OK:
         raise order_error(&error)
     return 0

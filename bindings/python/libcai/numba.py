@@ -116,9 +116,12 @@ def _finalizer(manager, memory, key=None):
 class MemoryManager(GetIpcHandleMixin, BaseCUDAMemoryManager):
     """Numba's plugin. Numba makes one for each context.
 
-    Memory is allocated and freed in the order of Numba's default stream, which waits for the
-    streams that Numba makes, and they for it. Who uses Numba's arrays on non-blocking streams of
-    another library, with a manager whose memory is stream-ordered, synchronises before the last
+    Memory is allocated and freed in the order of the legacy default stream, also where Numba's own
+    is the per-thread one: it waits for the streams that Numba makes, and for all threads' default
+    ones, and they for it. Numba does not say on which stream an array will be used. So who uses
+    arrays on a non-blocking stream of another library (``cuda.external_stream``), with a manager
+    whose memory is stream-ordered, has that stream wait for an event of the legacy one, or
+    synchronises, between the allocation and the first use, and synchronises again before the last
     reference goes.
     """
 
@@ -148,9 +151,9 @@ class MemoryManager(GetIpcHandleMixin, BaseCUDAMemoryManager):
         return weakref.proxy(self.context)
 
     def _allocate(self, size, kind, **more):
-        stream = 2 if config.CUDA_PER_THREAD_DEFAULT_STREAM else 1
+        # Never 2: Numba's own streams, and other threads' 2, are in order with 1 alone.
         with _as_numba_says():
-            return libcai.Memory(size, kind, device=self._device, stream=stream, **more)
+            return libcai.Memory(size, kind, device=self._device, stream=1, **more)
 
     def _must_map(self):
         if not self._device.maps_host:

@@ -259,7 +259,8 @@ def drain(wait=False):
     Returns
     -------
     int
-        How many arrays are still held by uses; 0 also if there is no driver.
+        How many arrays are still held by uses, or by a capture of this thread; 0 also if there is
+        no driver.
 
     Raises
     ------
@@ -268,21 +269,23 @@ def drain(wait=False):
 
     Notes
     -----
-    Only the current context and the active primary contexts are asked.
+    Only the current context and the active primary contexts are asked. While this thread's current
+    stream is being captured, nothing ends: the exporters may free memory, for which a graph is no
+    place.
     """
     cdef int32_t waits = 1 if wait else 0
     cdef int64_t left = 0, alone
     cdef cai_error error
     cdef cai_status status
-    cai_py_drain()
+    cai_py_drain(0)
     while True:
         with nogil:
             status = cai_drain(waits, &left, &error)
         if status != CAI_OK:
             raise order_error(&error)
         alone = cai_py_ask_suspects(INT64_MAX, waits)
-        if not cai_py_drain():  # else what has ended may have let go of others
-            return left + alone
+        if not cai_py_drain(0):  # else what has ended may have let go of others
+            return left + alone + cai_py_queued()
 
 
 def defer_releases(most=4096, /):

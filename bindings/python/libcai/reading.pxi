@@ -236,12 +236,24 @@ cdef int route_of(word) except -1:
     return ROUTES.index(word)
 
 
+cdef uint64_t named_by(stream) noexcept:
+    """The stream that was given, where it is one; what is none is refused later."""
+    cdef uint64_t number = 0
+    try:
+        if stream is not None:
+            resolved(stream, &number)
+    except Exception:
+        number = 0
+    return number
+
+
 cdef Array read_object(obj, bint strict, int route, stream):
     """The array of an object, by the first way that it offers, or by `route`. The `stream` is where
     work is to come, for by_dlpack(). All that takes arrays comes here."""
     cdef Array made = None
     cdef int forced = route
-    cai_py_drain()
+    if cai_py_any_queued():
+        cai_py_drain(named_by(stream))
     if not strict and route in (ROUTE_NONE, ROUTE_EXCHANGE, ROUTE_DLPACK_TABLE):
         made = by_table(obj, &route)
     elif cai_py_is_torch(Py_TYPE(<PyObject *>obj)):
@@ -359,7 +371,7 @@ def from_interface(mapping, *, owner=None, bint strict=False, bint host=False):
     """
     cdef Reading r
     cdef PyObject *holder = NULL if owner is None else <PyObject *>owner
-    cai_py_drain()
+    cai_py_drain(0)
     reading_open(&r)
     try:
         Py_INCREF(mapping)
@@ -387,7 +399,7 @@ def lint(obj, /):
     cdef cai_status status = CAI_OK
     cdef cai_py_block *block
     cdef list findings = []
-    cai_py_drain()
+    cai_py_drain(0)
     reading_open(&r)
     try:
         protocol = find(<PyObject *>obj, &r.entries, ROUTE_NONE)

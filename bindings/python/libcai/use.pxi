@@ -54,7 +54,8 @@ def use(first=NOTHING, /, *others, stream, access=None, order="both", external=F
         its array is, but for one that is read-only itself.
     order : str
         ``'both'``; ``'begin'`` or ``'end'`` alone; ``'none'``; or ``'host'``: the host waits, for
-        the producers on entry and for `stream` on exit, with the GIL released.
+        the producers on entry and for `stream` on exit, with the GIL released. Who works on the
+        host alone passes 1, with a context current; with -1 nothing is waited for, here as elsewhere.
     external : bool
         Where `stream` is being captured into a graph and a producer, which is not, has work
         pending: the graph waits, at each launch, for what was pending on entry. Else that is
@@ -90,6 +91,8 @@ def use(first=NOTHING, /, *others, stream, access=None, order="both", external=F
     -----
     The text, "Synchronization".
     """
+    global cai_py_named
+    cdef uint64_t before = cai_py_named
     cdef Use self = Use.__new__(Use)
     self.given = stream
     if not resolved(stream, &self.stream):
@@ -98,7 +101,11 @@ def use(first=NOTHING, /, *others, stream, access=None, order="both", external=F
         self.set_order(order)
     if relaxed_reasons and self.options.order != CAI_ORDER_HOST and not _relaxed.sync():
         self.options.order = CAI_ORDER_NONE
-    self.take(() if first is NOTHING else (first,) + others, stream if self.waits() else -1)
+    cai_py_named = self.named()
+    try:
+        self.take(() if first is NOTHING else (first,) + others, stream if self.waits() else -1)
+    finally:
+        cai_py_named = before
     if access is not None:
         self.set_access(access)
     if external:
@@ -189,6 +196,10 @@ cdef class Use:
             self.options.order = value
         return 0
 
+    cdef uint64_t named(self) noexcept:
+        """The stream of the work; 0 if nothing is ordered with it."""
+        return 0 if self.options.order == CAI_ORDER_NONE else self.stream
+
     cdef bint waits(self) noexcept:
         """Whether the work comes after what the producers have pending."""
         return self.options.order not in (CAI_ORDER_NONE, CAI_ORDER_END)
@@ -249,7 +260,7 @@ cdef class Use:
         if self.state != USE_ENTERED:
             raise RuntimeError("this libcai.use() has not been entered")
         failure = self.close(False)
-        cai_py_drain()  # the call may have ended arrays, without the GIL
+        cai_py_drain(self.named())  # the call may have ended arrays, without the GIL
         if failure is None:
             cai_py_ask_suspects(ASKED_IN_PASSING, False)
             return False

@@ -2225,6 +2225,7 @@ pub fn functions() -> Vec<(&'static str, *const ())> {
         ("cai_array_publish_event", cai_array_publish_event as *const ()),
         ("cai_array_release_on", cai_array_release_on as *const ()),
         ("cai_drain", cai_drain as *const ()),
+        ("cai_spare_captures", cai_spare_captures as *const ()),
         ("cai_provide_streams", cai_provide_streams as *const ()),
         ("cai_this_thread", cai_this_thread as *const ()),
         ("cai_owner_init", cai_owner_init as *const ()),
