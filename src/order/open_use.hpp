@@ -30,7 +30,8 @@ struct OpenUse {
 
   std::uint64_t stream;       // the consumer's; 0: not open
   driver::CUcontext context;  // of that, as far as it is known
-  std::uint64_t capture;      // the id of the one that it was in at the beginning; 0: none
+  std::uint64_t capture;      // the id of the one that it was in at the beginning; 0: none;
+                              // not_asked: the beginning needed no order, and so no driver
   std::uint64_t thread;       // if the stream or an array's is 2, whose; else 0
   std::uint64_t fork;         // the stream whose capture this one was taken into; 0: none
   driver::CUcontext fork_context;

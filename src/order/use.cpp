@@ -212,6 +212,14 @@ bool is_late_capture(const OpenUse &use, const Stream &consumer) {
   return consumer.capture && consumer.capture.id != use.capture;
 }
 
+// Whether others, who come with another stream than the use's by now, wait for that one as well.
+bool is_awaited_anyway(const OpenUse &use) {
+  return std::all_of(use.begin(), use.end(), [&](const Used &used) {
+    cai_owner *const keeper = keeper_of(used.owner);
+    return !streams_differ(keeper) || make_uses_of(keeper).is_told(use.stream);
+  });
+}
+
 // Joins the stream back into the capture that it was taken from, if both are in it still.
 void join_back(driver::Session &session, const OpenUse &use, Stream &consumer) {
   if (!use.fork || !consumer.capture) return;
@@ -256,14 +264,22 @@ class End {
   };
 
   // What was queued before the capture is not in the graph, and no event can say when it is done.
+  // A beginning that needed no order has not asked whether there was a capture: all arrays came
+  // with the use's stream then. Who has come with another one since, and within the capture, has
+  // told that stream (tell_of_captured() in publish.cpp): so others wait for what may have been
+  // queued there before, and nothing is lost, whenever the capture began.
   void refuse_late_capture(const Stream &consumer) const {
     if (!is_late_capture(use_, consumer)) return;
+    if (was_not_asked() && is_awaited_anyway(use_)) return;
     throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
                   "stream 0x%" PRIx64
-                  " is being captured into a graph, and was not when the use began: end the use "
-                  "once the capture has ended",
-                  use_.stream);
+                  " is being captured into a graph, and %s when the use began: end the use once "
+                  "the capture has ended",
+                  use_.stream, was_not_asked() ? "may not have been" : "was not");
   }
+
+  // Whether the beginning needed no order, and no driver: all arrays came with the use's stream.
+  bool was_not_asked() const noexcept { return use_.capture == OpenUse::not_asked; }
 
   void order_back(driver::Session &session, Stream &consumer) {
     Few<Stream> producers;
@@ -335,6 +351,8 @@ class End {
       const Step *const step = used.is_handed_back ? step_of(used.stream()) : nullptr;
       const bool is_own = used.own && same(used.stream(), consumer);
       const bool covers = is_own || (step && step->edge == Edge::within);
+      // As an end would that needs no driver: what was queued before the capture is pending still.
+      if (was_not_asked()) mark(keeper, use_.stream);
       if (covers && !streams_differ(keeper)) continue;
       attempt(session, OnFailure::go_on, used.index, [&] {
         if (!is_asked) {
@@ -343,6 +361,7 @@ class End {
         }
         is_asked = true;
         Uses &uses = make_uses_of(keeper);
+        if (was_not_asked()) list_owner(uses, *keeper, true);
         uses.keep_captured(consumer.capture.id, consumer.value, used.write, nodes);
         note_captured(uses);
         tell(used, "kept (others in the same capture come after it)");

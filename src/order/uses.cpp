@@ -211,6 +211,12 @@ void Uses::tell_first(const Stream &first) {
   sum_up_told();
 }
 
+bool Uses::is_told(std::uint64_t stream) {
+  const std::lock_guard lock(lock_);
+  const Own *const found = find_own({stream, nullptr, -1}, 0);
+  return found && found->is_told();
+}
+
 void Uses::add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<Stream> &out) {
   if (!any_told_but(own)) return;
   const std::lock_guard lock(lock_);
@@ -428,7 +434,7 @@ void Uses::differ(std::uint64_t first) noexcept {
 
 bool Uses::is_first(std::uint64_t stream) {
   const std::lock_guard lock(lock_);
-  return first_ == stream;
+  return !first_ || first_ == stream;
 }
 
 void Uses::free_on(const Stream &stream) {

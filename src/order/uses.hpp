@@ -119,6 +119,8 @@ class Uses {
   // Likewise of an exporter, before streams differ: it may have told others, on any thread, the
   // stream that the arrays come with so far.
   void tell_first(const Stream &first);
+  // Whether everybody else waits for that stream, a handle, by itself.
+  bool is_told(std::uint64_t stream);
   // Adds those that are not `own`, the array's stream, nor `stream`, which is to wait.
   void add_told(std::uint64_t stream, std::uint64_t own, int32_t index, Few<Stream> &out);
 
@@ -127,7 +129,7 @@ class Uses {
   void differ(std::uint64_t first) noexcept;
   // Likewise, where no use need be kept for it: the memory is not freed on the later stream.
   void say_first(std::uint64_t first) noexcept;
-  // Whether it is the one that the earlier arrays come with.
+  // Whether it is the one that the earlier arrays come with, if it is that of one of them.
   bool is_first(std::uint64_t stream);
   void agree() noexcept { differ_.fetch_sub(1, std::memory_order_release); }
   bool streams_differ() const noexcept { return differ_.load(std::memory_order_acquire) != 0; }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Graph capture: refused before anything has happened, and never harmed.
 #include <chrono>
+#include <optional>
 #include <thread>
 
+#include "cai/dlpack.h"
 #include "capturing.hpp"
 
 namespace test::capture_tests {
@@ -620,6 +622,127 @@ TEST_F(Capture, PublishedThereWhatWasPendingBefore) {
         << from;
     EXPECT_EQ(read(pending), 2) << from;
   }
+}
+
+// ---- Arrays that come with another stream while a use is open
+// ------------------------------------
+
+enum class Gives { view, tensor, masked };
+
+// An array, and all that is made of it for another stream.
+struct Given {
+  Owned array;
+  std::optional<Published> view;
+  DLManagedTensorVersioned *tensor = nullptr;
+
+  explicit Given(const cai_array &borrowed) : array(borrowed) {}
+  ~Given() {
+    if (tensor) tensor->deleter(tensor);
+  }
+  void give(Gives what, std::uint64_t target) {
+    if (what == Gives::tensor) {
+      cai_error error{};
+      EXPECT_EQ(cai_dlpack_write(array, target, &tensor, &error), CAI_OK) << error.message;
+    } else {
+      view.emplace(array, target);
+    }
+  }
+};
+
+// The beginning needed no order, and so did not ask for the capture that its stream was in.
+TEST_F(Capture, AUseEndsThereThoughTheArrayIsPublishedMeanwhile) {
+  for (const Gives what : {Gives::view, Gives::tensor, Gives::masked}) {
+    SCOPED_TRACE(static_cast<int>(what));
+    const std::uint64_t own = value(stream());
+    const std::uint64_t target = value(stream());
+    Array elements(memory(), CAI_STREAM_STREAM, own);
+    Array mask(memory(), CAI_STREAM_STREAM, value(stream()));
+    if (what == Gives::masked) elements.mask(mask);
+    Given given(elements.array);
+    cai_array used = *given.array.get();  // without its mask
+    used.mask = nullptr;
+    used.flags &= ~std::uint32_t{CAI_FLAG_MASKED};
+    const cai_array *const array = what == Gives::masked ? &used : given.array.get();
+    EXPECT_EQ(races([&] {
+                MUST(gpu().cuCtxSynchronize());
+                begin_capture(own, global);
+                fork(own, target);
+                gpu().simcuda_reset_counts();
+                cai_use use{};
+                cai_error error{};
+                ASSERT_EQ(cai_use_begin(&use, &array, 1, own, nullptr, &error), CAI_OK);
+                EXPECT_EQ(all_calls(), 0U);
+                given.give(what, target);
+                fill(array->data, 1, own);
+                EXPECT_EQ(cai_use_end(&use, &error), CAI_OK) << error.message;
+                if (what == Gives::view) {  // who has it comes after the use
+                  EXPECT_EQ(begin_use({*given.view}, target), CAI_OK);
+                  fill(array->data, 2, target);
+                  EXPECT_EQ(end_use({*given.view}, target), CAI_OK);
+                }
+                fork(target, own);
+                launch(own);
+              }),
+              0U);
+    EXPECT_EQ(read(array->data), what == Gives::view ? 2 : 1);
+  }
+}
+
+// If the capture began after the use, what was queued before is pending: who has heard of another
+// stream within the capture waits for it, and so does the memory's release.
+TEST_F(Capture, NothingIsLostThatWasPendingBeforeOneInWhichTheArrayIsPublished) {
+  const std::uint64_t own = value(stream());
+  const std::uint64_t target = value(stream());
+  Owned array(memory(), CAI_STREAM_STREAM, own);
+  const cai_array *const used = array;
+  const Address data = array->data;
+  EXPECT_EQ(races([&] {
+              cai_use use{};
+              cai_error error{};
+              ASSERT_EQ(cai_use_begin(&use, &used, 1, own, nullptr, &error), CAI_OK);
+              Gate gate(own);
+              fill(data, 1, own);
+              begin_capture(own, global);
+              fork(own, target);
+              std::optional<Published> view(std::in_place, array, target);
+              EXPECT_EQ(cai_use_end(&use, &error), CAI_OK) << error.message;
+              fork(target, own);
+              end_capture(own);
+              EXPECT_EQ(begin_use({*view}, target), CAI_OK);
+              fill(data, 2, target);
+              EXPECT_EQ(end_use({*view}, target), CAI_OK);
+              view.reset();
+              array.release();
+              EXPECT_EQ(cai_drain(0, nullptr, nullptr), CAI_OK);
+              EXPECT_FALSE(array.ended());
+              gate.open();
+            }),
+            0U);
+  EXPECT_EQ(read(data), 2);
+}
+
+// Published outside of it, nobody would hear of what was queued before the capture.
+TEST_F(Capture, ThatBeginsAfterTheArrayWasPublishedPutsTheEndOff) {
+  const std::uint64_t own = value(stream());
+  const std::uint64_t target = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, own);
+  const cai_array *const used = array;
+  EXPECT_EQ(races([&] {
+              cai_use use{};
+              cai_error error{};
+              ASSERT_EQ(cai_use_begin(&use, &used, 1, own, nullptr, &error), CAI_OK);
+              const Published view(array, target);
+              fill(array->data, 1, own);
+              begin_capture(own, global);
+              EXPECT_EQ(cai_use_end(&use, &error), CAI_ERR_CAPTURE);
+              EXPECT_EQ(error.index, -1);
+              end_capture(own);
+              EXPECT_EQ(cai_use_end(&use, &error), CAI_OK) << error.message;
+              EXPECT_EQ(begin_use({view}, target), CAI_OK);
+              fill(array->data, 2, target);
+              EXPECT_EQ(end_use({view}, target), CAI_OK);
+            }),
+            0U);
 }
 
 // The graph is a holder, and so is what was made of it.

@@ -77,6 +77,18 @@ TEST_F(Publish, ItsOwnStreamToo) {
   EXPECT_EQ(all_calls(), 0U);
 }
 
+// A view of a view says nothing new, either: arrays come with one stream, and no use is kept.
+TEST_F(Publish, AViewOfAViewOnItsOwnStream) {
+  const std::uint64_t own = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, own);
+  const Published view(array, own);
+  const Published again(view, own);
+  gpu().simcuda_reset_counts();
+  EXPECT_EQ(begin_use({again}, own), CAI_OK);
+  EXPECT_EQ(end_use({again}, own), CAI_OK);
+  EXPECT_EQ(all_calls(), 0U);
+}
+
 // Whoever has the original learns of work on the stream of a view that is gone.
 TEST_F(Publish, ACopyOfWhatOthersHave) {
   Handle event = nullptr;

@@ -6,6 +6,21 @@
 namespace wide {
 namespace {
 
+// Whether no capture is in the way of an end: the work is where the use began, and so is every
+// stream that has to wait for it.
+bool is_all_in_one_capture(const World &world, const Use &use) {
+  const auto is_there = [&](int stream) {
+    if (stream < 0) return true;
+    if (!world.may_work(stream)) return false;
+    return stream != kGone && world.capture_of(stream) == use.capture;
+  };
+  return is_there(use.stream) && std::all_of(use.arrays.begin(), use.arrays.end(), [&](int number) {
+           const Array &array = world.arrays[number];
+           const Block &block = world.blocks[array.block];
+           return is_there(array.said) && is_there(block.said) && is_there(block.mask_said);
+         });
+}
+
 void end_some_use(World &world, const Step &step, Ending ending) {
   Use *const use = world.open_use(step[1]);
   if (!use) return;
@@ -136,6 +151,7 @@ void end_use(World &world, Use &use, Ending ending, bool waits) {
   }
   if (ending == Ending::finish && (!waits || world.is_capturing(use.stream)))
     ending = Ending::end;  // the work is pending
+  const bool may_end = ending == Ending::end && is_all_in_one_capture(world, use);
   cai_status status = CAI_OK;
   if (ending == Ending::finish) {
     world.say("cai_use_finish: use %d, the host waits", number);
@@ -145,6 +161,7 @@ void end_use(World &world, Use &use, Ending ending, bool waits) {
     const auto call = [&] { status = cai_use_end(&use.use, &world.error); };
     use.order == CAI_ORDER_HOST ? world.loudly(call) : world.quietly(call);
   }
+  if (status == CAI_ERR_CAPTURE && may_end) world.fail("a use cannot be ended in its own capture");
   if (world.is_taken(status)) {
     use.open = false;
     const Call call = ending == Ending::finish ? Call::finish : Call::end;

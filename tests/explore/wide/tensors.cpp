@@ -45,8 +45,10 @@ void ask_tensor(World &world, const Step &step) {
   if (block.is_masked || block.keeper == kBorrowed || block.keeper == kAlone) return;
   // Who has another import does not hear of it, nor who has the array that a tensor is of.
   if (block.owners > 1 || (array.tensor >= 0 && array.said != stream)) return;
-  if (world.conflicts(number, true) || !world.may_use(number)) return;
+  if (world.conflicts(number, step[4] == 1) || !world.may_use(number)) return;
   if (world.is_pending_before_capture(array.block)) return;
+  // Beside a reader it is for reading at once: it does not come after what that has yet to do.
+  const bool is_beside_reader = world.conflicts(number, true);
   DLManagedTensorVersioned *inner = nullptr;
   cai_status status = CAI_OK;
   world.say("tensor %u: of array %d, for %s", step[1], number, kStreamNames[stream]);
@@ -63,8 +65,9 @@ void ask_tensor(World &world, const Step &step) {
   block.copied = true;
   // The array's own stream the owner goes on to tell of, as after a dict.
   if (array.said == stream && !array.is_view) block.told |= 1U << stream;
-  if (step[4] == 2) return;  // no work as yet
-  world.touch_by_tensor(static_cast<int>(step[1]), stream, step[4] != 0);
+  const bool has_work = step[4] != 2;
+  if (has_work) world.touch_by_tensor(static_cast<int>(step[1]), stream, step[4] == 1);
+  tensor.is_stale = is_beside_reader;
 }
 
 // Further work, which nobody else's was in between of.

@@ -2787,8 +2787,10 @@ functions! {
     /// its owner keeps the use; and the first failure is returned. Call it again once the capture has
     /// ended, or let the producer reclaim. In a consumer's capture nothing is done if one of them cannot
     /// be ordered; nor where the stream is being captured by now, and was not at the beginning: end the
-    /// use once that capture has ended. What [`CAI_USE_FORK`] has taken into a capture is joined back on
-    /// every path, but for a 2 on another thread than that which began.
+    /// use once that capture has ended. A beginning that needed no order has not asked: where all arrays
+    /// came with `stream`, the end fails only if one of the owner's has been published with another
+    /// stream since, and not within that capture. What [`CAI_USE_FORK`] has taken into a capture is joined
+    /// back on every path, but for a 2 on another thread than that which began.
     ///
     /// A use is kept by every owner that has `used_on`, with that event, save where the array's stream
     /// waits for it and the owner is [`CAI_OWNER_STREAM_ORDERED`], where the array's stream is `stream`,
@@ -2833,12 +2835,13 @@ functions! {
     /// Gives a use up that can be ended in no other way, in a destructor as a rule: it does not wait,
     /// and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
     /// recorded on the stream, which lives still, and [`cai_drain()`] with `wait` waits for that. Where none
-    /// can, since it is another thread's 2, or in a capture that it was not in at the beginning, or the
-    /// driver refuses, the use takes references to the owners, which [`cai_drain()`] with `wait` lets go of
-    /// (without memory to remember that by, nobody does). Nobody is told which it was: call [`cai_drain()`]
-    /// with `wait` after every abandon, outside of captures, before anybody else uses the arrays. In a
-    /// capture the graph takes references, too. What [`CAI_USE_FORK`] has taken into a capture is joined
-    /// back, but for a 2 on another thread than that which began: then that capture is lost.
+    /// can, since it is another thread's 2, or in a capture that it was not in at the beginning (or that
+    /// this, needing no order, has not asked for), or the driver refuses, the use takes references to the
+    /// owners, which [`cai_drain()`] with `wait` lets go of (without memory to remember that by, nobody
+    /// does). Nobody is told which it was: call [`cai_drain()`] with `wait` after every abandon, outside of
+    /// captures, before anybody else uses the arrays. In a capture the graph takes references, too. What
+    /// [`CAI_USE_FORK`] has taken into a capture is joined back, but for a 2 on another thread than that
+    /// which began: then that capture is lost.
     ///
     /// # Arguments
     ///
