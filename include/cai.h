@@ -849,8 +849,8 @@ cai_status cai_use_finish(cai_use *use, int32_t wait, cai_error *error);
  * and does not fail. The producers' streams do not wait. The owners keep the use if an event can be
  * recorded on the stream, which lives still, and cai_drain() with `wait` waits for that. Where none
  * can, since it is another thread's 2, or in a capture that it was not in at the beginning (or that
- * this, needing no order, has not asked for), or the driver refuses, the use takes references to the
- * owners, which cai_drain() with `wait` lets go of (without memory to remember that by, nobody
+ * this, needing no order, has not asked for), or the driver refuses, the use takes references to
+ * the owners, which cai_drain() with `wait` lets go of (without memory to remember that by, nobody
  * does). Nobody is told which it was: call cai_drain() with `wait` after every abandon, outside of
  * captures, before anybody else uses the arrays. In a capture the graph takes references, too. What
  * #CAI_USE_FORK has taken into a capture is joined back, but for a 2 on another thread than that

@@ -171,6 +171,7 @@ constexpr Verb kVerbs[] = {
     {"record", record, {4, 1, 0}, {kArray, kStream, kFreeUse}, has_memory},
     {"let_memory_go", let_memory_go, {2, 1, 0}, {kArray}, has_memory},
     {"flush", flush, {1, 1, 0}, {}},
+    {"spare_captures", spare_captures, {1, 3, 0}, {kStream}},
     {"hold_memory", hold_memory, {2, 2, 3}, {kFreeUse, kArray, kStream, kStream}},
 };
 

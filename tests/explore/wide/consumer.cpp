@@ -305,4 +305,29 @@ void drain(World &world, const Step &step) {
   for (Block &block : world.blocks) block.is_abandoned = block.is_parked = false;
 }
 
+// Somebody frees memory, which some captures forbid, and none may come to harm by.
+void spare_captures(World &world, const Step &step) {
+  const int stream = world.stream(step[1]);
+  if (is_of_guest(stream) || world.is_in_guest) return;
+  struct Freeing {
+    bool is_done = false, is_free = false;
+  } freeing;
+  const auto body = [](void *context) {
+    auto &mine = *static_cast<Freeing *>(context);
+    mine.is_done = true;
+    machine().in(machine().context, [&] {
+      Address data = 0;
+      mine.is_free = cu().cuMemAlloc_v2(&data, kBytes) == 0 &&
+                     cu().cuMemFreeAsync(data, machine().free_stream) == 0;
+    });
+  };
+  world.say("cai_spare_captures: %s", kStreamNames[stream]);
+  std::int32_t done = 0;
+  world.calmly([&] { done = cai_spare_captures(machine().value(stream), body, &freeing); });
+  if (freeing.is_done != (done == 1)) world.fail("it does not say what it has done");
+  if (freeing.is_done && !freeing.is_free) world.fail("a capture forbids to free there");
+  if (freeing.is_done && world.is_capturing(stream)) world.fail("the stream is being captured");
+  if (!freeing.is_done && !world.any_captures()) world.fail("nothing is being captured");
+}
+
 }  // namespace wide

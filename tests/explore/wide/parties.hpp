@@ -53,6 +53,7 @@ void end_later(World &world, Use *open, int number, int stream, unsigned capture
 void same_stream(World &world, const Step &step);
 void sync_host(World &world, const Step &step);
 void drain(World &world, const Step &step);
+void spare_captures(World &world, const Step &step);
 void ask_pending(World &world, const Step &step);
 
 // Consumers without libcai.
