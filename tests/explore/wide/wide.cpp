@@ -7,7 +7,7 @@
 // - every owner ends once, and none is left;
 // - every capture ends well;
 // - libcai refuses with CAI_ERR_CAPTURE and CAI_ERR_ORDER only, and nothing once all captures have
-//   ended;
+//   ended, nor an end in the capture that the use and all its arrays' streams are in;
 // - the host waits only where that is asked for.
 //
 //   wide random COUNT SEED   COUNT programs
