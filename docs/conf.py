@@ -27,3 +27,4 @@ breathe_domain_by_file_pattern = {"*/nanobind.h": "cpp", "*/pybind11.h": "cpp"}
 autodoc_mock_imports = ["cupy", "rmm", "torch"]
 html_theme = "furo"
 nitpicky = False
+suppress_warnings = ["ref.python"]  # bytes is a type, and a field of two classes
