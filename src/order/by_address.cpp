@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "order/by_address.hpp"
 
+#include <algorithm>
+#include <memory>
+
 #include "core/immortal.hpp"
 #include "core/layout.hpp"
 #include "core/owned.hpp"
 #include "order/memory_hook.hpp"
-
-#include <algorithm>
-#include <memory>
 
 namespace cai::order {
 namespace {

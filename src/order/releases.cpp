@@ -421,6 +421,7 @@ cai_status cai_drain(int32_t wait, int64_t *left, cai_error *error) {
 }
 
 int32_t cai_spare_captures(uint64_t stream, void (*body)(void *context), void *context) {
+  if (!body) return 0;
   bool called = false, captures = false;
   const bool is_asked = stream != 0 || driver::is_loaded();
   static_cast<void>(guard(nullptr, [&] {

@@ -3040,21 +3040,20 @@ functions! {
     ///
     /// Since 0.1.
     pub fn cai_drain(wait: i32, left: *mut i64, error: *mut cai_error) -> cai_status;
-    /// Calls body(context) where it may free memory, and does no harm to a capture; for who puts
-    /// releases off by itself, as a binding does whose language must not run a producer's code on any
-    /// thread. It is called on this thread, which may make calls there that a capture elsewhere forbids;
-    /// but not while `stream`, or a stream that is current on the thread (cai/device.h), is being
-    /// captured: nothing is done then, and a later call tries again. So do the functions under "Order",
-    /// for what they end in passing, and [`cai_drain()`]. Where there is no driver, where no call but this
-    /// one has used it and `stream` is 0, or where it refuses, `body` is called as it is. No lock is
-    /// held.
+    /// Calls body(context) where it may free memory and harms no capture: for who puts releases off by
+    /// itself, as the binding of a language does that runs no producer's code on any thread. The call is
+    /// on this thread, which may do there what a capture elsewhere forbids. While `stream`, or a stream
+    /// that is current on the thread (cai/device.h), is being captured, nothing is called: try again
+    /// later. The functions under "Order" do so for what they end in passing, and so does [`cai_drain()`].
+    /// Without a driver, where the driver refuses, and where `stream` is 0 and no other call has needed
+    /// the driver yet, `body` is called as it is. No lock is held. Any thread.
     ///
     /// # Arguments
     ///
     /// - `stream`: which the caller works on: 1, 2 (of the current context) or a CUstream; 0: it
     ///   names none
-    /// - `body`: may run any code
-    /// - `context`: for `body`. May be NULL
+    /// - `body`: may run any code, and throws nothing. NULL: nothing is called
+    /// - `context`: for `body`; may be NULL
     ///
     /// # Returns
     ///
