@@ -82,7 +82,7 @@ void begin(World &world, const Step &step) {
     status = cai_use_begin(&use->use, list.data(), static_cast<std::int32_t>(list.size()),
                            machine().value(stream), &options, &world.error);
   };
-  order == CAI_ORDER_HOST ? world.loudly(call) : world.quietly(call);
+  order == CAI_ORDER_HOST ? world.loudly(call) : world.quietly_on(stream, call);
   if (!world.is_taken(status)) return;
   use->open = true;
   use->stream = stream;
@@ -117,7 +117,7 @@ void give_up(World &world, Use &use) {
   const bool has_no_way = world.fault.is_for_memory() && (is_late || is_parked || is_held);
   if (use.is_forked || has_no_way) world.fault.forget();
   world.fault.spare_memory();
-  world.quietly([&] { cai_use_abandon(&use.use); });
+  world.quietly_on(use.stream, [&] { cai_use_abandon(&use.use); });
   is_parked = is_parked || world.fault.has_struck();
   use.open = false;
   for (const int array : use.arrays) {
@@ -159,7 +159,7 @@ void end_use(World &world, Use &use, Ending ending, bool waits) {
   } else {
     world.say("cai_use_end: use %d", number);
     const auto call = [&] { status = cai_use_end(&use.use, &world.error); };
-    use.order == CAI_ORDER_HOST ? world.loudly(call) : world.quietly(call);
+    use.order == CAI_ORDER_HOST ? world.loudly(call) : world.quietly_on(use.stream, call);
   }
   if (status == CAI_ERR_CAPTURE && may_end) world.fail("a use cannot be ended in its own capture");
   if (world.is_taken(status)) {
@@ -206,7 +206,7 @@ void release_on(World &world, const Step &step) {
   cai_use use;
   cai_status status = CAI_OK;
   world.say("array %d is used on %s, and released there", number, kStreamNames[stream]);
-  world.quietly([&] {
+  world.quietly_on(stream, [&] {
     status = cai_use_begin(&use, &array, 1, machine().value(stream), &options, &world.error);
   });
   if (!world.is_taken(status)) return;

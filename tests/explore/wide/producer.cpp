@@ -40,6 +40,9 @@ void free_here(World &world, int block) {
   Block &it = world.blocks[block];
   if (!it.alive) return world.fail("an owner ended twice");
   it.alive = false;
+  if (world.works_on >= 0 && world.is_capturing(world.works_on)) {
+    world.fail("memory is freed by a call whose stream is being captured");
+  }
   if (it.is_gone) return;
   // As cuMemFree would: not in a capture that forbids it. One's own release is one's own affair.
   int mode = kRelaxed;
@@ -319,7 +322,7 @@ void produce(World &world, const Step &step) {
   if (!needs_none) {
     world.say("cai_array_reclaim: array %d, %s", number, kStreamNames[stream]);
     cai_status status = CAI_OK;
-    world.quietly([&] {
+    world.quietly_on(stream, [&] {
       status = cai_array_reclaim(world.pointer(number), machine().value(stream),
                                  writes ? CAI_ACCESS_WRITE : CAI_ACCESS_READ, &world.error);
     });

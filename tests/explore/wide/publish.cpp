@@ -26,7 +26,7 @@ void publish(World &world, int number, Array *view, int target, bool as_event) {
   const auto all = static_cast<std::int32_t>(streams.size());
   world.say("array %d: a view of array %d is published %s %s, streams %x", world.number_of(view),
             number, as_event ? "as an event of" : "on", kStreamNames[target], block.pending);
-  world.quietly([&] {
+  world.quietly_on(target, [&] {
     cai_array *on_stream = nullptr;
     // An event of the one stream says it all.
     const bool is_of_target = as_event && block.pending == 1U << target;
@@ -108,7 +108,7 @@ void pass_on(World &world, const Step &step) {
   cai_use use;
   cai_status status = CAI_OK;
   world.say("array %d is used on %s, and published", number, kStreamNames[stream]);
-  world.quietly([&] {
+  world.quietly_on(stream, [&] {
     status = cai_use_begin(&use, &array, 1, machine().value(stream), &options, &world.error);
   });
   if (!world.is_taken(status)) return;

@@ -276,6 +276,13 @@ struct World {
     if (fault.is_of_memory()) return;
     if (host_waits() - before > waits_of_frees) fail("the host was blocked");
   }
+  // Nor does an array end, if the stream that the call works on is being captured.
+  template <class Call>
+  void quietly_on(int stream, const Call &call) {
+    works_on = stream;
+    quietly(call);
+    works_on = -1;
+  }
   bool has_failed(cai_status status) const;
   void expect(cai_status status);
   // Whether the call was taken; what is refused must be refused as the rules allow, or because
@@ -303,6 +310,7 @@ struct World {
   std::string problem;  // the first; empty: none
   cai_error error{};    // of the last call that failed
   std::uint64_t waits_of_frees = 0;
+  int works_on = -1;         // the stream of the call that is under way; -1: none
   bool is_in_guest = false;  // libcai is called with the guest current, where 1 and 2 are others
 
  private:
