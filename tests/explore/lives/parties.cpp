@@ -10,6 +10,8 @@
 
 namespace lives {
 
+constexpr unsigned foreign = 40;  // bytes of an array of somebody else's
+
 // ---- Where memory comes from --------------------------------------------------------------------
 
 void World::allocate(const Step &step) {
@@ -102,24 +104,36 @@ void World::wrap(const Step &step) {
 // An array of somebody else's.
 void World::own(const Step &step) {
   if (arrays_.size() >= most) return;
-  Owner &owner = new_owner(40, step[1]);
-  const std::int64_t extent = 40, stride = 1;
+  Owner &owner = new_owner(foreign, step[1]);
+  own(owner, step, reinterpret_cast<std::uintptr_t>(owner.bytes.data()));
+}
+
+void World::own_on_gpu(const Step &step) {
+  if (arrays_.size() >= most) return;
+  const bool says = step[3] % 4 != 0;
+  own(new_owner_on_gpu(foreign, step[1]), step, 0,
+      says ? cai_stream_value(stream(false, step[4])) : 0);
+}
+
+void World::own(Owner &owner, const Step &step, std::uint64_t host, std::uint64_t said) {
+  const std::int64_t extent = foreign, stride = 1;
   cai_array given{};
   given.abi_major = CAI_ABI_MAJOR;
   given.abi_minor = CAI_ABI_MINOR;
   given.version = 3;
-  given.device_type = CAI_DEVICE_CPU;
-  given.stream_kind = CAI_STREAM_NONE;
+  given.device_type = host ? CAI_DEVICE_CPU : CAI_DEVICE_CUDA;
+  given.stream_kind = said ? CAI_STREAM_STREAM : CAI_STREAM_NONE;
+  given.stream = said;
   given.dtype = byte_type;
   given.ndim = 1;
   given.shape = &extent;
   given.strides = &stride;
-  given.data = reinterpret_cast<std::uintptr_t>(owner.bytes.data());
+  given.data = host ? host : owner.data;
   Array made;
   made.read_only = step[2] % 3 == 0;
   if (made.read_only) given.flags = CAI_FLAG_READONLY;
-  made.bytes = std::make_shared<Bytes>(40, step[1] % 256);
-  made.count = 40;
+  made.bytes = std::make_shared<Bytes>(foreign, step[1] % 256);
+  made.count = foreign;
   made.owner = &owner;
   const bool done = ask("own", CAI_OK, [&](cai_error *error) {
     return cai_array_own(&given, Owner::end, &owner, &made.handle, error);
@@ -201,7 +215,11 @@ void World::memory_of(const Step &step) {
     made.read_only = from->read_only;
     made.is_foreign = true;
     made.owner = from->owner;
-    return add(handle, std::move(made));
+    made.device = from->is_of_host() ? cpu : gpu;
+    made.epoch = from->owner->epoch;
+    add(handle, std::move(made));
+    if (memories_.back()->epoch) from->owner->found = memories_.back();
+    return;
   }
   if (offset != from->start && from->count) blame("cai_memory_of() says another offset");
   if (from->read_only && !from->memory->read_only) {
@@ -469,8 +487,8 @@ void World::share(const Step &step) {
   const Shared found = memory(step[1]);
   if (!found) return;
   cai_status expected = CAI_OK;
-  const bool is_plain =
-      found->kind == CAI_KIND_DEFAULT && !is_cpu(found->device) && !found->is_ordered;
+  const bool is_plain = found->kind == CAI_KIND_DEFAULT && !is_cpu(found->device) &&
+                        !found->is_ordered && !found->root().is_foreign;
   if (!is_plain || found->read_only || found->size == 0) expected = CAI_ERR_UNSUPPORTED;
   if (!found->is_alive()) expected = CAI_ERR_STATE;
   cai_ipc_handle handle{};
@@ -544,6 +562,8 @@ const World::Party World::parties[] = {
     {"pin", &World::pin, true},
     {"wrap", &World::wrap, true},
     {"own", &World::own, true},
+    {"own_on_gpu", &World::own_on_gpu},
+    {"own_on_gpu", &World::own_on_gpu},
     {"lose", &World::lose},
     {"import", &World::import, true},
     {"view", &World::view, true},

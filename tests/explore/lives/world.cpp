@@ -22,6 +22,37 @@ cai_memory_info info_of(const cai_memory *memory) {
   return info;
 }
 
+// Who has memory of its own on the GPU calls the driver with the context of that current.
+template <class Body>
+static void in_primary(const Body &body) {
+  wide::Handle before = nullptr, context = nullptr;
+  MUST(wide::cu().cuCtxGetCurrent(&before));
+  MUST(wide::cu().cuDevicePrimaryCtxRetain(&context, 0));
+  MUST(wide::cu().cuCtxSetCurrent(context));
+  body();
+  MUST(wide::cu().cuCtxSetCurrent(before));
+  MUST(wide::cu().cuDevicePrimaryCtxRelease_v2(0));
+}
+
+void Owner::end(void *self) {
+  on_entry();
+  Owner &owner = *static_cast<Owner *>(self);
+  ++owner.ended;
+  owner.take_bytes();
+}
+
+void Owner::take_bytes() {
+  std::fill(bytes.begin(), bytes.end(), poison);
+  const wide::Address gone = std::exchange(data, 0);
+  if (!gone || is_dead() || getpid() != process) return;
+  int mode = wide::kRelaxed;
+  MUST(wide::cu().cuThreadExchangeStreamCaptureMode(&mode));
+  in_primary([&] {
+    if (wide::cu().cuMemFree_v2(gone)) blame("an owner's memory cannot be freed");
+  });
+  MUST(wide::cu().cuThreadExchangeStreamCaptureMode(&mode));
+}
+
 World *World::only = nullptr;
 
 World::World() {
@@ -175,6 +206,17 @@ Owner &World::new_owner(unsigned size, unsigned value) {
   owners_.push_back(std::make_unique<Owner>());
   owners_.back()->bytes.assign(size, static_cast<unsigned char>(value));
   return *owners_.back();
+}
+
+Owner &World::new_owner_on_gpu(unsigned size, unsigned value) {
+  Owner &owner = new_owner(0, 0);
+  in_primary([&] {
+    MUST(wide::cu().cuMemAlloc_v2(&owner.data, size));
+    MUST(wide::cu().cuMemsetD8Async(owner.data, static_cast<unsigned char>(value), size, nullptr));
+    MUST(wide::cu().cuStreamSynchronize(nullptr));
+  });
+  owner.epoch = Judge::now;
+  return owner;
 }
 
 void World::let_go(Memory &memory) {

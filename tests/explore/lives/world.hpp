@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cai/memory.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "../wide/driver.hpp"
 #include "../wide/fault.hpp"
 #include "managers.hpp"
 
@@ -42,18 +44,23 @@ inline bool is_pinned(std::uint32_t kind) {
 // Bytes as they were written last, or unknown.
 using Bytes = std::vector<int>;
 
-// Somebody's memory of the host's, which ends once.
+struct Memory;
+
+// Somebody's memory, of the host's or the GPU's, which ends once.
 struct Owner {
   std::vector<unsigned char> bytes;
+  wide::Address data = 0;   // on the GPU; 0: there is none, or not any more
+  std::uint64_t epoch = 0;  // of that
   int ended = 0;
   bool lost = false;  // to whoever holds it still
+  const int process = getpid();
+  std::weak_ptr<const Memory> found;  // on the GPU, that libcai made of an array of it
 
-  static void end(void *self) {
-    Owner &owner = *static_cast<Owner *>(self);
-    ++owner.ended;
-    owner.take_bytes();
-  }
-  void take_bytes() { std::fill(bytes.begin(), bytes.end(), poison); }
+  static void end(void *self);
+  // Who uses it after that is found out.
+  void take_bytes();
+  bool is_dead() const { return epoch != 0 && epoch != Judge::now; }
+  bool is_found() const;
   bool is_untouched() const {
     return std::all_of(bytes.begin(), bytes.end(),
                        [](unsigned char byte) { return byte == poison; });
@@ -84,6 +91,11 @@ struct Memory {
 };
 using Shared = std::shared_ptr<Memory>;
 
+inline bool Owner::is_found() const {
+  const std::shared_ptr<const Memory> memory = found.lock();
+  return memory && memory->holders > 0;
+}
+
 struct Array {
   cai_array *handle = nullptr;
   Shared memory;  // the root; none: somebody else's
@@ -93,6 +105,11 @@ struct Array {
   Owner *owner = nullptr;  // of somebody else's
   bool is_import = false;  // by somebody who knows the address alone
 
+  // Its memory has gone, and whoever uses it has to know; or is used by way of libcai's memory.
+  bool is_barred() const {
+    if (is_import && !is_alive()) return true;
+    return owner && !memory && (owner->is_dead() || owner->is_found());
+  }
   bool is_alive() const { return memory ? memory->is_alive() : !owner->lost; }
   bool is_of_host() const { return handle->device_type == CAI_DEVICE_CPU; }
   bool is_for_host() const { return is_of_host() || handle->device_type == CAI_DEVICE_CUDA_HOST; }
@@ -136,6 +153,7 @@ class World {
   void pin(const Step &step);
   void wrap(const Step &step);
   void own(const Step &step);
+  void own_on_gpu(const Step &step);
   void lose(const Step &step);
   void import(const Step &step);
   void view(const Step &step);
@@ -183,6 +201,9 @@ class World {
   void count(const Memory &memory, int sign);
   void add(cai_memory *handle, Memory made);
   Owner &new_owner(unsigned size, unsigned value);
+  Owner &new_owner_on_gpu(unsigned size, unsigned value);
+  // The host's memory is at `host`; 0: it is the GPU's, and `said` its stream, or 0.
+  void own(Owner &owner, const Step &step, std::uint64_t host, std::uint64_t said = 0);
 
   // Calls libcai, which is to say this. Whether it has done what it was asked for: a fault may have
   // struck.
@@ -216,10 +237,11 @@ class World {
   Shared memory(unsigned which) {
     return memories_.empty() ? nullptr : memories_[which % memories_.size()];
   }
-  // Who imports memory is not told when it has gone, and does not use it any more.
+  // Who imports memory is not told when it has gone, nor is libcai when a context goes with that of
+  // others; nobody uses it any more.
   Array *array(unsigned which) {
     Array *const found = arrays_.empty() ? nullptr : &arrays_[which % arrays_.size()];
-    return found && found->is_import && !found->is_alive() ? nullptr : found;
+    return found && found->is_barred() ? nullptr : found;
   }
   cai_stream *stream(bool of_cpu, unsigned which) const {
     for (;; ++which) {

@@ -13,6 +13,7 @@ using Address = std::uint64_t;
 #define FUNCTIONS(F)                                                        \
   F(cuInit, int, unsigned)                                                  \
   F(cuDevicePrimaryCtxRetain, int, Handle *, int)                           \
+  F(cuDevicePrimaryCtxRelease_v2, int, int)                                 \
   F(cuDevicePrimaryCtxReset_v2, int, int)                                   \
   F(cuCtxCreate_v2, int, Handle *, unsigned, int)                           \
   F(cuCtxDestroy_v2, int, Handle)                                           \
@@ -21,6 +22,7 @@ using Address = std::uint64_t;
   F(cuCtxSynchronize, int)                                                  \
   F(cuMemAlloc_v2, int, Address *, std::size_t)                             \
   F(cuMemAllocAsync, int, Address *, std::size_t, Handle)                   \
+  F(cuMemFree_v2, int, Address)                                             \
   F(cuMemFreeAsync, int, Address, Handle)                                   \
   F(cuMemsetD8Async, int, Address, unsigned char, std::size_t, Handle)      \
   F(cuMemcpyDtoDAsync_v2, int, Address, Address, std::size_t, Handle)       \
