@@ -94,6 +94,7 @@ void say_stream(cai_memory &root, cai_array &array) {
   if (array.device_type == CAI_DEVICE_CPU) return;
   const std::lock_guard lock(root.lock);
   array.stream = cai_stream_value(root.line.stream.get());
+  root.has_said_none |= array.stream == 0;
   if (array.stream == 0) return;
   array.stream_kind = CAI_STREAM_STREAM;
   if (root.line.thread == 0) return;
@@ -324,9 +325,9 @@ void begin_use_of_array(cai_memory &memory, const cai_array *array) {
     cai_error error;
     const cai_use_options now{sizeof now, CAI_ORDER_BEGIN, CAI_ACCESS_DEFAULT, 0, nullptr};
     cai_use use;
-    if (order::begin_use(&use, &array, 1, stream.value, now, &error) != CAI_OK) {
-      throw Failure(error);
-    }
+    const cai_status begun =
+        order::begin_use(&use, &array, 1, stream.value, now, &error, order::tells_stream);
+    if (begun != CAI_OK) throw Failure(error);
   });
   session.finish();
 }

@@ -236,7 +236,9 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
   const auto again = std::find_if(memory.former.begin(), memory.former.end(), is_it);
   if (again != memory.former.end()) {
     std::swap(*again, memory.line);
-  } else if (memory.line.stream.get() && !is_it(memory.line)) {
+  } else if (!memory.line.stream.get()) {
+    if (memory.has_said_none) order::make_uses_of(&memory).differ(0);
+  } else if (!is_it(memory.line)) {
     // Arrays that are there keep the stream that they came with.
     if (!device::is_cpu(memory.line.stream.get()->device)) {
       order::make_uses_of(&memory).differ(memory.line.stream.get()->value());

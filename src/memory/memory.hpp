@@ -71,6 +71,7 @@ struct cai_memory : cai_owner {
   cai::order::Lock lock;  // for the two that follow
   cai::memory::Line line;
   std::vector<cai::memory::Line> former;
+  bool has_said_none = false;  // by an array on a GPU
 
   // Its memory may be used: nobody freed it, and no reset has.
   bool is_alive() const noexcept;

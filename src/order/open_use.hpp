@@ -82,8 +82,9 @@ static_assert(std::is_trivially_copyable_v<OpenUse> &&
               std::is_trivially_default_constructible_v<OpenUse>);
 
 // cai_use_begin(), for a function that takes no CAI_USE_* from its caller: a failure advises none.
+// `flags`: tells_stream, or 0.
 cai_status begin_use(cai_use *use, const cai_array *const *arrays, int32_t count,
-                     std::uint64_t stream, const cai_use_options &options,
-                     cai_error *error) noexcept;
+                     std::uint64_t stream, const cai_use_options &options, cai_error *error,
+                     std::uint32_t flags = 0) noexcept;
 
 }  // namespace cai::order

@@ -11,6 +11,8 @@ namespace cai::order {
 
 // Beside CAI_USE_*: the call takes those, so that a failure may advise one.
 inline constexpr uint32_t takes_flags = uint32_t{1} << 31;
+// Others are told the stream of the use, and work on what is in order with it.
+inline constexpr uint32_t tells_stream = uint32_t{1} << 30;
 
 struct Options {
   uint32_t order = CAI_ORDER_BOTH;

@@ -168,7 +168,8 @@ void list_uses_in_capture(OpenUse &use, const cai_array *const *arrays) {
       wait_on_host(session, producers, demand);
     } else if (waits) {
       Stream fork{};
-      wait_for_all(session, consumer, producers, demand, options.flags, nullptr, &fork);
+      const Way way = options.flags & tells_stream ? Way::told : Way::forth;
+      wait_for_all(session, consumer, producers, demand, options.flags, nullptr, &fork, way);
       use.fork_from(fork);
       if (use.fork) remember_fork(consumer, fork);
       for (int32_t index = 0; index < count; ++index) {
@@ -600,14 +601,15 @@ bool begin_in_order(OpenUse &use, const cai_array *const *arrays, int32_t count,
   return true;
 }
 
-// Not in line, and begin() neither: the commonest use is not to pay for their frames.
+// Not in line, and begin() neither: the commonest use is not to pay for their frames. `flags` are
+// in the place of those that are given, unless they are takes_flags.
 [[gnu::noinline]] cai_status begin(OpenUse &use, const cai_array *const *arrays, int32_t count,
                                    std::uint64_t stream, const cai_use_options *given,
-                                   bool with_flags, cai_error *error) {
+                                   std::uint32_t flags, cai_error *error) {
   use.clear();
   const cai_status status = guard(error, [&] {
     Options options = judge_options(given);
-    if (!with_flags) options.flags &= ~takes_flags;
+    if (flags != takes_flags) options.flags = flags;
     check_stream(stream);
     judge_all(arrays, count, options);
     if (options.order == CAI_ORDER_NONE) {
@@ -666,13 +668,13 @@ cai_status cai_use_begin(cai_use *use, const cai_array *const *arrays, int32_t c
   if (!use) return fail(error, CAI_ERR_ARGUMENT, {}, "use is NULL");
   OpenUse &open = OpenUse::of(use);
   if (!options && order::begin_in_order(open, arrays, count, stream)) return CAI_OK;
-  return order::begin(open, arrays, count, stream, options, true, error);
+  return order::begin(open, arrays, count, stream, options, order::takes_flags, error);
 }
 
 cai_status order::begin_use(cai_use *use, const cai_array *const *arrays, int32_t count,
-                            std::uint64_t stream, const cai_use_options &options,
-                            cai_error *error) noexcept {
-  return begin(OpenUse::of(use), arrays, count, stream, &options, false, error);
+                            std::uint64_t stream, const cai_use_options &options, cai_error *error,
+                            std::uint32_t flags) noexcept {
+  return begin(OpenUse::of(use), arrays, count, stream, &options, flags, error);
 }
 
 cai_status cai_use_end(cai_use *use, cai_error *error) {

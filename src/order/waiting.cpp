@@ -90,13 +90,14 @@ void refuse_pending(driver::Session &session, const Stream &stream, driver::CUev
                 what_is_pending);
 }
 
-// Stream 1 has work pending that a stream which is to join a capture would have to wait for.
+// In the capture of a blocking stream nobody can wait for stream 1 of its context, nor make it
+// wait.
 void refuse_legacy(driver::Session &session, Stream &legacy, Stream &stream) {
   if (!implicitly_ordered(session, legacy, stream)) return;
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, legacy.index, 0},
                 "stream 0x%" PRIx64
-                " is blocking, and is to join a capture, after which stream 1, which has work "
-                "pending, cannot be used: wait for it before",
+                " is blocking, and is to join a capture, in which stream 1, that the array comes "
+                "with, cannot be used: publish it on another stream",
                 stream.value);
 }
 
@@ -154,11 +155,8 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
     for_array(producer.index,
               [&] { steps.add({&producer, edge_between(session, producer, stream, its, flags)}); });
   }
-  // Once a blocking stream is in a capture, stream 1 of its context cannot be touched.
-  for (const Step &step : steps) {
-    if (!fork || step.edge != Edge::external || step.producer->value != driver::stream_legacy)
-      continue;
-    refuse_legacy(session, *step.producer, stream);
+  for (Stream &producer : producers) {
+    if (fork && producer.value == driver::stream_legacy) refuse_legacy(session, producer, stream);
   }
   const bool external = flags & CAI_USE_EXTERNAL;
   if (stream.capture) {

@@ -503,6 +503,29 @@ TEST_F(Capture, ForkWithAKeeperIsRefused) {
   end_capture(producer);
 }
 
+// Once it has joined, stream 1 could not be made to wait at the end.
+TEST_F(Capture, ForkOfABlockingStreamWithAnArrayOnStream1IsRefused) {
+  const cai_use_options options = access(CAI_ACCESS_DEFAULT, CAI_USE_FORK);
+  const std::uint64_t producer = value(stream());
+  Array array(memory(), CAI_STREAM_STREAM, producer), legacy(memory(), CAI_STREAM_STREAM, 1);
+  const std::uint64_t other = value(stream());
+  for (const std::uint64_t consumer : {value(stream(blocking)), std::uint64_t{2}}) {
+    begin_capture(producer, global);
+    cai_error error{};
+    EXPECT_EQ(begin_use({&array, &legacy}, consumer, &error, &options), CAI_ERR_CAPTURE);
+    EXPECT_EQ(error.index, 1) << error.message;
+    EXPECT_NE(std::string(error.message).find("stream 1"), std::string::npos) << error.message;
+    EXPECT_FALSE(capturing(consumer));
+    end_capture(producer);
+  }
+  begin_capture(producer, global);
+  const cai_array *const arrays[] = {&array.array, &legacy.array};
+  cai_use use;
+  EXPECT_EQ(cai_use_begin(&use, arrays, 2, other, &options, nullptr), CAI_OK);
+  EXPECT_EQ(cai_use_end(&use, nullptr), CAI_OK);
+  end_capture(producer);
+}
+
 // Uses that are kept are uses outside, too.
 TEST_F(Capture, KeptUses) {
   const std::uint64_t user = value(stream());

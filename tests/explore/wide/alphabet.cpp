@@ -61,6 +61,7 @@ constexpr const char *kNumbers[] = {"1", "2", "3", "4"};
 constexpr const char *kLater[] = {"next", "second", "third"};
 constexpr const char *kOfDict[] = {"all", "mask"};
 constexpr const char *kWorks[] = {"read", "write", "nothing"};
+constexpr const char *kHolds[] = {"write", "nothing"};
 constexpr const char *kTensorNames[] = {"0", "1", "2", "3"};
 constexpr const char *kWhose[] = {"asked", "own"};
 constexpr const char *kTimes[] = {"once", "twice", "thrice", "always"};
@@ -172,7 +173,7 @@ constexpr Verb kVerbs[] = {
     {"let_memory_go", let_memory_go, {2, 1, 0}, {kArray}, has_memory},
     {"flush", flush, {1, 1, 0}, {}},
     {"spare_captures", spare_captures, {1, 3, 0}, {kStream}},
-    {"hold_memory", hold_memory, {2, 2, 3}, {kFreeUse, kArray, kStream, kStream}},
+    {"hold_memory", hold_memory, {2, 2, 3}, {kFreeUse, kArray, kStream, kStream, of(kHolds)}},
 };
 
 // What a program is of, and begins with: steps as in a program. A `?`, and what is left out, is
@@ -216,6 +217,9 @@ constexpr Theme kThemes[] = {
     {1, false, "make | tensor"},
     {1, false, "make ? ? ? ? ? N1/N2/N3/N4 | dict"},
     {1, false, "make ? ? ? memory | set_stream"},
+    {1, true,
+     "make 0 ? ? memory None/stream - | set_stream 0 | array_of_memory 0 1"
+     " | begin/dict/same_stream/publish/hold_memory | end"},
     {1, false, "open_guest | make ? G"},
     {1, false, "open_guest | make ? ? 1/2 | enter_guest | begin/sync_host/same_stream"},
     {1, false, "open_guest | enter_guest | make | begin/publish/tensor/dict"},
@@ -238,6 +242,10 @@ constexpr Theme kThemes[] = {
     {1, false,
      "make 0 ? N1 ? stream - | make 1 ? ? ? stream | capture ? N1"
      " | fail cuEventRecord/cuStreamWaitEvent/memory ? next | begin ? N2/N3 0 1 - ? both fork"},
+    // A blocking stream is taken into a capture, with an array that comes with 1.
+    {1, false,
+     "make 0 ? N1 ? stream - | make 1 ? 1 ? stream - | sync_host 1 | capture 0 N1"
+     " | begin ? B1/B2/L1/2 0 1 - ? both fork | end"},
     // A use is pending as the last holder goes; and somebody looks.
     {1, false,
      "make ? ? ? ? None - | begin | end | release | make 1 ? ? ? ? -/N2"

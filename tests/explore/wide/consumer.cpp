@@ -7,12 +7,15 @@ namespace wide {
 namespace {
 
 // Whether no capture is in the way of an end: the work is where the use began, and so is every
-// stream that has to wait for it.
+// stream that has to wait for it, or in no capture at all. The capture of a blocking stream is in
+// the way of stream 1, and so of the beginning.
 bool is_all_in_one_capture(const World &world, const Use &use) {
   const auto is_there = [&](int stream) {
     if (stream < 0) return true;
-    if (!world.may_work(stream)) return false;
-    return stream != kGone && world.capture_of(stream) == use.capture;
+    if (stream == kLegacy && use.capture && is_blocking(use.stream)) return true;
+    if (stream == kGone || !world.may_work(stream)) return false;
+    const unsigned its = world.capture_of(stream);
+    return its == use.capture || (its == 0 && use.capture);
   };
   return is_there(use.stream) && std::all_of(use.arrays.begin(), use.arrays.end(), [&](int number) {
            const Array &array = world.arrays[number];

@@ -110,7 +110,8 @@ bool keeps_by_itself(const World &world, int number) {
 
 }  // namespace
 
-cai_array *allocate(World &world, int b, int stream) {
+// Memory that has a stream from the beginning.
+static cai_memory *ordered_memory(World &world, int b, int stream) {
   next_block = b;
   const Handled handled(stream);
   cai_request request{};
@@ -120,10 +121,33 @@ cai_array *allocate(World &world, int b, int stream) {
   request.align = 1;
   request.stream = handled.handle;
   request.manager = manager();
+  cai_memory *memory = nullptr;
+  MUST(cai_memory_alloc(kDevice, &request, &memory, &world.error));
+  return memory;
+}
+
+// Memory that has none, and is freed once its uses are complete.
+static cai_memory *wrapped_memory(World &world, int b) {
+  cai_memory_info info{};
+  info.struct_size = sizeof info;
+  info.device = kDevice;
+  info.kind = CAI_KIND_DEFAULT;
+  info.data = machine().blocks[b];
+  info.size = 2 * kBytes;
+  const auto end = [](void *it) {
+    freed(*World::current, static_cast<int>(reinterpret_cast<std::intptr_t>(it)));
+  };
+  void *const context = reinterpret_cast<void *>(static_cast<std::intptr_t>(b));
+  cai_memory *memory = nullptr;
+  MUST(cai_memory_wrap(&info, end, context, &memory, &world.error));
+  return memory;
+}
+
+cai_array *allocate(World &world, int b, int stream) {
   Block &block = world.blocks[b];
-  MUST(cai_memory_alloc(kDevice, &request, &block.memory, &world.error));
+  block.memory = stream < 0 ? wrapped_memory(world, b) : ordered_memory(world, b, stream);
   block.memory_stream = stream;
-  block.told |= 1U << stream;
+  if (stream >= 0) block.told |= 1U << stream;
   cai_array *array = nullptr;
   MUST(make_array(block.memory, &array, &world.error));
   return array;
@@ -163,7 +187,7 @@ void array_of_memory(World &world, const Step &step) {
   array->said = block->memory_stream;
   array->array = made;
   world.say("array %d: of the memory of array %d, says %s", world.number_of(array), number,
-            kStreamNames[array->said]);
+            array->said < 0 ? "None" : kStreamNames[array->said]);
 }
 
 // A consumer that has the memory: begins, works, and says so.
@@ -216,7 +240,7 @@ void let_memory_go(World &world, const Step &step) {
   world.quietly([&] { cai_memory_release(std::exchange(block->memory, nullptr)); });
 }
 
-// The memory's stream is the current one; arrays of it are used on any.
+// The memory's stream is the current one, and may be left idle; arrays of it are used on any.
 void hold_memory(World &world, const Step &step) {
   Use *const use = world.free_use(step[1]);
   const int number = world.array(step[2]);
@@ -256,7 +280,7 @@ void hold_memory(World &world, const Step &step) {
   use->accesses = {CAI_ACCESS_WRITE};
   use->capture = world.capture_of(stream);
   use->memory = memory;
-  world.touch(number, stream, true, false);
+  if (!step[5]) world.touch(number, stream, true, false);
 
   cai_array *made = nullptr;
   world.calmly([&] { world.expect(make_array(memory, &made, &world.error)); });

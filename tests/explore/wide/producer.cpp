@@ -220,7 +220,7 @@ void make(World &world, const Step &step) {
   if (keeper == kMemory && (b == kGuestBlock || is_of_guest(stream))) return;
   // As is its release.
   const bool is_on_one = keeper == kStreamOrdered || keeper == kBorrowed || keeper == kMemory;
-  const bool none = step[5] == 1 && !is_on_one;
+  const bool none = step[5] == 1 && (!is_on_one || keeper == kMemory);
   world.say("array %d: block %d, %s, written on %s, says %s", world.number_of(array), b,
             kKeeperWords[keeper], kStreamNames[stream], none ? "None" : "that");
   Block &block = world.blocks[b] = Block{};
