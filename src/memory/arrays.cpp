@@ -18,6 +18,7 @@
 #include "order/open_use.hpp"
 #include "order/producers.hpp"
 #include "order/publish.hpp"
+#include "order/releases.hpp"
 
 namespace cai::memory {
 namespace {
@@ -312,7 +313,10 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
     });
     session.finish();
   });
-  if (status != CAI_ERR_CAPTURE) cai_array_release(array);  // else there is another try
+  if (status == CAI_ERR_CAPTURE) throw Failure(error);  // there is another try
+  // Of what is pending there the owner hears all the same.
+  if (status != CAI_OK) order::park(array->owner, {stream, nullptr, -1});
+  cai_array_release(array);
   if (status != CAI_OK) throw Failure(error);
 }
 

@@ -27,7 +27,7 @@ cai_memory::cai_memory(cai_device device, std::uint32_t kind)
 }
 
 cai_memory::~cai_memory() {
-  static_cast<void>(order::take_uses(this));
+  order::drop_uses(this);
 }
 
 void cai_memory::retain_owner(cai_owner *owner) noexcept {

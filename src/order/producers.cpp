@@ -39,21 +39,20 @@ driver::CUcontext context_of_memory(driver::Session &session, const Demand::Defa
 void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t index,
               const Wanted &wanted, Demand &out) {
   cai_owner *const keeper = keeper_of(array);
-  if (is_import(keeper)) {
-    for_each_import(array, [&](Uses &uses) {
-      uses.add_conflicts(write, index, out.conflicts);
-      uses.add_told(wanted.stream, own, index, out.handles);
-    });
+  // First who was told: whoever takes a stream back keeps what is pending there before.
+  bool any_told = false;
+  auto add_kept = [&](Uses &uses) {
+    any_told = any_told || uses.any_told_but(own);
+    return uses.add_conflicts(write, index, out.conflicts);
+  };
+  if (is_import(keeper)) for_each_import(array, add_kept);
+  const bool is_kept = may_have_kept(keeper, own);
+  if (is_kept && stores_here(keeper) && !add_kept(make_uses_of(keeper))) {
+    trace::edge({index, &array}, trace::stream_or_host(wanted.stream), trace::owner(keeper),
+                "left out (a read does not wait for reads)");
   }
-  if (!may_have_kept(keeper, own)) return;
-  if (stores_here(keeper)) {
-    Uses &uses = make_uses_of(keeper);
-    if (!uses.add_conflicts(write, index, out.conflicts)) {
-      trace::edge({index, &array}, trace::stream_or_host(wanted.stream), trace::owner(keeper),
-                  "left out (a read does not wait for reads)");
-    }
-    uses.add_told(wanted.stream, own, index, out.handles);
-  } else {
+  if (any_told) out.told.add({&array, own, wanted.stream, write, index});
+  if (is_kept && !stores_here(keeper)) {
     for (Demand::Keeper &other : out.keepers) {
       if (other.owner != keeper) continue;
       other.writes = other.writes || write;
@@ -120,11 +119,13 @@ bool is_reclaimed(const cai_array &array) noexcept {
     is_new = out.handles.add_unless({value, nullptr, index},
                                     [&](const Stream &other) { return other.value == value; });
   } else {
-    is_new = out.defaults.add_unless({value, array.data, array.device_id, index},
-                                     [&](const Demand::Default &other) {
-                                       return other.value == value && other.data == array.data &&
-                                              other.device_id == array.device_id;
-                                     });
+    const cai_owner *const keeper = keeper_of(array);
+    const bool is_told = value == driver::stream_legacy && keeper && is_asked(keeper);
+    is_new = out.defaults.add_unless(
+        {value, array.data, array.device_id, index, is_told}, [&](const Demand::Default &other) {
+          return other.value == value && other.data == array.data &&
+                 other.device_id == array.device_id && other.is_told == is_told;
+        });
   }
   if (!is_new) leave_out(trace::stream(value), trace::another_array);
 }
@@ -132,6 +133,17 @@ bool is_reclaimed(const cai_array &array) noexcept {
 [[gnu::noinline]] void add_mask(const cai_array &mask, bool write, int32_t index, Wanted wanted,
                                 Demand &out) {
   add(mask, writes_mask(mask, write), index, wanted, out);
+}
+
+// The uses anew, too: what was pending on a stream that has been taken back is among them by now.
+void add_told(const Demand::Told &told, Conflicts &conflicts, Few<Stream> &out) {
+  cai_owner *const keeper = keeper_of(*told.array);
+  auto add = [&](Uses &uses) {
+    uses.add_told(told.waiting, told.own, told.index, out);
+    uses.add_conflicts(told.writes, told.index, conflicts);
+  };
+  if (is_import(keeper)) for_each_import(*told.array, add);
+  if (may_have_kept(keeper, told.own) && stores_here(keeper)) add(make_uses_of(keeper));
 }
 
 }  // namespace
@@ -179,13 +191,28 @@ void tell_nothing_before(const cai_array &array, std::uint64_t stream) {
   collect(array, {Wanted::For::waiting, stream, CAI_ACCESS_READ}, nothing);
 }
 
-void resolve(driver::Session &session, Demand &demand, OnFailure on_failure, Few<Stream> &out) {
-  for (const Stream &stream : demand.handles) out.add(stream);
+void resolve(driver::Session &session, Demand &demand, Reading &reading, Few<Stream> &out) {
+  if (!demand.told.empty()) reading.enter();
+  for (const Demand::Told &told : demand.told) {
+    for_array(told.index, [&] { add_told(told, demand.conflicts, out); });
+  }
+  // One that was told is so for all arrays that come with it.
+  const auto is_new = [&](const Stream &found) {
+    for (Stream &other : out) {
+      if (!same(found, other)) continue;
+      other.is_told = other.is_told || found.is_told;
+      return false;
+    }
+    out.add(found);
+    return true;
+  };
+  for (const Stream &handle : demand.handles) is_new(handle);
   for (const Demand::Default &array : demand.defaults) {
-    attempt(session, on_failure, array.index, [&] {
-      const Stream stream{array.value, context_of_memory(session, array), array.index};
-      if (out.add_unless(stream, [&](const Stream &other) { return same(stream, other); })) return;
-      if (!trace::on()) return;
+    for_array(array.index, [&] {
+      const driver::CUcontext context = context_of_memory(session, array);
+      Stream found{array.value, context, array.index};
+      found.is_told = array.is_told;
+      if (is_new(found) || !trace::on()) return;
       tell_left_out({array.index}, trace::stream(array.value), demand.wanted, trace::another_array);
     });
   }

@@ -7,6 +7,7 @@
 
 #include "order/glance.hpp"
 #include "order/provider.hpp"
+#include "order/reading.hpp"
 
 namespace cai::order {
 
@@ -34,6 +35,7 @@ struct Demand {
     std::uint64_t data;
     int32_t device_id;
     int32_t index;
+    bool is_told = false;  // by an exporter that was asked for it
   };
   struct EventOf {
     std::uint64_t value;
@@ -47,20 +49,34 @@ struct Demand {
     int32_t index;
   };
 
+  // An array whose memory somebody who knows of no owner was told another stream of: which, is read
+  // once nothing is called out any more.
+  struct Told {
+    const cai_array *array;
+    std::uint64_t own;  // the stream of the array itself
+    std::uint64_t waiting;
+    bool writes;
+    int32_t index;
+  };
+
   Few<Stream> handles;
   Few<Default> defaults;
+  Few<Told, 4> told;
   Few<EventOf, 4> events;
   Conflicts conflicts;
   Few<Keeper, 4> keepers;
   Wanted wanted;  // for the trace alone
 
-  bool streams_empty() const noexcept { return handles.empty() && defaults.empty(); }
+  bool streams_empty() const noexcept {
+    return handles.empty() && defaults.empty() && told.empty();
+  }
   // The array's memory has gone with its context, and with it what was pending on its streams,
   // whose handles may be others' by now. Of a kept use the context is known.
   void leave_streams() noexcept {
     const auto all = [](const auto &) { return true; };
     handles.remove_if(all);
     defaults.remove_if(all);
+    told.remove_if(all);
     events.remove_if(all);
   }
   bool empty() const noexcept {
@@ -123,7 +139,8 @@ inline void collect(const cai_array &array, Wanted wanted, Demand &out) {
 // said.
 [[gnu::cold]] void tell_nothing_before(const cai_array &array, std::uint64_t stream);
 
-// The distinct streams.
-void resolve(driver::Session &session, Demand &demand, OnFailure on_failure, Few<Stream> &out);
+// The distinct streams. Those that were told may go once `reading` has been left, or ends: after
+// the driver was called with them, and before anything is called out.
+void resolve(driver::Session &session, Demand &demand, Reading &reading, Few<Stream> &out);
 
 }  // namespace cai::order

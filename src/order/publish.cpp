@@ -39,7 +39,8 @@ void after_all(const cai_array &array, const Wanted &wanted, Find find,
     Stream stream = find(session, array, value);
     context = stream.context;
     Few<Stream> others;
-    resolve(session, demand, OnFailure::stop, others);
+    Reading reading;
+    resolve(session, demand, reading, others);
     for (int32_t index = 0; index < count; ++index) {
       const Stream other = stream_here(session, streams[index], index);
       others.add_unless(other, [&](const Stream &added) { return same(other, added); });
@@ -423,7 +424,8 @@ class HandBack {
     if (is_freed(array)) return;  // its own stream may have gone with it
     Demand demand;
     collect(array, {Wanted::For::ending, user.value, CAI_ACCESS_DEFAULT}, demand);
-    resolve(session, demand, OnFailure::stop, streams_);
+    Reading reading;
+    resolve(session, demand, reading, streams_);
     streams_.remove_if([&](const Stream &stream) { return same(stream, user); });
     for (Stream &stream : streams_) {
       probe(session, stream);
@@ -709,13 +711,19 @@ cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t acces
     uses->host.add_conflicts(write, points);
     order::await_points(points, {-1});
     order::Demand demand;
+    const bool any_told = uses->any_told_but(0);
     uses->add_conflicts(write, -1, demand.conflicts);
-    uses->add_told(stream, 0, -1, demand.handles);
     const bool may_follow = stream != 0 && uses->any_captured();
-    if (demand.empty() && !may_follow) return leave_out();
+    if (demand.empty() && !any_told && !may_follow) return leave_out();
     driver::Session session;
+    order::Reading reading;
+    if (any_told) {
+      reading.enter();
+      uses->add_told(stream, 0, -1, demand.handles);
+      uses->add_conflicts(write, -1, demand.conflicts);
+    }
     if (stream == 0) {
-      order::wait_on_host(session, demand.handles, demand);
+      order::wait_on_host(session, demand.handles, demand, reading);
     } else {
       order::Stream waiting = order::stream_here(session, stream);
       order::wait_for_all(session, waiting, demand.handles, demand, 0);

@@ -35,7 +35,8 @@ std::uint64_t same_stream(Demand &demand) {
 
   driver::Session session;
   Few<Stream> streams;
-  resolve(session, demand, OnFailure::stop, streams);
+  Reading reading;
+  resolve(session, demand, reading, streams);
   const driver::CUcontext here = session.current();
   session.finish();
   if (streams.size() > 1) {
@@ -109,7 +110,8 @@ void adopt(const cai_array *const *arrays, int32_t count, std::uint64_t value) {
   collect(arrays, count, {Wanted::For::completing, value, CAI_ACCESS_READ}, demand);
   driver::Session session;
   Few<Stream> streams;
-  resolve(session, demand, OnFailure::stop, streams);
+  Reading reading;
+  resolve(session, demand, reading, streams);
   Stream own = stream_here(session, value);
   for_each_used(arrays, count, [&](const cai_array &array, const cai_array &part, int32_t index) {
     if (stream_value(part) != value) return;

@@ -124,21 +124,15 @@ template <class Body>
   }
 }
 
-// What becomes of the others when one stream cannot be ordered.
-enum class OnFailure {
-  stop,
-  go_on,  // the first failure is noted, to be raised at the session's end
-};
-
-// Runs `body` for array `index`; false if it failed and the others go on. A capture stops them all:
-// it is found before anything has happened.
+// Runs `body` for array `index`; false if it failed and the others go on: the first failure is
+// noted, to be raised at the session's end. A capture stops them all: it is found before anything
+// has happened.
 template <class Body>
-[[gnu::always_inline]] inline bool attempt(driver::Session &session, OnFailure on_failure,
-                                           int32_t index, Body &&body) {
+[[gnu::always_inline]] inline bool attempt(driver::Session &session, int32_t index, Body &&body) {
   cai_error error;
   const cai_status status = guard(&error, [&] { for_array(index, std::forward<Body>(body)); });
   if (status == CAI_OK) return true;
-  if (on_failure == OnFailure::stop || status == CAI_ERR_CAPTURE) throw Failure(error);
+  if (status == CAI_ERR_CAPTURE) throw Failure(error);
   session.faults.note(error);
   return false;
 }

@@ -162,10 +162,11 @@ void list_uses_in_capture(OpenUse &use, const cai_array *const *arrays) {
     Stream consumer = stream_here(session, use.stream);
     settle_streams(session, use, arrays);
     Few<Stream> producers;
-    resolve(session, demand, OnFailure::stop, producers);
+    Reading reading;
+    resolve(session, demand, reading, producers);
     if (options.on_host()) {
       refuse_capturing(session, consumer, host_in_capture);
-      wait_on_host(session, producers, demand);
+      wait_on_host(session, producers, demand, reading);
     } else if (waits) {
       Stream fork{};
       const Way way = options.flags & tells_stream ? Way::told : Way::forth;
@@ -299,7 +300,7 @@ class End {
                              trace::same_stream);
     });
     // First of all, since a capture that it is missing from is lost.
-    attempt(session, OnFailure::go_on, -1, [&] { join_back(session, use_, consumer); });
+    attempt(session, -1, [&] { join_back(session, use_, consumer); });
     for (Stream &producer : producers) {
       const auto add_step = [&] {
         probe(session, producer);
@@ -309,7 +310,7 @@ class End {
         steps_.add({&producer, edge, is_joined});
       };
       if (consumer.capture && !use_.fork) {
-        attempt(session, OnFailure::go_on, producer.index, add_step);
+        attempt(session, producer.index, add_step);
         continue;
       }
       // The work is queued: what one producer's capture forbids is no reason to leave the others
@@ -323,7 +324,7 @@ class End {
     Event event;
     for (Step &step : steps_) {
       if (step.done) continue;
-      step.done = attempt(session, OnFailure::go_on, step.producer->index,
+      step.done = attempt(session, step.producer->index,
                           [&] { order(session, consumer, *step.producer, step.edge, event); });
     }
     if (consumer.capture) return keep_captured(session, consumer);
@@ -355,7 +356,7 @@ class End {
       // As an end would that needs no driver: what was queued before the capture is pending still.
       if (was_not_asked()) mark(keeper, use_.stream);
       if (covers && !streams_differ(keeper)) continue;
-      attempt(session, OnFailure::go_on, used.index, [&] {
+      attempt(session, used.index, [&] {
         if (!is_asked) {
           with(session, consumer,
                [&] { nodes = driver::dependencies_of(session.cu, consumer.value); });
@@ -391,7 +392,7 @@ class End {
     Stream reclaimed = used.stream();
     bool in_order = false;
     if (used.own && !used.is_handed_back) {
-      attempt(session, OnFailure::go_on, used.index, [&] {
+      attempt(session, used.index, [&] {
         in_order = same(reclaimed, consumer) || (use_.stream != driver::stream_legacy &&
                                                  implicitly_ordered(session, reclaimed, consumer));
         if (in_order) own = &reclaimed;
@@ -416,7 +417,7 @@ class End {
       return tell(used, "not kept (the array's stream comes after the use)");
     }
     if (keeps_by_itself(keeper)) return told_.add({keeper, used.write, used.index});
-    attempt(session, OnFailure::go_on, used.index, [&] {
+    attempt(session, used.index, [&] {
       if (!event) event = Event::record(session, consumer);
       Uses &uses = make_uses_of(keeper);
       const Cover cover = own && !in_order ? Cover::by(session, *own) : Cover{};
@@ -527,7 +528,7 @@ bool keep_abandoned(OpenUse &use) {
     if (!told.empty()) call_out(use.stream, use.context, tell);
     return are_all;
   };
-  attempt(session, OnFailure::go_on, -1, [&] { join_back(session, use, consumer); });
+  attempt(session, -1, [&] { join_back(session, use, consumer); });
   if (consumer.capture) {
     for_each_owner(use, [&](cai_owner *owner) {
       cai_owner *const keeper = keeper_of(owner);

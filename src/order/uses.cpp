@@ -8,6 +8,7 @@
 
 #include "core/owned.hpp"
 #include "order/by_address.hpp"
+#include "order/reading.hpp"
 #include "order/trace.hpp"
 
 namespace cai::order {
@@ -67,7 +68,10 @@ bool wait_for_context(driver::Session &session) noexcept {
 }
 
 Uses::~Uses() {
-  if (listed) unlist(*this);
+  if (!listed) return;
+  unlist(*this);
+  // Who has found it by address may be about to wait for what it was told.
+  if (any_told_but(0)) await_readers();
 }
 
 Uses &make_uses(cai_owner *owner) {
@@ -89,6 +93,11 @@ std::unique_ptr<Uses> take_uses(cai_owner *owner) {
   if (word_of(owner) & 1) static_cast<void>(make_uses(owner));
   void *const uses = std::atomic_ref<void *>(owner->uses).exchange(nullptr);
   return std::unique_ptr<Uses>(static_cast<Uses *>(uses));
+}
+
+void drop_uses(cai_owner *owner) noexcept {
+  if (!(word_of(owner) & 1)) delete static_cast<Uses *>(owner->uses);
+  owner->uses = nullptr;
 }
 
 void mark_anew(cai_owner *owner, std::uint64_t handle) {
@@ -191,17 +200,20 @@ void Uses::untell(driver::Session &session, const Stream &stream, std::uint64_t 
     it = *found;
   }
   const Recorded recorded = keep_pending(session, it);
-  const std::lock_guard lock(lock_);
-  Own &found = *find_own(stream, thread);
-  if (--found.views > 0) return;
-  found.told = recorded != Recorded::yes;  // or its work would be in no order with what follows
-  found.marked = recorded != Recorded::yes;
-  // What is queued there from now on is marked anew.
-  if (!found.marked) marked_handle_.store(0, std::memory_order_relaxed);
-  if (!found.marked && !found.freed_on && !found.by_exporter) {
-    own_.erase(own_.begin() + (&found - own_.data()));
+  {
+    const std::lock_guard lock(lock_);
+    Own &found = *find_own(stream, thread);
+    if (--found.views > 0) return;
+    found.told = recorded != Recorded::yes;  // or its work would be in no order with what follows
+    found.marked = recorded != Recorded::yes;
+    // What is queued there from now on is marked anew.
+    if (!found.marked) marked_handle_.store(0, std::memory_order_relaxed);
+    if (!found.marked && !found.freed_on && !found.by_exporter) {
+      own_.erase(own_.begin() + (&found - own_.data()));
+    }
+    sum_up_told();
   }
-  sum_up_told();
+  await_readers();  // the stream may go now
 }
 
 void Uses::tell_first(const Stream &first) {

@@ -338,6 +338,8 @@ inline Uses &make_uses_of(cai_owner *owner) {
 }
 // Takes it out of an owner that nobody else has.
 std::unique_ptr<Uses> take_uses(cai_owner *owner);
+// Ends it there: nothing of it is pending any more, or is to be waited for.
+void drop_uses(cai_owner *owner) noexcept;
 
 // Marks a stream that is a handle; where an exporter's memory is freed after it, that is not
 // needed.

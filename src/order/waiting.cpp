@@ -318,7 +318,8 @@ void cover_if_own(driver::Session &session, const cai_array &array, Stream &wait
   for_each_import(array, [&](Uses &other) { other.cover(conflicts, cover); });
 }
 
-void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand) {
+void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand,
+                  Reading &reading) {
   constexpr const char *advice = "the host cannot wait for it";
   for (Stream &producer : producers) refuse_capturing(session, producer, advice);
   demand.conflicts.remove_if([&](const Conflict &conflict) {
@@ -328,11 +329,15 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
   leave_gone(session, nullptr, demand.conflicts, trace::host);
   session.relax();
   // By an event, which comes after the streams that stream 1 waits for; it alone need not.
+  Few<Event> recorded;
   for (Stream &producer : producers) {
-    for_array(producer.index, [&] {
-      const Event event = Event::record(session, producer);
-      driver::must(session.cu.cuEventSynchronize, event.handle());
-    });
+    for_array(producer.index, [&] { recorded.add(Event::record(session, producer)); });
+  }
+  reading.leave();
+  const Event *last = recorded.begin();
+  for (const Stream &producer : producers) {
+    for_array(producer.index,
+              [&] { driver::must(session.cu.cuEventSynchronize, (last++)->handle()); });
     trace::edge({producer.index}, trace::host, trace::stream(producer.value),
                 "made: the host has waited for an event (work may be pending there)");
   }
@@ -359,8 +364,9 @@ void sync_host(const cai_array &array) {
   if (!demand.streams_empty() || !demand.events.empty() || !demand.conflicts.empty()) {
     driver::Session session;
     Few<Stream> producers;
-    resolve(session, demand, OnFailure::stop, producers);
-    wait_on_host(session, producers, demand);
+    Reading reading;
+    resolve(session, demand, reading, producers);
+    wait_on_host(session, producers, demand, reading);
     session.finish();
   }
   await_keepers(demand, 0);

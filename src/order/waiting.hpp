@@ -41,8 +41,9 @@ void keep_captured(driver::Session &session, Stream &stream, Uses &uses, bool wr
 void cover_if_own(driver::Session &session, const cai_array &array, Stream &waiting,
                   Conflicts &conflicts);
 
-// The host waits, likewise.
-void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand);
+// The host waits, likewise, once nobody needs the streams any more.
+void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand,
+                  Reading &reading);
 
 // Adds what streams of the CPU's have yet to do on the memory of the array, or its mask, and a
 // read, or a write, comes after.

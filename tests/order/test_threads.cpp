@@ -3,11 +3,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "cai/dlpack.h"
 #include "failing.hpp"
 #include "owned.hpp"
 
@@ -94,6 +97,43 @@ TEST_F(Threads, ReadWhatSomebodyWritesLater) {
                 fill(array->data, 1, writer);
                 EXPECT_EQ(end_use({array}, writer), CAI_OK);
               }
+            }),
+            0U);
+}
+
+// One has a tensor for a stream of its own, which it works on, and destroys once the deleter has
+// returned; the other one begins a use meanwhile. Their work does not overlap.
+TEST_F(Threads, BeginsAUseWhileATensorGoes) {
+  constexpr int rounds = 300;
+  const Owned array(memory(), CAI_STREAM_STREAM, value(stream()));
+  const std::uint64_t consumer = value(stream());
+  std::mutex work;
+  std::atomic<bool> done{false};
+  const auto lend = [&] {
+    const With with(context0);
+    for (int round = 0; round < rounds; ++round) {
+      const Handle mine = stream();
+      DLManagedTensorVersioned *tensor = nullptr;
+      {
+        const std::lock_guard lock(work);
+        EXPECT_EQ(cai_dlpack_write(array, value(mine), &tensor, nullptr), CAI_OK);
+        fill(array->data, 1, value(mine));
+      }
+      tensor->deleter(tensor);
+      MUST(gpu().cuStreamDestroy_v2(mine));
+    }
+    done = true;
+  };
+  EXPECT_EQ(races([&] {
+              std::thread other(lend);
+              while (!done) {
+                const std::lock_guard lock(work);
+                cai_error error{};
+                EXPECT_EQ(begin_use({array}, consumer, &error), CAI_OK) << error.message;
+                fill(array->data, 2, consumer);
+                EXPECT_EQ(end_use({array}, consumer, &error), CAI_OK) << error.message;
+              }
+              other.join();
             }),
             0U);
 }

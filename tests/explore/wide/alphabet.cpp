@@ -165,6 +165,7 @@ constexpr Verb kVerbs[] = {
     {"tensor", ask_tensor, {3, 2, 2}, {kFreeTensor, kArray, kStream, of(kWorks)}},
     {"use_tensor", use_tensor, {3, 2, 1}, {kTensor, of(kAccess)}, has_tensor},
     {"own_tensor", own_tensor, {4, 2, 1}, {kTensor, kFreeArray, of(kWhose)}, has_tensor},
+    {"pass_tensor", pass_tensor, {2, 0, 0}, {kFreeTensor, kArray, kFreeArray}},
     {"read_tensor", read_tensor, {2, 0, 0}, {kTensor, kStream}, has_tensor},
     {"delete_tensor", delete_tensor, {4, 2, 1}, {kTensor}, has_tensor},
     {"set_stream", set_stream, {4, 2, 0}, {kArray, kStream}, has_memory},
@@ -272,6 +273,8 @@ constexpr Theme kThemes[] = {
      "make 0 ? ? plain/own/RECLAIMS/IMPORTED stream/None - | tensor 0 0 ? nothing"
      " | tensor 1 0 ? nothing | own_tensor 0 1 | own_tensor 1 2 | begin 0 ? 1/2 | end"
      " | begin/dict/publish/release/delete_tensor | begin 1 ? 1/2"},
+    {1, false,
+     "make 0 ? B1/B2/2/L1 plain stream - | pass_tensor 0 0 1 | begin/same_stream/release_on | end"},
     {1, true,
      "make 0 ? ? IMPORTED stream/None - | import 1 0 | publish/pass_on 1/0"
      " | same_stream 0/1 - ? | begin ? ? 0/1/2"},

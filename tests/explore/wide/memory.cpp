@@ -307,11 +307,10 @@ void end_holding(World &world, Use &use) {
   // An owner that keeps uses by itself cannot be told of what was pending before a capture.
   if (!world.may_work(use.stream) || (is_late && keeps_by_itself(world, number))) return;
   world.say("the memory of array %d is released", number);
-  const std::uint64_t before = host_waits();
-  world.waits_of_frees = 0;
-  world.calmly([&] { cai_memory_release(std::exchange(use.memory, nullptr)); });
-  if (host_waits() - before > world.waits_of_frees) world.fail("the host was blocked");
+  world.fault.spare_memory();
+  world.quietly([&] { cai_memory_release(std::exchange(use.memory, nullptr)); });
   if (is_late) block.copied = true;
+  if (world.fault.has_struck()) block.is_abandoned = block.is_parked = true;
   use.open = false;
 }
 

@@ -80,6 +80,7 @@ void flush(World &world, const Step &step);
 void ask_tensor(World &world, const Step &step);
 void use_tensor(World &world, const Step &step);
 void own_tensor(World &world, const Step &step);
+void pass_tensor(World &world, const Step &step);
 void read_tensor(World &world, const Step &step);
 void delete_tensor(World &world, const Step &step);
 void let_tensor_go(World &world, Tensor &tensor);

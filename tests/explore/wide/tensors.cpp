@@ -129,6 +129,38 @@ void own_tensor(World &world, const Step &step) {
             tensor.is_own ? ", whose stream is the exporter's" : "");
 }
 
+// An exporter that is not libcai is asked for stream 1, and has nothing to do: its work is on a
+// blocking stream, which stream 1 comes after anyway. Nobody else has the memory.
+void pass_tensor(World &world, const Step &step) {
+  Tensor &tensor = world.tensors[step[1]];
+  const int number = world.array(step[2]);
+  Array *const array = world.free_array(step[3]);
+  if (tensor.there || number < 0 || !array || world.is_in_guest) return;
+  const Array &from = world.arrays[number];
+  const Block &block = world.blocks[from.block];
+  const bool is_alone = block.keeper == kPlain && !block.copied && !block.is_masked &&
+                        !block.is_abandoned && block.pending == 0 && block.told == 0 &&
+                        from.graphs == 0 && block.unstated < 0;
+  const bool is_known = from.said >= 0 && is_blocking(from.said) && !is_of_guest(from.said);
+  if (!is_alone || !is_known || world.any_captures() || world.conflicts(number, true)) return;
+  DLManagedTensorVersioned *inner = nullptr;
+  MUST(cai_dlpack_write(world.pointer(number), UINT64_MAX, &inner, &world.error));
+  auto *const told = new Told{*inner, inner, static_cast<int>(step[1])};
+  told->tensor.deleter = Told::end;
+  cai_array *made = nullptr;
+  MUST(cai_dlpack_own(&told->tensor, 1, &made, &world.error));
+  world.say("array %d: of tensor %u of array %d, which is released", world.number_of(array),
+            step[1], number);
+  tensor = {true, number, from.block, kLegacy, -1, 0, false, nullptr, false};
+  *array = Array{};
+  array->there = true;
+  array->block = from.block;
+  array->said = kLegacy;
+  array->tensor = static_cast<int>(step[1]);
+  array->array = made;
+  let_go(world, number);
+}
+
 // A party with libcai is lent a tensor, and reads it within one call.
 void read_tensor(World &world, const Step &step) {
   const Tensor &tensor = world.tensors[step[1]];
