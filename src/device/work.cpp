@@ -39,8 +39,9 @@ void follow_on_gpu(GpuStream &stream, GpuStream &other) {
                   "the other stream is being captured, and the legacy stream can join no capture");
   }
   if (is_fork) to.capture = from.capture;  // as it will be
+  // By an event always: stream 1, while it is idle, passes on nothing to who follows it in turn.
   const order::Edge edge =
-      order::edge_between(session, from, to, order::Way::forth, CAI_USE_EXTERNAL);
+      order::edge_between(session, from, to, order::Way::told, CAI_USE_EXTERNAL);
   if (edge == order::Edge::external) {
     throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM},
                   "the stream is being captured into a graph, the other one is not, and has work "

@@ -201,6 +201,18 @@ TEST_P(Pairs, LaterWorkWaits) {
   if (opener.joinable()) opener.join();
 }
 
+// Nothing else is queued on the legacy stream between the two.
+TEST_F(OnDevices, FollowsThroughTheLegacyStream) {
+  const Stream first(gpu0, CAI_MODE_SYNC), last(gpu0, CAI_MODE_SYNC),
+      legacy(gpu0, CAI_MODE_DEFAULT);
+  const Address bytes = memory();
+  fill(bytes, 1, cai_stream_value(first));
+  ASSERT_OK(cai_stream_follow(legacy, first, error));
+  ASSERT_OK(cai_stream_follow(last, legacy, error));
+  fill(bytes, 2, cai_stream_value(last));
+  ASSERT_OK(cai_stream_synchronize(last, error));
+}
+
 TEST_F(OnDevices, FollowTellsOfFailuresOnBoth) {
   const Stream first(cpu, CAI_MODE_ASYNC), second(cpu, CAI_MODE_ASYNC);
   const Stream of_gpu(gpu0, CAI_MODE_ASYNC), at_once_(cpu, CAI_MODE_SYNC);
