@@ -258,8 +258,9 @@ enum {
 };
 
 /** Who keeps an array alive. The producer's own block begins with it; every array in the block
- * points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
- * struct_size before using more. 72 bytes.
+ * points to it, and comes with the same stream as the others, or its event, or None: one that is to
+ * come with another is published (cai_array_publish()). The first 24 bytes never change, in any ABI
+ * major; it grows at the tail: test struct_size before using more. 72 bytes.
  *
  * From `used_on` on it says how uses of the memory are kept: work queued on streams that the
  * array's own stream need not know of. A producer fills in the owner of its own block
@@ -985,7 +986,8 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
  * then the producer's code runs; till then nobody waits for them. A use of which the driver will
  * not say whether it is complete is kept, unless its context has gone or failed for good. Where the
  * driver records no event, as at a last release, only the host that waits for the context knows;
- * and if not even that is known, it has to wait in all that it is called for.
+ * and if not even that is known, it has to wait in all that it is called for. Like
+ * cai_device_synchronize() that is for outside of captures, others' too.
  *
  * @param wait  not 0: the host waits for the uses to complete. Release the GIL first
  * @param left  may be NULL; gets the number of arrays whose end is still put off, and of uses that

@@ -615,7 +615,9 @@ cai_status cai_memory_validate(uint64_t address, uint64_t size, cai_device devic
 cai_status cai_memory_set_stream(cai_memory *memory, cai_stream *stream, cai_error *error);
 
 /** Says that what is queued on a stream by now uses the memory: it is not freed before that ends,
- * and whoever begins a use of an array of it comes after, as after a write.
+ * and whoever begins a use of an array of it comes after, as after a write. No array's stream waits
+ * for it, as it would at the end of a use: who works on one without a use calls
+ * cai_array_reclaim() before.
  *
  * @param memory  of a view: the whole is used
  * @param stream  of any device
@@ -762,8 +764,8 @@ cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream 
  *
  * @param index  ndim indices, elements; negative counts from the end; may be NULL if ndim is 0
  * @param out    gets itemsize bytes, in the array's byte order
- * @return as cai_array_copy(); #CAI_ERR_ARGUMENT for an index out of range, cai_error.index is the
- *         axis.
+ * @return as cai_array_copy(); #CAI_ERR_UNSUPPORTED for a masked array; #CAI_ERR_ARGUMENT for an
+ *         index out of range, cai_error.index is the axis.
  * Since 0.1. */
 cai_status cai_array_item(const cai_array *array, const int64_t *index, void *out,
                           cai_error *error);

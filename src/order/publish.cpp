@@ -530,6 +530,13 @@ bool judge_use(cai_owner *self, std::uint32_t access) {
   return access == CAI_ACCESS_WRITE;
 }
 
+// Whether the array is on stream 1 since its exporter was asked for that: what it has done for it
+// may be nothing, where its work is on a blocking stream.
+bool was_asked_for(const cai_array &array, std::uint64_t value) {
+  const cai_owner *const keeper = keeper_of(array);
+  return value == driver::stream_legacy && keeper && is_asked(keeper);
+}
+
 bool says_a_stream(const cai_array &array) {
   return (array.stream_kind == CAI_STREAM_UNSTATED || array.stream_kind == CAI_STREAM_STREAM) &&
          may_be_pending(array);
@@ -551,7 +558,8 @@ std::uint64_t order_for_dict(const cai_array &array) {
   const bool told = stores_here(keeper) && may_have_kept(keeper, value);
   const bool may_be_used = has_kept_uses(keeper) || stores_by_itself(keeper) ||
                            (is_import(keeper) && any_imports()) || any_captured(array);
-  if ((told || may_be_used) && !nothing_on_gpu_before(array, value)) {
+  const bool is_due = (told || may_be_used) && !nothing_on_gpu_before(array, value);
+  if (is_due || was_asked_for(array, value)) {
     try {
       order_for(array, nullptr, 0, value, nullptr, Way::told);
     } catch (const Failure &failure) {  // without a driver nothing is pending
@@ -575,7 +583,7 @@ void hand_to_dict(const cai_array &array, Said &said) {
 }  // namespace
 
 const cai_array *lend(const cai_array &array, std::uint64_t stream) {
-  const bool pending = !nothing_before(array, stream);
+  const bool pending = !nothing_before(array, stream) || was_asked_for(array, stream);
   if (!pending && trace::on()) tell_nothing_before(array, stream);
   if (!states_none(array) && !is_news(array, stream)) {
     if (pending) order_for(array, nullptr, 0, stream, nullptr, Way::told);

@@ -394,7 +394,9 @@ cdef class Array:
     def publish_event(self, stream):
         """Says an event on a stream, which may then go: a view of the same memory.
 
-        As `publish` otherwise. It is also the way for work on stream 2 to another thread. A dict
+        As `publish` otherwise, but that uses of the view are kept by the owner alone: if this array
+        came from another library, its stream must in the end wait for them, too: `use` it, with
+        both halves of the order. It is also the way for work on stream 2 to another thread. A dict
         cannot carry an event: `publish` what this returns before it is exported.
 
         Raises

@@ -10,6 +10,8 @@ namespace {
 // stream that has to wait for it, or in no capture at all. The capture of a blocking stream is in
 // the way of stream 1, and so of the beginning.
 bool is_all_in_one_capture(const World &world, const Use &use) {
+  // Nobody says which one it has been taken into.
+  if (use.is_forked && world.captures[0].on && world.captures[1].on) return false;
   const auto is_there = [&](int stream) {
     if (stream < 0) return true;
     if (stream == kLegacy && use.capture && is_blocking(use.stream)) return true;
@@ -129,6 +131,7 @@ void give_up(World &world, Use &use) {
     Block &block = world.blocks[world.arrays[array].block];
     (is_held ? block.copied : block.is_abandoned) = true;
     block.is_parked |= is_parked;
+    block.is_parked_in_guest |= is_parked && is_of_guest(use.stream);
     // Who has the array that a tensor is of has another owner.
     if (is_late || world.arrays[array].tensor >= 0) block.is_unknown = true;
     if (block.keeper != kBorrowed) continue;
@@ -305,7 +308,10 @@ void drain(World &world, const Step &step) {
   waits ? world.loudly(call) : world.quietly(call);
   world.expect(status);
   if (!waits || status != CAI_OK) return;
-  for (Block &block : world.blocks) block.is_abandoned = block.is_parked = false;
+  for (Block &block : world.blocks) {
+    if (block.is_parked_in_guest && !world.is_in_guest) continue;
+    block.is_abandoned = block.is_parked = block.is_parked_in_guest = false;
+  }
 }
 
 // Somebody frees memory, which some captures forbid, and none may come to harm by.

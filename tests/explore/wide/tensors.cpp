@@ -141,7 +141,7 @@ void pass_tensor(World &world, const Step &step) {
   const bool is_alone = block.keeper == kPlain && !block.copied && !block.is_masked &&
                         !block.is_abandoned && block.pending == 0 && block.told == 0 &&
                         from.graphs == 0 && block.unstated < 0;
-  const bool is_known = from.said >= 0 && is_blocking(from.said) && !is_of_guest(from.said);
+  const bool is_known = from.said >= 0 && is_blocking(from.said) && world.may_say(number, kLegacy);
   if (!is_alone || !is_known || world.any_captures() || world.conflicts(number, true)) return;
   DLManagedTensorVersioned *inner = nullptr;
   MUST(cai_dlpack_write(world.pointer(number), UINT64_MAX, &inner, &world.error));

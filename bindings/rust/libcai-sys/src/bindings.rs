@@ -280,8 +280,9 @@ pub const CAI_OWNER_ASKED: u32 = 16;
 /// [`CAI_ERR_STATE`], entry data.
 pub const CAI_OWNER_FREED: u32 = 32;
 /// Who keeps an array alive. The producer's own block begins with it; every array in the block
-/// points to it. The first 24 bytes never change, in any ABI major; it grows at the tail: test
-/// struct_size before using more. 72 bytes.
+/// points to it, and comes with the same stream as the others, or its event, or None: one that is to
+/// come with another is published ([`cai_array_publish()`]). The first 24 bytes never change, in any ABI
+/// major; it grows at the tail: test struct_size before using more. 72 bytes.
 ///
 /// From `used_on` on it says how uses of the memory are kept: work queued on streams that the
 /// array's own stream need not know of. A producer fills in the owner of its own block
@@ -3023,7 +3024,8 @@ functions! {
     /// then the producer's code runs; till then nobody waits for them. A use of which the driver will
     /// not say whether it is complete is kept, unless its context has gone or failed for good. Where the
     /// driver records no event, as at a last release, only the host that waits for the context knows;
-    /// and if not even that is known, it has to wait in all that it is called for.
+    /// and if not even that is known, it has to wait in all that it is called for. Like
+    /// [`cai_device_synchronize()`] that is for outside of captures, others' too.
     ///
     /// # Arguments
     ///
@@ -4329,7 +4331,9 @@ functions! {
         error: *mut cai_error,
     ) -> cai_status;
     /// Says that what is queued on a stream by now uses the memory: it is not freed before that ends,
-    /// and whoever begins a use of an array of it comes after, as after a write.
+    /// and whoever begins a use of an array of it comes after, as after a write. No array's stream waits
+    /// for it, as it would at the end of a use: who works on one without a use calls
+    /// [`cai_array_reclaim()`] before.
     ///
     /// # Arguments
     ///
@@ -4557,8 +4561,8 @@ functions! {
     ///
     /// # Returns
     ///
-    /// as [`cai_array_copy()`]; [`CAI_ERR_ARGUMENT`] for an index out of range, [`cai_error.index`](cai_error::index) is the
-    /// axis.
+    /// as [`cai_array_copy()`]; [`CAI_ERR_UNSUPPORTED`] for a masked array; [`CAI_ERR_ARGUMENT`] for an
+    /// index out of range, [`cai_error.index`](cai_error::index) is the axis.
     ///
     /// Since 0.1.
     pub fn cai_array_item(
