@@ -9,7 +9,8 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject, PyTypeObject, visitproc
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport INT64_MAX, UINT32_MAX, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport (
+    INT32_MAX, INT32_MIN, INT64_MAX, UINT32_MAX, UINT64_MAX, int32_t, int64_t, uint32_t, uint64_t)
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset, strcmp, strlen
 
@@ -29,7 +30,7 @@ from libcai._types import Device, Location, device as device_of
 from libcai._unpack import dtype_name, refuse_lazy, refuse_masked, refuse_numpy
 from libcai.errors import (
     BufferError, InterfaceError, InterfaceTypeError, StateError, UseError, ViewError, ViewIndexError,
-    _NoDlpackError, add_note, from_order, from_status)
+    _NoDlpackError, add_note, from_order, from_status, shown)
 
 cdef extern from "Python.h":
     # Declared here to work on borrowed references.

@@ -31,7 +31,7 @@ from libcai._stream import resolve
 from libcai._types import Allocation, Block, Device, DeviceType, MemoryInfo, Statistics, Usage
 from libcai.errors import (
     BufferError, CudaError, Error, StateError, UseError, ViewIndexError, add_note, from_device,
-    status_of)
+    shown, status_of)
 
 cdef extern from "Python.h":
     ctypedef int PyGILState_STATE
@@ -213,7 +213,7 @@ def on_failure(function):
     cdef cai_failure_fn hook = NULL
     cdef cai_error error
     if function is not None and not callable(function):
-        raise TypeError(f"function is {function!r}, which cannot be called")
+        raise TypeError(f"function is {shown(function)}, which cannot be called")
     if function is not None:
         hook = cai_py_hear
     succeed(cai_on_failure(hook, NULL, &error), &error)
@@ -226,7 +226,7 @@ cdef int unsigned_of(number, str what, uint64_t *out) except -1:
         raise TypeError(f"{what} is {number}, and a number is required")
     value = operator.index(number)
     if not 0 <= value <= UINT64_MAX:
-        raise UseError(f"{what} is {value}, and not from 0 to 2**64 - 1")
+        raise UseError(f"{what} is {shown(value)}, and not from 0 to 2**64 - 1")
     out[0] = value
     return 0
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from libcai._stream import LEGACY, NO_ORDER, resolve
-from libcai.errors import InterfaceError
+from libcai.errors import InterfaceError, shown
 
 if TYPE_CHECKING:
     from libcai.typing import Stream
@@ -52,11 +52,11 @@ def provide_stream(module: str, function: Callable[[Any], Stream | None]) -> Non
     The text, "Synchronization".
     """
     if not isinstance(module, str):
-        raise TypeError(f"module is {module!r}, and not the name of a module")
+        raise TypeError(f"module is {shown(module)}, and not the name of a module")
     if not module or "." in module:
-        raise ValueError(f"module is {module!r}, and not the name of a top-level module")
+        raise ValueError(f"module is {shown(module)}, and not the name of a top-level module")
     if not callable(function):
-        raise TypeError(f"function is {function!r}, which cannot be called")
+        raise TypeError(f"function is {shown(function)}, which cannot be called")
     _providers[module] = function
 
 

@@ -9,7 +9,7 @@ import threading
 from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar
 
-from libcai.errors import StateError, UseError
+from libcai.errors import StateError, UseError, shown
 
 _ENVIRONMENT = os.environ.get("CAI_EXPORT_STREAM", "")
 _VALUES = {"": True, "0": False, "1": True}
@@ -128,7 +128,7 @@ def relaxed(
     """
     for name, value in (("sync", sync), ("export_stream", export_stream)):
         if value is not None and type(value) is not bool:
-            raise TypeError(f"{name} is {value!r}, and neither True, False nor None")
+            raise TypeError(f"{name} is {shown(value)}, and neither True, False nor None")
     return _Block(sync, export_stream)
 
 

@@ -4,7 +4,7 @@
 import operator
 import struct
 
-from libcai.errors import UseError
+from libcai.errors import UseError, shown
 
 # By kind and size; NumPy knows the rest.
 _FORMATS = {
@@ -31,7 +31,7 @@ def pack(value, array):
     try:
         return struct.pack(_order(array) + form, *parts)
     except (struct.error, OverflowError):
-        raise UseError(f"value {value!r} does not fit {array.typestr!r}") from None
+        raise UseError(f"value {shown(value)} does not fit {array.typestr!r}") from None
 
 
 def unpack(data, array):
@@ -51,11 +51,11 @@ def _packed_by_numpy(value, array):
     if isinstance(value, (bytes, str)):
         most = array.itemsize // (4 if array.kind == "U" else 1)
         if len(value) > most:  # NumPy would cut it
-            raise UseError(f"value {value!r} does not fit {array.typestr!r}")
+            raise UseError(f"value {shown(value)} does not fit {array.typestr!r}")
 
     made = numpy.array(value, array.dtype)
     if made.shape != ():
-        raise UseError(f"value {value!r} is not one of {array.typestr!r}")
+        raise UseError(f"value {shown(value)} is not one of {array.typestr!r}")
     return made.tobytes()
 
 

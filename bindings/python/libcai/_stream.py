@@ -3,7 +3,7 @@
 
 import operator
 
-from libcai.errors import InterfaceError, InterfaceTypeError
+from libcai.errors import InterfaceError, InterfaceTypeError, shown
 
 NO_ORDER = -1
 LEGACY = 1
@@ -25,12 +25,12 @@ def resolve(stream):
             None,
         )
     if isinstance(stream, (bool, float, str, bytes)):
-        raise InterfaceTypeError(f"stream {stream!r} is not a stream", "stream", stream)
+        raise InterfaceTypeError(f"stream {shown(stream)} is not a stream", "stream", stream)
     handle = _handle(stream)
     if handle is stream:
         if hasattr(type(stream), "__cuda_stream__"):  # and yet it has none
             raise InterfaceError(
-                f"stream {stream!r} has no handle, and is no GPU's", "stream", stream
+                f"stream {shown(stream)} has no handle, and is no GPU's", "stream", stream
             )
         return _checked(_integer(stream, stream), stream)
     number = _integer(handle, stream)
@@ -47,14 +47,16 @@ def _handle(stream):
         answer = protocol() if callable(protocol) else protocol
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise InterfaceTypeError(
-                f"stream: __cuda_stream__() gave {answer!r}, not (version, handle)",
+                f"stream: __cuda_stream__() gave {shown(answer)}, not (version, handle)",
                 "stream",
                 stream,
             )
         version, handle = answer
         if version != 0:
             raise InterfaceError(
-                f"stream: __cuda_stream__() has version {version!r}; 0 is known", "stream", stream
+                f"stream: __cuda_stream__() has version {shown(version)}; 0 is known",
+                "stream",
+                stream,
             )
         return handle
     for name in ("handle", "ptr", "cuda_stream"):

@@ -9,6 +9,8 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
+from libcai.errors import shown
+
 if TYPE_CHECKING:
     from uuid import UUID
 
@@ -72,11 +74,12 @@ class Device(_Pair):
     ) -> Device:
         if isinstance(type, str):
             if id is not ...:
-                raise TypeError(f"a device is {type!r}, or a type and an id; not both")
+                raise TypeError(f"a device is {shown(type)}, or a type and an id; not both")
             type, id = _devices().parse(type)
         elif id is ...:
             raise TypeError(
-                f"a device is a text such as 'cpu' and 'gpu:0', or a type and an id, not {type!r}"
+                "a device is a text such as 'cpu' and 'gpu:0', or a type and an id, not "
+                f"{shown(type)}"
             )
         return tuple.__new__(
             cls, (_device_type(operator.index(type)), None if id is None else operator.index(id))

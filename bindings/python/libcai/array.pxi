@@ -119,9 +119,10 @@ cdef class Array:
         if isinstance(address, bool):
             raise TypeError("an address is required, not a bool")
         cai_py_drain(0)
-        array = <cai_array *><uint64_t>PyNumber_Index(address)
-        if array == NULL or <uint64_t>array % sizeof(uint64_t) != 0:
-            raise from_status(CAI_ERR_ARGUMENT, 0, f"address {hex(<uint64_t>array)} is no array")
+        number = PyNumber_Index(address)
+        if not 0 < number <= UINT64_MAX or number % sizeof(uint64_t) != 0:
+            raise from_status(CAI_ERR_ARGUMENT, 0, f"address {shown(number)} is no array")
+        array = <cai_array *><uint64_t>number
         if array.owner == NULL:
             raise from_status(
                 CAI_ERR_ARGUMENT, 0,

@@ -133,6 +133,6 @@ cdef tuple arrow_pair(obj, answer):
 cdef void *arrow_pointer(obj, capsule, const char *name) except NULL:
     if not PyCapsule_IsValid(<PyObject *>capsule, name):
         raise InterfaceTypeError(
-            f"interface: a {type_name(<PyObject *>obj)[1:-8]} object gave {capsule!r} where Arrow "
+            f"interface: a {type_name(<PyObject *>obj)[1:-8]} object gave {shown(capsule)} where Arrow "
             f"wants a capsule named {name.decode()!r}", "interface", obj)
     return PyCapsule_GetPointer(<PyObject *>capsule, name)

@@ -31,7 +31,7 @@ cdef Array by_buffer(obj):
         if not cai_py_buffer_array(&buffer, &array):
             given = text_of(buffer.format)
             raise InterfaceError(
-                f"typestr: the buffer's format is {given!r}, which is no type of an array's",
+                f"typestr: the buffer's format is {shown(given)}, which is no type of an array's",
                 "typestr", given)
         return import_of(&array, held)
     finally:

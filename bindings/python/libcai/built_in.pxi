@@ -173,7 +173,7 @@ cdef cai_py_kept *log_parameters(dict given, Companion companion,
 cdef cai_py_kept *kept_for_c(Companion companion, function, str what) except NULL:
     cdef cai_py_kept *kept
     if not callable(function):
-        raise TypeError(f"{what} is {function!r}, which cannot be called")
+        raise TypeError(f"{what} is {shown(function)}, which cannot be called")
     companion.function = function
     kept = cai_py_keep(<PyObject *>companion, False)
     if kept == NULL:

@@ -32,14 +32,17 @@ class MemoryResource(_MemoryResource):
 
     def __init__(self, device=0, *, kind="default", manager=None):
         if kind not in _KINDS:
-            raise libcai.UseError(f"kind is {kind!r}, and none of {', '.join(_KINDS)}")
+            raise libcai.UseError(
+                f"kind is {libcai.errors.shown(kind)}, and none of {', '.join(_KINDS)}"
+            )
         if isinstance(device, _Device):
             device = device.device_id
         if isinstance(device, int):
             device = (libcai.DeviceType.CUDA, device)
         if not isinstance(device, (str, tuple)):
             raise libcai.UseError(
-                f"device is {device!r}, and no int, str, libcai.Device or cuda.core.Device"
+                f"device is {libcai.errors.shown(device)}, and no int, str, libcai.Device or "
+                "cuda.core.Device"
             )
         self._device = libcai.Device(*((device,) if isinstance(device, str) else device))
         if self._device.type != libcai.DeviceType.CUDA:

@@ -15,7 +15,7 @@ cdef int device_of(given, cai_device *out) except -1:
         return succeed(status, &error)
     if not isinstance(given, tuple) or len(given) != 2:
         raise TypeError(
-            f"a device is a libcai.Device, or a text such as 'cpu' and 'gpu:0', not {given!r}")
+            f"a device is a libcai.Device, or a text such as 'cpu' and 'gpu:0', not {shown(given)}")
     kind, ordinal = given
     kind = operator.index(kind)
     if kind in (CAI_DEVICE_CUDA_HOST, CAI_DEVICE_CUDA_MANAGED):
@@ -24,7 +24,7 @@ cdef int device_of(given, cai_device *out) except -1:
         return current_of(kind, out)
     ordinal = operator.index(ordinal)
     if not (0 <= kind <= INT32_MAX and 0 <= ordinal <= INT32_MAX):
-        raise UseError(f"({kind}, {ordinal}) is no device")
+        raise UseError(f"{shown((kind, ordinal))} is no device")
     out.type = kind
     out.id = ordinal
     return 0
@@ -298,7 +298,7 @@ def on_reset(function):
     cdef cai_error error
     cdef cai_status status
     if not callable(function):
-        raise TypeError(f"{function!r} cannot be called")
+        raise TypeError(f"{shown(function)} cannot be called")
     if function in reset_numbers:
         return
     reset_last += 1

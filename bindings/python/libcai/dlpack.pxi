@@ -59,7 +59,7 @@ cdef uint64_t consumers_stream(int device_type, stream) except? 0:
     cdef uint64_t number
     if device_type == CAI_DEVICE_CPU:
         if stream is not None and (type(stream) is not int or stream != -1):
-            raise BufferError(f"stream: the array is on the host, where none is {stream!r}")
+            raise BufferError(f"stream: the array is on the host, where none is {shown(stream)}")
         return NO_STREAM
     if stream is None:
         return 1
@@ -110,6 +110,8 @@ cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
         here = dlpack_device(self)
         there = here if dl_device is None else pair_of(dl_device, "dl_device")
         copied = copy or there != here
+        if not INT32_MIN <= there[0] <= INT32_MAX:
+            raise BufferError(f"dl_device: libcai cannot copy to device {shown(there)}")
     if copied:
         if copy is not None and not copy:
             raise BufferError(
@@ -144,7 +146,7 @@ cdef tuple pair_of(given, str what):
         first, second = given
         return PyNumber_Index(first), PyNumber_Index(second)
     except (TypeError, ValueError):
-        raise TypeError(f"{what} is {given!r}, and not a tuple of two integers") from None
+        raise TypeError(f"{what} is {shown(given)}, and not a tuple of two integers") from None
 
 
 cdef Array copied_to(Array self, tuple here, tuple there):
@@ -155,7 +157,7 @@ cdef Array copied_to(Array self, tuple here, tuple there):
         return devices().to(self, f"gpu:{there[1]}")
     if there == here:
         return devices().copy(self)
-    raise BufferError(f"dl_device: libcai cannot copy to device {there}")
+    raise BufferError(f"dl_device: libcai cannot copy to device {shown(there)}")
 
 
 # ---- In
@@ -209,7 +211,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     cdef uint64_t number
     cai_py_drain(0)
     if copy is not None and type(copy) is not bool:
-        raise TypeError(f"copy is {copy!r}, and neither True, False nor None")
+        raise TypeError(f"copy is {shown(copy)}, and neither True, False nor None")
     there = None if device is None else dlpack_device_of(device)
     if PyCapsule_CheckExact(obj):
         if copy:
@@ -335,7 +337,7 @@ cdef Array from_capsule(capsule, uint64_t stream, bint asked, tuple there):
             <DLManagedTensor *>PyCapsule_GetPointer(object, b"dltensor"), stream, &array, &error)
     else:
         raise InterfaceTypeError(
-            f"interface: {capsule!r} is no capsule of DLPack's, or was consumed before",
+            f"interface: {shown(capsule)} is no capsule of DLPack's, or was consumed before",
             "interface", capsule)
     if status != CAI_OK:
         raise_error(&error, NULL)

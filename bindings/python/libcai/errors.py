@@ -17,6 +17,8 @@ __all__ = [
     "ViewIndexError",
 ]
 
+_MOST_SHOWN = 512  # characters
+
 # The values of cai_status, as cai.h gives them.
 _ARGUMENT, _VALUE, _TYPE, _VERSION, _MEMORY, _LAYOUT = -1, -2, -3, -4, -5, -7
 _UNSUPPORTED, _EXPORT, _DRIVER, _BOUNDS, _ORDER, _STATE = -8, -9, -10, -14, -15, -16
@@ -202,6 +204,18 @@ def status_of(exception):
         if isinstance(exception, kind):
             return status, 0
     return _STATE, 0
+
+
+def shown(value):
+    """What an error says of a value. Python refuses to write the digits of an integer that is too
+    long, and an object's own ``__repr__`` may do anything."""
+    try:
+        text = repr(value)
+    except Exception:
+        if isinstance(value, int):
+            return f"an integer of {int.bit_length(value)} bits"
+        return f"a {type(value).__name__} that cannot be shown"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def add_note(exception, note):

@@ -196,7 +196,7 @@ cdef dict dict_without_stream(Array self):
 cdef dict dict_of_version(Array self, version):
     """The dict of any array, a masked one of the host's too."""
     if version not in (2, 3):
-        raise UseError(f"version is {version!r}, and neither 2 nor 3")
+        raise UseError(f"version is {shown(version)}, and neither 2 nor 3")
     if version == 2:
         return dict_of_version_2(self)
     if self.array.device_type != CAI_DEVICE_CPU:

@@ -41,7 +41,7 @@ cdef uint32_t access_of(access, int index=-1) except? 99:
         if value is not None:
             return value
     name = "access" if index < 0 else f"access[{index}]"
-    raise UseError(f"{name} is {access!r}, and neither 'read' nor 'write'")
+    raise UseError(f"{name} is {shown(access)}, and neither 'read' nor 'write'")
 
 
 cdef bint resolved(stream, uint64_t *number) except -1:
@@ -311,5 +311,5 @@ def defer_releases(most=4096, /):
     """
     number = PyNumber_Index(most)
     if not 0 <= number <= INT64_MAX:
-        raise UseError(f"most is {number}, and not from 0 to 2**63 - 1")
+        raise UseError(f"most is {shown(number)}, and not from 0 to 2**63 - 1")
     cai_py_set_most(number)

@@ -151,7 +151,7 @@ def set_memory_manager(manager):
         if not isinstance(manager, str):
             raise TypeError(
                 "the name of a manager, or a subclass of libcai.MemoryManager, is required, not "
-                f"{manager!r}")
+                f"{shown(manager)}")
         name = text_for_c(manager, "manager")
         text = name
     with nogil:
@@ -177,7 +177,7 @@ cdef int take_block(MemoryManager self, answer, uint64_t size, uint32_t kind,
     if isinstance(answer, tuple):
         if len(answer) != 3:
             raise TypeError(
-                f"{type(self).__name__} gave {answer!r} for memory, and neither an address nor "
+                f"{type(self).__name__} gave {shown(answer)} for memory, and neither an address nor "
                 "(address, host, size)")
         address, host, length = answer
         unsigned_of(address, "address", &block.data)
@@ -366,7 +366,7 @@ cdef cai_status manager_get_memory_info(void *link, uint64_t *left, uint64_t *to
 cdef cai_status unpack_two(answer, uint64_t *first, uint64_t *second) except? CAI_ERR_STATE:
     cdef uint64_t one, two
     if not isinstance(answer, (tuple, list)) or len(answer) != 2:
-        raise TypeError(f"a manager's method gave {answer!r}, and no pair of numbers")
+        raise TypeError(f"a manager's method gave {shown(answer)}, and no pair of numbers")
     given, other = answer
     unsigned_of(given, "the first number", &one)
     unsigned_of(other, "the second number", &two)

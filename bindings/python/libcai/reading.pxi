@@ -232,7 +232,7 @@ cdef int route_of(word) except -1:
     if word is None:
         return ROUTE_NONE
     if not isinstance(word, str) or word not in ROUTES:
-        raise UseError(f"route is {word!r}, and none of {', '.join(map(repr, ROUTES[1:]))}")
+        raise UseError(f"route is {shown(word)}, and none of {', '.join(map(repr, ROUTES[1:]))}")
     return ROUTES.index(word)
 
 

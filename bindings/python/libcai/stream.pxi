@@ -354,7 +354,7 @@ cdef class Stream:
         cdef cai_error error
         cdef cai_status status
         if not callable(function):
-            raise TypeError(f"{function!r} cannot be called")
+            raise TypeError(f"{shown(function)} cannot be called")
         kept = cai_py_keep(<PyObject *>function, cai_stream_value(self.stream) == 0)
         if kept == NULL:
             raise MemoryError()
