@@ -554,3 +554,21 @@ def test_sub_interpreters_are_refused():
 def test_a_sub_interpreter_that_is_refused_spoils_nothing():
     code = IN_ANOTHER + "from_another(); import libcai; print(libcai.zeros(2).item(1))"
     assert python(code) == 6 * REFUSED + "0.0\n"
+
+
+def test_no_class_stays_since_an_object_of_it_was_seen():
+    class Kept:
+        pass
+
+    def seen():
+        class Exporter:
+            kept = Kept()
+            __array_interface__ = property(lambda self: data.__array_interface__)
+
+        libcai.asarray(Exporter())
+        return weakref.ref(Exporter), weakref.ref(Exporter.kept)
+
+    data = np.zeros(4, np.uint8)
+    references = [reference for _ in range(20) for reference in seen()]
+    gc.collect()
+    assert not any(reference() for reference in references)

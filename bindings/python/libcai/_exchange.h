@@ -12,10 +12,11 @@
 #include "cai/exchange.h"
 #include "cai/python.h"
 
-/* What a type offers. `type` is held, so that none else comes to its address; `tag` changes when
- * the type, or what it inherits from, does. */
+/* What a type offers. `weak` is a weak reference to it, which tells it from a later one that comes
+ * to its address: who has seen an object keeps no class of it alive, nor what that refers to. `tag`
+ * changes when the type, or what it inherits from, does. */
 typedef struct cai_py_tables {
-  PyTypeObject *type;
+  PyObject *weak; /* null: there is none in this place */
   unsigned tag;
   const cai_exchange_api *cai;
   const DLPackExchangeAPI *dlpack;
@@ -110,18 +111,24 @@ static int cai_py_find_tables(PyTypeObject *type, cai_py_tables *out) {
   return 0;
 }
 
+static int cai_py_is_place_of(const cai_py_tables *place, PyTypeObject *type) {
+  return place->weak && ((PyWeakReference *)place->weak)->wr_object == (PyObject *)type &&
+         place->tag == cai_py_type_tag(type);
+}
+
 static int cai_py_fill_tables(PyTypeObject *type, cai_py_tables *place, cai_py_tables *out) {
-  cai_py_tables before;
+  PyObject *before;
   /* A lookup gives the type its tag, if it can have one. */
   (void)cai_py_class_has(type, cai_py_exchange_name);
   out->tag = cai_py_type_tag(type);
   if (cai_py_find_tables(type, out) < 0) return -1;
-  out->type = type;
+  out->weak = NULL;
   if (out->tag == 0 || out->tag != cai_py_type_tag(type)) return 0;
-  before = *place;
-  Py_INCREF((PyObject *)type);
+  out->weak = PyWeakref_NewRef((PyObject *)type, NULL);
+  if (!out->weak) return -1;
+  before = place->weak;
   *place = *out;
-  Py_XDECREF((PyObject *)before.type); /* last: it may run code */
+  Py_XDECREF(before);
   return 0;
 }
 
@@ -129,8 +136,7 @@ static int cai_py_fill_tables(PyTypeObject *type, cai_py_tables *place, cai_py_t
 static inline int cai_py_tables_of(PyTypeObject *type, cai_py_tables *out) {
   const uintptr_t address = (uintptr_t)type;
   cai_py_tables *const place = &cai_py_types[(address >> 4 ^ address >> 12) % CAI_PY_TYPES];
-  if (place->type != type || place->tag != cai_py_type_tag(type))
-    return cai_py_fill_tables(type, place, out);
+  if (!cai_py_is_place_of(place, type)) return cai_py_fill_tables(type, place, out);
   *out = *place;
   return 0;
 }
