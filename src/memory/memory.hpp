@@ -68,7 +68,7 @@ struct cai_memory : cai_owner {
   bool counted = false;         // among what is out
   cai_memory *next = nullptr;   // of those whose end is to be tried again
 
-  cai::order::Lock lock;  // for the two that follow
+  cai::order::Lock lock;  // for the three that follow
   cai::memory::Line line;
   std::vector<cai::memory::Line> former;
   bool has_said_none = false;  // by an array on a GPU
