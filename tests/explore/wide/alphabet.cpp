@@ -243,6 +243,10 @@ constexpr Theme kThemes[] = {
     {1, false,
      "make 0 ? N1 ? stream - | make 1 ? ? ? stream | capture ? N1"
      " | fail cuEventRecord/cuStreamWaitEvent/memory ? next | begin ? N2/N3 0 1 - ? both fork"},
+    // A view has gone, and the producer has reclaimed: it works on the own stream as before.
+    {1, false,
+     "make 0 ? N1/B1/1 ? stream - | publish 0 N2/B2 1 | begin 0 ? 1 - - ? both - | end 0 event"
+     " | release 1 | produce 0 N1/B1/1 write | produce 0 N1/B1/1"},
     // A blocking stream is taken into a capture, with an array that comes with 1.
     {1, false,
      "make 0 ? N1 ? stream - | make 1 ? 1 ? stream - | sync_host 1 | capture 0 N1"

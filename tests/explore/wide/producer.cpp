@@ -296,6 +296,19 @@ std::int32_t provide(void *, const cai_array *array, std::uint64_t *stream) {
   return 0;
 }
 
+static bool all_come_with(const World &world, int block, int stream) {
+  const Block &it = world.blocks[block];
+  if (it.is_masked || it.owners > 1 || it.unstated >= 0) return false;
+  if (it.memory && it.memory_stream != stream) return false;
+  const bool has_tensor =
+      std::any_of(std::begin(world.tensors), std::end(world.tensors),
+                  [&](const Tensor &tensor) { return tensor.there && tensor.block == block; });
+  return !has_tensor &&
+         std::all_of(std::begin(world.arrays), std::end(world.arrays), [&](const Array &array) {
+           return !array.there || array.block != block || array.said == stream;
+         });
+}
+
 // The producer's own work on a stream, and what the rules ask for before and after it.
 void produce(World &world, const Step &step) {
   const int number = world.array(step[1]);
@@ -310,8 +323,11 @@ void produce(World &world, const Step &step) {
   if (world.is_captured_alone(number, stream)) return;
   if (!world.may_say(number, array.said < 0 ? stream : array.said)) return;
   const bool is_alone = on_its_own && !block.copied && !block.is_abandoned;
-  Array *const again = is_alone ? nullptr : world.free_array(step[4]);
-  if (!again && !is_alone) return;
+  // All that there are by now come with the array's own stream.
+  const bool is_heard =
+      on_its_own && block.said == stream && all_come_with(world, array.block, stream);
+  Array *const again = is_alone || is_heard ? nullptr : world.free_array(step[4]);
+  if (!again && !is_alone && !is_heard) return;
   if (world.is_capturing(stream) && again) {
     // What it publishes is then in the graph, with the stream that it publishes on.
     const int target = array.said < 0 ? stream : array.said;
@@ -328,6 +344,8 @@ void produce(World &world, const Step &step) {
     });
     if (!world.is_taken(status)) return;
     world.met(Call::reclaim, number, stream);
+    // From now on it need not, if no other stream comes up.
+    if (is_heard && writes && !world.any_captures()) block.copied = block.is_abandoned = false;
   }
   world.say("the producer %s array %d on %s", writes ? "writes" : "reads", number,
             kStreamNames[stream]);
