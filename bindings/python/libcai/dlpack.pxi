@@ -180,8 +180,9 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
         What `use` takes: the exporter has it wait for its pending work, and it becomes the array's
         stream. Else that is the exporter's own, if `provide_stream` has a function for it, or 1, the
         legacy one. -1: nobody waits yet; then the array's stream is the exporter's own or, if nobody
-        knows it, unstated, as that of a capsule. If it is in a capture, the array is for that
-        capture alone; if not, it is not for a capture in which others use the exporter's memory.
+        knows it, unstated. Of a capsule it is the one that this was asked for, else unstated. If it
+        is in a capture, the array is for that capture alone; if not, it is not for a capture in which
+        others use the exporter's memory.
 
     Returns
     -------
