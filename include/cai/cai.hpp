@@ -525,7 +525,8 @@ class use {
 
   /** Begins: `cai::use guard(stream, arrays..., options)`. Each array is a cai::array that is no
    * temporary, a `cai_array`, a pointer to one, or what cai::reads() or cai::writes() returns of
-   * these; cai::options may come last: its `access` is that of the arrays that say none.
+   * these; cai::options may come last: its `accesses`, or else `access`, are those of the arrays
+   * that say none.
    * @throws error as cai_use_begin() fails; nothing has begun then */
   template <class... Arguments>
     requires detail::arrays_then_options<Arguments...>
@@ -549,8 +550,9 @@ class use {
     };
     (take(arguments), ...);
     if (each) {
-      for (std::uint32_t &access : accesses) {
-        if (access == CAI_ACCESS_DEFAULT) access = how.access;
+      for (std::size_t i = 0; i < count; ++i) {
+        if (accesses[i] != CAI_ACCESS_DEFAULT) continue;
+        accesses[i] = how.accesses ? how.accesses[i] : how.access;
       }
       how.accesses = accesses;
     }

@@ -143,6 +143,11 @@ TEST_F(Guard, AnAccessForEachArray) {
     const cai::use guard(later, in, cai::writes(other), cai::options{.access = CAI_ACCESS_READ});
     copy(other.data(), in.data(), later);
   }
+  {
+    const std::uint32_t accesses[] = {CAI_ACCESS_READ, CAI_ACCESS_READ};
+    const cai::use guard(later, in, cai::writes(other), cai::options{.accesses = accesses});
+    copy(other.data(), in.data(), later);
+  }
   EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
   {
     const cai::use guard(value(stream()), in, cai::reads(out));
