@@ -290,6 +290,7 @@ cai_array *empty_like(const cai_array &like, cai_device device, const cai_reques
 // given back the array's comes after what was done here.
 void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
   const auto *const array = static_cast<const cai_array *>(memory.context);
+  bool is_abandoned = false;
   cai_error error;
   const cai_status status = guard(&error, [&] {
     if (stream == 0 || !device::is_alive(memory.facts.device.id, memory.epoch)) return;
@@ -308,14 +309,16 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
       }
       const cai_status ended = cai_use_end(&use, &problem);
       if (ended == CAI_OK) return;
-      if (ended != CAI_ERR_CAPTURE) cai_use_abandon(&use);
+      is_abandoned = ended != CAI_ERR_CAPTURE;
+      if (is_abandoned) cai_use_abandon(&use);
       throw Failure(problem);
     });
     session.finish();
   });
   if (status == CAI_ERR_CAPTURE) throw Failure(error);  // there is another try
   // Of what is pending there the owner hears all the same.
-  if (status != CAI_OK) order::park(array->owner, {stream, nullptr, -1});
+  const bool is_unheard = status != CAI_OK && !is_abandoned;
+  if (is_unheard) order::park(array->owner, {stream, nullptr, -1});
   cai_array_release(array);
   if (status != CAI_OK) throw Failure(error);
 }

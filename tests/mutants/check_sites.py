@@ -39,7 +39,7 @@ WIDE = [hunt.wide(40000, 1), hunt.wide(150000, 2), hunt.wide(600000, 6)]
 # What serves whoever comes there alike: from where they come makes no other site of it.
 ALIKE = [
     "prune(session, stream.context, stream.context_id, Ask::in_passing);",
-    "settle(session, taken, stream.context, stream.context_id, Ask::in_passing, ending);",
+    "settle(session, taken, stream.context, stream.context_id, Ask::in_passing, sight, ending);",
     "uses->keep_marked(session, 0);",
     "return in_order ? give_back_in_order(memory, error)",
 ]
@@ -75,11 +75,20 @@ NEEDLESS = [
     ),
     ("cuEventRecord", [BEFORE], KEPT),
     ("cuStreamWaitEvent", [BEFORE], "likewise"),
-    ("cuEventRecord cuStreamQuery", [FORMER], "likewise"),
     (
         "cuEventRecord",
         ["keep_marked(session, memory.line", "if (!keep_streams_of_copies("],
         "memory is marked with streams that it had, or that others were told, which it waits for",
+    ),
+    (
+        "cuEventRecord",
+        ["uses.keep_marked(session, 0, order::Uses::Held::yes)", "cai_owner_pending(&memory"],
+        "what is pending on the memory's own streams was kept just before",
+    ),
+    (
+        "cuEventRecord cuStreamWaitEvent",
+        ["cai_use_end(&use, &problem)", "give_back_now(memory, memory.ordered ?"],
+        "memory of somebody's array whose end was put off is in use no more",
     ),
     (
         "cuEventRecord",
@@ -95,6 +104,7 @@ SELDOM = [
     ("cuStreamWaitEvent", [WAITS, "event_after("], "likewise"),
     ("cuStreamUpdateCaptureDependencies", ["after_all("], "likewise"),
     ("cuStreamWaitEvent", ["order::wait_for_all(", "after_all("], "likewise, of the keeper"),
+    ("cuEventRecord cuStreamQuery", [FORMER], KEPT),
 ]
 # Places that no explorer reaches, by their code.
 UNREACHED = {
