@@ -381,8 +381,11 @@ HeldMemory hold_array(const cai_array &array, uint64_t *below) {
     facts.host = facts.data;
   }
 
+  cai_array elements = array;  // a mask is other memory
+  elements.mask = nullptr;
+  elements.flags &= ~std::uint32_t{CAI_FLAG_MASKED};
   cai_array *held = nullptr;  // the struct itself may be the caller's
-  if (cai_array_slice(&array, nullptr, 0, &held, &error) != CAI_OK) throw Failure(error);
+  if (cai_array_slice(&elements, nullptr, 0, &held, &error) != CAI_OK) throw Failure(error);
   memory->context = held;
   memory->give_back = end_use_of_array;
   memory->keeper = keeper_of(*held);  // of the work of the host's own, for both

@@ -22,6 +22,8 @@ bool is_all_in_one_capture(const World &world, const Use &use) {
   return is_there(use.stream) && std::all_of(use.arrays.begin(), use.arrays.end(), [&](int number) {
            const Array &array = world.arrays[number];
            const Block &block = world.blocks[array.block];
+           // What is published of the others, who has the mask alone cannot tell from the use.
+           if (array.part != kWhole && block.copied) return false;
            return is_there(array.said) && is_there(block.said) && is_there(block.mask_said);
          });
 }
