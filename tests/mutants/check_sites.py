@@ -105,6 +105,16 @@ SELDOM = [
     ("cuStreamUpdateCaptureDependencies", ["after_all("], "likewise"),
     ("cuStreamWaitEvent", ["order::wait_for_all(", "after_all("], "likewise, of the keeper"),
     ("cuEventRecord cuStreamQuery", [FORMER], KEPT),
+    (
+        "cuEventRecord",
+        ["if (is_abandoned) cai_use_abandon(&use);"],
+        "the use of an array's memory cannot be ended, and is given up",
+    ),
+    (
+        "cuEventRecord",
+        ["if (memory.line.stream.get()) keep_streams_of_copies("],
+        "memory with views cannot be put in order as it is freed",
+    ),
 ]
 # Places that no explorer reaches, by their code.
 UNREACHED = {
