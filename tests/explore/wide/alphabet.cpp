@@ -195,6 +195,9 @@ constexpr Theme kThemes[] = {
      "make 0 ? ? IMPORTED stream/None - | import 1 0 | capture | join | join | begin 0 ? 1 - - ? both -"
      " | end 0 event | release 1 | import/begin"},
     {2, true, "make 0 ? ? ? stream - | capture | join | join | use_dict/begin | use_dict/end"},
+    {1, true,
+     "make 0 ? N1 plain/own stream - | sync_host 0 | capture 0 N2 | join 0 N3 | use_dict 0 N3 ?"
+     " | join 0 N1 | same_stream 0 - ?"},
     // A mask is memory of its own, which others have from its exporter, or from its owner.
     {2, true, "make ? ? ? IMPORTED stream/None N1/N2/None/B1 | import ? 0 mask"},
     {1, true, "make ? ? ? IMPORTED stream/None N1/N2/None/B1 | import | capture | join | join"},
