@@ -7,7 +7,7 @@
 
 #include "order/glance.hpp"
 #include "order/provider.hpp"
-#include "order/reading.hpp"
+#include "order/told_streams.hpp"
 
 namespace cai::order {
 

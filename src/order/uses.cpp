@@ -8,7 +8,7 @@
 
 #include "core/owned.hpp"
 #include "order/by_address.hpp"
-#include "order/reading.hpp"
+#include "order/told_streams.hpp"
 #include "order/trace.hpp"
 
 namespace cai::order {

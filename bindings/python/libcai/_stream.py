@@ -103,5 +103,5 @@ def _checked(number, stream):
 
 
 def _refused(number, stream):
-    shown = str(number) if number.bit_length() <= 128 else f"of {number.bit_length()} bits"
-    return InterfaceError(f"stream {shown} is not a stream", "stream", stream)
+    text = str(number) if number.bit_length() <= 128 else f"of {number.bit_length()} bits"
+    return InterfaceError(f"stream {text} is not a stream", "stream", stream)

@@ -214,7 +214,7 @@ def shown(value):
     except Exception:
         if isinstance(value, int):
             return f"an integer of {int.bit_length(value)} bits"
-        return f"a {type(value).__name__} that cannot be shown"
+        return f"an object of type {type(value).__name__} that cannot be shown"
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 

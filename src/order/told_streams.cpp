@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "order/reading.hpp"
+#include "order/told_streams.hpp"
 
 #include <condition_variable>
 #include <mutex>
