@@ -233,6 +233,8 @@ static void test_refused(void) {
                                       "<M8[xx]",
                                       "<M8[s",
                                       "<M8s]",
+                                      "<M8[sx",
+                                      "<M8xs]",
                                       "<M8[s]]",
                                       "<M8[s]x",
                                       "<M8[S]",

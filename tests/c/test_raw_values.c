@@ -115,6 +115,9 @@ static void test_lists(void) {
                 "adds up to 8 bytes, but typestr says 9");
   descr_refused("|V8", LIST(TUPLE(TEXT("a"), TEXT("<i4")), TUPLE(TEXT("a"), TEXT("<f4"))),
                 CAI_ERR_VALUE, -1, "two fields named 'a'");
+  descr_refused("|V8",
+                LIST(TUPLE(TEXT("\xC3\xA9"), TEXT("<i4")), TUPLE(TEXT("\xC3\xA9"), TEXT("<f4"))),
+                CAI_ERR_VALUE, -1, "two fields named '\xC3\xA9'");
   for (i = 0; i <= CAI_MAX_DESCR_FIELDS; ++i) {
     snprintf(names[i], sizeof names[i], "f%d", i);
     fields[i][0] = TEXT(names[i]), fields[i][1] = TEXT("|u1");

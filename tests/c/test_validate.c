@@ -117,6 +117,7 @@ static void test_dims(void) {
   check_context = "64 dimensions", make(&m, "<f4", 64, ones, NULL), right();
   check_context = "0 dimensions", make(&m, "<f4", 0, NULL, NULL), right();
   m.array.shape = m.array.strides = NULL, right();
+  m.array.shape = m.array.strides = NULL, right();
   fresh("negative extent"), m.shape[1] = -1, wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
   CHECK(ERR->index == 1); /* of the last call that took ERR */
   fresh("two of them"), m.shape[0] = m.shape[1] = -1, wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
