@@ -125,7 +125,10 @@ static void test_lists(void) {
   }
   descr_refused("|V8", make_items(CAI_FORM_LIST, all, CAI_MAX_DESCR_FIELDS + 1), CAI_ERR_VALUE, -1,
                 "has more than");
-  fields[99][0] = TEXT("f7"); /* far from its twin */
+  fields[63][0] = TEXT("f7"); /* far from its twin */
+  descr_refused("|V64", make_items(CAI_FORM_LIST, all, 64), CAI_ERR_VALUE, -1,
+                "two fields named 'f7'");
+  fields[63][0] = TEXT(names[63]), fields[99][0] = TEXT("f7");
   descr_refused("|V100", make_items(CAI_FORM_LIST, all, 100), CAI_ERR_VALUE, -1,
                 "two fields named 'f7'");
   outer[0] = TUPLE(TEXT("a"), TEXT("<i8"));
