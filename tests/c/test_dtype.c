@@ -112,6 +112,7 @@ static void test_time(void) {
   taken(">M8[ns]", 'M', '>', 8, ">M8[ns]");
   taken("M8[ns]", 'M', '<', 8, "<M8[ns]");
   taken("<M8[2147483647s]", 'M', '<', 8, "<M8[2147483647s]");
+  taken("<M8[9s]", 'M', '<', 8, "<M8[9s]");
   taken("=m8", 'm', '<', 8, "<m8");
 }
 

@@ -201,6 +201,27 @@ static void test_text(void) {
   show(text, sizeof text - 1);
 }
 
+static void says(const cai_interface *in, const char *what) {
+  cai_array out;
+  CHECK_FAILS(ANY, ANY,
+              cai_interface_read(in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  if (!CHECK(strstr(ERR->message, what) != NULL)) fprintf(stderr, "  %s\n", ERR->message);
+}
+
+static void test_values(void) {
+  made_interface d;
+  cai_interface *in = make_interface(&d);
+  check_context = "values";
+  in->typestr = make_bytes_of(CAI_FORM_TEXT, "\x01<\xff\xc3\xa9\x7f", 6);
+  says(in, "'\\x01<\\xff\xc3\xa9\\x7f'");
+  in = make_interface(&d);
+  d.shape[1] = make_text("x");
+  says(in, "shape[1] is 'x', not an integer");
+  in = make_interface(&d);
+  in->version = make_text("x");
+  says(in, "version is 'x', not an integer");
+}
+
 /* Integers of 10 000 digits, tuples of a thousand, and the largest of all. */
 static void test_long(void) {
   static char digits[10001];
@@ -249,6 +270,7 @@ int main(void) {
   test_names();
   test_size();
   test_text();
+  test_values();
   test_long();
   test_index();
   return CHECK_RESULT();

@@ -202,6 +202,7 @@ static void test_reshape(void) {
 
 static void test_reshape_errors(void) {
   static const int64_t shape[] = {2, 3}, empty[] = {0, 3}, square[] = {2, 2}, four[] = {4};
+  static const int64_t single[] = {1, 1};
   static const int64_t far[] = {1, INT64_C(1) << 62};
   static const struct {
     int32_t ndim;
@@ -235,7 +236,7 @@ static void test_reshape_errors(void) {
                  {{INT64_MAX, INT64_MAX, 7, 0}},         {{0, -5, INT64_MAX, INT64_MAX}},
                  {{INT64_MAX, 0, INT64_MAX, INT64_MAX}}, {{INT64_MIN, 0, 1, 1}}};
   int64_t ones[CAI_MAX_NDIM + 1];
-  cai_array *a, *view;
+  cai_array *a, *view, *again = NULL;
   int i, k;
   check_context = "reshape errors";
   make(&m, "<f4", 2, shape, NULL);
@@ -266,6 +267,17 @@ static void test_reshape_errors(void) {
   memset(&view, 0xA5, sizeof view);
   CHECK_FAILS(CAI_ERR_LAYOUT, ANY, cai_array_reshape(a, four, 1, &view, ERR));
   CHECK(check_untouched(&view, sizeof view));
+  cai_array_release(a);
+
+  check_context = "no shape, and none needed";
+  make(&m, "<f4", 2, single, NULL);
+  a = own();
+  if (CHECK_OK(cai_array_reshape(a, NULL, 0, &view, ERR))) {
+    CHECK(view->ndim == 0 && view->data == a->data);
+    CHECK_OK(cai_array_broadcast(view, NULL, 0, &again, ERR));
+    cai_array_release(again);
+    cai_array_release(view);
+  }
   cai_array_release(a);
 
   check_context = "reshape of nothing";
