@@ -287,9 +287,10 @@ cai_array *empty_like(const cai_array &like, cai_device device, const cai_reques
 // ---- Memory of arrays
 
 // Memory that holds an array of somebody's. Its stream comes after the array's, and when it is
-// given back the array's comes after what was done here.
+// given back the array's comes after what was done here. It holds the array for as long as anybody
+// has the memory, freed or not, and may ask the keeper.
 void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
-  const auto *const array = static_cast<const cai_array *>(memory.context);
+  const cai_array *const array = memory.found_by;
   bool is_abandoned = false;
   cai_error error;
   const cai_status status = guard(&error, [&] {
@@ -319,7 +320,6 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
   // Of what is pending there the owner hears all the same.
   const bool is_unheard = status != CAI_OK && !is_abandoned;
   if (is_unheard) order::park(array->owner, {stream, nullptr, -1});
-  cai_array_release(array);
   if (status != CAI_OK) throw Failure(error);
 }
 
@@ -386,7 +386,7 @@ HeldMemory hold_array(const cai_array &array, uint64_t *below) {
   elements.flags &= ~std::uint32_t{CAI_FLAG_MASKED};
   cai_array *held = nullptr;  // the struct itself may be the caller's
   if (cai_array_slice(&elements, nullptr, 0, &held, &error) != CAI_OK) throw Failure(error);
-  memory->context = held;
+  memory->found_by = held;
   memory->give_back = end_use_of_array;
   memory->keeper = keeper_of(*held);  // of the work of the host's own, for both
   if (is_cpu || extent.empty()) return memory;

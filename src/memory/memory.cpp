@@ -28,6 +28,7 @@ cai_memory::cai_memory(cai_device device, std::uint32_t kind)
 
 cai_memory::~cai_memory() {
   order::drop_uses(this);
+  if (found_by && is_reachable()) cai_array_release(found_by);
 }
 
 void cai_memory::retain_owner(cai_owner *owner) noexcept {

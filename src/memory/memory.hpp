@@ -56,6 +56,7 @@ struct cai_memory : cai_owner {
   std::uint32_t block_kind = CAI_KIND_NONE;
   void (*release_foreign)(void *context) = nullptr;
   void *context = nullptr;
+  const cai_array *found_by = nullptr;  // owned: the keeper may go with it
   std::uint64_t begun_in = 0;  // the capture that its stream was in as an array's use began
 
   std::uint64_t epoch = 0;      // of a GPU's primary context; 0: of none

@@ -31,10 +31,12 @@ class Bytes {
     array.strides = &step_;
     array.data = value(bytes);
     cai_array *owned = nullptr;
-    EXPECT_EQ(cai_array_own(&array, nullptr, nullptr, &owned, nullptr), CAI_OK);
+    const auto end = [](void *self) { ++static_cast<Bytes *>(self)->ends; };
+    EXPECT_EQ(cai_array_own(&array, end, this, &owned, nullptr), CAI_OK);
     return OwnArray(owned);
   }
   unsigned char bytes[size] = {};
+  int ends = 0;
 
  private:
   static constexpr std::int64_t step_ = 1;
@@ -70,6 +72,21 @@ TEST(HostMemoryOf, AReadOnlyArrayStaysSo) {
   expect_not_written(memory);
   EXPECT_TRUE(is_read_only(memory_of(array_of(memory, {4}))));
   EXPECT_FALSE(is_read_only(memory_of(bytes.make())));
+}
+
+// Whoever still has an array of the memory may ask the keeper of the one that it was found by.
+TEST(HostMemoryOf, HoldsTheArrayUntilNobodyHasTheMemory) {
+  Bytes bytes;
+  {
+    OwnMemory memory = memory_of(bytes.make());
+    const OwnArray array = array_of(memory, {4});
+    ASSERT_OK(cai_memory_free(memory, error));
+    ASSERT_OK(cai_array_sync_host(array, error));
+    memory = {};
+    ASSERT_OK(cai_array_sync_host(array, error));
+    EXPECT_EQ(bytes.ends, 0);
+  }
+  EXPECT_EQ(bytes.ends, 1);
 }
 
 TEST(HostMemoryOf, AReadOnlyArrayOfOurOwnMemoryGivesAView) {

@@ -4437,16 +4437,17 @@ functions! {
     ) -> cai_status;
     /// Finds the memory of an array: that of [`cai_memory_array()`], also for its views, and the whole
     /// where it was made of a view of memory. For any other array, memory of the extent of its elements
-    /// that holds it, an owner of its own; a mask is other memory. Until it is released, uses of arrays
-    /// of it and of `array` do not find each other, so use the one or the other; its stream is the
-    /// thread's current one, which comes after the array's, and the array's will come after it when the
-    /// memory is released. If one of the two is in a capture by then that the other is not in, or that
-    /// has begun since, the array's does not, and the array's owner alone hears of the work: who begins
-    /// a use comes after it, and a producer reclaims. An owner with functions of its own hears of it
-    /// once the capture is over, and arrays of such memory are used in a capture only if its stream is
-    /// in that. Work of streams of the CPU's is one with the array's at any time. Of a read-only array
-    /// the memory is [`CAI_MEMORY_READONLY`]: a view, if the whole may be written. It is [`CAI_MEMORY_FREED`]
-    /// once the array's owner says [`CAI_OWNER_FREED`].
+    /// that holds it until the last holder has gone, freed by hand or not, and is an owner of its own; a
+    /// mask is other memory. Until it is released, uses of arrays of it and of `array` do not find each
+    /// other, so use the one or the other; its stream is the thread's current one, which comes after the
+    /// array's, and the array's will come after it when the memory is released. If one of the two is in
+    /// a capture by then that the other is not in, or that has begun since, the array's does not, and
+    /// the array's owner alone hears of the work: who begins a use comes after it, and a producer
+    /// reclaims. An owner with functions of its own hears of it once the capture is over, and arrays of
+    /// such memory are used in a capture only if its stream is in that. Work of streams of the CPU's is
+    /// one with the array's at any time. Of a read-only array the memory is [`CAI_MEMORY_READONLY`]: a
+    /// view, if the whole may be written. It is [`CAI_MEMORY_FREED`] once the array's owner says
+    /// [`CAI_OWNER_FREED`].
     ///
     /// # Arguments
     ///
