@@ -196,6 +196,7 @@ cai_block host_pin(cai_device device, void *host, uint64_t size, uint32_t kind, 
 
 void host_unpin(const cai_block &block) {
   std::unique_ptr<Pinned> pinned(pinned_of(block));
+  if (!device::is_alive(pinned->ordinal, pinned->epoch)) return;  // it went with its context
   try {
     on_gpu(pinned->ordinal, [&](driver::Session &session, const device::Primary &) {
       must(session.cu.cuMemHostUnregister, pinned->memory);

@@ -10,6 +10,7 @@
 #include "cai/memory.h"
 #include "core/error.hpp"
 #include "device/device.hpp"
+#include "memory/tables.hpp"
 
 namespace cai::memory {
 
@@ -149,6 +150,16 @@ struct cai_manager {
       if (!(one->table_.*entry)) continue;
       one->call(one->table_.*entry, what, arguments...);
       return true;
+    }
+    return false;
+  }
+
+  // Whether a manager that is not built in, this one or one upstream, has an optional function.
+  // What is built in hands on what the library gives.
+  template <auto entry>
+  bool is_foreign() const noexcept {
+    for (const cai_manager *one = this; one; one = one->upstream_) {
+      if (one->table_.*entry && !cai::memory::is_built_in(one->table_)) return true;
     }
     return false;
   }

@@ -3,6 +3,7 @@
 // the same address.
 #include <cai/device.h>
 
+#include "allocations.h"
 #include "managers.hpp"
 #include "memories.hpp"
 
@@ -125,6 +126,35 @@ TEST_F(Resets, EndMemoryOfTheCpuThatAGpuHasPinned) {
   EXPECT_FALSE(describe(plain).flags & CAI_MEMORY_FREED);
   const unsigned char seven = 7;
   EXPECT_FAILS(CAI_ERR_STATE, "gpu:0 was reset", cai_array_fill(array, &seven, nullptr, error));
+}
+
+// What managers had to remember of it goes as well.
+TEST_F(Resets, KeepNothingOfWhatTheyEnd) {
+  static unsigned char bytes[size];
+  const auto end_and_count = [&](const char *name) {
+    {
+      const Manager plain = make("default", gpu1);
+      cai_log_params log{};
+      log.struct_size = sizeof log;
+      log.write = [](void *, const char *, std::uint64_t) {};
+      const Manager manager = make(name, gpu1, name[0] == 'l' ? &log : nullptr, plain);
+      EXPECT_EQ(cai_manager_install(gpu1, manager, nullptr), CAI_OK);
+      cai_memory *pinned = nullptr;
+      EXPECT_EQ(
+          cai_memory_pin(gpu1, bytes, size, CAI_KIND_PINNED, 0, nullptr, nullptr, &pinned, nullptr),
+          CAI_OK);
+      const OwnMemory theirs(pinned), ours = allocate(gpu1, CAI_KIND_PINNED, size);
+      EXPECT_EQ(cai_device_reset(gpu1, CAI_RESET_CONTEXT, nullptr), CAI_OK);
+    }
+    flush(gpu1);
+    return allocations_kept();
+  };
+  for (const char *const name : {"statistics", "tracking", "logging"}) {
+    SCOPED_TRACE(name);
+    end_and_count(name);  // from here on they are counted, and what is made once is there
+    const long kept = end_and_count(name);
+    EXPECT_EQ(end_and_count(name), kept);
+  }
 }
 
 TEST_F(Resets, WhatIsDeadIsNotFound) {
