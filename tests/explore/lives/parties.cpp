@@ -616,11 +616,11 @@ void World::run(const Program &program) {
     const Party &party = parties[step[0] % std::size(parties)];
     if (speaks) {
       std::printf("%s %u %u %u %u\n", party.name, step[1], step[2], step[3], step[4]);
+      std::fflush(stdout);  // it may be the last
     }
     if (!party.in_captures) end_capture();
     (this->*party.act)(step);
     check();
-    if (speaks) std::fflush(stdout);
     if (!wrong().empty()) return;
   }
   close();

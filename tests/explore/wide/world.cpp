@@ -78,7 +78,7 @@ bool World::any_captures() const {
 
 bool World::is_capturing(int stream) const {
   if (stream == kLegacy) return is_legacy_barred();
-  if (!any_captures() || stream == kGone) return false;
+  if (!any_captures() || stream < 0 || stream == kGone) return false;
   if (is_of_guest(stream) && !machine().guest) return false;
   if (stream == kPerThread + 1 && !has_second) return false;
   int status = 0, result = 0;
