@@ -77,6 +77,19 @@ TEST_F(Addresses, TheGpuFillsAndCopiesByItsOwn) {
   });
 }
 
+TEST_F(Addresses, EitherIsValid) {
+  for_both([](cai_memory *memory, unsigned char *host) {
+    for (const std::uint64_t begin : {describe(memory).data, value(host)}) {
+      for (const std::uint64_t start : {0, 1}) {
+        ASSERT_OK(cai_memory_validate(begin + start, size - 1, gpu0, CAI_KIND_PINNED, error));
+      }
+      EXPECT_FAILS(
+          CAI_ERR_BOUNDS, "leaves the allocation",
+          cai_memory_validate(begin, 2 * std::uint64_t{4096}, gpu0, CAI_KIND_PINNED, error));
+    }
+  });
+}
+
 TEST_F(Addresses, TheyAreToldForViewsAndStrangers) {
   for_both([](cai_memory *memory, unsigned char *host) {
     const OwnArray array = array_of(memory, {size});

@@ -454,6 +454,7 @@ TEST(Register, Names) {
   for (const char *name : {"", "a b", "a/b", "a:b", "a{b", "\xc3\xa4", "a\n"}) {
     EXPECT_EQ(cai_manager_register(name, &recorder_table, nullptr), CAI_ERR_VALUE) << name;
   }
+  EXPECT_EQ(cai_manager_register("azAZ09", &recorder_table, nullptr), CAI_OK);
   std::string name = "Some_thing-1.0";
   EXPECT_EQ(cai_manager_register(name.c_str(), &recorder_table, nullptr), CAI_OK);
   const std::string copy = name;

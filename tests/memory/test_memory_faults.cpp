@@ -5,6 +5,7 @@
 
 #include "failing.hpp"
 #include "memories.hpp"
+#include "owned.hpp"
 
 namespace test::memory_faults_tests {
 namespace {
@@ -246,6 +247,22 @@ TEST_F(MemoryFaults, WhatCannotBePutInOrderRuinsNobodysCapture) {
   EXPECT_EQ(reports_, 1);
   release_beside_a_capture(primary[0], "cuEventRecord", 20, 1);
   EXPECT_EQ(reports_, 3) << "neither in order, nor by an event";
+}
+
+// The owner is not held for ever by a use that nobody can end any more.
+TEST_F(MemoryFaults, AFillThatCannotBeEndedLetsGo) {
+  const OwnStream theirs = make_stream(gpu0), ours = make_stream(gpu0);
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 64, theirs);
+  const OwnArray array = array_of(memory, {64});
+  cai_array borrowed = *array.get();
+  borrowed.owner = nullptr;
+  borrowed.stream = cai_stream_value(theirs);
+  borrowed.stream_kind = CAI_STREAM_STREAM;
+  const Owned foreign(borrowed);
+  const unsigned char seven = 7;
+  MUST(gpu().simcuda_fail("cuStreamWaitEvent", 2, 999));
+  EXPECT_FAILS(CAI_ERR_CUDA, "cuStreamWaitEvent", cai_array_fill(foreign, &seven, ours, error));
+  MUST(gpu().simcuda_fail("cuStreamWaitEvent", 0, 0));
 }
 
 }  // namespace

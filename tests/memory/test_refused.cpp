@@ -213,7 +213,8 @@ TEST_F(Refused, Wrapped) {
     return cai_memory_array(memory, 0, &bytes_type, static_cast<std::int32_t>(shape.size()),
                             shape.data(), nullptr, &none, error);
   };
-  EXPECT_FAILS(CAI_ERR_BOUNDS, "does not fit in the pitch", make({3, 129}, error));
+  EXPECT_FAILS(CAI_ERR_BOUNDS, "a row of 129 bytes does not fit in the pitch, 128",
+               make({3, 129}, error));
   EXPECT_FAILS(CAI_ERR_BOUNDS, "leave the memory", make({3, 101}, error));
   EXPECT_FAILS(CAI_ERR_BOUNDS, "leave the memory", make({4, 1}, error));
   EXPECT_FAILS(CAI_ERR_VALUE, "too many elements", make({1 << 30, 1 << 30, 1 << 30, 1}, error));
