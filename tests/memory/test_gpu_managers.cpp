@@ -363,14 +363,19 @@ TEST_F(GpuManagers, PinnedForTheCpuComesOfWhatIsPendingOnTheGpu) {
 // ---- Resets -------------------------------------------------------------------------------------
 
 TEST_F(GpuManagers, StreamsAreDestroyedWithWhatIsPending) {
-  cai_stream *made = nullptr;
-  ASSERT_EQ(cai_stream_create(gpu0, CAI_MODE_ASYNC, 0, &made, nullptr), CAI_OK);
-  cai_stream_release(made);
+  const auto end_one = [] { static_cast<void>(make_stream(gpu0)); };
+  end_one();
   EXPECT_EQ(calls("cuStreamDestroy"), 0U);
   EXPECT_EQ(usage(gpu0).pending_count, 1U);
   EXPECT_EQ(usage(gpu0).pending_bytes, 0U);
   flush(gpu0);
   EXPECT_EQ(calls("cuStreamDestroy"), 1U);
+  for (std::uint64_t i = 1; i <= 10; ++i) {
+    end_one();
+    EXPECT_EQ(usage(gpu0).pending_count, i);
+  }
+  end_one();
+  EXPECT_EQ(usage(gpu0).pending_count, 0U);
 }
 
 TEST_F(GpuManagers, AResetResetsManagersAndFreesWhatIsPending) {
