@@ -190,8 +190,15 @@ class Other {
     EXPECT_TRUE(receive_all(talk_, &byte, 1, nullptr));
     return byte;
   }
-  void end() {
+  // It has ended, and nobody has asked how: the kernel knows it still.
+  void end_unasked() {
     tell(Ask::end);
+    siginfo_t how{};
+    MUST(waitid(P_PID, static_cast<id_t>(id_), &how, WEXITED | WNOWAIT));
+    has_ended_ = true;
+  }
+  void end() {
+    if (!has_ended_) end_unasked();
     int status = -1;
     waitpid(std::exchange(id_, 0), &status, 0);
     EXPECT_EQ(status, 0);
@@ -210,6 +217,7 @@ class Other {
   void tell(Ask ask) const { send_all(talk_, &ask, 1, -1); }
 
   pid_t id_ = 0;
+  bool has_ended_ = false;
   int talk_ = -1;
 };
 
@@ -522,6 +530,10 @@ TEST_F(Ipc, Refusals) {
   refused(as_it_is, gpu0, -1, CAI_OPEN_DIRECT, CAI_ERR_CUDA, "cuIpcOpenMemHandle");
   other.end();
   refused(as_it_is, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_STATE, "gone");
+  Other unasked;
+  const Shared its = unasked.shared(Ask::legacy);
+  unasked.end_unasked();
+  refused([&](auto &h) { h = its.handle; }, gpu0, -1, CAI_OPEN_AUTO, CAI_ERR_STATE, "gone");
 
   const OwnMemory pinned = allocate(gpu0, CAI_KIND_PINNED, 64);
   const OwnMemory of_pool = allocate(gpu0, CAI_KIND_ASYNC, 64);
