@@ -300,7 +300,7 @@ void cai_manager::free_it(const cai_block &block, uint32_t kind, uint64_t stream
                           bool in_captures_too) {
   if (!is_alive()) {
     // A manager forgets its memory when it is reset; what the library gave in its place, it ends.
-    if (memory::is_host_kind(kind) && !is_foreign<&cai_manager_table::memhostfree>()) {
+    if (memory::is_host_kind(kind) && !has_foreign<&cai_manager_table::memhostfree>()) {
       memory::host_free(block);
     }
     return;
@@ -345,7 +345,7 @@ cai_block cai_manager::pin(void *host, uint64_t size, uint32_t kind, uint32_t fl
 
 void cai_manager::unpin(const cai_block &block) {
   if (!is_alive()) {
-    if (!is_foreign<&cai_manager_table::memunpin>()) memory::host_unpin(block);  // likewise
+    if (!has_foreign<&cai_manager_table::memunpin>()) memory::host_unpin(block);  // likewise
     return;
   }
   unless_gone([&] { within_if_possible([&] { memunpin(block); }); });

@@ -157,7 +157,7 @@ struct cai_manager {
   // Whether a manager that is not built in, this one or one upstream, has an optional function.
   // What is built in hands on what the library gives.
   template <auto entry>
-  bool is_foreign() const noexcept {
+  bool has_foreign() const noexcept {
     for (const cai_manager *one = this; one; one = one->upstream_) {
       if (one->table_.*entry && !cai::memory::is_built_in(one->table_)) return true;
     }
