@@ -249,8 +249,8 @@ TEST_F(MemoryFaults, WhatCannotBePutInOrderRuinsNobodysCapture) {
   EXPECT_EQ(reports_, 3) << "neither in order, nor by an event";
 }
 
-// The owner is not held for ever by a use that nobody can end any more.
-TEST_F(MemoryFaults, AFillThatCannotBeEndedLetsGo) {
+// No event tells of the work, and so the memory stays until somebody waits.
+TEST_F(MemoryFaults, AFillThatCannotBeEndedIsGivenUp) {
   const OwnStream theirs = make_stream(gpu0), ours = make_stream(gpu0);
   const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 64, theirs);
   const OwnArray array = array_of(memory, {64});
@@ -258,11 +258,15 @@ TEST_F(MemoryFaults, AFillThatCannotBeEndedLetsGo) {
   borrowed.owner = nullptr;
   borrowed.stream = cai_stream_value(theirs);
   borrowed.stream_kind = CAI_STREAM_STREAM;
-  const Owned foreign(borrowed);
+  Owned foreign(borrowed);
+  Gate gate(cai_stream_value(ours));
   const unsigned char seven = 7;
-  MUST(gpu().simcuda_fail("cuStreamWaitEvent", 2, 999));
-  EXPECT_FAILS(CAI_ERR_CUDA, "cuStreamWaitEvent", cai_array_fill(foreign, &seven, ours, error));
-  MUST(gpu().simcuda_fail("cuStreamWaitEvent", 0, 0));
+  MUST(gpu().simcuda_fail("cuEventRecord", 2, 999));
+  EXPECT_FAILS(CAI_ERR_CUDA, "cuEventRecord", cai_array_fill(foreign, &seven, ours, error));
+  MUST(gpu().simcuda_fail("cuEventRecord", 0, 0));
+  foreign.release();
+  EXPECT_FALSE(foreign.ended());
+  gate.open();
 }
 
 }  // namespace
