@@ -84,6 +84,10 @@ TEST_F(Refused, Requests) {
     wanted.struct_size = size;
     EXPECT_FAILS(CAI_ERR_ARGUMENT, "struct_size", cai_memory_alloc(gpu0, &wanted, &out, error));
   }
+  wanted.struct_size = offsetof(cai_request, rows);  // the least
+  cai_memory *least = nullptr;
+  ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &least, error));
+  cai_memory_release(least);
   // Of a caller who is newer, fields that say nothing are none.
   struct Newer {
     cai_request known = request(CAI_KIND_DEFAULT, 8);

@@ -281,12 +281,19 @@ TEST(Logging, WholeLinesOfManyThreadsToAFile) {
   close(file);
   const Manager upstream = make("host", cpu);
   const cai_log_params params{sizeof params, 0, path, nullptr, nullptr, nullptr, nullptr};
+  const auto next_file = [] {
+    const int next = dup(0);
+    close(next);
+    return next;
+  };
+  const int next = next_file();
   for (int twice = 0; twice < 2; ++twice) {
     const Manager manager = make("logging", cpu, &params, upstream);
     in_threads(8, [&] {
       for (int i = 0; i < 250; ++i) free_block(manager, allocate(manager, 64));
     });
   }
+  EXPECT_EQ(next_file(), next) << "a file is open still";
   std::ifstream text(path);
   std::string line;
   int lines = 0, headers = 0;
