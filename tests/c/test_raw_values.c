@@ -63,6 +63,8 @@ static void test_fields(void) {
   REFUSED(TUPLE(make_bytes_of(CAI_FORM_TEXT, "b\0c", 3), TEXT("<i4")), CAI_ERR_VALUE,
           "has a NUL inside");
   REFUSED(TUPLE(TEXT("\xE2\x82\x41"), TEXT("<i4")), CAI_ERR_VALUE, "is not UTF-8");
+  REFUSED(TUPLE(TEXT("\xE0\x9F\xBF"), TEXT("<i4")), CAI_ERR_VALUE, "is not UTF-8");
+  REFUSED(TUPLE(TEXT("\xF0\x8F\xBF\xBF"), TEXT("<i4")), CAI_ERR_VALUE, "is not UTF-8");
   REFUSED(TUPLE(TEXT("\xE2\x82\xC3"), TEXT("<i4")), CAI_ERR_VALUE, "is not UTF-8");
   REFUSED(TUPLE(TUPLE(TEXT("t"), TEXT("b"), TEXT("c")), TEXT("<i4")), CAI_ERR_VALUE,
           "is neither a name nor (title, name)");
@@ -369,9 +371,20 @@ static void test_no_dimensions(void) {
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_interface_write(&out, 3, NULL, 64, &written, ERR));
 }
 
-/* The last character of a name may have any length. */
+/* The last character of a name may have any length, and any value. */
 static void test_names(void) {
-  static const char *const names[] = {"a", "a\xC2\xBF", "a\xE2\x82\xAC", "a\xF0\x9F\x98\x80"};
+  static const char *const names[] = {"a",
+                                      "a\xC3\xA9",
+                                      "a\xE2\x82\xAC",
+                                      "a\xF0\x9F\x98\x80",
+                                      "\xC2\x80",
+                                      "\xDF\xBF",
+                                      "\xE0\xA0\x80",
+                                      "\xED\x9F\xBF",
+                                      "\xEF\xBF\xBF",
+                                      "\xF0\x90\x80\x80",
+                                      "\xF1\x80\x80\x80",
+                                      "\xF4\x8F\xBF\xBF"};
   made_interface d;
   cai_array out;
   int i;
