@@ -210,7 +210,9 @@ static void says(const cai_interface *in, const char *what) {
 
 static void test_values(void) {
   made_interface d;
+  cai_value items[9], nested[5];
   cai_interface *in = make_interface(&d);
+  int i;
   check_context = "values";
   in->typestr = make_bytes_of(CAI_FORM_TEXT, "\x01<\xff\xc3\xa9\x7f", 6);
   says(in, "'\\x01<\\xff\xc3\xa9\\x7f'");
@@ -218,8 +220,27 @@ static void test_values(void) {
   d.shape[1] = make_text("x");
   says(in, "shape[1] is 'x', not an integer");
   in = make_interface(&d);
+  d.shape[0] = make_text("x");
+  says(in, "shape[0] is 'x', not an integer");
+  in = make_interface(&d);
   in->version = make_text("x");
   says(in, "version is 'x', not an integer");
+  in->version = make_form(CAI_FORM_DICT);
+  says(in, "version is a dict, not an integer");
+  in->version = make_form(CAI_FORM_DICT_SUBCLASS);
+  says(in, "version is a dict, not an integer");
+  /* As many items as are shown, one more, and as deep. */
+  for (i = 0; i < 9; ++i) items[i] = make_int(i);
+  in->version = make_items(CAI_FORM_TUPLE, items, 8);
+  says(in, "version is (0, 1, 2, 3, 4, 5, 6, 7), not an integer");
+  in->version = make_items(CAI_FORM_LIST, items, 9);
+  says(in, "version is [0, 1, 2, 3, 4, 5, 6, 7, ...], not an integer");
+  nested[0] = make_items(CAI_FORM_TUPLE, items, 1);
+  for (i = 1; i < 5; ++i) nested[i] = make_items(CAI_FORM_TUPLE, &nested[i - 1], 1);
+  in->version = nested[3];
+  says(in, "version is ((((0,),),),), not an integer");
+  in->version = nested[4];
+  says(in, "version is (((((...),),),),), not an integer");
 }
 
 /* Integers of 10 000 digits, tuples of a thousand, and the largest of all. */
