@@ -86,6 +86,11 @@ NEEDLESS = [
         "what is pending on the memory's own streams was kept just before",
     ),
     (
+        "cuEventRecord cuStreamWaitEvent",
+        ["cai_use_end(&use, &problem)", "give_back_now(memory, memory.ordered ?"],
+        "memory of somebody's array whose end was put off is in use no more",
+    ),
+    (
         "cuEventRecord",
         [CAPTURED, "Edge::within", "finish(use, false"],
         "a stream that has joined, and failed after that, has nothing in the graph to be joined",
@@ -109,11 +114,6 @@ SELDOM = [
         "cuEventRecord",
         ["if (memory.line.stream.get()) keep_streams_of_copies("],
         "memory with views cannot be put in order as it is freed",
-    ),
-    (
-        "cuEventRecord cuStreamWaitEvent",
-        ["cai_use_end(&use, &problem)", "give_back_now(memory, memory.ordered ?"],
-        "memory of somebody's array whose end was put off is in use no more",
     ),
 ]
 # Places that no explorer reaches, by their code.
@@ -247,11 +247,8 @@ def main():
             elif not seldom:
                 tap.check(found.is_found, f"{site} is needed")
     print(f"# {len(sites)} sites; found by: {dict(by)}")
-    stale = [str(it) for it in NEEDLESS if not used[str(it)]]
-    seldom = [text for _, texts, _ in SELDOM for text in texts]
-    stale += [
-        it for it in [*ALIKE, *seldom] if not any(it in line for line in sources.lines.values())
-    ]
+    stale = [str(it) for it in [*NEEDLESS, *SELDOM] if not used[str(it)]]
+    stale += [text for text in ALIKE if not any(text in it for it in sources.lines.values())]
     tap.check(not stale, "each name above is that of a site", *stale)
     missed = {
         place: sources.lines[place].strip()
