@@ -241,11 +241,11 @@ cdef class Memory:
     def of(array):
         """Finds the memory of an array: ``(memory, offset)``, in bytes to the first element.
 
-        Of an array that libcai did not make, memory of its extent, which holds it. The garbage
-        collector does not see that: an exporter that refers to the memory lives for ever. That
-        memory keeps the uses of its arrays to itself: neither the exporter nor other imports of its
-        memory hear of them, nor they of theirs, until it has gone. So use the one or the other, or
-        order the two.
+        Of an array that libcai did not make, memory of its extent, which holds it until the memory
+        and all arrays of it have gone, also after `free`. The garbage collector does not see that:
+        an exporter that refers to the memory lives for ever. That memory keeps the uses of its
+        arrays to itself: neither the exporter nor other imports of its memory hear of them, nor they
+        of theirs, until it has gone. So use the one or the other, or order the two.
 
         Parameters
         ----------

@@ -263,9 +263,10 @@ impl Memory {
     }
 
     /// Finds the memory of an array, and the bytes before its first element: `cai_memory_of()`. For
-    /// an array that was not made by [`Memory::array()`], it is memory of its extent that holds it:
-    /// its stream is the thread's current one, which comes after the array's, and the array's will
-    /// come after it when the memory goes. Of a read-only array the memory is so, too.
+    /// an array that was not made by [`Memory::array()`], it is memory of its extent that holds it
+    /// until the memory and all arrays of it have gone, freed by hand or not: its stream is the
+    /// thread's current one, which comes after the array's, and the array's will come after it when
+    /// the memory goes. Of a read-only array the memory is so, too.
     ///
     /// ```
     /// use libcai::{DType, Device, Memory, memory::Request};
