@@ -718,12 +718,13 @@ enum {
   CAI_USE_FORK = 1 << 1 /**< the producer captures, the consumer does not: the consumer's stream,
                              which must not be 1, joins the capture at the beginning, and is
                              joined back at the end. Until the capture has ended the stream is in
-                             it: nobody else uses it, nor arrays that come with it. Who queues work
-                             there after the end joins it back; a further use does so at its end,
-                             where an array came with another stream of the capture and its owner
-                             is not #CAI_OWNER_RECLAIMS. If one of the two streams is 2, the use is
-                             ended, or given up, on the thread that began it: elsewhere they cannot
-                             be joined, and the capture is lost (904 at cuStreamEndCapture()) */
+                             it: nobody else uses it, nor arrays that come with it, and both streams
+                             live. Who queues work there after the end joins it back; a further use
+                             does so at its end, where an array came with another stream of the
+                             capture and its owner is not #CAI_OWNER_RECLAIMS. If one of the two
+                             streams is 2, the use is ended, or given up, on the thread that began
+                             it: elsewhere they cannot be joined, and the capture is lost (904 at
+                             cuStreamEndCapture()) */
 };
 
 /** How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,

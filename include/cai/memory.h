@@ -605,7 +605,7 @@ cai_status cai_memory_validate(uint64_t address, uint64_t size, cai_device devic
 /** Sets the stream in whose order memory is freed. What is pending on the old one still comes
  * before; so it does before uses of arrays of the memory, since it was allocated there. It counts
  * as an array that comes with another stream: before its own work on the new one the producer calls
- * cai_array_reclaim().
+ * cai_array_reclaim(), and after its own work on another one it publishes.
  *
  * @param stream  of the memory's device; gets one holder more
  * @return #CAI_OK; #CAI_ERR_DEVICE; #CAI_ERR_STATE if it was freed; #CAI_ERR_UNSUPPORTED for a

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Streams that uses have taken into captures (CAI_USE_FORK), and from which stream: a later use
-// there is joined back to it, too, though its arrays do not say that stream.
+// there is joined back to it, too, though its arrays do not say that stream; and so is a use that
+// joins the capture after one of them.
 #pragma once
 
 #include "order/stream.hpp"

@@ -5,6 +5,7 @@
 #include <cinttypes>
 
 #include "order/by_address.hpp"
+#include "order/forks.hpp"
 #include "order/memory_hook.hpp"
 #include "order/releases.hpp"
 
@@ -90,6 +91,20 @@ void refuse_pending(driver::Session &session, const Stream &stream, driver::CUev
                 what_is_pending);
 }
 
+// Whom a stream is joined back to that joins the capture of `fork`: one that a use has taken into
+// it was joined back already, and would have to be once more.
+Stream origin_of(driver::Session &session, const Stream &fork) {
+  Stream origin = find_fork(fork);
+  if (origin.value == 0) return fork;
+  probe(session, origin);
+  if (origin.capture.id == fork.capture.id) return origin;
+  throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, fork.index, 0},
+                "stream 0x%" PRIx64
+                " is being captured into a graph, which it was taken into from stream 2 of another "
+                "thread: none that follows it can be joined back here",
+                fork.value);
+}
+
 // In the capture of a blocking stream nobody can wait for stream 1 of its context, nor make it
 // wait.
 void refuse_legacy(driver::Session &session, Stream &legacy, Stream &stream) {
@@ -144,6 +159,8 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
                   "stream 0x%" PRIx64 " is yet to join",
                   stream.value);
   }
+  Stream origin{};
+  if (fork) origin = origin_of(session, *fork);
   struct Step {
     Stream *producer;
     Edge edge;
@@ -222,13 +239,13 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
     if (forked) {
       Event event;
       try {
-        order(session, stream, *fork, Edge::within, event);
+        order(session, stream, origin, Edge::within, event);
       } catch (...) {  // NOLINT(bugprone-empty-catch): the first failure is the one to tell of
       }
     }
     throw;
   }
-  if (fork) *forked_from = *fork;
+  if (fork) *forked_from = origin;
 }
 
 namespace {

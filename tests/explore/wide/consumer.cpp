@@ -63,10 +63,6 @@ void begin(World &world, const Step &step) {
     const int said = world.arrays[arrays[i]].said;
     if (said >= 0 && said != stream && world.is_forked(said)) return;
     if (said >= 0 && world.is_captured_alone(arrays[i], said)) return;  // a fork would join it
-    const unsigned told = world.told(world.arrays[arrays[i]].block);
-    for (int other = 0; other < kStreams; ++other) {
-      if ((told >> other & 1) && other != stream && world.is_forked(other)) return;
-    }
   }
   if (arrays.empty()) return;
   constexpr std::uint32_t orders[] = {CAI_ORDER_BOTH, CAI_ORDER_HOST};

@@ -299,7 +299,7 @@ std::int32_t provide(void *, const cai_array *array, std::uint64_t *stream) {
 static bool all_come_with(const World &world, int block, int stream) {
   const Block &it = world.blocks[block];
   if (it.is_masked || it.owners > 1 || it.unstated >= 0) return false;
-  if (it.memory && it.memory_stream != stream) return false;
+  if (it.keeper == kMemory && it.memory_stream != stream) return false;
   const bool has_tensor =
       std::any_of(std::begin(world.tensors), std::end(world.tensors),
                   [&](const Tensor &tensor) { return tensor.there && tensor.block == block; });

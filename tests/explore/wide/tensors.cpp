@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Who asks for a tensor, for a stream of his own: without libcai, and works there until he calls
 // its deleter; or with libcai, and makes an array of it.
+#include <algorithm>
 #include <utility>
 
 #include "must.h"
@@ -138,9 +139,12 @@ void pass_tensor(World &world, const Step &step) {
   if (tensor.there || number < 0 || !array || world.is_in_guest) return;
   const Array &from = world.arrays[number];
   const Block &block = world.blocks[from.block];
-  const bool is_alone = block.keeper == kPlain && !block.copied && !block.is_masked &&
-                        !block.is_abandoned && block.pending == 0 && block.told == 0 &&
-                        from.graphs == 0 && block.unstated < 0;
+  const auto others =
+      std::count_if(std::begin(world.arrays), std::end(world.arrays),
+                    [&](const Array &other) { return other.there && other.block == from.block; });
+  const bool is_alone = others == 1 && block.keeper == kPlain && !block.copied &&
+                        !block.is_masked && !block.is_abandoned && block.pending == 0 &&
+                        block.told == 0 && from.graphs == 0 && block.unstated < 0;
   const bool is_known = from.said >= 0 && is_blocking(from.said) && world.may_say(number, kLegacy);
   if (!is_alone || !is_known || world.any_captures() || world.conflicts(number, true)) return;
   DLManagedTensorVersioned *inner = nullptr;

@@ -754,12 +754,13 @@ pub const CAI_USE_EXTERNAL: u32 = 1;
 /// the producer captures, the consumer does not: the consumer's stream,
 /// which must not be 1, joins the capture at the beginning, and is
 /// joined back at the end. Until the capture has ended the stream is in
-/// it: nobody else uses it, nor arrays that come with it. Who queues work
-/// there after the end joins it back; a further use does so at its end,
-/// where an array came with another stream of the capture and its owner
-/// is not [`CAI_OWNER_RECLAIMS`]. If one of the two streams is 2, the use is
-/// ended, or given up, on the thread that began it: elsewhere they cannot
-/// be joined, and the capture is lost (904 at cuStreamEndCapture())
+/// it: nobody else uses it, nor arrays that come with it, and both streams
+/// live. Who queues work there after the end joins it back; a further use
+/// does so at its end, where an array came with another stream of the
+/// capture and its owner is not [`CAI_OWNER_RECLAIMS`]. If one of the two
+/// streams is 2, the use is ended, or given up, on the thread that began
+/// it: elsewhere they cannot be joined, and the capture is lost (904 at
+/// cuStreamEndCapture())
 pub const CAI_USE_FORK: u32 = 2;
 /// How arrays are used. It grows at the tail; a tail that the library is too old for must be zero,
 /// or the call is refused. NULL, or all 0 after struct_size, is the full order. 24 bytes; of 8 at
@@ -4312,7 +4313,7 @@ functions! {
     /// Sets the stream in whose order memory is freed. What is pending on the old one still comes
     /// before; so it does before uses of arrays of the memory, since it was allocated there. It counts
     /// as an array that comes with another stream: before its own work on the new one the producer calls
-    /// [`cai_array_reclaim()`].
+    /// [`cai_array_reclaim()`], and after its own work on another one it publishes.
     ///
     /// # Arguments
     ///
