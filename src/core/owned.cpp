@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cinttypes>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -229,7 +230,8 @@ uint64_t this_thread() noexcept {
 cai_status refuse_freed(const cai_array &array, cai_error *error) noexcept {
   if (!is_freed(array)) return CAI_OK;
   return fail(error, CAI_ERR_STATE, {CAI_ENTRY_DATA},
-              "data: the memory was freed already, or its device reset");
+              "data: the memory at 0x%" PRIx64 " was freed already, or its device reset",
+              array.data);
 }
 
 }  // namespace cai

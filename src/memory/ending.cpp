@@ -2,6 +2,7 @@
 // How memory is given back: in the order of its stream, and after all that uses it.
 #include <algorithm>
 #include <atomic>
+#include <cinttypes>
 #include <memory>
 
 #include "core/owned.hpp"
@@ -265,7 +266,10 @@ Line::Line(device::Held its_stream) noexcept : stream(std::move(its_stream)) {
 void claim(cai_memory &memory) {
   std::uint64_t claims = memory.claims.load(std::memory_order_relaxed);
   do {
-    if (claims == 0) throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
+    if (claims == 0) {
+      throw Failure(CAI_ERR_STATE, {}, "the memory at 0x%" PRIx64 " was freed already",
+                    memory.facts.data);
+    }
   } while (!memory.claims.compare_exchange_weak(claims, claims + 1, std::memory_order_relaxed));
 }
 

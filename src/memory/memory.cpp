@@ -3,6 +3,7 @@
 #include "memory/memory.hpp"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstring>
 #include <mutex>
 
@@ -138,11 +139,12 @@ device::Held stream_or_current(cai_stream *stream, cai_device device) {
 cai_memory &must_live(cai_memory *memory) {
   if (!memory) throw Failure(CAI_ERR_ARGUMENT, {}, "memory is NULL");
   if (memory->is_freed()) {
-    throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
+    throw Failure(CAI_ERR_STATE, {}, "the memory at 0x%" PRIx64 " was freed already",
+                  memory->facts.data);
   }
   if (!memory->is_alive()) {
-    throw Failure(CAI_ERR_STATE, {}, "the memory is dead: gpu:%d was reset",
-                  static_cast<int>(memory->root().epoch_gpu));
+    throw Failure(CAI_ERR_STATE, {}, "the memory at 0x%" PRIx64 " is dead: gpu:%d was reset",
+                  memory->facts.data, static_cast<int>(memory->root().epoch_gpu));
   }
   return *memory;
 }
@@ -310,7 +312,8 @@ cai_status cai_memory_free(cai_memory *memory, cai_error *error) {
       throw Failure(CAI_ERR_UNSUPPORTED, {}, "a view of memory is not freed, but its whole");
     }
     if (memory->freed.exchange(true, std::memory_order_acq_rel)) {
-      throw Failure(CAI_ERR_STATE, {}, "the memory was freed already");
+      throw Failure(CAI_ERR_STATE, {}, "the memory at 0x%" PRIx64 " was freed already",
+                    memory->facts.data);
     }
     memory::tell_arrays_of_end(*memory);
     cai_error problem;

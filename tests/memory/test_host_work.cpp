@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 
 #include "owned.hpp"
 #include "slow.hpp"
@@ -297,7 +299,10 @@ TEST(HostWork, KeepsMemoryThatIsFreed) {
     ASSERT_OK(cai_memory_free(memory, error));
     cai_error problem{};
     EXPECT_EQ(cai_array_fill(x, &seven, slow, &problem), CAI_ERR_STATE);
-    EXPECT_STREQ(problem.message, "the memory was freed already");
+    char expected[64];
+    std::snprintf(expected, sizeof expected, "the memory at 0x%" PRIx64 " was freed already",
+                  x->data);
+    EXPECT_STREQ(problem.message, expected);
   }
 }
 

@@ -42,7 +42,7 @@ def test_buffers_of_arrays(name):
     array = memory.array(SIZE, "|u1")
     refuses_while_there_is(memory, BUFFERS_OF_ARRAYS[name](array))
     memory.free()
-    with pytest.raises(libcai.StateError, match="the memory was freed already"):
+    with pytest.raises(libcai.StateError, match=f"the memory at {array.data:#x} was freed already"):
         BUFFERS_OF_ARRAYS[name](array)
 
 

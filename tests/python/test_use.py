@@ -6,6 +6,8 @@ import ctypes
 import pickle
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +83,17 @@ def test_streams(stream):
         (Protocol((0, "7")), TypeError),
         (Attribute("handle", -1), ValueError),
         (Attribute("ptr", 1.5), TypeError),
+        # Nor numbers that might have a fraction, nor arrays, whatever int() makes of them.
+        (Decimal("1.5"), TypeError),
+        (Fraction(3, 2), TypeError),
+        (np.float32(7), TypeError),
+        (np.complex64(1), TypeError),
+        (np.True_, TypeError),
+        (np.array(1.7), TypeError),
+        (np.array([7]), TypeError),
+        (np.array([1, 2]), TypeError),
+        (np.array(["1"]), TypeError),
+        (Attribute("handle", np.array([7])), TypeError),
     ],
 )
 def test_no_streams(stream, kind):

@@ -3,6 +3,7 @@
 
 import operator
 
+from libcai._unpack import is_numpy_bool
 from libcai.errors import InterfaceError, InterfaceTypeError, shown
 
 NO_ORDER = -1
@@ -67,8 +68,9 @@ def _handle(stream):
 
 
 def _integer(handle, stream):
-    """The integer of a handle: itself, ctypes' `value` (None for NULL), or int() of its type."""
-    if not isinstance(handle, (bool, float, str, bytes)):
+    """The integer of a handle: itself, ctypes' `value` (None for NULL), or int() of its
+    type."""
+    if not isinstance(handle, (bool, float, str, bytes)) and not is_numpy_bool(type(handle)):
         try:
             return operator.index(handle)
         except TypeError:
@@ -79,8 +81,8 @@ def _integer(handle, stream):
                 return 0
             if type(value) is int:
                 return value
-        elif hasattr(type(handle), "__int__"):
-            return int(handle)
+        elif hasattr(type(handle), "__int__") and not hasattr(type(handle), "__float__"):
+            return int(handle)  # no number, which may have a fraction, nor an array
     raise InterfaceTypeError(
         f"stream: {type(stream).__name__} object is not a stream: it is no int, and has neither "
         "__cuda_stream__() nor an integer .handle, .ptr or .cuda_stream",

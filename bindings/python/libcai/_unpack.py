@@ -141,7 +141,7 @@ def dtype_name(obj):
     return None
 
 
-def _is_numpy_bool(kind):
+def is_numpy_bool(kind):
     """Before 2.3 it has `__index__`, with a warning."""
     return kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")
 
@@ -270,7 +270,7 @@ class Unpacker:
         elif isinstance(value, dict):
             out.form = lib.CAI_FORM_DICT if kind is dict else lib.CAI_FORM_DICT_SUBCLASS
             self._put_text(_describe(value), out)
-        elif index and hasattr(kind, "__index__") and not _is_numpy_bool(kind):
+        elif index and hasattr(kind, "__index__") and not is_numpy_bool(kind):
             out.form = lib.CAI_FORM_INDEX
             self._put_integer(operator.index(value), out)
         else:

@@ -110,7 +110,8 @@ def array_from(obj, *, strict=False):
     Raises
     ------
     InterfaceError, InterfaceTypeError
-        Names the entry at fault. What the object's own property raises passes unchanged.
+        Names the entry at fault. What the object's own property, or an entry's ``__index__``,
+        raises passes unchanged.
     """
     _look()
     host, value = find(obj)

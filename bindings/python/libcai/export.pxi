@@ -139,7 +139,8 @@ cdef dict lent_dict(Array self, bint masked):
 
 cdef int must_be_there(Array self) except -1:
     if cai_py_is_freed(self.array):
-        raise StateError("data: the memory was freed already, or its device reset")
+        raise StateError(
+            f"data: the memory at {self.array.data:#x} was freed already, or its device reset")
     return 0
 
 

@@ -486,7 +486,8 @@ cdef class Memory:
 
     def set_stream(self, stream):
         """Sets the stream, of its device, in whose order it is freed. What is pending on the old
-        one still comes before."""
+        one still comes before. It counts as the stream of another array: before its own work on
+        the new one the producer reclaims, and after its own work on another one it publishes."""
         cdef cai_memory_info info
         cdef Stream on
         cdef cai_error error

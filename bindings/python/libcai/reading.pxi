@@ -327,7 +327,8 @@ def asarray(obj, /, *, bint strict=False, route=None):
     Raises
     ------
     InterfaceError, InterfaceTypeError
-        Names the entry at fault. What the object's own property raises passes unchanged.
+        Names the entry at fault. What the object's own property, or an entry's ``__index__``,
+        raises passes unchanged.
     UseError
         For a route that is none.
 
