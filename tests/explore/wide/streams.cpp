@@ -134,6 +134,7 @@ void enter_guest(World &world, const Step &) {
 // and nobody uses their arrays any more.
 void end_guest(World &world, const Step &) {
   if (!machine().guest || world.any_captures()) return;
+  if (world.blocks[kGuestBlock].lost) return;  // in whose order it was to be freed, nobody waits
   world.is_in_guest = false;
   for (const Array &array : world.arrays) {
     const bool is_there = array.there && array.block == kGuestBlock;
