@@ -318,6 +318,114 @@ static void test_descr(void) {
   CHECK(!out.descr && out.descr_count == 0); /* "NULL if it says no more than typestr" */
 }
 
+/* The fault of [first, ("good", "<i4")] is told of once: what hangs on it is not judged, though
+ * nothing adds up to 9 bytes. */
+static void told_once(const char *what, cai_value first) {
+  made_interface d;
+  findings f;
+  cai_value good[2], all[2];
+  check_context = what;
+  good[0] = make_text("good"), good[1] = make_text("<i4");
+  all[0] = first, all[1] = make_items(CAI_FORM_TUPLE, good, 2);
+  make_interface(&d)->typestr = make_text("|V9");
+  d.in.descr = make_items(CAI_FORM_LIST, all, 2);
+  f = judge(&d.in, CAI_LENIENT);
+  CHECK(f.errors == 1 && f.of_entry[CAI_ENTRY_DESCR] == 1);
+}
+
+static cai_value make_field(cai_value *parts, cai_value name, cai_value format) {
+  parts[0] = name, parts[1] = format;
+  return make_items(CAI_FORM_TUPLE, parts, 2);
+}
+
+static void test_faulty_fields(void) {
+  const cai_value a = make_text("a"), i4 = make_text("<i4");
+  cai_value parts[4], names[3], extents[CAI_MAX_NDIM + 1], nested_parts[2], nested, field;
+  cai_value levels[CAI_MAX_DESCR_DEPTH + 1], deep[CAI_MAX_DESCR_DEPTH + 1][2];
+  int32_t i;
+  for (i = 0; i <= CAI_MAX_NDIM; ++i) extents[i] = make_int(1);
+  told_once("no field", make_int(1));
+  field = make_field(parts, a, i4), field.length = 1;
+  told_once("a name alone", field);
+  field.length = 4, parts[2] = make_items(CAI_FORM_TUPLE, extents, 1), parts[3] = i4;
+  told_once("four items", field);
+  told_once("a name of bytes", make_field(parts, make_bytes_of(CAI_FORM_BYTES, "a", 1), i4));
+  told_once("a name with a NUL", make_field(parts, make_bytes_of(CAI_FORM_TEXT, "a\0b", 3), i4));
+  told_once("a name that is not UTF-8",
+            make_field(parts, make_bytes_of(CAI_FORM_TEXT, "\xFF", 1), i4));
+  names[0] = names[1] = names[2] = a;
+  told_once("three names", make_field(parts, make_items(CAI_FORM_TUPLE, names, 3), i4));
+  names[0] = make_int(1);
+  told_once("a title that is no string",
+            make_field(parts, make_items(CAI_FORM_TUPLE, names, 2), i4));
+  told_once("two of a name", make_field(parts, make_text("good"), i4));
+  told_once("no format", make_field(parts, a, make_int(4)));
+  told_once("no typestr", make_field(parts, a, make_text("<i3")));
+  told_once("bits", make_field(parts, a, make_text("|t32")));
+  told_once("fields in a tuple", make_field(parts, a, make_items(CAI_FORM_TUPLE, names, 1)));
+  told_once("no fields", make_field(parts, a, make_items(CAI_FORM_LIST, NULL, 0)));
+  nested = make_field(nested_parts, a, make_text("<i3"));
+  told_once("a fault within", make_field(parts, a, make_items(CAI_FORM_LIST, &nested, 1)));
+  for (i = 0; i <= CAI_MAX_DESCR_DEPTH; ++i) {
+    levels[i] = make_field(deep[i], a, i ? make_items(CAI_FORM_LIST, &levels[i - 1], 1) : i4);
+  }
+  told_once("too deep", levels[CAI_MAX_DESCR_DEPTH]);
+  told_once("too large", make_field(parts, a, make_text("|V4294967292")));
+  field = make_field(parts, a, i4), field.length = 3;
+  parts[2] = make_items(CAI_FORM_TUPLE, extents, CAI_MAX_NDIM + 1);
+  told_once("too many dimensions", field);
+  parts[2].length = 2;
+  extents[0] = make_int(-1);
+  told_once("an extent below 0", field);
+  extents[0] = make_bool(1);
+  told_once("an extent that is a bool", field);
+  extents[0] = make_uint(UINT64_MAX);
+  told_once("an extent beyond", field);
+}
+
+/* What is just allowed: extents of 0, as many dimensions as there may be; and fields. */
+static void test_bounds_of_fields(void) {
+  static cai_value fields[CAI_MAX_DESCR_FIELDS], parts[CAI_MAX_DESCR_FIELDS][3];
+  static char names[CAI_MAX_DESCR_FIELDS][8];
+  static uint64_t more[CAI_MAX_DESCR_FIELDS * (sizeof(cai_field) + 16) / 8], written[2048];
+  cai_value extents[CAI_MAX_NDIM];
+  made_interface d;
+  cai_interface out_interface;
+  cai_array out;
+  uint64_t size;
+  int32_t i;
+  check_context = "bounds of fields";
+  for (i = 0; i < CAI_MAX_NDIM; ++i) extents[i] = make_int(i ? 1 : 0);
+  for (i = 0; i < CAI_MAX_DESCR_FIELDS; ++i) {
+    snprintf(names[i], sizeof names[i], "%x", (unsigned)i);
+    fields[i] = make_field(parts[i], make_text(names[i]), make_text("|u1"));
+  }
+  make_interface(&d)->typestr = make_text("|V1");
+  parts[0][2] = make_items(CAI_FORM_TUPLE, extents, CAI_MAX_NDIM);
+  d.in.descr = make_items(CAI_FORM_LIST, fields, 2);
+  size = cai_interface_storage(&d.in);
+  fields[0].length = 3;
+  CHECK(cai_interface_storage(&d.in) == size + CAI_MAX_NDIM * sizeof(int64_t));
+  CHECK_OK(cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  CHECK(out.descr && out.descr[0].ndim == CAI_MAX_NDIM && out.descr[0].shape[0] == 0);
+  CHECK_OK(cai_array_validate(&out, ERR));
+  /* The storage that is asked for is enough. */
+  size = cai_interface_write_storage(&out);
+  out_interface.struct_size = sizeof out_interface;
+  if (!CHECK(size <= sizeof written)) return;
+  CHECK_OK(cai_interface_write(&out, 3, written, size, &out_interface, ERR));
+
+  check_context = "as many fields as there may be";
+  fields[0].length = 2;
+  make_interface(&d)->typestr = make_text("|V65536");
+  d.in.descr = make_items(CAI_FORM_LIST, fields, CAI_MAX_DESCR_FIELDS);
+  size = cai_interface_storage(&d.in);
+  if (!CHECK(size <= sizeof more)) return;
+  CHECK_OK(cai_interface_read(&d.in, CAI_STRICT, NULL, NULL, more, size, &out, ERR));
+  CHECK(out.descr_count == CAI_MAX_DESCR_FIELDS);
+  CHECK_OK(cai_array_validate(&out, ERR));
+}
+
 /* NumPy's text has such: [("real", "<f4"), ("imag", "<f4")] of "<c8". typestr is the truth. */
 static void test_descr_of_any_kind(void) {
   static const char *const typestrs[] = {"<c8", ">c8",     "<f8", "<i8",
@@ -488,6 +596,8 @@ int main(void) {
   test_mask();
   test_host();
   test_descr();
+  test_faulty_fields();
+  test_bounds_of_fields();
   test_descr_of_any_kind();
   test_readonly();
   test_descr_forms();
