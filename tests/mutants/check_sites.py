@@ -119,7 +119,7 @@ SELDOM = [
 # Places that no explorer reaches, by their code.
 UNREACHED = {
     "settle(session, take(stream.context, count, count)": "nobody asks libcai's own streams",
-    "order(session, stream, *fork, Edge::within": "no second failure after a fork",
+    "order(session, stream, origin, Edge::within": "no second failure after a fork",
 }
 
 
