@@ -184,13 +184,18 @@ int main_of(const std::vector<std::string> &arguments) {
     if (what == "from") return !explore(first, last);
     return tell_failure(first, last), 0;
   }
+  if (what == "show" && arguments.size() == 2) {
+    std::printf("%s\n", text_of(draw(std::stoull(arguments[1]))).c_str());
+    return 0;
+  }
   if ((what == "replay" || what == "try") && arguments.size() == 2) {
     speaks = what == "replay";
     run(program_of(arguments[1]));
     if (speaks) std::printf("%s\n", wrong().empty() ? "right" : wrong().c_str());
     return !wrong().empty();
   }
-  std::fprintf(stderr, "usage: lives random COUNT SEED | from FIRST LAST | replay PROGRAM\n");
+  std::fprintf(stderr,
+               "usage: lives random COUNT SEED | from FIRST LAST | show SEED | replay PROGRAM\n");
   return 2;
 }
 

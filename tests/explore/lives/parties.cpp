@@ -159,7 +159,10 @@ void World::import(const Step &step) {
   made.handle->owner->flags |= CAI_OWNER_IMPORTED;
   made.handle->owner->freed_on = UINT64_MAX;
   made.is_import = true;
-  if (made.memory) ++made.memory->holders;
+  if (made.memory) {
+    ++made.memory->holders;
+    (made.memory->whole ? made.memory->whole : made.memory)->was_imported = true;
+  }
   arrays_.push_back(made);
 }
 
@@ -289,11 +292,9 @@ void World::release(const Step &step) {
 void World::free(const Step &step) {
   const Shared found = memory(step[1]);
   if (!found) return;
-  // The memory does not hear of their work: who frees it by hand sees to that.
-  const bool is_imported = std::any_of(arrays_.begin(), arrays_.end(), [&](const Array &array) {
-    return array.is_import && array.memory == (found->whole ? found->whole : found);
-  });
-  if (is_imported) sync_cpu();
+  // It does not hear of the work of imports, which may have gone by now: who frees it by hand sees
+  // to that.
+  if (found->root().was_imported) sync_cpu();
   cai_status expected = CAI_OK;
   if (found->freed) expected = CAI_ERR_STATE;
   if (found->whole) expected = CAI_ERR_UNSUPPORTED;

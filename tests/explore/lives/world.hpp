@@ -79,6 +79,7 @@ struct Memory {
   std::uint64_t epoch = 0;  // of the GPU's context; 0: outlives it
   bool is_counted = false, is_found = false, read_only = false, is_foreign = false;
   bool is_ordered = false;  // from a pool, in the order of a stream
+  bool was_imported = false;
   bool freed = false;
   const Judge *judge = nullptr;
   const Owner *owner = nullptr;  // of an array that it was found by

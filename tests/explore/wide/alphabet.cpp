@@ -249,8 +249,8 @@ constexpr Theme kThemes[] = {
     // Others that were told of are taken into the capture before.
     {1, true,
      "make 0 ? N1 RECLAIMS/plain/own stream - | publish 0 N2 1 | dict 0 1 N2 ? event | end 0 event"
-     " | sync_host | capture 0 N1 | begin 0 N2 0 - - ? both fork | end 0 event"
-     " | begin 1 N3/B1 0 - - ? both fork | end 1 event"},
+     " | sync_host | capture 0 N1 | begin 0 N2 0 - - ? both fork | end/finish/abandon 0"
+     " | begin 1 N2/N3/B1 0 - - ? both fork | end/finish/abandon 1"},
     // A view has gone, and the producer has reclaimed: it works on the own stream as before.
     {1, false,
      "make 0 ? N1/B1/1 ? stream - | publish 0 N2/B2 1 | begin 0 ? 1 - - ? both - | end 0 event"

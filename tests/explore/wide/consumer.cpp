@@ -52,7 +52,7 @@ void abandon(World &world, const Step &step) {
 void begin(World &world, const Step &step) {
   Use *const use = world.free_use(step[1]);
   const int stream = world.stream(step[2]);
-  if (!use || !world.may_work(stream) || world.is_forked(stream)) return;
+  if (!use || !world.may_work(stream) || world.is_in_forked_use(stream)) return;
   std::vector<int> arrays = world.arrays_of(step[3], {step[4], step[5]});
   std::vector<std::uint32_t> accesses;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -65,6 +65,14 @@ void begin(World &world, const Step &step) {
     if (said >= 0 && world.is_captured_alone(arrays[i], said)) return;  // a fork would join it
   }
   if (arrays.empty()) return;
+  // What is to join it back again has come with another stream of the capture.
+  if (world.is_forked(stream) && std::none_of(arrays.begin(), arrays.end(), [&](int number) {
+        const Array &array = world.arrays[number];
+        return array.said >= 0 && array.said != stream && world.is_capturing(array.said) &&
+               world.blocks[array.block].keeper != kReclaims;
+      })) {
+    return;
+  }
   constexpr std::uint32_t orders[] = {CAI_ORDER_BOTH, CAI_ORDER_HOST};
   constexpr std::uint32_t flags[] = {0, CAI_USE_EXTERNAL, CAI_USE_FORK};
   const std::uint32_t order = orders[step[7]];
@@ -77,7 +85,6 @@ void begin(World &world, const Step &step) {
     names +=
         " " + std::to_string(arrays[i]) + (accesses[i] == CAI_ACCESS_WRITE ? " written" : " read");
   }
-  const bool was_capturing = world.is_capturing(stream);
   world.say("use %d on %s, order %u, flags %u: arrays%s", static_cast<int>(use - world.uses),
             kStreamNames[stream], order, options.flags, names.c_str());
   cai_status status = CAI_OK;
@@ -101,8 +108,8 @@ void begin(World &world, const Step &step) {
   use->accesses = accesses;
   use->capture = world.capture_of(stream);
   for (const int array : arrays) world.met(Call::begin, array, stream);
-  use->is_forked = !was_capturing && world.is_capturing(stream);
-  if (use->is_forked) use->thread = world.thread;  // the capture may be of its 2
+  use->is_forked = world.is_forked(stream);
+  if (use->is_forked && (is_per_thread(stream) || world.captures_2())) use->thread = world.thread;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     world.touch(arrays[i], stream, accesses[i] == CAI_ACCESS_WRITE);
   }

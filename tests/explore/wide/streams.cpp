@@ -22,9 +22,6 @@ void join(World &world, const Step &step) {
   const int stream = world.stream(step[2]);
   Capture &capture = world.captures[step[1]];
   if (!capture.on || stream == kLegacy || world.is_capturing(stream) || is_of_guest(stream)) return;
-  for (const Use &use : world.uses) {
-    if (use.open && use.stream == stream) return;
-  }
   world.say("%s joins the capture on %s", kStreamNames[stream], kStreamNames[capture.stream]);
   world.follow(stream, capture.stream);
   capture.joined.push_back(stream);

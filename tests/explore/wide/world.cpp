@@ -106,6 +106,19 @@ bool World::is_forked(int stream) const {
                       [&](const Capture &capture) { return capture.has(stream); });
 }
 
+bool World::is_in_forked_use(int stream) const {
+  return is_forked(stream) && std::any_of(std::begin(uses), std::end(uses), [&](const Use &use) {
+           return use.open && use.stream == stream;
+         });
+}
+
+bool World::captures_2() const {
+  return std::any_of(std::begin(captures), std::end(captures), [&](const Capture &capture) {
+    return capture.on && (is_per_thread(capture.stream) ||
+                          std::any_of(capture.joined.begin(), capture.joined.end(), is_per_thread));
+  });
+}
+
 bool World::may_say(int number, int stream) const {
   return arrays[number].block != kGuestBlock || stream >= kFirstHandle;
 }

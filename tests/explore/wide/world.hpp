@@ -196,6 +196,10 @@ struct World {
   bool is_legacy_barred() const;
   // Whether the stream is in a capture that began on another one: it is for the use that joined.
   bool is_forked(int stream) const;
+  // By a use that is open still.
+  bool is_in_forked_use(int stream) const;
+  // Whether some capture is of a stream 2, to which only its own thread can join another one back.
+  bool captures_2() const;
   // 1 and 2 are names in the context of the array's memory.
   bool may_say(int number, int stream) const;
   // Uses that conflict do not overlap, nor with work that nobody has been told of.
