@@ -50,6 +50,7 @@ static findings judge(const cai_interface *in, uint32_t mode) {
     CHECK(check_untouched(&out, sizeof out));
   } else {
     CHECK(check_untouched(ERR, sizeof *ERR));
+    CHECK(out.abi_major == CAI_ABI_MAJOR && out.device_id <= 0);
   }
   silent = cai_interface_read(in, mode, NULL, NULL, storage, sizeof storage, &out, NULL);
   CHECK(silent == status);
@@ -94,7 +95,9 @@ static void test_many(void) {
   check_context = "several faults of one entry";
   make_interface(&d);
   d.shape[0] = make_bool(1), d.shape[1] = make_int(-1);
-  CHECK(judge(in, CAI_STRICT).of_entry[CAI_ENTRY_SHAPE] >= 2);
+  CHECK(judge(in, CAI_STRICT).of_entry[CAI_ENTRY_SHAPE] == 2);
+  d.shape[0] = make_int(-1);
+  CHECK(judge(in, CAI_STRICT).of_entry[CAI_ENTRY_SHAPE] == 2);
 }
 
 /* What hangs on an entry that is wrong is not judged by a guess at it. */
@@ -127,6 +130,42 @@ static void test_what_hangs_on_others(void) {
   mask.data[0] = make_uint(ADDRESS + 1);
   f = judge(in, CAI_STRICT);
   CHECK(f.errors == 0 && f.advice == 0);
+}
+
+/* The address is not judged by an extent that there is none of, nor by what is no address. */
+static void test_what_hangs_on_the_layout(void) {
+  static cai_value strides[2];
+  made_interface d;
+  cai_interface *in = &d.in;
+  findings f;
+  int32_t i;
+  for (i = 0; i < 6; ++i) {
+    make_interface(&d);
+    if (i % 2) d.data[0] = make_uint(0);
+    strides[0] = make_int(12), strides[1] = make_int(4);
+    check_context = "too large";
+    if (i < 4) d.shape[0] = d.shape[1] = make_int(INT64_C(1) << 62);
+    if (i >= 2) in->strides = make_items(CAI_FORM_TUPLE, strides, 2);
+    if (i >= 4) check_context = "too far", strides[0] = make_int(INT64_MAX);
+    f = judge(in, CAI_LENIENT);
+    CHECK(f.errors == 1 && f.warnings == 0 && !f.of_entry[CAI_ENTRY_DATA]);
+  }
+  check_context = "no shape";
+  make_interface(&d)->shape = make_form(CAI_FORM_OBJECT);
+  strides[0] = make_int(12);
+  in->strides = make_items(CAI_FORM_TUPLE, strides, 2);
+  f = judge(in, CAI_LENIENT);
+  CHECK(f.errors == 1 && f.of_entry[CAI_ENTRY_SHAPE] == 1);
+  check_context = "no address";
+  make_interface(&d), d.data[0] = make_form(CAI_FORM_OBJECT);
+  f = judge(in, CAI_LENIENT);
+  CHECK(f.errors == 1 && f.of_entry[CAI_ENTRY_DATA] == 1);
+  check_context = "advice is for what is right";
+  make_interface(&d), d.data[0] = make_uint(ADDRESS + 1);
+  CHECK(judge(in, CAI_LENIENT).advice == 1);
+  in->stream = make_text("1");
+  f = judge(in, CAI_LENIENT);
+  CHECK(f.errors == 1 && f.advice == 0);
 }
 
 /* What lenient reading takes though the text says otherwise, it says: a warning of that entry. */
@@ -591,6 +630,7 @@ int main(void) {
   test_none();
   test_many();
   test_what_hangs_on_others();
+  test_what_hangs_on_the_layout();
   test_warnings();
   test_named_types();
   test_mask();

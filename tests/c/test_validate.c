@@ -115,6 +115,7 @@ static void test_dims(void) {
   fresh("ndim INT32_MIN")->ndim = INT32_MIN, wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
   fresh("ndim INT32_MAX")->ndim = INT32_MAX, wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
   check_context = "64 dimensions", make(&m, "<f4", 64, ones, NULL), right();
+  m.array.strides = NULL, wrong(CAI_ERR_VALUE, CAI_ENTRY_STRIDES);
   check_context = "0 dimensions", make(&m, "<f4", 0, NULL, NULL), right();
   m.array.shape = m.array.strides = NULL, right();
   fresh("negative extent"), m.shape[1] = -1, wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
@@ -123,6 +124,7 @@ static void test_dims(void) {
   fresh("INT64_MIN"), m.shape[0] = INT64_MIN, wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
   fresh("negative beside zero"), m.shape[0] = 0, m.shape[1] = -1, m.array.data = 0;
   wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
+  CHECK(ERR->index == 1);
   fresh("product"), memcpy(m.shape, big, sizeof big), wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
   m.strides[0] = m.strides[1] = 0, wrong(CAI_ERR_VALUE, CAI_ENTRY_SHAPE);
   fresh("product with the item size"), memcpy(m.shape, half, sizeof half),
