@@ -287,10 +287,34 @@ static void test_index(void) {
   CHECK(ERR->index == -1);
 }
 
+/* What comes behind a text, or is cut off of it, is not shown. */
+static void test_bounds_of_text(void) {
+  made_interface d;
+  cai_dtype dtype;
+  char typestr[CAI_TYPESTR_SIZE];
+  check_context = "bounds of text";
+  make_interface(&d)->typestr = make_bytes_of(CAI_FORM_TEXT, "xyz", 2);
+  says(&d.in, "'xy'");
+  d.in.typestr = make_bytes_of(CAI_FORM_TEXT, "x\xc3\xa9", 2);
+  says(&d.in, "'x\\xc3'");
+  /* A character that does not show is a number. */
+  memset(&dtype, 0, sizeof dtype);
+  dtype.kind = ' ', dtype.itemsize = 4;
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_dtype_format(&dtype, typestr, ERR));
+  CHECK(strstr(ERR->message, "kind 32, itemsize 4") != NULL);
+  dtype.kind = 0x7F;
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_dtype_format(&dtype, typestr, ERR));
+  CHECK(strstr(ERR->message, "kind 127, itemsize 4") != NULL);
+  dtype.kind = '!';
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, cai_dtype_format(&dtype, typestr, ERR));
+  CHECK(strstr(ERR->message, "kind '!', itemsize 4") != NULL);
+}
+
 int main(void) {
   test_names();
   test_size();
   test_text();
+  test_bounds_of_text();
   test_values();
   test_long();
   test_index();

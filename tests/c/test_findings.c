@@ -440,6 +440,7 @@ static void test_bounds_of_fields(void) {
     fields[i] = make_field(parts[i], make_text(names[i]), make_text("|u1"));
   }
   make_interface(&d)->typestr = make_text("|V1");
+  parts[0][0] = make_bytes_of(CAI_FORM_TEXT, "0\xFF", 1); /* that is behind it */
   parts[0][2] = make_items(CAI_FORM_TUPLE, extents, CAI_MAX_NDIM);
   d.in.descr = make_items(CAI_FORM_LIST, fields, 2);
   size = cai_interface_storage(&d.in);

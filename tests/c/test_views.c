@@ -246,6 +246,9 @@ static void test_reshape_errors(void) {
     CHECK_FAILS(CAI_ERR_ARGUMENT, ANY,
                 cai_array_reshape(a, refused[i].shape, refused[i].ndim, &view, ERR));
   }
+  CHECK_FAILS(CAI_ERR_ARGUMENT, CAI_ENTRY_SHAPE,
+              cai_array_reshape(a, (const int64_t[]){-1, -1}, 2, &view, ERR));
+  CHECK(ERR->index == 1);
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(a, NULL, 1, &view, ERR));
   CHECK_FAILS(CAI_ERR_ARGUMENT, ANY, cai_array_reshape(a, shape, -1, &view, ERR));
   for (i = 0; i <= CAI_MAX_NDIM; ++i) ones[i] = 1;
@@ -290,6 +293,10 @@ static void test_reshape_errors(void) {
     CHECK_OK(cai_array_validate(view, ERR));
     cai_array_release(view);
   }
+  /* It would hold as many, none. */
+  CHECK_FAILS(ANY, CAI_ENTRY_SHAPE,
+              cai_array_reshape(a, (const int64_t[]){INT64_C(1) << 62, 4, 0}, 3, &view, ERR));
+  CHECK(strstr(ERR->message, "(4611686018427387904, 4, 0) is too large") != NULL);
   for (i = 0; i < COUNT(hostile); ++i) { /* lawful or not: never a wrong view */
     if (cai_array_reshape(a, hostile[i].shape, 4, &view, NULL)) continue;
     for (k = 0; k < 4; ++k)
