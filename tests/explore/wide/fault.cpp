@@ -62,6 +62,7 @@ void Fault::arm() {
 
 void Fault::at_allocation() {
   const std::lock_guard lock(changing);
+  if (!is_armed_) return;  // disarmed, since this thread began to allocate
   const unsigned nth = ++asked_;
   if (nth < failing_.nth || (nth - failing_.nth) % failing_.every) return;
   if ((nth - failing_.nth) / failing_.every < failing_.times) allocations_fail(0);
