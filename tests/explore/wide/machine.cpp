@@ -21,6 +21,8 @@ Machine::Machine() {
 void Machine::renew() {
   for (cai_stream *const stream : made) cai_stream_release(stream);
   MUST(cai_pending_flush(kDevice, nullptr));
+  MUST(cu().cuMemFreeAsync(blocks[kPoolBlock], free_stream));  // a pool's, it would outlive that
+  MUST(cu().cuStreamSynchronize(free_stream));
   MUST(cu().cuDevicePrimaryCtxReset_v2(0));
   make();
 }
