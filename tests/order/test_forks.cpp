@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // CAI_USE_FORK: a use takes its stream into the capture that its array's stream is in, and back.
+#include <thread>
+
 #include "capturing.hpp"
 
 namespace test::forks_tests {
 namespace {
 
-class Forks : public Capturing {};
+class Forks : public Capturing {
+ protected:
+  // Whoever gets the dict of an array counts as using the stream that it says.
+  static void tell(const cai_array *array) {
+    std::uint64_t storage[64];
+    cai_interface said{};
+    said.struct_size = sizeof said;
+    EXPECT_EQ(cai_interface_write(array, 3, storage, sizeof storage, &said, nullptr), CAI_OK);
+  }
+
+  static void fork_and_read(const cai_array *array, std::uint64_t consumer, Address to) {
+    const cai_use_options options = access(CAI_ACCESS_READ, CAI_USE_FORK);
+    cai_error error{};
+    cai_use use;
+    EXPECT_EQ(cai_use_begin(&use, &array, 1, consumer, &options, &error), CAI_OK) << error.message;
+    copy(to, array->data, consumer);
+    EXPECT_EQ(cai_use_end(&use, &error), CAI_OK) << error.message;
+  }
+};
 
 // Stream 2 captures, which no array of the use came with: a dict of the owner's other one said it.
 TEST_F(Forks, AForkOfAStream2ThatADictSaidIsJoinedBack) {
@@ -14,10 +34,7 @@ TEST_F(Forks, AForkOfAStream2ThatADictSaidIsJoinedBack) {
   const std::uint64_t consumer = value(stream());
   const Owned array(memory(), CAI_STREAM_STREAM, 2);
   const Published view = Published::event(array, other);
-  std::uint64_t storage[64];
-  cai_interface said{};
-  said.struct_size = sizeof said;
-  EXPECT_EQ(cai_interface_write(array, 3, storage, sizeof storage, &said, nullptr), CAI_OK);
+  tell(array);
   MUST(gpu().cuStreamSynchronize(handle(other)));
   MUST(gpu().cuStreamSynchronize(handle(2)));
   begin_capture(2, global);
@@ -32,7 +49,6 @@ TEST_F(Forks, AForkOfAStream2ThatADictSaidIsJoinedBack) {
 // Every use on a stream that an earlier one has taken into the capture is joined back, whatever its
 // array says: a second one of an array whose stream does not wait, and of one that came with None.
 TEST_F(Forks, LaterUsesOnAForkAreJoinedBack) {
-  const cai_use_options options = access(CAI_ACCESS_READ, CAI_USE_FORK);
   const std::uint64_t producer = value(stream());
   const std::uint64_t consumer = value(stream());
   const Owned reclaimed(memory(), CAI_STREAM_STREAM, producer);
@@ -42,15 +58,51 @@ TEST_F(Forks, LaterUsesOnAForkAreJoinedBack) {
   const cai_array *const arrays[] = {reclaimed, none};
   for (const cai_array *const second : arrays) {
     begin_capture(producer, global);
-    cai_error error{};
-    for (const cai_array *const used : {arrays[0], second}) {
-      cai_use use;
-      EXPECT_EQ(cai_use_begin(&use, &used, 1, consumer, &options, &error), CAI_OK) << error.message;
-      copy(to, used->data, consumer);
-      EXPECT_EQ(cai_use_end(&use, &error), CAI_OK) << error.message;
-    }
+    for (const cai_array *const used : {arrays[0], second}) fork_and_read(used, consumer, to);
     end_capture(producer);
   }
+}
+
+// The dict of a view has told a stream that an earlier use has taken into the capture, and that is
+// the first one found there: the next use is joined back to where the capture began.
+TEST_F(Forks, AForkAfterAForkIsJoinedBackToTheCapture) {
+  const std::uint64_t producer = value(stream());
+  const std::uint64_t told = value(stream());
+  const std::uint64_t other = value(stream());
+  const Owned array(memory(), CAI_STREAM_STREAM, producer);
+  array->owner->flags |= CAI_OWNER_RECLAIMS;
+  const Published view(array, told);
+  tell(view);
+  MUST(gpu().cuCtxSynchronize());
+  const Address to = memory();
+  begin_capture(producer, global);
+  for (const std::uint64_t consumer : {told, other}) fork_and_read(array, consumer, to);
+  end_capture(producer);
+}
+
+// Only the thread that a stream 2 is of could join others back to it.
+TEST_F(Forks, AForkAfterAForkOfAnotherThreadsStream2IsRefused) {
+  const cai_use_options options = access(CAI_ACCESS_READ, CAI_USE_FORK);
+  const std::uint64_t own = value(stream());
+  const std::uint64_t told = value(stream());
+  const std::uint64_t other = value(stream());
+  const Owned on_2(memory(), CAI_STREAM_STREAM, 2), array(memory(), CAI_STREAM_STREAM, own);
+  const Published view(array, told);
+  tell(view);
+  MUST(gpu().cuCtxSynchronize());
+  const Address to = memory();
+  begin_capture(2, relaxed);
+  fork_and_read(on_2, told, to);
+  std::thread([&] {
+    cai_error error{};
+    const cai_array *const used = array;
+    cai_use use;
+    EXPECT_EQ(cai_use_begin(&use, &used, 1, other, &options, &error), CAI_ERR_CAPTURE);
+    EXPECT_NE(std::string(error.message).find("stream 2 of another thread"), std::string::npos)
+        << error.message;
+    EXPECT_FALSE(capturing(other));
+  }).join();
+  end_capture(2);
 }
 
 // What keeps uses by itself can only make the consumer wait before it is in the capture, which the

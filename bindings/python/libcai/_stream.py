@@ -68,8 +68,7 @@ def _handle(stream):
 
 
 def _integer(handle, stream):
-    """The integer of a handle: itself, ctypes' `value` (None for NULL), or int() of its
-    type."""
+    """The integer of a handle: itself, ctypes' `value` (None for NULL), or int() of its type."""
     if not isinstance(handle, (bool, float, str, bytes)) and not is_numpy_bool(type(handle)):
         try:
             return operator.index(handle)
