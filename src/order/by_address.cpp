@@ -70,9 +70,6 @@ struct Lists {
   std::vector<Listed> others;           // arrays that were used in captures, or by the host
   std::vector<Listed> left;             // what those that were outlived had kept in captures
   std::vector<std::uint64_t> captures;  // of those, the oldest first
-  std::atomic<std::size_t> count{0};
-  std::atomic<std::size_t> captured{0};
-  std::atomic<std::size_t> on_host{0};
 
   void sum_up() noexcept {
     const auto count_those = [&](bool Listed::*which) {
@@ -80,9 +77,10 @@ struct Lists {
       return static_cast<std::size_t>(std::count_if(listed.begin(), listed.end(), is_one) +
                                       std::count_if(others.begin(), others.end(), is_one));
     };
-    count.store(listed.size() + left.size(), std::memory_order_release);
-    captured.store(count_those(&Listed::in_capture) + left.size(), std::memory_order_release);
-    on_host.store(count_those(&Listed::on_host), std::memory_order_release);
+    Listings::imports.store(listed.size() + left.size(), std::memory_order_release);
+    const std::size_t captured = count_those(&Listed::in_capture) + left.size();
+    Listings::captured.store(captured, std::memory_order_release);
+    Listings::on_host.store(count_those(&Listed::on_host), std::memory_order_release);
   }
 };
 
@@ -226,22 +224,10 @@ void forget_captures_over(const Stream &stream) noexcept {
   }));
 }
 
-bool any_imports() noexcept {
-  return lists().count.load(std::memory_order_acquire) != 0;
-}
-
-bool any_captured() noexcept {
-  return lists().captured.load(std::memory_order_acquire) != 0;
-}
-
 bool finds_captured(const cai_array &array) noexcept {
   bool any = false;
   for_each_captured(array, [&](const Uses &uses) { any = any || uses.any_captured(); });
   return any;
-}
-
-bool any_on_host() noexcept {
-  return lists().on_host.load(std::memory_order_acquire) != 0;
 }
 
 void visit(const cai_array &array, Kept kept, void (*found)(void *body, Uses &uses), void *body) {

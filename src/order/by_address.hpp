@@ -4,6 +4,8 @@
 // stream orders there, and those by streams of the CPU's.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <type_traits>
 
 #include "order/uses.hpp"
@@ -36,10 +38,20 @@ void unlist(Uses &uses) noexcept;
 // A stream is in one capture at most, and so what it had in others is over.
 void forget_captures_over(const Stream &stream) noexcept;
 
-// Whether there may be any. Cheap, as all that is asked before each use.
-bool any_imports() noexcept;
-bool any_captured() noexcept;
-bool any_on_host() noexcept;
+// How many there are, for those who need no more, and so no lock: asked about before each use.
+struct Listings {
+  inline static constinit std::atomic<std::size_t> imports{0}, captured{0}, on_host{0};
+};
+// Whether there may be any.
+inline bool any_imports() noexcept {
+  return Listings::imports.load(std::memory_order_acquire) != 0;
+}
+inline bool any_captured() noexcept {
+  return Listings::captured.load(std::memory_order_acquire) != 0;
+}
+inline bool any_on_host() noexcept {
+  return Listings::on_host.load(std::memory_order_acquire) != 0;
+}
 
 enum class Kept { by_imports, in_captures, on_host };
 void visit(const cai_array &array, Kept kept, void (*found)(void *body, Uses &uses), void *body);

@@ -127,10 +127,10 @@ inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
   return nothing_on_gpu_before(array, stream);
 }
 
-// Whether an array is this library's own, and so valid, is there, and its struct alone tells the
-// rest.
+// Whether an array is this library's own, and so valid, and its struct alone tells the rest, if its
+// keeper does not say that it was freed.
 inline bool is_plain(const cai_array *array) noexcept {
-  return array && is_own_array(*array) && !array->mask && is_cudas(*array) && !is_freed(*array);
+  return array && is_own_array(*array) && !array->mask && is_cudas(*array);
 }
 
 // Whether neither the GPU nor the host can have work on a plain array, so that no use is kept.
@@ -139,13 +139,16 @@ inline bool is_out_of_sight(const cai_array &array) noexcept {
 }
 
 // Whether a plain array came with the stream, a handle, and nothing has to be put in order before
-// work there, and stays so until a use ends there: the commonest case.
-inline bool is_in_order(const cai_array &array, std::uint64_t stream) noexcept {
-  if (!is_on(array, stream)) return false;
-  const cai_owner *const keeper = keeper_of(array);
-  if (!stores_here(keeper) || (is_import(keeper) && any_imports())) return false;
+// work there, and stays so until a use ends there: the commonest case. Its keeper has, as a rule,
+// no more than a word.
+inline bool is_in_order(const cai_array &array, const cai_owner *keeper,
+                        std::uint64_t stream) noexcept {
+  if (!is_on(array, stream) || !stores_here(keeper)) return false;
+  if (is_import(keeper) && (is_asked(keeper) || any_imports())) return false;
   if (any_captured(array)) return false;
-  return !has_kept(word_of(keeper), stream) && !streams_differ(keeper);
+  const std::uintptr_t word = word_of(keeper);
+  if (is_word(word)) return told_in(word) == 0 || told_in(word) == stream;
+  return !has_kept(word, stream) && !streams_differ(word);
 }
 
 inline bool nothing_before(const cai_array *const *arrays, int32_t count, std::uint64_t stream) {

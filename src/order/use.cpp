@@ -590,9 +590,11 @@ bool begin_in_order(OpenUse &use, const cai_array *const *arrays, int32_t count,
   for (int32_t index = 0; index < count; ++index) {
     if (!is_plain(arrays[index])) return false;
     const cai_array &array = *arrays[index];
-    if (is_in_order(array, stream)) {
+    const cai_owner *const keeper = keeper_of(array);
+    if (keeper && is_freed(*keeper)) return false;
+    if (is_in_order(array, keeper, stream)) {
       const bool write = !(array.flags & CAI_FLAG_READONLY);
-      const bool is_reclaimed = has_flag(keeper_of(array), CAI_OWNER_RECLAIMS);
+      const bool is_reclaimed = has_flag(keeper, CAI_OWNER_RECLAIMS);
       use.used[used_count++] = {array.owner, stream, nullptr, index, write, false, !is_reclaimed};
     } else if (!is_out_of_sight(array)) {
       return false;

@@ -319,6 +319,9 @@ constexpr bool fits_in_word(std::uint64_t handle) noexcept {
 constexpr std::uintptr_t word_of_mark(std::uint64_t handle, bool told = false) noexcept {
   return static_cast<std::uintptr_t>(handle) << 2 | (told ? 3 : 1);
 }
+constexpr bool is_word(std::uintptr_t word) noexcept {
+  return word == 0 || word & 1;
+}
 constexpr std::uint64_t marked_in(std::uintptr_t word) noexcept {
   return word & 1 ? word >> 2 : 0;
 }
