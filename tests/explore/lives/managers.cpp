@@ -76,7 +76,7 @@ cai_manager *Judge::make() {
 
 cai_status Judge::give(std::uint64_t size, std::uint64_t align, std::uint32_t kind,
                        std::uint64_t stream, cai_block *out, cai_error *error) {
-  on_entry();
+  const Pause pause = on_entry();
   const std::lock_guard lock(mutex_);
   if (!is_alive()) blame("a dead manager is asked for memory");
   if (way_ == Way::failing) return say(CAI_ERR_MEMORY, error);
@@ -133,7 +133,7 @@ cai_status Judge::get(std::uint64_t size, std::uint64_t align, std::uint32_t kin
 }
 
 cai_status Judge::take(const cai_block *block, std::uint64_t stream, cai_error *error) {
-  on_entry();
+  const Pause pause = on_entry();
   const std::lock_guard lock(mutex_);
   if (!is_alive()) blame("memory is freed in another epoch");
   const auto found = blocks_.find(block->data);
@@ -211,7 +211,7 @@ void Judge::look_at_what_came_back() {
 }
 
 cai_status Judge::give_up(cai_error *error) {
-  on_entry();
+  const Pause pause = on_entry();
   cai_status first = CAI_OK;
   for (const Kept &kept : std::exchange(kept_, {})) {
     const cai_status status =

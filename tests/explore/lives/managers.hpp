@@ -21,8 +21,10 @@ enum class Way { plain, caching, reentrant, failing, driver, losing };
 std::string &wrong();
 void blame(std::string what);
 
-// Called where a manager's function begins: what is to fail in libcai must not fail here.
-inline void (*on_entry)() = [] {};
+// Called where a party's function begins: what is to fail in libcai must not fail here, as long as
+// what this returns is held.
+using Pause = std::unique_lock<std::recursive_mutex>;
+inline Pause (*on_entry)() = [] { return Pause(); };
 
 inline constexpr unsigned char poison = 0xEE;
 

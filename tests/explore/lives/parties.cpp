@@ -519,6 +519,7 @@ void World::fork_here(const Step &step) {
   MUST_HOLD(child >= 0);
   if (child == 0) {
     alarm(20);
+    wide::Fault::forget_threads();
     for (const Array &array : arrays_) cai_array_release(array.handle);
     for (const Shared &memory : memories_) {
       for (; memory->ours > 0; --memory->ours) cai_memory_release(memory->handle);

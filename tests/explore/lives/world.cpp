@@ -35,7 +35,7 @@ static void in_primary(const Body &body) {
 }
 
 void Owner::end(void *self) {
-  on_entry();
+  const Pause pause = on_entry();
   Owner &owner = *static_cast<Owner *>(self);
   ++owner.ended;
   owner.take_bytes();
@@ -58,7 +58,7 @@ World *World::only = nullptr;
 World::World() {
   only = this;
   MUST(cai_on_failure(hear, nullptr, nullptr));
-  on_entry = [] { only->fault_.disarm(); };
+  on_entry = [] { return only->fault_.pause(); };
   races_ = wide::cu().simcuda_races();
   allocations_ = wide::cu().simcuda_objects("CUdeviceptr");
   for (int i = 0; i < 2; ++i) {

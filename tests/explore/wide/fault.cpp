@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "allocations.h"
@@ -18,6 +19,9 @@ constexpr unsigned kMost = 100;        // calls of the driver's in one of libcai
 
 // A thread of libcai's may allocate, or call a party, which disarms it.
 std::mutex changing;
+// Held while a party calls the driver in the course of a call of libcai's; on a thread of the
+// driver's perhaps, which may be at it still as the next call begins.
+std::recursive_mutex parties;
 
 }  // namespace
 
@@ -41,7 +45,19 @@ const char *Fault::choose(const Failing &failing) {
   return word;
 }
 
+std::unique_lock<std::recursive_mutex> Fault::pause() {
+  std::unique_lock party(parties);
+  disarm();
+  return party;
+}
+
+void Fault::forget_threads() {
+  new (&changing) std::mutex;
+  new (&parties) std::recursive_mutex;
+}
+
 void Fault::arm() {
+  const std::lock_guard no_party(parties);
   const std::lock_guard lock(changing);
   has_struck_ = false;
   if (!is_chosen_ || failing_.calls-- > 0) return;

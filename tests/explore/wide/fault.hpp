@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 
 namespace wide {
 
@@ -65,8 +66,11 @@ class Fault {
 
   // Around a call of libcai's.
   void arm();
-  // In it, too, where a party calls the driver; on any thread.
   void disarm();
+  // In it, where a party calls the driver, on any thread: nothing fails while this is held.
+  std::unique_lock<std::recursive_mutex> pause();
+  // In a forked child: whoever held a lock is not there.
+  static void forget_threads();
   bool is_armed() const { return is_armed_; }
   // Whether allocations are to fail.
   bool is_for_memory() const { return is_chosen_ && !function_; }

@@ -196,7 +196,7 @@ void own(World &world, Array *array, int b, int said, Part part = kWhole) {
 }  // namespace
 
 void freed(World &world, int block) {
-  world.fault.disarm();                          // it is libcai's calls that fail
+  const auto pause = world.fault.pause();        // it is libcai's calls that fail
   if (--world.blocks[block].owners > 0) return;  // there is another import
   machine().in(machine().context, [&] { free_here(world, block); });
 }
