@@ -10,12 +10,14 @@ namespace {
 // stream that has to wait for it, or in no capture at all. The capture of a blocking stream is in
 // the way of stream 1, and so of the beginning.
 bool is_all_in_one_capture(const World &world, const Use &use) {
-  // Nobody says which one it has been taken into.
-  if (use.is_forked && world.captures[0].on && world.captures[1].on) return false;
+  // Nobody says which one a stream has been taken into.
+  const bool are_two = world.captures[0].on && world.captures[1].on;
+  if (are_two && use.is_forked) return false;
   const auto is_there = [&](int stream) {
     if (stream < 0) return true;
     if (stream == kLegacy && use.capture && is_blocking(use.stream)) return true;
     if (stream == kGone || !world.may_work(stream)) return false;
+    if (are_two && world.is_forked(stream)) return false;
     const unsigned its = world.capture_of(stream);
     return its == use.capture || (its == 0 && use.capture);
   };
