@@ -39,7 +39,7 @@ test-long: ## all schedules, seeds and counts, valgrind, fuzzers; PART=NAME for 
 	@$(PYTHON_VENV) tools/test long $(PART)
 
 .PHONY: mutate
-mutate: ## a sample of operators of src/core and src/memory changed in turn, for a test to see each
+mutate: ## a sample of operators of src/ changed in turn, for a test to see each
 	@tools/setup test
 	@$(PYTHON_VENV) tools/mutate --most 100
 

@@ -398,6 +398,18 @@ typedef struct cai_layout {
  * The text, "strides". Since 0.1. */
 cai_status cai_array_layout(const cai_array *array, cai_layout *out, cai_error *error);
 
+/** Finds the address by which the host uses an array. Pinned memory may have two: an array of it
+ * goes by the device's, as kernels do; tensors and columns of it, and all that the host does here,
+ * by the host's. Of memory that is not libcai's the driver is asked, if there is one, in whatever
+ * context is current; none is made for it. What is pending is not waited for.
+ *
+ * @param out  gets the address of the first element; 0 if there are no elements
+ * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for a device's own memory; #CAI_ERR_DEVICE for ROCm;
+ *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT;
+ *         #CAI_ERR_STATE, entry data, for memory that was freed or reset.
+ * Since 0.1. */
+cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *error);
+
 /** Judges a struct that someone else filled in: prefix, critical flags, reserved words, kinds, null
  * pointers, dimensions, sizes and extents, the mask and the descr. Reads everything the struct
  * points to, so the pointers themselves must be good. It never asks the driver. A mask may be

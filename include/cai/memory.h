@@ -702,18 +702,6 @@ cai_status cai_array_empty_like(const cai_array *like, cai_device device,
 cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *offset,
                          cai_error *error);
 
-/** Finds the address by which the host uses an array. Pinned memory may have two: an array of it
- * goes by the device's, as kernels do; tensors and columns of it, and all that the host does here,
- * by the host's. Of memory that is not libcai's the driver is asked, if there is one, in whatever
- * context is current; none is made for it. What is pending is not waited for.
- *
- * @param out  gets the address of the first element; 0 if there are no elements
- * @return #CAI_OK; #CAI_ERR_UNSUPPORTED for a device's own memory; #CAI_ERR_DEVICE for ROCm;
- *         #CAI_ERR_VALUE and #CAI_ERR_VERSION as cai_array_validate(); #CAI_ERR_ARGUMENT;
- *         #CAI_ERR_STATE, entry data, for memory that was freed or reset.
- * Since 0.1. */
-cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *error);
-
 /* ---- Work on arrays ----------------------------------------------------------------------- */
 
 /** Copies the elements of an array to another one, in the order of a stream, between any two

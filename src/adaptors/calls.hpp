@@ -7,7 +7,7 @@
 
 #include "cai/adaptors.h"
 #include "core/error.hpp"
-#include "core/report.hpp"
+#include "device/report.hpp"
 
 namespace cai::adaptors {
 

@@ -86,6 +86,13 @@ inline cai_status extent_of(const cai_array &array, Extent *out, cai_error *erro
   return CAI_OK;
 }
 
+inline bool has_no_elements(const cai_array &array) noexcept {
+  for (int32_t axis = 0; axis < array.ndim; ++axis) {
+    if (array.shape[axis] == 0) return true;
+  }
+  return false;
+}
+
 // Whether [data + lo, data + hi) leaves the 64-bit address space.
 inline bool extent_wraps(uint64_t data, const Extent &extent) noexcept {
   const auto below = uint64_t{0} - static_cast<uint64_t>(extent.lo);

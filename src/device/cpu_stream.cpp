@@ -112,8 +112,8 @@ void CpuStream::retire() noexcept {
   delete this;
 }
 
-Held new_cpu_stream(std::uint32_t mode) {
-  return Held(new CpuStream(mode));
+HeldStream new_cpu_stream(std::uint32_t mode) {
+  return HeldStream(new CpuStream(mode));
 }
 
 }  // namespace cai::device

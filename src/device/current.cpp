@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/owned.hpp"
 #include "device/gpu_stream.hpp"
-#include "order/device_hook.hpp"
+#include "order/above.hpp"
+#include "order/owned.hpp"
 
 namespace cai::device {
 namespace {
 
 struct Current {
   cai_device device;
-  Held stream;              // empty: one of the default mode, once it is asked for
+  HeldStream stream;        // empty: one of the default mode, once it is asked for
   std::uint64_t depth = 0;  // guards that the thread has entered
 };
 
@@ -37,6 +37,7 @@ class Currents {
 
   Current &of(cai_device device) {
     if (Current *const found = find(device)) return *found;
+    order::above.is_current_captured.store(is_any_captured_here, std::memory_order_release);
     return all_.emplace_back(Current{device, {}, 0});
   }
 
@@ -56,11 +57,17 @@ class Currents {
   static thread_local bool ended;  // what is thread-local and ends later may ask still
 
  private:
+  static bool is_any_captured_here(driver::Session &session) noexcept;
+
   std::vector<Current> all_;
 };
 
 thread_local bool Currents::ended = false;
 thread_local Currents currents;
+
+bool Currents::is_any_captured_here(driver::Session &session) noexcept {
+  return !ended && currents.is_any_captured(session);
+}
 
 Currents &mine() {
   if (Currents::ended) throw Failure(CAI_ERR_STATE, {}, "the thread is about to end");
@@ -70,15 +77,16 @@ Currents &mine() {
 void set_current(cai_stream *stream) {
   judge_stream(stream);
   // What is replaced may run somebody's code as it goes, that asks for the current stream.
-  const Held before = std::exchange(mine().of(stream->device).stream, Held::one_more(stream));
+  const HeldStream before =
+      std::exchange(mine().of(stream->device).stream, HeldStream::one_more(stream));
 }
 
 cai_stream_guard enter(cai_stream *stream) {
   judge_stream(stream);
   Current &current = mine().of(stream->device);
-  cai_stream_guard guard{Held::one_more(stream).let_go(), current.stream.let_go(), this_thread(),
-                         current.depth++};
-  current.stream = Held::one_more(stream);
+  cai_stream_guard guard{HeldStream::one_more(stream).let_go(), current.stream.let_go(),
+                         this_thread(), current.depth++};
+  current.stream = HeldStream::one_more(stream);
   return guard;
 }
 
@@ -106,8 +114,8 @@ void leave(cai_stream_guard &guard, std::uint32_t flags) {
   const bool waits = !(flags & CAI_LEAVE_QUEUED);
   const cai_status status = waits ? cai_stream_synchronize(guard.stream, &failure) : CAI_OK;
   Current &current = entered(guard);  // anew, since what ended by waiting may have used streams
-  const Held stream(guard.stream);
-  const Held before = std::exchange(current.stream, Held(guard.previous));
+  const HeldStream stream(guard.stream);
+  const HeldStream before = std::exchange(current.stream, HeldStream(guard.previous));
   --current.depth;
   guard = {nullptr, nullptr, 0, 0};
   if (status != CAI_OK) throw Failure(failure);
@@ -115,30 +123,27 @@ void leave(cai_stream_guard &guard, std::uint32_t flags) {
 
 }  // namespace
 
-Held current_stream(cai_device device) {
+HeldStream current_stream(cai_device device) {
   judge(device);
   end_left();
   Current &current = mine().of(device);
   if (current.stream.get() && !is_dead(*current.stream.get())) {
-    return Held::one_more(current.stream.get());
+    return HeldStream::one_more(current.stream.get());
   }
-  Held made = create_stream(device, CAI_MODE_DEFAULT, 0);
-  const Held before = std::exchange(mine().of(device).stream, Held::one_more(made.get()));
+  HeldStream made = create_stream(device, CAI_MODE_DEFAULT, 0);
+  const HeldStream before =
+      std::exchange(mine().of(device).stream, HeldStream::one_more(made.get()));
   return made;
 }
 
-Held current_stream_if_any(cai_device device) noexcept {
+HeldStream current_stream_if_any(cai_device device) noexcept {
   const Current *const found = Currents::ended ? nullptr : currents.find(device);
-  return found ? Held::one_more(found->stream.get()) : Held();
+  return found ? HeldStream::one_more(found->stream.get()) : HeldStream();
 }
 
 void forget_current(cai_device device) noexcept {
   Current *const found = Currents::ended ? nullptr : currents.find(device);
-  if (found) const Held before = std::exchange(found->stream, Held());
-}
-
-bool is_current_captured(driver::Session &session) noexcept {
-  return !Currents::ended && currents.is_any_captured(session);
+  if (found) const HeldStream before = std::exchange(found->stream, HeldStream());
 }
 
 }  // namespace cai::device

@@ -7,10 +7,10 @@
 namespace cai::device {
 
 // That of a device: a share, made at the first need.
-Held current_stream(cai_device device);
+HeldStream current_stream(cai_device device);
 
 // Likewise, empty if the thread has none yet.
-Held current_stream_if_any(cai_device device) noexcept;
+HeldStream current_stream_if_any(cai_device device) noexcept;
 
 // The thread has none of the device from here on.
 void forget_current(cai_device device) noexcept;

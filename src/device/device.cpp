@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "core/owned.hpp"
 #include "device/primary.hpp"
+#include "order/owned.hpp"
 
 namespace cai::device {
 

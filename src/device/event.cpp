@@ -2,8 +2,8 @@
 // Handles of events; and events of the CPU.
 #include "device/event.hpp"
 
+#include "core/lock.hpp"
 #include "device/cpu_stream.hpp"
-#include "order/lock.hpp"
 
 namespace cai::device {
 namespace {
@@ -56,7 +56,7 @@ class CpuEvent final : public cai_event {
     return mark_;
   }
 
-  order::Lock lock_;
+  Lock lock_;
   std::shared_ptr<Mark> mark_;  // null: not recorded yet
 };
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/report.hpp"
+#include "device/report.hpp"
 
 namespace cai::device {
 

@@ -8,6 +8,6 @@
 namespace cai::device {
 
 // Counts the forks that led here, from the first call on.
-std::uint64_t process() noexcept;
+std::uint64_t forks() noexcept;
 
 }  // namespace cai::device

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cinttypes>
 
-#include "core/report.hpp"
 #include "device/event.hpp"
 #include "device/follow.hpp"
 #include "device/gpu_stream.hpp"
-#include "device/pending_hook.hpp"
+#include "device/pending.hpp"
+#include "device/report.hpp"
 #include "order/releases.hpp"
 #include "order/waiting.hpp"
 
@@ -16,7 +16,7 @@ void destroy_event(void *handle) noexcept {
   cai_error error;
   const cai_status status = guard(&error, [&] {
     driver::Session session;
-    session.relax();
+    session.use_relaxed_mode();
     driver::must(session.cu.cuEventDestroy, static_cast<driver::CUevent>(handle));
     session.finish();
   });
@@ -34,7 +34,7 @@ class GpuEvent final : public cai_event {
   }
 
   void check_alive() const override {
-    if (process_ != process()) driver::get();  // which says why it is of no use in a child
+    if (process_ != forks()) driver::get();  // which says why it is of no use in a child
     if (is_alive(device.id, primary_.epoch)) return;
     throw Failure(CAI_ERR_STATE, {}, "the event went when %s was reset: make another one",
                   Text(device).text);
@@ -80,7 +80,7 @@ class GpuEvent final : public cai_event {
     if (!recorded_) return;
     refuse_captured();
     driver::Session session;
-    session.relax();
+    session.use_relaxed_mode();
     driver::must(session.cu.cuEventSynchronize, handle_);
     session.finish();
   }
@@ -95,7 +95,7 @@ class GpuEvent final : public cai_event {
   }
 
   void retire() noexcept override {
-    if (process_ != process()) return;  // in a child nothing of it is safe to touch
+    if (process_ != forks()) return;  // in a child nothing of it is safe to touch
     if (is_alive(device.id, primary_.epoch)) destroy_later(device.id, destroy_event, handle_);
     delete this;
   }
@@ -149,7 +149,7 @@ class GpuEvent final : public cai_event {
   order::Event snapshot() const {
     driver::Session session;
     order::Event event;
-    session.relax();
+    session.use_relaxed_mode();
     session.in(primary_.context, [&] {
       driver::CUstream stream = nullptr;
       driver::must(session.cu.cuStreamCreateWithPriority, &stream, driver::stream_non_blocking, 0);
@@ -168,7 +168,7 @@ class GpuEvent final : public cai_event {
 
   const driver::CUevent handle_;
   const Primary primary_;
-  const std::uint64_t process_ = process();
+  const std::uint64_t process_ = forks();
   std::atomic<bool> recorded_{false};
   std::atomic<std::uint64_t> capture_{0};  // in which it was recorded last; 0: in none
 };
@@ -179,7 +179,7 @@ cai_event *new_gpu_event(cai_device device, std::uint32_t flags) {
   driver::Session session;
   const Primary mine = primary(session, device.id);
   driver::CUevent handle = nullptr;
-  session.relax();
+  session.use_relaxed_mode();
   try {
     session.in(mine.context, [&] {
       driver::must(session.cu.cuEventCreate, &handle,

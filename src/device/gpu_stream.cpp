@@ -4,9 +4,9 @@
 #include <cinttypes>
 
 #include "core/immortal.hpp"
-#include "core/owned.hpp"
-#include "core/report.hpp"
-#include "device/pending_hook.hpp"
+#include "device/pending.hpp"
+#include "device/report.hpp"
+#include "order/owned.hpp"
 #include "order/releases.hpp"
 #include "order/waiting.hpp"
 
@@ -29,7 +29,7 @@ void destroy_stream(void *handle) noexcept {
   cai_error error;
   const cai_status status = guard(&error, [&] {
     driver::Session session;
-    session.relax();
+    session.use_relaxed_mode();
     driver::must(session.cu.cuStreamDestroy, static_cast<driver::CUstream>(handle));
     session.finish();
   });
@@ -46,14 +46,14 @@ std::uint32_t mode_of(driver::Session &session, const order::Stream &stream) {
 
 }  // namespace
 
-Held new_gpu_stream(cai_device device, std::uint32_t mode, std::int32_t priority) {
+HeldStream new_gpu_stream(cai_device device, std::uint32_t mode, std::int32_t priority) {
   driver::Session session;
   const Primary mine = primary(session, device.id);
   order::Stream stream{driver::stream_legacy, mine.context, -1};
   driver::CUstream handle = nullptr;
   try {
     if (mode != CAI_MODE_DEFAULT) {
-      session.relax();
+      session.use_relaxed_mode();
       session.in(mine.context, [&] {
         driver::must(session.cu.cuStreamCreateWithPriority, &handle,
                      mode == CAI_MODE_ASYNC ? driver::stream_non_blocking : 0U, priority);
@@ -61,7 +61,7 @@ Held new_gpu_stream(cai_device device, std::uint32_t mode, std::int32_t priority
       stream = {reinterpret_cast<std::uintptr_t>(handle), nullptr, -1};
     }
     identify(session, stream);
-    Held made(new GpuStream(device, mode, stream, mine.epoch));
+    HeldStream made(new GpuStream(device, mode, stream, mine.epoch));
     session.finish();
     gpu_stream(*made.get()).owned = handle != nullptr;
     return made;
@@ -71,8 +71,8 @@ Held new_gpu_stream(cai_device device, std::uint32_t mode, std::int32_t priority
   }
 }
 
-Held wrap_gpu_stream(cai_device device, std::uint64_t value, void (*release)(void *context),
-                     void *context) {
+HeldStream wrap_gpu_stream(cai_device device, std::uint64_t value, void (*release)(void *context),
+                           void *context) {
   driver::Session session;
   const Primary mine = primary(session, device.id);
   order::Stream stream{value, nullptr, -1};
@@ -87,7 +87,7 @@ Held wrap_gpu_stream(cai_device device, std::uint64_t value, void (*release)(voi
     }
   }
   const std::uint64_t epoch = stream.context == mine.context ? mine.epoch : 0;
-  Held made(new GpuStream(device, mode_of(session, stream), stream, epoch));
+  HeldStream made(new GpuStream(device, mode_of(session, stream), stream, epoch));
   session.finish();
   GpuStream &handle = gpu_stream(*made.get());
   handle.wrapped = true;
@@ -135,7 +135,7 @@ void refuse_captures(driver::Session &session, const Primary &primary) {
 }
 
 void GpuStream::check_alive() const {
-  if (process_ != process()) driver::get();  // which says why it is of no use in a child
+  if (process_ != forks()) driver::get();  // which says why it is of no use in a child
   if (!is_dead()) return;
   throw Failure(CAI_ERR_STATE, {CAI_ENTRY_STREAM},
                 "stream 0x%" PRIx64 " went when %s was reset: make another one", stream_.value,
@@ -205,7 +205,7 @@ void GpuStream::synchronize() {
 }
 
 void GpuStream::retire() noexcept {
-  if (process_ != process()) return;  // in a child nothing of it is safe to touch
+  if (process_ != forks()) return;  // in a child nothing of it is safe to touch
   if (const std::optional<cai_error> untold = failures_->take()) report(*untold);
   const bool destroys = owned && !is_dead();
   const int32_t ordinal = device.id;

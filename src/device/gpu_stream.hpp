@@ -54,7 +54,7 @@ class GpuStream final : public cai_stream {
   const order::Stream stream_;
   const std::uint64_t epoch_;
   const std::uint64_t thread_ = stream_.key().thread;  // whose 2 it is
-  const std::uint64_t process_ = process();
+  const std::uint64_t process_ = forks();
   const std::shared_ptr<Failures> failures_ = std::make_shared<Failures>();
 
   // Among all of the process.

@@ -43,7 +43,7 @@ Primary primary(driver::Session &session, int32_t ordinal) {
     return {slot.device, context, slot.epoch.load(std::memory_order_relaxed)};
   }
   check_gpu(session.cu, ordinal);
-  session.relax();
+  session.use_relaxed_mode();
   const std::lock_guard lock(slot.mutex);
   driver::CUcontext context = slot.context.load(std::memory_order_relaxed);
   if (!context) {
@@ -84,7 +84,7 @@ std::uint64_t resets() noexcept {
 void reset_primary(driver::Session &session, int32_t ordinal) {
   check_gpu(session.cu, ordinal);
   Slot &slot = slot_of(ordinal);
-  session.relax();
+  session.use_relaxed_mode();
   const std::lock_guard lock(slot.mutex);
   driver::CUdevice device = 0;
   must(session.cu.cuDeviceGet, &device, ordinal);

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "cai/device.h"
 #include "driver/context.hpp"
 
 namespace cai::device {
@@ -30,6 +31,9 @@ bool is_alive(int32_t ordinal, std::uint64_t epoch) noexcept;
 
 // The epoch that it is by now. Needs no driver.
 std::uint64_t epoch_of(int32_t ordinal) noexcept;
+inline std::uint64_t epoch_of(cai_device device) noexcept {  // 0: it is the CPU, which has none
+  return device.type == CAI_DEVICE_CPU ? 0 : epoch_of(device.id);
+}
 
 // How many resets there have been, of all GPUs.
 std::uint64_t resets() noexcept;

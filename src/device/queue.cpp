@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/report.hpp"
+#include "device/report.hpp"
 
 namespace cai::device {
 namespace {
@@ -51,7 +51,7 @@ std::shared_ptr<Queue> Queue::start() {
 }
 
 void Queue::check_alive() const {
-  if (process_ != process()) refuse_child();
+  if (process_ != forks()) refuse_child();
 }
 
 std::uint64_t Queue::push(std::unique_ptr<Task> task) noexcept {
@@ -172,7 +172,7 @@ void Mark::pass() noexcept {
 
 void Mark::wait() const {
   if (is_passed()) return;
-  if (process_ != process()) refuse_child();
+  if (process_ != forks()) refuse_child();
   if (by_ && by_->is_here()) {
     throw Failure(CAI_ERR_STATE, {},
                   "the event cannot be waited for here: this is the thread that has to pass it");

@@ -65,7 +65,7 @@ class Queue final : public order::HostQueue {
   bool closed_ = false;
   std::atomic<std::uint64_t> pushed_{0};
   std::atomic<std::uint64_t> finished_{0};
-  const std::uint64_t process_ = process();
+  const std::uint64_t process_ = forks();
 };
 
 // A point in the work of the CPU, which is passed once.
@@ -86,7 +86,7 @@ class Mark {
   const Queue *const by_;  // compared only
   std::atomic<std::chrono::steady_clock::time_point> time_{};
   std::atomic<int> passed_{0};
-  const std::uint64_t process_ = process();
+  const std::uint64_t process_ = forks();
 };
 
 }  // namespace cai::device

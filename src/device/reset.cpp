@@ -9,6 +9,7 @@
 #include "core/immortal.hpp"
 #include "device/current.hpp"
 #include "device/gpu_stream.hpp"
+#include "device/pending.hpp"
 
 namespace cai::device {
 namespace {
@@ -63,7 +64,7 @@ void synchronize_what_is_there(cai_stream &current) {
 
 void synchronize(cai_device device, void (*wait_for)(cai_stream &current)) {
   judge(device);
-  const Held current = current_stream_if_any(device);
+  const HeldStream current = current_stream_if_any(device);
   if (!is_cpu(device)) {
     driver::Session session;
     refuse_captures(session, primary(session, device.id));
@@ -72,10 +73,14 @@ void synchronize(cai_device device, void (*wait_for)(cai_stream &current)) {
   if (current.get() && !is_dead(*current.get())) wait_for(*current.get());
   if (is_cpu(device)) return;
   driver::Session session;
-  session.relax();
+  session.use_relaxed_mode();
   session.in(primary(session, device.id).context,
              [&] { driver::must(session.cu.cuCtxSynchronize); });
   session.finish();
+}
+
+void take(const std::atomic<ResetStep> &step, cai_device device) noexcept {
+  if (const ResetStep set = step.load(std::memory_order_acquire)) set(device);
 }
 
 void reset(cai_device device, std::uint32_t flags) {
@@ -97,11 +102,14 @@ void reset(cai_device device, std::uint32_t flags) {
     cai_error error;
     if (cai_drain(0, nullptr, &error) != CAI_OK) throw Failure(error);
   }
-  reset_memory(device);
+  flush_before_reset(device);
+  take(reset_steps.managers, device);
+  flush_before_reset(device);  // what the managers have given up
   if (is_cpu(device) || !(flags & CAI_RESET_CONTEXT)) return;
   driver::Session session;
   reset_primary(session, device.id);
-  forget_memory(device);
+  forget_pending(device);
+  take(reset_steps.memory, device);
   session.finish();
 }
 

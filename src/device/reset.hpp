@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a reset of a device does beyond this room. The room of memory is above this one, and
-// therefore defines it.
+// The rooms above take part in a reset of a device.
 #pragma once
+
+#include <atomic>
 
 #include "cai/device.h"
 
 namespace cai::device {
 
-// Frees what waits to be freed on the device, and resets the device's managers. No lock is held;
-// failures are reported.
-void reset_memory(cai_device device) noexcept;
+using ResetStep = void (*)(cai_device device) noexcept;
 
-// The GPU's primary context has gone: forgets what was yet to be freed in it.
-void forget_memory(cai_device device) noexcept;
+// Who has something that a reset ends sets its step before there is any.
+struct ResetSteps {
+  // All that was pending has been freed, and the context is there still; no lock is held.
+  std::atomic<ResetStep> managers{nullptr};
+  // The GPU's primary context has gone.
+  std::atomic<ResetStep> memory{nullptr};
+};
+inline constinit ResetSteps reset_steps;
 
 }  // namespace cai::device

@@ -18,7 +18,7 @@ bool drop_holder(cai_stream *stream) noexcept {
 
 }  // namespace
 
-Held create_stream(cai_device device, std::uint32_t mode, std::int32_t priority) {
+HeldStream create_stream(cai_device device, std::uint32_t mode, std::int32_t priority) {
   judge(device);
   if (mode > CAI_MODE_ASYNC) {
     throw Failure(CAI_ERR_VALUE, {}, "mode is %u, no CAI_MODE_*", mode);

@@ -43,20 +43,20 @@ struct cai_stream {
 namespace cai::device {
 
 // A share of a stream.
-class Held {
+class HeldStream {
  public:
-  Held() = default;
-  explicit Held(cai_stream *stream) noexcept : stream_(stream) {}  // takes a holder over
-  Held(Held &&other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
-  Held &operator=(Held other) noexcept {
+  HeldStream() = default;
+  explicit HeldStream(cai_stream *stream) noexcept : stream_(stream) {}  // takes a holder over
+  HeldStream(HeldStream &&other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+  HeldStream &operator=(HeldStream other) noexcept {
     std::swap(stream_, other.stream_);
     return *this;
   }
-  ~Held() { cai_stream_release(stream_); }
+  ~HeldStream() { cai_stream_release(stream_); }
 
-  static Held one_more(cai_stream *stream) noexcept {
+  static HeldStream one_more(cai_stream *stream) noexcept {
     cai_stream_retain(stream);
-    return Held(stream);
+    return HeldStream(stream);
   }
   cai_stream *get() const noexcept { return stream_; }
   cai_stream *let_go() noexcept { return std::exchange(stream_, nullptr); }
@@ -76,11 +76,11 @@ inline cai_stream &judge_stream(cai_stream *stream, const char *name = "stream")
 }
 
 // Each throws. The result has one holder.
-Held create_stream(cai_device device, std::uint32_t mode, std::int32_t priority);
-Held new_cpu_stream(std::uint32_t mode);
-Held new_gpu_stream(cai_device device, std::uint32_t mode, std::int32_t priority);
-Held wrap_gpu_stream(cai_device device, std::uint64_t value, void (*release)(void *context),
-                     void *context);
+HeldStream create_stream(cai_device device, std::uint32_t mode, std::int32_t priority);
+HeldStream new_cpu_stream(std::uint32_t mode);
+HeldStream new_gpu_stream(cai_device device, std::uint32_t mode, std::int32_t priority);
+HeldStream wrap_gpu_stream(cai_device device, std::uint64_t value, void (*release)(void *context),
+                           void *context);
 
 // Takes a holder away where the driver may not be called: a stream of a GPU ends later.
 void release_quietly(cai_stream *stream) noexcept;

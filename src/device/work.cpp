@@ -19,7 +19,7 @@ struct GpuPoint {
   void wait() const {
     if (epoch != 0 && !is_alive(ordinal, epoch)) return;  // a reset waits for all before
     driver::Session session;
-    session.relax();
+    session.use_relaxed_mode();
     driver::must(session.cu.cuEventSynchronize, event.handle());
     session.finish();
   }

@@ -76,7 +76,7 @@ CUcontext Session::primary_of(CUdevice device) {
   must(cu.cuDevicePrimaryCtxGetState, device, &flags, &active);
   if (!active) return nullptr;
   primaries_.reserve(primaries_.size() + 1);  // so that nothing fails once it is retained
-  relax();
+  use_relaxed_mode();
   CUcontext context = nullptr;
   must(cu.cuDevicePrimaryCtxRetain, &context, device);
   primaries_.emplace_back(device, context);

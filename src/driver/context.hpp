@@ -36,7 +36,7 @@ class Session {
 
   // From here to the end this thread may make the calls that a capture elsewhere forbids: creating,
   // destroying, querying, waiting on the host.
-  void relax() {
+  void use_relaxed_mode() {
     if (!relaxed_) relaxed_.emplace(cu, faults);
   }
 

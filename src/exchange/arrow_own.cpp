@@ -5,9 +5,9 @@
 
 #include "core/checked.hpp"
 #include "core/error.hpp"
-#include "core/owned.hpp"
 #include "exchange/arrow_format.hpp"
 #include "exchange/device.hpp"
+#include "order/owned.hpp"
 
 namespace cai::exchange {
 namespace {

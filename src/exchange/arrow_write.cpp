@@ -2,22 +2,21 @@
 // Arrow's columns of arrays.
 #include <memory>
 
-#include "cai/memory.h"
 #include "core/layout.hpp"
 #include "core/text.hpp"
 #include "exchange/arrow_format.hpp"
 #include "exchange/device.hpp"
-#include "order/glance.hpp"
 #include "order/producers.hpp"
 #include "order/publish.hpp"
 #include "order/trace.hpp"
 #include "order/waiting.hpp"
+#include "order/without_driver.hpp"
 
 namespace cai::exchange {
 namespace {
 
 // What a column's private_data points to; the column itself may be moved.
-struct Held {
+struct ColumnData {
   cai_owner *owner = nullptr;
   const void *buffers[2] = {};
   order::Event event;      // ours, or
@@ -25,7 +24,7 @@ struct Held {
 };
 
 void release_column(ArrowArray *column) {
-  const std::unique_ptr<Held> held(static_cast<Held *>(column->private_data));
+  const std::unique_ptr<ColumnData> held(static_cast<ColumnData *>(column->private_data));
   column->release = nullptr;
   held->owner->release(held->owner);
 }
@@ -65,7 +64,7 @@ void check_mask(const cai_array &array) {
 }
 
 // The event to wait for, if there is anything to wait for. For work of the host's, the host waits.
-void find_event(const cai_array &array, uint64_t stream, Held &held) {
+void find_event(const cai_array &array, uint64_t stream, ColumnData &held) {
   const order::trace::Call call("cai_arrow_write", order::trace::stream(stream), array);
   order::await_host_work(array, true);
   if (order::nothing_on_gpu_before(array, 0)) {
@@ -100,7 +99,7 @@ void write(const cai_array &array, uint64_t stream, ArrowSchema *schema, ArrowDe
   int32_t device_id = -1;
   if (array.device_type != CAI_DEVICE_CPU) must(find_device_id(array, &device_id, &error));
 
-  auto held = std::make_unique<Held>();
+  auto held = std::make_unique<ColumnData>();
   held->owner = array.owner;
   held->buffers[0] = array.mask ? pointer(address_for_consumers(*array.mask)) : nullptr;
   held->buffers[1] = pointer(address_for_consumers(array));

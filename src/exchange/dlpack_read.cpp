@@ -5,9 +5,9 @@
 #include "core/checked.hpp"
 #include "core/error.hpp"
 #include "core/layout.hpp"
-#include "core/owned.hpp"
 #include "exchange/device.hpp"
 #include "exchange/dlpack_type.hpp"
+#include "order/owned.hpp"
 
 namespace cai::exchange {
 namespace {

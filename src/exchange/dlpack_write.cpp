@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "cai/memory.h"
 #include "exchange/device.hpp"
 #include "exchange/dlpack_type.hpp"
-#include "order/glance.hpp"
 #include "order/publish.hpp"
 #include "order/trace.hpp"
 #include "order/waiting.hpp"
+#include "order/without_driver.hpp"
 
 namespace cai::exchange {
 namespace {

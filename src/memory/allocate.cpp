@@ -7,12 +7,12 @@
 #include <cstring>
 
 #include "core/checked.hpp"
-#include "core/report.hpp"
 #include "core/sizes.hpp"
 #include "device/current.hpp"
+#include "device/pending.hpp"
 #include "device/primary.hpp"
+#include "device/report.hpp"
 #include "memory/memory.hpp"
-#include "memory/pending.hpp"
 #include "memory/usage.hpp"
 
 namespace cai::memory {
@@ -111,7 +111,7 @@ void release_foreign(cai_memory &memory, uint64_t) {
 cai_status destroy_cuda_array(void *array, cai_error *error) {
   return guard(error, [&] {
     driver::Session session;
-    session.relax();
+    session.use_relaxed_mode();
     must(session.cu.cuArrayDestroy, static_cast<driver::CUarray>(array));
     session.finish();
   });
@@ -120,12 +120,12 @@ cai_status destroy_cuda_array(void *array, cai_error *error) {
 void free_cuda_array(cai_memory &memory, uint64_t) {
   if (!device::is_alive(memory.facts.device.id, memory.epoch)) return;
   void *const array = reinterpret_cast<void *>(static_cast<uintptr_t>(memory.facts.array));
-  pend(memory.facts.device, {destroy_cuda_array, array, memory.facts.size, memory.epoch});
+  device::pend(memory.facts.device, {destroy_cuda_array, array, memory.facts.size, memory.epoch});
 }
 
 // What a manager takes to give it to others is theirs, who are counted, and found by address.
 void count(cai_memory &memory) noexcept {
-  if (InManager::is_here()) return;
+  if (managers::InManager::is_here()) return;
   count_memory(memory.facts.device, memory.facts.kind, memory.facts.size, 1);
   memory.counted = true;
 }
@@ -134,19 +134,19 @@ void count(cai_memory &memory) noexcept {
 
 // The manager that is asked, and for what.
 struct Source {
-  Held manager;
+  managers::HeldManager manager;
   uint32_t kind;
 };
 
 // The manager of the thread's current GPU, for memory of the CPU's that is to be pinned; none where
 // there is no GPU.
-Held manager_of_current_gpu() {
+managers::HeldManager manager_of_current_gpu() {
   cai_device gpu{};
   cai_error error;
   const cai_status status = cai_device_current(CAI_DEVICE_CUDA, &gpu, &error);
   if (status == CAI_ERR_DRIVER || status == CAI_ERR_DEVICE) return {};
   if (status != CAI_OK) throw Failure(error);
-  return manager_of(gpu);
+  return managers::manager_of(gpu);
 }
 
 Source source_of(cai_device device, uint32_t kind, cai_manager *manager) {
@@ -158,9 +158,10 @@ Source source_of(cai_device device, uint32_t kind, cai_manager *manager) {
                     device::Text(its).text, device::Text(device).text);
     }
   } else if (is_cpu && is_pinned(kind)) {
-    if (Held of_gpu = manager_of_current_gpu()) return {std::move(of_gpu), kind};
+    if (managers::HeldManager of_gpu = manager_of_current_gpu()) return {std::move(of_gpu), kind};
   }
-  Held asked = manager ? Held::one_more(manager) : manager_of(device);
+  managers::HeldManager asked =
+      manager ? managers::HeldManager::one_more(manager) : managers::manager_of(device);
   if (kind == CAI_KIND_PITCHED) return {std::move(asked), CAI_KIND_DEFAULT};
   if (kind == CAI_KIND_PITCHED_MANAGED) return {std::move(asked), CAI_KIND_MANAGED_GLOBAL};
   return {std::move(asked), kind};
@@ -184,13 +185,13 @@ void allocate_block(cai_memory &memory, const cai_request &request) {
   if (facts.size == 0) return;
   Source source = source_of(facts.device, request.kind, request.manager);
   note_epoch(memory, source.manager->device());
-  memory.line = Line(stream_or_current(request.stream, facts.device));
+  memory.free_stream = FreeStream(stream_or_current(request.stream, facts.device));
   const bool on_host = !memory.is_of_gpu() || source.kind == CAI_KIND_HOST;
   const uint64_t align = request.align ? request.align
                          : on_host     ? host_alignment
                                        : device_alignment;
   memory.block = source.manager->allocate(facts.size, align, source.kind, request.flags,
-                                          memory.line.stream.get()->value());
+                                          memory.free_stream.stream.get()->value());
   memory.block_kind = source.kind;
   memory.manager = std::move(source.manager);
   memory.give_back = free_block;
@@ -199,7 +200,7 @@ void allocate_block(cai_memory &memory, const cai_request &request) {
   facts.data = memory.block.data ? memory.block.data : memory.block.host;
   facts.host = memory.block.host;
   count(memory);
-  if (!InManager::is_here()) enter(memory);
+  if (!managers::InManager::is_here()) enter(memory);
 }
 
 driver::CUarray3D_descriptor descriptor_of(const cai_request &request) {
@@ -246,15 +247,15 @@ void allocate_cuda_array(cai_memory &memory, const cai_request &request) {
   facts.depth = request.depth ? request.depth : 1;
   facts.size = times(times(facts.pitch, facts.rows), facts.depth);
   if (facts.size == 0) return;
-  memory.line = Line(stream_or_current(request.stream, facts.device));
+  memory.free_stream = FreeStream(stream_or_current(request.stream, facts.device));
   driver::Session session;
   const device::Primary primary = device::primary(session, facts.device.id);
-  session.relax();
+  session.use_relaxed_mode();
   driver::CUarray array = nullptr;
   session.in(primary.context, [&] {
     const auto create = [&] { return session.cu.cuArray3DCreate(&array, &wanted); };
     driver::CUresult result = create();
-    if (result == driver::error_out_of_memory && relieve(facts.device)) result = create();
+    if (result == driver::error_out_of_memory && device::make_room(facts.device)) result = create();
     if (result == driver::error_out_of_memory) {
       throw Failure(CAI_ERR_MEMORY, {.native = result},
                     "no memory for a CUDA array of %" PRIu64 " bytes on %s", facts.size,
@@ -279,7 +280,7 @@ void pin(cai_memory &memory, void *host, uint64_t size, uint32_t flags) {
   if (size == 0) return;
   if (!host) throw Failure(CAI_ERR_ARGUMENT, {}, "host is NULL, and size %" PRIu64, size);
   Source source = source_of(facts.device, facts.kind, nullptr);
-  memory.line = Line(device::current_stream(facts.device));
+  memory.free_stream = FreeStream(device::current_stream(facts.device));
   facts.host = facts.data = reinterpret_cast<uintptr_t>(host);
   if (source.manager->device().type == CAI_DEVICE_CPU) return;
   note_epoch(memory, source.manager->device());

@@ -6,16 +6,16 @@
 
 #include "core/fields.hpp"
 #include "core/layout.hpp"
-#include "core/owned.hpp"
+#include "core/overlap.hpp"
 #include "core/typestr.hpp"
 #include "core/validate.hpp"
 #include "device/current.hpp"
 #include "device/gpu_stream.hpp"
 #include "device/primary.hpp"
-#include "memory/host_address.hpp"
+#include "exchange/host_address.hpp"
 #include "memory/memory.hpp"
-#include "memory/walk.hpp"
 #include "order/open_use.hpp"
+#include "order/owned.hpp"
 #include "order/producers.hpp"
 #include "order/publish.hpp"
 #include "order/releases.hpp"
@@ -94,14 +94,14 @@ void say_stream(cai_memory &root, cai_array &array) {
   array.stream_kind = CAI_STREAM_NONE;
   if (array.device_type == CAI_DEVICE_CPU) return;
   const std::lock_guard lock(root.lock);
-  array.stream = cai_stream_value(root.line.stream.get());
+  array.stream = cai_stream_value(root.free_stream.stream.get());
   root.has_said_none |= array.stream == 0;
   if (array.stream == 0) return;
   array.stream_kind = CAI_STREAM_STREAM;
-  if (root.line.thread == 0) return;
+  if (root.free_stream.thread == 0) return;
   std::uint64_t said = 0;
-  if (!thread_said_by(&root).compare_exchange_strong(said, root.line.thread) &&
-      said != root.line.thread) {
+  if (!thread_said_by(&root).compare_exchange_strong(said, root.free_stream.thread) &&
+      said != root.free_stream.thread) {
     throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
                   "the memory's stream is 2, and arrays of it have that of thread %" PRIu64,
                   kernel_id(said));
@@ -168,7 +168,7 @@ cai_array lay_out(const cai_memory &memory, uint64_t offset, const cai_array &li
   array.descr_count = like.descr_count;
   array.version = CAI_INTERFACE_VERSION;
   check_bounds(facts, offset, array);
-  array.data = order::has_no_elements(array) ? 0 : facts.data + offset;
+  array.data = has_no_elements(array) ? 0 : facts.data + offset;
   return array;
 }
 
@@ -325,7 +325,7 @@ void end_use_of_array(cai_memory &memory, std::uint64_t stream) {
 
 void begin_use_of_array(cai_memory &memory, const cai_array *array) {
   driver::Session session;
-  order::Stream stream = device::gpu_stream(*memory.line.stream.get()).stream();
+  order::Stream stream = device::gpu_stream(*memory.free_stream.stream.get()).stream();
   probe(session, stream);
   memory.begun_in = stream.capture.id;
   session.in(stream.context, [&] {
@@ -376,7 +376,7 @@ HeldMemory hold_array(const cai_array &array, uint64_t *below) {
   facts.data = extent.empty() ? 0 : array.data - *below;
   const bool is_for_host = where.flags & CAI_LOCATION_HOST_ACCESSIBLE;
   if (array.device_type == CAI_DEVICE_CUDA_HOST) {
-    facts.host = extent.empty() ? 0 : host_address(array) - *below;
+    facts.host = extent.empty() ? 0 : exchange::host_address(array) - *below;
   } else if (is_for_host) {
     facts.host = facts.data;
   }
@@ -391,8 +391,8 @@ HeldMemory hold_array(const cai_array &array, uint64_t *below) {
   memory->keeper = keeper_of(*held);  // of the work of the host's own, for both
   if (is_cpu || extent.empty()) return memory;
   note_device(*memory);
-  Line line(device::current_stream(device));
-  memory->line = std::move(line);
+  FreeStream free_stream(device::current_stream(device));
+  memory->free_stream = std::move(free_stream);
   begin_use_of_array(*memory, held);
   memory->ordered = true;
   memory->flags |= CAI_OWNER_STREAM_ORDERED;

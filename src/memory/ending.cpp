@@ -5,12 +5,12 @@
 #include <cinttypes>
 #include <memory>
 
-#include "core/owned.hpp"
-#include "core/report.hpp"
 #include "device/gpu_stream.hpp"
+#include "device/report.hpp"
 #include "memory/memory.hpp"
 #include "memory/usage.hpp"
 #include "order/edge.hpp"
+#include "order/owned.hpp"
 #include "order/releases.hpp"
 #include "order/trace.hpp"
 
@@ -20,9 +20,9 @@ namespace {
 // Those that could not be given back as yet; each has the next one.
 constinit std::atomic<cai_memory *> refused{nullptr};
 
-// Whether the calling thread means the same stream by the line's value.
-bool is_named_here(const Line &line) noexcept {
-  return line.thread == 0 || line.thread == this_thread();
+// Whether the calling thread means the same stream by its value.
+bool is_named_here(const FreeStream &it) noexcept {
+  return it.thread == 0 || it.thread == this_thread();
 }
 
 [[noreturn]] void refuse_capture() {
@@ -32,9 +32,9 @@ bool is_named_here(const Line &line) noexcept {
 
 // The stream as the order room takes it. Stream 2 of another thread cannot be named here: the
 // legacy stream, which stands for it, comes after it.
-order::Stream stream_of(driver::Session &session, const Line &line) {
-  cai_stream &stream = *line.stream.get();
-  if (!is_named_here(line)) {
+order::Stream stream_of(driver::Session &session, const FreeStream &it) {
+  cai_stream &stream = *it.stream.get();
+  if (!is_named_here(it)) {
     order::Stream legacy{driver::stream_legacy, device::primary(session, stream.device.id).context,
                          -1};
     identify(session, legacy);
@@ -44,18 +44,19 @@ order::Stream stream_of(driver::Session &session, const Line &line) {
 }
 
 // A reset has ended the stream, and all that was pending on it.
-bool has_ended(const Line &line) noexcept {
-  return line.stream.get() && device::is_dead(*line.stream.get());
+bool has_ended(const FreeStream &it) noexcept {
+  return it.stream.get() && device::is_dead(*it.stream.get());
 }
 
-bool is_on_gpu(const Line &line) noexcept {
-  return line.stream.get() && !device::is_cpu(line.stream.get()->device) && !has_ended(line);
+bool is_on_gpu(const FreeStream &it) noexcept {
+  return it.stream.get() && !device::is_cpu(it.stream.get()->device) && !has_ended(it);
 }
 
 // Of GPUs: those of the host's have claims.
 bool has_kept_uses(const cai_memory &memory) {
   const std::uint64_t marked = order::marked_in(order::word_of(&memory));
-  if (marked) return !is_on_gpu(memory.line) || marked != memory.line.stream.get()->value();
+  if (marked)
+    return !is_on_gpu(memory.free_stream) || marked != memory.free_stream.stream.get()->value();
   order::Uses *const uses = order::uses_of(&memory);
   return uses && (uses->any() || uses->any_marked());
 }
@@ -64,27 +65,29 @@ bool has_kept_uses(const cai_memory &memory) {
 // Returns whether an event tells of all that is pending there.
 bool keep_streams_of_copies(driver::Session &session, cai_memory &memory) {
   if (order::word_of(&memory) == 0) return true;
-  return order::make_uses_of(&memory).keep_marked(session, memory.line.stream.get()->value());
+  return order::make_uses_of(&memory).keep_marked(session,
+                                                  memory.free_stream.stream.get()->value());
 }
 
 // Makes the free stream wait for the streams before it and for the uses that are kept; returns it.
 std::uint64_t put_in_order(cai_memory &memory) {
-  if (!is_on_gpu(memory.line)) return 0;
-  if (is_named_here(memory.line) && memory.former.empty() && !has_kept_uses(memory)) {
-    return memory.line.stream.get()->value();
+  if (!is_on_gpu(memory.free_stream)) return 0;
+  if (is_named_here(memory.free_stream) && memory.former_streams.empty() &&
+      !has_kept_uses(memory)) {
+    return memory.free_stream.stream.get()->value();
   }
   driver::Session session;
   if (!keep_streams_of_copies(session, memory)) {
     throw Failure(CAI_ERR_CUDA, {CAI_ENTRY_STREAM},
                   "no event could be recorded on a stream that the memory was published on");
   }
-  order::Stream stream = stream_of(session, memory.line);
-  if (!memory.former.empty() || has_kept_uses(memory)) {
+  order::Stream stream = stream_of(session, memory.free_stream);
+  if (!memory.former_streams.empty() || has_kept_uses(memory)) {
     probe(session, stream);
     if (stream.capture) refuse_capture();
-    for (const Line &line : memory.former) {
-      if (has_ended(line)) continue;
-      order::Stream before = stream_of(session, line);
+    for (const FreeStream &it : memory.former_streams) {
+      if (has_ended(it)) continue;
+      order::Stream before = stream_of(session, it);
       probe(session, before);
       const order::Edge edge = edge_between(session, before, stream, order::Way::forth, 0);
       order::Event event;
@@ -105,13 +108,13 @@ std::uint64_t put_in_order(cai_memory &memory) {
 // complete.
 void keep_own_streams(cai_memory &memory) {
   driver::Session session;
-  const auto keep = [&](const Line &line) {
-    if (!is_on_gpu(line)) return;
-    order::Stream stream = stream_of(session, line);
+  const auto keep = [&](const FreeStream &it) {
+    if (!is_on_gpu(it)) return;
+    order::Stream stream = stream_of(session, it);
     probe(session, stream);
     if (stream.capture) refuse_capture();
     // Nobody asks the legacy stream whether the streams that it would wait for are idle.
-    if (is_named_here(line) && is_idle(session, stream)) return;
+    if (is_named_here(it) && is_idle(session, stream)) return;
     session.in(stream.context, [&] {
       cai_error error;
       if (cai_owner_used_on(&memory, stream.value, CAI_ACCESS_WRITE, &error) != CAI_OK) {
@@ -119,9 +122,9 @@ void keep_own_streams(cai_memory &memory) {
       }
     });
   };
-  keep(memory.line);
-  for (const Line &line : memory.former) keep(line);
-  if (memory.line.stream.get()) keep_streams_of_copies(session, memory);
+  keep(memory.free_stream);
+  for (const FreeStream &it : memory.former_streams) keep(it);
+  if (memory.free_stream.stream.get()) keep_streams_of_copies(session, memory);
   session.finish();
   std::int64_t left;
   cai_error error;
@@ -133,11 +136,11 @@ void keep_own_streams(cai_memory &memory) {
 // No event tells of what is pending on the memory's own streams.
 void lose_own_streams(cai_memory &memory) {
   order::Uses &uses = order::make_uses_of(&memory);
-  const auto lose = [&](const Line &line) {
-    if (is_on_gpu(line)) uses.lose({line.stream.get()->value(), nullptr, -1});
+  const auto lose = [&](const FreeStream &it) {
+    if (is_on_gpu(it)) uses.lose({it.stream.get()->value(), nullptr, -1});
   };
-  lose(memory.line);
-  for (const Line &line : memory.former) lose(line);
+  lose(memory.free_stream);
+  for (const FreeStream &it : memory.former_streams) lose(it);
 }
 
 // From the first one to the last one, of those that could not be given back.
@@ -162,7 +165,7 @@ cai_status give_back_now(cai_memory &memory, std::uint64_t stream, cai_error *er
   const cai_status status = guard(&problem, [&] {
     try {
       if (memory.give_back && memory.is_reachable()) memory.give_back(memory, stream);
-    } catch (const NotAsked &) {
+    } catch (const managers::NotAsked &) {
       was_asked = false;
       throw;
     }
@@ -186,9 +189,10 @@ void end_put_off(cai_owner *owner) {
 // Takes the uses, with what is pending on the memory's own streams among them.
 std::unique_ptr<order::Uses> take_pending(cai_memory &memory) {
   const bool is_queued =
-      is_on_gpu(memory.line) && memory.facts.kind != CAI_KIND_HOST && !memory.at_once;
+      is_on_gpu(memory.free_stream) && memory.facts.kind != CAI_KIND_HOST && !memory.at_once;
   // Streams of the CPU have claims instead, and need no driver.
-  const bool was_queued = std::any_of(memory.former.begin(), memory.former.end(), is_on_gpu);
+  const bool was_queued =
+      std::any_of(memory.former_streams.begin(), memory.former_streams.end(), is_on_gpu);
   if (is_queued || was_queued || has_kept_uses(memory)) {
     try {
       keep_own_streams(memory);
@@ -234,7 +238,7 @@ cai_status give_back_in_order(cai_memory &memory, cai_error *error) noexcept {
 
 cai_status give_back(cai_memory &memory, cai_error *error) noexcept {
   if (!memory.is_reachable() || !memory.give_back) return give_back_now(memory, 0, error);
-  const bool in_order = memory.ordered && !has_ended(memory.line);
+  const bool in_order = memory.ordered && !has_ended(memory.free_stream);
   return in_order ? give_back_in_order(memory, error) : give_back_once_unused(memory, error);
 }
 
@@ -249,8 +253,8 @@ void end_claim_of_stream(void *memory) {
 }
 
 // What is queued on a stream of the CPU's by now has a claim.
-void claim_for_line(cai_memory &memory, const Line &line) noexcept {
-  cai_stream *const stream = line.stream.get();
+void claim_for(cai_memory &memory, const FreeStream &it) noexcept {
+  cai_stream *const stream = it.stream.get();
   if (!stream || !device::is_cpu(stream->device) || stream->mode != CAI_MODE_ASYNC) return;
   cai_error error;
   if (guard(&error, [&] { claim_until_passed(memory, stream); }) == CAI_OK) return;
@@ -259,7 +263,7 @@ void claim_for_line(cai_memory &memory, const Line &line) noexcept {
 
 }  // namespace
 
-Line::Line(device::Held its_stream) noexcept : stream(std::move(its_stream)) {
+FreeStream::FreeStream(device::HeldStream its_stream) noexcept : stream(std::move(its_stream)) {
   if (stream.get() && stream.get()->value() == driver::stream_per_thread) thread = this_thread();
 }
 
@@ -291,8 +295,8 @@ cai_status let_go(cai_memory &memory, cai_error *error) noexcept {
   take_out_of_registry(memory);
   if (memory.counted) count_memory(facts.device, facts.kind, facts.size, -1);
   if (memory.is_reachable()) {
-    claim_for_line(memory, memory.line);
-    for (const Line &line : memory.former) claim_for_line(memory, line);
+    claim_for(memory, memory.free_stream);
+    for (const FreeStream &it : memory.former_streams) claim_for(memory, it);
   }
   return drop_claim(memory, error);
 }
@@ -303,7 +307,7 @@ void end_life(cai_memory &memory) noexcept {
 
 // A manager that calls libcai may hold a lock that it needs for its other memory.
 void retry_ends(int most_refusals, driver::Faults *failed) noexcept {
-  if (InManager::is_here() || !refused.load(std::memory_order_relaxed)) return;
+  if (managers::InManager::is_here() || !refused.load(std::memory_order_relaxed)) return;
   cai_memory *memory = refused.exchange(nullptr, std::memory_order_acquire);
   for (int refusals = 0; memory && refusals < most_refusals;) {
     cai_memory *const next = memory->next;

@@ -7,21 +7,23 @@
 #include <cstring>
 #include <mutex>
 
-#include "core/report.hpp"
 #include "core/sizes.hpp"
 #include "device/cpu_stream.hpp"
 #include "device/current.hpp"
 #include "device/fork.hpp"
 #include "device/gpu_stream.hpp"
 #include "device/primary.hpp"
+#include "device/report.hpp"
+#include "device/reset.hpp"
 #include "memory/registry.hpp"
-#include "order/memory_hook.hpp"
+#include "order/above.hpp"
 #include "order/uses.hpp"
+#include "order/without_driver.hpp"
 
 using namespace cai;
 
 cai_memory::cai_memory(cai_device device, std::uint32_t kind)
-    : cai_owner(keeping_owner(retain_owner, release_owner)), process(device::process()) {
+    : cai_owner(keeping_owner(retain_owner, release_owner)), process(device::forks()) {
   facts.device = device;
   facts.kind = kind;
   facts.rows = facts.depth = 1;
@@ -55,18 +57,8 @@ bool cai_memory::has_lost_context() const noexcept {
   return all.epoch != 0 && !device::is_alive(all.epoch_gpu, all.epoch);
 }
 
-bool cai::has_lost_context(const cai_owner &keeper) noexcept {
-  const bool is_memory = keeper.retain == cai_memory::retain_owner;
-  return is_memory && static_cast<const cai_memory &>(keeper).has_lost_context();
-}
-
-bool cai::is_of_somebodys_array(const cai_owner *keeper) noexcept {
-  const bool is_memory = keeper && keeper->retain == cai_memory::retain_owner;
-  return is_memory && static_cast<const cai_memory *>(keeper)->root().keeper;
-}
-
 bool cai_memory::is_reachable() const noexcept {
-  return process == device::process();
+  return process == device::forks();
 }
 
 namespace cai::memory {
@@ -86,6 +78,28 @@ bool has_died(cai_memory &memory) noexcept {
   if (memory.is_alive()) return false;
   tell_arrays_of_end(memory);
   return true;
+}
+
+bool has_lost_context(const cai_owner &keeper) noexcept {
+  const bool is_memory = keeper.retain == cai_memory::retain_owner;
+  return is_memory && static_cast<const cai_memory &>(keeper).has_lost_context();
+}
+
+std::optional<order::Pinned> find_pinned(const cai_array &array) noexcept {
+  const cai_memory *const memory = memory_under(array);
+  if (!memory || memory->root().facts.host == 0) return std::nullopt;
+  const cai_memory_info &facts = memory->root().facts;
+  const bool is_in = array.data - facts.data < facts.size || array.data - facts.host < facts.size;
+  if (!is_in) return std::nullopt;
+  return order::Pinned{facts.data, facts.host, facts.size};
+}
+
+// Before there is memory of a GPU, or pinned for one.
+void tell_rooms_below() noexcept {
+  order::above.find_pinned.store(find_pinned, std::memory_order_release);
+  order::above.has_lost_context.store(has_lost_context, std::memory_order_release);
+  device::reset_steps.memory.store([](cai_device) noexcept { forget_dead(); },
+                                   std::memory_order_release);
 }
 
 // Whether `memory` ends with its context and no address leads to it.
@@ -123,15 +137,16 @@ void note_device(cai_memory &memory) {
 
 void note_epoch(cai_memory &memory, cai_device device) {
   if (device::is_cpu(device)) return;
+  [[maybe_unused]] static const bool is_told = (tell_rooms_below(), true);
   driver::Session session;
   memory.epoch = device::primary(session, device.id).epoch;
   memory.epoch_gpu = device.id;
   session.finish();
 }
 
-device::Held stream_or_current(cai_stream *stream, cai_device device) {
+device::HeldStream stream_or_current(cai_stream *stream, cai_device device) {
   if (!stream) return device::current_stream(device);
-  if (device::same(stream->device, device)) return device::Held::one_more(stream);
+  if (device::same(stream->device, device)) return device::HeldStream::one_more(stream);
   throw Failure(CAI_ERR_VALUE, {}, "the stream is one of %s, and the memory is to be on %s",
                 device::Text(stream->device).text, device::Text(device).text);
 }
@@ -147,6 +162,16 @@ cai_memory &must_live(cai_memory *memory) {
                   memory->facts.data, static_cast<int>(memory->root().epoch_gpu));
   }
   return *memory;
+}
+
+void must_not_be_freed(const cai_array &array) {
+  cai_memory *const memory = memory_under(array);
+  cai_error error;  // which says more than the array's owner knows
+  if (memory && guard(&error, [&] { must_live(memory); }) != CAI_OK) {
+    error.entry = CAI_ENTRY_DATA;
+    throw Failure(error);
+  }
+  order::must_not_be_freed(array, -1);
 }
 
 namespace {
@@ -166,7 +191,7 @@ void describe(const cai_memory &memory, cai_memory_info &out) {
   cai_memory &root = const_cast<cai_memory &>(memory).root();
   {
     const std::lock_guard lock(root.lock);
-    info.stream = cai_stream_value(root.line.stream.get());
+    info.stream = cai_stream_value(root.free_stream.stream.get());
   }
   give_out(info, &out);
 }
@@ -210,11 +235,12 @@ void record(cai_memory &memory, cai_stream *stream) {
 // The memory may have been allocated or worked on there, and who uses it on the new one must come
 // after that.
 void keep_old_stream(cai_memory &memory, cai_stream *next) {
-  device::Held old;
+  device::HeldStream old;
   {
     const std::lock_guard lock(memory.lock);
-    if (!memory.line.stream.get() || same_stream(memory.line.stream.get(), next)) return;
-    old = device::Held::one_more(memory.line.stream.get());
+    if (!memory.free_stream.stream.get() || same_stream(memory.free_stream.stream.get(), next))
+      return;
+    old = device::HeldStream::one_more(memory.free_stream.stream.get());
   }
   if (!device::is_cpu(old.get()->device)) record(memory, old.get());
 }
@@ -230,25 +256,27 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
   }
   stream->check_alive();
   keep_old_stream(memory, stream);
-  Line line(device::Held::one_more(stream));  // then what it replaces: ended without the lock
+  FreeStream free_stream(
+      device::HeldStream::one_more(stream));  // then what it replaces: ended without the lock
   const std::lock_guard lock(memory.lock);
   static_cast<void>(must_live(&memory));
-  const auto is_it = [&](const Line &other) {
-    return same_stream(other.stream.get(), stream) && other.thread == line.thread;
+  const auto is_it = [&](const FreeStream &other) {
+    return same_stream(other.stream.get(), stream) && other.thread == free_stream.thread;
   };
-  const auto again = std::find_if(memory.former.begin(), memory.former.end(), is_it);
-  if (again != memory.former.end()) {
-    std::swap(*again, memory.line);
-  } else if (!memory.line.stream.get()) {
+  const auto again =
+      std::find_if(memory.former_streams.begin(), memory.former_streams.end(), is_it);
+  if (again != memory.former_streams.end()) {
+    std::swap(*again, memory.free_stream);
+  } else if (!memory.free_stream.stream.get()) {
     if (memory.has_said_none) order::make_uses_of(&memory).differ(0);
-  } else if (!is_it(memory.line)) {
+  } else if (!is_it(memory.free_stream)) {
     // Arrays that are there keep the stream that they came with.
-    if (!device::is_cpu(memory.line.stream.get()->device)) {
-      order::make_uses_of(&memory).differ(memory.line.stream.get()->value());
+    if (!device::is_cpu(memory.free_stream.stream.get()->device)) {
+      order::make_uses_of(&memory).differ(memory.free_stream.stream.get()->value());
     }
-    memory.former.emplace_back(std::move(memory.line));
+    memory.former_streams.emplace_back(std::move(memory.free_stream));
   }
-  std::swap(memory.line, line);
+  std::swap(memory.free_stream, free_stream);
 }
 
 HeldMemory view_of(cai_memory &memory, uint64_t start, uint64_t stop) {

@@ -5,20 +5,20 @@
 #include <atomic>
 #include <vector>
 
-#include "core/owned.hpp"
+#include "core/lock.hpp"
 #include "device/stream.hpp"
-#include "memory/manager.hpp"
-#include "order/lock.hpp"
+#include "managers/manager.hpp"
+#include "order/owned.hpp"
 
 namespace cai::memory {
 
 // A stream in whose order memory is freed.
-struct Line {
-  device::Held stream;       // empty: none
-  std::uint64_t thread = 0;  // whose stream 2 it is
+struct FreeStream {
+  device::HeldStream stream;  // empty: none
+  std::uint64_t thread = 0;   // whose stream 2 it is
 
-  Line() = default;
-  explicit Line(device::Held its_stream) noexcept;
+  FreeStream() = default;
+  explicit FreeStream(device::HeldStream its_stream) noexcept;
 };
 
 }  // namespace cai::memory
@@ -51,7 +51,7 @@ struct cai_memory : cai_owner {
   bool at_once = false;  // it is not for work on its stream: pinned, where it was before
 
   // For give_back.
-  cai::memory::Held manager;
+  cai::managers::HeldManager manager;
   cai_block block{};
   std::uint32_t block_kind = CAI_KIND_NONE;
   void (*release_foreign)(void *context) = nullptr;
@@ -61,7 +61,7 @@ struct cai_memory : cai_owner {
 
   std::uint64_t epoch = 0;      // of a GPU's primary context; 0: of none
   std::int32_t epoch_gpu = 0;   // whose: of the CPU's memory, that which has pinned it
-  const std::uint64_t process;  // see device::process()
+  const std::uint64_t process;  // see device::forks()
   cai_memory *whole = nullptr;  // of a view: what it is a part of, held
   bool entered = false;         // in the registry, under its address
   cai_memory **link = nullptr;  // what points to it among those there that no address finds
@@ -69,9 +69,9 @@ struct cai_memory : cai_owner {
   bool counted = false;         // among what is out
   cai_memory *next = nullptr;   // of those whose end is to be tried again
 
-  cai::order::Lock lock;  // for the three that follow
-  cai::memory::Line line;
-  std::vector<cai::memory::Line> former;
+  cai::Lock lock;  // for the three that follow
+  cai::memory::FreeStream free_stream;
+  std::vector<cai::memory::FreeStream> former_streams;
   bool has_said_none = false;  // by an array on a GPU
 
   // Its memory may be used: nobody freed it, and no reset has.
@@ -153,10 +153,13 @@ cai_request read_request(const cai_request *given);
 
 // The stream of a request: that one, or the thread's current one. Throws CAI_ERR_VALUE if it is
 // another device's.
-device::Held stream_or_current(cai_stream *stream, cai_device device);
+device::HeldStream stream_or_current(cai_stream *stream, cai_device device);
 
 // Throws CAI_ERR_ARGUMENT for NULL, CAI_ERR_STATE for memory that is dead.
 cai_memory &must_live(cai_memory *memory);
+
+// Throws CAI_ERR_STATE for an array of memory that is dead.
+void must_not_be_freed(const cai_array &array);
 
 // A claim for work of the host's that a CPU's stream is to do: nothing to be freed before it ends.
 // Throws CAI_ERR_STATE if it was freed.

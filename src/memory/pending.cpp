@@ -1,439 +1,74 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "memory/pending.hpp"
-
-#include <unistd.h>
-
+// What is pending, as the public functions show it: managers hear of deferrals.
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <charconv>
 #include <climits>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
-#include <optional>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "core/error.hpp"
 #include "core/immortal.hpp"
-#include "core/report.hpp"
-#include "device/current.hpp"
-#include "device/pending_hook.hpp"
+#include "device/pending.hpp"
 #include "device/primary.hpp"
-#include "device/reset.hpp"
-#include "memory/manager.hpp"
+#include "device/slots.hpp"
+#include "managers/manager.hpp"
 #include "memory/memory.hpp"
-#include "memory/slots.hpp"
 
 namespace cai::memory {
 namespace {
 
-// ---- Limits, from the environment ---------------------------------------------------------------
-
-// What a variable says; `usual` if it is not set, or empty.
-template <class Number>
-Number number_of(const char *name, Number usual) {
-  const char *const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): once, and early
-  if (!text || !*text) return usual;
-  Number value{};
-  const std::string_view all(text);
-  const auto [end, failed] = std::from_chars(all.data(), all.data() + all.size(), value);
-  if (failed == std::errc{} && end == all.data() + all.size() && std::isfinite(double(value)) &&
-      value >= 0) {
-    return value;
-  }
-  throw Failure(CAI_ERR_ARGUMENT, {}, "the environment has %s=%.80s, which is no number from 0 on",
-                name, text);
-}
-
-struct Limits {
-  int64_t count;  // beyond, what can be freed without waiting is
-  double ratio;   // of the device's memory: beyond, all is
-
-  static const Limits &get() {
-    static const Limits limits{number_of<int64_t>("CAI_MAX_PENDING_DEALLOCS_COUNT", 10),
-                               number_of<double>("CAI_MAX_PENDING_DEALLOCS_RATIO", 0.2)};
-    return limits;
-  }
-};
-
-// ---- What is pending on a device ----------------------------------------------------------------
-
-// Freed by one of the first two functions; forgotten by the third, which may be null, once the
-// GPU's primary context is not that of the epoch any more: its handles and addresses recur.
-struct Item {
-  Free free;
-  void (*destroy)(void *object);
-  void (*forget)(void *context);
-  void *context;
-  uint64_t epoch;
-  uint64_t bytes = 0;
-  order::Event after{};  // waited for first
-
-  // Small ones take more than their bytes, here and of the driver's: they must not pile up.
-  uint64_t weight() const noexcept { return std::max(bytes, uint64_t{1} << 16); }
-};
-
-uint64_t epoch_of(cai_device device) noexcept {
-  return device.type == CAI_DEVICE_CPU ? 0 : device::epoch_of(device.id);
-}
-
-// In parts, none of which ever moves: to add one takes no longer after a million others.
-class Items {
- public:
-  void add(Item &&item) {
-    if (parts_.empty() || parts_.back().size() == part_size) {
-      std::vector<Item> part;
-      if (!parts_.empty()) part.reserve(part_size);
-      parts_.push_back(std::move(part));
-    }
-    parts_.back().push_back(std::move(item));
-  }
-  std::size_t size() const noexcept {
-    return parts_.empty() ? 0 : (parts_.size() - 1) * part_size + parts_.back().size();
-  }
-  // So many there are places for, in any case.
-  std::size_t places() const noexcept { return parts_.empty() ? 0 : parts_.front().capacity(); }
-  // Keeps the first part's memory.
-  void clear() noexcept {
-    if (parts_.empty()) return;
-    parts_.erase(parts_.begin() + 1, parts_.end());
-    parts_.front().clear();
-  }
-  template <class Body>
-  void for_each(Body &&body) {
-    for (auto &part : parts_) std::for_each(part.begin(), part.end(), body);
-  }
-
- private:
-  static constexpr std::size_t part_size = 1024;
-  std::vector<std::vector<Item>> parts_;
-};
-
-enum class Flush {
-  objects,      // and nothing that the driver waits for
-  if_idle,      // the rest, too, as far as the host need not wait
-  all,          // and if it has to
-  if_deferred,  // likewise, though it is deferred
-};
-
 // A manager that knows of so many deferrals.
 struct Told {
-  Held manager;
+  managers::HeldManager manager;
   uint32_t count;
 };
 
-// What is pending, and places for what will be.
-struct List {
-  Items items;
-  Items spare;  // its memory serves the next ones
-
-  Items take() noexcept { return std::exchange(items, std::exchange(spare, {})); }
-  void keep_memory(Items &taken) noexcept {
-    if (taken.places() > spare.places()) std::swap(spare, taken);
-  }
-};
-
-struct Slot {
+// The deferrals of a device that are open, and the managers that were told of them.
+struct Deferrals {
   std::mutex mutex;  // for the fields alone
-  List objects;      // streams and events, whose end waits for nothing
-  List frees;        // the rest: the driver waits for the device before it frees memory
-  uint64_t bytes = 0;
-  uint64_t weight = 0;
-  uint64_t looks_at = 0;              // so many frees it takes until somebody looks again
-  uint32_t deferred = 0;              // calls of cai_pending_defer() that are open
-  std::vector<Told> told;             // the managers that were told of them
-  std::atomic<uint64_t> capacity{0};  // of the device; 0: not asked yet
-
-  uint64_t count() const noexcept { return objects.items.size() + frees.items.size(); }
-
-  void add(Item &&item) {
-    const uint64_t its_bytes = item.bytes, its_weight = item.destroy ? 0 : item.weight();
-    (item.destroy ? objects : frees).items.add(std::move(item));
-    bytes += its_bytes;
-    weight += its_weight;
-  }
-
-  Items take_frees() noexcept {
-    bytes = weight = looks_at = 0;
-    return frees.take();
-  }
-
-  // Not at each one: to look at what a busy device has yet to do takes time.
-  void look_later(const Limits &limits) noexcept {
-    const uint64_t size = frees.items.size();
-    looks_at = size + std::max(static_cast<uint64_t>(limits.count), size / 8);
-  }
-
-  bool looks(uint64_t size, const Limits &limits) const noexcept {
-    return deferred == 0 && size > std::max(static_cast<uint64_t>(limits.count), looks_at);
-  }
-
-  std::optional<Flush> due(const Limits &limits, bool may_look) const noexcept {
-    if (deferred) return std::nullopt;
-    const double most = limits.ratio * static_cast<double>(capacity.load());
-    if (static_cast<double>(weight) > std::floor(most)) return Flush::all;
-    if (may_look && looks(frees.items.size(), limits)) return Flush::if_idle;
-    const bool many = objects.items.size() > static_cast<uint64_t>(limits.count);
-    return many ? std::optional(Flush::objects) : std::nullopt;
-  }
+  uint32_t open = 0;
+  std::vector<Told> told;
 };
 
-Slot &slot_of(cai_device device) {
+Deferrals &deferrals_of(cai_device device) {
   // Never destroyed: memory is given back until the very end of the process.
-  auto &slots = immortal<std::array<Slot, most_devices + 1>>();
-  return slots[device.type == CAI_DEVICE_CPU ? most_devices : static_cast<std::size_t>(device.id)];
+  auto &all = immortal<std::array<Deferrals, device::most_devices + 1>>();
+  return all[device::slot_index(device)];
 }
 
-// Runs `body(session)` with the GPU's primary context current, or, of the CPU, `body(nullptr)`.
-template <class Body>
-void within(cai_device device, Body &&body) {
-  if (device.type == CAI_DEVICE_CPU) return body(nullptr);
-  driver::Session session;
-  const driver::CUcontext context = device::primary(session, device.id).context;
-  session.in(context, [&] { body(&session); });
-  session.finish();
-}
-
-uint64_t memory_of_machine() noexcept {
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : 0;
-}
-
-void ask_capacity(cai_device device, Slot &slot) {
-  if (slot.capacity.load(std::memory_order_relaxed)) return;
-  uint64_t total = 0;
-  if (device.type == CAI_DEVICE_CPU) {
-    total = memory_of_machine();
-  } else {
-    driver::Session session;
-    std::size_t bytes = 0;
-    must(session.cu.cuDeviceTotalMem, &bytes, device::primary(session, device.id).device);
-    session.finish();
-    total = bytes;
-  }
-  slot.capacity.store(total);
-}
-
-bool is_capturing(const driver::Driver &cu, std::uint64_t stream) {
-  driver::CUstreamCaptureStatus status = driver::capture_none;
-  const driver::CUresult result = cu.cuStreamGetCaptureInfo(driver::stream_handle(stream), &status,
-                                                            nullptr, nullptr, nullptr, nullptr);
-  if (result == driver::error_capture_implicit) return true;
-  if (result == driver::success) return status != driver::capture_none;
-  throw Failure(driver::failure_of(cu.cuStreamGetCaptureInfo.name, result));
-}
-
-// Streams that work may be on, as far as anybody can see: the default ones, which stand for the
-// blocking ones, and this thread's current one, or the first again.
-std::array<std::uint64_t, 3> streams_in_sight(cai_device device) {
-  constexpr std::uint64_t legacy = driver::stream_legacy;
-  const device::Held current = device::current_stream_if_any(device);
-  const std::uint64_t stream = cai_stream_value(current.get());
-  if (stream <= driver::stream_per_thread) return {legacy, driver::stream_per_thread, legacy};
-  try {
-    current.get()->check_alive();
-  } catch (const Failure &) {  // nothing is on it any more
-    return {legacy, driver::stream_per_thread, legacy};
-  }
-  return {legacy, driver::stream_per_thread, stream};
-}
-
-// Whether this thread captures, or a blocking stream of the context does.
-bool is_capturing(const driver::Driver &cu, cai_device device) {
-  const auto streams = streams_in_sight(device);
-  return std::any_of(streams.begin(), streams.end(),
-                     [&](std::uint64_t stream) { return is_capturing(cu, stream); });
-}
-
-// A failure is no reason to wait: who frees is told of it.
-bool is_ready(driver::CUresult answer) noexcept {
-  return answer != driver::error_not_ready;
-}
-
-// Whether a free need not wait for the device, as far as anybody can see.
-bool is_idle(const driver::Driver &cu, cai_device device) {
-  const auto streams = streams_in_sight(device);
-  return std::all_of(streams.begin(), streams.end(), [&](std::uint64_t stream) {
-    return is_ready(cu.cuStreamQuery(driver::stream_handle(stream)));
-  });
-}
-
-bool must_wait(const driver::Driver &cu, cai_device device, const Item &item) noexcept {
-  return item.after && item.epoch == epoch_of(device) &&
-         !is_ready(cu.cuEventQuery(item.after.handle()));
-}
-
-// `failed` keeps the first failure.
-void free_one(cai_device device, const Item &item, driver::Faults &failed) noexcept {
-  if (item.epoch != epoch_of(device)) {
-    if (item.forget) item.forget(item.context);
-    return;
-  }
-  if (item.destroy) return item.destroy(item.context);
-  if (item.after) failed.attempt(driver::get().cuEventSynchronize, item.after.handle());
-  cai_error error;
-  error.status = CAI_OK;
-  const cai_status status = item.free(item.context, &error);
-  if (status == CAI_OK) return;
-  if (error.status == CAI_OK) {
-    fail(&error, status, {}, "a pending free says %s", cai_status_name(status));
-  }
-  failed.note(error);
-}
-
-// Runs `body`, which frees. Throws CAI_ERR_CAPTURE where that is not allowed now.
-template <class Body>
-void unless_captured(cai_device device, Body &&body) {
-  within(device, [&](driver::Session *session) {
-    if (session) {
-      if (is_capturing(session->cu, device)) {
-        throw Failure(CAI_ERR_CAPTURE, {},
-                      "a stream of %s is being captured into a graph: nothing is freed now",
-                      device::Text(device).text);
-      }
-      session->relax();
-    }
-    body(session);
-  });
-}
-
-void end_all(cai_device device, Slot &slot, List Slot::*list, Items items,
-             driver::Faults &failed) noexcept {
-  items.for_each([&](const Item &item) { free_one(device, item, failed); });
-  items.clear();
-  const std::lock_guard lock(slot.mutex);
-  (slot.*list).keep_memory(items);
-}
-
-void end_objects(cai_device device, Slot &slot, driver::Faults &failed) noexcept {
-  Items objects;
-  {
-    const std::lock_guard lock(slot.mutex);
-    objects = slot.objects.take();
-  }
-  end_all(device, slot, &Slot::objects, std::move(objects), failed);
-}
-
-// What has to wait for its event stays.
-void end_frees_that_are_due(const driver::Driver &cu, cai_device device, Slot &slot,
-                            driver::Faults &failed) {
-  if (!is_idle(cu, device)) {
-    const std::lock_guard lock(slot.mutex);
-    return slot.look_later(Limits::get());
-  }
-  Items frees, due;
-  {
-    const std::lock_guard lock(slot.mutex);
-    frees = slot.take_frees();
-  }
-  frees.for_each([&](Item &item) {
-    if (!must_wait(cu, device, item)) return free_one(device, item, failed);
-    const cai_status kept = guard(nullptr, [&] {
-      const std::lock_guard lock(slot.mutex);
-      slot.add(std::move(item));
-    });
-    if (kept != CAI_OK) free_one(device, item, failed);
-  });
-  frees.clear();
-  const std::lock_guard lock(slot.mutex);
-  slot.frees.keep_memory(frees);
-  if (slot.frees.items.size()) slot.look_later(Limits::get());
-}
-
-void end_frees(cai_device device, Slot &slot, driver::Faults &failed) noexcept {
-  Items frees;
-  {
-    const std::lock_guard lock(slot.mutex);
-    frees = slot.take_frees();
-  }
-  end_all(device, slot, &Slot::frees, std::move(frees), failed);
-}
-
-// Frees what is pending. Throws CAI_ERR_CAPTURE where that is not allowed now; failures of the
-// frees are noted. Whether there was anything.
-bool flush(cai_device device, Flush which, driver::Faults &failed) {
-  Slot &slot = slot_of(device);
-  {
-    const std::lock_guard lock(slot.mutex);
-    if (slot.count() == 0 || (slot.deferred && which != Flush::if_deferred)) return false;
-  }
-  unless_captured(device, [&](driver::Session *session) {
-    end_objects(device, slot, failed);
-    if (which == Flush::objects) return;
-    if (which == Flush::if_idle && session) {
-      return end_frees_that_are_due(session->cu, device, slot, failed);
-    }
-    end_frees(device, slot, failed);
-  });
-  return true;
-}
-
-// The same where nobody waits for the result.
-bool flush_and_report(cai_device device, Flush which) noexcept {
-  driver::Faults failed;
-  bool freed = false;
-  try {
-    freed = flush(device, which, failed);
-  } catch (const Failure &failure) {
-    if (failure.error().status != CAI_ERR_CAPTURE) failed.note(failure.error());
-  } catch (const std::bad_alloc &) {  // NOLINT(bugprone-empty-catch): it stays pending
-  }
-  if (const cai_error *const first = failed.first()) report(*first);
-  return freed;
-}
-
-// Takes the item only if it does not throw. Whose event has just been recorded has looked before.
-void add(cai_device device, Item &&item) {
-  const Limits &limits = Limits::get();
-  Slot &slot = slot_of(device);
-  ask_capacity(device, slot);
-  const bool may_look = !item.after;
-  std::optional<Flush> due;
-  {
-    const std::lock_guard lock(slot.mutex);
-    slot.add(std::move(item));
-    due = slot.due(limits, may_look);
-  }
-  if (due) flush_and_report(device, *due);
-}
-
-// Asks the manager, too, if it has a way of its own.
-void tell(Manager &manager, int32_t enter) {
+// Asks the manager, if it has a way of its own.
+void tell(managers::Manager &manager, int32_t enter) {
   if (!manager.is_alive()) return;
   manager.within([&] { manager.ask<&cai_manager_table::defer_cleanup>("defer_cleanup", enter); });
 }
 
 // A manager that knows of more deferrals than are open, by now of one less; null: none does.
-Held take_told(Slot &slot) noexcept {
-  const std::lock_guard lock(slot.mutex);
-  const auto found = std::find_if(slot.told.begin(), slot.told.end(),
-                                  [&](const Told &each) { return each.count > slot.deferred; });
-  if (found == slot.told.end()) return {};
-  if (--found->count != 0) return Held::one_more(found->manager.get());
-  Held last = std::move(found->manager);
-  slot.told.erase(found);
+managers::HeldManager take_told(Deferrals &deferrals) noexcept {
+  const std::lock_guard lock(deferrals.mutex);
+  const auto found = std::find_if(deferrals.told.begin(), deferrals.told.end(),
+                                  [&](const Told &each) { return each.count > deferrals.open; });
+  if (found == deferrals.told.end()) return {};
+  if (--found->count != 0) return managers::HeldManager::one_more(found->manager.get());
+  managers::HeldManager last = std::move(found->manager);
+  deferrals.told.erase(found);
   return last;
 }
 
 void begin_deferring(cai_device device) {
-  Held manager = manager_of(device);
-  Slot &slot = slot_of(device);
+  managers::HeldManager manager = managers::manager_of(device);
+  Deferrals &deferrals = deferrals_of(device);
   tell(*manager, 1);
   try {
-    const std::lock_guard lock(slot.mutex);
-    const auto known = std::find_if(slot.told.begin(), slot.told.end(), [&](const Told &each) {
-      return each.manager.get() == manager.get();
-    });
-    if (known == slot.told.end()) {
-      slot.told.push_back({Held::one_more(manager.get()), 1});
+    const std::lock_guard lock(deferrals.mutex);
+    const auto known =
+        std::find_if(deferrals.told.begin(), deferrals.told.end(),
+                     [&](const Told &each) { return each.manager.get() == manager.get(); });
+    if (known == deferrals.told.end()) {
+      deferrals.told.push_back({managers::HeldManager::one_more(manager.get()), 1});
     } else {
       ++known->count;
     }
-    ++slot.deferred;
+    ++deferrals.open;
+    device::begin_deferring(device);
   } catch (...) {
     tell(*manager, 0);
     throw;
@@ -443,17 +78,18 @@ void begin_deferring(cai_device device) {
 // An end does not say which beginning it is of. So a manager is told of it only if it knows of more
 // deferrals than are open: nothing is freed before the last one that it was told of has ended.
 void end_deferring(cai_device device) {
-  Slot &slot = slot_of(device);
+  Deferrals &deferrals = deferrals_of(device);
   {
-    const std::lock_guard lock(slot.mutex);
-    if (slot.deferred == 0) {
+    const std::lock_guard lock(deferrals.mutex);
+    if (deferrals.open == 0) {
       throw Failure(CAI_ERR_STATE, {}, "nothing that is pending on %s is deferred",
                     device::Text(device).text);
     }
-    --slot.deferred;
+    --deferrals.open;
+    device::end_deferring(device);
   }
   driver::Faults failed;
-  while (const Held manager = take_told(slot)) {
+  while (const managers::HeldManager manager = take_told(deferrals)) {
     cai_error error;
     if (guard(&error, [&] { tell(*manager, 0); }) != CAI_OK) failed.note(error);
   }
@@ -461,83 +97,7 @@ void end_deferring(cai_device device) {
 }
 
 }  // namespace
-
-void check_pending_limits() {
-  (void)Limits::get();
-}
-
-void pend(cai_device device, const PendingFree &free) {
-  Item item{free.free, nullptr, free.forget, free.context, free.epoch, free.bytes, free.after};
-  try {
-    return add(device, std::move(item));
-  } catch (const std::bad_alloc &) {  // NOLINT(bugprone-empty-catch): see below
-  }
-  // It cannot be remembered: it is freed now, even if the host has to wait.
-  driver::Faults failed;
-  bool freed = false;
-  try {
-    unless_captured(device, [&](driver::Session *) {
-      freed = true;
-      free_one(device, item, failed);
-    });
-  } catch (const Failure &failure) {
-    if (!freed) throw;
-    failed.note(failure.error());
-  }
-  if (const cai_error *const first = failed.first()) report(*first);
-}
-
-void look_at_pending(cai_device device) noexcept {
-  Slot &slot = slot_of(device);
-  {
-    const std::lock_guard lock(slot.mutex);
-    if (!slot.looks(slot.frees.items.size() + 1, Limits::get())) return;
-  }
-  flush_and_report(device, Flush::if_idle);
-}
-
-bool relieve(cai_device device) noexcept {
-  return flush_and_report(device, Flush::all);
-}
-
-void flush_before_reset(cai_device device) noexcept {
-  flush_and_report(device, Flush::if_deferred);
-}
-
-void forget_pending(cai_device device) noexcept {
-  Slot &slot = slot_of(device);
-  driver::Faults failed;
-  end_objects(device, slot, failed);
-  end_frees(device, slot, failed);
-}
-
-PendingCounts pending_of(cai_device device) {
-  check_slot(device);
-  Slot &slot = slot_of(device);
-  const std::lock_guard lock(slot.mutex);
-  return {slot.bytes, slot.count(), slot.deferred};
-}
-
 }  // namespace cai::memory
-
-void cai::device::reset_memory(cai_device device) noexcept {
-  memory::flush_before_reset(device);
-  memory::reset_managers(device);
-  memory::flush_before_reset(device);  // what the managers have given up
-}
-
-void cai::device::forget_memory(cai_device device) noexcept {
-  memory::forget_pending(device);
-  memory::forget_dead();
-}
-
-bool cai::device::add_pending(int32_t ordinal, void (*destroy)(void *object),
-                              void *object) noexcept {
-  return guard(nullptr, [&] {
-           const cai_device device{CAI_DEVICE_CUDA, ordinal};
-           memory::add(device, {nullptr, destroy, nullptr, object, memory::epoch_of(device)});
-         }) == CAI_OK;
-}
 
 using namespace cai;
 
@@ -546,24 +106,24 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
                            cai_error *error) {
   return guard(error, [&] {
     if (!free) throw Failure(CAI_ERR_ARGUMENT, {}, "free is NULL");
-    memory::check_slot(device);
-    memory::add(device, {free, nullptr, nullptr, context, memory::epoch_of(device), bytes});
+    device::check_slot(device);
+    device::add_pending(device, {free, context, bytes, device::epoch_of(device)});
   });
 }
 
 cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
-    memory::check_slot(device);
+    device::check_slot(device);
     driver::Faults failed;
     memory::retry_ends(INT_MAX, &failed);
-    memory::flush(device, memory::Flush::all, failed);
+    device::flush_pending(device, failed);
     failed.raise();
   });
 }
 
 cai_status cai_pending_defer(cai_device device, int32_t defer, cai_error *error) {
   return guard(error, [&] {
-    memory::check_slot(device);
+    device::check_slot(device);
     if (defer != 0 && defer != 1) {
       throw Failure(CAI_ERR_VALUE, {}, "defer is %d, and neither 0 nor 1", defer);
     }

@@ -6,9 +6,9 @@
 #include <mutex>
 
 #include "core/immortal.hpp"
+#include "core/lock.hpp"
 #include "memory/memory.hpp"
 #include "memory/ordered_map.hpp"
-#include "order/lock.hpp"
 
 namespace cai::memory {
 namespace {
@@ -20,7 +20,7 @@ struct Interval {
 
 // Live memory does not overlap: whatever begins last before an address is the only candidate.
 struct alignas(64) Shard {
-  order::Lock lock;
+  Lock lock;
   std::atomic<bool> empty{true};  // for look-ups, which then need not lock
   OrderedMap<uint64_t, Interval> intervals;
 
@@ -51,7 +51,7 @@ struct Registry {
   Granules<18, 8> small;
   Granules<26, 6> large;
   Shard rest;
-  order::Lock lock;  // for the next
+  Lock lock;  // for the next
   cai_memory *unaddressed = nullptr;
 
   Shard &of(uint64_t address, uint64_t size) noexcept {

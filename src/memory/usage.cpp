@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "core/sizes.hpp"
 #include "device/device.hpp"
-#include "memory/pending.hpp"
+#include "device/pending.hpp"
 
 namespace cai::memory {
 namespace {
@@ -39,7 +39,7 @@ using namespace cai;
 
 cai_status cai_memory_usage(cai_device device, cai_usage *out, cai_error *error) {
   return guard(error, [&] {
-    const memory::PendingCounts pending = memory::pending_of(device);
+    const device::PendingCounts pending = device::pending_of(device);
     const memory::Sum &sum = device::is_cpu(device)
                                  ? memory::of_cpu
                                  : memory::of_gpus[static_cast<std::size_t>(device.id)];

@@ -6,8 +6,7 @@
 
 #include "core/immortal.hpp"
 #include "core/layout.hpp"
-#include "core/owned.hpp"
-#include "order/memory_hook.hpp"
+#include "order/owned.hpp"
 
 namespace cai::order {
 namespace {
@@ -103,7 +102,7 @@ void list(Uses &uses, const cai_owner *keeper, const Bytes &bytes, const Bytes &
   const std::lock_guard lock(all.mutex);
   Listed *mine = find(there, uses);
   if (!mine) {
-    mine = &there.emplace_back(Listed{&uses, {}, is_import || is_of_somebodys_array(keeper)});
+    mine = &there.emplace_back(Listed{&uses, {}, is_import || leaves_to_another(keeper)});
     uses.listed = true;
     all.sum_up();
   }

@@ -16,13 +16,13 @@ namespace {
 }
 
 // What a graph holds on to. The driver runs the destructor on a thread of its own.
-struct Held {
+struct Destruction {
   void (*destroy)(void *context);  // null: called off
   void *context;
 };
 
 void destroy_held(void *argument) {
-  const std::unique_ptr<Held> held(static_cast<Held *>(argument));
+  const std::unique_ptr<Destruction> held(static_cast<Destruction *>(argument));
   if (held->destroy) held->destroy(held->context);
 }
 
@@ -125,7 +125,7 @@ void wait(driver::Session &session, Stream &stream, driver::CUevent event, uint3
 }
 
 bool is_idle(driver::Session &session, Stream &stream) {
-  session.relax();
+  session.use_relaxed_mode();
   driver::CUresult result = driver::success;
   with(session, stream, [&] {
     result = session.cu.cuStreamQuery(stream.handle());
@@ -137,7 +137,7 @@ bool is_idle(driver::Session &session, Stream &stream) {
 }
 
 bool is_pending(driver::Session &session, driver::CUevent event) {
-  session.relax();
+  session.use_relaxed_mode();
   const driver::CUresult result = session.cu.cuEventQuery(event);
   if (result != driver::success && result != driver::error_not_ready) {
     driver::fail_call(session.cu.cuEventQuery.name, result);
@@ -148,11 +148,11 @@ bool is_pending(driver::Session &session, driver::CUevent event) {
 void give_to_graph(driver::Session &session, const driver::Capture &capture,
                    void (*destroy)(void *context), void *context) {
   const driver::Driver &cu = session.cu;
-  auto held = std::make_unique<Held>(Held{destroy, context});
+  auto held = std::make_unique<Destruction>(Destruction{destroy, context});
   driver::CUuserObject object = nullptr;
   driver::must(cu.cuUserObjectCreate, &object, held.get(), &destroy_held, 1U,
                driver::user_object_no_destructor_sync);
-  Held *const theirs = held.release();
+  Destruction *const theirs = held.release();
   const driver::CUresult result =
       cu.cuGraphRetainUserObject(capture.graph, object, 1U, driver::graph_user_object_move);
   if (result == driver::success) return;

@@ -194,7 +194,7 @@ Event Event::record(driver::Session &session, Stream &stream) {
   identify(session, stream);
   Event event(take(stream.context_id));
   if (!event) {
-    session.relax();
+    session.use_relaxed_mode();
     if (any_condemned()) destroy_condemned(session, stream.context_id);
     auto node = std::make_unique<PooledEvent>();
     session.in(stream.context, [&] {
@@ -214,7 +214,7 @@ Event Event::record(driver::Session &session, Stream &stream) {
 
 void Event::destroy(driver::Session &session) noexcept {
   try {
-    session.relax();
+    session.use_relaxed_mode();
   } catch (const Failure &failure) {
     session.faults.note(failure.error());
   }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <mutex>
 
-#include "core/pending_hook.hpp"
 #include "order/by_address.hpp"
 #include "order/waiting.hpp"
 
@@ -68,31 +67,3 @@ void await_host_work(const cai_array &array, bool write) {
 }
 
 }  // namespace cai::order
-
-cai_status cai::await_host_work(const cai_array &array, cai_error *error) noexcept {
-  return guard(error, [&] { order::await_host_work(array, true); });
-}
-
-bool cai::has_kept_uses(const cai_owner *keeper) noexcept {
-  if (!keeper || order::word_of(keeper) == 0) return false;
-  if (!order::stores_here(keeper)) return true;
-  const order::Uses *const uses = order::uses_of(keeper);
-  return uses && (uses->any() || uses->streams_differ());
-}
-
-bool cai::none_is_stale(const cai_array &array) noexcept {
-  const cai_owner *const keeper = keeper_of(array);
-  if (has_kept_uses(keeper)) return true;
-  if (keeper && order::stores_here(keeper)) {
-    const order::Uses *const uses = order::uses_of(keeper);
-    if (uses ? uses->any_told_but(0) : order::told_in(order::word_of(keeper)) != 0) return true;
-  }
-  // The exporter itself may write the dict of an array that it lends: it knows.
-  bool found = false;
-  if (keeper && order::is_import(keeper)) {
-    order::for_each_import(array, [&](const order::Uses &other) {
-      if (other.any() || other.any_told_but(0)) found = true;
-    });
-  }
-  return found;
-}

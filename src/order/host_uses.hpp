@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "order/few.hpp"
-#include "order/lock.hpp"
+#include "core/few.hpp"
+#include "core/lock.hpp"
 
 namespace cai::order {
 

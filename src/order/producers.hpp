@@ -5,9 +5,9 @@
 
 #include <atomic>
 
-#include "order/glance.hpp"
 #include "order/provider.hpp"
 #include "order/told_streams.hpp"
+#include "order/without_driver.hpp"
 
 namespace cai::order {
 

@@ -6,8 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/owned.hpp"
-#include "core/pending_hook.hpp"
+#include "order/owned.hpp"
 #include "order/published.hpp"
 #include "order/releases.hpp"
 #include "order/waiting.hpp"
@@ -569,18 +568,38 @@ std::uint64_t order_for_dict(const cai_array &array) {
   return value;
 }
 
+}  // namespace
+
 // A mask is handed out like an array: who has its dict may use it alone. Those who get both have
 // queued nothing yet, so neither comes after the other.
-void hand_to_dict(const cai_array &array, Said &said) {
+Said hand_to_dict(const cai_array &array) {
+  const trace::Call call("cai_interface_write", trace::stream(array.stream), array);
   std::optional<cai_array> mask;
   if (array.mask) mask = mask_of(array);
+  Said said;
   said.array = order_for_dict(array);
   if (mask) said.mask = order_for_dict(*mask);
   if (says_a_stream(array)) tell_of(array, said.array, said_by_dict);
   if (mask && says_a_stream(*mask)) tell_of(*mask, said.mask, said_by_dict);
+  return said;
 }
 
-}  // namespace
+bool none_is_stale(const cai_array &array) noexcept {
+  const cai_owner *const keeper = keeper_of(array);
+  if (has_kept_uses(keeper)) return true;
+  if (keeper && stores_here(keeper)) {
+    const Uses *const uses = uses_of(keeper);
+    if (uses ? uses->any_told_but(0) : told_in(word_of(keeper)) != 0) return true;
+  }
+  // The exporter itself may write the dict of an array that it lends: it knows.
+  bool found = false;
+  if (keeper && is_import(keeper)) {
+    for_each_import(array, [&](const Uses &other) {
+      if (other.any() || other.any_told_but(0)) found = true;
+    });
+  }
+  return found;
+}
 
 const cai_array *lend(const cai_array &array, std::uint64_t stream) {
   const bool pending = !nothing_before(array, stream) || was_asked_for(array, stream);
@@ -631,13 +650,6 @@ Event event_after(const cai_array &array, std::uint64_t value) {
 
 using namespace cai;
 namespace trace = order::trace;
-
-cai_status cai::hand_to_dict(const cai_array &array, Said *said, cai_error *error) noexcept {
-  return guard(error, [&] {
-    const trace::Call call("cai_interface_write", trace::stream(array.stream), array);
-    order::hand_to_dict(array, *said);
-  });
-}
 
 cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access,
                              cai_error *error) {

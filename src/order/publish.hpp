@@ -10,6 +10,18 @@ namespace cai::order {
 // event there.
 Event event_after(const cai_array &array, std::uint64_t stream);
 
+// What a dict says where the array, or its mask, states no stream.
+struct Said {
+  std::uint64_t array = driver::stream_legacy, mask = driver::stream_legacy;
+};
+// A dict is to say the array's stream and its mask's, to somebody who knows of no owner: that
+// stream waits for kept uses, and those who use other arrays of the owner will wait for it.
+Said hand_to_dict(const cai_array &array);
+
+// Whether a dict of an array that came with None must not say that: uses are kept, or somebody was
+// told a stream by a tensor, say; of an import, or of another one of the memory.
+bool none_is_stale(const cai_array &array) noexcept;
+
 // Puts `stream` in order for somebody who knows of no owner, and uses the array there until what
 // this returns is released: the array, with a new reference, or a view. Whoever uses another array
 // of the owner waits for that stream.

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "core/owned.hpp"
+#include "order/owned.hpp"
 #include "order/uses.hpp"
 
 namespace cai::order {

@@ -4,12 +4,12 @@
 #include <atomic>
 
 #include "core/immortal.hpp"
+#include "order/above.hpp"
 #include "order/by_address.hpp"
-#include "order/device_hook.hpp"
 #include "order/edge.hpp"
-#include "order/glance.hpp"
 #include "order/producers.hpp"
 #include "order/trace.hpp"
+#include "order/without_driver.hpp"
 
 namespace cai::order {
 namespace {
@@ -96,7 +96,7 @@ class Sight {
     if (asked_) return captures_;
     asked_ = true;
     captures_ = captures_ || (stream_ && is_captured(session_, *stream_)) ||
-                device::is_current_captured(session_);
+                ask(above.is_current_captured, session_);
     return captures_;
   }
 
@@ -134,7 +134,7 @@ void in_each(driver::Session &session, Body &&body) {
   if (current && std::find(contexts.begin(), contexts.end(), current) == contexts.end()) {
     contexts.push_back(current);
   }
-  session.relax();
+  session.use_relaxed_mode();
   for (const driver::CUcontext context : contexts) {
     session.in(context, [&] {
       std::uint64_t id = 0;
@@ -322,7 +322,7 @@ void end_after_uses(cai_owner *owner, void (*end)(cai_owner *owner)) noexcept {
 void Ending::run() {
   if (!first_) return;
   driver::Session session;
-  session.relax();
+  session.use_relaxed_mode();
   run_all();
   session.finish();
 }
@@ -344,7 +344,7 @@ Ending::~Ending() {
 
 void look(driver::Session &session, const Stream &stream, Ending &ending) {
   if (waiting().count.load(std::memory_order_relaxed) == 0) return;
-  session.relax();  // first, since it may fail: what is taken must be settled
+  session.use_relaxed_mode();  // first, since it may fail: what is taken must be settled
   Sight sight(session, stream);
   Uses *const taken = take(stream.context, asked_in_passing, looked_at_in_passing);
   settle(session, taken, stream.context, stream.context_id, Ask::in_passing, sight, ending);
@@ -353,7 +353,7 @@ void look(driver::Session &session, const Stream &stream, Ending &ending) {
 void look_at_all(driver::Session &session, const Stream &stream, Ending &ending) {
   const int64_t count = waiting().count.load(std::memory_order_relaxed);
   if (count == 0) return;
-  session.relax();
+  session.use_relaxed_mode();
   Sight sight(session, stream);
   settle(session, take(stream.context, count, count), stream.context, stream.context_id,
          Ask::in_passing, sight, ending);
@@ -432,7 +432,7 @@ int32_t cai_spare_captures(uint64_t stream, void (*body)(void *context), void *c
                                   : order::Sight(session);
     captures = sight.captures();
     if (captures) return;
-    session.relax();
+    session.use_relaxed_mode();
     called = true;
     body(context);
     session.finish();
@@ -463,7 +463,7 @@ cai_status cai_owner_pending(cai_owner *self, int32_t ask, int64_t *left, cai_er
       driver::Session session;
       const order::trace::Call call("cai_owner_pending", order::trace::host);
       const order::Ask how = ask == 2 ? order::Ask::and_wait : order::Ask::for_all;
-      uses.keep_marked(session, 0, order::Uses::Held::yes);
+      uses.keep_marked(session, 0, order::Uses::Owner::held);
       order::in_each(session, [&](driver::CUcontext context, std::uint64_t id) {
         uses.prune(session, context, id, how);
         const bool waits = how == order::Ask::and_wait && uses.is_lost_in(context);

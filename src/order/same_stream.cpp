@@ -2,7 +2,7 @@
 // The one stream on which arrays can be used with no event at all.
 #include <cinttypes>
 
-#include "core/owned.hpp"
+#include "order/owned.hpp"
 #include "order/waiting.hpp"
 
 namespace cai::order {

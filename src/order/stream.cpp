@@ -107,7 +107,7 @@ bool is_ordered_with_legacy(driver::Session &session, Stream &legacy, Stream &ot
 }
 
 void synchronize(driver::Session &session, Stream &stream) {
-  session.relax();
+  session.use_relaxed_mode();
   with(session, stream, [&] { driver::must(session.cu.cuStreamSynchronize, stream.handle()); });
 }
 

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "core/owned.hpp"
 #include "driver/context.hpp"
+#include "order/owned.hpp"
 
 namespace cai::order {
 

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "core/owned.hpp"
+#include "order/owned.hpp"
 
 namespace cai::order::trace {
 namespace {

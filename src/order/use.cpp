@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cinttypes>
 
-#include "core/owned.hpp"
 #include "order/forks.hpp"
 #include "order/open_use.hpp"
+#include "order/owned.hpp"
 #include "order/published.hpp"
 #include "order/releases.hpp"
 #include "order/trace.hpp"

@@ -6,8 +6,8 @@
 #include <cinttypes>
 #include <memory>
 
-#include "core/owned.hpp"
 #include "order/by_address.hpp"
+#include "order/owned.hpp"
 #include "order/told_streams.hpp"
 #include "order/trace.hpp"
 
@@ -366,7 +366,7 @@ void Uses::prune(driver::Session &session, driver::CUcontext context, std::uint6
       if (last.context_id() == context_id) asked.push_back(last);
     }
   }
-  session.relax();
+  session.use_relaxed_mode();
   std::erase_if(asked, [&](const Event &event) { return !is_complete(session, event, ask); });
   const std::lock_guard lock(lock_);
   std::erase_if(slots_, [&](const Slot &slot) {
@@ -405,7 +405,7 @@ Uses::Recorded Uses::keep_pending(driver::Session &session, Own &on) noexcept {
   return status == CAI_ERR_MEMORY ? Recorded::no_memory : Recorded::never;
 }
 
-bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Held held) noexcept {
+bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Owner owner_is) noexcept {
   bool all_known = true;
   for (std::size_t i = 0;; ++i) {
     Own it;
@@ -414,7 +414,7 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Held held
       if (i >= own_.size()) return all_known;
       if (except && own_[i].stream.value == except) own_[i].marked = false;
       it = own_[i];
-      if (!it.marked || (held == Held::yes && it.is_told())) continue;
+      if (!it.marked || (owner_is == Owner::held && it.is_told())) continue;
       // Before the event is recorded: whoever works there meanwhile marks it anew.
       own_[i].marked = false;
       marked_handle_.store(0, std::memory_order_relaxed);

@@ -9,11 +9,11 @@
 #include <optional>
 #include <vector>
 
+#include "core/few.hpp"
+#include "core/lock.hpp"
 #include "core/sizes.hpp"
 #include "order/event.hpp"
-#include "order/few.hpp"
 #include "order/host_uses.hpp"
-#include "order/lock.hpp"
 
 namespace cai::order {
 
@@ -174,8 +174,9 @@ class Uses {
   // which the caller sees to. One that is being captured stays marked; one on which no event can be
   // recorded is lost, as by lose(). Returns whether none is. While the owner is held, streams that
   // were told stay marked, too: those who know them go on working there.
-  enum class Held { yes, no };
-  bool keep_marked(driver::Session &session, std::uint64_t except, Held held = Held::no) noexcept;
+  enum class Owner { held, released };
+  bool keep_marked(driver::Session &session, std::uint64_t except,
+                   Owner owner_is = Owner::released) noexcept;
 
   // From here on for an owner that has lost its last holder.
 
@@ -375,6 +376,14 @@ inline bool has_kept(std::uintptr_t word, std::uint64_t own) noexcept {
 // asked.
 inline bool may_have_kept(const cai_owner *owner, std::uint64_t own) noexcept {
   return stores_here(owner) ? has_kept(word_of(owner), own) : keeps_uses(owner);
+}
+
+// Whether uses are kept that a stream may have to wait for.
+inline bool has_kept_uses(const cai_owner *keeper) noexcept {
+  if (!keeper || word_of(keeper) == 0) return false;
+  if (!stores_here(keeper)) return true;
+  const Uses *const uses = uses_of(keeper);
+  return uses && (uses->any() || uses->streams_differ());
 }
 
 // Whether the arrays' stream is one that the exporter was asked for: others come with others.

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cinttypes>
 
+#include "order/above.hpp"
 #include "order/by_address.hpp"
 #include "order/forks.hpp"
-#include "order/memory_hook.hpp"
 #include "order/releases.hpp"
 
 namespace cai::order {
@@ -344,7 +344,7 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
            is_among(demand.events, conflict, trace::host);
   });
   leave_gone(session, nullptr, demand.conflicts, trace::host);
-  session.relax();
+  session.use_relaxed_mode();
   // By an event, which comes after the streams that stream 1 waits for; it alone need not.
   Few<Event> recorded;
   for (Stream &producer : producers) {
@@ -376,7 +376,9 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
 void sync_host(const cai_array &array) {
   Demand demand;
   collect(array, {Wanted::For::completing, 0, CAI_ACCESS_DEFAULT}, demand);
-  if (is_freed(array) && has_lost_context(*keeper_of(array))) demand.leave_streams();
+  if (is_freed(array) && ask<const cai_owner>(above.has_lost_context, *keeper_of(array))) {
+    demand.leave_streams();
+  }
   if (demand.empty()) return;
   if (!demand.streams_empty() || !demand.events.empty() || !demand.conflicts.empty()) {
     driver::Session session;

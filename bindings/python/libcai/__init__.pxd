@@ -191,6 +191,7 @@ cdef extern from "cai.h" nogil:
         int32_t f_contiguous
 
     cai_status cai_array_layout(const cai_array *array, cai_layout *out, cai_error *error)
+    cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *error)
     cai_status cai_array_validate(const cai_array *array, cai_error *error)
 
     enum:
@@ -721,7 +722,6 @@ cdef extern from "cai/memory.h" nogil:
     cai_status cai_memory_array_like(cai_memory *memory, uint64_t offset, const cai_array *like, uint64_t mask_offset, cai_array **out, cai_error *error)
     cai_status cai_array_empty_like(const cai_array *like, cai_device device, const cai_request *request, cai_array **out, cai_error *error)
     cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *offset, cai_error *error)
-    cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *error)
     cai_status cai_array_copy(const cai_array *from_, const cai_array *to, cai_stream *stream, cai_error *error)
     cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream *stream, cai_error *error)
     cai_status cai_array_item(const cai_array *array, const int64_t *index, void *out, cai_error *error)

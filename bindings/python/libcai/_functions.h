@@ -11,6 +11,7 @@
   X(cai_dtype_parse) \
   X(cai_dtype_format) \
   X(cai_array_layout) \
+  X(cai_array_host) \
   X(cai_array_validate) \
   X(cai_interface_storage) \
   X(cai_interface_read) \
@@ -120,7 +121,6 @@
   X(cai_memory_array_like) \
   X(cai_array_empty_like) \
   X(cai_memory_of) \
-  X(cai_array_host) \
   X(cai_array_copy) \
   X(cai_array_fill) \
   X(cai_array_item) \
@@ -149,6 +149,7 @@
 #define cai_dtype_parse (*cai_py_table.p_cai_dtype_parse)
 #define cai_dtype_format (*cai_py_table.p_cai_dtype_format)
 #define cai_array_layout (*cai_py_table.p_cai_array_layout)
+#define cai_array_host (*cai_py_table.p_cai_array_host)
 #define cai_array_validate (*cai_py_table.p_cai_array_validate)
 #define cai_interface_storage (*cai_py_table.p_cai_interface_storage)
 #define cai_interface_read (*cai_py_table.p_cai_interface_read)
@@ -258,7 +259,6 @@
 #define cai_memory_array_like (*cai_py_table.p_cai_memory_array_like)
 #define cai_array_empty_like (*cai_py_table.p_cai_array_empty_like)
 #define cai_memory_of (*cai_py_table.p_cai_memory_of)
-#define cai_array_host (*cai_py_table.p_cai_array_host)
 #define cai_array_copy (*cai_py_table.p_cai_array_copy)
 #define cai_array_fill (*cai_py_table.p_cai_array_fill)
 #define cai_array_item (*cai_py_table.p_cai_array_item)

@@ -2509,6 +2509,27 @@ functions! {
         out: *mut cai_layout,
         error: *mut cai_error,
     ) -> cai_status;
+    /// Finds the address by which the host uses an array. Pinned memory may have two: an array of it
+    /// goes by the device's, as kernels do; tensors and columns of it, and all that the host does here,
+    /// by the host's. Of memory that is not libcai's the driver is asked, if there is one, in whatever
+    /// context is current; none is made for it. What is pending is not waited for.
+    ///
+    /// # Arguments
+    ///
+    /// - `out`: gets the address of the first element; 0 if there are no elements
+    ///
+    /// # Returns
+    ///
+    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for a device's own memory; [`CAI_ERR_DEVICE`] for ROCm;
+    /// [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`];
+    /// [`CAI_ERR_STATE`], entry data, for memory that was freed or reset.
+    ///
+    /// Since 0.1.
+    pub fn cai_array_host(
+        array: *const cai_array,
+        out: *mut u64,
+        error: *mut cai_error,
+    ) -> cai_status;
     /// Judges a struct that someone else filled in: prefix, critical flags, reserved words, kinds, null
     /// pointers, dimensions, sizes and extents, the mask and the descr. Reads everything the struct
     /// points to, so the pointers themselves must be good. It never asks the driver. A mask may be
@@ -4468,27 +4489,6 @@ functions! {
         array: *const cai_array,
         out: *mut *mut cai_memory,
         offset: *mut u64,
-        error: *mut cai_error,
-    ) -> cai_status;
-    /// Finds the address by which the host uses an array. Pinned memory may have two: an array of it
-    /// goes by the device's, as kernels do; tensors and columns of it, and all that the host does here,
-    /// by the host's. Of memory that is not libcai's the driver is asked, if there is one, in whatever
-    /// context is current; none is made for it. What is pending is not waited for.
-    ///
-    /// # Arguments
-    ///
-    /// - `out`: gets the address of the first element; 0 if there are no elements
-    ///
-    /// # Returns
-    ///
-    /// [`CAI_OK`]; [`CAI_ERR_UNSUPPORTED`] for a device's own memory; [`CAI_ERR_DEVICE`] for ROCm;
-    /// [`CAI_ERR_VALUE`] and [`CAI_ERR_VERSION`] as [`cai_array_validate()`]; [`CAI_ERR_ARGUMENT`];
-    /// [`CAI_ERR_STATE`], entry data, for memory that was freed or reset.
-    ///
-    /// Since 0.1.
-    pub fn cai_array_host(
-        array: *const cai_array,
-        out: *mut u64,
         error: *mut cai_error,
     ) -> cai_status;
     /// Copies the elements of an array to another one, in the order of a stream, between any two

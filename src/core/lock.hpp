@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A lock for a few instructions, and cheaper than a mutex where nobody else wants it.
+#pragma once
+
+#include <atomic>
+
+namespace cai {
+
+class Lock {
+ public:
+  void lock() noexcept {
+    if (state_.exchange(held, std::memory_order_acquire) == open) return;
+    // From here on somebody may sleep, which the state has to say until nobody can.
+    while (state_.exchange(awaited, std::memory_order_acquire) != open) state_.wait(awaited);
+  }
+  void unlock() noexcept {
+    if (state_.exchange(open, std::memory_order_release) == awaited) state_.notify_one();
+  }
+
+ private:
+  enum : int { open, held, awaited };
+  std::atomic<int> state_{open};
+};
+
+}  // namespace cai

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ipc/mapping.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/immortal.hpp"
+#include "device/primary.hpp"
+
+namespace cai::ipc {
+
+// A pool of another process, once however much of it is open.
+struct ImportedPool {
+  uint64_t process, process_start, id;
+  int32_t device;
+  uint64_t epoch;
+  driver::CUmemoryPool handle;
+};
+
+struct Mapping {
+  MappingKey key;
+  uint64_t epoch;
+  driver::CUdeviceptr address;
+  uint64_t size;
+  std::shared_ptr<ImportedPool> pool;
+  uint64_t shares;
+};
+
+namespace {
+
+// The lock is held while the driver alone is called: nobody may open what another one is about to
+// close, or open it twice.
+struct Mappings {
+  std::mutex mutex;
+  std::vector<Mapping *> all;
+};
+
+Mappings &mappings() {
+  return immortal<Mappings>();
+}
+
+void destroy_pool(ImportedPool *pool) noexcept {
+  if (device::is_alive(pool->device, pool->epoch)) {
+    static_cast<void>(driver::get().cuMemPoolDestroy(pool->handle));
+  }
+  delete pool;
+}
+
+std::shared_ptr<ImportedPool> find_pool(const Mappings &mappings, const MappingKey &key,
+                                        uint64_t epoch) {
+  for (const Mapping *const other : mappings.all) {
+    if (other->pool && other->epoch == epoch && other->key.device == key.device &&
+        other->key.process == key.process && other->key.process_start == key.process_start &&
+        other->key.pool == key.pool) {
+      return other->pool;
+    }
+  }
+  return nullptr;
+}
+
+// Lets a device use what is imported from a pool of another's.
+void let_use(const driver::Driver &cu, const ImportedPool &pool, int32_t device,
+             driver::CUdevice owner) {
+  driver::CUdevice user = 0;
+  must(cu.cuDeviceGet, &user, device);
+  if (user == owner) return;
+  const driver::CUmemAccessDesc access{{driver::location_device, user}, driver::access_read_write};
+  must(cu.cuMemPoolSetAccess, pool.handle, &access, std::size_t{1});
+}
+
+std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const MappingKey &key,
+                                          int32_t fd, driver::CUdevice owner, uint64_t epoch) {
+  auto made = std::make_unique<ImportedPool>(
+      ImportedPool{key.process, key.process_start, key.pool, key.device, epoch, nullptr});
+  void *const descriptor = reinterpret_cast<void *>(static_cast<intptr_t>(fd));
+  must(cu.cuMemPoolImportFromShareableHandle, &made->handle, descriptor,
+       driver::pool_handle_descriptor, 0ULL);
+  std::shared_ptr<ImportedPool> pool(made.release(), destroy_pool);
+  let_use(cu, *pool, key.device, owner);
+  return pool;
+}
+
+// The driver has a pool's memory once, and one free ends it for all: those for another device, and
+// whose handle names the pool otherwise. A handle may say anything.
+Mapping *find_imported(const Mappings &mappings, driver::CUdeviceptr address) {
+  for (Mapping *const other : mappings.all) {
+    const bool is_alive = device::is_alive(other->key.device, other->epoch);
+    if (other->pool && other->address == address && is_alive) return other;
+  }
+  return nullptr;
+}
+
+// The bytes that the driver has mapped from an address on.
+uint64_t mapped_after(const driver::Driver &cu, driver::CUdeviceptr address) {
+  driver::CUdeviceptr base = 0;
+  std::size_t size = 0;
+  must(cu.cuMemGetAddressRange, &base, &size, address);
+  return size - (address - base);
+}
+
+}  // namespace
+
+Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t fd,
+                      driver::CUdevice owner, uint64_t epoch) {
+  session.use_relaxed_mode();
+  Mappings &known = mappings();
+  const std::lock_guard lock(known.mutex);
+  for (Mapping *const mapping : known.all) {
+    if (mapping->key != key || mapping->epoch != epoch) continue;
+    ++mapping->shares;
+    return mapping;
+  }
+  auto made = std::make_unique<Mapping>(Mapping{key, epoch, 0, 0, nullptr, 1});
+  known.all.reserve(known.all.size() + 1);  // so that nothing fails once it is open
+  if (key.kind == CAI_IPC_LEGACY) {
+    driver::CUipcMemHandle handle;
+    std::memcpy(handle.reserved, key.data, sizeof handle.reserved);
+    must(session.cu.cuIpcOpenMemHandle, &made->address, handle, driver::ipc_lazy_peer_access);
+  } else {
+    made->pool = find_pool(known, key, epoch);
+    if (!made->pool) made->pool = import_pool(session.cu, key, fd, owner, epoch);
+    driver::CUmemPoolPtrExportData data;
+    std::memcpy(data.reserved, key.data, sizeof data.reserved);
+    must(session.cu.cuMemPoolImportPointer, &made->address, made->pool->handle, &data);
+    if (Mapping *const mapping = find_imported(known, made->address)) {
+      let_use(session.cu, *mapping->pool, key.device, owner);
+      ++mapping->shares;
+      return mapping;
+    }
+  }
+  try {
+    made->size = mapped_after(session.cu, made->address);
+  } catch (...) {
+    session.faults.attempt(made->pool ? session.cu.cuMemFree : session.cu.cuIpcCloseMemHandle,
+                           made->address);
+    throw;
+  }
+  known.all.push_back(made.get());
+  return made.release();
+}
+
+uint64_t address_of(const Mapping &mapping) noexcept {
+  return mapping.address;
+}
+
+uint64_t size_of(const Mapping &mapping) noexcept {
+  return mapping.size;
+}
+
+void close_mapping(Mapping *mapping) {
+  Mappings &known = mappings();
+  const std::lock_guard lock(known.mutex);
+  if (--mapping->shares != 0) return;
+  std::erase(known.all, mapping);
+  const std::unique_ptr<Mapping> closed(mapping);
+  if (!device::is_alive(mapping->key.device, mapping->epoch)) return;
+  driver::Session session;
+  session.use_relaxed_mode();
+  session.in(device::primary(session, mapping->key.device).context, [&] {
+    if (mapping->pool) {
+      must(session.cu.cuMemFree, mapping->address);
+      closed->pool.reset();
+    } else {
+      must(session.cu.cuIpcCloseMemHandle, mapping->address);
+    }
+  });
+  session.finish();
+}
+
+}  // namespace cai::ipc

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "managers/manager.hpp"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+#include <iterator>
+#include <mutex>
+
+#include "core/error.hpp"
+#include "core/immortal.hpp"
+#include "device/pending.hpp"
+#include "device/primary.hpp"
+#include "device/report.hpp"
+#include "device/reset.hpp"
+#include "managers/builtin.hpp"
+#include "managers/gpu.hpp"
+#include "managers/host.hpp"
+#include "managers/kinds.hpp"
+#include "managers/tables.hpp"
+
+using namespace cai;
+
+constinit thread_local const managers::InManager *managers::InManager::innermost = nullptr;
+
+int managers::InManager::depth_of(const void *manager, std::string_view function) noexcept {
+  int depth = 0;
+  for (const InManager *at = innermost; at; at = at->outer_) {
+    depth += at->manager_ == manager && at->function_ == function;
+  }
+  return depth;
+}
+
+void managers::must_end(const void *manager, const char *name, const char *function) {
+  constexpr int deepest = 8;
+  if (InManager::depth_of(manager, function) < deepest) return;
+  throw Failure(CAI_ERR_STATE, {}, "manager %.80s: %s calls itself without end, through libcai",
+                name, function);
+}
+
+// Those that are held, so that a reset finds them.
+struct AllManagers {
+  std::mutex mutex;
+  cai_manager *first = nullptr;
+
+  AllManagers() noexcept { device::reset_steps.managers = reset_all; }
+  static AllManagers &get() { return immortal<AllManagers>(); }
+  static void reset_all(cai_device device) noexcept;  // failures are reported
+  void add(cai_manager *manager) noexcept {
+    const std::lock_guard lock(mutex);
+    manager->next_ = first;
+    if (first) first->previous_ = manager;
+    first = manager;
+  }
+  void remove(cai_manager *manager) noexcept {
+    const std::lock_guard lock(mutex);
+    (manager->previous_ ? manager->previous_->next_ : first) = manager->next_;
+    if (manager->next_) manager->next_->previous_ = manager->previous_;
+  }
+  // Without those that an earlier reset has ended, and somebody holds still.
+  std::vector<managers::HeldManager> alive_of(cai_device device) {
+    const std::lock_guard lock(mutex);
+    std::vector<managers::HeldManager> found;
+    for (cai_manager *one = first; one; one = one->next_) {
+      if (!device::same(one->device_, device) || !one->is_alive()) continue;
+      if (one->retain_if_held()) found.emplace_back(one);
+    }
+    return found;
+  }
+};
+
+cai_manager::cai_manager(const cai_manager_table &table, cai_device device,
+                         cai_manager *upstream) noexcept
+    : table_{},
+      device_(device),
+      upstream_(upstream),
+      is_built_in_(managers::is_built_in(table) && (!upstream || upstream->is_built_in_)) {
+  std::memcpy(&table_, &table, std::min<std::size_t>(table.struct_size, sizeof table_));
+  if (upstream_) upstream_->retain();
+}
+
+cai_manager::~cai_manager() {
+  if (upstream_) upstream_->release();
+}
+
+cai_manager *cai_manager::make(const cai_manager_table &table, const void *params,
+                               cai_device device, cai_manager *upstream) {
+  AllManagers &all = AllManagers::get();
+  auto *const manager = new cai_manager(table, device, upstream);
+  bool created = false;
+  try {
+    if (device.type == CAI_DEVICE_CUDA) {
+      driver::Session session;
+      const device::Primary primary = device::primary(session, device.id);
+      manager->context_ = primary.context;
+      manager->epoch_ = primary.epoch;
+      session.finish();
+    }
+    manager->within([&] {
+      managers::must_end(&table, table.name, "create");
+      cai_error error;
+      error.status = CAI_OK;
+      const cai_status status = [&] {
+        const managers::InManager here(&table, "create");
+        return table.create(params, device, upstream, &manager->self_, &error);
+      }();
+      if (status != CAI_OK) manager->fail_as("create", status, error);
+      created = true;
+    });
+  } catch (...) {
+    // The way back to the caller's context may fail, too.
+    created ? manager->end() : delete manager;
+    throw;
+  }
+  all.add(manager);
+  return manager;
+}
+
+bool cai_manager::retain_if_held() noexcept {
+  int64_t holders = holders_.load(std::memory_order_relaxed);
+  while (holders > 0) {
+    if (holders_.compare_exchange_weak(holders, holders + 1, std::memory_order_relaxed))
+      return true;
+  }
+  return false;
+}
+
+void cai_manager::release() noexcept {
+  if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  AllManagers::get().remove(this);
+  end();
+}
+
+void cai_manager::end() noexcept {
+  bool ended = false;
+  const auto destroy = [&] {
+    ended = true;
+    table_.destroy(self_);
+  };
+  try {
+    if (is_alive()) within(destroy);
+  } catch (const Failure &) {  // NOLINT(bugprone-empty-catch): there is no driver any more
+  }
+  if (!ended) destroy();
+  if (companion_.destroy) companion_.destroy(companion_.context);
+  delete this;
+}
+
+bool cai_manager::is_alive() const noexcept {
+  return device_.type == CAI_DEVICE_CPU || device::is_alive(device_.id, epoch_);
+}
+
+void cai_manager::must_be_alive() const {
+  if (is_alive()) return;
+  throw Failure(CAI_ERR_STATE, {}, "manager %s is dead: its device %s was reset", name(),
+                device::Text(device_).text);
+}
+
+// Inside of initialize itself what gives nothing is called as it is: a reset may have come before,
+// and what is out since then may be freed there.
+void cai_manager::initialize_before(const char *what) {
+  constexpr std::string_view givers[] = {"memalloc", "memhostalloc", "mempin", "open_ipc_handle"};
+  if (managers::InManager::depth_of(this, "initialize") == 0) {
+    call_as_it_is(table_.initialize, "initialize");
+    return initialized_.store(true, std::memory_order_release);
+  }
+  if (std::find(std::begin(givers), std::end(givers), what) == std::end(givers)) return;
+  throw Failure(CAI_ERR_STATE, {},
+                "manager %.80s: initialize asks the manager itself for memory, by %s", name(),
+                what);
+}
+
+void cai_manager::fail_as(const char *what, cai_status status, cai_error &error) const {
+  if (error.status == CAI_OK) {
+    throw Failure(status, {}, "manager %s: %s says %s", name(), what, cai_status_name(status));
+  }
+  error.status = status;
+  error.message[sizeof error.message - 1] = '\0';
+  throw Failure(error);
+}
+
+template <class Body, class MakeRoom>
+void cai_manager::retry_once(Body &&body, MakeRoom &&make_room) {
+  try {
+    return body();
+  } catch (const Failure &failure) {
+    if (failure.error().status != CAI_ERR_MEMORY) throw;
+    if (!make_room() && upstream_) throw;
+  }
+  body();
+}
+
+template <class Free>
+void cai_manager::check_given(const cai_block &block, uint64_t address, uint64_t size,
+                              uint64_t align, const char *what, Free &&free) {
+  if (address && block.size >= size && address % align == 0) return;
+  cai_error error;
+  if (address && guard(&error, free) != CAI_OK) report(error);
+  throw Failure(CAI_ERR_STATE, {},
+                "manager %s: %s was asked for %" PRIu64 " bytes at a multiple of %" PRIu64
+                ", and gave %" PRIu64 " at 0x%" PRIx64,
+                name(), what, size, align, block.size, address);
+}
+
+cai_block cai_manager::memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) {
+  cai_block block{};
+  retry_once([&] { call(table_.memalloc, "memalloc", size, align, kind, stream, &block); },
+             [&] { return device::make_room(device_); });
+  check_given(block, block.data, size, align, "memalloc", [&] { memfree(block, stream); });
+  return block;
+}
+
+void cai_manager::memfree(const cai_block &block, uint64_t stream) {
+  call(table_.memfree, "memfree", &block, stream);
+}
+
+cai_block cai_manager::memhostalloc(uint64_t size, uint64_t align, uint32_t kind, uint32_t flags) {
+  cai_block block{};
+  retry_once(
+      [&] {
+        if (!ask<&cai_manager_table::memhostalloc>("memhostalloc", size, align, kind, flags,
+                                                   &block)) {
+          block = managers::host_allocate(device_, size, align, kind, flags);
+        }
+      },
+      [&] { return managers::make_room_for_host(device_, kind); });
+  check_given(block, block.host, size, align, "memhostalloc", [&] { memhostfree(block); });
+  return block;
+}
+
+void cai_manager::memhostfree(const cai_block &block) {
+  if (!ask<&cai_manager_table::memhostfree>("memhostfree", &block)) managers::host_free(block);
+}
+
+cai_block cai_manager::mempin(void *host, uint64_t size, uint32_t kind, uint32_t flags) {
+  cai_block block{};
+  if (!ask<&cai_manager_table::mempin>("mempin", host, size, kind, flags, &block)) {
+    block = managers::host_pin(device_, host, size, kind, flags);
+  }
+  return block;
+}
+
+void cai_manager::memunpin(const cai_block &block) {
+  if (!ask<&cai_manager_table::memunpin>("memunpin", &block)) managers::host_unpin(block);
+}
+
+// ---- What callers want --------------------------------------------------------------------------
+
+bool cai_manager::looks_for_captures(uint32_t kind) const noexcept {
+  if (device_.type == CAI_DEVICE_CPU || managers::is_host_kind(kind)) return true;
+  if (!is_built_in_) return false;
+  const cai_manager *source = this;
+  while (source->upstream_) source = source->upstream_;
+  const bool is_ordered =
+      source->is_of(managers::async_table) || source->is_of(managers::pool_table);
+  return kind == CAI_KIND_ASYNC || (kind == CAI_KIND_DEFAULT && is_ordered);
+}
+
+cai_block cai_manager::allocate(uint64_t size, uint64_t align, uint32_t kind, uint32_t flags,
+                                uint64_t stream) {
+  must_be_alive();
+  cai_block block{};
+  try {
+    within([&] {
+      if (!asks_in_captures(kind)) {
+        managers::must_not_be_captured(driver::get(), stream, managers::why_no_alloc);
+      }
+      block = managers::is_host_kind(kind) ? memhostalloc(size, align, kind, flags)
+                                           : memalloc(size, align, kind, stream);
+    });
+  } catch (const Failure &failure) {
+    // It was given, and then the caller's context could not be made current again.
+    if (block.size) give_back(block, kind, stream);
+    const cai_error &error = failure.error();
+    if (error.status != CAI_ERR_MEMORY) throw;
+    throw Failure(CAI_ERR_MEMORY, {error.entry, error.index, error.native},
+                  "no memory for %" PRIu64 " bytes on %s from manager %s: %s", size,
+                  device::Text(device_).text, name(), error.message);
+  }
+  return block;
+}
+
+void cai_manager::give_back(const cai_block &block, uint32_t kind, uint64_t stream) noexcept {
+  cai_error error;
+  if (guard(&error, [&] { free(block, kind, stream); }) != CAI_OK) report(error);
+}
+
+namespace {
+
+// Runs `body`, which ends something: with no driver to end it in, it is gone already.
+template <class Body>
+void unless_gone(Body &&body) {
+  try {
+    body();
+  } catch (const Failure &failure) {
+    const cai_error &error = failure.error();
+    if (error.status != CAI_ERR_CUDA || error.native != driver::error_deinitialized) throw;
+  }
+}
+
+}  // namespace
+
+void cai_manager::free_it(const cai_block &block, uint32_t kind, uint64_t stream,
+                          bool in_captures_too) {
+  if (!is_alive()) {
+    // A manager forgets its memory when it is reset; what the library gave in its place, it ends.
+    if (managers::is_host_kind(kind) && !has_foreign<&cai_manager_table::memhostfree>()) {
+      managers::host_free(block);
+    }
+    return;
+  }
+  unless_gone([&] {
+    if (managers::is_host_kind(kind)) return within_if_possible([&] { memhostfree(block); });
+    // What kept it from the context may have been a failure of earlier work, which is told once.
+    bool begun = false;
+    const auto body = [&] {
+      if (!in_captures_too) {
+        managers::must_not_be_captured(driver::get(), stream, managers::why_no_free);
+      }
+      begun = true;
+      memfree(block, stream);
+    };
+    try {
+      within(body);
+    } catch (const Failure &first) {
+      if (begun || first.error().status == CAI_ERR_CAPTURE) throw;
+      cai_error error;
+      const cai_status status = guard(&error, [&] { within(body); });
+      const bool was_asked = begun || status == CAI_OK || status == CAI_ERR_CAPTURE;
+      if (!was_asked) throw managers::NotAsked(first);
+      report(first.error());
+      if (status != CAI_OK) throw Failure(error);
+    }
+  });
+}
+
+cai_block cai_manager::pin(void *host, uint64_t size, uint32_t kind, uint32_t flags) {
+  must_be_alive();
+  cai_block block{};
+  try {
+    within([&] { block = mempin(host, size, kind, flags); });
+  } catch (const Failure &) {
+    cai_error error;
+    if (block.size && guard(&error, [&] { unpin(block); }) != CAI_OK) report(error);
+    throw;
+  }
+  return block;
+}
+
+void cai_manager::unpin(const cai_block &block) {
+  if (!is_alive()) {
+    if (!has_foreign<&cai_manager_table::memunpin>()) managers::host_unpin(block);  // likewise
+    return;
+  }
+  unless_gone([&] { within_if_possible([&] { memunpin(block); }); });
+}
+
+std::pair<uint64_t, uint64_t> cai_manager::base(uint64_t address) {
+  must_be_alive();
+  uint64_t base = 0, size = 0;
+  within([&] {
+    if (ask<&cai_manager_table::base>("base", address, &base, &size)) return;
+    const driver::Driver &cu = driver::get();
+    std::size_t bytes = 0;
+    must(cu.cuMemGetAddressRange, &base, &bytes, address);
+    size = bytes;
+  });
+  return {base, size};
+}
+
+std::pair<uint64_t, uint64_t> cai_manager::memory() {
+  must_be_alive();
+  uint64_t free = 0, total = 0;
+  within([&] {
+    if (ask<&cai_manager_table::get_memory_info>("get_memory_info", &free, &total)) return;
+    cai_error error;
+    if (cai_device_memory(device_, &free, &total, &error) != CAI_OK) throw Failure(error);
+  });
+  return {free, total};
+}
+
+void cai_manager::trim(uint64_t keep) {
+  must_be_alive();
+  within([&] { ask<&cai_manager_table::trim>("trim", keep); });
+}
+
+void cai_manager::reset() {
+  must_be_alive();
+  within([&] {
+    initialized_.store(false, std::memory_order_relaxed);
+    call_as_it_is(table_.reset, "reset");
+  });
+}
+
+void AllManagers::reset_all(cai_device device) noexcept {
+  cai_error error;
+  const cai_status status = guard(&error, [&] {
+    for (const managers::HeldManager &manager : AllManagers::get().alive_of(device)) {
+      cai_error said;
+      if (guard(&said, [&] { manager->reset(); }) != CAI_OK) report(said);
+    }
+  });
+  if (status != CAI_OK) report(error);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What managers are made with, judged; and how their allocations fail.
+#pragma once
+
+#include "core/error.hpp"
+#include "core/sizes.hpp"
+#include "managers/manager.hpp"
+
+namespace cai {
+
+template <>
+inline constexpr std::size_t first_size<cai_pool_params> = 40;
+template <>
+inline constexpr std::size_t first_size<cai_limit_params> = 16;
+template <>
+inline constexpr std::size_t first_size<cai_log_params> = 48;
+template <>
+inline constexpr std::size_t first_size<cai_track_params> = 32;
+template <>
+inline constexpr std::size_t first_size<cai_retry_params> = 32;
+
+}  // namespace cai
+
+namespace cai::managers {
+
+void refuse_params(const void *params, const char *manager);
+void refuse_upstream(const Manager *upstream, const char *manager);
+// Throws CAI_ERR_VALUE unless there is one.
+Manager &need_upstream(Manager *upstream, const char *manager);
+
+// Throws for a params->struct_size that is no size of such a struct, `least` being the first that
+// it had, and where something is set that this libcai does not know.
+void check_params(const void *params, std::size_t least, std::size_t known, const char *manager);
+
+// The params that a caller gave; zeros for NULL.
+template <class Params>
+Params read_params(const void *params, const char *manager) {
+  if (!params) return {};
+  check_params(params, first_size<Params>, sizeof(Params), manager);
+  return filled_in(*static_cast<const Params *>(params));
+}
+template <class Params>
+Params need_params(const void *params, const char *manager) {
+  if (!params) throw Failure(CAI_ERR_VALUE, {}, "manager %s: params is NULL", manager);
+  return read_params<Params>(params, manager);
+}
+
+// What ends the context of the functions that params give a manager of such a table. The params
+// have been judged.
+Companion companion_of(const cai_manager_table &table, const void *params);
+
+// Throws what an allocation of the driver's says: CAI_ERR_MEMORY if there is not so much.
+[[noreturn]] void fail_allocation(const char *function, driver::CUresult result);
+
+}  // namespace cai::managers

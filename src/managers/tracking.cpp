@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "managers/tracking.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "device/report.hpp"
+#include "managers/builtin.hpp"
+#include "managers/caller.hpp"
+#include "managers/wrapper.hpp"
+
+namespace cai::managers {
+namespace {
+
+class Tracking : public Wrapper<Tracking> {
+ public:
+  static constexpr const char *name = "tracking";
+  Counts counts;
+
+  struct Allocation {
+    uint64_t number;  // in the order of allocations
+    cai_block block;
+    uint32_t kind;
+    uint64_t stream;
+    double seconds;
+    std::string caller;
+    bool is_ending = false;  // somebody is freeing it
+  };
+
+  Tracking(const void *params, cai_device, Manager *upstream)
+      : Wrapper(name, upstream), params_(read_params<cai_track_params>(params, name)) {}
+
+  ~Tracking() {
+    // What a reset has taken was not left behind by anybody.
+    if (out_.empty() || !upstream_.is_alive()) return;
+    const std::vector<Allocation> all = outstanding();
+    uint64_t bytes = 0;
+    for (const Allocation &each : all) bytes += each.block.size;
+    const Allocation &oldest = all.front();
+    cai_error error;
+    fail(&error, CAI_ERR_STATE, {},
+         "manager tracking ends with %zu allocations of %llu bytes out, the oldest at 0x%llx%s%s",
+         all.size(), static_cast<unsigned long long>(bytes),
+         static_cast<unsigned long long>(oldest.block.data), oldest.caller.empty() ? "" : " by ",
+         oldest.caller.c_str());
+    report(error);
+  }
+
+  template <class Allocate>
+  cai_block give(const Request &wanted, Allocate &&allocate) {
+    const Caller caller(params_.caller, params_.context);
+    const cai_block block = counted(counts, allocate);
+    try {
+      Allocation made{0, block, wanted.kind, wanted.stream, clock_.seconds(), caller.text};
+      const std::lock_guard lock(mutex_);
+      made.number = next_++;
+      out_.insert_or_assign(block.data, std::move(made));
+    } catch (...) {
+      counts.failed();
+      wanted.host ? upstream_.memhostfree(block) : upstream_.memfree(block, wanted.stream);
+      counts.took_back(block.size);
+      throw;
+    }
+    return block;
+  }
+
+  template <class Free>
+  void take(const cai_block &block, uint64_t, bool, Free &&free) {
+    const Ending ending = begin_end(block.data);
+    try {
+      free();
+    } catch (...) {  // it is out still
+      with(ending, [](auto found) { found->second.is_ending = false; });
+      throw;
+    }
+    with(ending, [&](auto found) { out_.erase(found); });
+    counts.took_back(ending.size);
+  }
+
+  // The oldest first.
+  std::vector<Allocation> outstanding() const {
+    std::vector<Allocation> all;
+    {
+      const std::lock_guard lock(mutex_);
+      all.reserve(out_.size());
+      for (const auto &[address, allocation] : out_) {
+        if (!allocation.is_ending) all.push_back(allocation);
+      }
+    }
+    std::sort(all.begin(), all.end(),
+              [](const Allocation &a, const Allocation &b) { return a.number < b.number; });
+    return all;
+  }
+
+ private:
+  struct Ending {
+    uint64_t address, number, size;
+  };
+
+  Ending begin_end(uint64_t address) {
+    const std::lock_guard lock(mutex_);
+    const auto found = out_.find(address);
+    if (found == out_.end() || found->second.is_ending) {
+      throw Failure(CAI_ERR_STATE, {}, "0x%llx was freed already, or never allocated",
+                    static_cast<unsigned long long>(address));
+    }
+    Allocation &allocation = found->second;
+    allocation.is_ending = true;
+    return {address, allocation.number, allocation.block.size};
+  }
+  // Unless another thread was given the address by now: it may be as soon as that is free.
+  template <class Body>
+  void with(const Ending &ending, Body &&body) noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto found = out_.find(ending.address);
+    if (found != out_.end() && found->second.number == ending.number) body(found);
+  }
+
+  const cai_track_params params_;
+  const Clock clock_;
+  mutable std::mutex mutex_;                      // for the two below alone
+  std::unordered_map<uint64_t, Allocation> out_;  // by address
+  uint64_t next_ = 0;
+};
+
+}  // namespace
+
+const Counts &counts_of_tracking(const void *self) noexcept {
+  return static_cast<const Tracking *>(self)->counts;
+}
+
+constinit const cai_manager_table tracking_table = TableOf<Tracking>::make();
+
+}  // namespace cai::managers
+
+using namespace cai;
+
+cai_status cai_manager_outstanding(const cai_manager *manager,
+                                   void (*visit)(void *context, const cai_allocation *allocation),
+                                   void *context, cai_error *error) {
+  return guard(error, [&] {
+    if (!manager || !visit) throw Failure(CAI_ERR_ARGUMENT, {}, "manager or visit is NULL");
+    for (const cai_manager *one = manager; one; one = one->upstream()) {
+      if (!one->is_of(managers::tracking_table)) continue;
+      for (const auto &each : static_cast<managers::Tracking *>(one->self())->outstanding()) {
+        const cai_allocation shown{sizeof(cai_allocation), each.kind,   each.block.data,
+                                   each.block.size,        each.stream, each.seconds,
+                                   each.caller.c_str()};
+        visit(context, &shown);
+      }
+      return;
+    }
+    throw Failure(CAI_ERR_UNSUPPORTED, {}, "manager %s tracks nothing, nor does any upstream",
+                  manager->name());
+  });
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The manager "tracking": what it has counted.
+#pragma once
+
+#include "managers/counting.hpp"
+
+namespace cai::managers {
+
+const Counts &counts_of_tracking(const void *self) noexcept;
+
+}  // namespace cai::managers

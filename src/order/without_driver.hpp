@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the structs of arrays tell at a glance: whether they may be used at all, and whether a use
+// needs any order. Most do not, and then no driver is called; so all of this is in line.
+#pragma once
+
+#include "core/layout.hpp"
+#include "driver/types.hpp"
+#include "order/by_address.hpp"
+#include "order/options.hpp"
+#include "order/owned.hpp"
+#include "order/uses.hpp"
+
+namespace cai::order {
+
+[[noreturn, gnu::cold]] void refuse_device(const cai_array &array, int32_t index);
+[[noreturn, gnu::cold]] void refuse_null(int32_t index);
+[[noreturn, gnu::cold]] void refuse_freed(const cai_array &array, int32_t index);
+// Judges what no block of this library holds.
+void judge_stranger(const cai_array &array, int32_t index);
+
+inline bool is_cudas(const cai_array &array) noexcept {
+  switch (array.device_type) {
+    case CAI_DEVICE_CPU:
+    case CAI_DEVICE_CUDA:
+    case CAI_DEVICE_CUDA_HOST:
+    case CAI_DEVICE_CUDA_MANAGED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Judges an array, its mask included; `index` is where it stands in the call, or -1.
+inline void judge(const cai_array *array, int32_t index) {
+  if (!array) refuse_null(index);
+  if (!is_own_array(*array)) judge_stranger(*array, index);
+  if (!is_cudas(*array)) refuse_device(*array, index);
+  if (array->mask && !is_cudas(*array->mask)) refuse_device(*array->mask, index);
+}
+
+// For what begins with an array; what ends, or only waits, is done all the same.
+inline void must_not_be_freed(const cai_array &array, int32_t index) {
+  if (is_freed(array)) refuse_freed(array, index);
+}
+
+[[noreturn, gnu::cold]] void refuse_list(int32_t count);
+
+inline void judge_all(const cai_array *const *arrays, int32_t count, const Options &options) {
+  if (count < 0 || (count > 0 && !arrays)) refuse_list(count);
+  for (int32_t index = 0; index < count; ++index) {
+    judge(arrays[index], index);
+    must_not_be_freed(*arrays[index], index);
+    if (options.accesses)
+      for_array(index, [&] { judge_access(options.accesses[index], "an access"); });
+    static_cast<void>(writes(*arrays[index], options.access_of(index), index));  // or refuses
+  }
+}
+
+// Whether an array, a mask perhaps, can have work pending on a GPU at all.
+inline bool may_be_pending(const cai_array &array) noexcept {
+  return array.device_type != CAI_DEVICE_CPU && !has_no_elements(array);
+}
+
+// Whether streams of the CPU's may have work on the array's memory yet.
+inline bool may_have_host_work(const cai_array &array) noexcept {
+  const cai_owner *const keeper = host_keeper_of(array.owner);
+  // A dict does not say of a GPU's memory whether the host has it, too.
+  const bool may_be_of_host = array.device_type != CAI_DEVICE_CUDA || is_import(keeper);
+  if (may_be_of_host && any_on_host()) return true;
+  const Uses *const uses = keeps_here(keeper) ? uses_of(keeper) : nullptr;
+  return uses && uses->host.any();
+}
+
+// Whether the array states that there is nothing to wait for, and is believed.
+inline bool states_none(const cai_array &array) {
+  return array.stream_kind == CAI_STREAM_NONE && !Environment::get().distrust_none;
+}
+
+// Whether the array came with this very stream, for certain: 1 and 2 have more than one meaning.
+inline bool is_on(const cai_array &array, std::uint64_t stream) noexcept {
+  return array.stream == stream && array.stream_kind == CAI_STREAM_STREAM &&
+         stream > driver::stream_per_thread;
+}
+
+template <class Condition>
+bool of_both(const cai_array &array, Condition &&holds) {
+  return holds(array) && (!array.mask || holds(*array.mask));
+}
+
+template <class Condition>
+bool of_either(const cai_array &array, Condition &&holds) {
+  return holds(array) || (array.mask && holds(*array.mask));
+}
+
+// A mask is memory of its own, with a stream of its own: what is done for an array is done for it,
+// too.
+template <class Body>
+void for_each_part(const cai_array &array, Body &&body) {
+  body(array);
+  if (array.mask) body(*array.mask);
+}
+
+// Whether nothing has to be put in order before work on `stream` (0: by the host) uses the array,
+// or after it; or nothing but the host's own work. Extents are looked at last: they take longest.
+inline bool nothing_on_gpu_before(const cai_array &array, std::uint64_t stream) {
+  return of_both(array, [&](const cai_array &part) {
+    if (part.device_type == CAI_DEVICE_CPU) return true;
+    const cai_owner *const keeper = keeper_of(part);
+    const bool on = is_on(part, stream);
+    if ((on || states_none(part)) && !may_have_kept(keeper, on ? stream : 0) &&
+        !(is_import(keeper) && any_imports()) && !any_captured(part)) {
+      return true;
+    }
+    return has_no_elements(part);
+  });
+}
+
+// An array and its mask have one owner; where it is asked about a GPU's, that is for all uses.
+inline bool nothing_before(const cai_array &array, std::uint64_t stream) {
+  if (array.device_type == CAI_DEVICE_CPU && may_have_host_work(array)) return false;
+  return nothing_on_gpu_before(array, stream);
+}
+
+// Whether an array is this library's own, and so valid, and its struct alone tells the rest, if its
+// keeper does not say that it was freed.
+inline bool is_plain(const cai_array *array) noexcept {
+  return array && is_own_array(*array) && !array->mask && is_cudas(*array);
+}
+
+// Whether neither the GPU nor the host can have work on a plain array, so that no use is kept.
+inline bool is_out_of_sight(const cai_array &array) noexcept {
+  return array.device_type == CAI_DEVICE_CPU ? !may_have_host_work(array) : has_no_elements(array);
+}
+
+// Whether a plain array came with the stream, a handle, and nothing has to be put in order before
+// work there, and stays so until a use ends there: the commonest case. Its keeper has, as a rule,
+// no more than a word.
+inline bool is_in_order(const cai_array &array, const cai_owner *keeper,
+                        std::uint64_t stream) noexcept {
+  if (!is_on(array, stream) || !stores_here(keeper)) return false;
+  if (is_import(keeper) && (is_asked(keeper) || any_imports())) return false;
+  if (any_captured(array)) return false;
+  const std::uintptr_t word = word_of(keeper);
+  if (is_word(word)) return told_in(word) == 0 || told_in(word) == stream;
+  return !has_kept(word, stream) && !streams_differ(word);
+}
+
+inline bool nothing_before(const cai_array *const *arrays, int32_t count, std::uint64_t stream) {
+  for (int32_t index = 0; index < count; ++index) {
+    if (!nothing_before(*arrays[index], stream)) return false;
+  }
+  return true;
+}
+
+}  // namespace cai::order

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transfer/work.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/overlap.hpp"
+#include "device/cpu_stream.hpp"
+#include "memory/memory.hpp"
+#include "order/open_use.hpp"
+#include "order/producers.hpp"
+#include "order/waiting.hpp"
+
+namespace cai::transfer {
+
+void judge_work(const cai_array *array, const char *name) {
+  if (!array) throw Failure(CAI_ERR_ARGUMENT, {}, "%s is NULL", name);
+  order::judge(array, -1);
+  if (array->dtype.kind == 't') {
+    throw Failure(CAI_ERR_UNSUPPORTED, {CAI_ENTRY_TYPESTR}, "%s is of bits", name);
+  }
+  memory::must_not_be_freed(*array);
+}
+
+void judge_written(const cai_array &array, const char *name) {
+  if (array.flags & CAI_FLAG_READONLY) {
+    throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_DATA}, "%s is read-only", name);
+  }
+  if (overlaps_itself(array)) {
+    throw Failure(CAI_ERR_LAYOUT, {CAI_ENTRY_STRIDES}, "elements of %s overlap", name);
+  }
+}
+
+cai_device device_of(const cai_array &array) {
+  if (is_of_host(array)) return device::cpu;
+  if (array.device_id >= 0) return {CAI_DEVICE_CUDA, array.device_id};
+  cai_location where{};
+  where.struct_size = sizeof where;
+  cai_error error;
+  if (cai_array_locate(&array, &where, &error) != CAI_OK) throw Failure(error);
+  return {CAI_DEVICE_CUDA, where.device_id};
+}
+
+bool serves(const cai_stream &stream, const cai_array &array, cai_device its_device) noexcept {
+  if (device::is_cpu(stream.device)) return is_for_host(array);
+  const cai_memory *const memory = memory::memory_under(array);
+  return device::same(stream.device, its_device) ||
+         (memory && device::same(stream.device, memory->facts.device));
+}
+
+HostWork::~HostWork() {
+  for (int i = 0; i < count_; ++i) {
+    if (held_[i].memory) memory::end_claim(*held_[i].memory);
+    held_[i].owner->release(held_[i].owner);
+  }
+}
+
+void HostWork::hold(const cai_array &array) {
+  cai_memory *const memory = memory::memory_under(array);
+  if (memory) memory::claim(memory::must_live(memory));
+  cai_array_retain(&array);
+  held_[count_++] = {array.owner, memory};
+}
+
+namespace {
+
+bool is_write(const Use &use) noexcept {
+  return use.access == CAI_ACCESS_WRITE;
+}
+
+// The stream comes after what is pending on the array; for what a GPU does the host waits.
+void follow_uses(device::CpuStream &stream, const Use &use) {
+  order::HostPoints points;
+  order::add_host_work(*use.array, is_write(use), points);
+  for (const order::HostPoint &point : points) stream.wait(point);
+  if (!is_of_host(*use.array)) order::sync_host(*use.array);
+}
+
+void keep_use(const order::HostPoint &point, const Use &use) noexcept {
+  const cai_status status =
+      guard(nullptr, [&] { order::keep_host_work(*use.array, point, is_write(use)); });
+  if (status != CAI_OK) guard(nullptr, [&] { point.queue->wait_for(point.number); });
+}
+
+}  // namespace
+
+void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use *uses,
+                  int32_t count) {
+  std::optional<memory::Claim> claims[most_used];  // others may free it meanwhile
+  for (int32_t i = 0; i < count; ++i) {
+    if (cai_memory *const memory = memory::memory_under(*uses[i].array))
+      claims[i].emplace(memory::must_live(memory));
+  }
+  stream.check_alive();
+  stream.raise_failure();
+  device::CpuStream &queue = device::cpu_stream(stream);
+  std::for_each(uses, uses + count, [&](const Use &use) { follow_uses(queue, use); });
+  if (queue.is_at_once()) return work->run();
+  const bool can_be_kept = std::all_of(uses, uses + count, [](const Use &use) {
+    return order::keeps_here(host_keeper_of(use.array->owner));
+  });
+  if (!can_be_kept) {
+    cai_error error;
+    if (cai_stream_synchronize(&stream, &error) != CAI_OK) throw Failure(error);
+    return work->run();
+  }
+  std::for_each(uses, uses + count, [&](const Use &use) { work->hold(*use.array); });
+  const auto run = [](void *context, cai_error *) {
+    static_cast<HostWork *>(context)->run();
+    return cai_status{CAI_OK};
+  };
+  const auto done = [](void *context) { delete static_cast<HostWork *>(context); };
+  const order::HostPoint point = queue.push(run, done, work.get());
+  static_cast<void>(work.release());
+  std::for_each(uses, uses + count, [&](const Use &use) { keep_use(point, use); });
+}
+
+GpuWork::GpuWork(cai_stream &stream, const Use *uses, int32_t count)
+    : stream_(device::gpu_stream(stream).stream()), uses_(uses), count_(count) {
+  waits_ = std::any_of(uses, uses + count, [](const Use &use) { return is_of_host(*use.array); });
+  if (!waits_) return;
+  order::refuse_capturing(session_, stream_, "has the host's memory, for which the host must wait");
+}
+
+void GpuWork::begin() {
+  const cai_array *arrays[most_used];
+  uint32_t accesses[most_used];
+  for (int32_t i = 0; i < count_; ++i) {
+    arrays[i] = uses_[i].array;
+    accesses[i] = uses_[i].access;
+  }
+  const cai_use_options options{sizeof options, CAI_ORDER_BOTH, CAI_ACCESS_DEFAULT, 0, accesses};
+  cai_error error;
+  if (order::begin_use(&use_, arrays, count_, stream_.value, options, &error) != CAI_OK) {
+    throw Failure(error);
+  }
+}
+
+// What was queued in part before a failure is in use as well.
+void GpuWork::end(cai_status status) {
+  cai_error error;
+  const cai_status ended = cai_use_end(&use_, &error);
+  if (ended != CAI_OK) cai_use_abandon(&use_);
+  if (status == CAI_OK && ended != CAI_OK) {
+    status = ended;
+    problem_ = error;
+  }
+  if (waits_) session_.faults.attempt(session_.cu.cuStreamSynchronize, stream_.handle());
+  if (status != CAI_OK) throw Failure(problem_);
+}
+
+}  // namespace cai::transfer

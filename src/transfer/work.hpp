@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Work on arrays, in the order of a stream: what copying, filling and reading have in common.
+#pragma once
+
+#include <memory>
+
+#include "cai/memory.h"
+#include "device/gpu_stream.hpp"
+#include "transfer/walk.hpp"
+
+namespace cai::transfer {
+
+// Judges an array that is to be worked on: not by a stranger's rules alone, but also for bits,
+// which no work here is made for. It may have a mask.
+void judge_work(const cai_array *array, const char *name);
+void judge_written(const cai_array &array, const char *name);
+
+// Where an array's memory is: the driver is asked if the array does not say.
+cai_device device_of(const cai_array &array);
+
+inline bool is_of_host(const cai_array &array) noexcept {
+  return array.device_type == CAI_DEVICE_CPU;
+}
+
+// Whether the host may work on it at any time.
+inline bool is_for_host(const cai_array &array) noexcept {
+  return is_of_host(array) || array.device_type == CAI_DEVICE_CUDA_HOST;
+}
+
+// Whether a stream is of the device that works on an array, or of the one that its memory was made
+// for; the host works on what is for it.
+bool serves(const cai_stream &stream, const cai_array &array, cai_device its_device) noexcept;
+
+// An array in use by work.
+struct Use {
+  const cai_array *array;
+  uint32_t access;
+};
+
+// So many arrays are worked on at once.
+inline constexpr int32_t most_used = 2;
+
+// Work of the host's, which holds what it works on: an array may be a copy of the struct.
+class HostWork {
+ public:
+  HostWork() = default;
+  HostWork(const HostWork &) = delete;
+  HostWork &operator=(const HostWork &) = delete;
+  virtual ~HostWork();
+
+  virtual void run() noexcept = 0;
+  void hold(const cai_array &array);
+
+ private:
+  struct HeldOwner {
+    cai_owner *owner;
+    cai_memory *memory;  // under it, with a claim; null: none of libcai's
+  };
+  HeldOwner held_[most_used] = {};
+  int count_ = 0;
+};
+
+// Does the work in the order of a CPU's stream, after what is pending on the arrays; their owners
+// keep it. What nobody can hold, since an array is borrowed, or whose owner keeps nothing here, is
+// worked on before the call returns.
+void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use *uses,
+                  int32_t count);
+
+// Copies the elements of valid arrays that fit each other; sets all of one. Neither has a mask.
+void copy(const cai_array &from, const cai_array &to, cai_stream *given);
+void fill(const cai_array &array, const void *value, cai_stream *given);
+
+// Queues work on a GPU's stream between the beginning and the end of all uses: calls
+// `queue(session, stream)` with the stream's context current. The host waits for it where memory of
+// the host's is among it.
+template <class Queue>
+void work_on_gpu(cai_stream &stream, const Use *uses, int32_t count, Queue &&queue);
+
+// ---- How
+
+// The parts of work_on_gpu().
+class GpuWork {
+ public:
+  GpuWork(cai_stream &stream, const Use *uses, int32_t count);
+
+  template <class Queue>
+  void run(Queue &&queue) {
+    session_.in(stream_.context, [&] {
+      begin();
+      session_.use_relaxed_mode();
+      const cai_status status =
+          guard(&problem_, [&] { std::forward<Queue>(queue)(session_, stream_.handle()); });
+      end(status);
+    });
+    session_.finish();
+  }
+
+ private:
+  void begin();
+  void end(cai_status status);
+
+  driver::Session session_;
+  order::Stream stream_;
+  const Use *uses_;
+  int32_t count_;
+  cai_use use_{};
+  bool waits_ = false;
+  cai_error problem_{};
+};
+
+template <class Queue>
+void work_on_gpu(cai_stream &stream, const Use *uses, int32_t count, Queue &&queue) {
+  GpuWork(stream, uses, count).run(std::forward<Queue>(queue));
+}
+
+}  // namespace cai::transfer
