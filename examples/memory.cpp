@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// c++ -std=c++20 memory.cpp $(pkg-config --cflags --libs libcai)
+// c++ -std=c++20 memory.cpp $(pkg-config --cflags --libs libcai-memory)
 #include <cai/memory.hpp>
 #include <cstdio>
 

@@ -361,6 +361,18 @@ const char *cai_status_name(cai_status status);
  * "" for any other value. The string is static. Since 0.1. */
 const char *cai_entry_name(int32_t entry);
 
+/** Takes a failure that can be told to nobody; the error lives during the call. Any thread, perhaps
+ * one of libcai's or of the driver's: it must neither throw, nor call the driver, nor block.
+ * Since 0.1. */
+typedef void (*cai_failure_fn)(void *context, const cai_error *error);
+
+/** Sets who hears of failures that can be told to nobody; NULL, as at first: nobody.
+ *
+ * @param hook     its code and its context must stay for the life of the process
+ * @return #CAI_OK; #CAI_ERR_MEMORY.
+ * Since 0.1. */
+cai_status cai_on_failure(cai_failure_fn hook, void *context, cai_error *error);
+
 /** Parses a typestr. Takes what the text and NumPy's array interface allow; beyond that, as lenient
  * reading does, a missing byte order, '=' and '|' (all meaning the host's), and zeros before a
  * number.

@@ -39,6 +39,11 @@ CHECKS = {
         "libcai-sys/bindings.sha256",
     ],
     "the documentation": ["cargo", "doc", *CRATES, "--no-deps"],
+    # Its own sources of the exchange, and nothing of memory.
+    "the exchange alone": [
+        *["env", "-uLIBCAI_DIR", "cargo", "test", "--quiet", "-plibcai-sys", "--test=array"],
+        *["--no-default-features", "--features=bundled"],
+    ],
     # Without libcai's own sources, whose compiling takes longer than all of this.
     "the package of libcai-sys": ["cargo", "package", "-plibcai-sys", "--allow-dirty"],
 }
@@ -162,7 +167,7 @@ def test(report):
     run_tests("lazy", CRATES, report, SIMCUDA_SCHEDULE="lazy")
     run_examples(report)
     # Nothing linked: the library is opened by its name.
-    programs = [f"--test={name}" for name in ("abi", "array", "dynamic*")]
+    programs = [f"--test={name}" for name in ("array", "dynamic*")]
     run_tests("dynamic", [*CRATES, "--features=dynamic", *programs], report)
     watched_tests(report)
 

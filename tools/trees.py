@@ -44,6 +44,11 @@ SIMCUDA_OF_PLAIN = f"-Dsimcuda_dir={ROOT / PLAIN.folder / 'simcuda'}"
 # changed, so there they are none of our errors.
 LINES = ["-Ddebug=false", "-Dc_args=-g1", "-Dcpp_args=-g1"]
 ADDRESSES = [*LINES, "-Doptimization=0", "-Db_sanitize=address,undefined"]
+# The exchange alone.
+ALONE = Tree(
+    "build-exchange",
+    ["-Dmemory=disabled", "-Dwerror=true", "-Doptimization=1", "-Ddebug=false", SIMCUDA_OF_PLAIN],
+)
 SANITIZED = Tree(
     "build-asan",
     [*ADDRESSES, SIMCUDA_OF_PLAIN],

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A memory manager in C: memory is its upstream manager's, and bytes that are out are counted.
  *
- *   cc -shared -fPIC counting.c -o libcounting.so $(pkg-config --cflags --libs libcai)
+ *   cc -shared -fPIC counting.c -o libcounting.so $(pkg-config --cflags --libs libcai-memory)
  *   CAI_MEMORY_MANAGER=$PWD/libcounting.so ./program
  */
 #include <cai/memory.h>

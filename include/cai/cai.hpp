@@ -18,7 +18,6 @@
 #define CAI_CAI_HPP
 
 #include <cai.h>
-#include <cai/device.h>
 
 #include <array>
 #include <atomic>

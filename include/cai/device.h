@@ -252,18 +252,6 @@ cai_status cai_device_set_cache(cai_device device, uint64_t bytes, cai_error *er
  * Since 0.1. */
 cai_status cai_device_trim_cache(cai_device device, uint64_t keep, cai_error *error);
 
-/** Takes a failure that can be told to nobody; the error lives during the call. Any thread, perhaps
- * one of libcai's or of the driver's: it must neither throw, nor call the driver, nor block.
- * Since 0.1. */
-typedef void (*cai_failure_fn)(void *context, const cai_error *error);
-
-/** Sets who hears of failures that can be told to nobody; NULL, as at first: nobody.
- *
- * @param hook     its code and its context must stay for the life of the process
- * @return #CAI_OK; #CAI_ERR_MEMORY.
- * Since 0.1. */
-cai_status cai_on_failure(cai_failure_fn hook, void *context, cai_error *error);
-
 /* ---- Streams ------------------------------------------------------------------------------ */
 
 /** Work in order: on a GPU, or on the CPU. Since 0.1. */

@@ -7,7 +7,7 @@
 
 #include "cai/adaptors.h"
 #include "core/error.hpp"
-#include "device/report.hpp"
+#include "core/report.hpp"
 
 namespace cai::adaptors {
 

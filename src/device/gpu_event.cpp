@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cinttypes>
 
+#include "core/report.hpp"
 #include "device/event.hpp"
 #include "device/follow.hpp"
 #include "device/gpu_stream.hpp"
 #include "device/pending.hpp"
-#include "device/report.hpp"
 #include "order/releases.hpp"
 #include "order/waiting.hpp"
 

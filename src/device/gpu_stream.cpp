@@ -4,8 +4,8 @@
 #include <cinttypes>
 
 #include "core/immortal.hpp"
+#include "core/report.hpp"
 #include "device/pending.hpp"
-#include "device/report.hpp"
 #include "order/owned.hpp"
 #include "order/releases.hpp"
 #include "order/waiting.hpp"

@@ -19,9 +19,9 @@
 
 #include "core/error.hpp"
 #include "core/immortal.hpp"
+#include "core/report.hpp"
 #include "device/current.hpp"
 #include "device/primary.hpp"
-#include "device/report.hpp"
 #include "device/slots.hpp"
 
 namespace cai::device {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "device/report.hpp"
+#include "core/report.hpp"
 
 namespace cai::device {
 namespace {

@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "core/error.hpp"
+#include "core/report.hpp"
 #include "device/pending.hpp"
 #include "device/primary.hpp"
-#include "device/report.hpp"
 #include "managers/builtin.hpp"
 #include "managers/gpu.hpp"
 #include "managers/params.hpp"

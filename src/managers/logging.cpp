@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "device/report.hpp"
+#include "core/report.hpp"
 #include "managers/builtin.hpp"
 #include "managers/caller.hpp"
 #include "managers/wrapper.hpp"

@@ -9,9 +9,9 @@
 
 #include "core/error.hpp"
 #include "core/immortal.hpp"
+#include "core/report.hpp"
 #include "device/pending.hpp"
 #include "device/primary.hpp"
-#include "device/report.hpp"
 #include "device/reset.hpp"
 #include "managers/builtin.hpp"
 #include "managers/gpu.hpp"

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "device/report.hpp"
+#include "core/report.hpp"
 #include "managers/builtin.hpp"
 #include "managers/caller.hpp"
 #include "managers/wrapper.hpp"

@@ -7,11 +7,11 @@
 #include <cstring>
 
 #include "core/checked.hpp"
+#include "core/report.hpp"
 #include "core/sizes.hpp"
 #include "device/current.hpp"
 #include "device/pending.hpp"
 #include "device/primary.hpp"
-#include "device/report.hpp"
 #include "memory/memory.hpp"
 #include "memory/usage.hpp"
 

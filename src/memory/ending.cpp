@@ -5,8 +5,8 @@
 #include <cinttypes>
 #include <memory>
 
+#include "core/report.hpp"
 #include "device/gpu_stream.hpp"
-#include "device/report.hpp"
 #include "memory/memory.hpp"
 #include "memory/usage.hpp"
 #include "order/edge.hpp"
@@ -65,8 +65,8 @@ bool has_kept_uses(const cai_memory &memory) {
 // Returns whether an event tells of all that is pending there.
 bool keep_streams_of_copies(driver::Session &session, cai_memory &memory) {
   if (order::word_of(&memory) == 0) return true;
-  return order::make_uses_of(&memory).keep_marked(session,
-                                                  memory.free_stream.stream.get()->value());
+  const std::uint64_t freed_on = memory.free_stream.stream.get()->value();
+  return order::make_uses_of(&memory).keep_marked(session, freed_on);
 }
 
 // Makes the free stream wait for the streams before it and for the uses that are kept; returns it.

@@ -7,13 +7,13 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/report.hpp"
 #include "core/sizes.hpp"
 #include "device/cpu_stream.hpp"
 #include "device/current.hpp"
 #include "device/fork.hpp"
 #include "device/gpu_stream.hpp"
 #include "device/primary.hpp"
-#include "device/report.hpp"
 #include "device/reset.hpp"
 #include "memory/registry.hpp"
 #include "order/above.hpp"

@@ -2,7 +2,7 @@
 """The exports agree: symbols of the library, names in the version script, functions in the headers,
 and those whose types functions.def has.
 
-usage: check_symbols.py LIBRARY MAP functions.def HEADER...
+usage: check_symbols.py LIBRARY functions.def MAP... HEADER...
 """
 
 import re
@@ -83,16 +83,40 @@ def declared(headers):
     return names, unread
 
 
+# Whose functions libcai-memory.map names; libcai.map, those of the others.
+OF_MEMORY = {"device.h", "memory.h", "adaptors.h"}
+
+
+def grouped(paths):
+    """{version script: its headers}."""
+    headers = [path for path in paths if path.suffix != ".map"]
+    return {
+        path: [it for it in headers if (it.name in OF_MEMORY) == (path.stem == "libcai-memory")]
+        for path in paths
+        if path.suffix == ".map"
+    }
+
+
 def listed(names):
     return [f"  {name}" for name in sorted(names)]
 
 
 def main():
-    library, script, table, *headers = sys.argv[1:]
+    library, table, *arguments = sys.argv[1:]
     tap = Tap()
     symbols, kinds = exported(library)
-    names, patterns = mapped(Path(script))
-    functions, unread = declared(map(Path, headers))
+    names, patterns, functions, unread = {}, [], [], []
+    for script, headers in grouped([Path(it) for it in arguments]).items():
+        its_names, its_patterns = mapped(script)
+        its_functions, its_unread = declared(headers)
+        misplaced = set(its_names) ^ set(its_functions)
+        tap.check(
+            not misplaced, f"{script.name} names what its headers declare", *listed(misplaced)
+        )
+        names |= its_names
+        patterns += its_patterns
+        functions += its_functions
+        unread += its_unread
     typed = re.findall(r"^FUNCTION\([^,]+, (\w+),", Path(table).read_text(), re.MULTILINE)
 
     tap.check(symbols, "the library exports something")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds consumer.c and consumer_cpp.cpp against libcai the way somebody else's project would, and
+"""Builds the three programs here against libcai the way somebody else's project would, and
 runs them: as a project with libcai as its subproject, and with pkg-config and CMake against the
 copy that this project installs.
 
@@ -18,22 +18,28 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "abi"))
 from tap import Tap
 
 HERE = Path(__file__).resolve().parent
-SOURCES = ["consumer.c", "consumer_cpp.cpp"]
-PROGRAMS = ["consumer", "consumer_cpp"]
+SOURCES = ["consumer.c", "consumer_cpp.cpp", "consumer_memory.c"]
+PROGRAMS = [Path(source).stem for source in SOURCES]
 
 CMAKE = """
 cmake_minimum_required(VERSION 3.20)
 project(consumer C CXX)
 set(CMAKE_CXX_STANDARD 20)
-find_package(libcai 0.1 REQUIRED CONFIG)
+find_package(libcai 0.1 REQUIRED CONFIG COMPONENTS memory)
 find_package(libcai 99 QUIET CONFIG)
 if(libcai_FOUND)
   message(FATAL_ERROR "version 99 was found")
+endif()
+find_package(libcai 0.1 QUIET CONFIG COMPONENTS nothing_of_the_kind)
+if(libcai_FOUND)
+  message(FATAL_ERROR "a component that is not there was found")
 endif()
 add_executable(consumer consumer.c)
 target_link_libraries(consumer PRIVATE libcai::cai)
 add_executable(consumer_cpp consumer_cpp.cpp)
 target_link_libraries(consumer_cpp PRIVATE libcai::cai)
+add_executable(consumer_memory consumer_memory.c)
+target_link_libraries(consumer_memory PRIVATE libcai::memory)
 """
 
 MESON = """
@@ -41,6 +47,7 @@ project('consumer', 'c', 'cpp', default_options: ['warning_level=0', 'cpp_std=c+
 libcai = dependency('libcai')
 executable('consumer', 'consumer.c', dependencies: libcai)
 executable('consumer_cpp', 'consumer_cpp.cpp', dependencies: libcai)
+executable('consumer_memory', 'consumer_memory.c', dependencies: dependency('libcai-memory'))
 """
 
 
@@ -65,7 +72,7 @@ def subproject(work, source):
     (work / "subprojects/libcai").symlink_to(source)
     # A subproject has the -O2 and -g of its build type, whatever -Doptimization and -Ddebug say.
     quick = ["--buildtype=plain", "--libdir=lib"]
-    run("meson", "setup", work / "out", work, "--force-fallback-for=libcai", *quick)
+    run("meson", "setup", work / "out", work, "--force-fallback-for=libcai,libcai-memory", *quick)
     run("meson", "compile", "-C", work / "out")
     for program in PROGRAMS:
         run(work / "out" / program)
@@ -84,12 +91,18 @@ def pkg_config(work, stage, prefix):
         "PKG_CONFIG_LIBDIR": str(next(prefix.rglob("libcai.pc")).parent),
         "PKG_CONFIG_SYSROOT_DIR": str(stage),
     }
-    flags = run(
-        "pkg-config", "--cflags", "--libs", "libcai", env=environment, stdout=subprocess.PIPE
-    ).stdout.split()
+
+    def flags(package):
+        command = ["pkg-config", "--cflags", "--libs", package]
+        return run(*command, env=environment, stdout=subprocess.PIPE).stdout.split()
+
     work.mkdir()
-    run("cc", "-std=c99", HERE / "consumer.c", "-o", work / "consumer", *flags)
-    run("c++", "-std=c++20", HERE / "consumer_cpp.cpp", "-o", work / "consumer_cpp", *flags)
+    for source, compiler, package in (
+        ("consumer.c", ["cc", "-std=c99"], "libcai"),
+        ("consumer_cpp.cpp", ["c++", "-std=c++20"], "libcai"),
+        ("consumer_memory.c", ["cc", "-std=c99"], "libcai-memory"),
+    ):
+        run(*compiler, HERE / source, "-o", work / Path(source).stem, *flags(package))
     folder = str(next(prefix.rglob("libcai.so.1")).parent)
     for program in PROGRAMS:
         run(work / program, env={**os.environ, "LD_LIBRARY_PATH": folder})

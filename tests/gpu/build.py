@@ -66,7 +66,9 @@ def _by_compiler(folder):
         made = list(pool.map(compile_one, sources()))
     library = folder / "libcai.so.1"
     link = [*compiler, "-shared", "-Wl,-soname,libcai.so.1", "-o", library, *made]
-    link += [f"-Wl,--version-script={ROOT}/src/libcai.map", "-pthread", "-ldl"]
+    for file in ("libcai.map", "libcai-memory.map"):
+        link.append(f"-Wl,--version-script={ROOT}/src/{file}")
+    link += ["-pthread", "-ldl"]
     _run(link, "libcai does not link")
     shutil.copy(library, folder / "libcai.so")
     return folder / "libcai.so"

@@ -102,7 +102,8 @@ class Build:
         link = [*command[: 1 + ("ccache" in command[0])], "-shared"]
         link += ["-o", str(self.folder / "libcai.so.1"), str(made), *others]
         link += ["-Wl,-soname,libcai.so.1", "-Wl,-Bsymbolic", "-Wl,-z,nodelete", "-lpthread"]
-        link += [f"-Wl,--version-script={self.source}/src/libcai.map", "-ldl"]
+        maps = [self.source / "src/libcai.map", self.source / "src/libcai-memory.map"]
+        link += [*(f"-Wl,--version-script={it}" for it in maps), "-ldl"]
         link += ["-static-libstdc++", "-static-libgcc"]
         subprocess.run(link, cwd=self.build, check=True)
         return self.folder

@@ -3,7 +3,7 @@
 
 usage: check_sites.py BUILD_ROOT SOURCE_ROOT LIBRARY
 
-A site is a call of the driver's with the places in src/order, and src/memory, that lead to it, as
+A site is a call of the driver's with the places in src/order, and in ROOMS, that lead to it, as
 far as it matters who comes there: ALIKE.
 LIBRARY has sites.cpp in it: the explorers run once with all sites written down, and once more for
 each of them, whose calls are dropped, until they report a fault. Prints for each site which
@@ -27,6 +27,9 @@ import hunt
 from check_mutants import Sources
 from tap import Tap, program_environment, tool
 
+# Those that have frames in LIBRARY, beside src/order and src/driver.
+ROOMS = ["managers", "memory", "transfer", "ipc"]
+PLACE = re.compile(rf"src/(?:order|{'|'.join(ROOMS)})/(\w+\.cpp:\d+)")
 RECORDED = [
     hunt.explore(2, 20000, 1),
     hunt.wide(600000, 6),
@@ -48,7 +51,7 @@ ALIKE = [
 CAPTURED = "Event captured = Event::record(session, from);"
 WAITS = "wait(session, to, captured.handle());"
 BEFORE = "order::order(session, before, stream, edge, event);"
-FORMER = "for (const Line &line : memory.former) keep(line);"
+FORMER = "for (const FreeStream &it : memory.former_streams) keep(it);"
 KEPT = "what was pending there was kept as the stream was set; this is for who works there later"
 NEEDLESS = [
     (
@@ -77,12 +80,12 @@ NEEDLESS = [
     ("cuStreamWaitEvent", [BEFORE], "likewise"),
     (
         "cuEventRecord",
-        ["keep_marked(session, memory.line", "if (!keep_streams_of_copies("],
+        ["keep_marked(session, freed_on)", "if (!keep_streams_of_copies("],
         "memory is marked with streams that it had, or that others were told, which it waits for",
     ),
     (
         "cuEventRecord",
-        ["uses.keep_marked(session, 0, order::Uses::Held::yes)", "cai_owner_pending(&memory"],
+        ["uses.keep_marked(session, 0, order::Uses::Owner::held)", "cai_owner_pending(&memory"],
         "what is pending on the memory's own streams was kept just before",
     ),
     (
@@ -112,7 +115,7 @@ SELDOM = [
     ),
     (
         "cuEventRecord",
-        ["if (memory.line.stream.get()) keep_streams_of_copies("],
+        ["if (memory.free_stream.stream.get()) keep_streams_of_copies("],
         "memory with views cannot be put in order as it is freed",
     ),
 ]
@@ -133,11 +136,11 @@ class Site:
 
 
 class Code(Sources):
-    """The lines of src/memory, too."""
+    """The lines of ROOMS, too."""
 
     def __init__(self, root):
         super().__init__(root)
-        for path in sorted((root / "src/memory").glob("*.cpp")):
+        for path in sorted(it for room in ROOMS for it in (root / "src" / room).glob("*.cpp")):
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 self.lines[f"{path.name}:{number}"] = line.split("//")[0]
 
@@ -157,7 +160,7 @@ class Recorder:
             self.stacks[function, tuple(offsets)].add(each.arguments[0])
 
     def sites(self):
-        """Each with its stacks in src/order and src/memory, and by whom it was reached."""
+        """Each with its stacks in src/order and ROOMS, and by whom it was reached."""
         offsets = sorted({offset for _, stack in self.stacks for offset in stack})
         said = subprocess.run(
             [tool("addr2line"), "-e", self.library],
@@ -174,7 +177,7 @@ class Recorder:
             for at, offset in enumerate(stack, 1):
                 if lines[offset].startswith("?"):
                     break  # the rest of libcai, which has no frames
-                if place := re.search(r"src/(?:memory|order)/(\w+\.cpp:\d+)", lines[offset]):
+                if place := PLACE.search(lines[offset]):
                     self.reached.add(place[1])
                     if is_alike:
                         continue

@@ -229,6 +229,7 @@ TEST(Driver, WantsAContext) {
   EXPECT_EQ(fake("fake_depth"), 0);
 }
 
+#ifdef TEST_MEMORY
 // It starts, and has no GPU: what asks for one is told so, and pinned memory comes from the heap.
 TEST(Driver, OfNoDevice) {
   ASSERT_EQ(which(), "good");
@@ -265,6 +266,7 @@ TEST(Driver, OfOneDevice) {
   EXPECT_EQ(error.native, 500);
   EXPECT_EQ(std::string(error.message).rfind("[cuDeviceTotalMem]", 0), 0U) << error.message;
 }
+#endif
 
 // A pop that fails, whether it has done its work or not, leaves the caller's context current.
 TEST(Driver, PopFails) {

@@ -435,6 +435,7 @@ TEST_F(Trace, SameStream) {
   EXPECT_EQ(found, producer_);
 }
 
+#ifdef TEST_MEMORY
 // A stream of the CPU's has no handle that another one could wait for.
 TEST_F(Trace, WorkOfTheHost) {
   cai_stream *queue = nullptr;
@@ -477,6 +478,7 @@ TEST_F(Trace, WorkOfTheHost) {
   cai_memory_release(memory);
   cai_stream_release(queue);
 }
+#endif
 
 // A column of Arrow's, of what needs no event.
 TEST_F(Trace, AColumn) {

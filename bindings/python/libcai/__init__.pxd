@@ -179,6 +179,10 @@ cdef extern from "cai.h" nogil:
     int32_t cai_version()
     const char *cai_status_name(cai_status status)
     const char *cai_entry_name(int32_t entry)
+
+    ctypedef void (*cai_failure_fn)(void *context, const cai_error *error)
+
+    cai_status cai_on_failure(cai_failure_fn hook, void *context, cai_error *error)
     cai_status cai_dtype_parse(const char *typestr, uint64_t length, cai_dtype *out, cai_error *error)
     cai_status cai_dtype_format(const cai_dtype *dtype, char *out, cai_error *error)
 
@@ -428,10 +432,6 @@ cdef extern from "cai/device.h" nogil:
     cai_status cai_device_reset(cai_device device, uint32_t flags, cai_error *error)
     cai_status cai_device_set_cache(cai_device device, uint64_t bytes, cai_error *error)
     cai_status cai_device_trim_cache(cai_device device, uint64_t keep, cai_error *error)
-
-    ctypedef void (*cai_failure_fn)(void *context, const cai_error *error)
-
-    cai_status cai_on_failure(cai_failure_fn hook, void *context, cai_error *error)
 
     ctypedef struct cai_stream:
         pass

@@ -8,6 +8,7 @@
   X(cai_version) \
   X(cai_status_name) \
   X(cai_entry_name) \
+  X(cai_on_failure) \
   X(cai_dtype_parse) \
   X(cai_dtype_format) \
   X(cai_array_layout) \
@@ -61,7 +62,6 @@
   X(cai_device_reset) \
   X(cai_device_set_cache) \
   X(cai_device_trim_cache) \
-  X(cai_on_failure) \
   X(cai_stream_create) \
   X(cai_stream_wrap) \
   X(cai_stream_retain) \
@@ -146,6 +146,7 @@
 #define cai_version (*cai_py_table.p_cai_version)
 #define cai_status_name (*cai_py_table.p_cai_status_name)
 #define cai_entry_name (*cai_py_table.p_cai_entry_name)
+#define cai_on_failure (*cai_py_table.p_cai_on_failure)
 #define cai_dtype_parse (*cai_py_table.p_cai_dtype_parse)
 #define cai_dtype_format (*cai_py_table.p_cai_dtype_format)
 #define cai_array_layout (*cai_py_table.p_cai_array_layout)
@@ -199,7 +200,6 @@
 #define cai_device_reset (*cai_py_table.p_cai_device_reset)
 #define cai_device_set_cache (*cai_py_table.p_cai_device_set_cache)
 #define cai_device_trim_cache (*cai_py_table.p_cai_device_trim_cache)
-#define cai_on_failure (*cai_py_table.p_cai_on_failure)
 #define cai_stream_create (*cai_py_table.p_cai_stream_create)
 #define cai_stream_wrap (*cai_py_table.p_cai_stream_wrap)
 #define cai_stream_retain (*cai_py_table.p_cai_stream_retain)

@@ -6,6 +6,9 @@ use std::{env, fs};
 
 use crate::Library;
 
+/// The folders of sources that need no other.
+const EXCHANGE: [&str; 4] = ["core", "driver", "order", "exchange"];
+
 pub fn build(root: &Path) -> Result<Library, String> {
     let (include, src) = (root.join("include"), root.join("src"));
     println!("cargo::rerun-if-changed={}", include.display());
@@ -13,7 +16,12 @@ pub fn build(root: &Path) -> Result<Library, String> {
     // Meson's own list.
     let list = src.join("sources.txt");
     let list = fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
-    let sources = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let is_wanted = |line: &&str| {
+        let room = line.split('/').next();
+        let in_exchange = room.is_some_and(|room| EXCHANGE.contains(&room));
+        !line.is_empty() && !line.starts_with('#') && (in_exchange || cfg!(feature = "memory"))
+    };
+    let sources = list.lines().filter(is_wanted);
 
     cc::Build::new()
         .cpp(true)

@@ -24,6 +24,9 @@ pub fn link(include: PathBuf, lib: PathBuf) -> Result<Library, String> {
     if found < needed {
         return Err(format!("{} is of libcai {found}, and {needed} is needed", include.display()));
     }
+    if cfg!(feature = "memory") && !include.join("cai/memory.h").exists() {
+        return Err(format!("{} is of a libcai without memory", include.display()));
+    }
     println!("cargo::rustc-link-search=native={}", lib.display());
     println!("cargo::rustc-link-lib=dylib=cai");
     Ok(Library { include, lib })

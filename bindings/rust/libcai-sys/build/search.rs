@@ -6,9 +6,12 @@ use std::process::Command;
 
 use crate::{Library, installed};
 
-/// By libcai.pc, which pkg-config looks for where PKG_CONFIG_PATH says, too.
+/// Who has memory has the exchange.
+const PACKAGE: &str = if cfg!(feature = "memory") { "libcai-memory" } else { "libcai" };
+
+/// By libcai.pc, or libcai-memory.pc, which pkg-config looks for where PKG_CONFIG_PATH says, too.
 pub fn by_pkg_config() -> Result<Library, String> {
-    pkg_config::Config::new().cargo_metadata(false).probe("libcai").map_err(
+    pkg_config::Config::new().cargo_metadata(false).probe(PACKAGE).map_err(
         |error| match error {
             pkg_config::Error::ProbeFailure { output, .. } => first_line(&output.stderr),
             other => other.to_string(),

@@ -6,6 +6,9 @@
 //! a [`cai_error`] last, which may be null, and writes its outputs on success only. The crate
 //! `libcai` is the safe side of this.
 //!
+//! Devices, streams, memory and managers are there with the feature `memory`, which is on by default;
+//! they are provisional, and may change from one version to the next.
+//!
 //! libcai itself is built from its sources (feature `bundled`), found on the machine, or loaded at
 //! run time (feature `dynamic`): the crate's README has the rules.
 //!
@@ -26,7 +29,7 @@ struct Readme;
 /// Declares the functions of the headers; the linker finds them.
 #[cfg(not(feature = "dynamic"))]
 macro_rules! functions {
-    ($($functions:tt)*) => {
+    ($table:ident: $($functions:tt)*) => {
         unsafe extern "C" { $($functions)* }
     };
 }
@@ -41,6 +44,18 @@ macro_rules! functions {
 )]
 mod bindings;
 pub use bindings::*;
+
+#[cfg(feature = "memory")]
+#[allow(
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    clippy::missing_safety_doc
+)]
+mod memory;
+#[cfg(feature = "memory")]
+pub use memory::*;
 
 /// Flags that a reader must understand to use an array.
 const CRITICAL: u32 = 0xFFFF_0000;

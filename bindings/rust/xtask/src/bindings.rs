@@ -13,15 +13,55 @@ use crate::docs;
 
 const HEAD: &str = "\
 // SPDX-License-Identifier: BSD-3-Clause
-// Written by `cargo run -p xtask -- bindings` from the headers named in wrapper.h.
+// Written by `cargo run -p xtask -- bindings` from the headers named in headers/.
 
 ";
 
+/// What the crate has of the headers: of the exchange, and, with the feature `memory`, of the rest.
+pub struct Bindings {
+    pub exchange: File,
+    pub memory: File,
+}
+
 /// Reads the headers; needs libclang, which is looked for in LIBCLANG_PATH and the usual places.
-pub fn generate(crate_dir: &Path) -> Result<File, Box<dyn Error>> {
+pub fn generate(crate_dir: &Path) -> Result<Bindings, Box<dyn Error>> {
+    let exchange = read(crate_dir, "exchange.h")?;
+    let mut memory = read(crate_dir, "memory.h")?;
+    let has: BTreeSet<String> = exchange.items.iter().flat_map(keys).collect();
+    memory.items.retain_mut(|item| {
+        if let Item::ForeignMod(block) = item {
+            block.items.retain(|function| !has.contains(&quote!(#function).to_string()));
+            return true;
+        }
+        !keys(item).iter().any(|key| has.contains(key))
+    });
+    memory.items.insert(
+        0,
+        parse_quote!(
+            use crate::bindings::*;
+        ),
+    );
+    let mut names = names(&exchange);
+    names.extend(self::names(&memory));
+    let mut rustdoc = Rustdoc { names };
+    let mut made = Bindings { exchange, memory };
+    rustdoc.visit_file_mut(&mut made.exchange);
+    rustdoc.visit_file_mut(&mut made.memory);
+    Ok(made)
+}
+
+/// What tells an item from others: its text, or of a block the text of each function.
+fn keys(item: &Item) -> Vec<String> {
+    match item {
+        Item::ForeignMod(block) => block.items.iter().map(|it| quote!(#it).to_string()).collect(),
+        item => vec![quote!(#item).to_string()],
+    }
+}
+
+fn read(crate_dir: &Path, wrapper: &str) -> Result<File, Box<dyn Error>> {
     let include = crate_dir.join("../../../include");
     let text = bindgen::builder()
-        .header(crate_dir.join("wrapper.h").display().to_string())
+        .header(crate_dir.join("headers").join(wrapper).display().to_string())
         .clang_arg(format!("-I{}", include.display()))
         .allowlist_item("(cai|CAI|DL|DLPACK|ARROW)_.*|(DL|kDL|Arrow).*")
         // They are macros in C, too, which need no library; lib.rs has them likewise.
@@ -45,7 +85,6 @@ pub fn generate(crate_dir: &Path) -> Result<File, Box<dyn Error>> {
             retype(constant);
         }
     }
-    Rustdoc { names: names(&file) }.visit_file_mut(&mut file);
     Ok(file)
 }
 
@@ -54,8 +93,8 @@ pub fn to_text(file: &File) -> String {
 }
 
 /// Leaves it to the crate whether the functions are linked or loaded: lib.rs has the macro.
-pub fn as_macro(formatted: &str) -> String {
-    formatted.replace("unsafe extern \"C\" {", "functions! {")
+pub fn as_macro(formatted: &str, table: &str) -> String {
+    formatted.replace("unsafe extern \"C\" {", &format!("functions! {{\n    {table}:"))
 }
 
 /// Gives a value of one of the headers' enums, which in C are ints, the type of the fields and

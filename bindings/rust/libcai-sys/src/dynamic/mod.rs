@@ -22,11 +22,29 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 pub use load_error::LoadError;
 
-use crate::bindings::Functions;
-use crate::cai_device;
+use crate::bindings;
+#[cfg(feature = "memory")]
+use crate::memory;
 
 /// What is looked for where the loader looks, by the name that stands for this ABI.
 const SONAME: &CStr = c"libcai.so.1";
+
+/// The functions of a library.
+pub(crate) struct Functions {
+    pub(crate) exchange: bindings::Functions,
+    #[cfg(feature = "memory")]
+    pub(crate) memory: memory::Functions,
+}
+
+impl Functions {
+    fn find(library: &Library) -> Result<Self, LoadError> {
+        Ok(Self {
+            exchange: bindings::Functions::find(library)?,
+            #[cfg(feature = "memory")]
+            memory: memory::Functions::find(library)?,
+        })
+    }
+}
 
 /// The functions of the library in use, once there is one.
 static LOADED: AtomicPtr<Functions> = AtomicPtr::new(ptr::null_mut());
@@ -144,8 +162,9 @@ impl Neutral for *const c_char {
     const NEUTRAL: Self = c"".as_ptr();
 }
 
-impl Neutral for cai_device {
-    const NEUTRAL: Self = cai_device { type_: 0, id: 0 };
+#[cfg(feature = "memory")]
+impl Neutral for crate::cai_device {
+    const NEUTRAL: Self = Self { type_: 0, id: 0 };
 }
 
 /// What a call comes to when there is no library: the error is written by the functions that take
@@ -173,9 +192,9 @@ macro_rules! unloaded {
     };
 }
 
-/// Defines the functions that the headers declare, each as a call through the table.
+/// Defines the functions that some headers declare, each as a call through their table.
 macro_rules! functions {
-    ($(
+    ($table:ident: $(
         $(#[$documentation:meta])*
         pub fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)?;
     )*) => {
@@ -209,7 +228,7 @@ macro_rules! functions {
             pub unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? {
                 match $crate::dynamic::functions() {
                     // SAFETY: the caller's word.
-                    Ok(functions) => unsafe { (functions.$name)($($argument),*) },
+                    Ok(functions) => unsafe { (functions.$table.$name)($($argument),*) },
                     Err(_failure) => unloaded!(_failure $($argument $argument)*),
                 }
             }

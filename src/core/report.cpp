@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "device/report.hpp"
+#include "core/report.hpp"
 
 #include <atomic>
 
-#include "cai/device.h"
 #include "core/error.hpp"
 
 namespace cai {
