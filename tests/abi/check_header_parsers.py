@@ -119,7 +119,7 @@ tap.check(
 
 # And as the compiler really prints it, the system's <stdint.h> and attributes included.
 real = subprocess.run(
-    [tool("cc", "gcc", "clang"), "-E", "-P", f"-I{Path(headers[0]).parent}", headers[-1]],
+    [tool("cc", "gcc", "clang"), "-E", "-P", f"-I{Path(headers[0]).parent.parent}", headers[-1]],
     capture_output=True,
     text=True,
     check=True,

@@ -4,7 +4,7 @@
 Attributes
 ----------
 ffi : cffi.FFI
-    Knows every declaration of cai.h, cai/device.h, cai/memory.h and cai/dlpack.h.
+    Knows every declaration of cai/array.h, cai.h, cai/device.h, cai/memory.h and cai/dlpack.h.
 lib : object
     The functions and constants of the bundled library.
 """
@@ -31,6 +31,7 @@ def _declarations(header):
 
 ffi = cffi.FFI()
 for _header in (
+    "cai/array.h",
     "cai.h",
     "cai/device.h",
     "cai/memory.h",

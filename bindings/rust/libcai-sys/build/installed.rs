@@ -32,9 +32,9 @@ pub fn link(include: PathBuf, lib: PathBuf) -> Result<Library, String> {
     Ok(Library { include, lib })
 }
 
-/// 10000 * major + 100 * minor + patch, as cai.h says it.
+/// 10000 * major + 100 * minor + patch, as cai/array.h says it.
 fn header_version(include: &Path) -> Result<u32, String> {
-    let header = include.join("cai.h");
+    let header = include.join("cai/array.h");
     println!("cargo::rerun-if-changed={}", header.display());
     let text =
         fs::read_to_string(&header).map_err(|error| format!("{}: {error}", header.display()))?;
