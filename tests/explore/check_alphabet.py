@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every function and value of cai.h's order is in what the explorers do.
+"""Every function and value of order in cai/array.h and cai.h is in what the explorers do.
 
-usage: check_alphabet.py HEADER SOURCE...
+usage: check_alphabet.py ARRAY_H CAI_H SOURCE...
 """
 
 import re
@@ -20,9 +20,9 @@ LEFT_OUT = {
 
 
 def main():
-    header, *sources = (Path(name).read_text() for name in sys.argv[1:])
-    owners = header[
-        header.index("/** Flags of cai_owner.flags") : header.index("typedef struct cai_owner")
+    array, header, *sources = (Path(name).read_text() for name in sys.argv[1:])
+    owners = array[
+        array.index("/** Flags of cai_owner.flags") : array.index("typedef struct cai_owner")
     ]
     order = header[
         header.index("/* ---- Order on the GPU") : header.index("/** Flags of cai_location")
