@@ -65,7 +65,7 @@ def build_read_dict():
     flags = run(sys.executable, "-m", "libcai", "config", "--cflags", "--libs").split()
     cython = [sys.executable, "-m", "cython", "-3", f"-I{bindings}", "-o", source]
     run(*cython, ROOT / "bench/read_dict.pyx")
-    headers = [f"-I{sysconfig.get_path('include')}", f"-I{bindings}"]
+    headers = [f"-I{sysconfig.get_path('include')}", f"-I{bindings}/c"]
     optimized = ["-O3", "-DNDEBUG"]  # as the wheel's own
     run("cc", *optimized, "-w", "-shared", "-fPIC", *headers, source, "-o", module, *flags)
     return folder

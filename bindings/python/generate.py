@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes what is made of the headers of the C API: libcai/__init__.pxd, libcai/_functions.h and
+"""Writes what is made of the headers of the C API: libcai/__init__.pxd, libcai/c/_functions.h and
 packaging/abi.json.
 
 usage: generate.py INCLUDE_DIR
@@ -207,7 +207,7 @@ def facts(include):
 # Beside this file.
 OUTPUTS = {
     "libcai/__init__.pxd": pxd,
-    "libcai/_functions.h": functions,
+    "libcai/c/_functions.h": functions,
     "../../packaging/abi.json": facts,
 }
 

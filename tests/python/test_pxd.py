@@ -28,7 +28,7 @@ def test_generated_files_are_what_the_headers_give(monkeypatch):
 
 
 def test_every_function_is_in_the_table():
-    names = (ROOT / "bindings/python/libcai/_functions.h").read_text(encoding="utf-8")
+    names = (ROOT / "bindings/python/libcai/c/_functions.h").read_text(encoding="utf-8")
     pxd = Path(libcai.__file__).with_name("__init__.pxd").read_text(encoding="utf-8")
     found = set(re.findall(r"^    (?:const )?\w+ \*?(cai_\w+)\(", pxd, flags=re.M))
     found -= {"cai_array_retain", "cai_array_release", "cai_array_refuses"}  # macros, too

@@ -138,19 +138,19 @@ cdef int raise_error(const cai_error *error, Entries *entries) except -1:
                       text_of(cai_entry_name(error.entry)), value)
 
 
-include "unpack.pxi"
-include "loans.pxi"
-include "buffer.pxi"
-include "tables.pxi"
-include "dlpack.pxi"
-include "arrow.pxi"
-include "array.pxi"
-include "views.pxi"
-include "export.pxi"
-include "reading.pxi"
-include "order.pxi"
-include "use.pxi"
-include "extensions.pxi"
+include "core/unpack.pxi"
+include "core/loans.pxi"
+include "core/buffer.pxi"
+include "core/exchange_tables.pxi"
+include "core/dlpack.pxi"
+include "core/arrow.pxi"
+include "core/array.pxi"
+include "core/views.pxi"
+include "core/export.pxi"
+include "core/reading.pxi"
+include "core/order.pxi"
+include "core/use.pxi"
+include "core/extensions.pxi"
 
 
 def sizes():

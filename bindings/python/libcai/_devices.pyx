@@ -247,15 +247,15 @@ cdef bytes text_for_c(given, str what):
     return given.encode("utf-8", "surrogateescape")
 
 
-include "device.pxi"
-include "stream.pxi"
-include "event.pxi"
-include "memory.pxi"
-include "pending.pxi"
-include "manager.pxi"
-include "built_in.pxi"
-include "python_manager.pxi"
-include "made.pxi"
+include "devices/device.pxi"
+include "devices/stream.pxi"
+include "devices/event.pxi"
+include "devices/memory.pxi"
+include "devices/pending.pxi"
+include "devices/manager.pxi"
+include "devices/built_in.pxi"
+include "devices/python_manager.pxi"
+include "devices/work.pxi"
 
 
 # ---- The module ------------------------------------------------------------------------------

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _devices. Needs device.
+#
 # What is out, and what is pending.
 
 def usage(device):

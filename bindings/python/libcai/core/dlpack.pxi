@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _core. Needs array, buffer, exchange_tables, order, reading.
+#
 # DLPack, both ways: by capsules, and by the table of functions.
 
 cdef extern from "cai/dlpack.h":
@@ -120,7 +122,7 @@ cdef object tensor_of(Array self, stream, max_version, dl_device, copy):
         on = consumers_stream(there[0], stream)
         self = copied_to(self, here, there)
     elif stream is None and is_on_host(self):
-        waited_for(self)  # who names no stream may be a host, which reads at once
+        wait_for_work(self)  # who names no stream may be a host, which reads at once
         on = NO_STREAM
     else:
         on = consumers_stream(self.array.device_type, stream)

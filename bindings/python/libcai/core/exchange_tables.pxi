@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _core. Needs array, buffer, dlpack, export, extensions, order, reading.
+#
 # Arrays by the tables of functions that types offer: no dict, and no attribute of the object.
 
 cdef extern from "_exchange.h":
@@ -65,7 +67,7 @@ cdef cai_array *by_exchange(obj, const cai_exchange_api *api) except NULL:
     """The array of an object whose type has our table, and one holder of it."""
     cdef cai_py_block *block
     if cai_py_hands_out(api):
-        return handed_out(obj, api)
+        return hand_out(obj, api)
     block = described(obj, api)
     if cai_py_wants_told(api):
         tell_uses(&block.owner)
@@ -134,7 +136,7 @@ cdef cai_py_block *block_around(cai_array *made, exporter) except NULL:
     return block
 
 
-cdef cai_array *handed_out(obj, const cai_exchange_api *api) except NULL:
+cdef cai_array *hand_out(obj, const cai_exchange_api *api) except NULL:
     cdef cai_array *array = NULL
     cdef cai_error error
     cai_py_hand_out(api, <PyObject *>obj, &array)
@@ -159,9 +161,9 @@ cdef int say_order(Array self, uint64_t *stream, uint32_t *kind) except -1:
     if self.array.data == 0 or not cai_py_may_be_used(self.array):
         return 0
     if self.array.device_type == CAI_DEVICE_CPU:
-        return waited_for(self)
+        return wait_for_work(self)
     if self.array.stream_kind in (CAI_STREAM_STREAM, CAI_STREAM_UNSTATED):
-        return said_again(self)
+        return say_again(self)
     self.said = published(self, 1, ())
     stream[0] = self.said.array.stream
     kind[0] = self.said.array.stream_kind
@@ -192,7 +194,7 @@ cdef int32_t order_of_array(void *obj, cai_exchange_order *out) except -1:
 
 
 cdef int32_t use_array(void *obj, uint64_t stream, uint32_t access) except -1:
-    kept_on(<Array>obj, stream, access)
+    keep_on(<Array>obj, stream, access)
     return 0
 
 

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _devices. Needs built_in, device, memory, python_manager, stream.
+#
 # libcai.MemoryManager: one holder of a cai_manager, built in or of a Python class.
 
 cdef object managers = weakref.WeakValueDictionary()  # by cai_manager: those that Python made

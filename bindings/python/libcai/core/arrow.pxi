@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _core. Needs array, dlpack, exchange_tables, order.
+#
 # Arrow's columns by its PyCapsule interface, both ways.
 
 cdef extern from *:

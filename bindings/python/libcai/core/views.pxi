@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _core. Needs array, unpack.
+#
 # Views. The library makes each; a block of this module goes around it, so that the collector can
 # follow. A view of a view holds the array at the root, so no chain grows.
 

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _core. Needs arrow, buffer, dlpack, export, loans, order, reading, views.
+#
 # libcai.Array: one holder of a cai_array.
 
 cdef dict STREAM_KINDS = {
@@ -460,7 +462,7 @@ cdef class Array:
         CudaError
             As `reclaim`; also if the array's owner keeps no uses.
         """
-        kept_on(self, number_of(stream), access_of(access))
+        keep_on(self, number_of(stream), access_of(access))
 
     def synchronize(self):
         """Blocks until all that is pending on the array, and on its mask, is complete: the
@@ -471,7 +473,7 @@ cdef class Array:
         CudaError
             If the driver refuses, or a stream is being captured.
         """
-        waited_for(self)
+        wait_for_work(self)
 
     @property
     def is_dereferenceable(self):
@@ -706,7 +708,7 @@ cdef class Array:
         if not is_on_host(self):
             raise AttributeError(
                 "this libcai.Array is on a device: it has __arrow_c_device_array__ instead")
-        waited_for(self)
+        wait_for_work(self)
         return column_of(self, b"arrow_array")
 
     def __array__(self, dtype=None, copy=None):

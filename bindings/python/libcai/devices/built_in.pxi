@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _devices. Needs manager, memory.
+#
 # Managers that are built in, what they call back, and the line of Python that called them.
 
 cdef dict PARAMETERS = {

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _core. Needs array, dlpack, export, views.
+#
 # The producer's side of the order, what is left out of it on demand, and the way to another stream.
 
 cdef enum:
@@ -177,7 +179,7 @@ cdef Array published_view(cai_status status, cai_array *made, cai_owner *held, c
     return answer
 
 
-cdef int said_again(Array self) except -1:
+cdef int say_again(Array self) except -1:
     """Makes the stream that a dict says wait for the uses that the owner has kept."""
     cdef Written written
     write(self.array, &written)
@@ -195,7 +197,7 @@ cdef int reclaimed(Array self, uint64_t stream, uint32_t access) except -1:
     return 0
 
 
-cdef int kept_on(Array self, uint64_t stream, uint32_t access) except -1:
+cdef int keep_on(Array self, uint64_t stream, uint32_t access) except -1:
     cdef cai_owner *keeper = cai_py_keeper(self.owner)
     cdef cai_error error
     cdef cai_status status
@@ -233,7 +235,7 @@ cdef int given_to_graph(Array self, uint64_t stream) except -1:
     return 0
 
 
-cdef int waited_for(Array self) except -1:
+cdef int wait_for_work(Array self) except -1:
     cdef cai_error error
     cdef cai_status status
     with nogil:

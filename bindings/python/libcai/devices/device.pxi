@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _devices. Needs python_manager.
+#
 # What libcai.Device does. Devices are passed as they are to Python: texts, Devices, pairs.
 
 cdef int device_of(given, cai_device *out) except -1:

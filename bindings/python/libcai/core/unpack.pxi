@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _core. Needs reading.
+#
 # Python values to cai_value: only unpacks, judges nothing.
 #
 # Unpacking may run the producer's code (`__index__`, `__repr__`), which may change anything. So

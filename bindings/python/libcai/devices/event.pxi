@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _devices. Needs device, stream.
+#
 # libcai.Event: one holder of a cai_event.
 
 @cython.final

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _devices. Needs device, manager, memory, stream.
+#
 # Arrays that libcai makes, and the work on arrays that it does. All of it is queued on a stream, and
 # returns at once.
 

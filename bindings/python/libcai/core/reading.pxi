@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _core. Needs array, buffer, dlpack, exchange_tables, order, unpack, use.
+#
 # From an object to its interface, unpacked and held while it is judged.
 
 cdef struct Reading:

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _core. Needs array, exchange_tables, export, loans.
+#
 # The buffer protocol, PEP 3118: arrays of the host's from objects that have no dict, and quickly
 # from NumPy's own.
 

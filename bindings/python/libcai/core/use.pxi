@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _core. Needs array, order, reading.
+#
 # libcai.use: the work of a `with` block, ordered with the producers' streams and other uses.
 
 cdef dict ORDERS = {

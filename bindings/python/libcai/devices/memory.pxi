@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _devices. Needs device, manager, stream, work.
+#
 # libcai.Memory: one holder of a cai_memory.
 
 cdef dict OPENINGS = {

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _devices. Needs device, event.
+#
 # libcai.Stream: one holder of a cai_stream.
 
 cdef dict MODES = {

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _core. Needs array, loans, order, views.
+#
 # The way back: from a cai_array to the values of a dict.
 
 cdef enum:
@@ -92,7 +94,7 @@ cdef dict host_dict(Array self):
         return cpu_dict(self)
     open_source(&source, self)
     source.array.data = address_for_host(self)
-    waited_for(self)
+    wait_for_work(self)
     source.array.device_type = CAI_DEVICE_CPU
     source.array.device_id = 0
     source.array.stream_kind = CAI_STREAM_NONE
@@ -105,7 +107,7 @@ cdef dict cpu_dict(Array self):
     if lender_of(self) != 0:
         address_for_host(self)
     if cai_py_may_be_used(self.array):
-        waited_for(self)
+        wait_for_work(self)
     return plain_dict(self)
 
 
@@ -180,7 +182,7 @@ cdef dict dict_after_uses(Array self):
             self.said = published(self, 1, ())
         return fresh_dict(self, self.said.array)
     if self.exported is not None:  # else it is written now
-        said_again(self)
+        say_again(self)
     return plain_dict(self)
 
 
@@ -211,7 +213,7 @@ cdef dict dict_of_version_2(Array self):
     if self.array.device_type == CAI_DEVICE_CPU:
         raise UseError("version is 2, and NumPy's dict has version 3 only")
     must_be_there(self)
-    waited_for(self)
+    wait_for_work(self)
     open_source(&source, self)
     source.array.stream_kind = source.mask.stream_kind = CAI_STREAM_NONE
     source.array.stream = source.mask.stream = 0

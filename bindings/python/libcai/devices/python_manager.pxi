@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _devices. Needs device, manager, memory.
+#
 # Managers that are written in Python. C holds a link to one; the manager holds the C handle, and is
 # held by the blocks that are out, by being installed, and, if C made it by itself, by the link.
 

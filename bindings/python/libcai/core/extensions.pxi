@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A part of _core. Needs array, buffer, dlpack, exchange_tables, order, reading.
+#
 # For modules of other people's, in C: cai/python.h.
 
 from libcai.python cimport CAI_PY_TRY, CAI_PY_WRITES, cai_py_api, cai_py_argument
