@@ -72,14 +72,14 @@ cai_device gpu(int32_t ordinal) {
 
 Held<cai_stream> wrapped(cai_device device, std::uint64_t value) {
   cai_stream *stream = nullptr;
-  must(cai_stream_wrap, device, value ? value : 1, nullptr, nullptr, &stream);
+  call(cai_stream_wrap, device, value ? value : 1, nullptr, nullptr, &stream);
   return Held<cai_stream>(stream);
 }
 
 // A stream of a GPU that the caller does not name: that of the memory, or of whoever knows it.
 Held<cai_stream> wrapped_near(cai_device device, std::uint64_t value) {
   int32_t count = 0;
-  must(cai_device_count, CAI_DEVICE_CUDA, &count);
+  call(cai_device_count, CAI_DEVICE_CUDA, &count);
   for (int32_t other = -1; other < count; ++other) {
     try {
       return wrapped(other < 0 ? device : gpu(other), value);
@@ -93,7 +93,7 @@ Held<cai_stream> wrapped_near(cai_device device, std::uint64_t value) {
 cai_memory_info described(const cai_memory *memory) {
   cai_memory_info info{};
   info.struct_size = sizeof info;
-  must(cai_memory_describe, memory, &info);
+  call(cai_memory_describe, memory, &info);
   return info;
 }
 
@@ -114,7 +114,7 @@ std::uint64_t allocate(int32_t ordinal, std::uint64_t size, std::uint64_t stream
   request.size = size;
   request.stream = order.get();
   cai_memory *made = nullptr;
-  must(cai_memory_alloc, gpu(ordinal), &request, &made);
+  call(cai_memory_alloc, gpu(ordinal), &request, &made);
   Held<cai_memory> memory(made);
   const std::uint64_t address = described(made).data;
   table().add(address, memory);
@@ -129,7 +129,7 @@ void free(std::uint64_t address, std::uint64_t stream) {
   // A memory that a reset has freed has no stream any more.
   const cai_memory_info info = described(memory.get());
   if (info.flags & CAI_MEMORY_FREED || info.stream == (stream ? stream : 1)) return;
-  must(cai_memory_set_stream, memory.get(), wrapped(info.device, stream).get());
+  call(cai_memory_set_stream, memory.get(), wrapped(info.device, stream).get());
 }
 
 void record(std::uint64_t address, std::uint64_t stream) {
@@ -137,7 +137,7 @@ void record(std::uint64_t address, std::uint64_t stream) {
   const Held<cai_memory> memory = table().find(address);
   if (!memory) not_here(address);
   const cai_device device = described(memory.get()).device;
-  must(cai_memory_record, memory.get(), wrapped_near(device, stream).get());
+  call(cai_memory_record, memory.get(), wrapped_near(device, stream).get());
 }
 
 void trim() noexcept {
@@ -146,9 +146,9 @@ void trim() noexcept {
     reporting([&] {
       const cai_device device = gpu(static_cast<int32_t>(ordinal));
       cai_manager *manager = nullptr;
-      must(cai_pending_flush, device);
-      must(cai_manager_of, device, &manager);
-      must(cai_manager_trim, Held<cai_manager>(manager).get(), std::uint64_t{0});
+      call(cai_pending_flush, device);
+      call(cai_manager_of, device, &manager);
+      call(cai_manager_trim, Held<cai_manager>(manager).get(), std::uint64_t{0});
     });
   }
 }

@@ -13,7 +13,7 @@ namespace cai::adaptors {
 
 // Calls a function of the public interface that must succeed. The error is its last argument.
 template <class... Parameters, class... Arguments>
-void must(cai_status (*function)(Parameters...), Arguments &&...arguments) {
+void call(cai_status (*function)(Parameters...), Arguments &&...arguments) {
   cai_error error;
   if (function(std::forward<Arguments>(arguments)..., &error) != CAI_OK) throw Failure(error);
 }

@@ -32,11 +32,11 @@ void *cai_torch_base(void *ptr, size_t *size) {
   adaptors::reporting([&] {
     cai_memory *found = nullptr;
     std::uint64_t offset = 0;
-    adaptors::must(cai_memory_find, value_of(ptr), &found, &offset);
+    adaptors::call(cai_memory_find, value_of(ptr), &found, &offset);
     const adaptors::Held<cai_memory> memory(found);
     cai_memory_info info{};
     info.struct_size = sizeof info;
-    adaptors::must(cai_memory_describe, found, &info);
+    adaptors::call(cai_memory_describe, found, &info);
     base = value_of(ptr) - offset;
     if (size) *size = info.size;
   });
@@ -50,7 +50,7 @@ void cai_torch_record_stream(void *ptr, void *stream) {
 void cai_torch_init(int device_count) {
   adaptors::reporting([&] {
     int32_t count = 0;
-    adaptors::must(cai_device_count, CAI_DEVICE_CUDA, &count);
+    adaptors::call(cai_device_count, CAI_DEVICE_CUDA, &count);
     if (count != device_count) {
       throw Failure(CAI_ERR_DEVICE, {}, "PyTorch sees %d GPUs, and libcai %d", device_count, count);
     }

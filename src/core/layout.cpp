@@ -55,7 +55,7 @@ bool broadcasts(const int64_t *from, int32_t from_ndim, const int64_t *to,
   return true;
 }
 
-cai_status refuse_dims(const cai_array &array, cai_error *error) noexcept {
+cai_status dims_fault(const cai_array &array, cai_error *error) noexcept {
   if (array.ndim < 0 || array.ndim > CAI_MAX_NDIM) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_SHAPE},
                 "shape has %d dimensions; 0 to %d are allowed", array.ndim, CAI_MAX_NDIM);
@@ -92,7 +92,7 @@ using namespace cai;
 
 cai_status cai_array_layout(const cai_array *array, cai_layout *out, cai_error *error) {
   if (!array || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "array or out is NULL");
-  if (const cai_status status = check_version(*array, error)) return status;
+  if (const cai_status status = validate_version(*array, error)) return status;
   Extent extent;
   if (const cai_status status = extent_of(*array, &extent, error)) return status;
   cai_layout layout{0, extent.units, extent.lo, extent.hi, 1, 1};

@@ -70,7 +70,7 @@ bool is_f_contiguous(int32_t ndim, const int64_t *shape, const int64_t *strides,
                                          int64_t *strides, int64_t *units) noexcept;
 
 // Says which of an array's dimensions, pointers, item size and sizes is wrong.
-[[gnu::cold]] cai_status refuse_dims(const cai_array &array, cai_error *error) noexcept;
+[[gnu::cold]] cai_status dims_fault(const cai_array &array, cai_error *error) noexcept;
 
 // The extent in bytes of an array that nobody has judged.
 inline cai_status extent_of(const cai_array &array, Extent *out, cai_error *error) noexcept {
@@ -80,7 +80,7 @@ inline cai_status extent_of(const cai_array &array, Extent *out, cai_error *erro
   if (!readable || array.dtype.itemsize == 0 ||
       compute_extent(ndim, array.shape, array.strides, array.dtype.itemsize, out) !=
           LayoutFault::none) {
-    return refuse_dims(array, error);
+    return dims_fault(array, error);
   }
   if (array.dtype.kind == 't') out->bits_to_bytes();
   return CAI_OK;

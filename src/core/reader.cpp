@@ -53,14 +53,14 @@ class Reader {
   bool read_typestr() noexcept;
   bool read_strides() noexcept;
   bool assume_c_order() noexcept;
-  void refuse_size() noexcept;
+  void report_size() noexcept;
   void read_data(bool layout_known) noexcept;
   void read_pointer(const cai_value &pointer, bool layout_known) noexcept;
   void read_readonly(const cai_value &flag) noexcept;
   [[gnu::noinline]] void read_descr() noexcept;
   void read_stream() noexcept;
   [[gnu::noinline]] void read_mask() noexcept;
-  void refuse_offset() noexcept;
+  void report_offset() noexcept;
   [[gnu::noinline]] void advise_alignment() noexcept;
 
   // Reads a tuple of integers, none below `lowest`, into storage. NULL if one is wrong.
@@ -100,7 +100,7 @@ int64_t *Reader::read_dims(const cai_value &value, int32_t entry, const char *ru
       continue;
     }
     if (dims[i] < lowest) {
-      values_.refuse_integer(item, entry, index, rule, "below 0");
+      values_.report_integer(item, entry, index, rule, "below 0");
       fine = false;
       if (!going_on()) return nullptr;
     }
@@ -134,7 +134,7 @@ void Reader::read_version() noexcept {
   int64_t version;
   if (!values_.read_signed(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion, &version)) return;
   if (version < 0 || version > CAI_INTERFACE_VERSION) {
-    values_.refuse_integer(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion,
+    values_.report_integer(in_.version, CAI_ENTRY_VERSION, -1, clause::kVersion,
                            "not one of 0 to 3");
     return;
   }
@@ -146,7 +146,7 @@ void Reader::read_version() noexcept {
 }
 
 bool Reader::read_shape() noexcept {
-  if (!values_.expect_tuple(in_.shape, CAI_ENTRY_SHAPE, clause::kShape)) return false;
+  if (!values_.validate_tuple(in_.shape, CAI_ENTRY_SHAPE, clause::kShape)) return false;
   if (in_.shape.length > CAI_MAX_NDIM) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, -1, in_.shape, clause::kShape,
                  " has %u dimensions, more than %d: %s", in_.shape.length, CAI_MAX_NDIM,
@@ -207,7 +207,7 @@ bool Reader::assume_c_order() noexcept {
   array_.strides = strides;
   if (fill_c_strides(array_.ndim, array_.shape, array_.dtype.itemsize, strides, &units) !=
       LayoutFault::none) {
-    refuse_size();
+    report_size();
     return false;
   }
   extent_ = {units, 0, units};
@@ -219,7 +219,7 @@ bool Reader::read_strides() noexcept {
   const cai_value &value = in_.strides;
   const auto ndim = static_cast<uint32_t>(array_.ndim);
   if (value.form == CAI_FORM_MISSING || value.form == CAI_FORM_NONE) return assume_c_order();
-  if (!values_.expect_tuple(value, CAI_ENTRY_STRIDES, clause::kStrides)) return false;
+  if (!values_.validate_tuple(value, CAI_ENTRY_STRIDES, clause::kStrides)) return false;
   if (value.length != ndim) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_STRIDES, -1, value, clause::kStrides,
                  " %s has %u items, but shape has %u", Printed(value).c_str(), value.length, ndim);
@@ -235,7 +235,7 @@ bool Reader::read_strides() noexcept {
   switch (
       compute_extent(array_.ndim, array_.shape, array_.strides, array_.dtype.itemsize, &extent_)) {
     case LayoutFault::shape:
-      refuse_size();
+      report_size();
       return false;
     case LayoutFault::strides:
       judge_.error(CAI_ERR_VALUE, CAI_ENTRY_STRIDES, -1, value, clause::kStrides,
@@ -248,7 +248,7 @@ bool Reader::read_strides() noexcept {
   return true;
 }
 
-void Reader::refuse_size() noexcept {
+void Reader::report_size() noexcept {
   judge_.error(CAI_ERR_VALUE, CAI_ENTRY_SHAPE, -1, in_.shape, clause::kShape,
                " %s is too large: the size in bytes does not fit in 63 bits",
                Printed(in_.shape).c_str());
@@ -301,7 +301,7 @@ void Reader::read_readonly(const cai_value &flag) noexcept {
 
 void Reader::read_data(bool layout_known) noexcept {
   const cai_value &value = in_.data;
-  if (!values_.expect_tuple(value, CAI_ENTRY_DATA, clause::kData)) return;
+  if (!values_.validate_tuple(value, CAI_ENTRY_DATA, clause::kData)) return;
   if (value.length != 2 || !value.items) {
     judge_.error(CAI_ERR_VALUE, CAI_ENTRY_DATA, -1, value, clause::kData,
                  " %s has %u items, not a pointer and a flag", Printed(value).c_str(),
@@ -390,7 +390,7 @@ void Reader::read_mask() noexcept {
   array_.flags |= CAI_FLAG_MASKED;
 }
 
-void Reader::refuse_offset() noexcept {
+void Reader::report_offset() noexcept {
   const cai_value &value = in_.offset;
   if (!is_host() || value.form == CAI_FORM_MISSING) return;
   const bool is_integer = value.form == CAI_FORM_INT || value.form == CAI_FORM_INDEX;
@@ -443,7 +443,7 @@ void Reader::read(cai_array *array) noexcept {
   if (!going_on()) return;
   read_stream();
   if (!going_on()) return;
-  refuse_offset();
+  report_offset();
   if (shape_known) read_mask();
   if (judge_.verdict() == CAI_OK && judge_.listens()) advise_alignment();
   if (judge_.verdict() == CAI_OK) *array = array_;

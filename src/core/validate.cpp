@@ -24,7 +24,7 @@ bool is_newer(const cai_array &array) noexcept {
 }
 
 cai_status validate_prefix(const cai_array &array, cai_error *error) noexcept {
-  if (const cai_status status = check_version(array, error)) return status;
+  if (const cai_status status = validate_version(array, error)) return status;
   if (!is_newer(array) && (array.reserved0 | array.reserved1 | array.reserved2 | array.reserved3)) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_INTERFACE},
                 "interface: a reserved word is not 0: %llu, %u, %llu, %llu",
@@ -190,7 +190,7 @@ cai_status validate(const cai_array &array, bool is_mask, cai_error *error) noex
 
 }  // namespace
 
-cai_status check_version(const cai_array &array, cai_error *error) noexcept {
+cai_status validate_version(const cai_array &array, cai_error *error) noexcept {
   if (array.abi_major != CAI_ABI_MAJOR) {
     return fail(error, CAI_ERR_VERSION, {CAI_ENTRY_INTERFACE},
                 "interface: the array is of ABI major %d, not %d", array.abi_major, CAI_ABI_MAJOR);

@@ -7,6 +7,6 @@
 namespace cai {
 
 // The ABI's major, and the critical flags: CAI_ERR_VERSION if there is one that is not known here.
-cai_status check_version(const cai_array &array, cai_error *error) noexcept;
+cai_status validate_version(const cai_array &array, cai_error *error) noexcept;
 
 }  // namespace cai

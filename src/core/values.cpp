@@ -18,7 +18,7 @@ struct Subscript {
 
 }  // namespace
 
-void Values::refuse_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule,
+void Values::report_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule,
                             const char *why) noexcept {
   judge_.error(CAI_ERR_VALUE, entry, index, value, rule, "%s is %s, %s", Subscript(index).text,
                Printed(value).c_str(), why);
@@ -42,7 +42,7 @@ bool Values::accept_unusual_signed(const cai_value &value, int32_t entry, int32_
                                    const char *rule) noexcept {
   if (!is_integer(value, entry, index, rule)) return false;
   if (value.range == CAI_RANGE_INT64) return true;
-  refuse_integer(value, entry, index, rule, "beyond 64 bits and sign");
+  report_integer(value, entry, index, rule, "beyond 64 bits and sign");
   return false;
 }
 
@@ -50,17 +50,17 @@ bool Values::accept_unusual_unsigned(const cai_value &value, int32_t entry, int3
                                      const char *rule) noexcept {
   if (!is_integer(value, entry, index, rule)) return false;
   if (value.range > CAI_RANGE_UINT64) {
-    refuse_integer(value, entry, index, rule, "beyond 64 bits");
+    report_integer(value, entry, index, rule, "beyond 64 bits");
     return false;
   }
   if (value.range == CAI_RANGE_INT64 && static_cast<int64_t>(value.integer) < 0) {
-    refuse_integer(value, entry, index, rule, "below 0");
+    report_integer(value, entry, index, rule, "below 0");
     return false;
   }
   return true;
 }
 
-bool Values::expect_unusual_tuple(const cai_value &value, int32_t entry,
+bool Values::validate_unusual_tuple(const cai_value &value, int32_t entry,
                                   const char *rule) noexcept {
   switch (value.form) {
     case CAI_FORM_TUPLE_SUBCLASS:

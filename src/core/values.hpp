@@ -16,8 +16,8 @@ class Values {
   explicit Values(Judge &judge) noexcept : judge_(judge) {}
 
   // The usual forms are recognised in line; the rest, errors and leniencies, is another function's.
-  bool expect_tuple(const cai_value &value, int32_t entry, const char *rule) noexcept {
-    return value.form == CAI_FORM_TUPLE || expect_unusual_tuple(value, entry, rule);
+  bool validate_tuple(const cai_value &value, int32_t entry, const char *rule) noexcept {
+    return value.form == CAI_FORM_TUPLE || validate_unusual_tuple(value, entry, rule);
   }
   bool read_signed(const cai_value &value, int32_t entry, int32_t index, const char *rule,
                    int64_t *out) noexcept {
@@ -34,12 +34,12 @@ class Values {
   }
 
   // `why` follows the value.
-  void refuse_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule,
+  void report_integer(const cai_value &value, int32_t entry, int32_t index, const char *rule,
                       const char *why) noexcept;
 
  private:
-  [[gnu::cold]] bool expect_unusual_tuple(const cai_value &value, int32_t entry,
-                                          const char *rule) noexcept;
+  [[gnu::cold]] bool validate_unusual_tuple(const cai_value &value, int32_t entry,
+                                            const char *rule) noexcept;
   [[gnu::cold]] bool accept_unusual_signed(const cai_value &value, int32_t entry, int32_t index,
                                            const char *rule) noexcept;
   [[gnu::cold]] bool accept_unusual_unsigned(const cai_value &value, int32_t entry, int32_t index,

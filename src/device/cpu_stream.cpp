@@ -42,8 +42,8 @@ CpuStream::CpuStream(std::uint32_t its_mode)
       id_(of_the_cpu | ++streams),
       queue_(its_mode == CAI_MODE_ASYNC ? Queue::start() : nullptr) {}
 
-void CpuStream::check_alive() const {
-  if (queue_) queue_->check_alive();
+void CpuStream::require_alive() const {
+  if (queue_) queue_->require_alive();
 }
 
 void CpuStream::describe(cai_stream_info &info) {
@@ -106,7 +106,7 @@ void CpuStream::wait(const order::HostPoint &point) {
 
 void CpuStream::retire() noexcept {
   if (queue_) {
-    if (guard(nullptr, [&] { queue_->check_alive(); }) != CAI_OK) return;  // of the parent
+    if (guard(nullptr, [&] { queue_->require_alive(); }) != CAI_OK) return;  // of the parent
     queue_->close();
   }
   delete this;

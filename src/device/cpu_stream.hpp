@@ -11,7 +11,7 @@ class CpuStream final : public cai_stream {
  public:
   explicit CpuStream(std::uint32_t mode);
 
-  void check_alive() const override;
+  void require_alive() const override;
   void describe(cai_stream_info &info) override;
   void raise_failure() override;
   void enqueue(cai_work_fn work, void (*done)(void *context), void *context) override;

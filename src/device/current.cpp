@@ -75,14 +75,14 @@ Currents &mine() {
 }
 
 void set_current(cai_stream *stream) {
-  judge_stream(stream);
+  require_stream(stream);
   // What is replaced may run somebody's code as it goes, that asks for the current stream.
   const HeldStream before =
       std::exchange(mine().of(stream->device).stream, HeldStream::one_more(stream));
 }
 
 cai_stream_guard enter(cai_stream *stream) {
-  judge_stream(stream);
+  require_stream(stream);
   Current &current = mine().of(stream->device);
   cai_stream_guard guard{HeldStream::one_more(stream).let_go(), current.stream.let_go(),
                          this_thread(), current.depth++};
@@ -96,7 +96,7 @@ Current &entered(const cai_stream_guard &guard) {
   if (guard.thread != this_thread()) {
     throw Failure(CAI_ERR_STATE, {}, "the guard was entered on another thread");
   }
-  Current &current = mine().of(given(guard.stream, "guard->stream")->device);
+  Current &current = mine().of(require(guard.stream, "guard->stream")->device);
   if (current.depth != guard.depth + 1) {
     throw Failure(CAI_ERR_STATE, {},
                   "the guard was not entered last on %s: guards are left in the reverse order",
@@ -124,7 +124,7 @@ void leave(cai_stream_guard &guard, std::uint32_t flags) {
 }  // namespace
 
 HeldStream current_stream(cai_device device) {
-  judge(device);
+  require_device(device);
   end_left();
   Current &current = mine().of(device);
   if (current.stream.get() && !is_dead(*current.stream.get())) {
@@ -152,7 +152,7 @@ using namespace cai;
 
 cai_status cai_stream_current(cai_device device, cai_stream **out, cai_error *error) {
   return guard(error, [&] {
-    device::given(out, "out");
+    device::require(out, "out");
     *out = device::current_stream(device).let_go();
   });
 }
@@ -166,12 +166,12 @@ cai_status cai_stream_set_current(cai_stream *stream, cai_error *error) {
 
 cai_status cai_stream_enter(cai_stream *stream, cai_stream_guard *guard_, cai_error *error) {
   return guard(error, [&] {
-    device::given(guard_, "guard");
+    device::require(guard_, "guard");
     device::end_left();
     *guard_ = device::enter(stream);
   });
 }
 
 cai_status cai_stream_leave(cai_stream_guard *guard_, uint32_t flags, cai_error *error) {
-  return guard(error, [&] { device::leave(*device::given(guard_, "guard"), flags); });
+  return guard(error, [&] { device::leave(*device::require(guard_, "guard"), flags); });
 }

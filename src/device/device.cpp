@@ -11,28 +11,28 @@
 
 namespace cai::device {
 
-void judge_type(int32_t type) {
+void require_device_type(int32_t type) {
   if (type == CAI_DEVICE_CPU || type == CAI_DEVICE_CUDA) return;
   throw Failure(CAI_ERR_VALUE, {}, "%d is no type of device: CAI_DEVICE_CPU or CAI_DEVICE_CUDA",
                 static_cast<int>(type));
 }
 
-void judge(cai_device device) {
-  judge_type(device.type);
+void require_device(cai_device device) {
+  require_device_type(device.type);
   if (device.id < 0 || (is_cpu(device) && device.id != 0)) {
     throw Failure(CAI_ERR_VALUE, {}, "%d is the id of no %s", static_cast<int>(device.id),
                   is_cpu(device) ? "CPU: it has 0" : "GPU: they begin at 0");
   }
 }
 
-void judge_size(std::uint32_t struct_size) {
+void require_size(std::uint32_t struct_size) {
   if (struct_size >= 8) return;
   throw Failure(CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, less than 8", struct_size);
 }
 
 int32_t count_gpus(const driver::Driver &cu) {
   int count = 0;
-  driver::must(cu.cuDeviceGetCount, &count);
+  driver::call(cu.cuDeviceGetCount, &count);
   return count;
 }
 
@@ -63,7 +63,7 @@ bool is(std::string_view text, std::string_view word) {
   return true;
 }
 
-[[noreturn]] void refuse_text(const char *text) {
+[[noreturn]] void fail_text(const char *text) {
   throw Failure(CAI_ERR_VALUE, {},
                 "\"%s\" is no device: \"cpu\", \"gpu\", \"gpu:1\", \"cuda:1\" or \"gpu:free\"",
                 text);
@@ -86,7 +86,7 @@ cai_device numbered(std::string_view number, const char *text) {
   const char *const end = begin + number.size();
   const auto [stop, result] = std::from_chars(begin, end, id);
   if (number.empty() || number[0] == '-' || stop != end) {
-    refuse_text(text);
+    fail_text(text);
   }
   const int32_t count = count_gpus(driver::get());
   if (result == std::errc::result_out_of_range || id >= count) {
@@ -105,7 +105,7 @@ cai_device parse(const char *text) {
     type = trim(type.substr(0, colon));
   }
   if (is(type, "cpu") && !has_which) return cpu;
-  if (!is(type, "gpu") && !is(type, "cuda")) refuse_text(text);
+  if (!is(type, "gpu") && !is(type, "cuda")) fail_text(text);
   if (!has_which) return current(CAI_DEVICE_CUDA);
   if (!is(which, "free")) return numbered(which, text);
   cai_device freest{};
@@ -115,16 +115,16 @@ cai_device parse(const char *text) {
 }
 
 void set_current(cai_device device) {
-  judge(device);
+  require_device(device);
   if (is_cpu(device)) return;
   driver::Session session;
   const Primary mine = primary(session, device.id);
   session.finish();
-  driver::must(session.cu.cuCtxSetCurrent, mine.context);
+  driver::call(session.cu.cuCtxSetCurrent, mine.context);
 }
 
 cai_device_guard enter(cai_device device) {
-  judge(device);
+  require_device(device);
   cai_device_guard guard{device, 0, 0, this_thread()};
   if (is_cpu(device)) return guard;
   driver::Session session;
@@ -132,7 +132,7 @@ cai_device_guard enter(cai_device device) {
   guard.context = reinterpret_cast<std::uintptr_t>(mine.context);
   guard.previous = reinterpret_cast<std::uintptr_t>(session.current());
   session.finish();  // what has become of the stack is certain after this
-  driver::must(session.cu.cuCtxPushCurrent, mine.context);
+  driver::call(session.cu.cuCtxPushCurrent, mine.context);
   return guard;
 }
 
@@ -151,7 +151,7 @@ void leave(cai_device_guard &guard) {
                     Text(guard.device).text);
     }
     driver::CUcontext popped = nullptr;
-    driver::must(session.cu.cuCtxPopCurrent, &popped);
+    driver::call(session.cu.cuCtxPopCurrent, &popped);
   }
   guard.thread = 0;
 }
@@ -163,23 +163,23 @@ using namespace cai;
 
 cai_status cai_device_parse(const char *text, cai_device *out, cai_error *error) {
   return guard(error, [&] {
-    device::given(out, "out");
-    *out = device::parse(device::given(text, "text"));
+    device::require(out, "out");
+    *out = device::parse(device::require(text, "text"));
   });
 }
 
 cai_status cai_device_format(cai_device which, char *text, cai_error *error) {
   return guard(error, [&] {
-    device::given(text, "text");
-    device::judge(which);
+    device::require(text, "text");
+    device::require_device(which);
     std::memcpy(text, device::Text(which).text, CAI_DEVICE_TEXT_SIZE);
   });
 }
 
 cai_status cai_device_count(int32_t type, int32_t *count, cai_error *error) {
   return guard(error, [&] {
-    device::given(count, "count");
-    device::judge_type(type);
+    device::require(count, "count");
+    device::require_device_type(type);
     int32_t found = 1;
     if (type == CAI_DEVICE_CUDA) {
       try {
@@ -195,8 +195,8 @@ cai_status cai_device_count(int32_t type, int32_t *count, cai_error *error) {
 
 cai_status cai_device_current(int32_t type, cai_device *out, cai_error *error) {
   return guard(error, [&] {
-    device::given(out, "out");
-    device::judge_type(type);
+    device::require(out, "out");
+    device::require_device_type(type);
     *out = device::current(type);
   });
 }
@@ -207,11 +207,11 @@ cai_status cai_device_set_current(cai_device which, cai_error *error) {
 
 cai_status cai_device_enter(cai_device which, cai_device_guard *guard_, cai_error *error) {
   return guard(error, [&] {
-    device::given(guard_, "guard");
+    device::require(guard_, "guard");
     *guard_ = device::enter(which);
   });
 }
 
 cai_status cai_device_leave(cai_device_guard *guard_, cai_error *error) {
-  return guard(error, [&] { device::leave(*device::given(guard_, "guard")); });
+  return guard(error, [&] { device::leave(*device::require(guard_, "guard")); });
 }

@@ -17,8 +17,8 @@ inline bool same(cai_device a, cai_device b) noexcept {
 }
 
 // Throws CAI_ERR_VALUE if a type or an id is that of no device.
-void judge(cai_device device);
-void judge_type(int32_t type);
+void require_device(cai_device device);
+void require_device_type(int32_t type);
 
 // GPUs that the driver sees.
 int32_t count_gpus(const driver::Driver &cu);
@@ -30,11 +30,11 @@ struct Text {
 };
 
 // Throws CAI_ERR_ARGUMENT if a struct_size that the caller set has no room for the first fields.
-void judge_size(std::uint32_t struct_size);
+void require_size(std::uint32_t struct_size);
 
 // Throws CAI_ERR_ARGUMENT for a pointer that must not be NULL.
 template <class Pointer>
-Pointer given(Pointer pointer, const char *name) {
+Pointer require(Pointer pointer, const char *name) {
   if (!pointer) throw Failure(CAI_ERR_ARGUMENT, {}, "%s is NULL", name);
   return pointer;
 }

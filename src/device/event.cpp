@@ -12,7 +12,7 @@ class CpuEvent final : public cai_event {
  public:
   explicit CpuEvent(std::uint32_t its_flags) : cai_event(cpu, its_flags) {}
 
-  void check_alive() const override {}
+  void require_alive() const override {}
 
   void record(cai_stream &stream) override {
     stream.raise_failure();
@@ -60,13 +60,13 @@ class CpuEvent final : public cai_event {
   std::shared_ptr<Mark> mark_;  // null: not recorded yet
 };
 
-cai_event &judge_event(cai_event *event, const char *name = "event") {
-  given(event, name)->check_alive();
+cai_event &require_event(cai_event *event, const char *name = "event") {
+  require(event, name)->require_alive();
   return *event;
 }
 
 cai_event *create_event(cai_device device, std::uint32_t flags) {
-  judge(device);
+  require_device(device);
   if (flags & ~std::uint32_t{CAI_EVENT_TIMING}) {
     throw Failure(CAI_ERR_VALUE, {}, "flags are 0x%x, not only CAI_EVENT_*", flags);
   }
@@ -80,7 +80,7 @@ void check_each(cai_event &start, cai_event &end, cai_status status, const char 
   if (!condition(end)) throw Failure(status, {}, "end %s", what);
 }
 
-[[noreturn]] void refuse_other(cai_device a, cai_device b, const char *what) {
+[[noreturn]] void fail_other_device(cai_device a, cai_device b, const char *what) {
   throw Failure(CAI_ERR_DEVICE, {}, "the event is of %s, %s of %s", Text(a).text, what,
                 Text(b).text);
 }
@@ -97,7 +97,7 @@ using namespace cai;
 
 cai_status cai_event_create(cai_device device, uint32_t flags, cai_event **out, cai_error *error) {
   return guard(error, [&] {
-    device::given(out, "out");
+    device::require(out, "out");
     *out = device::create_event(device, flags);
   });
 }
@@ -116,10 +116,10 @@ uint64_t cai_event_value(const cai_event *event) {
 
 cai_status cai_event_record(cai_event *event, cai_stream *stream, cai_error *error) {
   return guard(error, [&] {
-    cai_event &recorded = device::judge_event(event);
-    cai_stream &on = device::judge_stream(stream);
+    cai_event &recorded = device::require_event(event);
+    cai_stream &on = device::require_stream(stream);
     if (!device::same(recorded.device, on.device)) {
-      device::refuse_other(recorded.device, on.device, "the stream");
+      device::fail_other_device(recorded.device, on.device, "the stream");
     }
     recorded.record(on);
   });
@@ -127,30 +127,30 @@ cai_status cai_event_record(cai_event *event, cai_stream *stream, cai_error *err
 
 cai_status cai_event_wait(cai_event *event, cai_stream *stream, cai_error *error) {
   return guard(error, [&] {
-    cai_event &awaited = device::judge_event(event);
-    awaited.wait(device::judge_stream(stream));
+    cai_event &awaited = device::require_event(event);
+    awaited.wait(device::require_stream(stream));
   });
 }
 
 cai_status cai_event_query(cai_event *event, int32_t *busy, cai_error *error) {
   return guard(error, [&] {
-    device::given(busy, "busy");
-    *busy = device::judge_event(event).is_busy() ? 1 : 0;
+    device::require(busy, "busy");
+    *busy = device::require_event(event).is_busy() ? 1 : 0;
   });
 }
 
 cai_status cai_event_synchronize(cai_event *event, cai_error *error) {
-  return guard(error, [&] { device::judge_event(event).synchronize(); });
+  return guard(error, [&] { device::require_event(event).synchronize(); });
 }
 
 cai_status cai_event_elapsed(cai_event *start, cai_event *end, double *milliseconds,
                              cai_error *error) {
   return guard(error, [&] {
-    device::given(milliseconds, "milliseconds");
-    cai_event &first = device::judge_event(start, "start");
-    cai_event &last = device::judge_event(end, "end");
+    device::require(milliseconds, "milliseconds");
+    cai_event &first = device::require_event(start, "start");
+    cai_event &last = device::require_event(end, "end");
     if (!device::same(first.device, last.device)) {
-      device::refuse_other(first.device, last.device, "the other one");
+      device::fail_other_device(first.device, last.device, "the other one");
     }
     device::check_each(first, last, CAI_ERR_VALUE, "was made without CAI_EVENT_TIMING",
                        [](cai_event &event) { return event.keeps_time(); });

@@ -19,7 +19,7 @@ struct cai_event {
   virtual std::uint64_t value() const noexcept { return 0; }
 
   // Throws CAI_ERR_STATE if it can serve no longer.
-  virtual void check_alive() const = 0;
+  virtual void require_alive() const = 0;
 
   // As the functions of these names, on handles that are alive. A stream to record on is of the
   // event's device; so is the end of a time, and both are complete and keep it.

@@ -17,7 +17,7 @@ void destroy_event(void *handle) noexcept {
   const cai_status status = guard(&error, [&] {
     driver::Session session;
     session.use_relaxed_mode();
-    driver::must(session.cu.cuEventDestroy, static_cast<driver::CUevent>(handle));
+    driver::call(session.cu.cuEventDestroy, static_cast<driver::CUevent>(handle));
     session.finish();
   });
   if (status != CAI_OK) report(error);
@@ -33,7 +33,7 @@ class GpuEvent final : public cai_event {
     return reinterpret_cast<std::uintptr_t>(handle_);
   }
 
-  void check_alive() const override {
+  void require_alive() const override {
     if (process_ != forks()) driver::get();  // which says why it is of no use in a child
     if (is_alive(device.id, primary_.epoch)) return;
     throw Failure(CAI_ERR_STATE, {}, "the event went when %s was reset: make another one",
@@ -50,7 +50,7 @@ class GpuEvent final : public cai_event {
                     on.value, Text(device).text);
     }
     order::probe(session, on);
-    order::with(session, on, [&] { driver::must(session.cu.cuEventRecord, handle_, on.handle()); });
+    order::with(session, on, [&] { driver::call(session.cu.cuEventRecord, handle_, on.handle()); });
     capture_ = on.capture.id;
     recorded_ = true;
     order::look(session, on, ending);
@@ -69,7 +69,7 @@ class GpuEvent final : public cai_event {
 
   bool is_busy() override {
     if (!recorded_) return false;
-    refuse_captured();
+    require_uncaptured();
     driver::Session session;
     const bool is_pending = order::is_pending(session, handle_);
     session.finish();
@@ -78,17 +78,17 @@ class GpuEvent final : public cai_event {
 
   void synchronize() override {
     if (!recorded_) return;
-    refuse_captured();
+    require_uncaptured();
     driver::Session session;
     session.use_relaxed_mode();
-    driver::must(session.cu.cuEventSynchronize, handle_);
+    driver::call(session.cu.cuEventSynchronize, handle_);
     session.finish();
   }
 
   double elapsed(cai_event &end) override {
     driver::Session session;
     float milliseconds = 0;
-    driver::must(session.cu.cuEventElapsedTime, &milliseconds, handle_,
+    driver::call(session.cu.cuEventElapsedTime, &milliseconds, handle_,
                  static_cast<GpuEvent &>(end).handle_);
     session.finish();
     return static_cast<double>(milliseconds);
@@ -101,7 +101,7 @@ class GpuEvent final : public cai_event {
   }
 
  private:
-  void refuse_captured() const {
+  void require_uncaptured() const {
     if (!capture_) return;
     throw Failure(CAI_ERR_CAPTURE, {},
                   "the event was recorded in a capture: it is no point in any work yet");
@@ -152,9 +152,9 @@ class GpuEvent final : public cai_event {
     session.use_relaxed_mode();
     session.in(primary_.context, [&] {
       driver::CUstream stream = nullptr;
-      driver::must(session.cu.cuStreamCreateWithPriority, &stream, driver::stream_non_blocking, 0);
+      driver::call(session.cu.cuStreamCreateWithPriority, &stream, driver::stream_non_blocking, 0);
       try {
-        driver::must(session.cu.cuStreamWaitEvent, stream, handle_, 0U);
+        driver::call(session.cu.cuStreamWaitEvent, stream, handle_, 0U);
         order::Stream behind{reinterpret_cast<std::uintptr_t>(stream), nullptr, -1};
         event = order::Event::record(session, behind);
       } catch (const Failure &failure) {
@@ -182,7 +182,7 @@ cai_event *new_gpu_event(cai_device device, std::uint32_t flags) {
   session.use_relaxed_mode();
   try {
     session.in(mine.context, [&] {
-      driver::must(session.cu.cuEventCreate, &handle,
+      driver::call(session.cu.cuEventCreate, &handle,
                    flags & CAI_EVENT_TIMING ? 0U : driver::event_disable_timing);
     });
     auto made = std::make_unique<GpuEvent>(device, flags, handle, mine);

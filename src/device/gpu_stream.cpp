@@ -30,7 +30,7 @@ void destroy_stream(void *handle) noexcept {
   const cai_status status = guard(&error, [&] {
     driver::Session session;
     session.use_relaxed_mode();
-    driver::must(session.cu.cuStreamDestroy, static_cast<driver::CUstream>(handle));
+    driver::call(session.cu.cuStreamDestroy, static_cast<driver::CUstream>(handle));
     session.finish();
   });
   if (status != CAI_OK) report(error);
@@ -40,7 +40,7 @@ std::uint32_t mode_of(driver::Session &session, const order::Stream &stream) {
   if (stream.value == driver::stream_legacy) return CAI_MODE_DEFAULT;
   if (stream.value == driver::stream_per_thread) return CAI_MODE_SYNC;
   unsigned flags = 0;
-  driver::must(session.cu.cuStreamGetFlags, stream.handle(), &flags);
+  driver::call(session.cu.cuStreamGetFlags, stream.handle(), &flags);
   return flags & driver::stream_non_blocking ? CAI_MODE_ASYNC : CAI_MODE_SYNC;
 }
 
@@ -55,7 +55,7 @@ HeldStream new_gpu_stream(cai_device device, std::uint32_t mode, std::int32_t pr
     if (mode != CAI_MODE_DEFAULT) {
       session.use_relaxed_mode();
       session.in(mine.context, [&] {
-        driver::must(session.cu.cuStreamCreateWithPriority, &handle,
+        driver::call(session.cu.cuStreamCreateWithPriority, &handle,
                      mode == CAI_MODE_ASYNC ? driver::stream_non_blocking : 0U, priority);
       });
       stream = {reinterpret_cast<std::uintptr_t>(handle), nullptr, -1};
@@ -80,7 +80,7 @@ HeldStream wrap_gpu_stream(cai_device device, std::uint64_t value, void (*releas
   identify(session, stream);
   if (stream.context != mine.context) {
     driver::CUdevice its = 0;
-    session.in(stream.context, [&] { driver::must(session.cu.cuCtxGetDevice, &its); });
+    session.in(stream.context, [&] { driver::call(session.cu.cuCtxGetDevice, &its); });
     if (its != mine.device) {
       throw Failure(CAI_ERR_DEVICE, {CAI_ENTRY_STREAM}, "stream 0x%" PRIx64 " is of gpu:%d, not %s",
                     value, static_cast<int>(its), Text(device).text);
@@ -113,9 +113,9 @@ GpuStream::~GpuStream() {
   (before_ ? before_->after_ : all.first) = after_;
 }
 
-void refuse_captures(driver::Session &session, const Primary &primary) {
+void require_no_captures(driver::Session &session, const Primary &primary) {
   order::Stream legacy{driver::stream_legacy, primary.context, -1};
-  order::refuse_capturing(session, legacy, "nobody can wait for all that its context does");
+  order::require_not_capturing(session, legacy, "nobody can wait for all that its context does");
   Known &all = known();
   const std::lock_guard lock(all.mutex);
   for (GpuStream *each = all.first; each; each = each->after_) {
@@ -125,7 +125,8 @@ void refuse_captures(driver::Session &session, const Primary &primary) {
     }
     order::Stream stream = each->stream_;
     try {
-      order::refuse_capturing(session, stream, "nobody can wait for all that its context does");
+      order::require_not_capturing(session, stream,
+                                   "nobody can wait for all that its context does");
     } catch (const Failure &failure) {
       // Its owner has destroyed it: what has gone is in no capture.
       if (each->is_left_over(failure.error())) continue;
@@ -134,7 +135,7 @@ void refuse_captures(driver::Session &session, const Primary &primary) {
   }
 }
 
-void GpuStream::check_alive() const {
+void GpuStream::require_alive() const {
   if (process_ != forks()) driver::get();  // which says why it is of no use in a child
   if (!is_dead()) return;
   throw Failure(CAI_ERR_STATE, {CAI_ENTRY_STREAM},
@@ -143,7 +144,7 @@ void GpuStream::check_alive() const {
 }
 
 order::Stream GpuStream::stream() const {
-  check_alive();
+  require_alive();
   if (thread_ && thread_ != this_thread()) {
     throw Failure(CAI_ERR_STATE, {CAI_ENTRY_STREAM},
                   "the stream is 2 of thread %" PRIu64 ", which means another one on this thread",
@@ -159,8 +160,8 @@ void GpuStream::describe(cai_stream_info &info) {
   std::uint64_t capture = 0;
   unsigned long long id = 0;
   order::with(session, mine, [&] {
-    driver::must(session.cu.cuStreamGetId, mine.handle(), &id);
-    driver::must(session.cu.cuStreamGetPriority, mine.handle(), &info.priority);
+    driver::call(session.cu.cuStreamGetId, mine.handle(), &id);
+    driver::call(session.cu.cuStreamGetPriority, mine.handle(), &info.priority);
     const driver::CUresult result = session.cu.cuStreamGetCaptureInfo(
         mine.handle(), &status, &capture, nullptr, nullptr, nullptr);
     // The legacy stream, while one that is in order with it is being captured, is not itself.
@@ -179,7 +180,7 @@ bool GpuStream::is_busy() {
   order::Ending ending;
   driver::Session session;
   order::Stream mine = stream();
-  order::refuse_capturing(session, mine, "nothing of it is pending, nor complete");
+  order::require_not_capturing(session, mine, "nothing of it is pending, nor complete");
   const bool is_idle = order::is_idle(session, mine);
   order::look(session, mine, ending);
   session.finish();
@@ -191,7 +192,7 @@ void GpuStream::synchronize() {
   driver::Session session;
   order::Stream mine = stream();
   try {
-    order::refuse_capturing(session, mine, "the host cannot wait for it");
+    order::require_not_capturing(session, mine, "the host cannot wait for it");
     order::synchronize(session, mine);
   } catch (const Failure &failure) {
     const cai_error &error = failure.error();

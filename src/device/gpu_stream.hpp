@@ -16,7 +16,7 @@ class GpuStream final : public cai_stream {
             std::uint64_t epoch);
 
   std::uint64_t value() const noexcept override { return stream_.value; }
-  void check_alive() const override;
+  void require_alive() const override;
   void describe(cai_stream_info &info) override;
   void raise_failure() override { failures_->raise(); }
   void enqueue(cai_work_fn work, void (*done)(void *context), void *its_context) override;
@@ -25,8 +25,8 @@ class GpuStream final : public cai_stream {
   void synchronize() override;
   void retire() noexcept override;
 
-  // As the order room takes it, identified. Throws what check_alive() does, and CAI_ERR_STATE if it
-  // is stream 2 of another thread.
+  // As the order room takes it, identified. Throws what require_alive() does, and CAI_ERR_STATE if
+  // it is stream 2 of another thread.
   order::Stream stream() const;
 
   // What tells it from all other streams, of whatever handle.
@@ -48,7 +48,7 @@ class GpuStream final : public cai_stream {
   void *context = nullptr;
 
  private:
-  friend void refuse_captures(driver::Session &session, const Primary &primary);
+  friend void require_no_captures(driver::Session &session, const Primary &primary);
   ~GpuStream();
 
   const order::Stream stream_;
@@ -66,6 +66,6 @@ inline GpuStream &gpu_stream(cai_stream &stream) noexcept {
 }
 
 // Throws CAI_ERR_CAPTURE if a stream of the context that libcai knows is being captured.
-void refuse_captures(driver::Session &session, const Primary &primary);
+void require_no_captures(driver::Session &session, const Primary &primary);
 
 }  // namespace cai::device

@@ -95,7 +95,7 @@ void launch(driver::Session &session, order::Stream &stream, const Shared &work)
     static_cast<void>(theirs.release());
   }
   order::with(session, stream, [&] {
-    driver::must(session.cu.cuLaunchHostFunc, stream.handle(),
+    driver::call(session.cu.cuLaunchHostFunc, stream.handle(),
                  stream.capture ? run_again : run_once, context);
     static_cast<void>(theirs.release());
   });

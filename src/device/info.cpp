@@ -35,12 +35,12 @@ Memory memory_of_machine() {
 }
 
 Memory memory_of(cai_device device) {
-  judge(device);
+  require_device(device);
   if (is_cpu(device)) return memory_of_machine();
   driver::Session session;
   const Primary mine = primary(session, device.id);
   std::size_t free = 0, total = 0;
-  session.in(mine.context, [&] { driver::must(session.cu.cuMemGetInfo, &free, &total); });
+  session.in(mine.context, [&] { driver::call(session.cu.cuMemGetInfo, &free, &total); });
   session.finish();
   return {free, total};
 }
@@ -65,13 +65,13 @@ cai_device most_free(int32_t type) {
 class Gpu {
  public:
   explicit Gpu(cai_device device) : cu_(driver::get()) {
-    check_gpu(cu_, device.id);
-    driver::must(cu_.cuDeviceGet, &device_, device.id);
+    require_gpu(cu_, device.id);
+    driver::call(cu_.cuDeviceGet, &device_, device.id);
   }
 
   std::int32_t attribute(driver::CUdevice_attribute which) const {
     int value = 0;
-    driver::must(cu_.cuDeviceGetAttribute, &value, which, device_);
+    driver::call(cu_.cuDeviceGetAttribute, &value, which, device_);
     return value;
   }
 
@@ -98,15 +98,15 @@ class Gpu {
     const driver::CUuuid id = uuid();
     std::memcpy(info.uuid, id.bytes, sizeof info.uuid);
     std::size_t total = 0;
-    driver::must(cu_.cuDeviceTotalMem, &total, device_);
+    driver::call(cu_.cuDeviceTotalMem, &total, device_);
     info.total = total;
-    driver::must(cu_.cuDeviceGetName, info.name, static_cast<int>(sizeof info.name), device_);
+    driver::call(cu_.cuDeviceGetName, info.name, static_cast<int>(sizeof info.name), device_);
     info.name[sizeof info.name - 1] = 0;
   }
 
   driver::CUuuid uuid() const {
     driver::CUuuid id{};
-    driver::must(cu_.cuDeviceGetUuid, &id, device_);
+    driver::call(cu_.cuDeviceGetUuid, &id, device_);
     return id;
   }
 
@@ -127,7 +127,7 @@ std::string cpu_name() {
 }
 
 cai_device_info describe(cai_device device) {
-  judge(device);
+  require_device(device);
   cai_device_info info{};
   if (is_cpu(device)) {
     info.total = memory_of(device).total;
@@ -185,18 +185,18 @@ cai_device find(const std::uint8_t *uuid) {
 }
 
 bool can_access(cai_device device, cai_device peer) {
-  judge(device);
-  judge(peer);
+  require_device(device);
+  require_device(peer);
   if (is_cpu(device) && is_cpu(peer)) return true;
   const auto check = [](cai_device each) {
-    if (!is_cpu(each)) check_gpu(driver::get(), each.id);
+    if (!is_cpu(each)) require_gpu(driver::get(), each.id);
   };
   check(device);
   check(peer);
   if (same(device, peer)) return true;
   if (is_cpu(device) || is_cpu(peer)) return false;
   int yes = 0;
-  driver::must(driver::get().cuDeviceCanAccessPeer, &yes, Gpu(device).device(), Gpu(peer).device());
+  driver::call(driver::get().cuDeviceCanAccessPeer, &yes, Gpu(device).device(), Gpu(peer).device());
   return yes != 0;
 }
 
@@ -207,7 +207,7 @@ using namespace cai;
 
 cai_status cai_device_describe(cai_device which, cai_device_info *out, cai_error *error) {
   return guard(error, [&] {
-    device::judge_size(device::given(out, "out")->struct_size);
+    device::require_size(device::require(out, "out")->struct_size);
     give_out(device::describe(which), out);
   });
 }
@@ -215,7 +215,7 @@ cai_status cai_device_describe(cai_device which, cai_device_info *out, cai_error
 cai_status cai_device_summary(cai_device which, char *text, uint64_t size, uint64_t *length,
                               cai_error *error) {
   return guard(error, [&] {
-    if (size > 0) device::given(text, "text");
+    if (size > 0) device::require(text, "text");
     const std::string lines = device::summary(which);
     if (size > 0) {
       const std::size_t cut = std::min<std::size_t>(lines.size(), size - 1);
@@ -228,8 +228,8 @@ cai_status cai_device_summary(cai_device which, char *text, uint64_t size, uint6
 
 cai_status cai_device_find(const uint8_t *uuid, cai_device *out, cai_error *error) {
   return guard(error, [&] {
-    device::given(out, "out");
-    *out = device::find(device::given(uuid, "uuid"));
+    device::require(out, "out");
+    *out = device::find(device::require(uuid, "uuid"));
   });
 }
 
@@ -243,8 +243,8 @@ cai_status cai_device_memory(cai_device which, uint64_t *free, uint64_t *total, 
 
 cai_status cai_device_most_free(int32_t type, cai_device *out, cai_error *error) {
   return guard(error, [&] {
-    device::given(out, "out");
-    device::judge_type(type);
+    device::require(out, "out");
+    device::require_device_type(type);
     *out = device::most_free(type);
   });
 }
@@ -252,7 +252,7 @@ cai_status cai_device_most_free(int32_t type, cai_device *out, cai_error *error)
 cai_status cai_device_can_access(cai_device which, cai_device peer, int32_t *yes,
                                  cai_error *error) {
   return guard(error, [&] {
-    device::given(yes, "yes");
+    device::require(yes, "yes");
     *yes = device::can_access(which, peer);
   });
 }

@@ -200,7 +200,7 @@ void ask_capacity(cai_device device, Slot &slot) {
   } else {
     driver::Session session;
     std::size_t bytes = 0;
-    must(session.cu.cuDeviceTotalMem, &bytes, primary(session, device.id).device);
+    driver::call(session.cu.cuDeviceTotalMem, &bytes, primary(session, device.id).device);
     session.finish();
     total = bytes;
   }
@@ -224,7 +224,7 @@ std::array<std::uint64_t, 3> streams_in_sight(cai_device device) {
   const std::uint64_t stream = cai_stream_value(current.get());
   if (stream <= driver::stream_per_thread) return {legacy, driver::stream_per_thread, legacy};
   try {
-    current.get()->check_alive();
+    current.get()->require_alive();
   } catch (const Failure &) {  // nothing is on it any more
     return {legacy, driver::stream_per_thread, legacy};
   }
@@ -251,7 +251,7 @@ bool is_idle(const driver::Driver &cu, cai_device device) {
   });
 }
 
-bool must_wait(const driver::Driver &cu, cai_device device, const Item &item) noexcept {
+bool has_to_wait(const driver::Driver &cu, cai_device device, const Item &item) noexcept {
   return item.after && item.epoch == epoch_of(device) &&
          !is_ready(cu.cuEventQuery(item.after.handle()));
 }
@@ -320,7 +320,7 @@ void end_frees_that_are_due(const driver::Driver &cu, cai_device device, Slot &s
     frees = slot.take_frees();
   }
   frees.for_each([&](Item &item) {
-    if (!must_wait(cu, device, item)) return free_one(device, item, failed);
+    if (!has_to_wait(cu, device, item)) return free_one(device, item, failed);
     const cai_status kept = guard(nullptr, [&] {
       const std::lock_guard lock(slot.mutex);
       slot.add(std::move(item));
@@ -392,7 +392,7 @@ void add(cai_device device, Item &&item) {
 
 }  // namespace
 
-void check_pending_limits() {
+void require_pending_limits() {
   (void)Limits::get();
 }
 
@@ -470,7 +470,7 @@ void end_deferring(cai_device device) noexcept {
 }
 
 PendingCounts pending_of(cai_device device) {
-  check_slot(device);
+  require_slot(device);
   Slot &slot = slot_of(device);
   const std::lock_guard lock(slot.mutex);
   return {slot.bytes, slot.count(), slot.deferred};

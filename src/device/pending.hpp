@@ -54,7 +54,7 @@ void flush_before_reset(cai_device device) noexcept;
 void forget_pending(cai_device device) noexcept;
 
 // The environment's limits are such that somebody understands; else a Failure.
-void check_pending_limits();
+void require_pending_limits();
 
 struct PendingCounts {
   uint64_t bytes, count;

@@ -28,27 +28,27 @@ Slot &slot_of(int32_t ordinal) {
 
 }  // namespace
 
-void check_gpu(const driver::Driver &cu, int32_t ordinal) {
+void require_gpu(const driver::Driver &cu, int32_t ordinal) {
   int count = 0;
-  must(cu.cuDeviceGetCount, &count);
+  driver::call(cu.cuDeviceGetCount, &count);
   if (ordinal < 0 || ordinal >= std::min<int>(count, most_devices)) {
     throw Failure(CAI_ERR_DEVICE, {}, "there is no gpu:%d: this process sees %d", ordinal, count);
   }
 }
 
 Primary primary(driver::Session &session, int32_t ordinal) {
-  if (ordinal < 0 || ordinal >= most_devices) check_gpu(session.cu, ordinal);
+  if (ordinal < 0 || ordinal >= most_devices) require_gpu(session.cu, ordinal);
   Slot &slot = slot_of(ordinal);
   if (const driver::CUcontext context = slot.context.load(std::memory_order_acquire)) {
     return {slot.device, context, slot.epoch.load(std::memory_order_relaxed)};
   }
-  check_gpu(session.cu, ordinal);
+  require_gpu(session.cu, ordinal);
   session.use_relaxed_mode();
   const std::lock_guard lock(slot.mutex);
   driver::CUcontext context = slot.context.load(std::memory_order_relaxed);
   if (!context) {
-    must(session.cu.cuDeviceGet, &slot.device, ordinal);
-    must(session.cu.cuDevicePrimaryCtxRetain, &context, slot.device);
+    driver::call(session.cu.cuDeviceGet, &slot.device, ordinal);
+    driver::call(session.cu.cuDevicePrimaryCtxRetain, &context, slot.device);
     slot.last.store(context, std::memory_order_relaxed);
     slot.context.store(context, std::memory_order_release);
   }
@@ -82,18 +82,18 @@ std::uint64_t resets() noexcept {
 }
 
 void reset_primary(driver::Session &session, int32_t ordinal) {
-  check_gpu(session.cu, ordinal);
+  require_gpu(session.cu, ordinal);
   Slot &slot = slot_of(ordinal);
   session.use_relaxed_mode();
   const std::lock_guard lock(slot.mutex);
   driver::CUdevice device = 0;
-  must(session.cu.cuDeviceGet, &device, ordinal);
+  driver::call(session.cu.cuDeviceGet, &device, ordinal);
   const bool held = slot.context.exchange(nullptr, std::memory_order_acq_rel) != nullptr;
   slot.epoch.fetch_add(1, std::memory_order_acq_rel);
   reset_count.fetch_add(1, std::memory_order_release);
-  must(session.cu.cuDevicePrimaryCtxReset, device);
+  driver::call(session.cu.cuDevicePrimaryCtxReset, device);
   // The reset leaves the counts alone: this one is given back, and taken anew at the next need.
-  if (held) must(session.cu.cuDevicePrimaryCtxRelease, device);
+  if (held) driver::call(session.cu.cuDevicePrimaryCtxRelease, device);
 }
 
 }  // namespace cai::device

@@ -16,7 +16,7 @@ struct Primary {
 };
 
 // Throws CAI_ERR_DEVICE if there is no such GPU.
-void check_gpu(const driver::Driver &cu, int32_t ordinal);
+void require_gpu(const driver::Driver &cu, int32_t ordinal);
 
 // That of a GPU: made at the first need, then kept. Throws CAI_ERR_DEVICE if there is no such GPU.
 Primary primary(driver::Session &session, int32_t ordinal);

@@ -16,7 +16,7 @@ namespace {
 
 constinit thread_local const Queue *here = nullptr;
 
-[[noreturn]] void refuse_child() {
+[[noreturn]] void fail_in_child() {
   throw Failure(CAI_ERR_STATE, {},
                 "the stream's thread is in the process that this one was forked from");
 }
@@ -50,8 +50,8 @@ std::shared_ptr<Queue> Queue::start() {
   return queue;
 }
 
-void Queue::check_alive() const {
-  if (process_ != forks()) refuse_child();
+void Queue::require_alive() const {
+  if (process_ != forks()) fail_in_child();
 }
 
 std::uint64_t Queue::push(std::unique_ptr<Task> task) noexcept {
@@ -82,7 +82,7 @@ void Queue::wait_for(std::uint64_t number) {
 
 void Queue::wait_until_done(std::uint64_t number) const {
   if (has_done(number)) return;
-  check_alive();
+  require_alive();
   std::uint64_t now = 0;
   while ((now = finished_.load(std::memory_order_acquire)) < number) finished_.wait(now);
 }
@@ -172,7 +172,7 @@ void Mark::pass() noexcept {
 
 void Mark::wait() const {
   if (is_passed()) return;
-  if (process_ != forks()) refuse_child();
+  if (process_ != forks()) fail_in_child();
   if (by_ && by_->is_here()) {
     throw Failure(CAI_ERR_STATE, {},
                   "the event cannot be waited for here: this is the thread that has to pass it");

@@ -30,7 +30,7 @@ class Queue final : public order::HostQueue {
   Queue &operator=(const Queue &) = delete;
 
   // Throws CAI_ERR_STATE in a forked child, where there is no such thread.
-  void check_alive() const;
+  void require_alive() const;
 
   // Returns the task's number.
   std::uint64_t push(std::unique_ptr<Task> task) noexcept;

@@ -63,11 +63,11 @@ void synchronize_what_is_there(cai_stream &current) {
 }
 
 void synchronize(cai_device device, void (*wait_for)(cai_stream &current)) {
-  judge(device);
+  require_device(device);
   const HeldStream current = current_stream_if_any(device);
   if (!is_cpu(device)) {
     driver::Session session;
-    refuse_captures(session, primary(session, device.id));
+    require_no_captures(session, primary(session, device.id));
     session.finish();
   }
   if (current.get() && !is_dead(*current.get())) wait_for(*current.get());
@@ -75,7 +75,7 @@ void synchronize(cai_device device, void (*wait_for)(cai_stream &current)) {
   driver::Session session;
   session.use_relaxed_mode();
   session.in(primary(session, device.id).context,
-             [&] { driver::must(session.cu.cuCtxSynchronize); });
+             [&] { driver::call(session.cu.cuCtxSynchronize); });
   session.finish();
 }
 
@@ -129,7 +129,7 @@ cai_status cai_device_reset(cai_device which, uint32_t flags, cai_error *error) 
 
 cai_status cai_device_on_reset(cai_reset_fn callback, void *context, cai_error *error) {
   return guard(error, [&] {
-    device::given(callback, "callback");
+    device::require(callback, "callback");
     device::Callbacks &all = device::callbacks();
     const std::lock_guard lock(all.mutex);
     if (all.find({callback, context}) == all.all.end()) all.all.push_back({callback, context});
@@ -138,7 +138,7 @@ cai_status cai_device_on_reset(cai_reset_fn callback, void *context, cai_error *
 
 cai_status cai_device_off_reset(cai_reset_fn callback, void *context, cai_error *error) {
   return guard(error, [&] {
-    device::given(callback, "callback");
+    device::require(callback, "callback");
     device::Callbacks &all = device::callbacks();
     const std::lock_guard lock(all.mutex);
     const auto found = all.find({callback, context});

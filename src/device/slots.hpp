@@ -13,8 +13,8 @@ inline std::size_t slot_index(cai_device device) noexcept {
   return device.type == CAI_DEVICE_CPU ? most_devices : static_cast<std::size_t>(device.id);
 }
 
-inline void check_slot(cai_device device) {
-  judge(device);
+inline void require_slot(cai_device device) {
+  require_device(device);
   if (device.id >= most_devices) {
     throw Failure(CAI_ERR_DEVICE, {}, "there is no %s", Text(device).text);
   }

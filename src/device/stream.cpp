@@ -19,7 +19,7 @@ bool drop_holder(cai_stream *stream) noexcept {
 }  // namespace
 
 HeldStream create_stream(cai_device device, std::uint32_t mode, std::int32_t priority) {
-  judge(device);
+  require_device(device);
   if (mode > CAI_MODE_ASYNC) {
     throw Failure(CAI_ERR_VALUE, {}, "mode is %u, no CAI_MODE_*", mode);
   }
@@ -54,7 +54,7 @@ using namespace cai;
 cai_status cai_stream_create(cai_device device, uint32_t mode, int32_t priority, cai_stream **out,
                              cai_error *error) {
   return guard(error, [&] {
-    device::given(out, "out");
+    device::require(out, "out");
     device::end_left();
     *out = device::create_stream(device, mode, priority).let_go();
   });
@@ -63,8 +63,8 @@ cai_status cai_stream_create(cai_device device, uint32_t mode, int32_t priority,
 cai_status cai_stream_wrap(cai_device device, uint64_t value, void (*release)(void *context),
                            void *context, cai_stream **out, cai_error *error) {
   return guard(error, [&] {
-    device::given(out, "out");
-    device::judge(device);
+    device::require(out, "out");
+    device::require_device(device);
     if (value == 0) {
       throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_STREAM},
                     "value is 0, which is never a stream: 1 is the legacy default stream");
@@ -91,9 +91,9 @@ uint64_t cai_stream_value(const cai_stream *stream) {
 
 cai_status cai_stream_describe(cai_stream *stream, cai_stream_info *out, cai_error *error) {
   return guard(error, [&] {
-    device::given(stream, "stream");
-    device::judge_size(device::given(out, "out")->struct_size);
-    stream->check_alive();
+    device::require(stream, "stream");
+    device::require_size(device::require(out, "out")->struct_size);
+    stream->require_alive();
     cai_stream_info info{};
     info.mode = stream->mode;
     info.device = stream->device;

@@ -20,7 +20,7 @@ struct cai_stream {
   virtual std::uint64_t value() const noexcept { return 0; }
 
   // Throws CAI_ERR_STATE if it can serve no longer: after a reset, in a forked child.
-  virtual void check_alive() const = 0;
+  virtual void require_alive() const = 0;
   // Fills in the rest of what is known: all but mode, device and value.
   virtual void describe(cai_stream_info &info) = 0;
 
@@ -66,12 +66,12 @@ class HeldStream {
 };
 
 inline bool is_dead(const cai_stream &stream) noexcept {
-  return guard(nullptr, [&] { stream.check_alive(); }) != CAI_OK;
+  return guard(nullptr, [&] { stream.require_alive(); }) != CAI_OK;
 }
 
 // Throws CAI_ERR_ARGUMENT for NULL, and CAI_ERR_STATE where the stream can serve no longer.
-inline cai_stream &judge_stream(cai_stream *stream, const char *name = "stream") {
-  given(stream, name)->check_alive();
+inline cai_stream &require_stream(cai_stream *stream, const char *name = "stream") {
+  require(stream, name)->require_alive();
   return *stream;
 }
 

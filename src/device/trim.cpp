@@ -8,17 +8,17 @@ namespace {
 
 template <class Body>
 void with_pool(cai_device device, Body &&body) {
-  judge(device);
+  require_device(device);
   if (is_cpu(device)) return;
   driver::Session session;
   const Primary mine = primary(session, device.id);
   int has_pools = 0;
-  driver::must(session.cu.cuDeviceGetAttribute, &has_pools, driver::device_pools, mine.device);
+  driver::call(session.cu.cuDeviceGetAttribute, &has_pools, driver::device_pools, mine.device);
   if (!has_pools) {
     throw Failure(CAI_ERR_UNSUPPORTED, {}, "%s has no pools of memory", Text(device).text);
   }
   driver::CUmemoryPool pool = nullptr;
-  driver::must(session.cu.cuDeviceGetMemPool, &pool, mine.device);
+  driver::call(session.cu.cuDeviceGetMemPool, &pool, mine.device);
   session.use_relaxed_mode();
   std::forward<Body>(body)(session.cu, pool);
   session.finish();
@@ -33,7 +33,7 @@ cai_status cai_device_set_cache(cai_device which, uint64_t bytes, cai_error *err
   return guard(error, [&] {
     device::with_pool(which, [&](const driver::Driver &cu, driver::CUmemoryPool pool) {
       std::uint64_t threshold = bytes;
-      driver::must(cu.cuMemPoolSetAttribute, pool, driver::pool_release_threshold, &threshold);
+      driver::call(cu.cuMemPoolSetAttribute, pool, driver::pool_release_threshold, &threshold);
     });
   });
 }
@@ -41,7 +41,7 @@ cai_status cai_device_set_cache(cai_device which, uint64_t bytes, cai_error *err
 cai_status cai_device_trim_cache(cai_device which, uint64_t keep, cai_error *error) {
   return guard(error, [&] {
     device::with_pool(which, [&](const driver::Driver &cu, driver::CUmemoryPool pool) {
-      driver::must(cu.cuMemPoolTrimTo, pool, static_cast<std::size_t>(keep));
+      driver::call(cu.cuMemPoolTrimTo, pool, static_cast<std::size_t>(keep));
     });
   });
 }

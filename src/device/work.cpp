@@ -20,7 +20,7 @@ struct GpuPoint {
     if (epoch != 0 && !is_alive(ordinal, epoch)) return;  // a reset waits for all before
     driver::Session session;
     session.use_relaxed_mode();
-    driver::must(session.cu.cuEventSynchronize, event.handle());
+    driver::call(session.cu.cuEventSynchronize, event.handle());
     session.finish();
   }
 };
@@ -69,7 +69,7 @@ void follow(cai_stream &stream, cai_stream &other) {
   } else {
     driver::Session session;
     order::Stream from = gpu_stream(other).stream();
-    order::refuse_capturing(session, from, "the host cannot wait for it");
+    order::require_not_capturing(session, from, "the host cannot wait for it");
     order::Event event = order::Event::record(session, from);
     session.finish();
     wait_in_work(cpu_stream(stream), std::move(event), other.device, gpu_stream(other).epoch());
@@ -94,7 +94,7 @@ using namespace cai;
 
 cai_status cai_stream_set_thread_limit(cai_stream *stream, int32_t threads, cai_error *error) {
   return guard(error, [&] {
-    device::given(stream, "stream");
+    device::require(stream, "stream");
     if (!device::is_cpu(stream->device)) {
       throw Failure(CAI_ERR_DEVICE, {}, "a stream of %s has no threads to limit",
                     device::Text(stream->device).text);
@@ -108,22 +108,22 @@ cai_status cai_stream_set_thread_limit(cai_stream *stream, int32_t threads, cai_
 
 cai_status cai_stream_enqueue(cai_stream *stream, cai_work_fn work, void (*done)(void *context),
                               void *context, cai_error *error) {
-  return guard(error, [&] { device::judge_stream(stream).enqueue(work, done, context); });
+  return guard(error, [&] { device::require_stream(stream).enqueue(work, done, context); });
 }
 
 cai_status cai_stream_attach(cai_stream *stream, void (*release)(void *context), void *context,
                              cai_error *error) {
   return guard(error, [&] {
-    device::given(release, "release");
-    device::judge_stream(stream).attach(release, context);
+    device::require(release, "release");
+    device::require_stream(stream).attach(release, context);
   });
 }
 
 cai_status cai_stream_query(cai_stream *stream, int32_t *busy, cai_error *error) {
   return guard(error, [&] {
-    device::given(busy, "busy");
+    device::require(busy, "busy");
     // In this order: who hears that the stream is idle has heard what its work came to.
-    const bool is_busy = device::judge_stream(stream).is_busy();
+    const bool is_busy = device::require_stream(stream).is_busy();
     stream->raise_failure();
     *busy = is_busy ? 1 : 0;
   });
@@ -131,14 +131,14 @@ cai_status cai_stream_query(cai_stream *stream, int32_t *busy, cai_error *error)
 
 cai_status cai_stream_synchronize(cai_stream *stream, cai_error *error) {
   return guard(error, [&] {
-    device::judge_stream(stream).synchronize();
+    device::require_stream(stream).synchronize();
     stream->raise_failure();
   });
 }
 
 cai_status cai_stream_follow(cai_stream *stream, cai_stream *other, cai_error *error) {
   return guard(error, [&] {
-    device::judge_stream(stream);
-    device::follow(*stream, device::judge_stream(other, "other"));
+    device::require_stream(stream);
+    device::follow(*stream, device::require_stream(other, "other"));
   });
 }

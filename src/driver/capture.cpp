@@ -6,7 +6,7 @@
 namespace cai::driver {
 
 Relaxed::Relaxed(const Driver &cu, Faults &faults) : cu_(cu), faults_(faults) {
-  must(cu_.cuThreadExchangeStreamCaptureMode, &mode_);
+  call(cu_.cuThreadExchangeStreamCaptureMode, &mode_);
   active_ = true;
 }
 
@@ -28,13 +28,13 @@ std::vector<CUgraphNode> dependencies_of(const Driver &cu, std::uint64_t stream)
   CUgraph graph = nullptr;
   const CUgraphNode *nodes = nullptr;
   std::size_t count = 0;
-  must(cu.cuStreamGetCaptureInfo, stream_handle(stream), &status, &id, &graph, &nodes, &count);
+  call(cu.cuStreamGetCaptureInfo, stream_handle(stream), &status, &id, &graph, &nodes, &count);
   return {nodes, nodes + count};
 }
 
 void add_dependencies(const Driver &cu, std::uint64_t stream, std::vector<CUgraphNode> &nodes) {
   constexpr unsigned add = 0;  // CU_STREAM_ADD_CAPTURE_DEPENDENCIES
-  must(cu.cuStreamUpdateCaptureDependencies, stream_handle(stream), nodes.data(), nodes.size(),
+  call(cu.cuStreamUpdateCaptureDependencies, stream_handle(stream), nodes.data(), nodes.size(),
        add);
 }
 
@@ -48,7 +48,7 @@ bool is_without_per_thread(const Driver &cu) noexcept {
 
 }  // namespace
 
-void refuse_capture(const Driver &cu, std::uint64_t stream, CUresult result) {
+void fail_capture(const Driver &cu, std::uint64_t stream, CUresult result) {
   if (result == error_capture_implicit) {
     throw Failure(
         CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, result},

@@ -37,8 +37,7 @@ struct Capture {
 
 // Throws what is amiss with a stream's capture: an invalidated one, if all that the driver said was
 // success; CAI_ERR_ARGUMENT for 2 where a green context is current.
-[[noreturn, gnu::cold]] void refuse_capture(const Driver &cu, std::uint64_t stream,
-                                            CUresult result);
+[[noreturn, gnu::cold]] void fail_capture(const Driver &cu, std::uint64_t stream, CUresult result);
 
 // Asks without harm. Throws CAI_ERR_CAPTURE if the capture was invalidated, and for the legacy
 // stream while a blocking stream of the current context is being captured. For 1 and 2, their
@@ -49,7 +48,7 @@ inline Capture capture_of(const Driver &cu, std::uint64_t stream) {
   const CUresult result = cu.cuStreamGetCaptureInfo(stream_handle(stream), &status, &capture.id,
                                                     &capture.graph, nullptr, nullptr);
   if (result == success && status == capture_none) return {};
-  if (result != success || status != capture_active) refuse_capture(cu, stream, result);
+  if (result != success || status != capture_active) fail_capture(cu, stream, result);
   return capture;
 }
 

@@ -14,13 +14,13 @@ void Session::finish() {
 
 CUcontext Session::of_stream(std::uint64_t stream) const {
   CUcontext context = nullptr;
-  must(cu.cuStreamGetCtx, stream_handle(stream), &context);
+  call(cu.cuStreamGetCtx, stream_handle(stream), &context);
   return context;
 }
 
 std::uint64_t Session::id_of(CUcontext context) const {
   unsigned long long id = 0;
-  must(cu.cuCtxGetId, context, &id);
+  call(cu.cuCtxGetId, context, &id);
   return id;
 }
 
@@ -39,7 +39,7 @@ CUcontext Session::of_device(int ordinal) {
     if (result == success && id == known->load()) return here;
   }
   CUdevice device = 0;
-  must(cu.cuDeviceGet, &device, ordinal);
+  call(cu.cuDeviceGet, &device, ordinal);
   if (const CUcontext primary = primary_of(device)) {
     if (known) known->store(id_of(primary));
     return primary;
@@ -54,11 +54,11 @@ CUcontext Session::of_device(int ordinal) {
 std::vector<CUcontext> Session::primaries() {
   std::vector<CUcontext> found;
   int count = 0;
-  must(cu.cuDeviceGetCount, &count);
+  call(cu.cuDeviceGetCount, &count);
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     try {
       CUdevice device = 0;
-      must(cu.cuDeviceGet, &device, ordinal);
+      call(cu.cuDeviceGet, &device, ordinal);
       if (const CUcontext context = primary_of(device)) found.push_back(context);
     } catch (const Failure &failure) {
       faults.note(failure.error());  // of one device, which is no reason to leave out the others
@@ -73,12 +73,12 @@ CUcontext Session::primary_of(CUdevice device) {
   }
   unsigned flags = 0;
   int active = 0;
-  must(cu.cuDevicePrimaryCtxGetState, device, &flags, &active);
+  call(cu.cuDevicePrimaryCtxGetState, device, &flags, &active);
   if (!active) return nullptr;
   primaries_.reserve(primaries_.size() + 1);  // so that nothing fails once it is retained
   use_relaxed_mode();
   CUcontext context = nullptr;
-  must(cu.cuDevicePrimaryCtxRetain, &context, device);
+  call(cu.cuDevicePrimaryCtxRetain, &context, device);
   primaries_.emplace_back(device, context);
   return context;
 }
@@ -93,7 +93,7 @@ void Session::release_primaries() noexcept {
 
 Session::Within::Within(Session &session, CUcontext context)
     : session_(session), entered_(context), before_(session.current()) {
-  must(session_.cu.cuCtxPushCurrent, context);
+  call(session_.cu.cuCtxPushCurrent, context);
   session_.current_ = context;
 }
 

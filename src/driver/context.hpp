@@ -44,7 +44,7 @@ class Session {
   CUcontext current() {
     if (!current_) {
       CUcontext found = nullptr;
-      must(cu.cuCtxGetCurrent, &found);
+      call(cu.cuCtxGetCurrent, &found);
       current_ = found;
     }
     return *current_;

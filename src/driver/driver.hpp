@@ -57,7 +57,7 @@ bool says_gone(CUresult result) noexcept;
 
 // Calls a function of the driver that must succeed.
 template <template <class...> class Kind, class... Arguments>
-void must(const Kind<Arguments...> &function, std::type_identity_t<Arguments>... arguments) {
+void call(const Kind<Arguments...> &function, std::type_identity_t<Arguments>... arguments) {
   if (const CUresult result = function(arguments...)) fail_call(function.name, result);
 }
 

@@ -12,20 +12,20 @@
 namespace cai::exchange {
 namespace {
 
-cai_status refuse(cai_error *error, cai_status status, int32_t entry, const char *what,
-                  int64_t value) noexcept {
+cai_status fault(cai_error *error, cai_status status, int32_t entry, const char *what,
+                 int64_t value) noexcept {
   return fail(error, status, {entry}, "%s: %s is %" PRId64, cai_entry_name(entry), what, value);
 }
 
 // What makes a column one axis of numbers, with its members within bounds.
-cai_status check_form(const ArrowSchema &schema, const ArrowDeviceArray &column,
-                      cai_error *error) noexcept {
+cai_status validate_form(const ArrowSchema &schema, const ArrowDeviceArray &column,
+                         cai_error *error) noexcept {
   const ArrowArray &array = column.array;
   const auto unsupported = [&](const char *what, int64_t value) {
-    return refuse(error, CAI_ERR_UNSUPPORTED, CAI_ENTRY_TYPESTR, what, value);
+    return fault(error, CAI_ERR_UNSUPPORTED, CAI_ENTRY_TYPESTR, what, value);
   };
   const auto wrong = [&](int32_t entry, const char *what, int64_t value) {
-    return refuse(error, CAI_ERR_VALUE, entry, what, value);
+    return fault(error, CAI_ERR_VALUE, entry, what, value);
   };
   if (schema.dictionary || array.dictionary) {
     return fail(error, CAI_ERR_UNSUPPORTED, {CAI_ENTRY_TYPESTR},
@@ -59,7 +59,7 @@ cai_status read_data(const ArrowArray &array, uint32_t itemsize, uint64_t *out,
   int64_t skipped;
   if (!multiply(array.offset, itemsize, &skipped) ||
       __builtin_add_overflow(address(array.buffers[1]), static_cast<uint64_t>(skipped), out)) {
-    return refuse(error, CAI_ERR_VALUE, CAI_ENTRY_OFFSET, "offset", array.offset);
+    return fault(error, CAI_ERR_VALUE, CAI_ENTRY_OFFSET, "offset", array.offset);
   }
   return CAI_OK;
 }
@@ -91,8 +91,7 @@ cai_status read_mask(const ArrowArray &array, cai_array *mask, cai_error *error)
   if (array.length &&
       __builtin_add_overflow(address(array.buffers[0]), static_cast<uint64_t>(array.offset / 8),
                              &mask->data)) {
-    return refuse(error, CAI_ERR_VALUE, CAI_ENTRY_MASK, "the validity bitmap: offset",
-                  array.offset);
+    return fault(error, CAI_ERR_VALUE, CAI_ENTRY_MASK, "the validity bitmap: offset", array.offset);
   }
   return CAI_OK;
 }
@@ -105,10 +104,10 @@ void release_column(void *context) {
 cai_status own(const ArrowSchema &schema, ArrowDeviceArray &column, cai_array **out,
                cai_error *error) {
   const ArrowArray &array = column.array;
-  if (const cai_status status = check_device(column.device_type, error)) return status;
+  if (const cai_status status = validate_device(column.device_type, error)) return status;
   cai_array values{};
   if (const cai_status status = read_format(schema.format, &values.dtype, error)) return status;
-  if (const cai_status status = check_form(schema, column, error)) return status;
+  if (const cai_status status = validate_form(schema, column, error)) return status;
   const int64_t itemsize = values.dtype.itemsize;
   const int64_t one_bit = 1;
   values.abi_major = CAI_ABI_MAJOR;
@@ -133,8 +132,8 @@ cai_status own(const ArrowSchema &schema, ArrowDeviceArray &column, cai_array **
     values.mask = &mask;
     values.flags |= CAI_FLAG_MASKED;
   } else if (array.null_count > 0) {
-    return refuse(error, CAI_ERR_VALUE, CAI_ENTRY_MASK,
-                  "the validity bitmap is NULL, but null_count", array.null_count);
+    return fault(error, CAI_ERR_VALUE, CAI_ENTRY_MASK,
+                 "the validity bitmap is NULL, but null_count", array.null_count);
   }
 
   auto moved = std::make_unique<ArrowArray>(array);

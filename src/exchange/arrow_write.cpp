@@ -37,7 +37,7 @@ const void *pointer(uint64_t address) noexcept {
   return reinterpret_cast<const void *>(static_cast<uintptr_t>(address));
 }
 
-void check_dims(const cai_array &array) {
+void require_dims(const cai_array &array) {
   if (array.ndim != 1) {
     throw Failure(CAI_ERR_EXPORT, {CAI_ENTRY_SHAPE},
                   "shape has %d dimensions, and a column has one", static_cast<int>(array.ndim));
@@ -50,7 +50,7 @@ void check_dims(const cai_array &array) {
                 static_cast<long long>(array.strides[0]));
 }
 
-void check_mask(const cai_array &array) {
+void require_mask(const cai_array &array) {
   const cai_array &mask = *array.mask;
   if (mask.dtype.kind != 't') {
     throw Failure(CAI_ERR_EXPORT, {CAI_ENTRY_MASK},
@@ -88,16 +88,16 @@ uint64_t address_for_consumers(const cai_array &array) {
 
 void write(const cai_array &array, uint64_t stream, ArrowSchema *schema, ArrowDeviceArray *column) {
   cai_error error;
-  const auto must = [&](cai_status status) {
+  const auto require = [&](cai_status status) {
     if (status) throw Failure(error);
   };
   const char *format = nullptr;
-  must(check_device(array.device_type, &error));
-  check_dims(array);
-  must(write_format(array.dtype, &format, &error));
-  if (array.mask) check_mask(array);
+  require(validate_device(array.device_type, &error));
+  require_dims(array);
+  require(write_format(array.dtype, &format, &error));
+  if (array.mask) require_mask(array);
   int32_t device_id = -1;
-  if (array.device_type != CAI_DEVICE_CPU) must(find_device_id(array, &device_id, &error));
+  if (array.device_type != CAI_DEVICE_CPU) require(find_device_id(array, &device_id, &error));
 
   auto held = std::make_unique<ColumnData>();
   held->owner = array.owner;
@@ -132,12 +132,12 @@ cai_status cai_arrow_write(const cai_array *array, uint64_t stream, struct Arrow
                            struct ArrowDeviceArray *column, cai_error *error) {
   if (!array || !column) return fail(error, CAI_ERR_ARGUMENT, {}, "array or column is NULL");
   return guard(error, [&] {
-    if (!is_own_array(*array)) order::judge_stranger(*array, -1);
-    order::must_not_be_freed(*array, -1);
+    if (!is_own_array(*array)) order::require_valid_stranger(*array, -1);
+    order::require_not_freed(*array, -1);
     if (!array->owner) {
       throw Failure(CAI_ERR_ARGUMENT, {}, "the array is borrowed: it cannot be held");
     }
-    if (array->device_type != CAI_DEVICE_CPU) order::check_stream(stream);
+    if (array->device_type != CAI_DEVICE_CPU) order::require_stream(stream);
     exchange::write(*array, stream, schema, column);
   });
 }

@@ -7,7 +7,7 @@
 
 namespace cai::exchange {
 
-cai_status refuse_device(int32_t device_type, cai_error *error) noexcept {
+cai_status device_fault(int32_t device_type, cai_error *error) noexcept {
   return fail(error, CAI_ERR_DEVICE, {CAI_ENTRY_DATA},
               "data is on a device of type %d, which is neither CPU nor CUDA", device_type);
 }

@@ -8,10 +8,10 @@
 
 namespace cai::exchange {
 
-[[gnu::cold]] cai_status refuse_device(int32_t device_type, cai_error *error) noexcept;
+[[gnu::cold]] cai_status device_fault(int32_t device_type, cai_error *error) noexcept;
 
 // Refuses a device that is neither the CPU nor CUDA.
-inline cai_status check_device(int32_t device_type, cai_error *error) noexcept {
+inline cai_status validate_device(int32_t device_type, cai_error *error) noexcept {
   switch (device_type) {
     case CAI_DEVICE_CPU:
     case CAI_DEVICE_CUDA:
@@ -19,7 +19,7 @@ inline cai_status check_device(int32_t device_type, cai_error *error) noexcept {
     case CAI_DEVICE_CUDA_MANAGED:
       return CAI_OK;
     default:
-      return refuse_device(device_type, error);
+      return device_fault(device_type, error);
   }
 }
 

@@ -148,7 +148,8 @@ bool may_be_in_use(const cai_array &array) noexcept {
 }
 
 // Whether a dict of this version can say everything about the array.
-cai_status check_exportable(const cai_array &array, uint32_t version, cai_error *error) noexcept {
+cai_status validate_exportable(const cai_array &array, uint32_t version,
+                               cai_error *error) noexcept {
   switch (array.device_type) {
     case CAI_DEVICE_CPU:
     case CAI_DEVICE_CUDA:
@@ -202,15 +203,15 @@ cai_status cai_interface_write(const cai_array *array, uint32_t version, void *s
                 "version %u is not 2 or 3, or the storage is not aligned to 8 bytes", version);
   }
   if (const cai_status status = cai_array_validate(array, error)) return status;
-  if (const cai_status status = refuse_freed(*array, error)) return status;
+  if (const cai_status status = validate_not_freed(*array, error)) return status;
   if (out->struct_size < first_size<cai_interface>) {
     return fail(error, CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, less than %zu",
                 out->struct_size, first_size<cai_interface>);
   }
-  if (const cai_status status = check_exportable(*array, version, error)) return status;
+  if (const cai_status status = validate_exportable(*array, version, error)) return status;
   if (array->mask) {
     cai_error inner;
-    if (const cai_status status = check_exportable(mask_of(*array), version, &inner)) {
+    if (const cai_status status = validate_exportable(mask_of(*array), version, &inner)) {
       return fail(error, status, {CAI_ENTRY_MASK}, "mask: %s", inner.message);
     }
   }

@@ -26,8 +26,8 @@ int32_t device_id_of(const DLTensor &tensor, int32_t device_type) noexcept {
   return device_type == CAI_DEVICE_CUDA ? tensor.device.device_id : -1;
 }
 
-[[gnu::cold, gnu::noinline]] cai_status refuse_dims_of(const DLTensor &tensor,
-                                                       cai_error *error) noexcept {
+[[gnu::cold, gnu::noinline]] cai_status dims_fault(const DLTensor &tensor,
+                                                   cai_error *error) noexcept {
   if (tensor.ndim < 0 || tensor.ndim > CAI_MAX_NDIM) {
     return fail(error, CAI_ERR_VALUE, {CAI_ENTRY_SHAPE},
                 "shape has %d dimensions; 0 to %d are allowed", tensor.ndim, CAI_MAX_NDIM);
@@ -52,7 +52,7 @@ cai_status read_dims(const DLTensor &tensor, uint32_t itemsize, int64_t *strides
   const int32_t ndim = tensor.ndim;
   if (ndim == 0) return CAI_OK;
   if (ndim < 0 || ndim > CAI_MAX_NDIM || !tensor.shape || !strides) {
-    return refuse_dims_of(tensor, error);
+    return dims_fault(tensor, error);
   }
   if (!tensor.strides) {
     int64_t units;
@@ -124,7 +124,7 @@ void fill(const DLTensor &tensor, const cai_dtype &dtype, uint64_t data, const i
 cai_status read_tensor(const DLTensor &tensor, uint64_t stream, uint32_t flags, int64_t *strides,
                        cai_array *out, cai_error *error) noexcept {
   const int32_t device_type = device_type_of(tensor);
-  if (const cai_status status = check_device(device_type, error)) return status;
+  if (const cai_status status = validate_device(device_type, error)) return status;
   if (stream == 0 && device_type != CAI_DEVICE_CPU) {
     return fail(error, CAI_ERR_ARGUMENT, {}, "stream is 0, which is never a stream");
   }

@@ -41,7 +41,7 @@ constexpr auto kMeanings = [] {
   return by_code;
 }();
 
-[[gnu::cold, gnu::noinline]] cai_status refuse(const DLDataType &type, cai_error *error) noexcept {
+[[gnu::cold, gnu::noinline]] cai_status fault(const DLDataType &type, cai_error *error) noexcept {
   const char *const why = type.lanes != 1                ? ": a vector"
                           : type.bits % 8 != 0           ? ": items that are no whole bytes"
                           : type.code == kDLOpaqueHandle ? ": an opaque handle"
@@ -56,7 +56,7 @@ constexpr auto kMeanings = [] {
 cai_status read_type(const DLDataType &type, cai_dtype *out, cai_error *error) noexcept {
   const uint32_t bytes = type.bits / 8;
   const bool whole = type.lanes == 1 && type.bits % 8 == 0 && type.code < kCodes;
-  if (!whole || !kMeanings[type.code].has_size(bytes)) return refuse(type, error);
+  if (!whole || !kMeanings[type.code].has_size(bytes)) return fault(type, error);
   const Meaning &meaning = kMeanings[type.code];
   const bool has_order = bytes > 1 && meaning.ext == CAI_EXT_NONE;
   const auto order = static_cast<uint8_t>(has_order ? kHostOrder : '|');

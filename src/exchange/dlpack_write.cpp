@@ -51,7 +51,7 @@ cai_status write_tensor(const cai_array &array, int64_t *strides, DLTensor *out,
   if (array.mask) {
     return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_MASK}, "mask: a tensor has none");
   }
-  if (const cai_status status = check_device(array.device_type, error)) return status;
+  if (const cai_status status = validate_device(array.device_type, error)) return status;
   // NOLINTNEXTLINE(bugprone-invalid-enum-default-initialization): the device is set below
   DLTensor tensor{};
   if (const cai_status status = write_type(array.dtype, &tensor.dtype, error)) return status;
@@ -74,14 +74,14 @@ cai_status write_tensor(const cai_array &array, int64_t *strides, DLTensor *out,
   return CAI_OK;
 }
 
-cai_status judge(const cai_array &array, cai_error *error) noexcept {
+cai_status validate(const cai_array &array, cai_error *error) noexcept {
   if (!is_own_array(array)) {
     if (const cai_status status = cai_array_validate(&array, error)) return status;
   }
-  return refuse_freed(array, error);
+  return validate_not_freed(array, error);
 }
 
-cai_status refuse_read_only(cai_error *error) noexcept {
+cai_status read_only_fault(cai_error *error) noexcept {
   return fail(error, CAI_ERR_EXPORT, {CAI_ENTRY_DATA},
               "data is read-only, which a tensor of this form cannot say");
 }
@@ -100,7 +100,7 @@ template <class Tensor>
 cai_status write(const cai_array *array, uint64_t stream, Tensor **out, cai_error *error,
                  const Tensor &head) noexcept {
   if (!array || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "array or out is NULL");
-  if (const cai_status status = judge(*array, error)) return status;
+  if (const cai_status status = validate(*array, error)) return status;
   if (!array->owner) {
     return fail(error, CAI_ERR_ARGUMENT, {}, "the array is borrowed: it cannot be held");
   }
@@ -146,7 +146,7 @@ cai_status cai_dlpack_write(const cai_array *array, uint64_t stream, DLManagedTe
 cai_status cai_dlpack_write_legacy(const cai_array *array, uint64_t stream, DLManagedTensor **out,
                                    cai_error *error) {
   if (array && array->abi_major == CAI_ABI_MAJOR && (array->flags & CAI_FLAG_READONLY)) {
-    return exchange::refuse_read_only(error);
+    return exchange::read_only_fault(error);
   }
   // NOLINTNEXTLINE(bugprone-invalid-enum-default-initialization): write() sets the tensor
   return exchange::write(array, stream, out, error, DLManagedTensor{});
@@ -155,8 +155,8 @@ cai_status cai_dlpack_write_legacy(const cai_array *array, uint64_t stream, DLMa
 cai_status cai_dlpack_lend(const cai_array *array, int64_t *strides, DLTensor *out,
                            cai_error *error) {
   if (!array || !out) return fail(error, CAI_ERR_ARGUMENT, {}, "array or out is NULL");
-  if (const cai_status status = exchange::judge(*array, error)) return status;
+  if (const cai_status status = exchange::validate(*array, error)) return status;
   if (!strides && array->ndim != 0) return fail(error, CAI_ERR_ARGUMENT, {}, "strides is NULL");
-  if (array->flags & CAI_FLAG_READONLY) return exchange::refuse_read_only(error);
+  if (array->flags & CAI_FLAG_READONLY) return exchange::read_only_fault(error);
   return exchange::write_tensor(*array, strides, out, error);
 }

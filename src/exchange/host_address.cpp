@@ -72,8 +72,8 @@ using namespace cai;
 cai_status cai_array_host(const cai_array *array, uint64_t *out, cai_error *error) {
   return guard(error, [&] {
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
-    order::judge(array, -1);
-    order::must_not_be_freed(*array, -1);
+    order::require_valid(array, -1);
+    order::require_not_freed(*array, -1);
     *out = exchange::host_address(*array);
   });
 }

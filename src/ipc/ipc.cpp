@@ -62,7 +62,7 @@ Sharing sharing_of(const driver::Driver &cu, uint64_t address) {
   Sharing found;
   alignas(8) uint64_t legacy = 0;
   void *data[] = {&legacy, static_cast<void *>(&found.pool), &found.handle_types};
-  must(cu.cuPointerGetAttributes, 3U, attributes, data, address);
+  driver::call(cu.cuPointerGetAttributes, 3U, attributes, data, address);
   found.legacy = legacy != 0;
   return found;
 }
@@ -82,11 +82,11 @@ void share_by_driver(managers::Manager &manager, const cai_block &block, cai_ipc
     out.kind = CAI_IPC_POOL;
     out.pool = reinterpret_cast<uintptr_t>(sharing.pool);
     driver::CUmemPoolPtrExportData data;
-    must(cu.cuMemPoolExportPointer, &data, base);
+    driver::call(cu.cuMemPoolExportPointer, &data, base);
     std::memcpy(out.data, data.reserved, sizeof out.data);
     int descriptor = -1;
-    must(cu.cuMemPoolExportToShareableHandle, &descriptor, sharing.pool,
-         driver::pool_handle_descriptor, 0ULL);
+    driver::call(cu.cuMemPoolExportToShareableHandle, &descriptor, sharing.pool,
+                 driver::pool_handle_descriptor, 0ULL);
     fd = descriptor;
     return;
   }
@@ -95,7 +95,7 @@ void share_by_driver(managers::Manager &manager, const cai_block &block, cai_ipc
   }
   out.kind = CAI_IPC_LEGACY;
   driver::CUipcMemHandle handle;
-  must(cu.cuIpcGetMemHandle, &handle, base);
+  driver::call(cu.cuIpcGetMemHandle, &handle, base);
   std::memcpy(out.data, handle.reserved, sizeof out.data);
 }
 
@@ -160,8 +160,8 @@ void share(const cai_memory &memory, cai_ipc_handle *out, int32_t *fd) {
 
 // ---- Opening ------------------------------------------------------------------------------------
 
-void judge(const cai_ipc_handle &handle, int32_t fd, cai_device device, uint32_t how) {
-  device::judge(device);
+void require_handle(const cai_ipc_handle &handle, int32_t fd, cai_device device, uint32_t how) {
+  device::require_device(device);
   if (device::is_cpu(device)) {
     throw Failure(CAI_ERR_DEVICE, {}, "memory of other processes is opened on GPUs, not the CPU");
   }
@@ -180,7 +180,7 @@ void judge(const cai_ipc_handle &handle, int32_t fd, cai_device device, uint32_t
   }
 }
 
-void check_process(const cai_ipc_handle &handle) {
+void require_process(const cai_ipc_handle &handle) {
   if (handle.process == static_cast<uint64_t>(getpid())) {
     throw Failure(CAI_ERR_STATE, {}, "the handle is this process's own: use the memory itself");
   }
@@ -214,7 +214,7 @@ void close_opened(cai_memory &memory, uint64_t) {
 }
 
 // Who sends a handle may say anything.
-void must_be_within(const cai_ipc_handle &handle, uint64_t offset, uint64_t opened) {
+void require_within(const cai_ipc_handle &handle, uint64_t offset, uint64_t opened) {
   if (offset <= opened && handle.size <= opened - offset) return;
   throw Failure(CAI_ERR_VALUE, {},
                 "the handle is of %" PRIu64 " bytes at offset %" PRIu64
@@ -238,7 +238,7 @@ memory::HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_dev
     memory->context = opened;
     memory->give_back = close_opened;
     facts.data = address_of(*opened);
-    must_be_within(handle, 0, size_of(*opened));
+    require_within(handle, 0, size_of(*opened));
   });
   if (!memory->give_back) {
     driver::Session session;
@@ -246,13 +246,13 @@ memory::HeldMemory open_direct(const cai_ipc_handle &handle, int32_t fd, cai_dev
     MappingKey key{handle.kind, device.id, handle.process, handle.process_start, handle.pool, {}};
     std::memcpy(key.data, handle.data, sizeof key.data);
     driver::CUdevice owner_handle = 0;
-    must(session.cu.cuDeviceGet, &owner_handle, owner.id);
+    driver::call(session.cu.cuDeviceGet, &owner_handle, owner.id);
     session.in(primary.context, [&] {
       memory->context = open_mapping(session, key, fd, owner_handle, primary.epoch);
       memory->give_back = close_mapped;
     });
     const Mapping &mapping = *static_cast<const Mapping *>(memory->context);
-    must_be_within(handle, handle.offset, size_of(mapping));
+    require_within(handle, handle.offset, size_of(mapping));
     facts.data = address_of(mapping) + handle.offset;
     session.finish();
   }
@@ -297,8 +297,8 @@ memory::HeldMemory open_staged(const cai_ipc_handle &handle, int32_t fd, cai_dev
 
 memory::HeldMemory open(const cai_ipc_handle &handle, int32_t fd, cai_device device,
                         cai_stream *given, uint32_t how) {
-  judge(handle, fd, device, how);
-  check_process(handle);
+  require_handle(handle, fd, device, how);
+  require_process(handle);
   const cai_device owner = device_of(handle);
   device::HeldStream stream = memory::stream_or_current(given, device);
   const bool reaches = can_access(device, owner);
@@ -319,7 +319,7 @@ using namespace cai;
 cai_status cai_memory_share(cai_memory *memory, cai_ipc_handle *out, int32_t *fd,
                             cai_error *error) {
   return guard(error, [&] {
-    const cai_memory &alive = memory::must_live(memory);
+    const cai_memory &alive = memory::require_live(memory);
     if (!out || !fd) throw Failure(CAI_ERR_ARGUMENT, {}, "out or fd is NULL");
     ipc::share(alive, out, fd);
   });

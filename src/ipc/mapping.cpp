@@ -65,10 +65,10 @@ std::shared_ptr<ImportedPool> find_pool(const Mappings &mappings, const MappingK
 void let_use(const driver::Driver &cu, const ImportedPool &pool, int32_t device,
              driver::CUdevice owner) {
   driver::CUdevice user = 0;
-  must(cu.cuDeviceGet, &user, device);
+  driver::call(cu.cuDeviceGet, &user, device);
   if (user == owner) return;
   const driver::CUmemAccessDesc access{{driver::location_device, user}, driver::access_read_write};
-  must(cu.cuMemPoolSetAccess, pool.handle, &access, std::size_t{1});
+  driver::call(cu.cuMemPoolSetAccess, pool.handle, &access, std::size_t{1});
 }
 
 std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const MappingKey &key,
@@ -76,8 +76,8 @@ std::shared_ptr<ImportedPool> import_pool(const driver::Driver &cu, const Mappin
   auto made = std::make_unique<ImportedPool>(
       ImportedPool{key.process, key.process_start, key.pool, key.device, epoch, nullptr});
   void *const descriptor = reinterpret_cast<void *>(static_cast<intptr_t>(fd));
-  must(cu.cuMemPoolImportFromShareableHandle, &made->handle, descriptor,
-       driver::pool_handle_descriptor, 0ULL);
+  driver::call(cu.cuMemPoolImportFromShareableHandle, &made->handle, descriptor,
+               driver::pool_handle_descriptor, 0ULL);
   std::shared_ptr<ImportedPool> pool(made.release(), destroy_pool);
   let_use(cu, *pool, key.device, owner);
   return pool;
@@ -97,7 +97,7 @@ Mapping *find_imported(const Mappings &mappings, driver::CUdeviceptr address) {
 uint64_t mapped_after(const driver::Driver &cu, driver::CUdeviceptr address) {
   driver::CUdeviceptr base = 0;
   std::size_t size = 0;
-  must(cu.cuMemGetAddressRange, &base, &size, address);
+  driver::call(cu.cuMemGetAddressRange, &base, &size, address);
   return size - (address - base);
 }
 
@@ -118,13 +118,14 @@ Mapping *open_mapping(driver::Session &session, const MappingKey &key, int32_t f
   if (key.kind == CAI_IPC_LEGACY) {
     driver::CUipcMemHandle handle;
     std::memcpy(handle.reserved, key.data, sizeof handle.reserved);
-    must(session.cu.cuIpcOpenMemHandle, &made->address, handle, driver::ipc_lazy_peer_access);
+    driver::call(session.cu.cuIpcOpenMemHandle, &made->address, handle,
+                 driver::ipc_lazy_peer_access);
   } else {
     made->pool = find_pool(known, key, epoch);
     if (!made->pool) made->pool = import_pool(session.cu, key, fd, owner, epoch);
     driver::CUmemPoolPtrExportData data;
     std::memcpy(data.reserved, key.data, sizeof data.reserved);
-    must(session.cu.cuMemPoolImportPointer, &made->address, made->pool->handle, &data);
+    driver::call(session.cu.cuMemPoolImportPointer, &made->address, made->pool->handle, &data);
     if (Mapping *const mapping = find_imported(known, made->address)) {
       let_use(session.cu, *mapping->pool, key.device, owner);
       ++mapping->shares;
@@ -161,10 +162,10 @@ void close_mapping(Mapping *mapping) {
   session.use_relaxed_mode();
   session.in(device::primary(session, mapping->key.device).context, [&] {
     if (mapping->pool) {
-      must(session.cu.cuMemFree, mapping->address);
+      driver::call(session.cu.cuMemFree, mapping->address);
       closed->pool.reset();
     } else {
-      must(session.cu.cuIpcCloseMemHandle, mapping->address);
+      driver::call(session.cu.cuIpcCloseMemHandle, mapping->address);
     }
   });
   session.finish();

@@ -15,7 +15,7 @@ struct Statistics : Wrapper<Statistics> {
   Counts counts;
 
   Statistics(const void *params, cai_device, Manager *upstream) : Wrapper(name, upstream) {
-    refuse_params(params, name);
+    require_no_params(params, name);
   }
   template <class Allocate>
   cai_block give(const Request &, Allocate &&allocate) {
@@ -34,7 +34,7 @@ class Limiting : public Wrapper<Limiting> {
   Counts counts;
 
   Limiting(const void *params, cai_device, Manager *upstream)
-      : Wrapper(name, upstream), limit_(need_params<cai_limit_params>(params, name).limit) {}
+      : Wrapper(name, upstream), limit_(require_params<cai_limit_params>(params, name).limit) {}
 
   template <class Allocate>
   cai_block give(const Request &wanted, Allocate &&allocate) {
@@ -105,7 +105,7 @@ cai_status cai_manager_statistics(const cai_manager *manager, cai_statistics *ou
                                   cai_error *error) {
   return guard(error, [&] {
     if (!manager) throw Failure(CAI_ERR_ARGUMENT, {}, "manager is NULL");
-    device::judge_size(device::given(out, "out")->struct_size);
+    device::require_size(device::require(out, "out")->struct_size);
     for (const cai_manager *one = manager; one; one = one->upstream()) {
       if (const managers::Counts *const counts = managers::counts_of(*one)) {
         return give_out(counts->read(), out);

@@ -77,7 +77,7 @@ CUdeviceptr relaxed(const driver::Driver &cu, Allocate &&allocate) {
 
 cai_status free_address(void *context, cai_error *error) {
   return guard(error, [&] {
-    must(driver::get().cuMemFree, static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(context)));
+    driver::call(driver::get().cuMemFree, static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(context)));
   });
 }
 
@@ -92,7 +92,7 @@ order::Event event_after(uint64_t stream) {
       after = order::Event::record(session, on);
     } catch (const std::bad_alloc &) {
       session.use_relaxed_mode();
-      must(session.cu.cuStreamSynchronize, driver::stream_handle(stream));
+      driver::call(session.cu.cuStreamSynchronize, driver::stream_handle(stream));
     }
   }
   session.finish();
@@ -131,7 +131,7 @@ CUdeviceptr allocate_managed(const driver::Driver &cu, uint64_t bytes, bool glob
                              uint64_t stream) {
   // A default stream cannot be the only one to use it.
   const bool attach = !global && stream > driver::stream_per_thread;
-  if (attach) must_not_be_captured(cu, stream, "managed memory cannot be attached to it");
+  if (attach) require_uncaptured(cu, stream, "managed memory cannot be attached to it");
   return relaxed(cu, [&](driver::Faults &faults) {
     CUdeviceptr address = 0;
     if (const auto result = cu.cuMemAllocManaged(
@@ -150,7 +150,7 @@ CUdeviceptr allocate_managed(const driver::Driver &cu, uint64_t bytes, bool glob
 
 }  // namespace
 
-void must_not_be_captured(const driver::Driver &cu, uint64_t stream, const char *why) {
+void require_uncaptured(const driver::Driver &cu, uint64_t stream, const char *why) {
   if (!driver::capture_of(cu, stream)) return;
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
                 "stream 0x%llx is being captured into a graph, and %s",
@@ -158,12 +158,12 @@ void must_not_be_captured(const driver::Driver &cu, uint64_t stream, const char 
 }
 
 Gpu::Gpu(const char *name, cai_device device, const Manager *upstream) : device_(device) {
-  refuse_upstream(upstream, name);
+  require_no_upstream(upstream, name);
   if (device.type != CAI_DEVICE_CUDA) {
     throw Failure(CAI_ERR_UNSUPPORTED, {}, "manager %s is for GPUs, and not for %s", name,
                   device::Text(device).text);
   }
-  device::check_pending_limits();
+  device::require_pending_limits();
   driver::Session session;
   const device::Primary primary = device::primary(session, device.id);
   session.finish();
@@ -179,11 +179,11 @@ bool Gpu::is_alive() const noexcept {
 
 int Gpu::attribute(driver::CUdevice_attribute which) const {
   int value = 0;
-  must(driver::get().cuDeviceGetAttribute, &value, which, handle_);
+  driver::call(driver::get().cuDeviceGetAttribute, &value, which, handle_);
   return value;
 }
 
-void Gpu::need(bool there, const char *what) const {
+void Gpu::require(bool there, const char *what) const {
   if (there) return;
   throw Failure(CAI_ERR_UNSUPPORTED, {}, "%s has no %s", device::Text(device_).text, what);
 }
@@ -194,7 +194,7 @@ cai_block Gpu::give_plain(uint64_t size, uint64_t align) const {
 }
 
 cai_block Gpu::give_managed(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) const {
-  need_managed();
+  require_managed();
   const CUdeviceptr address = allocate_managed(driver::get(), with_room_to_align(size, align),
                                                kind != CAI_KIND_MANAGED, stream);
   return block_at(address, size, align, managed);
@@ -202,9 +202,9 @@ cai_block Gpu::give_managed(uint64_t size, uint64_t align, uint32_t kind, uint64
 
 cai_block Gpu::give_ordered(uint64_t size, uint64_t align, uint64_t stream,
                             driver::CUmemoryPool pool) const {
-  need_pools();
+  require_pools();
   const driver::Driver &cu = driver::get();
-  must_not_be_captured(cu, stream, why_no_alloc);
+  require_uncaptured(cu, stream, why_no_alloc);
   const uint64_t bytes = with_room_to_align(size, align);
   const driver::CUstream on = driver::stream_handle(stream);
   CUdeviceptr address = 0;
@@ -226,8 +226,8 @@ void Gpu::memfree(const cai_block &block, uint64_t stream) const {
     case managed:
       return free_later(device_, epoch_, given.address, block.size, stream);
     case ordered:
-      persist([&] { must_not_be_captured(cu, stream, why_no_free); });
-      return must(cu.cuMemFreeAsync, given.address, driver::stream_handle(stream));
+      persist([&] { require_uncaptured(cu, stream, why_no_free); });
+      return driver::call(cu.cuMemFreeAsync, given.address, driver::stream_handle(stream));
   }
   throw Failure(CAI_ERR_VALUE, {}, "block->cookie is none that this manager gave");
 }
@@ -236,8 +236,8 @@ void Gpu::trim(uint64_t keep) const {
   if (!has_pools_) return;
   const driver::Driver &cu = driver::get();
   driver::CUmemoryPool pool = nullptr;
-  must(cu.cuDeviceGetMemPool, &pool, handle_);
-  must(cu.cuMemPoolTrimTo, pool, std::size_t{keep});
+  driver::call(cu.cuDeviceGetMemPool, &pool, handle_);
+  driver::call(cu.cuMemPoolTrimTo, pool, std::size_t{keep});
 }
 
 // ---- The managers -------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ struct Default : Gpu {
   static constexpr const char *name = "default";
   Default(const void *params, cai_device device, const Manager *upstream)
       : Gpu(name, device, upstream) {
-    refuse_params(params, name);
+    require_no_params(params, name);
   }
   cai_block memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) const {
     if (is_managed(kind)) return give_managed(size, align, kind, stream);
@@ -261,8 +261,8 @@ struct Async : Gpu {
   static constexpr const char *name = "async";
   Async(const void *params, cai_device device, const Manager *upstream)
       : Gpu(name, device, upstream) {
-    refuse_params(params, name);
-    need_pools();
+    require_no_params(params, name);
+    require_pools();
   }
   cai_block memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) const {
     if (is_managed(kind)) return give_managed(size, align, kind, stream);
@@ -274,8 +274,8 @@ struct Managed : Gpu {
   static constexpr const char *name = "managed";
   Managed(const void *params, cai_device device, const Manager *upstream)
       : Gpu(name, device, upstream) {
-    refuse_params(params, name);
-    need_managed();
+    require_no_params(params, name);
+    require_managed();
   }
   cai_block memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream) const {
     return give_managed(size, align, kind, stream);

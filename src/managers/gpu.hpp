@@ -8,7 +8,7 @@
 namespace cai::managers {
 
 // Throws CAI_ERR_CAPTURE if the stream is being captured. The context of 1 and 2 must be current.
-void must_not_be_captured(const driver::Driver &cu, uint64_t stream, const char *why);
+void require_uncaptured(const driver::Driver &cu, uint64_t stream, const char *why);
 
 // Why memory in the order of a stream is neither allocated nor freed in a capture.
 inline constexpr const char *why_no_alloc = "what is allocated in one belongs to the graph";
@@ -34,9 +34,9 @@ class Gpu {
                          driver::CUmemoryPool pool = nullptr) const;
 
   int attribute(driver::CUdevice_attribute which) const;
-  void need(bool there, const char *what) const;
-  void need_pools() const { need(has_pools_, "stream-ordered memory"); }
-  void need_managed() const { need(has_managed_, "managed memory"); }
+  void require(bool there, const char *what) const;
+  void require_pools() const { require(has_pools_, "stream-ordered memory"); }
+  void require_managed() const { require(has_managed_, "managed memory"); }
   // Whether the device was not reset since.
   bool is_alive() const noexcept;
   cai_device device() const noexcept { return device_; }

@@ -68,9 +68,9 @@ void on_gpu(int32_t ordinal, Body &&body) {
   session.finish();
 }
 
-void check_maps(const driver::Session &session, driver::CUdevice device, int32_t ordinal) {
+void require_mapping(const driver::Session &session, driver::CUdevice device, int32_t ordinal) {
   int can = 0;
-  must(session.cu.cuDeviceGetAttribute, &can, driver::device_can_map_host, device);
+  driver::call(session.cu.cuDeviceGetAttribute, &can, driver::device_can_map_host, device);
   if (!can) {
     throw Failure(CAI_ERR_UNSUPPORTED, {}, "gpu:%d cannot use the host's memory where it is",
                   static_cast<int>(ordinal));
@@ -92,7 +92,7 @@ void make_on_gpu(int32_t ordinal, cai_block &block, void (*undo)(const cai_block
 uint64_t device_address(const driver::Session &session, void *host, uint32_t kind) {
   driver::CUdeviceptr address = 0;
   if (kind == CAI_KIND_MAPPED) {
-    must(session.cu.cuMemHostGetDevicePointer, &address, host, 0U);
+    driver::call(session.cu.cuMemHostGetDevicePointer, &address, host, 0U);
   } else if (session.cu.cuMemHostGetDevicePointer(&address, host, 0) != driver::success) {
     address = address_of(host);
   }
@@ -102,7 +102,7 @@ uint64_t device_address(const driver::Session &session, void *host, uint32_t kin
 cai_status free_pinned(void *context, cai_error *error) {
   return guard(error, [&] {
     const std::unique_ptr<Pinned> pinned(static_cast<Pinned *>(context));
-    must(driver::get().cuMemFreeHost, pinned->memory);
+    driver::call(driver::get().cuMemFreeHost, pinned->memory);
   });
 }
 
@@ -139,7 +139,7 @@ cai_block host_allocate(cai_device device, uint64_t size, uint64_t align, uint32
   cai_block block{};
   make_on_gpu(*ordinal, block, host_free,
               [&](driver::Session &session, const device::Primary &primary) {
-                if (kind == CAI_KIND_MAPPED) check_maps(session, primary.device, *ordinal);
+                if (kind == CAI_KIND_MAPPED) require_mapping(session, primary.device, *ordinal);
                 auto pinned = std::make_unique<Pinned>(Pinned{nullptr, *ordinal, primary.epoch});
                 const driver::CUresult result =
                     session.cu.cuMemHostAlloc(&pinned->memory, bytes, driver_flags(kind, flags));
@@ -179,10 +179,10 @@ cai_block host_pin(cai_device device, void *host, uint64_t size, uint32_t kind, 
   cai_block block{};
   make_on_gpu(ordinal, block, host_unpin,
               [&](driver::Session &session, const device::Primary &primary) {
-                if (kind == CAI_KIND_MAPPED) check_maps(session, primary.device, ordinal);
+                if (kind == CAI_KIND_MAPPED) require_mapping(session, primary.device, ordinal);
                 auto pinned = std::make_unique<Pinned>(Pinned{host, ordinal, primary.epoch});
-                must(session.cu.cuMemHostRegister, host, std::size_t{size},
-                     driver_flags(kind, flags & CAI_HOST_PORTABLE));
+                driver::call(session.cu.cuMemHostRegister, host, std::size_t{size},
+                             driver_flags(kind, flags & CAI_HOST_PORTABLE));
                 try {
                   block = {device_address(session, host, kind), address_of(host), size, 0};
                 } catch (...) {
@@ -199,7 +199,7 @@ void host_unpin(const cai_block &block) {
   if (!device::is_alive(pinned->ordinal, pinned->epoch)) return;  // it went with its context
   try {
     on_gpu(pinned->ordinal, [&](driver::Session &session, const device::Primary &) {
-      must(session.cu.cuMemHostUnregister, pinned->memory);
+      driver::call(session.cu.cuMemHostUnregister, pinned->memory);
     });
   } catch (const Failure &failure) {
     if (failure.error().status == CAI_ERR_CAPTURE) cookie_of(std::move(pinned));  // tried again
@@ -214,8 +214,8 @@ struct Host {
   static constexpr const char *name = "host";
 
   Host(const void *params, cai_device device, const Manager *upstream) {
-    refuse_params(params, name);
-    refuse_upstream(upstream, name);
+    require_no_params(params, name);
+    require_no_upstream(upstream, name);
     if (device.type != CAI_DEVICE_CPU) {
       throw Failure(CAI_ERR_UNSUPPORTED, {}, "manager host is for the CPU, and not for %s",
                     device::Text(device).text);

@@ -94,7 +94,7 @@ HeldManager make_for(cai_device device) {
 }  // namespace
 
 HeldManager manager_of(cai_device device) {
-  device::check_slot(device);
+  device::require_slot(device);
   if (HeldManager current = current_of(device)) return current;
   HeldManager made = make_for(device);
   HeldManager replaced;  // released with no lock held
@@ -113,7 +113,7 @@ HeldManager manager_of(cai_device device) {
 
 HeldManager make_manager(const char *name, const void *params, cai_device device,
                          Manager *upstream) {
-  device::check_slot(device);
+  device::require_slot(device);
   const cai_manager_table &table = find_table(name);
   if (upstream) {
     const cai_device other = upstream->device();
@@ -121,7 +121,7 @@ HeldManager make_manager(const char *name, const void *params, cai_device device
       throw Failure(CAI_ERR_VALUE, {}, "manager %.80s is for %s, and its upstream %s for %s", name,
                     device::Text(device).text, upstream->name(), device::Text(other).text);
     }
-    upstream->must_be_alive();
+    upstream->require_alive();
   }
   HeldManager made(Manager::make(table, params, device, upstream));
   made->keep(companion_of(table, params));  // nothing fails any more
@@ -135,7 +135,7 @@ using managers::HeldManager;
 
 namespace {
 
-uint64_t judged_alignment(uint64_t align) {
+uint64_t require_alignment(uint64_t align) {
   constexpr uint64_t usual = 256;
   if (align == 0) return usual;
   if (std::has_single_bit(align)) return align;
@@ -143,14 +143,14 @@ uint64_t judged_alignment(uint64_t align) {
                 static_cast<unsigned long long>(align));
 }
 
-void check_kind(uint32_t kind) {
+void require_kind(uint32_t kind) {
   if (managers::is_device_kind(kind) || managers::is_host_kind(kind)) return;
   const char *const name = cai_kind_name(kind);
   throw Failure(CAI_ERR_VALUE, {}, "kind is %u (%s), which no manager gives", kind,
                 name ? name : "none of them");
 }
 
-void check_stream_of(cai_device device, uint64_t stream, uint32_t kind) {
+void require_stream_of(cai_device device, uint64_t stream, uint32_t kind) {
   const bool cpu = device.type == CAI_DEVICE_CPU;
   if (cpu && stream != 0) {
     throw Failure(CAI_ERR_VALUE, {}, "stream is 0x%llx, and must be 0 for the CPU",
@@ -167,7 +167,7 @@ void check_stream_of(cai_device device, uint64_t stream, uint32_t kind) {
 cai_status cai_manager_create(const char *name, const void *params, cai_device device,
                               cai_manager *upstream, cai_manager **out, cai_error *error) {
   return guard(error, [&] {
-    device::given(name, "name"), device::given(out, "out");
+    device::require(name, "name"), device::require(out, "out");
     *out = managers::make_manager(name, params, device, upstream).let_go();
   });
 }
@@ -190,21 +190,21 @@ cai_device cai_manager_device(const cai_manager *manager) {
 
 cai_status cai_manager_of(cai_device device, cai_manager **out, cai_error *error) {
   return guard(error, [&] {
-    device::given(out, "out");
+    device::require(out, "out");
     *out = managers::manager_of(device).let_go();
   });
 }
 
 cai_status cai_manager_install(cai_device device, cai_manager *manager, cai_error *error) {
   return guard(error, [&] {
-    device::check_slot(device);
+    device::require_slot(device);
     if (manager) {
       const cai_device its = manager->device();
       if (!device::same(its, device)) {
         throw Failure(CAI_ERR_DEVICE, {}, "manager %s is for %s, and not for %s", manager->name(),
                       device::Text(its).text, device::Text(device).text);
       }
-      manager->must_be_alive();
+      manager->require_alive();
       manager->retain();
     }
     managers::exchange(device, HeldManager(manager));
@@ -223,10 +223,10 @@ cai_status cai_manager_choose(const char *name, cai_error *error) {
 cai_status cai_manager_alloc(cai_manager *manager, uint64_t size, uint64_t align, uint32_t kind,
                              uint64_t stream, cai_block *out, cai_error *error) {
   return guard(error, [&] {
-    device::given(manager, "manager"), device::given(out, "out");
-    const uint64_t alignment = judged_alignment(align);
-    check_kind(kind);
-    check_stream_of(manager->device(), stream, kind);
+    device::require(manager, "manager"), device::require(out, "out");
+    const uint64_t alignment = require_alignment(align);
+    require_kind(kind);
+    require_stream_of(manager->device(), stream, kind);
     *out = size ? manager->allocate(size, alignment, kind, 0, stream) : cai_block{};
   });
 }
@@ -234,9 +234,9 @@ cai_status cai_manager_alloc(cai_manager *manager, uint64_t size, uint64_t align
 cai_status cai_manager_free(cai_manager *manager, const cai_block *block, uint32_t kind,
                             uint64_t stream, cai_error *error) {
   return guard(error, [&] {
-    device::given(manager, "manager"), device::given(block, "block");
-    check_kind(kind);
-    check_stream_of(manager->device(), stream, kind);
+    device::require(manager, "manager"), device::require(block, "block");
+    require_kind(kind);
+    require_stream_of(manager->device(), stream, kind);
     if (block->data || block->host) manager->free(*block, kind, stream);
   });
 }
@@ -244,7 +244,7 @@ cai_status cai_manager_free(cai_manager *manager, const cai_block *block, uint32
 cai_status cai_manager_memory(cai_manager *manager, uint64_t *free, uint64_t *total,
                               cai_error *error) {
   return guard(error, [&] {
-    device::given(manager, "manager");
+    device::require(manager, "manager");
     const auto [available, all] = manager->memory();
     if (free) *free = available;
     if (total) *total = all;
@@ -253,7 +253,7 @@ cai_status cai_manager_memory(cai_manager *manager, uint64_t *free, uint64_t *to
 
 cai_status cai_manager_trim(cai_manager *manager, uint64_t keep, cai_error *error) {
   return guard(error, [&] {
-    device::given(manager, "manager");
+    device::require(manager, "manager");
     manager->trim(keep);
   });
 }

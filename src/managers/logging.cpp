@@ -82,7 +82,7 @@ class Logging : public Wrapper<Logging> {
 
   Logging(const void *params, cai_device device, Manager *upstream)
       : Wrapper(name, upstream),
-        params_(need_params<cai_log_params>(params, name)),
+        params_(require_params<cai_log_params>(params, name)),
         device_(device),
         sink_(params_) {
     params_.path = nullptr;  // the caller's, and needed no more

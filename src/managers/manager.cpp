@@ -31,7 +31,7 @@ int managers::InManager::depth_of(const void *manager, std::string_view function
   return depth;
 }
 
-void managers::must_end(const void *manager, const char *name, const char *function) {
+void managers::require_an_end(const void *manager, const char *name, const char *function) {
   constexpr int deepest = 8;
   if (InManager::depth_of(manager, function) < deepest) return;
   throw Failure(CAI_ERR_STATE, {}, "manager %.80s: %s calls itself without end, through libcai",
@@ -97,7 +97,7 @@ cai_manager *cai_manager::make(const cai_manager_table &table, const void *param
       session.finish();
     }
     manager->within([&] {
-      managers::must_end(&table, table.name, "create");
+      managers::require_an_end(&table, table.name, "create");
       cai_error error;
       error.status = CAI_OK;
       const cai_status status = [&] {
@@ -150,7 +150,7 @@ bool cai_manager::is_alive() const noexcept {
   return device_.type == CAI_DEVICE_CPU || device::is_alive(device_.id, epoch_);
 }
 
-void cai_manager::must_be_alive() const {
+void cai_manager::require_alive() const {
   if (is_alive()) return;
   throw Failure(CAI_ERR_STATE, {}, "manager %s is dead: its device %s was reset", name(),
                 device::Text(device_).text);
@@ -191,8 +191,8 @@ void cai_manager::retry_once(Body &&body, MakeRoom &&make_room) {
 }
 
 template <class Free>
-void cai_manager::check_given(const cai_block &block, uint64_t address, uint64_t size,
-                              uint64_t align, const char *what, Free &&free) {
+void cai_manager::require_given(const cai_block &block, uint64_t address, uint64_t size,
+                                uint64_t align, const char *what, Free &&free) {
   if (address && block.size >= size && address % align == 0) return;
   cai_error error;
   if (address && guard(&error, free) != CAI_OK) report(error);
@@ -206,7 +206,7 @@ cai_block cai_manager::memalloc(uint64_t size, uint64_t align, uint32_t kind, ui
   cai_block block{};
   retry_once([&] { call(table_.memalloc, "memalloc", size, align, kind, stream, &block); },
              [&] { return device::make_room(device_); });
-  check_given(block, block.data, size, align, "memalloc", [&] { memfree(block, stream); });
+  require_given(block, block.data, size, align, "memalloc", [&] { memfree(block, stream); });
   return block;
 }
 
@@ -224,7 +224,7 @@ cai_block cai_manager::memhostalloc(uint64_t size, uint64_t align, uint32_t kind
         }
       },
       [&] { return managers::make_room_for_host(device_, kind); });
-  check_given(block, block.host, size, align, "memhostalloc", [&] { memhostfree(block); });
+  require_given(block, block.host, size, align, "memhostalloc", [&] { memhostfree(block); });
   return block;
 }
 
@@ -258,12 +258,12 @@ bool cai_manager::looks_for_captures(uint32_t kind) const noexcept {
 
 cai_block cai_manager::allocate(uint64_t size, uint64_t align, uint32_t kind, uint32_t flags,
                                 uint64_t stream) {
-  must_be_alive();
+  require_alive();
   cai_block block{};
   try {
     within([&] {
       if (!asks_in_captures(kind)) {
-        managers::must_not_be_captured(driver::get(), stream, managers::why_no_alloc);
+        managers::require_uncaptured(driver::get(), stream, managers::why_no_alloc);
       }
       block = managers::is_host_kind(kind) ? memhostalloc(size, align, kind, flags)
                                            : memalloc(size, align, kind, stream);
@@ -315,7 +315,7 @@ void cai_manager::free_it(const cai_block &block, uint32_t kind, uint64_t stream
     bool begun = false;
     const auto body = [&] {
       if (!in_captures_too) {
-        managers::must_not_be_captured(driver::get(), stream, managers::why_no_free);
+        managers::require_uncaptured(driver::get(), stream, managers::why_no_free);
       }
       begun = true;
       memfree(block, stream);
@@ -335,7 +335,7 @@ void cai_manager::free_it(const cai_block &block, uint32_t kind, uint64_t stream
 }
 
 cai_block cai_manager::pin(void *host, uint64_t size, uint32_t kind, uint32_t flags) {
-  must_be_alive();
+  require_alive();
   cai_block block{};
   try {
     within([&] { block = mempin(host, size, kind, flags); });
@@ -356,20 +356,20 @@ void cai_manager::unpin(const cai_block &block) {
 }
 
 std::pair<uint64_t, uint64_t> cai_manager::base(uint64_t address) {
-  must_be_alive();
+  require_alive();
   uint64_t base = 0, size = 0;
   within([&] {
     if (ask<&cai_manager_table::base>("base", address, &base, &size)) return;
     const driver::Driver &cu = driver::get();
     std::size_t bytes = 0;
-    must(cu.cuMemGetAddressRange, &base, &bytes, address);
+    driver::call(cu.cuMemGetAddressRange, &base, &bytes, address);
     size = bytes;
   });
   return {base, size};
 }
 
 std::pair<uint64_t, uint64_t> cai_manager::memory() {
-  must_be_alive();
+  require_alive();
   uint64_t free = 0, total = 0;
   within([&] {
     if (ask<&cai_manager_table::get_memory_info>("get_memory_info", &free, &total)) return;
@@ -380,12 +380,12 @@ std::pair<uint64_t, uint64_t> cai_manager::memory() {
 }
 
 void cai_manager::trim(uint64_t keep) {
-  must_be_alive();
+  require_alive();
   within([&] { ask<&cai_manager_table::trim>("trim", keep); });
 }
 
 void cai_manager::reset() {
-  must_be_alive();
+  require_alive();
   within([&] {
     initialized_.store(false, std::memory_order_relaxed);
     call_as_it_is(table_.reset, "reset");

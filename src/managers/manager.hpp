@@ -37,7 +37,7 @@ class InManager {
 // Throws where the thread is inside of so many calls of this function that it must be calling
 // itself, through libcai, without end. A few are none: a finalizer that Python runs inside of it
 // may allocate or free, too.
-void must_end(const void *manager, const char *name, const char *function);
+void require_an_end(const void *manager, const char *name, const char *function);
 
 // A failure of the driver's before a manager could be asked: who can may try again.
 class NotAsked : public Failure {
@@ -78,7 +78,7 @@ struct cai_manager {
   }
   // Whether the device's primary context is still the one that it was made in.
   bool is_alive() const noexcept;
-  void must_be_alive() const;
+  void require_alive() const;
 
   // ---- What callers want ----
 
@@ -185,7 +185,7 @@ struct cai_manager {
   }
   template <class Function, class... Arguments>
   void call_as_it_is(Function *function, const char *what, Arguments... arguments) {
-    cai::managers::must_end(this, name(), what);
+    cai::managers::require_an_end(this, name(), what);
     cai_error error;
     error.status = CAI_OK;
     const cai_status status = [&] {
@@ -212,8 +212,8 @@ struct cai_manager {
   void retry_once(Body &&body, MakeRoom &&make_room);
   // Frees what is not as it was asked for, and throws.
   template <class Free>
-  void check_given(const cai_block &block, uint64_t address, uint64_t size, uint64_t align,
-                   const char *what, Free &&free);
+  void require_given(const cai_block &block, uint64_t address, uint64_t size, uint64_t align,
+                     const char *what, Free &&free);
 
   cai_manager_table table_;
   const cai_device device_;

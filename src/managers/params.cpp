@@ -5,24 +5,25 @@
 
 namespace cai::managers {
 
-void refuse_params(const void *params, const char *manager) {
+void require_no_params(const void *params, const char *manager) {
   if (params) throw Failure(CAI_ERR_VALUE, {}, "manager %s takes no params", manager);
 }
 
-void refuse_upstream(const Manager *upstream, const char *manager) {
+void require_no_upstream(const Manager *upstream, const char *manager) {
   if (upstream) {
     throw Failure(CAI_ERR_VALUE, {}, "manager %s is put around no other, and upstream is %s",
                   manager, upstream->name());
   }
 }
 
-Manager &need_upstream(Manager *upstream, const char *manager) {
+Manager &require_upstream(Manager *upstream, const char *manager) {
   if (upstream) return *upstream;
   throw Failure(CAI_ERR_VALUE, {}, "manager %s is put around another, and upstream is NULL",
                 manager);
 }
 
-void check_params(const void *params, std::size_t least, std::size_t known, const char *manager) {
+void require_known_params(const void *params, std::size_t least, std::size_t known,
+                          const char *manager) {
   uint32_t size = 0;
   std::memcpy(&size, params, sizeof size);
   if (size < least || size > most_size) {

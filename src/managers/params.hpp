@@ -23,24 +23,25 @@ inline constexpr std::size_t first_size<cai_retry_params> = 32;
 
 namespace cai::managers {
 
-void refuse_params(const void *params, const char *manager);
-void refuse_upstream(const Manager *upstream, const char *manager);
+void require_no_params(const void *params, const char *manager);
+void require_no_upstream(const Manager *upstream, const char *manager);
 // Throws CAI_ERR_VALUE unless there is one.
-Manager &need_upstream(Manager *upstream, const char *manager);
+Manager &require_upstream(Manager *upstream, const char *manager);
 
 // Throws for a params->struct_size that is no size of such a struct, `least` being the first that
 // it had, and where something is set that this libcai does not know.
-void check_params(const void *params, std::size_t least, std::size_t known, const char *manager);
+void require_known_params(const void *params, std::size_t least, std::size_t known,
+                          const char *manager);
 
 // The params that a caller gave; zeros for NULL.
 template <class Params>
 Params read_params(const void *params, const char *manager) {
   if (!params) return {};
-  check_params(params, first_size<Params>, sizeof(Params), manager);
+  require_known_params(params, first_size<Params>, sizeof(Params), manager);
   return filled_in(*static_cast<const Params *>(params));
 }
 template <class Params>
-Params need_params(const void *params, const char *manager) {
+Params require_params(const void *params, const char *manager) {
   if (!params) throw Failure(CAI_ERR_VALUE, {}, "manager %s: params is NULL", manager);
   return read_params<Params>(params, manager);
 }

@@ -17,24 +17,25 @@ class Pool : public Gpu {
   static constexpr const char *name = "pool";
 
   Pool(const void *params, cai_device device, const Manager *upstream)
-      : Gpu(name, device, upstream), params_(judged(params)) {
-    need_pools();
+      : Gpu(name, device, upstream), params_(read(params)) {
+    require_pools();
     const driver::Driver &cu = driver::get();
     const bool exportable = params_.flags & CAI_POOL_EXPORTABLE;
     if (exportable) {
       const int types = attribute(driver::device_pool_handles);
-      need(types & driver::pool_handle_descriptor, "pools that can be shared by a file descriptor");
+      require(types & driver::pool_handle_descriptor,
+              "pools that can be shared by a file descriptor");
     }
     driver::CUmemPoolProps properties{};
     properties.allocType = driver::allocation_pinned;
     properties.handleTypes = exportable ? driver::pool_handle_descriptor : 0;
     properties.location = {driver::location_device, handle()};
     properties.maxSize = params_.maximum;
-    must(cu.cuMemPoolCreate, &pool_, &properties);
+    driver::call(cu.cuMemPoolCreate, &pool_, &properties);
     try {
       // What it is to hold from the beginning it must be allowed to keep.
       std::uint64_t threshold = std::max(params_.threshold, params_.initial);
-      must(cu.cuMemPoolSetAttribute, pool_, driver::pool_release_threshold, &threshold);
+      driver::call(cu.cuMemPoolSetAttribute, pool_, driver::pool_release_threshold, &threshold);
       if (params_.initial) take_initial(cu);
       if (params_.flags & CAI_POOL_INSTALL) install(cu);
     } catch (...) {
@@ -65,10 +66,10 @@ class Pool : public Gpu {
   }
 
   // NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method): TableOf<Pool> calls this one
-  void trim(uint64_t keep) const { must(driver::get().cuMemPoolTrimTo, pool_, std::size_t{keep}); }
+  void trim(uint64_t keep) const { driver::call(driver::get().cuMemPoolTrimTo, pool_, std::size_t{keep}); }
 
  private:
-  static cai_pool_params judged(const void *params) {
+  static cai_pool_params read(const void *params) {
     const auto read = read_params<cai_pool_params>(params, name);
     constexpr uint32_t known = CAI_POOL_EXPORTABLE | CAI_POOL_INSTALL;
     if ((read.flags & ~known) || read.reserved) {
@@ -89,7 +90,7 @@ class Pool : public Gpu {
     {
       const driver::Relaxed relaxed(cu, faults);
       driver::CUstream stream = nullptr;
-      must(cu.cuStreamCreateWithPriority, &stream, driver::stream_non_blocking, 0);
+      driver::call(cu.cuStreamCreateWithPriority, &stream, driver::stream_non_blocking, 0);
       driver::CUdeviceptr address = 0;
       const driver::CUresult result =
           cu.cuMemAllocFromPoolAsync(&address, params_.initial, pool_, stream);
@@ -104,8 +105,8 @@ class Pool : public Gpu {
   }
 
   void install(const driver::Driver &cu) {
-    must(cu.cuDeviceGetMemPool, &before_, handle());
-    must(cu.cuDeviceSetMemPool, handle(), pool_);
+    driver::call(cu.cuDeviceGetMemPool, &before_, handle());
+    driver::call(cu.cuDeviceSetMemPool, handle(), pool_);
   }
 
   // Unless somebody else has installed another one since.

@@ -10,7 +10,7 @@ class Retrying : public Wrapper<Retrying> {
   static constexpr const char *name = "retrying";
 
   Retrying(const void *params, cai_device, Manager *upstream)
-      : Wrapper(name, upstream), params_(need_params<cai_retry_params>(params, name)) {
+      : Wrapper(name, upstream), params_(require_params<cai_retry_params>(params, name)) {
     if (!params_.retry) throw Failure(CAI_ERR_VALUE, {}, "manager retrying: params->retry is NULL");
   }
 

@@ -31,7 +31,7 @@ struct Registered {
 };
 
 // Throws unless the table has all that its version demands.
-void judge(const cai_manager_table &table, const char *name) {
+void require_table(const cai_manager_table &table, const char *name) {
   if (table.version != CAI_MANAGER_VERSION) {
     throw Failure(CAI_ERR_VERSION, {},
                   "manager %.80s has interface version %u, and libcai needs %d", name,
@@ -43,16 +43,16 @@ void judge(const cai_manager_table &table, const char *name) {
                   table.struct_size, least);
   }
   const cai_manager_table known = filled_in(table);
-  const auto need = [&](bool there, const char *what) {
+  const auto require = [&](bool there, const char *what) {
     if (!there) throw Failure(CAI_ERR_VALUE, {}, "manager %.80s has no %s", name, what);
   };
-  need(known.name, "name");
-  need(known.create, "create");
-  need(known.destroy, "destroy");
-  need(known.initialize, "initialize");
-  need(known.reset, "reset");
-  need(known.memalloc, "memalloc");
-  need(known.memfree, "memfree");
+  require(known.name, "name");
+  require(known.create, "create");
+  require(known.destroy, "destroy");
+  require(known.initialize, "initialize");
+  require(known.reset, "reset");
+  require(known.memalloc, "memalloc");
+  require(known.memfree, "memfree");
   const auto pair = [&](bool first, bool second, const char *both) {
     if (first != second) {
       throw Failure(CAI_ERR_VALUE, {}, "manager %.80s has only one of %s", name, both);
@@ -109,7 +109,7 @@ bool is_name(const char *text) noexcept {
 const cai_manager_table &find_table(const char *name) {
   if (std::strchr(name, '/')) {
     const cai_manager_table &table = load(name);
-    judge(table, name);
+    require_table(table, name);
     return table;
   }
   if (const cai_manager_table *table = known(name)) return *table;
@@ -134,7 +134,7 @@ cai_status cai_manager_register(const char *name, const cai_manager_table *table
                     "\"%.100s\" is no name of a manager: letters, digits, '_', '-' and '.' are",
                     name);
     }
-    managers::judge(*table, name);
+    managers::require_table(*table, name);
     if (managers::known(name)) {
       throw Failure(CAI_ERR_VALUE, {}, "there is a manager \"%.100s\" already", name);
     }

@@ -47,7 +47,7 @@ class Wrapper {
 
  private:
   friend Derived;
-  Wrapper(const char *name, Manager *upstream) : upstream_(need_upstream(upstream, name)) {}
+  Wrapper(const char *name, Manager *upstream) : upstream_(require_upstream(upstream, name)) {}
 
   Derived &derived() noexcept { return static_cast<Derived &>(*this); }
 };

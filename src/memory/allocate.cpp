@@ -38,7 +38,7 @@ constexpr uint64_t row_alignment = 256;
 constexpr uint64_t device_alignment = 256;
 constexpr uint64_t host_alignment = 64;
 
-[[noreturn]] void refuse(const char *field, uint64_t value, const char *why) {
+[[noreturn]] void fail_field(const char *field, uint64_t value, const char *why) {
   throw Failure(CAI_ERR_VALUE, {}, "%s is %" PRIu64 ": %s", field, value, why);
 }
 
@@ -60,31 +60,31 @@ bool is_pinned(uint32_t kind) noexcept {
   return kind == CAI_KIND_PINNED || kind == CAI_KIND_MAPPED;
 }
 
-void judge(const cai_request &request) {
+void require_valid(const cai_request &request) {
   const uint32_t kind = request.kind;
-  if (kind == CAI_KIND_NONE || !cai_kind_name(kind)) refuse("kind", kind, "no kind of memory");
-  if (request.rows && !has_rows(kind)) refuse("rows", request.rows, "the kind has none");
+  if (kind == CAI_KIND_NONE || !cai_kind_name(kind)) fail_field("kind", kind, "no kind of memory");
+  if (request.rows && !has_rows(kind)) fail_field("rows", request.rows, "the kind has none");
   const bool is_cuda_array = kind == CAI_KIND_CUDA_ARRAY;
   const cai_dtype &dtype = request.dtype;
   static constexpr cai_dtype no_dtype{};
   if (!is_cuda_array) {
-    if (request.depth) refuse("depth", request.depth, "the kind has none");
-    if (request.channels) refuse("channels", request.channels, "the kind has none");
+    if (request.depth) fail_field("depth", request.depth, "the kind has none");
+    if (request.channels) fail_field("channels", request.channels, "the kind has none");
     if (std::memcmp(&dtype, &no_dtype, sizeof dtype) != 0) {
       throw Failure(CAI_ERR_VALUE, {}, "dtype is set, and the kind has none");
     }
   }
   if (request.align && !std::has_single_bit(request.align)) {
-    refuse("align", request.align, "no power of two");
+    fail_field("align", request.align, "no power of two");
   }
   constexpr uint32_t known_flags = CAI_HOST_PORTABLE | CAI_HOST_WRITE_COMBINED;
   if (request.flags & (is_pinned(kind) ? ~known_flags : ~0U)) {
-    refuse("flags", request.flags, "the kind has no such");
+    fail_field("flags", request.flags, "the kind has no such");
   }
   if (request.reserved || request.reserved1) {
     throw Failure(CAI_ERR_VALUE, {}, "a reserved field of request is not 0");
   }
-  if (request.size > INT64_MAX) refuse("size", request.size, "too large");
+  if (request.size > INT64_MAX) fail_field("size", request.size, "too large");
 }
 
 // ---- How it is given back
@@ -112,7 +112,7 @@ cai_status destroy_cuda_array(void *array, cai_error *error) {
   return guard(error, [&] {
     driver::Session session;
     session.use_relaxed_mode();
-    must(session.cu.cuArrayDestroy, static_cast<driver::CUarray>(array));
+    driver::call(session.cu.cuArrayDestroy, static_cast<driver::CUarray>(array));
     session.finish();
   });
 }
@@ -170,7 +170,7 @@ Source source_of(cai_device device, uint32_t kind, cai_manager *manager) {
 void set_shape(cai_memory_info &facts, const cai_request &request) {
   facts.row = request.size;
   if (request.kind == CAI_KIND_PITCHED || request.kind == CAI_KIND_PITCHED_MANAGED) {
-    if (request.size > INT64_MAX - row_alignment) refuse("size", request.size, "too large");
+    if (request.size > INT64_MAX - row_alignment) fail_field("size", request.size, "too large");
     facts.pitch = (request.size + row_alignment - 1) & ~(row_alignment - 1);
     facts.rows = request.rows;
     facts.size = times(facts.pitch, facts.rows);
@@ -222,11 +222,11 @@ driver::CUarray3D_descriptor descriptor_of(const cai_request &request) {
                   "dtype is none that a CUDA array has: i, u or f of 1, 2 or 4 bytes");
   }
   if (request.channels != 1 && request.channels != 2 && request.channels != 4) {
-    refuse("channels", request.channels, "neither 1, 2 nor 4");
+    fail_field("channels", request.channels, "neither 1, 2 nor 4");
   }
-  if (request.depth && !request.rows) refuse("depth", request.depth, "there are no rows");
+  if (request.depth && !request.rows) fail_field("depth", request.depth, "there are no rows");
   const uint64_t element = uint64_t{request.channels} * dtype.itemsize;
-  if (request.size % element) refuse("size", request.size, "not a whole number of elements");
+  if (request.size % element) fail_field("size", request.size, "not a whole number of elements");
   return {.Width = request.size / element,
           .Height = request.rows,
           .Depth = request.depth,
@@ -291,12 +291,12 @@ void pin(cai_memory &memory, void *host, uint64_t size, uint32_t flags) {
   count(memory);
 }
 
-void judge(const cai_memory_info &info) {
+void require_valid(const cai_memory_info &info) {
   const auto must_be_0 = [](const char *field, uint64_t value) {
-    if (value) refuse(field, value, "must be 0");
+    if (value) fail_field(field, value, "must be 0");
   };
   if (info.kind == CAI_KIND_NONE || info.kind == CAI_KIND_CUDA_ARRAY || !cai_kind_name(info.kind)) {
-    refuse("kind", info.kind, "no kind of memory that has an address");
+    fail_field("kind", info.kind, "no kind of memory that has an address");
   }
   must_be_0("flags", info.flags & ~uint32_t{CAI_MEMORY_READONLY});
   must_be_0("channels", info.channels);
@@ -304,13 +304,13 @@ void judge(const cai_memory_info &info) {
   must_be_0("depth", info.depth);
   must_be_0("stream", info.stream);
   if (info.size == 0) return;
-  if (info.data == 0) refuse("data", 0, "no address of memory");
-  if (info.size > UINT64_MAX - info.data) refuse("size", info.size, "leaves the address space");
+  if (info.data == 0) fail_field("data", 0, "no address of memory");
+  if (info.size > UINT64_MAX - info.data) fail_field("size", info.size, "leaves the address space");
   if (info.rows > 1 || info.row || info.pitch) {
     const uint64_t rows = info.rows ? info.rows : 1;
-    if (info.row > info.pitch) refuse("row", info.row, "longer than the pitch");
+    if (info.row > info.pitch) fail_field("row", info.row, "longer than the pitch");
     if (times(info.pitch, rows - 1) + info.row > info.size) {
-      refuse("rows", rows, "more than the size holds");
+      fail_field("rows", rows, "more than the size holds");
     }
   }
 }
@@ -350,7 +350,7 @@ cai_status cai_memory_alloc(cai_device device, const cai_request *request, cai_m
   return guard(error, [&] {
     const cai_request wanted = memory::read_request(request);
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
-    memory::judge(wanted);
+    memory::require_valid(wanted);
     memory::retry_ends(memory::most_refusals);
     *out = memory::make(device, wanted.kind, [&](cai_memory &memory) {
       wanted.kind == CAI_KIND_CUDA_ARRAY ? memory::allocate_cuda_array(memory, wanted)
@@ -364,9 +364,9 @@ cai_status cai_memory_pin(cai_device device, void *host, uint64_t size, uint32_t
                           cai_memory **out, cai_error *error) {
   return guard(error, [&] {
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
-    if (!memory::is_pinned(kind)) memory::refuse("kind", kind, "neither PINNED nor MAPPED");
+    if (!memory::is_pinned(kind)) memory::fail_field("kind", kind, "neither PINNED nor MAPPED");
     if (flags & ~uint32_t{CAI_HOST_PORTABLE | CAI_HOST_WRITE_COMBINED}) {
-      memory::refuse("flags", flags, "there are no such");
+      memory::fail_field("flags", flags, "there are no such");
     }
     *out = memory::make(device, kind, [&](cai_memory &memory) {
       memory::pin(memory, host, size, flags);
@@ -388,7 +388,7 @@ cai_status cai_memory_wrap(const cai_memory_info *info, void (*release)(void *co
     }
     cai_memory_info given{};
     std::memcpy(&given, info, std::min<std::size_t>(info->struct_size, sizeof given));
-    memory::judge(given);
+    memory::require_valid(given);
     *out = memory::make(given.device, given.kind, [&](cai_memory &memory) {
       memory::wrap(memory, given);
       if (release) memory.give_back = memory::release_foreign;

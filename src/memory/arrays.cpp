@@ -76,7 +76,7 @@ void fill_strides(const cai_memory_info &facts, const cai_dtype &dtype, int32_t 
   }
 }
 
-void check_bounds(const cai_memory_info &facts, uint64_t offset, const cai_array &array) {
+void require_bounds(const cai_memory_info &facts, uint64_t offset, const cai_array &array) {
   Extent extent;
   cai_error error;
   if (extent_of(array, &extent, &error) != CAI_OK) throw Failure(error);
@@ -120,13 +120,13 @@ cai_array like_type(const cai_dtype &dtype, int32_t ndim, const int64_t *shape,
   return like;
 }
 
-[[noreturn]] void refuse_cuda_array() {
+[[noreturn]] void fail_cuda_array() {
   throw Failure(CAI_ERR_UNSUPPORTED, {}, "a CUDA array has no address to make an array of");
 }
 
-void judge_like(const cai_array &like) {
+void require_like(const cai_array &like) {
   cai_error error;
-  if (check_version(like, &error) != CAI_OK) throw Failure(error);
+  if (validate_version(like, &error) != CAI_OK) throw Failure(error);
   if (like.ndim < 0 || like.ndim > CAI_MAX_NDIM) {
     throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_SHAPE}, "ndim is %d", like.ndim);
   }
@@ -153,7 +153,7 @@ bool has_swapped_items(const cai_array &like) noexcept {
 cai_array lay_out(const cai_memory &memory, uint64_t offset, const cai_array &like, bool is_in_rows,
                   int64_t *made) {
   const cai_memory_info &facts = memory.facts;
-  judge_like(like);
+  require_like(like);
   cai_array array = like_type(like.dtype, like.ndim, like.shape, like.strides);
   if (!like.strides) {
     fill_strides(is_in_rows ? facts : cai_memory_info{}, like.dtype, like.ndim, like.shape, made);
@@ -167,7 +167,7 @@ cai_array lay_out(const cai_memory &memory, uint64_t offset, const cai_array &li
   array.descr = like.descr;
   array.descr_count = like.descr_count;
   array.version = CAI_INTERFACE_VERSION;
-  check_bounds(facts, offset, array);
+  require_bounds(facts, offset, array);
   array.data = has_no_elements(array) ? 0 : facts.data + offset;
   return array;
 }
@@ -185,7 +185,7 @@ auto for_mask(OfMask &&of_mask) {
 
 cai_array *array_like(cai_memory &memory, uint64_t offset, const cai_array &like,
                       uint64_t mask_offset) {
-  if (memory.facts.kind == CAI_KIND_CUDA_ARRAY) refuse_cuda_array();
+  if (memory.facts.kind == CAI_KIND_CUDA_ARRAY) fail_cuda_array();
   int64_t strides[CAI_MAX_NDIM], mask_strides[CAI_MAX_NDIM];
   cai_array array = lay_out(memory, offset, like, true, strides);
   cai_memory &root = memory.root();
@@ -231,7 +231,7 @@ constexpr uint64_t mask_alignment = 64;
 
 // Says what memory holds the elements and then the mask; returns where that begins.
 uint64_t size_request(const cai_array &like, cai_request *request) {
-  judge_like(like);
+  require_like(like);
   const bool in_rows =
       request->kind == CAI_KIND_PITCHED || request->kind == CAI_KIND_PITCHED_MANAGED;
   request->size = bytes_of(like, like.ndim, like.shape);
@@ -252,7 +252,7 @@ uint64_t size_request(const cai_array &like, cai_request *request) {
   if (!like.mask) return 0;
   const cai_array &mask = *like.mask;
   const uint64_t mask_size = for_mask([&] {
-    judge_like(mask);
+    require_like(mask);
     return bytes_of(mask, mask.ndim, mask.shape);
   });
   const uint64_t mask_offset = (request->size + mask_alignment - 1) & ~(mask_alignment - 1);
@@ -268,7 +268,7 @@ cai_array *empty_like(const cai_array &like, cai_device device, const cai_reques
   if (request.size || request.rows || request.depth) {
     throw Failure(CAI_ERR_VALUE, {}, "request says a size, which follows from the array");
   }
-  if (request.kind == CAI_KIND_CUDA_ARRAY) refuse_cuda_array();
+  if (request.kind == CAI_KIND_CUDA_ARRAY) fail_cuda_array();
   const uint64_t mask_offset = size_request(like, &request);
   cai_array in_c_order = like, mask;
   in_c_order.strides = nullptr;
@@ -420,7 +420,7 @@ cai_status cai_memory_array(cai_memory *memory, uint64_t offset, const cai_dtype
                             int32_t ndim, const int64_t *shape, const int64_t *strides,
                             cai_array **out, cai_error *error) {
   return guard(error, [&] {
-    cai_memory &alive = memory::must_live(memory);
+    cai_memory &alive = memory::require_live(memory);
     if (!dtype || !out) throw Failure(CAI_ERR_ARGUMENT, {}, "dtype or out is NULL");
     *out = memory::array_like(alive, offset, memory::like_type(*dtype, ndim, shape, strides), 0);
   });
@@ -429,7 +429,7 @@ cai_status cai_memory_array(cai_memory *memory, uint64_t offset, const cai_dtype
 cai_status cai_memory_array_like(cai_memory *memory, uint64_t offset, const cai_array *like,
                                  uint64_t mask_offset, cai_array **out, cai_error *error) {
   return guard(error, [&] {
-    cai_memory &alive = memory::must_live(memory);
+    cai_memory &alive = memory::require_live(memory);
     if (!like || !out) throw Failure(CAI_ERR_ARGUMENT, {}, "like or out is NULL");
     *out = memory::array_like(alive, offset, *like, mask_offset);
   });
@@ -447,9 +447,9 @@ cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *off
                          cai_error *error) {
   return guard(error, [&] {
     if (!array || !out) throw Failure(CAI_ERR_ARGUMENT, {}, "array or out is NULL");
-    order::judge(array, -1);
+    order::require_valid(array, -1);
     if (!array->owner) throw Failure(CAI_ERR_ARGUMENT, {}, "array is borrowed: nothing holds it");
-    if (!memory::memory_under(*array)) order::must_not_be_freed(*array, -1);
+    if (!memory::memory_under(*array)) order::require_not_freed(*array, -1);
     uint64_t within = 0;
     memory::HeldMemory found = memory::memory_of(*array, &within);
     *out = found.let_go();

@@ -25,7 +25,7 @@ bool is_named_here(const FreeStream &it) noexcept {
   return it.thread == 0 || it.thread == this_thread();
 }
 
-[[noreturn]] void refuse_capture() {
+[[noreturn]] void fail_capture() {
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM},
                 "the stream that frees the memory is being captured");
 }
@@ -84,7 +84,7 @@ std::uint64_t put_in_order(cai_memory &memory) {
   order::Stream stream = stream_of(session, memory.free_stream);
   if (!memory.former_streams.empty() || has_kept_uses(memory)) {
     probe(session, stream);
-    if (stream.capture) refuse_capture();
+    if (stream.capture) fail_capture();
     for (const FreeStream &it : memory.former_streams) {
       if (has_ended(it)) continue;
       order::Stream before = stream_of(session, it);
@@ -112,7 +112,7 @@ void keep_own_streams(cai_memory &memory) {
     if (!is_on_gpu(it)) return;
     order::Stream stream = stream_of(session, it);
     probe(session, stream);
-    if (stream.capture) refuse_capture();
+    if (stream.capture) fail_capture();
     // Nobody asks the legacy stream whether the streams that it would wait for are idle.
     if (is_named_here(it) && is_idle(session, stream)) return;
     session.in(stream.context, [&] {

@@ -131,7 +131,7 @@ void take_out_of_registry(cai_memory &memory) noexcept {
 }
 
 void note_device(cai_memory &memory) {
-  device::judge(memory.facts.device);
+  device::require_device(memory.facts.device);
   note_epoch(memory, memory.facts.device);
 }
 
@@ -151,7 +151,7 @@ device::HeldStream stream_or_current(cai_stream *stream, cai_device device) {
                 device::Text(stream->device).text, device::Text(device).text);
 }
 
-cai_memory &must_live(cai_memory *memory) {
+cai_memory &require_live(cai_memory *memory) {
   if (!memory) throw Failure(CAI_ERR_ARGUMENT, {}, "memory is NULL");
   if (memory->is_freed()) {
     throw Failure(CAI_ERR_STATE, {}, "the memory at 0x%" PRIx64 " was freed already",
@@ -164,14 +164,14 @@ cai_memory &must_live(cai_memory *memory) {
   return *memory;
 }
 
-void must_not_be_freed(const cai_array &array) {
+void require_not_freed(const cai_array &array) {
   cai_memory *const memory = memory_under(array);
   cai_error error;  // which says more than the array's owner knows
-  if (memory && guard(&error, [&] { must_live(memory); }) != CAI_OK) {
+  if (memory && guard(&error, [&] { require_live(memory); }) != CAI_OK) {
     error.entry = CAI_ENTRY_DATA;
     throw Failure(error);
   }
-  order::must_not_be_freed(array, -1);
+  order::require_not_freed(array, -1);
 }
 
 namespace {
@@ -203,19 +203,19 @@ bool same_stream(cai_stream *a, cai_stream *b) noexcept {
   return device::gpu_stream(*a).key() == device::gpu_stream(*b).key();
 }
 
-void must_synchronize(cai_stream *stream) {
+void synchronize(cai_stream *stream) {
   cai_error error;
   if (cai_stream_synchronize(stream, &error) != CAI_OK) throw Failure(error);
 }
 
 void record(cai_memory &memory, cai_stream *stream) {
   if (!stream) throw Failure(CAI_ERR_ARGUMENT, {}, "stream is NULL");
-  stream->check_alive();
+  stream->require_alive();
   const Claim claimed(memory);
   if (device::is_cpu(stream->device)) {
     if (stream->mode != CAI_MODE_ASYNC) return;
     cai_owner *const keeper = host_keeper_of(&memory);
-    if (!order::keeps_here(keeper)) return must_synchronize(stream);
+    if (!order::keeps_here(keeper)) return synchronize(stream);
     order::HostUses &uses = order::make_uses_of(keeper).host;
     claim_until_passed(memory, stream);
     uses.keep(device::cpu_stream(*stream).point(), true);
@@ -254,12 +254,12 @@ void set_stream(cai_memory &memory, cai_stream *stream) {
     throw Failure(CAI_ERR_DEVICE, {}, "the stream is one of %s, and the memory on %s",
                   device::Text(stream->device).text, device::Text(memory.facts.device).text);
   }
-  stream->check_alive();
+  stream->require_alive();
   keep_old_stream(memory, stream);
   FreeStream free_stream(
       device::HeldStream::one_more(stream));  // then what it replaces: ended without the lock
   const std::lock_guard lock(memory.lock);
-  static_cast<void>(must_live(&memory));
+  static_cast<void>(require_live(&memory));
   const auto is_it = [&](const FreeStream &other) {
     return same_stream(other.stream.get(), stream) && other.thread == free_stream.thread;
   };
@@ -352,14 +352,14 @@ cai_status cai_memory_free(cai_memory *memory, cai_error *error) {
 cai_status cai_memory_view(cai_memory *memory, uint64_t start, uint64_t stop, cai_memory **out,
                            cai_error *error) {
   return guard(error, [&] {
-    device::given(out, "out");
-    *out = memory::view_of(memory::must_live(memory), start, stop).let_go();
+    device::require(out, "out");
+    *out = memory::view_of(memory::require_live(memory), start, stop).let_go();
   });
 }
 
 cai_status cai_memory_describe(const cai_memory *memory, cai_memory_info *out, cai_error *error) {
   return guard(error, [&] {
-    memory::describe(*device::given(memory, "memory"), *device::given(out, "out"));
+    memory::describe(*device::require(memory, "memory"), *device::require(out, "out"));
   });
 }
 
@@ -381,9 +381,9 @@ cai_status cai_memory_find(uint64_t address, cai_memory **out, uint64_t *offset,
 }
 
 cai_status cai_memory_set_stream(cai_memory *memory, cai_stream *stream, cai_error *error) {
-  return guard(error, [&] { memory::set_stream(memory::must_live(memory), stream); });
+  return guard(error, [&] { memory::set_stream(memory::require_live(memory), stream); });
 }
 
 cai_status cai_memory_record(cai_memory *memory, cai_stream *stream, cai_error *error) {
-  return guard(error, [&] { memory::record(memory::must_live(memory).root(), stream); });
+  return guard(error, [&] { memory::record(memory::require_live(memory).root(), stream); });
 }

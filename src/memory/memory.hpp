@@ -156,10 +156,10 @@ cai_request read_request(const cai_request *given);
 device::HeldStream stream_or_current(cai_stream *stream, cai_device device);
 
 // Throws CAI_ERR_ARGUMENT for NULL, CAI_ERR_STATE for memory that is dead.
-cai_memory &must_live(cai_memory *memory);
+cai_memory &require_live(cai_memory *memory);
 
 // Throws CAI_ERR_STATE for an array of memory that is dead.
-void must_not_be_freed(const cai_array &array);
+void require_not_freed(const cai_array &array);
 
 // A claim for work of the host's that a CPU's stream is to do: nothing to be freed before it ends.
 // Throws CAI_ERR_STATE if it was freed.

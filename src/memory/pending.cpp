@@ -106,14 +106,14 @@ cai_status cai_pending_add(cai_device device, uint64_t bytes,
                            cai_error *error) {
   return guard(error, [&] {
     if (!free) throw Failure(CAI_ERR_ARGUMENT, {}, "free is NULL");
-    device::check_slot(device);
+    device::require_slot(device);
     device::add_pending(device, {free, context, bytes, device::epoch_of(device)});
   });
 }
 
 cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
-    device::check_slot(device);
+    device::require_slot(device);
     driver::Faults failed;
     memory::retry_ends(INT_MAX, &failed);
     device::flush_pending(device, failed);
@@ -123,7 +123,7 @@ cai_status cai_pending_flush(cai_device device, cai_error *error) {
 
 cai_status cai_pending_defer(cai_device device, int32_t defer, cai_error *error) {
   return guard(error, [&] {
-    device::check_slot(device);
+    device::require_slot(device);
     if (defer != 0 && defer != 1) {
       throw Failure(CAI_ERR_VALUE, {}, "defer is %d, and neither 0 nor 1", defer);
     }

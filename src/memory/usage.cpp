@@ -43,7 +43,7 @@ cai_status cai_memory_usage(cai_device device, cai_usage *out, cai_error *error)
     const memory::Sum &sum = device::is_cpu(device)
                                  ? memory::of_cpu
                                  : memory::of_gpus[static_cast<std::size_t>(device.id)];
-    device::judge_size(device::given(out, "out")->struct_size);
+    device::require_size(device::require(out, "out")->struct_size);
     const cai_usage usage{sizeof usage,  pending.deferred, sum.bytes, sum.count,
                           pending.bytes, pending.count,    0};
     give_out(usage, out);

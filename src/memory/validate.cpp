@@ -61,7 +61,7 @@ driver::Pointer ask(uint64_t address, cai_device device, bool on_host) {
   }
 }
 
-void check_range(const driver::Pointer &pointer, uint64_t address, uint64_t size) {
+void require_range(const driver::Pointer &pointer, uint64_t address, uint64_t size) {
   if (address > UINT64_MAX - size) {
     throw Failure(CAI_ERR_BOUNDS, {}, "%" PRIu64 " bytes at 0x%" PRIx64 " leave the address space",
                   size, address);
@@ -100,7 +100,7 @@ void validate(uint64_t address, uint64_t size, cai_device device, uint32_t kind)
     throw Failure(CAI_ERR_DEVICE, {}, "memory at 0x%" PRIx64 " is GPU %d's, and not that of %s",
                   address, pointer.ordinal, text);
   }
-  if (size != 0) check_range(pointer, address, size);
+  if (size != 0) require_range(pointer, address, size);
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 namespace cai::order {
 namespace {
 
-[[noreturn]] void refuse(const Stream &capturing, const Stream &other, const char *what_to_do) {
+[[noreturn]] void fail_captured(const Stream &capturing, const Stream &other,
+                                const char *what_to_do) {
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
                 "stream 0x%" PRIx64 " is being captured into a graph, stream 0x%" PRIx64 " %s",
                 capturing.value, other.value, what_to_do);
@@ -56,23 +57,25 @@ Edge edge_between(driver::Session &session, Stream &from, Stream &to, Way way, u
   }
   if (from.capture && to.capture) {
     if (from.capture.id == to.capture.id) return Edge::within;
-    refuse(from, to, "into another: nothing can order the two");
+    fail_captured(from, to, "into another: nothing can order the two");
   }
   if (to.capture && way != Way::back) {
     // What is complete needs no order; where the launch belongs is the affair of who launches.
     if (is_idle(session, from)) return Edge::none;
     if (flags & CAI_USE_EXTERNAL) return Edge::external;
-    refuse(to, from,
-           flags & takes_flags ? "is not, and has work pending: wait for it before the capture, or "
-                                 "say CAI_USE_EXTERNAL"
-                               : "is not, and has work pending: wait for it before the capture");
+    fail_captured(to, from,
+                  flags & takes_flags
+                      ? "is not, and has work pending: wait for it before the capture, or "
+                        "say CAI_USE_EXTERNAL"
+                      : "is not, and has work pending: wait for it before the capture");
   }
   if (from.capture && way == Way::back) return Edge::none;  // the work is in the graph, not pending
   // At an end the work is queued, and no other capture can take it in any more.
-  if (way == Way::back) refuse(to, from, "is not: try again once the capture has ended");
-  refuse(from, to,
-         flags & takes_flags ? "is not: capture it too, or say CAI_USE_FORK"
-                             : "is not: capture it too, or try again once the capture has ended");
+  if (way == Way::back) fail_captured(to, from, "is not: try again once the capture has ended");
+  fail_captured(from, to,
+                flags & takes_flags
+                    ? "is not: capture it too, or say CAI_USE_FORK"
+                    : "is not: capture it too, or try again once the capture has ended");
 }
 
 void order(driver::Session &session, Stream &from, Stream &to, Edge edge, Event &event) {
@@ -150,7 +153,7 @@ void give_to_graph(driver::Session &session, const driver::Capture &capture,
   const driver::Driver &cu = session.cu;
   auto held = std::make_unique<Destruction>(Destruction{destroy, context});
   driver::CUuserObject object = nullptr;
-  driver::must(cu.cuUserObjectCreate, &object, held.get(), &destroy_held, 1U,
+  driver::call(cu.cuUserObjectCreate, &object, held.get(), &destroy_held, 1U,
                driver::user_object_no_destructor_sync);
   Destruction *const theirs = held.release();
   const driver::CUresult result =

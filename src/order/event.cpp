@@ -198,7 +198,7 @@ Event Event::record(driver::Session &session, Stream &stream) {
     if (any_condemned()) destroy_condemned(session, stream.context_id);
     auto node = std::make_unique<PooledEvent>();
     session.in(stream.context, [&] {
-      driver::must(session.cu.cuEventCreate, &node->event, driver::event_disable_timing);
+      driver::call(session.cu.cuEventCreate, &node->event, driver::event_disable_timing);
       node->context = stream.context;
       node->context_id = stream.context_id;
       event.node_ = node.release();
@@ -207,7 +207,7 @@ Event Event::record(driver::Session &session, Stream &stream) {
   Records &records = Records::of(stream);
   event.node_->before = records.ended.load(std::memory_order_acquire);
   with(session, stream,
-       [&] { driver::must(session.cu.cuEventRecord, event.handle(), stream.handle()); });
+       [&] { driver::call(session.cu.cuEventRecord, event.handle(), stream.handle()); });
   event.node_->ended = records.ended.fetch_add(1, std::memory_order_acq_rel) + 1;
   return event;
 }

@@ -38,7 +38,7 @@ void used_on(cai_owner *owner, std::uint64_t value, bool write, bool in_capture)
   if (in_capture) {
     probe(session, stream);
   } else {
-    refuse_capturing(session, stream, "a use in it cannot be kept");
+    require_not_capturing(session, stream, "a use in it cannot be kept");
   }
   Uses &uses = make_uses_of(owner);
   list_owner(uses, *owner, bool(stream.capture));
@@ -143,7 +143,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
   owner->release(owner);
 }
 
-bool judge_use(cai_owner *self, std::uint32_t access) {
+bool require_use(cai_owner *self, std::uint32_t access) {
   if (!is_whole(self)) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "self is NULL, or its struct_size less than %zu",
                   first_size<cai_owner>);
@@ -169,8 +169,8 @@ namespace trace = order::trace;
 
 cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_error *error) {
   return guard(error, [&] {
-    order::judge(array, -1);
-    order::check_stream(stream);
+    order::require_valid(array, -1);
+    order::require_stream(stream);
     const trace::Call call("cai_array_release_on", trace::stream(stream), *array);
     if (!array->owner)
       throw Failure(CAI_ERR_ARGUMENT, {}, "the array is borrowed: it has no holder");
@@ -184,8 +184,8 @@ cai_status cai_array_release_on(const cai_array *array, uint64_t stream, cai_err
 cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, cai_error *error) {
   return guard(error, [&] {
     const bool in_capture = access & CAI_ACCESS_CAPTURED;
-    const bool write = order::judge_use(self, access & ~std::uint32_t{CAI_ACCESS_CAPTURED});
-    order::check_stream(stream);
+    const bool write = order::require_use(self, access & ~std::uint32_t{CAI_ACCESS_CAPTURED});
+    order::require_stream(stream);
     const trace::Call call("cai_owner_used_on", trace::stream(stream));
     order::used_on(self, stream, write, in_capture);
   });
@@ -194,7 +194,7 @@ cai_status cai_owner_used_on(cai_owner *self, uint64_t stream, uint32_t access, 
 cai_status cai_owner_await_uses(cai_owner *self, uint64_t stream, uint32_t access,
                                 cai_error *error) {
   return guard(error, [&] {
-    const bool write = order::judge_use(self, access);
+    const bool write = order::require_use(self, access);
     const trace::Call call("cai_owner_await_uses", trace::stream_or_host(stream));
     const auto leave_out = [&] {
       trace::edge({-1}, trace::stream_or_host(stream), trace::owner(self),

@@ -11,7 +11,7 @@ namespace {
 
 // Throws CAI_ERR_BOUNDS if [address + lo, address + hi) leaves the allocation, in which address
 // is. Written so that no sum can overflow.
-void check_bounds(const cai_location &where, uint64_t address, const cai_layout &layout) {
+void require_bounds(const cai_location &where, uint64_t address, const cai_layout &layout) {
   const uint64_t below = address - where.base;
   const uint64_t above = where.size - below;
   const uint64_t needed_below = uint64_t{0} - static_cast<uint64_t>(layout.lo);
@@ -61,7 +61,7 @@ cai_location locate(const cai_array &array) {
     if (address - pointer.base < pointer.size) {
       where.base = pointer.base;
       where.size = pointer.size;
-      check_bounds(where, address, layout);
+      require_bounds(where, address, layout);
       break;
     }
   }
@@ -81,7 +81,7 @@ cai_status cai_array_locate(const cai_array *array, cai_location *out, cai_error
       throw Failure(CAI_ERR_ARGUMENT, {}, "out->struct_size is %u, less than %zu", out->struct_size,
                     least);
     }
-    order::judge(array, -1);
+    order::require_valid(array, -1);
     give_out(order::locate(*array), out);
   });
 }

@@ -31,7 +31,7 @@ Environment Environment::read() {
   return found;
 }
 
-Options judge_given(const cai_use_options &options) {
+Options read_given_options(const cai_use_options &options) {
   constexpr uint32_t least = offsetof(cai_use_options, access);
   const uint32_t size = options.struct_size;
   if (size < least || size > most_size) {
@@ -53,20 +53,20 @@ Options judge_given(const cai_use_options &options) {
   if (known.order > CAI_ORDER_HOST) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "options->order is %u, and not a CAI_ORDER_*", known.order);
   }
-  judge_access(known.access, "options->access");
+  require_access(known.access, "options->access");
   const bool has_accesses = size >= sizeof known;  // the pointer as a whole
   const bool has_flags = size >= offsetof(cai_use_options, accesses);
   return {known.order, known.access, known.flags | (has_flags ? takes_flags : 0),
           has_accesses ? known.accesses : nullptr};
 }
 
-void judge_access(uint32_t access, const char *name) {
+void require_access(uint32_t access, const char *name) {
   if (access > CAI_ACCESS_WRITE) {
     throw Failure(CAI_ERR_ARGUMENT, {}, "%s is %u, and not a CAI_ACCESS_*", name, access);
   }
 }
 
-void refuse_write(int32_t index) {
+void fail_write(int32_t index) {
   throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_DATA, index},
                 "data: the array is marked read-only, and CAI_ACCESS_WRITE asked for");
 }

@@ -48,23 +48,23 @@ struct Environment {
   static Environment read();
 };
 
-Options judge_given(const cai_use_options &options);
+Options read_given_options(const cai_use_options &options);
 
 // Judges a call's options, and relaxes them if the environment says so.
-inline Options judge_options(const cai_use_options *options) {
-  Options found = options ? judge_given(*options) : Options{};
+inline Options read_options(const cai_use_options *options) {
+  Options found = options ? read_given_options(*options) : Options{};
   if (!Environment::get().sync && !found.on_host()) found.order = CAI_ORDER_NONE;
   return found;
 }
 
-void judge_access(uint32_t access, const char *name);
+void require_access(uint32_t access, const char *name);
 
-[[noreturn, gnu::cold]] void refuse_write(int32_t index);
+[[noreturn, gnu::cold]] void fail_write(int32_t index);
 
 // Whether the array may be written by who uses it so. Throws for a write to a read-only array.
 inline bool writes(const cai_array &array, uint32_t access, int32_t index) {
   const bool readonly = array.flags & CAI_FLAG_READONLY;
-  if (access == CAI_ACCESS_WRITE && readonly) refuse_write(index);
+  if (access == CAI_ACCESS_WRITE && readonly) fail_write(index);
   return access != CAI_ACCESS_READ && !readonly;
 }
 

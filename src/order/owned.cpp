@@ -227,7 +227,7 @@ uint64_t this_thread() noexcept {
   return id;
 }
 
-cai_status refuse_freed(const cai_array &array, cai_error *error) noexcept {
+cai_status validate_not_freed(const cai_array &array, cai_error *error) noexcept {
   if (!is_freed(array)) return CAI_OK;
   return fail(error, CAI_ERR_STATE, {CAI_ENTRY_DATA},
               "data: the memory at 0x%" PRIx64 " was freed already, or its device reset",

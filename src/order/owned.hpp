@@ -120,7 +120,7 @@ inline bool is_freed(const cai_array &array) noexcept {
   return keeper && is_freed(*keeper);
 }
 // CAI_ERR_STATE if so.
-cai_status refuse_freed(const cai_array &array, cai_error *error) noexcept;
+cai_status validate_not_freed(const cai_array &array, cai_error *error) noexcept;
 
 // The mask of an array that has one, as an array of the same owner, whom a mask need not name.
 inline cai_array mask_of(const cai_array &array) noexcept {

@@ -68,7 +68,7 @@ bool is_reclaimed(const cai_array &array) noexcept {
   return keeper && has_flag(keeper, CAI_OWNER_RECLAIMS) && keeps_uses(keeper);
 }
 
-[[noreturn, gnu::cold]] void refuse_thread(const cai_array &array, int32_t index) {
+[[noreturn, gnu::cold]] void fail_thread(const cai_array &array, int32_t index) {
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                 "stream 2 is that of thread %" PRIu64
                 ", and means another one here: cai_array_publish_event() it there",
@@ -96,7 +96,7 @@ bool is_reclaimed(const cai_array &array) noexcept {
   if (is_of_another_thread(array)) {
     if (ending)
       return leave_out(trace::stream(array.stream), "left out (that stream is another thread's)");
-    refuse_thread(array, index);
+    fail_thread(array, index);
   }
   const std::uint64_t value = claim_stream(array, index);
   const bool completing = wanted.purpose == Wanted::For::completing;
@@ -156,7 +156,7 @@ std::uint64_t claim_stream(const cai_array &array, int32_t index) {
   std::uint64_t said = 0;
   if (keeper && !thread_said_by(keeper).compare_exchange_strong(said, this_thread()) &&
       said != this_thread()) {
-    refuse_thread(array, index);
+    fail_thread(array, index);
   }
   return value;
 }

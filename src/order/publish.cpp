@@ -213,7 +213,7 @@ void for_each_captured(driver::Session &session, const cai_array &array, Stream 
 
 constexpr const char *untold = "told (what was pending there before the capture, no event tells)";
 
-[[noreturn]] void refuse_untold(std::uint64_t stream) {
+[[noreturn]] void fail_untold(std::uint64_t stream) {
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
                 "stream 0x%" PRIx64
                 " is being captured into a graph, and the owner, which keeps uses by itself, "
@@ -230,11 +230,11 @@ void tell_of_captured(driver::Session &session, const cai_array &array, Stream &
   });
 }
 
-void refuse_captured(const cai_array &array, std::uint64_t value) {
+void require_uncaptured_streams(const cai_array &array, std::uint64_t value) {
   driver::Session session;
   Stream target = stream_for(session, array, value);
   for_each_captured(session, array, target,
-                    [&](const cai_array &, const Stream &own) { refuse_untold(own.value); });
+                    [&](const cai_array &, const Stream &own) { fail_untold(own.value); });
   session.finish();
 }
 
@@ -254,7 +254,7 @@ void order_for(const cai_array &array, const std::uint64_t *streams, int32_t cou
                std::uint64_t target, const NewView *view, Way way = Way::published) {
   cai_owner *const keeper = keeper_of(array);
   Published *const published = view ? &view->published() : nullptr;
-  if (view && stores_by_itself(keeper)) refuse_captured(array, target);
+  if (view && stores_by_itself(keeper)) require_uncaptured_streams(array, target);
   bool tell = false, in_capture = false;
   driver::CUcontext context = nullptr;
   Few<Recorded> recorded, own;
@@ -392,9 +392,9 @@ bool says_a_stream(const cai_array &array) {
          may_be_pending(array);
 }
 
-void judge_published(const cai_array *array) {
-  judge(array, -1);
-  must_not_be_freed(*array, -1);
+void require_publishable(const cai_array *array) {
+  require_valid(array, -1);
+  require_not_freed(*array, -1);
   if (array->device_type != CAI_DEVICE_CPU) return;
   throw Failure(CAI_ERR_ARGUMENT, {CAI_ENTRY_STREAM},
                 "the array is on the host, and has no stream");
@@ -471,7 +471,7 @@ const cai_array *lend(const cai_array &array, std::uint64_t stream) {
 
 void tell_of_uncaptured(const cai_array &array, const Stream &stream) {
   cai_owner *const keeper = keeper_of(array);
-  if (!stores_here(keeper)) refuse_untold(stream.value);
+  if (!stores_here(keeper)) fail_untold(stream.value);
   trace::edge({-1, &array}, trace::owner(keeper), trace::stream(stream.value), untold);
   if (!is_import(keeper)) return tell(keeper, stream);
   const bool outlives = !says_a_stream(array) || stream_value(array) != stream.value;
@@ -485,7 +485,7 @@ Event event_after(const cai_array &array, std::uint64_t value) {
   Event event;
   after_all(array, {Wanted::For::waiting, value, CAI_ACCESS_DEFAULT}, find_here, nullptr, 0,
             nothing_more, [&](driver::Session &session, Stream &stream) {
-              refuse_capturing(session, stream, "an event of it is of no use outside");
+              require_not_capturing(session, stream, "an event of it is of no use outside");
               if (!by_itself) event = Event::record(session, stream);
             });
   if (by_itself) {
@@ -505,10 +505,10 @@ namespace trace = order::trace;
 cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t access,
                              cai_error *error) {
   return guard(error, [&] {
-    order::judge(array, -1);
-    order::must_not_be_freed(*array, -1);
-    order::check_stream(stream);
-    order::judge_access(access, "access");
+    order::require_valid(array, -1);
+    order::require_not_freed(*array, -1);
+    order::require_stream(stream);
+    order::require_access(access, "access");
     const trace::Call call("cai_array_reclaim", trace::stream(stream), *array);
     order::reclaim(*array, stream, access);
   });
@@ -517,15 +517,15 @@ cai_status cai_array_reclaim(const cai_array *array, uint64_t stream, uint32_t a
 cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, int32_t count,
                              uint64_t target, cai_array **out, cai_error *error) {
   return guard(error, [&] {
-    order::judge_published(array);
+    order::require_publishable(array);
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
-    order::check_stream(target, "target");
+    order::require_stream(target, "target");
     if (count < 0) {
       throw Failure(CAI_ERR_ARGUMENT, {}, "count is negative: %d", static_cast<int>(count));
     }
     if (count > 0 && !streams) throw Failure(CAI_ERR_ARGUMENT, {}, "streams is NULL");
     for (int32_t index = 0; index < count; ++index) {
-      order::for_array(index, [&] { order::check_stream(streams[index], "a stream"); });
+      order::for_array(index, [&] { order::require_stream(streams[index], "a stream"); });
     }
     const trace::Call call("cai_array_publish", trace::stream(target), *array);
     *out = order::publish(*array, streams, count, target);
@@ -535,9 +535,9 @@ cai_status cai_array_publish(const cai_array *array, const uint64_t *streams, in
 cai_status cai_array_publish_event(const cai_array *array, uint64_t stream, cai_array **out,
                                    cai_error *error) {
   return guard(error, [&] {
-    order::judge_published(array);
+    order::require_publishable(array);
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
-    order::check_stream(stream);
+    order::require_stream(stream);
     const trace::Call call("cai_array_publish_event", trace::stream(stream), *array);
     *out = order::publish_event(*array, stream);
   });

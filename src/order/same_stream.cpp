@@ -65,7 +65,7 @@ void for_each_used(const cai_array *const *arrays, int32_t count, Body &&body) {
 
 // Work on the array's own stream is in order with uses that are kept, and so with nothing of an
 // owner whose arrays come with other streams as well.
-void refuse_different(const cai_array &array, int32_t index) {
+void require_one_meaning(const cai_array &array, int32_t index) {
   const cai_owner *const keeper = keeper_of(array);
   if (!of_either(array, may_be_pending) || !streams_differ(keeper)) return;
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
@@ -78,7 +78,7 @@ void refuse_different(const cai_array &array, int32_t index) {
 
 // No end will keep the use: so the owner is told of the stream, also where its array, or the mask,
 // came with None, and is used on the others' stream.
-void refuse_untold(const cai_array *const *arrays, int32_t count) {
+void require_told(const cai_array *const *arrays, int32_t count) {
   for_each_used(arrays, count, [](const cai_array &array, const cai_array &part, int32_t index) {
     cai_owner *const keeper = keeper_of(array);
     if (!keeps_uses(keeper)) return;
@@ -92,7 +92,7 @@ void refuse_untold(const cai_array *const *arrays, int32_t count) {
 }
 
 // There is no stream that could wait.
-void refuse_kept(const cai_array *const *arrays, int32_t count) {
+void require_nothing_kept(const cai_array *const *arrays, int32_t count) {
   for (int32_t index = 0; index < count; ++index) {
     const cai_array &array = *arrays[index];
     cai_owner *const keeper = keeper_of(array);
@@ -166,17 +166,17 @@ cai_status cai_arrays_same_stream(const cai_array *const *arrays, int32_t count,
                                   cai_error *error) {
   return guard(error, [&] {
     if (!out) throw Failure(CAI_ERR_ARGUMENT, {}, "out is NULL");
-    order::judge_all(arrays, count, {});
+    order::require_all_valid(arrays, count, {});
     const trace::Call call("cai_arrays_same_stream", trace::no_stream, arrays, count);
     const order::Wanted wanted{order::Wanted::For::adopting, 0, CAI_ACCESS_DEFAULT};
     order::Demand demand;
     for (int32_t index = 0; index < count; ++index) {
       order::for_array(index, [&] { order::await_host_work(*arrays[index], true); });
-      order::refuse_different(*arrays[index], index);
+      order::require_one_meaning(*arrays[index], index);
     }
     order::collect(arrays, count, wanted, demand);
     const std::uint64_t value = order::same_stream(demand);
-    value != 0 ? order::refuse_untold(arrays, count) : order::refuse_kept(arrays, count);
+    value != 0 ? order::require_told(arrays, count) : order::require_nothing_kept(arrays, count);
     if (!order::adopts_at_once(arrays, count, value)) order::adopt(arrays, count, value);
     trace::edge(trace::all_arrays, trace::stream(value), trace::theirs,
                 value ? "left out (it is the arrays' own stream)"

@@ -20,13 +20,13 @@ thread_local Known known[known_count];
 bool is_blocking(const driver::Session &session, const Stream &stream) {
   if (stream.value == driver::stream_per_thread) return true;
   unsigned flags = 0;
-  driver::must(session.cu.cuStreamGetFlags, stream.handle(), &flags);
+  driver::call(session.cu.cuStreamGetFlags, stream.handle(), &flags);
   return !(flags & driver::stream_non_blocking);
 }
 
 }  // namespace
 
-void refuse_zero(const char *name) {
+void fail_zero_stream(const char *name) {
   throw Failure(CAI_ERR_ARGUMENT, {},
                 "%s is 0, which is never a stream: 1 is the legacy default stream", name);
 }
@@ -57,7 +57,7 @@ namespace {
 void ask_identity(driver::Session &session, Stream &stream) {
   if (!stream.is_default()) {
     unsigned long long id = 0;
-    driver::must(session.cu.cuStreamGetId, stream.handle(), &id);
+    driver::call(session.cu.cuStreamGetId, stream.handle(), &id);
     stream.id = id;
     Known found = known[id % known_count];
     if (found.stream_id != id || !found.context) {
@@ -108,7 +108,7 @@ bool is_ordered_with_legacy(driver::Session &session, Stream &legacy, Stream &ot
 
 void synchronize(driver::Session &session, Stream &stream) {
   session.use_relaxed_mode();
-  with(session, stream, [&] { driver::must(session.cu.cuStreamSynchronize, stream.handle()); });
+  with(session, stream, [&] { driver::call(session.cu.cuStreamSynchronize, stream.handle()); });
 }
 
 }  // namespace cai::order

@@ -40,11 +40,11 @@ struct Stream {
   }
 };
 
-[[noreturn, gnu::cold]] void refuse_zero(const char *name);
+[[noreturn, gnu::cold]] void fail_zero_stream(const char *name);
 
 // Throws CAI_ERR_ARGUMENT for 0, which is never a stream; `name` is the argument's.
-inline void check_stream(std::uint64_t stream, const char *name = "stream") {
-  if (stream == 0) refuse_zero(name);
+inline void require_stream(std::uint64_t stream, const char *name = "stream") {
+  if (stream == 0) fail_zero_stream(name);
 }
 
 // A stream that a caller named. 1 and 2 mean the current context.

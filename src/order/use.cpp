@@ -18,7 +18,7 @@ constexpr const char *host_in_capture = "the host cannot wait for it";
 
 // ---- The beginning ------------------------------------------------------------------------------
 
-[[noreturn, gnu::cold]] void refuse_orphan(const cai_array &array, int32_t index) {
+[[noreturn, gnu::cold]] void fail_orphan(const cai_array &array, int32_t index) {
   const bool event = array.stream_kind == CAI_STREAM_EVENT;
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM, index},
                 "%s 0x%" PRIx64
@@ -46,7 +46,7 @@ void note(OpenUse &use, const cai_array &part, cai_owner *owner, int32_t index, 
   const bool keeps = keeps_uses(keeper);
   if (why_not_noted(use, part, keeps)) return;
   const std::uint64_t own = is_of_another_thread(part) ? 0 : claim_stream(part, index);
-  if (own == 0 && !keeps && !use.is_on_host) refuse_orphan(part, index);
+  if (own == 0 && !keeps && !use.is_on_host) fail_orphan(part, index);
   if (own == driver::stream_per_thread) use.thread = this_thread();
   const bool is_reclaimed = keeps && has_flag(keeper, CAI_OWNER_RECLAIMS);
   use.begin()[use.count++] = {
@@ -165,7 +165,7 @@ void list_uses_in_capture(OpenUse &use, const cai_array *const *arrays) {
     Reading reading;
     resolve(session, demand, reading, producers);
     if (options.on_host()) {
-      refuse_capturing(session, consumer, host_in_capture);
+      require_not_capturing(session, consumer, host_in_capture);
       wait_on_host(session, producers, demand, reading);
     } else if (waits) {
       Stream fork{};
@@ -194,7 +194,7 @@ void list_uses_in_capture(OpenUse &use, const cai_array *const *arrays) {
 // ---- The end ------------------------------------------------------------------------------------
 
 // A stream 2 of the use is that of the thread that began it.
-void check_thread(const OpenUse &use, std::uint64_t stream) {
+void require_thread(const OpenUse &use, std::uint64_t stream) {
   if (stream != driver::stream_per_thread || use.thread == this_thread()) return;
   throw Failure(CAI_ERR_ORDER, {CAI_ENTRY_STREAM},
                 "stream 2 is in use, that of thread %" PRIu64
@@ -203,7 +203,7 @@ void check_thread(const OpenUse &use, std::uint64_t stream) {
 }
 
 Stream consumer_of(driver::Session &session, const OpenUse &use) {
-  check_thread(use, use.stream);
+  require_thread(use, use.stream);
   Stream consumer{use.stream, use.stream <= driver::stream_per_thread ? use.context : nullptr, -1};
   probe(session, consumer);
   return consumer;
@@ -225,7 +225,7 @@ bool is_awaited_anyway(const OpenUse &use) {
 // Joins the stream back into the capture that it was taken from, if both are in it still.
 void join_back(driver::Session &session, const OpenUse &use, Stream &consumer) {
   if (!use.fork || !consumer.capture) return;
-  check_thread(use, use.fork);
+  require_thread(use, use.fork);
   Stream fork{use.fork, use.fork_context, -1};
   probe(session, fork);
   if (fork.capture.id != consumer.capture.id) return;
@@ -246,8 +246,8 @@ class End {
     const cai_status status = guard(&error, [&] {
       driver::Session session;
       Stream consumer = consumer_of(session, use_);
-      for (const Used &used : use_) check_thread(use_, used.own);
-      refuse_late_capture(consumer);
+      for (const Used &used : use_) require_thread(use_, used.own);
+      require_no_late_capture(consumer);
       order_back(session, consumer);
       if (consumer.context_id) look(session, consumer, ending);
       session.finish();
@@ -270,7 +270,7 @@ class End {
   // with the use's stream then. Who has come with another one since, and within the capture, has
   // told that stream (tell_of_captured() in publish.cpp): so others wait for what may have been
   // queued there before, and nothing is lost, whenever the capture began.
-  void refuse_late_capture(const Stream &consumer) const {
+  void require_no_late_capture(const Stream &consumer) const {
     if (!is_late_capture(use_, consumer)) return;
     if (was_not_asked() && is_awaited_anyway(use_)) return;
     throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, -1, 0},
@@ -488,7 +488,7 @@ void finish(OpenUse &use, bool wait, const char *function) {
   Stream consumer = consumer_of(session, use);
   join_back(session, use, consumer);
   if (wait) {
-    refuse_capturing(session, consumer, host_in_capture);
+    require_not_capturing(session, consumer, host_in_capture);
     synchronize(session, consumer);
     trace::edge(trace::all_arrays, trace::host, trace::stream(use.stream),
                 "made: the host has waited for the stream (it was asked to)");
@@ -611,10 +611,10 @@ bool begin_in_order(OpenUse &use, const cai_array *const *arrays, int32_t count,
                                    std::uint32_t flags, cai_error *error) {
   use.clear();
   const cai_status status = guard(error, [&] {
-    Options options = judge_options(given);
+    Options options = read_options(given);
     if (flags != takes_flags) options.flags = flags;
-    check_stream(stream);
-    judge_all(arrays, count, options);
+    require_stream(stream);
+    require_all_valid(arrays, count, options);
     if (options.order == CAI_ORDER_NONE) {
       if (trace::on()) tell_no_order(arrays, count, stream);
       return;
@@ -708,7 +708,7 @@ void cai_use_abandon(cai_use *use) {
 
 cai_status cai_array_sync_host(const cai_array *array, cai_error *error) {
   return guard(error, [&] {
-    order::judge(array, -1);
+    order::require_valid(array, -1);
     const trace::Call call("cai_array_sync_host", trace::host, *array);
     order::await_host_work(*array, true);
     order::sync_host(*array);

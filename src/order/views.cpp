@@ -354,7 +354,7 @@ cai_status make_view(const cai_array *array, const Operation &operation, uint32_
   return CAI_OK;
 }
 
-cai_status check_shape(const int64_t *shape, int32_t ndim, cai_error *error) noexcept {
+cai_status validate_shape(const int64_t *shape, int32_t ndim, cai_error *error) noexcept {
   if (ndim < 0 || ndim > CAI_MAX_NDIM || (ndim > 0 && !shape)) {
     return fail(error, CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE},
                 "shape is NULL, or its %d dimensions are not 0 to %d", ndim, CAI_MAX_NDIM);
@@ -380,7 +380,7 @@ cai_status cai_array_slice(const cai_array *array, const cai_slice *slices, int3
 
 cai_status cai_array_reshape(const cai_array *array, const int64_t *shape, int32_t ndim,
                              cai_array **out, cai_error *error) {
-  if (const cai_status status = check_shape(shape, ndim, error)) return status;
+  if (const cai_status status = validate_shape(shape, ndim, error)) return status;
   return make_view(array, Reshaper(shape, ndim), 0, out, error);
 }
 
@@ -411,7 +411,7 @@ cai_status cai_array_transpose(const cai_array *array, const int32_t *axes, cai_
 
 cai_status cai_array_broadcast(const cai_array *array, const int64_t *shape, int32_t ndim,
                                cai_array **out, cai_error *error) {
-  if (const cai_status status = check_shape(shape, ndim, error)) return status;
+  if (const cai_status status = validate_shape(shape, ndim, error)) return status;
   for (int32_t axis = 0; axis < ndim; ++axis) {
     if (shape[axis] < 0) {
       return fail(error, CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE, axis}, "shape[%d] is %lld, below 0",

@@ -83,8 +83,8 @@ void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producer
 }
 
 // An event outside of the capture that the stream is in: it is no part of the graph.
-void refuse_pending(driver::Session &session, const Stream &stream, driver::CUevent event,
-                    int32_t index, const char *what_is_pending) {
+void require_complete(driver::Session &session, const Stream &stream, driver::CUevent event,
+                      int32_t index, const char *what_is_pending) {
   if (!is_pending(session, event)) return;
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, index, 0},
                 "stream 0x%" PRIx64 " is being captured into a graph, and %s", stream.value,
@@ -107,7 +107,7 @@ Stream origin_of(driver::Session &session, const Stream &fork) {
 
 // In the capture of a blocking stream nobody can wait for stream 1 of its context, nor make it
 // wait.
-void refuse_legacy(driver::Session &session, Stream &legacy, Stream &stream) {
+void require_no_legacy_capture(driver::Session &session, Stream &legacy, Stream &stream) {
   if (!implicitly_ordered(session, legacy, stream)) return;
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, legacy.index, 0},
                 "stream 0x%" PRIx64
@@ -118,7 +118,7 @@ void refuse_legacy(driver::Session &session, Stream &legacy, Stream &stream) {
 
 }  // namespace
 
-void refuse_capturing(driver::Session &session, Stream &stream, const char *what_to_do) {
+void require_not_capturing(driver::Session &session, Stream &stream, const char *what_to_do) {
   probe(session, stream);
   if (!stream.capture) return;
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, stream.index, 0},
@@ -173,21 +173,22 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
               [&] { steps.add({&producer, edge_between(session, producer, stream, its, flags)}); });
   }
   for (Stream &producer : producers) {
-    if (fork && producer.value == driver::stream_legacy) refuse_legacy(session, producer, stream);
+    if (fork && producer.value == driver::stream_legacy)
+      require_no_legacy_capture(session, producer, stream);
   }
   const bool external = flags & CAI_USE_EXTERNAL;
   if (stream.capture) {
     for (const Demand::EventOf &event : demand.events) {
       if (external) break;
-      refuse_pending(session, stream, driver::event_handle(event.value), event.index,
-                     flags & takes_flags
-                         ? "the array's event is pending: wait for it before the capture, or say "
-                           "CAI_USE_EXTERNAL"
-                         : "the array's event is pending: wait for it before the capture");
+      require_complete(session, stream, driver::event_handle(event.value), event.index,
+                       flags & takes_flags
+                           ? "the array's event is pending: wait for it before the capture, or say "
+                             "CAI_USE_EXTERNAL"
+                           : "the array's event is pending: wait for it before the capture");
     }
     for (const Conflict &conflict : demand.conflicts) {
-      refuse_pending(session, stream, conflict.event.handle(), conflict.index,
-                     "an earlier use of the array is pending: wait for it before the capture");
+      require_complete(session, stream, conflict.event.handle(), conflict.index,
+                       "an earlier use of the array is pending: wait for it before the capture");
     }
     // What is complete needs no order, and would be refused in a capture.
     constexpr const char *complete = "left out (complete already, and outside of the graph)";
@@ -338,7 +339,7 @@ void cover_if_own(driver::Session &session, const cai_array &array, Stream &wait
 void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &demand,
                   Reading &reading) {
   constexpr const char *advice = "the host cannot wait for it";
-  for (Stream &producer : producers) refuse_capturing(session, producer, advice);
+  for (Stream &producer : producers) require_not_capturing(session, producer, advice);
   demand.conflicts.remove_if([&](const Conflict &conflict) {
     return is_covered(session, conflict, producers, trace::host) ||
            is_among(demand.events, conflict, trace::host);
@@ -354,20 +355,20 @@ void wait_on_host(driver::Session &session, Few<Stream> &producers, Demand &dema
   const Event *last = recorded.begin();
   for (const Stream &producer : producers) {
     for_array(producer.index,
-              [&] { driver::must(session.cu.cuEventSynchronize, (last++)->handle()); });
+              [&] { driver::call(session.cu.cuEventSynchronize, (last++)->handle()); });
     trace::edge({producer.index}, trace::host, trace::stream(producer.value),
                 "made: the host has waited for an event (work may be pending there)");
   }
   for (const Demand::EventOf &event : demand.events) {
     for_array(event.index, [&] {
-      driver::must(session.cu.cuEventSynchronize, driver::event_handle(event.value));
+      driver::call(session.cu.cuEventSynchronize, driver::event_handle(event.value));
     });
     trace::edge({event.index}, trace::host, trace::event(event.value),
                 "made: the host has waited for the event (the array came with it)");
   }
   for (const Conflict &conflict : demand.conflicts) {
     for_array(conflict.index,
-              [&] { driver::must(session.cu.cuEventSynchronize, conflict.event.handle()); });
+              [&] { driver::call(session.cu.cuEventSynchronize, conflict.event.handle()); });
     trace::edge({conflict.index}, trace::host, trace::stream(conflict.user.value),
                 "made: the host has waited for an event (a kept use conflicts)");
   }

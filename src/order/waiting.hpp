@@ -65,6 +65,6 @@ cai_error error_of_keeper(cai_error said, cai_status status, int32_t index) noex
 void await_keepers(Demand &demand, std::uint64_t stream);
 
 // Throws CAI_ERR_CAPTURE if a stream is being captured.
-void refuse_capturing(driver::Session &session, Stream &stream, const char *what_to_do);
+void require_not_capturing(driver::Session &session, Stream &stream, const char *what_to_do);
 
 }  // namespace cai::order

@@ -3,32 +3,32 @@
 
 namespace cai::order {
 
-void refuse_null(int32_t index) {
+void fail_null(int32_t index) {
   if (index < 0) throw Failure(CAI_ERR_ARGUMENT, {}, "array is NULL");
   throw Failure(CAI_ERR_ARGUMENT, {0, index}, "arrays[%d] is NULL", static_cast<int>(index));
 }
 
-void judge_stranger(const cai_array &array, int32_t index) {
+void require_valid_stranger(const cai_array &array, int32_t index) {
   cai_error error;
   if (cai_array_validate(&array, &error) == CAI_OK) return;
   if (index >= 0) error.index = index;  // of one array, what validating found
   throw Failure(error);
 }
 
-void refuse_freed(const cai_array &array, int32_t index) {
+void fail_freed(const cai_array &array, int32_t index) {
   cai_error error;
-  static_cast<void>(cai::refuse_freed(array, &error));
+  static_cast<void>(cai::validate_not_freed(array, &error));
   error.index = index;
   throw Failure(error);
 }
 
-void refuse_device(const cai_array &array, int32_t index) {
+void fail_device(const cai_array &array, int32_t index) {
   // Of valid arrays there are no others.
   throw Failure(CAI_ERR_DEVICE, {0, index}, "device type %d (ROCm) is not CUDA's",
                 static_cast<int>(array.device_type));
 }
 
-void refuse_list(int32_t count) {
+void fail_list(int32_t count) {
   if (count > 0) throw Failure(CAI_ERR_ARGUMENT, {}, "arrays is NULL");
   throw Failure(CAI_ERR_ARGUMENT, {}, "count is negative: %d", static_cast<int>(count));
 }

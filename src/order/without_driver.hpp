@@ -12,11 +12,11 @@
 
 namespace cai::order {
 
-[[noreturn, gnu::cold]] void refuse_device(const cai_array &array, int32_t index);
-[[noreturn, gnu::cold]] void refuse_null(int32_t index);
-[[noreturn, gnu::cold]] void refuse_freed(const cai_array &array, int32_t index);
+[[noreturn, gnu::cold]] void fail_device(const cai_array &array, int32_t index);
+[[noreturn, gnu::cold]] void fail_null(int32_t index);
+[[noreturn, gnu::cold]] void fail_freed(const cai_array &array, int32_t index);
 // Judges what no block of this library holds.
-void judge_stranger(const cai_array &array, int32_t index);
+void require_valid_stranger(const cai_array &array, int32_t index);
 
 inline bool is_cudas(const cai_array &array) noexcept {
   switch (array.device_type) {
@@ -31,27 +31,28 @@ inline bool is_cudas(const cai_array &array) noexcept {
 }
 
 // Judges an array, its mask included; `index` is where it stands in the call, or -1.
-inline void judge(const cai_array *array, int32_t index) {
-  if (!array) refuse_null(index);
-  if (!is_own_array(*array)) judge_stranger(*array, index);
-  if (!is_cudas(*array)) refuse_device(*array, index);
-  if (array->mask && !is_cudas(*array->mask)) refuse_device(*array->mask, index);
+inline void require_valid(const cai_array *array, int32_t index) {
+  if (!array) fail_null(index);
+  if (!is_own_array(*array)) require_valid_stranger(*array, index);
+  if (!is_cudas(*array)) fail_device(*array, index);
+  if (array->mask && !is_cudas(*array->mask)) fail_device(*array->mask, index);
 }
 
 // For what begins with an array; what ends, or only waits, is done all the same.
-inline void must_not_be_freed(const cai_array &array, int32_t index) {
-  if (is_freed(array)) refuse_freed(array, index);
+inline void require_not_freed(const cai_array &array, int32_t index) {
+  if (is_freed(array)) fail_freed(array, index);
 }
 
-[[noreturn, gnu::cold]] void refuse_list(int32_t count);
+[[noreturn, gnu::cold]] void fail_list(int32_t count);
 
-inline void judge_all(const cai_array *const *arrays, int32_t count, const Options &options) {
-  if (count < 0 || (count > 0 && !arrays)) refuse_list(count);
+inline void require_all_valid(const cai_array *const *arrays, int32_t count,
+                              const Options &options) {
+  if (count < 0 || (count > 0 && !arrays)) fail_list(count);
   for (int32_t index = 0; index < count; ++index) {
-    judge(arrays[index], index);
-    must_not_be_freed(*arrays[index], index);
+    require_valid(arrays[index], index);
+    require_not_freed(*arrays[index], index);
     if (options.accesses)
-      for_array(index, [&] { judge_access(options.accesses[index], "an access"); });
+      for_array(index, [&] { require_access(options.accesses[index], "an access"); });
     static_cast<void>(writes(*arrays[index], options.access_of(index), index));  // or refuses
   }
 }

@@ -18,7 +18,7 @@
 namespace cai::transfer {
 namespace {
 
-void judge_pair(const cai_array &from, const cai_array &to) {
+void require_pair(const cai_array &from, const cai_array &to) {
   if (!same_dtype(from.dtype, to.dtype)) {
     throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_TYPESTR}, "from and to are of different types");
   }
@@ -32,7 +32,7 @@ void judge_pair(const cai_array &from, const cai_array &to) {
                   "shape[%d] of from is %" PRId64 ", and of to %" PRId64, axis, from.shape[axis],
                   to.shape[axis]);
   }
-  judge_written(to, "to");
+  require_writable(to, "to");
   if (overlap(exchange::as_host_finds(to), exchange::as_host_finds(from))) {
     throw Failure(CAI_ERR_LAYOUT, {CAI_ENTRY_DATA}, "from and to overlap");
   }
@@ -59,7 +59,7 @@ void copy_by_gpu(cai_stream &stream, const cai_array &from, cai_device from_devi
   work_on_gpu(stream, uses, 2, [&](driver::Session &session, driver::CUstream handle) {
     Side from_side{is_of_host(from)}, to_side{is_of_host(to)};
     if (from_side.on_host && to_side.on_host) {
-      must(session.cu.cuStreamSynchronize, handle);
+      driver::call(session.cu.cuStreamSynchronize, handle);
       return copy_on_host(walk);
     }
     const bool both_own = from.device_type == CAI_DEVICE_CUDA && to.device_type == CAI_DEVICE_CUDA;
@@ -118,9 +118,9 @@ using namespace cai;
 cai_status cai_array_copy(const cai_array *from, const cai_array *to, cai_stream *stream,
                           cai_error *error) {
   return guard(error, [&] {
-    transfer::judge_work(from, "from");
-    transfer::judge_work(to, "to");
-    transfer::judge_pair(*from, *to);
+    transfer::require_workable(from, "from");
+    transfer::require_workable(to, "to");
+    transfer::require_pair(*from, *to);
     from->mask || to->mask ? transfer::copy_with_mask(*from, *to, stream)
                            : transfer::copy(*from, *to, stream);
   });

@@ -37,13 +37,13 @@ class Copy {
 
   void piece(uint64_t to, uint64_t from, std::size_t bytes) const {
     if (to_.context) {
-      must(cu_.cuMemcpyPeerAsync, to, to_.context, from, from_.context, bytes, stream_);
+      driver::call(cu_.cuMemcpyPeerAsync, to, to_.context, from, from_.context, bytes, stream_);
     } else if (from_.on_host) {
-      must(cu_.cuMemcpyHtoDAsync, to, host_pointer(from), bytes, stream_);
+      driver::call(cu_.cuMemcpyHtoDAsync, to, host_pointer(from), bytes, stream_);
     } else if (to_.on_host) {
-      must(cu_.cuMemcpyDtoHAsync, host_pointer(to), from, bytes, stream_);
+      driver::call(cu_.cuMemcpyDtoHAsync, host_pointer(to), from, bytes, stream_);
     } else {
-      must(cu_.cuMemcpyAsync, to, from, bytes, stream_);
+      driver::call(cu_.cuMemcpyAsync, to, from, bytes, stream_);
     }
   }
 
@@ -66,9 +66,9 @@ class Copy {
     box.Height = size(rows.extent);
     box.Depth = size(slices.extent);
     if (to_.context) {
-      must(cu_.cuMemcpy3DPeerAsync, &box, stream_);
+      driver::call(cu_.cuMemcpy3DPeerAsync, &box, stream_);
     } else {
-      must(cu_.cuMemcpy3DAsync, &box, stream_);
+      driver::call(cu_.cuMemcpy3DAsync, &box, stream_);
     }
   }
 
@@ -100,13 +100,15 @@ class Fill {
       const auto half = static_cast<unsigned short>(word);
       const auto byte = static_cast<unsigned char>(word);
       if (height == 1) {
-        if (unit == 4) return must(cu_.cuMemsetD32Async, at, word, width, stream_);
-        if (unit == 2) return must(cu_.cuMemsetD16Async, at, half, width, stream_);
-        return must(cu_.cuMemsetD8Async, at, byte, width, stream_);
+        if (unit == 4) return driver::call(cu_.cuMemsetD32Async, at, word, width, stream_);
+        if (unit == 2) return driver::call(cu_.cuMemsetD16Async, at, half, width, stream_);
+        return driver::call(cu_.cuMemsetD8Async, at, byte, width, stream_);
       }
-      if (unit == 4) return must(cu_.cuMemsetD2D32Async, at, pitch, word, width, height, stream_);
-      if (unit == 2) return must(cu_.cuMemsetD2D16Async, at, pitch, half, width, height, stream_);
-      must(cu_.cuMemsetD2D8Async, at, pitch, byte, width, height, stream_);
+      if (unit == 4)
+        return driver::call(cu_.cuMemsetD2D32Async, at, pitch, word, width, height, stream_);
+      if (unit == 2)
+        return driver::call(cu_.cuMemsetD2D16Async, at, pitch, half, width, height, stream_);
+      driver::call(cu_.cuMemsetD2D8Async, at, pitch, byte, width, height, stream_);
     });
   }
 

@@ -57,7 +57,7 @@ void fill(const cai_array &array, const void *value, cai_stream *given) {
   const Walk walk = walk_over(found, found);
   work_on_gpu(*stream.get(), &use, 1, [&](driver::Session &session, driver::CUstream handle) {
     if (is_of_host(array)) {
-      must(session.cu.cuStreamSynchronize, handle);
+      driver::call(session.cu.cuStreamSynchronize, handle);
       return fill_on_host(walk, value, itemsize);
     }
     fill_on_device(session.cu, walk, value, itemsize, handle);
@@ -82,8 +82,8 @@ uint64_t find(const cai_array &array, const int64_t *index) {
   return address;
 }
 
-void judge_item(const cai_array *array, const void *out) {
-  judge_work(array, "array");
+void require_item(const cai_array *array, const void *out) {
+  require_workable(array, "array");
   if (array->mask) {
     throw Failure(CAI_ERR_UNSUPPORTED, {CAI_ENTRY_MASK},
                   "array has a mask: the element may be invalid");
@@ -94,7 +94,7 @@ void judge_item(const cai_array *array, const void *out) {
 void read_item(const cai_array &array, uint64_t address, void *out) {
   std::optional<memory::Claim> claim;  // others may free it meanwhile
   if (cai_memory *const memory = memory::memory_under(array))
-    claim.emplace(memory::must_live(memory));
+    claim.emplace(memory::require_live(memory));
   const device::HeldStream stream = stream_for(array, nullptr);
   const uint32_t itemsize = array.dtype.itemsize;
   if (is_of_host(array)) {
@@ -116,7 +116,7 @@ void read_item(const cai_array &array, uint64_t address, void *out) {
   target.version = CAI_INTERFACE_VERSION;
   const Use uses[] = {{&array, CAI_ACCESS_READ}, {&target, CAI_ACCESS_WRITE}};
   work_on_gpu(*stream.get(), uses, 2, [&](driver::Session &session, driver::CUstream handle) {
-    must(session.cu.cuMemcpyDtoHAsync, item.data(), address, itemsize, handle);
+    driver::call(session.cu.cuMemcpyDtoHAsync, item.data(), address, itemsize, handle);
   });
   std::memcpy(out, item.data(), itemsize);
 }
@@ -129,9 +129,9 @@ using namespace cai;
 cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream *stream,
                           cai_error *error) {
   return guard(error, [&] {
-    transfer::judge_work(array, "array");
+    transfer::require_workable(array, "array");
     if (!value) throw Failure(CAI_ERR_ARGUMENT, {}, "value is NULL");
-    transfer::judge_written(*array, "array");
+    transfer::require_writable(*array, "array");
     transfer::fill(transfer::without_mask(*array), value, stream);
   });
 }
@@ -139,14 +139,14 @@ cai_status cai_array_fill(const cai_array *array, const void *value, cai_stream 
 cai_status cai_array_item(const cai_array *array, const int64_t *index, void *out,
                           cai_error *error) {
   return guard(error, [&] {
-    transfer::judge_item(array, out);
+    transfer::require_item(array, out);
     transfer::read_item(*array, transfer::find(*array, index), out);
   });
 }
 
 cai_status cai_array_first(const cai_array *array, void *out, cai_error *error) {
   return guard(error, [&] {
-    transfer::judge_item(array, out);
+    transfer::require_item(array, out);
     if (has_no_elements(*array)) {
       throw Failure(CAI_ERR_ARGUMENT, {CAI_ENTRY_SHAPE}, "array has no elements");
     }
@@ -156,7 +156,7 @@ cai_status cai_array_first(const cai_array *array, void *out, cai_error *error) 
 
 cai_status cai_array_eval(const cai_array *array, cai_error *error) {
   return guard(error, [&] {
-    order::judge(array, -1);
+    order::require_valid(array, -1);
     if (!has_no_elements(*array)) {
       const device::HeldStream stream = device::current_stream(transfer::device_of(*array));
       stream.get()->synchronize();

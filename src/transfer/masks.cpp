@@ -43,7 +43,7 @@ cai_array without_mask(const cai_array &array) noexcept {
 MaskCopy::MaskCopy(const cai_array &from, const cai_array &to)
     : fills_(from.mask == nullptr), to_(mask_of(to)) {
   if (!fills_) from_ = mask_of(from);
-  judge(from, to);
+  require_pair(from, to);
   if (to_.dtype.kind == 't') {
     turn_into_bytes();
   } else if (!fills_) {
@@ -52,7 +52,7 @@ MaskCopy::MaskCopy(const cai_array &from, const cai_array &to)
   if (fills_) say_true();
 }
 
-void MaskCopy::judge(const cai_array &from, const cai_array &to) const {
+void MaskCopy::require_pair(const cai_array &from, const cai_array &to) const {
   if (to_.flags & CAI_FLAG_READONLY) throw refusal(CAI_ERR_VALUE, "that of to is read-only");
   if (overlaps_itself(to_)) throw refusal(CAI_ERR_LAYOUT, "elements of to's overlap");
   const auto clash = [this](const cai_array &other) {

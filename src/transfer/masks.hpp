@@ -27,7 +27,7 @@ class MaskCopy {
   const unsigned char *value() const noexcept { return value_.data(); }
 
  private:
-  void judge(const cai_array &from, const cai_array &to) const;
+  void require_pair(const cai_array &from, const cai_array &to) const;
   void broadcast() noexcept;
   void turn_into_bytes();
   void say_true();

@@ -13,16 +13,16 @@
 
 namespace cai::transfer {
 
-void judge_work(const cai_array *array, const char *name) {
+void require_workable(const cai_array *array, const char *name) {
   if (!array) throw Failure(CAI_ERR_ARGUMENT, {}, "%s is NULL", name);
-  order::judge(array, -1);
+  order::require_valid(array, -1);
   if (array->dtype.kind == 't') {
     throw Failure(CAI_ERR_UNSUPPORTED, {CAI_ENTRY_TYPESTR}, "%s is of bits", name);
   }
-  memory::must_not_be_freed(*array);
+  memory::require_not_freed(*array);
 }
 
-void judge_written(const cai_array &array, const char *name) {
+void require_writable(const cai_array &array, const char *name) {
   if (array.flags & CAI_FLAG_READONLY) {
     throw Failure(CAI_ERR_VALUE, {CAI_ENTRY_DATA}, "%s is read-only", name);
   }
@@ -57,7 +57,7 @@ HostWork::~HostWork() {
 
 void HostWork::hold(const cai_array &array) {
   cai_memory *const memory = memory::memory_under(array);
-  if (memory) memory::claim(memory::must_live(memory));
+  if (memory) memory::claim(memory::require_live(memory));
   cai_array_retain(&array);
   held_[count_++] = {array.owner, memory};
 }
@@ -89,9 +89,9 @@ void work_on_host(cai_stream &stream, std::unique_ptr<HostWork> work, const Use 
   std::optional<memory::Claim> claims[most_used];  // others may free it meanwhile
   for (int32_t i = 0; i < count; ++i) {
     if (cai_memory *const memory = memory::memory_under(*uses[i].array))
-      claims[i].emplace(memory::must_live(memory));
+      claims[i].emplace(memory::require_live(memory));
   }
-  stream.check_alive();
+  stream.require_alive();
   stream.raise_failure();
   device::CpuStream &queue = device::cpu_stream(stream);
   std::for_each(uses, uses + count, [&](const Use &use) { follow_uses(queue, use); });
@@ -119,7 +119,8 @@ GpuWork::GpuWork(cai_stream &stream, const Use *uses, int32_t count)
     : stream_(device::gpu_stream(stream).stream()), uses_(uses), count_(count) {
   waits_ = std::any_of(uses, uses + count, [](const Use &use) { return is_of_host(*use.array); });
   if (!waits_) return;
-  order::refuse_capturing(session_, stream_, "has the host's memory, for which the host must wait");
+  order::require_not_capturing(session_, stream_,
+                               "has the host's memory, for which the host must wait");
 }
 
 void GpuWork::begin() {

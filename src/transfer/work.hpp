@@ -12,8 +12,8 @@ namespace cai::transfer {
 
 // Judges an array that is to be worked on: not by a stranger's rules alone, but also for bits,
 // which no work here is made for. It may have a mask.
-void judge_work(const cai_array *array, const char *name);
-void judge_written(const cai_array &array, const char *name);
+void require_workable(const cai_array *array, const char *name);
+void require_writable(const cai_array &array, const char *name);
 
 // Where an array's memory is: the driver is asked if the array does not say.
 cai_device device_of(const cai_array &array);

@@ -59,7 +59,7 @@ NEEDLESS = [
         ["is_idle(session, from)", "!order::publish(*array, streams"],
         "refuses a capture that would leave pending work out; but a launch is a use, which waits",
     ),
-    ("cuEventQuery", ["refuse_pending(session"], "likewise"),
+    ("cuEventQuery", ["require_complete(session"], "likewise"),
     (
         "cuEventRecord",
         ["Event outside"],
