@@ -273,8 +273,8 @@ pub const CAI_OWNER_ARRAY_FOLLOWS: u32 = 8;
 /// which work needs no event ([`cai_arrays_same_stream()`]), and none in whose order the memory is
 /// freed.
 pub const CAI_OWNER_ASKED: u32 = 16;
-/// The memory has gone before those who hold it let go of it, as by [`cai_memory_free()`], or with
-/// its context by [`cai_device_reset()`]. It may be set at any time, by an atomic operation. Nobody
+/// The memory has gone before those who hold it let go of it, as by `cai_memory_free()`, or with
+/// its context by `cai_device_reset()`. It may be set at any time, by an atomic operation. Nobody
 /// gets an array of it by a dict, a tensor or a column any more, none is published or reclaimed,
 /// no use of one begins, and none is copied, filled or read by the host: all that returns
 /// [`CAI_ERR_STATE`], entry data.
@@ -1852,7 +1852,7 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_ORDER`] if there is no such stream, or it is 1 or 2 of another context
-    /// than the current one, arrays of an owner, or its memory ([`cai_memory_set_stream()`]), have
+    /// than the current one, arrays of an owner, or its memory (`cai_memory_set_stream()`), have
     /// come with different streams, all came with None, and an owner has kept uses, or an owner
     /// cannot be told of the stream: one with an await_uses of its own, or [`CAI_OWNER_IMPORTED`]
     /// where the array, or its mask, came with None; the rest as [`cai_use_begin()`].
@@ -1867,7 +1867,7 @@ functions! {
     /// Blocks the calling thread until what the producer has pending on the array and on its mask, and
     /// all uses that its owner has kept, the work of streams of the CPU's among them, are complete. An
     /// event is recorded on the array's stream: stream 1 alone need not be behind the blocking streams.
-    /// Of memory whose context [`cai_device_reset()`] has destroyed, nothing is pending on the array's
+    /// Of memory whose context `cai_device_reset()` has destroyed, nothing is pending on the array's
     /// stream. The last resort. Release the GIL first.
     ///
     /// # Returns
@@ -2015,7 +2015,7 @@ functions! {
     /// not say whether it is complete is kept, unless its context has gone or failed for good. Where the
     /// driver records no event, as at a last release, only the host that waits for the context knows;
     /// and if not even that is known, it has to wait in all that it is called for. Like
-    /// [`cai_device_synchronize()`] that is for outside of captures, others' too.
+    /// `cai_device_synchronize()` that is for outside of captures, others' too.
     ///
     /// # Arguments
     ///

@@ -41,12 +41,12 @@ pub fn generate(crate_dir: &Path) -> Result<Bindings, Box<dyn Error>> {
             use crate::bindings::*;
         ),
     );
-    let mut names = names(&exchange);
-    names.extend(self::names(&memory));
-    let mut rustdoc = Rustdoc { names };
+    // The exchange is documented without the feature, too.
+    let of_exchange = names(&exchange);
+    let of_both = &of_exchange | &names(&memory);
     let mut made = Bindings { exchange, memory };
-    rustdoc.visit_file_mut(&mut made.exchange);
-    rustdoc.visit_file_mut(&mut made.memory);
+    Rustdoc { names: of_exchange }.visit_file_mut(&mut made.exchange);
+    Rustdoc { names: of_both }.visit_file_mut(&mut made.memory);
     Ok(made)
 }
 
