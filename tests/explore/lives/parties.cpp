@@ -173,8 +173,8 @@ void World::lose(const Step &step) {
   sync_cpu();
   MUST(cai_device_synchronize(gpu, nullptr));
   __atomic_fetch_or(&from->handle->owner->flags, CAI_OWNER_FREED, __ATOMIC_RELAXED);
-  from->owner->lost = true;
   from->owner->take_bytes();
+  from->owner->lost = true;
 }
 
 void World::view(const Step &step) {
