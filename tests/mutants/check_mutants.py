@@ -49,14 +49,19 @@ EXPECTED = ["a race", "nothing", "a refusal"]  # by watch.hpp's numbers
 DEFINITION = re.compile(r"\s*(?!return|else)(?:[\w:]+[ *&]+)+")
 
 
+# Of src/order, blocks and views order nothing by themselves: what they call does.
+PLACE = r"(?!owned|views)\w+\.cpp:\d+"
+
+
 class Sources:
     """The lines of src/order."""
 
     def __init__(self, root):
         self.lines = {
-            f"{path.name}:{number}": line.split("//")[0]
+            place: line.split("//")[0]
             for path in sorted((root / "src/order").glob("*.cpp"))
             for number, line in enumerate(path.read_text().splitlines(), 1)
+            if re.fullmatch(PLACE, place := f"{path.name}:{number}")
         }
         driver = re.compile(rf"\b(?:{'|'.join(DRIVER)})\b(?!\.name)")
         self.places = {
@@ -87,7 +92,7 @@ class Frames:
         ).stdout.splitlines()
         self.of = {}
         for offset, line in zip(offsets, said, strict=True):
-            if place := re.search(r"src/order/(\w+\.cpp:\d+)", line):
+            if place := re.search(rf"src/order/({PLACE})", line):
                 self.of[offset] = place[1]
 
     def stack(self, offsets):

@@ -24,12 +24,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "abi"))
 import hunt
-from check_mutants import Sources
+from check_mutants import PLACE, Sources
 from tap import Tap, program_environment, tool
 
 # Those that have frames in LIBRARY, beside src/order and src/driver.
 ROOMS = ["managers", "memory", "transfer", "ipc"]
-PLACE = re.compile(rf"src/(?:order|{'|'.join(ROOMS)})/(\w+\.cpp:\d+)")
+IN_ROOM = re.compile(rf"src/(?:order/({PLACE})|(?:{'|'.join(ROOMS)})/(\w+\.cpp:\d+))")
 RECORDED = [
     hunt.explore(2, 20000, 1),
     hunt.wide(600000, 6),
@@ -177,13 +177,14 @@ class Recorder:
             for at, offset in enumerate(stack, 1):
                 if lines[offset].startswith("?"):
                     break  # the rest of libcai, which has no frames
-                if place := PLACE.search(lines[offset]):
-                    self.reached.add(place[1])
+                if found := IN_ROOM.search(lines[offset]):
+                    place = found[1] or found[2]
+                    self.reached.add(place)
                     if is_alike:
                         continue
-                    places.append(place[1])
+                    places.append(place)
                     depth = at
-                    is_alike = any(text in self.sources.lines[place[1]] for text in ALIKE)
+                    is_alike = any(text in self.sources.lines[place] for text in ALIKE)
             if places:
                 site = Site(function, tuple(places))
                 sites[site].add(stack[:depth])
