@@ -148,7 +148,14 @@ void tell(const Program &program, const std::string &problem) {
   static_cast<void>(run(shrunk, true));
 }
 
-long drawn = 0;  // so far: the process may end in the middle of a program
+long drawn = 0;   // so far
+Program program;  // that is being drawn, and run
+
+// The process may end in the middle of a program, where something fails that must not.
+void tell_last() {
+  if (!program.empty())
+    std::printf("# ended in program %ld:\n%s\n", drawn, text_of(program).c_str());
+}
 
 // Returns how many are wrong; at most one if it hunts.
 long run_random(long count, std::uint64_t seed, bool hunts = false) {
@@ -157,7 +164,7 @@ long run_random(long count, std::uint64_t seed, bool hunts = false) {
   long wrong = 0;
   for (drawn = 0; drawn < count && !(hunts && wrong);) {
     ++drawn;
-    Program program;
+    program.clear();
     drawer.begin();
     unsigned left = 4 + drawer.number(kSteps - 3);
     const std::string problem = run_all(tells, [&](const World &world) {
@@ -170,6 +177,7 @@ long run_random(long count, std::uint64_t seed, bool hunts = false) {
       tell(program, problem);
     }
   }
+  program.clear();
   return wrong;
 }
 
@@ -218,5 +226,6 @@ int main(int argc, char **argv) {
   if (what == "pairs" && count > 0) return !wide::pairs(count, seed);
   const bool hunts = what == "hunt";
   if ((what != "random" && !hunts) || count < 1) return 2;
+  std::atexit(wide::tell_last);
   return !wide::random(count, seed, hunts);
 }
