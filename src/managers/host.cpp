@@ -169,9 +169,9 @@ void host_free(const cai_block &block) {
 bool make_room_for_host(cai_device device, uint32_t kind) noexcept {
   std::optional<int32_t> ordinal;
   if (kind != CAI_KIND_HOST) guard(nullptr, [&] { ordinal = gpu_for(device); });
-  const bool relieved = device::make_room(device);
+  const bool has_room = device::make_room(device);
   const bool is_other = ordinal && device.type == CAI_DEVICE_CPU;
-  return (is_other && device::make_room({CAI_DEVICE_CUDA, *ordinal})) || relieved;
+  return (is_other && device::make_room({CAI_DEVICE_CUDA, *ordinal})) || has_room;
 }
 
 cai_block host_pin(cai_device device, void *host, uint64_t size, uint32_t kind, uint32_t flags) {

@@ -307,8 +307,8 @@ static cai_status cai_py_tell_used(cai_owner *self, uint64_t stream, uint32_t ac
                                    cai_error *error) {
   cai_py_block *const block = (cai_py_block *)self;
   cai_status status = CAI_OK;
-  __atomic_fetch_add(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
-  if (!__atomic_load_n(&cai_py_state.closing, __ATOMIC_SEQ_CST)) {
+  cai_py_come_in(&cai_py_blocks);
+  if (!cai_py_is_closing(&cai_py_blocks)) {
     const PyGILState_STATE state = PyGILState_Ensure();
     PyObject *const exporter = Py_XNewRef(block->exporter);
     cai_py_tables tables;
@@ -320,7 +320,7 @@ static cai_status cai_py_tell_used(cai_owner *self, uint64_t stream, uint32_t ac
     Py_XDECREF(exporter);
     PyGILState_Release(state);
   }
-  __atomic_fetch_sub(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
+  cai_py_go_out(&cai_py_blocks);
   return status == CAI_OK ? cai_owner_used_on(self, stream, access, error) : status;
 }
 

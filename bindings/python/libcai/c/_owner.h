@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The owner of an array that Python exported: one block with the exporter, the struct and its
  * dims. The last release may come from any thread: with the GIL the exporter goes at once; without
- * it the block is queued, and drained by a pending call or at the next entry into the module; if
- * the queue is full, the thread takes the GIL and drains it. While uses of the memory are kept,
- * libcai puts that off; the block has no holder then.
- *
- * The exporter may free memory of a GPU as it goes, which ruins a capture: so the queue lets go of
- * it by cai_spare_captures(), and keeps it while the thread is seen to capture. */
+ * it the block is queued (_letting_go.h); if there are too many, the thread takes the GIL and
+ * drains the queue. While uses of the memory are kept, libcai puts that off; the block has no
+ * holder then. */
 #ifndef CAI_PY_OWNER_H
 #define CAI_PY_OWNER_H
 
@@ -16,36 +13,35 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "_compat.h"
-#include "_table.h"
+#include "_letting_go.h"
 #include "cai.h"
 
 typedef struct cai_py_block {
-  cai_owner owner;           /* first: its address is the block's */
-  cai_array array;           /* behind it: CAI_OWNER_ARRAY_FOLLOWS */
-  PyObject *exporter;        /* one reference, or NULL */
-  PyObject *mask_exporter;   /* likewise */
-  const cai_array *inner;    /* of a view: the block that libcai made; one holder of it is ours */
-  cai_owner *held;           /* of a view: what `inner` holds */
-  PyObject *streams;         /* a dict of stream objects that live as long, by id(); or NULL */
-  struct cai_py_block *next; /* in the queue, or among the suspects */
+  cai_owner owner;         /* first: its address is the block's */
+  cai_array array;         /* behind it: CAI_OWNER_ARRAY_FOLLOWS */
+  PyObject *exporter;      /* one reference, or NULL */
+  PyObject *mask_exporter; /* likewise */
+  const cai_array *inner;  /* of a view: the block that libcai made; one holder of it is ours */
+  cai_owner *held;         /* of a view: what `inner` holds */
+  PyObject *streams;       /* a dict of stream objects that live as long, by id(); or NULL */
+  cai_py_going link;       /* in the queue, or among the suspects */
   int64_t holders;
   uint64_t pooled; /* 1: of CAI_PY_POOLED bytes, and may be kept for the next array */
   /* storage follows: dims, descr, mask */
 } cai_py_block;
 
+static cai_py_queue cai_py_blocks;
 static struct {
-  PyInterpreterState *interpreter;
-  cai_py_block *queue; /* a stack; taken whole, so there is no ABA */
-  int64_t queued;      /* blocks in it, or on their way into or out of it */
-  int64_t most;        /* of them */
-  int scheduled;       /* a pending call is under way */
-  int closing;         /* the interpreter ends: leak, and never touch Python */
-  int pushing;         /* threads between the look at `closing` and the end of what they do here */
-} cai_py_state;
+  int64_t queued; /* blocks in it, or on their way into or out of it */
+  int64_t most;   /* of them */
+} cai_py_counts;
 
 static int cai_py_has_gil(void) {
-  return cai_py_may_run(cai_py_state.interpreter);
+  return cai_py_may_run(cai_py_blocks.interpreter);
+}
+
+static cai_py_block *cai_py_block_at(cai_py_going *link) {
+  return (cai_py_block *)((char *)link - offsetof(cai_py_block, link));
 }
 
 static void cai_py_block_free(cai_py_block *block) {
@@ -69,19 +65,10 @@ static __thread int cai_py_depth;
 static int cai_py_drain_pending(void *unused);
 static void cai_py_release(cai_owner *self);
 
-static void cai_py_put_back(cai_py_block *block) {
-  block->next = __atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(&cai_py_state.queue, &block->next, block, 1, __ATOMIC_SEQ_CST,
-                                      __ATOMIC_RELAXED)) {
-  }
-}
-
 /* On any thread; `queued` has been counted up. */
 static void cai_py_enqueue(cai_py_block *block) {
-  cai_py_put_back(block);
-  if (!__atomic_exchange_n(&cai_py_state.scheduled, 1, __ATOMIC_SEQ_CST) &&
-      Py_AddPendingCall(cai_py_drain_pending, NULL) != 0)
-    __atomic_store_n(&cai_py_state.scheduled, 0, __ATOMIC_SEQ_CST); /* Python's queue is full */
+  cai_py_put(&cai_py_blocks, &block->link);
+  cai_py_schedule(&cai_py_blocks, cai_py_drain_pending);
 }
 
 /* With the GIL, which is let go where a view holds what Python does not own: its release may wait
@@ -89,7 +76,7 @@ static void cai_py_enqueue(cai_py_block *block) {
 static void cai_py_block_finish(cai_py_block *block) {
   PyObject *exporter = block->exporter, *mask = block->mask_exporter, *streams = block->streams;
   if (cai_py_depth == CAI_PY_DEEP) {
-    __atomic_fetch_add(&cai_py_state.queued, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&cai_py_counts.queued, 1, __ATOMIC_RELAXED);
     cai_py_enqueue(block);
     return;
   }
@@ -109,59 +96,38 @@ static void cai_py_block_finish(cai_py_block *block) {
   --cai_py_depth;
 }
 
-/* With the GIL: what is queued, or what is of the host if `device` is there to get the rest. */
-static void cai_py_finish_queued(cai_py_block *block, cai_py_block **device) {
-  while (block) {
-    cai_py_block *next = block->next;
-    if (device && block->array.device_type != CAI_DEVICE_CPU) {
-      block->next = *device;
-      *device = block;
+/* With the GIL. */
+static void cai_py_finish_all(cai_py_going *link) {
+  while (link) {
+    cai_py_going *const next = link->next;
+    __atomic_fetch_sub(&cai_py_counts.queued, 1, __ATOMIC_RELAXED);
+    cai_py_block_finish(cai_py_block_at(link));
+    link = next;
+  }
+}
+
+/* Takes those of devices out of a list, whose other blocks stay in it. */
+static cai_py_going *cai_py_take_devices(cai_py_going **list) {
+  cai_py_going *devices = NULL;
+  while (*list) {
+    cai_py_going *const link = *list;
+    if (cai_py_block_at(link)->array.device_type == CAI_DEVICE_CPU) {
+      list = &link->next;
     } else {
-      __atomic_fetch_sub(&cai_py_state.queued, 1, __ATOMIC_RELAXED);
-      cai_py_block_finish(block);
+      *list = link->next;
+      link->next = devices;
+      devices = link;
     }
-    block = next;
   }
+  return devices;
 }
 
-typedef struct {
-  PyThreadState *thread; /* which has let the GIL go */
-  cai_py_block *blocks;
-} cai_py_finishing;
-
-static void cai_py_finish_sparing(void *context) {
-  cai_py_finishing *const it = (cai_py_finishing *)context;
-  PyEval_RestoreThread(it->thread);
-  cai_py_finish_queued(it->blocks, NULL);
-  it->thread = PyEval_SaveThread();
-}
-
-/* With the GIL. Returns 0 if some of it has to stay, since the thread is seen to capture on
- * `stream`, which may be 0, or on a current one. */
+/* With the GIL. Returns 0 if some of it has to stay: see cai_py_finish(). */
 static int cai_py_drain_queue(uint64_t stream) {
-  cai_py_finishing device = {NULL, NULL};
-  cai_py_block *block;
-  int done = 1;
-  __atomic_store_n(&cai_py_state.scheduled, 0, __ATOMIC_SEQ_CST);
-  block = __atomic_exchange_n(&cai_py_state.queue, NULL, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&cai_py_state.closing, __ATOMIC_SEQ_CST)) {
-    cai_py_finish_queued(block, NULL);
-    return 1;
-  }
-  cai_py_finish_queued(block, &device.blocks);
-  if (!device.blocks) return 1;
-  __atomic_fetch_add(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
-  device.thread = PyEval_SaveThread();
-  done = cai_spare_captures(stream, cai_py_finish_sparing, &device);
-  PyEval_RestoreThread(device.thread);
-  __atomic_fetch_sub(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
-  if (done) return 1;
-  /* Nobody is called for these: the next call of libcai's looks at them. */
-  while ((block = device.blocks)) {
-    device.blocks = block->next;
-    cai_py_put_back(block);
-  }
-  return 0;
+  cai_py_going *taken = cai_py_take(&cai_py_blocks), *devices = NULL;
+  if (!cai_py_is_closing(&cai_py_blocks)) devices = cai_py_take_devices(&taken);
+  cai_py_finish_all(taken);
+  return !devices || cai_py_finish(&cai_py_blocks, stream, devices, cai_py_finish_all);
 }
 
 /* The stream that this thread's call is about, while the objects are read that it is given; or 0.
@@ -169,7 +135,7 @@ static int cai_py_drain_queue(uint64_t stream) {
 static __thread uint64_t cai_py_named;
 
 static inline int cai_py_any_queued(void) {
-  return __atomic_load_n(&cai_py_state.queue, __ATOMIC_RELAXED) != NULL;
+  return cai_py_is_queued(&cai_py_blocks);
 }
 
 /* Returns whether all that was in the queue has gone, and there was anything. Within a release, who
@@ -184,7 +150,7 @@ static inline int cai_py_drain(uint64_t stream) {
 
 /* How many are queued. */
 static inline int64_t cai_py_queued(void) {
-  return __atomic_load_n(&cai_py_state.queued, __ATOMIC_RELAXED);
+  return __atomic_load_n(&cai_py_counts.queued, __ATOMIC_RELAXED);
 }
 
 static int cai_py_drain_pending(void *unused) {
@@ -195,25 +161,25 @@ static int cai_py_drain_pending(void *unused) {
 
 /* Without the GIL. */
 static void cai_py_push(cai_py_block *block) {
-  __atomic_fetch_add(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&cai_py_state.closing, __ATOMIC_SEQ_CST)) {
+  cai_py_come_in(&cai_py_blocks);
+  if (cai_py_is_closing(&cai_py_blocks)) {
     /* leaked */
-  } else if (__atomic_fetch_add(&cai_py_state.queued, 1, __ATOMIC_RELAXED) <
-             __atomic_load_n(&cai_py_state.most, __ATOMIC_RELAXED)) {
+  } else if (__atomic_fetch_add(&cai_py_counts.queued, 1, __ATOMIC_RELAXED) <
+             __atomic_load_n(&cai_py_counts.most, __ATOMIC_RELAXED)) {
     cai_py_enqueue(block);
   } else {
     const PyGILState_STATE state = PyGILState_Ensure();
-    __atomic_fetch_sub(&cai_py_state.queued, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&cai_py_counts.queued, 1, __ATOMIC_RELAXED);
     cai_py_drain_queue(0);
     cai_py_block_finish(block);
     PyGILState_Release(state);
   }
-  __atomic_fetch_sub(&cai_py_state.pushing, 1, __ATOMIC_SEQ_CST);
+  cai_py_go_out(&cai_py_blocks);
 }
 
 /* How many may be queued. */
 static void cai_py_set_most(int64_t most) {
-  __atomic_store_n(&cai_py_state.most, most, __ATOMIC_RELAXED);
+  __atomic_store_n(&cai_py_counts.most, most, __ATOMIC_RELAXED);
 }
 
 static void cai_py_retain(cai_owner *self) {
@@ -407,7 +373,7 @@ static inline cai_py_block *cai_py_block_of(cai_owner *owner) {
 /* Blocks whose exporter the collector was not shown, since uses of the memory were kept: what it
  * takes apart, it may free. Each has a holder more. With the GIL. */
 static struct {
-  cai_py_block *first, *last;
+  cai_py_going *first, *last;
 } cai_py_suspects;
 
 /* How many uses are kept, or in order with a stream; `ask` as for cai_owner_pending(). */
@@ -419,24 +385,25 @@ static int64_t cai_py_pending(cai_owner *owner, int ask) {
 }
 
 static void cai_py_suspect(cai_py_block *block) {
-  block->next = NULL;
-  *(cai_py_suspects.first ? &cai_py_suspects.last->next : &cai_py_suspects.first) = block;
-  cai_py_suspects.last = block;
+  block->link.next = NULL;
+  *(cai_py_suspects.first ? &cai_py_suspects.last->next : &cai_py_suspects.first) = &block->link;
+  cai_py_suspects.last = &block->link;
 }
 
 /* Asks about `most` of the suspects, or waits for them: those whose uses are complete are none any
  * more, and the next collection may take them. Returns how many of the others nobody else holds.
  * With the GIL, which is let go meanwhile. */
 static int64_t cai_py_ask_suspects(int64_t most, int wait) {
-  cai_py_block *asked = cai_py_suspects.first, *block = asked;
+  cai_py_going *asked = cai_py_suspects.first, *last = asked;
   int64_t alone = 0;
   if (!asked) return 0;
-  while (--most > 0 && block->next) block = block->next;
-  cai_py_suspects.first = block->next;
-  block->next = NULL;
-  while ((block = asked)) {
+  while (--most > 0 && last->next) last = last->next;
+  cai_py_suspects.first = last->next;
+  last->next = NULL;
+  while (asked) {
+    cai_py_block *const block = cai_py_block_at(asked);
     int64_t left;
-    asked = block->next;
+    asked = asked->next;
     Py_BEGIN_ALLOW_THREADS;
     left = cai_py_pending(&block->owner, wait ? 2 : 1);
     Py_END_ALLOW_THREADS;
@@ -489,7 +456,7 @@ static cai_array cai_py_no_array = {
 };
 
 static void cai_py_open(void) {
-  cai_py_state.interpreter = PyInterpreterState_Get();
+  cai_py_queue_open(&cai_py_blocks);
 }
 
 /* At exit, with the GIL, which is let go for whoever is about to take it. This ends soon; the bound
@@ -497,10 +464,8 @@ static void cai_py_open(void) {
 static void cai_py_close(void) {
   int tries = 0;
   cai_py_drain_queue(0);
-  __atomic_store_n(&cai_py_state.closing, 1, __ATOMIC_SEQ_CST);
   Py_BEGIN_ALLOW_THREADS;
-  while (__atomic_load_n(&cai_py_state.pushing, __ATOMIC_SEQ_CST) && ++tries < 100000)
-    sched_yield();
+  while (cai_py_queue_close(&cai_py_blocks) && ++tries < 100000) sched_yield();
   Py_END_ALLOW_THREADS;
   cai_py_drain_queue(0);
 }
