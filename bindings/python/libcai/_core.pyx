@@ -15,6 +15,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset, strcmp, strlen
 
 from libcai cimport *
+from libcai.python cimport CAI_PY_TRY, CAI_PY_WRITES, cai_py_api, cai_py_argument
 
 import gc
 import os

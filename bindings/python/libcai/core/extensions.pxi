@@ -3,8 +3,6 @@
 #
 # For modules of other people's, in C: cai/python.h.
 
-from libcai.python cimport CAI_PY_TRY, CAI_PY_WRITES, cai_py_api, cai_py_argument
-
 cdef extern from "_exchange.h":
     void cai_py_keep_dims(cai_array *, int64_t *)
     bint cai_py_lends(const cai_py_tables *)
