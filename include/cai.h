@@ -5,8 +5,9 @@
  *
  * The CUDA Array Interface (CAI) lets Python libraries share GPU arrays through a dict,
  * `__cuda_array_interface__`. libcai gives the same array to compiled code: #cai_array
- * (cai/array.h, which this includes) carries the dict's entries under the dict's names, and beside
- * them what a dict cannot carry, an owner. "The text" below is version 3 of the interface, in Numba's documentation.
+ * (cai/array.h, which this includes) carries the dict's entries under the dict's names, and
+ * beside them what a dict cannot carry, an owner. "The text" below is version 3 of the interface,
+ * in Numba's documentation.
  *
  * These rules hold for every function that does not say otherwise:
  *

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file array.h
- * The array, its owner and the error: what a library needs to take and to give away arrays of others,
- * without linking libcai. It may be copied into another project: it includes nothing else, and stays
- * compatible with every copy of the same ABI major.
+ * The array, its owner and the error: what a library needs to take arrays of others and to give
+ * its own, without linking libcai. It may be copied into another project: it includes nothing
+ * else, and stays compatible with every copy of the same ABI major.
  *
- * The rules at the head of cai.h hold here too. "The text" is version 3 of the CUDA Array Interface, in
- * Numba's documentation.
+ * The rules at the head of cai.h hold here too. "The text" is version 3 of the CUDA Array
+ * Interface, in Numba's documentation.
  */
 /* clang-format off: the comments beside the fields are set by hand */
 #ifndef CAI_ARRAY_H
@@ -325,9 +325,9 @@ typedef struct cai_array {
 
 /* ---- Holding ------------------------------------------------------------------------------ */
 
-/* These three are functions of the library, for dlsym() and other languages. In C and C++ a call of
- * them is a macro, too, which needs no linking; who wants the function says `&cai_array_release`, or
- * `(cai_array_release)(array)`. */
+/* These three are functions of the library, for dlsym() and other languages. In C and C++ a call
+ * of them is a macro, too, which needs no linking; who wants the function says
+ * `&cai_array_release`, or `(cai_array_release)(array)`. */
 
 /** Adds one holder to an owned array, or to the owner of a view or copy of the struct. Does nothing
  * for a borrowed array or NULL. Works for any ABI major. Since 0.1. */

@@ -61,7 +61,7 @@ bool Values::accept_unusual_unsigned(const cai_value &value, int32_t entry, int3
 }
 
 bool Values::validate_unusual_tuple(const cai_value &value, int32_t entry,
-                                  const char *rule) noexcept {
+                                    const char *rule) noexcept {
   switch (value.form) {
     case CAI_FORM_TUPLE_SUBCLASS:
     case CAI_FORM_LIST:
