@@ -77,7 +77,8 @@ CUdeviceptr relaxed(const driver::Driver &cu, Allocate &&allocate) {
 
 cai_status free_address(void *context, cai_error *error) {
   return guard(error, [&] {
-    driver::call(driver::get().cuMemFree, static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(context)));
+    driver::call(driver::get().cuMemFree,
+                 static_cast<CUdeviceptr>(reinterpret_cast<uintptr_t>(context)));
   });
 }
 

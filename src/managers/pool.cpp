@@ -66,7 +66,9 @@ class Pool : public Gpu {
   }
 
   // NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method): TableOf<Pool> calls this one
-  void trim(uint64_t keep) const { driver::call(driver::get().cuMemPoolTrimTo, pool_, std::size_t{keep}); }
+  void trim(uint64_t keep) const {
+    driver::call(driver::get().cuMemPoolTrimTo, pool_, std::size_t{keep});
+  }
 
  private:
   static cai_pool_params read(const void *params) {
