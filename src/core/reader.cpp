@@ -60,7 +60,7 @@ class Reader {
   [[gnu::noinline]] void read_descr() noexcept;
   void read_stream() noexcept;
   [[gnu::noinline]] void read_mask() noexcept;
-  void report_offset() noexcept;
+  void read_offset() noexcept;
   [[gnu::noinline]] void advise_alignment() noexcept;
 
   // Reads a tuple of integers, none below `lowest`, into storage. NULL if one is wrong.
@@ -390,7 +390,7 @@ void Reader::read_mask() noexcept {
   array_.flags |= CAI_FLAG_MASKED;
 }
 
-void Reader::report_offset() noexcept {
+void Reader::read_offset() noexcept {
   const cai_value &value = in_.offset;
   if (!is_host() || value.form == CAI_FORM_MISSING) return;
   const bool is_integer = value.form == CAI_FORM_INT || value.form == CAI_FORM_INDEX;
@@ -443,7 +443,7 @@ void Reader::read(cai_array *array) noexcept {
   if (!going_on()) return;
   read_stream();
   if (!going_on()) return;
-  report_offset();
+  read_offset();
   if (shape_known) read_mask();
   if (judge_.verdict() == CAI_OK && judge_.listens()) advise_alignment();
   if (judge_.verdict() == CAI_OK) *array = array_;

@@ -7,10 +7,8 @@
 #include <array>
 #include <atomic>
 #include <charconv>
-#include <climits>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <string_view>

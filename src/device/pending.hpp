@@ -43,7 +43,7 @@ bool make_room(cai_device device) noexcept;
 // may be freed now.
 void flush_pending(cai_device device, driver::Faults &failed);
 
-// Until this has ended as often as it has begun, nothing is freed that nobody asks for.
+// Until this has ended as often as it has begun, nothing is freed but before a reset.
 void begin_deferring(cai_device device) noexcept;
 void end_deferring(cai_device device) noexcept;
 

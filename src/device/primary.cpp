@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "core/immortal.hpp"
+#include "device/slots.hpp"
 
 namespace cai::device {
 namespace {
@@ -18,7 +19,6 @@ struct Slot {
   driver::CUdevice device = 0;
 };
 
-constexpr int32_t most_devices = 256;
 std::atomic<std::uint64_t> reset_count{0};
 
 Slot &slot_of(int32_t ordinal) {

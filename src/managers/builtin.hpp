@@ -3,11 +3,15 @@
 //
 //   struct Example {
 //     static constexpr const char *name = "example";
-//     Example(const void *params, cai_device device, Manager *upstream);   // throws Failure, as
-//     all cai_block memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream); void
-//     memfree(const cai_block &block, uint64_t stream);
-//     ...                                                // and what else it has
+//
+//     Example(const void *params, cai_device device, Manager *upstream);
+//
+//     cai_block memalloc(uint64_t size, uint64_t align, uint32_t kind, uint64_t stream);
+//
+//     void memfree(const cai_block &block, uint64_t stream);
 //   };
+//
+// and whatever else of the table it has. Each may throw a Failure.
 #pragma once
 
 #include "core/error.hpp"

@@ -8,6 +8,7 @@
 #include "core/sizes.hpp"
 #include "device/device.hpp"
 #include "device/pending.hpp"
+#include "device/slots.hpp"
 
 namespace cai::memory {
 namespace {
@@ -21,8 +22,7 @@ struct Sum {
   }
 };
 
-constexpr std::size_t most_gpus = 256;
-constinit std::array<Sum, most_gpus> of_gpus{};
+constinit std::array<Sum, device::most_devices> of_gpus{};
 constinit Sum of_cpu{};
 
 }  // namespace

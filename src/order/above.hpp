@@ -9,7 +9,7 @@
 
 namespace cai::order {
 
-// Pinned memory, by its two addresses; 0: it has none of those.
+// Memory that the library has pinned, by its two addresses and its size in bytes.
 struct Pinned {
   std::uint64_t device, host, size;
 };
