@@ -112,7 +112,7 @@ static int cai_py_find_tables(PyTypeObject *type, cai_py_tables *out) {
 }
 
 static int cai_py_is_place_of(const cai_py_tables *place, PyTypeObject *type) {
-  return place->weak && ((PyWeakReference *)place->weak)->wr_object == (PyObject *)type &&
+  return place->weak && cai_py_weakly_refers_to(place->weak, (PyObject *)type) &&
          place->tag == cai_py_type_tag(type);
 }
 

@@ -40,6 +40,11 @@ static inline PyObject *cai_py_own_attribute(PyTypeObject *type, PyObject *name)
   return value;
 }
 
+/* Whether a weak reference is to this object, which is alive. */
+static inline int cai_py_weakly_refers_to(PyObject *weak, PyObject *object) {
+  return ((PyWeakReference *)weak)->wr_object == object;
+}
+
 /* A number that changes when the type, or what it inherits from, does. 0: it has none. */
 static inline unsigned cai_py_type_tag(PyTypeObject *type) {
   return type->tp_version_tag;

@@ -58,6 +58,13 @@ static int cai_py_class_has(PyTypeObject *type, PyObject *name) {
   return found;
 }
 
+static inline int cai_py_weakly_refers_to(PyObject *weak, PyObject *object) {
+  PyObject *found = NULL;
+  (void)PyWeakref_GetRef(weak, &found);
+  Py_XDECREF(found); /* the caller has a reference, too, if it is this object */
+  return found == object;
+}
+
 static inline unsigned cai_py_type_tag(PyTypeObject *type) {
   return (PyType_GetFlags(type) & Py_TPFLAGS_IMMUTABLETYPE) != 0;
 }
