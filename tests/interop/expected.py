@@ -236,6 +236,25 @@ TORCH_TAKES = cells(
         TORCH_HAS_NONE: refused("Unsupported code"),
     },
 )
+# It asks for a buffer before a tensor, and takes what it gets for one axis.
+TORCH_READS_BYTES = cells(
+    NO_OBJECTS,
+    {
+        ("0-d", "one element", "33 axes", "64 axes", "stride 2**40"): changed(
+            "shape", "a buffer is one axis to PyTorch"
+        ),
+        ("empty", "empty and strided"): refused("both buffer length (0) and count"),
+        (
+            *("negative strides", "broadcast", "Fortran order", "slice", "read-only"),
+            *STRIDED_ROWS,
+        ): refused("could not retrieve a contiguous buffer"),
+        "big-endian": refused("buffer has non-native byte order"),
+        ("long double", "bytes", "text"): refused("could not infer a dtype from buffer format"),
+        (*OF_ML_DTYPES, "date", "structured", *MASKED): refused(
+            "could not infer a dtype from the buffer's format"
+        ),
+    },
+)
 NO_TABLE = ("subclass", "parameter", "fake tensor", "wrapper tensor")
 PADDLE_HAS_NONE = (*TORCH_HAS_NONE, "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
 PADDLE_FORGETS = {"read-only": changed("read-only", "Paddle's tensors have no such mark")}
@@ -436,7 +455,7 @@ FRAMEWORKS = {
         },
     ),
     ("PyTorch", "takes", "`torch.from_dlpack`"): TORCH_TAKES,
-    ("PyTorch", "takes", "`torch.asarray`"): TORCH_TAKES,
+    ("PyTorch", "takes", "`torch.asarray`"): TORCH_READS_BYTES,
     ("Paddle", "gives", "as it comes"): PADDLE_GIVES,
     ("Paddle", "gives", "DLPack's table"): PADDLE_GIVES,
     ("Paddle", "gives", "`__dlpack__`"): PADDLE_GIVES,
