@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from simulation import run
 
 import libcai
 
@@ -115,3 +116,57 @@ def test_work_on_a_host_array_comes_after_all_before(seed):
 @pytest.mark.parametrize("seed", range(40, 1040))
 def test_work_on_a_host_array_comes_after_all_before_it_often(seed):
     Program(seed).run(100)
+
+
+def fill_late(array, value):
+    """Fills an import of its memory later, on a stream of the CPU's that needs the GIL first."""
+    stream = libcai.Stream("cpu")
+    stream.enqueue(lambda: time.sleep(0.05))
+    libcai.fill(libcai.from_dlpack(OfTensors(array)), value, stream=stream)
+
+
+class OfDict:
+    """An exporter with the host's dict alone."""
+
+    def __init__(self, array):
+        self.__array_interface__ = array.__array_interface__
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        np.asarray,
+        memoryview,
+        lambda array: np.asarray(OfDict(array)),
+        np.from_dlpack,
+    ],
+    ids=["numpy", "buffer", "dict", "tensor"],
+)
+def test_an_array_of_our_own_waits_for_work_on_its_imports(read):
+    """The first time, when its dict is written, and again, when that is there."""
+    array = libcai.zeros(COUNT, "<i4", device="cpu")
+    for value in (3, 4):
+        fill_late(array, value)
+        assert list(read(array)) == [value] * COUNT
+
+
+PINNED = """
+import time
+import numpy as np
+pinned = c_void_p()
+call("cuMemHostAlloc", byref(pinned), c_size_t(24), 3)  # portable, and mapped
+dict_of = producer(data=(pinned.value, False), shape=(6,), typestr="<i4", stream=1)
+array = libcai.asarray(dict_of)
+numbers = np.frombuffer((c_char * 24).from_address(pinned.value), "<i4")
+held = array.__cuda_array_interface__  # written once, and again as it was
+stream = libcai.Stream("cpu")
+for value in (3, 4):
+    stream.enqueue(lambda: time.sleep(0.05))
+    libcai.fill(numbers, value, stream=stream)
+    assert array.__cuda_array_interface__ == held
+    assert list(numbers) == [value] * 6, list(numbers)
+"""
+
+
+def test_a_dict_for_the_gpu_waits_for_the_hosts_work_on_its_memory():
+    run(PINNED)

@@ -278,16 +278,22 @@ static inline int cai_py_none_is_stale(const cai_array *array) {
          error.entry == CAI_ENTRY_STREAM;
 }
 
+static inline int cai_py_is_import(const cai_owner *keeper) {
+  return keeper && (keeper->keeper ? keeper->keeper : keeper)->flags & CAI_OWNER_IMPORTED;
+}
+
+/* Whether streams of the CPU's may have work on an array, as libcai asks: on its memory, that is, by
+ * whatever array of it. */
+static inline int cai_py_may_have_host_work(const cai_array *array) {
+  return array->device_type != CAI_DEVICE_CUDA || cai_py_is_import(cai_py_keeper(array->owner));
+}
+
 /* Whether uses are kept of an array, or others find it by address, whose uses may be. */
 static inline int cai_py_may_be_used(const cai_array *array) {
   const cai_owner *const keeper = cai_py_keeper(array->owner);
-  int is_import;
-  if (cai_py_was_used(keeper)) return 1;
-  if (!keeper) return 0;
-  is_import = ((keeper->keeper ? keeper->keeper : keeper)->flags & CAI_OWNER_IMPORTED) != 0;
-  if (array->device_type == CAI_DEVICE_CPU) return is_import;
-  if (array->stream_kind != CAI_STREAM_NONE) return 0;
-  return cai_py_has_told(keeper) || (is_import && cai_py_none_is_stale(array));
+  if (array->device_type == CAI_DEVICE_CPU || cai_py_was_used(keeper)) return 1;
+  if (!keeper || array->stream_kind != CAI_STREAM_NONE) return 0;
+  return cai_py_has_told(keeper) || (cai_py_is_import(keeper) && cai_py_none_is_stale(array));
 }
 
 static inline cai_status cai_py_keep_use(cai_owner *keeper, uint64_t stream, uint32_t access,

@@ -38,7 +38,7 @@ cdef int write(const cai_array *array, Written *written,
         written.storage = <uint64_t *>malloc(size)
         if written.storage == NULL:
             raise MemoryError()
-    if cai_py_may_be_used(array):
+    if cai_py_may_be_used(array) or cai_py_may_have_host_work(array):
         with nogil:  # it may wait for work of the host's, which may need the GIL
             status = cai_interface_write(array, version, written.storage, size,
                                          &written.interface, &error)
