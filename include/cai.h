@@ -41,6 +41,10 @@
 
 #include <cai/array.h>
 
+#if CAI_HEADER_VERSION < 100
+#error "the copy of cai/array.h that was included before is older than this cai.h"
+#endif
+
 #if defined(__GNUC__)
 #pragma GCC visibility push(default)
 #endif
@@ -399,14 +403,6 @@ enum {
   CAI_ORDER_NONE = 3,  /**< neither does anything */
   CAI_ORDER_HOST = 4   /**< the host waits: at the beginning for the producers' streams, at the end
                             for the consumer's */
-};
-
-/** Values of cai_use_options.access, and of the functions' `access`. Since 0.1. */
-enum {
-  CAI_ACCESS_DEFAULT = 0, /**< a write, or a read if the array is marked read-only */
-  CAI_ACCESS_READ = 1,    /**< waits for kept writes only, and is kept as a read */
-  CAI_ACCESS_WRITE = 2,   /**< reads or writes; refused for an array that is marked read-only */
-  CAI_ACCESS_CAPTURED = 4 /**< in cai_owner.used_on alone, beside one of the others: in a capture */
 };
 
 /** Flags of cai_use_options.flags: what to do where only one side is being captured into a graph.

@@ -79,29 +79,56 @@ def said(comment):
     return " ".join(whole.split()), parameters, returns
 
 
+def head(text):
+    """What a header says of itself, as paragraphs."""
+    comment = re.search(r"/\*\*\n \* @file \S+\n(.*?)\*/", text, re.S)[1]
+    lines = [re.sub(r"^ \*( (?=\S)|$)?", "", line).rstrip() for line in comment.splitlines()]
+    return re.sub(r"#(\w)", r"\1", "\n".join(lines)).strip()
+
+
+TOKEN = re.compile(
+    r"/\*\*<(?P<behind>.*?)\*/|/\*\*(?P<before>.*?)\*/|/\*.*?\*/|(?P<code>[^/;,()]+|.)", re.S
+)
+
+
+def parts_of(body, end):
+    """(code, its comments) of each member of a struct, or value of an enum, which `end` ends."""
+    found, code, comments, depth = [], "", [], 0
+    for token in TOKEN.finditer(body):
+        if token["before"]:
+            comments.append(token["before"])
+        elif token["behind"]:
+            (comments if code.strip() else found[-1][1]).append(token["behind"])
+        elif token["code"] == end and depth == 0:
+            found.append((code.strip(), comments))
+            code, comments = "", []
+        elif token["code"]:
+            depth += {"(": 1, ")": -1}.get(token["code"], 0)
+            code += token["code"]
+    return [*found, (code.strip(), comments)] if code.strip() else found
+
+
 def documentation(text):
-    """{name: the comment before its declaration, or after its line}."""
+    """{name: what the comments before and behind its declaration say}. A member's name has that of
+    its struct before it; an enum goes by its first value, with `enum` before it."""
     found = {}
-    for comment, after in re.findall(r"/\*\*(?!<)((?:(?!\*/).)*)\*/\s*([^;{]*[;{])", text, re.S):
-        code = re.sub(r"/\*.*?\*/", " ", after, flags=re.S)
-        name = re.search(r"\(\*(\w+)\)|(\w+)\(|typedef struct (\w+)|(\w+)\s*;", code)
-        if name:
+    before = r"(?:/\*\*(?!<)((?:(?!\*/).)*)\*/\s*)?"
+    for comment, after in re.findall(before + r"([^;{}/]*[;{])", text, re.S):
+        name = re.search(r"\(\*(\w+)\)|(\w+)\(|struct (\w+) \{|(\w+)\s*;", after)
+        if comment and name:
             found.setdefault(next(filter(None, name.groups())), comment)
-    # Of a member or a value: what stands behind it, with the name of its struct before it.
-    for struct, body in re.findall(r"typedef struct (\w+) \{(.*?)\n\}", text, re.S):
-        for name, comment in re.findall(r"(\w+)(?:\[\w+\])?;\s*/\*\*<(.*?)\*/", body, re.S):
-            found[f"{struct}.{name}"] = comment
-        for comment, name in re.findall(
-            r"/\*\*(?!<)((?:(?!\*/).)*)\*/\s*[^;]*?\(\*(\w+)\)\(", body, re.S
-        ):
-            found[f"{struct}.{name}"] = comment
-        for comment, name in re.findall(
-            r"/\*\*(?!<)((?:(?!\*/).)*)\*/\s*[\w \*]*?(\w+);", body, re.S
-        ):
-            found.setdefault(f"{struct}.{name}", comment)
-    for body in re.findall(r"enum(?: \w+)? \{(.*?)\}", text, re.S):
-        for name, comment in re.findall(r"(\w+)(?: = [^,/]*?)?,?\s*/\*\*<(.*?)\*/", body, re.S):
-            found[name] = comment
+    for comment, tag, body, name in re.findall(
+        before + r"(?:typedef )?struct(?: (\w+))? \{(.*?)\n\} ?(\w*);", text, re.S
+    ):
+        struct = name or tag
+        found[struct] = comment or found.get(struct, "")
+        for code, comments in parts_of(body, ";"):
+            member = re.search(r"\(\*(\w+)\)\(|(\w+)(?:\[\w+\])?$", code)
+            found[f"{struct}.{member[1] or member[2]}"] = "\n".join(comments)
+    for comment, body in re.findall(before + r"(?:typedef )?enum(?: \w+)? \{(.*?)\n\}", text, re.S):
+        parts = parts_of(body, ",")
+        found[f"enum {parts[0][0].split()[0]}"] = comment
+        found |= {code.split()[0]: "\n".join(comments) for code, comments in parts}
     return found
 
 
@@ -118,78 +145,117 @@ def entry(name, documented, **facts):
     return made, parameters
 
 
+def with_arguments(made, parameters, function, spell):
+    """What is called: with its arguments, and what is said of each."""
+    made["arguments"] = []
+    for argument in function.args.params:
+        if argument.name:
+            one = {"name": argument.name, "type": spell(argument.type)}
+            if argument.name in parameters:
+                one["text"] = parameters[argument.name]
+            made["arguments"].append(one)
+    return made
+
+
+def macros(text):
+    """Constants that are macros: numbers and strings."""
+    for name, value in re.findall(r"^#define (\w+) (\d+|\"[^\"]*\"|\(1UL << \d+UL\))$", text, re.M):
+        shift = re.fullmatch(r"\(1UL << (\d+)UL\)", value)
+        yield {"name": name, "value": 1 << int(shift[1]) if shift else json.loads(value)}
+
+
+class Header:
+    """What one header declares."""
+
+    def __init__(self, layout, spell, text):
+        self.layout, self.spell, self.documented = layout, spell, documentation(text)
+        self.enums, self.types, self.structs, self.functions = [], [], [], []
+        self.macros = list(macros(text))
+
+    def add(self, node):
+        kind = node.type.type if isinstance(node, c_ast.Typedef) else node.type
+        if isinstance(kind, c_ast.Enum):
+            self.add_enum(node.name, kind)
+        elif isinstance(kind, c_ast.Struct) and kind.decls is not None:
+            self.add_struct(node.name or kind.name, kind)
+        elif isinstance(kind, c_ast.Struct):
+            self.types.append(entry(node.name, self.documented, type="opaque")[0])
+        elif isinstance(node, c_ast.Typedef):
+            pointer = isinstance(node.type, c_ast.PtrDecl)
+            size = (POINTER, POINTER) if pointer else self.layout.of(node.type)
+            self.layout.types[node.name] = size
+            self.types.append(self.callable(node.name, node.type, type=self.spell(node.type)))
+        else:
+            result = self.spell(node.type.type)
+            self.functions.append(self.callable(node.name, node.type, result=result))
+
+    def callable(self, name, node, **facts):
+        """An entry: with arguments, if it is a function or points to one."""
+        made, parameters = entry(name, self.documented, **facts)
+        function = node.type if isinstance(node, c_ast.PtrDecl) else node
+        if isinstance(function, c_ast.FuncDecl):
+            with_arguments(made, parameters, function, self.spell)
+        return made
+
+    def add_enum(self, name, enum):
+        value, values = -1, []
+        for item in enum.values.enumerators:
+            value = self.layout.value(item.value) if item.value else value + 1
+            self.layout.values[item.name] = value
+            values.append(entry(item.name, self.documented, value=value)[0])
+        made, _ = entry(f"enum {values[0]['name']}", self.documented)
+        made["name"], made["values"] = name, values
+        if name:
+            self.layout.types[name] = 4, 4
+        self.enums.append({key: value for key, value in made.items() if value is not None})
+
+    def add_struct(self, name, struct):
+        places = self.layout.add_struct(name, struct.decls)
+        members = [
+            self.callable(
+                f"{name}.{field.name}",
+                field.type,
+                type=self.spell(field.type),
+                offset=offset,
+                size=size,
+            )
+            for field, (offset, size) in zip(struct.decls, places, strict=True)
+        ]
+        size, alignment = self.layout.types[name]
+        shape = {"size": size, "alignment": alignment, "members": members}
+        self.structs.append(entry(name, self.documented, **shape)[0])
+
+
+READING = """\
+The C API of libcai, as its headers declare it; cai/python.h is for modules of Python's alone, and \
+not here. `format` is the version of this form: what a reader does not know may be added without \
+another. By header, in the order in which they may be read: `node`, the version node of the \
+library that has its functions (CAI_MEMORY_0 is provisional, and not in a library that was built \
+without memory); `text`, what the header says of itself: cai.h, the rules that hold for every \
+function; `macros`, constants that are macros; `enums`, groups of constants, with a name where it \
+is a type, of 4 bytes; `types`, which are opaque or stand for another one; `structs`, with sizes, \
+alignments and offsets in bytes, for hosts of 64 bits; `functions`. A type is spelt as in C, but \
+without a name and without `struct`: `void (*)(cai_owner *self)`. What can be called has \
+`arguments`. `text` and `returns` are the header's words; `since` is the first release that has \
+it."""
+
+
 def facts(include, declarations, spell, version):
     """The text of abi.json; `declarations` are those of each header, in order."""
     layout, headers = Layout(), {}
-    for header, nodes in declarations.items():
-        documented = documentation((include / header).read_text(encoding="utf-8"))
-        constants, structs, types, functions = [], [], [], []
+    for name, nodes in declarations.items():
+        text = (include / name).read_text(encoding="utf-8")
+        header = Header(layout, spell, text)
         for node in nodes:
-            kind = node.type.type if isinstance(node, c_ast.Typedef) else node.type
-            if isinstance(kind, c_ast.Enum):
-                value = -1
-                for item in kind.values.enumerators:
-                    value = layout.value(item.value) if item.value else value + 1
-                    layout.values[item.name] = value
-                    constants.append(entry(item.name, documented, value=value)[0])
-                if node.name:
-                    layout.types[node.name] = 4, 4
-            elif isinstance(kind, c_ast.Struct) and isinstance(node, c_ast.Typedef):
-                if kind.decls is None:
-                    types.append(entry(node.name, documented, type="opaque")[0])
-                    continue
-                places = layout.add_struct(node.name, kind.decls)
-                members = [
-                    entry(
-                        f"{node.name}.{field.name}",
-                        documented,
-                        type=spell(field.type),
-                        offset=offset,
-                        size=size,
-                    )[0]
-                    for field, (offset, size) in zip(kind.decls, places, strict=True)
-                ]
-                size, alignment = layout.types[node.name]
-                shape = {"size": size, "alignment": alignment, "members": members}
-                structs.append(entry(node.name, documented, **shape)[0])
-            elif isinstance(node, c_ast.Typedef):
-                if not isinstance(node.type, c_ast.PtrDecl):
-                    layout.types[node.name] = layout.of(node.type)
-                else:
-                    layout.types[node.name] = POINTER, POINTER
-                types.append(entry(node.name, documented, type=spell(node.type))[0])
-            else:
-                function, parameters = entry(
-                    node.name, documented, result=spell(node.type.type), arguments=[]
-                )
-                for argument in node.type.args.params:
-                    if argument.name:
-                        one = {"name": argument.name, "type": spell(argument.type)}
-                        if argument.name in parameters:
-                            one["text"] = parameters[argument.name]
-                        function["arguments"].append(one)
-                functions.append(function)
-        headers[header] = {
-            "node": NODES.get(header, "CAI_1"),
-            "constants": constants,
-            "types": types,
-            "structs": structs,
-            "functions": functions,
+            header.add(node)
+        headers[name] = {
+            "node": NODES.get(name, "CAI_1"),
+            "text": head(text),
+            "macros": header.macros,
+            "enums": header.enums,
+            "types": header.types,
+            "structs": header.structs,
+            "functions": header.functions,
         }
-    rules = (include / "cai.h").read_text(encoding="utf-8")
-    rules = re.search(
-        r"These rules hold for every function.*?(?=\n \*\n \* The lines)", rules, re.S
-    )
-    return (
-        json.dumps(
-            {
-                "libcai": version,
-                "hosts": "of 64 bits, little-endian; sizes and offsets in bytes",
-                "rules": said(rules[0])[0],
-                "headers": headers,
-            },
-            indent=1,
-            ensure_ascii=False,
-        )
-        + "\n"
-    )
+    made = {"libcai": version, "format": 1, "reading": READING, "headers": headers}
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"

@@ -142,7 +142,15 @@ def lines_of(declaration):
         raise TypeError(f"unexpected declaration {declaration}")
 
 
-def read(include, headers=HEADERS):
+def with_arrows_structs(header):
+    """Those that arrow.h declares unless another header has done so, too."""
+    before = r"#define ARROW_C_DATA_INTERFACE\n(.*)/\* arrow.h: declarations begin"
+    own = re.search(before, header, re.S)
+    structs = re.sub(r"^#.*", "", without_comments(own[1]), flags=re.M) if own else ""
+    return structs + declared(header)
+
+
+def read(include, headers=HEADERS, declared=declared):
     """{header: its declarations}, in this order."""
     found, before = {}, FIXED_WIDTH
     known = FIXED_WIDTH.count("\n")
@@ -200,7 +208,8 @@ def facts(include):
     version = ".".join(
         re.search(rf"CAI_VERSION_{part} = (\d+)", array)[1] for part in ("MAJOR", "MINOR", "PATCH")
     )
-    headers = read(include, [*HEADERS, "cai/adaptors.h"])  # which Cython has no use for
+    # Cython has no use for the last one, and Arrow's structs of its own.
+    headers = read(include, [*HEADERS, "cai/adaptors.h"], with_arrows_structs)
     return abi_json.facts(include, headers, spell, version)
 
 

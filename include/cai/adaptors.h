@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file adaptors.h
- * The memory manager of a device, in the forms that PyTorch and CuPy call.
+ * The memory manager of a device, in the forms that PyTorch and CuPy call. Provisional, as
+ * cai/memory.h is.
  *
  * These are plain functions with the callers' own signatures, which have no room for a #cai_status:
  * a failure is NULL, or is told to cai_on_failure(). They may be called from any thread until the

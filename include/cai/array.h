@@ -1,12 +1,17 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026, libcai developers; a copy of this file keeps these lines, and comes with
+ * LICENSE. */
 /**
  * @file array.h
  * The array, its owner and the error: what a library needs to take arrays of others and to give
  * its own, without linking libcai. It may be copied into another project: it includes nothing
- * else, and stays compatible with every copy of the same ABI major.
+ * else, and stays compatible with every copy of the same ABI major. C99, or C++11.
  *
- * The rules at the head of cai.h hold here too. "The text" is version 3 of the CUDA Array
- * Interface, in Numba's documentation.
+ * The rules at the head of cai.h hold here too: strides, offsets and sizes are in bytes, shapes in
+ * elements, addresses are integers; a stream is 1 (the legacy default stream), 2 (the calling
+ * thread's default stream) or a CUstream, never 0; an array is not changed once others have seen
+ * it, and may be read by any thread. "The text" is version 3 of the CUDA Array Interface, in
+ * Numba's documentation.
  */
 /* clang-format off: the comments beside the fields are set by hand */
 #ifndef CAI_ARRAY_H
@@ -193,6 +198,14 @@ typedef struct cai_field {
   uint32_t reserved;              /**< 0 */
 } cai_field;
 
+/** How memory is used: cai_use_options.access, and the functions' `access`. Since 0.1. */
+enum {
+  CAI_ACCESS_DEFAULT = 0, /**< a write, or a read if the array is marked read-only */
+  CAI_ACCESS_READ = 1,    /**< waits for kept writes only, and is kept as a read */
+  CAI_ACCESS_WRITE = 2,   /**< reads or writes; refused for an array that is marked read-only */
+  CAI_ACCESS_CAPTURED = 4 /**< in cai_owner.used_on alone, beside one of the others: in a capture */
+};
+
 /** Flags of cai_owner.flags. Unknown ones are ignored. Since 0.1. */
 enum {
   /** `release` gives the memory back in the order of the stream cai_owner.freed_on: a use that this
@@ -239,8 +252,9 @@ enum {
  * From `used_on` on it says how uses of the memory are kept: work queued on streams that the
  * array's own stream need not know of. A producer fills in the owner of its own block
  * by cai_owner_init(), and ends the block through cai_owner_end(); or has functions of its own; or
- * stops after `release`, and then no use is kept. The block of a view names the owner that it holds
- * in `keeper` instead. Since 0.1. */
+ * stops after `release`, and then no use is kept: two consumers are in order through the array's
+ * stream alone, so it is to have one, and not #CAI_STREAM_NONE, unless nobody writes it. The block
+ * of a view names the owner that it holds in `keeper` instead. Since 0.1. */
 typedef struct cai_owner {
   uint32_t struct_size; /**< bytes of this struct that the producer filled in, at least 24 */
   uint32_t flags;       /**< CAI_OWNER_* */
@@ -357,7 +371,7 @@ uint32_t cai_array_refuses(const cai_array *array, uint32_t understood);
 #endif
 
 /* What needs no linking. In C++ these are one function in all files, since other functions in
- * headers call them. */
+ * headers call them; the ABI's major is in their names, since copies of two may meet. */
 /** @cond */
 #ifdef __cplusplus
 #define CAI_INLINE inline
@@ -365,21 +379,21 @@ uint32_t cai_array_refuses(const cai_array *array, uint32_t understood);
 #define CAI_INLINE static inline
 #endif
 
-CAI_INLINE void cai_array_retain_inline(const cai_array *array) {
+CAI_INLINE void cai_array_retain_1(const cai_array *array) {
   if (array && array->owner) array->owner->retain(array->owner);
 }
-CAI_INLINE void cai_array_release_inline(const cai_array *array) {
+CAI_INLINE void cai_array_release_1(const cai_array *array) {
   if (array && array->owner) array->owner->release(array->owner);
 }
-CAI_INLINE uint32_t cai_array_refuses_inline(const cai_array *array, uint32_t understood) {
-  if (!array || array->abi_major != (uint16_t)CAI_ABI_MAJOR) return UINT32_C(0xFFFF0000);
+CAI_INLINE uint32_t cai_array_refuses_1(const cai_array *array, uint32_t understood) {
+  if (!array || array->abi_major != CAI_ABI_MAJOR) return UINT32_C(0xFFFF0000);
   return array->flags & UINT32_C(0xFFFF0000) & ~understood;
 }
 
 #undef CAI_INLINE
-#define cai_array_retain(array) cai_array_retain_inline(array)
-#define cai_array_release(array) cai_array_release_inline(array)
-#define cai_array_refuses(array, understood) cai_array_refuses_inline(array, understood)
+#define cai_array_retain(...) cai_array_retain_1(__VA_ARGS__)
+#define cai_array_release(...) cai_array_release_1(__VA_ARGS__)
+#define cai_array_refuses(...) cai_array_refuses_1(__VA_ARGS__)
 /** @endcond */
 
 #endif /* CAI_ARRAY_H */

@@ -2,6 +2,8 @@
 /**
  * @file device.h
  * Devices, streams and events, on CPU and GPU alike.
+ * Provisional, in the version node CAI_MEMORY_0: until this has users, a later release may change
+ * it. `pkg-config libcai-memory` asks for it.
  *
  * The rules at the head of cai.h hold here too. Beside them:
  *

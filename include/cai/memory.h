@@ -2,6 +2,8 @@
 /**
  * @file memory.h
  * Memory of every kind, and the managers that it comes from.
+ * Provisional, in the version node CAI_MEMORY_0: until this has users, a later release may change
+ * it. `pkg-config libcai-memory` asks for it.
  *
  * The rules at the head of cai.h and of cai/device.h hold here too. Beside them:
  *
@@ -203,7 +205,7 @@ typedef struct cai_manager_table {
  * @param name   of letters, digits, '_', '-' and '.'; copied
  * @param table  must stay for ever, with its code
  * @return #CAI_OK; #CAI_ERR_VERSION for a table of another version, and the message says which is
- *         needed; #CAI_ERR_VALUE for a name that is taken or is none, and for a table that lacks a
+ *         needed; #CAI_ERR_VALUE for a name that is taken or invalid, and for a table that lacks a
  *         required function or has one of a pair; #CAI_ERR_MEMORY; #CAI_ERR_ARGUMENT.
  * Since 0.1. */
 cai_status cai_manager_register(const char *name, const cai_manager_table *table, cai_error *error);

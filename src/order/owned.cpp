@@ -240,15 +240,15 @@ using namespace cai;
 
 // The macros of these names are for those who compile the header.
 void(cai_array_retain)(const cai_array *array) {
-  cai_array_retain_inline(array);
+  cai_array_retain_1(array);
 }
 
 void(cai_array_release)(const cai_array *array) {
-  cai_array_release_inline(array);
+  cai_array_release_1(array);
 }
 
 uint32_t(cai_array_refuses)(const cai_array *array, uint32_t understood) {
-  return cai_array_refuses_inline(array, understood);
+  return cai_array_refuses_1(array, understood);
 }
 
 uint64_t cai_this_thread(void) {

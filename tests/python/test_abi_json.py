@@ -18,7 +18,10 @@ def named(kind):
 
 
 def test_layouts_and_values_are_the_frozen_ones():
-    structs, constants = named("structs"), named("constants")
+    structs = named("structs")
+    constants = {
+        it["name"]: it for header in HEADERS for e in header["enums"] for it in e["values"]
+    }
     lines = re.findall(
         r"^(STRUCT|MEMBER|VALUE)\((.*)\)$", (ROOT / "tests/abi/layout.def").read_text(), re.M
     )
@@ -58,3 +61,42 @@ def test_each_function_says_what_it_does_and_since_when():
     assert [it["name"] for it in use["arguments"]][:3] == ["use", "arrays", "count"]
     assert use["arguments"][1]["type"] == "const cai_array *const *"
     assert "CAI_ERR_CAPTURE" in use["returns"]
+
+
+def test_it_needs_nothing_else():
+    """Every type that is used is in the file, before what uses it by value, or is C's own."""
+    known = {
+        "void",
+        "char",
+        "int",
+        "double",
+        *(f"{u}int{n}_t" for u in ("", "u") for n in (8, 16, 32, 64)),
+    }
+    known |= {"size_t", "ssize_t"}
+    for header in HEADERS:
+        of_header = [*header["types"], *header["structs"]]
+        known |= {it["name"] for it in [*of_header, *header["enums"]] if "name" in it}
+        callables = [*header["types"], *header["functions"]]
+        callables += [member for struct in header["structs"] for member in struct["members"]]
+        used = [it.get("type", it.get("result")) for it in callables]
+        used += [argument["type"] for it in callables for argument in it.get("arguments", ())]
+        # What begins the spelling, or stands behind a parenthesis or a comma.
+        words = {
+            w for text in used for w in re.findall(r"(?:^|[(,] ?)(?:const )?(\w+)(?= |$)", text)
+        }
+        assert words - {"opaque"} <= known, words - known
+
+
+def test_what_stands_beside_a_declaration_is_there():
+    by_name = named("structs")
+    (wrap,) = [it for it in by_name["cai_exchange_api"]["members"] if it["name"] == "wrap"]
+    assert "taken over on success" in str(wrap["arguments"])
+    (write,) = [it for it in by_name["cai_log_params"]["members"] if it["name"] == "destroy"]
+    assert write["text"]
+    flags = {it["name"]: it for e in FACTS["headers"]["cai/array.h"]["enums"] for it in e["values"]}
+    assert all(flags[name].get("text") for name in flags if name.startswith("CAI_OWNER_"))
+    macros = {it["name"]: it["value"] for header in HEADERS for it in header["macros"]}
+    assert macros["CAI_EXCHANGE_CAPSULE"] == "cai_exchange_api"
+    assert macros["ARROW_DEVICE_CUDA_MANAGED"] == 13
+    assert macros["DLPACK_FLAG_BITMASK_IS_COPIED"] == 2
+    assert "CAI_ERR_ARGUMENT, never a crash" in FACTS["headers"]["cai.h"]["text"]

@@ -134,6 +134,12 @@ cdef extern from "cai/array.h" nogil:
         uint32_t reserved
 
     enum:
+        CAI_ACCESS_DEFAULT
+        CAI_ACCESS_READ
+        CAI_ACCESS_WRITE
+        CAI_ACCESS_CAPTURED
+
+    enum:
         CAI_OWNER_STREAM_ORDERED
         CAI_OWNER_RECLAIMS
         CAI_OWNER_IMPORTED
@@ -309,12 +315,6 @@ cdef extern from "cai.h" nogil:
         CAI_ORDER_END
         CAI_ORDER_NONE
         CAI_ORDER_HOST
-
-    enum:
-        CAI_ACCESS_DEFAULT
-        CAI_ACCESS_READ
-        CAI_ACCESS_WRITE
-        CAI_ACCESS_CAPTURED
 
     enum:
         CAI_USE_EXTERNAL

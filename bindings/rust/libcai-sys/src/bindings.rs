@@ -245,6 +245,14 @@ const _: () = {
     ["Offset of field: cai_field::reserved"]
         [::core::mem::offset_of!(cai_field, reserved) - 60usize];
 };
+/// a write, or a read if the array is marked read-only
+pub const CAI_ACCESS_DEFAULT: u32 = 0;
+/// waits for kept writes only, and is kept as a read
+pub const CAI_ACCESS_READ: u32 = 1;
+/// reads or writes; refused for an array that is marked read-only
+pub const CAI_ACCESS_WRITE: u32 = 2;
+/// in [`cai_owner.used_on`](cai_owner::used_on) alone, beside one of the others: in a capture
+pub const CAI_ACCESS_CAPTURED: u32 = 4;
 /// `release` gives the memory back in the order of the stream [`cai_owner.freed_on`](cai_owner::freed_on): a use that this
 /// stream waits for need not hold the release up; one that is being captured does.
 pub const CAI_OWNER_STREAM_ORDERED: u32 = 1;
@@ -287,8 +295,9 @@ pub const CAI_OWNER_FREED: u32 = 32;
 /// From `used_on` on it says how uses of the memory are kept: work queued on streams that the
 /// array's own stream need not know of. A producer fills in the owner of its own block
 /// by [`cai_owner_init()`], and ends the block through [`cai_owner_end()`]; or has functions of its own; or
-/// stops after `release`, and then no use is kept. The block of a view names the owner that it holds
-/// in `keeper` instead. Since 0.1.
+/// stops after `release`, and then no use is kept: two consumers are in order through the array's
+/// stream alone, so it is to have one, and not [`CAI_STREAM_NONE`], unless nobody writes it. The block
+/// of a view names the owner that it holds in `keeper` instead. Since 0.1.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct cai_owner {
@@ -742,14 +751,6 @@ pub const CAI_ORDER_NONE: u32 = 3;
 /// the host waits: at the beginning for the producers' streams, at the end
 /// for the consumer's
 pub const CAI_ORDER_HOST: u32 = 4;
-/// a write, or a read if the array is marked read-only
-pub const CAI_ACCESS_DEFAULT: u32 = 0;
-/// waits for kept writes only, and is kept as a read
-pub const CAI_ACCESS_READ: u32 = 1;
-/// reads or writes; refused for an array that is marked read-only
-pub const CAI_ACCESS_WRITE: u32 = 2;
-/// in [`cai_owner.used_on`](cai_owner::used_on) alone, beside one of the others: in a capture
-pub const CAI_ACCESS_CAPTURED: u32 = 4;
 /// the consumer captures, the producer does not, and has work
 /// pending: the graph waits, at each launch, for what was pending at
 /// the beginning (and for nothing later: order each launch with a use

@@ -1725,7 +1725,7 @@ functions! {
     /// # Returns
     ///
     /// [`CAI_OK`]; [`CAI_ERR_VERSION`] for a table of another version, and the message says which is
-    /// needed; [`CAI_ERR_VALUE`] for a name that is taken or is none, and for a table that lacks a
+    /// needed; [`CAI_ERR_VALUE`] for a name that is taken or invalid, and for a table that lacks a
     /// required function or has one of a pair; [`CAI_ERR_MEMORY`]; [`CAI_ERR_ARGUMENT`].
     ///
     /// Since 0.1.
