@@ -170,8 +170,8 @@ void require_handle(const cai_ipc_handle &handle, int32_t fd, cai_device device,
   }
   if (handle.struct_size < sizeof handle || !can_be_opened(handle)) {
     throw Failure(CAI_ERR_VALUE, {},
-                  "the handle is none: struct_size %u, kind %u, size %" PRIu64 ", offset %" PRIu64
-                  ", process %" PRIu64,
+                  "the handle is invalid: struct_size %u, kind %u, size %" PRIu64
+                  ", offset %" PRIu64 ", process %" PRIu64,
                   handle.struct_size, handle.kind, handle.size, handle.offset, handle.process);
   }
   if (is_pool(handle) != (fd >= 0)) {
