@@ -99,4 +99,4 @@ lint: ## check style and look for mistakes
 
 .PHONY: clean
 clean: ## remove what was built (.venv stays)
-	rm -rf build build-* dist .venv/.wheel-installed
+	rm -rf build build-* dist .venv/.wheel-installed-*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What it costs to look for races: the processor's time for an operation, submitted and run at
-// once, with and without. Run with tools/sim.
+// once, with and without. Run with simcuda/sim.
 #include <sys/wait.h>
 #include <time.h>
 

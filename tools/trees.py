@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,6 +19,7 @@ class Tree:
 
     folder: str
     options: list
+    source: str = "."  # the project's folder
     environment: dict = field(default_factory=dict)
     wrapper: str = ""  # of each test
     name: str = ""  # by which its tests are known, if not the folder's
@@ -27,19 +28,20 @@ class Tree:
         return f"{self.name or self.folder}: {test}"
 
 
-# Most of the time goes into compiling, and half of that would go into -O2 and -g; the wheel of a
-# release is built as users get it. The plain tree has the wheel of the tests in it, and their
-# simcuda: it is in the wheel's layout, and tools/wheel reads its options.
+# Most of the time goes into compiling, and half of that would go into -O2 and -g; the wheels of a
+# release are built as users get them. The first two trees have the wheels of the tests in them:
+# they are in the wheel's layout, and tools/wheel reads their options. pyproject.toml's own come
+# first, and some of them are not for tests.
+OF_TESTS = [
+    *["-Dpython=true", "-Dtests=true", "-Dwerror=true"],
+    *["-Dbuildtype=release", "-Doptimization=1", "-Ddebug=false", "-Db_ndebug=false"],
+]
+SIMCUDA = Tree("build-simcuda", OF_TESTS, source="simcuda")
+SIMCUDA_DIR = f"-Dsimcuda_dir={ROOT / SIMCUDA.folder / 'driver'}"
 PLAIN = Tree(
     "build",
-    # pyproject.toml's own come first, and some of them are not for tests.
-    [
-        *["-Dpython=true", "-Dpython.allow_limited_api=false", "-Dtests=true", "-Dwerror=true"],
-        *["-Dbuildtype=release", "-Doptimization=1", "-Ddebug=false", "-Db_ndebug=false"],
-    ],
+    [*OF_TESTS, "-Dpython.allow_limited_api=false", "-Dsimcuda=false", SIMCUDA_DIR],
 )
-SIMCUDA = "simcuda/libcuda.so.1"
-SIMCUDA_OF_PLAIN = f"-Dsimcuda_dir={ROOT / PLAIN.folder / 'simcuda'}"
 # Lines are for the reports. GCC's warnings are wrong at times about code that a sanitizer has
 # changed, so there they are none of our errors.
 LINES = ["-Ddebug=false", "-Dc_args=-g1", "-Dcpp_args=-g1"]
@@ -47,25 +49,26 @@ ADDRESSES = [*LINES, "-Doptimization=0", "-Db_sanitize=address,undefined"]
 # The exchange alone.
 ALONE = Tree(
     "build-exchange",
-    ["-Dmemory=disabled", "-Dwerror=true", "-Doptimization=1", "-Ddebug=false", SIMCUDA_OF_PLAIN],
+    ["-Dmemory=disabled", "-Dwerror=true", "-Doptimization=1", "-Ddebug=false", SIMCUDA_DIR],
 )
 SANITIZED = Tree(
     "build-asan",
-    [*ADDRESSES, SIMCUDA_OF_PLAIN],
+    [*ADDRESSES, SIMCUDA_DIR],
     environment={"LSAN_OPTIONS": f"suppressions={ROOT}/tests/lsan.supp"},
 )
 RACES = [*LINES, "-Doptimization=1", "-Db_sanitize=thread"]
 THREADS = Tree(
     "build-tsan",
-    [*RACES, SIMCUDA_OF_PLAIN],
+    [*RACES, SIMCUDA_DIR],
     environment={"TSAN_OPTIONS": f"suppressions={ROOT}/tests/tsan.supp"},
 )
 # The simulated driver takes longer to compile so than all else, and changes seldom.
-SANITIZED_SIMCUDA = Tree("build-asan-simcuda", ADDRESSES, name=SANITIZED.folder)
-THREADS_SIMCUDA = Tree("build-tsan-simcuda", RACES, name=THREADS.folder)
+WITH_SIMCUDA = "-Dsimcuda:tests=true"
+SANITIZED_SIMCUDA = Tree("build-asan-simcuda", [*ADDRESSES, WITH_SIMCUDA], name=SANITIZED.folder)
+THREADS_SIMCUDA = Tree("build-tsan-simcuda", [*RACES, WITH_SIMCUDA], name=THREADS.folder)
 VALGRIND = Tree(
     "build-valgrind",
-    [*LINES, "-Doptimization=1", SIMCUDA_OF_PLAIN],
+    [*LINES, "-Doptimization=1", SIMCUDA_DIR],
     wrapper="valgrind --quiet --leak-check=full --error-exitcode=99 --keep-debuginfo=yes"
     " --suppressions=../tests/valgrind.supp",
 )
@@ -73,7 +76,7 @@ FUZZ = Tree(
     "build-fuzz",
     # clang's sanitizer runtime is in the programs only, so the library has open ends.
     [
-        *[*LINES, "-Doptimization=1", "-Db_sanitize=address,undefined", SIMCUDA_OF_PLAIN],
+        *[*LINES, "-Doptimization=1", "-Db_sanitize=address,undefined", SIMCUDA_DIR],
         *["-Dfuzzing=libfuzzer", "-Db_lundef=false"],
     ],
     environment={"CC": "clang-16", "CXX": "clang++-16"},
@@ -94,20 +97,22 @@ COVERAGE = Tree(
     ],
     environment={"CC": "clang-16", "CXX": "clang++-16"},
 )
-# The tests of the plain tree, with those libraries.
-COUNTED = Tree(
-    PLAIN.folder,
-    PLAIN.options,
-    environment={"LLVM_PROFILE_FILE": f"{ROOT}/{COVERAGE.folder}/counts/%m%c.profraw"},
-    wrapper=f"{ROOT}/tests/branches/counted",
-    name=COVERAGE.folder,
+# The tests of the plain trees, with those libraries.
+COUNTED, COUNTED_SIMCUDA = (
+    replace(
+        tree,
+        environment={"LLVM_PROFILE_FILE": f"{ROOT}/{COVERAGE.folder}/counts/%m%c.profraw"},
+        wrapper=f"{ROOT}/tests/branches/counted",
+        name=COVERAGE.folder,
+    )
+    for tree in (PLAIN, SIMCUDA)
 )
 
 
 def configure(tree):
     """True when the folder is there, with these options and by these meson.build."""
     folder = ROOT / tree.folder
-    setup = ["meson", "setup", tree.folder, "--libdir=lib", *tree.options]
+    setup = ["meson", "setup", tree.folder, tree.source, "--libdir=lib", *tree.options]
     wanted = repr([sys.version, version("meson"), *setup])
     # Of the last time here; if somebody else has configured the folder since, that is newer.
     stamp, configured = folder / "configured-as", folder / "meson-private/coredata.dat"
@@ -172,12 +177,17 @@ def make_library(tree):
     return configure(tree) and make(tree, *library_of(tree))
 
 
+def make_simcuda():
+    """True when the simulated driver is there, in its own folder."""
+    return make(SIMCUDA, "driver/libcuda.so.1")
+
+
 def installed_files(tree):
     return files_of(tree, lambda target: target["installed"])
 
 
 def suites_of(test):
-    return {suite.removeprefix("libcai:") for suite in test["suite"]}
+    return {suite.partition(":")[2] for suite in test["suite"]}
 
 
 def build(tree, tests):
@@ -196,7 +206,8 @@ def add_tests(results, tree, logs):
         name, result = test["name"], test["result"]
         where = tree.where(name)
         # GoogleTest and TAP give a suite of their own for each test; the others are one case.
-        full = f"libcai.{name}"
+        project = name.rpartition(" - ")[2].partition(":")[0]
+        full = f"{project}.{name}"
         cases = [
             case
             for suite in junit.iter("testsuite")
@@ -226,8 +237,8 @@ def add_tests(results, tree, logs):
 def run_meson(results, tree, suites, without=(), part="1/1", arguments=()):
     """Builds and runs the tests of these suites, without those of others; or a part of them."""
     headline(f"{tree.folder}: {', '.join(suites)}" + (f", part {part}" if part != "1/1" else ""))
-    if SIMCUDA_OF_PLAIN in tree.options and not make(PLAIN, SIMCUDA):
-        return results.fail(f"{tree.folder}: there is no simcuda in {PLAIN.folder}")
+    if SIMCUDA_DIR in tree.options and not make_simcuda():
+        return results.fail(f"{tree.folder}: simcuda was not built in {SIMCUDA.folder}")
     if not configure(tree):
         return results.fail(f"{tree.folder}: meson setup failed")
     tests = [test for test in introspect(tree, "tests") if suites_of(test) & {*suites}]

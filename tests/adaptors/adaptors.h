@@ -5,8 +5,8 @@
 
 #include <cai/memory.h>
 
-#include "../../simcuda/simcuda.h"
 #include "check.h"
+#include "simcuda.h"
 
 enum { BYTES = 4096 };
 

@@ -90,7 +90,8 @@ def programs(folder, library):
     """Compiles the programs in C against the library."""
     compiler = os.environ.get("CC", "cc").split()
     for source in order_programs():
-        command = [*compiler, "-std=gnu99", "-O1", f"-I{ROOT}/include", f"-I{ROOT}/tests/support"]
+        command = [*compiler, "-std=gnu99", "-O1", f"-I{ROOT}/include"]
+        command += [f"-I{ROOT}/simcuda/tests/support"]
         command += [source, "-o", folder / source.stem, library, f"-Wl,-rpath,{library.parent}"]
         _run([*command, "-pthread", "-ldl"], f"{source.name} does not compile")
 

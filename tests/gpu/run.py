@@ -3,7 +3,7 @@
 """The GPU suite: driver rules, libcai's order in C and in Python, and pairs of real frameworks.
 
 It uses what the machine has and fetches nothing; what is missing is counted by its name. On a
-machine without a driver it says so and ends well. `tools/sim make test-gpu` runs it on simcuda.
+machine without a driver it says so and ends well. `simcuda/sim make test-gpu` runs it on simcuda.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE), str(ROOT / "tests/driver")]
+sys.path[:0] = [str(HERE), str(ROOT / "simcuda/tests/driver")]
 
 import results  # noqa: E402
 import rules  # noqa: E402
@@ -119,7 +119,7 @@ def count_all():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--built", type=Path, help="Meson's build folder, with the tests in it")
+    parser.add_argument("--built", type=Path, help="Meson's build folder, with libcai in it")
     built = parser.parse_args().built
     try:
         here = results.machine()
@@ -130,28 +130,28 @@ def main():
 
     tally = Tally()
     environment = {**os.environ}
-    if built:
-        library = built.resolve() / "src/libcai.so"
-        rule_programs = built / "tests/driver"
-        order_programs = [built / "tests/gpu", built / "tests/programs"]
-    else:
-        headline("build")
-        folder = ROOT / "build-gpu"
-        rule_programs = folder / "programs"
-        order_programs = [rule_programs]
-        rule_programs.mkdir(parents=True, exist_ok=True)
-        try:
+    headline("build")
+    folder = built.resolve() / "tests/gpu" if built else ROOT / "build-gpu"
+    programs = folder / "programs"
+    programs.mkdir(parents=True, exist_ok=True)
+    try:
+        results.build(programs)
+        if built:
+            library = built.resolve() / "src/libcai.so"
+            order_programs = [built / "tests/gpu", built / "tests/programs"]
+        else:
             library, by = build.libcai(folder)
             print(f"libcai: built by {by}")
-            build.programs(rule_programs, library)
-            results.build(rule_programs)
-        except (build.BuildFailed, subprocess.CalledProcessError) as failure:
-            print(f"{failure}\n\n0 passed, 1 failed, {count_all()} skipped: nothing to test")
-            return 1
+            order_programs = [programs]
+            build.programs(programs, library)
+    except (build.BuildFailed, subprocess.CalledProcessError) as failure:
+        print(f"{failure}\n\n0 passed, 1 failed, {count_all()} skipped: nothing to test")
+        return 1
+    if not built:
         build_package(tally, folder, environment)
     environment["CAI_LIBRARY"] = str(library)
 
-    run_rules(tally, rule_programs)
+    run_rules(tally, programs)
     run_order(tally, order_programs)
     for module in MODULES:
         run_module(tally, module, environment)

@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def library_dir():
     """The folder of the built libcuda.so.1; without one these tests fail, and never skip."""
     folder = pathlib.Path(
-        os.environ.get("SIMCUDA_LIBRARY_DIR", ROOT / "build" / "simcuda")
+        os.environ.get("SIMCUDA_LIBRARY_DIR", ROOT / "build-simcuda/driver")
     ).resolve()
     assert (folder / "libcuda.so.1").exists(), f"simcuda is not built: no libcuda.so.1 in {folder}"
     return folder

@@ -81,7 +81,9 @@ def build_example(folder, example):
 def build_explorer(folder):
     """Compiles tests/explore, less what is C++'s own, as a library that Python plays with."""
     source = ROOT / "tests/explore"
-    flags = ["-O1", "-fPIC", "-D_GNU_SOURCE", f"-I{source.parent / 'support'}", *config("--cflags")]
+    supports = (ROOT / "tests/support", ROOT / "simcuda/tests/support")
+    flags = ["-O1", "-fPIC", "-D_GNU_SOURCE", *(f"-I{support}" for support in supports)]
+    flags += config("--cflags")
     stage = folder / "stage.o"
     run_command("cc", *flags, "-c", source / "stage.c", "-o", stage)
     command = ["c++", "-std=c++20", "-shared", *flags, source / "explore.cpp", stage]

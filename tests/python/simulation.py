@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from helpers import LIMIT, LONG, ROOT
 
-SIMCUDA = Path(os.environ.get("SIMCUDA_LIBRARY_DIR", ROOT / "build/simcuda"))
+SIMCUDA = Path(os.environ.get("SIMCUDA_LIBRARY_DIR", ROOT / "build-simcuda/driver"))
 SEEDS = range(1, 21 if LONG else 3)
 
 

@@ -5,7 +5,6 @@ import json
 import os
 import pty
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -164,25 +163,6 @@ def test_a_program_builds_with_the_flags(tmp_path):
 
 # ---- libcai sim ---------------------------------------------------------------------------------
 
-# Which driver a process finds, and what cuInit says.
-DRIVER = """
-import ctypes, sys
-status = ctypes.CDLL("libcuda.so.1").cuInit(0)
-path = [line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if "libcuda" in line][0]
-print(status, path, *sys.argv[1:])
-"""
-COUNT = """
-import ctypes
-count = ctypes.c_int()
-cuda = ctypes.CDLL("libcuda.so.1")
-print(cuda.cuInit(0), cuda.cuDeviceGetCount(ctypes.byref(count)), count.value)
-"""
-SETTINGS = """
-import os
-import pty
-print(*(os.environ.get("SIMCUDA_" + name) for name in ("SCHEDULE", "RACES", "STRICT", "DEVICES")))
-"""
-
 
 @pytest.fixture(autouse=True)
 def without_settings(monkeypatch):
@@ -190,136 +170,43 @@ def without_settings(monkeypatch):
         monkeypatch.delenv(name)
 
 
-def simulated():
-    return Path(libcai.__file__).resolve().parent / "simcuda/libcuda.so.1"
-
-
-def test_sim_runs_on_the_packages_driver():
-    done = command("sim", sys.executable, "-c", DRIVER, "--seeds", "a b", "", "*")
-    assert (done.returncode, done.stdout) == (0, f"0 {simulated()} --seeds a b  *\n"), done.stderr
-    assert "simulation" in done.stderr
-
-
-def test_sim_passes_on_what_is_after_two_dashes():
-    done = command("sim", "--devices=1", "--", sys.executable, "-c", COUNT)
-    assert done.stdout == "0 0 1\n", done.stderr
-
-
-def test_sim_sets_what_it_is_told():
-    program = [sys.executable, "-c", SETTINGS]
-    assert command("sim", *program).stdout == "None None None None\n"
-    given = ["--schedule=random:7", "--races", "count", "--strict", "--devices=3"]
-    assert command("sim", *given, *program).stdout == "random:7 count 1 3\n"
-    assert command("sim", "--seed=7", *program).stdout == "random:7 None None None\n"
-
-
-def test_sim_makes_a_call_fail():
-    done = command("sim", "--fail=cuInit:1:2,cuDeviceGetCount:1:101", sys.executable, "-c", COUNT)
-    assert done.stdout == "2 101 0\n", done.stderr
+def test_sim_is_simcuda_run():
+    code = "import os, sys; print(os.environ['SIMCUDA_SCHEDULE'], *sys.argv[1:]); sys.exit(7)"
+    done = command("sim", "--schedule=random:7", sys.executable, "-c", code, "--seeds", "a b")
+    assert (done.returncode, done.stdout) == (7, "random:7 --seeds a b\n"), done.stderr
+    assert "usage: simcuda run" in command("sim", "--help").stdout
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "beginning"),
     [
-        ("--schedule", "soon"),
-        ("--schedule", "random"),
-        ("--schedule", "random:-1"),
-        ("--schedule", f"random:{2**64}"),
-        ("--seed", "x"),
-        ("--seed", "-1"),
-        ("--seeds", "0"),
-        ("--races", "maybe"),
-        ("--devices", "17"),
-        ("--devices", "٣"),
-        ("--fail", "cuInit"),
-        ("--fail", "cuInit:0:2"),
-        ("--fail", "cuInit:1:2,"),
+        (("sim", "true"), "libcai sim: "),
+        (("config", "--simcuda-dir"), "libcai config: "),
+        (("demo",), "libcai demo: there is no GPU, and "),
+        (("bench",), "libcai bench: there is no GPU, and "),
     ],
 )
-def test_sim_names_a_bad_value(told, arguments):
-    done = told("sim", *arguments, "true")
-    assert done.returncode == 2
-    assert arguments[0] in done.stderr
-    assert repr(arguments[1].rpartition(",")[2]) in done.stderr
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [(), ("--",), ("--strict",), ("--colour", "true"), ("--seed=1", "--seeds=2", "true")],
-)
-def test_sim_usage(told, arguments):
-    done = told("sim", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "usage" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("script", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", -9), ("exit 66", 66)]
-)
-def test_sim_ends_as_the_program_does(script, status):
-    assert command("sim", "sh", "-c", script).returncode in (status, 128 - status)
-
-
-def test_sim_says_what_cannot_be_run():
-    for program, status in (("/no/such/program", 127), ("/", 126)):
-        done = command("sim", program)
-        assert done.returncode == status
-        assert program in done.stderr
-
-
-# Fails under the seed that it is told, and says under which it ran.
-SEEDED = """
-import os, sys
-seed = os.environ["SIMCUDA_SCHEDULE"]
-print(seed, flush=True)
-if seed == "random:" + sys.argv[1]:
-    os.kill(os.getpid(), 15) if sys.argv[2] == "killed" else sys.exit(int(sys.argv[2]))
-"""
-
-
-def test_sim_runs_under_seeds():
-    program = [sys.executable, "-c", SEEDED]
-    done = command("sim", "--seeds=3", *program, "4", "1")
-    assert done.returncode == 0
-    assert done.stdout == "random:1\nrandom:2\nrandom:3\n"
-    assert done.stderr.endswith("3 seeds: no race, no failure\n")
-
-
-@pytest.mark.parametrize(("how", "status", "told"), [("5", 5, "with 5"), ("killed", 143, "15")])
-def test_sim_stops_at_the_first_bad_seed(how, status, told):
-    done = command("sim", "--seeds=9", "--strict", sys.executable, "-c", SEEDED, "2", how)
-    assert done.returncode == status
-    assert done.stdout == "random:1\nrandom:2\n"
-    assert "seed 2" in done.stderr
-    assert told in done.stderr
-    # It gives the command that does it again.
-    again = shlex.split(done.stderr.partition("again: libcai ")[2])
-    once = command(*again)
-    assert once.returncode in (status, 128 + 15, -15)
-    assert once.stdout == "random:2\n"
-
-
-def test_sim_in_a_package_without_simcuda(tmp_path):
-    copy = tmp_path / "libcai"
-    shutil.copytree(Path(libcai.__file__).parent, copy, ignore=lambda *_: ["simcuda"])
-    done = subprocess.run(
-        [sys.executable, "-m", "libcai", "sim", "true"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
+def test_without_simcuda(arguments, beginning):
+    """As where it is not installed: one line, which says what to install."""
+    code = "import sys; sys.modules['simcuda'] = None; from libcai._cli import main; " + (
+        f"sys.exit(main({list(arguments)}))"
     )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
-    assert f"{copy}/simcuda/libcuda.so.1 is missing" in done.stderr
+    assert done.stderr.startswith(beginning)
+    assert done.stderr.endswith(
+        "simcuda, the simulated driver, is not installed: pip install " + ("'libcai[testing]'\n")
+    )
+    assert done.stderr.count("\n") == 1
 
 
-def test_only_sim_makes_it_the_driver():
-    """Importing all of the package loads no driver, and finds none."""
-    code = "import libcai, libcai.cffi, libcai._core, libcai._simcuda\n" + (
+def test_the_package_brings_no_driver():
+    """Importing all of the package loads none, and the package has none."""
+    code = "import libcai, libcai.cffi, libcai._core, libcai.testing\n" + (
         "assert 'libcuda' not in open('/proc/self/maps').read()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-    copies = list(simulated().parent.parent.rglob("libcuda*"))
-    assert copies == [simulated()]
+    assert not list(Path(libcai.__file__).resolve().parent.rglob("libcuda*"))
 
 
 def test_info(tmp_path):
@@ -371,7 +258,7 @@ def test_help_names_every_command():
     assert "exit status" in done.stdout.lower()
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "sim"])
 def test_help_of_each_command(name):
     done = command(name, "--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -535,15 +422,7 @@ def test_bench_is_interrupted():
 
 
 @pytest.mark.parametrize("name", ["bench", "demo"])
-def test_without_any_driver(tmp_path, name):
-    shutil.copytree(
-        Path(libcai.__file__).parent, tmp_path / "libcai", ignore=lambda *_: ["simcuda"]
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "libcai", name], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"libcai {name}: there is no GPU, and simcuda is not in")
+def test_without_any_device(name):
     done = command("sim", "--devices=0", sys.executable, "-m", "libcai", name)
     assert done.returncode == 2
     assert f"libcai {name}: the simulated driver has no device" in done.stderr

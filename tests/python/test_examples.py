@@ -15,7 +15,7 @@ from helpers import LIMIT, ROOT
 pytestmark = pytest.mark.slow
 
 EXAMPLES = ROOT / "examples"
-SIMCUDA = os.environ.get("SIMCUDA_LIBRARY_DIR", str(ROOT / "build/simcuda"))
+SIMCUDA = os.environ.get("SIMCUDA_LIBRARY_DIR", str(ROOT / "build-simcuda/driver"))
 
 
 def run(*command, status=0, **environment):
@@ -33,7 +33,7 @@ def run(*command, status=0, **environment):
 
 
 def on_simcuda(*command, **more):
-    return run(ROOT / "tools/sim", *command, **{"SIMCUDA_QUIET_MS": "0", **more})
+    return run(ROOT / "simcuda/sim", *command, **{"SIMCUDA_QUIET_MS": "0", **more})
 
 
 def make_pack(folder):

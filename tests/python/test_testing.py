@@ -391,7 +391,7 @@ except libcai.CudaError as error:
     )
     assert "no CUDA driver" in done.stdout, done.stderr
     assert "pytest.mark.simcuda" in done.stdout
-    assert "libcai sim" in done.stdout
+    assert "`simcuda run`" in done.stdout
 
 
 # ---- Conformance cases --------------------------------------------------------------------------

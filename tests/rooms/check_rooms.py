@@ -80,4 +80,19 @@ for kind, edges in (
         used[room].add(other)
 unused = {room: set(uses) - used[room] for room, uses in table.items() if set(uses) - used[room]}
 tap.check(not unused, "the table allows nothing that is not used", unused)
+
+# The simulated driver is a product of its own, and is not built of libcai nor for it alone.
+simcuda = source.parent / "simcuda"
+files = [
+    path
+    for path in simcuda.rglob("*")
+    if path.is_file() and not path.is_symlink() and "__pycache__" not in path.parts
+]
+tap.check(len(files) > 300, "simcuda has its files", len(files))
+named = [
+    path.relative_to(simcuda)
+    for path in files
+    if re.search(r"libcai|cai[_/]|\bcai\.h|CAI_", path.read_text(errors="replace"))
+]
+tap.check(not named, "nothing in simcuda/ names libcai", *named)
 tap.finish()

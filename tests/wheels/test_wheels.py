@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEELS = sorted((ROOT / "dist").glob("libcai-*manylinux*.whl"))
+SIMCUDA = sorted((ROOT / "dist").glob("simcuda-*manylinux*.whl"))
 SUITES = ["array", "asarray", "cases", "exchange", "lifetime", "use"]
 MACHINES = {"x86_64": "Advanced Micro Devices X86-64", "aarch64": "AArch64"}
 
@@ -116,16 +117,32 @@ def test_what_it_holds(wheel, package):
     modules = {f"_core.{suffix}.so", f"_devices.{suffix}.so"}
     assert {path.name for path in package.glob("*.so")} == modules
     for file in [*package.glob("*.so"), *package.glob("*/*.so.*"), package / "lib/libcai_cupy.so"]:
-        assert MACHINES[machine] in run("readelf", "--file-header", file)
-        dynamic = run("readelf", "--dynamic", "--wide", file)
-        for needed in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
-            assert re.match(r"(libc|libm|libpthread|libdl|ld-linux.*|libcai)\.so", needed), needed
+        check_needed(file, machine)
     library = package / "lib/libcai.so.1"
     run(sys.executable, ROOT / "tests/abi/check_needed.py", library, "1")
     headers = sorted((package / "include").rglob("*.h"))
     headers = [header for header in headers if "declarations begin" in header.read_text()]
     listed = ROOT / "tests/abi/functions.def", *(ROOT / "src").glob("*.map")
     run(sys.executable, ROOT / "tests/abi/check_symbols.py", library, *listed, *headers)
+
+
+def check_needed(file, machine):
+    assert MACHINES[machine] in run("readelf", "--file-header", file)
+    dynamic = run("readelf", "--dynamic", "--wide", file)
+    for needed in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
+        assert re.match(r"(libc|libm|libpthread|libdl|ld-linux.*|libcai)\.so", needed), needed
+
+
+def test_simcuda_has_one_for_all_pythons(tmp_path):
+    oldest = "cp{}{}".format(*PYTHONS[0]["version"])
+    assert sorted(map(tags, SIMCUDA)) == [
+        (oldest, "abi3", machine) for machine in sorted(tools.MACHINES)
+    ]
+    for wheel in SIMCUDA:
+        folder = tmp_path / tags(wheel)[2]
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+        check_needed(folder / "simcuda/lib/libcuda.so.1", tags(wheel)[2])
 
 
 INSTALLATIONS = [(wheel, python) for wheel in WHEELS for python in versions(wheel)]
@@ -141,15 +158,19 @@ def test_in_an_empty_environment(wheel, python, tmp_path):
     environment = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
     pip = [tmp_path / "bin/python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
     run(*pip, "install", "--no-index", wheel)
-    assert "simulated" in run("libcai", "sim", "libcai", "info", **environment)
-    assert "refused:" in run("libcai", "sim", "python", "-c", PROGRAM, **environment)
+    run("python", "-c", "import libcai; libcai.asarray(memoryview(b'x'))", **environment)
     requirements = [f"--requirement=requirements/{name}.txt" for name in ("build", "demo", "test")]
     run(*pip, "install", *requirements)
-    (simcuda,) = tmp_path.glob("lib/python3*/site-packages/libcai/simcuda")
+    # As the test kit's users do, but with this wheel.
+    kit = f"libcai[testing] @ {wheel.as_uri()}"
+    run(*pip, "install", "--no-index", f"--find-links={ROOT / 'dist'}", kit)
+    assert "simulated" in run("libcai", "sim", "libcai", "info", **environment)
+    assert "refused:" in run("libcai", "sim", "python", "-c", PROGRAM, **environment)
+    simcuda = run("simcuda", "config", "--library-dir", **environment).strip()
     run(
         *(tmp_path / "bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider"),
         *(f"tests/python/test_{suite}.py" for suite in SUITES),
-        SIMCUDA_LIBRARY_DIR=str(simcuda),
+        SIMCUDA_LIBRARY_DIR=simcuda,
         CAI_TEST_LONG="0",
         **environment,
     )
@@ -157,15 +178,16 @@ def test_in_an_empty_environment(wheel, python, tmp_path):
 
 def test_on_aarch64(tmp_path):
     """The C library and simcuda, by the example in C; no Python for that machine is at hand."""
-    wheel = next(wheel for wheel in WHEELS if tags(wheel)[2] == "aarch64")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path)
+    for wheels in (WHEELS, SIMCUDA):
+        wheel = next(wheel for wheel in wheels if tags(wheel)[2] == "aarch64")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(tmp_path)
     compiler = f"{sys.executable} -m ziglang cc -target aarch64-linux-gnu.2.28"
     run(
         *("make", "-C", ROOT / "examples/pack", f"OUT={tmp_path}/out", f"CC={compiler}"),
         f"PKG_CONFIG_PATH={tmp_path}/libcai/lib/pkgconfig",
     )
-    folders = f"{tmp_path}/libcai/lib:{tmp_path}/libcai/simcuda"
+    folders = f"{tmp_path}/libcai/lib:{tmp_path}/simcuda/lib"
     for schedule in ("eager", "lazy", "random:1"):
         said = run(
             *("qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"),

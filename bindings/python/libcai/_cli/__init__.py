@@ -49,6 +49,8 @@ def _run(arguments):
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for module in COMMANDS.values():
         module.add_to(commands)
+    if arguments[:1] == ["sim"]:  # whose arguments are another command's
+        return sim.run(arguments[1:])
     # argparse would list them all.
     name = next((text for text in arguments if not text.startswith("-")), None)
     if name is not None and name not in COMMANDS:

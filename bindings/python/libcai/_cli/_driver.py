@@ -4,12 +4,29 @@
 import os
 import sys
 
-from libcai import Device, _simcuda
+from libcai import Device
 from libcai._cli.info import driver
 
 
-class Missing(RuntimeError):
+class MissingError(RuntimeError):
     """There is neither a GPU nor simcuda."""
+
+
+def simcuda():
+    """Returns the package.
+
+    Raises
+    ------
+    MissingError
+        If it is not installed, or cannot be used; the message says what to do.
+    """
+    try:
+        import simcuda
+    except ModuleNotFoundError:
+        raise MissingError(
+            "simcuda, the simulated driver, is not installed: pip install 'libcai[testing]'"
+        ) from None
+    return simcuda
 
 
 def kind(**settings):
@@ -18,15 +35,16 @@ def kind(**settings):
 
     Raises
     ------
-    Missing
+    MissingError
         If that is not possible.
     """
     if Device.count() > 0:
         return "simulated" if driver()["simulated"] else "real"
     if "SIMCUDA" in os.environ:
-        raise Missing("the simulated driver has no device")
+        raise MissingError("the simulated driver has no device")
     try:
-        command = _simcuda.command(*sys.orig_argv)
-    except _simcuda.Missing as error:
-        raise Missing(f"there is no GPU, and {error}") from None
-    os.execve(command[0], command, {**_simcuda.environment(os.environ), **settings})
+        package = simcuda()
+        command = package.command(*sys.orig_argv)
+    except RuntimeError as error:  # both packages' MissingError
+        raise MissingError(f"there is no GPU, and {error}") from None
+    os.execve(command[0], command, {**package.environment(os.environ), **settings})

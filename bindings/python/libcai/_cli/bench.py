@@ -212,7 +212,7 @@ def run(options):
             SIMCUDA_RACES="off",
             SIMCUDA_BANNER="0",
         )
-    except _driver.Missing as error:
+    except _driver.MissingError as error:
         print(f"libcai bench: {error}", file=sys.stderr)
         return 2
     with _terminal.Progress() as progress:

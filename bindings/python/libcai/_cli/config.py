@@ -2,8 +2,10 @@
 """``libcai config``: what a build against the installed package needs to know."""
 
 import shlex
+import sys
 
-from libcai import __version__, _library, _simcuda
+from libcai import __version__, _library
+from libcai._cli import _driver
 
 QUESTIONS = {
     "version": ("the package's version", lambda: __version__),
@@ -18,7 +20,7 @@ QUESTIONS = {
     "libdir": ("the folder of the library", lambda: _library.LIBRARY_DIR),
     "cmake-dir": ("the folder for libcai_DIR", lambda: _library.CMAKE_DIR),
     "pkg-config-dir": ("the folder for PKG_CONFIG_PATH", lambda: _library.PKG_CONFIG_DIR),
-    "simcuda-dir": ("the folder of the simulated driver", lambda: _simcuda.FOLDER),
+    "simcuda-dir": ("the folder of the simulated driver", lambda: _driver.simcuda().LIBRARY_DIR),
 }
 
 
@@ -36,6 +38,10 @@ def add_to(commands):
 def run(options):
     if not options.asked:
         options.parser.error("nothing is asked for")
-    for name in options.asked:
-        print(QUESTIONS[name][1]())
+    try:
+        for name in options.asked:
+            print(QUESTIONS[name][1]())
+    except _driver.MissingError as error:
+        print(f"libcai config: {error}", file=sys.stderr)
+        return 2
     return 0

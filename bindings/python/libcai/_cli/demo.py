@@ -271,7 +271,7 @@ def run(options):
             SIMCUDA_RACES="count",  # the last part races on purpose
             SIMCUDA_BANNER="0",
         )
-    except (OSError, AttributeError, _driver.Missing) as error:
+    except (OSError, AttributeError, _driver.MissingError) as error:
         print(f"libcai demo: {error}", file=sys.stderr)
         return 2
     return tell(function, driver == "simulated", options)

@@ -1,142 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``libcai sim COMMAND...``: a program on the simulated driver."""
+"""``libcai sim COMMAND...``: the same as ``simcuda run``, a package of its own."""
 
-import argparse
 import os
-import shlex
-import signal
-import subprocess
 import sys
 
-from libcai import _simcuda
-from libcai._cli._arguments import checked, number
-
-TEXT = """Runs a program with simcuda as its CUDA driver: no GPU, no CUDA. Device memory is real,
-copies, memsets, streams and events work, kernels do not run. Two accesses to the same memory that
-nothing orders are a race: each is reported on standard error, with the wait that is missing."""
-
-STATUS = """Exit status: the program's own; 66 if that is 0, but the program raced; 127 if
-there is none of that name, and 126 if it cannot be run, as in a shell; 2 if there is no simcuda to
-run it on. Other settings are environment variables: SIMCUDA_QUIET_MS, SIMCUDA_DEVICE_MIB,
-SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES, SIMCUDA_BANNER."""
+from libcai._cli import _driver
 
 
 def add_to(commands):
-    parser = commands.add_parser(
-        "sim",
-        help="run a program on the simulated CUDA driver, and find its races",
-        usage="libcai sim [OPTION...] COMMAND [ARGUMENT...]",
-        description=TEXT,
-        epilog=STATUS,
-        allow_abbrev=False,
+    commands.add_parser(
+        "sim", help="run a program on the simulated CUDA driver, and find its races: simcuda run"
     )
-    order = parser.add_mutually_exclusive_group()
-    order.add_argument(
-        "--schedule",
-        type=checked(_simcuda.schedule),
-        metavar="lazy|eager|random:SEED",
-        help="when work runs: as late as it can (the default), at once, or by a seed",
-    )
-    order.add_argument(
-        "--seed",
-        type=number(0, 2**64 - 1),
-        metavar="N",
-        help="the same as --schedule random:N",
-    )
-    order.add_argument(
-        "--seeds",
-        type=number(1, 10**6),
-        metavar="N",
-        help="run the program N times, under the seeds 1 to N, until it races or fails",
-    )
-    parser.add_argument(
-        "--races",
-        choices=_simcuda.RACES,
-        metavar="|".join(_simcuda.RACES),
-        help="report them and end with 66 (the default), do not look for them, only count them, "
-        "or abort at the first",
-    )
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="also report what is right on most machines, though no rule promises it",
-    )
-    parser.add_argument(
-        "--devices",
-        type=number(0, _simcuda.MOST_DEVICES),
-        metavar="N",
-        help=f"how many devices there are (2; at most {_simcuda.MOST_DEVICES})",
-    )
-    parser.add_argument(
-        "--fail",
-        type=checked(_simcuda.faults),
-        metavar="NAME:NTH:STATUS",
-        help="the NTH call of a function returns STATUS and does nothing; several with commas",
-    )
-    parser.add_argument(
-        "command",
-        nargs=argparse.REMAINDER,
-        metavar="COMMAND",
-        help="the program, and its arguments",
-    )
-    parser.set_defaults(run=run, parser=parser)
 
 
-def run(options):
-    program = options.command[1:] if options.command[:1] == ["--"] else options.command
-    if not program:
-        options.parser.error("there is no COMMAND to run")
+def run(arguments):
     try:
-        command = _simcuda.command(*program)
-    except _simcuda.Missing as error:
+        _driver.simcuda()
+    except _driver.MissingError as error:
         print(f"libcai sim: {error}", file=sys.stderr)
         return 2
     sys.stdout.flush()
-    if options.seeds is not None:
-        return _run_seeds(command, program, options)
-    schedule = options.schedule
-    if options.seed is not None:
-        schedule = f"random:{options.seed}"
-    os.execve(command[0], command, _environment(options, schedule))
-
-
-def _environment(options, schedule):
-    return _simcuda.environment(
-        os.environ,
-        schedule=schedule,
-        races=options.races,
-        strict=options.strict,
-        devices=options.devices,
-        fail=options.fail,
-    )
-
-
-def _run_seeds(command, program, options):
-    for seed in range(1, options.seeds + 1):
-        try:
-            status = subprocess.call(command, env=_environment(options, f"random:{seed}"))
-        except KeyboardInterrupt:
-            return 128 + signal.SIGINT
-        if status == 0:
-            continue
-        if status == _simcuda.RACED:
-            what = "the program raced"
-        elif status < 0:
-            what = f"the program was ended by signal {-status}"
-        else:
-            what = f"the program ended with {status}"
-        again = ["libcai", "sim", f"--seed={seed}", *_repeated(options), *program]
-        print(f"libcai sim: seed {seed}: {what}; again: {shlex.join(again)}", file=sys.stderr)
-        return status if status > 0 else 128 - status
-    print(f"libcai sim: {options.seeds} seeds: no race, no failure", file=sys.stderr)
-    return 0
-
-
-def _repeated(options):
-    """The options of this run but for the seeds."""
-    for name in ("races", "devices", "fail"):
-        value = getattr(options, name)
-        if value is not None:
-            yield f"--{name}={value}"
-    if options.strict:
-        yield "--strict"
+    os.execv(sys.executable, [sys.executable, "-m", "simcuda", "run", *arguments])

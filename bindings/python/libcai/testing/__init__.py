@@ -3,14 +3,14 @@
 
 `check_producer` judges what a library exports, `check_consumer` how one reads what others export,
 `cases` and `conformance_cases` are the shared cases of the interface, for importers. The first two
-need a CUDA driver: a real one, or simcuda, the simulated one in this package, which also finds the
-waits that are missing. Run a test on it with the pytest marker ``simcuda``, or a program with
-``libcai sim COMMAND``.
+need a CUDA driver: a real one, or the simulated one of the package simcuda, which also finds the
+waits that are missing. Run a test on it with its pytest marker ``simcuda``, or a program with
+``simcuda run PROGRAM``.
 
 NumPy is needed here, and pytest for `conformance_cases`; CUDA is not.
 """
 
-# Loaded at first use: pytest imports this package at its start, for the marker.
+# Loaded at first use: not everybody who imports this has NumPy.
 _HOME = {
     "Case": "libcai.testing._cases",
     "ConsumerCase": "libcai.testing._consumer",

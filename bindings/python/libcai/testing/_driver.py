@@ -92,7 +92,7 @@ def _load():
 
 _ADVICE = (
     "there is no CUDA driver for this check: {}. Mark the test with pytest.mark.simcuda, or run "
-    "the program with `libcai sim`"
+    "the program with `simcuda run`"
 )
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! An allocation and its free, by this crate and by the C functions themselves: on simcuda,
-//! `tools/sim cargo bench -p bench --bench memory`.
+//! `simcuda/sim cargo bench -p bench --bench memory`.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;

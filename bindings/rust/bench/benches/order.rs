@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The beginning and the end of a use, by guards and by the C functions themselves, where the driver
-//! has little to do: on simcuda, `tools/sim cargo bench -p bench --bench order`.
+//! has little to do: on simcuda, `simcuda/sim cargo bench -p bench --bench order`.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;

@@ -5,7 +5,7 @@
 //! of its producer's, who goes on without waiting for anybody. Run it on a GPU, or without one:
 //!
 //! ```text
-//! tools/sim cargo run --example cudarc --features cudarc
+//! simcuda/sim cargo run --example cudarc --features cudarc
 //! ```
 
 use std::sync::Arc;

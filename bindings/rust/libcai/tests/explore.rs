@@ -292,7 +292,8 @@ fn compile() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (stage, library) = (folder.join("stage.o"), folder.join("libexplorer.so"));
     let compile = |compiler: &str, arguments: &[&OsStr]| {
-        let includes = ["../../include", "../support"].map(|path| source.join(path));
+        let includes = ["../../include", "../support", "../../simcuda/tests/support"]
+            .map(|path| source.join(path));
         let mut command = Command::new(compiler);
         command.args(["-O1", "-fPIC", "-D_GNU_SOURCE"]).args(arguments);
         for path in includes {
@@ -328,7 +329,7 @@ fn play(library: &OsStr, arguments: &str) -> c_int {
 
 /// Plays programs in a process of its own, whose races are counted and not fatal; returns how many.
 fn explore(library: &Path, arguments: &str) -> u64 {
-    let sim = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tools/sim");
+    let sim = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../simcuda/sim");
     let ran = Command::new(sim)
         .arg(env::current_exe().expect("a test has a path"))
         .args(["--exact", "programs", "--nocapture"])
@@ -337,7 +338,7 @@ fn explore(library: &Path, arguments: &str) -> u64 {
         .env(EXPLORER, library)
         .env(ARGUMENTS, arguments)
         .output()
-        .expect("tools/sim runs");
+        .expect("simcuda/sim runs");
     let said = [ran.stdout, ran.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     println!("{said}");

@@ -30,7 +30,7 @@ macro_rules! driver {
 
         impl Driver {
             fn load() -> Self {
-                let why = "these tests run on simcuda: tools/sim cargo test";
+                let why = "these tests run on simcuda: simcuda/sim cargo test";
                 // SAFETY: the signatures are those of cuda.h and simcuda.h.
                 unsafe {
                     let library = Library::new("libcuda.so.1").expect(why);
@@ -238,14 +238,14 @@ const ALONE: &str = "LIBCAI_TEST_ALONE";
 /// its own. `is_ordered` is told to it.
 #[track_caller]
 fn expect(status: i32, name: &str, is_ordered: bool) {
-    let sim = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tools/sim");
+    let sim = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../simcuda/sim");
     let ran = Command::new(sim)
         .arg(std::env::current_exe().expect("a test has a path"))
         .args(["--exact", name, "--nocapture"])
         .env(ALONE, if is_ordered { "ordered" } else { "left out" })
         .env("SIMCUDA_RACES", "log") // all of them, and the status below, whatever else is asked for
         .output()
-        .expect("tools/sim runs");
+        .expect("simcuda/sim runs");
     let said = [ran.stdout, ran.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     assert!(said.contains("running 1 test"), "{said}");
@@ -268,7 +268,7 @@ pub fn alone(name: &str, body: fn()) {
 }
 
 /// Runs a test in order, where it must not race, and with the order left out, where it must: exit
-/// status 66 of tools/sim.
+/// status 66 of simcuda/sim.
 #[track_caller]
 pub fn pair(name: &str, body: fn(is_ordered: bool)) {
     match std::env::var_os(ALONE) {

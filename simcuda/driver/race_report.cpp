@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "race_report.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "driver.h"
+
+namespace simcuda {
+namespace {
+
+constexpr std::size_t most_told = 100;
+
+std::atomic<std::uint64_t> count{0};
+std::atomic<bool> telling{false};
+
+void say(const std::string &text) {
+  [[maybe_unused]] auto written = write(2, text.data(), text.size());
+}
+
+std::string hex(std::uintptr_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%#llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+// A file of this process's own in the folder that the script sim looks into when all is over; what
+// is said of races is in it, since the client may have standard error elsewhere.
+std::string evidence() {
+  const char *folder = std::getenv("SIMCUDA_RACE_DIR");
+  if (!folder || !*folder) return {};
+  static const auto started = Clock::now().time_since_epoch().count();
+  return std::string(folder) + '/' + std::to_string(getpid()) + '-' + std::to_string(started);
+}
+
+void leave_evidence(const std::string &text) {
+  const std::string path = evidence();
+  if (path.empty()) return;
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) return;
+  [[maybe_unused]] auto written = write(file, text.data(), text.size());
+  close(file);
+}
+
+void tell(const std::string &text) {
+  say(text);
+  leave_evidence(text);
+}
+
+// "cuMemsetD8Async", "cuGraphLaunch (memset)", "the host's access".
+std::string name_of(const Step &step) {
+  const std::string call = step.call;
+  const bool of_many = call.starts_with("cuGraph") || call.starts_with("cuLaunch");
+  return of_many ? call + " (" + step.what + ')' : call;
+}
+
+std::string numbered(const Step &step) {
+  return step.by_host() ? name_of(step)
+                        : name_of(step) + " (operation " + std::to_string(step.number) + ')';
+}
+
+const char *verb(Effect effect) {
+  switch (effect) {
+    case Effect::reads:
+      return " reads";
+    case Effect::writes:
+      return " writes";
+    case Effect::allocates:
+      return " allocates";
+    case Effect::frees:
+      return " frees";
+    case Effect::names:
+      return " names the memory, and is refused";
+  }
+  return "";
+}
+
+std::string headline(const Race &race) {
+  const std::string first = numbered(*race.earlier.step), second = numbered(*race.later.step);
+  if (race.earlier.effect == Effect::frees)
+    return second + " uses memory that " + first + " has freed";
+  const std::string unordered = "nothing orders " + first + " before " + second;
+  if (race.later.effect == Effect::frees)
+    return second + " frees memory that " + first + " may still use: " + unordered;
+  if (race.earlier.effect == Effect::allocates)
+    return second + " may use memory before " + first + " has allocated it: " + unordered;
+  return unordered;
+}
+
+std::string line_of(const Use &use) {
+  return "simcuda:   " + numbered(*use.step) + verb(use.effect) + ", on " + *use.step->line + '\n';
+}
+
+std::string memory_of(const Race &race) {
+  std::string text = "simcuda:   in bytes " + hex(race.begin) + " to " + hex(race.end) + " of ";
+  if (!race.allocation) return text + "pageable host memory\n";
+  const Allocation &a = *race.allocation;
+  const char *kind = a.kind == Allocation::Kind::device    ? "device memory"
+                     : a.kind == Allocation::Kind::managed ? "managed memory"
+                     : a.kind == Allocation::Kind::host    ? "page-locked host memory"
+                                                           : "registered host memory";
+  return text + "the " + std::to_string(a.size) + " bytes of " + kind + " at " + hex(a.address) +
+         '\n';
+}
+
+// What a loop would repeat: it is counted each time and told once.
+std::string pair_of(const Race &race) {
+  const Step &first = *race.earlier.step, &second = *race.later.step;
+  const auto memory = race.allocation ? race.allocation->buffer_id : 0;
+  return name_of(first) + verb(race.earlier.effect) + *first.line + '\n' + name_of(second) +
+         verb(race.later.effect) + *second.line + '\n' + std::to_string(memory);
+}
+
+std::string remedy(const Race &race) {
+  const std::string first = std::to_string(race.earlier.step->number);
+  const std::string second = std::to_string(race.later.step->number);
+  std::string text = "simcuda:   ";
+  if (race.earlier.effect == Effect::frees)
+    text += "free it after its last use";
+  else if (race.later.step->by_host())
+    text +=
+        "wait for operation " + first + " first: for its stream, or for an event recorded after it";
+  else if (*race.earlier.step->line == *race.later.step->line)  // two branches of one launch
+    text += "make operation " + second + " depend on operation " + first + " in their graph";
+  else
+    text +=
+        "record an event after operation " + first + " and wait for it before operation " + second;
+  return text + '\n';
+}
+
+}  // namespace
+
+std::uint64_t races_found() {
+  return count;
+}
+
+void say_races_at_end() {
+  const std::uint64_t found = count;
+  if (telling && found)
+    say("simcuda: " + std::to_string(found) + (found == 1 ? " race\n" : " races\n"));
+}
+
+void RaceReport::found(const Race &race) {
+  if (later_ != race.later.step) with_.clear();
+  later_ = race.later.step;
+  if (!with_.insert({race.earlier.step.get(), race.allocation.get()}).second) return;
+  ++count;
+  if (mode_ == RaceMode::count) return;
+  telling = true;
+  if (told_.size() > most_told || !told_.insert(pair_of(race)).second) return;
+  if (told_.size() > most_told) {
+    tell("simcuda: more races are only counted\n");
+    return;
+  }
+  tell("simcuda: race: " + headline(race) + '\n' + line_of(race.earlier) + line_of(race.later) +
+       memory_of(race) + remedy(race));
+  if (mode_ == RaceMode::abort) std::abort();
+}
+
+void RaceReport::forget() {
+  count = 0;
+  told_.clear();
+  with_.clear();
+  later_ = nullptr;
+  const std::string path = evidence();
+  if (!path.empty()) unlink(path.c_str());
+}
+
+}  // namespace simcuda

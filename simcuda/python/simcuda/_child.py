@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the marker ``simcuda`` does in the process that runs the test: a plugin of its own."""
+
+import ctypes
+import json
+from pathlib import Path
+
+import pytest
+
+from simcuda import _library
+from simcuda._exports import Exports
+from simcuda._marker import identity
+
+# They choose tests, or how those are run and told of: that is the business of the first process.
+NOT_OURS = (
+    "capture",
+    "collectonly",
+    "dist",
+    "file_or_dir",
+    "keyword",
+    "markexpr",
+    "maxfail",
+    "maxprocesses",
+    "numprocesses",
+    "reruns",
+    "runxfail",
+    "tx",
+    "usepdb",
+    "verbose",
+)
+# A program that has only loaded the driver has not used it.
+LOADING = ("cuInit", "cuGetProcAddress", "cuDriverGetVersion")
+
+
+class Child:
+    """Runs one test, and writes down what came of it."""
+
+    def __init__(self, config, orders):
+        self._config = config
+        orders = json.loads(Path(orders).read_text("utf-8"))
+        self._test, self._options = orders["test"], orders["options"]
+        self._phases = Path(orders["phases"])
+        # Loaded first, so that whoever asks for libcuda.so.1 by name has this one.
+        ctypes.CDLL(str(_library.LIBRARY))
+        self.exports = Exports()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self):
+        """Takes over the first process's options, those of plugins and conftest files too."""
+        for name, value in self._options.items():
+            if name not in NOT_OURS and hasattr(self._config.option, name):
+                setattr(self._config.option, name, value)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        items[:] = [item for item in items if identity(item) == self._test][:1]
+        if not items:
+            self._write_failure(
+                "collection", "the test was not found again in a process of its own"
+            )
+        for item in items:
+            for node in item.listchain():  # what is expected to fail is judged where it is reported
+                node.own_markers[:] = [mark for mark in node.own_markers if mark.name != "xfail"]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self):
+        self._calls, self._last_calls = 0, self._count()
+
+    def pytest_runtest_logreport(self, report):
+        count = self._count()
+        # The test may have reset simcuda's counts.
+        self._calls += count - self._last_calls if count >= self._last_calls else count
+        self._last_calls = count
+        outcome, text = report.outcome, report.longreprtext
+        if hasattr(report, "wasxfail"):
+            outcome, text = "xfailed", report.wasxfail
+        elif outcome == "skipped" and isinstance(report.longrepr, tuple):
+            text = report.longrepr[2].removeprefix("Skipped: ")
+        self._write(
+            when=report.when,
+            outcome=outcome,
+            text=text,
+            sections=report.sections,
+            properties=[p for p in report.user_properties if report.when == "teardown"],
+        )
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self._write_failure("collection", report.longreprtext)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logfinish(self):
+        self._write(calls=self._calls, drivers=_other_drivers())
+
+    def _count(self):
+        return self.exports.calls() - sum(map(self.exports.calls, LOADING))
+
+    def _write_failure(self, when, text):
+        self._write(when=when, outcome="failed", text=text, sections=[], properties=[])
+
+    def _write(self, **entry):
+        with self._phases.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry, default=str) + "\n")
+
+
+def _other_drivers():
+    """Files of a libcuda.so in this process that is not simcuda."""
+    found = set()
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        path = line.split(None, 5)[5:]
+        if path and Path(path[0]).name.startswith("libcuda.so"):
+            found.add(path[0])
+    return sorted(path for path in found if not _library.LIBRARY.samefile(path))

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the library is, and how a program is started on it."""
+
+import re
+from pathlib import Path
+
+LIBRARY_DIR = Path(__file__).resolve().parent / "lib"
+LIBRARY = LIBRARY_DIR / "libcuda.so.1"
+INCLUDE_DIR = LIBRARY_DIR.parent / "include"  # of simcuda.h
+SCRIPT = LIBRARY_DIR / "sim"
+
+RACED = 66  # the exit status of a program that would have ended with 0, but raced
+
+RACES = ("log", "off", "count", "abort")
+MOST_DEVICES = 16
+
+
+class MissingError(RuntimeError):
+    """The package came without its library, or lies where no loader finds it."""
+
+
+def command(*arguments):
+    """Returns the command that runs another one on simcuda, and ends with `RACED` if it raced.
+
+    Parameters
+    ----------
+    *arguments : str or path
+        The program, and its arguments.
+
+    Returns
+    -------
+    list of str
+        For `os.execve` or `subprocess`, with `environment`.
+
+    Raises
+    ------
+    MissingError
+        If the package came without the library, or lies where no loader finds it.
+    """
+    check()
+    return ["/bin/sh", str(SCRIPT), *map(str, arguments)]
+
+
+def check():
+    """Raises MissingError if `command` would."""
+    for file in (LIBRARY, SCRIPT):
+        if not file.is_file():
+            raise MissingError(f"this installation of simcuda is not whole: {file} is missing")
+    if not {":", ";"}.isdisjoint(str(LIBRARY_DIR)):
+        raise MissingError(
+            f"simcuda cannot be used: the loader cannot search a folder named {LIBRARY_DIR}"
+        )
+
+
+def environment(base, *, schedule=None, races=None, strict=False, devices=None, fail=None):
+    """Returns a copy of an environment for `command`, with settings in it.
+
+    Parameters
+    ----------
+    base : mapping of str to str
+        Such as `os.environ`.
+    schedule, races, devices, fail : optional
+        ``SIMCUDA_SCHEDULE``, ``SIMCUDA_RACES``, ``SIMCUDA_DEVICES`` and ``SIMCUDA_FAIL``; None
+        leaves one as `base` has it. The driver reads them: a wrong one makes ``cuInit`` fail.
+    strict : bool
+        True sets ``SIMCUDA_STRICT=1``.
+    """
+    changed = dict(base, SIMCUDA_LIBRARY_DIR=str(LIBRARY_DIR))
+    given = {
+        "SIMCUDA_SCHEDULE": schedule,
+        "SIMCUDA_RACES": races,
+        "SIMCUDA_DEVICES": devices,
+        "SIMCUDA_FAIL": fail,
+        "SIMCUDA_STRICT": "1" if strict else None,
+    }
+    changed.update({name: str(value) for name, value in given.items() if value is not None})
+    return changed
+
+
+def driver(base, races):
+    """Returns a copy of an environment in which simcuda is the driver, as the script sets it up.
+
+    Each process that races leaves its report in a file in the folder `races`. For those who have to
+    start the program themselves.
+    """
+    path = filter(None, [str(LIBRARY_DIR), base.get("LD_LIBRARY_PATH")])
+    return dict(base, SIMCUDA="1", LD_LIBRARY_PATH=":".join(path), SIMCUDA_RACE_DIR=str(races))
+
+
+def schedule(text):
+    """Returns the name of a schedule unchanged.
+
+    Raises
+    ------
+    ValueError
+        If there is no such schedule.
+    """
+    random = re.fullmatch(r"random:([0-9]{1,20})", text) if isinstance(text, str) else None
+    if text in ("lazy", "eager") or (random and int(random[1]) < 1 << 64):
+        return text
+    raise ValueError(f"there is no schedule {text!r}; there are lazy, eager and random:SEED")
+
+
+def faults(text):
+    """Returns a list of faults, ``NAME:NTH:STATUS,...``, unchanged.
+
+    Raises
+    ------
+    ValueError
+        If it is none. Whether there is a function of that name, the driver knows.
+    """
+    for item in text.split(","):
+        if not re.fullmatch(r"cu\w+:[1-9][0-9]*:[0-9]+", item):
+            raise ValueError(f"{item!r} is not of the form NAME:NTH:STATUS, as cuMemAlloc:1:2")
+    return text
