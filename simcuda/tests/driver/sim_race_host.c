@@ -12,6 +12,7 @@ int main(void) {
   CUdeviceptr data, copy;
   CUstream one, two, three;
   CUevent event, later;
+  FIND_SIM(simcuda_busy);
   unsigned char bytes[64];
   float ms;
   MUST(cuMemAlloc(&data, 64));
@@ -34,6 +35,11 @@ int main(void) {
   RACES(0, WRITE; while (cuStreamQuery(one) == NOT_READY); READ;);
   RACES(0, WRITE; MUST(cuEventRecord(event, one)); while (cuEventQuery(event) == NOT_READY); READ;);
   RACES(1, WRITE; while (cuStreamQuery(three) == NOT_READY); READ;);
+  // One that says no says nothing.
+  RACES(1, MUST(simcuda_busy(one, 1000000000)); WRITE; MUST(cuEventRecord(event, one));
+        MUST_BE(cuEventQuery(event), NOT_READY); READ;);
+  RACES(1, MUST(simcuda_busy(one, 1000000000)); WRITE; MUST_BE(cuStreamQuery(one), NOT_READY);
+        READ;);
   RACES(0, WRITE; MUST(cuEventRecord(event, one)); MUST(cuEventRecord(later, one));
         while (cuEventElapsedTime(&ms, event, later) == NOT_READY)(void) cuEventQuery(later);
         READ;);

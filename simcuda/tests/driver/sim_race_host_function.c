@@ -32,6 +32,7 @@ int main(void) {
   USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
   USE(cuLaunchHostFunc, 10000, CUstream, void (*)(void *), void *);
   USE(cuMemcpyDtoHAsync, 3020, void *, CUdeviceptr, size_t, CUstream);
+  FIND_SIM(simcuda_pending);
   unsigned char *locked;
   CUdeviceptr data;
   CUstream one, two;
@@ -64,6 +65,10 @@ int main(void) {
   RACES(0, MUST(cuMemsetD8Async(data, 1, 64, one)); LAUNCH; MUST(cuEventRecord(event, one));
         (void)cuEventQuery(event); (void)cuEventQuery(event); calls = 0; may_go = 1; await_call();
         MUST(cuMemsetD8Async(data, 2, 64, two)););
+  // So it does, without a call, for what the function itself has done, once that is done.
+  RACES(0, LAUNCH; MUST(cuEventRecord(event, one)); (void)cuEventQuery(event);
+        (void)cuEventQuery(event); may_go = 1; while (simcuda_pending()) usleep(100);
+        MUST(sim.host_access(locked, 64, READ)););
   // It comes after other streams, too, where the host has seen its own up to there.
   CUstream blocking;
   MUST(cuStreamCreate(&blocking, 0));

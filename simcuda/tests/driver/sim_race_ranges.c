@@ -75,11 +75,15 @@ int main(void) {
   USE(cuMemcpy2DAsync, 3020, const Copy2D *, CUstream);
   USE(cuMemcpy3DAsync, 3020, const Copy3D *, CUstream);
   USE(cuMemsetD2D8Async, 3020, CUdeviceptr, size_t, unsigned char, size_t, size_t, CUstream);
-  CUstream one, two;
+  USE_EVENTS;
+  CUevent event;
+  CUstream one, two, three;
   MUST(cuMemAlloc(&matrix, SIZE));
   MUST(cuMemAlloc(&tile, SIZE));
   MUST(cuStreamCreate(&one, NON_BLOCKING));
   MUST(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuStreamCreate(&three, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
 
   RACES(0, MUST(cuMemsetD8Async(matrix, 1, 16, one));
         MUST(cuMemsetD8Async(matrix + 16, 1, 16, two)););
@@ -88,6 +92,11 @@ int main(void) {
   // One use may race with many before it, and they are as many races.
   RACES(3, for (unsigned i = 0; i < 3; ++i) MUST(cuMemsetD8Async(matrix + 8 * i, 1, 8, one));
         MUST(cuMemsetD8Async(matrix, 2, SIZE, two)););
+  // A use of some of the bytes that another one used is none of the others.
+  RACES(0, MUST(cuMemsetD8Async(matrix, 1, 64, one)); MUST(cuEventRecord(event, one));
+        MUST(cuStreamWaitEvent(two, event, 0)); MUST(cuStreamWaitEvent(three, event, 0));
+        MUST(cuMemcpyDtoDAsync(tile, matrix, 32, two));
+        MUST(cuMemsetD8Async(matrix + 32, 2, 32, three)););
   // Later work of the first stream stands for its earlier work.
   RACES(1, for (unsigned i = 0; i < 3; ++i) MUST(cuMemsetD8Async(matrix, 1, SIZE, one));
         MUST(cuMemsetD8Async(matrix + 1, 2, 1, two)););
