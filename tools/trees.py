@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -126,7 +127,21 @@ def configure(tree):
         setup = ["ninja", "-C", tree.folder, "build.ninja"]  # seconds less, if nothing changed
     else:
         setup.insert(2, "--reconfigure")
-    done = subprocess.run(
+    done = run_setup(tree, setup)
+    if done.returncode != 0 and "--reconfigure" in setup:  # of options that it did not have then
+        shutil.rmtree(folder)
+        setup.remove("--reconfigure")
+        done = run_setup(tree, setup)
+    if done.returncode != 0:
+        print("".join(done.stdout.splitlines(keepends=True)[-30:]))
+        stamp.unlink(missing_ok=True)
+        return False
+    stamp.write_text(wanted)
+    return True
+
+
+def run_setup(tree, setup):
+    return subprocess.run(
         setup,
         cwd=ROOT,
         env={**os.environ, **tree.environment},
@@ -134,12 +149,6 @@ def configure(tree):
         stderr=subprocess.STDOUT,
         text=True,
     )
-    if done.returncode != 0:
-        print("".join(done.stdout.splitlines(keepends=True)[-30:]))
-        stamp.unlink(missing_ok=True)
-        return False
-    stamp.write_text(wanted)
-    return True
 
 
 def make(tree, *files):
