@@ -57,10 +57,7 @@ void elapsed(Session &s, float *milliseconds, CUevent start_handle, CUevent end_
   if (start->context != end->context || !start->recorded || !end->recorded ||
       ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
     throw Refused{CUDA_ERROR_INVALID_HANDLE};
-  if (start->recorded->state != Operation::State::done ||
-      end->recorded->state != Operation::State::done)
-    throw Refused{CUDA_ERROR_NOT_READY};
-  s.driver.races.host_saw({start->recorded, end->recorded});
+  if (!s.query({start->recorded, end->recorded})) throw Refused{CUDA_ERROR_NOT_READY};
   const double difference = static_cast<double>(end->recorded->finished_ns) -
                             static_cast<double>(start->recorded->finished_ns);
   required(milliseconds) = static_cast<float>(difference / 1e6);

@@ -40,7 +40,7 @@ void simcuda_reseed(uint64_t seed);
  * simcuda_forget() or simcuda_reset(). */
 uint64_t simcuda_last_work(void);
 /* Whether what `first` marks comes before what `second` marks, whatever the schedule does, by what
- * orders work: the table under "Races" in simcuda's README. 1 or 0; -1 if one is no good mark. */
+ * orders work: the table in docs/races.md. 1 or 0; -1 if one is no good mark. */
 int32_t simcuda_ordered(uint64_t first, uint64_t second);
 
 /* --- Calls ------------------------------------------------------------------------------------ */

@@ -32,6 +32,25 @@ NOT_OURS = (
 LOADING = ("cuInit", "cuGetProcAddress", "cuDriverGetVersion")
 
 
+class _Exports(Exports):
+    """The test's own, which remembers the calls that the test sets back."""
+
+    def __init__(self):
+        super().__init__()
+        self._before = 0
+
+    def all_calls(self):
+        return self._before + self.calls() - sum(map(self.calls, LOADING))
+
+    def reset_counts(self):
+        self._before = self.all_calls()
+        super().reset_counts()
+
+    def reset(self):
+        self._before = self.all_calls()
+        super().reset()
+
+
 class Child:
     """Runs one test, and writes down what came of it."""
 
@@ -42,7 +61,7 @@ class Child:
         self._phases = Path(orders["phases"])
         # Loaded first, so that whoever asks for libcuda.so.1 by name has this one.
         ctypes.CDLL(str(_library.LIBRARY))
-        self.exports = Exports()
+        self.exports = _Exports()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self):
@@ -93,7 +112,7 @@ class Child:
         self._write(calls=self._calls, drivers=_other_drivers())
 
     def _count(self):
-        return self.exports.calls() - sum(map(self.exports.calls, LOADING))
+        return self.exports.all_calls()
 
     def _write_failure(self, when, text):
         self._write(when=when, outcome="failed", text=text, sections=[], properties=[])

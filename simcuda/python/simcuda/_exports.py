@@ -25,11 +25,26 @@ _SIGNATURES = {
 }
 
 
+def _number(name, value, least, most):
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is {value!r}, and not an int")
+    if not least <= value <= most:
+        raise ValueError(f"{name} is {value}, and not from {least} to {most}")
+    return value
+
+
+def _text(name, value):
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}, and not a str")
+    return value.encode(errors="replace")
+
+
 class Exports:
     """The functions of ``simcuda.h`` in this process, which was started on simcuda.
 
     Names of functions are base names: ``"cuMemAlloc"`` stands for all its versions. A stream is the
-    driver's handle as a number. Any thread may call any of them.
+    driver's handle as a number. Any thread may call any of them. Each raises TypeError for a value
+    of the wrong type, and ValueError for a number out of range, beside what it says itself.
 
     Raises
     ------
@@ -59,7 +74,9 @@ class Exports:
         ValueError
             If the host cannot use that memory.
         """
-        if self._library.simcuda_host_access(address, size, write) != 0:
+        _number("address", address, 0, _INVALID)
+        _number("size", size, 0, _INVALID)
+        if self._library.simcuda_host_access(address, size, bool(write)) != 0:
             raise ValueError(f"the host cannot use {size} bytes at {address:#x}")
 
     def reset(self):
@@ -72,7 +89,7 @@ class Exports:
 
     def reseed(self, seed):
         """Draws from this seed from now on, under a random schedule."""
-        self._library.simcuda_reseed(seed)
+        self._library.simcuda_reseed(_number("seed", seed, 0, _INVALID))
 
     def last_work(self):
         """Returns a mark of what this thread did last, for `ordered`; 0 if there is none."""
@@ -86,7 +103,8 @@ class Exports:
         ValueError
             If one of them is no mark, or is older than `forget` or `reset`.
         """
-        found = self._library.simcuda_ordered(first, second)
+        marks = [_number("a mark", mark, 0, _INVALID) for mark in (first, second)]
+        found = self._library.simcuda_ordered(*marks)
         if found < 0:
             raise ValueError(f"{first} or {second} is no mark of last_work()")
         return found == 1
@@ -125,14 +143,16 @@ class Exports:
 
     def fail(self, name, nth, status):
         """Makes the `nth` call of a function from now on (1: the next) return `status` and do
-        nothing; `nth` 0 takes back what was said of that function.
+        nothing; `nth` 0 takes back what was said of that function. `status` -1 loses the device.
 
         Raises
         ------
         ValueError
             If the driver has no function of that name.
         """
-        if self._library.simcuda_fail(name.encode(), nth, status) != 0:
+        _number("nth", nth, 0, _INVALID)
+        _number("status", status, -1, 999)
+        if self._library.simcuda_fail(_text("name", name), nth, status) != 0:
             raise ValueError(f"the driver has no function {name!r}")
 
     def lose_device(self, ordinal):
@@ -143,6 +163,7 @@ class Exports:
         ValueError
             If there is no such device, or ``cuInit`` was not called yet.
         """
+        _number("ordinal", ordinal, 0, (1 << 31) - 1)
         if self._library.simcuda_lose_device(ordinal) != 0:
             raise ValueError(f"there is no device {ordinal}, or cuInit was not called yet")
 
@@ -154,12 +175,15 @@ class Exports:
         RuntimeError
             If the driver refuses the work; the message has its status.
         """
+        _number("stream", stream, 0, _INVALID)
+        _number("nanoseconds", nanoseconds, 0, _INVALID)
         status = self._library.simcuda_busy(stream, nanoseconds)
         if status != 0:
             raise RuntimeError(f"the driver returned {status}")
 
     def _count(self, function, name, what):
-        found = getattr(self._library, function)(None if name is None else name.encode())
+        text = None if name is None and what == "function" else _text("name", name)
+        found = getattr(self._library, function)(text)
         if found == _INVALID:
             raise ValueError(f"the driver has no {what} {name!r}")
         return found

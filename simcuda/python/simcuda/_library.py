@@ -110,6 +110,6 @@ def faults(text):
         If it is none. Whether there is a function of that name, the driver knows.
     """
     for item in text.split(","):
-        if not re.fullmatch(r"cu\w+:[1-9][0-9]*:[0-9]+", item):
+        if not re.fullmatch(r"cu\w+:[1-9][0-9]*:(-1|[0-9]+)", item):
             raise ValueError(f"{item!r} is not of the form NAME:NTH:STATUS, as cuMemAlloc:1:2")
     return text

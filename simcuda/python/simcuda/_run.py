@@ -133,8 +133,11 @@ def _environment(options, schedule):
 
 def _run_seeds(command, program, options):
     for seed in range(1, options.seeds + 1):
+        child = subprocess.Popen(command, env=_environment(options, f"random:{seed}"))
+        for number in (signal.SIGHUP, signal.SIGTERM):  # which the script passes on, and ends
+            signal.signal(number, lambda number, _, child=child: child.send_signal(number))
         try:
-            status = subprocess.call(command, env=_environment(options, f"random:{seed}"))
+            status = child.wait()
         except KeyboardInterrupt:
             return 128 + signal.SIGINT
         if status == 0:
@@ -148,7 +151,9 @@ def _run_seeds(command, program, options):
         again = ["simcuda", "run", f"--seed={seed}", *_repeated(options), *program]
         print(f"simcuda run: seed {seed}: {what}; again: {shlex.join(again)}", file=sys.stderr)
         return status if status > 0 else 128 - status
-    print(f"simcuda run: {options.seeds} seeds: no race, no failure", file=sys.stderr)
+    races = options.races or os.environ.get("SIMCUDA_RACES", "log")
+    found = "no race, no failure" if races in ("log", "abort") else f"no failure (races: {races})"
+    print(f"simcuda run: {options.seeds} seeds: {found}", file=sys.stderr)
     return 0
 
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import LIMIT, PROJECT
+from helpers import LIMIT, PROJECT, eventually
 
 import simcuda
 from simcuda._command import main
@@ -159,6 +159,27 @@ def test_runs_under_seeds():
     assert done.returncode == 0
     assert done.stdout == "random:1\nrandom:2\nrandom:3\n"
     assert done.stderr.endswith("3 seeds: no race, no failure\n")
+
+
+@pytest.mark.parametrize("how", ["count", "off"])
+def test_seeds_say_that_nobody_looked_for_races(how):
+    done = command("run", "--seeds=2", f"--races={how}", "true")
+    assert done.returncode == 0
+    assert done.stderr.endswith(f"2 seeds: no failure (races: {how})\n")
+
+
+def test_seeds_pass_signals_on(tmp_path):
+    """What stops the runner stops the program."""
+    code = (
+        f"import os, pathlib, time; pathlib.Path({str(tmp_path / 'here')!r}).write_text('x'); "
+        + ("time.sleep(7357)")
+    )
+    arguments = [sys.executable, "-m", "simcuda", "run", "--seeds=3", sys.executable, "-c", code]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE) as process:
+        assert eventually((tmp_path / "here").exists)
+        process.terminate()
+        assert b"seed 1: the program ended with 143" in process.communicate(timeout=LIMIT)[1]
+    assert process.returncode == 143
 
 
 @pytest.mark.parametrize(("how", "status", "told"), [("5", 5, "with 5"), ("killed", 143, "15")])
@@ -320,6 +341,23 @@ except RuntimeError as error:
 else:
     raise AssertionError
 sim.reseed(3)
+for function, *wrong in (
+    (sim.calls, 1), (sim.calls, b"x"), (sim.objects, None), (sim.fail, None, 1, 1),
+    (sim.fail, "cuInit", 1.0, 1), (sim.host_access, None, 8), (sim.host_access, "abc", 8),
+    (sim.busy, "abc", 1), (sim.ordered, first, None), (sim.lose_device, True), (sim.reseed, "1"),
+):
+    try:
+        function(*wrong)
+    except TypeError as error:
+        assert " is " in str(error), error
+    else:
+        raise AssertionError((function, wrong))
+for function, *wrong in (
+    (sim.lose_device, 1 << 32), (sim.lose_device, -1), (sim.fail, "cuInit", -1, 2),
+    (sim.fail, "cuInit", 1 << 64, 2), (sim.fail, "cuInit", 1, 1 << 32), (sim.reseed, -1),
+    (sim.busy, 1 << 64, 1), (sim.busy, 0, -1), (sim.host_access, host.value, -1),
+):
+    refused("and not from", function, *wrong)
 assert cuda.cuTexRefCreate(ctypes.byref(ctypes.c_void_p())) == 801
 assert sim.unsupported() == 1
 sim.reset()

@@ -677,10 +677,20 @@ def test_the_fixture(project):
         def test_nothing_is_left_of_the_test_before(simcuda):
             work(wait=False)
             assert simcuda.calls("cuEventRecord") == 0
+        @pytest.mark.simcuda
+        def test_what_is_set_back_was_called(simcuda):
+            work(wait=True)
+            simcuda.reset_counts()
+            assert simcuda.calls() == 0
+            simcuda.reset()
+        @pytest.mark.simcuda(fail="cuMemAllocAsync:1:-1")
+        def test_a_device_is_lost():
+            with pytest.raises(RuntimeError, match="cuMemAllocAsync returned 999"):
+                work(wait=True)
         def test_unmarked(simcuda): pass
     """)
     done = project.runpytest_subprocess()
-    done.assert_outcomes(passed=2, errors=1)
+    done.assert_outcomes(passed=4, errors=1)
     assert "the fixture simcuda is for tests that are marked with simcuda" in done.stdout.str()
 
 
