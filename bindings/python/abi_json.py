@@ -145,18 +145,6 @@ def entry(name, documented, **facts):
     return made, parameters
 
 
-def with_arguments(made, parameters, function, spell):
-    """What is called: with its arguments, and what is said of each."""
-    made["arguments"] = []
-    for argument in function.args.params:
-        if argument.name:
-            one = {"name": argument.name, "type": spell(argument.type)}
-            if argument.name in parameters:
-                one["text"] = parameters[argument.name]
-            made["arguments"].append(one)
-    return made
-
-
 def macros(text):
     """Constants that are macros: numbers and strings."""
     for name, value in re.findall(r"^#define (\w+) (\d+|\"[^\"]*\"|\(1UL << \d+UL\))$", text, re.M):
@@ -194,7 +182,12 @@ class Header:
         made, parameters = entry(name, self.documented, **facts)
         function = node.type if isinstance(node, c_ast.PtrDecl) else node
         if isinstance(function, c_ast.FuncDecl):
-            with_arguments(made, parameters, function, self.spell)
+            made["arguments"] = []
+            for argument in filter(lambda it: it.name, function.args.params):
+                one = {"name": argument.name, "type": self.spell(argument.type)}
+                if argument.name in parameters:
+                    one["text"] = parameters[argument.name]
+                made["arguments"].append(one)
         return made
 
     def add_enum(self, name, enum):

@@ -41,6 +41,7 @@ def standards(header, language):
 
 def main():
     include = Path(sys.argv[1])
+    now = int(re.search(r"_HEADER_VERSION (\d+)", (include / "cai/array.h").read_text())[1])
     headers = sorted(path.relative_to(include) for path in include.rglob("*.h*"))
     headers = [header for header in headers if header.name not in BRIDGES]
     tap = Tap()
@@ -52,6 +53,8 @@ def main():
                 may_pad = header.suffix == ".hpp" or header.name == "arrow.h"
                 padded = [] if may_pad else ["-Wpadded"]
                 command = [compiler, "-x", language, f"-std={standard}", *WARNINGS, *padded]
+                # Programs that include these may ask as much of what they include.
+                command += ["-Wold-style-cast"] if language == "c++" else []
                 command += ["-fsyntax-only", f"-I{include}", "-"]
                 done = subprocess.run(
                     command,
@@ -63,6 +66,21 @@ def main():
                 )
                 name = f"{header} as {standard} with {Path(compiler).name}"
                 tap.check(done.returncode == 0, name, *done.stderr.splitlines()[:20])
+    # A copy of array.h that is older than cai.h, and was included before it.
+    for compiler, language in compilers():
+        older = (
+            (include / "cai/array.h").read_text().replace(f"VERSION {now}", f"VERSION {now - 1}")
+        )
+        command = [compiler, "-x", language, "-fsyntax-only", f"-I{include}", "-"]
+        done = subprocess.run(
+            command,
+            input=f"{older}\n#include <cai.h>\n",
+            capture_output=True,
+            text=True,
+            env=program_environment(),
+        )
+        said = "is older than this cai.h" in done.stderr
+        tap.check(done.returncode != 0 and said, f"an older array.h with {Path(compiler).name}")
     # No CUDA header is needed to include ours.
     for header in headers:
         foreign = re.findall(

@@ -35,3 +35,7 @@ def __getattr__(name):
     from simcuda._exports import Exports  # with ctypes, which pytest's other users need not load
 
     return Exports
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

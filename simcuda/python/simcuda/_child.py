@@ -83,11 +83,11 @@ class Child:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self):
-        self._calls, self._last_calls = 0, self._count()
+        self._calls, self._last_calls = 0, self.exports.all_calls()
 
     def pytest_runtest_logreport(self, report):
-        count = self._count()
-        # The test may have reset simcuda's counts.
+        count = self.exports.all_calls()
+        # The test may have reset simcuda's counts by another way than the fixture.
         self._calls += count - self._last_calls if count >= self._last_calls else count
         self._last_calls = count
         outcome, text = report.outcome, report.longreprtext
@@ -110,9 +110,6 @@ class Child:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self):
         self._write(calls=self._calls, drivers=_other_drivers())
-
-    def _count(self):
-        return self.exports.all_calls()
 
     def _write_failure(self, when, text):
         self._write(when=when, outcome="failed", text=text, sections=[], properties=[])

@@ -3,18 +3,18 @@
 
 import ctypes
 
-_INVALID = (1 << 64) - 1
+_MOST = (1 << 64) - 1  # also what a count is of something that there is not
 
-_u64, _i32, _text, _pointer = ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p
+_u64, _i32, _name, _address = ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p
 _SIGNATURES = {
-    "simcuda_busy": (_i32, [_pointer, _u64]),
-    "simcuda_calls": (_u64, [_text]),
-    "simcuda_fail": (_i32, [_text, _u64, _i32]),
+    "simcuda_busy": (_i32, [_address, _u64]),
+    "simcuda_calls": (_u64, [_name]),
+    "simcuda_fail": (_i32, [_name, _u64, _i32]),
     "simcuda_forget": (None, []),
-    "simcuda_host_access": (_i32, [_pointer, _u64, _i32]),
+    "simcuda_host_access": (_i32, [_address, _u64, _i32]),
     "simcuda_last_work": (_u64, []),
     "simcuda_lose_device": (_i32, [_i32]),
-    "simcuda_objects": (_u64, [_text]),
+    "simcuda_objects": (_u64, [_name]),
     "simcuda_ordered": (_i32, [_u64, _u64]),
     "simcuda_pending": (_u64, []),
     "simcuda_races": (_u64, []),
@@ -74,8 +74,8 @@ class Exports:
         ValueError
             If the host cannot use that memory.
         """
-        _number("address", address, 0, _INVALID)
-        _number("size", size, 0, _INVALID)
+        _number("address", address, 0, _MOST)
+        _number("size", size, 0, _MOST)
         if self._library.simcuda_host_access(address, size, bool(write)) != 0:
             raise ValueError(f"the host cannot use {size} bytes at {address:#x}")
 
@@ -89,7 +89,7 @@ class Exports:
 
     def reseed(self, seed):
         """Draws from this seed from now on, under a random schedule."""
-        self._library.simcuda_reseed(_number("seed", seed, 0, _INVALID))
+        self._library.simcuda_reseed(_number("seed", seed, 0, _MOST))
 
     def last_work(self):
         """Returns a mark of what this thread did last, for `ordered`; 0 if there is none."""
@@ -103,7 +103,7 @@ class Exports:
         ValueError
             If one of them is no mark, or is older than `forget` or `reset`.
         """
-        marks = [_number("a mark", mark, 0, _INVALID) for mark in (first, second)]
+        marks = [_number("a mark", mark, 0, _MOST) for mark in (first, second)]
         found = self._library.simcuda_ordered(*marks)
         if found < 0:
             raise ValueError(f"{first} or {second} is no mark of last_work()")
@@ -150,7 +150,7 @@ class Exports:
         ValueError
             If the driver has no function of that name.
         """
-        _number("nth", nth, 0, _INVALID)
+        _number("nth", nth, 0, _MOST)
         _number("status", status, -1, 999)
         if self._library.simcuda_fail(_text("name", name), nth, status) != 0:
             raise ValueError(f"the driver has no function {name!r}")
@@ -175,8 +175,8 @@ class Exports:
         RuntimeError
             If the driver refuses the work; the message has its status.
         """
-        _number("stream", stream, 0, _INVALID)
-        _number("nanoseconds", nanoseconds, 0, _INVALID)
+        _number("stream", stream, 0, _MOST)
+        _number("nanoseconds", nanoseconds, 0, _MOST)
         status = self._library.simcuda_busy(stream, nanoseconds)
         if status != 0:
             raise RuntimeError(f"the driver returned {status}")
@@ -184,6 +184,6 @@ class Exports:
     def _count(self, function, name, what):
         text = None if name is None and what == "function" else _text("name", name)
         found = getattr(self._library, function)(text)
-        if found == _INVALID:
+        if found == _MOST:
             raise ValueError(f"the driver has no {what} {name!r}")
         return found
