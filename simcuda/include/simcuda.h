@@ -21,8 +21,9 @@ uint64_t simcuda_races(void);
  * other use. In a host function, at its place in the stream. INVALID_VALUE for an address that the
  * host cannot use. */
 int32_t simcuda_host_access(const void *address, uint64_t size, int32_t write);
-/* Finishes all work; forgets races, uses of memory, counts of calls and faults that a test left. In
- * a host function, which is work itself, it does nothing. */
+/* Finishes all work; forgets races, uses of memory, counts of calls and faults that a test left. A
+ * race that was reported changes no exit status any more. In a host function, which is work itself,
+ * it does nothing. */
 void simcuda_reset(void);
 /* The same, but for counts and faults: quicker, between many short programs that keep their
  * streams, contexts and memory. */

@@ -11,7 +11,7 @@
 #include "order/publish.hpp"
 #include "order/waiting.hpp"
 
-namespace cai {
+namespace cai::exchange {
 namespace {
 
 cai_value value_of_form(uint8_t form) noexcept {
@@ -185,9 +185,10 @@ cai_status validate_exportable(const cai_array &array, uint32_t version,
 }
 
 }  // namespace
-}  // namespace cai
+}  // namespace cai::exchange
 
 using namespace cai;
+using namespace cai::exchange;
 
 uint64_t cai_interface_write_storage(const cai_array *array) {
   return array && cai_array_validate(array, nullptr) == CAI_OK ? write_storage(*array) : 0;

@@ -58,6 +58,7 @@ class Child:
         self._config = config
         orders = json.loads(Path(orders).read_text("utf-8"))
         self._test, self._options = orders["test"], orders["options"]
+        self._faults = orders["fail"]
         self._phases = Path(orders["phases"])
         # Loaded first, so that whoever asks for libcuda.so.1 by name has this one.
         ctypes.CDLL(str(_library.LIBRARY))
@@ -72,6 +73,13 @@ class Child:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
+        try:
+            for fault in filter(None, self._faults.split(",")):
+                self.exports.calls(fault.partition(":")[0])
+        except ValueError as error:
+            self._write_failure("marker", f"fail: {error}")
+            items.clear()
+            return
         items[:] = [item for item in items if identity(item) == self._test][:1]
         if not items:
             self._write_failure(
@@ -90,18 +98,30 @@ class Child:
         # The test may have reset simcuda's counts by another way than the fixture.
         self._calls += count - self._last_calls if count >= self._last_calls else count
         self._last_calls = count
-        outcome, text = report.outcome, report.longreprtext
+        outcome, text, place = report.outcome, report.longreprtext, None
         if hasattr(report, "wasxfail"):
             outcome, text = "xfailed", report.wasxfail
         elif outcome == "skipped" and isinstance(report.longrepr, tuple):
-            text = report.longrepr[2].removeprefix("Skipped: ")
+            *place, text = report.longrepr
+            text = text.removeprefix("Skipped: ")
         self._write(
             when=report.when,
             outcome=outcome,
             text=text,
+            place=place,
             sections=report.sections,
             properties=[p for p in report.user_properties if report.when == "teardown"],
         )
+
+    def pytest_warning_recorded(self, warning_message, when):
+        if when == "runtest":  # those of the collection, the first process has met itself
+            category = warning_message.category
+            self._write(
+                warning=str(warning_message.message),
+                category=[category.__module__, category.__qualname__],
+                file=warning_message.filename,
+                line=warning_message.lineno,
+            )
 
     def pytest_collectreport(self, report):
         if report.failed:

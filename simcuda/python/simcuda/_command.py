@@ -23,7 +23,9 @@ def main(arguments=None):
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _run.add_to(commands)
     add_config_to(commands)
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        options.parser.error(f"there is no option {unknown[0]}")
     return options.run(options)
 
 

@@ -80,11 +80,15 @@ class Exports:
             raise ValueError(f"the host cannot use {size} bytes at {address:#x}")
 
     def reset(self):
-        """Finishes all work, and forgets races, uses of memory, counts and faults."""
+        """Finishes all work, and forgets races, uses of memory, counts and faults.
+
+        A race that is forgotten fails no test and changes no exit status, though it was reported.
+        """
         self._library.simcuda_reset()
 
     def forget(self):
-        """Finishes all work, and forgets races and uses of memory; counts and faults stay."""
+        """Finishes all work, and forgets races, as `reset`, and uses of memory; counts and faults
+        stay. A test that provokes a race asserts `races` first."""
         self._library.simcuda_forget()
 
     def reseed(self, seed):

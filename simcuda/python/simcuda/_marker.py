@@ -11,14 +11,28 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from simcuda import _library
-from simcuda.pytest_plugin import CHILD
+from simcuda.pytest_plugin import CHILD, SKIPPED_AT
 
 MOST_SEEDS = 100_000
+
+# Variables that the marker sets itself, and its argument for each that has one.
+OWN_VARIABLES = {
+    "SIMCUDA_SCHEDULE": "schedules",
+    "SIMCUDA_RACES": "races",
+    "SIMCUDA_STRICT": "strict",
+    "SIMCUDA_DEVICES": "devices",
+    "SIMCUDA_FAIL": "fail",
+    "SIMCUDA": None,
+    "SIMCUDA_LIBRARY_DIR": None,
+    "SIMCUDA_RACE_DIR": None,
+    CHILD: None,
+}
 
 
 class BadMarker(Exception):
@@ -54,11 +68,7 @@ class Settings:
         _number("calls", self.calls, 0, 1 << 60)
         if not _is_number(self.timeout, (int, float)) or not 0 < self.timeout <= 86400:
             raise BadMarker(f"timeout={self.timeout!r} is not a number of seconds, up to a day")
-        if not (
-            isinstance(self.env, dict)
-            and all(isinstance(part, str) for pair in self.env.items() for part in pair)
-        ):
-            raise BadMarker(f"env={self.env!r} is not a dict of strings")
+        _variables(self.env)
 
     @property
     def runs(self):
@@ -87,6 +97,22 @@ def _is_number(value, kinds):
 def _number(name, value, least, most):
     if not _is_number(value, int) or not least <= value <= most:
         raise BadMarker(f"{name}={value!r} is not a number from {least} to {most}")
+
+
+def _variables(env):
+    if not isinstance(env, dict) or not all(
+        isinstance(part, str) and "\0" not in part for pair in env.items() for part in pair
+    ):
+        raise BadMarker(f"env={env!r} is not a dict of strings without NUL")
+    for name in env:
+        if not name or "=" in name:
+            raise BadMarker(f"env: {name!r} is not the name of a variable")
+        if name in OWN_VARIABLES:
+            argument = OWN_VARIABLES[name]
+            raise BadMarker(
+                f"env: {name} is set by "
+                + (f"the argument {argument}" if argument else "the marker itself")
+            )
 
 
 def overriding(schedules, seeds):
@@ -146,7 +172,8 @@ class _Run:
 
     def __init__(self, item, settings, schedule):
         self.item, self.settings, self.schedule = item, settings, schedule
-        self.phases, self.end, self.report = [], None, ""  # what the child wrote down
+        # What the child wrote down.
+        self.phases, self.warnings, self.end, self.report = [], [], None, ""
 
     def do(self):
         with tempfile.TemporaryDirectory(prefix="simcuda-") as folder:
@@ -160,12 +187,16 @@ class _Run:
                 entry = json.loads(line)
                 if "when" in entry:
                     self.phases.append(entry)
+                elif "warning" in entry:
+                    self.warnings.append(entry)
                 else:
                     self.end = entry
 
     def judge(self):
         phases, end, status = self.phases, self.end, self.status
         for phase in phases:
+            if phase["when"] == "marker":
+                _fail(f"the marker simcuda: {phase['text']}")
             if phase["outcome"] == "failed":
                 self.fail(f"failed in its {phase['when']}", phase["text"], races=True)
         if status is None:
@@ -179,6 +210,7 @@ class _Run:
             if phase["outcome"] == "xfailed":
                 pytest.xfail(phase["text"])
             if phase["outcome"] == "skipped":
+                self.item.stash[SKIPPED_AT] = tuple(phase["place"])
                 pytest.skip(phase["text"])
         if end["drivers"]:
             self.fail("used another driver than simcuda", "\n".join(end["drivers"]))
@@ -198,6 +230,7 @@ class _Run:
             target = target.parent
         orders = {
             "test": identity(item),
+            "fail": self.settings.fail or "",
             "phases": str(folder / "phases"),
             "options": {k: v for k, v in vars(option).items() if _is_plain(v)},
         }
@@ -209,7 +242,9 @@ class _Run:
         if config.pluginmanager.has_plugin("cacheprovider"):
             arguments += ["-o", f"cache_dir={folder / 'cache'}"]
         arguments += [f"--import-mode={option.importmode}"]
-        others = [name for name in option.plugins or () if not name.startswith("simcuda")]
+        # Options that those two plugins read are given to the child.
+        not_its = ("simcuda", "no:capture", "no:terminal")
+        others = [name for name in option.plugins or () if not name.startswith(not_its)]
         arguments += [part for name in others for part in ("-p", name)]
         arguments += [part for ini in option.override_ini or () for part in ("-o", ini)]
         arguments += [part for rule in option.pythonwarnings or () for part in ("-W", rule)]
@@ -273,7 +308,14 @@ class _Run:
             child.wait()
 
     def pass_on(self):
-        """What the test printed and recorded, as if it had done so here."""
+        """What the test printed, warned of and recorded, as if it had done so here."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")  # the child's filters have let them through
+            for warning in self.warnings:
+                category = _category(*warning["category"])
+                warnings.warn_explicit(
+                    warning["warning"], category, warning["file"], warning["line"]
+                )
         reported = set(self.report.splitlines(keepends=True))
         for phase in self.phases:
             self.item.user_properties.extend(map(tuple, phase["properties"]))
@@ -307,6 +349,12 @@ def _read(path):
 def identity(item):
     """What names a test in both processes: its node id may begin elsewhere in the other."""
     return [str(item.path), item.nodeid.partition("::")[2]]
+
+
+def _category(module, name):
+    """The class of a warning, if this process knows it too."""
+    found = getattr(sys.modules.get(module), name, None)
+    return found if isinstance(found, type) and issubclass(found, Warning) else UserWarning
 
 
 def _is_plain(value):

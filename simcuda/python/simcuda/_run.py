@@ -106,6 +106,8 @@ def run(options):
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not program:
         options.parser.error("there is no PROGRAM to run")
+    if program[0].startswith("-"):
+        options.parser.error(f"{program[0]!r} is an option, and no PROGRAM")
     try:
         command = _library.command(*program)
     except _library.MissingError as error:

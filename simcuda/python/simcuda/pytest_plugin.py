@@ -11,6 +11,7 @@ import pytest
 
 CHILD = "SIMCUDA_PYTEST_CHILD"  # names the file that says what a child has to do
 CHILD_PLUGIN = "simcuda-child"
+SKIPPED_AT = pytest.StashKey()  # the file and line where a marked test was skipped
 
 MARKER = """\
 simcuda(schedules=("lazy",), seeds=0, races="log", strict=False, devices=2, fail=None, calls=1, \
@@ -74,3 +75,10 @@ def pytest_runtest_protocol(item):
     # would make fixtures and run the function here does not.
     item.setup = item.teardown = lambda: None
     item.runtest = lambda: run(item, marker)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    report = (yield).get_result()
+    if report.skipped and isinstance(report.longrepr, tuple) and SKIPPED_AT in item.stash:
+        report.longrepr = (*item.stash[SKIPPED_AT], report.longrepr[2])

@@ -121,12 +121,20 @@ def test_names_a_bad_value(told, arguments):
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("--",), ("--strict",), ("--colour", "true"), ("--seed=1", "--seeds=2", "true")],
+    [
+        (),
+        ("--",),
+        ("--strict",),
+        ("--colour", "true"),
+        ("--", "--colour", "true"),
+        ("--seed=1", "--seeds=2", "true"),
+    ],
 )
 def test_usage(told, arguments):
     done = told("run", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "usage" in done.stderr
+    assert "usage: simcuda run" in done.stderr
+    assert "--colour" not in arguments or "--colour" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -151,6 +159,13 @@ print(seed, flush=True)
 if seed == "random:" + sys.argv[1]:
     os.kill(os.getpid(), 15) if sys.argv[2] == "killed" else sys.exit(int(sys.argv[2]))
 """
+
+
+def test_a_program_whose_path_has_an_equals_sign(tmp_path):
+    program = tmp_path / "a=b"
+    program.write_text('#!/bin/sh\necho "$0 $1"\n')
+    program.chmod(0o755)
+    assert command("run", program, "c=d").stdout == f"{program} c=d\n"
 
 
 def test_runs_under_seeds():

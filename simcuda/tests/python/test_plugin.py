@@ -562,6 +562,12 @@ def test_bad_options(project, option, said):
         'timeout=float("nan")',
         'env={"A": 1}',
         'env="A"',
+        'env={"A=B": ""}',
+        'env={"": "1"}',
+        'env={"A": "\\0"}',
+        'env={"SIMCUDA_FAIL": "cuInit:1:2"}',
+        'env={"SIMCUDA_LIBRARY_DIR": "/"}',
+        'fail="cuNoSuchFunction:1:2"',
     ],
 )
 def test_bad_marker(pytester, arguments):
@@ -569,6 +575,62 @@ def test_bad_marker(pytester, arguments):
     done = pytester.runpytest_inprocess("-p", "simcuda", "-p", "no:hypothesispytest")
     done.assert_outcomes(failed=1)
     assert f"the marker simcuda: {arguments.partition('=')[0]}" in done.stdout.str()
+
+
+@pytest.mark.parametrize("option", ["", "-p no:capture", "-p no:terminal"])
+def test_warnings_are_told(project, option):
+    project.makepyfile("""
+        import warnings, pytest
+        from driving import work
+        class OurWarning(FutureWarning): pass
+        @pytest.mark.simcuda(schedules=["lazy", "eager"])
+        def test_one():
+            work(wait=True)
+            warnings.warn("of ours", OurWarning)
+            warnings.warn("not told", ImportWarning)
+        @pytest.mark.simcuda
+        @pytest.mark.filterwarnings("error")
+        def test_two():
+            warnings.warn("an error", OurWarning)
+    """)
+    project.makeini(
+        "[pytest]\nfilterwarnings =\n error\n ignore::ImportWarning\n"
+        " default::FutureWarning:test_warnings_are_told"
+    )
+    told = []
+
+    class Plugin:
+        def pytest_warning_recorded(self, warning_message, nodeid):
+            told.append(
+                (
+                    nodeid.partition("::")[2],
+                    warning_message.category.__name__,
+                    str(warning_message.message),
+                    warning_message.lineno,
+                )
+            )
+
+    done = project.inline_run(*option.split(), plugins=[Plugin()])
+    done.assertoutcome(passed=1, failed=1)
+    assert told == [("test_one", "OurWarning", "of ours", 7)]
+
+
+def test_a_skip_is_told_where_it_is(project):
+    project.makepyfile("""
+        import pytest
+        @pytest.mark.simcuda
+        def test_one():
+            pytest.skip("not here")
+        @pytest.mark.skipif(True, reason="by its mark")
+        @pytest.mark.simcuda
+        def test_two(): pass
+    """)
+    done = project.runpytest_inprocess("-rs")
+    done.assert_outcomes(skipped=2)
+    name = "test_a_skip_is_told_where_it_is.py"
+    done.stdout.fnmatch_lines_random(
+        [f"SKIPPED * {name}:4: not here", f"SKIPPED * {name}:5: by its mark"]
+    )
 
 
 def test_the_marker_is_registered(pytester):
