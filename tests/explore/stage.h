@@ -126,7 +126,7 @@ int comes_before(int first, int second);
 /* Whether there is such an array: a copy that a binding has published by itself is none. */
 int has_array(int array);
 /* Whether the binding has published by itself what a dict could not say: records and waits of that
- * are its own. */
+ * are its own, and so is the order that follows from them. */
 int has_published_by_itself(void);
 /* How often the memory was freed. */
 int frees(void);

@@ -462,6 +462,8 @@ class Judge:
                 names.add(bare)
             if isinstance(parts[1], (list, tuple)):
                 kind, nbytes = self.fields(parts[1], depth + 1)
+                if nbytes == 0:
+                    self.choose("no bytes")
             else:
                 dtype = self.type_of(self.text(parts[1]))
                 if dtype.kind == "t":

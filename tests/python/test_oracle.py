@@ -86,6 +86,11 @@ def facts_of_cai(array):
                                            "f_contiguous")}  # fmt: skip
 
 
+@pytest.mark.parametrize("number", [7617041])  # a field that is a list of no fields
+def test_what_was_judged_apart_once(number):
+    assert [disagreement(number, strict) for strict in (True, False)] == [None, None]
+
+
 def sources():
     """What the verdicts are of."""
     digest = hashlib.sha256(Path(_library.LIBRARY).read_bytes())
