@@ -195,16 +195,11 @@ cai_block host_pin(cai_device device, void *host, uint64_t size, uint32_t kind, 
 }
 
 void host_unpin(const cai_block &block) {
-  std::unique_ptr<Pinned> pinned(pinned_of(block));
+  const std::unique_ptr<Pinned> pinned(pinned_of(block));
   if (!device::is_alive(pinned->ordinal, pinned->epoch)) return;  // it went with its context
-  try {
-    on_gpu(pinned->ordinal, [&](driver::Session &session, const device::Primary &) {
-      driver::call(session.cu.cuMemHostUnregister, pinned->memory);
-    });
-  } catch (const Failure &failure) {
-    if (failure.error().status == CAI_ERR_CAPTURE) cookie_of(std::move(pinned));  // tried again
-    throw;
-  }
+  on_gpu(pinned->ordinal, [&](driver::Session &session, const device::Primary &) {
+    driver::call(session.cu.cuMemHostUnregister, pinned->memory);
+  });
 }
 
 namespace {

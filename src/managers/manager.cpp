@@ -326,8 +326,7 @@ void cai_manager::free_it(const cai_block &block, uint32_t kind, uint64_t stream
       if (begun || first.error().status == CAI_ERR_CAPTURE) throw;
       cai_error error;
       const cai_status status = guard(&error, [&] { within(body); });
-      const bool was_asked = begun || status == CAI_OK || status == CAI_ERR_CAPTURE;
-      if (!was_asked) throw managers::NotAsked(first);
+      if (!begun && status != CAI_ERR_CAPTURE) throw managers::NotAsked(first);
       report(first.error());
       if (status != CAI_OK) throw Failure(error);
     }

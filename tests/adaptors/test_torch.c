@@ -187,6 +187,76 @@ static void test_record(void) {
   CHECK_SILENT();
 }
 
+/* Freed on another stream than it came on: it is that stream's from there on. */
+static void test_free_elsewhere(void) {
+  USE_MEMORY;
+  USE_STREAMS;
+  FIND_SIM(simcuda_races);
+  CUstream one, two;
+  void *block, *next;
+  check_context = "free elsewhere";
+  install("async", 0);
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
+  block = alloc_fn(BYTES, 0, one);
+  MUST(cuStreamSynchronize(one));
+  MUST(cuMemsetD8Async(address_of(block), 1, BYTES, two));
+  free_fn(block, BYTES, 0, two);
+  next = alloc_fn(BYTES, 0, two);
+  CHECK(next == block);
+  MUST(cuMemsetD8Async(address_of(next), 2, BYTES, two));
+  free_fn(next, BYTES, 0, two);
+  MUST(cuStreamSynchronize(two));
+  MUST(cuStreamDestroy(one));
+  MUST(cuStreamDestroy(two));
+  CHECK_OK(cai_manager_install(gpu(0), NULL, ERR));
+  CHECK(simcuda_races() == 0);
+  CHECK_SILENT();
+}
+
+/* Memory may be used on a stream of another GPU's, which record_stream_fn() is not told of. */
+static void test_record_on_another_gpu(void) {
+  USE_STREAMS;
+  USE(cuCtxPushCurrent, 4000, CUcontext);
+  USE(cuCtxPopCurrent, 4000, CUcontext *);
+  USE(cuDevicePrimaryCtxRetain, 7000, CUcontext *, int);
+  CUstream stream;
+  void *block = alloc_fn(BYTES, 0, NULL);
+  check_context = "record on another GPU";
+  MUST(cuDevicePrimaryCtxRetain(&contexts[1], 1));
+  MUST(cuCtxPushCurrent(contexts[1]));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuCtxPopCurrent(&contexts[1]));
+  record_stream_fn(block, stream);
+  CHECK_SILENT();
+  free_fn(block, BYTES, 0, NULL);
+  CHECK_OK(cai_pending_flush(gpu(0), ERR));
+  CHECK(usage_of(0).count == 0);
+  MUST(cuStreamDestroy(stream));
+  record_stream_fn(block, stream);
+  CHECK_TOLD(CAI_ERR_STATE, "freed already");
+  CHECK_SILENT();
+}
+
+/* A driver that has gone, at the end of the process, is no failure that somebody need hear of. */
+static void test_driver_that_has_gone(void) {
+  FIND_SIM(simcuda_fail);
+  static const char *const functions[] = {"cuMemAlloc", "cuMemAllocAsync",
+                                          "cuMemAllocFromPoolAsync"};
+  static const int statuses[] = {4, 999};
+  size_t i, k;
+  check_context = "a driver that has gone";
+  for (k = 0; k < 2; ++k) {
+    for (i = 0; i < 3; ++i) CHECK(simcuda_fail(functions[i], 1, statuses[k]) == 0);
+    CHECK(alloc_fn(BYTES, 0, NULL) == NULL);
+    if (k == 0)
+      CHECK_SILENT();
+    else
+      CHECK_TOLD(CAI_ERR_CUDA, "(999)");
+    for (i = 0; i < 3; ++i) CHECK(simcuda_fail(functions[i], 0, 0) == 0);
+  }
+}
+
 /* A reset of the device frees all of it; the framework's own free comes late, and is nothing. */
 static void test_device_reset(void) {
   void *block = alloc_fn(BYTES, 1, NULL);
@@ -213,6 +283,9 @@ int main(void) {
   test_threads();
   CHECK(simcuda_races() == 0);
   test_record();
+  test_free_elsewhere();
+  test_record_on_another_gpu();
+  test_driver_that_has_gone();
   test_device_reset();
   return CHECK_RESULT();
 }

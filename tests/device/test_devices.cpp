@@ -256,6 +256,17 @@ TEST_F(Devices, CanAccess) {
   EXPECT_EQ(found, -1);
 }
 
+// A current context that another thread has destroyed is of no device that anybody could name.
+TEST_F(Devices, ADestroyedContextIsNoCurrentDevice) {
+  Handle gone = nullptr;
+  MUST(gpu().cuCtxCreate_v2(&gone, 0, 0));
+  std::thread([&] { MUST(gpu().cuCtxDestroy_v2(gone)); }).join();
+  cai_device found{-1, -1};
+  EXPECT_FAILS(CAI_ERR_CUDA, "cuCtxGetDevice", cai_device_current(CAI_DEVICE_CUDA, &found, error));
+  EXPECT_TRUE((found == cai_device{-1, -1}));
+  MUST(gpu().cuCtxPopCurrent_v2(&gone));
+}
+
 TEST_F(Devices, Cache) {
   ASSERT_OK(cai_device_set_cache(cpu, 1 << 20, error));
   ASSERT_OK(cai_device_trim_cache(cpu, 0, error));

@@ -140,6 +140,21 @@ TEST_F(Captures, OfStreamsThatAreNotKnownAreEndedByTheDriver) {
   EXPECT_EQ(cai_device_synchronize(gpu0, nullptr), CAI_OK);
 }
 
+// Whoever frees memory on no stream that he could name looks at the thread's current ones.
+TEST_F(Captures, OfTheCurrentStreamAreSpared) {
+  int freed = 0;
+  const auto free = [](void *count) { ++*static_cast<int *>(count); };
+  const Stream before = current_stream(gpu0);
+  ASSERT_OK(cai_stream_set_current(stream, error));
+  begin();
+  EXPECT_EQ(cai_spare_captures(0, free, &freed), 0);
+  EXPECT_EQ(freed, 0);
+  MUST(gpu().cuGraphDestroy(end()));
+  EXPECT_EQ(cai_spare_captures(0, free, &freed), 1);
+  EXPECT_EQ(freed, 1);
+  ASSERT_OK(cai_stream_set_current(before, error));
+}
+
 TEST_F(Captures, TakeWorkThatHasNoEnd) {
   Work work;
   begin();

@@ -320,6 +320,69 @@ TEST_F(Captures, WhatStaysPinnedIsNotReleased) {
   ASSERT_OK(cai_manager_install(gpu0, before, error));
 }
 
+// Tried again in passing, and refused again: nobody is told, since nobody has lost anything.
+TEST_F(Captures, WhatIsRefusedAgainIsStillKept) {
+  Driven driven;
+  const Manager manager = make(driven);
+  OwnMemory memory = allocate_from(manager, CAI_KIND_DEFAULT);
+  driven.refusals = 2;
+  memory.reset();
+  EXPECT_EQ(driven.refusals, 1);
+  try_again();
+  EXPECT_EQ(driven.refusals, 0);
+  EXPECT_EQ(driven.out, 1U);
+  try_again();
+  EXPECT_EQ(driven.out, 0U);
+  EXPECT_TRUE(failures.messages.empty());
+}
+
+// After its context was reset, a manager is not asked to take back what it has pinned itself.
+TEST_F(Captures, WhatAManagerHasPinnedGoesWithItsContext) {
+  Driven driven;
+  const Manager manager = make(driven);
+  ASSERT_OK(cai_manager_install(gpu0, manager, error));
+  std::vector<unsigned char> bytes(64);
+  int ended = 0;
+  const auto end = [](void *context) { ++*static_cast<int *>(context); };
+  cai_memory *memory = nullptr;
+  ASSERT_OK(cai_memory_pin(gpu0, bytes.data(), bytes.size(), CAI_KIND_PINNED, 0, end, &ended,
+                           &memory, error));
+  stream.reset();
+  reset(0);
+  driven.calls.clear();
+  cai_memory_release(memory);
+  EXPECT_TRUE(driven.calls.empty());
+  EXPECT_EQ(ended, 1);
+  ASSERT_OK(cai_manager_install(gpu0, nullptr, error));
+}
+
+// What kept a free from the manager's context may be a failure of earlier work, which surfaces
+// once: it is told, and the free is tried again. What becomes of that one, the caller is told.
+TEST_F(Captures, AFreeThatIsTriedAgainTellsOfItself) {
+  Driven driven;
+  const Manager manager = make(driven);
+  const std::uint64_t on = cai_stream_value(stream);
+  cai_block block{};
+  ASSERT_OK(cai_manager_alloc(manager, 64, 0, CAI_KIND_ASYNC, on, &block, error));
+  const auto free = [&](cai_error *said) {
+    MUST(gpu().simcuda_fail("cuCtxPushCurrent", 1, 999));
+    return cai_manager_free(manager, &block, CAI_KIND_ASYNC, on, said);
+  };
+  begin(stream);
+  EXPECT_FAILS(CAI_ERR_CAPTURE, "captured", free(error));
+  end(stream);
+  EXPECT_EQ(failures.messages.size(), 1U);
+  driven.refusals = 1;
+  EXPECT_EQ(free(nullptr), CAI_ERR_CAPTURE);
+  EXPECT_EQ(failures.messages.size(), 2U);
+  EXPECT_EQ(driven.out, 1U);
+  ASSERT_OK(free(error));
+  EXPECT_EQ(failures.messages.size(), 3U);
+  EXPECT_EQ(driven.out, 0U);
+  for (const std::string &message : failures.messages)
+    EXPECT_TRUE(contains(message.c_str(), "cuCtxPushCurrent"));
+}
+
 // It may hold a lock of its own, which to free takes.
 TEST_F(Captures, NothingIsTriedAgainInsideOfAManager) {
   Driven driven;

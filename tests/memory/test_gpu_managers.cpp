@@ -378,6 +378,25 @@ TEST_F(GpuManagers, StreamsAreDestroyedWithWhatIsPending) {
   EXPECT_EQ(usage(gpu0).pending_count, 0U);
 }
 
+// Nobody waits for what is freed in passing: the failure is told, and all stays for the next time.
+TEST_F(GpuManagers, WhatIsDueStaysWhereTheDriverDoesNotAnswer) {
+  const Failures failures;
+  flush(gpu0);
+  int freed = 0;
+  const auto free = [](void *context, cai_error *) {
+    ++*static_cast<int *>(context);
+    return cai_status{CAI_OK};
+  };
+  for (int i = 0; i < 10; ++i) ASSERT_OK(cai_pending_add(gpu0, 0, free, &freed, error));
+  MUST(gpu().simcuda_fail("cuStreamGetCaptureInfo", 1, 999));
+  ASSERT_OK(cai_pending_add(gpu0, 0, free, &freed, error));
+  EXPECT_EQ(freed, 0);
+  ASSERT_EQ(failures.messages.size(), 1U);
+  EXPECT_TRUE(contains(failures.messages.front().c_str(), "cuStreamGetCaptureInfo"));
+  flush(gpu0);
+  EXPECT_EQ(freed, 11);
+}
+
 TEST_F(GpuManagers, AResetResetsManagersAndFreesWhatIsPending) {
   Recorder recorder;
   const Manager manager = make(recorder, gpu0), plain = make("default", gpu0);

@@ -423,6 +423,80 @@ TEST_F(Ipc, DevicesAreKnownByIdentity) {
   EXPECT_EQ(other.answer(Ask::read), 42);
 }
 
+// What a manager has opened goes with the device's context, and its own way is asked no more.
+TEST_F(Ipc, WhatAManagerHasOpenedGoesWithAReset) {
+  Other other;
+  const Shared shared = other.shared(Ask::legacy);
+  Opener opener;
+  cai_manager *before = nullptr, *made = nullptr;
+  ASSERT_OK(cai_manager_of(gpu0, &before, error));
+  ASSERT_OK(cai_manager_create(opener.name(), &opener, gpu0, nullptr, &made, error));
+  ASSERT_OK(cai_manager_install(gpu0, made, error));
+  OwnMemory memory = open(other, shared, gpu0, CAI_OPEN_DIRECT);
+  EXPECT_EQ(opener.opens, 1);
+  reset(0);
+  memory.reset();
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  EXPECT_EQ(opener.closes, 0);
+  ASSERT_OK(cai_manager_install(gpu0, nullptr, error));
+  cai_manager_release(made);
+  cai_manager_release(before);
+}
+
+// A manager that cuts one allocation of the driver's into pieces says where that begins.
+TEST_F(Ipc, AManagersMemoryIsSharedByItsBase) {
+  struct Cutter {
+    Address chunk = 0;
+    static Cutter &of(void *self) { return *static_cast<Cutter *>(self); }
+  } cutter;
+  static cai_manager_table table{};
+  table.struct_size = sizeof table;
+  table.version = CAI_MANAGER_VERSION;
+  table.name = "cutter";
+  table.create = [](const void *params, cai_device, cai_manager *, void **self, cai_error *) {
+    *self = const_cast<void *>(params);
+    return cai_status{CAI_OK};
+  };
+  table.destroy = [](void *) {};
+  table.initialize = table.reset = [](void *, cai_error *) { return cai_status{CAI_OK}; };
+  table.memalloc = [](void *self, std::uint64_t bytes, std::uint64_t, std::uint32_t, std::uint64_t,
+                      cai_block *out, cai_error *) {
+    *out = {Cutter::of(self).chunk + 512, 0, bytes, 0};
+    return cai_status{CAI_OK};
+  };
+  table.memfree = [](void *, const cai_block *, std::uint64_t, cai_error *) {
+    return cai_status{CAI_OK};
+  };
+  table.base = [](void *self, std::uint64_t address, std::uint64_t *base, std::uint64_t *bytes,
+                  cai_error *) {
+    EXPECT_EQ(address, Cutter::of(self).chunk + 512);
+    *base = Cutter::of(self).chunk;
+    *bytes = 4096;
+    return cai_status{CAI_OK};
+  };
+  ASSERT_OK(cai_manager_register("cutter", &table, error));
+  const With with(primary[0]);
+  MUST(gpu().cuMemAlloc_v2(&cutter.chunk, 4096));
+  {
+    cai_request wanted = request(CAI_KIND_DEFAULT, 64);
+    ASSERT_OK(cai_manager_create("cutter", &cutter, gpu0, nullptr, &wanted.manager, error));
+    cai_memory *made = nullptr;
+    ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
+    const OwnMemory memory(made);
+    cai_manager_release(wanted.manager);
+    gpu().simcuda_reset_counts();
+    cai_ipc_handle handle{};
+    handle.struct_size = sizeof handle;
+    std::int32_t fd = -1;
+    ASSERT_OK(cai_memory_share(memory, &handle, &fd, error));
+    EXPECT_EQ(handle.offset, 512U);
+    EXPECT_EQ(handle.size, 64U);
+    EXPECT_EQ(calls("cuMemGetAddressRange"), 0U);
+  }
+  ASSERT_OK(cai_pending_flush(gpu0, error));
+  MUST(gpu().cuMemFree_v2(cutter.chunk));
+}
+
 TEST_F(Ipc, AManagerOpensAHandleOnce) {
   Other other;
   Shared shared = other.shared(Ask::legacy);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whose context is meant, and the caller's in its place afterwards: also when a call of the driver
 // fails, whichever it is. (OnGpu compares the context stack and the capture mode after each test.)
+#include <cstring>
 #include <functional>
 
 #include "gpu.hpp"
@@ -360,6 +361,32 @@ TEST_F(Context, BeginStopsAtTheFirstFailure) {
       << error.message;
   EXPECT_EQ(error.index, 0);
   EXPECT_EQ(calls("cuStreamWaitEvent"), 0U);
+}
+
+// Memory of a pool names no context. The device's primary one stands for it, or else the current
+// one: not if that has gone, as far as the driver tells.
+TEST_F(Context, ADeadContextStandsForNoDevice) {
+  constexpr int invalid_context = 201;
+  ASSERT_FALSE(primary_active(0));
+  Array array(pool_memory(context0), CAI_STREAM_UNSTATED);
+  const std::uint64_t consumer = value(stream());
+  cai_error error{};
+  EXPECT_EQ(begin_only({&array}, consumer, &error), CAI_OK) << error.message;
+  MUST(gpu().simcuda_fail("cuCtxGetDevice", 1, 999));
+  EXPECT_EQ(begin_only({&array}, consumer, &error), CAI_ERR_CUDA);
+  EXPECT_EQ(error.native, 999);
+  MUST(gpu().simcuda_fail("cuCtxGetDevice", 1, invalid_context));
+  for (const std::uint64_t nth : {1, 2, 3}) {  // whatever is known of contexts by now
+    MUST(gpu().simcuda_fail("cuCtxGetId", nth, invalid_context));
+  }
+  EXPECT_EQ(begin_only({&array}, consumer, &error), CAI_ERR_DEVICE);
+  MUST(gpu().simcuda_fail("cuCtxGetId", 0, 0));
+  EXPECT_NE(std::strstr(error.message, "where no context is active"), nullptr) << error.message;
+  Handle primary = nullptr;
+  MUST(gpu().cuDevicePrimaryCtxRetain(&primary, 0));
+  EXPECT_EQ(begin_only({&array}, consumer, &error), CAI_OK) << error.message;
+  MUST(gpu().cuDevicePrimaryCtxRelease_v2(0));
+  free_pool_memory(array.array.data, context0);
 }
 
 // Undefined with a real driver; simcuda finds it.

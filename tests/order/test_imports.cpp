@@ -4,6 +4,7 @@
 #include <memory>
 #include <thread>
 
+#include "cai/dlpack.h"
 #include "capturing.hpp"
 #include "kept.hpp"
 #include "owned.hpp"
@@ -74,6 +75,68 @@ TEST_F(Imports, WhatOnePublishesComesAfterTheStreamThatBothSay) {
                   0U);
       }
     }
+  }
+}
+
+// An exporter that was asked for stream 1 may have done nothing, where its work is on a blocking
+// stream. Whoever hears of 1 from the import's dict, or its tensor, works on another blocking one.
+TEST_F(Imports, OnStreamOneAreToldAfterBlockingStreams) {
+  const Address data = memory();
+  const std::uint64_t exporters = value(stream(0)), readers = value(stream(0));
+  for (const bool asked : {true, false}) {
+    for (const bool by_dict : {true, false}) {
+      SCOPED_TRACE(testing::Message() << asked << by_dict);
+      EXPECT_EQ(races([&] {
+                  fill(data, 1, exporters);
+                  const Import array(data, 1);
+                  if (asked) array.get()->owner->flags |= CAI_OWNER_ASKED;
+                  if (by_dict) {
+                    EXPECT_EQ(told_by(array), 1U);
+                  } else {
+                    DLManagedTensorVersioned *tensor = nullptr;
+                    ASSERT_EQ(cai_dlpack_write(array, 1, &tensor, nullptr), CAI_OK);
+                    tensor->deleter(tensor);
+                  }
+                  fill(data, 2, readers);
+                }),
+                asked ? 0U : 1U);
+    }
+  }
+  const Array borrowed(data, CAI_STREAM_STREAM, 1);  // whose lender knows of its work
+  EXPECT_EQ(told_by(&borrowed.array), 1U);
+}
+
+// Two imports of one memory, of which one comes with a mask, are not the same; a use by one is
+// found by the other.
+TEST_F(Imports, OfOneMemoryDifferByTheirMasks) {
+  const Address data = memory(), of_mask = memory();
+  const std::uint64_t own = value(stream()), user = value(stream()), other = value(stream());
+  EXPECT_EQ(races([&] {
+              Array whole(data, CAI_STREAM_STREAM, own), mask(of_mask, CAI_STREAM_STREAM, own);
+              const Owned masked(whole.mask(mask).array);
+              masked->owner->flags |= CAI_OWNER_IMPORTED;
+              const Import plain(data, own);
+              for (const cai_array *first : {masked.get(), plain.get()}) {
+                const cai_array *const second = first == plain.get() ? masked.get() : plain.get();
+                use(first, user, 1);
+                use(second, other, 2);
+              }
+            }),
+            0U);
+}
+
+// Memory that is freed on another stream than the one that it was used on: an import names none.
+TEST_F(Imports, AreFreedOnAnyStreamIfTheirOwnerNamesNone) {
+  for (const bool imported : {true, false}) {
+    const Address data = memory();
+    const std::uint64_t own = value(stream()), freeing = value(stream());
+    EXPECT_EQ(races([&] {
+                Owned array(data, CAI_STREAM_STREAM, own, [&] { fill(data, 9, freeing); });
+                array->owner->flags |= imported ? CAI_OWNER_IMPORTED : CAI_OWNER_STREAM_ORDERED;
+                array->owner->freed_on = imported ? UINT64_MAX : freeing;
+                use(array, own, 1);
+              }),
+              0U);
   }
 }
 

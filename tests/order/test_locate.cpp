@@ -91,6 +91,25 @@ TEST_F(Locate, PinnedMemory) {
   MUST(gpu().cuMemFreeHost(data));
 }
 
+// Its host uses an array of pinned memory where the driver says, if the array comes with the
+// device's address.
+TEST_F(Locate, PinnedMemoryForTheHost) {
+  void *data = nullptr;
+  MUST(gpu().cuMemHostAlloc(&data, static_cast<std::size_t>(count), 2));
+  Address on_device = 0;
+  MUST(gpu().cuMemHostGetDevicePointer_v2(&on_device, data, 0));
+  const auto host = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(data));
+  for (const Address address : {on_device, Address{host}}) {
+    Array array(address, CAI_STREAM_NONE);
+    array.array.device_type = CAI_DEVICE_CUDA_HOST;
+    std::uint64_t found = 0;
+    cai_error error{};
+    EXPECT_EQ(cai_array_host(&array.array, &found, &error), CAI_OK) << error.message;
+    EXPECT_EQ(found, host);
+  }
+  MUST(gpu().cuMemFreeHost(data));
+}
+
 TEST_F(Locate, RegisteredMemory) {
   alignas(4096) static unsigned char bytes[4096];
   MUST(gpu().cuMemHostRegister_v2(bytes, sizeof bytes, 2));

@@ -94,6 +94,10 @@ bool driver_in_the_way() {
 // Threads that all come first.
 TEST(Driver, FirstNeed) {
   if (driver_in_the_way()) GTEST_SKIP() << "there is a driver";
+  int calls = 0;
+  const auto count = [](void *it) { ++*static_cast<int *>(it); };
+  EXPECT_EQ(cai_spare_captures(0, count, &calls), 1);  // which is no need
+  EXPECT_EQ(calls, 1);
   std::vector<std::thread> threads;
   std::atomic<int> waiting{4};
   const Expected what = expected();

@@ -356,9 +356,9 @@ pub struct cai_owner {
     pub keeper: *mut cai_owner,
     /// With [`CAI_OWNER_STREAM_ORDERED`] or [`CAI_OWNER_IMPORTED`], the stream in whose order `release`
     /// gives the memory back: 1, of the context that is current then; 2, of `thread`; or a CUstream.
-    /// 0: the one that the first array came with (not where a mask comes with another). UINT64_MAX,
-    /// of an import: none is known, and all uses hold the release up.
-    /// [`cai_array_own()`] fills it in.
+    /// 0: the one that the first array came with (not where a mask comes with another). Of an import
+    /// it is that one, or UINT64_MAX: none is known, or it is another one, and all uses hold the
+    /// release up. [`cai_array_own()`] fills it in.
     pub freed_on: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
