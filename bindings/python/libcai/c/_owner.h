@@ -282,8 +282,8 @@ static inline int cai_py_is_import(const cai_owner *keeper) {
   return keeper && (keeper->keeper ? keeper->keeper : keeper)->flags & CAI_OWNER_IMPORTED;
 }
 
-/* Whether streams of the CPU's may have work on an array, as libcai asks: on its memory, that is, by
- * whatever array of it. */
+/* Whether streams of the CPU's may have work on an array, as libcai asks: on its memory, that is,
+ * by whatever array of it. */
 static inline int cai_py_may_have_host_work(const cai_array *array) {
   return array->device_type != CAI_DEVICE_CUDA || cai_py_is_import(cai_py_keeper(array->owner));
 }
