@@ -299,10 +299,19 @@ inline void count_release(void *context) {
   ++*static_cast<int *>(context);
 }
 
+// 1 if whoever reads the dict takes a lone field for the typestr once more, or for a type's name.
+inline bool is_read_as_no_field(const cai_array &a) {
+  if (a.descr_count != 1) return false;
+  const cai_field &field = *a.descr;
+  const bool may_name_a_type = a.dtype.kind == 'V' && a.dtype.itemsize <= 2;
+  return !field.title && !field.ndim && !field.field_count && (!*field.name || may_name_a_type);
+}
+
 // 1 if a dict says all of its device and its type.
 inline bool sayable(const cai_array &a) {
-  return a.dtype.ext == CAI_EXT_NONE && ((a.device_type == CAI_DEVICE_CPU && a.device_id == 0) ||
-                                         (a.device_type == CAI_DEVICE_CUDA && a.device_id == -1));
+  return a.dtype.ext == CAI_EXT_NONE && !is_read_as_no_field(a) &&
+         ((a.device_type == CAI_DEVICE_CPU && a.device_id == 0) ||
+          (a.device_type == CAI_DEVICE_CUDA && a.device_id == -1));
 }
 
 // A valid array can be owned, said as a dict, and read again, strictly; nothing is lost.
