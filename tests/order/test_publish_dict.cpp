@@ -228,7 +228,8 @@ TEST_F(PublishADict, OfAnImportThatIsNotTheOnlyOne) {
                   read_and_consume(*view);
                 }
                 if (way == published || way == as_an_event) fill(data, 1, producer);
-                if (way == published) view.emplace(first, target, std::initializer_list{producer});
+                if (way == published)
+                  view.emplace(first, target, std::initializer_list<std::uint64_t>{producer});
                 if (way == as_an_event) view.emplace(Published::event(first, producer));
                 EXPECT_EQ(begin_use({second}, consumer, &error), CAI_OK) << error.message;
                 fill(data, 2, consumer);
