@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "cai/memory.h"
 #include "core/error.hpp"
 #include "core/immortal.hpp"
 #include "core/report.hpp"
@@ -394,10 +395,6 @@ void require_pending_limits() {
   (void)Limits::get();
 }
 
-void add_pending(cai_device device, const PendingFree &free) {
-  add(device, item_of(free));
-}
-
 void pend(cai_device device, const PendingFree &free) {
   Item item = item_of(free);
   try {
@@ -475,3 +472,15 @@ PendingCounts pending_of(cai_device device) {
 }
 
 }  // namespace cai::device
+
+using namespace cai;
+
+cai_status cai_pending_add(cai_device device, uint64_t bytes,
+                           cai_status (*free)(void *context, cai_error *error), void *context,
+                           cai_error *error) {
+  return guard(error, [&] {
+    if (!free) throw Failure(CAI_ERR_ARGUMENT, {}, "free is NULL");
+    device::require_slot(device);
+    device::add(device, {free, nullptr, nullptr, context, device::epoch_of(device), bytes});
+  });
+}

@@ -26,9 +26,6 @@ struct PendingFree {
 // if it can do neither, and then `context` is the caller's.
 void pend(cai_device device, const PendingFree &free);
 
-// Likewise, but that with no room to remember it nothing is freed, and this throws.
-void add_pending(cai_device device, const PendingFree &free);
-
 // Likewise an object of a GPU, whose end waits for nothing: `destroy` runs once, on any thread,
 // with no lock held, and never in a capture; at once if the object cannot be remembered.
 void destroy_later(int32_t ordinal, void (*destroy)(void *object), void *object) noexcept;

@@ -8,7 +8,6 @@
 
 #include "core/immortal.hpp"
 #include "device/pending.hpp"
-#include "device/primary.hpp"
 #include "device/slots.hpp"
 #include "managers/manager.hpp"
 #include "memory/memory.hpp"
@@ -100,16 +99,6 @@ void end_deferring(cai_device device) {
 }  // namespace cai::memory
 
 using namespace cai;
-
-cai_status cai_pending_add(cai_device device, uint64_t bytes,
-                           cai_status (*free)(void *context, cai_error *error), void *context,
-                           cai_error *error) {
-  return guard(error, [&] {
-    if (!free) throw Failure(CAI_ERR_ARGUMENT, {}, "free is NULL");
-    device::require_slot(device);
-    device::add_pending(device, {free, context, bytes, device::epoch_of(device)});
-  });
-}
 
 cai_status cai_pending_flush(cai_device device, cai_error *error) {
   return guard(error, [&] {
