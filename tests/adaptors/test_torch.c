@@ -214,7 +214,7 @@ static void test_free_elsewhere(void) {
   CHECK_SILENT();
 }
 
-/* Memory may be used on a stream of another GPU's, which record_stream_fn() is not told of. */
+/* Memory may be used on a stream of another GPU's: record_stream_fn() is not told of which. */
 static void test_record_on_another_gpu(void) {
   USE_STREAMS;
   USE(cuCtxPushCurrent, 4000, CUcontext);

@@ -95,6 +95,18 @@ class Captures : public Memories {
     EXPECT_EQ(cai_memory_alloc(gpu0, &wanted, &memory, &error), CAI_OK) << error.message;
     return OwnMemory(memory);
   }
+  // Memory of somebody's, pinned; `ended` counts how often it was let go of.
+  static cai_memory *pin(int *ended) {
+    static unsigned char bytes[64];
+    const auto end = [](void *count) { ++*static_cast<int *>(count); };
+    cai_memory *memory = nullptr;
+    cai_error error{};
+    EXPECT_EQ(
+        cai_memory_pin(gpu0, bytes, sizeof bytes, CAI_KIND_PINNED, 0, end, ended, &memory, &error),
+        CAI_OK)
+        << error.message;
+    return memory;
+  }
   // Whatever a capture has put off is tried again by this.
   void try_again() { allocate(gpu0, CAI_KIND_DEFAULT, 16, stream).reset(); }
   static std::size_t outstanding(const cai_manager *manager) {
@@ -304,12 +316,8 @@ TEST_F(Captures, WhatStaysPinnedIsNotReleased) {
   Driven driven;
   const Manager before = manager_of(gpu0), manager = make(driven);
   ASSERT_OK(cai_manager_install(gpu0, manager, error));
-  std::vector<unsigned char> bytes(64);
   int ended = 0;
-  const auto end = [](void *context) { ++*static_cast<int *>(context); };
-  cai_memory *memory = nullptr;
-  ASSERT_OK(cai_memory_pin(gpu0, bytes.data(), bytes.size(), CAI_KIND_PINNED, 0, end, &ended,
-                           &memory, error));
+  cai_memory *const memory = pin(&ended);
   driven.refusals = 1;
   cai_memory_release(memory);
   EXPECT_EQ(driven.calls, std::vector<std::string>({"memunpin"}));
@@ -341,12 +349,8 @@ TEST_F(Captures, WhatAManagerHasPinnedGoesWithItsContext) {
   Driven driven;
   const Manager manager = make(driven);
   ASSERT_OK(cai_manager_install(gpu0, manager, error));
-  std::vector<unsigned char> bytes(64);
   int ended = 0;
-  const auto end = [](void *context) { ++*static_cast<int *>(context); };
-  cai_memory *memory = nullptr;
-  ASSERT_OK(cai_memory_pin(gpu0, bytes.data(), bytes.size(), CAI_KIND_PINNED, 0, end, &ended,
-                           &memory, error));
+  cai_memory *const memory = pin(&ended);
   stream.reset();
   reset(0);
   driven.calls.clear();

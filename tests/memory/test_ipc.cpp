@@ -428,8 +428,7 @@ TEST_F(Ipc, WhatAManagerHasOpenedGoesWithAReset) {
   Other other;
   const Shared shared = other.shared(Ask::legacy);
   Opener opener;
-  cai_manager *before = nullptr, *made = nullptr;
-  ASSERT_OK(cai_manager_of(gpu0, &before, error));
+  cai_manager *made = nullptr;
   ASSERT_OK(cai_manager_create(opener.name(), &opener, gpu0, nullptr, &made, error));
   ASSERT_OK(cai_manager_install(gpu0, made, error));
   OwnMemory memory = open(other, shared, gpu0, CAI_OPEN_DIRECT);
@@ -440,7 +439,6 @@ TEST_F(Ipc, WhatAManagerHasOpenedGoesWithAReset) {
   EXPECT_EQ(opener.closes, 0);
   ASSERT_OK(cai_manager_install(gpu0, nullptr, error));
   cai_manager_release(made);
-  cai_manager_release(before);
 }
 
 // A manager that cuts one allocation of the driver's into pieces says where that begins.
