@@ -291,6 +291,16 @@ void pin(cai_memory &memory, void *host, uint64_t size, uint32_t flags) {
   count(memory);
 }
 
+struct Rows {
+  uint64_t row, pitch, count;
+};
+
+// Without a word of rows all of it is one; they have no padding unless somebody says so.
+Rows rows_of(const cai_memory_info &info) noexcept {
+  const uint64_t pitch = info.pitch ? info.pitch : info.size;
+  return {info.row ? info.row : std::min(pitch, info.size), pitch, info.rows ? info.rows : 1};
+}
+
 void require_valid(const cai_memory_info &info) {
   const auto must_be_0 = [](const char *field, uint64_t value) {
     if (value) fail_field(field, value, "must be 0");
@@ -306,12 +316,10 @@ void require_valid(const cai_memory_info &info) {
   if (info.size == 0) return;
   if (info.data == 0) fail_field("data", 0, "no address of memory");
   if (info.size > UINT64_MAX - info.data) fail_field("size", info.size, "leaves the address space");
-  if (info.rows > 1 || info.row || info.pitch) {
-    const uint64_t rows = info.rows ? info.rows : 1;
-    if (info.row > info.pitch) fail_field("row", info.row, "longer than the pitch");
-    if (times(info.pitch, rows - 1) + info.row > info.size) {
-      fail_field("rows", rows, "more than the size holds");
-    }
+  if (info.row > info.pitch) fail_field("row", info.row, "longer than the pitch");
+  const Rows rows = rows_of(info);
+  if (rows.row > info.size || times(rows.pitch, rows.count - 1) > info.size - rows.row) {
+    fail_field("rows", rows.count, "more than the size holds");
   }
 }
 
@@ -319,9 +327,10 @@ void wrap(cai_memory &memory, const cai_memory_info &info) {
   cai_memory_info &facts = memory.facts;
   facts.flags = CAI_MEMORY_FOREIGN | info.flags;
   facts.size = info.size;
-  facts.row = info.row ? info.row : info.size;
-  facts.pitch = info.pitch ? info.pitch : info.size;
-  facts.rows = info.rows ? info.rows : 1;
+  const Rows rows = rows_of(info);
+  facts.row = rows.row;
+  facts.pitch = rows.pitch;
+  facts.rows = rows.count;
   if (info.size == 0) return;
   facts.data = info.data;
   facts.host = info.host || memory.is_of_gpu() ? info.host : info.data;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <limits>
+#include <memory>
 
 #include "memories.hpp"
 
@@ -69,7 +70,9 @@ TEST_F(Refused, Requests) {
     each.set(wanted);
     EXPECT_FAILS(CAI_ERR_VALUE, each.says, cai_memory_alloc(gpu0, &wanted, &out, error));
   }
-  cai_request wanted = request(CAI_KIND_DEFAULT, 8);
+  cai_request wanted = request(CAI_KIND_DEFAULT, most);  // as large as it may be
+  EXPECT_EQ(cai_memory_alloc(gpu0, &wanted, &out, nullptr), CAI_ERR_MEMORY);
+  wanted = request(CAI_KIND_DEFAULT, 8);
   wanted.manager = of_other;
   EXPECT_FAILS(CAI_ERR_VALUE, "is that of gpu:1, and not of gpu:0",
                cai_memory_alloc(gpu0, &wanted, &out, error));
@@ -100,6 +103,17 @@ TEST_F(Refused, Requests) {
   newer.more = 1;
   EXPECT_FAILS(CAI_ERR_VALUE, "of which this libcai knows 88",
                cai_memory_alloc(gpu0, &newer.known, &out, error));
+  union Newest {
+    cai_request known = request(CAI_KIND_DEFAULT, 8);
+    unsigned char bytes[4097];
+  };
+  const auto newest = std::make_unique<Newest>();  // zeros behind what is known
+  newest->known.struct_size = 4096;
+  ASSERT_OK(cai_memory_alloc(gpu0, &newest->known, &made, error));
+  cai_memory_release(made);
+  newest->known.struct_size = 4097;
+  EXPECT_FAILS(CAI_ERR_ARGUMENT, "struct_size",
+               cai_memory_alloc(gpu0, &newest->known, &out, error));
 }
 
 TEST_F(Refused, CudaArrays) {
@@ -188,6 +202,15 @@ TEST_F(Refused, Wrapped) {
        [](cai_memory_info &i) { i.rows = 3, i.row = 100, i.pitch = 128; }},
       {"more than the size holds", info(1, at, 300),
        [](cai_memory_info &i) { i.row = i.pitch = huge; }},
+      {"more than the size holds", info(1, at, 300),
+       [](cai_memory_info &i) { i.rows = 2, i.row = i.pitch = huge / 2 + 1; }},
+      {"more than the size holds", info(1, at, 300),
+       [](cai_memory_info &i) { i.rows = 2, i.row = 100, i.pitch = most; }},
+      {"are too many", info(1, at, 300),
+       [](cai_memory_info &i) { i.rows = 2, i.row = 100, i.pitch = most + 1; }},
+      {"more than the size holds", info(1, at, 300), [](cai_memory_info &i) { i.rows = 3; }},
+      {"more than the size holds", info(1, at, 300),
+       [](cai_memory_info &i) { i.rows = 4, i.pitch = 100; }},
       {"are too many", info(1, at, 300),
        [](cai_memory_info &i) { i.rows = huge, i.row = 100, i.pitch = 128; }},
   };
@@ -197,6 +220,14 @@ TEST_F(Refused, Wrapped) {
     each.set(given);
     EXPECT_FAILS(CAI_ERR_VALUE, each.says, cai_memory_wrap(&given, nullptr, nullptr, &out, error));
   }
+  cai_memory *made = nullptr;
+  const cai_memory_info last = info(CAI_KIND_DEFAULT, huge - 8, 8);  // as high as it may be
+  ASSERT_OK(cai_memory_wrap(&last, nullptr, nullptr, &made, error));
+  cai_memory_release(made);
+  cai_memory_info full = info(CAI_KIND_DEFAULT, at, 300);
+  full.rows = 3, full.pitch = 100;
+  ASSERT_OK(cai_memory_wrap(&full, nullptr, nullptr, &made, error));
+  EXPECT_EQ(describe(OwnMemory(made)).row, 100U);
   cai_memory_info rows = info(CAI_KIND_DEFAULT, at, 356);
   EXPECT_FAILS(CAI_ERR_ARGUMENT, "info", cai_memory_wrap(nullptr, nullptr, nullptr, &out, error));
   EXPECT_FAILS(CAI_ERR_ARGUMENT, "out", cai_memory_wrap(&rows, nullptr, nullptr, nullptr, error));
@@ -207,7 +238,6 @@ TEST_F(Refused, Wrapped) {
   // The last row need not be padded.
   rows.struct_size = sizeof rows;
   rows.rows = 3, rows.row = 100, rows.pitch = 128;
-  cai_memory *made = nullptr;
   ASSERT_OK(cai_memory_wrap(&rows, nullptr, nullptr, &made, error));
   const OwnMemory memory(made);
   const OwnArray array = array_of(memory, {3, 100});
@@ -498,6 +528,9 @@ TEST_F(Refused, Streams) {
   cai_memory_info info{};
   info.struct_size = 4;
   EXPECT_FAILS(CAI_ERR_ARGUMENT, "struct_size", cai_memory_describe(memory, &info, error));
+  info.struct_size = 8;  // the least: no more is written
+  ASSERT_OK(cai_memory_describe(memory, &info, error));
+  EXPECT_EQ(info.size, 0U);
 }
 
 TEST_F(Refused, SaidOfMemory) {
