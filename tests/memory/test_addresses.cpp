@@ -211,7 +211,8 @@ TEST_F(Addresses, MemoryOfAStrangersArrayHasBoth) {
   MUST(gpu().cuMemHostRegister_v2(bytes, size, 0));
   Address data = 0;
   MUST(gpu().cuMemHostGetDevicePointer_v2(&data, bytes, 0));
-  {
+  for (const bool backwards : {false, true}) {
+    SCOPED_TRACE(backwards);
     cai_array array{};
     array.abi_major = CAI_ABI_MAJOR;
     array.abi_minor = CAI_ABI_MINOR;
@@ -219,11 +220,11 @@ TEST_F(Addresses, MemoryOfAStrangersArrayHasBoth) {
     array.stream_kind = CAI_STREAM_NONE;
     array.device_type = CAI_DEVICE_CUDA_HOST;
     array.dtype = bytes_type;
-    const std::int64_t extent = size, step = 1;
+    const std::int64_t extent = size, step = backwards ? -1 : 1;
     array.ndim = 1;
     array.shape = &extent;
     array.strides = &step;
-    array.data = data;
+    array.data = backwards ? data + size - 1 : data;
     cai_array *owned = nullptr;
     ASSERT_OK(cai_array_own(&array, nullptr, nullptr, &owned, error));
     const OwnArray own(owned);

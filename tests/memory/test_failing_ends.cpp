@@ -349,6 +349,39 @@ TEST_F(FailingEnds, OfMemoryOfAnArray) {
   EXPECT_TRUE(failures.messages.empty());
 }
 
+// The array's stream cannot be told of what is pending on the memory's: the array's owner hears of
+// its end once that is complete.
+TEST_F(FailingEnds, OfMemoryOfAnArrayThatIsNotTold) {
+  const OwnMemory below = allocate(gpu0, CAI_KIND_DEFAULT, size, stream);
+  const auto end = [](void *count) { ++*static_cast<int *>(count); };
+  cai_stream *before = nullptr;
+  ASSERT_OK(cai_stream_current(gpu0, &before, error));
+  const OwnStream current(before);
+  for (const char *const call : {"cuStreamGetCaptureInfo", "cuEventRecord", "cuStreamWaitEvent"}) {
+    SCOPED_TRACE(call);
+    Array array(describe(below).data, CAI_STREAM_STREAM, cai_stream_value(stream));
+    int ended = 0;
+    cai_array *made = nullptr;
+    ASSERT_OK(cai_array_own(&array.array, end, &ended, &made, error));
+    ASSERT_OK(cai_stream_set_current(other, error));
+    cai_memory *found = nullptr;
+    ASSERT_OK(cai_memory_of(made, &found, nullptr, error));
+    ASSERT_OK(cai_stream_set_current(current, error));
+    OwnMemory memory(found);
+    OwnArray(made).reset();
+    ASSERT_OK(cai_stream_synchronize(other, error));
+    {
+      const Gate gate(cai_stream_value(other));
+      MUST(gpu().simcuda_fail(call, 1, 1));
+      memory.reset();
+      EXPECT_EQ(told(call), 1U);
+      EXPECT_EQ(ended, 0);
+    }
+    ASSERT_OK(cai_drain(1, nullptr, error));
+    EXPECT_EQ(ended, 1);
+  }
+}
+
 // A reset takes host memory of a manager's own with it, as the manager was told, and CUDA arrays.
 TEST_F(FailingEnds, AfterAReset) {
   const Manager dying = test::make(Pinning::name(), gpu1, &pinning);

@@ -280,6 +280,25 @@ TEST_F(GpuManagers, APoolTakesAccessBackAsItEnds) {
   EXPECT_EQ(calls("cuMemPoolDestroy"), 2U);
 }
 
+// Who asks for no alignment gets that of GPUs, or of the host.
+TEST_F(GpuManagers, AreAskedForAnAlignment) {
+  for (const cai_device device : {gpu0, cpu}) {
+    Recorder recorder;
+    const Manager manager = make(recorder, device);
+    for (const std::uint64_t align : {0, 1, 4096}) {
+      cai_request wanted = request(CAI_KIND_DEFAULT, 8);
+      wanted.manager = manager;
+      wanted.align = align;
+      cai_memory *made = nullptr;
+      ASSERT_OK(cai_memory_alloc(device, &wanted, &made, error));
+      const OwnMemory memory(made);
+      const std::uint64_t usual = device.type == CAI_DEVICE_CPU ? 64 : 256;
+      EXPECT_EQ(recorder.count("memalloc 8 " + std::to_string(align ? align : usual) + " "), 1U);
+    }
+    flush(gpu0);
+  }
+}
+
 TEST_F(GpuManagers, PoolParams) {
   cai_pool_params params{sizeof params, CAI_POOL_EXPORTABLE, 0, 0, UINT64_MAX, 0};
   cai_device_info info{};
@@ -293,6 +312,14 @@ TEST_F(GpuManagers, PoolParams) {
   }
   params.flags = 4;
   EXPECT_EQ(refusal("pool", gpu0, &params).first, CAI_ERR_VALUE);
+  // Of a later libcai's, that asks for nothing more.
+  union {
+    cai_pool_params known;
+    unsigned char bytes[4097];
+  } later{{4096, 0, 0, 0, UINT64_MAX, 0}};
+  const Manager large = make("pool", gpu0, &later.known);
+  later.known.struct_size = 4097;
+  EXPECT_EQ(refusal("pool", gpu0, &later.known).first, CAI_ERR_VALUE);
   params.flags = 0, params.reserved = 1;
   EXPECT_EQ(refusal("pool", gpu0, &params).first, CAI_ERR_VALUE);
   params.reserved = 0, params.initial = 2, params.maximum = 1;

@@ -151,6 +151,16 @@ TEST_F(Likes, OfRowsHaveAPitch) {
   ASSERT_OK(cai_array_empty_like(&like.array, gpu0, &wanted, &out, error));
   const OwnArray scalar(out);
   EXPECT_EQ(scalar->ndim, 0);
+  // As many as there may be.
+  std::int64_t ones[CAI_MAX_NDIM];
+  std::fill(std::begin(ones), std::end(ones), 1);
+  like.array.ndim = CAI_MAX_NDIM;
+  like.array.shape = ones;
+  ASSERT_OK(cai_array_empty_like(&like.array, gpu0, nullptr, &out, error));
+  EXPECT_EQ(OwnArray(out)->ndim, CAI_MAX_NDIM);
+  like.array.ndim = CAI_MAX_NDIM + 1;
+  EXPECT_FAILS(CAI_ERR_VALUE, "ndim is 65",
+               cai_array_empty_like(&like.array, gpu0, nullptr, &out, error));
 }
 
 TEST_F(Likes, AreOfMemory) {

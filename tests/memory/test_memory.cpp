@@ -563,6 +563,34 @@ TEST_F(Memory, CudaArrays) {
   ASSERT_OK(cai_pending_flush(gpu0, error));
   EXPECT_EQ(calls("cuArrayDestroy"), 1U);
 
+  struct Descriptor {
+    std::size_t width, height;
+    int format;
+    unsigned channels;
+  };
+  static const auto describe_array =
+      driver_function<int (*)(Descriptor *, Handle)>("cuArrayGetDescriptor_v2");
+  const struct {
+    std::uint8_t kind;
+    std::uint32_t itemsize;
+    int format;  // CUarray_format
+  } formats[] = {{'u', 1, 0x01}, {'u', 2, 0x02}, {'u', 4, 0x03}, {'i', 1, 0x08},
+                 {'i', 2, 0x09}, {'i', 4, 0x0a}, {'f', 2, 0x10}, {'f', 4, 0x20}};
+  for (const auto &each : formats) {
+    SCOPED_TRACE(static_cast<char>(each.kind) + std::to_string(each.itemsize));
+    wanted.dtype = {each.kind, '|', 0, 0, each.itemsize, 0};
+    if (each.itemsize > 1) wanted.dtype.byteorder = '<';
+    ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
+    memory = OwnMemory(made);
+    Descriptor descriptor{};
+    MUST(describe_array(&descriptor, handle(describe(memory).array)));
+    EXPECT_EQ(descriptor.format, each.format);
+    EXPECT_EQ(descriptor.width, 64U * 4 / each.itemsize);
+    EXPECT_EQ(descriptor.height, 8U);
+    EXPECT_EQ(descriptor.channels, 2U);
+  }
+  memory.reset();
+
   cai_error problem{};
   wanted.dtype.itemsize = 8;
   EXPECT_EQ(cai_memory_alloc(gpu0, &wanted, &made, &problem), CAI_ERR_VALUE);
@@ -615,9 +643,17 @@ TEST_F(Memory, Validates) {
               CAI_ERR_BOUNDS);
     EXPECT_EQ(cai_memory_validate(data, UINT64_MAX, each.said, each.said_kind, &problem),
               CAI_ERR_BOUNDS);
+    EXPECT_EQ(cai_memory_validate(data + 16, 512, each.said, each.said_kind, &problem),
+              CAI_ERR_BOUNDS);
+    std::ostringstream says;
+    says << std::hex << "[0x" << data + 16 << ", 0x" << data + 528 << ") leaves the allocation [0x"
+         << data << ", 0x" << data + 512 << ")";
+    EXPECT_EQ(problem.message, says.str());
   }
   EXPECT_EQ(cai_memory_validate(0, 0, gpu0, CAI_KIND_DEFAULT, nullptr), CAI_OK);
   EXPECT_EQ(cai_memory_validate(0, 1, gpu0, CAI_KIND_DEFAULT, nullptr), CAI_ERR_VALUE);
+  EXPECT_EQ(cai_memory_validate(UINT64_MAX - 8, 8, cpu, CAI_KIND_HOST, nullptr), CAI_OK);
+  EXPECT_EQ(cai_memory_validate(UINT64_MAX - 8, 9, cpu, CAI_KIND_HOST, nullptr), CAI_ERR_BOUNDS);
 }
 
 }  // namespace
