@@ -155,6 +155,24 @@ static void show(const char *bytes, uint32_t length) {
   }
 }
 
+/* 95 bytes of a typestr are shown, and none beyond its length. */
+static void test_shown(void) {
+  char letters[200], begin[128];
+  cai_dtype dtype;
+  cai_error error;
+  uint64_t length;
+  check_context = "shown";
+  memset(letters, 'x', sizeof letters);
+  for (length = 90; length < 100; ++length) {
+    const int shown = length < 95 ? (int)length : 95;
+    snprintf(begin, sizeof begin, "typestr '%.*s' ", shown, letters);
+    CHECK(cai_dtype_parse(letters, length, &dtype, &error) == CAI_ERR_VALUE);
+    CHECK(strncmp(error.message, begin, strlen(begin)) == 0);
+  }
+  CHECK(cai_dtype_parse("\xc3\xa9", 1, &dtype, &error) == CAI_ERR_VALUE);
+  CHECK(strncmp(error.message, "typestr '\\xc3' ", 15) == 0);
+}
+
 static void test_text(void) {
   static const char *const texts[] = {"",
                                       "plain",
@@ -313,6 +331,7 @@ static void test_bounds_of_text(void) {
 int main(void) {
   test_names();
   test_size();
+  test_shown();
   test_text();
   test_bounds_of_text();
   test_values();

@@ -39,6 +39,26 @@ static void test_read(void) {
       cai_interface_read(&d.in, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
 }
 
+/* As large as a struct may be. */
+static void test_largest(void) {
+  static union {
+    cai_interface known;
+    unsigned char bytes[4104];
+  } in; /* zeros behind what is known */
+  made_interface d;
+  cai_array out;
+  check_context = "largest";
+  make_interface(&d);
+  in.known = d.in;
+  in.known.struct_size = 4096;
+  CHECK_OK(
+      cai_interface_read(&in.known, CAI_STRICT, NULL, NULL, storage, sizeof storage, &out, ERR));
+  in.known.struct_size = 4104;
+  CHECK_FAILS(
+      CAI_ERR_ARGUMENT, ANY,
+      cai_interface_read(&in.known, CAI_LENIENT, NULL, NULL, storage, sizeof storage, &out, ERR));
+}
+
 static void test_write(void) {
   static const int64_t shape[] = {2, 3};
   made m;
@@ -60,6 +80,7 @@ static void test_write(void) {
 
 int main(void) {
   test_read();
+  test_largest();
   test_write();
   return CHECK_RESULT();
 }

@@ -178,6 +178,9 @@ TEST_F(Masks, OfBitsAreCopiedInBytes) {
     Masked six_from(device, {6}, "|t1", {6}), six_to(device, {6}, "|t1", {6});
     EXPECT_FAILS(CAI_ERR_UNSUPPORTED, "mask: its bits end within a byte",
                  cai_array_copy(&six_from.array, &six_to.array, nullptr, error));
+    to.mask.data = to.array.data++;  // its second byte is the first element's
+    EXPECT_FAILS(CAI_ERR_LAYOUT, "overlaps elements",
+                 cai_array_copy(&from.array, &to.array, nullptr, error));
   }
 }
 

@@ -187,6 +187,12 @@ TEST(Overlap, OfRows) {
   EXPECT_EQ(rows->device_type, CAI_DEVICE_CUDA_MANAGED);
   EXPECT_EQ(rows->strides[0], static_cast<std::int64_t>(describe(memory).pitch));
   EXPECT_EQ(none->data, 0U);
+  const auto pitch = static_cast<std::int64_t>(describe(memory).pitch);
+  EXPECT_EQ(array_of(memory, {3, pitch})->strides[0], pitch);  // the padding, too
+  const std::int64_t longer[] = {2, pitch + 1};
+  cai_array *out = nullptr;
+  EXPECT_FAILS(CAI_ERR_BOUNDS, "does not fit in the pitch",
+               cai_memory_array(memory, 0, &bytes_type, 2, longer, nullptr, &out, error));
   cai_memory *found = nullptr;
   std::uint64_t offset = 7;
   ASSERT_OK(cai_memory_of(none, &found, &offset, error));
