@@ -3,8 +3,9 @@
 //
 // Runs a fuzz target over every file of a folder, so that what a fuzzer once found stays mended
 // where there is no fuzzer; then over CAI_FUZZ_RUNS (COUNT) more inputs, random bytes and
-// variations of the files, the same in every run. Speaks TAP, one point a file; no file at all is a
-// failure. An input that fails is written to stderr in hexadecimal.
+// variations of the files, drawn from CAI_FUZZ_SEED (1) and the same in every run. Speaks TAP, one
+// point a file; no file at all is a failure. An input that fails is written to stderr in
+// hexadecimal.
 
 #include <algorithm>
 #include <csignal>
@@ -44,6 +45,11 @@ void run(const Bytes &input) {
   current = &input;
   LLVMFuzzerTestOneInput(copy.data(), copy.size());
   current = nullptr;
+}
+
+long number_of(const char *variable, const char *otherwise) {
+  const char *const said = std::getenv(variable);
+  return std::atol(said ? said : otherwise);
 }
 
 Bytes variation(const std::vector<Bytes> &seeds, std::mt19937 &random) {
@@ -87,9 +93,9 @@ int main(int argc, char **argv) {
     std::printf("ok %zu - %s\n", seeds.size(), path.filename().c_str());
     std::fflush(stdout);
   }
-  const char *const wanted = std::getenv("CAI_FUZZ_RUNS");
-  const long runs = std::atol(wanted ? wanted : argv[2]);
-  std::mt19937 random(1);  // its sequence is the same everywhere
+  const long runs = number_of("CAI_FUZZ_RUNS", argv[2]);
+  // Its sequence is the same everywhere.
+  std::mt19937 random(static_cast<std::mt19937::result_type>(number_of("CAI_FUZZ_SEED", "1")));
   for (long i = 0; i < runs; ++i) {
     const Bytes input = variation(seeds, random);
     run(input);
