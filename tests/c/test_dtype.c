@@ -67,6 +67,8 @@ static void test_plain(void) {
     }
   }
   taken("|S1", 'S', '|', 1, "|S1");
+  taken("|S9", 'S', '|', 9, "|S9");
+  taken("|S10", 'S', '|', 10, "|S10");
   taken("<S7", 'S', '|', 7, "|S7");
   taken(">S7", 'S', '|', 7, "|S7");
   taken("S7", 'S', '|', 7, "|S7");
@@ -203,6 +205,7 @@ static void test_refused(void) {
                                       "<c2",
                                       "<c4",
                                       "<c12",
+                                      "<c64",
                                       "<f4 ",
                                       " <f4",
                                       "< f4",

@@ -49,6 +49,8 @@ static void descr_refused(const char *typestr, cai_value descr, cai_status statu
 static void test_fields(void) {
   const cai_value ok = TUPLE(TEXT("a"), TEXT("<i4"));
   cai_value axes[CAI_MAX_NDIM + 1];
+  made_interface d;
+  cai_array out;
   for (int axis = 0; axis <= CAI_MAX_NDIM; ++axis) axes[axis] = INT(1);
 #define REFUSED(field, status, says) descr_refused("|V8", LIST(ok, field), status, 1, says)
   REFUSED(INT(1), CAI_ERR_TYPE, "descr[1]: 1 is not a tuple");
@@ -103,6 +105,10 @@ static void test_fields(void) {
   REFUSED(TUPLE(TEXT("b"), TEXT("|u1"), TUPLE(INT(UINT32_MAX - 3))), CAI_ERR_VALUE,
           "makes the item too large"); /* by the four bytes before it */
 #undef REFUSED
+  check_context = "as large as it may be";
+  make_interface(&d)->typestr = TEXT("|V4294967295");
+  d.in.descr = LIST(ok, TUPLE(TEXT("b"), TEXT("|u1"), TUPLE(INT(UINT32_MAX - 4))));
+  if (CHECK_OK(read_with(&d.in, CAI_STRICT, sizeof storage, &out))) CHECK(out.descr_count == 2);
 }
 
 static void test_lists(void) {
@@ -319,6 +325,7 @@ static void count_advice(void *context, const cai_finding *finding) {
 /* Strides and a pointer that few consumers can use are lawful, and remarked on. */
 static void test_advice(void) {
   const cai_value strides[] = {INT(13), INT(4)}, none[] = {INT(12), INT(4)};
+  const cai_value odd[] = {INT(15), INT(5)};
   made_interface d;
   cai_array out;
   check_context = "advice";
@@ -340,7 +347,7 @@ static void test_advice(void) {
   CHECK(advised == CAI_ENTRY_DATA);
   ADVISED(0, (d.data[0] = make_uint(ADDRESS + 2), d.in.typestr = TEXT("|V4")));
   ADVISED(0, (d.data[0] = INT(0), d.shape[0] = INT(0),
-              d.in.strides = make_items(CAI_FORM_TUPLE, strides, 2)));
+              d.in.strides = make_items(CAI_FORM_TUPLE, odd, 2)));
 #undef ADVISED
 }
 
@@ -417,6 +424,19 @@ static void test_loose_formats(void) {
   }
 }
 
+/* Leniently an integer of somebody's own is one, 0 too. */
+static void test_loose_integers(void) {
+  made_interface d;
+  cai_array out;
+  check_context = "loose integers";
+  make_interface(&d), d.shape[0] = INT(0);
+  d.data[0] = INT(0), d.data[0].form = CAI_FORM_INDEX;
+  CHECK_FAILS(CAI_ERR_TYPE, CAI_ENTRY_DATA, read_with(&d.in, CAI_STRICT, sizeof storage, &out));
+  CHECK_OK(read_with(&d.in, CAI_LENIENT, sizeof storage, &out));
+  d.data[0] = INT(-1), d.data[0].form = CAI_FORM_INDEX;
+  refused(&d.in, CAI_ERR_VALUE, CAI_ENTRY_DATA, 0, "below 0");
+}
+
 /* Values within values are printed so deep, and no deeper. */
 static void test_deep_values(void) {
   cai_value nested[8];
@@ -483,6 +503,7 @@ int main(void) {
   test_no_dimensions();
   test_names();
   test_loose_formats();
+  test_loose_integers();
   test_deep_values();
   test_owners_and_slices();
   test_fields();

@@ -302,7 +302,9 @@ static void test_descr(void) {
   static const char *const not_utf8[] = {"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\xaf",
                                          "\xf4\x90\x80\x80"};
   static const char *const sixteen[] = {"<c16", "<f16", "|S16", "<U4", "|V16"};
+  int64_t ones[CAI_MAX_NDIM + 1];
   int i;
+  for (i = 0; i < COUNT(ones); ++i) ones[i] = 1;
   fresh_descr("descr"), right();
   fresh_descr("title"), fields[0].title = "a title", right();
   for (i = 0; i < COUNT(sixteen); ++i) { /* typestr is the truth: the bytes alone must agree */
@@ -345,6 +347,10 @@ static void test_descr(void) {
   fresh_descr("gap"), fields[2].offset = 13, wrong_descr();
   fresh_descr("far"), fields[2].offset = UINT64_MAX, wrong_descr();
   fresh_descr("starts late"), fields[0].offset = 1, wrong_descr();
+  fresh_descr("less than no dimensions"), fields[0].ndim = -1, wrong_descr();
+  fresh_descr("too many dimensions"), fields[0].ndim = CAI_MAX_NDIM + 1, fields[0].shape = ones,
+                                      wrong_descr();
+  fields[0].ndim = CAI_MAX_NDIM, right();
   fresh_descr("name NULL"), fields[1].name = NULL, wrong_descr();
   fresh_descr("inner name NULL"), inner[1].name = NULL, wrong_descr();
   for (i = 0; i < COUNT(not_utf8); ++i) {

@@ -152,6 +152,39 @@ TEST_F(FailingEnds, OfWhatIsTriedAgain) {
   }
 }
 
+// Whoever allocates tries them again, and is not the one to be told.
+TEST_F(FailingEnds, OfWhatIsTriedAgainInPassing) {
+  OwnMemory memory = pinned(stream);
+  pinning.answers = {CAI_ERR_CAPTURE, CAI_ERR_STATE};
+  memory.reset();
+  EXPECT_EQ(told("memhostfree says"), 0U);
+  const OwnMemory next = allocate(gpu0, CAI_KIND_DEFAULT, size, stream);
+  EXPECT_EQ(told("memhostfree says CAI_ERR_STATE"), 1U);
+  EXPECT_EQ(pinning.frees, 2);
+  EXPECT_EQ(pinning.out, 0);
+}
+
+// Memory that had another stream of the CPU's before is not freed until that one is done with it.
+TEST_F(FailingEnds, AfterWhatTheOldStreamHasToDo) {
+  Recorder recorder;
+  const Manager on_host = test::make(recorder, cpu);
+  const OwnStream next = make_stream(cpu);
+  Slow slow(true);
+  cai_request wanted = request(CAI_KIND_DEFAULT, size, slow);
+  wanted.manager = on_host;
+  cai_memory *made = nullptr;
+  ASSERT_OK(cai_memory_alloc(cpu, &wanted, &made, error));
+  OwnMemory memory(made);
+  ASSERT_OK(cai_memory_set_stream(memory, next, error));
+  memory.reset();
+  ASSERT_OK(cai_stream_synchronize(next, error));
+  EXPECT_EQ(recorder.out, 1U);
+  slow.let_go();
+  ASSERT_OK(cai_stream_synchronize(slow, error));
+  ASSERT_OK(cai_drain(1, nullptr, error));
+  EXPECT_EQ(recorder.out, 0U);
+}
+
 // In the order of a stream that is in a capture by now, with a use on another one.
 TEST_F(FailingEnds, OfWhatIsInUseInACapture) {
   OwnMemory memory = allocate(gpu0, CAI_KIND_ASYNC, size, stream);

@@ -147,6 +147,9 @@ TEST_F(Likes, OfRowsHaveAPitch) {
   const OwnArray made(out);
   EXPECT_EQ(made->strides[0], 256);
   EXPECT_EQ(made->strides[1], 16);
+  cai_memory *found = nullptr;
+  ASSERT_OK(cai_memory_of(made, &found, nullptr, error));
+  EXPECT_EQ(describe(OwnMemory(found)).rows, 2U);
   like.array.ndim = 0;
   ASSERT_OK(cai_array_empty_like(&like.array, gpu0, &wanted, &out, error));
   const OwnArray scalar(out);

@@ -189,6 +189,9 @@ TEST(Overlap, OfRows) {
   EXPECT_EQ(none->data, 0U);
   const auto pitch = static_cast<std::int64_t>(describe(memory).pitch);
   EXPECT_EQ(array_of(memory, {3, pitch})->strides[0], pitch);  // the padding, too
+  wanted.size = 256;
+  ASSERT_OK(cai_memory_alloc(gpu0, &wanted, &made, error));
+  EXPECT_EQ(describe(OwnMemory(made)).pitch, 256U);
   const std::int64_t longer[] = {2, pitch + 1};
   cai_array *out = nullptr;
   EXPECT_FAILS(CAI_ERR_BOUNDS, "does not fit in the pitch",
