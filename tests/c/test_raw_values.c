@@ -65,6 +65,8 @@ static void test_fields(void) {
   REFUSED(TUPLE(make_bytes_of(CAI_FORM_TEXT, "b\0c", 3), TEXT("<i4")), CAI_ERR_VALUE,
           "has a NUL inside");
   REFUSED(TUPLE(TEXT("\xE2\x82\x41"), TEXT("<i4")), CAI_ERR_VALUE, "is not UTF-8");
+  REFUSED(TUPLE(make_bytes_of(CAI_FORM_TEXT, "b\xC3\xA9", 2), TEXT("<i4")), CAI_ERR_VALUE,
+          "is not UTF-8");
   REFUSED(TUPLE(TEXT("\xE0\x9F\xBF"), TEXT("<i4")), CAI_ERR_VALUE, "is not UTF-8");
   REFUSED(TUPLE(TEXT("\xF0\x8F\xBF\xBF"), TEXT("<i4")), CAI_ERR_VALUE, "is not UTF-8");
   REFUSED(TUPLE(TEXT("\xE2\x82\xC3"), TEXT("<i4")), CAI_ERR_VALUE, "is not UTF-8");
@@ -108,6 +110,12 @@ static void test_fields(void) {
   check_context = "as large as it may be";
   make_interface(&d)->typestr = TEXT("|V4294967295");
   d.in.descr = LIST(ok, TUPLE(TEXT("b"), TEXT("|u1"), TUPLE(INT(UINT32_MAX - 4))));
+  if (CHECK_OK(read_with(&d.in, CAI_STRICT, sizeof storage, &out))) CHECK(out.descr_count == 2);
+  d.in.descr = LIST(TUPLE(TEXT("a"), TEXT("|u1"), TUPLE(INT(UINT32_MAX))));
+  if (CHECK_OK(read_with(&d.in, CAI_STRICT, sizeof storage, &out))) CHECK(out.descr_count == 1);
+  check_context = "no dimensions";
+  make_interface(&d)->typestr = TEXT("|V8");
+  d.in.descr = LIST(TUPLE(TEXT("b"), TEXT("<i4"), make_items(CAI_FORM_TUPLE, NULL, 0)), ok);
   if (CHECK_OK(read_with(&d.in, CAI_STRICT, sizeof storage, &out))) CHECK(out.descr_count == 2);
 }
 
@@ -404,6 +412,31 @@ static void test_names(void) {
   }
 }
 
+/* Only the plain field of two bytes is the number that a typestr cannot say. */
+static void test_bfloat16(void) {
+  const cai_value two = LIST(TUPLE(TEXT("low"), TEXT("|u1")), TUPLE(TEXT("high"), TEXT("|u1")));
+  const struct {
+    cai_value field;
+    uint32_t count;
+  } cases[] = {
+      {TUPLE(TEXT("bfloat16"), TEXT("<V2")), 0},
+      {TUPLE(TUPLE(TEXT("t"), TEXT("bfloat16")), TEXT("<V2")), 1},
+      {TUPLE(TEXT("bfloat16"), TEXT("<V2"), TUPLE(INT(1))), 1},
+      {TUPLE(TEXT("bfloat16"), two), 1},
+  };
+  made_interface d;
+  cai_array out;
+  int i;
+  check_context = "bfloat16";
+  for (i = 0; i < COUNT(cases); ++i) {
+    make_interface(&d)->typestr = TEXT("<V2");
+    d.in.descr = make_items(CAI_FORM_LIST, &cases[i].field, 1);
+    if (!CHECK_OK(read_with(&d.in, CAI_LENIENT, sizeof storage, &out))) continue;
+    if (!CHECK(out.descr_count == cases[i].count)) fprintf(stderr, "case %d\n", i);
+    CHECK((out.dtype.ext == CAI_EXT_BFLOAT16) == !cases[i].count);
+  }
+}
+
 /* Formats in descr that mean something, though the text has others for it. */
 static void test_loose_formats(void) {
   cai_value parts[2], field;
@@ -422,6 +455,19 @@ static void test_loose_formats(void) {
     CHECK(out.descr_count == 1 && out.descr->dtype.kind == 'f' &&
           out.descr->dtype.byteorder == '<');
   }
+}
+
+/* What a strict reader says of a byte order that is not there, or is NumPy's. */
+static void test_loose_orders(void) {
+  made_interface d;
+  cai_array out;
+  check_context = "loose orders";
+  make_interface(&d)->typestr = TEXT("f4");
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, read_with(&d.in, CAI_STRICT, sizeof storage, &out));
+  CHECK(strstr(ERR->message, "byte order") && !strstr(ERR->message, "that the text knows"));
+  make_interface(&d)->typestr = TEXT("=f4");
+  CHECK_FAILS(CAI_ERR_VALUE, CAI_ENTRY_TYPESTR, read_with(&d.in, CAI_STRICT, sizeof storage, &out));
+  CHECK(strstr(ERR->message, "byte order that the text knows") != NULL);
 }
 
 /* Leniently an integer of somebody's own is one, 0 too. */
@@ -503,6 +549,8 @@ int main(void) {
   test_no_dimensions();
   test_names();
   test_loose_formats();
+  test_bfloat16();
+  test_loose_orders();
   test_loose_integers();
   test_deep_values();
   test_owners_and_slices();

@@ -265,7 +265,7 @@ TEST_F(GpuManagers, APoolTakesAccessBackAsItEnds) {
   const Location peer{device_location, 1};
   const Access given{peer, read_write};
   const cai_pool_params params{sizeof params, CAI_POOL_INSTALL, 0, 0, 0, 0};
-  for (const bool gives : {true, false}) {
+  for (const bool gives : {true, false, false}) {
     const Manager manager = make("pool", gpu0, &params);
     Handle pool = nullptr;
     MUST(gpu().cuDeviceGetMemPool(&pool, 0));
@@ -277,7 +277,28 @@ TEST_F(GpuManagers, APoolTakesAccessBackAsItEnds) {
     }
   }
   EXPECT_EQ(calls("cuMemPoolSetAccess"), 2U);  // the one here, and one that takes it back
-  EXPECT_EQ(calls("cuMemPoolDestroy"), 2U);
+  EXPECT_EQ(calls("cuMemPoolDestroy"), 3U);
+}
+
+// A pool that ends puts back the one before it, be it whose it may.
+TEST_F(GpuManagers, PoolsThatAreInstalledOneInAnother) {
+  const auto current = [] {
+    Handle pool = nullptr;
+    MUST(gpu().cuDeviceGetMemPool(&pool, 0));
+    return pool;
+  };
+  const cai_pool_params params{sizeof params, CAI_POOL_INSTALL, 0, 0, 0, 0};
+  const Handle usual = current();
+  {
+    const Manager outer = make("pool", gpu0, &params);
+    const Handle of_outer = current();
+    {
+      const Manager inner = make("pool", gpu0, &params);
+      EXPECT_NE(current(), of_outer);
+    }
+    EXPECT_EQ(current(), of_outer);
+  }
+  EXPECT_EQ(current(), usual);
 }
 
 // Who asks for no alignment gets that of GPUs, or of the host.
@@ -322,7 +343,9 @@ TEST_F(GpuManagers, PoolParams) {
   EXPECT_EQ(refusal("pool", gpu0, &later.known).first, CAI_ERR_VALUE);
   params.flags = 0, params.reserved = 1;
   EXPECT_EQ(refusal("pool", gpu0, &params).first, CAI_ERR_VALUE);
-  params.reserved = 0, params.initial = 2, params.maximum = 1;
+  params.reserved = 0, params.initial = params.maximum = 2 << 20;
+  static_cast<void>(make("pool", gpu0, &params));
+  params.initial = 2, params.maximum = 1;
   EXPECT_EQ(refusal("pool", gpu0, &params).first, CAI_ERR_VALUE);
   EXPECT_EQ(refusal("pool", cpu).first, CAI_ERR_UNSUPPORTED);
 }

@@ -221,6 +221,24 @@ TEST_F(Likes, HaveMasksOfBits) {
   EXPECT_EQ((item<1>(*to, 0, 7))[0], value);
 }
 
+// Twelve bits are in two bytes; what has no elements overlaps nothing.
+TEST_F(Likes, OverlapTheirMaskOrDoNot) {
+  const OwnMemory memory = allocate(gpu0, CAI_KIND_DEFAULT, 64);
+  const std::int64_t twelve = 12, none[] = {0, 3}, row[] = {1, 3};
+  cai_array mask = like_of(bits, 1, &twelve), like = like_of(bytes_type, 1, &twelve);
+  like.mask = &mask;
+  cai_array *out = nullptr;
+  EXPECT_FAILS(CAI_ERR_LAYOUT, "overlaps the elements",
+               cai_memory_array_like(memory, 1, &like, 0, &out, error));
+  ASSERT_OK(cai_memory_array_like(memory, 2, &like, 0, &out, error));
+  cai_array_release(out);
+  mask = like_of(bools, 2, row);
+  like = like_of(bytes_type, 2, none);
+  like.mask = &mask;
+  ASSERT_OK(cai_memory_array_like(memory, 1, &like, 1, &out, error));
+  cai_array_release(out);
+}
+
 #define EXPECT_REFUSED(status, in_entry, text, call)                                          \
   do {                                                                                        \
     cai_error problem{}, *const error = &problem;                                             \

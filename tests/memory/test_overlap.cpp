@@ -194,8 +194,11 @@ TEST(Overlap, OfRows) {
   EXPECT_EQ(describe(OwnMemory(made)).pitch, 256U);
   const std::int64_t longer[] = {2, pitch + 1};
   cai_array *out = nullptr;
-  EXPECT_FAILS(CAI_ERR_BOUNDS, "does not fit in the pitch",
-               cai_memory_array(memory, 0, &bytes_type, 2, longer, nullptr, &out, error));
+  cai_error problem{};
+  EXPECT_EQ(cai_memory_array(memory, 0, &bytes_type, 2, longer, nullptr, &out, &problem),
+            CAI_ERR_BOUNDS);
+  EXPECT_NE(std::string(problem.message).find("does not fit in the pitch"), std::string::npos);
+  EXPECT_EQ(problem.index, 1);
   cai_memory *found = nullptr;
   std::uint64_t offset = 7;
   ASSERT_OK(cai_memory_of(none, &found, &offset, error));

@@ -72,6 +72,9 @@ TEST_F(Refused, Requests) {
   }
   cai_request wanted = request(CAI_KIND_DEFAULT, most);  // as large as it may be
   EXPECT_EQ(cai_memory_alloc(gpu0, &wanted, &out, nullptr), CAI_ERR_MEMORY);
+  wanted = request(CAI_KIND_PITCHED, most - 256);
+  wanted.rows = 1;
+  EXPECT_EQ(cai_memory_alloc(gpu0, &wanted, &out, nullptr), CAI_ERR_MEMORY);
   wanted = request(CAI_KIND_DEFAULT, 8);
   wanted.manager = of_other;
   EXPECT_FAILS(CAI_ERR_VALUE, "is that of gpu:1, and not of gpu:0",
@@ -223,6 +226,10 @@ TEST_F(Refused, Wrapped) {
   cai_memory *made = nullptr;
   const cai_memory_info last = info(CAI_KIND_DEFAULT, huge - 8, 8);  // as high as it may be
   ASSERT_OK(cai_memory_wrap(&last, nullptr, nullptr, &made, error));
+  cai_memory_release(made);
+  cai_memory_info least = info(CAI_KIND_DEFAULT, at, 356);
+  least.struct_size = offsetof(cai_memory_info, row);
+  ASSERT_OK(cai_memory_wrap(&least, nullptr, nullptr, &made, error));
   cai_memory_release(made);
   cai_memory_info full = info(CAI_KIND_DEFAULT, at, 300);
   full.rows = 3, full.pitch = 100;
