@@ -2,6 +2,8 @@
 // Memory of somebody's array: it loses neither the read-only mark nor work that is pending. No
 // driver.
 #include <cai/arrow.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -86,6 +88,24 @@ TEST(HostMemoryOf, HoldsTheArrayUntilNobodyHasTheMemory) {
     ASSERT_OK(cai_array_sync_host(array, error));
     EXPECT_EQ(bytes.ends, 0);
   }
+  EXPECT_EQ(bytes.ends, 1);
+}
+
+// The array is the parent's: its owner does not hear of its end in a child.
+TEST(HostMemoryOf, AChildGivesNoArrayBack) {
+  Bytes bytes;
+  OwnArray array = bytes.make();
+  OwnMemory memory = memory_of(array);
+  array.reset();
+  const pid_t child = fork();
+  if (child == 0) {
+    memory.reset();
+    _exit(bytes.ends);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  memory.reset();
   EXPECT_EQ(bytes.ends, 1);
 }
 
