@@ -2008,9 +2008,10 @@ functions! {
     ///
     /// # Arguments
     ///
-    /// - `info`: device, kind, data, host and size are read, (if not 0) row, pitch and rows, and
-    ///   of the flags [`CAI_MEMORY_READONLY`]; the rest must be 0. Whether it is true is asked
-    ///   by [`cai_memory_validate()`]
+    /// - `info`: device, kind, data, host and size are read, pitch (0: the size), row (0: the
+    ///   pitch, or the size if that is less) and rows (0: 1), and of the flags
+    ///   [`CAI_MEMORY_READONLY`]; the rest must be 0. Whether it is true is asked by
+    ///   [`cai_memory_validate()`]
     /// - `release`: ends the memory; runs once, no lock held, in no order with streams but the
     ///   host's: when uses that were recorded are complete. May be NULL
     /// - `context`: for release; on failure it is the caller's
