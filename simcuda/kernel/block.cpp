@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <bit>
+
+#include "warp.h"
+
+namespace simcuda::kernel {
+
+Block::Block(Worker &its_worker) : worker(its_worker) {
+  const LaunchState &launch = worker.launch;
+  warps_ = launch.warps;
+  shared = Bytes(launch.shared_room);
+  shared_written.resize(launch.shared_room / 64 + 2);
+  if (launch.races && launch.shared_room) shared_uses.reserve(launch.shared_room);
+  known_.resize(std::size_t{warps_} * warps_);
+  for (unsigned i = 0; i < warps_; ++i) warps.push_back(std::make_unique<Warp>(*this, i));
+}
+
+void Block::begin(std::uint64_t its_index) {
+  index = its_index;
+  const std::uint32_t *grid = worker.launch.launch.grid;
+  ctaid[0] = static_cast<std::uint32_t>(index % grid[0]);
+  ctaid[1] = static_cast<std::uint32_t>(index / grid[0] % grid[1]);
+  ctaid[2] = static_cast<std::uint32_t>(index / grid[0] / grid[1]);
+  barriers = {};
+  std::fill(shared_written.begin(), shared_written.end(), 0);
+  std::fill(known_.begin(), known_.end(), 0);
+  epoch = stretch_epoch_ = stretch_length_ = 0;
+  acquired = 0;
+  released_in_ = UINT32_MAX;
+  only_full = true;
+  if (worker.launch.races) {
+    stretch_length_ = 1;
+    stretch_first_ = worker.launch.intervals.reserve(index, 0, 1);
+    floor = full_floor = stretch_first_;
+    if (!stretch_first_) worker.launch.races = false;
+  }
+  for (auto &warp : warps) warp->begin();
+}
+
+// Something has ordered threads: what they do from now on is told apart from what they did.
+void Block::begin_epoch() {
+  ++epoch;
+  if (!worker.launch.races || epoch - stretch_epoch_ < stretch_length_) return;
+  const std::uint32_t length = std::min(stretch_length_ * 2, 64u);
+  const Stamp first = worker.launch.intervals.reserve(index, epoch, length);
+  if (!first) {
+    worker.launch.races = false;  // there are no more numbers: after hours
+    return;
+  }
+  stretch_first_ = first;
+  stretch_epoch_ = epoch;
+  stretch_length_ = length;
+}
+
+void Block::join(std::uint32_t joined) {
+  begin_epoch();
+  const std::uint32_t all = warps_ == 32 ? ~0u : (std::uint32_t{1} << warps_) - 1;
+  if (joined == all && warps_ > 1) {
+    std::fill(known_.begin(), known_.end(), epoch);
+    full_floor = stamp(0) >> stamp_shift;
+    only_full = true;
+    return;
+  }
+  if (warps_ == 1) {
+    known_[0] = epoch;
+    full_floor = stamp(0) >> stamp_shift;
+    only_full = true;
+    return;
+  }
+  only_full = false;
+  std::vector<std::uint32_t> known(warps_);
+  for (unsigned w = 0; w < warps_; ++w)
+    if (joined >> w & 1)
+      for (unsigned other = 0; other < warps_; ++other)
+        known[other] = std::max(known[other], known_[w * warps_ + other]);
+  for (unsigned w = 0; w < warps_; ++w)
+    if (joined >> w & 1) known[w] = epoch;
+  for (unsigned w = 0; w < warps_; ++w)
+    if (joined >> w & 1) std::copy(known.begin(), known.end(), known_.begin() + w * warps_);
+}
+
+void Block::acquire() {
+  if (worker.launch.races) acquired = worker.launch.intervals.acquire();
+}
+
+void Block::release() {
+  if (!worker.launch.races || released_in_ == epoch) return;
+  released_in_ = epoch;
+  worker.launch.intervals.release(index, epoch);
+}
+
+void Block::arrive(Warp &warp, unsigned number, std::uint32_t threads, std::uint32_t mask,
+                   std::uint32_t predicate, bool aligned) {
+  Barrier &barrier = barriers[number];
+  const std::uint32_t at = worker.launch.first_instruction[warp.frame->function] + warp.pc - 1;
+  if (!(barrier.came >> warp.index & 1)) {
+    barrier.places[warp.index] = at;
+  } else if (aligned && barrier.places[warp.index] != at &&
+             worker.launch.launch.checks.barriers &&
+             !worker.known(FindingKind::barrier_divergent, at)) {
+    Finding finding;
+    finding.kind = FindingKind::barrier_divergent;
+    finding.place = warp.place();
+    finding.thread = warp.thread_of(static_cast<unsigned>(std::countr_zero(mask)));
+    finding.other_place = worker.launch.place_of(barrier.places[warp.index]);
+    finding.other_thread = warp.thread_of(
+        static_cast<unsigned>(std::countr_zero(barrier.lanes[warp.index])));
+    finding.other_known = true;
+    worker.find_out(std::move(finding), at);
+  }
+  if (!barrier.came) barrier.expected = threads;
+  barrier.came |= std::uint32_t{1} << warp.index;
+  barrier.lanes[warp.index] |= mask;
+  barrier.count += static_cast<std::uint32_t>(std::popcount(predicate));
+  barrier.all &= predicate == mask;
+  barrier.any |= predicate != 0;
+  try_complete(number);
+}
+
+void Block::complete_barriers() {
+  for (unsigned number = 0; number < barriers.size(); ++number)
+    if (barriers[number].came) try_complete(number);
+}
+
+// A warp counts in full as soon as all its threads that are left have come.
+void Block::try_complete(unsigned number) {
+  Barrier &barrier = barriers[number];
+  if (barrier.expected == 0) {
+    for (auto &warp : warps)
+      if (warp->live & ~barrier.lanes[warp->index]) return;
+  } else {
+    std::uint32_t came = 0;
+    for (auto &warp : warps) {
+      const std::uint32_t lanes = barrier.lanes[warp->index];
+      if (lanes)
+        came += warp->live & ~lanes ? static_cast<std::uint32_t>(std::popcount(lanes))
+                                    : lanes_of_warp;
+    }
+    if (came < barrier.expected) return;
+  }
+  results[number] = {barrier.count, barrier.all, barrier.any};
+  const std::uint32_t came = barrier.came;
+  const bool of_all = barrier.expected == 0;
+  barrier = {};
+  // Warps that have ended cannot race any more.
+  join(of_all ? (warps_ == 32 ? ~0u : (std::uint32_t{1} << warps_) - 1) : came);
+  for (auto &warp : warps)
+    if (came >> warp->index & 1) warp->leave_barrier(static_cast<std::uint8_t>(number));
+}
+
+bool Block::run(std::uint64_t budget) {
+  for (std::uint64_t round = 0; round < 4; ++round) {
+    bool ended = true, moved = false;
+    for (auto &warp : warps) {
+      if (!warp->live) continue;
+      const Warp::State state = warp->run(budget);
+      ended &= state == Warp::State::ended;
+      // Whoever arrived last has let the others go.
+      moved |= state != Warp::State::waits;
+    }
+    if (ended) return true;
+    if (!moved) {
+      moved = std::any_of(warps.begin(), warps.end(), [](auto &warp) { return warp->can_run(); });
+      if (!moved) report_deadlock();
+    }
+  }
+  return false;
+}
+
+void Block::report_deadlock() {
+  std::string detail;
+  const Warp *first = nullptr;
+  for (auto &warp : warps) {
+    if (!warp->live) continue;
+    if (!first) first = warp.get();
+    for (unsigned number = 0; number < barriers.size(); ++number) {
+      const Barrier &barrier = barriers[number];
+      if (!(barrier.came >> warp->index & 1) || detail.size() > 400) continue;
+      detail += "Warp " + std::to_string(warp->index) + " waits at barrier " +
+                std::to_string(number) + ", " +
+                to_string(worker.launch.place_of(barrier.places[warp->index])) + ". ";
+    }
+  }
+  if (!detail.empty()) detail.pop_back();
+  throw Failed{FaultKind::deadlock, static_cast<unsigned>(std::countr_zero(first->live)), 0, 0,
+               false, Space::generic, detail};
+}
+
+}  // namespace simcuda::kernel

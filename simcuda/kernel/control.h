@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Families of instructions that are not loops over lanes: control, barriers, and what the threads of
+// a warp do together.
+#pragma once
+
+#include "lowering.h"
+#include "warp.h"
+
+namespace simcuda::kernel {
+
+bool select_control(Lowering &);
+bool select_barrier(Lowering &);
+bool select_exchange(Lowering &);
+
+// A function of the engine's own, for the lanes of `mask`.
+void call_builtin(Warp &warp, std::uint32_t mask, const Call &call, Builtin builtin);
+// Where an argument or a result lies.
+std::byte *place_of(const Warp &warp, const Frame &frame, const Passed &passed, unsigned lane);
+
+}  // namespace simcuda::kernel

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a program to code: frames, calls, shared memory of each kernel.
+#include <algorithm>
+#include <set>
+
+#include "allocate.h"
+#include "control.h"
+#include "lowering.h"
+
+namespace simcuda::kernel {
+namespace {
+
+constexpr std::pair<std::string_view, Builtin> builtins[] = {
+    {"vprintf", Builtin::vprintf},
+    {"__assertfail", Builtin::assertfail},
+    {"malloc", Builtin::malloc},
+    {"free", Builtin::free},
+};
+
+std::uint32_t aligned(std::uint32_t value, std::uint32_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+// Variables of one scope of a call could share their places with those of another; there are few.
+std::vector<std::uint32_t> lay_out_locals(const Function &function, Body &body) {
+  std::vector<std::uint32_t> offsets;
+  std::uint64_t at = 0;
+  for (const FrameVariable &variable : function.variables) {
+    const std::uint64_t alignment = std::max(1u, variable.alignment);
+    at = (at + alignment - 1) / alignment * alignment;
+    offsets.push_back(static_cast<std::uint32_t>(at));
+    at += variable.size;
+    if (at > 64 << 20)
+      throw Invalid(function.line, "'" + std::string(function.name.substr(0, 80)) +
+                                       "' wants too much local memory");
+  }
+  body.local_bytes = aligned(static_cast<std::uint32_t>(at), 16);
+  return offsets;
+}
+
+std::vector<Passed> formals(const Function &function, const std::vector<Formal> &list,
+                            const std::vector<std::uint32_t> &places,
+                            const std::vector<std::uint32_t> &locals) {
+  std::vector<Passed> made;
+  for (const Formal &formal : list) {
+    Passed passed;
+    passed.is_register = formal.is_register;
+    passed.size = static_cast<std::uint32_t>(formal.size);
+    if (formal.is_register && !places.empty())
+      passed.place = place_in(Bank::frame, places[formal.index]);
+    else if (!formal.is_register && formal.index >= 0)
+      passed.offset = locals[formal.index];
+    made.push_back(passed);
+  }
+  (void)function;
+  return made;
+}
+
+void decode_function(ModuleState &module, int index) {
+  const Function &function = module.program.functions[index];
+  Body &body = module.code.bodies[index];
+  body.name = std::string(function.name);
+  body.defined = function.defined;
+  body.entry = function.entry;
+  const auto locals = lay_out_locals(function, body);
+  if (!function.defined) {
+    body.builtin = Builtin::unresolved;
+    for (auto &[name, builtin] : builtins)
+      if (name == function.name) body.builtin = builtin;
+    return;
+  }
+  std::uint32_t frame_bytes = 0;
+  const auto places = allocate_registers(function, frame_bytes);
+  body.frame_bytes = frame_bytes;
+  body.parameters = formals(function, function.parameters, places, locals);
+  body.results = formals(function, function.results, places, locals);
+  Lowering lowering(module, function, body, places, locals);
+  body.instructions.reserve(function.statements.size() + 1);
+  for (const Statement &statement : function.statements) lowering.lower(statement);
+  // Whoever runs off the end returns.
+  Statement end;
+  end.line = function.statements.empty() ? function.line : function.statements.back().line;
+  end.root = "ret";
+  lowering.lower(end);
+  std::sort(body.shared.begin(), body.shared.end());
+  body.shared.erase(std::unique(body.shared.begin(), body.shared.end()), body.shared.end());
+  std::sort(body.callees.begin(), body.callees.end());
+  body.callees.erase(std::unique(body.callees.begin(), body.callees.end()), body.callees.end());
+}
+
+struct Reached {
+  std::set<int> functions;
+  bool pointers = false;
+};
+
+// What an entry may call. Whoever calls through a pointer may call all whose address is taken
+// anywhere: in a table of a variable, too.
+Reached reach(const Program &program, const Code &code, int entry) {
+  Reached reached;
+  std::vector<int> open{entry};
+  const auto add = [&](int function) {
+    if (function >= 0 && reached.functions.insert(function).second) open.push_back(function);
+  };
+  reached.functions.insert(entry);
+  while (!open.empty()) {
+    const Body &body = code.bodies[open.back()];
+    open.pop_back();
+    for (const Call &call : body.calls) add(call.function);
+    for (int callee : body.callees) add(callee);
+    if (body.calls_pointers && !reached.pointers) {
+      reached.pointers = true;
+      for (const Variable &variable : program.variables)
+        for (const Relocation &relocation : variable.relocations) {
+          auto found = program.symbol_by_name.find(relocation.symbol);
+          if (found != program.symbol_by_name.end()) add(program.symbols[found->second].function);
+        }
+      for (const SymbolUse &use : code.symbols) add(use.function);
+    }
+  }
+  return reached;
+}
+
+// The deepest stack without recursion; with it, one round of it.
+std::uint32_t local_depth(const Code &code, int function, std::map<int, std::uint32_t> &known,
+                          unsigned depth) {
+  auto [found, fresh] = known.try_emplace(function, 0);
+  if (!fresh || depth > 200) return found->second;
+  std::uint32_t deepest = 0;
+  for (const Call &call : code.bodies[function].calls)
+    if (call.function >= 0)
+      deepest = std::max(deepest, local_depth(code, call.function, known, depth + 1));
+  return known[function] = code.bodies[function].local_bytes + deepest;
+}
+
+void lay_out_shared(const Program &program, Code &code, int entry, Kernel &kernel) {
+  SharedLayout &layout = code.layouts[entry];
+  std::vector<int> dynamic;
+  std::uint64_t at = 0;
+  for (int function : reach(program, code, entry).functions)
+    for (int index : code.bodies[function].shared) {
+      if (layout.offsets.contains(index)) continue;
+      const Variable &variable = program.variables[index];
+      if (variable.linkage == Linkage::external && variable.size == 0) {
+        dynamic.push_back(index);
+        layout.offsets[index] = 0;
+        continue;
+      }
+      const std::uint64_t alignment = std::max(1u, variable.alignment);
+      at = (at + alignment - 1) / alignment * alignment;
+      layout.offsets[index] = static_cast<std::uint32_t>(at);
+      at += variable.size;
+      if (at > 1 << 24)
+        throw Invalid(program.functions[entry].line, "'" + kernel.name.substr(0, 80) +
+                                                         "' wants too much shared memory");
+    }
+  // What the launch adds begins where the strictest of its names wants it.
+  std::uint32_t strictest = 16;
+  for (int index : dynamic) strictest = std::max(strictest, program.variables[index].alignment);
+  kernel.shared_bytes = static_cast<std::uint32_t>(at);
+  layout.bytes = dynamic.empty() ? kernel.shared_bytes : aligned(kernel.shared_bytes, strictest);
+  for (int index : dynamic) layout.offsets[index] = layout.bytes;
+}
+
+bool in_variables_of_driver(const Variable &variable) {
+  return variable.space != Space::shared && variable.linkage != Linkage::external;
+}
+
+}  // namespace
+
+ModulePtr decode(std::shared_ptr<const Program> program) {
+  auto made = std::make_shared<Module>();
+  auto code = std::make_shared<Code>();
+  code->bodies.resize(program->functions.size());
+  code->layouts.resize(program->functions.size());
+  ModuleState state{*program, *code, {}, {}, {}};
+  for (int i = 0; i < static_cast<int>(program->functions.size()); ++i) decode_function(state, i);
+  for (int i = 0; i < static_cast<int>(program->functions.size()); ++i)
+    code->function_by_name[program->functions[i].name] = i;
+  code->constants = std::move(state.constants.bytes);
+
+  made->version = program->version;
+  made->target = program->target;
+  for (int i = 0; i < static_cast<int>(program->functions.size()); ++i) {
+    const Function &function = program->functions[i];
+    if (!function.entry || !function.defined) continue;
+    Kernel kernel = function.kernel;
+    lay_out_shared(*program, *code, i, kernel);
+    std::map<int, std::uint32_t> known;
+    kernel.local_bytes = local_depth(*code, i, known, 0);
+    kernel.registers = registers_wanted(function);
+    made->kernels.push_back(std::move(kernel));
+  }
+  for (const Variable &variable : program->variables)
+    if (in_variables_of_driver(variable)) made->variables.push_back(variable);
+  for (const Body &body : code->bodies)
+    if (body.builtin == Builtin::unresolved) made->unresolved.push_back(body.name);
+  for (const Variable &variable : program->variables)
+    if (variable.linkage == Linkage::external && variable.space != Space::shared)
+      made->unresolved.push_back(variable.name);
+  made->program = std::move(program);
+  made->code = std::move(code);
+  return made;
+}
+
+ModulePtr parse(std::string_view text) { return decode(parse_program(text)); }
+
+const Kernel *Module::kernel(std::string_view name) const {
+  for (const Kernel &kernel : kernels)
+    if (kernel.name == name) return &kernel;
+  return nullptr;
+}
+
+const Variable *Module::variable(std::string_view name) const {
+  for (const Variable &variable : variables)
+    if (variable.name == name) return &variable;
+  return nullptr;
+}
+
+std::uint64_t Module::function_address(std::string_view name) const {
+  // By the symbol, since an alias is a name of its own.
+  auto found = program->symbol_by_name.find(name);
+  if (found == program->symbol_by_name.end()) return 0;
+  const int function = program->symbols[found->second].function;
+  if (function < 0) return 0;
+  return function_base + (static_cast<std::uint64_t>(function) + 1) * function_step;
+}
+
+}  // namespace simcuda::kernel

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the threads of a warp tell each other: votes, matches, shuffles, reductions.
+#include <algorithm>
+#include <bit>
+
+#include "control.h"
+#include "real.h"
+
+namespace simcuda::kernel {
+namespace {
+
+template <class F>
+void each_active(std::uint32_t mask, F f) {
+  for (; mask; mask &= mask - 1) f(static_cast<unsigned>(std::countr_zero(mask)));
+}
+
+void put_bits(std::uint32_t &to, std::uint32_t mask, std::uint32_t bits) {
+  to = (to & ~mask) | (bits & mask);
+}
+
+void put_all(Warp &w, Place32 place, std::uint32_t mask, std::uint32_t value) {
+  std::uint32_t *d = w.lanes<std::uint32_t>(place);
+  each_active(mask, [=](unsigned k) { d[k] = value; });
+}
+
+void report(Warp &w, unsigned lane, const char *what) {
+  const std::uint32_t at =
+      w.worker.launch.first_instruction[w.frame->function] + w.pc - 1;
+  if (!w.worker.launch.launch.checks.barriers || w.worker.known(FindingKind::warp_mask, at)) return;
+  Finding finding;
+  finding.kind = FindingKind::warp_mask;
+  finding.place = w.place();
+  finding.thread = w.thread_of(lane);
+  finding.detail = what;
+  w.worker.find_out(std::move(finding), at);
+}
+
+// Waits for the lanes that the mask names. Without .sync those take part that are here. False: not
+// all have come.
+bool meet(Warp &w, const Instruction &i, std::uint32_t mask, std::uint32_t &members) {
+  members = mask;
+  if (!i.atomic) return true;
+  const unsigned first = static_cast<unsigned>(std::countr_zero(mask));
+  members = w.lanes<std::uint32_t>(i.e)[first];
+  if (!w.gather(mask, members)) return false;
+  each_active(mask, [&](unsigned k) {
+    if (!(w.lanes<std::uint32_t>(i.e)[k] >> k & 1)) report(w, k, "its mask does not name itself");
+  });
+  if (members & w.live & ~mask)
+    report(w, first, "lanes that its mask names are elsewhere, and will not come");
+  members &= mask;
+  return true;
+}
+
+enum : std::uint8_t { all, any, uni, ballot };
+
+void vote(Warp &w, const Instruction &i, std::uint32_t mask) {
+  std::uint32_t members;
+  if (!meet(w, i, mask, members)) return;
+  const std::uint32_t yes = (w.bits(i.a) ^ (i.flag ? ~0u : 0)) & members;
+  if (i.count == ballot) return put_all(w, i.d, mask, yes);
+  const bool value = i.count == all   ? yes == members
+                     : i.count == any ? yes != 0
+                                      : yes == 0 || yes == members;
+  put_bits(w.bits(i.d), mask, value ? ~0u : 0);
+}
+
+template <class T>
+void match(Warp &w, const Instruction &i, std::uint32_t mask) {
+  std::uint32_t members;
+  if (!meet(w, i, mask, members)) return;
+  const T *a = w.lanes<T>(i.a);
+  T values[lanes_of_warp];
+  std::copy_n(a, lanes_of_warp, values);
+  std::uint32_t *d = w.lanes<std::uint32_t>(i.d);
+  std::uint32_t same_for_all = 0;
+  each_active(mask, [&](unsigned k) {
+    std::uint32_t same = 0;
+    each_active(members, [&](unsigned other) {
+      same |= std::uint32_t{values[other] == values[k]} << other;
+    });
+    if (i.count == all) {
+      d[k] = same == members ? members : 0;
+      same_for_all |= std::uint32_t{same == members} << k;
+    } else {
+      d[k] = same;
+    }
+  });
+  if (i.flag) put_bits(w.bits(i.b), mask, same_for_all);
+}
+
+enum : std::uint8_t { up, down, butterfly, index };
+
+void shuffle(Warp &w, const Instruction &i, std::uint32_t mask) {
+  std::uint32_t members;
+  if (!meet(w, i, mask, members)) return;
+  std::uint32_t values[lanes_of_warp];
+  std::copy_n(w.lanes<std::uint32_t>(i.a), lanes_of_warp, values);
+  const std::uint32_t *b = w.lanes<std::uint32_t>(i.b), *c = w.lanes<std::uint32_t>(i.c);
+  std::uint32_t *d = w.lanes<std::uint32_t>(i.d);
+  std::uint32_t in_range = 0;
+  each_active(mask, [&](unsigned lane) {
+    const std::uint32_t by = b[lane] & 31, clamp = c[lane] & 31, segment = c[lane] >> 8 & 31;
+    const std::uint32_t most = (lane & segment) | (clamp & ~segment & 31), least = lane & segment;
+    std::int32_t from = 0;
+    bool inside = false;
+    switch (i.count) {
+      case up:
+        from = static_cast<std::int32_t>(lane - by);
+        inside = from >= static_cast<std::int32_t>(most);
+        break;
+      case down:
+        from = static_cast<std::int32_t>(lane + by);
+        inside = from <= static_cast<std::int32_t>(most);
+        break;
+      case butterfly:
+        from = static_cast<std::int32_t>(lane ^ by);
+        inside = from <= static_cast<std::int32_t>(most);
+        break;
+      default:
+        from = static_cast<std::int32_t>(least | (by & ~segment & 31));
+        inside = from <= static_cast<std::int32_t>(most);
+    }
+    const unsigned source = inside ? static_cast<unsigned>(from) : lane;
+    in_range |= std::uint32_t{inside} << lane;
+    if (!(members >> source & 1)) {
+      report(w, lane, "it reads from a lane that takes no part");
+      d[lane] = values[lane];
+      return;
+    }
+    d[lane] = values[source];
+  });
+  if (i.flag) put_bits(w.bits(i.list), mask, in_range);
+}
+
+enum : std::uint8_t { add, least_u, most_u, least_s, most_s, and_, or_, xor_, least_f, most_f };
+
+void reduce(Warp &w, const Instruction &i, std::uint32_t mask) {
+  std::uint32_t members;
+  if (!meet(w, i, mask, members)) return;
+  const std::uint32_t *a = w.lanes<std::uint32_t>(i.a);
+  bool first = true;
+  std::uint32_t value = 0;
+  each_active(members, [&](unsigned k) {
+    const std::uint32_t x = i.flag ? a[k] & 0x7FFFFFFF : a[k];
+    if (first) {
+      value = x;
+      first = false;
+      return;
+    }
+    const auto s = static_cast<std::int32_t>(x), t = static_cast<std::int32_t>(value);
+    const float f = float_of(x), g = float_of(value);
+    switch (i.count) {
+      case add: value += x; break;
+      case least_u: value = std::min(value, x); break;
+      case most_u: value = std::max(value, x); break;
+      case least_s: value = static_cast<std::uint32_t>(std::min(s, t)); break;
+      case most_s: value = static_cast<std::uint32_t>(std::max(s, t)); break;
+      case and_: value &= x; break;
+      case or_: value |= x; break;
+      case xor_: value ^= x; break;
+      // As min and max of f32: a NaN loses, or wins with .NaN.
+      default:
+        if (f != f || g != g) {
+          if (i.option2 || (f != f && g != g)) value = 0x7FFFFFFF;
+          else if (g != g) value = x;
+        } else if (i.count == least_f ? f < g || (f == g && x >> 31) : f > g || (f == g && !(x >> 31))) {
+          value = x;
+        }
+    }
+  });
+  put_all(w, i.d, mask, value);
+}
+
+void active_mask(Warp &w, const Instruction &i, std::uint32_t mask) {
+  put_all(w, i.d, mask, mask);
+}
+
+void elect(Warp &w, const Instruction &i, std::uint32_t mask) {
+  std::uint32_t members;
+  if (!meet(w, i, mask, members)) return;
+  const auto leader = static_cast<std::uint32_t>(std::countr_zero(members ? members : mask));
+  put_all(w, i.d, mask, leader);
+  if (i.flag) put_bits(w.bits(i.b), mask, std::uint32_t{1} << leader);
+}
+
+// d|p: the predicate's place, if there is one.
+std::optional<Place32> second_of(Lowering &l) {
+  Operand second = l.operand(0);
+  if (second.second < 0) return {};
+  second.kind = Operand::Kind::reg;
+  second.index = second.second;
+  return l.write(second, Type::pred);
+}
+
+// .sync and the mask that comes with it.
+void bind_members(Lowering &l, std::size_t operands) {
+  l.out.atomic = l.take("sync");
+  l.expect_operands(operands + l.out.atomic);
+  if (l.out.atomic) l.out.e = l.read(operands, Type::b32);
+}
+
+void select_vote(Lowering &l) {
+  bind_members(l, 2);
+  l.out.count = l.take("all") ? all : l.take("any") ? any : l.take("uni") ? uni : ballot;
+  if (l.out.count == ballot && !l.take("ballot"))
+    l.refuse("it wants one of .all, .any, .uni and .ballot");
+  const Type type = l.type();
+  if (type != (l.out.count == ballot ? Type::b32 : Type::pred)) l.refuse_type(type);
+  l.out.d = l.write(0, type);
+  l.out.a = l.read(1, Type::pred);
+  l.out.flag = l.operand(1).negated;
+  l.out.run = vote;
+}
+
+void select_match(Lowering &l) {
+  bind_members(l, 2);
+  if (!l.out.atomic) l.refuse("it wants .sync");
+  l.out.count = l.take("all") ? all : any;
+  if (l.out.count == any && !l.take("any")) l.refuse("it wants .all or .any");
+  const Type type = l.type();
+  if (type != Type::b32 && type != Type::b64) l.refuse_type(type);
+  l.out.d = l.write(0, Type::b32);
+  l.out.a = l.read(1, type);
+  if (auto second = second_of(l)) {
+    l.out.flag = true;
+    l.out.b = *second;
+  }
+  l.out.run = type == Type::b32 ? match<std::uint32_t> : match<std::uint64_t>;
+}
+
+void select_shuffle(Lowering &l) {
+  bind_members(l, 4);
+  l.out.count = l.take("up") ? up : l.take("down") ? down : l.take("bfly") ? butterfly : index;
+  if (l.out.count == index && !l.take("idx")) l.refuse("it wants one of .up, .down, .bfly and .idx");
+  const Type type = l.type();
+  if (type != Type::b32) l.refuse_type(type);
+  l.out.d = l.write(0, type);
+  l.out.a = l.read(1, type);
+  l.out.b = l.read(2, type);
+  l.out.c = l.read(3, type);
+  if (auto second = second_of(l)) {
+    l.out.flag = true;
+    l.out.list = *second;
+  }
+  l.out.run = shuffle;
+}
+
+void select_redux(Lowering &l) {
+  bind_members(l, 2);
+  if (!l.out.atomic) l.refuse("it wants .sync");
+  const bool is_add = l.take("add"), is_min = l.take("min"), is_max = l.take("max");
+  const bool is_and = l.take("and"), is_or = l.take("or"), is_xor = l.take("xor");
+  if (is_add + is_min + is_max + is_and + is_or + is_xor != 1) l.refuse("the operation is missing");
+  l.out.flag = l.take("abs");
+  l.out.option2 = l.take("NaN");
+  const Type type = l.type();
+  const bool extreme = is_min || is_max;
+  const bool fits = type == Type::f32   ? extreme
+                    : type == Type::b32 ? is_and || is_or || is_xor
+                                        : (type == Type::u32 || type == Type::s32) &&
+                                              (is_add || extreme);
+  if (!fits || (type != Type::f32 && (l.out.flag || l.out.option2))) l.refuse_type(type);
+  l.out.count = is_add   ? add
+                : is_and ? and_
+                : is_or  ? or_
+                : is_xor ? xor_
+                : type == Type::f32 ? (is_min ? least_f : most_f)
+                : type == Type::u32 ? (is_min ? least_u : most_u)
+                                    : (is_min ? least_s : most_s);
+  l.out.d = l.write(0, type);
+  l.out.a = l.read(1, type);
+  l.out.run = reduce;
+}
+
+}  // namespace
+
+bool select_exchange(Lowering &l) {
+  const std::string_view root = l.root;
+  l.out.flow = Flow::changes;
+  if (root == "vote") return select_vote(l), true;
+  if (root == "match") return select_match(l), true;
+  if (root == "shfl") return select_shuffle(l), true;
+  if (root == "redux") return select_redux(l), true;
+  if (root == "elect") {
+    bind_members(l, 1);
+    if (!l.out.atomic) l.refuse("it wants .sync");
+    l.out.d = l.operand(0).kind == Operand::Kind::sink ? l.scratch() : l.write(0, Type::b32);
+    if (auto second = second_of(l)) {
+      l.out.flag = true;
+      l.out.b = *second;
+    }
+    l.out.run = elect;
+    return true;
+  }
+  l.out.flow = Flow::on;
+  if (root == "activemask") {
+    const Type type = l.type();
+    if (type != Type::b32) l.refuse_type(type);
+    l.expect_operands(1);
+    l.out.d = l.write(0, type);
+    l.out.run = active_mask;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace simcuda::kernel

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The functions that PTX calls approximate. They are computed with more precision than they return,
+// so that they are within the documented error; a GPU's last digits are others.
+#include <cmath>
+
+#include "half.h"
+#include "lanes.h"
+#include "real.h"
+
+namespace simcuda::kernel::SIMCUDA_LANES {
+namespace {
+
+struct Rcp {
+  static double of(double x) { return 1 / x; }
+};
+struct Sqrt {
+  static double of(double x) { return std::sqrt(x); }
+};
+struct Rsqrt {
+  static double of(double x) { return 1 / std::sqrt(x); }
+};
+struct Sin {
+  static double of(double x) { return std::sin(x); }
+};
+struct Cos {
+  static double of(double x) { return std::cos(x); }
+};
+struct Lg2 {
+  static double of(double x) { return std::log2(x); }
+};
+struct Ex2 {
+  static double of(double x) { return std::exp2(x); }
+};
+struct Tanh {
+  static double of(double x) { return std::tanh(x); }
+};
+
+template <class Op, bool ftz>
+void singles(Warp &w, const Instruction &i, std::uint32_t mask) {
+  const float *a = w.lanes<float>(i.a);
+  float *d = w.lanes<float>(i.d);
+  each_active(mask, [=](unsigned k) {
+    const float x = ftz ? flushed(a[k]) : a[k];
+    const float value = canonical(static_cast<float>(Op::of(x)));
+    d[k] = ftz ? flushed(value) : value;
+  });
+}
+
+// Only the upper half of the argument counts, and the lower half of the result is 0.
+template <class Op>
+void coarse(Warp &w, const Instruction &i, std::uint32_t mask) {
+  const std::uint64_t *a = w.lanes<std::uint64_t>(i.a);
+  std::uint64_t *d = w.lanes<std::uint64_t>(i.d);
+  const auto kept = [](std::uint64_t bits) {
+    bits &= 0xFFFFFFFF00000000;
+    return (bits & 0x7FF0000000000000) == 0 ? bits & 0x8000000000000000 : bits;
+  };
+  each_active(mask, [=](unsigned k) {
+    const double value = Op::of(double_of(kept(a[k])));
+    d[k] = value != value ? 0x7FFFFFFF00000000 : kept(bits_of_double(value));
+  });
+}
+
+template <class Op>
+void doubles(Warp &w, const Instruction &i, std::uint32_t mask) {
+  const double *a = w.lanes<double>(i.a);
+  double *d = w.lanes<double>(i.d);
+  each_active(mask, [=](unsigned k) { d[k] = Op::of(a[k]); });
+}
+
+template <class Op, bool bf, bool ftz>
+std::uint16_t half_of(std::uint16_t half) {
+  if constexpr (bf) return to_bhalf(Op::of(bhalf_to_float(half)));
+  const std::uint16_t value = to_half(Op::of(half_to_float(ftz ? flushed_half(half) : half)));
+  return ftz ? flushed_half(value) : value;
+}
+
+template <class Op, bool bf, bool ftz>
+void halves(Warp &w, const Instruction &i, std::uint32_t mask) {
+  const std::uint16_t *a = w.lanes<std::uint16_t>(i.a);
+  std::uint16_t *d = w.lanes<std::uint16_t>(i.d);
+  each_active(mask, [=](unsigned k) { d[k] = half_of<Op, bf, ftz>(a[k]); });
+}
+
+template <class Op, bool bf, bool ftz>
+void pairs(Warp &w, const Instruction &i, std::uint32_t mask) {
+  const std::uint32_t *a = w.lanes<std::uint32_t>(i.a);
+  std::uint32_t *d = w.lanes<std::uint32_t>(i.d);
+  each_active(mask, [=](unsigned k) {
+    const auto low = half_of<Op, bf, ftz>(static_cast<std::uint16_t>(a[k]));
+    const auto high = half_of<Op, bf, ftz>(static_cast<std::uint16_t>(a[k] >> 16));
+    d[k] = low | static_cast<std::uint32_t>(high) << 16;
+  });
+}
+
+template <class Op>
+Execute half_function(Type type, bool ftz) {
+  switch (type) {
+    case Type::f16: return ftz ? halves<Op, false, true> : halves<Op, false, false>;
+    case Type::f16x2: return ftz ? pairs<Op, false, true> : pairs<Op, false, false>;
+    case Type::bf16: return halves<Op, true, false>;
+    case Type::bf16x2: return pairs<Op, true, false>;
+    default: return nullptr;
+  }
+}
+
+template <class Op>
+void select(Lowering &l, bool of_doubles, bool of_halves) {
+  if (!l.take("approx")) l.refuse("it wants .approx");
+  const bool ftz = l.take("ftz");
+  const Type type = l.type();
+  l.bind(type, {type});
+  if (type == Type::f32)
+    l.out.run = ftz ? singles<Op, true> : singles<Op, false>;
+  else if (type == Type::f64 && of_doubles)
+    l.out.run = ftz ? coarse<Op> : doubles<Op>;
+  else if (of_halves)
+    l.out.run = half_function<Op>(type, ftz);
+  if (!l.out.run) l.refuse_type(type);
+}
+
+}  // namespace
+
+bool select_math(Lowering &l) {
+  const std::string_view root = l.root;
+  if (root == "rcp") return select<Rcp>(l, true, false), true;
+  if (root == "sqrt") return select<Sqrt>(l, false, false), true;
+  if (root == "rsqrt") return select<Rsqrt>(l, true, false), true;
+  if (root == "sin") return select<Sin>(l, false, false), true;
+  if (root == "cos") return select<Cos>(l, false, false), true;
+  if (root == "lg2") return select<Lg2>(l, false, false), true;
+  if (root == "ex2") return select<Ex2>(l, false, true), true;
+  if (root == "tanh") return select<Tanh>(l, false, true), true;
+  return false;
+}
+
+}  // namespace simcuda::kernel::SIMCUDA_LANES

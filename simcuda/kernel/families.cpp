@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "control.h"
+#include "lowering.h"
+
+// execute_*.cpp, compiled for every processor of the architecture, and for those with AVX2.
+#define SIMCUDA_FAMILIES(lanes)                                                              \
+  namespace simcuda::kernel::lanes {                                                         \
+  bool select_integer(Lowering &);                                                           \
+  bool select_bits(Lowering &);                                                              \
+  bool select_float(Lowering &);                                                             \
+  bool select_half(Lowering &);                                                              \
+  bool select_math(Lowering &);                                                              \
+  bool select_compare(Lowering &);                                                           \
+  bool select_convert(Lowering &);                                                           \
+  bool select_move(Lowering &);                                                              \
+  bool select_memory(Lowering &);                                                            \
+  static const Families all = {{select_move, select_memory, select_integer, select_bits,     \
+                                select_compare, select_convert, select_float, select_half,   \
+                                select_math, select_control, select_barrier, select_exchange}}; \
+  }
+
+SIMCUDA_FAMILIES(plain)
+#if defined(SIMCUDA_AVX2)
+SIMCUDA_FAMILIES(avx2)
+#endif
+
+namespace simcuda::kernel {
+
+const Families &families() {
+#if defined(SIMCUDA_AVX2)
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (has_avx2) return avx2::all;
+#endif
+  return plain::all;
+}
+
+}  // namespace simcuda::kernel

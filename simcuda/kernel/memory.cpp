@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "warp.h"
+
+namespace simcuda::kernel {
+namespace {
+
+std::uint64_t bits_of_size(unsigned size) {
+  return size >= 64 ? ~std::uint64_t{} : (std::uint64_t{1} << size) - 1;
+}
+
+// Of the bytes from `offset` on, which of the bits are set.
+std::uint64_t written_bits(const std::uint64_t *words, std::uint64_t offset, unsigned size) {
+  const unsigned in_word = offset & 63;
+  std::uint64_t bits = __atomic_load_n(words + (offset >> 6), __ATOMIC_RELAXED) >> in_word;
+  if (in_word + size > 64)
+    bits |= __atomic_load_n(words + (offset >> 6) + 1, __ATOMIC_RELAXED) << (64 - in_word);
+  return bits & bits_of_size(size);
+}
+
+void set_written(std::uint64_t *words, std::uint64_t offset, unsigned size, bool several) {
+  const unsigned in_word = offset & 63;
+  const auto set = [&](std::uint64_t &word, std::uint64_t bits) {
+    if ((word & bits) == bits) return;
+    if (several)
+      __atomic_fetch_or(&word, bits, __ATOMIC_RELAXED);
+    else
+      word |= bits;
+  };
+  set(words[offset >> 6], bits_of_size(size) << in_word);
+  if (in_word + size > 64) set(words[(offset >> 6) + 1], bits_of_size(size) >> (64 - in_word));
+}
+
+template <class F>
+void each_active(std::uint32_t mask, F f) {
+  for (; mask; mask &= mask - 1) f(static_cast<unsigned>(std::countr_zero(mask)));
+}
+
+}  // namespace
+
+Memory::Memory(LaunchState &launch, Worker &worker)
+    : launch_(launch),
+      worker_(worker),
+      cached_(launch.code.caches, nullptr),
+      accesses_(launch.launch.checks.accesses),
+      written_(launch.launch.checks.written),
+      several_(launch.launch.threads > 1),
+      races_(launch.races) {}
+
+void Memory::fail(const Request &request, FaultKind kind, unsigned lane, std::uint64_t address,
+                  Space space, std::string detail) const {
+  throw Failed{kind,  lane, address, request.size, request.operation != Operation::load,
+               space, std::move(detail)};
+}
+
+View *Memory::find(std::uint64_t address) {
+  const auto above = [](std::uint64_t value, const std::unique_ptr<View> &view) {
+    return value < view->window.begin;
+  };
+  auto after = std::upper_bound(views_.begin(), views_.end(), address, above);
+  if (after != views_.begin() && address < (*std::prev(after))->window.end)
+    return std::prev(after)->get();
+  const Window window = launch_.environment.find(address);
+  if (address < window.begin || address >= window.end) return nullptr;
+  auto view = std::make_unique<View>();
+  view->window = window;
+  return views_.insert(after, std::move(view))->get();
+}
+
+void Memory::forget(std::uint64_t address) {
+  std::fill(cached_.begin(), cached_.end(), nullptr);
+  for (auto view = views_.begin(); view != views_.end(); ++view)
+    if ((*view)->window.begin == address) {
+      gone_.push_back(std::move(*view));
+      views_.erase(view);
+      return;
+    }
+}
+
+void Memory::reach(Request &request, Reach &found) {
+  if (races_) {
+    const Warp &warp = request.warp;
+    me_ = warp.block.stamp(warp.index);
+    place_ = launch_.first_instruction[warp.frame->function] + warp.pc - 1;
+  }
+  found.together = false;
+  switch (request.instruction.space) {
+    case Space::shared: return reach_shared(request, found);
+    case Space::local:
+      each_active(request.mask, [&](unsigned lane) {
+        reach_local_lane(request, lane, request.addresses[lane], found);
+      });
+      return;
+    case Space::param:
+      each_active(request.mask, [&](unsigned lane) {
+        reach_param_lane(request, lane, request.addresses[lane], found);
+      });
+      return;
+    default: return reach_global(request, found);
+  }
+}
+
+void Memory::reach_global(Request &request, Reach &found) {
+  View *&cached = cached_[request.instruction.cache];
+  const std::uint64_t end = request.high + request.size;
+  const auto fits = [&](const View *view) {
+    return view && request.low >= view->window.begin && end <= view->window.end && end >= request.low;
+  };
+  if (!fits(cached) && request.low < shared_base) cached = find(request.low);
+  if (!fits(cached) || (request.ored & (request.size - 1)) ||
+      (request.operation != Operation::load && !cached->window.writable)) {
+    each_active(request.mask, [&](unsigned lane) {
+      reach_global_lane(request, lane, request.addresses[lane], found);
+    });
+    return;
+  }
+  View &view = *cached;
+  if (request.together) {
+    const std::uint64_t offset = request.low - view.window.begin;
+    found.together = true;
+    found.at[0] = view.window.bytes + offset;
+    return note_together(request, view, offset);
+  }
+  each_active(request.mask, [&](unsigned lane) {
+    const std::uint64_t offset = request.addresses[lane] - view.window.begin;
+    found.at[lane] = view.window.bytes + offset;
+    note_lane(request, view, lane, offset);
+  });
+}
+
+// Anything may be wrong with it, or it may lead into the block's or the thread's own memory.
+void Memory::reach_global_lane(Request &request, unsigned lane, std::uint64_t address,
+                               Reach &found) {
+  const Space space = request.instruction.space;
+  if (space == Space::generic && address >= shared_base) {
+    if (address - shared_base < most_of_window)
+      return reach_shared_lane(request, lane, address - shared_base, found);
+    if (address - local_base < most_of_window)
+      return reach_local_lane(request, lane, address - local_base, found);
+    if (address - param_base < most_of_window)
+      return reach_param_lane(request, lane, address - param_base, found);
+  }
+  // Alignment is looked at first, as by hardware.
+  if (address & (request.size - 1)) fail(request, FaultKind::misaligned, lane, address, space, {});
+  View *view = address < shared_base ? find(address) : nullptr;
+  if (!view || request.size > view->window.end - address)
+    fail(request, FaultKind::illegal_address, lane, address, space,
+         launch_.environment.describe(address));
+  if (request.operation != Operation::load && !view->window.writable)
+    fail(request, FaultKind::illegal_address, lane, address, space, "It must not be written.");
+  const std::uint64_t offset = address - view->window.begin;
+  found.at[lane] = view->window.bytes + offset;
+  note_lane(request, *view, lane, offset);
+}
+
+void Memory::reach_shared(Request &request, Reach &found) {
+  const Block &block = request.warp.block;
+  const std::uint64_t end = request.high + request.size;
+  if (end > launch_.shared_room || end < request.low || (request.ored & (request.size - 1))) {
+    each_active(request.mask, [&](unsigned lane) {
+      reach_shared_lane(request, lane, request.addresses[lane], found);
+    });
+    return;
+  }
+  std::byte *const bytes = block.shared.data();
+  if (request.together && !races_ && !written_) {
+    found.together = true;
+    found.at[0] = bytes + request.low;
+    return;
+  }
+  each_active(request.mask, [&](unsigned lane) {
+    found.at[lane] = bytes + request.addresses[lane];
+    note_shared(request, lane, request.addresses[lane]);
+  });
+  if (request.together) found.together = true;
+}
+
+void Memory::reach_shared_lane(Request &request, unsigned lane, std::uint64_t offset,
+                               Reach &found) {
+  if (offset & (request.size - 1)) fail(request, FaultKind::misaligned, lane, offset, Space::shared, {});
+  if (offset >= launch_.shared_room || request.size > launch_.shared_room - offset)
+    fail(request, FaultKind::illegal_address, lane, offset, Space::shared,
+         "The block has " + std::to_string(launch_.shared_bytes) + " bytes of shared memory.");
+  found.at[lane] = request.warp.block.shared.data() + offset;
+  note_shared(request, lane, offset);
+}
+
+void Memory::reach_local_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found) {
+  const std::uint32_t room = request.warp.local_room();
+  if (offset & (request.size - 1)) fail(request, FaultKind::misaligned, lane, offset, Space::local, {});
+  if (offset >= room || request.size > room - offset)
+    fail(request, FaultKind::illegal_address, lane, offset, Space::local,
+         "The thread has " + std::to_string(room) + " bytes of local memory.");
+  found.at[lane] = request.warp.local(lane) + offset;
+}
+
+void Memory::reach_param_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found) {
+  const auto &bytes = launch_.launch.parameters;
+  if (offset & (request.size - 1)) fail(request, FaultKind::misaligned, lane, offset, Space::param, {});
+  if (request.operation != Operation::load || offset >= bytes.size() ||
+      request.size > bytes.size() - offset)
+    fail(request, FaultKind::illegal_address, lane, offset, Space::param,
+         "The kernel has " + std::to_string(bytes.size()) + " bytes of parameters.");
+  // Nothing is stored there.
+  found.at[lane] = const_cast<std::byte *>(bytes.data()) + offset;
+}
+
+std::byte *Memory::reach_one(Warp &warp, unsigned lane, std::uint64_t address,
+                             std::uint64_t &room) {
+  room = 0;
+  if (address - shared_base < most_of_window) {
+    const std::uint64_t offset = address - shared_base;
+    if (offset >= launch_.shared_room) return nullptr;
+    room = launch_.shared_room - offset;
+    return warp.block.shared.data() + offset;
+  }
+  if (address - local_base < most_of_window) {
+    const std::uint64_t offset = address - local_base;
+    if (offset >= warp.local_room()) return nullptr;
+    room = warp.local_room() - offset;
+    return warp.local(lane) + offset;
+  }
+  View *view = address < shared_base ? find(address) : nullptr;
+  if (!view) return nullptr;
+  room = view->window.end - address;
+  return view->window.bytes + (address - view->window.begin);
+}
+
+void Memory::note_together(Request &request, View &view, std::uint64_t offset) {
+  const std::uint64_t size = std::uint64_t{request.size} * lanes_of_warp;
+  const bool load = request.operation == Operation::load;
+  if (accesses_) {
+    ByteSet &set = load                                      ? view.reads
+                   : request.operation == Operation::store ? view.writes
+                                                             : view.atomics;
+    if (set.empty()) set.reserve(view.window.end - view.window.begin);
+    set.add_range(offset, size);
+  }
+  if (view.window.written) {
+    for (std::uint64_t at = 0; at < size; at += 32) {
+      if (!load) {
+        set_written(view.window.written, offset + at, 32, several_);
+      } else if (written_ &&
+                 written_bits(view.window.written, offset + at, 32) != bits_of_size(32)) {
+        for (unsigned lane = 0; lane < lanes_of_warp; ++lane) {
+          const std::uint64_t mine = offset + std::uint64_t{lane} * request.size;
+          const std::uint64_t bits = written_bits(view.window.written, mine, request.size);
+          if (request.instruction.count > 1 ? bits == 0 : bits != bits_of_size(request.size))
+            report_unwritten(request, {lane, false, view.window.begin + mine, nullptr});
+        }
+        break;
+      }
+    }
+  }
+  if (!races_) return;
+  if (view.uses.empty()) view.uses.reserve(view.window.end - view.window.begin);
+  for (unsigned lane = 0; lane < lanes_of_warp; ++lane) {
+    const std::uint64_t mine = offset + std::uint64_t{lane} * request.size;
+    check_race(request, view.uses, mine,
+               {lane, false, view.window.begin + mine, view.window.bytes + mine});
+  }
+}
+
+void Memory::note_lane(Request &request, View &view, unsigned lane, std::uint64_t offset) {
+  const bool load = request.operation == Operation::load;
+  if (accesses_) {
+    ByteSet &set = load                                      ? view.reads
+                   : request.operation == Operation::store ? view.writes
+                                                             : view.atomics;
+    if (set.empty()) set.reserve(view.window.end - view.window.begin);
+    set.add(offset, request.size);
+  }
+  const Place place{lane, false, view.window.begin + offset, view.window.bytes + offset};
+  if (view.window.written) {
+    if (written_ && request.operation != Operation::store) {
+      const std::uint64_t bits = written_bits(view.window.written, offset, request.size);
+      if (request.instruction.count > 1 ? bits == 0 : bits != bits_of_size(request.size))
+        report_unwritten(request, place);
+    }
+    if (!load) set_written(view.window.written, offset, request.size, several_);
+  }
+  if (!races_) return;
+  if (view.uses.empty()) view.uses.reserve(view.window.end - view.window.begin);
+  check_race(request, view.uses, offset, place);
+}
+
+void Memory::note_shared(Request &request, unsigned lane, std::uint64_t offset) {
+  Block &block = request.warp.block;
+  const Place place{lane, true, offset, block.shared.data() + offset};
+  if (written_) {
+    std::uint64_t *words = block.shared_written.data();
+    if (request.operation != Operation::store) {
+      const std::uint64_t bits = written_bits(words, offset, request.size);
+      if (bits != bits_of_size(request.size) && (request.instruction.count == 1 || bits == 0))
+        report_unwritten(request, place);
+    }
+    if (request.operation != Operation::load) set_written(words, offset, request.size, false);
+  }
+  if (races_) check_race(request, block.shared_uses, offset, place);
+}
+
+void Memory::check_race(Request &request, LastUses &uses, std::uint64_t offset,
+                        const Place &place) {
+  if ((request.size < 4 || (offset & 3)) && !uses.by_bytes(offset)) uses.split(offset);
+  if (uses.by_bytes(offset)) [[unlikely]] {
+    for (unsigned part = 0; part < request.size; ++part)
+      use(request, *uses.byte(offset + part), part, 1, place);
+  } else {
+    for (unsigned part = 0; part < request.size; part += 4)
+      use(request, *uses.word(offset + part), part, 4, place);
+  }
+}
+
+// In the order of likelihood: nobody was here, or I was.
+inline void Memory::use(Request &request, LastUse &last, unsigned part, unsigned size,
+                        const Place &place) {
+  const Warp &warp = request.warp;
+  const Block &block = warp.block;
+  const Stamp me = me_ | place.lane;
+  const Stamp writer = last.writer;
+  const bool strong = request.strong;
+  if (writer && (writer & ~stamp_flag) != me && !(strong && writer & stamp_flag) &&
+      !ordered(block, warp, place.lane, writer, place.shared) &&
+      !(request.operation == Operation::store && same_value(request, writer, part, size, place)))
+    report_race(request, place, part, size, writer, last.writer_place, true);
+  const Stamp reader = last.reader;
+  if (request.operation == Operation::load) {
+    // Strong loads look for others' flags; what they read is not plain data.
+    if (strong || (reader & ~stamp_flag) == me) return;
+    const bool others =
+        reader && !ordered(block, warp, place.lane, reader, place.shared);
+    last.reader = me | (others ? stamp_flag : 0);
+    last.reader_place = place_;
+    return;
+  }
+  if (reader) {
+    const bool by_me = (reader & ~stamp_flag) == me;
+    const bool unordered = by_me ? (reader & stamp_flag) != 0
+                                 : !ordered(block, warp, place.lane, reader, place.shared);
+    if (unordered && !same_value(request, 0, part, size, place))
+      report_race(request, place, part, size, by_me ? 0 : reader, last.reader_place, false);
+  }
+  last.writer = me | (strong ? stamp_flag : 0);
+  last.writer_place = place_;
+  last.reader = 0;
+}
+
+bool Memory::ordered(const Block &block, const Warp &warp, unsigned lane, Stamp then,
+                     bool shared) const {
+  const Stamp interval = then >> stamp_shift;
+  const bool same_lane = (then & 31) == lane;
+  std::uint32_t epoch, other_warp;
+  if (block.in_stretch(interval)) {
+    // Since the last barrier of all nothing else joined any threads: the usual case.
+    if (interval >= block.full_floor && block.only_full)
+      return same_lane && block.warp_of(interval) == warp.index;
+    if (interval < block.full_floor) return true;
+    epoch = block.epoch_of(interval);
+    other_warp = block.warp_of(interval);
+  } else {
+    if (shared && interval < block.full_floor) return true;
+    if (!shared && interval < block.floor && !block.acquired) return false;
+    if (block.alone && interval >= block.floor && interval < block.full_floor) return true;
+    Interval found;
+    if (!launch_.intervals.find(interval, found)) return true;
+    if (found.block != block.index)
+      return block.acquired &&
+             launch_.intervals.released_before(found.block, found.epoch, block.acquired);
+    epoch = found.epoch;
+    other_warp = found.warp;
+  }
+  if (other_warp == warp.index && same_lane) return true;
+  return block.ordered(epoch, other_warp, warp.index);
+}
+
+// Several threads may write the same: a flag that is set, mostly.
+bool Memory::same_value(const Request &request, Stamp other, unsigned part, unsigned size,
+                        const Place &place) const {
+  if (!request.values) return false;
+  const std::byte *mine = request.values + std::size_t{place.lane} * request.stride + part;
+  // Another lane in the same instruction has not written yet.
+  if (other && (other >> stamp_shift) == (me_ >> stamp_shift)) {
+    const unsigned lane = other & 31;
+    if ((request.mask >> lane & 1) && request.addresses[lane] == request.addresses[place.lane])
+      return std::memcmp(mine, request.values + std::size_t{lane} * request.stride + part, size) == 0;
+  }
+  return std::memcmp(mine, place.bytes + part, size) == 0;
+}
+
+void Memory::report_race(Request &request, const Place &place, unsigned part, unsigned size,
+                         Stamp other, std::uint32_t other_place, bool other_write) {
+  if (worker_.known(FindingKind::race, place_)) return;
+  Finding finding;
+  finding.kind = FindingKind::race;
+  finding.place = request.warp.place();
+  finding.thread = request.warp.thread_of(place.lane);
+  finding.write = request.operation != Operation::load;
+  finding.other_write = other_write;
+  finding.address = place.address + part;
+  finding.size = size;
+  finding.space = place.shared ? Space::shared : Space::global;
+  Interval who;
+  if (other && launch_.intervals.find(other >> stamp_shift, who)) {
+    finding.other_known = true;
+    finding.other_thread = launch_.thread_at(who.block, who.warp * lanes_of_warp + (other & 31));
+    finding.other_place = launch_.place_of(other_place);
+  }
+  worker_.find_out(std::move(finding), place_);
+}
+
+void Memory::report_unwritten(Request &request, const Place &place) {
+  const std::uint32_t at =
+      launch_.first_instruction[request.warp.frame->function] + request.warp.pc - 1;
+  if (worker_.known(FindingKind::never_written, at)) return;
+  Finding finding;
+  finding.kind = FindingKind::never_written;
+  finding.place = request.warp.place();
+  finding.thread = request.warp.thread_of(place.lane);
+  finding.address = place.address;
+  finding.size = request.size;
+  finding.space = place.shared ? Space::shared : Space::global;
+  worker_.find_out(std::move(finding), at);
+}
+
+}  // namespace simcuda::kernel

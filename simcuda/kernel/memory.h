@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where the addresses of a warp lead: each is checked, and what the launch used is noted.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "byte_set.h"
+#include "instruction.h"
+#include "races.h"
+
+namespace simcuda::kernel {
+
+class Block;
+class Warp;
+class Worker;
+struct LaunchState;
+
+// What a launch did to one window.
+struct View {
+  Window window;
+  ByteSet reads, writes, atomics;
+  LastUses uses;
+};
+
+enum class Operation : std::uint8_t { load, store, atomic };
+
+// What an instruction asks of memory, for all lanes of `mask`.
+struct Request {
+  Warp &warp;
+  const Instruction &instruction;
+  std::uint32_t mask;
+  std::uint32_t size;  // bytes of a lane
+  Operation operation;
+  bool strong = false;  // volatile, or with an order: no race with another such
+  // What is stored: writing what is there already need not be a race.
+  const std::byte *values = nullptr;
+  std::uint32_t stride = 0;
+  // Of the lanes; those that are not active name what an active one does.
+  alignas(64) std::uint64_t addresses[lanes_of_warp] = {};
+  std::uint64_t low = 0, high = 0, ored = 0;
+  bool together = false;  // all lanes, side by side
+};
+
+// The bytes of each lane; `together`: only the first is set, and the others follow it.
+struct Reach {
+  std::byte *at[lanes_of_warp];
+  bool together = false;
+};
+
+class Memory {
+ public:
+  Memory(LaunchState &launch, Worker &worker);
+  // Throws Failed.
+  void reach(Request &request, Reach &found);
+  // Bytes from an address on, for the engine's own functions: `room` says how many lie there.
+  std::byte *reach_one(Warp &warp, unsigned lane, std::uint64_t address, std::uint64_t &room);
+  // A window is gone.
+  void forget(std::uint64_t address);
+  const std::vector<std::unique_ptr<View>> &views() const { return views_; }
+  const std::vector<std::unique_ptr<View>> &gone() const { return gone_; }
+
+ private:
+  View *find(std::uint64_t address);
+  void reach_global(Request &request, Reach &found);
+  void reach_global_lane(Request &request, unsigned lane, std::uint64_t address, Reach &found);
+  void reach_shared(Request &request, Reach &found);
+  void reach_shared_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found);
+  void reach_local_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found);
+  void reach_param_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found);
+  void note_together(Request &request, View &view, std::uint64_t offset);
+  void note_lane(Request &request, View &view, unsigned lane, std::uint64_t offset);
+  void note_shared(Request &request, unsigned lane, std::uint64_t offset);
+
+  struct Place {
+    unsigned lane;
+    bool shared;
+    std::uint64_t address;  // for the report
+    const std::byte *bytes;
+  };
+  void check_race(Request &request, LastUses &uses, std::uint64_t offset, const Place &place);
+  void use(Request &request, LastUse &last, unsigned part, unsigned size, const Place &place);
+  bool ordered(const Block &block, const Warp &warp, unsigned lane, Stamp then, bool shared) const;
+  bool same_value(const Request &request, Stamp other, unsigned part, unsigned size,
+                  const Place &place) const;
+  void report_race(Request &request, const Place &place, unsigned part, unsigned size, Stamp other,
+                   std::uint32_t other_place, bool other_write);
+  void report_unwritten(Request &request, const Place &place);
+  [[noreturn]] void fail(const Request &request, FaultKind kind, unsigned lane,
+                         std::uint64_t address, Space space, std::string detail) const;
+
+  LaunchState &launch_;
+  Worker &worker_;
+  std::vector<std::unique_ptr<View>> views_;  // by address
+  std::vector<std::unique_ptr<View>> gone_;
+  std::vector<View *> cached_;  // by Instruction::cache
+  const bool accesses_, written_, several_;
+  const std::atomic<bool> &races_;
+  Stamp me_ = 0;              // of the request's warp, without the lane
+  std::uint32_t place_ = 0;   // of the request's instruction
+};
+
+}  // namespace simcuda::kernel

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From words to a program. Declarations are in parse.cpp, the bodies of functions in parse_body.cpp.
+#pragma once
+
+#include <unordered_map>
+
+#include "program.h"
+#include "text.h"
+
+namespace simcuda::kernel {
+
+class Parser {
+ public:
+  Parser(Program &program, std::string_view text) : program_(program), text_(text) {}
+  void parse();
+
+ private:
+  struct Name {
+    enum class Kind : std::uint8_t { reg, range, frame, parameter, label } kind;
+    int index = -1;
+    std::uint64_t offset = 0;  // of a parameter; of a range, how many
+    Type type = Type::none;    // of a range
+    std::uint8_t lanes = 1;    // of a vector of registers
+  };
+  struct Scope {
+    int parent = -1;
+    std::unordered_map<std::string_view, Name> names;
+  };
+  struct PendingLabel {
+    int scope;
+    std::string_view name;
+    std::uint32_t line;
+  };
+  struct Declaration {
+    std::string_view name;
+    std::uint64_t size = 0, elements = 1;
+    std::uint32_t alignment = 1;
+    Type type = Type::none;
+    unsigned vector = 1;
+    std::vector<std::uint64_t> dimensions;
+    bool managed = false;
+  };
+
+  // Declarations.
+  void parse_top();
+  bool take_space(Space &space);
+  void parse_file();
+  void parse_alias();
+  void parse_variable(Space space, Linkage linkage);
+  Declaration parse_declaration_head();
+  void parse_declarator(Declaration &declaration);
+  void parse_initialiser(const Declaration &declaration, Variable &variable);
+  void parse_elements(const Declaration &declaration, Variable &variable, std::size_t dimension,
+                      std::uint64_t begin, std::uint64_t end);
+  void parse_element(const Declaration &declaration, Variable &variable, std::uint64_t offset);
+  void parse_address_element(Variable &variable, std::uint64_t offset, std::uint32_t size,
+                             std::uint32_t shift);
+  void declare(Variable variable, bool module_scope);
+  int add_symbol(std::string_view name, int function, int variable, bool module_scope);
+  void parse_function(bool entry, Linkage linkage);
+  void parse_formals(Function &function, std::vector<Formal> &formals, bool entry);
+  void parse_function_directives(Function &function);
+  void parse_dimensions(std::uint32_t (&into)[3]);
+
+  // Bodies.
+  void parse_body();
+  void parse_directive_in_body();
+  void parse_registers();
+  void parse_loc();
+  void parse_label(std::string_view name, std::uint32_t line);
+  void parse_instruction(std::string_view root, std::uint32_t line);
+  void parse_call(Statement &statement);
+  Operand parse_operand(unsigned depth = 0);
+  Operand parse_name_operand();
+  Operand parse_address();
+  Operand parse_group(const char *end);
+  Operand named(std::string_view name, std::uint32_t line);
+  const Name *find(std::string_view name);
+  bool is_known(std::string_view name);
+  void add_name(std::string_view name, Name value);
+  int add_register(std::string_view name, Type type);
+  void resolve_labels();
+
+  // Constant expressions.
+  std::uint64_t parse_constant();
+  std::uint64_t parse_expression(int least, unsigned depth);
+  std::uint64_t parse_primary(unsigned depth);
+
+  Program &program_;
+  Text text_;
+  Function *function_ = nullptr;
+  std::vector<Scope> scopes_;
+  int scope_ = -1;
+  std::vector<PendingLabel> pending_;
+  std::unordered_map<std::string_view, std::vector<int>> pending_lists_;
+  std::uint32_t source_line_ = 0, source_file_ = 0;
+  Statement guard_;
+};
+
+}  // namespace simcuda::kernel

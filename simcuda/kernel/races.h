@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Races between the threads of one launch: two uses of the same bytes, one of them a write, that no
+// barrier orders. A warp has a number for the time between two events that order threads, and who
+// used four bytes last is kept by that number and the lane.
+//
+// Ordered are: the threads that a barrier joins, those of a warp that bar.warp.sync joins, and blocks
+// of which one does an atomic operation, a fence or a strong store, and the other later an atomic
+// operation or a strong load, whatever the address. The last is more than the memory model says: a
+// race is missed rather than one reported that is none.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "byte_set.h"
+#include "instruction.h"
+
+namespace simcuda::kernel {
+
+// Bits: the lane in 0 to 4, a flag, then the number of a warp's interval. 0: nobody.
+using Stamp = std::uint32_t;
+inline constexpr Stamp stamp_flag = 32;
+inline constexpr unsigned stamp_shift = 6;
+inline constexpr Stamp last_interval = (Stamp{1} << 26) - 1;
+
+struct LastUse {
+  Stamp writer = 0;  // flag: by a strong or atomic operation
+  Stamp reader = 0;  // flag: others read, too
+  std::uint32_t writer_place = 0, reader_place = 0;  // instruction, counted over the module
+};
+
+// Of a stretch of memory: four bytes each, or single ones in pages where single ones are used.
+class LastUses {
+ public:
+  bool empty() const { return !words_; }
+  void reserve(std::uint64_t bytes);
+  bool by_bytes(std::uint64_t offset) const { return split_[offset >> page_shift]; }
+  void split(std::uint64_t offset);
+  LastUse *word(std::uint64_t offset) { return words_ + (offset >> 2); }
+  LastUse *byte(std::uint64_t offset) { return bytes_ + offset; }
+
+ private:
+  static constexpr unsigned page_shift = 12;
+  Zeros memory_, byte_memory_;
+  LastUse *words_ = nullptr, *bytes_ = nullptr;
+  std::uint8_t *split_ = nullptr;
+  std::uint64_t size_ = 0;
+};
+
+// Who a stamp is.
+struct Interval {
+  std::uint64_t block = 0;  // counted over the grid
+  std::uint32_t epoch = 0;  // of its block
+  std::uint32_t warp = 0;
+};
+
+// The intervals of all blocks of a launch, and when a block let others see what it did.
+class Intervals {
+ public:
+  explicit Intervals(std::uint32_t warps) : warps_(warps) {}
+  // The first of `epochs` times as many as a block has warps; 0: there are no more.
+  Stamp reserve(std::uint64_t block, std::uint32_t first_epoch, std::uint32_t epochs);
+  bool find(Stamp interval, Interval &found) const;
+  void release(std::uint64_t block, std::uint32_t epoch);
+  std::uint64_t acquire();
+  // Whether what this block did in this epoch was let go by that time.
+  bool released_before(std::uint64_t block, std::uint32_t epoch, std::uint64_t time) const;
+
+ private:
+  struct Stretch {
+    Stamp first;
+    std::uint32_t epoch;
+    std::uint64_t block;
+  };
+  struct Release {
+    std::uint32_t epoch;
+    std::uint64_t time;
+  };
+  mutable std::mutex mutex_;
+  const std::uint32_t warps_;
+  Stamp next_ = 1;
+  std::uint64_t time_ = 0;
+  std::vector<Stretch> stretches_;
+  std::map<std::uint64_t, std::vector<Release>> releases_;
+};
+
+}  // namespace simcuda::kernel

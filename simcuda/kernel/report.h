@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a launch did, and what was wrong with it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "types.h"
+
+namespace simcuda::kernel {
+
+// A place in a kernel: of the source where .loc says so, and of the PTX text.
+struct Place {
+  std::string kernel, function, file;
+  std::uint32_t line = 0;      // of the source; 0: not known
+  std::uint32_t ptx_line = 0;  // of the PTX
+  std::string instruction;
+};
+
+struct Thread {
+  std::uint32_t block[3] = {}, thread[3] = {};
+};
+
+enum class FaultKind : std::uint8_t {
+  illegal_address,   // CUDA_ERROR_ILLEGAL_ADDRESS, 700
+  misaligned,        // CUDA_ERROR_MISALIGNED_ADDRESS, 716
+  trap,              // CUDA_ERROR_LAUNCH_FAILED, 719
+  assertion,         // CUDA_ERROR_ASSERT, 710
+  illegal_instruction,  // CUDA_ERROR_ILLEGAL_INSTRUCTION, 715
+  invalid_pc,        // CUDA_ERROR_INVALID_PC, 718
+  stack_overflow,    // CUDA_ERROR_HARDWARE_STACK_ERROR, 714
+  deadlock,          // all threads that are left wait for a barrier
+  limit,             // more instructions than the launch may execute
+  stopped,           // the environment said so
+};
+
+// The launch ended there.
+struct Fault {
+  FaultKind kind = FaultKind::trap;
+  Place place;
+  Thread thread;
+  std::uint64_t address = 0;
+  std::uint32_t size = 0;
+  bool write = false;
+  Space space = Space::generic;
+  std::string detail;  // what is known besides: a sentence, or nothing
+};
+
+enum class FindingKind : std::uint8_t {
+  race,             // two threads use the same bytes, one of them writes, nothing orders them
+  never_written,    // a read of bytes that nobody wrote
+  barrier_divergent,  // threads of one warp wait at different barriers, or some have ended
+  warp_mask,        // a thread does not name itself, or reads from one that takes no part
+};
+
+// The launch went on.
+struct Finding {
+  FindingKind kind = FindingKind::race;
+  Place place, other_place;
+  Thread thread, other_thread;
+  bool write = false, other_write = false, other_known = false;
+  std::uint64_t address = 0;  // in shared memory, an offset into it
+  std::uint32_t size = 0;
+  Space space = Space::global;
+  std::string detail;
+  std::uint64_t count = 1;  // how often at this instruction
+};
+
+enum class Use : std::uint8_t { reads, writes, atomic };
+
+// Bytes of global memory that the launch used, all in one window.
+struct Access {
+  std::uint64_t begin = 0, end = 0;
+  Use use = Use::reads;
+  int parameter = -1;  // the kernel's, that points into this window; -1: none, or more than one
+};
+
+// Plain English sentences.
+std::string to_string(const Place &place);
+std::string to_string(const Thread &thread);
+std::string to_string(const Fault &fault);
+std::string to_string(const Finding &finding);
+
+}  // namespace simcuda::kernel

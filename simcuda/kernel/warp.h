@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What executes: a launch, on workers, block by block, warp by warp.
+//
+// The lanes of a warp that are at one place are a group; the one in the deepest call and there at
+// the lowest instruction goes first, so that those that went another way are caught up with. A group
+// that has gone on for long lets the others go on for a while: they may be what it waits for.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "instruction.h"
+#include "memory.h"
+#include "races.h"
+
+namespace simcuda::kernel {
+
+class Block;
+class Worker;
+
+// Bytes that begin at a multiple of 64.
+class Bytes {
+ public:
+  Bytes() = default;
+  explicit Bytes(std::size_t size);
+  std::byte *data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte *bytes) const;
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  std::size_t size_ = 0;
+};
+
+struct Frame {
+  const Body *body = nullptr;
+  int function = -1;
+  Frame *parent = nullptr;
+  const Call *call = nullptr;  // of the parent, that led here
+  std::uint32_t return_to = 0, depth = 0;
+  std::uint32_t lanes = 0;  // that are in it or deeper
+  std::uint32_t local_base = 0;
+  Bytes registers;
+};
+
+enum class Wait : std::uint8_t { none, lanes, barrier };
+
+struct Group {
+  Frame *frame = nullptr;
+  std::uint32_t pc = 0, mask = 0;
+  Wait wait = Wait::none;
+  std::uint8_t barrier = 0;
+  std::uint64_t ran = 0;  // when it had its turn last
+};
+
+// Ends the launch. Whoever catches it knows the place.
+struct Failed {
+  FaultKind kind;
+  unsigned lane = 0;
+  std::uint64_t address = 0;
+  std::uint32_t size = 0;
+  bool write = false;
+  Space space = Space::generic;
+  std::string detail;
+};
+
+class Warp {
+ public:
+  Warp(Block &its_block, unsigned its_index);
+  // For the block's next turn through the grid.
+  void begin();
+  enum class State : std::uint8_t { ready, waits, ended };
+  // Goes on until it waits, has ended or has executed about as many instructions.
+  State run(std::uint64_t budget);
+
+  template <class T>
+  T *lanes(Place32 at) const {
+    return reinterpret_cast<T *>(banks[at & 3] + (at >> 2));
+  }
+  std::uint32_t &bits(Place32 at) const { return *lanes<std::uint32_t>(at); }
+  std::uint32_t &carry() const {
+    return *reinterpret_cast<std::uint32_t *>(banks[0] + carry_offset);
+  }
+  Thread thread_of(unsigned lane) const;
+  Place place() const;
+  std::byte *local(unsigned lane) const { return local_.data() + std::size_t{lane} * local_room_; }
+  std::uint32_t local_room() const { return local_room_; }
+
+  // For instructions whose flow `changes`.
+  void jump(std::uint32_t mask, std::uint32_t target);
+  void call(std::uint32_t mask, const Call &call, int function);
+  void ret(std::uint32_t mask);
+  void exit(std::uint32_t mask);
+  // True: all lanes of `wanted` that are left are here, or will not come. Else these wait for them,
+  // and will execute the same instruction again.
+  bool gather(std::uint32_t mask, std::uint32_t wanted);
+  void wait_at_barrier(std::uint32_t mask, std::uint8_t barrier, bool again);
+  void leave_barrier(std::uint8_t barrier);
+  void let_others_go();
+  bool can_run() const;
+
+  std::byte *banks[4] = {};
+  Frame *frame = nullptr;
+  std::uint32_t pc = 0, active = 0;
+  std::uint32_t live = 0, born = 0;  // lanes that have not ended; that there were
+  std::array<std::uint32_t, 16> passed{};  // lanes that will execute their barrier again, by number
+  const unsigned index;
+  Block &block;
+  Worker &worker;
+
+ private:
+  bool choose();
+  void merge_here();
+  void look_ahead();
+  void add_group(const Group &group);
+  Frame *take_frame(int function);
+  void leave_frame(Frame &left, std::uint32_t mask);
+  void account();
+  void need_local(std::uint32_t room);
+
+  std::vector<Group> waiting_;  // groups but the one that runs
+  std::uint32_t meets_ = UINT32_MAX;  // the next place at which another group of this frame is
+  bool group_changed_ = false;
+  bool forced_ = false;  // the lanes that this group waited for will not come
+  bool rotate_ = false;
+  std::uint32_t counted_from_ = 0;
+  std::uint64_t executed_ = 0, turn_began_ = 0, turns_ = 0, threads_executed_ = 0;
+  Bytes bank_, local_;
+  std::uint32_t local_room_ = 0;
+  std::vector<std::unique_ptr<Frame>> frames_;
+  std::vector<std::vector<Frame *>> free_frames_;  // by function
+};
+
+struct Barrier {
+  std::uint32_t expected = 0;              // threads; 0: all of the block
+  std::array<std::uint32_t, 32> lanes{};   // by warp, that came
+  std::array<std::uint32_t, 32> places{};  // by warp, where the first of them came from
+  std::uint32_t came = 0;                  // warps of which some lane did
+  std::uint32_t count = 0;                 // of what the threads brought
+  bool all = true, any = false;
+};
+
+class Block {
+ public:
+  explicit Block(Worker &its_worker);
+  void begin(std::uint64_t its_index);
+  // Goes on for about as many instructions of each warp; true: all threads have ended.
+  bool run(std::uint64_t budget);
+
+  void arrive(Warp &warp, unsigned number, std::uint32_t threads, std::uint32_t mask,
+              std::uint32_t predicate, bool aligned);
+  // After threads have ended, a barrier may have all that it waits for.
+  void complete_barriers();
+
+  // Of the warp, now: what its lanes use is kept by this.
+  Stamp stamp(unsigned warp) const {
+    return (stretch_first_ + (epoch - stretch_epoch_) * warps_ + warp) << stamp_shift;
+  }
+  bool in_stretch(Stamp interval) const {
+    return interval - stretch_first_ < stretch_length_ * warps_;
+  }
+  std::uint32_t epoch_of(Stamp interval) const {
+    return stretch_epoch_ + (interval - stretch_first_) / warps_;
+  }
+  std::uint32_t warp_of(Stamp interval) const { return (interval - stretch_first_) % warps_; }
+  // Whether what that warp did in that epoch comes before what this one does now.
+  bool ordered(std::uint32_t epoch_then, unsigned then, unsigned now) const {
+    return epoch_then < known_[now * warps_ + then];
+  }
+  // These warps have met: a bit for each.
+  void join(std::uint32_t warps);
+  void acquire();
+  void release();
+
+  Worker &worker;
+  std::uint64_t index = 0;
+  std::uint32_t ctaid[3] = {};
+  std::vector<std::unique_ptr<Warp>> warps;
+  Bytes shared;
+  std::vector<std::uint64_t> shared_written;
+  LastUses shared_uses;
+  Stamp floor = 0;       // the first interval of this block
+  Stamp full_floor = 0;  // the first since the last barrier of all
+  bool only_full = true;  // no other has joined any threads since
+  bool alone = false;     // no other block runs before this one has ended
+  std::uint32_t epoch = 0;
+  std::uint64_t acquired = 0;
+  std::array<Barrier, 16> barriers;
+  struct Result {
+    std::uint32_t count = 0;
+    bool all = true, any = false;
+  };
+  std::array<Result, 16> results;
+
+ private:
+  void begin_epoch();
+  void try_complete(unsigned number);
+  [[noreturn]] void report_deadlock();
+
+  std::uint32_t warps_ = 0;
+  Stamp stretch_first_ = 0;
+  std::uint32_t stretch_epoch_ = 0, stretch_length_ = 0, released_in_ = UINT32_MAX;
+  std::vector<std::uint32_t> known_;
+};
+
+// What all workers of a launch share.
+struct LaunchState {
+  LaunchState(const Module &module, const Kernel &kernel, const Launch &launch,
+              Environment &environment);
+  const Module &module;
+  const Code &code;
+  const Kernel &kernel;
+  const Launch &launch;
+  Environment &environment;
+  int entry = -1;
+  std::uint32_t threads = 0, warps = 0;  // of a block
+  std::uint64_t blocks = 0;
+  std::uint32_t shared_bytes = 0, shared_room = 0;
+  Bytes bank;
+  Intervals intervals;
+  std::atomic<bool> races{false};  // are looked for
+  std::atomic<std::uint64_t> next_block{0}, instructions{0};
+  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  std::map<std::pair<std::uint32_t, FindingKind>, std::size_t> found;  // in outcome.findings
+  Outcome outcome;
+  std::vector<std::uint32_t> first_instruction;  // by function, counted over the module
+  Place place_of(std::uint32_t instruction) const;
+  Place place_of(int function, std::uint32_t pc) const;
+  Thread thread_at(std::uint64_t block, std::uint32_t thread) const;
+
+ private:
+  void fill_bank();
+};
+
+class Worker {
+ public:
+  explicit Worker(LaunchState &state) : launch(state), memory(state, *this) {}
+  void run();
+  // Whether there was such a finding at this instruction; it is counted then.
+  bool known(FindingKind kind, std::uint32_t instruction);
+  void find_out(Finding finding, std::uint32_t instruction);
+  void fail(const Failed &failed, const Warp &warp);
+  // Throws Failed where the launch is to end.
+  void count(std::uint64_t instructions);
+
+  LaunchState &launch;
+  Memory memory;
+  Warp *running = nullptr;
+
+ private:
+  void hand_over();
+  std::uint64_t counted_ = 0;
+  bool ever_several_ = false;  // blocks at a time
+};
+
+}  // namespace simcuda::kernel
