@@ -176,7 +176,8 @@ ModulePtr decode(std::shared_ptr<const Program> program) {
   for (int i = 0; i < static_cast<int>(program->functions.size()); ++i) decode_function(state, i);
   for (int i = 0; i < static_cast<int>(program->functions.size()); ++i)
     code->function_by_name[program->functions[i].name] = i;
-  code->constants = std::move(state.constants.bytes);
+  code->constants = Bytes(state.constants.bytes.size());
+  std::copy(state.constants.bytes.begin(), state.constants.bytes.end(), code->constants.data());
 
   made->version = program->version;
   made->target = program->target;

@@ -14,6 +14,22 @@ namespace simcuda::kernel {
 
 class Warp;
 
+// Bytes that begin at a multiple of 64.
+class Bytes {
+ public:
+  Bytes() = default;
+  explicit Bytes(std::size_t size);
+  std::byte *data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte *bytes) const;
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  std::size_t size_ = 0;
+};
+
 inline constexpr unsigned lanes_of_warp = 32;
 inline constexpr std::uint32_t all_lanes = 0xFFFFFFFF;
 
@@ -117,7 +133,7 @@ struct SharedLayout {
 
 struct Code {
   std::vector<Body> bodies;  // as Program::functions
-  std::vector<std::byte> constants;
+  Bytes constants;
   std::vector<SymbolUse> symbols;
   std::uint32_t launch_bytes = launch_bank::symbols;
   std::vector<std::string> spellings;

@@ -36,7 +36,7 @@ Warp::Warp(Block &its_block, unsigned its_index)
       free_frames_(its_block.worker.launch.code.bodies.size()) {
   const LaunchState &launch = worker.launch;
   banks[static_cast<int>(Bank::constants)] =
-      const_cast<std::byte *>(launch.code.constants.data());
+      launch.code.constants.data();
   banks[static_cast<int>(Bank::warp)] = bank_.data();
   banks[static_cast<int>(Bank::launch)] = launch.bank.data();
   const std::uint32_t *size = launch.launch.block;

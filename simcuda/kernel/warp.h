@@ -21,22 +21,6 @@ namespace simcuda::kernel {
 class Block;
 class Worker;
 
-// Bytes that begin at a multiple of 64.
-class Bytes {
- public:
-  Bytes() = default;
-  explicit Bytes(std::size_t size);
-  std::byte *data() const { return data_.get(); }
-  std::size_t size() const { return size_; }
-
- private:
-  struct Free {
-    void operator()(std::byte *bytes) const;
-  };
-  std::unique_ptr<std::byte, Free> data_;
-  std::size_t size_ = 0;
-};
-
 struct Frame {
   const Body *body = nullptr;
   int function = -1;
