@@ -61,6 +61,11 @@ const Place32 *list_of(const Warp &w, const Instruction &i) {
   return w.frame->body->lists.data() + i.list;
 }
 
+void acquire(Warp &w) {
+  w.block.acquire();
+  w.polled();
+}
+
 // T is what lies in memory, R the lanes of a register.
 template <class T, class R>
 void load(Warp &w, const Instruction &i, std::uint32_t mask) {
@@ -69,7 +74,7 @@ void load(Warp &w, const Instruction &i, std::uint32_t mask) {
   find_addresses(r);
   Reach found;
   w.worker.memory.reach(r, found);
-  if (i.atomic) w.block.acquire();
+  if (i.atomic) acquire(w);
   if (found.together && i.count == 1) {
     const auto *from = reinterpret_cast<const Loose<T> *>(found.at[0]);
     put(w.lanes<R>(i.d), mask, [=](unsigned k) { return static_cast<R>(from[k].value); });
@@ -380,7 +385,7 @@ struct BitsOf {
 };
 
 void order_atomic(Warp &w) {
-  w.block.acquire();
+  acquire(w);
   w.block.release();
 }
 

@@ -190,7 +190,9 @@ void Worker::fail(const Failed &failed, const Warp &warp) {
   if (launch.outcome.fault) return;
   Fault fault;
   fault.kind = failed.kind;
-  fault.place = warp.frame ? launch.place_of(warp.frame->function, warp.pc ? warp.pc - 1 : 0) : Place{};
+  // Where it was about to go on, if it was stopped between two instructions.
+  const bool between = failed.kind == FaultKind::limit || failed.kind == FaultKind::stopped;
+  if (warp.frame) fault.place = launch.place_of(warp.frame->function, warp.pc - !between);
   fault.thread = warp.thread_of(failed.lane);
   fault.address = failed.address;
   fault.size = failed.size;

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::uint32_t most_local = 512 << 10;  // bytes of a thread, as on hardware
 constexpr std::uint32_t deepest_call = 2000;
-constexpr std::uint64_t patience = 4096;  // instructions of a group while others wait
+constexpr std::uint64_t patience = 4096;  // instructions of a group while others of its warp wait
+constexpr std::uint32_t most_polls = 4, most_polls_alone = 64;  // strong loads and atomic operations
 
 }  // namespace
 
@@ -129,6 +130,8 @@ void Warp::add_group(const Group &group) {
 
 // The deepest call, and there the lowest instruction; by turns where a group has gone on for long.
 bool Warp::choose() {
+  const Frame *const frame_before = active ? frame : nullptr;
+  const std::uint32_t pc_before = pc;
   if (active) add_group({frame, pc, active, Wait::none, 0, turns_});
   active = 0;
   group_changed_ = false;
@@ -152,8 +155,11 @@ bool Warp::choose() {
   frame = best->frame;
   pc = counted_from_ = best->pc;
   active = best->mask;
-  ++turns_;
-  turn_began_ = executed_;
+  if (frame != frame_before || pc != pc_before) {
+    ++turns_;
+    turn_began_ = executed_;
+    polls_ = 0;
+  }
   *best = waiting_.back();
   waiting_.pop_back();
   banks[static_cast<int>(Bank::frame)] = frame->registers.data();
@@ -192,6 +198,7 @@ void Warp::account() {
 
 Warp::State Warp::run(std::uint64_t budget) {
   executed_ = threads_executed_ = turn_began_ = 0;
+  polls_ = 0;
   worker.running = this;
   if (!active && !choose()) return live ? State::waits : State::ended;
   State state = State::ready;
@@ -215,7 +222,7 @@ Warp::State Warp::run(std::uint64_t budget) {
       if (pc == meets_) merge_here();
     }
     counted_from_ = pc;
-    if (executed_ - turn_began_ > patience && !waiting_.empty()) {
+    if (!waiting_.empty() && (executed_ - turn_began_ > patience || polls_ > most_polls)) {
       rotate_ = true;
       group_changed_ = true;
     }
@@ -225,7 +232,7 @@ Warp::State Warp::run(std::uint64_t budget) {
         break;
       }
     }
-    if (executed_ >= budget) break;
+    if (executed_ >= budget || polls_ > most_polls_alone) break;
   }
   worker.count(threads_executed_);
   return state;

@@ -3,7 +3,8 @@
 //
 // The lanes of a warp that are at one place are a group; the one in the deepest call and there at
 // the lowest instruction goes first, so that those that went another way are caught up with. A group
-// that has gone on for long lets the others go on for a while: they may be what it waits for.
+// that has gone on for long, or looks at the same memory again and again, lets the others go on for a
+// while: they may be what it waits for.
 #pragma once
 
 #include <array>
@@ -86,6 +87,8 @@ class Warp {
   void wait_at_barrier(std::uint32_t mask, std::uint8_t barrier, bool again);
   void leave_barrier(std::uint8_t barrier);
   void let_others_go();
+  // It has looked at what others may be about to change.
+  void polled() { ++polls_; }
   bool can_run() const;
 
   std::byte *banks[4] = {};
@@ -112,7 +115,7 @@ class Warp {
   bool group_changed_ = false;
   bool forced_ = false;  // the lanes that this group waited for will not come
   bool rotate_ = false;
-  std::uint32_t counted_from_ = 0;
+  std::uint32_t counted_from_ = 0, polls_ = 0;
   std::uint64_t executed_ = 0, turn_began_ = 0, turns_ = 0, threads_executed_ = 0;
   Bytes bank_, local_;
   std::uint32_t local_room_ = 0;
