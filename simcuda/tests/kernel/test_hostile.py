@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Collects the texts of the other tests, and gives them to `hostile`, which breaks them.
+
+    test_hostile.py HOSTILE [--first N] [--count N]"""
+
+import argparse
+import contextlib
+import io
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import cases
+import engine
+import test_checks
+import test_instructions
+import test_programs
+
+
+def texts():
+    """What the tests of checks load, random programs, and instructions, ten to a kernel."""
+    kept = []
+    load = engine.Module.__init__
+
+    def keep(self, *given):
+        kept.extend(given)
+        load(self, *given)
+
+    engine.Module.__init__ = keep
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            sys.argv[1:] = []
+            test_checks.main()
+    finally:
+        engine.Module.__init__ = load
+    kept += [test_programs.Writer(seed).text() for seed in range(40)]
+    kept += [test_instructions.kernel(case) for i, case in enumerate(cases.all_cases()) if i % 9 == 0]
+    return sorted(set(kept))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("hostile")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=3000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for number, text in enumerate(texts()):
+            paths.append(pathlib.Path(folder) / f"{number}.ptx")
+            paths[-1].write_text(text)
+        return subprocess.run([options.hostile, str(options.first), str(options.count), *map(str, paths)],
+                              check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
