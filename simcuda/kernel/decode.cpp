@@ -203,7 +203,7 @@ ModulePtr decode(std::shared_ptr<const Program> program) {
   return made;
 }
 
-ModulePtr parse(std::string_view text) { return decode(parse_program(text)); }
+ModulePtr parse(std::string_view text) { return decode(with_runtime(parse_program(text))); }
 
 const Kernel *Module::kernel(std::string_view name) const {
   for (const Kernel &kernel : kernels)

@@ -53,7 +53,7 @@ enum : std::uint32_t {
   laneid = 768, lanemask_eq = 896, lanemask_le = 1024, lanemask_lt = 1152, lanemask_ge = 1280,
   lanemask_gt = 1408, nwarpid = 1536, zero = 1664, one = 1792, total_smem = 1920,
   dynamic_smem = 2048, warp_size = 2176, gridid32 = 2304, gridid = 2432, zero64 = 2688,
-  symbols = 2944,
+  envreg1 = 2944, envreg2 = 3072, symbols = 3200,
 };
 }
 

@@ -53,6 +53,7 @@ LaunchState::LaunchState(const Module &its_module, const Kernel &its_kernel,
   // Compilers widen loads, to the end of what hardware would hand out.
   shared_room = rounded(shared_bytes, 128);
   races = launch.checks.races;
+  if (launch.cooperative) grid_barrier = Bytes(64);
   std::uint32_t count = 0;
   for (const Body &body : code.bodies) {
     first_instruction.push_back(count);
@@ -89,6 +90,11 @@ void LaunchState::fill_bank() {
   set_all(launch_bank::warp_size, lanes_of_warp);
   set_all(launch_bank::gridid32, static_cast<std::uint32_t>(launch.grid_id));
   set_all(launch_bank::gridid, launch.grid_id);
+  if (launch.cooperative) {
+    const auto address = reinterpret_cast<std::uintptr_t>(grid_barrier.data());
+    set_all(launch_bank::envreg1, static_cast<std::uint32_t>(address >> 32));
+    set_all(launch_bank::envreg2, static_cast<std::uint32_t>(address));
+  }
   const Program &program = *module.program;
   for (const SymbolUse &use : code.symbols) {
     std::uint64_t address = 0;
@@ -268,6 +274,7 @@ int parameter_into(const LaunchState &launch, const Window &window) {
 void Worker::hand_over() {
   std::lock_guard lock(launch.mutex);
   const auto add = [&](const View &view) {
+    if (view.window.bytes == launch.grid_barrier.data()) return;
     const int parameter = parameter_into(launch, view.window);
     const auto add_set = [&](const ByteSet &set, Use use) {
       if (set.empty()) return;

@@ -130,7 +130,7 @@ std::shared_ptr<const Program> link_programs(
 ModulePtr link(const std::vector<ModulePtr> &modules) {
   std::vector<std::shared_ptr<const Program>> programs;
   for (auto &module : modules) programs.push_back(module->program);
-  return decode(link_programs(programs));
+  return decode(with_runtime(link_programs(programs)));
 }
 
 }  // namespace simcuda::kernel

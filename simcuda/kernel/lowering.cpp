@@ -208,6 +208,12 @@ std::optional<Place32> Lowering::special(std::string_view name, unsigned &bits) 
       bits = special.bits;
       return place_in(special.bank, special.offset);
     }
+  // Where a cooperative launch has its barrier.
+  if (name == "%envreg1" || name == "%envreg2") {
+    bits = 32;
+    return place_in(Bank::launch,
+                    name == "%envreg1" ? launch_bank::envreg1 : launch_bank::envreg2);
+  }
   if (name.starts_with("%envreg") && name.size() <= 9) {
     bits = 32;
     return place_in(Bank::launch, launch_bank::zero);

@@ -65,7 +65,11 @@ View *Memory::find(std::uint64_t address) {
   auto after = std::upper_bound(views_.begin(), views_.end(), address, above);
   if (after != views_.begin() && address < (*std::prev(after))->window.end)
     return std::prev(after)->get();
-  const Window window = launch_.environment.find(address);
+  const auto own = reinterpret_cast<std::uintptr_t>(launch_.grid_barrier.data());
+  const Window window =
+      address - own < launch_.grid_barrier.size()
+          ? Window{own, own + launch_.grid_barrier.size(), launch_.grid_barrier.data(), true, nullptr}
+          : launch_.environment.find(address);
   if (address < window.begin || address >= window.end) return nullptr;
   auto view = std::make_unique<View>();
   view->window = window;

@@ -100,6 +100,8 @@ struct Program {
 std::shared_ptr<const Program> parse_program(std::string_view text);
 std::shared_ptr<const Program> link_programs(
     const std::vector<std::shared_ptr<const Program>> &programs);
+// With those functions of the device's runtime that it calls and does not define.
+std::shared_ptr<const Program> with_runtime(std::shared_ptr<const Program> program);
 ModulePtr decode(std::shared_ptr<const Program> program);
 
 }  // namespace simcuda::kernel

@@ -209,6 +209,7 @@ struct LaunchState {
   std::uint64_t blocks = 0;
   std::uint32_t shared_bytes = 0, shared_room = 0;
   Bytes bank;
+  Bytes grid_barrier;  // memory of a cooperative launch's own
   Intervals intervals;
   std::atomic<bool> races{false};  // are looked for
   std::atomic<std::uint64_t> next_block{0}, instructions{0};
