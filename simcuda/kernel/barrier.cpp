@@ -61,9 +61,17 @@ void reduce(Warp &w, const Instruction &i, std::uint32_t mask) {
 }
 
 void warp_sync(Warp &w, const Instruction &i, std::uint32_t mask) {
-  const std::uint32_t wanted = w.lanes<std::uint32_t>(i.a)[std::countr_zero(mask)];
-  if (!w.gather(mask, wanted)) return;
-  w.block.join(std::uint32_t{1} << w.index);
+  const std::uint32_t *masks = w.lanes<std::uint32_t>(i.a);
+  bool met = false;
+  while (mask) {
+    const std::uint32_t wanted = masks[std::countr_zero(mask)];
+    std::uint32_t same = 0;
+    for (unsigned k = 0; k < lanes_of_warp; ++k)
+      same |= std::uint32_t{(mask >> k & 1) && masks[k] == wanted} << k;
+    mask &= ~same;
+    met |= w.gather(same, wanted);
+  }
+  if (met) w.block.join(std::uint32_t{1} << w.index);
 }
 
 void select_block_barrier(Lowering &l, bool aligned) {

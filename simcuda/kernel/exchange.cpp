@@ -35,28 +35,30 @@ void report(Warp &w, unsigned lane, const char *what) {
   w.worker.find_out(std::move(finding), at);
 }
 
-// Waits for the lanes that the mask names. Without .sync those take part that are here. False: not
-// all have come.
-bool meet(Warp &w, const Instruction &i, std::uint32_t mask, std::uint32_t &members) {
-  members = mask;
-  if (!i.atomic) return true;
-  const unsigned first = static_cast<unsigned>(std::countr_zero(mask));
-  members = w.lanes<std::uint32_t>(i.e)[first];
-  if (!w.gather(mask, members)) return false;
-  each_active(mask, [&](unsigned k) {
-    if (!(w.lanes<std::uint32_t>(i.e)[k] >> k & 1)) report(w, k, "its mask does not name itself");
-  });
-  if (members & w.live & ~mask)
-    report(w, first, "lanes that its mask names are elsewhere, and will not come");
-  members &= mask;
-  return true;
+// f(mask, members) for the lanes that take part together: those that name the same mask, once all of
+// it are there. Without .sync those take part that are here.
+template <class F>
+void together(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
+  if (!i.atomic) return f(mask, mask);
+  const std::uint32_t *masks = w.lanes<std::uint32_t>(i.e);
+  while (mask) {
+    const auto first = static_cast<unsigned>(std::countr_zero(mask));
+    const std::uint32_t named = masks[first];
+    std::uint32_t same = 0;
+    each_active(mask, [&](unsigned k) { same |= std::uint32_t{masks[k] == named} << k; });
+    mask &= ~same;
+    if (!w.gather(same, named)) continue;
+    if (same & ~named)
+      report(w, static_cast<unsigned>(std::countr_zero(same & ~named)), "its mask does not name itself");
+    if (named & w.live & ~same)
+      report(w, first, "lanes that its mask names are elsewhere, and will not come");
+    f(same, named & same);
+  }
 }
 
 enum : std::uint8_t { all, any, uni, ballot };
 
-void vote(Warp &w, const Instruction &i, std::uint32_t mask) {
-  std::uint32_t members;
-  if (!meet(w, i, mask, members)) return;
+void vote(Warp &w, const Instruction &i, std::uint32_t mask, std::uint32_t members) {
   const std::uint32_t yes = (w.bits(i.a) ^ (i.flag ? ~0u : 0)) & members;
   if (i.count == ballot) return put_all(w, i.d, mask, yes);
   const bool value = i.count == all   ? yes == members
@@ -66,9 +68,7 @@ void vote(Warp &w, const Instruction &i, std::uint32_t mask) {
 }
 
 template <class T>
-void match(Warp &w, const Instruction &i, std::uint32_t mask) {
-  std::uint32_t members;
-  if (!meet(w, i, mask, members)) return;
+void match(Warp &w, const Instruction &i, std::uint32_t mask, std::uint32_t members) {
   const T *a = w.lanes<T>(i.a);
   T values[lanes_of_warp];
   std::copy_n(a, lanes_of_warp, values);
@@ -91,9 +91,7 @@ void match(Warp &w, const Instruction &i, std::uint32_t mask) {
 
 enum : std::uint8_t { up, down, butterfly, index };
 
-void shuffle(Warp &w, const Instruction &i, std::uint32_t mask) {
-  std::uint32_t members;
-  if (!meet(w, i, mask, members)) return;
+void shuffle(Warp &w, const Instruction &i, std::uint32_t mask, std::uint32_t members) {
   std::uint32_t values[lanes_of_warp];
   std::copy_n(w.lanes<std::uint32_t>(i.a), lanes_of_warp, values);
   const std::uint32_t *b = w.lanes<std::uint32_t>(i.b), *c = w.lanes<std::uint32_t>(i.c);
@@ -135,9 +133,7 @@ void shuffle(Warp &w, const Instruction &i, std::uint32_t mask) {
 
 enum : std::uint8_t { add, least_u, most_u, least_s, most_s, and_, or_, xor_, least_f, most_f };
 
-void reduce(Warp &w, const Instruction &i, std::uint32_t mask) {
-  std::uint32_t members;
-  if (!meet(w, i, mask, members)) return;
+void reduce(Warp &w, const Instruction &i, std::uint32_t mask, std::uint32_t members) {
   const std::uint32_t *a = w.lanes<std::uint32_t>(i.a);
   bool first = true;
   std::uint32_t value = 0;
@@ -176,12 +172,15 @@ void active_mask(Warp &w, const Instruction &i, std::uint32_t mask) {
   put_all(w, i.d, mask, mask);
 }
 
-void elect(Warp &w, const Instruction &i, std::uint32_t mask) {
-  std::uint32_t members;
-  if (!meet(w, i, mask, members)) return;
+void elect(Warp &w, const Instruction &i, std::uint32_t mask, std::uint32_t members) {
   const auto leader = static_cast<std::uint32_t>(std::countr_zero(members ? members : mask));
   put_all(w, i.d, mask, leader);
   if (i.flag) put_bits(w.bits(i.b), mask, std::uint32_t{1} << leader);
+}
+
+template <void (*f)(Warp &, const Instruction &, std::uint32_t mask, std::uint32_t members)>
+void exchange(Warp &w, const Instruction &i, std::uint32_t mask) {
+  together(w, i, mask, [&](std::uint32_t same, std::uint32_t members) { f(w, i, same, members); });
 }
 
 // d|p: the predicate's place, if there is one.
@@ -210,7 +209,7 @@ void select_vote(Lowering &l) {
   l.out.d = l.write(0, type);
   l.out.a = l.read(1, Type::pred);
   l.out.flag = l.operand(1).negated;
-  l.out.run = vote;
+  l.out.run = exchange<vote>;
 }
 
 void select_match(Lowering &l) {
@@ -226,7 +225,7 @@ void select_match(Lowering &l) {
     l.out.flag = true;
     l.out.b = *second;
   }
-  l.out.run = type == Type::b32 ? match<std::uint32_t> : match<std::uint64_t>;
+  l.out.run = type == Type::b32 ? exchange<match<std::uint32_t>> : exchange<match<std::uint64_t>>;
 }
 
 void select_shuffle(Lowering &l) {
@@ -243,7 +242,7 @@ void select_shuffle(Lowering &l) {
     l.out.flag = true;
     l.out.list = *second;
   }
-  l.out.run = shuffle;
+  l.out.run = exchange<shuffle>;
 }
 
 void select_redux(Lowering &l) {
@@ -270,7 +269,7 @@ void select_redux(Lowering &l) {
                                     : (is_min ? least_s : most_s);
   l.out.d = l.write(0, type);
   l.out.a = l.read(1, type);
-  l.out.run = reduce;
+  l.out.run = exchange<reduce>;
 }
 
 }  // namespace
@@ -290,7 +289,7 @@ bool select_exchange(Lowering &l) {
       l.out.flag = true;
       l.out.b = *second;
     }
-    l.out.run = elect;
+    l.out.run = exchange<elect>;
     return true;
   }
   l.out.flow = Flow::on;

@@ -177,11 +177,9 @@ void Memory::reach_shared(Request &request, Reach &found) {
     found.at[0] = bytes + request.low;
     return;
   }
-  each_active(request.mask, [&](unsigned lane) {
-    found.at[lane] = bytes + request.addresses[lane];
-    note_shared(request, lane, request.addresses[lane]);
-  });
-  if (request.together) found.together = true;
+  each_active(request.mask, [&](unsigned lane) { found.at[lane] = bytes + request.addresses[lane]; });
+  found.together = request.together;
+  note_shared(request);
 }
 
 void Memory::reach_shared_lane(Request &request, unsigned lane, std::uint64_t offset,
@@ -293,19 +291,56 @@ void Memory::note_lane(Request &request, View &view, unsigned lane, std::uint64_
   check_race(request, view.uses, offset, place);
 }
 
+// All lanes at once: mostly all bytes between the lowest and the highest have been written.
+void Memory::note_shared(Request &request) {
+  Block &block = request.warp.block;
+  const bool load = request.operation == Operation::load;
+  std::uint64_t *const words = block.shared_written.data();
+  const std::uint64_t span = request.high - request.low + request.size;
+  bool written = !written_ || !load;
+  if (!written && span <= 512) {
+    written = true;
+    for (std::uint64_t at = 0; at < span; at += 64) {
+      const auto part = static_cast<unsigned>(std::min<std::uint64_t>(64, span - at));
+      written &= written_bits(words, request.low + at, part) == bits_of_size(part);
+    }
+  }
+  if (!written || (written_ && !load)) {
+    each_active(request.mask, [&](unsigned lane) {
+      note_shared_written(request, lane, request.addresses[lane]);
+    });
+  }
+  if (!races_) return;
+  std::uint64_t before = ~std::uint64_t{}, before_that = before;
+  each_active(request.mask, [&](unsigned lane) {
+    const std::uint64_t offset = request.addresses[lane];
+    // What two lanes read, others may read, too: nothing more is kept of them.
+    const bool known = load && offset == before && offset == before_that;
+    before_that = before;
+    before = offset;
+    if (!known)
+      check_race(request, block.shared_uses, offset,
+                 {lane, true, offset, block.shared.data() + offset});
+  });
+}
+
 void Memory::note_shared(Request &request, unsigned lane, std::uint64_t offset) {
   Block &block = request.warp.block;
-  const Place place{lane, true, offset, block.shared.data() + offset};
-  if (written_) {
-    std::uint64_t *words = block.shared_written.data();
-    if (request.operation != Operation::store) {
-      const std::uint64_t bits = written_bits(words, offset, request.size);
-      if (bits != bits_of_size(request.size) && (request.instruction.count == 1 || bits == 0))
-        report_unwritten(request, place);
-    }
-    if (request.operation != Operation::load) set_written(words, offset, request.size, false);
+  if (written_) note_shared_written(request, lane, offset);
+  if (races_)
+    check_race(request, block.shared_uses, offset,
+               {lane, true, offset, block.shared.data() + offset});
+}
+
+void Memory::note_shared_written(Request &request, unsigned lane, std::uint64_t offset) {
+  Block &block = request.warp.block;
+  std::uint64_t *const words = block.shared_written.data();
+  if (request.operation != Operation::store) {
+    const std::uint64_t bits = written_bits(words, offset, request.size);
+    if (bits != bits_of_size(request.size) && (request.instruction.count == 1 || bits == 0))
+      report_unwritten(request, {lane, true, offset, nullptr});
   }
-  if (races_) check_race(request, block.shared_uses, offset, place);
+  if (request.operation != Operation::load) set_written(words, offset, request.size, false);
 }
 
 void Memory::check_race(Request &request, LastUses &uses, std::uint64_t offset,
@@ -318,6 +353,42 @@ void Memory::check_race(Request &request, LastUses &uses, std::uint64_t offset,
     for (unsigned part = 0; part < request.size; part += 4)
       use(request, *uses.word(offset + part), part, 4, place);
   }
+}
+
+bool Memory::ordered_anyhow(const Block &block, const Warp &warp, unsigned lane, Stamp then,
+                            bool shared) const {
+  const Stamp interval = then >> stamp_shift;
+  std::uint32_t epoch, other_warp;
+  if (block.in_stretch(interval)) {
+    epoch = block.epoch_of(interval);
+    other_warp = block.warp_of(interval);
+  } else {
+    if (!shared && interval < block.floor && !block.acquired) return false;
+    if (block.alone && interval >= block.floor && interval < block.full_floor) return true;
+    Interval found;
+    if (!launch_.intervals.find(interval, found)) return true;
+    if (found.block != block.index)
+      return block.acquired &&
+             launch_.intervals.released_before(found.block, found.epoch, block.acquired);
+    epoch = found.epoch;
+    other_warp = found.warp;
+  }
+  if (other_warp == warp.index && (then & 31) == lane) return true;
+  return block.ordered(epoch, other_warp, warp.index);
+}
+
+// Whether a use by another thread, or by this one in another interval, comes before what this one
+// does now. The usual cases are told by the numbers alone.
+inline bool Memory::ordered(const Block &block, const Warp &warp, unsigned lane, Stamp then,
+                            bool shared) const {
+  const Stamp interval = then >> stamp_shift;
+  if (interval == me_ >> stamp_shift) return false;
+  if (shared || block.in_stretch(interval)) {
+    if (interval < block.full_floor) return true;
+    // Since the last barrier of all nothing has joined any threads, so each warp has one interval.
+    if (block.only_full) return false;
+  }
+  return ordered_anyhow(block, warp, lane, then, shared);
 }
 
 // In the order of likelihood: nobody was here, or I was.
@@ -352,34 +423,6 @@ inline void Memory::use(Request &request, LastUse &last, unsigned part, unsigned
   last.writer = me | (strong ? stamp_flag : 0);
   last.writer_place = place_;
   last.reader = 0;
-}
-
-bool Memory::ordered(const Block &block, const Warp &warp, unsigned lane, Stamp then,
-                     bool shared) const {
-  const Stamp interval = then >> stamp_shift;
-  const bool same_lane = (then & 31) == lane;
-  std::uint32_t epoch, other_warp;
-  if (block.in_stretch(interval)) {
-    // Since the last barrier of all nothing else joined any threads: the usual case.
-    if (interval >= block.full_floor && block.only_full)
-      return same_lane && block.warp_of(interval) == warp.index;
-    if (interval < block.full_floor) return true;
-    epoch = block.epoch_of(interval);
-    other_warp = block.warp_of(interval);
-  } else {
-    if (shared && interval < block.full_floor) return true;
-    if (!shared && interval < block.floor && !block.acquired) return false;
-    if (block.alone && interval >= block.floor && interval < block.full_floor) return true;
-    Interval found;
-    if (!launch_.intervals.find(interval, found)) return true;
-    if (found.block != block.index)
-      return block.acquired &&
-             launch_.intervals.released_before(found.block, found.epoch, block.acquired);
-    epoch = found.epoch;
-    other_warp = found.warp;
-  }
-  if (other_warp == warp.index && same_lane) return true;
-  return block.ordered(epoch, other_warp, warp.index);
 }
 
 // Several threads may write the same: a flag that is set, mostly.

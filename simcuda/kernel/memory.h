@@ -71,7 +71,9 @@ class Memory {
   void reach_param_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found);
   void note_together(Request &request, View &view, std::uint64_t offset);
   void note_lane(Request &request, View &view, unsigned lane, std::uint64_t offset);
+  void note_shared(Request &request);
   void note_shared(Request &request, unsigned lane, std::uint64_t offset);
+  void note_shared_written(Request &request, unsigned lane, std::uint64_t offset);
 
   struct Place {
     unsigned lane;
@@ -82,6 +84,8 @@ class Memory {
   void check_race(Request &request, LastUses &uses, std::uint64_t offset, const Place &place);
   void use(Request &request, LastUse &last, unsigned part, unsigned size, const Place &place);
   bool ordered(const Block &block, const Warp &warp, unsigned lane, Stamp then, bool shared) const;
+  bool ordered_anyhow(const Block &block, const Warp &warp, unsigned lane, Stamp then,
+                      bool shared) const;
   bool same_value(const Request &request, Stamp other, unsigned part, unsigned size,
                   const Place &place) const;
   void report_race(Request &request, const Place &place, unsigned part, unsigned size, Stamp other,
