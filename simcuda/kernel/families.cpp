@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control.h"
 #include "lowering.h"
+#include "races.h"
 
 // execute_*.cpp, compiled for every processor of the architecture, and for those with AVX2.
 #define SIMCUDA_FAMILIES(lanes)                                                              \
@@ -14,6 +15,7 @@
   bool select_convert(Lowering &);                                                           \
   bool select_move(Lowering &);                                                              \
   bool select_memory(Lowering &);                                                            \
+  extern const WarpUses uses;                                                                \
   static const Families all = {{select_move, select_memory, select_integer, select_bits,     \
                                 select_compare, select_convert, select_float, select_half,   \
                                 select_math, select_control, select_barrier, select_exchange}}; \
@@ -26,12 +28,31 @@ SIMCUDA_FAMILIES(avx2)
 
 namespace simcuda::kernel {
 
+namespace {
+
+bool has_avx2() {
+#if defined(SIMCUDA_AVX2)
+  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return has;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
 const Families &families() {
 #if defined(SIMCUDA_AVX2)
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (has_avx2) return avx2::all;
+  if (has_avx2()) return avx2::all;
 #endif
   return plain::all;
+}
+
+const WarpUses &warp_uses() {
+#if defined(SIMCUDA_AVX2)
+  if (has_avx2()) return avx2::uses;
+#endif
+  return plain::uses;
 }
 
 }  // namespace simcuda::kernel

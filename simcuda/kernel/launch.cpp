@@ -246,6 +246,11 @@ void Worker::run() {
     }
   } catch (const Failed &failed) {
     fail(failed, *running);
+  } catch (...) {
+    // The environment's, or no memory: whoever called is told once all workers have stopped.
+    launch.stop = true;
+    std::lock_guard lock(launch.mutex);
+    launch.thrown = std::current_exception();
   }
   hand_over();
 }
@@ -329,6 +334,7 @@ Outcome run(const Module &module, const Kernel &kernel, const Launch &launch,
     for (std::thread &thread : threads) thread.join();
     join_accesses(state.outcome.accesses);
   }
+  if (state.thrown) std::rethrow_exception(state.thrown);
   state.outcome.instructions = state.instructions;
   return std::move(state.outcome);
 }

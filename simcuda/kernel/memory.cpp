@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
 
 #include "warp.h"
 
@@ -50,7 +51,8 @@ Memory::Memory(LaunchState &launch, Worker &worker)
       accesses_(launch.launch.checks.accesses),
       written_(launch.launch.checks.written),
       several_(launch.launch.threads > 1),
-      races_(launch.races) {}
+      races_(launch.races),
+      warp_(warp_uses()) {}
 
 void Memory::fail(const Request &request, FaultKind kind, unsigned lane, std::uint64_t address,
                   Space space, std::string detail) const {
@@ -130,10 +132,12 @@ void Memory::reach_global(Request &request, Reach &found) {
     found.at[0] = view.window.bytes + offset;
     return note_together(request, view, offset);
   }
+  const std::uint64_t base = ~view.window.begin + 1;
+  const bool noted = races_ && !view.uses.empty() && note_warp(request, view.uses, base);
   each_active(request.mask, [&](unsigned lane) {
     const std::uint64_t offset = request.addresses[lane] - view.window.begin;
     found.at[lane] = view.window.bytes + offset;
-    note_lane(request, view, lane, offset);
+    note_lane(request, view, lane, offset, noted);
   });
 }
 
@@ -159,7 +163,7 @@ void Memory::reach_global_lane(Request &request, unsigned lane, std::uint64_t ad
     fail(request, FaultKind::illegal_address, lane, address, space, "It must not be written.");
   const std::uint64_t offset = address - view->window.begin;
   found.at[lane] = view->window.bytes + offset;
-  note_lane(request, *view, lane, offset);
+  note_lane(request, *view, lane, offset, false);
 }
 
 void Memory::reach_shared(Request &request, Reach &found) {
@@ -233,6 +237,18 @@ std::byte *Memory::reach_one(Warp &warp, unsigned lane, std::uint64_t address,
   return view->window.bytes + (address - view->window.begin);
 }
 
+// Races are looked for as long as there is memory for it: of a window that is too large, they are not.
+bool Memory::has_uses(View &view) {
+  if (!view.uses.empty()) return true;
+  try {
+    view.uses.reserve(view.window.end - view.window.begin);
+  } catch (const std::bad_alloc &) {
+    launch_.races = false;
+    return false;
+  }
+  return true;
+}
+
 void Memory::note_together(Request &request, View &view, std::uint64_t offset) {
   const std::uint64_t size = std::uint64_t{request.size} * lanes_of_warp;
   const bool load = request.operation == Operation::load;
@@ -259,8 +275,8 @@ void Memory::note_together(Request &request, View &view, std::uint64_t offset) {
       }
     }
   }
-  if (!races_) return;
-  if (view.uses.empty()) view.uses.reserve(view.window.end - view.window.begin);
+  if (!races_ || !has_uses(view)) return;
+  if (note_warp(request, view.uses, offset - request.low)) return;
   for (unsigned lane = 0; lane < lanes_of_warp; ++lane) {
     const std::uint64_t mine = offset + std::uint64_t{lane} * request.size;
     check_race(request, view.uses, mine,
@@ -268,7 +284,8 @@ void Memory::note_together(Request &request, View &view, std::uint64_t offset) {
   }
 }
 
-void Memory::note_lane(Request &request, View &view, unsigned lane, std::uint64_t offset) {
+void Memory::note_lane(Request &request, View &view, unsigned lane, std::uint64_t offset,
+                       bool noted) {
   const bool load = request.operation == Operation::load;
   if (accesses_) {
     ByteSet &set = load                                      ? view.reads
@@ -286,8 +303,7 @@ void Memory::note_lane(Request &request, View &view, unsigned lane, std::uint64_
     }
     if (!load) set_written(view.window.written, offset, request.size, several_);
   }
-  if (!races_) return;
-  if (view.uses.empty()) view.uses.reserve(view.window.end - view.window.begin);
+  if (!races_ || noted || !has_uses(view)) return;
   check_race(request, view.uses, offset, place);
 }
 
@@ -310,7 +326,7 @@ void Memory::note_shared(Request &request) {
       note_shared_written(request, lane, request.addresses[lane]);
     });
   }
-  if (!races_) return;
+  if (!races_ || note_warp(request, block.shared_uses, 0)) return;
   std::uint64_t before = ~std::uint64_t{}, before_that = before;
   each_active(request.mask, [&](unsigned lane) {
     const std::uint64_t offset = request.addresses[lane];
@@ -343,15 +359,37 @@ void Memory::note_shared_written(Request &request, unsigned lane, std::uint64_t 
   if (request.operation != Operation::load) set_written(words, offset, request.size, false);
 }
 
+// All lanes at once, if they are active, use whole words, and nothing can be wrong. `base` is added to
+// their addresses.
+bool Memory::note_warp(const Request &request, LastUses &uses, std::uint64_t base) const {
+  const Block &block = request.warp.block;
+  const bool shared = &uses == &block.shared_uses;
+  if (request.mask != all_lanes || request.strong || request.size < 4 || (request.ored & 3) ||
+      (request.high + base) >> 33 || !block.only_full || (!shared && (!block.alone || block.acquired)) ||
+      !uses.by_words(request.low + base, request.high + base + request.size))
+    return false;
+  alignas(64) std::uint32_t index[lanes_of_warp];
+  // What other blocks left in shared memory does not count.
+  WarpUse use{index, me_, shared ? 0 : block.floor, block.full_floor, place_};
+  const auto note = request.operation == Operation::load ? warp_.load : warp_.store;
+  for (unsigned part = 0; part < request.size; part += 4) {
+    for (unsigned k = 0; k < lanes_of_warp; ++k)
+      index[k] = static_cast<std::uint32_t>((request.addresses[k] + base + part) >> 2);
+    // Words that were noted already are not looked at again in vain: this is what they say then.
+    if (!note(uses.words, use)) return false;
+  }
+  return true;
+}
+
 void Memory::check_race(Request &request, LastUses &uses, std::uint64_t offset,
                         const Place &place) {
   if ((request.size < 4 || (offset & 3)) && !uses.by_bytes(offset)) uses.split(offset);
   if (uses.by_bytes(offset)) [[unlikely]] {
     for (unsigned part = 0; part < request.size; ++part)
-      use(request, *uses.byte(offset + part), part, 1, place);
+      use(request, uses.bytes, offset + part, part, 1, place);
   } else {
     for (unsigned part = 0; part < request.size; part += 4)
-      use(request, *uses.word(offset + part), part, 4, place);
+      use(request, uses.words, (offset + part) >> 2, part, 4, place);
   }
 }
 
@@ -392,25 +430,25 @@ inline bool Memory::ordered(const Block &block, const Warp &warp, unsigned lane,
 }
 
 // In the order of likelihood: nobody was here, or I was.
-inline void Memory::use(Request &request, LastUse &last, unsigned part, unsigned size,
-                        const Place &place) {
+inline void Memory::use(Request &request, LastUse &last, std::uint64_t unit, unsigned part,
+                        unsigned size, const Place &place) {
   const Warp &warp = request.warp;
   const Block &block = warp.block;
   const Stamp me = me_ | place.lane;
-  const Stamp writer = last.writer;
+  const Stamp writer = last.writer[unit];
   const bool strong = request.strong;
   if (writer && (writer & ~stamp_flag) != me && !(strong && writer & stamp_flag) &&
       !ordered(block, warp, place.lane, writer, place.shared) &&
       !(request.operation == Operation::store && same_value(request, writer, part, size, place)))
-    report_race(request, place, part, size, writer, last.writer_place, true);
-  const Stamp reader = last.reader;
+    report_race(request, place, part, size, writer, last.writer_place[unit], true);
+  const Stamp reader = last.reader[unit];
   if (request.operation == Operation::load) {
     // Strong loads look for others' flags; what they read is not plain data.
     if (strong || (reader & ~stamp_flag) == me) return;
     const bool others =
         reader && !ordered(block, warp, place.lane, reader, place.shared);
-    last.reader = me | (others ? stamp_flag : 0);
-    last.reader_place = place_;
+    last.reader[unit] = me | (others ? stamp_flag : 0);
+    last.reader_place[unit] = place_;
     return;
   }
   if (reader) {
@@ -418,11 +456,11 @@ inline void Memory::use(Request &request, LastUse &last, unsigned part, unsigned
     const bool unordered = by_me ? (reader & stamp_flag) != 0
                                  : !ordered(block, warp, place.lane, reader, place.shared);
     if (unordered && !same_value(request, 0, part, size, place))
-      report_race(request, place, part, size, by_me ? 0 : reader, last.reader_place, false);
+      report_race(request, place, part, size, by_me ? 0 : reader, last.reader_place[unit], false);
   }
-  last.writer = me | (strong ? stamp_flag : 0);
-  last.writer_place = place_;
-  last.reader = 0;
+  last.writer[unit] = me | (strong ? stamp_flag : 0);
+  last.writer_place[unit] = place_;
+  last.reader[unit] = 0;
 }
 
 // Several threads may write the same: a flag that is set, mostly.

@@ -69,8 +69,10 @@ class Memory {
   void reach_shared_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found);
   void reach_local_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found);
   void reach_param_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found);
+  bool has_uses(View &view);
   void note_together(Request &request, View &view, std::uint64_t offset);
-  void note_lane(Request &request, View &view, unsigned lane, std::uint64_t offset);
+  void note_lane(Request &request, View &view, unsigned lane, std::uint64_t offset, bool noted);
+  bool note_warp(const Request &request, LastUses &uses, std::uint64_t base) const;
   void note_shared(Request &request);
   void note_shared(Request &request, unsigned lane, std::uint64_t offset);
   void note_shared_written(Request &request, unsigned lane, std::uint64_t offset);
@@ -82,7 +84,8 @@ class Memory {
     const std::byte *bytes;
   };
   void check_race(Request &request, LastUses &uses, std::uint64_t offset, const Place &place);
-  void use(Request &request, LastUse &last, unsigned part, unsigned size, const Place &place);
+  void use(Request &request, LastUse &last, std::uint64_t unit, unsigned part, unsigned size,
+           const Place &place);
   bool ordered(const Block &block, const Warp &warp, unsigned lane, Stamp then, bool shared) const;
   bool ordered_anyhow(const Block &block, const Warp &warp, unsigned lane, Stamp then,
                       bool shared) const;
@@ -101,6 +104,7 @@ class Memory {
   std::vector<View *> cached_;  // by Instruction::cache
   const bool accesses_, written_, several_;
   const std::atomic<bool> &races_;
+  const WarpUses &warp_;
   Stamp me_ = 0;              // of the request's warp, without the lane
   std::uint32_t place_ = 0;   // of the request's instruction
 };

@@ -5,23 +5,41 @@
 
 namespace simcuda::kernel {
 
-void LastUses::reserve(std::uint64_t bytes) {
-  size_ = (bytes + (1 << page_shift) - 1) >> page_shift << page_shift;
+namespace {
+
+LastUse lay_out(void *memory, std::uint64_t count) {
+  auto *at = static_cast<std::uint32_t *>(memory);
+  return {at, at + count, at + 2 * count, at + 3 * count};
+}
+
+}  // namespace
+
+void LastUses::reserve(std::uint64_t size) {
+  size_ = (size + (1 << page_shift) - 1) >> page_shift << page_shift;
   const std::uint64_t pages = size_ >> page_shift;
-  memory_ = Zeros(size_ / 4 * sizeof(LastUse) + pages + 1);
-  words_ = static_cast<LastUse *>(memory_.data());
-  split_ = reinterpret_cast<std::uint8_t *>(words_ + size_ / 4);
+  memory_ = Zeros(size_ * sizeof(std::uint32_t) + pages + 1);
+  words = lay_out(memory_.data(), size_ / 4);
+  split_ = reinterpret_cast<std::uint8_t *>(words.writer + size_);
+}
+
+bool LastUses::by_words(std::uint64_t begin, std::uint64_t end) const {
+  if (((end - 1) >> page_shift) - (begin >> page_shift) > 1) return false;
+  return !by_bytes(begin) && !by_bytes(end - 1);
 }
 
 void LastUses::split(std::uint64_t offset) {
-  if (!bytes_) {
-    byte_memory_ = Zeros(size_ * sizeof(LastUse));
-    bytes_ = static_cast<LastUse *>(byte_memory_.data());
+  if (!bytes.writer) {
+    byte_memory_ = Zeros(size_ * 4 * sizeof(std::uint32_t));
+    bytes = lay_out(byte_memory_.data(), size_);
   }
   const std::uint64_t page = offset >> page_shift;
   split_[page] = 1;
-  for (std::uint64_t at = page << page_shift; at < (page + 1) << page_shift; ++at)
-    bytes_[at] = words_[at >> 2];
+  for (std::uint64_t at = page << page_shift; at < (page + 1) << page_shift; ++at) {
+    bytes.writer[at] = words.writer[at >> 2];
+    bytes.reader[at] = words.reader[at >> 2];
+    bytes.writer_place[at] = words.writer_place[at >> 2];
+    bytes.reader_place[at] = words.reader_place[at >> 2];
+  }
 }
 
 Stamp Intervals::reserve(std::uint64_t block, std::uint32_t first_epoch, std::uint32_t epochs) {

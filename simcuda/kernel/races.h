@@ -23,29 +23,45 @@ inline constexpr Stamp stamp_flag = 32;
 inline constexpr unsigned stamp_shift = 6;
 inline constexpr Stamp last_interval = (Stamp{1} << 26) - 1;
 
+// Who used some units of memory last, and by which instruction, counted over the module. Arrays side
+// by side, so that the 32 units of a warp are looked at together.
 struct LastUse {
-  Stamp writer = 0;  // flag: by a strong or atomic operation
-  Stamp reader = 0;  // flag: others read, too
-  std::uint32_t writer_place = 0, reader_place = 0;  // instruction, counted over the module
+  Stamp *writer = nullptr;  // flag: by a strong or atomic operation
+  Stamp *reader = nullptr;  // flag: others read, too
+  std::uint32_t *writer_place = nullptr, *reader_place = nullptr;
 };
 
 // Of a stretch of memory: four bytes each, or single ones in pages where single ones are used.
 class LastUses {
  public:
-  bool empty() const { return !words_; }
-  void reserve(std::uint64_t bytes);
+  bool empty() const { return !words.writer; }
+  void reserve(std::uint64_t size);
   bool by_bytes(std::uint64_t offset) const { return split_[offset >> page_shift]; }
+  bool by_words(std::uint64_t begin, std::uint64_t end) const;
   void split(std::uint64_t offset);
-  LastUse *word(std::uint64_t offset) { return words_ + (offset >> 2); }
-  LastUse *byte(std::uint64_t offset) { return bytes_ + offset; }
+
+  LastUse words, bytes;
 
  private:
   static constexpr unsigned page_shift = 12;
   Zeros memory_, byte_memory_;
-  LastUse *words_ = nullptr, *bytes_ = nullptr;
   std::uint8_t *split_ = nullptr;
   std::uint64_t size_ = 0;
 };
+
+// What a warp does to the words `index` of its lanes, all of them active. `me` is the stamp of lane 0;
+// what lies from `floor` up to `full_floor` comes before. False: this is to be looked at lane by
+// lane, and nothing has been noted.
+struct WarpUse {
+  const std::uint32_t *index;
+  Stamp me, floor, full_floor;
+  std::uint32_t place;
+};
+struct WarpUses {
+  bool (*load)(LastUse &, const WarpUse &);
+  bool (*store)(LastUse &, const WarpUse &);  // no two lanes to one word
+};
+const WarpUses &warp_uses();
 
 // Who a stamp is.
 struct Interval {

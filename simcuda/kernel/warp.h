@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <set>
 #include <vector>
@@ -217,6 +218,7 @@ struct LaunchState {
   std::mutex mutex;
   std::map<std::pair<std::uint32_t, FindingKind>, std::size_t> found;  // in outcome.findings
   Outcome outcome;
+  std::exception_ptr thrown;
   std::vector<std::uint32_t> first_instruction;  // by function, counted over the module
   Place place_of(std::uint32_t instruction) const;
   Place place_of(int function, std::uint32_t pc) const;

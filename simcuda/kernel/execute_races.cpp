@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a whole warp does to memory, noted for the check of races in one go where nothing can be wrong
+// with it.
+#include "lanes.h"
+
+namespace simcuda::kernel::SIMCUDA_LANES {
+namespace {
+
+bool in_row(const std::uint32_t *index) {
+  std::uint32_t apart = 0;
+  for (unsigned k = 0; k < 32; ++k) apart |= index[k] ^ (index[0] + k);
+  return apart == 0;
+}
+
+// The words of the lanes, wherever they are.
+const std::uint32_t *fetch(const std::uint32_t *from, const std::uint32_t *index, bool row,
+                           std::uint32_t *to) {
+  if (row) return from + index[0];
+  EACH_LANE to[k] = from[index[k]];
+  return to;
+}
+
+bool load(LastUse &last, const WarpUse &use) {
+  const std::uint32_t *index = use.index;
+  const bool row = in_row(index);
+  alignas(64) std::uint32_t writers[32], readers[32], fresh[32];
+  const std::uint32_t *writer = fetch(last.writer, index, row, writers);
+  const std::uint32_t least = use.floor << stamp_shift, most = use.full_floor << stamp_shift;
+  std::uint32_t wrong = 0;
+  for (unsigned k = 0; k < 32; ++k) {
+    const std::uint32_t w = writer[k];
+    const bool right = w == 0 || (w & ~stamp_flag) == (use.me | k) || (w >= least && w < most);
+    wrong |= right ? 0 : 1;
+  }
+  if (wrong) return false;
+  const std::uint32_t *reader = fetch(last.reader, index, row, readers);
+  for (unsigned k = 0; k < 32; ++k) {
+    const std::uint32_t r = reader[k], me = use.me | k;
+    const bool before = r == 0 || (r >= least && r < most);
+    fresh[k] = (r & ~stamp_flag) == me ? r : before ? me : me | stamp_flag;
+  }
+  if (row) {
+    std::uint32_t *to = last.reader + index[0], *place = last.reader_place + index[0];
+    EACH_LANE to[k] = fresh[k];
+    EACH_LANE place[k] = use.place;
+    return true;
+  }
+  for (unsigned k = 0; k < 32; ++k) {
+    last.reader[index[k]] = fresh[k];
+    last.reader_place[index[k]] = use.place;
+  }
+  // Where lanes read the same word the last one is there now, and is not the only one.
+  std::uint32_t several = 0;
+  for (unsigned k = 0; k < 32; ++k) several |= last.reader[index[k]] ^ fresh[k];
+  if (several)
+    for (unsigned k = 0; k < 32; ++k)
+      if (last.reader[index[k]] != fresh[k]) last.reader[index[k]] |= stamp_flag;
+  return true;
+}
+
+bool store(LastUse &last, const WarpUse &use) {
+  const std::uint32_t *index = use.index;
+  const bool row = in_row(index);
+  if (!row) {
+    bool rises = true;
+    for (unsigned k = 1; k < 32; ++k) rises &= index[k] > index[k - 1];
+    if (!rises) return false;
+  }
+  alignas(64) std::uint32_t writers[32], readers[32];
+  const std::uint32_t *writer = fetch(last.writer, index, row, writers);
+  const std::uint32_t *reader = fetch(last.reader, index, row, readers);
+  const std::uint32_t least = use.floor << stamp_shift, most = use.full_floor << stamp_shift;
+  std::uint32_t wrong = 0;
+  for (unsigned k = 0; k < 32; ++k) {
+    const std::uint32_t w = writer[k], r = reader[k], me = use.me | k;
+    const bool writes = w == 0 || (w & ~stamp_flag) == me || (w >= least && w < most);
+    const bool reads = r == 0 || r == me || (r >= least && r < most);
+    wrong |= writes && reads ? 0 : 1;
+  }
+  if (wrong) return false;
+  for (unsigned k = 0; k < 32; ++k) {
+    last.writer[index[k]] = use.me | k;
+    last.writer_place[index[k]] = use.place;
+    last.reader[index[k]] = 0;
+  }
+  return true;
+}
+
+}  // namespace
+
+extern const WarpUses uses;
+const WarpUses uses = {load, store};
+
+}  // namespace simcuda::kernel::SIMCUDA_LANES
