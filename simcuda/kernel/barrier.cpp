@@ -17,10 +17,15 @@ Arrival arrival_of(const Warp &w, const Instruction &i, unsigned lane) {
   const std::uint32_t number = w.lanes<std::uint32_t>(i.a)[lane];
   const std::uint32_t threads = i.atomic ? w.lanes<std::uint32_t>(i.b)[lane] : 0;
   if (number > 15)
-    throw Failed{FaultKind::illegal_instruction, lane, number, 0, false, Space::generic,
+    throw Failed{FaultKind::illegal_instruction,      lane, number, 0, false, Space::generic,
                  "Barriers have the numbers 0 to 15."};
   if (threads % lanes_of_warp || threads > w.worker.launch.warps * lanes_of_warp)
-    throw Failed{FaultKind::illegal_instruction, lane, threads, 0, false, Space::generic,
+    throw Failed{FaultKind::illegal_instruction,
+                 lane,
+                 threads,
+                 0,
+                 false,
+                 Space::generic,
                  "A barrier's threads are a multiple of 32, no more than the block has."};
   return {number, threads};
 }

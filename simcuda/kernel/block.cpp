@@ -96,16 +96,15 @@ void Block::arrive(Warp &warp, unsigned number, std::uint32_t threads, std::uint
   const std::uint32_t at = worker.launch.first_instruction[warp.frame->function] + warp.pc - 1;
   if (!(barrier.came >> warp.index & 1)) {
     barrier.places[warp.index] = at;
-  } else if (aligned && barrier.places[warp.index] != at &&
-             worker.launch.launch.checks.barriers &&
+  } else if (aligned && barrier.places[warp.index] != at && worker.launch.launch.checks.barriers &&
              !worker.known(FindingKind::barrier_divergent, at)) {
     Finding finding;
     finding.kind = FindingKind::barrier_divergent;
     finding.place = warp.place();
     finding.thread = warp.thread_of(static_cast<unsigned>(std::countr_zero(mask)));
     finding.other_place = worker.launch.place_of(barrier.places[warp.index]);
-    finding.other_thread = warp.thread_of(
-        static_cast<unsigned>(std::countr_zero(barrier.lanes[warp.index])));
+    finding.other_thread =
+        warp.thread_of(static_cast<unsigned>(std::countr_zero(barrier.lanes[warp.index])));
     finding.other_known = true;
     worker.find_out(std::move(finding), at);
   }
@@ -134,8 +133,8 @@ void Block::try_complete(unsigned number) {
     for (auto &warp : warps) {
       const std::uint32_t lanes = barrier.lanes[warp->index];
       if (lanes)
-        came += warp->live & ~lanes ? static_cast<std::uint32_t>(std::popcount(lanes))
-                                    : lanes_of_warp;
+        came +=
+            warp->live & ~lanes ? static_cast<std::uint32_t>(std::popcount(lanes)) : lanes_of_warp;
     }
     if (came < barrier.expected) return;
   }
@@ -183,8 +182,13 @@ void Block::report_deadlock() {
     }
   }
   if (!detail.empty()) detail.pop_back();
-  throw Failed{FaultKind::deadlock, static_cast<unsigned>(std::countr_zero(first->live)), 0, 0,
-               false, Space::generic, detail};
+  throw Failed{FaultKind::deadlock,
+               static_cast<unsigned>(std::countr_zero(first->live)),
+               0,
+               0,
+               false,
+               Space::generic,
+               detail};
 }
 
 }  // namespace simcuda::kernel

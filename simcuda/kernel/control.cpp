@@ -20,7 +20,12 @@ void branch_indexed(Warp &w, const Instruction &i, std::uint32_t mask) {
     const auto lane = static_cast<unsigned>(std::countr_zero(mask));
     const std::uint32_t wanted = index[lane];
     if (wanted >= count)
-      throw Failed{FaultKind::invalid_pc, lane, wanted, 0, false, Space::generic,
+      throw Failed{FaultKind::invalid_pc,
+                   lane,
+                   wanted,
+                   0,
+                   false,
+                   Space::generic,
                    "There are " + std::to_string(count) + " targets."};
     std::uint32_t same = 0;
     for (unsigned k = lane; k < lanes_of_warp; ++k)
@@ -55,11 +60,16 @@ void call_pointer(Warp &w, const Instruction &i, std::uint32_t mask) {
     const std::uint64_t number = (pointer - function_base) / function_step;
     if (pointer < function_base || pointer % function_step || number == 0 ||
         number > bodies.size() || bodies[number - 1].entry)
-      throw Failed{FaultKind::invalid_pc, lane, pointer, 0, false, Space::generic,
+      throw Failed{FaultKind::invalid_pc,    lane, pointer, 0, false, Space::generic,
                    "No function lies there."};
     const Body &body = bodies[number - 1];
     if (body.defined && !fits(call, body))
-      throw Failed{FaultKind::invalid_pc, lane, pointer, 0, false, Space::generic,
+      throw Failed{FaultKind::invalid_pc,
+                   lane,
+                   pointer,
+                   0,
+                   false,
+                   Space::generic,
                    "'" + body.name + "' takes other parameters than the call passes."};
     std::uint32_t same = 0;
     for (unsigned k = lane; k < lanes_of_warp; ++k)
@@ -69,17 +79,30 @@ void call_pointer(Warp &w, const Instruction &i, std::uint32_t mask) {
   }
 }
 
-void ret(Warp &w, const Instruction &, std::uint32_t mask) { w.ret(mask); }
-void exit(Warp &w, const Instruction &, std::uint32_t mask) { w.exit(mask); }
-
-void trap(Warp &, const Instruction &, std::uint32_t mask) {
-  throw Failed{FaultKind::trap, static_cast<unsigned>(std::countr_zero(mask)), 0, 0, false,
-               Space::generic, {}};
+void ret(Warp &w, const Instruction &, std::uint32_t mask) {
+  w.ret(mask);
+}
+void exit(Warp &w, const Instruction &, std::uint32_t mask) {
+  w.exit(mask);
 }
 
-void sleep(Warp &w, const Instruction &, std::uint32_t) { w.let_others_go(); }
+void trap(Warp &, const Instruction &, std::uint32_t mask) {
+  throw Failed{FaultKind::trap,
+               static_cast<unsigned>(std::countr_zero(mask)),
+               0,
+               0,
+               false,
+               Space::generic,
+               {}};
+}
 
-void fence(Warp &w, const Instruction &, std::uint32_t) { w.block.release(); }
+void sleep(Warp &w, const Instruction &, std::uint32_t) {
+  w.let_others_go();
+}
+
+void fence(Warp &w, const Instruction &, std::uint32_t) {
+  w.block.release();
+}
 
 void nothing(Warp &, const Instruction &, std::uint32_t) {}
 

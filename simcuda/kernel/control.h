@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Families of instructions that are not loops over lanes: control, barriers, and what the threads of
-// a warp do together.
+// Families of instructions that are not loops over lanes: control, barriers, and what the threads
+// of a warp do together.
 #pragma once
 
 #include "lowering.h"

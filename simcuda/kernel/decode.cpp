@@ -150,8 +150,8 @@ void lay_out_shared(const Program &program, Code &code, int entry, Kernel &kerne
       layout.offsets[index] = static_cast<std::uint32_t>(at);
       at += variable.size;
       if (at > 1 << 24)
-        throw Invalid(program.functions[entry].line, "'" + kernel.name.substr(0, 80) +
-                                                         "' wants too much shared memory");
+        throw Invalid(program.functions[entry].line,
+                      "'" + kernel.name.substr(0, 80) + "' wants too much shared memory");
     }
   // What the launch adds begins where the strictest of its names wants it.
   std::uint32_t strictest = 16;
@@ -203,7 +203,9 @@ ModulePtr decode(std::shared_ptr<const Program> program) {
   return made;
 }
 
-ModulePtr parse(std::string_view text) { return decode(with_runtime(parse_program(text))); }
+ModulePtr parse(std::string_view text) {
+  return decode(with_runtime(parse_program(text)));
+}
 
 const Kernel *Module::kernel(std::string_view name) const {
   for (const Kernel &kernel : kernels)

@@ -24,8 +24,7 @@ void put_all(Warp &w, Place32 place, std::uint32_t mask, std::uint32_t value) {
 }
 
 void report(Warp &w, unsigned lane, const char *what) {
-  const std::uint32_t at =
-      w.worker.launch.first_instruction[w.frame->function] + w.pc - 1;
+  const std::uint32_t at = w.worker.launch.first_instruction[w.frame->function] + w.pc - 1;
   if (!w.worker.launch.launch.checks.barriers || w.worker.known(FindingKind::warp_mask, at)) return;
   Finding finding;
   finding.kind = FindingKind::warp_mask;
@@ -35,8 +34,8 @@ void report(Warp &w, unsigned lane, const char *what) {
   w.worker.find_out(std::move(finding), at);
 }
 
-// f(mask, members) for the lanes that take part together: those that name the same mask, once all of
-// it are there. Without .sync those take part that are here.
+// f(mask, members) for the lanes that take part together: those that name the same mask, once all
+// of it are there. Without .sync those take part that are here.
 template <class F>
 void together(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
   if (!i.atomic) return f(mask, mask);
@@ -49,7 +48,8 @@ void together(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
     mask &= ~same;
     if (!w.gather(same, named)) continue;
     if (same & ~named)
-      report(w, static_cast<unsigned>(std::countr_zero(same & ~named)), "its mask does not name itself");
+      report(w, static_cast<unsigned>(std::countr_zero(same & ~named)),
+             "its mask does not name itself");
     if (named & w.live & ~same)
       report(w, first, "lanes that its mask names are elsewhere, and will not come");
     f(same, named & same);
@@ -147,20 +147,39 @@ void reduce(Warp &w, const Instruction &i, std::uint32_t mask, std::uint32_t mem
     const auto s = static_cast<std::int32_t>(x), t = static_cast<std::int32_t>(value);
     const float f = float_of(x), g = float_of(value);
     switch (i.count) {
-      case add: value += x; break;
-      case least_u: value = std::min(value, x); break;
-      case most_u: value = std::max(value, x); break;
-      case least_s: value = static_cast<std::uint32_t>(std::min(s, t)); break;
-      case most_s: value = static_cast<std::uint32_t>(std::max(s, t)); break;
-      case and_: value &= x; break;
-      case or_: value |= x; break;
-      case xor_: value ^= x; break;
+      case add:
+        value += x;
+        break;
+      case least_u:
+        value = std::min(value, x);
+        break;
+      case most_u:
+        value = std::max(value, x);
+        break;
+      case least_s:
+        value = static_cast<std::uint32_t>(std::min(s, t));
+        break;
+      case most_s:
+        value = static_cast<std::uint32_t>(std::max(s, t));
+        break;
+      case and_:
+        value &= x;
+        break;
+      case or_:
+        value |= x;
+        break;
+      case xor_:
+        value ^= x;
+        break;
       // As min and max of f32: a NaN loses, or wins with .NaN.
       default:
         if (f != f || g != g) {
-          if (i.option2 || (f != f && g != g)) value = 0x7FFFFFFF;
-          else if (g != g) value = x;
-        } else if (i.count == least_f ? f < g || (f == g && x >> 31) : f > g || (f == g && !(x >> 31))) {
+          if (i.option2 || (f != f && g != g))
+            value = 0x7FFFFFFF;
+          else if (g != g)
+            value = x;
+        } else if (i.count == least_f ? f < g || (f == g && x >> 31)
+                                      : f > g || (f == g && !(x >> 31))) {
           value = x;
         }
     }
@@ -231,7 +250,8 @@ void select_match(Lowering &l) {
 void select_shuffle(Lowering &l) {
   bind_members(l, 4);
   l.out.count = l.take("up") ? up : l.take("down") ? down : l.take("bfly") ? butterfly : index;
-  if (l.out.count == index && !l.take("idx")) l.refuse("it wants one of .up, .down, .bfly and .idx");
+  if (l.out.count == index && !l.take("idx"))
+    l.refuse("it wants one of .up, .down, .bfly and .idx");
   const Type type = l.type();
   if (type != Type::b32) l.refuse_type(type);
   l.out.d = l.write(0, type);
@@ -255,15 +275,15 @@ void select_redux(Lowering &l) {
   l.out.option2 = l.take("NaN");
   const Type type = l.type();
   const bool extreme = is_min || is_max;
-  const bool fits = type == Type::f32   ? extreme
-                    : type == Type::b32 ? is_and || is_or || is_xor
-                                        : (type == Type::u32 || type == Type::s32) &&
-                                              (is_add || extreme);
+  const bool fits = type == Type::f32 ? extreme
+                    : type == Type::b32
+                        ? is_and || is_or || is_xor
+                        : (type == Type::u32 || type == Type::s32) && (is_add || extreme);
   if (!fits || (type != Type::f32 && (l.out.flag || l.out.option2))) l.refuse_type(type);
-  l.out.count = is_add   ? add
-                : is_and ? and_
-                : is_or  ? or_
-                : is_xor ? xor_
+  l.out.count = is_add              ? add
+                : is_and            ? and_
+                : is_or             ? or_
+                : is_xor            ? xor_
                 : type == Type::f32 ? (is_min ? least_f : most_f)
                 : type == Type::u32 ? (is_min ? least_u : most_u)
                                     : (is_min ? least_s : most_s);

@@ -158,14 +158,20 @@ enum class Prmt : std::uint8_t { index, f4e, b4e, rc8, ecl, ecr, rc16 };
 std::uint32_t prmt_selection(Prmt mode, std::uint32_t c) {
   const std::uint32_t n = c & 3;
   switch (mode) {
-    case Prmt::index: return c;
-    case Prmt::f4e: return 0x3210 + n * 0x1111;
-    case Prmt::b4e: return (n << 0) | ((n + 7) % 8 << 4) | ((n + 6) % 8 << 8) | ((n + 5) % 8 << 12);
-    case Prmt::rc8: return n * 0x1111;
+    case Prmt::index:
+      return c;
+    case Prmt::f4e:
+      return 0x3210 + n * 0x1111;
+    case Prmt::b4e:
+      return (n << 0) | ((n + 7) % 8 << 4) | ((n + 6) % 8 << 8) | ((n + 5) % 8 << 12);
+    case Prmt::rc8:
+      return n * 0x1111;
     case Prmt::ecl:
       return std::max(n, 0u) | std::max(n, 1u) << 4 | std::max(n, 2u) << 8 | 3u << 12;
-    case Prmt::ecr: return std::min(n, 1u) << 4 | std::min(n, 2u) << 8 | n << 12;
-    case Prmt::rc16: return n & 1 ? 0x3232 : 0x1010;
+    case Prmt::ecr:
+      return std::min(n, 1u) << 4 | std::min(n, 2u) << 8 | n << 12;
+    case Prmt::rc16:
+      return n & 1 ? 0x3232 : 0x1010;
   }
   return c;
 }
@@ -189,36 +195,51 @@ struct Permute {
 template <template <class> class Op>
 Execute of_bits(Type type) {
   switch (bits_of(type)) {
-    case 16: return binary<Op<std::uint16_t>, std::uint16_t, std::uint16_t>;
-    case 32: return binary<Op<std::uint32_t>, std::uint32_t, std::uint32_t>;
-    case 64: return binary<Op<std::uint64_t>, std::uint64_t, std::uint64_t>;
-    default: return nullptr;
+    case 16:
+      return binary<Op<std::uint16_t>, std::uint16_t, std::uint16_t>;
+    case 32:
+      return binary<Op<std::uint32_t>, std::uint32_t, std::uint32_t>;
+    case 64:
+      return binary<Op<std::uint64_t>, std::uint64_t, std::uint64_t>;
+    default:
+      return nullptr;
   }
 }
 
 template <template <class> class Op>
 Execute of_bits1(Type type) {
   switch (bits_of(type)) {
-    case 16: return unary<Op<std::uint16_t>, std::uint16_t, std::uint16_t>;
-    case 32: return unary<Op<std::uint32_t>, std::uint32_t, std::uint32_t>;
-    case 64: return unary<Op<std::uint64_t>, std::uint64_t, std::uint64_t>;
-    default: return nullptr;
+    case 16:
+      return unary<Op<std::uint16_t>, std::uint16_t, std::uint16_t>;
+    case 32:
+      return unary<Op<std::uint32_t>, std::uint32_t, std::uint32_t>;
+    case 64:
+      return unary<Op<std::uint64_t>, std::uint64_t, std::uint64_t>;
+    default:
+      return nullptr;
   }
 }
 
 template <template <class> class Op>
 Execute shift_of(Type type) {
   switch (type) {
-    case Type::s16: return binary<Op<std::int16_t>, std::int16_t, std::int16_t, std::uint32_t>;
-    case Type::s32: return binary<Op<std::int32_t>, std::int32_t, std::int32_t, std::uint32_t>;
-    case Type::s64: return binary<Op<std::int64_t>, std::int64_t, std::int64_t, std::uint32_t>;
+    case Type::s16:
+      return binary<Op<std::int16_t>, std::int16_t, std::int16_t, std::uint32_t>;
+    case Type::s32:
+      return binary<Op<std::int32_t>, std::int32_t, std::int32_t, std::uint32_t>;
+    case Type::s64:
+      return binary<Op<std::int64_t>, std::int64_t, std::int64_t, std::uint32_t>;
     case Type::b16:
-    case Type::u16: return binary<Op<std::uint16_t>, std::uint16_t, std::uint16_t, std::uint32_t>;
+    case Type::u16:
+      return binary<Op<std::uint16_t>, std::uint16_t, std::uint16_t, std::uint32_t>;
     case Type::b32:
-    case Type::u32: return binary<Op<std::uint32_t>, std::uint32_t, std::uint32_t, std::uint32_t>;
+    case Type::u32:
+      return binary<Op<std::uint32_t>, std::uint32_t, std::uint32_t, std::uint32_t>;
     case Type::b64:
-    case Type::u64: return binary<Op<std::uint64_t>, std::uint64_t, std::uint64_t, std::uint32_t>;
-    default: return nullptr;
+    case Type::u64:
+      return binary<Op<std::uint64_t>, std::uint64_t, std::uint64_t, std::uint32_t>;
+    default:
+      return nullptr;
   }
 }
 
@@ -232,11 +253,16 @@ Execute counting(Type type) {
 template <bool shift_amount>
 Execute bfind_of(Type type) {
   switch (type) {
-    case Type::u32: return unary<Bfind<std::uint32_t, shift_amount>, std::uint32_t, std::uint32_t>;
-    case Type::s32: return unary<Bfind<std::int32_t, shift_amount>, std::uint32_t, std::int32_t>;
-    case Type::u64: return unary<Bfind<std::uint64_t, shift_amount>, std::uint32_t, std::uint64_t>;
-    case Type::s64: return unary<Bfind<std::int64_t, shift_amount>, std::uint32_t, std::int64_t>;
-    default: return nullptr;
+    case Type::u32:
+      return unary<Bfind<std::uint32_t, shift_amount>, std::uint32_t, std::uint32_t>;
+    case Type::s32:
+      return unary<Bfind<std::int32_t, shift_amount>, std::uint32_t, std::int32_t>;
+    case Type::u64:
+      return unary<Bfind<std::uint64_t, shift_amount>, std::uint32_t, std::uint64_t>;
+    case Type::s64:
+      return unary<Bfind<std::int64_t, shift_amount>, std::uint32_t, std::int64_t>;
+    default:
+      return nullptr;
   }
 }
 
@@ -247,11 +273,16 @@ Execute bfe_typed() {
 
 Execute bfe_of(Type type) {
   switch (type) {
-    case Type::u32: return bfe_typed<std::uint32_t>();
-    case Type::s32: return bfe_typed<std::int32_t>();
-    case Type::u64: return bfe_typed<std::uint64_t>();
-    case Type::s64: return bfe_typed<std::int64_t>();
-    default: return nullptr;
+    case Type::u32:
+      return bfe_typed<std::uint32_t>();
+    case Type::s32:
+      return bfe_typed<std::int32_t>();
+    case Type::u64:
+      return bfe_typed<std::uint64_t>();
+    case Type::s64:
+      return bfe_typed<std::int64_t>();
+    default:
+      return nullptr;
   }
 }
 
@@ -394,8 +425,12 @@ bool select_bits(Lowering &l) {
     l.out.b = l.read(2, type);
     l.out.c = l.read(3, Type::b32);
     l.out.e = l.read(4, Type::b32);
-    return finish(l, type == Type::b32   ? bfi<std::uint32_t>
-                     : type == Type::b64 ? bfi<std::uint64_t> : nullptr, type), true;
+    return finish(l,
+                  type == Type::b32   ? bfi<std::uint32_t>
+                  : type == Type::b64 ? bfi<std::uint64_t>
+                                      : nullptr,
+                  type),
+           true;
   }
   if (root == "bmsk") {
     const bool wrap = take_wrap(l);

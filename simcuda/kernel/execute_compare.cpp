@@ -9,30 +9,58 @@
 namespace simcuda::kernel::SIMCUDA_LANES {
 namespace {
 
-enum class Compare : std::uint8_t { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
+enum class Compare : std::uint8_t {
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  equ,
+  neu,
+  ltu,
+  leu,
+  gtu,
+  geu,
+  num,
+  nan
+};
 constexpr std::string_view names[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
                                       "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
 
 template <Compare how, class T>
 inline bool holds(T a, T b) {
   switch (how) {
-    case Compare::eq: return a == b;
-    case Compare::lt: return a < b;
-    case Compare::le: return a <= b;
-    case Compare::gt: return a > b;
-    case Compare::ge: return a >= b;
+    case Compare::eq:
+      return a == b;
+    case Compare::lt:
+      return a < b;
+    case Compare::le:
+      return a <= b;
+    case Compare::gt:
+      return a > b;
+    case Compare::ge:
+      return a >= b;
     case Compare::ne:
       // Of numbers only: with NaN the ordered comparisons are all false.
       if constexpr (std::is_floating_point_v<T>) return a < b || a > b;
       return a != b;
-    case Compare::equ: return !(a < b || a > b);
-    case Compare::neu: return !(a == b);
-    case Compare::ltu: return !(a >= b);
-    case Compare::leu: return !(a > b);
-    case Compare::gtu: return !(a <= b);
-    case Compare::geu: return !(a < b);
-    case Compare::num: return a == a && b == b;
-    case Compare::nan: return a != a || b != b;
+    case Compare::equ:
+      return !(a < b || a > b);
+    case Compare::neu:
+      return !(a == b);
+    case Compare::ltu:
+      return !(a >= b);
+    case Compare::leu:
+      return !(a > b);
+    case Compare::gtu:
+      return !(a <= b);
+    case Compare::geu:
+      return !(a < b);
+    case Compare::num:
+      return a == a && b == b;
+    case Compare::nan:
+      return a != a || b != b;
   }
   return false;
 }
@@ -49,9 +77,7 @@ struct Flushed {
 template <bool ftz>
 struct HalfValue {
   using Lane = std::uint16_t;
-  static float value(std::uint16_t lane) {
-    return half_to_float(ftz ? flushed_half(lane) : lane);
-  }
+  static float value(std::uint16_t lane) { return half_to_float(ftz ? flushed_half(lane) : lane); }
 };
 struct BhalfValue {
   using Lane = std::uint16_t;
@@ -109,9 +135,8 @@ void set(Warp &w, const Instruction &i, std::uint32_t mask) {
   const std::uint32_t value = combine(w, i, compare<how, Source>(w, i.a, i.b));
   if (i.size == 2) {
     const auto yes = static_cast<std::uint16_t>(i.option);
-    put(w.lanes<std::uint16_t>(i.d), mask, [=](unsigned k) {
-      return static_cast<std::uint16_t>(value & lane_bits.bit[k] ? yes : 0);
-    });
+    put(w.lanes<std::uint16_t>(i.d), mask,
+        [=](unsigned k) { return static_cast<std::uint16_t>(value & lane_bits.bit[k] ? yes : 0); });
   } else {
     const auto yes = static_cast<std::uint32_t>(i.immediate);
     put(w.lanes<std::uint32_t>(i.d), mask,
@@ -140,50 +165,75 @@ template <Compare how>
 Kind kind_of(Type type, bool ftz) {
   switch (type) {
     case Type::b16:
-    case Type::u16: return {setp<how, Plain<std::uint16_t>>, set<how, Plain<std::uint16_t>>};
-    case Type::s16: return {setp<how, Plain<std::int16_t>>, set<how, Plain<std::int16_t>>};
+    case Type::u16:
+      return {setp<how, Plain<std::uint16_t>>, set<how, Plain<std::uint16_t>>};
+    case Type::s16:
+      return {setp<how, Plain<std::int16_t>>, set<how, Plain<std::int16_t>>};
     case Type::b32:
-    case Type::u32: return {setp<how, Plain<std::uint32_t>>, set<how, Plain<std::uint32_t>>};
-    case Type::s32: return {setp<how, Plain<std::int32_t>>, set<how, Plain<std::int32_t>>};
+    case Type::u32:
+      return {setp<how, Plain<std::uint32_t>>, set<how, Plain<std::uint32_t>>};
+    case Type::s32:
+      return {setp<how, Plain<std::int32_t>>, set<how, Plain<std::int32_t>>};
     case Type::b64:
-    case Type::u64: return {setp<how, Plain<std::uint64_t>>, set<how, Plain<std::uint64_t>>};
-    case Type::s64: return {setp<how, Plain<std::int64_t>>, set<how, Plain<std::int64_t>>};
+    case Type::u64:
+      return {setp<how, Plain<std::uint64_t>>, set<how, Plain<std::uint64_t>>};
+    case Type::s64:
+      return {setp<how, Plain<std::int64_t>>, set<how, Plain<std::int64_t>>};
     case Type::f32:
       if (ftz) return {setp<how, Flushed>, set<how, Flushed>};
       return {setp<how, Plain<float>>, set<how, Plain<float>>};
-    case Type::f64: return {setp<how, Plain<double>>, set<how, Plain<double>>};
+    case Type::f64:
+      return {setp<how, Plain<double>>, set<how, Plain<double>>};
     case Type::f16:
       if (ftz) return {setp<how, HalfValue<true>>, set<how, HalfValue<true>>};
       return {setp<how, HalfValue<false>>, set<how, HalfValue<false>>};
-    case Type::bf16: return {setp<how, BhalfValue>, set<how, BhalfValue>};
+    case Type::bf16:
+      return {setp<how, BhalfValue>, set<how, BhalfValue>};
     case Type::f16x2:
       if (ftz) return {setp_pairs<how, HalfValue<true>>, set_pairs<how, HalfValue<true>>};
       return {setp_pairs<how, HalfValue<false>>, set_pairs<how, HalfValue<false>>};
-    case Type::bf16x2: return {setp_pairs<how, BhalfValue>, set_pairs<how, BhalfValue>};
-    default: return {nullptr, nullptr};
+    case Type::bf16x2:
+      return {setp_pairs<how, BhalfValue>, set_pairs<how, BhalfValue>};
+    default:
+      return {nullptr, nullptr};
   }
 }
 
 Kind kind_of(Compare how, Type type, bool ftz) {
   switch (how) {
-    case Compare::eq: return kind_of<Compare::eq>(type, ftz);
-    case Compare::ne: return kind_of<Compare::ne>(type, ftz);
-    case Compare::lt: return kind_of<Compare::lt>(type, ftz);
-    case Compare::le: return kind_of<Compare::le>(type, ftz);
-    case Compare::gt: return kind_of<Compare::gt>(type, ftz);
-    case Compare::ge: return kind_of<Compare::ge>(type, ftz);
-    default: break;
+    case Compare::eq:
+      return kind_of<Compare::eq>(type, ftz);
+    case Compare::ne:
+      return kind_of<Compare::ne>(type, ftz);
+    case Compare::lt:
+      return kind_of<Compare::lt>(type, ftz);
+    case Compare::le:
+      return kind_of<Compare::le>(type, ftz);
+    case Compare::gt:
+      return kind_of<Compare::gt>(type, ftz);
+    case Compare::ge:
+      return kind_of<Compare::ge>(type, ftz);
+    default:
+      break;
   }
   if (!is_real(type)) return {nullptr, nullptr};
   switch (how) {
-    case Compare::equ: return kind_of<Compare::equ>(type, ftz);
-    case Compare::neu: return kind_of<Compare::neu>(type, ftz);
-    case Compare::ltu: return kind_of<Compare::ltu>(type, ftz);
-    case Compare::leu: return kind_of<Compare::leu>(type, ftz);
-    case Compare::gtu: return kind_of<Compare::gtu>(type, ftz);
-    case Compare::geu: return kind_of<Compare::geu>(type, ftz);
-    case Compare::num: return kind_of<Compare::num>(type, ftz);
-    default: return kind_of<Compare::nan>(type, ftz);
+    case Compare::equ:
+      return kind_of<Compare::equ>(type, ftz);
+    case Compare::neu:
+      return kind_of<Compare::neu>(type, ftz);
+    case Compare::ltu:
+      return kind_of<Compare::ltu>(type, ftz);
+    case Compare::leu:
+      return kind_of<Compare::leu>(type, ftz);
+    case Compare::gtu:
+      return kind_of<Compare::gtu>(type, ftz);
+    case Compare::geu:
+      return kind_of<Compare::geu>(type, ftz);
+    case Compare::num:
+      return kind_of<Compare::num>(type, ftz);
+    default:
+      return kind_of<Compare::nan>(type, ftz);
   }
 }
 
@@ -250,15 +300,30 @@ void select_set(Lowering &l) {
   l.out.size = 4;
   switch (to) {
     case Type::u32:
-    case Type::s32: l.out.immediate = 0xFFFFFFFF; break;
-    case Type::f32: l.out.immediate = 0x3F800000; break;
-    case Type::f16x2: l.out.immediate = 0x3C003C00; break;
-    case Type::bf16x2: l.out.immediate = 0x3F803F80; break;
+    case Type::s32:
+      l.out.immediate = 0xFFFFFFFF;
+      break;
+    case Type::f32:
+      l.out.immediate = 0x3F800000;
+      break;
+    case Type::f16x2:
+      l.out.immediate = 0x3C003C00;
+      break;
+    case Type::bf16x2:
+      l.out.immediate = 0x3F803F80;
+      break;
     case Type::u16:
-    case Type::s16: l.out.size = 2, l.out.option = 0xFFFF; break;
-    case Type::f16: l.out.size = 2, l.out.option = 0x3C00; break;
-    case Type::bf16: l.out.size = 2, l.out.option = 0x3F80; break;
-    default: l.refuse_type(to);
+    case Type::s16:
+      l.out.size = 2, l.out.option = 0xFFFF;
+      break;
+    case Type::f16:
+      l.out.size = 2, l.out.option = 0x3C00;
+      break;
+    case Type::bf16:
+      l.out.size = 2, l.out.option = 0x3F80;
+      break;
+    default:
+      l.refuse_type(to);
   }
   if (pairs && l.out.size != 4) l.refuse_type(to);
   if (!pairs && (to == Type::f16x2 || to == Type::bf16x2)) l.refuse_type(to);
@@ -281,10 +346,17 @@ void select_selp(Lowering &l) {
   l.bind(type, {type, type, Type::pred});
   l.out.flag = l.operand(3).negated;
   switch (bits_of(type)) {
-    case 16: l.out.run = selp<std::uint16_t>; return;
-    case 32: l.out.run = selp<std::uint32_t>; return;
-    case 64: l.out.run = selp<std::uint64_t>; return;
-    default: l.refuse_type(type);
+    case 16:
+      l.out.run = selp<std::uint16_t>;
+      return;
+    case 32:
+      l.out.run = selp<std::uint32_t>;
+      return;
+    case 64:
+      l.out.run = selp<std::uint64_t>;
+      return;
+    default:
+      l.refuse_type(type);
   }
 }
 
@@ -310,22 +382,35 @@ void select_slct(Lowering &l) {
   if (by != Type::s32 && by != Type::f32) l.refuse_type(by);
   l.bind(type, {type, type, by});
   switch (bits_of(type)) {
-    case 16: l.out.run = slct_of<std::uint16_t>(by, ftz); return;
-    case 32: l.out.run = slct_of<std::uint32_t>(by, ftz); return;
-    case 64: l.out.run = slct_of<std::uint64_t>(by, ftz); return;
-    default: l.refuse_type(type);
+    case 16:
+      l.out.run = slct_of<std::uint16_t>(by, ftz);
+      return;
+    case 32:
+      l.out.run = slct_of<std::uint32_t>(by, ftz);
+      return;
+    case 64:
+      l.out.run = slct_of<std::uint64_t>(by, ftz);
+      return;
+    default:
+      l.refuse_type(type);
   }
 }
 
 template <class T>
 bool is_of_class(T value, unsigned which) {
   switch (which) {
-    case 0: return std::isfinite(value);
-    case 1: return std::isinf(value);
-    case 2: return !std::isnan(value);
-    case 3: return std::isnan(value);
-    case 4: return std::isnormal(value);
-    default: return std::fpclassify(value) == FP_SUBNORMAL;
+    case 0:
+      return std::isfinite(value);
+    case 1:
+      return std::isinf(value);
+    case 2:
+      return !std::isnan(value);
+    case 3:
+      return std::isnan(value);
+    case 4:
+      return std::isnormal(value);
+    default:
+      return std::fpclassify(value) == FP_SUBNORMAL;
   }
 }
 
@@ -337,8 +422,8 @@ void testp(Warp &w, const Instruction &i, std::uint32_t mask) {
 }
 
 void select_testp(Lowering &l) {
-  constexpr std::string_view classes[] = {"finite", "infinite", "number",
-                                          "notanumber", "normal", "subnormal"};
+  constexpr std::string_view classes[] = {"finite",     "infinite", "number",
+                                          "notanumber", "normal",   "subnormal"};
   const std::string_view name = l.take_next();
   std::uint16_t which = 0;
   while (which < std::size(classes) && classes[which] != name) ++which;
@@ -346,9 +431,12 @@ void select_testp(Lowering &l) {
   const Type type = l.type();
   l.bind(Type::pred, {type});
   l.out.option = which;
-  if (type == Type::f32) l.out.run = testp<float>;
-  else if (type == Type::f64) l.out.run = testp<double>;
-  else l.refuse_type(type);
+  if (type == Type::f32)
+    l.out.run = testp<float>;
+  else if (type == Type::f64)
+    l.out.run = testp<double>;
+  else
+    l.refuse_type(type);
 }
 
 }  // namespace

@@ -37,13 +37,20 @@ void widen(const Lane *from, Wide *to) {
 template <class Lane>
 void load_integers(const Lane *from, Type type, Wide *to) {
   switch (type) {
-    case Type::u8: return widen<Lane, std::uint8_t>(from, to);
-    case Type::s8: return widen<Lane, std::int8_t>(from, to);
-    case Type::u16: return widen<Lane, std::uint16_t>(from, to);
-    case Type::s16: return widen<Lane, std::int16_t>(from, to);
-    case Type::u32: return widen<Lane, std::uint32_t>(from, to);
-    case Type::s32: return widen<Lane, std::int32_t>(from, to);
-    default: return widen<Lane, std::uint64_t>(from, to);
+    case Type::u8:
+      return widen<Lane, std::uint8_t>(from, to);
+    case Type::s8:
+      return widen<Lane, std::int8_t>(from, to);
+    case Type::u16:
+      return widen<Lane, std::uint16_t>(from, to);
+    case Type::s16:
+      return widen<Lane, std::int16_t>(from, to);
+    case Type::u32:
+      return widen<Lane, std::uint32_t>(from, to);
+    case Type::s32:
+      return widen<Lane, std::int32_t>(from, to);
+    default:
+      return widen<Lane, std::uint64_t>(from, to);
   }
 }
 
@@ -74,13 +81,26 @@ void load(Warp &w, Place32 place, unsigned size, Type type, Wide *to) {
 // A value of the type, to a register that may be wider: signs are extended.
 void store(Warp &w, Place32 place, unsigned size, Type type, std::uint32_t mask, Wide *from) {
   switch (type) {
-    case Type::u8: EACH_LANE from[k] = static_cast<std::uint8_t>(from[k]); break;
-    case Type::s8: EACH_LANE from[k] = static_cast<Wide>(static_cast<std::int8_t>(from[k])); break;
-    case Type::u16: EACH_LANE from[k] = static_cast<std::uint16_t>(from[k]); break;
-    case Type::s16: EACH_LANE from[k] = static_cast<Wide>(static_cast<std::int16_t>(from[k])); break;
-    case Type::u32: EACH_LANE from[k] = static_cast<std::uint32_t>(from[k]); break;
-    case Type::s32: EACH_LANE from[k] = static_cast<Wide>(static_cast<std::int32_t>(from[k])); break;
-    default: break;
+    case Type::u8:
+      EACH_LANE from[k] = static_cast<std::uint8_t>(from[k]);
+      break;
+    case Type::s8:
+      EACH_LANE from[k] = static_cast<Wide>(static_cast<std::int8_t>(from[k]));
+      break;
+    case Type::u16:
+      EACH_LANE from[k] = static_cast<std::uint16_t>(from[k]);
+      break;
+    case Type::s16:
+      EACH_LANE from[k] = static_cast<Wide>(static_cast<std::int16_t>(from[k]));
+      break;
+    case Type::u32:
+      EACH_LANE from[k] = static_cast<std::uint32_t>(from[k]);
+      break;
+    case Type::s32:
+      EACH_LANE from[k] = static_cast<Wide>(static_cast<std::int32_t>(from[k]));
+      break;
+    default:
+      break;
   }
   if (size == 2)
     put(w.lanes<std::uint16_t>(place), mask,
@@ -106,17 +126,23 @@ Wide saturate_integer(Wide value, Type from, Type to) {
   const Int128 exact =
       is_signed(from) ? static_cast<Int128>(static_cast<std::int64_t>(value)) : Int128{value};
   const Limits limits = limits_of(to);
-  return static_cast<Wide>(exact < limits.least ? limits.least
-                           : exact > limits.most ? limits.most : exact);
+  return static_cast<Wide>(exact < limits.least  ? limits.least
+                           : exact > limits.most ? limits.most
+                                                 : exact);
 }
 
 double round_integral(double value, Rounding rounding) {
   switch (rounding) {
-    case Rounding::nearest: return std::nearbyint(value);
-    case Rounding::down: return std::floor(value);
-    case Rounding::up: return std::ceil(value);
-    case Rounding::zero: return std::trunc(value);
-    case Rounding::none: return value;
+    case Rounding::nearest:
+      return std::nearbyint(value);
+    case Rounding::down:
+      return std::floor(value);
+    case Rounding::up:
+      return std::ceil(value);
+    case Rounding::zero:
+      return std::trunc(value);
+    case Rounding::none:
+      return value;
   }
   return value;
 }
@@ -149,17 +175,27 @@ double to_odd(Wide value, Type from) {
 
 int mode_of(Rounding rounding) {
   switch (rounding) {
-    case Rounding::zero: return FE_TOWARDZERO;
-    case Rounding::down: return FE_DOWNWARD;
-    case Rounding::up: return FE_UPWARD;
-    default: return FE_TONEAREST;
+    case Rounding::zero:
+      return FE_TOWARDZERO;
+    case Rounding::down:
+      return FE_DOWNWARD;
+    case Rounding::up:
+      return FE_UPWARD;
+    default:
+      return FE_TONEAREST;
   }
 }
 
 // Not inlined: the rounding mode is another one around it.
-[[gnu::noinline]] float narrow(double value) { return static_cast<float>(value); }
-[[gnu::noinline]] double from_signed(std::int64_t value) { return static_cast<double>(value); }
-[[gnu::noinline]] double from_unsigned(Wide value) { return static_cast<double>(value); }
+[[gnu::noinline]] float narrow(double value) {
+  return static_cast<float>(value);
+}
+[[gnu::noinline]] double from_signed(std::int64_t value) {
+  return static_cast<double>(value);
+}
+[[gnu::noinline]] double from_unsigned(Wide value) {
+  return static_cast<double>(value);
+}
 
 float round_to_float(double value, Rounding rounding) {
   if (mode_of(rounding) == FE_TONEAREST) return static_cast<float>(value);
@@ -185,8 +221,9 @@ std::uint32_t to_tf32(float value, Rounding rounding, bool away) {
   const std::uint32_t rest = bits & 0x1FFF;
   bits &= ~0x1FFFu;
   const bool odd = bits >> 13 & 1;
-  const bool up = away ? rest >= 0x1000
-                       : rounding == Rounding::nearest && (rest > 0x1000 || (rest == 0x1000 && odd));
+  const bool up = away
+                      ? rest >= 0x1000
+                      : rounding == Rounding::nearest && (rest > 0x1000 || (rest == 0x1000 && odd));
   return up ? bits + 0x2000 : bits;
 }
 
@@ -195,7 +232,8 @@ Wide to_real(double value, const How &how) {
   if (how.wants & relu && (value < 0 || (value == 0 && std::signbit(value)))) value = 0;
   if (how.wants & saturate) value = saturated(value);
   switch (how.to) {
-    case Type::f64: return bits_of_double(value);
+    case Type::f64:
+      return bits_of_double(value);
     case Type::f32: {
       const float made = canonical(round_to_float(value, how.rounding));
       return bits_of_float(how.wants & flush ? flushed(made) : made);
@@ -273,16 +311,21 @@ template <class From>
 Execute direct_integer(Type to) {
   switch (to) {
     case Type::u16:
-    case Type::s16: return direct<std::uint16_t, From>;
+    case Type::s16:
+      return direct<std::uint16_t, From>;
     case Type::u32:
-    case Type::s32: return direct<std::uint32_t, From>;
+    case Type::s32:
+      return direct<std::uint32_t, From>;
     case Type::u64:
-    case Type::s64: return direct<std::uint64_t, From>;
+    case Type::s64:
+      return direct<std::uint64_t, From>;
     case Type::f32:
       if constexpr (sizeof(From) <= 4) return direct<float, From>;
       return nullptr;
-    case Type::f64: return direct<double, From>;
-    default: return nullptr;
+    case Type::f64:
+      return direct<double, From>;
+    default:
+      return nullptr;
   }
 }
 
@@ -290,12 +333,18 @@ Execute direct_of(const How &how, bool to_integral) {
   const bool nearest = how.rounding == Rounding::nearest || how.rounding == Rounding::none;
   if (to_integral || !nearest || (how.wants & ~flush)) return nullptr;
   switch (how.from) {
-    case Type::u16: return direct_integer<std::uint16_t>(how.to);
-    case Type::s16: return direct_integer<std::int16_t>(how.to);
-    case Type::u32: return direct_integer<std::uint32_t>(how.to);
-    case Type::s32: return direct_integer<std::int32_t>(how.to);
-    case Type::u64: return direct_integer<std::uint64_t>(how.to);
-    case Type::s64: return direct_integer<std::int64_t>(how.to);
+    case Type::u16:
+      return direct_integer<std::uint16_t>(how.to);
+    case Type::s16:
+      return direct_integer<std::int16_t>(how.to);
+    case Type::u32:
+      return direct_integer<std::uint32_t>(how.to);
+    case Type::s32:
+      return direct_integer<std::int32_t>(how.to);
+    case Type::u64:
+      return direct_integer<std::uint64_t>(how.to);
+    case Type::s64:
+      return direct_integer<std::int64_t>(how.to);
     case Type::f32:
       if (how.to == Type::f64) return how.wants ? f32_to_f64<true> : f32_to_f64<false>;
       return nullptr;
@@ -305,7 +354,8 @@ Execute direct_of(const How &how, bool to_integral) {
     case Type::f16:
       if (how.to == Type::f32) return f16_to_f32;
       return nullptr;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -337,9 +387,11 @@ void pack(Warp &w, const Instruction &i, std::uint32_t mask) {
   const std::int32_t *a = w.lanes<std::int32_t>(i.a), *b = w.lanes<std::int32_t>(i.b);
   const std::uint32_t *c = w.lanes<std::uint32_t>(i.c);
   const auto part = [](std::int32_t value) {
-    constexpr std::int32_t least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
-    return static_cast<std::uint32_t>(
-        static_cast<Unsigned<T>>(value < least ? least : value > most ? most : value));
+    constexpr std::int32_t least = std::numeric_limits<T>::min(),
+                           most = std::numeric_limits<T>::max();
+    return static_cast<std::uint32_t>(static_cast<Unsigned<T>>(value < least  ? least
+                                                               : value > most ? most
+                                                                              : value));
   };
   put(w.lanes<std::uint32_t>(i.d), mask, [=](unsigned k) {
     const std::uint32_t made = part(a[k]) << (8 * sizeof(T)) | part(b[k]);
@@ -357,11 +409,20 @@ void select_pack(Lowering &l) {
   else
     l.bind(Type::b32, {Type::s32, Type::s32});
   switch (to) {
-    case Type::u8: l.out.run = pack<std::uint8_t>; return;
-    case Type::s8: l.out.run = pack<std::int8_t>; return;
-    case Type::u16: l.out.run = pack<std::uint16_t>; return;
-    case Type::s16: l.out.run = pack<std::int16_t>; return;
-    default: l.refuse_type(to);
+    case Type::u8:
+      l.out.run = pack<std::uint8_t>;
+      return;
+    case Type::s8:
+      l.out.run = pack<std::int8_t>;
+      return;
+    case Type::u16:
+      l.out.run = pack<std::uint16_t>;
+      return;
+    case Type::s16:
+      l.out.run = pack<std::int16_t>;
+      return;
+    default:
+      l.refuse_type(to);
   }
 }
 
@@ -371,9 +432,9 @@ void select_cvt(Lowering &l) {
   const Rounding integral = l.integer_rounding();
   how.rounding = integral == Rounding::none ? l.rounding() : integral;
   const bool away = l.take("rna");
-  how.wants = static_cast<std::uint8_t>((l.take("sat") ? saturate : 0) | (l.take("ftz") ? flush : 0) |
-                                        (l.take("relu") ? relu : 0) |
-                                        (l.take("satfinite") ? finite : 0));
+  how.wants =
+      static_cast<std::uint8_t>((l.take("sat") ? saturate : 0) | (l.take("ftz") ? flush : 0) |
+                                (l.take("relu") ? relu : 0) | (l.take("satfinite") ? finite : 0));
   how.to = l.type();
   how.from = l.type();
   const auto pack_option = [&] {

@@ -78,8 +78,8 @@ template <bool least>
 struct Extreme {
   template <class T>
   T operator()(T a, T b) const {
-    const bool first = least ? a < b || (a == b && std::signbit(a))
-                             : a > b || (a == b && std::signbit(b));
+    const bool first =
+        least ? a < b || (a == b && std::signbit(a)) : a > b || (a == b && std::signbit(b));
     return b != b || first ? a : b;
   }
 };
@@ -169,10 +169,14 @@ Execute of(Type type, bool ftz, bool sat, bool is_directed) {
 
 int mode_of(Rounding rounding) {
   switch (rounding) {
-    case Rounding::zero: return FE_TOWARDZERO;
-    case Rounding::down: return FE_DOWNWARD;
-    case Rounding::up: return FE_UPWARD;
-    default: return FE_TONEAREST;
+    case Rounding::zero:
+      return FE_TOWARDZERO;
+    case Rounding::down:
+      return FE_DOWNWARD;
+    case Rounding::up:
+      return FE_UPWARD;
+    default:
+      return FE_TONEAREST;
   }
 }
 
@@ -238,8 +242,8 @@ void select_div(Lowering &l) {
   const Type type = l.type();
   if (type != Type::f32) l.refuse_type(type);
   l.bind(type, {type, type});
-  l.out.run = approx ? of_single<DivApprox, 2>(ftz, false, false)
-                     : of_single<Div, 2>(ftz, false, false);
+  l.out.run =
+      approx ? of_single<DivApprox, 2>(ftz, false, false) : of_single<Div, 2>(ftz, false, false);
 }
 
 }  // namespace
@@ -259,7 +263,8 @@ bool select_float(Lowering &l) {
   if (root == "copysign") {
     const Type type = l.type();
     l.bind(type, {type, type});
-    l.out.run = type == Type::f32 ? binary<CopySign, float, float> : binary<CopySign, double, double>;
+    l.out.run =
+        type == Type::f32 ? binary<CopySign, float, float> : binary<CopySign, double, double>;
     return true;
   }
   if (root == "rcp" && !l.has("approx")) return arithmetic<Rcp, 1>(l, true, false), true;

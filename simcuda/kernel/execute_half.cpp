@@ -35,7 +35,13 @@ bool is_nan(Half half) {
   return (half & 0x7FFF) > F::exponent;
 }
 
-enum : std::uint16_t { wants_ftz = 1, wants_sat = 2, wants_relu = 4, wants_nan = 8, wants_xor = 16 };
+enum : std::uint16_t {
+  wants_ftz = 1,
+  wants_sat = 2,
+  wants_relu = 4,
+  wants_nan = 8,
+  wants_xor = 16
+};
 
 template <class F>
 Half in(Half half, std::uint16_t wants) {
@@ -98,9 +104,8 @@ struct Abs {
 template <class Op>
 void singles(Warp &w, const Instruction &i, std::uint32_t mask) {
   const Half *a = w.lanes<Half>(i.a), *b = w.lanes<Half>(i.b), *c = w.lanes<Half>(i.c);
-  put(w.lanes<Half>(i.d), mask, [=, wants = i.option](unsigned k) {
-    return Op::of(a[k], b[k], c[k], wants);
-  });
+  put(w.lanes<Half>(i.d), mask,
+      [=, wants = i.option](unsigned k) { return Op::of(a[k], b[k], c[k], wants); });
 }
 
 template <class Op>
@@ -109,9 +114,9 @@ void pairs(Warp &w, const Instruction &i, std::uint32_t mask) {
                       *c = w.lanes<std::uint32_t>(i.c);
   put(w.lanes<std::uint32_t>(i.d), mask, [=, wants = i.option](unsigned k) {
     const auto half = [=](unsigned shift) {
-      return static_cast<std::uint32_t>(
-          Op::of(static_cast<Half>(a[k] >> shift), static_cast<Half>(b[k] >> shift),
-                 static_cast<Half>(c[k] >> shift), wants));
+      return static_cast<std::uint32_t>(Op::of(static_cast<Half>(a[k] >> shift),
+                                               static_cast<Half>(b[k] >> shift),
+                                               static_cast<Half>(c[k] >> shift), wants));
     };
     return half(0) | half(16) << 16;
   });
@@ -135,11 +140,20 @@ void select(Lowering &l, unsigned sources) {
   if (sources < 2) l.out.b = l.out.a;
   if (sources < 3) l.out.c = l.out.a;
   switch (type) {
-    case Type::f16: l.out.run = singles<Op<F16>>; return;
-    case Type::bf16: l.out.run = singles<Op<Bf16>>; return;
-    case Type::f16x2: l.out.run = pairs<Op<F16>>; return;
-    case Type::bf16x2: l.out.run = pairs<Op<Bf16>>; return;
-    default: l.refuse_type(type);
+    case Type::f16:
+      l.out.run = singles<Op<F16>>;
+      return;
+    case Type::bf16:
+      l.out.run = singles<Op<Bf16>>;
+      return;
+    case Type::f16x2:
+      l.out.run = pairs<Op<F16>>;
+      return;
+    case Type::bf16x2:
+      l.out.run = pairs<Op<Bf16>>;
+      return;
+    default:
+      l.refuse_type(type);
   }
 }
 

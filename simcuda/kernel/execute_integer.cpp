@@ -13,14 +13,32 @@ using Wrapping = std::conditional_t<sizeof(T) < 4, std::uint32_t, Unsigned<T>>;
 
 template <class T>
 struct Twice;
-template <> struct Twice<std::uint16_t> { using type = std::uint32_t; };
-template <> struct Twice<std::int16_t> { using type = std::int32_t; };
-template <> struct Twice<std::uint32_t> { using type = std::uint64_t; };
-template <> struct Twice<std::int32_t> { using type = std::int64_t; };
+template <>
+struct Twice<std::uint16_t> {
+  using type = std::uint32_t;
+};
+template <>
+struct Twice<std::int16_t> {
+  using type = std::int32_t;
+};
+template <>
+struct Twice<std::uint32_t> {
+  using type = std::uint64_t;
+};
+template <>
+struct Twice<std::int32_t> {
+  using type = std::int64_t;
+};
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
-template <> struct Twice<std::uint64_t> { using type = Uint128; };
-template <> struct Twice<std::int64_t> { using type = Int128; };
+template <>
+struct Twice<std::uint64_t> {
+  using type = Uint128;
+};
+template <>
+struct Twice<std::int64_t> {
+  using type = Int128;
+};
 template <class T>
 using Wide = typename Twice<T>::type;
 
@@ -113,9 +131,7 @@ struct Mad24HiSat {
 };
 template <class T>
 struct Sad {
-  T operator()(T a, T b, T c) const {
-    return Add<T>{}(c, a < b ? Sub<T>{}(b, a) : Sub<T>{}(a, b));
-  }
+  T operator()(T a, T b, T c) const { return Add<T>{}(c, a < b ? Sub<T>{}(b, a) : Sub<T>{}(a, b)); }
 };
 // What is not defined is what GPUs give: all bits set, and the dividend.
 template <class T>
@@ -230,36 +246,54 @@ void multiplying(Warp &w, const Instruction &i, std::uint32_t mask) {
 template <template <class> class Op>
 Execute of_types(Type type) {
   switch (type) {
-    case Type::u16: return binary<Op<std::uint16_t>, std::uint16_t, std::uint16_t>;
-    case Type::s16: return binary<Op<std::int16_t>, std::int16_t, std::int16_t>;
-    case Type::u32: return binary<Op<std::uint32_t>, std::uint32_t, std::uint32_t>;
-    case Type::s32: return binary<Op<std::int32_t>, std::int32_t, std::int32_t>;
-    case Type::u64: return binary<Op<std::uint64_t>, std::uint64_t, std::uint64_t>;
-    case Type::s64: return binary<Op<std::int64_t>, std::int64_t, std::int64_t>;
-    default: return nullptr;
+    case Type::u16:
+      return binary<Op<std::uint16_t>, std::uint16_t, std::uint16_t>;
+    case Type::s16:
+      return binary<Op<std::int16_t>, std::int16_t, std::int16_t>;
+    case Type::u32:
+      return binary<Op<std::uint32_t>, std::uint32_t, std::uint32_t>;
+    case Type::s32:
+      return binary<Op<std::int32_t>, std::int32_t, std::int32_t>;
+    case Type::u64:
+      return binary<Op<std::uint64_t>, std::uint64_t, std::uint64_t>;
+    case Type::s64:
+      return binary<Op<std::int64_t>, std::int64_t, std::int64_t>;
+    default:
+      return nullptr;
   }
 }
 
 template <template <class> class Op>
 Execute of_types3(Type type) {
   switch (type) {
-    case Type::u16: return ternary<Op<std::uint16_t>, std::uint16_t, std::uint16_t>;
-    case Type::s16: return ternary<Op<std::int16_t>, std::int16_t, std::int16_t>;
-    case Type::u32: return ternary<Op<std::uint32_t>, std::uint32_t, std::uint32_t>;
-    case Type::s32: return ternary<Op<std::int32_t>, std::int32_t, std::int32_t>;
-    case Type::u64: return ternary<Op<std::uint64_t>, std::uint64_t, std::uint64_t>;
-    case Type::s64: return ternary<Op<std::int64_t>, std::int64_t, std::int64_t>;
-    default: return nullptr;
+    case Type::u16:
+      return ternary<Op<std::uint16_t>, std::uint16_t, std::uint16_t>;
+    case Type::s16:
+      return ternary<Op<std::int16_t>, std::int16_t, std::int16_t>;
+    case Type::u32:
+      return ternary<Op<std::uint32_t>, std::uint32_t, std::uint32_t>;
+    case Type::s32:
+      return ternary<Op<std::int32_t>, std::int32_t, std::int32_t>;
+    case Type::u64:
+      return ternary<Op<std::uint64_t>, std::uint64_t, std::uint64_t>;
+    case Type::s64:
+      return ternary<Op<std::int64_t>, std::int64_t, std::int64_t>;
+    default:
+      return nullptr;
   }
 }
 
 template <template <class> class Op>
 Execute of_signed(Type type) {
   switch (type) {
-    case Type::s16: return unary<Op<std::int16_t>, std::int16_t, std::int16_t>;
-    case Type::s32: return unary<Op<std::int32_t>, std::int32_t, std::int32_t>;
-    case Type::s64: return unary<Op<std::int64_t>, std::int64_t, std::int64_t>;
-    default: return nullptr;
+    case Type::s16:
+      return unary<Op<std::int16_t>, std::int16_t, std::int16_t>;
+    case Type::s32:
+      return unary<Op<std::int32_t>, std::int32_t, std::int32_t>;
+    case Type::s64:
+      return unary<Op<std::int64_t>, std::int64_t, std::int64_t>;
+    default:
+      return nullptr;
   }
 }
 
@@ -280,37 +314,51 @@ Execute of_32_3(Type type) {
 template <template <class> class Op>
 Execute of_wide(Type type) {
   switch (type) {
-    case Type::u16: return binary<Op<std::uint16_t>, std::uint32_t, std::uint16_t>;
-    case Type::s16: return binary<Op<std::int16_t>, std::int32_t, std::int16_t>;
-    case Type::u32: return binary<Op<std::uint32_t>, std::uint64_t, std::uint32_t>;
-    case Type::s32: return binary<Op<std::int32_t>, std::int64_t, std::int32_t>;
-    default: return nullptr;
+    case Type::u16:
+      return binary<Op<std::uint16_t>, std::uint32_t, std::uint16_t>;
+    case Type::s16:
+      return binary<Op<std::int16_t>, std::int32_t, std::int16_t>;
+    case Type::u32:
+      return binary<Op<std::uint32_t>, std::uint64_t, std::uint32_t>;
+    case Type::s32:
+      return binary<Op<std::int32_t>, std::int64_t, std::int32_t>;
+    default:
+      return nullptr;
   }
 }
 
 Execute mad_wide(Type type) {
   switch (type) {
-    case Type::u16: return ternary<MadWide<std::uint16_t>, std::uint32_t, std::uint16_t>;
-    case Type::s16: return ternary<MadWide<std::int16_t>, std::int32_t, std::int16_t>;
-    case Type::u32: return ternary<MadWide<std::uint32_t>, std::uint64_t, std::uint32_t>;
-    case Type::s32: return ternary<MadWide<std::int32_t>, std::int64_t, std::int32_t>;
-    default: return nullptr;
+    case Type::u16:
+      return ternary<MadWide<std::uint16_t>, std::uint32_t, std::uint16_t>;
+    case Type::s16:
+      return ternary<MadWide<std::int16_t>, std::int32_t, std::int16_t>;
+    case Type::u32:
+      return ternary<MadWide<std::uint32_t>, std::uint64_t, std::uint32_t>;
+    case Type::s32:
+      return ternary<MadWide<std::int32_t>, std::int64_t, std::int32_t>;
+    default:
+      return nullptr;
   }
 }
 
 Type wider(Type type) {
   switch (type) {
-    case Type::u16: return Type::u32;
-    case Type::s16: return Type::s32;
-    case Type::u32: return Type::u64;
-    default: return Type::s64;
+    case Type::u16:
+      return Type::u32;
+    case Type::s16:
+      return Type::s32;
+    case Type::u32:
+      return Type::u64;
+    default:
+      return Type::s64;
   }
 }
 
 template <bool subtract, bool in>
 Execute carrying_of(Type type, bool out) {
   switch (type) {
-    case Type::u32: 
+    case Type::u32:
     case Type::s32:
       return out ? carrying<std::uint32_t, subtract, in, true>
                  : carrying<std::uint32_t, subtract, in, false>;
@@ -318,7 +366,8 @@ Execute carrying_of(Type type, bool out) {
     case Type::s64:
       return out ? carrying<std::uint64_t, subtract, in, true>
                  : carrying<std::uint64_t, subtract, in, false>;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -332,11 +381,16 @@ Execute multiplying_of(bool high, bool in, bool out) {
 
 Execute multiplying_of(Type type, bool high, bool in, bool out) {
   switch (type) {
-    case Type::u32: return multiplying_of<std::uint32_t>(high, in, out);
-    case Type::s32: return multiplying_of<std::int32_t>(high, in, out);
-    case Type::u64: return multiplying_of<std::uint64_t>(high, in, out);
-    case Type::s64: return multiplying_of<std::int64_t>(high, in, out);
-    default: return nullptr;
+    case Type::u32:
+      return multiplying_of<std::uint32_t>(high, in, out);
+    case Type::s32:
+      return multiplying_of<std::int32_t>(high, in, out);
+    case Type::u64:
+      return multiplying_of<std::uint64_t>(high, in, out);
+    case Type::s64:
+      return multiplying_of<std::int64_t>(high, in, out);
+    default:
+      return nullptr;
   }
 }
 
@@ -356,8 +410,10 @@ void select_add(Lowering &l, bool subtract) {
   const bool out = l.take("cc"), sat = l.take("sat");
   const Type type = l.type();
   l.bind(type, {type, type});
-  if (out) return finish(l, subtract ? carrying_of<true, false>(type, true)
-                                     : carrying_of<false, false>(type, true), type);
+  if (out)
+    return finish(
+        l, subtract ? carrying_of<true, false>(type, true) : carrying_of<false, false>(type, true),
+        type);
   if (sat) {
     if (type != Type::s32) l.refuse_type(type);
     l.out.run = subtract ? binary<SubSat, std::int32_t, std::int32_t>
@@ -365,10 +421,9 @@ void select_add(Lowering &l, bool subtract) {
     return;
   }
   if (type == Type::u16x2 || type == Type::s16x2) {
-    l.out.run = subtract ? binary<Pairs<Sub<std::uint16_t>, std::uint16_t>, std::uint32_t,
-                                  std::uint32_t>
-                         : binary<Pairs<Add<std::uint16_t>, std::uint16_t>, std::uint32_t,
-                                  std::uint32_t>;
+    l.out.run =
+        subtract ? binary<Pairs<Sub<std::uint16_t>, std::uint16_t>, std::uint32_t, std::uint32_t>
+                 : binary<Pairs<Add<std::uint16_t>, std::uint16_t>, std::uint32_t, std::uint32_t>;
     return;
   }
   finish(l, subtract ? of_types<Sub>(type) : of_types<Add>(type), type);
@@ -458,8 +513,11 @@ bool select_integer(Lowering &l) {
     } else {
       l.bind(type, {type, type, type});
       if (sat && (lo || type != Type::s32)) l.refuse(".sat is only with .hi and .s32");
-      finish(l, sat  ? ternary<Mad24HiSat, std::int32_t, std::int32_t>
-             : lo ? of_32_3<Mad24Lo>(type) : of_32_3<Mad24Hi>(type), type);
+      finish(l,
+             sat  ? ternary<Mad24HiSat, std::int32_t, std::int32_t>
+             : lo ? of_32_3<Mad24Lo>(type)
+                  : of_32_3<Mad24Hi>(type),
+             type);
     }
     return true;
   }
@@ -475,8 +533,10 @@ bool select_integer(Lowering &l) {
     const bool out = l.take("cc");
     const Type type = l.type();
     l.bind(type, {type, type});
-    finish(l, root == "addc" ? carrying_of<false, true>(type, out)
-                             : carrying_of<true, true>(type, out), type);
+    finish(
+        l,
+        root == "addc" ? carrying_of<false, true>(type, out) : carrying_of<true, true>(type, out),
+        type);
     return true;
   }
   if (root == "sad") {

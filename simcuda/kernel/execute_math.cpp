@@ -97,11 +97,16 @@ void pairs(Warp &w, const Instruction &i, std::uint32_t mask) {
 template <class Op>
 Execute half_function(Type type, bool ftz) {
   switch (type) {
-    case Type::f16: return ftz ? halves<Op, false, true> : halves<Op, false, false>;
-    case Type::f16x2: return ftz ? pairs<Op, false, true> : pairs<Op, false, false>;
-    case Type::bf16: return halves<Op, true, false>;
-    case Type::bf16x2: return pairs<Op, true, false>;
-    default: return nullptr;
+    case Type::f16:
+      return ftz ? halves<Op, false, true> : halves<Op, false, false>;
+    case Type::f16x2:
+      return ftz ? pairs<Op, false, true> : pairs<Op, false, false>;
+    case Type::bf16:
+      return halves<Op, true, false>;
+    case Type::bf16x2:
+      return pairs<Op, true, false>;
+    default:
+      return nullptr;
   }
 }
 

@@ -100,7 +100,8 @@ void load(Warp &w, const Instruction &i, std::uint32_t mask) {
 template <class T, class R>
 void store(Warp &w, const Instruction &i, std::uint32_t mask) {
   if (!mask) return;
-  Request r{w, i, mask, static_cast<std::uint32_t>(sizeof(T)) * i.count, Operation::store, i.atomic};
+  Request r{w,       i, mask, static_cast<std::uint32_t>(sizeof(T)) * i.count, Operation::store,
+            i.atomic};
   find_addresses(r);
   const R *a = w.lanes<R>(i.d);
   alignas(64) std::byte row[32 * 32];  // what each lane writes, where that is not one register
@@ -200,24 +201,32 @@ Transfer transfer_of(unsigned bits) {
 Transfer transfer_of(Type type, unsigned bits) {
   switch (type) {
     case Type::b8:
-    case Type::u8: return transfer_of<std::uint8_t>(bits);
-    case Type::s8: return transfer_of<std::int8_t>(bits);
+    case Type::u8:
+      return transfer_of<std::uint8_t>(bits);
+    case Type::s8:
+      return transfer_of<std::int8_t>(bits);
     case Type::b16:
     case Type::f16:
     case Type::bf16:
-    case Type::u16: return transfer_of<std::uint16_t>(bits);
-    case Type::s16: return transfer_of<std::int16_t>(bits);
+    case Type::u16:
+      return transfer_of<std::uint16_t>(bits);
+    case Type::s16:
+      return transfer_of<std::int16_t>(bits);
     case Type::b32:
     case Type::f32:
     case Type::f16x2:
     case Type::bf16x2:
-    case Type::u32: return transfer_of<std::uint32_t>(bits);
-    case Type::s32: return transfer_of<std::int32_t>(bits);
+    case Type::u32:
+      return transfer_of<std::uint32_t>(bits);
+    case Type::s32:
+      return transfer_of<std::int32_t>(bits);
     case Type::b64:
     case Type::u64:
     case Type::s64:
-    case Type::f64: return transfer_of<std::uint64_t>(bits);
-    default: return {};
+    case Type::f64:
+      return transfer_of<std::uint64_t>(bits);
+    default:
+      return {};
   }
 }
 
@@ -322,7 +331,8 @@ enum class Op : std::uint8_t { and_, or_, xor_, exch, cas, add, inc, dec, min, m
 
 template <Op op, class T>
 T applied(T old, T b) {
-  using U = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+  using U =
+      std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
   if constexpr (op == Op::and_) return static_cast<T>(old & b);
   if constexpr (op == Op::or_) return static_cast<T>(old | b);
   if constexpr (op == Op::xor_) return static_cast<T>(old ^ b);
@@ -363,7 +373,8 @@ std::uint16_t applied_half(std::uint16_t old, std::uint16_t b) {
 // The same for both halves of a register.
 template <Op op, HalfKind kind>
 std::uint32_t applied_pair(std::uint32_t old, std::uint32_t b) {
-  const auto low = applied_half<op, kind>(static_cast<std::uint16_t>(old), static_cast<std::uint16_t>(b));
+  const auto low =
+      applied_half<op, kind>(static_cast<std::uint16_t>(old), static_cast<std::uint16_t>(b));
   const auto high = applied_half<op, kind>(static_cast<std::uint16_t>(old >> 16),
                                            static_cast<std::uint16_t>(b >> 16));
   return low | static_cast<std::uint32_t>(high) << 16;
@@ -373,7 +384,8 @@ template <class Bits, class F>
 Bits exchange(std::byte *at, F f) {
   auto *place = reinterpret_cast<Bits *>(at);
   Bits old = __atomic_load_n(place, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(place, &old, f(old), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+  while (
+      !__atomic_compare_exchange_n(place, &old, f(old), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
   }
   return old;
 }
@@ -393,7 +405,8 @@ void order_atomic(Warp &w) {
 template <class Bits, class F>
 void atomic_lanes(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
   if (!mask) return;
-  Request r{w, i, mask, static_cast<std::uint32_t>(sizeof(Bits)) * i.count, Operation::atomic, true};
+  Request r{w,   i, mask, static_cast<std::uint32_t>(sizeof(Bits)) * i.count, Operation::atomic,
+            true};
   find_addresses(r);
   r.together = false;  // pointers for each lane are wanted
   Reach found;
@@ -452,7 +465,8 @@ void atomic_128(Warp &w, const Instruction &i, std::uint32_t mask) {
   Reach found;
   w.worker.memory.reach(r, found);
   order_atomic(w);
-  const std::uint64_t *b = w.lanes<std::uint64_t>(i.b), *c = w.lanes<std::uint64_t>(compare ? i.c : i.b);
+  const std::uint64_t *b = w.lanes<std::uint64_t>(i.b),
+                      *c = w.lanes<std::uint64_t>(compare ? i.c : i.b);
   std::uint64_t *d = w.lanes<std::uint64_t>(i.d);
   std::lock_guard lock(mutex);
   each_active(mask, [&](unsigned k) {
@@ -477,30 +491,43 @@ Execute atomic_of_bits(Type type) {
 template <Op op>
 Execute atomic_of_integers(Type type) {
   switch (type) {
-    case Type::u32: return atomic<op, std::uint32_t>;
-    case Type::s32: return atomic<op, std::int32_t>;
-    case Type::u64: return atomic<op, std::uint64_t>;
-    case Type::s64: return atomic<op, std::int64_t>;
-    default: return nullptr;
+    case Type::u32:
+      return atomic<op, std::uint32_t>;
+    case Type::s32:
+      return atomic<op, std::int32_t>;
+    case Type::u64:
+      return atomic<op, std::uint64_t>;
+    case Type::s64:
+      return atomic<op, std::int64_t>;
+    default:
+      return nullptr;
   }
 }
 
 template <Op op>
 Execute atomic_of_halves(Type type) {
   switch (type) {
-    case Type::f16: return atomic_half<op, HalfKind::f16>;
-    case Type::bf16: return atomic_half<op, HalfKind::bf16>;
-    case Type::f16x2: return atomic_pair<op, HalfKind::f16>;
-    case Type::bf16x2: return atomic_pair<op, HalfKind::bf16>;
-    default: return nullptr;
+    case Type::f16:
+      return atomic_half<op, HalfKind::f16>;
+    case Type::bf16:
+      return atomic_half<op, HalfKind::bf16>;
+    case Type::f16x2:
+      return atomic_pair<op, HalfKind::f16>;
+    case Type::bf16x2:
+      return atomic_pair<op, HalfKind::bf16>;
+    default:
+      return nullptr;
   }
 }
 
 Execute atomic_of(Op op, Type type) {
   switch (op) {
-    case Op::and_: return is_bits(type) ? atomic_of_bits<Op::and_>(type) : nullptr;
-    case Op::or_: return is_bits(type) ? atomic_of_bits<Op::or_>(type) : nullptr;
-    case Op::xor_: return is_bits(type) ? atomic_of_bits<Op::xor_>(type) : nullptr;
+    case Op::and_:
+      return is_bits(type) ? atomic_of_bits<Op::and_>(type) : nullptr;
+    case Op::or_:
+      return is_bits(type) ? atomic_of_bits<Op::or_>(type) : nullptr;
+    case Op::xor_:
+      return is_bits(type) ? atomic_of_bits<Op::xor_>(type) : nullptr;
     case Op::exch:
       if (type == Type::b128) return atomic_128<false>;
       return is_bits(type) ? atomic_of_bits<Op::exch>(type) : nullptr;
@@ -515,8 +542,10 @@ Execute atomic_of(Op op, Type type) {
       if (type == Type::f64) return atomic<Op::add, double>;
       if (Execute run = atomic_of_halves<Op::add>(type)) return run;
       return atomic_of_integers<Op::add>(type);
-    case Op::inc: return type == Type::u32 ? atomic<Op::inc, std::uint32_t> : nullptr;
-    case Op::dec: return type == Type::u32 ? atomic<Op::dec, std::uint32_t> : nullptr;
+    case Op::inc:
+      return type == Type::u32 ? atomic<Op::inc, std::uint32_t> : nullptr;
+    case Op::dec:
+      return type == Type::u32 ? atomic<Op::dec, std::uint32_t> : nullptr;
     case Op::min:
       if (Execute run = atomic_of_halves<Op::min>(type)) return run;
       return atomic_of_integers<Op::min>(type);
@@ -534,7 +563,7 @@ void select_atomic(Lowering &l, bool returns) {
     l.refuse("atomic operations are for global and shared memory");
   take_hints(l);
   static constexpr std::pair<std::string_view, Op> names[] = {
-      {"and", Op::and_}, {"or", Op::or_},   {"xor", Op::xor_}, {"exch", Op::exch}, {"cas", Op::cas},
+      {"and", Op::and_}, {"or", Op::or_},  {"xor", Op::xor_}, {"exch", Op::exch}, {"cas", Op::cas},
       {"add", Op::add},  {"inc", Op::inc}, {"dec", Op::dec},  {"min", Op::min},   {"max", Op::max}};
   std::optional<Op> op;
   for (auto &[name, its] : names)
@@ -595,7 +624,8 @@ void copy_async(Warp &w, const Instruction &i, std::uint32_t mask) {
     r.together = false;
     Reach found;
     w.worker.memory.reach(r, found);
-    each_active(reading, [&](unsigned k) { std::memcpy(row + k * i.size, found.at[k], copied[k]); });
+    each_active(reading,
+                [&](unsigned k) { std::memcpy(row + k * i.size, found.at[k], copied[k]); });
   }
   Request r{w, i, mask, i.size, Operation::store, false};
   r.values = row;
@@ -610,7 +640,8 @@ void copy_async(Warp &w, const Instruction &i, std::uint32_t mask) {
 void select_copy(Lowering &l) {
   if (!l.take("async")) l.refuse("only cp.async is supported");
   for (std::string_view name : {"bulk", "mbarrier", "reduce"})
-    if (l.has(name)) l.refuse("." + std::string(name) + " is not supported: TMA and mbarriers are not");
+    if (l.has(name))
+      l.refuse("." + std::string(name) + " is not supported: TMA and mbarriers are not");
   if (l.take_any({"commit_group", "wait_group", "wait_all"})) {
     l.expect_operands(0, 1);
     l.out.run = nothing;
@@ -624,7 +655,8 @@ void select_copy(Lowering &l) {
   l.bind_address(1, Space::global);
   l.out.b = l.out.a;
   l.out.option2 = l.out.option;
-  if (l.out.immediate != static_cast<std::int32_t>(l.out.immediate)) l.refuse("an offset is too large");
+  if (l.out.immediate != static_cast<std::int32_t>(l.out.immediate))
+    l.refuse("an offset is too large");
   l.out.e = static_cast<std::uint32_t>(l.out.immediate);
   l.bind_address(0, Space::shared);
   const Operand &size = l.operand(2);
@@ -637,8 +669,7 @@ void select_copy(Lowering &l) {
     l.refuse("the size of the source is a register or a number");
   if (l.operands() > 3) {
     const Operand &read = l.operand(3);
-    if (read.kind == Operand::Kind::reg &&
-        l.function().registers[read.index].type == Type::pred)
+    if (read.kind == Operand::Kind::reg && l.function().registers[read.index].type == Type::pred)
       l.refuse("a predicate that ignores the source is not supported");
     if (read.kind == Operand::Kind::integer ||
         bits_of(l.function().registers[read.index].type) == 32) {

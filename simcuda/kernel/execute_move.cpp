@@ -33,8 +33,8 @@ void pack(Warp &w, const Instruction &i, std::uint32_t mask) {
     // A part of 8 bits lies in lanes of 16.
     using Lane = std::conditional_t<sizeof(Part) == 1, std::uint16_t, Part>;
     const Lane *part = w.lanes<Lane>(parts[n]);
-    EACH_LANE made[k] |= static_cast<T>(static_cast<T>(static_cast<Part>(part[k]))
-                                        << (8 * sizeof(Part) * n));
+    EACH_LANE made[k] |=
+        static_cast<T>(static_cast<T>(static_cast<Part>(part[k])) << (8 * sizeof(Part) * n));
   }
   put(w.lanes<T>(i.d), mask, [&](unsigned k) { return made[k]; });
 }
@@ -124,10 +124,14 @@ Execute pack_of(unsigned bits, std::size_t parts, bool packs) {
 
 Type part_type(unsigned bits) {
   switch (bits) {
-    case 8: return Type::b8;
-    case 16: return Type::b16;
-    case 32: return Type::b32;
-    default: return Type::b64;
+    case 8:
+      return Type::b8;
+    case 16:
+      return Type::b16;
+    case 32:
+      return Type::b32;
+    default:
+      return Type::b64;
   }
 }
 
@@ -159,11 +163,13 @@ void select_mov(Lowering &l) {
   if (from.kind == Operand::Kind::special && select_clock(l, type)) return;
   l.out.d = l.write(0, type);
   if (from.kind == Operand::Kind::local) {
-    l.out.immediate =
-        static_cast<std::int64_t>(l.local_offset(from.index) + from.bits);
-    if (bits_of(type) == 64) l.out.run = move_local<std::uint64_t>;
-    else if (bits_of(type) == 32) l.out.run = move_local<std::uint32_t>;
-    else l.refuse_type(type);
+    l.out.immediate = static_cast<std::int64_t>(l.local_offset(from.index) + from.bits);
+    if (bits_of(type) == 64)
+      l.out.run = move_local<std::uint64_t>;
+    else if (bits_of(type) == 32)
+      l.out.run = move_local<std::uint32_t>;
+    else
+      l.refuse_type(type);
     return;
   }
   l.out.a = l.read(1, type);
@@ -173,20 +179,33 @@ void select_mov(Lowering &l) {
     return;
   }
   switch (bits_of(type)) {
-    case 16: l.out.run = move<std::uint16_t>; return;
-    case 32: l.out.run = move<std::uint32_t>; return;
-    case 64: l.out.run = move<std::uint64_t>; return;
-    case 128: l.out.run = move_128; return;
-    default: l.refuse_type(type);
+    case 16:
+      l.out.run = move<std::uint16_t>;
+      return;
+    case 32:
+      l.out.run = move<std::uint32_t>;
+      return;
+    case 64:
+      l.out.run = move<std::uint64_t>;
+      return;
+    case 128:
+      l.out.run = move_128;
+      return;
+    default:
+      l.refuse_type(type);
   }
 }
 
 std::uint64_t base_of(Space space) {
   switch (space) {
-    case Space::shared: return shared_base;
-    case Space::local: return local_base;
-    case Space::param: return param_base;
-    default: return 0;  // global and constant memory are where they are
+    case Space::shared:
+      return shared_base;
+    case Space::local:
+      return local_base;
+    case Space::param:
+      return param_base;
+    default:
+      return 0;  // global and constant memory are where they are
   }
 }
 
@@ -237,7 +256,9 @@ void isspacep(Warp &w, const Instruction &i, std::uint32_t mask) {
            }));
 }
 
-void never(Warp &w, const Instruction &i, std::uint32_t mask) { put_bits(w.bits(i.d), mask, 0); }
+void never(Warp &w, const Instruction &i, std::uint32_t mask) {
+  put_bits(w.bits(i.d), mask, 0);
+}
 
 void select_isspacep(Lowering &l) {
   const auto space = take_space(l);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a whole warp does to memory, noted for the check of races in one go where nothing can be wrong
-// with it.
+// What a whole warp does to memory, noted for the check of races in one go where nothing can be
+// wrong with it.
 #include "lanes.h"
 
 namespace simcuda::kernel::SIMCUDA_LANES {

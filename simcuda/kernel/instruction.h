@@ -33,7 +33,8 @@ class Bytes {
 inline constexpr unsigned lanes_of_warp = 32;
 inline constexpr std::uint32_t all_lanes = 0xFFFFFFFF;
 
-// The lower two bits say in which of these, the others at which byte. All begin at a multiple of 64.
+// The lower two bits say in which of these, the others at which byte. All begin at a multiple
+// of 64.
 enum class Bank : std::uint32_t { frame, constants, warp, launch };
 
 using Place32 = std::uint32_t;
@@ -41,19 +42,46 @@ constexpr Place32 place_in(Bank bank, std::uint32_t offset) {
   return offset << 2 | static_cast<std::uint32_t>(bank);
 }
 
-// What a warp has in its bank, and a launch, by byte offsets. What is the same in all lanes is there
-// 32 times all the same: then it is an operand like any other.
+// What a warp has in its bank, and a launch, by byte offsets. What is the same in all lanes is
+// there 32 times all the same: then it is an operand like any other.
 namespace warp_bank {
-enum : std::uint32_t { tid_x = 0, tid_y = 128, tid_z = 256, warpid = 384, ctaid_x = 512,
-                       ctaid_y = 640, ctaid_z = 768, size = 896 };
+enum : std::uint32_t {
+  tid_x = 0,
+  tid_y = 128,
+  tid_z = 256,
+  warpid = 384,
+  ctaid_x = 512,
+  ctaid_y = 640,
+  ctaid_z = 768,
+  size = 896
+};
 }
 namespace launch_bank {
 enum : std::uint32_t {
-  ntid_x = 0, ntid_y = 128, ntid_z = 256, nctaid_x = 384, nctaid_y = 512, nctaid_z = 640,
-  laneid = 768, lanemask_eq = 896, lanemask_le = 1024, lanemask_lt = 1152, lanemask_ge = 1280,
-  lanemask_gt = 1408, nwarpid = 1536, zero = 1664, one = 1792, total_smem = 1920,
-  dynamic_smem = 2048, warp_size = 2176, gridid32 = 2304, gridid = 2432, zero64 = 2688,
-  envreg1 = 2944, envreg2 = 3072, symbols = 3200,
+  ntid_x = 0,
+  ntid_y = 128,
+  ntid_z = 256,
+  nctaid_x = 384,
+  nctaid_y = 512,
+  nctaid_z = 640,
+  laneid = 768,
+  lanemask_eq = 896,
+  lanemask_le = 1024,
+  lanemask_lt = 1152,
+  lanemask_ge = 1280,
+  lanemask_gt = 1408,
+  nwarpid = 1536,
+  zero = 1664,
+  one = 1792,
+  total_smem = 1920,
+  dynamic_smem = 2048,
+  warp_size = 2176,
+  gridid32 = 2304,
+  gridid = 2432,
+  zero64 = 2688,
+  envreg1 = 2944,
+  envreg2 = 3072,
+  symbols = 3200,
 };
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Loops over the lanes of a warp, written so that a compiler makes vector instructions of them. The
-// files that include this are compiled for more than one kind of processor: everything in them is in
-// the namespace SIMCUDA_LANES or in none.
+// files that include this are compiled for more than one kind of processor: everything in them is
+// in the namespace SIMCUDA_LANES or in none.
 #pragma once
 
 #include <bit>

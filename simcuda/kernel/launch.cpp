@@ -11,10 +11,10 @@
 namespace simcuda::kernel {
 namespace {
 
-constexpr std::size_t most_findings = 64;      // that are told apart
-constexpr std::uint64_t slice = 1 << 14;       // instructions of a warp, between two looks around
-constexpr std::size_t most_resident = 16;      // blocks at once, where the launch is not cooperative
-constexpr std::uint64_t rounds_alone = 64;     // slices of a block before another one begins
+constexpr std::size_t most_findings = 64;   // that are told apart
+constexpr std::uint64_t slice = 1 << 14;    // instructions of a warp, between two looks around
+constexpr std::size_t most_resident = 16;   // blocks at once, where the launch is not cooperative
+constexpr std::uint64_t rounds_alone = 64;  // slices of a block before another one begins
 constexpr std::uint64_t most_cooperative = 4096;
 
 std::uint32_t rounded(std::uint64_t value, std::uint32_t to) {
@@ -232,7 +232,8 @@ void Worker::run() {
       if (resident.empty() && !begin_one()) break;
       if (launch.stop) break;
       Block &block = *resident.front();
-      block.alone = resident.size() == 1 && launch.launch.threads <= 1 && !cooperative && !ever_several_;
+      block.alone =
+          resident.size() == 1 && launch.launch.threads <= 1 && !cooperative && !ever_several_;
       const std::uint64_t rounds = cooperative ? 1 : rounds_alone;
       bool ended = false;
       for (std::uint64_t round = 0; round < rounds && !ended; ++round) ended = block.run(slice);
@@ -320,8 +321,8 @@ Outcome run(const Module &module, const Kernel &kernel, const Launch &launch,
             Environment &environment) {
   LaunchState state(module, kernel, launch, environment);
   if (launch.cooperative && state.blocks > most_cooperative)
-    throw Invalid(0, "a cooperative launch has at most " + std::to_string(most_cooperative) +
-                         " blocks");
+    throw Invalid(
+        0, "a cooperative launch has at most " + std::to_string(most_cooperative) + " blocks");
   // The blocks of a cooperative launch wait for each other: one worker has them all.
   const std::uint64_t workers =
       launch.cooperative ? 1 : std::clamp<std::uint64_t>(launch.threads, 1, state.blocks);

@@ -5,7 +5,9 @@
 namespace simcuda::kernel {
 namespace {
 
-bool is_private(Linkage linkage) { return linkage == Linkage::internal; }
+bool is_private(Linkage linkage) {
+  return linkage == Linkage::internal;
+}
 
 // Where what one program counts came to lie in the one that is made.
 struct Moved {

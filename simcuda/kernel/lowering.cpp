@@ -62,9 +62,13 @@ constexpr Special specials[] = {
 };
 
 // A register of 8 bits has lanes of 16.
-unsigned lane_bits(Type type) { return type == Type::pred ? 1 : std::max(16u, bits_of(type)); }
+unsigned lane_bits(Type type) {
+  return type == Type::pred ? 1 : std::max(16u, bits_of(type));
+}
 
-std::string quoted(std::string_view text) { return "'" + std::string(text.substr(0, 80)) + "'"; }
+std::string quoted(std::string_view text) {
+  return "'" + std::string(text.substr(0, 80)) + "'";
+}
 
 }  // namespace
 
@@ -167,7 +171,9 @@ void Lowering::bind(Type d, std::initializer_list<Type> sources) {
   }
 }
 
-Place32 Lowering::scratch() { return place_in(Bank::frame, 0); }
+Place32 Lowering::scratch() {
+  return place_in(Bank::frame, 0);
+}
 
 Place32 Lowering::constant(std::uint64_t bits, unsigned width) {
   if (width < 64) bits &= (std::uint64_t{1} << width) - 1;
@@ -195,8 +201,7 @@ Place32 Lowering::symbol(int index, std::uint64_t addend, unsigned width) {
     code.symbols.push_back({symbol.function, symbol.variable, addend, known->second, width});
     code.launch_bytes += width / 8 * lanes_of_warp;
   }
-  if (symbol.variable >= 0 &&
-      module_.program.variables[symbol.variable].space == Space::shared)
+  if (symbol.variable >= 0 && module_.program.variables[symbol.variable].space == Space::shared)
     body_.shared.push_back(symbol.variable);
   if (symbol.function >= 0) body_.callees.push_back(symbol.function);
   return place_in(Bank::launch, known->second);
@@ -211,8 +216,7 @@ std::optional<Place32> Lowering::special(std::string_view name, unsigned &bits) 
   // Where a cooperative launch has its barrier.
   if (name == "%envreg1" || name == "%envreg2") {
     bits = 32;
-    return place_in(Bank::launch,
-                    name == "%envreg1" ? launch_bank::envreg1 : launch_bank::envreg2);
+    return place_in(Bank::launch, name == "%envreg1" ? launch_bank::envreg1 : launch_bank::envreg2);
   }
   if (name.starts_with("%envreg") && name.size() <= 9) {
     bits = 32;
@@ -258,10 +262,13 @@ Place32 Lowering::read(const Operand &operand, Type type) {
   unsigned bits = 0;
   Place32 place = 0;
   switch (operand.kind) {
-    case Operand::Kind::reg: place = register_of(operand, bits); break;
+    case Operand::Kind::reg:
+      place = register_of(operand, bits);
+      break;
     case Operand::Kind::integer:
     case Operand::Kind::single:
-    case Operand::Kind::real: return literal(operand, type);
+    case Operand::Kind::real:
+      return literal(operand, type);
     case Operand::Kind::special:
       if (auto found = special(operand.name, bits)) {
         place = *found;
@@ -269,8 +276,7 @@ Place32 Lowering::read(const Operand &operand, Type type) {
       }
       if (operand.name == "%gridid") {
         bits = wanted;
-        place = place_in(Bank::launch,
-                         wanted == 64 ? launch_bank::gridid : launch_bank::gridid32);
+        place = place_in(Bank::launch, wanted == 64 ? launch_bank::gridid : launch_bank::gridid32);
         break;
       }
       refuse(quoted(operand.name) + " is not known");
@@ -279,8 +285,10 @@ Place32 Lowering::read(const Operand &operand, Type type) {
       if (wanted != 32 && wanted != 64)
         refuse("the address of " + quoted(operand.name) + " has 32 or 64 bits");
       return symbol(operand.index, operand.bits, wanted);
-    case Operand::Kind::parameter: return constant(operand.bits, wanted);
-    default: refuse("an operand is of a kind that does not fit here");
+    case Operand::Kind::parameter:
+      return constant(operand.bits, wanted);
+    default:
+      refuse("an operand is of a kind that does not fit here");
   }
   if (bits != wanted)
     refuse(quoted(operand.name) + " has " + std::to_string(bits) + " bits, and " +
@@ -351,7 +359,9 @@ void Lowering::bind_address(std::size_t i, Space space) {
       return;
     }
     case Operand::Kind::variable:
-    case Operand::Kind::function: out.a = symbol(base.index, 0, 64); return;
+    case Operand::Kind::function:
+      out.a = symbol(base.index, 0, 64);
+      return;
     case Operand::Kind::parameter:
       if (space != Space::param) refuse("a parameter lies in parameter memory");
       return;
@@ -362,7 +372,8 @@ void Lowering::bind_address(std::size_t i, Space space) {
       out.flag = true;  // relative to the frame
       out.immediate += locals_[base.index];
       return;
-    default: refuse("this is no address");
+    default:
+      refuse("this is no address");
   }
 }
 

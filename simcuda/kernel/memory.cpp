@@ -56,8 +56,13 @@ Memory::Memory(LaunchState &launch, Worker &worker)
 
 void Memory::fail(const Request &request, FaultKind kind, unsigned lane, std::uint64_t address,
                   Space space, std::string detail) const {
-  throw Failed{kind,  lane, address, request.size, request.operation != Operation::load,
-               space, std::move(detail)};
+  throw Failed{kind,
+               lane,
+               address,
+               request.size,
+               request.operation != Operation::load,
+               space,
+               std::move(detail)};
 }
 
 View *Memory::find(std::uint64_t address) {
@@ -68,10 +73,10 @@ View *Memory::find(std::uint64_t address) {
   if (after != views_.begin() && address < (*std::prev(after))->window.end)
     return std::prev(after)->get();
   const auto own = reinterpret_cast<std::uintptr_t>(launch_.grid_barrier.data());
-  const Window window =
-      address - own < launch_.grid_barrier.size()
-          ? Window{own, own + launch_.grid_barrier.size(), launch_.grid_barrier.data(), true, nullptr}
-          : launch_.environment.find(address);
+  const Window window = address - own < launch_.grid_barrier.size()
+                            ? Window{own, own + launch_.grid_barrier.size(),
+                                     launch_.grid_barrier.data(), true, nullptr}
+                            : launch_.environment.find(address);
   if (address < window.begin || address >= window.end) return nullptr;
   auto view = std::make_unique<View>();
   view->window = window;
@@ -96,7 +101,8 @@ void Memory::reach(Request &request, Reach &found) {
   }
   found.together = false;
   switch (request.instruction.space) {
-    case Space::shared: return reach_shared(request, found);
+    case Space::shared:
+      return reach_shared(request, found);
     case Space::local:
       each_active(request.mask, [&](unsigned lane) {
         reach_local_lane(request, lane, request.addresses[lane], found);
@@ -107,7 +113,8 @@ void Memory::reach(Request &request, Reach &found) {
         reach_param_lane(request, lane, request.addresses[lane], found);
       });
       return;
-    default: return reach_global(request, found);
+    default:
+      return reach_global(request, found);
   }
 }
 
@@ -115,7 +122,8 @@ void Memory::reach_global(Request &request, Reach &found) {
   View *&cached = cached_[request.instruction.cache];
   const std::uint64_t end = request.high + request.size;
   const auto fits = [&](const View *view) {
-    return view && request.low >= view->window.begin && end <= view->window.end && end >= request.low;
+    return view && request.low >= view->window.begin && end <= view->window.end &&
+           end >= request.low;
   };
   if (!fits(cached) && request.low < shared_base) cached = find(request.low);
   if (!fits(cached) || (request.ored & (request.size - 1)) ||
@@ -181,14 +189,16 @@ void Memory::reach_shared(Request &request, Reach &found) {
     found.at[0] = bytes + request.low;
     return;
   }
-  each_active(request.mask, [&](unsigned lane) { found.at[lane] = bytes + request.addresses[lane]; });
+  each_active(request.mask,
+              [&](unsigned lane) { found.at[lane] = bytes + request.addresses[lane]; });
   found.together = request.together;
   note_shared(request);
 }
 
 void Memory::reach_shared_lane(Request &request, unsigned lane, std::uint64_t offset,
                                Reach &found) {
-  if (offset & (request.size - 1)) fail(request, FaultKind::misaligned, lane, offset, Space::shared, {});
+  if (offset & (request.size - 1))
+    fail(request, FaultKind::misaligned, lane, offset, Space::shared, {});
   if (offset >= launch_.shared_room || request.size > launch_.shared_room - offset)
     fail(request, FaultKind::illegal_address, lane, offset, Space::shared,
          "The block has " + std::to_string(launch_.shared_bytes) + " bytes of shared memory.");
@@ -198,7 +208,8 @@ void Memory::reach_shared_lane(Request &request, unsigned lane, std::uint64_t of
 
 void Memory::reach_local_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found) {
   const std::uint32_t room = request.warp.local_room();
-  if (offset & (request.size - 1)) fail(request, FaultKind::misaligned, lane, offset, Space::local, {});
+  if (offset & (request.size - 1))
+    fail(request, FaultKind::misaligned, lane, offset, Space::local, {});
   if (offset >= room || request.size > room - offset)
     fail(request, FaultKind::illegal_address, lane, offset, Space::local,
          "The thread has " + std::to_string(room) + " bytes of local memory.");
@@ -207,7 +218,8 @@ void Memory::reach_local_lane(Request &request, unsigned lane, std::uint64_t off
 
 void Memory::reach_param_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found) {
   const auto &bytes = launch_.launch.parameters;
-  if (offset & (request.size - 1)) fail(request, FaultKind::misaligned, lane, offset, Space::param, {});
+  if (offset & (request.size - 1))
+    fail(request, FaultKind::misaligned, lane, offset, Space::param, {});
   if (request.operation != Operation::load || offset >= bytes.size() ||
       request.size > bytes.size() - offset)
     fail(request, FaultKind::illegal_address, lane, offset, Space::param,
@@ -237,7 +249,8 @@ std::byte *Memory::reach_one(Warp &warp, unsigned lane, std::uint64_t address,
   return view->window.bytes + (address - view->window.begin);
 }
 
-// Races are looked for as long as there is memory for it: of a window that is too large, they are not.
+// Races are looked for as long as there is memory for it: of a window that is too large, they are
+// not.
 bool Memory::has_uses(View &view) {
   if (!view.uses.empty()) return true;
   try {
@@ -253,9 +266,9 @@ void Memory::note_together(Request &request, View &view, std::uint64_t offset) {
   const std::uint64_t size = std::uint64_t{request.size} * lanes_of_warp;
   const bool load = request.operation == Operation::load;
   if (accesses_) {
-    ByteSet &set = load                                      ? view.reads
+    ByteSet &set = load                                    ? view.reads
                    : request.operation == Operation::store ? view.writes
-                                                             : view.atomics;
+                                                           : view.atomics;
     if (set.empty()) set.reserve(view.window.end - view.window.begin);
     set.add_range(offset, size);
   }
@@ -288,9 +301,9 @@ void Memory::note_lane(Request &request, View &view, unsigned lane, std::uint64_
                        bool noted) {
   const bool load = request.operation == Operation::load;
   if (accesses_) {
-    ByteSet &set = load                                      ? view.reads
+    ByteSet &set = load                                    ? view.reads
                    : request.operation == Operation::store ? view.writes
-                                                             : view.atomics;
+                                                           : view.atomics;
     if (set.empty()) set.reserve(view.window.end - view.window.begin);
     set.add(offset, request.size);
   }
@@ -359,13 +372,14 @@ void Memory::note_shared_written(Request &request, unsigned lane, std::uint64_t 
   if (request.operation != Operation::load) set_written(words, offset, request.size, false);
 }
 
-// All lanes at once, if they are active, use whole words, and nothing can be wrong. `base` is added to
-// their addresses.
+// All lanes at once, if they are active, use whole words, and nothing can be wrong. `base` is added
+// to their addresses.
 bool Memory::note_warp(const Request &request, LastUses &uses, std::uint64_t base) const {
   const Block &block = request.warp.block;
   const bool shared = &uses == &block.shared_uses;
   if (request.mask != all_lanes || request.strong || request.size < 4 || (request.ored & 3) ||
-      (request.high + base) >> 33 || !block.only_full || (!shared && (!block.alone || block.acquired)) ||
+      (request.high + base) >> 33 || !block.only_full ||
+      (!shared && (!block.alone || block.acquired)) ||
       !uses.by_words(request.low + base, request.high + base + request.size))
     return false;
   alignas(64) std::uint32_t index[lanes_of_warp];
@@ -445,8 +459,7 @@ inline void Memory::use(Request &request, LastUse &last, std::uint64_t unit, uns
   if (request.operation == Operation::load) {
     // Strong loads look for others' flags; what they read is not plain data.
     if (strong || (reader & ~stamp_flag) == me) return;
-    const bool others =
-        reader && !ordered(block, warp, place.lane, reader, place.shared);
+    const bool others = reader && !ordered(block, warp, place.lane, reader, place.shared);
     last.reader[unit] = me | (others ? stamp_flag : 0);
     last.reader_place[unit] = place_;
     return;
@@ -472,7 +485,8 @@ bool Memory::same_value(const Request &request, Stamp other, unsigned part, unsi
   if (other && (other >> stamp_shift) == (me_ >> stamp_shift)) {
     const unsigned lane = other & 31;
     if ((request.mask >> lane & 1) && request.addresses[lane] == request.addresses[place.lane])
-      return std::memcmp(mine, request.values + std::size_t{lane} * request.stride + part, size) == 0;
+      return std::memcmp(mine, request.values + std::size_t{lane} * request.stride + part, size) ==
+             0;
   }
   return std::memcmp(mine, place.bytes + part, size) == 0;
 }

@@ -105,8 +105,8 @@ class Memory {
   const bool accesses_, written_, several_;
   const std::atomic<bool> &races_;
   const WarpUses &warp_;
-  Stamp me_ = 0;              // of the request's warp, without the lane
-  std::uint32_t place_ = 0;   // of the request's instruction
+  Stamp me_ = 0;             // of the request's warp, without the lane
+  std::uint32_t place_ = 0;  // of the request's instruction
 };
 
 }  // namespace simcuda::kernel

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine that executes PTX: what its caller sees. It knows nothing of the driver, and nothing is
-// global in it. `parse` makes a module of text, `run` executes one of its kernels, with memory that
-// an Environment finds.
+// The engine that executes PTX: what its caller sees. It knows nothing of the driver, and nothing
+// is global in it. `parse` makes a module of text, `run` executes one of its kernels, with memory
+// that an Environment finds.
 //
 // Floating-point arithmetic is rounded exactly as PTX says. The functions that PTX itself calls
 // approximate (ex2, lg2, sin, cos, tanh, rsqrt, rcp.approx, div.approx, sqrt.approx) are within the
@@ -65,8 +65,8 @@ class Module {
  public:
   std::string version, target;
   std::vector<Kernel> kernels;
-  std::vector<Variable> variables;       // of global and constant memory, defined here
-  std::vector<std::string> unresolved;   // functions and variables that only a linker can find
+  std::vector<Variable> variables;      // of global and constant memory, defined here
+  std::vector<std::string> unresolved;  // functions and variables that only a linker can find
   const Kernel *kernel(std::string_view name) const;
   const Variable *variable(std::string_view name) const;
   // A function's address, the same in every context: for relocations. 0: there is no such function.
@@ -88,8 +88,8 @@ struct Window {
   std::uint64_t begin = 0, end = 0;  // addresses; empty: nothing is there
   std::byte *bytes = nullptr;        // of `begin`
   bool writable = true;
-  // A bit for each byte, set once it is written; kept by the caller, set by the engine. Null: all of
-  // it counts as written. The first bit is that of `begin`, which lies at a multiple of 8.
+  // A bit for each byte, set once it is written; kept by the caller, set by the engine. Null: all
+  // of it counts as written. The first bit is that of `begin`, which lies at a multiple of 8.
   std::uint64_t *written = nullptr;
 };
 

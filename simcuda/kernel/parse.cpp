@@ -43,11 +43,16 @@ void Parser::parse_top() {
     text_.refuse("a directive is expected, not " + text_.here());
   Linkage linkage = Linkage::internal;
   for (;;) {
-    if (text_.take_if_dotted("visible")) linkage = Linkage::visible;
-    else if (text_.take_if_dotted("extern")) linkage = Linkage::external;
-    else if (text_.take_if_dotted("weak")) linkage = Linkage::weak;
-    else if (text_.take_if_dotted("common")) linkage = Linkage::common;
-    else break;
+    if (text_.take_if_dotted("visible"))
+      linkage = Linkage::visible;
+    else if (text_.take_if_dotted("extern"))
+      linkage = Linkage::external;
+    else if (text_.take_if_dotted("weak"))
+      linkage = Linkage::weak;
+    else if (text_.take_if_dotted("common"))
+      linkage = Linkage::common;
+    else
+      break;
   }
   Space space;
   if (text_.take_if_dotted("entry")) return parse_function(true, linkage);
@@ -151,8 +156,7 @@ Parser::Declaration Parser::parse_declaration_head() {
     take_space(ignored);
     if (text_.take_if_dotted("align")) text_.integer("an alignment");
   }
-  if (!aligned_by_hand)
-    made.alignment = std::max(1u, bytes_of(made.type)) * made.vector;
+  if (!aligned_by_hand) made.alignment = std::max(1u, bytes_of(made.type)) * made.vector;
   return made;
 }
 
@@ -185,7 +189,8 @@ void Parser::parse_variable(Space space, Linkage linkage) {
     if (space == Space::local || space == Space::param) {
       if (declaration.size > 16 << 20)
         text_.refuse("'" + std::string(declaration.name.substr(0, 80)) + "' is too large");
-      add_name(declaration.name, {Name::Kind::frame, static_cast<int>(function_->variables.size())});
+      add_name(declaration.name,
+               {Name::Kind::frame, static_cast<int>(function_->variables.size())});
       function_->variables.push_back(
           {declaration.name, declaration.size, declaration.alignment, space});
     } else {
@@ -387,10 +392,9 @@ void Parser::parse_formals(Function &function, std::vector<Formal> &formals, boo
       if (offset + declaration.size > most_parameter_bytes)
         text_.refuse("a kernel has at most " + std::to_string(most_parameter_bytes) +
                      " bytes of parameters");
-      kernel.parameters.push_back({std::string(declaration.name),
-                                   static_cast<std::uint32_t>(offset),
-                                   static_cast<std::uint32_t>(declaration.size),
-                                   declaration.alignment});
+      kernel.parameters.push_back(
+          {std::string(declaration.name), static_cast<std::uint32_t>(offset),
+           static_cast<std::uint32_t>(declaration.size), declaration.alignment});
       kernel.parameter_bytes = static_cast<std::uint32_t>(offset + declaration.size);
       add_name(declaration.name, {Name::Kind::parameter, -1, offset});
     } else {

@@ -15,9 +15,9 @@ struct Level {
   int level;
 };
 constexpr Level levels[] = {
-    {"||", 1}, {"&&", 2}, {"|", 3},  {"^", 4},  {"&", 5},  {"==", 6}, {"!=", 6}, {"<", 7},
-    {"<=", 7}, {">", 7},  {">=", 7}, {"<<", 8}, {">>", 8}, {"+", 9},  {"-", 9},  {"*", 10},
-    {"/", 10}, {"%", 10},
+    {"||", 1}, {"&&", 2}, {"|", 3},  {"^", 4},  {"&", 5},  {"==", 6},
+    {"!=", 6}, {"<", 7},  {"<=", 7}, {">", 7},  {">=", 7}, {"<<", 8},
+    {">>", 8}, {"+", 9},  {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10},
 };
 
 bool is_component(std::string_view name) {
@@ -194,7 +194,9 @@ Operand Parser::named(std::string_view name, std::uint32_t line) {
           }
         }
         return operand;
-      case Name::Kind::frame: operand.kind = Operand::Kind::local; return operand;
+      case Name::Kind::frame:
+        operand.kind = Operand::Kind::local;
+        return operand;
       case Name::Kind::parameter:
         operand.kind = Operand::Kind::parameter;
         operand.bits = known->offset;
@@ -206,7 +208,8 @@ Operand Parser::named(std::string_view name, std::uint32_t line) {
           return operand;
         }
         break;
-      case Name::Kind::range: break;
+      case Name::Kind::range:
+        break;
     }
   }
   auto symbol = program_.symbol_by_name.find(name);
@@ -349,11 +352,9 @@ Operand Parser::parse_operand(unsigned depth) {
   const Word number = text_.peek();
   if (number.kind == Word::Kind::single || number.kind == Word::Kind::real) {
     text_.take();
-    operand.kind =
-        number.kind == Word::Kind::single ? Operand::Kind::single : Operand::Kind::real;
+    operand.kind = number.kind == Word::Kind::single ? Operand::Kind::single : Operand::Kind::real;
     operand.bits = number.bits;
-    if (minus)
-      operand.bits ^= std::uint64_t{1} << (number.kind == Word::Kind::single ? 31 : 63);
+    if (minus) operand.bits ^= std::uint64_t{1} << (number.kind == Word::Kind::single ? 31 : 63);
     return operand;
   }
   operand.kind = Operand::Kind::integer;
@@ -401,7 +402,9 @@ void Parser::parse_call(Statement &statement) {
   statement.operands.push_back(parse_operand());
 }
 
-std::uint64_t Parser::parse_constant() { return parse_expression(1, 0); }
+std::uint64_t Parser::parse_constant() {
+  return parse_expression(1, 0);
+}
 
 std::uint64_t Parser::parse_primary(unsigned depth) {
   if (depth > deepest) text_.refuse("an expression is nested too deeply");
@@ -426,8 +429,8 @@ std::uint64_t Parser::parse_primary(unsigned depth) {
     text_.expect(")");
     return value;
   }
-  throw Invalid(word.line, "a number is expected, not '" + std::string(word.text.substr(0, 80)) +
-                               "'");
+  throw Invalid(word.line,
+                "a number is expected, not '" + std::string(word.text.substr(0, 80)) + "'");
 }
 
 // Those operators that bind at least as tightly as `least`; 0 is ?: itself.
@@ -447,24 +450,42 @@ std::uint64_t Parser::parse_expression(int least, unsigned depth) {
     const std::string_view mark = found->mark;
     if ((mark == "/" || mark == "%") && (right == 0 || (r == -1 && l == INT64_MIN)))
       text_.refuse("a constant is divided by 0, or too large");
-    if (mark == "||") left = left || right;
-    else if (mark == "&&") left = left && right;
-    else if (mark == "|") left |= right;
-    else if (mark == "^") left ^= right;
-    else if (mark == "&") left &= right;
-    else if (mark == "==") left = left == right;
-    else if (mark == "!=") left = left != right;
-    else if (mark == "<") left = l < r;
-    else if (mark == "<=") left = l <= r;
-    else if (mark == ">") left = l > r;
-    else if (mark == ">=") left = l >= r;
-    else if (mark == "<<") left = right < 64 ? left << right : 0;
-    else if (mark == ">>") left = right < 64 ? left >> right : 0;
-    else if (mark == "+") left += right;
-    else if (mark == "-") left -= right;
-    else if (mark == "*") left *= right;
-    else if (mark == "/") left = static_cast<std::uint64_t>(l / r);
-    else left = static_cast<std::uint64_t>(l % r);
+    if (mark == "||")
+      left = left || right;
+    else if (mark == "&&")
+      left = left && right;
+    else if (mark == "|")
+      left |= right;
+    else if (mark == "^")
+      left ^= right;
+    else if (mark == "&")
+      left &= right;
+    else if (mark == "==")
+      left = left == right;
+    else if (mark == "!=")
+      left = left != right;
+    else if (mark == "<")
+      left = l < r;
+    else if (mark == "<=")
+      left = l <= r;
+    else if (mark == ">")
+      left = l > r;
+    else if (mark == ">=")
+      left = l >= r;
+    else if (mark == "<<")
+      left = right < 64 ? left << right : 0;
+    else if (mark == ">>")
+      left = right < 64 ? left >> right : 0;
+    else if (mark == "+")
+      left += right;
+    else if (mark == "-")
+      left -= right;
+    else if (mark == "*")
+      left *= right;
+    else if (mark == "/")
+      left = static_cast<std::uint64_t>(l / r);
+    else
+      left = static_cast<std::uint64_t>(l % r);
   }
   if (least == 0 && text_.take_if("?")) {
     const std::uint64_t yes = parse_expression(0, depth + 1);

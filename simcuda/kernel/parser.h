@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From words to a program. Declarations are in parse.cpp, the bodies of functions in parse_body.cpp.
+// From words to a program. Declarations are in parse.cpp, the bodies of functions in
+// parse_body.cpp.
 #pragma once
 
 #include <unordered_map>

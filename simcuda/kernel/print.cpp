@@ -124,7 +124,9 @@ std::size_t directive(Warp &w, unsigned lane, std::string_view rest, Arguments &
     case 'o':
       append(out, made + "ll" + kind, static_cast<unsigned long long>(arguments.take(size)));
       return at;
-    case 'c': append(out, made + 'c', static_cast<int>(arguments.take(4))); return at;
+    case 'c':
+      append(out, made + 'c', static_cast<int>(arguments.take(4)));
+      return at;
     case 'e':
     case 'E':
     case 'f':
@@ -132,7 +134,9 @@ std::size_t directive(Warp &w, unsigned lane, std::string_view rest, Arguments &
     case 'g':
     case 'G':
     case 'a':
-    case 'A': append(out, made + kind, std::bit_cast<double>(arguments.take(8))); return at;
+    case 'A':
+      append(out, made + kind, std::bit_cast<double>(arguments.take(8)));
+      return at;
     case 'p':
       append(out, made + 'p', reinterpret_cast<void *>(arguments.take(8)));
       return at;
@@ -145,7 +149,8 @@ std::size_t directive(Warp &w, unsigned lane, std::string_view rest, Arguments &
         append(out, made + 's', text.c_str());
       return at;
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -172,8 +177,8 @@ std::string formatted(Warp &w, unsigned lane, std::uint64_t format, std::uint64_
 [[noreturn]] void assertion(Warp &w, unsigned lane, const Call &call) {
   const Thread thread = w.thread_of(lane);
   const auto triple = [](const std::uint32_t (&of)[3]) {
-    return "[" + std::to_string(of[0]) + "," + std::to_string(of[1]) + "," +
-           std::to_string(of[2]) + "]";
+    return "[" + std::to_string(of[0]) + "," + std::to_string(of[1]) + "," + std::to_string(of[2]) +
+           "]";
   };
   const std::string message = read_text(w, lane, argument(w, call, 0, lane));
   w.worker.launch.environment.print(
@@ -197,7 +202,8 @@ void call_builtin(Warp &w, std::uint32_t mask, const Call &call, Builtin builtin
         set_result(w, call, lane, 0);
         break;
       }
-      case Builtin::assertfail: assertion(w, lane, call);
+      case Builtin::assertfail:
+        assertion(w, lane, call);
       case Builtin::malloc:
         set_result(w, call, lane, environment.allocate(argument(w, call, 0, lane)));
         break;
@@ -211,7 +217,12 @@ void call_builtin(Warp &w, std::uint32_t mask, const Call &call, Builtin builtin
       default: {
         const std::string name =
             call.function >= 0 ? w.worker.launch.code.bodies[call.function].name : "";
-        throw Failed{FaultKind::invalid_pc, lane, 0, 0, false, Space::generic,
+        throw Failed{FaultKind::invalid_pc,
+                     lane,
+                     0,
+                     0,
+                     false,
+                     Space::generic,
                      "No module defines the function '" + name + "'."};
       }
     }

@@ -14,20 +14,20 @@ namespace simcuda::kernel {
 
 struct Operand {
   enum class Kind : std::uint8_t {
-    sink,      // _
-    reg,       // `index` into the function's registers; `second` of p|q
-    integer,   // `bits`
-    single,    // `bits` of an f32
-    real,      // `bits` of an f64
-    special,   // `name`: %tid.x
-    variable,  // `index` into the program's symbols; `bits` is added
-    local,     // `index` into the function's variables: of .local and .param; `bits` is added
-    function,  // `index` into the program's symbols
+    sink,       // _
+    reg,        // `index` into the function's registers; `second` of p|q
+    integer,    // `bits`
+    single,     // `bits` of an f32
+    real,       // `bits` of an f64
+    special,    // `name`: %tid.x
+    variable,   // `index` into the program's symbols; `bits` is added
+    local,      // `index` into the function's variables: of .local and .param; `bits` is added
+    function,   // `index` into the program's symbols
     parameter,  // a kernel's: `bits` is the place among its bytes
-    label,     // `index` into the statements, or of a list of labels or a prototype
-    vector,    // `parts`
-    address,   // `parts` holds what it is relative to, if anything; `bits` is added
-    group,     // of a call: `parts`
+    label,      // `index` into the statements, or of a list of labels or a prototype
+    vector,     // `parts`
+    address,    // `parts` holds what it is relative to, if anything; `bits` is added
+    group,      // of a call: `parts`
   };
   Kind kind = Kind::sink;
   bool negated = false;
@@ -59,8 +59,8 @@ struct FrameVariable {
   Space space = Space::local;
 };
 
-// What a function takes or returns: a register, or a variable of the frame, or, of a kernel, a place
-// among the parameters.
+// What a function takes or returns: a register, or a variable of the frame, or, of a kernel, a
+// place among the parameters.
 struct Formal {
   bool is_register = false;
   int index = -1;

@@ -53,8 +53,9 @@ Stamp Intervals::reserve(std::uint64_t block, std::uint32_t first_epoch, std::ui
 
 bool Intervals::find(Stamp interval, Interval &found) const {
   std::lock_guard lock(mutex_);
-  auto after = std::upper_bound(stretches_.begin(), stretches_.end(), interval,
-                                [](Stamp value, const Stretch &each) { return value < each.first; });
+  auto after =
+      std::upper_bound(stretches_.begin(), stretches_.end(), interval,
+                       [](Stamp value, const Stretch &each) { return value < each.first; });
   if (after == stretches_.begin()) return false;
   const Stretch &stretch = *--after;
   const std::uint32_t past = interval - stretch.first;
@@ -79,9 +80,9 @@ bool Intervals::released_before(std::uint64_t block, std::uint32_t epoch,
   std::lock_guard lock(mutex_);
   auto found = releases_.find(block);
   if (found == releases_.end()) return false;
-  auto at = std::lower_bound(
-      found->second.begin(), found->second.end(), epoch,
-      [](const Release &each, std::uint32_t value) { return each.epoch < value; });
+  auto at =
+      std::lower_bound(found->second.begin(), found->second.end(), epoch,
+                       [](const Release &each, std::uint32_t value) { return each.epoch < value; });
   return at != found->second.end() && at->time <= time;
 }
 

@@ -3,10 +3,10 @@
 // barrier orders. A warp has a number for the time between two events that order threads, and who
 // used four bytes last is kept by that number and the lane.
 //
-// Ordered are: the threads that a barrier joins, those of a warp that bar.warp.sync joins, and blocks
-// of which one does an atomic operation, a fence or a strong store, and the other later an atomic
-// operation or a strong load, whatever the address. The last is more than the memory model says: a
-// race is missed rather than one reported that is none.
+// Ordered are: the threads that a barrier joins, those of a warp that bar.warp.sync joins, and
+// blocks of which one does an atomic operation, a fence or a strong store, and the other later an
+// atomic operation or a strong load, whatever the address. The last is more than the memory model
+// says: a race is missed rather than one reported that is none.
 #pragma once
 
 #include <mutex>
@@ -23,8 +23,8 @@ inline constexpr Stamp stamp_flag = 32;
 inline constexpr unsigned stamp_shift = 6;
 inline constexpr Stamp last_interval = (Stamp{1} << 26) - 1;
 
-// Who used some units of memory last, and by which instruction, counted over the module. Arrays side
-// by side, so that the 32 units of a warp are looked at together.
+// Who used some units of memory last, and by which instruction, counted over the module. Arrays
+// side by side, so that the 32 units of a warp are looked at together.
 struct LastUse {
   Stamp *writer = nullptr;  // flag: by a strong or atomic operation
   Stamp *reader = nullptr;  // flag: others read, too
@@ -49,8 +49,8 @@ class LastUses {
   std::uint64_t size_ = 0;
 };
 
-// What a warp does to the words `index` of its lanes, all of them active. `me` is the stamp of lane 0;
-// what lies from `floor` up to `full_floor` comes before. False: this is to be looked at lane by
+// What a warp does to the words `index` of its lanes, all of them active. `me` is the stamp of lane
+// 0; what lies from `floor` up to `full_floor` comes before. False: this is to be looked at lane by
 // lane, and nothing has been noted.
 struct WarpUse {
   const std::uint32_t *index;

@@ -7,10 +7,18 @@
 
 namespace simcuda::kernel {
 
-inline float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
-inline std::uint32_t bits_of_float(float value) { return std::bit_cast<std::uint32_t>(value); }
-inline double double_of(std::uint64_t bits) { return std::bit_cast<double>(bits); }
-inline std::uint64_t bits_of_double(double value) { return std::bit_cast<std::uint64_t>(value); }
+inline float float_of(std::uint32_t bits) {
+  return std::bit_cast<float>(bits);
+}
+inline std::uint32_t bits_of_float(float value) {
+  return std::bit_cast<std::uint32_t>(value);
+}
+inline double double_of(std::uint64_t bits) {
+  return std::bit_cast<double>(bits);
+}
+inline std::uint64_t bits_of_double(double value) {
+  return std::bit_cast<std::uint64_t>(value);
+}
 
 // A subnormal number becomes zero and keeps its sign.
 inline float flushed(float value) {

@@ -13,8 +13,8 @@ std::string hexadecimal(std::uint64_t value) {
 }
 
 std::string triple(const std::uint32_t (&of)[3]) {
-  return "(" + std::to_string(of[0]) + ", " + std::to_string(of[1]) + ", " +
-         std::to_string(of[2]) + ")";
+  return "(" + std::to_string(of[0]) + ", " + std::to_string(of[1]) + ", " + std::to_string(of[2]) +
+         ")";
 }
 
 std::string bytes(std::uint32_t size) {
@@ -39,7 +39,8 @@ std::string to_string(const Thread &thread) {
 
 std::string to_string(const Place &place) {
   std::string text = "in " + (place.function.empty() ? place.kernel : place.function);
-  if (place.function != place.kernel && !place.function.empty()) text += ", called by " + place.kernel;
+  if (place.function != place.kernel && !place.function.empty())
+    text += ", called by " + place.kernel;
   if (!place.file.empty()) text += ", " + place.file + ":" + std::to_string(place.line);
   if (place.ptx_line)
     text += ", line " + std::to_string(place.ptx_line) + " of its PTX (" + place.instruction + ")";
@@ -55,9 +56,11 @@ std::string to_string(const Fault &fault) {
     case FaultKind::illegal_address:
       return with_detail(who + access + ", where it has no memory" + at, fault.detail);
     case FaultKind::misaligned:
-      return with_detail(who + access + ", which is no multiple of " + std::to_string(fault.size) +
-                             at, fault.detail);
-    case FaultKind::trap: return with_detail(who + " executed a trap" + at, fault.detail);
+      return with_detail(
+          who + access + ", which is no multiple of " + std::to_string(fault.size) + at,
+          fault.detail);
+    case FaultKind::trap:
+      return with_detail(who + " executed a trap" + at, fault.detail);
     case FaultKind::assertion:
       return who + ": an assertion failed" + at + " It says: " + fault.detail;
     case FaultKind::illegal_instruction:
@@ -67,9 +70,10 @@ std::string to_string(const Fault &fault) {
     case FaultKind::stack_overflow:
       return with_detail(who + " needs more stack than there is" + at, fault.detail);
     case FaultKind::deadlock:
-      return with_detail("Kernel " + fault.place.kernel +
-                             ": all threads of block " + triple(fault.thread.block) +
-                             " that are left wait, and nobody will come.", fault.detail);
+      return with_detail("Kernel " + fault.place.kernel + ": all threads of block " +
+                             triple(fault.thread.block) +
+                             " that are left wait, and nobody will come.",
+                         fault.detail);
     case FaultKind::limit:
       return "Kernel " + fault.place.kernel +
              ": it was stopped after as many instructions as a launch may execute; " +
@@ -84,9 +88,9 @@ std::string to_string(const Fault &fault) {
 std::string to_string(const Finding &finding) {
   const std::string who = "Kernel " + finding.place.kernel + ": " + to_string(finding.thread);
   const std::string at = ", " + to_string(finding.place) + ".";
-  const std::string often =
-      finding.count > 1 ? " The same instruction did so " + std::to_string(finding.count) +
-                              " times." : "";
+  const std::string often = finding.count > 1 ? " The same instruction did so " +
+                                                    std::to_string(finding.count) + " times."
+                                              : "";
   switch (finding.kind) {
     case FindingKind::race: {
       std::string text = who + (finding.write ? " writes " : " reads ") + bytes(finding.size) +
@@ -103,7 +107,8 @@ std::string to_string(const Finding &finding) {
     }
     case FindingKind::never_written:
       return who + " reads " + bytes(finding.size) + " at " +
-             where(finding.space, finding.address) + ", of which nobody has written all" + at + often;
+             where(finding.space, finding.address) + ", of which nobody has written all" + at +
+             often;
     case FindingKind::barrier_divergent:
       return who + " waits at a barrier" + at + " Another thread of its warp waits there " +
              to_string(finding.other_place) +

@@ -23,16 +23,16 @@ struct Thread {
 };
 
 enum class FaultKind : std::uint8_t {
-  illegal_address,   // CUDA_ERROR_ILLEGAL_ADDRESS, 700
-  misaligned,        // CUDA_ERROR_MISALIGNED_ADDRESS, 716
-  trap,              // CUDA_ERROR_LAUNCH_FAILED, 719
-  assertion,         // CUDA_ERROR_ASSERT, 710
+  illegal_address,      // CUDA_ERROR_ILLEGAL_ADDRESS, 700
+  misaligned,           // CUDA_ERROR_MISALIGNED_ADDRESS, 716
+  trap,                 // CUDA_ERROR_LAUNCH_FAILED, 719
+  assertion,            // CUDA_ERROR_ASSERT, 710
   illegal_instruction,  // CUDA_ERROR_ILLEGAL_INSTRUCTION, 715
-  invalid_pc,        // CUDA_ERROR_INVALID_PC, 718
-  stack_overflow,    // CUDA_ERROR_HARDWARE_STACK_ERROR, 714
-  deadlock,          // all threads that are left wait for a barrier
-  limit,             // more instructions than the launch may execute
-  stopped,           // the environment said so
+  invalid_pc,           // CUDA_ERROR_INVALID_PC, 718
+  stack_overflow,       // CUDA_ERROR_HARDWARE_STACK_ERROR, 714
+  deadlock,             // all threads that are left wait for a barrier
+  limit,                // more instructions than the launch may execute
+  stopped,              // the environment said so
 };
 
 // The launch ended there.
@@ -48,10 +48,10 @@ struct Fault {
 };
 
 enum class FindingKind : std::uint8_t {
-  race,             // two threads use the same bytes, one of them writes, nothing orders them
-  never_written,    // a read of bytes that nobody wrote
+  race,               // two threads use the same bytes, one of them writes, nothing orders them
+  never_written,      // a read of bytes that nobody wrote
   barrier_divergent,  // threads of one warp wait at different barriers, or some have ended
-  warp_mask,        // a thread does not name itself, or reads from one that takes no part
+  warp_mask,          // a thread does not name itself, or reads from one that takes no part
 };
 
 // The launch went on.

@@ -8,13 +8,21 @@ namespace simcuda::kernel {
 namespace {
 
 // Not isalpha and its like: those ask the locale.
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 bool is_hexadecimal(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
-bool begins_name(char c) { return is_letter(c) || c == '_' || c == '$' || c == '%'; }
-bool goes_on(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '$'; }
+bool begins_name(char c) {
+  return is_letter(c) || c == '_' || c == '$' || c == '%';
+}
+bool goes_on(char c) {
+  return is_letter(c) || is_digit(c) || c == '_' || c == '$';
+}
 
 constexpr std::string_view pairs[] = {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||"};
 
@@ -40,9 +48,12 @@ bool Text::take_if_dotted(std::string_view name) {
 
 std::string Text::here() const {
   switch (next_.kind) {
-    case Word::Kind::end: return "the end of the text";
-    case Word::Kind::dotted: return "'." + std::string(next_.text.substr(0, 80)) + "'";
-    default: return "'" + std::string(next_.text.substr(0, 80)) + "'";
+    case Word::Kind::end:
+      return "the end of the text";
+    case Word::Kind::dotted:
+      return "'." + std::string(next_.text.substr(0, 80)) + "'";
+    default:
+      return "'" + std::string(next_.text.substr(0, 80)) + "'";
   }
 }
 

@@ -49,7 +49,8 @@ class Text {
   void expect(std::string_view mark);
   std::string_view name(const char *what);
   std::uint64_t integer(const char *what);
-  // Drops what is left of this line, with a block in braces that begins on it, or up to a semicolon.
+  // Drops what is left of this line, with a block in braces that begins on it, or up to a
+  // semicolon.
   void skip_directive();
   void skip_block();
   std::uint32_t line() const { return next_.line; }

@@ -7,12 +7,12 @@ namespace simcuda::kernel {
 namespace {
 
 constexpr std::pair<Type, std::string_view> names[] = {
-    {Type::pred, "pred"},     {Type::b8, "b8"},       {Type::b16, "b16"},   {Type::b32, "b32"},
-    {Type::b64, "b64"},       {Type::b128, "b128"},   {Type::u8, "u8"},     {Type::u16, "u16"},
-    {Type::u32, "u32"},       {Type::u64, "u64"},     {Type::s8, "s8"},     {Type::s16, "s16"},
-    {Type::s32, "s32"},       {Type::s64, "s64"},     {Type::u16x2, "u16x2"}, {Type::s16x2, "s16x2"},
-    {Type::f16, "f16"},       {Type::f16x2, "f16x2"}, {Type::bf16, "bf16"}, {Type::bf16x2, "bf16x2"},
-    {Type::tf32, "tf32"},     {Type::f32, "f32"},     {Type::f64, "f64"},
+    {Type::pred, "pred"}, {Type::b8, "b8"},       {Type::b16, "b16"},     {Type::b32, "b32"},
+    {Type::b64, "b64"},   {Type::b128, "b128"},   {Type::u8, "u8"},       {Type::u16, "u16"},
+    {Type::u32, "u32"},   {Type::u64, "u64"},     {Type::s8, "s8"},       {Type::s16, "s16"},
+    {Type::s32, "s32"},   {Type::s64, "s64"},     {Type::u16x2, "u16x2"}, {Type::s16x2, "s16x2"},
+    {Type::f16, "f16"},   {Type::f16x2, "f16x2"}, {Type::bf16, "bf16"},   {Type::bf16x2, "bf16x2"},
+    {Type::tf32, "tf32"}, {Type::f32, "f32"},     {Type::f64, "f64"},
 };
 
 }  // namespace
@@ -31,12 +31,18 @@ std::string_view name_of(Type type) {
 
 std::string_view name_of(Space space) {
   switch (space) {
-    case Space::generic: return "generic";
-    case Space::global: return "global";
-    case Space::constant: return "constant";
-    case Space::shared: return "shared";
-    case Space::local: return "local";
-    case Space::param: return "parameter";
+    case Space::generic:
+      return "generic";
+    case Space::global:
+      return "global";
+    case Space::constant:
+      return "constant";
+    case Space::shared:
+      return "shared";
+    case Space::local:
+      return "local";
+    case Space::param:
+      return "parameter";
   }
   return "";
 }

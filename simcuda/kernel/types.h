@@ -43,16 +43,20 @@ std::string_view name_of(Space space);
 
 constexpr unsigned bits_of(Type type) {
   switch (type) {
-    case Type::none: return 0;
-    case Type::pred: return 1;
+    case Type::none:
+      return 0;
+    case Type::pred:
+      return 1;
     case Type::b8:
     case Type::u8:
-    case Type::s8: return 8;
+    case Type::s8:
+      return 8;
     case Type::b16:
     case Type::u16:
     case Type::s16:
     case Type::f16:
-    case Type::bf16: return 16;
+    case Type::bf16:
+      return 16;
     case Type::b32:
     case Type::u32:
     case Type::s32:
@@ -61,17 +65,22 @@ constexpr unsigned bits_of(Type type) {
     case Type::f16x2:
     case Type::bf16x2:
     case Type::tf32:
-    case Type::f32: return 32;
+    case Type::f32:
+      return 32;
     case Type::b64:
     case Type::u64:
     case Type::s64:
-    case Type::f64: return 64;
-    case Type::b128: return 128;
+    case Type::f64:
+      return 64;
+    case Type::b128:
+      return 128;
   }
   return 0;
 }
 
-constexpr unsigned bytes_of(Type type) { return bits_of(type) / 8; }
+constexpr unsigned bytes_of(Type type) {
+  return bits_of(type) / 8;
+}
 
 constexpr bool is_signed(Type type) {
   return type == Type::s8 || type == Type::s16 || type == Type::s32 || type == Type::s64;
@@ -81,12 +90,16 @@ constexpr bool is_unsigned(Type type) {
   return type == Type::u8 || type == Type::u16 || type == Type::u32 || type == Type::u64;
 }
 
-constexpr bool is_integer(Type type) { return is_signed(type) || is_unsigned(type); }
+constexpr bool is_integer(Type type) {
+  return is_signed(type) || is_unsigned(type);
+}
 
 constexpr bool is_bits(Type type) {
   return type == Type::b8 || type == Type::b16 || type == Type::b32 || type == Type::b64;
 }
 
-constexpr bool is_real(Type type) { return type >= Type::f16 && type <= Type::f64; }
+constexpr bool is_real(Type type) {
+  return type >= Type::f16 && type <= Type::f64;
+}
 
 }  // namespace simcuda::kernel

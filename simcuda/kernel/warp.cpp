@@ -14,7 +14,8 @@ namespace {
 constexpr std::uint32_t most_local = 512 << 10;  // bytes of a thread, as on hardware
 constexpr std::uint32_t deepest_call = 2000;
 constexpr std::uint64_t patience = 4096;  // instructions of a group while others of its warp wait
-constexpr std::uint32_t most_polls = 4, most_polls_alone = 64;  // strong loads and atomic operations
+constexpr std::uint32_t most_polls = 4,
+                        most_polls_alone = 64;  // strong loads and atomic operations
 
 }  // namespace
 
@@ -36,8 +37,7 @@ Warp::Warp(Block &its_block, unsigned its_index)
       bank_(warp_bank::size),
       free_frames_(its_block.worker.launch.code.bodies.size()) {
   const LaunchState &launch = worker.launch;
-  banks[static_cast<int>(Bank::constants)] =
-      launch.code.constants.data();
+  banks[static_cast<int>(Bank::constants)] = launch.code.constants.data();
   banks[static_cast<int>(Bank::warp)] = bank_.data();
   banks[static_cast<int>(Bank::launch)] = launch.bank.data();
   const std::uint32_t *size = launch.launch.block;
@@ -84,7 +84,9 @@ Thread Warp::thread_of(unsigned lane) const {
   return worker.launch.thread_at(block.index, index * lanes_of_warp + lane);
 }
 
-Place Warp::place() const { return worker.launch.place_of(frame->function, pc - 1); }
+Place Warp::place() const {
+  return worker.launch.place_of(frame->function, pc - 1);
+}
 
 Frame *Warp::take_frame(int function) {
   auto &free = free_frames_[function];
@@ -105,8 +107,12 @@ Frame *Warp::take_frame(int function) {
 void Warp::need_local(std::uint32_t room) {
   if (room <= local_room_) return;
   if (room > most_local)
-    throw Failed{FaultKind::stack_overflow, static_cast<unsigned>(std::countr_zero(active | live)),
-                 room, 0, false, Space::local,
+    throw Failed{FaultKind::stack_overflow,
+                 static_cast<unsigned>(std::countr_zero(active | live)),
+                 room,
+                 0,
+                 false,
+                 Space::local,
                  "A thread has at most " + std::to_string(most_local) + " bytes of local memory."};
   const std::uint32_t wanted = std::min(most_local, std::max(room, local_room_ * 2));
   Bytes grown(std::size_t{wanted} * lanes_of_warp);
@@ -253,8 +259,12 @@ void Warp::call(std::uint32_t mask, const Call &call, int function) {
   const Body &body = worker.launch.code.bodies[function];
   if (!body.defined) return call_builtin(*this, mask, call, body.builtin);
   if (frame->depth >= deepest_call)
-    throw Failed{FaultKind::stack_overflow, static_cast<unsigned>(std::countr_zero(mask)), 0, 0,
-                 false, Space::local,
+    throw Failed{FaultKind::stack_overflow,
+                 static_cast<unsigned>(std::countr_zero(mask)),
+                 0,
+                 0,
+                 false,
+                 Space::local,
                  "Calls are nested " + std::to_string(deepest_call) + " deep."};
   const std::uint32_t base = frame->local_base + frame->body->local_bytes;
   need_local(base + body.local_bytes);

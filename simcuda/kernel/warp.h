@@ -2,9 +2,9 @@
 // What executes: a launch, on workers, block by block, warp by warp.
 //
 // The lanes of a warp that are at one place are a group; the one in the deepest call and there at
-// the lowest instruction goes first, so that those that went another way are caught up with. A group
-// that has gone on for long, or looks at the same memory again and again, lets the others go on for a
-// while: they may be what it waits for.
+// the lowest instruction goes first, so that those that went another way are caught up with. A
+// group that has gone on for long, or looks at the same memory again and again, lets the others go
+// on for a while: they may be what it waits for.
 #pragma once
 
 #include <array>
@@ -95,7 +95,7 @@ class Warp {
   std::byte *banks[4] = {};
   Frame *frame = nullptr;
   std::uint32_t pc = 0, active = 0;
-  std::uint32_t live = 0, born = 0;  // lanes that have not ended; that there were
+  std::uint32_t live = 0, born = 0;        // lanes that have not ended; that there were
   std::array<std::uint32_t, 16> passed{};  // lanes that will execute their barrier again, by number
   const unsigned index;
   Block &block;
@@ -111,7 +111,7 @@ class Warp {
   void account();
   void need_local(std::uint32_t room);
 
-  std::vector<Group> waiting_;  // groups but the one that runs
+  std::vector<Group> waiting_;        // groups but the one that runs
   std::uint32_t meets_ = UINT32_MAX;  // the next place at which another group of this frame is
   bool group_changed_ = false;
   bool forced_ = false;  // the lanes that this group waited for will not come
@@ -172,8 +172,8 @@ class Block {
   Bytes shared;
   std::vector<std::uint64_t> shared_written;
   LastUses shared_uses;
-  Stamp floor = 0;       // the first interval of this block
-  Stamp full_floor = 0;  // the first since the last barrier of all
+  Stamp floor = 0;        // the first interval of this block
+  Stamp full_floor = 0;   // the first since the last barrier of all
   bool only_full = true;  // no other has joined any threads since
   bool alone = false;     // no other block runs before this one has ended
   std::uint32_t epoch = 0;

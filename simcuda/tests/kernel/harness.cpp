@@ -21,7 +21,8 @@ std::string quoted(std::string_view text) {
   for (char c : text) {
     char buffer[8];
     if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 32) {
-      std::snprintf(buffer, sizeof buffer, "\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      std::snprintf(buffer, sizeof buffer, "\\u%04x",
+                    static_cast<unsigned>(static_cast<unsigned char>(c)));
       out += buffer;
     } else {
       out += c;
@@ -101,10 +102,11 @@ std::string json_of(const Thread &thread) {
 }
 
 std::string json_of(const Outcome &outcome, const std::string &printed) {
-  static constexpr const char *faults[] = {"illegal_address", "misaligned", "trap", "assertion",
-                                           "illegal_instruction", "invalid_pc", "stack_overflow",
-                                           "deadlock", "limit", "stopped"};
-  static constexpr const char *kinds[] = {"race", "never_written", "barrier_divergent", "warp_mask"};
+  static constexpr const char *faults[] = {
+      "illegal_address", "misaligned",     "trap",     "assertion", "illegal_instruction",
+      "invalid_pc",      "stack_overflow", "deadlock", "limit",     "stopped"};
+  static constexpr const char *kinds[] = {"race", "never_written", "barrier_divergent",
+                                          "warp_mask"};
   static constexpr const char *uses[] = {"reads", "writes", "atomic"};
   std::string out = "{\"instructions\":" + std::to_string(outcome.instructions) +
                     ",\"printed\":" + quoted(printed) + ",\"fault\":";
@@ -150,8 +152,8 @@ void place_variables(Loaded &loaded) {
     address = (address + 1023) / 1024 * 1024;
     std::memcpy(reinterpret_cast<void *>(address), variable.bytes.data(), variable.bytes.size());
     memory.variables[variable.name] = address;
-    memory.add(reinterpret_cast<void *>(address), variable.size,
-               variable.space != Space::constant, false);
+    memory.add(reinterpret_cast<void *>(address), variable.size, variable.space != Space::constant,
+               false);
   }
   for (const Variable &variable : loaded.module->variables)
     for (const Relocation &relocation : variable.relocations) {
@@ -159,8 +161,9 @@ void place_variables(Loaded &loaded) {
       if (auto found = memory.variables.find(relocation.symbol); found != memory.variables.end())
         value = found->second;
       value = (value + static_cast<std::uint64_t>(relocation.addend)) >> relocation.shift;
-      std::memcpy(reinterpret_cast<std::byte *>(memory.variables[variable.name]) + relocation.offset,
-                  &value, relocation.size);
+      std::memcpy(
+          reinterpret_cast<std::byte *>(memory.variables[variable.name]) + relocation.offset,
+          &value, relocation.size);
     }
 }
 
@@ -182,7 +185,9 @@ EXPORT void *harness_load(const char *const *texts, std::uint32_t count, char *e
   }
 }
 
-EXPORT void harness_unload(void *handle) { delete static_cast<Loaded *>(handle); }
+EXPORT void harness_unload(void *handle) {
+  delete static_cast<Loaded *>(handle);
+}
 
 EXPORT void harness_describe(void *handle, char *out, std::uint64_t size) {
   const Module &module = *static_cast<Loaded *>(handle)->module;
