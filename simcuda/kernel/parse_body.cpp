@@ -251,6 +251,8 @@ void Parser::resolve_labels() {
 }
 
 Operand Parser::parse_name_operand() {
+  if (text_.peek().kind != Word::Kind::name)
+    text_.refuse("a name is expected, not " + text_.here());
   const Word word = text_.take();
   if (word.text == "_") {
     Operand sink;

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import test_real
 from numba import cuda, float32, float64, int32, types
-from test_real import Array, number, numba_module
+from test_real import Array, numba_module, number
 
 
 def saxpy():
@@ -62,7 +62,12 @@ def mandelbrot():
             image[y, x] = count
 
     image = Array(np.zeros((256, 256), np.uint8), written=False)
-    return numba_module(kernel, types.uint8[:, ::1], int32), (8, 32), (32, 8), (image, number("i", 50))
+    return (
+        numba_module(kernel, types.uint8[:, ::1], int32),
+        (8, 32),
+        (32, 8),
+        (image, number("i", 50)),
+    )
 
 
 def stencil():
@@ -100,7 +105,9 @@ def main():
                 outcome = test_real.launch(module, grid, block, *arguments, **switches)
                 rates.append(outcome["instructions"] / (time.process_time() - begin) / 1e6)
             table[f"{kernel.__name__}, {setting}"] = (max(rates), statistics.median(rates))
-            print(f"{kernel.__name__ + ', ' + setting:40} {max(rates):5.0f} {statistics.median(rates):6.0f}")
+            print(
+                f"{kernel.__name__ + ', ' + setting:40} {max(rates):5.0f} {statistics.median(rates):6.0f}"
+            )
     print(json.dumps(table))
 
 

@@ -25,13 +25,40 @@ class Case:
         if kind in FORMATS:
             return float_edges(FORMATS[kind])
         if kind == "pair16" or kind in ("f16x2", "bf16x2"):
-            return [0, 1, 0x7FFF7FFF, 0x80008000, 0xFFFFFFFF, 0x7C007C01, 0x3C00BC00, 0x00010400,
-                    0x7F80FF80, 0x80000000, 0xFBFF7BFF, 0x04008400]
+            return [
+                0,
+                1,
+                0x7FFF7FFF,
+                0x80008000,
+                0xFFFFFFFF,
+                0x7C007C01,
+                0x3C00BC00,
+                0x00010400,
+                0x7F80FF80,
+                0x80000000,
+                0xFBFF7BFF,
+                0x04008400,
+            ]
         if bits == 1:
             return [0, 1]
         top = 1 << (bits - 1)
-        return [0, 1, 2, 3, 5, 31, 32, 33, top - 1, top, top + 1, 2 * top - 1, 2 * top - 2,
-                0x55555555 & (2 * top - 1), 0xFF]
+        return [
+            0,
+            1,
+            2,
+            3,
+            5,
+            31,
+            32,
+            33,
+            top - 1,
+            top,
+            top + 1,
+            2 * top - 1,
+            2 * top - 2,
+            0x55555555 & (2 * top - 1),
+            0xFF,
+        ]
 
     def random(self, i, numbers):
         kind, bits = self.kinds[i], self.sources[i]
@@ -50,9 +77,21 @@ class Case:
 
 def float_edges(form):
     one = form.bias << form.fraction
-    values = [0, 1, (1 << form.fraction) - 1, 1 << form.fraction, one, one + 1, one - 1,
-              one + (1 << form.fraction), one + (1 << (form.fraction - 1)), form.infinity - 1,
-              form.infinity, form.infinity + 1, form.nan & ~form.sign]
+    values = [
+        0,
+        1,
+        (1 << form.fraction) - 1,
+        1 << form.fraction,
+        one,
+        one + 1,
+        one - 1,
+        one + (1 << form.fraction),
+        one + (1 << (form.fraction - 1)),
+        form.infinity - 1,
+        form.infinity,
+        form.infinity + 1,
+        form.nan & ~form.sign,
+    ]
     return values + [value | form.sign for value in values]
 
 
@@ -77,8 +116,10 @@ def integer(name, text, function, sources=2, result=None, shifts=(), extra=()):
     widths = [32 if i in shifts else bits for i in range(sources)] + list(extra)
 
     def expected(*values):
-        numbers = [signed(value, bits) if is_signed and i < sources and i not in shifts else value
-                   for i, value in enumerate(values)]
+        numbers = [
+            signed(value, bits) if is_signed and i < sources and i not in shifts else value
+            for i, value in enumerate(values)
+        ]
         return function(*numbers) & mask(out)
 
     operands = ", ".join("{%d}" % i for i in range(1 + len(widths)))
@@ -121,7 +162,9 @@ def integer_cases():
             yield integer(name, "neg", lambda a: -a, 1)
         if bits < 64:
             yield integer(name, "mul.wide", lambda a, b: a * b, 2, 2 * bits)
-            wide = integer(name, "mad.wide", lambda a, b, c: a * b + c, 2, 2 * bits, extra=[2 * bits])
+            wide = integer(
+                name, "mad.wide", lambda a, b, c: a * b + c, 2, 2 * bits, extra=[2 * bits]
+            )
             yield wide
     least, most = -(1 << 31), (1 << 31) - 1
     yield integer("s32", "add.sat", lambda a, b: clamp(a + b, least, most))
@@ -135,8 +178,12 @@ def integer_cases():
         yield integer(name, "mul24.hi", lambda a, b, f=low: f(a) * f(b) >> 16)
         yield integer(name, "mad24.lo", lambda a, b, c, f=low: f(a) * f(b) + c, 3)
         yield integer(name, "mad24.hi", lambda a, b, c, f=low: (f(a) * f(b) >> 16) + c, 3)
-    yield integer("s32", "mad24.hi.sat",
-                  lambda a, b, c: clamp((signed(a, 24) * signed(b, 24) >> 16) + c, least, most), 3)
+    yield integer(
+        "s32",
+        "mad24.hi.sat",
+        lambda a, b, c: clamp((signed(a, 24) * signed(b, 24) >> 16) + c, least, most),
+        3,
+    )
     for name in ("u16x2", "s16x2"):
         yield from pair_cases(name)
     yield from carry_cases()
@@ -153,18 +200,31 @@ def pair_cases(name):
                     x, y = signed(x, 16), signed(y, 16)
                 out |= (function(x, y) & 0xFFFF) << shift
             return out
+
         return expected
+
     for text, function in (("add", lambda a, b: a + b), ("min", min), ("max", max)):
-        yield Case(f"{text}.{name} {{0}}, {{1}}, {{2}};", [32], [32, 32], both(function),
-                   kinds=["pair16"] * 2)
+        yield Case(
+            f"{text}.{name} {{0}}, {{1}}, {{2}};",
+            [32],
+            [32, 32],
+            both(function),
+            kinds=["pair16"] * 2,
+        )
     if name == "s16x2":
-        yield Case("min.relu.s16x2 {0}, {1}, {2};", [32], [32, 32],
-                   both(lambda a, b: max(0, min(a, b))), kinds=["pair16"] * 2)
+        yield Case(
+            "min.relu.s16x2 {0}, {1}, {2};",
+            [32],
+            [32, 32],
+            both(lambda a, b: max(0, min(a, b))),
+            kinds=["pair16"] * 2,
+        )
 
 
 def carry_cases():
     for bits in (32, 64):
         for name in (f"u{bits}", f"s{bits}"):
+
             def add_twice(a, b, c, d, n=bits):
                 low = a + b
                 return low & mask(n), (c + d + (low >> n)) & mask(n)
@@ -173,31 +233,50 @@ def carry_cases():
                 low = a - b
                 return low & mask(n), (c - d - (low < 0)) & mask(n)
 
-            yield Case(f"add.cc.{name} {{0}}, {{2}}, {{3}};\naddc.{name} {{1}}, {{4}}, {{5}};",
-                       [bits] * 2, [bits] * 4, add_twice)
-            yield Case(f"sub.cc.{name} {{0}}, {{2}}, {{3}};\nsubc.{name} {{1}}, {{4}}, {{5}};",
-                       [bits] * 2, [bits] * 4, sub_twice)
+            yield Case(
+                f"add.cc.{name} {{0}}, {{2}}, {{3}};\naddc.{name} {{1}}, {{4}}, {{5}};",
+                [bits] * 2,
+                [bits] * 4,
+                add_twice,
+            )
+            yield Case(
+                f"sub.cc.{name} {{0}}, {{2}}, {{3}};\nsubc.{name} {{1}}, {{4}}, {{5}};",
+                [bits] * 2,
+                [bits] * 4,
+                sub_twice,
+            )
 
             def multiply(a, b, c, d, n=bits, is_signed=name[0] == "s"):
                 low = (a * b & mask(n)) + c
                 x, y = (signed(a, n), signed(b, n)) if is_signed else (a, b)
                 return low & mask(n), ((x * y >> n) + d + (low >> n)) & mask(n)
 
-            yield Case(f"mad.lo.cc.{name} {{0}}, {{2}}, {{3}}, {{4}};\n"
-                       f"madc.hi.{name} {{1}}, {{2}}, {{3}}, {{5}};", [bits] * 2, [bits] * 4, multiply)
+            yield Case(
+                f"mad.lo.cc.{name} {{0}}, {{2}}, {{3}}, {{4}};\n"
+                f"madc.hi.{name} {{1}}, {{2}}, {{3}}, {{5}};",
+                [bits] * 2,
+                [bits] * 4,
+                multiply,
+            )
 
             def three(a, b, c, n=bits):
                 low = a + b
                 middle = b + c + (low >> n)
                 return low & mask(n), middle & mask(n), (c + c + (middle >> n)) & mask(n)
 
-            yield Case(f"add.cc.{name} {{0}}, {{3}}, {{4}};\naddc.cc.{name} {{1}}, {{4}}, {{5}};\n"
-                       f"addc.{name} {{2}}, {{5}}, {{5}};", [bits] * 3, [bits] * 3, three)
+            yield Case(
+                f"add.cc.{name} {{0}}, {{3}}, {{4}};\naddc.cc.{name} {{1}}, {{4}}, {{5}};\n"
+                f"addc.{name} {{2}}, {{5}}, {{5}};",
+                [bits] * 3,
+                [bits] * 3,
+                three,
+            )
 
 
 def dot_cases():
     for a_type in ("u32", "s32"):
         for b_type in ("u32", "s32"):
+
             def dot4(a, b, c, x=a_type, y=b_type):
                 for i in range(4):
                     p, q = a >> 8 * i & 0xFF, b >> 8 * i & 0xFF
@@ -206,15 +285,22 @@ def dot_cases():
 
             yield Case(f"dp4a.{a_type}.{b_type} {{0}}, {{1}}, {{2}}, {{3}};", [32], [32] * 3, dot4)
             for half in ("lo", "hi"):
+
                 def dot2(a, b, c, x=a_type, y=b_type, h=half):
                     for i in range(2):
                         p = a >> 16 * i & 0xFFFF
                         q = b >> (8 * i + (16 if h == "hi" else 0)) & 0xFF
-                        c += (signed(p, 16) if x == "s32" else p) * (signed(q, 8) if y == "s32" else q)
+                        c += (signed(p, 16) if x == "s32" else p) * (
+                            signed(q, 8) if y == "s32" else q
+                        )
                     return c & mask(32)
 
-                yield Case(f"dp2a.{half}.{a_type}.{b_type} {{0}}, {{1}}, {{2}}, {{3}};", [32],
-                           [32] * 3, dot2)
+                yield Case(
+                    f"dp2a.{half}.{a_type}.{b_type} {{0}}, {{1}}, {{2}}, {{3}};",
+                    [32],
+                    [32] * 3,
+                    dot2,
+                )
 
 
 def bit_cases():
@@ -227,26 +313,59 @@ def bit_cases():
         yield Case(f"not.b{bits} {one}", [bits], [bits], lambda a, m=full: a ^ m)
         yield Case(f"cnot.b{bits} {one}", [bits], [bits], lambda a: int(a == 0))
         amounts = [0, 1, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 0xFFFFFFFF]
-        yield Case(f"shl.b{bits} {two}", [bits], [bits, 32],
-                   lambda a, b, m=full, n=bits: a << b & m if b < n else 0, kinds=[None, amounts])
+        yield Case(
+            f"shl.b{bits} {two}",
+            [bits],
+            [bits, 32],
+            lambda a, b, m=full, n=bits: a << b & m if b < n else 0,
+            kinds=[None, amounts],
+        )
         for name in (f"b{bits}", f"u{bits}"):
-            yield Case(f"shr.{name} {two}", [bits], [bits, 32], lambda a, b: a >> min(b, 64),
-                       kinds=[None, amounts])
-        yield Case(f"shr.s{bits} {two}", [bits], [bits, 32],
-                   lambda a, b, m=full, n=bits: signed(a, n) >> min(b, 64) & m, kinds=[None, amounts])
-        yield Case(f"selp.b{bits} {{0}}, {{1}}, {{2}}, {{3}};", [bits], [bits, bits, 1],
-                   lambda a, b, c: a if c else b)
-        yield Case(f"slct.b{bits}.s32 {{0}}, {{1}}, {{2}}, {{3}};", [bits], [bits, bits, 32],
-                   lambda a, b, c: b if c >> 31 else a)
-        yield Case(f"slct.b{bits}.f32 {{0}}, {{1}}, {{2}}, {{3}};", [bits], [bits, bits, 32],
-                   lambda a, b, c: a if _compare("ge", "f32", c, 0) else b, kinds=[None, None, "f32"])
+            yield Case(
+                f"shr.{name} {two}",
+                [bits],
+                [bits, 32],
+                lambda a, b: a >> min(b, 64),
+                kinds=[None, amounts],
+            )
+        yield Case(
+            f"shr.s{bits} {two}",
+            [bits],
+            [bits, 32],
+            lambda a, b, m=full, n=bits: signed(a, n) >> min(b, 64) & m,
+            kinds=[None, amounts],
+        )
+        yield Case(
+            f"selp.b{bits} {{0}}, {{1}}, {{2}}, {{3}};",
+            [bits],
+            [bits, bits, 1],
+            lambda a, b, c: a if c else b,
+        )
+        yield Case(
+            f"slct.b{bits}.s32 {{0}}, {{1}}, {{2}}, {{3}};",
+            [bits],
+            [bits, bits, 32],
+            lambda a, b, c: b if c >> 31 else a,
+        )
+        yield Case(
+            f"slct.b{bits}.f32 {{0}}, {{1}}, {{2}}, {{3}};",
+            [bits],
+            [bits, bits, 32],
+            lambda a, b, c: a if _compare("ge", "f32", c, 0) else b,
+            kinds=[None, None, "f32"],
+        )
         yield Case(f"mov.b{bits} {one}", [bits], [bits], lambda a: a)
     for bits in (32, 64):
         yield Case(f"popc.b{bits} {{0}}, {{1}};", [32], [bits], lambda a: bin(a).count("1"))
         yield Case(f"clz.b{bits} {{0}}, {{1}};", [32], [bits], lambda a, n=bits: n - a.bit_length())
-        yield Case(f"brev.b{bits} {{0}}, {{1}};", [bits], [bits],
-                   lambda a, n=bits: int(f"{a:0{n}b}"[::-1], 2))
+        yield Case(
+            f"brev.b{bits} {{0}}, {{1}};",
+            [bits],
+            [bits],
+            lambda a, n=bits: int(f"{a:0{n}b}"[::-1], 2),
+        )
         for name in (f"u{bits}", f"s{bits}"):
+
             def find(a, amount, n=bits, is_signed=name[0] == "s"):
                 if is_signed and a >> (n - 1):
                     a ^= mask(n)
@@ -255,8 +374,9 @@ def bit_cases():
                 return n - a.bit_length() if amount else a.bit_length() - 1
 
             yield Case(f"bfind.{name} {{0}}, {{1}};", [32], [bits], lambda a, f=find: f(a, False))
-            yield Case(f"bfind.shiftamt.{name} {{0}}, {{1}};", [32], [bits],
-                       lambda a, f=find: f(a, True))
+            yield Case(
+                f"bfind.shiftamt.{name} {{0}}, {{1}};", [32], [bits], lambda a, f=find: f(a, True)
+            )
 
             def extract(a, b, c, n=bits, is_signed=name[0] == "s"):
                 position, length = b & 255, c & 255
@@ -271,8 +391,13 @@ def bit_cases():
                 return out
 
             places = [0, 1, 4, 16, 31, 32, 33, 63, 64, 100, 255, 256, 257]
-            yield Case(f"bfe.{name} {{0}}, {{1}}, {{2}}, {{3}};", [bits], [bits, 32, 32], extract,
-                       kinds=[None, places, places])
+            yield Case(
+                f"bfe.{name} {{0}}, {{1}}, {{2}}, {{3}};",
+                [bits],
+                [bits, 32, 32],
+                extract,
+                kinds=[None, places, places],
+            )
 
         def insert(a, b, c, d, n=bits):
             position, length = c & 255, d & 255
@@ -281,8 +406,13 @@ def bit_cases():
                     b = b & ~(1 << (position + i)) | (a >> i & 1) << (position + i)
             return b
 
-        yield Case(f"bfi.b{bits} {{0}}, {{1}}, {{2}}, {{3}}, {{4}};", [bits], [bits, bits, 32, 32],
-                   insert, kinds=[None, None, places, places])
+        yield Case(
+            f"bfi.b{bits} {{0}}, {{1}}, {{2}}, {{3}}, {{4}};",
+            [bits],
+            [bits, bits, 32, 32],
+            insert,
+            kinds=[None, None, places, places],
+        )
     yield from more_bit_cases()
 
 
@@ -290,21 +420,30 @@ def more_bit_cases():
     amounts = [0, 1, 5, 31, 32, 33, 64, 0xFFFFFFFF]
     for side in "lr":
         for how in ("wrap", "clamp"):
+
             def funnel(a, b, c, left=side == "l", wrap=how == "wrap"):
                 n = c & 31 if wrap else min(c, 32)
                 both = b << 32 | a
                 return (both << n >> 32 if left else both >> n) & mask(32)
 
-            yield Case(f"shf.{side}.{how}.b32 {{0}}, {{1}}, {{2}}, {{3}};", [32], [32] * 3, funnel,
-                       kinds=[None, None, amounts])
+            yield Case(
+                f"shf.{side}.{how}.b32 {{0}}, {{1}}, {{2}}, {{3}};",
+                [32],
+                [32] * 3,
+                funnel,
+                kinds=[None, None, amounts],
+            )
     for how in ("wrap", "clamp"):
+
         def make(a, b, wrap=how == "wrap"):
             a, b = (a & 31, b & 31) if wrap else (min(a, 32), min(b, 32))
             return mask(b) << a & mask(32)
 
-        yield Case(f"bmsk.{how}.b32 {{0}}, {{1}}, {{2}};", [32], [32] * 2, make,
-                   kinds=[amounts, amounts])
+        yield Case(
+            f"bmsk.{how}.b32 {{0}}, {{1}}, {{2}};", [32], [32] * 2, make, kinds=[amounts, amounts]
+        )
         for name in ("u32", "s32"):
+
             def extend(a, b, wrap=how == "wrap", is_signed=name == "s32"):
                 b = b & 31 if wrap else min(b, 32)
                 low = a & mask(b)
@@ -312,8 +451,13 @@ def more_bit_cases():
                     low -= 1 << b
                 return low & mask(32)
 
-            yield Case(f"szext.{how}.{name} {{0}}, {{1}}, {{2}};", [32], [32] * 2, extend,
-                       kinds=[None, amounts])
+            yield Case(
+                f"szext.{how}.{name} {{0}}, {{1}}, {{2}};",
+                [32],
+                [32] * 2,
+                extend,
+                kinds=[None, amounts],
+            )
 
     def nth(value, base, offset):
         offset = signed(offset, 32)
@@ -323,12 +467,20 @@ def more_bit_cases():
         found = [i for i in places if value >> i & 1]
         return found[abs(offset) - 1] if len(found) >= abs(offset) else mask(32)
 
-    yield Case("fns.b32 {0}, {1}, {2}, {3};", [32], [32] * 3, nth,
-               kinds=[None, range(32), [0, 1, 2, 5, 31, 33, mask(32), mask(32) - 1, 1 << 31]])
+    yield Case(
+        "fns.b32 {0}, {1}, {2}, {3};",
+        [32],
+        [32] * 3,
+        nth,
+        kinds=[None, range(32), [0, 1, 2, 5, 31, 33, mask(32), mask(32) - 1, 1 << 31]],
+    )
     for table in (0x00, 0x1A, 0x80, 0x96, 0xCA, 0xE8, 0xFE, 0xFF, 0x55):
+
         def look_up(a, b, c, t=table):
-            return sum((t >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i
-                       for i in range(32))
+            return sum(
+                (t >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i
+                for i in range(32)
+            )
 
         yield Case(f"lop3.b32 {{0}}, {{1}}, {{2}}, {{3}}, {table};", [32], [32] * 3, look_up)
 
@@ -353,17 +505,28 @@ def more_bit_cases():
         return out
 
     for mode in ("", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"):
-        yield Case(f"prmt.b32{mode} {{0}}, {{1}}, {{2}}, {{3}};", [32], [32] * 3,
-                   lambda a, b, c, m=mode: permute(a, b, c, m))
+        yield Case(
+            f"prmt.b32{mode} {{0}}, {{1}}, {{2}}, {{3}};",
+            [32],
+            [32] * 3,
+            lambda a, b, c, m=mode: permute(a, b, c, m),
+        )
     yield Case("mov.b32 {0}, {{{1}, {2}}};", [32], [16] * 2, lambda a, b: b << 16 | a)
     yield Case("mov.b64 {0}, {{{1}, {2}}};", [64], [32] * 2, lambda a, b: b << 32 | a)
-    yield Case("mov.b64 {0}, {{{1}, {2}, {3}, {4}}};", [64], [16] * 4,
-               lambda a, b, c, d: d << 48 | c << 32 | b << 16 | a)
+    yield Case(
+        "mov.b64 {0}, {{{1}, {2}, {3}, {4}}};",
+        [64],
+        [16] * 4,
+        lambda a, b, c, d: d << 48 | c << 32 | b << 16 | a,
+    )
     yield Case("mov.b32 {{{0}, {1}}}, {2};", [16] * 2, [32], lambda a: (a & 0xFFFF, a >> 16))
     yield Case("mov.b64 {{{0}, {1}}}, {2};", [32] * 2, [64], lambda a: (a & mask(32), a >> 32))
     yield Case("mov.b64 {{{0}, _}}, {1};", [32], [64], lambda a: a & mask(32))
-    for op, function in (("and", lambda a, b: a & b), ("or", lambda a, b: a | b),
-                         ("xor", lambda a, b: a ^ b)):
+    for op, function in (
+        ("and", lambda a, b: a & b),
+        ("or", lambda a, b: a | b),
+        ("xor", lambda a, b: a ^ b),
+    ):
         yield Case(f"{op}.pred {{0}}, {{1}}, {{2}};", [1], [1, 1], function)
     yield Case("not.pred {0}, {1};", [1], [1], lambda a: 1 - a)
     yield Case("mov.pred {0}, {1};", [1], [1], lambda a: a)
@@ -375,7 +538,9 @@ def _compare(how, name, a, b):
         (an, av), (bn, bv) = form.parts(a), form.parts(b)
         if NAN in (av, bv):
             return how in ("equ", "neu", "ltu", "leu", "gtu", "geu", "nan")
-        order = [(-1 if n else 1) * 10 ** 400 if v == INFINITY else v for n, v in ((an, av), (bn, bv))]
+        order = [
+            (-1 if n else 1) * 10**400 if v == INFINITY else v for n, v in ((an, av), (bn, bv))
+        ]
         x, y = order
         if how == "num":
             return True
@@ -394,7 +559,7 @@ UNORDERED = ("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
 
 
 def compare_cases():
-    for name in INTEGERS + ("b16", "b32", "b64", "f16", "bf16", "f32", "f64"):
+    for name in (*INTEGERS, "b16", "b32", "b64", "f16", "bf16", "f32", "f64"):
         bits = int(name.lstrip("usbf"))
         kinds = [name if name in FORMATS else None] * 2
         if name[0] == "b" and name != "bf16":
@@ -402,37 +567,69 @@ def compare_cases():
         elif name in FORMATS:
             hows = ORDERED + UNORDERED
         elif name[0] == "u":
-            hows = ORDERED + ("lo", "ls", "hi", "hs")
+            hows = (*ORDERED, "lo", "ls", "hi", "hs")
         else:
             hows = ORDERED
         for how in hows:
-            yield Case(f"setp.{how}.{name} {{0}}, {{1}}, {{2}};", [1], [bits] * 2,
-                       lambda a, b, h=how, n=name: int(_compare(h, n, a, b)), kinds=kinds)
+            yield Case(
+                f"setp.{how}.{name} {{0}}, {{1}}, {{2}};",
+                [1],
+                [bits] * 2,
+                lambda a, b, h=how, n=name: int(_compare(h, n, a, b)),
+                kinds=kinds,
+            )
         how = hows[-1]
         for op in ("and", "or", "xor"):
+
             def combined(a, b, c, h=how, n=name, o=op):
                 t = int(_compare(h, n, a, b))
                 f = {"and": lambda x: x & c, "or": lambda x: x | c, "xor": lambda x: x ^ c}[o]
                 return f(t), f(1 - t)
 
-            yield Case(f"setp.{how}.{op}.{name} {{0}}|{{1}}, {{2}}, {{3}}, {{4}};", [1, 1],
-                       [bits, bits, 1], combined, kinds=kinds + [None])
-            yield Case(f"setp.{how}.{op}.{name} {{0}}, {{1}}, {{2}}, !{{3}};", [1], [bits, bits, 1],
-                       lambda a, b, c, g=combined: g(a, b, 1 - c)[0], kinds=kinds + [None])
+            yield Case(
+                f"setp.{how}.{op}.{name} {{0}}|{{1}}, {{2}}, {{3}}, {{4}};",
+                [1, 1],
+                [bits, bits, 1],
+                combined,
+                kinds=[*kinds, None],
+            )
+            yield Case(
+                f"setp.{how}.{op}.{name} {{0}}, {{1}}, {{2}}, !{{3}};",
+                [1],
+                [bits, bits, 1],
+                lambda a, b, c, g=combined: g(a, b, 1 - c)[0],
+                kinds=[*kinds, None],
+            )
         for to, yes in (("u32", mask(32)), ("s32", mask(32)), ("f32", 0x3F800000)):
-            yield Case(f"set.{hows[2 if len(hows) > 2 else 1]}.{to}.{name} {{0}}, {{1}}, {{2}};", [32],
-                       [bits] * 2, lambda a, b, y=yes, n=name, h=hows[2 if len(hows) > 2 else 1]:
-                       y if _compare(h, n, a, b) else 0, kinds=kinds)
+            yield Case(
+                f"set.{hows[2 if len(hows) > 2 else 1]}.{to}.{name} {{0}}, {{1}}, {{2}};",
+                [32],
+                [bits] * 2,
+                lambda a, b, y=yes, n=name, h=hows[2 if len(hows) > 2 else 1]: (
+                    y if _compare(h, n, a, b) else 0
+                ),
+                kinds=kinds,
+            )
     for how in ORDERED + UNORDERED:
-        yield Case(f"setp.{how}.ftz.f32 {{0}}, {{1}}, {{2}};", [1], [32] * 2,
-                   lambda a, b, h=how: int(_compare(h, "f32", exact.F32.flush(a), exact.F32.flush(b))),
-                   kinds=["f32"] * 2)
+        yield Case(
+            f"setp.{how}.ftz.f32 {{0}}, {{1}}, {{2}};",
+            [1],
+            [32] * 2,
+            lambda a, b, h=how: int(_compare(h, "f32", exact.F32.flush(a), exact.F32.flush(b))),
+            kinds=["f32"] * 2,
+        )
     for name in ("f16", "bf16"):
+
         def halves(a, b, n=name):
             return tuple(int(_compare("lt", n, a >> s & 0xFFFF, b >> s & 0xFFFF)) for s in (0, 16))
 
-        yield Case(f"setp.lt.{name}x2 {{0}}|{{1}}, {{2}}, {{3}};", [1, 1], [32] * 2, halves,
-                   kinds=[name + "x2"] * 2)
+        yield Case(
+            f"setp.lt.{name}x2 {{0}}|{{1}}, {{2}}, {{3}};",
+            [1, 1],
+            [32] * 2,
+            halves,
+            kinds=[name + "x2"] * 2,
+        )
     for name in ("f32", "f64"):
         form = FORMATS[name]
 
@@ -440,14 +637,25 @@ def compare_cases():
             _, value = f.parts(a)
             number = value != NAN
             subnormal = number and value != INFINITY and value != 0 and a & f.infinity == 0
-            return int({"finite": number and value != INFINITY, "infinite": value == INFINITY,
-                        "number": number, "notanumber": not number,
-                        "normal": number and value not in (INFINITY, 0) and not subnormal,
-                        "subnormal": subnormal}[what])
+            return int(
+                {
+                    "finite": number and value != INFINITY,
+                    "infinite": value == INFINITY,
+                    "number": number,
+                    "notanumber": not number,
+                    "normal": number and value not in (INFINITY, 0) and not subnormal,
+                    "subnormal": subnormal,
+                }[what]
+            )
 
         for what in ("finite", "infinite", "number", "notanumber", "normal", "subnormal"):
-            yield Case(f"testp.{what}.{name} {{0}}, {{1}};", [1], [form.bits],
-                       lambda a, w=what, g=belongs: g(a, w), kinds=[name])
+            yield Case(
+                f"testp.{what}.{name} {{0}}, {{1}};",
+                [1],
+                [form.bits],
+                lambda a, w=what, g=belongs: g(a, w),
+                kinds=[name],
+            )
 
 
 def saturate(form, bits):
@@ -459,8 +667,10 @@ def saturate(form, bits):
 
 def _nan_fits(form):
     """f64's NaN keeps payloads: any NaN will do where one is expected."""
+
     def near(value, *_):
         return form is exact.F64 and form.is_nan(value)
+
     return near
 
 
@@ -481,8 +691,14 @@ def float_case(form, op, function, sources, modifiers, mode="rn"):
         return form is exact.F64 and form.is_nan(value) and form.is_nan(expected(*values))
 
     operands = ", ".join("{%d}" % i for i in range(1 + sources))
-    return Case(f"{op}{modifiers}.{form.name} {operands};", [form.bits], [form.bits] * sources,
-                expected, near=near, kinds=[form.name] * sources)
+    return Case(
+        f"{op}{modifiers}.{form.name} {operands};",
+        [form.bits],
+        [form.bits] * sources,
+        expected,
+        near=near,
+        kinds=[form.name] * sources,
+    )
 
 
 def reciprocal(form, a, mode):
@@ -491,8 +707,12 @@ def reciprocal(form, a, mode):
 
 def float_cases():
     f32, f64 = exact.F32, exact.F64
-    operations = (("add", exact.add, 2), ("sub", exact.sub, 2), ("mul", exact.mul, 2),
-                  ("fma", exact.fma, 3))
+    operations = (
+        ("add", exact.add, 2),
+        ("sub", exact.sub, 2),
+        ("mul", exact.mul, 2),
+        ("fma", exact.fma, 3),
+    )
     for op, function, sources in operations:
         for mode in MODES:
             for ftz in ("", ".ftz"):
@@ -502,8 +722,11 @@ def float_cases():
         if op != "fma":
             yield float_case(f32, op, function, sources, "")
             yield float_case(f64, op, function, sources, "")
-    for op, function, sources in (("div", exact.div, 2), ("rcp", reciprocal, 1),
-                                  ("sqrt", exact.sqrt, 1)):
+    for op, function, sources in (
+        ("div", exact.div, 2),
+        ("rcp", reciprocal, 1),
+        ("sqrt", exact.sqrt, 1),
+    ):
         for mode in MODES:
             yield float_case(f32, op, function, sources, f".{mode}", mode)
             yield float_case(f32, op, function, sources, f".{mode}.ftz", mode)
@@ -511,14 +734,25 @@ def float_cases():
     yield from extreme_cases()
     for form in (f32, f64):
         n, sign = form.name, form.sign
-        yield Case(f"abs.{n} {{0}}, {{1}};", [form.bits], [form.bits], lambda a, s=sign: a & ~s,
-                   kinds=[n])
-        yield Case(f"neg.{n} {{0}}, {{1}};", [form.bits], [form.bits], lambda a, s=sign: a ^ s,
-                   kinds=[n])
-        yield Case(f"copysign.{n} {{0}}, {{1}}, {{2}};", [form.bits], [form.bits] * 2,
-                   lambda a, b, s=sign: a & s | b & ~s, kinds=[n] * 2)
-    yield Case("abs.ftz.f32 {0}, {1};", [32], [32], lambda a: f32.flush(a & ~f32.sign), kinds=["f32"])
-    yield Case("neg.ftz.f32 {0}, {1};", [32], [32], lambda a: f32.flush(a ^ f32.sign), kinds=["f32"])
+        yield Case(
+            f"abs.{n} {{0}}, {{1}};", [form.bits], [form.bits], lambda a, s=sign: a & ~s, kinds=[n]
+        )
+        yield Case(
+            f"neg.{n} {{0}}, {{1}};", [form.bits], [form.bits], lambda a, s=sign: a ^ s, kinds=[n]
+        )
+        yield Case(
+            f"copysign.{n} {{0}}, {{1}}, {{2}};",
+            [form.bits],
+            [form.bits] * 2,
+            lambda a, b, s=sign: a & s | b & ~s,
+            kinds=[n] * 2,
+        )
+    yield Case(
+        "abs.ftz.f32 {0}, {1};", [32], [32], lambda a: f32.flush(a & ~f32.sign), kinds=["f32"]
+    )
+    yield Case(
+        "neg.ftz.f32 {0}, {1};", [32], [32], lambda a: f32.flush(a ^ f32.sign), kinds=["f32"]
+    )
 
 
 def extreme(form, a, b, least, nan=False, xorsign=False):
@@ -530,7 +764,10 @@ def extreme(form, a, b, least, nan=False, xorsign=False):
         if nan or (form.is_nan(a) and form.is_nan(b)):
             return form.nan
         return (b if form.is_nan(a) else a) | sign
-    order = lambda bits: -(bits & ~form.sign) - 1 if bits & form.sign else bits
+
+    def order(bits):
+        return -(bits & ~form.sign) - 1 if bits & form.sign else bits
+
     chosen = min(a, b, key=order) if least else max(a, b, key=order)
     return chosen | sign
 
@@ -541,6 +778,7 @@ def extreme_cases():
             for ftz in ("", ".ftz") if form is exact.F32 else ("",):
                 for nan in ("", ".NaN") if form is exact.F32 else ("",):
                     for xorsign in ("", ".xorsign.abs") if form is exact.F32 else ("",):
+
                         def expected(a, b, f=form, o=op, z=ftz, n=nan, x=xorsign):
                             if z:
                                 a, b = f.flush(a), f.flush(b)
@@ -548,17 +786,28 @@ def extreme_cases():
 
                         def near(value, a, b, f=form, x=xorsign):
                             both = f.is_nan(a) and f.is_nan(b)
-                            return f.is_nan(value) and (both or bool(x) and (f.is_nan(a) or f.is_nan(b)))
+                            return f.is_nan(value) and (
+                                both or (bool(x) and (f.is_nan(a) or f.is_nan(b)))
+                            )
 
-                        yield Case(f"{op}{ftz}{nan}{xorsign}.{form.name} {{0}}, {{1}}, {{2}};",
-                                   [form.bits], [form.bits] * 2, expected, near=near,
-                                   kinds=[form.name] * 2)
+                        yield Case(
+                            f"{op}{ftz}{nan}{xorsign}.{form.name} {{0}}, {{1}}, {{2}};",
+                            [form.bits],
+                            [form.bits] * 2,
+                            expected,
+                            near=near,
+                            kinds=[form.name] * 2,
+                        )
 
 
 def half_cases():
     for form in (exact.F16, exact.BF16):
-        operations = [("add", exact.add, 2), ("sub", exact.sub, 2), ("mul", exact.mul, 2),
-                      ("fma.rn", exact.fma, 3)]
+        operations = [
+            ("add", exact.add, 2),
+            ("sub", exact.sub, 2),
+            ("mul", exact.mul, 2),
+            ("fma.rn", exact.fma, 3),
+        ]
         for op, function, sources in operations:
             suffixes = [""]
             if form is exact.F16:
@@ -566,6 +815,7 @@ def half_cases():
             if op == "fma.rn":
                 suffixes.append(".relu")
             for suffix in suffixes:
+
                 def expected(*values, f=form, g=function, s=suffix):
                     if ".ftz" in s:
                         values = [f.flush(value) for value in values]
@@ -579,28 +829,37 @@ def half_cases():
                 yield from single_and_pair(form, op + suffix, sources, expected)
         for op in ("min", "max"):
             for nan in ("", ".NaN"):
-                yield from single_and_pair(form, op + nan, 2,
-                                           lambda a, b, f=form, o=op, n=nan:
-                                           extreme(f, a, b, o == "min", bool(n)))
+                yield from single_and_pair(
+                    form,
+                    op + nan,
+                    2,
+                    lambda a, b, f=form, o=op, n=nan: extreme(f, a, b, o == "min", bool(n)),
+                )
         yield from single_and_pair(form, "neg", 1, lambda a, f=form: a ^ f.sign)
         yield from single_and_pair(form, "abs", 1, lambda a, f=form: a & ~f.sign)
 
 
 def single_and_pair(form, op, sources, expected):
     operands = ", ".join("{%d}" % i for i in range(1 + sources))
-    yield Case(f"{op}.{form.name} {operands};", [16], [16] * sources, expected,
-               kinds=[form.name] * sources)
+    yield Case(
+        f"{op}.{form.name} {operands};", [16], [16] * sources, expected, kinds=[form.name] * sources
+    )
 
     def pair(*values):
         low = expected(*(value & 0xFFFF for value in values))
         return low | expected(*(value >> 16 for value in values)) << 16
 
-    yield Case(f"{op}.{form.name}x2 {operands};", [32], [32] * sources, pair,
-               kinds=[form.name + "x2"] * sources)
+    yield Case(
+        f"{op}.{form.name}x2 {operands};",
+        [32],
+        [32] * sources,
+        pair,
+        kinds=[form.name + "x2"] * sources,
+    )
 
 
 def convert_cases():
-    everything = ("u8", "s8") + INTEGERS
+    everything = ("u8", "s8", *INTEGERS)
     for to in everything:
         for source in everything:
             for sat in ("", ".sat"):
@@ -627,7 +886,9 @@ def convert_integers(to, source, sat):
     def expected(a):
         value = signed(a, from_bits) if from_signed else a & mask(from_bits)
         if sat:
-            low, high = (-(1 << to_bits - 1), (1 << to_bits - 1) - 1) if to_signed else (0, mask(to_bits))
+            low, high = (
+                (-(1 << to_bits - 1), (1 << to_bits - 1) - 1) if to_signed else (0, mask(to_bits))
+            )
             value = clamp(value, low, high)
         value = signed(value, to_bits) if to_signed else value & mask(to_bits)
         return value & mask(out)
@@ -638,12 +899,17 @@ def convert_integers(to, source, sat):
 def convert_from_integer(form, name):
     is_signed, bits = of_type(name)
     for mode in MODES:
+
         def expected(a, m=mode):
             value = signed(a, bits) if is_signed else a & mask(bits)
             return form.round(Fraction(value), m)
 
-        yield Case(f"cvt.{mode}.{form.name}.{name} {{0}}, {{1}};", [form.bits],
-                   [register_bits(name)], expected)
+        yield Case(
+            f"cvt.{mode}.{form.name}.{name} {{0}}, {{1}};",
+            [form.bits],
+            [register_bits(name)],
+            expected,
+        )
 
 
 def convert_to_integer(form, name):
@@ -652,6 +918,7 @@ def convert_to_integer(form, name):
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, mask(bits))
     for mode in ("rni", "rzi", "rmi", "rpi"):
         for ftz in ("", ".ftz") if form is exact.F32 else ("",):
+
             def expected(a, m=mode, z=ftz):
                 negative, value = form.parts(form.flush(a) if z else a)
                 if value == NAN:
@@ -663,8 +930,13 @@ def convert_to_integer(form, name):
                     result = clamp(exact.integral(value, m), low, high)
                 return result & mask(out)
 
-            yield Case(f"cvt.{mode}{ftz}.{name}.{form.name} {{0}}, {{1}};", [out], [form.bits],
-                       expected, kinds=[form.name])
+            yield Case(
+                f"cvt.{mode}{ftz}.{name}.{form.name} {{0}}, {{1}};",
+                [out],
+                [form.bits],
+                expected,
+                kinds=[form.name],
+            )
 
 
 def convert_value(to, source, bits, mode):
@@ -680,6 +952,7 @@ def convert_floats(to, source):
     narrows = to.bits < source.bits or (to.bits == source.bits and to is not source)
     if to is source:
         for mode in ("rni", "rzi", "rmi", "rpi"):
+
             def rounded(a, m=mode, f=to):
                 negative, value = f.parts(a)
                 if value in (NAN, INFINITY):
@@ -689,15 +962,27 @@ def convert_floats(to, source):
             def near(value, a, f=to):
                 return f.is_nan(value) and f.is_nan(a)
 
-            yield Case(f"cvt.{mode}.{to.name}.{to.name} {{0}}, {{1}};", [to.bits], [to.bits], rounded,
-                       near=near, kinds=[to.name])
+            yield Case(
+                f"cvt.{mode}.{to.name}.{to.name} {{0}}, {{1}};",
+                [to.bits],
+                [to.bits],
+                rounded,
+                near=near,
+                kinds=[to.name],
+            )
         if to in (exact.F32, exact.F64):
-            yield Case(f"cvt.sat.{to.name}.{to.name} {{0}}, {{1}};", [to.bits], [to.bits],
-                       lambda a, f=to: saturate(f, a), kinds=[to.name])
+            yield Case(
+                f"cvt.sat.{to.name}.{to.name} {{0}}, {{1}};",
+                [to.bits],
+                [to.bits],
+                lambda a, f=to: saturate(f, a),
+                kinds=[to.name],
+            )
         return
     for mode in MODES if narrows else ("",):
         if narrows and to.bits == source.bits:
             continue  # f16 and bf16 to each other
+
         def expected(a, m=mode or "rn"):
             return convert_value(to, source, a, m)
 
@@ -705,28 +990,47 @@ def convert_floats(to, source):
             return to.is_nan(value) and source.is_nan(a)
 
         dotted = f".{mode}" if mode else ""
-        yield Case(f"cvt{dotted}.{to.name}.{source.name} {{0}}, {{1}};", [to.bits], [source.bits],
-                   expected, near=near, kinds=[source.name])
-        if to is exact.F32 and source is exact.F64 or to is exact.F64 and source is exact.F32:
+        yield Case(
+            f"cvt{dotted}.{to.name}.{source.name} {{0}}, {{1}};",
+            [to.bits],
+            [source.bits],
+            expected,
+            near=near,
+            kinds=[source.name],
+        )
+        if (to is exact.F32 and source is exact.F64) or (to is exact.F64 and source is exact.F32):
+
             def flushed(a, m=mode or "rn"):
                 a = source.flush(a) if source is exact.F32 else a
                 out = convert_value(to, source, a, m)
                 return to.flush(out) if to is exact.F32 else out
 
-            yield Case(f"cvt{dotted}.ftz.{to.name}.{source.name} {{0}}, {{1}};", [to.bits],
-                       [source.bits], flushed, near=near, kinds=[source.name])
+            yield Case(
+                f"cvt{dotted}.ftz.{to.name}.{source.name} {{0}}, {{1}};",
+                [to.bits],
+                [source.bits],
+                flushed,
+                near=near,
+                kinds=[source.name],
+            )
 
 
 def packed_convert_cases():
     for form in (exact.F16, exact.BF16):
         for mode in ("rn", "rz"):
             for relu in ("", ".relu"):
+
                 def one(a, f=form, m=mode, r=relu):
                     out = convert_value(f, exact.F32, a, m)
                     return 0 if r and not f.is_nan(out) and out & f.sign else out
 
-                yield Case(f"cvt.{mode}{relu}.{form.name}x2.f32 {{0}}, {{1}}, {{2}};", [32], [32] * 2,
-                           lambda a, b, g=one: g(a) << 16 | g(b), kinds=["f32"] * 2)
+                yield Case(
+                    f"cvt.{mode}{relu}.{form.name}x2.f32 {{0}}, {{1}}, {{2}};",
+                    [32],
+                    [32] * 2,
+                    lambda a, b, g=one: g(a) << 16 | g(b),
+                    kinds=["f32"] * 2,
+                )
     tf32 = exact.Format("tf32", 8, 10, 0x3FFFF)
 
     def to_tf32(a, mode):
@@ -738,8 +1042,13 @@ def packed_convert_cases():
         return tf32.round(value, mode, bool(a >> 31)) << 13
 
     for mode in ("rn", "rz", "rna"):
-        yield Case(f"cvt.{mode}.tf32.f32 {{0}}, {{1}};", [32], [32],
-                   lambda a, m=mode: to_tf32(a, m), kinds=["f32"])
+        yield Case(
+            f"cvt.{mode}.tf32.f32 {{0}}, {{1}};",
+            [32],
+            [32],
+            lambda a, m=mode: to_tf32(a, m),
+            kinds=["f32"],
+        )
     for name in ("u16", "s16", "u8", "s8"):
         is_signed, bits = of_type(name)
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, mask(bits))
@@ -751,7 +1060,9 @@ def packed_convert_cases():
         if bits == 16:
             yield Case(f"cvt.pack.sat.{name}.s32 {{0}}, {{1}}, {{2}};", [32], [32] * 2, pack)
         else:
-            yield Case(f"cvt.pack.sat.{name}.s32.b32 {{0}}, {{1}}, {{2}}, {{3}};", [32], [32] * 3, pack)
+            yield Case(
+                f"cvt.pack.sat.{name}.s32.b32 {{0}}, {{1}}, {{2}}, {{3}};", [32], [32] * 3, pack
+            )
 
 
 def approximate(name, function, form, relative, absolute=0.0, ftz=False, domain=None):
@@ -775,18 +1086,26 @@ def approximate(name, function, form, relative, absolute=0.0, ftz=False, domain=
         if math.isnan(x) or wanted is None or math.isnan(wanted):
             return math.isnan(y) or wanted is None
         if math.isinf(wanted) or math.isinf(y):
-            return wanted == y or abs(wanted) > 3.3e38 or (form is exact.F16 and abs(wanted) > 65000)
+            return (
+                wanted == y or abs(wanted) > 3.3e38 or (form is exact.F16 and abs(wanted) > 65000)
+            )
         smallest = 2.0 ** (1 - form.bias)
         if abs(wanted) < smallest:  # subnormal, or flushed
             return abs(y) <= smallest
         return abs(y - wanted) <= relative * abs(wanted) + absolute
 
-    return Case(f"{name}{'.ftz' if ftz else ''}.{form.name} {{0}}, {{1}};", [form.bits], [form.bits],
-                lambda a: None, near=near, kinds=[form.name])
+    return Case(
+        f"{name}{'.ftz' if ftz else ''}.{form.name} {{0}}, {{1}};",
+        [form.bits],
+        [form.bits],
+        lambda a: None,
+        near=near,
+        kinds=[form.name],
+    )
 
 
 def exp2(x):
-    return math.inf if x > 2000 else 2.0 ** x if x > -2000 else 0.0
+    return math.inf if x > 2000 else 2.0**x if x > -2000 else 0.0
 
 
 def log2(x):
@@ -804,35 +1123,45 @@ def inverse(x):
 def approximate_cases():
     f32 = exact.F32
     for ftz in (False, True):
-        yield approximate("ex2.approx", exp2, f32, 2 ** -22, ftz=ftz)
-        yield approximate("lg2.approx", log2, f32, 2 ** -22, 2 ** -22, ftz=ftz)
-        yield approximate("rcp.approx", inverse, f32, 2 ** -23, ftz=ftz)
-        yield approximate("rsqrt.approx", rsqrt, f32, 2 ** -22, ftz=ftz)
-        yield approximate("sqrt.approx", math.sqrt, f32, 2 ** -22, ftz=ftz)
-        small = lambda x: abs(x) <= math.pi
-        yield approximate("sin.approx", math.sin, f32, 0, 2 ** -20, ftz=ftz, domain=small)
-        yield approximate("cos.approx", math.cos, f32, 0, 2 ** -20, ftz=ftz, domain=small)
-    yield approximate("tanh.approx", math.tanh, f32, 2 ** -10)
-    yield approximate("rcp.approx.ftz", inverse, exact.F64, 2 ** -19)
-    yield approximate("rsqrt.approx.ftz", rsqrt, exact.F64, 2 ** -19)
-    yield approximate("rsqrt.approx", rsqrt, exact.F64, 2 ** -50)
-    yield approximate("ex2.approx", exp2, exact.F16, 2 ** -9)
-    yield approximate("tanh.approx", math.tanh, exact.F16, 2 ** -9)
-    yield approximate("ex2.approx.ftz", exp2, exact.BF16, 2 ** -6)
-    yield approximate("tanh.approx", math.tanh, exact.BF16, 2 ** -6)
+        yield approximate("ex2.approx", exp2, f32, 2**-22, ftz=ftz)
+        yield approximate("lg2.approx", log2, f32, 2**-22, 2**-22, ftz=ftz)
+        yield approximate("rcp.approx", inverse, f32, 2**-23, ftz=ftz)
+        yield approximate("rsqrt.approx", rsqrt, f32, 2**-22, ftz=ftz)
+        yield approximate("sqrt.approx", math.sqrt, f32, 2**-22, ftz=ftz)
+
+        def small(x):
+            return abs(x) <= math.pi
+
+        yield approximate("sin.approx", math.sin, f32, 0, 2**-20, ftz=ftz, domain=small)
+        yield approximate("cos.approx", math.cos, f32, 0, 2**-20, ftz=ftz, domain=small)
+    yield approximate("tanh.approx", math.tanh, f32, 2**-10)
+    yield approximate("rcp.approx.ftz", inverse, exact.F64, 2**-19)
+    yield approximate("rsqrt.approx.ftz", rsqrt, exact.F64, 2**-19)
+    yield approximate("rsqrt.approx", rsqrt, exact.F64, 2**-50)
+    yield approximate("ex2.approx", exp2, exact.F16, 2**-9)
+    yield approximate("tanh.approx", math.tanh, exact.F16, 2**-9)
+    yield approximate("ex2.approx.ftz", exp2, exact.BF16, 2**-6)
+    yield approximate("tanh.approx", math.tanh, exact.BF16, 2**-6)
     for op in ("div.approx", "div.full"):
+
         def near(got, a, b):
             x, y = (struct.unpack("<f", struct.pack("<I", v))[0] for v in (a, b))
             z = struct.unpack("<f", struct.pack("<I", got))[0]
-            if not (math.isfinite(x) and math.isfinite(y)) or not 2.0 ** -126 <= abs(y) <= 2.0 ** 126:
+            if not (math.isfinite(x) and math.isfinite(y)) or not 2.0**-126 <= abs(y) <= 2.0**126:
                 return True
             wanted = x / y
-            if abs(wanted) > 3.4e38 or abs(wanted) < 2.0 ** -126:
+            if abs(wanted) > 3.4e38 or abs(wanted) < 2.0**-126:
                 return True
-            return abs(z - wanted) <= 2 ** -22 * abs(wanted)
+            return abs(z - wanted) <= 2**-22 * abs(wanted)
 
-        yield Case(f"{op}.f32 {{0}}, {{1}}, {{2}};", [32], [32] * 2, lambda a, b: None, near=near,
-                   kinds=["f32"] * 2)
+        yield Case(
+            f"{op}.f32 {{0}}, {{1}}, {{2}};",
+            [32],
+            [32] * 2,
+            lambda a, b: None,
+            near=near,
+            kinds=["f32"] * 2,
+        )
 
 
 def all_cases():

@@ -68,8 +68,21 @@ class Module:
         if getattr(self, "handle", None):
             library.harness_unload(self.handle)
 
-    def run(self, name, grid, block, *arguments, shared=0, cooperative=False, limit=50_000_000,
-            threads=1, races=True, written=True, barriers=True, accesses=True):
+    def run(
+        self,
+        name,
+        grid,
+        block,
+        *arguments,
+        shared=0,
+        cooperative=False,
+        limit=50_000_000,
+        threads=1,
+        races=True,
+        written=True,
+        barriers=True,
+        accesses=True,
+    ):
         """Arguments are buffers, or bytes as they lie in the parameter."""
         library.harness_drop_windows(self.handle)
         parameters = bytearray()
@@ -77,18 +90,25 @@ class Module:
         for argument, (_, offset, size) in zip(arguments, declared, strict=True):
             if isinstance(argument, Buffer):
                 library.harness_add_window(
-                    self.handle, argument.address, argument.size, argument.writable,
-                    not argument.written)
+                    self.handle,
+                    argument.address,
+                    argument.size,
+                    argument.writable,
+                    not argument.written,
+                )
                 argument = struct.pack("<Q", argument.address)
             parameters.extend(bytes(offset - len(parameters)))
             parameters.extend(argument.ljust(size, b"\0"))
-        grid, block = ((tuple(x) + (1, 1))[:3] if isinstance(x, tuple) else (x, 1, 1)
-                       for x in (grid, block))
+        grid, block = (
+            ((*tuple(x), 1, 1))[:3] if isinstance(x, tuple) else (x, 1, 1) for x in (grid, block)
+        )
         numbers = (ctypes.c_uint64 * 14)(
-            *grid, *block, shared, cooperative, limit, threads, races, written, barriers, accesses)
+            *grid, *block, shared, cooperative, limit, threads, races, written, barriers, accesses
+        )
         out = ctypes.create_string_buffer(_room)
-        failed = library.harness_run(self.handle, name.encode(), numbers, bytes(parameters),
-                                     len(parameters), out, len(out))
+        failed = library.harness_run(
+            self.handle, name.encode(), numbers, bytes(parameters), len(parameters), out, len(out)
+        )
         text = out.value.decode(errors="replace")
         if failed:
             raise Refused(text)

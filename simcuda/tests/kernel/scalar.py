@@ -161,8 +161,14 @@ class Block:
         raise ValueError(op)
 
     def thread(self, tid):
-        special = {"%tid.x": tid, "%ctaid.x": self.index, "%ntid.x": self.size,
-                   "%nctaid.x": self.blocks, "%laneid": tid % 32, "buffer": 0}
+        special = {
+            "%tid.x": tid,
+            "%ctaid.x": self.index,
+            "%ntid.x": self.size,
+            "%nctaid.x": self.blocks,
+            "%laneid": tid % 32,
+            "buffer": 0,
+        }
         yield from self.execute(self.functions[self.entry], special, self.parameters)
 
     def execute(self, function, special, parameters):
@@ -190,7 +196,11 @@ class Block:
                     continue
                 line = guard[3]
             op, _, rest = line.partition(" ")
-            operands = [each.strip() for each in re.split(r",(?![^\[]*\])(?![^(]*\))", rest)] if rest else []
+            operands = (
+                [each.strip() for each in re.split(r",(?![^\[]*\])(?![^(]*\))", rest)]
+                if rest
+                else []
+            )
             if op == "bra":
                 pc = function.labels[operands[0]]
             elif op == "ret":
@@ -204,15 +214,20 @@ class Block:
                 callee = self.functions[inside[2]]
                 given = [slots[each.strip()] for each in inside[3].split(",")]
                 slots[inside[1]] = yield from self.execute(
-                    callee, special, dict(zip(callee.arguments, given, strict=True)))
+                    callee, special, dict(zip(callee.arguments, given, strict=True))
+                )
             elif op.startswith(("ld", "st", "red")):
                 self.transfer(op, operands, registers, slots, local, value)
             elif op.startswith("setp"):
                 registers[operands[0]] = OPERATIONS[op](*map(value, operands[1:]))
             else:
                 width = M64 if operands[0].startswith("%q") else M32
-                registers[operands[0]] = OPERATIONS[op](*(value(each) & width if each not in registers
-                                                          else value(each) for each in operands[1:]))
+                registers[operands[0]] = OPERATIONS[op](
+                    *(
+                        value(each) & width if each not in registers else value(each)
+                        for each in operands[1:]
+                    )
+                )
 
     def transfer(self, op, operands, registers, slots, local, value):
         parts = op.split(".")

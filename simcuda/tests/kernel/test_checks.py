@@ -4,7 +4,6 @@
 import struct
 import sys
 
-import engine
 from engine import Buffer, Module, Refused
 
 HEAD = ".version 8.5\n.target sm_90\n.address_size 64\n"
@@ -56,7 +55,8 @@ MINE = "mad.wide.u32 %q5, %tid, 4, %q0;\n"  # the thread's element
 def test_beyond_an_allocation():
     fault = fault_of(run(MINE + "st.global.u32 [%q5], %tid;", zeros(31)), "illegal_address")
     assert fault["thread"] == [0, 0, 0, 31, 0, 0]
-    assert "writes 4 bytes" in fault["text"] and "st.global.u32" in fault["text"]
+    assert "writes 4 bytes" in fault["text"]
+    assert "st.global.u32" in fault["text"]
     assert "0 bytes behind the end of 124 bytes" in fault["text"]
     clean(run(MINE + "st.global.u32 [%q5], %tid;", zeros(32)))
 
@@ -75,7 +75,8 @@ def test_a_vector_beyond_an_allocation():
 
 def test_misaligned():
     fault = fault_of(run("ld.global.u32 %r0, [%q0+2];", zeros()), "misaligned")
-    assert fault["address"] % 4 == 2 and "no multiple of 4" in fault["text"]
+    assert fault["address"] % 4 == 2
+    assert "no multiple of 4" in fault["text"]
     fault_of(run("ld.global.v2.u32 {%r0, %r1}, [%q0+4];", zeros()), "misaligned")
     clean(run("ld.global.v2.u32 {%r0, %r1}, [%q0+8];", zeros()))
     clean(run("ld.global.u16 %h0, [%q0+2];", zeros()))
@@ -87,18 +88,27 @@ def test_constant_memory_is_not_written():
     out = zeros(1)
     clean(run(body, out, before=before))
     assert out.array("I") == [0x04030201]
-    fault_of(run("mov.u64 %q1, c; cvta.const.u64 %q1, %q1; st.global.u32 [%q1], 1;", zeros(1),
-                 before=before), "illegal_address")
+    fault_of(
+        run(
+            "mov.u64 %q1, c; cvta.const.u64 %q1, %q1; st.global.u32 [%q1], 1;",
+            zeros(1),
+            before=before,
+        ),
+        "illegal_address",
+    )
 
 
 def test_shared_and_local_memory_have_ends():
     shared = ".shared .align 4 .b8 s[256];"
-    fault = fault_of(run(f"{shared} mov.u32 %r0, s; st.shared.u32 [%r0+256], 1;", zeros()),
-                     "illegal_address")
+    fault = fault_of(
+        run(f"{shared} mov.u32 %r0, s; st.shared.u32 [%r0+256], 1;", zeros()), "illegal_address"
+    )
     assert "256 bytes of shared memory" in fault["text"]
     clean(run(f"{shared} mov.u32 %r0, s; st.shared.u32 [%r0+252], 1;", zeros()))
     local = ".local .align 4 .b8 l[16];"
-    fault_of(run(f"{local} mov.u64 %q1, l; st.local.u32 [%q1+100000], 1;", zeros()), "illegal_address")
+    fault_of(
+        run(f"{local} mov.u64 %q1, l; st.local.u32 [%q1+100000], 1;", zeros()), "illegal_address"
+    )
     clean(run(f"{local} mov.u64 %q1, l; st.local.u32 [%q1+12], 1;", zeros()))
 
 
@@ -109,13 +119,21 @@ NEIGHBOUR = "add.u32 %r1, %tid, {}; and.b32 %r1, %r1, 63; mad.lo.u32 %r1, %r1, 4
 
 
 def exchange(between, distance=32):
-    return (SHARED + "st.shared.u32 [%r8], %tid;\n" + between + NEIGHBOUR.format(distance) +
-            "ld.shared.u32 %r2, [%r1];\n" + MINE + "st.global.u32 [%q5], %r2;")
+    return (
+        SHARED
+        + "st.shared.u32 [%r8], %tid;\n"
+        + between
+        + NEIGHBOUR.format(distance)
+        + "ld.shared.u32 %r2, [%r1];\n"
+        + MINE
+        + "st.global.u32 [%q5], %r2;"
+    )
 
 
 def test_shared_memory_without_a_barrier():
     finding = one_finding(run(exchange(""), zeros(), block=64), "race")
-    assert "shared memory" in finding["text"] and "No barrier orders the two" in finding["text"]
+    assert "shared memory" in finding["text"]
+    assert "No barrier orders the two" in finding["text"]
     assert finding["place"]["instruction"] in ("ld.shared.u32", "st.shared.u32")
     out = zeros(64)
     clean(run(exchange("bar.sync 0;\n"), out, block=64))
@@ -124,33 +142,49 @@ def test_shared_memory_without_a_barrier():
 
 def test_shared_memory_within_a_warp():
     one_finding(run(exchange("", 1), zeros(), block=32), "race")
-    clean(run(exchange("bar.warp.sync -1;\n", 1).replace("and.b32 %r1, %r1, 63", "and.b32 %r1, %r1, 31"),
-              zeros()))
+    clean(
+        run(
+            exchange("bar.warp.sync -1;\n", 1).replace(
+                "and.b32 %r1, %r1, 63", "and.b32 %r1, %r1, 31"
+            ),
+            zeros(),
+        )
+    )
     # A barrier of a warp does not order two of them.
     one_finding(run(exchange("bar.warp.sync -1;\n"), zeros(), block=64), "race")
 
 
 def test_write_after_read():
-    body = (SHARED + "st.shared.u32 [%r8], %tid;\nbar.sync 0;\n" + NEIGHBOUR.format(32) +
-            "ld.shared.u32 %r2, [%r1];\n{}add.u32 %r2, %r2, 100; st.shared.u32 [%r8], %r2;")
+    body = (
+        SHARED
+        + "st.shared.u32 [%r8], %tid;\nbar.sync 0;\n"
+        + NEIGHBOUR.format(32)
+        + "ld.shared.u32 %r2, [%r1];\n{}add.u32 %r2, %r2, 100; st.shared.u32 [%r8], %r2;"
+    )
     one_finding(run(body.format(""), zeros(), block=64), "race")
     clean(run(body.format("bar.sync 0;\n"), zeros(), block=64))
 
 
 def test_named_barriers_order_those_who_meet_there():
     # Warp 0 writes, warp 1 reads; a third one takes no part.
-    body = (SHARED + "setp.lt.u32 %p0, %tid, 32; setp.ge.u32 %p1, %tid, 64;\n@%p1 bra END;\n"
-            "@%p0 bra WRITE;\n{wait}\nld.shared.u32 %r2, [%r8+-128];\nbra END;\n"
-            "WRITE:\nst.shared.u32 [%r8], %tid;\n{tell}\nEND:\n")
+    body = (
+        SHARED + "setp.lt.u32 %p0, %tid, 32; setp.ge.u32 %p1, %tid, 64;\n@%p1 bra END;\n"
+        "@%p0 bra WRITE;\n{wait}\nld.shared.u32 %r2, [%r8+-128];\nbra END;\n"
+        "WRITE:\nst.shared.u32 [%r8], %tid;\n{tell}\nEND:\n"
+    )
     clean(run(body.format(wait="bar.sync 1, 64;", tell="bar.arrive 1, 64;"), zeros(), block=96))
     one_finding(run(body.format(wait="", tell=""), zeros(), block=96, written=False), "race")
-    fault = fault_of(run(body.format(wait="bar.sync 1, 64;", tell=""), zeros(), block=96), "deadlock")
+    fault = fault_of(
+        run(body.format(wait="bar.sync 1, 64;", tell=""), zeros(), block=96), "deadlock"
+    )
     assert "barrier 1" in fault["text"]
 
 
 def test_bytes_of_one_word_are_apart():
-    body = (".shared .align 4 .b8 s[64];\nmov.u32 %r9, s; add.u32 %r8, %tid, %r9; cvt.u16.u32 %h0, %tid;\n"
-            "st.shared.u8 [%r8], %h0;\n{}ld.shared.u8 %h1, [%r8+{}];")
+    body = (
+        ".shared .align 4 .b8 s[64];\nmov.u32 %r9, s; add.u32 %r8, %tid, %r9; cvt.u16.u32 %h0, %tid;\n"
+        "st.shared.u8 [%r8], %h0;\n{}ld.shared.u8 %h1, [%r8+{}];"
+    )
     clean(run(body.format("", 0), zeros(), block=64))
     one_finding(run(body.format("", 1), zeros(), block=63, written=False), "race")
     clean(run(body.format("bar.sync 0;\n", 1), zeros(), block=63, written=False))
@@ -159,34 +193,44 @@ def test_bytes_of_one_word_are_apart():
 def test_the_same_value_is_no_race():
     clean(run("st.global.u32 [%q0], 7;", zeros(), block=64, grid=4))
     one_finding(run("st.global.u32 [%q0], %tid;", zeros(), block=2), "race")
-    one_finding(run("add.u32 %r0, %ctaid, 1; st.global.u32 [%q0], %r0;", zeros(), block=1, grid=2), "race")
+    one_finding(
+        run("add.u32 %r0, %ctaid, 1; st.global.u32 [%q0], %r0;", zeros(), block=1, grid=2), "race"
+    )
 
 
 def test_global_memory_between_blocks():
     write = "add.u32 %r0, %ctaid, 5; mad.wide.u32 %q5, %ctaid, 4, %q0; st.global.u32 [%q5], %r0;\n"
-    finding = one_finding(run(write + "ld.global.u32 %r1, [%q0];", zeros(), block=1, grid=3), "race")
+    finding = one_finding(
+        run(write + "ld.global.u32 %r1, [%q0];", zeros(), block=1, grid=3), "race"
+    )
     assert "global" in finding["text"] or "address" in finding["text"]
     clean(run(write, zeros(), block=1, grid=3))
     clean(run(write + "red.global.add.u32 [%q0+64], %r0;", zeros(), block=1, grid=3))
     # An atomic operation and a plain load.
-    one_finding(run("red.global.add.u32 [%q0], 1; ld.global.u32 %r0, [%q0];", zeros(), block=1, grid=2),
-                "race")
+    one_finding(
+        run("red.global.add.u32 [%q0], 1; ld.global.u32 %r0, [%q0];", zeros(), block=1, grid=2),
+        "race",
+    )
 
 
 def test_the_last_block_sums_up():
     """As in CUDA's sample: a fence, a counter, and who comes last reads what all have written."""
-    body = ("add.u32 %r0, %ctaid, 1; mad.wide.u32 %q5, %ctaid, 4, %q0; st.global.u32 [%q5], %r0;\n"
-            "membar.gl;\natom.global.inc.u32 %r1, [%q0+64], 3;\nsetp.ne.u32 %p0, %r1, 3;\n@%p0 bra END;\n"
-            "ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%q0];\nadd.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r4;"
-            "add.u32 %r2, %r2, %r5;\nst.global.u32 [%q0+128], %r2;\nEND:")
+    body = (
+        "add.u32 %r0, %ctaid, 1; mad.wide.u32 %q5, %ctaid, 4, %q0; st.global.u32 [%q5], %r0;\n"
+        "membar.gl;\natom.global.inc.u32 %r1, [%q0+64], 3;\nsetp.ne.u32 %p0, %r1, 3;\n@%p0 bra END;\n"
+        "ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%q0];\nadd.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r4;"
+        "add.u32 %r2, %r2, %r5;\nst.global.u32 [%q0+128], %r2;\nEND:"
+    )
     out = zeros()
     clean(run(body, out, block=1, grid=4))
     assert out.array("I")[32] == 10
 
 
 def test_global_memory_within_a_block():
-    body = MINE + ("st.global.u32 [%q5], %tid;\n{}xor.b32 %r0, %tid, 32; mad.wide.u32 %q6, %r0, 4, %q0;\n"
-                   "ld.global.u32 %r1, [%q6];")
+    body = MINE + (
+        "st.global.u32 [%q5], %tid;\n{}xor.b32 %r0, %tid, 32; mad.wide.u32 %q6, %r0, 4, %q0;\n"
+        "ld.global.u32 %r1, [%q6];"
+    )
     one_finding(run(body.format(""), zeros(), block=64), "race")
     clean(run(body.format("bar.sync 0;\n"), zeros(), block=64))
 
@@ -201,34 +245,51 @@ def test_races_are_found_only_where_they_are_looked_for():
 def test_reads_of_unwritten_bytes():
     body = MINE + "ld.global.u32 %r0, [%q5];"
     finding = one_finding(run(body, zeros(written=False)), "never_written")
-    assert "nobody has written" in finding["text"] and finding["count"] == 32
+    assert "nobody has written" in finding["text"]
+    assert finding["count"] == 32
     clean(run(body, zeros()))
     clean(run(MINE + "st.global.u32 [%q5], 1;\n" + body, zeros(written=False)))
     clean(run(body, zeros(written=False), written=False))
     # Half of what is read.
-    one_finding(run("st.global.u16 [%q0], 1; ld.global.u32 %r0, [%q0];".replace("1;", "%h0;", 1) + "",
-                    zeros(written=False), block=1), "never_written")
+    one_finding(
+        run(
+            "st.global.u16 [%q0], 1; ld.global.u32 %r0, [%q0];".replace("1;", "%h0;", 1) + "",
+            zeros(written=False),
+            block=1,
+        ),
+        "never_written",
+    )
 
 
 def test_reads_of_unwritten_shared_memory():
     one_finding(run(SHARED + "ld.shared.u32 %r0, [%r8];", zeros()), "never_written")
     clean(run(SHARED + "st.shared.u32 [%r8], 1; ld.shared.u32 %r0, [%r8];", zeros()))
     # Not what an earlier block has left there.
-    body = SHARED + "setp.ne.u32 %p0, %ctaid, 0; @!%p0 st.shared.u32 [%r8], 1; @%p0 ld.shared.u32 %r0, [%r8];"
+    body = (
+        SHARED
+        + "setp.ne.u32 %p0, %ctaid, 0; @!%p0 st.shared.u32 [%r8], 1; @%p0 ld.shared.u32 %r0, [%r8];"
+    )
     one_finding(run(body, zeros(), grid=2), "never_written")
 
 
 def test_what_a_compiler_widens_is_not_reported():
-    clean(run("st.global.v2.u32 [%q0], {%tid, %tid}; ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%q0];",
-              zeros(written=False), block=1))
+    clean(
+        run(
+            "st.global.v2.u32 [%q0], {%tid, %tid}; ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%q0];",
+            zeros(written=False),
+            block=1,
+        )
+    )
 
 
 # Barriers and masks.
 
 
 def test_divergent_barrier():
-    body = ("setp.lt.u32 %p0, %tid, 16;\n@%p0 bra A;\nbar.sync 0;\nbra END;\nA:\nbar.sync 0;\nEND:\n"
-            "bar.sync 0;")
+    body = (
+        "setp.lt.u32 %p0, %tid, 16;\n@%p0 bra A;\nbar.sync 0;\nbra END;\nA:\nbar.sync 0;\nEND:\n"
+        "bar.sync 0;"
+    )
     finding = one_finding(run(body, zeros()), "barrier_divergent")
     assert "same instruction" in finding["text"]
     clean(run("bar.sync 0;\nbar.sync 0;", zeros(), block=64))
@@ -247,17 +308,33 @@ def test_barrier_for_more_than_come():
 
 
 def test_shuffle_masks():
-    finding = one_finding(run("shfl.sync.bfly.b32 %r0, %tid, 1, 31, 0x7FFFFFFF;", zeros()), "warp_mask")
+    finding = one_finding(
+        run("shfl.sync.bfly.b32 %r0, %tid, 1, 31, 0x7FFFFFFF;", zeros()), "warp_mask"
+    )
     assert "shfl.sync.bfly.b32" in finding["text"]
     clean(run("shfl.sync.bfly.b32 %r0, %tid, 1, 31, -1;", zeros()))
-    one_finding(run("setp.lt.u32 %p0, %tid, 31; @%p0 shfl.sync.down.b32 %r0, %tid, 1, 31, 0x7FFFFFFF;",
-                    zeros()), "warp_mask")
-    one_finding(run("shfl.sync.idx.b32 %r0, %tid, 31, 31, 0x0000FFFF;", zeros(), block=16), "warp_mask")
+    one_finding(
+        run(
+            "setp.lt.u32 %p0, %tid, 31; @%p0 shfl.sync.down.b32 %r0, %tid, 1, 31, 0x7FFFFFFF;",
+            zeros(),
+        ),
+        "warp_mask",
+    )
+    one_finding(
+        run("shfl.sync.idx.b32 %r0, %tid, 31, 31, 0x0000FFFF;", zeros(), block=16), "warp_mask"
+    )
     # The other half waits elsewhere.
     body = "setp.lt.u32 %p0, %tid, 16; @%p0 bra A; {} bra END;\nA: vote.sync.ballot.b32 %r0, %p0, -1;\nEND:"
-    one_finding(run(body.format("bar.warp.sync 0xFFFF0000; barrier.sync 0;") + "barrier.sync 0;", zeros()),
-                "warp_mask")
-    clean(run(body.format("vote.sync.ballot.b32 %r0, %p0, 0xFFFF0000;").replace("-1;\n", "0xFFFF;\n"), zeros()))
+    one_finding(
+        run(body.format("bar.warp.sync 0xFFFF0000; barrier.sync 0;") + "barrier.sync 0;", zeros()),
+        "warp_mask",
+    )
+    clean(
+        run(
+            body.format("vote.sync.ballot.b32 %r0, %p0, 0xFFFF0000;").replace("-1;\n", "0xFFFF;\n"),
+            zeros(),
+        )
+    )
 
 
 # How launches end.
@@ -284,7 +361,10 @@ call __assertfail, (a, b, c, d, e); }
 END:"""
     outcome = run(body, zeros(), before=before)
     fault_of(outcome, "assertion")
-    assert outcome["printed"] == "a.cu:12: k: block: [0,0,0], thread: [5,0,0] Assertion `x > 0` failed.\n"
+    assert (
+        outcome["printed"]
+        == "a.cu:12: k: block: [0,0,0], thread: [5,0,0] Assertion `x > 0` failed.\n"
+    )
 
 
 def test_calls_through_bad_pointers():
@@ -293,7 +373,9 @@ def test_calls_through_bad_pointers():
     before = ".func f() { ret; }\n.func g(.param .b32 x) { ret; }\n"
     clean(run(prototype.format("f"), zeros(), before=before))
     fault_of(run(prototype.format("g"), zeros(), before=before), "invalid_pc")
-    fault_of(run("mov.u32 %r0, 9; T: .branchtargets A, B;\nbrx.idx %r0, T; A: B:", zeros()), "invalid_pc")
+    fault_of(
+        run("mov.u32 %r0, 9; T: .branchtargets A, B;\nbrx.idx %r0, T; A: B:", zeros()), "invalid_pc"
+    )
 
 
 def test_recursion():
@@ -303,8 +385,11 @@ def test_recursion():
 { .param .b32 x; .param .b32 y; st.param.b32 [x], %a2; call (y), f, (x); ld.param.b32 %a1, [y]; }
 mul.lo.u32 %a1, %a1, %a0;
 END: st.param.b32 [r], %a1; ret; }"""
-    call = MINE + """{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r0; call (y), f, (x);
+    call = (
+        MINE
+        + """{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r0; call (y), f, (x);
 ld.param.b32 %r1, [y]; } st.global.u32 [%q5], %r1;"""
+    )
     out = zeros(32)
     clean(run("rem.u32 %r0, %tid, 8;" + call, out, before=before))
     assert out.array("I")[:9] == [1, 1, 2, 6, 24, 120, 720, 5040, 1]
@@ -315,9 +400,12 @@ ld.param.b32 %r1, [y]; } st.global.u32 [%q5], %r1;"""
 
 
 def test_lanes_that_wait_for_each_other():
-    lock = MINE + """TAKE: atom.global.cas.b32 %r0, [%q1], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra TAKE;
+    lock = (
+        MINE
+        + """TAKE: atom.global.cas.b32 %r0, [%q1], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra TAKE;
 ld.volatile.global.u32 %r1, [%q0]; add.u32 %r1, %r1, 1; st.volatile.global.u32 [%q0], %r1; membar.gl;
 atom.global.exch.b32 %r0, [%q1], 0;"""
+    )
     out = zeros()
     clean(run(lock, out, zeros(), block=64, grid=2))
     assert out.array("I")[0] == 128
@@ -333,18 +421,28 @@ def test_blocks_that_wait_for_each_other():
 WAIT: ld.acquire.gpu.global.u32 %r0, [%q0]; setp.lt.u32 %p1, %r0, 3; @%p1 bra WAIT; bra END;
 TELL: atom.add.release.gpu.global.u32 %r0, [%q0], 1;
 END:"""
-    clean(run(wait.replace("atom.add.release.gpu.global.u32", "atom.release.gpu.global.add.u32"), zeros(),
-              block=1, grid=4, limit=1_000_000_000))
+    clean(
+        run(
+            wait.replace("atom.add.release.gpu.global.u32", "atom.release.gpu.global.add.u32"),
+            zeros(),
+            block=1,
+            grid=4,
+            limit=1_000_000_000,
+        )
+    )
 
 
 def test_grid_barrier():
     """As cooperative groups do it: each block counts itself, and waits for all."""
-    body = MINE + """mad.lo.u32 %r7, %ctaid, 32, %tid; mad.wide.u32 %q6, %r7, 4, %q0;
+    body = (
+        MINE
+        + """mad.lo.u32 %r7, %ctaid, 32, %tid; mad.wide.u32 %q6, %r7, 4, %q0;
 st.global.u32 [%q6], %r7; bar.sync 0; setp.ne.u32 %p0, %tid, 0; @%p0 bra MET;
 membar.gl; atom.global.add.u32 %r0, [%q1], 1;
 WAIT: ld.volatile.global.u32 %r0, [%q1]; setp.lt.u32 %p1, %r0, 8; @%p1 bra WAIT; membar.gl;
 MET: bar.sync 0; xor.b32 %r7, %r7, 255; mad.wide.u32 %q7, %r7, 4, %q0; ld.global.u32 %r1, [%q7];
 mad.wide.u32 %q6, %r7, 4, %q2; st.global.u32 [%q6], %r1;"""
+    )
     out = zeros()
     clean(run(body, zeros(), zeros(1), out, grid=8, cooperative=True))
     assert out.array("I") == list(range(256))
@@ -355,13 +453,21 @@ mad.wide.u32 %q6, %r7, 4, %q2; st.global.u32 [%q6], %r1;"""
 
 def test_accesses_are_exact():
     read, write = zeros(256), zeros(256)
-    body = ("mad.wide.u32 %q5, %tid, 8, %q0; ld.global.u32 %r0, [%q5];\n"
-            "mad.wide.u32 %q6, %tid, 4, %q1; st.global.u32 [%q6+64], %r0;\n"
-            "red.global.add.u32 [%q1+512], 1;")
+    body = (
+        "mad.wide.u32 %q5, %tid, 8, %q0; ld.global.u32 %r0, [%q5];\n"
+        "mad.wide.u32 %q6, %tid, 4, %q1; st.global.u32 [%q6+64], %r0;\n"
+        "red.global.add.u32 [%q1+512], 1;"
+    )
     outcome = clean(run(body, read, write))
-    used = {(use, begin - (read.address if parameter == 0 else write.address),
-             end - (read.address if parameter == 0 else write.address), parameter)
-            for use, begin, end, parameter in outcome["accesses"]}
+    used = {
+        (
+            use,
+            begin - (read.address if parameter == 0 else write.address),
+            end - (read.address if parameter == 0 else write.address),
+            parameter,
+        )
+        for use, begin, end, parameter in outcome["accesses"]
+    }
     wanted = {("reads", 8 * i, 8 * i + 4, 0) for i in range(32)}
     wanted |= {("writes", 64, 192, 1), ("atomic", 512, 516, 1)}
     assert used == wanted, used ^ wanted
@@ -369,13 +475,20 @@ def test_accesses_are_exact():
 
 
 def test_blocks_on_threads():
-    body = ("mad.lo.u32 %r7, %ctaid, 32, %tid; mad.wide.u32 %q6, %r7, 4, %q0; st.global.u32 [%q6], %r7;\n"
-            "red.global.add.u32 [%q1], %r7;")
+    body = (
+        "mad.lo.u32 %r7, %ctaid, 32, %tid; mad.wide.u32 %q6, %r7, 4, %q0; st.global.u32 [%q6], %r7;\n"
+        "red.global.add.u32 [%q1], %r7;"
+    )
     out, total = zeros(32 * 100), zeros(1)
     outcome = clean(run(body, out, total, grid=100, threads=3))
-    assert out.array("I") == list(range(3200)) and total.array("I") == [sum(range(3200))]
-    assert sorted(outcome["accesses"]) == sorted([
-        ["writes", out.address, out.address + 12800, 0], ["atomic", total.address, total.address + 4, 1]])
+    assert out.array("I") == list(range(3200))
+    assert total.array("I") == [sum(range(3200))]
+    assert sorted(outcome["accesses"]) == sorted(
+        [
+            ["writes", out.address, out.address + 12800, 0],
+            ["atomic", total.address, total.address + 4, 1],
+        ]
+    )
 
 
 # Parts of the language.
@@ -393,27 +506,35 @@ st.local.u32 [%q2+40], 255; st.local.u32 [%q2+44], 4294967295;
 { .param .b64 a; .param .b64 b; .param .b32 r; mov.u64 %q4, t; st.param.b64 [a], %q4; st.param.b64 [b], %q3;
 call.uni (r), vprintf, (a, b); ld.param.b32 %r0, [r]; }"""
     outcome = clean(run(body, zeros(), before=before, block=2))
-    assert outcome["printed"] == "-7  3.14|hi  |A -5000000000 ff % 4294967295" * 2, outcome["printed"]
+    assert outcome["printed"] == "-7  3.14|hi  |A -5000000000 ff % 4294967295" * 2, outcome[
+        "printed"
+    ]
 
 
 def test_switch_and_reductions_of_barriers():
-    body = MINE + """and.b32 %r0, %tid, 3; T: .branchtargets A, B, C, D;
+    body = (
+        MINE
+        + """and.b32 %r0, %tid, 3; T: .branchtargets A, B, C, D;
 brx.idx %r0, T;
 A: mov.u32 %r1, 10; bra END; B: mov.u32 %r1, 20; bra END; C: mov.u32 %r1, 30; bra END; D: mov.u32 %r1, 40;
 END: setp.gt.u32 %p0, %r1, 20; bar.red.popc.u32 %r2, 0, %p0; bar.red.and.pred %p1, 0, %p0;
 bar.red.or.pred %p2, 0, !%p0; selp.u32 %r3, 1000, 0, %p1; selp.u32 %r4, 2000, 0, %p2;
 add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4; st.global.u32 [%q5], %r1;"""
+    )
     out = zeros(64)
     clean(run(body, out, block=64))
     assert out.array("I") == [10 * (1 + i % 4) + 32 + 2000 for i in range(64)]
 
 
 def test_asynchronous_copies():
-    body = MINE + """.shared .align 16 .b8 s[512]; mov.u32 %r9, s; mad.lo.u32 %r8, %tid, 4, %r9;
+    body = (
+        MINE
+        + """.shared .align 16 .b8 s[512]; mov.u32 %r9, s; mad.lo.u32 %r8, %tid, 4, %r9;
 cp.async.ca.shared.global [%r8], [%q5], 4; mov.u32 %r7, 2;
 cp.async.ca.shared.global [%r8+128], [%q5+4], 4, %r7;
 cp.async.commit_group; cp.async.wait_group 0; ld.shared.u32 %r0, [%r8]; ld.shared.u32 %r1, [%r8+128];
 shl.b32 %r1, %r1, 16; or.b32 %r0, %r0, %r1; mad.wide.u32 %q6, %tid, 4, %q1; st.global.u32 [%q6], %r0;"""
+    )
     source = Buffer(struct.pack("<33I", *(0x10000 * 7 + i for i in range(33))))
     out = zeros(32)
     clean(run(body, source, out))
@@ -421,18 +542,33 @@ shl.b32 %r1, %r1, 16; or.b32 %r0, %r0, %r1; mad.wide.u32 %q6, %tid, 4, %q1; st.g
 
 
 def test_atomic_operations():
-    cases = [("add.u32", [5, 7], 12), ("min.s32", [5, 2 ** 32 - 3], 2 ** 32 - 3),
-             ("max.u32", [5, 9], 9), ("and.b32", [12, 10], 8), ("or.b32", [12, 10], 14),
-             ("xor.b32", [12, 10], 6), ("exch.b32", [12, 10], 10), ("inc.u32", [5, 5], 0),
-             ("inc.u32", [5, 6], 6), ("dec.u32", [0, 9], 9), ("dec.u32", [5, 9], 4)]
+    cases = [
+        ("add.u32", [5, 7], 12),
+        ("min.s32", [5, 2**32 - 3], 2**32 - 3),
+        ("max.u32", [5, 9], 9),
+        ("and.b32", [12, 10], 8),
+        ("or.b32", [12, 10], 14),
+        ("xor.b32", [12, 10], 6),
+        ("exch.b32", [12, 10], 10),
+        ("inc.u32", [5, 5], 0),
+        ("inc.u32", [5, 6], 6),
+        ("dec.u32", [0, 9], 9),
+        ("dec.u32", [5, 9], 4),
+    ]
     for op, (old, value), wanted in cases:
         out = Buffer(struct.pack("<2I", old, 0))
-        clean(run(f"atom.global.{op} %r0, [%q0], {value}; st.global.u32 [%q0+4], %r0;", out, block=1))
+        clean(
+            run(f"atom.global.{op} %r0, [%q0], {value}; st.global.u32 [%q0+4], %r0;", out, block=1)
+        )
         assert out.array("I") == [wanted, old], op
-    single = lambda x: struct.unpack("<I", struct.pack("<f", x))[0]
+
+    def single(x):
+        return struct.unpack("<I", struct.pack("<f", x))[0]
+
     out = Buffer(struct.pack("<f", 1.5))
     clean(run("red.global.add.f32 [%q0], 0f40200000;", out, block=3))
-    assert out.array("f") == [9.0] and single(1.0) == 0x3F800000
+    assert out.array("f") == [9.0]
+    assert single(1.0) == 0x3F800000
     out = Buffer(struct.pack("<d", 0.5))
     clean(run("red.relaxed.gpu.global.add.f64 [%q0], 0d3FF0000000000000;", out, block=32, grid=2))
     assert out.array("d") == [64.5]
@@ -440,8 +576,14 @@ def test_atomic_operations():
     clean(run("mov.b32 %r0, 0x40003C00; red.global.add.noftz.f16x2 [%q0], %r0;", out, block=2))
     assert out.array("H") == [0x4200, 0x4600]
     out = zeros(4)
-    clean(run("red.global.v4.f32.add [%q0], {%f0, %f0, %f0, %f0};"
-              .replace("red.global.v4.f32.add", "mov.f32 %f0, 0f3F800000; red.global.add.v4.f32"), out))
+    clean(
+        run(
+            "red.global.v4.f32.add [%q0], {%f0, %f0, %f0, %f0};".replace(
+                "red.global.v4.f32.add", "mov.f32 %f0, 0f3F800000; red.global.add.v4.f32"
+            ),
+            out,
+        )
+    )
     assert out.array("f") == [32.0] * 4
     body = """.reg .b128 %x<3>; mov.u64 %q1, 3; mov.u64 %q2, 4; mov.b128 %x0, {%q3, %q4};
 mov.b128 %x1, {%q1, %q2}; mov.u64 %q3, 0; mov.u64 %q4, 0; mov.b128 %x0, {%q3, %q4};
@@ -452,16 +594,22 @@ atom.global.cas.b128 %x2, [%q0], %x0, %x1;"""
 
 
 def test_modules_are_linked():
-    one = HEAD + """.extern .func (.param .b32 r) twice(.param .b32 x);
+    one = (
+        HEAD
+        + """.extern .func (.param .b32 r) twice(.param .b32 x);
 .extern .global .align 4 .u32 shared_number; .global .align 8 .u64 table[1] = {twice};
 .visible .entry k(.param .u64 p0) { .reg .b64 %q<4>; .reg .b32 %r<4>; ld.param.u64 %q0, [p0];
 ld.global.u32 %r0, [shared_number]; { .param .b32 a; .param .b32 b; st.param.b32 [a], %r0;
 call (b), twice, (a); ld.param.b32 %r1, [b]; } ld.global.u64 %q1, [table];
 { .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; P: .callprototype (.param .b32 _) _ (.param .b32 _);
 call (b), %q1, (a), P; ld.param.b32 %r1, [b]; } st.global.u32 [%q0], %r1; ret; }"""
-    two = HEAD + """.visible .global .align 4 .u32 shared_number = 21;
+    )
+    two = (
+        HEAD
+        + """.visible .global .align 4 .u32 shared_number = 21;
 .visible .func (.param .b32 r) twice(.param .b32 x) { .reg .b32 %r<2>; ld.param.u32 %r0, [x];
 add.u32 %r0, %r0, %r0; st.param.b32 [r], %r0; ret; }"""
+    )
     assert set(Module(one).about["unresolved"]) == {"twice", "shared_number"}
     module = Module(one, two)
     assert not module.about["unresolved"]
@@ -487,8 +635,11 @@ def test_source_lines():
 
 
 def test_unknown_directives_are_skipped():
-    text = HEAD + '.unheard_of 12 "a"\n.section .debug_str { .b8 1,2,3 }\n.pragma "x";\n' + program(
-        '.pragma "nounroll";\nst.global.u32 [%q0], 3;')[len(HEAD):]
+    text = (
+        HEAD
+        + '.unheard_of 12 "a"\n.section .debug_str { .b8 1,2,3 }\n.pragma "x";\n'
+        + program('.pragma "nounroll";\nst.global.u32 [%q0], 3;')[len(HEAD) :]
+    )
     out = zeros(1)
     clean(Module(text).run("k", 1, 1, out))
     assert out.array("I") == [3]
@@ -505,7 +656,11 @@ def refused(body, *words):
 
 def test_refusals_name_line_and_instruction():
     line = program("HERE").split("\n").index("HERE") + 1
-    refused("mma.sync.aligned.m16n8k8.row.col.f32 {%f0}, {%r0}, {%r1}, {%f1};", f"line {line}:", "mma.sync")
+    refused(
+        "mma.sync.aligned.m16n8k8.row.col.f32 {%f0}, {%r0}, {%r1}, {%f1};",
+        f"line {line}:",
+        "mma.sync",
+    )
     refused("tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [t, {%r0, %r1}];", "line")
     refused("add.f17 %f0, %f1, %f2;", "add.f17")
     refused("add.rq.f32 %f0, %f1, %f2;", ".rq")
@@ -529,26 +684,51 @@ st.global.u32 [%q5+16], %r0; mov.u32 %r0, %nctaid.x; st.global.u32 [%q5+20], %r0
 mov.u64 %q2, %globaltimer; mov.u32 %r0, %clock; activemask.b32 %r0; st.global.u32 [%q5+24], %r0;
 mov.u32 %r0, WARP_SZ; st.global.u32 [%q5+28], %r0;"""
     out = zeros(8 * 128)
-    clean(run(body.replace("%tid; mad", "%r6; mad").replace("mad.lo.u32 %r7", "mov.u32 %r5, %tid.y; mov.u32 %r6, %ntid.x; "
-              "mad.lo.u32 %r6, %r5, %r6, %tid; mad.lo.u32 %r7", 1), out, grid=2, block=(16, 4)))
+    clean(
+        run(
+            body.replace("%tid; mad", "%r6; mad").replace(
+                "mad.lo.u32 %r7",
+                "mov.u32 %r5, %tid.y; mov.u32 %r6, %ntid.x; "
+                "mad.lo.u32 %r6, %r5, %r6, %tid; mad.lo.u32 %r7",
+                1,
+            ),
+            out,
+            grid=2,
+            block=(16, 4),
+        )
+    )
     got = out.array("I")
     for i in range(128):
         t = i % 64
-        assert got[8 * i:8 * i + 8] == [t % 32, t // 32, (1 << t % 32) - 1, 4, t // 16, 2, 0xFFFFFFFF, 32]
+        assert got[8 * i : 8 * i + 8] == [
+            t % 32,
+            t // 32,
+            (1 << t % 32) - 1,
+            4,
+            t // 16,
+            2,
+            0xFFFFFFFF,
+            32,
+        ]
 
 
 def main():
     failed = 0
     tests = [(name, each) for name, each in globals().items() if name.startswith("test_")]
-    chosen = [each for each in tests if not sys.argv[1:] or any(word in each[0] for word in sys.argv[1:])]
+    chosen = [
+        each for each in tests if not sys.argv[1:] or any(word in each[0] for word in sys.argv[1:])
+    ]
     for name, test in chosen:
         try:
             test()
         except (AssertionError, Refused) as wrong:
             failed += 1
             line = wrong.__traceback__
-            while line.tb_next and line.tb_next.tb_frame.f_code.co_filename == __file__ and \
-                    line.tb_next.tb_frame.f_code.co_name != "run":
+            while (
+                line.tb_next
+                and line.tb_next.tb_frame.f_code.co_filename == __file__
+                and line.tb_next.tb_frame.f_code.co_name != "run"
+            ):
                 line = line.tb_next
             print(f"{name}, line {line.tb_lineno}: {wrong}")
     print(f"{len(chosen) - failed} passed, {failed} failed")

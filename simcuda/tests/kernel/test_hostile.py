@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Collects the texts of the other tests, and gives them to `hostile`, which breaks them.
 
-    test_hostile.py HOSTILE [--first N] [--count N]"""
+test_hostile.py HOSTILE [--first N] [--count N]"""
 
 import argparse
 import contextlib
@@ -35,7 +35,9 @@ def texts():
     finally:
         engine.Module.__init__ = load
     kept += [test_programs.Writer(seed).text() for seed in range(40)]
-    kept += [test_instructions.kernel(case) for i, case in enumerate(cases.all_cases()) if i % 9 == 0]
+    kept += [
+        test_instructions.kernel(case) for i, case in enumerate(cases.all_cases()) if i % 9 == 0
+    ]
     return sorted(set(kept))
 
 
@@ -50,8 +52,9 @@ def main():
         for number, text in enumerate(texts()):
             paths.append(pathlib.Path(folder) / f"{number}.ptx")
             paths[-1].write_text(text)
-        return subprocess.run([options.hostile, str(options.first), str(options.count), *map(str, paths)],
-                              check=False).returncode
+        return subprocess.run(
+            [options.hostile, str(options.first), str(options.count), *map(str, paths)], check=False
+        ).returncode
 
 
 if __name__ == "__main__":

@@ -40,15 +40,23 @@ def kernel(case):
         lines.append(register(bits, f"%s{i}"))
     for i, bits in enumerate(case.results):
         lines += [register(bits, f"%d{i}"), register(bits, f"%g{i}")]
-    lines += ["mov.u32 %flag, %ctaid.x;", "mov.u32 %i, %ntid.x;", "mul.lo.u32 %i, %i, %flag;",
-              "mov.u32 %flag, %tid.x;", "add.u32 %i, %i, %flag;", "and.b32 %odd, %i, 1;",
-              "setp.eq.u32 %p_odd, %odd, 1;"]
+    lines += [
+        "mov.u32 %flag, %ctaid.x;",
+        "mov.u32 %i, %ntid.x;",
+        "mul.lo.u32 %i, %i, %flag;",
+        "mov.u32 %flag, %tid.x;",
+        "add.u32 %i, %i, %flag;",
+        "and.b32 %odd, %i, 1;",
+        "setp.eq.u32 %p_odd, %odd, 1;",
+    ]
     place = {}
     for n, name in enumerate(names):
         bits = lanes((case.results * 2 + case.sources)[n])
         place[name] = f"%at{n}"
-        lines += [f"ld.param.u64 %at{n}, [p_{name}];",
-                  f"mad.wide.u32 %at{n}, %i, {bits // 8}, %at{n};"]
+        lines += [
+            f"ld.param.u64 %at{n}, [p_{name}];",
+            f"mad.wide.u32 %at{n}, %i, {bits // 8}, %at{n};",
+        ]
     for i, bits in enumerate(case.sources):
         target = "%flag" if bits == 1 else f"%s{i}"
         lines.append(f"ld.global.b{lanes(bits)} {target}, [{place[f's{i}']}];")
@@ -75,15 +83,20 @@ def check(case, rows):
     """What differs, as text."""
     rows = rows + rows[-1:] * (-len(rows) % 32)
     count = len(rows)
-    pack = lambda values, bits: engine.Buffer(struct.pack(f"<{count}{CODES[lanes(bits)]}", *values))
+
+    def pack(values, bits):
+        return engine.Buffer(struct.pack(f"<{count}{CODES[lanes(bits)]}", *values))
+
     sources = [pack([row[i] for row in rows], bits) for i, bits in enumerate(case.sources)]
     results = [pack([0] * count, bits) for bits in case.results * 2]
     module = engine.Module(kernel(case))
     outcome = module.run("k", count // 32, 32, *results, *sources)
     if outcome["fault"] or outcome["findings"]:
         return [str(outcome["fault"] or outcome["findings"])]
-    got = [buffer.array(CODES[lanes(bits)])
-           for buffer, bits in zip(results, case.results * 2, strict=True)]
+    got = [
+        buffer.array(CODES[lanes(bits)])
+        for buffer, bits in zip(results, case.results * 2, strict=True)
+    ]
     wrong = []
     outputs = len(case.results)
     for n, row in enumerate(rows):
@@ -99,8 +112,10 @@ def check(case, rows):
                     fits = case.near(value, *row)
                 if not fits and len(wrong) < 4:
                     inputs = " ".join(f"{each:#x}" for each in row)
-                    wrong.append(f"{'guarded ' if guarded else ''}{inputs} -> {value:#x}, "
-                                 f"expected {wanted if wanted is None else hex(wanted)}")
+                    wrong.append(
+                        f"{'guarded ' if guarded else ''}{inputs} -> {value:#x}, "
+                        f"expected {wanted if wanted is None else hex(wanted)}"
+                    )
     return wrong
 
 

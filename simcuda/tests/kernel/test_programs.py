@@ -40,8 +40,22 @@ class Writer:
 
     def operand(self):
         if self.random.random() < 0.25:
-            return str(self.random.choice([0, 1, 2, 7, 31, 255, 65536, 0x7FFFFFFF, 0xFFFFFFFF,
-                                           self.random.getrandbits(32)]))
+            return str(
+                self.random.choice(
+                    [
+                        0,
+                        1,
+                        2,
+                        7,
+                        31,
+                        255,
+                        65536,
+                        0x7FFFFFFF,
+                        0xFFFFFFFF,
+                        self.random.getrandbits(32),
+                    ]
+                )
+            )
         return self.r()
 
     def label(self):
@@ -51,9 +65,24 @@ class Writer:
     def straight(self):
         pick = self.random.random()
         if pick < 0.55:
-            op = self.random.choice(["add.u32", "sub.u32", "mul.lo.u32", "mul.hi.s32", "div.u32", "rem.u32",
-                                     "min.s32", "max.u32", "and.b32", "or.b32", "xor.b32", "shl.b32",
-                                     "shr.u32", "shr.s32"])
+            op = self.random.choice(
+                [
+                    "add.u32",
+                    "sub.u32",
+                    "mul.lo.u32",
+                    "mul.hi.s32",
+                    "div.u32",
+                    "rem.u32",
+                    "min.s32",
+                    "max.u32",
+                    "and.b32",
+                    "or.b32",
+                    "xor.b32",
+                    "shl.b32",
+                    "shr.u32",
+                    "shr.s32",
+                ]
+            )
             self.say(f"{op} {self.r()}, {self.r()}, {self.operand()};")
         elif pick < 0.65:
             op = self.random.choice(["not.b32", "popc.b32", "clz.b32", "mov.u32"])
@@ -61,25 +90,41 @@ class Writer:
         elif pick < 0.72:
             self.say(f"mad.lo.s32 {self.r()}, {self.r()}, {self.operand()}, {self.r()};")
         elif pick < 0.82:
-            self.say(self.random.choice([
-                f"mul.wide.s32 {self.q()}, {self.r()}, {self.r()};",
-                f"mad.wide.u32 {self.q()}, {self.r()}, {self.r()}, {self.q()};",
-                f"cvt.u32.u64 {self.r()}, {self.q()};", f"cvt.s64.s32 {self.q()}, {self.r()};",
-                f"xor.b64 {self.q()}, {self.q()}, {self.q()};",
-                f"shr.u64 {self.q()}, {self.q()}, {self.random.randrange(70)};"]))
+            self.say(
+                self.random.choice(
+                    [
+                        f"mul.wide.s32 {self.q()}, {self.r()}, {self.r()};",
+                        f"mad.wide.u32 {self.q()}, {self.r()}, {self.r()}, {self.q()};",
+                        f"cvt.u32.u64 {self.r()}, {self.q()};",
+                        f"cvt.s64.s32 {self.q()}, {self.r()};",
+                        f"xor.b64 {self.q()}, {self.q()}, {self.q()};",
+                        f"shr.u64 {self.q()}, {self.q()}, {self.random.randrange(70)};",
+                    ]
+                )
+            )
         elif pick < 0.92:
-            self.say(self.random.choice([
-                f"cvt.rn.f32.u32 {self.f()}, {self.r()};",
-                f"add.f32 {self.f()}, {self.f()}, {self.f()};",
-                f"mul.f32 {self.f()}, {self.f()}, 0f3F2AAAAB;",
-                f"fma.rn.f32 {self.f()}, {self.f()}, {self.f()}, {self.f()};",
-                f"mov.b32 {self.r()}, {self.f()};"]))
+            self.say(
+                self.random.choice(
+                    [
+                        f"cvt.rn.f32.u32 {self.f()}, {self.r()};",
+                        f"add.f32 {self.f()}, {self.f()}, {self.f()};",
+                        f"mul.f32 {self.f()}, {self.f()}, 0f3F2AAAAB;",
+                        f"fma.rn.f32 {self.f()}, {self.f()}, {self.f()}, {self.f()};",
+                        f"mov.b32 {self.r()}, {self.f()};",
+                    ]
+                )
+            )
         else:
             self.condition("%p1")
-            self.say(self.random.choice([
-                f"selp.b32 {self.r()}, {self.r()}, {self.operand()}, %p1;",
-                f"@%p1 add.u32 {self.r()}, {self.r()}, 13;",
-                f"@!%p1 xor.b32 {self.r()}, {self.r()}, {self.r()};"]))
+            self.say(
+                self.random.choice(
+                    [
+                        f"selp.b32 {self.r()}, {self.r()}, {self.operand()}, %p1;",
+                        f"@%p1 add.u32 {self.r()}, {self.r()}, 13;",
+                        f"@!%p1 xor.b32 {self.r()}, {self.r()}, {self.r()};",
+                    ]
+                )
+            )
 
     def condition(self, to):
         op = self.random.choice(["setp.lt.u32", "setp.ge.s32", "setp.eq.u32", "setp.ne.u32"])
@@ -152,16 +197,24 @@ class Writer:
         if self.full and self.random.random() < 0.6:
             value, to = self.r(), self.r()
             mode = self.random.choice(["up", "down", "bfly", "idx"])
-            clamp = self.random.choice(["0", "0x1800", "0x1C00"]) if mode == "up" else \
-                self.random.choice(["31", "0x181F", "0x1C1F"])
+            clamp = (
+                self.random.choice(["0", "0x1800", "0x1C00"])
+                if mode == "up"
+                else self.random.choice(["31", "0x181F", "0x1C1F"])
+            )
             self.condition("%p1")
-            self.say(self.random.choice([
-                f"shfl.sync.{mode}.b32 {to}, {value}, {self.random.choice(['1', '3', '16', self.r()])}, "
-                f"{clamp}, 0xFFFFFFFF;",
-                f"vote.sync.ballot.b32 {to}, %p1, 0xFFFFFFFF;",
-                f"redux.sync.add.u32 {to}, {value}, 0xFFFFFFFF;",
-                f"redux.sync.max.u32 {to}, {value}, 0xFFFFFFFF;",
-                f"and.b32 %t, {value}, 3;\nmatch.any.sync.b32 {to}, %t, 0xFFFFFFFF;"]))
+            self.say(
+                self.random.choice(
+                    [
+                        f"shfl.sync.{mode}.b32 {to}, {value}, {self.random.choice(['1', '3', '16', self.r()])}, "
+                        f"{clamp}, 0xFFFFFFFF;",
+                        f"vote.sync.ballot.b32 {to}, %p1, 0xFFFFFFFF;",
+                        f"redux.sync.add.u32 {to}, {value}, 0xFFFFFFFF;",
+                        f"redux.sync.max.u32 {to}, {value}, 0xFFFFFFFF;",
+                        f"and.b32 %t, {value}, 3;\nmatch.any.sync.b32 {to}, %t, 0xFFFFFFFF;",
+                    ]
+                )
+            )
             return
         self.say(f"st.shared.u32 [%mine], {self.r()};")
         self.say("bar.sync 0;")
@@ -265,9 +318,15 @@ def play(seed):
     blocks, size = 2, writer.block
     count = blocks * size
     numbers = random.Random(seed + 1)
-    given = struct.pack(f"<{4 * count}I", *(numbers.getrandbits(numbers.choice([3, 8, 32]))
-                                            for _ in range(4 * count)))
-    out, source, total = engine.Buffer(bytes(48 * count)), engine.Buffer(given), engine.Buffer(bytes(16))
+    given = struct.pack(
+        f"<{4 * count}I",
+        *(numbers.getrandbits(numbers.choice([3, 8, 32])) for _ in range(4 * count)),
+    )
+    out, source, total = (
+        engine.Buffer(bytes(48 * count)),
+        engine.Buffer(given),
+        engine.Buffer(bytes(16)),
+    )
     outcome = engine.Module(text).run("k", blocks, size, out, source, total)
     if outcome["fault"] or outcome["findings"]:
         return str(outcome["fault"] or outcome["findings"])
@@ -282,7 +341,7 @@ def play(seed):
         got = buffer.bytes()
         for at in range(0, len(got), 4):
             wanted = memory.load(base + at, 4)
-            value = int.from_bytes(got[at:at + 4], "little")
+            value = int.from_bytes(got[at : at + 4], "little")
             nan = at % 48 in (40, 44) and value & 0x7FFFFFFF > 0x7F800000 < wanted & 0x7FFFFFFF
             if value != wanted and not nan:
                 return f"{name}+{at} (thread {at // 48}): {value:#x}, expected {wanted:#x}"

@@ -85,7 +85,9 @@ def saxpy():
 
     x, y = (RANDOM.random(1000, dtype=np.float32) for _ in range(2))
     out = Array(np.zeros_like(x), written=False)
-    launch(numba_module(kernel, float32, F1, F1, F1), 4, 256, number("f", 2.5), Array(x), Array(y), out)
+    launch(
+        numba_module(kernel, float32, F1, F1, F1), 4, 256, number("f", 2.5), Array(x), Array(y), out
+    )
     np.testing.assert_allclose(out.get(), 2.5 * x + y, rtol=1e-6)
 
 
@@ -125,7 +127,9 @@ def mandelbrot():
                     break
 
     image = Array(np.zeros((40, 60), np.uint8), written=False)
-    launch(numba_module(kernel, types.uint8[:, ::1], int32), (4, 5), (16, 8), image, number("i", 50))
+    launch(
+        numba_module(kernel, types.uint8[:, ::1], int32), (4, 5), (16, 8), image, number("i", 50)
+    )
 
     def point(x, y):
         c, z = complex(-2 + x * 3 / 60, -1 + y * 2 / 40), 0j
@@ -227,18 +231,36 @@ def mathematics():
         i = cuda.grid(1)
         if i < a.size:
             x = a[i]
-            out[i] = (math.sin(x) + math.exp(-x) * math.log(x + 1) + math.sqrt(x) + math.pow(x, 1.7) +
-                      math.erf(x) + math.atan2(x, 2.0) + math.tanh(x) + math.floor(x) + math.fmod(x, 0.3) +
-                      math.lgamma(x + 1))
+            out[i] = (
+                math.sin(x)
+                + math.exp(-x) * math.log(x + 1)
+                + math.sqrt(x)
+                + math.pow(x, 1.7)
+                + math.erf(x)
+                + math.atan2(x, 2.0)
+                + math.tanh(x)
+                + math.floor(x)
+                + math.fmod(x, 0.3)
+                + math.lgamma(x + 1)
+            )
 
     for dtype, signature, tolerance in ((np.float64, float64[::1], 1e-13), (np.float32, F1, 2e-5)):
         a = (RANDOM.random(200) * 20).astype(dtype)
         out = Array(np.zeros_like(a), written=False)
         launch(numba_module(kernel, signature, signature), 2, 128, Array(a), out)
-        wanted = [math.sin(x) + math.exp(-x) * math.log(x + 1) + math.sqrt(x) + x ** 1.7 + math.erf(x) +
-                  math.atan2(x, 2) + math.tanh(x) + math.floor(x) +
-                  float(np.fmod(dtype(x), dtype(0.3))) + math.lgamma(x + 1)
-                  for x in a.astype(float)]
+        wanted = [
+            math.sin(x)
+            + math.exp(-x) * math.log(x + 1)
+            + math.sqrt(x)
+            + x**1.7
+            + math.erf(x)
+            + math.atan2(x, 2)
+            + math.tanh(x)
+            + math.floor(x)
+            + float(np.fmod(dtype(x), dtype(0.3)))
+            + math.lgamma(x + 1)
+            for x in a.astype(float)
+        ]
         far = np.abs(out.get() - wanted) > tolerance * np.abs(wanted)
         # Where fmod's quotient is near a whole number, it may be one more or less.
         assert np.count_nonzero(far) <= (3 if dtype is np.float32 else 0), (out.get()[far], wanted)
@@ -283,9 +305,9 @@ def monte_carlo():
         inside = 0
         for _ in range(100):
             state = state * 1103515245 + 12345 & 0x7FFFFFFF
-            x = state / 2 ** 31
+            x = state / 2**31
             state = state * 1103515245 + 12345 & 0x7FFFFFFF
-            inside += x * x + (state / 2 ** 31) ** 2 <= 1
+            inside += x * x + (state / 2**31) ** 2 <= 1
         return inside
 
     np.testing.assert_array_equal(out.get(), [count(int(seed)) for seed in seeds])
@@ -354,7 +376,9 @@ def elementwise():
         z[i] = x[i] / y[i] + (double)fminf(x[i], y[i]); }"""
     x, y = (RANDOM.random(777, dtype=np.float32) + 0.1 for _ in range(2))
     z = Array(np.zeros(777), written=False)
-    launch(nvrtc_module(source), 3, 128, Array(x).buffer, Array(y).buffer, z.buffer, number("q", 777))
+    launch(
+        nvrtc_module(source), 3, 128, Array(x).buffer, Array(y).buffer, z.buffer, number("q", 777)
+    )
     np.testing.assert_allclose(z.get(), x / y + np.minimum(x, y).astype(float), rtol=1e-7)
 
 
@@ -394,7 +418,9 @@ def pointers_and_structs():
     out = Array(np.zeros(100), written=False)
     s = struct.pack("<i4x3d", 5, 0.5, 1.5, 2.5)
     launch(nvrtc_module(source), 1, 128, s, out.buffer, number("i", 100))
-    wanted = [(i % 3) + 5.5 + i % 4 + 1 + i % 3 + 1 + (i * 100 if i & 1 else i + 100) for i in range(100)]
+    wanted = [
+        (i % 3) + 5.5 + i % 4 + 1 + i % 3 + 1 + (i * 100 if i & 1 else i + 100) for i in range(100)
+    ]
     np.testing.assert_array_equal(out.get(), wanted)
 
 
@@ -410,7 +436,9 @@ def switches_and_strings():
         default: out[threadIdx.x] = -1; } }"""
     out = Array(np.zeros(12, np.int32), written=False)
     outcome = launch(nvrtc_module(source), 1, 12, out.buffer)
-    wanted = [(11, 22 * i, bin(i).count("1"), 32 - i.bit_length(), -1, -1)[i % 6] for i in range(12)]
+    wanted = [
+        (11, 22 * i, bin(i).count("1"), 32 - i.bit_length(), -1, -1)[i % 6] for i in range(12)
+    ]
     np.testing.assert_array_equal(out.get(), wanted)
     assert outcome["printed"] == "four -4 4 0.5\nfour -10 10 1.25\n"
 
@@ -442,7 +470,10 @@ def bytes_and_halves():
       if (threadIdx.x % 4 == 0)
         sums[(blockIdx.x * 256 + threadIdx.x) / 4] = __dp4a(four, 0x01010101u, 0u); }"""
     a = RANDOM.integers(0, 256, 1024, dtype=np.uint8)
-    out, sums = Array(np.zeros(1024, np.uint8), written=False), Array(np.zeros(256, np.uint32), written=False)
+    out, sums = (
+        Array(np.zeros(1024, np.uint8), written=False),
+        Array(np.zeros(256, np.uint32), written=False),
+    )
     launch(nvrtc_module(source), 4, 256, Array(a).buffer, out.buffer, sums.buffer)
     rows = a.reshape(4, 256).astype(int)
     wanted = (np.roll(rows, 1, 1) + 2 * rows + np.roll(rows, -1, 1)) // 4
@@ -458,9 +489,20 @@ def special_functions():
     a = (RANDOM.random(256) * 10).astype(np.float32)
     out = Array(np.zeros_like(a), written=False)
     launch(nvrtc_module(source), 1, 256, Array(a).buffer, out.buffer)
-    wanted = [math.sin(x) + math.exp(-x) + x ** 1.7 + math.erf(x) + math.tanh(x) + (x + 1) ** -0.5 +
-              math.log(x + 1) + math.cos(np.float32(x) * np.float32(1000)) + np.cbrt(x) + x * x + 1
-              for x in a.astype(float)]
+    wanted = [
+        math.sin(x)
+        + math.exp(-x)
+        + x**1.7
+        + math.erf(x)
+        + math.tanh(x)
+        + (x + 1) ** -0.5
+        + math.log(x + 1)
+        + math.cos(np.float32(x) * np.float32(1000))
+        + np.cbrt(x)
+        + x * x
+        + 1
+        for x in a.astype(float)
+    ]
     np.testing.assert_allclose(out.get(), wanted, rtol=2e-6)
 
 
@@ -474,12 +516,18 @@ def large_integers():
     launch(nvrtc_module(source, "-device-int128"), 1, 64, Array(a).buffer, out.buffer)
     wanted = []
     for x, y in a.reshape(64, 2).tolist():
-        wanted += [x * y >> 64, x // (y >> 40 | 1), x % (y >> 20 | 1), (x * y + x) >> 37 & (1 << 64) - 1]
+        wanted += [
+            x * y >> 64,
+            x // (y >> 40 | 1),
+            x % (y >> 20 | 1),
+            (x * y + x) >> 37 & (1 << 64) - 1,
+        ]
     assert out.get().tolist() == wanted
 
 
 def races_of_real_kernels():
     """The check's own example: a reduction that has lost a barrier."""
+
     def kernel(a, out):
         s = cuda.shared.array(128, float32)
         t = cuda.threadIdx.x
@@ -493,10 +541,31 @@ def races_of_real_kernels():
     assert any(each["kind"] == "race" for each in outcome["findings"])
 
 
-KERNELS = (saxpy, tiled_matmul, mandelbrot, shared_reduction, histogram, warp_shuffles, transposition,
-           stencil, mathematics, local_arrays, monte_carlo, prints, bitonic_sort, grid_barrier, elementwise,
-           template_reduction, pointers_and_structs, switches_and_strings, compare_and_swap,
-           bytes_and_halves, special_functions, large_integers, races_of_real_kernels)
+KERNELS = (
+    saxpy,
+    tiled_matmul,
+    mandelbrot,
+    shared_reduction,
+    histogram,
+    warp_shuffles,
+    transposition,
+    stencil,
+    mathematics,
+    local_arrays,
+    monte_carlo,
+    prints,
+    bitonic_sort,
+    grid_barrier,
+    elementwise,
+    template_reduction,
+    pointers_and_structs,
+    switches_and_strings,
+    compare_and_swap,
+    bytes_and_halves,
+    special_functions,
+    large_integers,
+    races_of_real_kernels,
+)
 
 
 def main():
