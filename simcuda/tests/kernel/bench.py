@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Thread-instructions a second of numba-cuda's kernels on one core: with all checks, without each of
-them, and without any. Needs what test_real.py needs.
+"""Thread-instructions a second of numba-cuda's kernels on one core: with all checks, without each
+of them, and without any. Needs what test_real.py needs.
 
     bench.py [--rounds N]"""
 
@@ -106,7 +106,8 @@ def main():
                 rates.append(outcome["instructions"] / (time.process_time() - begin) / 1e6)
             table[f"{kernel.__name__}, {setting}"] = (max(rates), statistics.median(rates))
             print(
-                f"{kernel.__name__ + ', ' + setting:40} {max(rates):5.0f} {statistics.median(rates):6.0f}"
+                f"{kernel.__name__ + ', ' + setting:40} {max(rates):5.0f}"
+                f" {statistics.median(rates):6.0f}"
             )
     print(json.dumps(table))
 

@@ -122,7 +122,7 @@ def integer(name, text, function, sources=2, result=None, shifts=(), extra=()):
         ]
         return function(*numbers) & mask(out)
 
-    operands = ", ".join("{%d}" % i for i in range(1 + len(widths)))
+    operands = ", ".join(f"{{{i}}}" for i in range(1 + len(widths)))
     return Case(f"{text}.{name} {operands};", [out], widths, expected)
 
 
@@ -602,12 +602,10 @@ def compare_cases():
             )
         for to, yes in (("u32", mask(32)), ("s32", mask(32)), ("f32", 0x3F800000)):
             yield Case(
-                f"set.{hows[2 if len(hows) > 2 else 1]}.{to}.{name} {{0}}, {{1}}, {{2}};",
+                f"set.{hows[-1]}.{to}.{name} {{0}}, {{1}}, {{2}};",
                 [32],
                 [bits] * 2,
-                lambda a, b, y=yes, n=name, h=hows[2 if len(hows) > 2 else 1]: (
-                    y if _compare(h, n, a, b) else 0
-                ),
+                lambda a, b, y=yes, n=name, h=hows[-1]: y if _compare(h, n, a, b) else 0,
                 kinds=kinds,
             )
     for how in ORDERED + UNORDERED:
@@ -690,7 +688,7 @@ def float_case(form, op, function, sources, modifiers, mode="rn"):
     def near(value, *values):
         return form is exact.F64 and form.is_nan(value) and form.is_nan(expected(*values))
 
-    operands = ", ".join("{%d}" % i for i in range(1 + sources))
+    operands = ", ".join(f"{{{i}}}" for i in range(1 + sources))
     return Case(
         f"{op}{modifiers}.{form.name} {operands};",
         [form.bits],
@@ -840,7 +838,7 @@ def half_cases():
 
 
 def single_and_pair(form, op, sources, expected):
-    operands = ", ".join("{%d}" % i for i in range(1 + sources))
+    operands = ", ".join(f"{{{i}}}" for i in range(1 + sources))
     yield Case(
         f"{op}.{form.name} {operands};", [16], [16] * sources, expected, kinds=[form.name] * sources
     )

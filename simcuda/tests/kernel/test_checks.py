@@ -17,7 +17,8 @@ def program(body, pointers=1, before="", head=""):
     """A kernel k with so many pointers, which are in %q0 and up."""
     parameters = ", ".join(f".param .u64 p{i}" for i in range(pointers))
     loads = "\n".join(f"ld.param.u64 %q{i}, [p{i}];" for i in range(pointers))
-    return f"{HEAD}{before}\n.visible .entry k({parameters}) {head}\n{{\n{REGISTERS}{loads}\n{body}\nret;\n}}\n"
+    entry = f".visible .entry k({parameters}) {head}"
+    return f"{HEAD}{before}\n{entry}\n{{\n{REGISTERS}{loads}\n{body}\nret;\n}}\n"
 
 
 def run(body, *arguments, grid=1, block=32, before="", head="", **options):
@@ -30,7 +31,7 @@ def zeros(count=256, **options):
 
 
 def fault_of(outcome, kind):
-    assert outcome["fault"] and outcome["fault"]["kind"] == kind, outcome["fault"]
+    assert (outcome["fault"] or {}).get("kind") == kind, outcome["fault"]
     return outcome["fault"]
 
 
@@ -45,7 +46,8 @@ def one_finding(outcome, kind):
     assert not outcome["fault"], outcome["fault"]["text"]
     also = {kind, "never_written"} if kind == "race" else {kind}
     found = [each for each in outcome["findings"] if each["kind"] == kind]
-    assert found and {each["kind"] for each in outcome["findings"]} <= also, outcome["findings"]
+    assert found, outcome["findings"]
+    assert {each["kind"] for each in outcome["findings"]} <= also, outcome["findings"]
     return found[0]
 
 
@@ -182,7 +184,8 @@ def test_named_barriers_order_those_who_meet_there():
 
 def test_bytes_of_one_word_are_apart():
     body = (
-        ".shared .align 4 .b8 s[64];\nmov.u32 %r9, s; add.u32 %r8, %tid, %r9; cvt.u16.u32 %h0, %tid;\n"
+        ".shared .align 4 .b8 s[64];\nmov.u32 %r9, s; add.u32 %r8, %tid, %r9; "
+        "cvt.u16.u32 %h0, %tid;\n"
         "st.shared.u8 [%r8], %h0;\n{}ld.shared.u8 %h1, [%r8+{}];"
     )
     clean(run(body.format("", 0), zeros(), block=64))
@@ -217,8 +220,10 @@ def test_the_last_block_sums_up():
     """As in CUDA's sample: a fence, a counter, and who comes last reads what all have written."""
     body = (
         "add.u32 %r0, %ctaid, 1; mad.wide.u32 %q5, %ctaid, 4, %q0; st.global.u32 [%q5], %r0;\n"
-        "membar.gl;\natom.global.inc.u32 %r1, [%q0+64], 3;\nsetp.ne.u32 %p0, %r1, 3;\n@%p0 bra END;\n"
-        "ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%q0];\nadd.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r4;"
+        "membar.gl;\natom.global.inc.u32 %r1, [%q0+64], 3;\n"
+        "setp.ne.u32 %p0, %r1, 3;\n@%p0 bra END;\n"
+        "ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%q0];\nadd.u32 %r2, %r2, %r3; "
+        "add.u32 %r2, %r2, %r4;"
         "add.u32 %r2, %r2, %r5;\nst.global.u32 [%q0+128], %r2;\nEND:"
     )
     out = zeros()
@@ -324,7 +329,10 @@ def test_shuffle_masks():
         run("shfl.sync.idx.b32 %r0, %tid, 31, 31, 0x0000FFFF;", zeros(), block=16), "warp_mask"
     )
     # The other half waits elsewhere.
-    body = "setp.lt.u32 %p0, %tid, 16; @%p0 bra A; {} bra END;\nA: vote.sync.ballot.b32 %r0, %p0, -1;\nEND:"
+    body = (
+        "setp.lt.u32 %p0, %tid, 16; @%p0 bra A; {} bra END;\n"
+        "A: vote.sync.ballot.b32 %r0, %p0, -1;\nEND:"
+    )
     one_finding(
         run(body.format("bar.warp.sync 0xFFFF0000; barrier.sync 0;") + "barrier.sync 0;", zeros()),
         "warp_mask",
@@ -347,7 +355,8 @@ def test_endless_loops_are_stopped():
 
 def test_trap_and_assertion():
     fault_of(run("setp.eq.u32 %p0, %tid, 3; @%p0 trap;", zeros()), "trap")
-    before = """.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d,
+    before = """.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c,
+.param .b64 d,
 .param .b64 e);
 .global .align 1 .b8 what[6] = {120, 32, 62, 32, 48, 0};
 .global .align 1 .b8 file[5] = {97, 46, 99, 117, 0};
@@ -403,7 +412,8 @@ def test_lanes_that_wait_for_each_other():
     lock = (
         MINE
         + """TAKE: atom.global.cas.b32 %r0, [%q1], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra TAKE;
-ld.volatile.global.u32 %r1, [%q0]; add.u32 %r1, %r1, 1; st.volatile.global.u32 [%q0], %r1; membar.gl;
+ld.volatile.global.u32 %r1, [%q0]; add.u32 %r1, %r1, 1; st.volatile.global.u32 [%q0], %r1;
+membar.gl;
 atom.global.exch.b32 %r0, [%q1], 0;"""
     )
     out = zeros()
@@ -448,6 +458,42 @@ mad.wide.u32 %q6, %r7, 4, %q2; st.global.u32 [%q6], %r1;"""
     assert out.array("I") == list(range(256))
 
 
+def test_grid_barrier_of_the_device_runtime():
+    """As numba-cuda calls it."""
+    before = """.extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 a);
+.extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 a, .param .b32 b);"""
+    sync = """{ .param .b64 a; .param .b32 b; .param .b32 r; st.param.b64 [a], %q3;
+st.param.b32 [b], 0; call (r), cudaCGSynchronize, (a, b); }"""
+    body = (
+        MINE
+        + f"""mad.lo.u32 %r7, %ctaid, 64, %tid; mad.wide.u32 %q6, %r7, 4, %q0;
+st.global.u32 [%q6], %r7; {{ .param .b32 a; .param .b64 r; st.param.b32 [a], 1;
+call (r), cudaCGGetIntrinsicHandle, (a); ld.param.b64 %q3, [r]; }} {sync}
+xor.b32 %r7, %r7, 255; mad.wide.u32 %q7, %r7, 4, %q0; ld.global.u32 %r1, [%q7]; {sync}
+add.u32 %r1, %r1, 1; st.global.u32 [%q6], %r1;"""
+    )
+    out = zeros()
+    outcome = clean(run(body, out, before=before, grid=4, block=64, cooperative=True))
+    assert out.array("I") == [256 - i for i in range(256)]
+    assert {use for use, *_ in outcome["accesses"]} == {"reads", "writes"}
+    one_finding(run(body.replace(sync, ""), zeros(), before=before, grid=4, block=64), "race")
+
+
+def test_lanes_that_name_different_masks():
+    """As tiled partitions do: each eight lanes are a group."""
+    body = (
+        MINE
+        + """and.b32 %r0, %tid, 24; shl.b32 %r1, 255, %r0;
+bar.warp.sync %r1; shfl.sync.idx.b32 %r2, %tid, 3, 6175, %r1;
+redux.sync.add.u32 %r3, %tid, %r1; vote.sync.ballot.b32 %r4, !%p0, %r1; setp.eq.u32 %p1, %r4, %r1;
+mad.lo.u32 %r2, %r2, 1000, %r3; @%p1 st.global.u32 [%q5], %r2;"""
+    )
+    out = zeros(32)
+    clean(run("setp.ne.u32 %p0, 0, 0;" + body, out))
+    wanted = [(i // 8 * 8 + 3) * 1000 + sum(range(i // 8 * 8, i // 8 * 8 + 8)) for i in range(32)]
+    assert out.array("I") == wanted
+
+
 # What a launch used.
 
 
@@ -476,7 +522,8 @@ def test_accesses_are_exact():
 
 def test_blocks_on_threads():
     body = (
-        "mad.lo.u32 %r7, %ctaid, 32, %tid; mad.wide.u32 %q6, %r7, 4, %q0; st.global.u32 [%q6], %r7;\n"
+        "mad.lo.u32 %r7, %ctaid, 32, %tid; mad.wide.u32 %q6, %r7, 4, %q0; "
+        "st.global.u32 [%q6], %r7;\n"
         "red.global.add.u32 [%q1], %r7;"
     )
     out, total = zeros(32 * 100), zeros(1)
@@ -503,7 +550,8 @@ def test_printf():
 st.local.u32 [%q2], -7; st.local.f64 [%q2+8], 0d400921FB54442D18; mov.u64 %q4, s;
 st.local.u64 [%q2+16], %q4; st.local.u32 [%q2+24], 65; st.local.u64 [%q2+32], -5000000000;
 st.local.u32 [%q2+40], 255; st.local.u32 [%q2+44], 4294967295;
-{ .param .b64 a; .param .b64 b; .param .b32 r; mov.u64 %q4, t; st.param.b64 [a], %q4; st.param.b64 [b], %q3;
+{ .param .b64 a; .param .b64 b; .param .b32 r; mov.u64 %q4, t; st.param.b64 [a], %q4;
+st.param.b64 [b], %q3;
 call.uni (r), vprintf, (a, b); ld.param.b32 %r0, [r]; }"""
     outcome = clean(run(body, zeros(), before=before, block=2))
     assert outcome["printed"] == "-7  3.14|hi  |A -5000000000 ff % 4294967295" * 2, outcome[
@@ -516,7 +564,8 @@ def test_switch_and_reductions_of_barriers():
         MINE
         + """and.b32 %r0, %tid, 3; T: .branchtargets A, B, C, D;
 brx.idx %r0, T;
-A: mov.u32 %r1, 10; bra END; B: mov.u32 %r1, 20; bra END; C: mov.u32 %r1, 30; bra END; D: mov.u32 %r1, 40;
+A: mov.u32 %r1, 10; bra END; B: mov.u32 %r1, 20; bra END; C: mov.u32 %r1, 30; bra END;
+D: mov.u32 %r1, 40;
 END: setp.gt.u32 %p0, %r1, 20; bar.red.popc.u32 %r2, 0, %p0; bar.red.and.pred %p1, 0, %p0;
 bar.red.or.pred %p2, 0, !%p0; selp.u32 %r3, 1000, 0, %p1; selp.u32 %r4, 2000, 0, %p2;
 add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4; st.global.u32 [%q5], %r1;"""
@@ -532,8 +581,10 @@ def test_asynchronous_copies():
         + """.shared .align 16 .b8 s[512]; mov.u32 %r9, s; mad.lo.u32 %r8, %tid, 4, %r9;
 cp.async.ca.shared.global [%r8], [%q5], 4; mov.u32 %r7, 2;
 cp.async.ca.shared.global [%r8+128], [%q5+4], 4, %r7;
-cp.async.commit_group; cp.async.wait_group 0; ld.shared.u32 %r0, [%r8]; ld.shared.u32 %r1, [%r8+128];
-shl.b32 %r1, %r1, 16; or.b32 %r0, %r0, %r1; mad.wide.u32 %q6, %tid, 4, %q1; st.global.u32 [%q6], %r0;"""
+cp.async.commit_group; cp.async.wait_group 0; ld.shared.u32 %r0, [%r8];
+ld.shared.u32 %r1, [%r8+128];
+shl.b32 %r1, %r1, 16; or.b32 %r0, %r0, %r1; mad.wide.u32 %q6, %tid, 4, %q1;
+st.global.u32 [%q6], %r0;"""
     )
     source = Buffer(struct.pack("<33I", *(0x10000 * 7 + i for i in range(33))))
     out = zeros(32)
@@ -601,7 +652,8 @@ def test_modules_are_linked():
 .visible .entry k(.param .u64 p0) { .reg .b64 %q<4>; .reg .b32 %r<4>; ld.param.u64 %q0, [p0];
 ld.global.u32 %r0, [shared_number]; { .param .b32 a; .param .b32 b; st.param.b32 [a], %r0;
 call (b), twice, (a); ld.param.b32 %r1, [b]; } ld.global.u64 %q1, [table];
-{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; P: .callprototype (.param .b32 _) _ (.param .b32 _);
+{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1;
+P: .callprototype (.param .b32 _) _ (.param .b32 _);
 call (b), %q1, (a), P; ld.param.b32 %r1, [b]; } st.global.u32 [%q0], %r1; ret; }"""
     )
     two = (
@@ -620,7 +672,10 @@ add.u32 %r0, %r0, %r0; st.param.b32 [r], %r0; ret; }"""
 
 def test_dynamic_shared_memory():
     before = ".extern .shared .align 16 .b8 d[];"
-    body = ".shared .align 4 .b8 s[20]; mov.u32 %r1, s; mov.u32 %r0, d; st.shared.u32 [%r0+{}], %tid; st.global.u32 [%q0], %r0;"
+    body = (
+        ".shared .align 4 .b8 s[20]; mov.u32 %r1, s; mov.u32 %r0, d; "
+        "st.shared.u32 [%r0+{}], %tid; st.global.u32 [%q0], %r0;"
+    )
     out = zeros(1)
     clean(run(body.format(96), out, before=before, block=1, shared=100))
     assert out.array("I") == [32]
@@ -648,10 +703,11 @@ def test_unknown_directives_are_skipped():
 def refused(body, *words):
     try:
         Module(program(body))
-    except Refused as why:
-        assert all(word in str(why) for word in words), str(why)
-        return
-    raise AssertionError(f"'{body}' is not refused")
+    except Refused as refusal:
+        why = str(refusal)
+    else:
+        raise AssertionError(f"'{body}' is not refused")
+    assert all(word in why for word in words), why
 
 
 def test_refusals_name_line_and_instruction():
@@ -677,10 +733,13 @@ def test_refusals_name_line_and_instruction():
 
 
 def test_special_registers():
-    body = """mad.lo.u32 %r7, %ctaid, 64, %tid; mad.wide.u32 %q5, %r7, 32, %q0; mov.u32 %r0, %laneid;
-st.global.u32 [%q5], %r0; mov.u32 %r0, %warpid; st.global.u32 [%q5+4], %r0; mov.u32 %r0, %lanemask_lt;
+    body = """mad.lo.u32 %r7, %ctaid, 64, %tid; mad.wide.u32 %q5, %r7, 32, %q0;
+mov.u32 %r0, %laneid;
+st.global.u32 [%q5], %r0; mov.u32 %r0, %warpid; st.global.u32 [%q5+4], %r0;
+mov.u32 %r0, %lanemask_lt;
 st.global.u32 [%q5+8], %r0; mov.u32 %r0, %ntid.y; st.global.u32 [%q5+12], %r0; mov.u32 %r0, %tid.y;
-st.global.u32 [%q5+16], %r0; mov.u32 %r0, %nctaid.x; st.global.u32 [%q5+20], %r0; mov.u64 %q1, %clock64;
+st.global.u32 [%q5+16], %r0; mov.u32 %r0, %nctaid.x; st.global.u32 [%q5+20], %r0;
+mov.u64 %q1, %clock64;
 mov.u64 %q2, %globaltimer; mov.u32 %r0, %clock; activemask.b32 %r0; st.global.u32 [%q5+24], %r0;
 mov.u32 %r0, WARP_SZ; st.global.u32 [%q5+28], %r0;"""
     out = zeros(8 * 128)

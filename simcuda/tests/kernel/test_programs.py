@@ -196,6 +196,7 @@ class Writer:
         """What all threads do at one place."""
         if self.full and self.random.random() < 0.6:
             value, to = self.r(), self.r()
+            by = self.random.choice(["1", "3", "16", self.r()])
             mode = self.random.choice(["up", "down", "bfly", "idx"])
             clamp = (
                 self.random.choice(["0", "0x1800", "0x1C00"])
@@ -206,8 +207,7 @@ class Writer:
             self.say(
                 self.random.choice(
                     [
-                        f"shfl.sync.{mode}.b32 {to}, {value}, {self.random.choice(['1', '3', '16', self.r()])}, "
-                        f"{clamp}, 0xFFFFFFFF;",
+                        f"shfl.sync.{mode}.b32 {to}, {value}, {by}, {clamp}, 0xFFFFFFFF;",
                         f"vote.sync.ballot.b32 {to}, %p1, 0xFFFFFFFF;",
                         f"redux.sync.add.u32 {to}, {value}, 0xFFFFFFFF;",
                         f"redux.sync.max.u32 {to}, {value}, 0xFFFFFFFF;",

@@ -370,7 +370,8 @@ def grid_barrier():
 
 
 def elementwise():
-    source = """extern "C" __global__ void k(const float *x, const float *y, double *z, long long n) {
+    source = """extern "C" __global__ void k(const float *x, const float *y, double *z,
+                                 long long n) {
       for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n;
            i += (long long)blockDim.x * gridDim.x)
         z[i] = x[i] / y[i] + (double)fminf(x[i], y[i]); }"""
@@ -414,7 +415,8 @@ def pointers_and_structs():
     __device__ Operation operations[2] = {add, mul};
     extern "C" __global__ void __launch_bounds__(128) k(S s, double *out, int n) {
       int i = blockIdx.x * blockDim.x + threadIdx.x;
-      if (i < n) out[i] = f(s, i % 3) + table[i % 4] + coefficients[i % 3] + operations[i & 1](i, n); }"""
+      if (i < n)
+        out[i] = f(s, i % 3) + table[i % 4] + coefficients[i % 3] + operations[i & 1](i, n); }"""
     out = Array(np.zeros(100), written=False)
     s = struct.pack("<i4x3d", 5, 0.5, 1.5, 2.5)
     launch(nvrtc_module(source), 1, 128, s, out.buffer, number("i", 100))
@@ -432,7 +434,8 @@ def switches_and_strings():
         case 1: out[threadIdx.x] = 22 * threadIdx.x; break;
         case 2: out[threadIdx.x] = __popc(threadIdx.x); break;
         case 3: out[threadIdx.x] = __clz(threadIdx.x); break;
-        case 4: printf("%s %d %u %g\\n", "four", -(int)threadIdx.x, threadIdx.x, threadIdx.x / 8.); // on
+        case 4: printf("%s %d %u %g\\n", "four", -(int)threadIdx.x, threadIdx.x,
+                       threadIdx.x / 8.); // on
         default: out[threadIdx.x] = -1; } }"""
     out = Array(np.zeros(12, np.int32), written=False)
     outcome = launch(nvrtc_module(source), 1, 12, out.buffer)
@@ -444,8 +447,10 @@ def switches_and_strings():
 
 
 def compare_and_swap():
-    source = """extern "C" __global__ void k(const double *a, double *most, unsigned long long *bits) {
-      unsigned long long *at = (unsigned long long *)most, old = *(volatile unsigned long long *)at, seen;
+    source = """extern "C" __global__ void k(const double *a, double *most,
+                                 unsigned long long *bits) {
+      unsigned long long *at = (unsigned long long *)most, seen;
+      unsigned long long old = *(volatile unsigned long long *)at;
       double x = a[blockIdx.x * blockDim.x + threadIdx.x];
       do { seen = old;
            if (__longlong_as_double(seen) >= x) break;
@@ -460,7 +465,8 @@ def compare_and_swap():
 
 
 def bytes_and_halves():
-    source = """extern "C" __global__ void k(const unsigned char *in, unsigned char *out, unsigned *sums) {
+    source = """extern "C" __global__ void k(const unsigned char *in, unsigned char *out,
+                                 unsigned *sums) {
       __shared__ unsigned char row[256];
       row[threadIdx.x] = in[blockIdx.x * 256 + threadIdx.x];
       __syncthreads();
@@ -484,7 +490,8 @@ def bytes_and_halves():
 def special_functions():
     source = """extern "C" __global__ void k(const float *a, float *out) {
       int i = threadIdx.x; float x = a[i];
-      out[i] = sinf(x) + expf(-x) + __sinf(x) * 0 + powf(x, 1.7f) + erff(x) + tanhf(x) + rsqrtf(x + 1) +
+      out[i] = sinf(x) + expf(-x) + __sinf(x) * 0 + powf(x, 1.7f) + erff(x) + tanhf(x) +
+               rsqrtf(x + 1) +
                logf(x + 1) + cosf(x * 1000) + cbrtf(x) + fmaf(x, x, 1); }"""
     a = (RANDOM.random(256) * 10).astype(np.float32)
     out = Array(np.zeros_like(a), written=False)
@@ -509,8 +516,10 @@ def special_functions():
 def large_integers():
     source = """extern "C" __global__ void k(const unsigned long long *a, unsigned long long *out) {
       int i = threadIdx.x; unsigned long long x = a[2 * i], y = a[2 * i + 1];
-      out[4 * i] = __umul64hi(x, y); out[4 * i + 1] = x / (y >> 40 | 1); out[4 * i + 2] = x % (y >> 20 | 1);
-      unsigned __int128 wide = (unsigned __int128)x * y + x; out[4 * i + 3] = (unsigned long long)(wide >> 37); }"""
+      out[4 * i] = __umul64hi(x, y); out[4 * i + 1] = x / (y >> 40 | 1);
+out[4 * i + 2] = x % (y >> 20 | 1);
+      unsigned __int128 wide = (unsigned __int128)x * y + x;
+out[4 * i + 3] = (unsigned long long)(wide >> 37); }"""
     a = RANDOM.integers(0, 1 << 63, 128, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     out = Array(np.zeros(256, np.uint64), written=False)
     launch(nvrtc_module(source, "-device-int128"), 1, 64, Array(a).buffer, out.buffer)
