@@ -13,9 +13,14 @@ try:
     import numba
     import numpy as np
     from cuda.bindings import nvrtc
+    from cuda.pathfinder import load_nvidia_dynamic_lib
     from numba import cuda, float32, float64, int32, int64, types
-except ImportError as missing:
-    print(f"not tested: {missing}; install numba-cuda, nvidia-nvvm and nvidia-cuda-nvrtc")
+
+    for name in ("nvvm", "nvrtc"):
+        load_nvidia_dynamic_lib(name)
+except Exception as missing:  # of import, or of the loader, which may not be there itself
+    print(f"not tested: {str(missing).splitlines()[0]}")
+    print("install numba-cuda, nvidia-nvvm and nvidia-cuda-nvrtc")
     sys.exit(77)
 
 
