@@ -40,6 +40,7 @@ class Linker {
  private:
   int place_function(const Function &function);
   int place_variable(const Variable &variable);
+  std::map<std::string_view, std::string_view> rename_private(const Program &from);
 
   std::map<std::string, int, std::less<>> functions_, variables_;
   std::uint32_t files_ = 0;
@@ -80,6 +81,25 @@ int Linker::place_variable(const Variable &variable) {
   return known->second;
 }
 
+// Names that only their own module knows, and that are taken: each module has a $str of its own.
+std::map<std::string_view, std::string_view> Linker::rename_private(const Program &from) {
+  std::map<std::string_view, std::string_view> renamed;
+  for (auto &[name, index] : from.symbol_by_name) {
+    const Symbol &symbol = from.symbols[index];
+    const bool is_own = symbol.function >= 0
+                            ? is_private(from.functions[symbol.function].linkage) &&
+                                  from.functions[symbol.function].defined &&
+                                  !from.functions[symbol.function].entry
+                            : is_private(from.variables[symbol.variable].linkage);
+    if (!is_own || !made->symbol_by_name.contains(name)) continue;
+    auto fresh = std::make_shared<const std::string>(std::string(name) + "." +
+                                                     std::to_string(made->texts.size()));
+    renamed.emplace(name, *fresh);
+    made->texts.push_back(std::move(fresh));
+  }
+  return renamed;
+}
+
 void Linker::add(const Program &from) {
   if (made->version.empty()) made->version = from.version, made->target = from.target;
   made->texts.insert(made->texts.end(), from.texts.begin(), from.texts.end());
@@ -89,13 +109,19 @@ void Linker::add(const Program &from) {
     last_file = std::max(last_file, number);
   }
   Moved moved;
-  for (const Function &function : from.functions) {
-    const std::size_t before = made->functions.size();
+  const auto renamed = rename_private(from);
+  const auto name_of = [&](const std::string &name) {
+    auto found = renamed.find(name);
+    return found == renamed.end() ? name : std::string(found->second);
+  };
+  for (const Function &function : from.functions)
     moved.functions.push_back(place_function(function));
-    (void)before;
-  }
-  for (const Variable &variable : from.variables)
+  for (Variable variable : from.variables) {
+    if (is_private(variable.linkage)) variable.name = name_of(variable.name);
+    for (Relocation &relocation : variable.relocations)
+      relocation.symbol = name_of(relocation.symbol);
     moved.variables.push_back(place_variable(variable));
+  }
   for (const Symbol &symbol : from.symbols) {
     moved.symbols.push_back(static_cast<int>(made->symbols.size()));
     Symbol copy = symbol;
@@ -103,8 +129,11 @@ void Linker::add(const Program &from) {
     if (copy.variable >= 0) copy.variable = moved.variables[copy.variable];
     made->symbols.push_back(copy);
   }
-  for (auto &[name, symbol] : from.symbol_by_name)
-    made->symbol_by_name.emplace(name, moved.symbols[symbol]);
+  for (auto &[name, symbol] : from.symbol_by_name) {
+    auto found = renamed.find(name);
+    made->symbol_by_name.emplace(found == renamed.end() ? name : found->second,
+                                 moved.symbols[symbol]);
+  }
   // What was taken over counts as here now.
   for (std::size_t i = 0; i < from.functions.size(); ++i) {
     Function &function = made->functions[moved.functions[i]];

@@ -670,6 +670,20 @@ add.u32 %r0, %r0, %r0; st.param.b32 [r], %r0; ret; }"""
     assert out.array("I") == [84]
 
 
+def test_names_of_one_module_are_its_own():
+    text = """.global .align 4 .u32 own = {0}; .global .align 8 .u64 table[1] = {{own}};
+.func (.param .b32 r) f() {{ st.param.b32 [r], {0}; ret; }}
+.visible .entry k{0}(.param .u64 p) {{ .reg .b64 %q<4>; .reg .b32 %r<4>; ld.param.u64 %q0, [p];
+ld.global.u32 %r0, [own]; ld.global.u64 %q1, [table]; ld.global.u32 %r1, [%q1];
+{{ .param .b32 r; call (r), f; ld.param.b32 %r2, [r]; }}
+st.global.v2.u32 [%q0], {{%r0, %r1}}; st.global.u32 [%q0+8], %r2; ret; }}"""
+    module = Module(HEAD + text.format(7), HEAD + text.format(9))
+    for number in (7, 9):
+        out = zeros(3)
+        clean(module.run(f"k{number}", 1, 1, out))
+        assert out.array("I") == [number] * 3
+
+
 def test_dynamic_shared_memory():
     before = ".extern .shared .align 16 .b8 d[];"
     body = (
