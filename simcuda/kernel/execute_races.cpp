@@ -20,9 +20,46 @@ const std::uint32_t *fetch(const std::uint32_t *from, const std::uint32_t *index
   return to;
 }
 
+// Whether nobody writes there whom this use does not come after.
+bool none_writes(std::uint32_t writer, const WarpUse &use) {
+  return writer == 0 ||
+         (writer >= use.floor << stamp_shift && writer < use.full_floor << stamp_shift);
+}
+
+// Each half of the warp reads one word: all of them the same number, or a row of a tile.
+bool load_of_halves(LastUse &last, const WarpUse &use) {
+  for (const unsigned first : {0u, 16u})
+    if (!none_writes(last.writer[use.index[first]], use)) return false;
+  for (const unsigned first : {0u, 16u}) {
+    last.reader[use.index[first]] = use.me | first | stamp_flag;
+    last.reader_place[use.index[first]] = use.place;
+  }
+  return true;
+}
+
+// Both halves read the same sixteen words side by side: a column of such tiles.
+bool load_twice(LastUse &last, const WarpUse &use) {
+  const std::uint32_t *writer = last.writer + use.index[0];
+  std::uint32_t wrong = 0;
+  for (unsigned k = 0; k < 16; ++k) wrong |= none_writes(writer[k], use) ? 0 : 1;
+  if (wrong) return false;
+  for (unsigned k = 0; k < 16; ++k) last.reader[use.index[0] + k] = use.me | k | stamp_flag;
+  for (unsigned k = 0; k < 16; ++k) last.reader_place[use.index[0] + k] = use.place;
+  return true;
+}
+
 bool load(LastUse &last, const WarpUse &use) {
   const std::uint32_t *index = use.index;
   const bool row = in_row(index);
+  if (!row) {
+    std::uint32_t apart = 0, not_twice = 0;
+    for (unsigned k = 0; k < 16; ++k) {
+      apart |= (index[k] ^ index[0]) | (index[16 + k] ^ index[16]);
+      not_twice |= (index[k] ^ (index[0] + k)) | (index[16 + k] ^ index[k]);
+    }
+    if (apart == 0) return load_of_halves(last, use);
+    if (not_twice == 0) return load_twice(last, use);
+  }
   alignas(64) std::uint32_t writers[32], readers[32], fresh[32];
   const std::uint32_t *writer = fetch(last.writer, index, row, writers);
   const std::uint32_t least = use.floor << stamp_shift, most = use.full_floor << stamp_shift;
