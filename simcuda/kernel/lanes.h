@@ -98,5 +98,6 @@ bool select_compare(Lowering &);
 bool select_convert(Lowering &);
 bool select_move(Lowering &);
 bool select_memory(Lowering &);
+bool select_video(Lowering &);
 
 }  // namespace simcuda::kernel::SIMCUDA_LANES

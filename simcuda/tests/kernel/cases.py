@@ -2,6 +2,7 @@
 """Instructions, and what they are to compute: a text with a place for each result and source, and a
 function of bits. Written from the PTX ISA, not from the engine."""
 
+import itertools
 import math
 import struct
 from fractions import Fraction
@@ -301,6 +302,44 @@ def dot_cases():
                     [32] * 3,
                     dot2,
                 )
+
+
+def video_cases():
+    functions = {
+        "vadd": lambda a, b: a + b,
+        "vsub": lambda a, b: a - b,
+        "vavrg": lambda a, b: (a + b + (a + b >= 0)) >> 1,
+        "vabsdiff": lambda a, b: abs(a - b),
+        "vmin": min,
+        "vmax": max,
+    }
+    for name, parts, types, sat, total in itertools.product(
+        functions, (2, 4), ("sss", "uuu", "sus", "uss"), ("", ".sat"), ("", ".add")
+    ):
+        bits = 32 // parts
+
+        def expected(a, b, c, f=functions[name], t=types, n=bits, s=sat, add=total):
+            out, results = 0, []
+            for i in range(32 // n):
+                x, y = (v >> n * i & mask(n) for v in (a, b))
+                x, y = (signed(v, n) if k == "s" else v for v, k in zip((x, y), t[1:], strict=True))
+                value = f(x, y)
+                if s:
+                    low, high = (-(1 << n - 1), mask(n - 1)) if t[0] == "s" else (0, mask(n))
+                    value = clamp(value, low, high)
+                value &= mask(n)
+                out |= value << n * i
+                results.append(signed(value, n) if t[0] == "s" else value)
+            return (c + sum(results)) & mask(32) if add else out
+
+        dotted = "".join(f".{each}32" for each in types)
+        yield Case(
+            f"{name}{parts}{dotted}{sat}{total} {{0}}, {{1}}, {{2}}, {{3}};",
+            [32],
+            [32] * 3,
+            expected,
+            kinds=["pair16", "pair16", None],
+        )
 
 
 def bit_cases():
@@ -1165,6 +1204,7 @@ def approximate_cases():
 def all_cases():
     yield from integer_cases()
     yield from bit_cases()
+    yield from video_cases()
     yield from compare_cases()
     yield from float_cases()
     yield from half_cases()
