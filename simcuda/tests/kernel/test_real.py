@@ -2,7 +2,9 @@
 """Kernels that NVIDIA's compilers make, with NumPy as the judge. It needs the wheels numba-cuda,
 nvidia-nvvm and nvidia-cuda-nvrtc; what is made of them is not kept."""
 
+import importlib.util
 import math
+import pathlib
 import struct
 import sys
 
@@ -539,6 +541,42 @@ out[4 * i + 3] = (unsigned long long)(wide >> 37); }"""
     assert out.get().tolist() == wanted
 
 
+def library_of_blocks():
+    """CUB's sorting, sums and scans, where the wheel nvidia-cuda-cccl has them."""
+    found = [
+        pathlib.Path(path) / "cu13" / "include"
+        for path in importlib.util.find_spec("nvidia").submodule_search_locations
+    ]
+    folders = [each for each in found if (each / "cccl" / "cub").is_dir()]
+    if not folders:
+        print("  library_of_blocks: nvidia-cuda-cccl is missing")
+        return
+    source = """#include <cub/block/block_radix_sort.cuh>
+    #include <cub/block/block_reduce.cuh>
+    #include <cub/block/block_scan.cuh>
+    extern "C" __global__ void k(float *f, int *a, float *sum) {
+      __shared__ typename cub::BlockReduce<float, 128>::TempStorage t;
+      __shared__ typename cub::BlockScan<int, 128>::TempStorage u;
+      __shared__ typename cub::BlockRadixSort<float, 128, 4>::TempStorage v;
+      int i = threadIdx.x, before;
+      float r = cub::BlockReduce<float, 128>(t).Sum(f[i]);
+      if (i == 0) *sum = r;
+      cub::BlockScan<int, 128>(u).ExclusiveSum(a[i], before);
+      a[i] = before;
+      float x[4] = {f[4 * i], f[4 * i + 1], f[4 * i + 2], f[4 * i + 3]};
+      __syncthreads();
+      cub::BlockRadixSort<float, 128, 4>(v).Sort(x);
+      for (int j = 0; j < 4; ++j) f[4 * i + j] = x[j]; }"""
+    values, numbers = RANDOM.random(512, dtype=np.float32), np.arange(128, dtype=np.int32)
+    f, a, total = Array(values), Array(numbers), Array(np.zeros(1, np.float32), written=False)
+    includes = [f"-I{folders[0]}", f"-I{folders[0] / 'cccl'}", "-std=c++17"]
+    module = nvrtc_module(source, *includes)
+    launch(module, 1, 128, f.buffer, a.buffer, total.buffer)
+    np.testing.assert_array_equal(f.get(), np.sort(values))
+    np.testing.assert_array_equal(a.get(), np.cumsum(numbers) - numbers)
+    np.testing.assert_allclose(total.get()[0], values[:128].sum(), rtol=1e-5)
+
+
 def races_of_real_kernels():
     """The check's own example: a reduction that has lost a barrier."""
 
@@ -578,6 +616,7 @@ KERNELS = (
     bytes_and_halves,
     special_functions,
     large_integers,
+    library_of_blocks,
     races_of_real_kernels,
 )
 
