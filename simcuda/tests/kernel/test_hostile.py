@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-import cases
+import all_cases
 import engine
 import test_checks
 import test_instructions
@@ -36,7 +36,7 @@ def texts():
         engine.Module.__init__ = load
     kept += [test_programs.Writer(seed).text() for seed in range(40)]
     kept += [
-        test_instructions.kernel(case) for i, case in enumerate(cases.all_cases()) if i % 9 == 0
+        test_instructions.kernel(case) for i, case in enumerate(all_cases.all_cases()) if i % 9 == 0
     ]
     return sorted(set(kept))
 

@@ -11,7 +11,7 @@ import random
 import struct
 import sys
 
-import cases
+import all_cases
 import engine
 
 CODES = {16: "H", 32: "I", 64: "Q"}
@@ -137,7 +137,7 @@ def main():
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
     passed = failed = 0
-    for case in cases.all_cases():
+    for case in all_cases.all_cases():
         if options.words and not any(word in case.text for word in options.words):
             continue
         random_numbers = random.Random(f"{options.seed} {case.text}")

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cases of cvt."""
+
+from fractions import Fraction
+
+import exact
+from cases import INTEGERS, MODES, Case, clamp, mask, of_type, saturate, signed
+from exact import FORMATS, INFINITY, NAN
+
+
+def register_bits(name):
+    return max(16, of_type(name)[1])
+
+
+def convert_cases():
+    everything = ("u8", "s8", *INTEGERS)
+    for to in everything:
+        for source in everything:
+            for sat in ("", ".sat"):
+                yield convert_integers(to, source, sat)
+    for form in FORMATS.values():
+        for name in everything:
+            yield from convert_from_integer(form, name)
+            yield from convert_to_integer(form, name)
+    for to in FORMATS.values():
+        for source in FORMATS.values():
+            yield from convert_floats(to, source)
+    yield from packed_convert_cases()
+
+
+def convert_integers(to, source, sat):
+    to_signed, to_bits = of_type(to)
+    from_signed, from_bits = of_type(source)
+    out = register_bits(to)
+
+    def expected(a):
+        value = signed(a, from_bits) if from_signed else a & mask(from_bits)
+        if sat:
+            low, high = (
+                (-(1 << to_bits - 1), (1 << to_bits - 1) - 1) if to_signed else (0, mask(to_bits))
+            )
+            value = clamp(value, low, high)
+        value = signed(value, to_bits) if to_signed else value & mask(to_bits)
+        return value & mask(out)
+
+    return Case(f"cvt{sat}.{to}.{source} {{0}}, {{1}};", [out], [register_bits(source)], expected)
+
+
+def convert_from_integer(form, name):
+    is_signed, bits = of_type(name)
+    for mode in MODES:
+
+        def expected(a, m=mode):
+            value = signed(a, bits) if is_signed else a & mask(bits)
+            return form.round(Fraction(value), m)
+
+        yield Case(
+            f"cvt.{mode}.{form.name}.{name} {{0}}, {{1}};",
+            [form.bits],
+            [register_bits(name)],
+            expected,
+        )
+
+
+def convert_to_integer(form, name):
+    is_signed, bits = of_type(name)
+    out = register_bits(name)
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, mask(bits))
+    for mode in ("rni", "rzi", "rmi", "rpi"):
+        for ftz in ("", ".ftz") if form is exact.F32 else ("",):
+
+            def expected(a, m=mode, z=ftz):
+                negative, value = form.parts(form.flush(a) if z else a)
+                if value == NAN:
+                    result = 0 if form is not exact.F64 and bits < 64 else 1 << (bits - 1)
+                    result = signed(result, bits) if is_signed else result
+                elif value == INFINITY:
+                    result = low if negative else high
+                else:
+                    result = clamp(exact.integral(value, m), low, high)
+                return result & mask(out)
+
+            yield Case(
+                f"cvt.{mode}{ftz}.{name}.{form.name} {{0}}, {{1}};",
+                [out],
+                [form.bits],
+                expected,
+                kinds=[form.name],
+            )
+
+
+def convert_value(to, source, bits, mode):
+    negative, value = source.parts(bits)
+    if value == NAN:
+        return to.nan
+    if value == INFINITY:
+        return to.infinity | (to.sign if negative else 0)
+    return to.round(value, mode, negative)
+
+
+def convert_floats(to, source):
+    narrows = to.bits < source.bits or (to.bits == source.bits and to is not source)
+    if to is source:
+        for mode in ("rni", "rzi", "rmi", "rpi"):
+
+            def rounded(a, m=mode, f=to):
+                negative, value = f.parts(a)
+                if value in (NAN, INFINITY):
+                    return f.nan if value == NAN else a
+                return f.round(Fraction(exact.integral(value, m)), "rn", negative)
+
+            def near(value, a, f=to):
+                return f.is_nan(value) and f.is_nan(a)
+
+            yield Case(
+                f"cvt.{mode}.{to.name}.{to.name} {{0}}, {{1}};",
+                [to.bits],
+                [to.bits],
+                rounded,
+                near=near,
+                kinds=[to.name],
+            )
+        if to in (exact.F32, exact.F64):
+            yield Case(
+                f"cvt.sat.{to.name}.{to.name} {{0}}, {{1}};",
+                [to.bits],
+                [to.bits],
+                lambda a, f=to: saturate(f, a),
+                kinds=[to.name],
+            )
+        return
+    for mode in MODES if narrows else ("",):
+        if narrows and to.bits == source.bits:
+            continue  # f16 and bf16 to each other
+
+        def expected(a, m=mode or "rn"):
+            return convert_value(to, source, a, m)
+
+        def near(value, a):
+            return to.is_nan(value) and source.is_nan(a)
+
+        dotted = f".{mode}" if mode else ""
+        yield Case(
+            f"cvt{dotted}.{to.name}.{source.name} {{0}}, {{1}};",
+            [to.bits],
+            [source.bits],
+            expected,
+            near=near,
+            kinds=[source.name],
+        )
+        if (to is exact.F32 and source is exact.F64) or (to is exact.F64 and source is exact.F32):
+
+            def flushed(a, m=mode or "rn"):
+                a = source.flush(a) if source is exact.F32 else a
+                out = convert_value(to, source, a, m)
+                return to.flush(out) if to is exact.F32 else out
+
+            yield Case(
+                f"cvt{dotted}.ftz.{to.name}.{source.name} {{0}}, {{1}};",
+                [to.bits],
+                [source.bits],
+                flushed,
+                near=near,
+                kinds=[source.name],
+            )
+
+
+def packed_convert_cases():
+    for form in (exact.F16, exact.BF16):
+        for mode in ("rn", "rz"):
+            for relu in ("", ".relu"):
+
+                def one(a, f=form, m=mode, r=relu):
+                    out = convert_value(f, exact.F32, a, m)
+                    return 0 if r and not f.is_nan(out) and out & f.sign else out
+
+                yield Case(
+                    f"cvt.{mode}{relu}.{form.name}x2.f32 {{0}}, {{1}}, {{2}};",
+                    [32],
+                    [32] * 2,
+                    lambda a, b, g=one: g(a) << 16 | g(b),
+                    kinds=["f32"] * 2,
+                )
+    tf32 = exact.Format("tf32", 8, 10, 0x3FFFF)
+
+    def to_tf32(a, mode):
+        _, value = exact.F32.parts(a)
+        if value == NAN:
+            return exact.F32.nan
+        if value == INFINITY:
+            return a
+        return tf32.round(value, mode, bool(a >> 31)) << 13
+
+    for mode in ("rn", "rz", "rna"):
+        yield Case(
+            f"cvt.{mode}.tf32.f32 {{0}}, {{1}};",
+            [32],
+            [32],
+            lambda a, m=mode: to_tf32(a, m),
+            kinds=["f32"],
+        )
+    for name in ("u16", "s16", "u8", "s8"):
+        is_signed, bits = of_type(name)
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, mask(bits))
+
+        def pack(a, b, c=0, n=bits, lo=low, hi=high):
+            x, y = (clamp(signed(v, 32), lo, hi) & mask(n) for v in (a, b))
+            return (c << 2 * n | x << n | y) & mask(32)
+
+        if bits == 16:
+            yield Case(f"cvt.pack.sat.{name}.s32 {{0}}, {{1}}, {{2}};", [32], [32] * 2, pack)
+        else:
+            yield Case(
+                f"cvt.pack.sat.{name}.s32.b32 {{0}}, {{1}}, {{2}}, {{3}};", [32], [32] * 3, pack
+            )
