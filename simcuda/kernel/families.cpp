@@ -15,12 +15,13 @@
   bool select_convert(Lowering &);                                                         \
   bool select_move(Lowering &);                                                            \
   bool select_memory(Lowering &);                                                          \
+  bool select_atomic(Lowering &);                                                          \
   bool select_video(Lowering &);                                                           \
   extern const WarpUses uses;                                                              \
-  static const Families all = {{select_move, select_memory, select_integer, select_bits,   \
-                                select_compare, select_convert, select_float, select_half, \
-                                select_math, select_video, select_control, select_barrier, \
-                                select_exchange}};                                         \
+  static const Families all = {{select_move, select_memory, select_atomic, select_integer, \
+                                select_bits, select_compare, select_convert, select_float, \
+                                select_half, select_math, select_video, select_control,    \
+                                select_barrier, select_exchange}};                         \
   }
 
 SIMCUDA_FAMILIES(plain)

@@ -98,6 +98,7 @@ bool select_compare(Lowering &);
 bool select_convert(Lowering &);
 bool select_move(Lowering &);
 bool select_memory(Lowering &);
+bool select_atomic(Lowering &);
 bool select_video(Lowering &);
 
 }  // namespace simcuda::kernel::SIMCUDA_LANES
