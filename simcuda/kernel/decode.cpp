@@ -38,7 +38,7 @@ std::vector<std::uint32_t> lay_out_locals(const Function &function, Body &body) 
   return offsets;
 }
 
-std::vector<Passed> formals(const Function &function, const std::vector<Formal> &list,
+std::vector<Passed> formals(const std::vector<Formal> &list,
                             const std::vector<std::uint32_t> &places,
                             const std::vector<std::uint32_t> &locals) {
   std::vector<Passed> made;
@@ -52,7 +52,6 @@ std::vector<Passed> formals(const Function &function, const std::vector<Formal> 
       passed.offset = locals[formal.index];
     made.push_back(passed);
   }
-  (void)function;
   return made;
 }
 
@@ -72,8 +71,8 @@ void decode_function(ModuleState &module, int index) {
   std::uint32_t frame_bytes = 0;
   const auto places = allocate_registers(function, frame_bytes);
   body.frame_bytes = frame_bytes;
-  body.parameters = formals(function, function.parameters, places, locals);
-  body.results = formals(function, function.results, places, locals);
+  body.parameters = formals(function.parameters, places, locals);
+  body.results = formals(function.results, places, locals);
   Lowering lowering(module, function, body, places, locals);
   body.instructions.reserve(function.statements.size() + 1);
   for (const Statement &statement : function.statements) lowering.lower(statement);

@@ -35,11 +35,6 @@ T applied(T old, T b) {
 enum class HalfKind : std::uint8_t { f16, bf16 };
 
 template <Op op, HalfKind kind>
-struct HalfOf {
-  std::uint16_t bits;
-};
-
-template <Op op, HalfKind kind>
 std::uint16_t applied_half(std::uint16_t old, std::uint16_t b) {
   const auto value = [](std::uint16_t half) {
     return static_cast<double>(kind == HalfKind::f16 ? half_to_float(half) : bhalf_to_float(half));

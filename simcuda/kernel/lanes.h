@@ -91,7 +91,6 @@ void ternary(Warp &w, const Instruction &i, std::uint32_t mask) {
 bool select_integer(Lowering &);
 bool select_bits(Lowering &);
 bool select_float(Lowering &);
-bool select_directed(Lowering &);
 bool select_half(Lowering &);
 bool select_math(Lowering &);
 bool select_compare(Lowering &);

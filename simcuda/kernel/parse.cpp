@@ -208,7 +208,7 @@ void Parser::parse_variable(Space space, Linkage linkage) {
         const int symbol = add_symbol(declaration.name, -1, index, false);
         add_name(declaration.name, {Name::Kind::label, -2 - symbol});
       } else {
-        declare(std::move(variable), true);
+        declare(std::move(variable));
         // The name in the table points into the text, not into the variable.
         if (!program_.symbol_by_name.contains(declaration.name))
           add_symbol(declaration.name, -1, index, true);
@@ -218,7 +218,7 @@ void Parser::parse_variable(Space space, Linkage linkage) {
   text_.expect(";");
 }
 
-void Parser::declare(Variable variable, bool) {
+void Parser::declare(Variable variable) {
   auto found = program_.symbol_by_name.find(variable.name);
   if (found == program_.symbol_by_name.end()) {
     program_.variables.push_back(std::move(variable));
@@ -422,7 +422,6 @@ void Parser::parse_function(bool entry, Linkage linkage) {
   scopes_.assign(1, {});
   scope_ = 0;
   pending_.clear();
-  pending_lists_.clear();
   if (text_.take_if_dotted("attribute")) {
     text_.expect("(");
     while (!text_.take_if(")"))

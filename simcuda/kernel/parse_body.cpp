@@ -59,7 +59,7 @@ void Parser::parse_body() {
     } else if (word.kind == Word::Kind::name) {
       text_.take();
       if (text_.take_if(":"))
-        parse_label(word.text, word.line);
+        parse_label(word.text);
       else
         parse_instruction(word.text, word.line);
     } else {
@@ -153,8 +153,7 @@ void Parser::parse_loc() {
   }
 }
 
-void Parser::parse_label(std::string_view name, std::uint32_t line) {
-  (void)line;
+void Parser::parse_label(std::string_view name) {
   if (text_.take_if_dotted("branchtargets")) {
     std::vector<int> list;
     do {

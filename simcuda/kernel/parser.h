@@ -56,7 +56,7 @@ class Parser {
   void parse_element(const Declaration &declaration, Variable &variable, std::uint64_t offset);
   void parse_address_element(Variable &variable, std::uint64_t offset, std::uint32_t size,
                              std::uint32_t shift);
-  void declare(Variable variable, bool module_scope);
+  void declare(Variable variable);
   int add_symbol(std::string_view name, int function, int variable, bool module_scope);
   void parse_function(bool entry, Linkage linkage);
   void parse_formals(Function &function, std::vector<Formal> &formals, bool entry);
@@ -68,7 +68,7 @@ class Parser {
   void parse_directive_in_body();
   void parse_registers();
   void parse_loc();
-  void parse_label(std::string_view name, std::uint32_t line);
+  void parse_label(std::string_view name);
   void parse_instruction(std::string_view root, std::uint32_t line);
   void parse_call(Statement &statement);
   Operand parse_operand(unsigned depth = 0);
@@ -77,7 +77,6 @@ class Parser {
   Operand parse_group(const char *end);
   Operand named(std::string_view name, std::uint32_t line);
   const Name *find(std::string_view name);
-  bool is_known(std::string_view name);
   void add_name(std::string_view name, Name value);
   int add_register(std::string_view name, Type type);
   void resolve_labels();
@@ -93,7 +92,6 @@ class Parser {
   std::vector<Scope> scopes_;
   int scope_ = -1;
   std::vector<PendingLabel> pending_;
-  std::unordered_map<std::string_view, std::vector<int>> pending_lists_;
   std::uint32_t source_line_ = 0, source_file_ = 0;
   Statement guard_;
 };
