@@ -27,8 +27,10 @@ using CUkernel = struct CUkern_st *;
 using CUgreenCtx = struct CUgreenCtx_st *;
 using CUdevResourceDesc = struct CUdevResourceDesc_st *;
 using CUarray = struct CUarray_st *;
+using CUlinkState = struct CUlinkState_st *;
 
 using CUhostFn = void (*)(void *user_data);
+using CUoccupancyB2DSize = std::size_t (*)(int block_size);
 using CUstreamCallback = void (*)(CUstream stream, CUresult status, void *user_data);
 
 inline constexpr CUresult CUDA_SUCCESS = 0;
@@ -42,8 +44,11 @@ inline constexpr CUresult CUDA_ERROR_INVALID_DEVICE = 101;
 inline constexpr CUresult CUDA_ERROR_INVALID_IMAGE = 200;
 inline constexpr CUresult CUDA_ERROR_INVALID_CONTEXT = 201;
 inline constexpr CUresult CUDA_ERROR_MAP_FAILED = 205;
+inline constexpr CUresult CUDA_ERROR_NO_BINARY_FOR_GPU = 209;
 inline constexpr CUresult CUDA_ERROR_ECC_UNCORRECTABLE = 214;
 inline constexpr CUresult CUDA_ERROR_UNSUPPORTED_LIMIT = 215;
+inline constexpr CUresult CUDA_ERROR_INVALID_PTX = 218;
+inline constexpr CUresult CUDA_ERROR_FILE_NOT_FOUND = 301;
 inline constexpr CUresult CUDA_ERROR_INVALID_HANDLE = 400;
 inline constexpr CUresult CUDA_ERROR_ILLEGAL_STATE = 401;
 inline constexpr CUresult CUDA_ERROR_NOT_FOUND = 500;
@@ -57,7 +62,11 @@ inline constexpr CUresult CUDA_ERROR_ASSERT = 710;
 inline constexpr CUresult CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712;
 inline constexpr CUresult CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713;
 inline constexpr CUresult CUDA_ERROR_HARDWARE_STACK_ERROR = 714;
+inline constexpr CUresult CUDA_ERROR_ILLEGAL_INSTRUCTION = 715;
+inline constexpr CUresult CUDA_ERROR_MISALIGNED_ADDRESS = 716;
+inline constexpr CUresult CUDA_ERROR_INVALID_PC = 718;
 inline constexpr CUresult CUDA_ERROR_LAUNCH_FAILED = 719;
+inline constexpr CUresult CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720;
 inline constexpr CUresult CUDA_ERROR_NOT_PERMITTED = 800;
 inline constexpr CUresult CUDA_ERROR_NOT_SUPPORTED = 801;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900;
@@ -69,6 +78,7 @@ inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906;
 inline constexpr CUresult CUDA_ERROR_CAPTURED_EVENT = 907;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908;
+inline constexpr CUresult CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910;
 inline constexpr CUresult CUDA_ERROR_INVALID_RESOURCE_TYPE = 914;
 inline constexpr CUresult CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915;
 inline constexpr CUresult CUDA_ERROR_STREAM_DETACHED = 917;
@@ -184,6 +194,28 @@ inline constexpr int CU_POINTER_ATTRIBUTE_MAPPING_SIZE = 18;
 inline constexpr int CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR = 19;
 inline constexpr int CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID = 20;
 inline constexpr int CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE = 21;
+
+inline constexpr int CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0;
+inline constexpr int CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1;
+inline constexpr int CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2;
+inline constexpr int CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3;
+inline constexpr int CU_FUNC_ATTRIBUTE_NUM_REGS = 4;
+inline constexpr int CU_FUNC_ATTRIBUTE_PTX_VERSION = 5;
+inline constexpr int CU_FUNC_ATTRIBUTE_BINARY_VERSION = 6;
+inline constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
+inline constexpr int CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9;
+inline constexpr int CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH = 11;
+inline constexpr int CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE = 15;
+inline constexpr int CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2;
+inline constexpr int CU_JIT_WALL_TIME = 2;
+inline constexpr int CU_JIT_INFO_LOG_BUFFER = 3;
+inline constexpr int CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4;
+inline constexpr int CU_JIT_ERROR_LOG_BUFFER = 5;
+inline constexpr int CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6;
+inline constexpr int CU_JIT_INPUT_CUBIN = 0;
+inline constexpr int CU_JIT_INPUT_PTX = 1;
+inline constexpr int CU_JIT_INPUT_FATBINARY = 2;
+inline constexpr int CU_JIT_INPUT_NVVM = 5;
 
 inline constexpr int CU_GET_PROC_ADDRESS_SUCCESS = 0;
 inline constexpr int CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1;
@@ -332,6 +364,11 @@ struct CUDA_KERNEL_NODE_PARAMS_v2 {
   void **extra;
   CUkernel kern;
   CUcontext ctx;
+};
+
+struct CUgraphExecUpdateResultInfo {
+  int result;
+  CUgraphNode errorNode, errorFromNode;
 };
 
 struct CUlaunchAttribute {

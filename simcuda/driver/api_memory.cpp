@@ -96,7 +96,7 @@ SIM_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
     if (!pointer) return;
     auto allocation = s.driver.memory.find_base(pointer);
     if (!allocation || allocation->on_host() || allocation->free_submitted ||
-        allocation->is_opened_handle())
+        allocation->is_opened_handle() || allocation->of_module)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     refuse_lost(s.driver, *allocation);
     if (allocation->of_graph) {
@@ -159,6 +159,9 @@ SIM_API CUresult cuMemHostUnregister(void *pointer) {
       throw Refused{CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED};
     refuse_lost(s.driver, *allocation);
     s.finish_device(allocation->device);
+    // From here on it is the client's alone, which may unmap it: other devices' kernels, too, are
+    // done with it.
+    s.driver.schedule.finish_uses_of(*allocation, s.lock);
     end(s, *allocation, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
   });
 }

@@ -7,6 +7,7 @@
 #include "call.h"
 #include "capture.h"
 #include "pool.h"
+#include "written.h"
 
 using namespace simcuda;
 
@@ -62,7 +63,9 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
   whole.life = Access::Life::begins;
   operation->accesses = {whole};
   operation->run = [allocation] {
-    if (!allocation->dead) std::memset(allocation->bytes, fresh_poison, allocation->size);
+    if (allocation->dead) return;
+    std::memset(allocation->bytes, fresh_poison, allocation->size);
+    if (allocation->written) allocation->written->clear();
   };
   s.submit(stream, std::move(operation));
   *out = allocation->address;
@@ -114,7 +117,8 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     auto allocation = s.driver.memory.find_base(pointer);
     const bool freeable =
         allocation && (allocation->kind == Allocation::Kind::device || allocation->pool);
-    if (!freeable || allocation->free_submitted || allocation->is_opened_handle())
+    if (!freeable || allocation->free_submitted || allocation->is_opened_handle() ||
+        allocation->of_module)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     refuse_lost(s.driver, *allocation);
     if (stream->capture) {

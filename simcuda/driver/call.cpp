@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "check_report.h"
 #include "simcuda.h"
 #include "table.h"
 
@@ -247,8 +248,9 @@ SIM_API std::uint64_t simcuda_objects(const char *type) {
   }
   if (name == "CUdeviceptr") {
     const auto all = driver->memory.all();
-    return static_cast<std::uint64_t>(std::count_if(
-        all.begin(), all.end(), [](const auto &each) { return !each->free_submitted; }));
+    return static_cast<std::uint64_t>(std::count_if(all.begin(), all.end(), [](const auto &each) {
+      return !each->free_submitted && !each->of_module;
+    }));
   }
   if (name == "CUmemoryPool") {
     const auto all = driver->pools.all();
@@ -266,6 +268,10 @@ SIM_API std::uint64_t simcuda_objects(const char *type) {
 
 SIM_API std::uint64_t simcuda_races(void) {
   return simcuda::races_found();
+}
+
+SIM_API std::uint64_t simcuda_findings(void) {
+  return simcuda::findings_so_far();
 }
 
 SIM_API std::int32_t simcuda_host_access(const void *address, std::uint64_t size,
@@ -291,6 +297,7 @@ SIM_API void simcuda_forget(void) {
   const auto all = [](const simcuda::Context &) { return true; };
   driver->schedule.finish(driver->schedule.pending_of(all), lock);
   driver->races.forget(driver->memory.all());
+  simcuda::forget_findings();
   driver->memory.forget_freed();
 }
 

@@ -11,6 +11,7 @@
 #include "array.h"
 #include "call.h"
 #include "capture.h"
+#include "check_report.h"
 #include "green.h"
 #include "kernel.h"
 #include "pool.h"
@@ -28,7 +29,9 @@ std::atomic<bool> forked{false};
 // Runs with the library's own destructors, after those of the clients.
 __attribute__((destructor)) void process_ends() {
   ending = true;
-  if (!forked) say_races_at_end();
+  if (forked) return;
+  say_races_at_end();
+  say_findings_at_end();
 }
 
 }  // namespace
@@ -289,6 +292,7 @@ OperationPtr Session::submit(const std::shared_ptr<Stream> &stream, OperationPtr
     return nullptr;
   }
   refuse_implicit(*stream);
+  begin_kernel(*operation);
   driver.schedule.submit(operation);
   return operation;
 }
@@ -332,7 +336,7 @@ void Session::finish(const std::vector<OperationPtr> &operations) {
 
 bool Session::query(const std::vector<OperationPtr> &operations) {
   const auto contexts = contexts_of(operations);
-  const bool done = driver.schedule.query(operations);
+  const bool done = driver.schedule.query(operations, lock);
   refuse_failed(contexts);
   if (done) driver.races.host_saw(operations);
   return done;
@@ -369,7 +373,7 @@ void Session::finish(const std::shared_ptr<Stream> &stream) {
 }
 
 bool Session::query(const std::shared_ptr<Stream> &stream) {
-  const bool done = driver.schedule.query(driver.schedule.awaited(*stream));
+  const bool done = driver.schedule.query(driver.schedule.awaited(*stream), lock);
   simcuda::refuse_failed(*stream->context);
   if (done) driver.races.host_saw(promised(*stream));
   return done;

@@ -7,6 +7,7 @@
 
 #include "ipc.h"
 #include "memory.h"
+#include "module.h"  // of the engine that executes PTX
 #include "objects.h"
 #include "schedule.h"
 
@@ -35,6 +36,8 @@ struct Settings {
   std::chrono::milliseconds quiet;
   Schedule::Policy policy;
   RaceMode races;
+  kernel::Checks checks;  // inside kernels
+  std::chrono::seconds kernel_limit;
 
   static const Settings &get();
   // Whether the driver is one of that version, or a newer one.
@@ -117,6 +120,7 @@ struct Driver {
   Registry<CUmodule, Module> modules{handles};
   Registry<CUlibrary, Library> libraries{handles};
   Registry<CUfunction, Function> functions{handles};
+  Registry<CUlinkState, LinkState> link_states{handles};
   Races races;
   Memory memory;
   Schedule schedule;
@@ -152,6 +156,8 @@ void refuse_lost(Driver &driver, const Allocation &allocation);
 bool may_run(const Operation &operation);
 // Does its work; what goes wrong there ends its context.
 void run_work(const Operation &operation);
+// A kernel is about to be submitted: its work is made.
+void begin_kernel(Operation &operation);
 // An error that a call was made to return: if it is such a one, the current context has failed.
 void fail_current(CUresult error);
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "capture.h"
+#include "written.h"
 
 namespace simcuda {
 namespace {
@@ -55,6 +56,7 @@ std::vector<GraphNodePtr> in_order(const Graph &graph) {
 
 void poison(const AllocationPtr &allocation, int value) {
   std::memset(allocation->bytes, value, allocation->size);
+  if (allocation->written) allocation->written->clear();
 }
 
 Access whole(const AllocationPtr &allocation, Access::Life life) {
@@ -141,14 +143,13 @@ bool GraphPlan::has_memory_nodes() const {
 }
 
 GraphPlan::GraphPlan(const Graph &graph) : user_objects(*graph.user_objects) {
-  std::map<const GraphNode *, std::size_t> step_of;
   for (auto &node : in_order(graph)) {
     std::vector<std::size_t> after;
     for (auto &before : node->depends_on) after.push_back(step_of.at(before.get()));
     // A graph in the graph begins where its node would, and its node ends it.
     if (node->child) after = add(*node->child, after);
     step_of[node.get()] = steps.size();
-    steps.push_back({node, std::move(after)});
+    steps.push_back({node, node->work, node->event, std::move(after)});
   }
   number_branches();
 }
@@ -159,7 +160,7 @@ std::vector<std::size_t> GraphPlan::add(const GraphPlan &child,
   const std::size_t first = steps.size();
   std::vector<bool> waited_for(child.steps.size(), false);
   for (auto &step : child.steps) {
-    Step copy{step.node, step.after};
+    Step copy{step.node, step.work, step.event, step.after};
     for (auto &index : copy.after) {
       waited_for[index] = true;
       index += first;
@@ -195,6 +196,31 @@ GraphExec::~GraphExec() {
   if (last) plan->held_until(last);
 }
 
+GraphPlan &GraphExec::own_plan() {
+  const bool shared = plan.use_count() > (own_ ? 2 : 1);
+  if (!own_ || shared) plan = own_ = std::make_shared<GraphPlan>(*plan);
+  return *own_;
+}
+
+UpdateResult update(GraphExec &exec, const Graph &graph) {
+  const int topology_changed = 2, type_changed = 3, not_supported = 6;
+  const GraphPlan &before = *exec.plan;
+  const GraphPlan after(graph);
+  if (before.steps.size() != after.steps.size()) return {topology_changed, nullptr};
+  for (std::size_t i = 0; i < after.steps.size(); ++i) {
+    const GraphNodePtr &node = after.steps[i].node;
+    if (before.steps[i].node->type != node->type) return {type_changed, node};
+    if (before.steps[i].after != after.steps[i].after) return {topology_changed, node};
+    if (node->memory) return {not_supported, node};
+  }
+  GraphPlan &plan = exec.own_plan();
+  for (std::size_t i = 0; i < after.steps.size(); ++i) {
+    plan.steps[i].work = after.steps[i].work;
+    plan.steps[i].event = after.steps[i].event;
+  }
+  return {};
+}
+
 std::shared_ptr<Graph> new_graph(Driver &driver) {
   auto graph = std::make_shared<Graph>();
   driver.graphs.add(graph);
@@ -228,6 +254,12 @@ void destroy_graph(Driver &driver, Graph &graph) {
   driver.graphs.remove(graph.handle);
 }
 
+std::shared_ptr<const NodeWork> node_work(Operation &&operation) {
+  return std::make_shared<const NodeWork>(NodeWork{
+      std::move(operation.accesses), std::move(operation.run), std::move(operation.host_function),
+      std::move(operation.launch), operation.duration_ns, operation.busy_ns});
+}
+
 GraphNodePtr add_node(Driver &driver, Graph &graph, std::vector<GraphNodePtr> depends_on,
                       Operation &&operation) {
   auto node = std::make_shared<GraphNode>();
@@ -235,11 +267,7 @@ GraphNodePtr add_node(Driver &driver, Graph &graph, std::vector<GraphNodePtr> de
   node->type = type_of(operation.what);
   node->what = operation.what;
   node->depends_on = std::move(depends_on);
-  node->accesses = std::move(operation.accesses);
-  node->run = std::move(operation.run);
-  node->host_function = std::move(operation.host_function);
-  node->duration_ns = operation.duration_ns;
-  node->busy_ns = operation.busy_ns;
+  node->work = node_work(std::move(operation));
   driver.graph_nodes.add(node);
   graph.nodes.push_back(node);
   return node;
@@ -292,7 +320,7 @@ std::shared_ptr<GraphExec> instantiate(Session &session, const std::shared_ptr<G
   if (graph->capturing || another) throw Refused{CUDA_ERROR_INVALID_VALUE};
   auto exec = std::make_shared<GraphExec>();
   exec->flags = flags;
-  exec->plan = std::make_shared<GraphPlan>(*graph);
+  exec->plan = std::make_shared<const GraphPlan>(*graph);
   graph->instance = exec;
   session.driver.graph_execs.add(exec);
   return exec;
@@ -331,19 +359,20 @@ void launch(Session &session, const std::shared_ptr<GraphExec> &exec,
     const GraphNode &node = *step.node;
     auto operation = operation_for(node.what);
     operation->branch = step.branch;
-    operation->accesses = node.accesses;
-    operation->run = node.run;
-    operation->host_function = node.host_function;
-    operation->duration_ns = node.duration_ns;
-    operation->busy_ns = node.busy_ns;
+    operation->accesses = step.work->accesses;
+    operation->run = step.work->run;
+    operation->host_function = step.work->host_function;
+    operation->launch = step.work->launch;
+    operation->duration_ns = step.work->duration_ns;
+    operation->busy_ns = step.work->busy_ns;
     for (auto index : step.after) {
       operation->waits_for.push_back(operations[index]);
       waited_for[index] = true;
     }
     if (step.after.empty()) operation->waits_for.push_back(opening);
     // For what the event has recorded before this launch.
-    if (node.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT && node.event->recorded)
-      operation->waits_for.push_back(node.event->recorded);
+    if (node.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT && step.event->recorded)
+      operation->waits_for.push_back(step.event->recorded);
     operations.push_back(std::move(operation));
   }
   for (std::size_t i = 0; i < operations.size(); ++i)
@@ -354,12 +383,16 @@ void launch(Session &session, const std::shared_ptr<GraphExec> &exec,
     const GraphNode &node = *plan->steps[i].node;
     note_memory(node);
     if (node.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD) continue;
-    node.event->recorded = operations[i];
-    node.event->capture = nullptr;
-    node.event->capture_tail.clear();
+    Event &event = *plan->steps[i].event;
+    event.recorded = operations[i];
+    event.capture = nullptr;
+    event.capture_tail.clear();
   }
   session.driver.schedule.submit(opening);
-  for (auto &operation : operations) session.driver.schedule.enqueue(operation, {});
+  for (auto &operation : operations) {
+    begin_kernel(*operation);
+    session.driver.schedule.enqueue(operation, {});
+  }
   session.driver.schedule.submit(closing);
 }
 

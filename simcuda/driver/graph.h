@@ -50,15 +50,24 @@ struct GraphMemory {
 
 struct GraphPlan;
 
+// What a node does at each launch. Nodes that are told to do something else get another one: what
+// was instantiated before goes on as it was.
+struct NodeWork {
+  std::vector<Access> accesses;
+  std::function<void()> run, host_function;
+  std::shared_ptr<const KernelLaunch> launch;
+  std::uint64_t duration_ns = 0, busy_ns = 0;
+};
+
+std::shared_ptr<const NodeWork> node_work(Operation &&operation);
+
 struct GraphNode {
   CUgraphNode handle = nullptr;
   const Graph *graph = nullptr;  // compared only
   int type = CU_GRAPH_NODE_TYPE_EMPTY;
   const char *what = "";
   std::vector<std::shared_ptr<GraphNode>> depends_on;
-  std::vector<Access> accesses;
-  std::function<void()> run, host_function;
-  std::uint64_t duration_ns = 0, busy_ns = 0;
+  std::shared_ptr<const NodeWork> work;
   std::shared_ptr<Event> event;            // of a record or a wait
   std::shared_ptr<GraphMemory> memory;     // of an allocation or a free
   std::shared_ptr<const GraphPlan> child;  // of a graph in the graph
@@ -81,10 +90,14 @@ struct Graph {
 struct GraphPlan {
   struct Step {
     GraphNodePtr node;
+    // As they were when the graph was instantiated, or updated.
+    std::shared_ptr<const NodeWork> work;
+    std::shared_ptr<Event> event;
     std::vector<std::size_t> after;  // earlier steps
     std::uint32_t branch = 0;
   };
   std::vector<Step> steps;
+  std::map<const GraphNode *, std::size_t> step_of;  // of the graph's own nodes
   UserReferences user_objects;
 
   explicit GraphPlan(const Graph &graph);
@@ -107,7 +120,21 @@ struct GraphExec {
   std::uint64_t flags = 0;
   std::shared_ptr<const GraphPlan> plan;
   OperationPtr last;  // the end of its last launch
+
+  // The plan, to be changed: launches that were captured keep theirs.
+  GraphPlan &own_plan();
+
+ private:
+  std::shared_ptr<GraphPlan> own_;
 };
+
+// From the next launch on, each node does what its counterpart in this graph does. What differs, if
+// that is more than what they do:
+struct UpdateResult {
+  int result = 0;  // CUgraphExecUpdateResult
+  GraphNodePtr node;
+};
+UpdateResult update(GraphExec &exec, const Graph &graph);
 
 std::shared_ptr<Graph> new_graph(Driver &driver);
 std::shared_ptr<Graph> clone_graph(Driver &driver, const Graph &graph);

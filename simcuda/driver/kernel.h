@@ -1,63 +1,106 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels that tests register, the modules and libraries that clients find them in, and launches.
+// Kernels, the modules and libraries that clients find them in, and what those are loaded from.
 #pragma once
 
-#include <algorithm>
-
 #include "driver.h"
+#include "module.h"  // of the engine that executes PTX
 #include "simcuda.h"
 
 namespace simcuda {
 
+struct ArgumentPlace {
+  std::size_t offset, size;
+};
+
+// What a launch executes: a kernel of PTX, or one that a test has registered in its place.
 struct KernelCode {
   std::string name;
-  std::vector<std::uint32_t> argument_sizes;
-  simcuda_kernel_ranges ranges;
-  simcuda_kernel_run run;
+  std::vector<ArgumentPlace> arguments;
+  std::size_t argument_bytes = 0;
+
+  kernel::ModulePtr ptx;  // null: a registered one
+  const kernel::Kernel *kernel = nullptr;
+
+  simcuda_kernel_ranges ranges = nullptr;
+  simcuda_kernel_run run = nullptr;
 };
+
+using KernelCodePtr = std::shared_ptr<const KernelCode>;
 
 // A CUfunction of a module, or a CUkernel of a library: a launch takes either.
 struct Function {
   CUfunction handle = nullptr;
-  std::shared_ptr<const KernelCode> code;
+  KernelCodePtr code;
   std::weak_ptr<Module> module;
   std::weak_ptr<Library> library;
+  std::shared_ptr<Function> of_library;  // the kernel that this is in one context
+  std::map<int, int> attributes;         // that were set
 };
 
 using FunctionPtr = std::shared_ptr<Function>;
+
+// A module's variables of global and constant memory, in one context. They go when neither the
+// module nor work that was launched from it is there any more.
+struct Globals {
+  Globals() = default;
+  Globals(const Globals &) = delete;
+  Globals &operator=(const Globals &) = delete;
+  ~Globals();
+  std::map<std::string, AllocationPtr, std::less<>> variables;
+};
 
 struct Module {
   CUmodule handle = nullptr;
   std::shared_ptr<Context> context;
   std::map<std::string, FunctionPtr> functions;
+  std::shared_ptr<Globals> globals;
   bool of_library = false;
+};
+
+// The kernels of an image, and the code that they share.
+struct Image {
+  std::vector<KernelCodePtr> kernels;
+  kernel::ModulePtr ptx;  // null: registered ones
 };
 
 struct Library {
   CUlibrary handle = nullptr;
+  Image image;
   std::map<std::string, FunctionPtr> kernels;
   std::map<const Context *, std::shared_ptr<Module>> modules;
 };
 
-using Code = std::vector<std::shared_ptr<const KernelCode>>;
+// A registered kernel; null if there is none of that name.
+KernelCodePtr registered_kernel(std::string_view name);
 
-// The kernels that an image names; refuses what is no image of ours.
-Code read_image(const char *symbol, const void *image);
-std::shared_ptr<Module> add_module(Session &session, const Code &code);
+std::shared_ptr<Module> add_module(Session &session, const Image &image,
+                                   const std::shared_ptr<Context> &context);
 void remove_module(Driver &driver, const std::shared_ptr<Module> &module);
 // Modules go with their context.
 void remove_modules_of(Driver &driver, const Context &context);
+std::shared_ptr<Library> add_library(Driver &driver, Image image);
+void remove_library(Driver &driver, const std::shared_ptr<Library> &library);
+// A library's kernels in a context.
+std::shared_ptr<Module> module_of(Session &session, Library &library,
+                                  const std::shared_ptr<Context> &context);
 
-// Arguments in one buffer lie at multiples of this.
-inline std::size_t argument_alignment(std::size_t size) {
-  return std::min<std::size_t>(size & (~size + 1), 16);
-}
+FunctionPtr function_of(Session &session, CUfunction handle);
+FunctionPtr kernel_of(Session &session, CUkernel handle);
 
-struct LaunchShape {
-  std::uint32_t grid[3], block[3], shared_bytes;
-};
+// What a kernel asks of the device, and may have of it.
+int attribute_of(const Function &function, int attribute);
+void set_attribute(Function &function, int attribute, int value);
+// Blocks of a multiprocessor, of so many threads and bytes of dynamic shared memory.
+unsigned resident_blocks(const KernelCode &code, unsigned threads, std::size_t shared_bytes);
+// Dynamic shared memory of each of so many blocks that a multiprocessor has room for.
+std::size_t available_shared(const KernelCode &code, unsigned blocks, unsigned threads);
+void check_cache_config(int config);
 
-void launch_kernel(Session &session, const std::shared_ptr<Stream> &stream, CUfunction function,
-                   const LaunchShape &shape, void **parameters, void **extra);
+// A module's variable, or NOT_FOUND.
+const AllocationPtr &variable_of(const Module &module, const char *name);
+void tell_variable(const Module &module, const char *name, CUdeviceptr *address,
+                   std::size_t *bytes);
+void tell_parameter(const KernelCode &code, std::size_t index, std::size_t *offset,
+                    std::size_t *size);
 
 }  // namespace simcuda

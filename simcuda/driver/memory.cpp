@@ -10,13 +10,16 @@
 #include <iterator>
 #include <new>
 
-#include "ipc.h"
+#include "driver.h"
+#include "race_report.h"
+#include "written.h"
 
 namespace simcuda {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t most_freed = 4096;  // that are remembered
+constexpr std::size_t most_freed = 4096;  // that are remembered, of those of a stream
+constexpr std::size_t most_gone = 256;    // and of all
 // As much address space as the process may reserve, between these bounds.
 constexpr std::size_t largest_arena = std::size_t{256} << 30;
 constexpr std::size_t smallest_arena = std::size_t{1} << 30;
@@ -33,6 +36,19 @@ std::size_t most_address_space() {
 
 std::size_t whole_pages(std::size_t size) {
   return (size + page - 1) / page * page;
+}
+
+// What the host can see, or another process, counts as written.
+void track_written(Allocation &allocation) {
+  if (allocation.kind == Allocation::Kind::device && Settings::get().checks.written)
+    allocation.written = std::make_shared<Written>();
+}
+
+void note_written(const Place &place, std::size_t offset, std::size_t size) {
+  const Allocation *allocation = place.allocation.get();
+  if (!allocation || !allocation->written) return;
+  allocation->written->add(static_cast<std::size_t>(place.bytes - allocation->bytes) + offset,
+                           size);
 }
 
 // The driver's side is nobody else's business: not a child's, not a core file's.
@@ -166,6 +182,7 @@ AllocationPtr Memory::allocate(Allocation::Kind kind, int device, std::size_t si
   if (kind == Allocation::Kind::host && (flags & CU_MEMHOSTALLOC_WRITECOMBINED))
     allocation->alias = aliases_.take(size, false).address;
   std::memset(block.bytes, fresh_poison, size);
+  track_written(*allocation);
   add(allocation);
   return allocation;
 }
@@ -195,6 +212,7 @@ AllocationPtr Memory::reuse(const Allocation &before, std::size_t size) {
   allocation->size = size;
   if (allocation->kind == Allocation::Kind::managed)
     mprotect(reinterpret_cast<void *>(before.address), whole_pages(size), PROT_READ | PROT_WRITE);
+  track_written(*allocation);
   add(allocation);
   return allocation;
 }
@@ -244,6 +262,7 @@ void Memory::free(Allocation &allocation, Address address) {
   auto found = by_address_.find(allocation.address);
   // What is handed out again before its free has run belongs to somebody else by now.
   if (found == by_address_.end() || found->second.get() != &allocation) return;
+  remember(allocation);
   auto node = by_address_.extract(found);  // it goes on to live until the end of this
   Arena &arena = arena_of(allocation);
   if (allocation.imported) arena.unmap(allocation.address, allocation.size);
@@ -254,6 +273,33 @@ void Memory::free(Allocation &allocation, Address address) {
   if (!allocation.free_submitted) return;
   freed_.insert(std::move(node));
   if (freed_.size() > most_freed) freed_.erase(freed_.begin());
+}
+
+void Memory::remember(const Allocation &allocation) {
+  if (gone_.size() == most_gone) gone_.pop_front();
+  gone_.push_back({allocation.kind, allocation.device_address(), allocation.size});
+}
+
+std::string Memory::describe(std::uintptr_t address) const {
+  for (auto gone = gone_.rbegin(); gone != gone_.rend(); ++gone)
+    if (address - gone->address < gone->size)
+      return "It lies in " + describe_memory(gone->kind, gone->size, gone->address) +
+             ", which are freed.";
+  if (const auto allocation = find(address))
+    return "It lies in " + describe_memory(*allocation) +
+           ", which have another address on the device.";
+  const auto next = by_address_.upper_bound(address);
+  const auto distance = [](std::uintptr_t bytes) { return std::to_string(bytes) + " bytes "; };
+  const Allocation *below = next == by_address_.begin() ? nullptr : std::prev(next)->second.get();
+  const Allocation *above = next == by_address_.end() ? nullptr : next->second.get();
+  if (below && (!above || address - (below->device_address() + below->size) <
+                              above->device_address() - address))
+    return "It is " + distance(address - (below->device_address() + below->size)) +
+           "behind the end of " + describe_memory(*below) + '.';
+  if (above)
+    return "It is " + distance(above->device_address() - address) + "before " +
+           describe_memory(*above) + '.';
+  return {};
 }
 
 void Memory::give_back(const Allocation &allocation) {
@@ -329,11 +375,13 @@ void copy_bytes(const Place &to, std::size_t to_offset, const Place &from, std::
     std::memset(to.bytes + to_offset, freed_poison, size);
   else
     std::memmove(to.bytes + to_offset, from.bytes + from_offset, size);
+  note_written(to, to_offset, size);
 }
 
 void fill_bytes(const Place &to, std::size_t offset, std::uint32_t value, unsigned width,
                 std::size_t count) {
   if (to.allocation->dead) return;
+  note_written(to, offset, width * count);
   if (width == 1)
     std::memset(to.bytes + offset, static_cast<int>(value), count);
   else

@@ -87,6 +87,8 @@ class Memory {
   AllocationPtr find_base(std::uintptr_t address) const;
   bool overlaps(std::uintptr_t address, std::size_t size) const;
   std::vector<AllocationPtr> all() const;
+  // Where an address leads that a kernel cannot use: a sentence.
+  std::string describe(std::uintptr_t address) const;
   // Nobody is told of these any more.
   void forget_freed() { freed_.clear(); }
 
@@ -100,10 +102,18 @@ class Memory {
   void add(const AllocationPtr &allocation);
   AllocationPtr freed(std::uintptr_t address) const;
   Arena &arena_of(const Allocation &allocation);
+  void remember(const Allocation &allocation);
+
+  struct Gone {
+    Allocation::Kind kind;
+    std::uintptr_t address;
+    std::size_t size;
+  };
 
   const Stale stale_;
   // The last of those that were freed in the order of a stream. Addresses grow.
   std::map<std::uintptr_t, AllocationPtr> freed_;
+  std::deque<Gone> gone_;  // the last of all that were freed
   std::vector<Arena> device_arenas_;
   Arena shared_;   // managed and host memory: the host may touch it
   Arena aliases_;  // device addresses of host memory that has another one there

@@ -38,7 +38,9 @@ struct GraphMemory;
 struct GraphNode;
 struct GreenContext;
 class History;
+struct KernelLaunch;
 struct Library;
+struct LinkState;
 struct MemoryShare;
 struct Module;
 struct PoolShare;
@@ -46,6 +48,7 @@ struct ResourceDescriptor;
 struct Step;
 struct Stream;
 struct UserObject;
+class Written;
 
 // Memory that an operation reads or writes: rows of some bytes, and slices of such rows. Without an
 // allocation it is ordinary host memory that the driver knows nothing of.
@@ -56,6 +59,19 @@ struct Access {
   bool write;
   std::size_t rows = 1, pitch = 0, slices = 1, slice_pitch = 0;
   enum class Life { goes_on, begins, ends } life = Life::goes_on;  // of the allocation
+};
+
+struct Operation;
+
+// A kernel that is executed: on a thread of its own, since it may wait for anybody.
+class KernelWork {
+ public:
+  virtual ~KernelWork() = default;
+  virtual const std::string &name() const = 0;
+  // With no lock held; the operation is there meanwhile, and does not change.
+  virtual void run(const Operation &operation) = 0;
+  // Then, with the simulator's lock: what came of it.
+  virtual void ran(const Operation &operation) = 0;
 };
 
 // One piece of work in a stream. It may run once every operation that it waits for is done.
@@ -73,8 +89,10 @@ struct Operation {
   bool external = false;        // it waits for another process, too: that is one of them
   std::uint32_t branch = 0;     // of a launched graph, counted from 1; 0: the stream's own line
   std::vector<Access> accesses;
-  std::function<void()> run;            // with the simulator's lock held; may be empty
-  std::function<void()> host_function;  // on the driver's thread, with no lock held
+  std::function<void()> run;                   // with the simulator's lock held; may be empty
+  std::function<void()> host_function;         // on the driver's thread, with no lock held
+  std::shared_ptr<const KernelLaunch> launch;  // of a kernel
+  std::shared_ptr<KernelWork> kernel;
   State state = State::pending;
   bool after_errors = false;  // it runs in a context that has failed, too
   std::uint64_t duration_ns = 1000;
@@ -219,10 +237,14 @@ struct Allocation {
   std::shared_ptr<History> history;    // of its uses, for the race detector
   std::uint64_t charged = 0;           // bytes that count as used, of its device or its pool
   std::shared_ptr<MemoryShare> share;  // with other processes: offered to them, or from one
+  std::size_t kernels = 0;             // that run, and use it
+  std::shared_ptr<Written> written;    // null: all of it counts as written
   bool imported = false;
   bool dead = false;
 
   bool of_graph = false;
+  bool of_module = false;  // one of its variables
+  bool constant = false;   // kernels only read it
 
   bool on_host() const { return kind == Kind::host || kind == Kind::registered; }
   std::uintptr_t device_address() const { return alias ? alias : address; }

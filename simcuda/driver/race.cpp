@@ -83,12 +83,21 @@ void Races::retire(Stream &stream) {
   stream.lanes.clear();
 }
 
+// Whether any work that has yet to say what it uses is not ordered with this step, but comes before
+// `until`, if that is given: so that `until` does not stand for the step. Of a lane, the first that
+// this step does not come after knows least.
+bool Races::may_race_yet(const Step &step, const Step *until) const {
+  for (auto &[lane, steps] : untold_) {
+    const auto first = steps.upper_bound(step.moment.known(lane));
+    if (first == steps.end() || first->second.get() == until) continue;
+    if (until && until->moment.known(lane) < first->first) continue;
+    if (!first->second->moment.comes_after(step.moment)) return true;
+  }
+  return false;
+}
+
 bool Races::settled(const Step &step) const {
-  // A host function makes its uses known when it runs, at its own place in logical time.
-  return host_.comes_after(step.moment) && host_functions_.size() < 16 &&
-         std::all_of(
-             host_functions_.begin(), host_functions_.end(),
-             [&](auto &running) { return running.second->moment.comes_after(step.moment); });
+  return host_.comes_after(step.moment) && !may_race_yet(step, nullptr);
 }
 
 bool Races::is_settled(const OperationPtr &operation) const {
@@ -110,10 +119,12 @@ void Races::submitted(Operation &operation) {
   step->number = operation.id;
   step->call = thread_state().call;
   step->what = operation.what;
+  if (operation.kernel) step->what += ' ' + operation.kernel->name();
   step->line = lanes_[lane].name;
   operation.step = step;
   thread_state().last = step;
-  if (operation.host_function) host_functions_.emplace(operation.id, step);
+  step->tells_late = operation.host_function || operation.kernel;
+  if (step->tells_late) untold_[lane].emplace(step->moment.tick, step);
   for (auto &access : operation.accesses) use(step, access, effect_of(access));
 }
 
@@ -138,8 +149,32 @@ void Races::host_function_begins(const Operation &operation) {
   host_.host = ++host_.tick;
 }
 
+void Races::has_told(const Operation &operation) {
+  if (!operation.step) return;
+  const Moment &moment = operation.step->moment;
+  const auto lane = untold_.find(moment.lane);
+  if (lane == untold_.end()) return;
+  lane->second.erase(moment.tick);
+  if (lane->second.empty()) untold_.erase(lane);
+}
+
+void Races::ran(const Operation &operation, const std::vector<Used> &used) {
+  has_told(operation);
+  if (!operation.step) return;
+  for (const Used &each : used)
+    use(*each.history, each.allocation, {operation.step, each.effect, each.detail},
+        [&](const auto &range) {
+          for (auto [begin, end] : each.ranges) range(begin, end);
+        });
+}
+
+std::shared_ptr<History> Races::history_of(Allocation &allocation) const {
+  if (on_ && !allocation.history) allocation.history = std::make_shared<History>();
+  return on_ ? allocation.history : nullptr;
+}
+
 void Races::host_function_returned(const Operation &operation) {
-  host_functions_.erase(operation.id);
+  has_told(operation);
   if (operation.step) host_saw(operation.step->moment);
 }
 
@@ -188,34 +223,12 @@ void Races::names_freed(const AllocationPtr &allocation, std::uintptr_t address,
 }
 
 void Races::use(const StepPtr &step, const Access &access, Effect effect) {
-  std::uintptr_t base = 0, begin = access.begin;
+  std::uintptr_t begin = access.begin;
   History *history = &pageable_;
   if (access.allocation) {
-    if (!access.allocation->history) access.allocation->history = std::make_shared<History>();
-    history = access.allocation->history.get();
-    base = access.allocation->address;
+    history = history_of(*access.allocation).get();
     begin = offset_in(*access.allocation, access.begin);
   }
-  const Use mine{step, effect};
-  if (history->freed) {
-    report_.found({{history->freed, Effect::frees},
-                   mine,
-                   access.allocation,
-                   base + begin,
-                   base + begin + access.size});
-    return;
-  }
-
-  History::UsesPtr last_before, last_after;  // rows that were used alike stay so
-  const History::Change change = [&](const History::UsesPtr &before, std::uintptr_t from,
-                                     std::uintptr_t to) {
-    if (last_after && before == last_before) return last_after;
-    last_before = before;
-    last_after = add(before, mine, [&](const Use &other) {
-      report_.found({other, mine, access.allocation, base + from, base + to});
-    });
-    return last_after;
-  };
   std::size_t row = access.size, rows = access.rows, slices = access.slices;
   if (rows == 1 || access.pitch == row) {  // without gaps
     row *= rows;
@@ -225,46 +238,87 @@ void Races::use(const StepPtr &step, const Access &access, Effect effect) {
       slices = 1;
     }
   }
-  for (std::size_t z = 0; z < slices; ++z)
-    for (std::size_t y = 0; y < rows; ++y) {
-      const std::uintptr_t at = begin + z * access.slice_pitch + y * access.pitch;
-      history->change(at, at + row, change);
-    }
-  if (effect == Effect::frees) {
-    *history = History{};  // whatever comes now is compared with the free alone
-    history->freed = step;
+  use(*history, access.allocation, {step, effect}, [&](const auto &range) {
+    for (std::size_t z = 0; z < slices; ++z)
+      for (std::size_t y = 0; y < rows; ++y) {
+        const std::uintptr_t at = begin + z * access.slice_pitch + y * access.pitch;
+        range(at, at + row);
+      }
+  });
+}
+
+template <class Each>
+void Races::use(History &history, const AllocationPtr &allocation, const Use &mine,
+                const Each &each_range) {
+  const std::uintptr_t base = allocation ? allocation->address : 0;
+  // What is told late may have been submitted first.
+  const auto report = [&](const Use &other, std::uintptr_t from, std::uintptr_t to) {
+    const Step &theirs = *other.step, &own = *mine.step;
+    const bool is_first = own.tells_late && (theirs.by_host() || theirs.number > own.number);
+    report_.found(
+        {is_first ? mine : other, is_first ? other : mine, allocation, base + from, base + to});
+  };
+  // Of what is told late, it may be that the memory was freed afterwards.
+  if (history.freed && !history.freed->moment.comes_after(mine.step->moment)) {
+    each_range([&](std::uintptr_t from, std::uintptr_t to) {
+      report({history.freed, Effect::frees}, from, to);
+    });
+    return;
   }
-  if (history->sweep_is_due()) sweep(*history);
+
+  History::UsesPtr last_before, last_after;  // rows that were used alike stay so
+  const History::Change change = [&](const History::UsesPtr &before, std::uintptr_t from,
+                                     std::uintptr_t to) {
+    if (last_after && before == last_before) return last_after;
+    last_before = before;
+    last_after = add(before, mine, [&](const Use &other) { report(other, from, to); });
+    return last_after;
+  };
+  each_range([&](std::uintptr_t from, std::uintptr_t to) { history.change(from, to, change); });
+  if (mine.effect == Effect::frees) {
+    // Whatever is submitted now is compared with the free alone.
+    if (untold_.empty()) history = History{};
+    history.freed = mine.step;
+  }
+  if (history.sweep_is_due()) sweep(history);
 }
 
 // What is known of bytes after one more use of them; tells of the earlier uses that it races with.
 History::UsesPtr Races::add(const History::UsesPtr &before, const Use &mine,
                             const std::function<void(const Use &)> &races_with) const {
   const Moment &now = mine.step->moment;
-  const bool writes = mine.effect != Effect::reads;
+  const bool reads = mine.effect == Effect::reads, updates = mine.effect == Effect::updates;
   Uses after = before ? *before : Uses{};
-  // What a host function uses can come before what was submitted after the function.
+  // What a host function or a kernel uses can come before what was submitted after it.
   const auto check = [&](const Use &other) {
     if (!now.comes_after(other.step->moment) && !other.step->moment.comes_after(now))
       races_with(other);
   };
   std::for_each(after.writers.begin(), after.writers.end(), check);
-  if (writes) std::for_each(after.readers.begin(), after.readers.end(), check);
+  if (!reads) std::for_each(after.readers.begin(), after.readers.end(), check);
+  if (!updates) std::for_each(after.updaters.begin(), after.updaters.end(), check);
 
   const bool outlived = settled(*mine.step) ||
                         std::any_of(after.writers.begin(), after.writers.end(), [&](auto &other) {
-                          return other.step != mine.step && other.step->moment.comes_after(now);
+                          return other.step != mine.step && other.step->moment.comes_after(now) &&
+                                 !may_race_yet(*mine.step, other.step.get());
                         });
   const auto is_settled = [&](const Use &other) { return settled(*other.step); };
-  // What is settled is so for this use, too.
-  const auto is_outlived = [&](const Use &other) { return now.comes_after(other.step->moment); };
-  std::erase_if(after.readers, is_outlived);
-  if (writes)
-    std::erase_if(after.writers, is_outlived);
-  else
-    std::erase_if(after.writers, is_settled);
-  if (!outlived) (writes ? after.writers : after.readers).push_back(mine);
-  if (after.writers.empty() && after.readers.empty()) return nullptr;
+  const auto is_outlived = [&](const Use &other) {
+    return now.comes_after(other.step->moment) && !may_race_yet(*other.step, mine.step.get());
+  };
+  // Only what races with all that the other one races with can stand for it.
+  const auto drop = [&](std::vector<Use> &others, bool can_stand_for) {
+    if (can_stand_for)
+      std::erase_if(others, is_outlived);
+    else
+      std::erase_if(others, is_settled);
+  };
+  drop(after.readers, !updates);
+  drop(after.writers, !reads && !updates);
+  drop(after.updaters, !reads);
+  if (!outlived) (reads ? after.readers : updates ? after.updaters : after.writers).push_back(mine);
+  if (after.empty()) return nullptr;
   return std::make_shared<const Uses>(std::move(after));
 }
 
@@ -272,9 +326,11 @@ void Races::sweep(History &history) const {
   history.sweep([&](const History::UsesPtr &before, std::uintptr_t, std::uintptr_t) {
     Uses after = *before;
     const auto is_settled = [&](const Use &other) { return settled(*other.step); };
-    if (std::erase_if(after.writers, is_settled) + std::erase_if(after.readers, is_settled) == 0)
+    if (std::erase_if(after.writers, is_settled) + std::erase_if(after.readers, is_settled) +
+            std::erase_if(after.updaters, is_settled) ==
+        0)
       return before;
-    if (after.writers.empty() && after.readers.empty()) return History::UsesPtr{};
+    if (after.empty()) return History::UsesPtr{};
     return std::make_shared<const Uses>(std::move(after));
   });
 }

@@ -28,6 +28,18 @@ class Races {
   // host goes on after all that comes before the function, and then after the function.
   void host_function_begins(const Operation &operation);
   void host_function_returned(const Operation &operation);
+  // A kernel tells what it has used once it has run, if it did.
+  struct Used {
+    AllocationPtr allocation;
+    std::shared_ptr<History> history;
+    Effect effect;
+    std::shared_ptr<const std::string> detail;
+    std::vector<std::pair<std::size_t, std::size_t>> ranges;  // offsets in the allocation
+  };
+  void ran(const Operation &operation, const std::vector<Used> &used);
+  void has_told(const Operation &operation);
+  // Of what is there now; null if races are not looked for.
+  std::shared_ptr<History> history_of(Allocation &allocation) const;
   // All work that the contexts that this says yes to have been given so far.
   using Chosen = std::function<bool(const Context &)>;
   std::vector<Moment> reached(const Chosen &chosen) const;
@@ -60,9 +72,13 @@ class Races {
   void host_saw(const Moment &moment);
   Lane lane_of(Operation &operation);
   Lane take_lane();
+  bool may_race_yet(const Step &step, const Step *until) const;
   bool settled(const Step &step) const;
   StepPtr here();
   void use(const StepPtr &step, const Access &access, Effect effect);
+  template <class Each>
+  void use(History &history, const AllocationPtr &allocation, const Use &mine,
+           const Each &each_range);
   History::UsesPtr add(const History::UsesPtr &before, const Use &mine,
                        const std::function<void(const Use &)> &races_with) const;
   void sweep(History &history) const;
@@ -72,8 +88,10 @@ class Races {
   Moment host_;
   std::vector<LaneState> lanes_ = std::vector<LaneState>(1);  // the first is the host's, not used
   std::deque<Lane> retired_;
-  std::map<std::uint64_t, StepPtr> host_functions_;  // that have not returned
-  History pageable_;                                 // memory that the driver does not know
+  // Work that has yet to say what it uses, by lane: kernels and host functions that have not
+  // returned.
+  std::map<Lane, std::map<Tick, StepPtr>> untold_;
+  History pageable_;  // memory that the driver does not know
   std::vector<StepPtr> marks_;
   std::uint64_t forgotten_marks_ = 0;  // numbers do not recur
 };

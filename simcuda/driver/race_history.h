@@ -19,6 +19,7 @@ namespace simcuda {
 struct Step {
   Moment moment;
   std::uint64_t number = 0;  // of the operation; 0: the host itself
+  bool tells_late = false;   // it says what it uses when it runs
   const char *call = "";
   std::string what;
   std::shared_ptr<const std::string> line;  // "blocking stream 0x... of context 0x..."
@@ -28,20 +29,25 @@ struct Step {
 
 using StepPtr = std::shared_ptr<const Step>;
 
-enum class Effect { reads, writes, allocates, frees, names };
+// Updates are atomic: they race with reads and writes, and not with each other.
+enum class Effect { reads, writes, updates, allocates, frees, names };
 
 struct Use {
   StepPtr step;
   Effect effect;
+  std::shared_ptr<const std::string> detail = nullptr;  // for the report: "parameter 2 (out)"
 
   bool operator==(const Use &) const = default;
 };
 
 // The uses of some bytes that nothing later has made irrelevant. A use that comes after another one
 // stands for it: whoever comes after the later comes after the earlier, too. So there is at most
-// one writer and one reader of each lane.
+// one writer, one reader and one updater of each lane, and those that work which has yet to say
+// what it uses may race with.
 struct Uses {
-  std::vector<Use> writers, readers;
+  std::vector<Use> writers, readers, updaters;
+
+  bool empty() const { return writers.empty() && readers.empty() && updaters.empty(); }
 
   bool operator==(const Uses &) const = default;
 };

@@ -18,10 +18,6 @@ constexpr std::size_t most_told = 100;
 std::atomic<std::uint64_t> count{0};
 std::atomic<bool> telling{false};
 
-void say(const std::string &text) {
-  [[maybe_unused]] auto written = write(2, text.data(), text.size());
-}
-
 std::string hex(std::uintptr_t value) {
   char text[24];
   std::snprintf(text, sizeof text, "%#llx", static_cast<unsigned long long>(value));
@@ -46,11 +42,6 @@ void leave_evidence(const std::string &text) {
   close(file);
 }
 
-void tell(const std::string &text) {
-  say(text);
-  leave_evidence(text);
-}
-
 // "cuMemsetD8Async", "cuGraphLaunch (memset)", "the host's access".
 std::string name_of(const Step &step) {
   const std::string call = step.call;
@@ -69,6 +60,8 @@ const char *verb(Effect effect) {
       return " reads";
     case Effect::writes:
       return " writes";
+    case Effect::updates:
+      return " updates atomically";
     case Effect::allocates:
       return " allocates";
     case Effect::frees:
@@ -92,19 +85,15 @@ std::string headline(const Race &race) {
 }
 
 std::string line_of(const Use &use) {
-  return "simcuda:   " + numbered(*use.step) + verb(use.effect) + ", on " + *use.step->line + '\n';
+  std::string text = "simcuda:   " + numbered(*use.step) + verb(use.effect);
+  if (use.detail && !use.detail->empty()) text += " by " + *use.detail;
+  return text + ", on " + *use.step->line + '\n';
 }
 
 std::string memory_of(const Race &race) {
   std::string text = "simcuda:   in bytes " + hex(race.begin) + " to " + hex(race.end) + " of ";
   if (!race.allocation) return text + "pageable host memory\n";
-  const Allocation &a = *race.allocation;
-  const char *kind = a.kind == Allocation::Kind::device    ? "device memory"
-                     : a.kind == Allocation::Kind::managed ? "managed memory"
-                     : a.kind == Allocation::Kind::host    ? "page-locked host memory"
-                                                           : "registered host memory";
-  return text + "the " + std::to_string(a.size) + " bytes of " + kind + " at " + hex(a.address) +
-         '\n';
+  return text + describe_memory(*race.allocation) + '\n';
 }
 
 // What a loop would repeat: it is counted each time and told once.
@@ -133,6 +122,27 @@ std::string remedy(const Race &race) {
 }
 
 }  // namespace
+
+void say(const std::string &text) {
+  [[maybe_unused]] auto written = write(2, text.data(), text.size());
+}
+
+void tell(const std::string &text) {
+  say(text);
+  leave_evidence(text);
+}
+
+std::string describe_memory(Allocation::Kind kind, std::size_t size, std::uintptr_t address) {
+  const char *name = kind == Allocation::Kind::device    ? "device memory"
+                     : kind == Allocation::Kind::managed ? "managed memory"
+                     : kind == Allocation::Kind::host    ? "page-locked host memory"
+                                                         : "registered host memory";
+  return "the " + std::to_string(size) + " bytes of " + name + " at " + hex(address);
+}
+
+std::string describe_memory(const Allocation &allocation) {
+  return describe_memory(allocation.kind, allocation.size, allocation.address);
+}
 
 std::uint64_t races_found() {
   return count;

@@ -35,6 +35,14 @@ class RaceReport {
   std::set<std::pair<const Step *, const Allocation *>> with_;
 };
 
+// Says it on standard error,
+void say(const std::string &text);
+// and in this process's file in the folder that `simcuda run` looks into when all is over.
+void tell(const std::string &text);
+// "the 256 bytes of device memory at 0x..."
+std::string describe_memory(Allocation::Kind kind, std::size_t size, std::uintptr_t address);
+std::string describe_memory(const Allocation &allocation);
+
 // Of this process.
 std::uint64_t races_found();
 // What a process in which races were found says at its end.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <system_error>
 #include <thread>
 
 #include "call.h"
@@ -15,6 +16,7 @@ namespace {
 // Real clients wait for a host function without any driver call, so it may not wait for the quiet
 // time of a busy client: it is due after this long at the latest.
 constexpr std::chrono::milliseconds host_function_due{10};
+constexpr std::size_t most_kernel_threads = 128;  // as many kernels as a device runs at once
 
 bool is_done(const OperationPtr &operation) {
   return operation->state == Operation::State::done;
@@ -151,6 +153,7 @@ void Schedule::complete(Operation &operation) {
   operation.finished_ns = clock_ns_;
   operation.state = Operation::State::done;
   if (operation.host_function) races_.host_function_returned(operation);
+  if (operation.kernel) races_.has_told(operation);
   pending_.erase(operation.id);
   for (auto &next : operation.followers)
     if (--next->blockers == 0 && next->demanded && !next->busy_ns)
@@ -160,17 +163,23 @@ void Schedule::complete(Operation &operation) {
   operation.accesses.clear();
   operation.run = nullptr;
   operation.host_function = nullptr;
+  operation.kernel = nullptr;
+  operation.launch = nullptr;
   // A stream or an event may keep a finished operation for long; the operation keeps nothing.
   operation.stream = nullptr;
 }
 
 void Schedule::advance() {
-  while (!ready_.empty()) {
+  while (!ready_.empty() && !fresh_) {
     const OperationPtr operation = ready_.extract(std::prev(ready_.end())).mapped();
     if (operation->host_function && may_run(*operation)) {
       operation->state = Operation::State::handed_over;
       handed_over_.push_back(operation);
       start_worker();
+      continue;
+    }
+    if (operation->kernel && may_run(*operation)) {
+      begin_kernel(operation);
       continue;
     }
     run_work(*operation);
@@ -219,7 +228,7 @@ void Schedule::finish(const std::vector<OperationPtr> &operations, Lock &lock) {
   done_.wait(lock, [&] { return std::all_of(operations.begin(), operations.end(), is_done); });
 }
 
-bool Schedule::query(const std::vector<OperationPtr> &operations) {
+bool Schedule::query(const std::vector<OperationPtr> &operations, Lock &lock) {
   const std::uint64_t passed_ns = 1000000;
   const bool busy = busy_after(operations, passed_ns);
   advance();
@@ -231,7 +240,16 @@ bool Schedule::query(const std::vector<OperationPtr> &operations) {
     operation->queried = true;
   }
   if (asked_before) demand(operations);
+  settle(lock);
   return std::all_of(operations.begin(), operations.end(), is_done);
+}
+
+void Schedule::settle(Lock &lock) {
+  done_.wait(lock, [this] { return !fresh_; });
+}
+
+void Schedule::finish_uses_of(const Allocation &allocation, Lock &lock) {
+  done_.wait(lock, [&] { return allocation.kernels == 0; });
 }
 
 std::vector<OperationPtr> Schedule::pending_of(const Races::Chosen &chosen) const {
@@ -250,6 +268,61 @@ void Schedule::start_worker() {
   // Detached: it must not hold up the end of the process, and all it uses lives for ever.
   std::thread([this] { work(); }).detach();
   worker_started_ = true;
+}
+
+void Schedule::need_kernel_thread() {
+  if (kernel_threads_ == 0) start_kernel_thread();
+}
+
+void Schedule::start_kernel_thread() {
+  const SignalsHeld held;
+  std::thread([this] { run_kernels(); }).detach();  // as the worker
+  ++kernel_threads_;
+}
+
+void Schedule::begin_kernel(const OperationPtr &operation) {
+  operation->state = Operation::State::handed_over;
+  kernels_.push_back(operation);
+  bool begins = kernels_.size() <= idle_kernel_threads_;
+  if (!begins && kernel_threads_ < most_kernel_threads) try {
+      start_kernel_thread();
+      begins = true;
+    } catch (const std::system_error &) {  // it has to wait for one of those that there are
+    }
+  if (begins) fresh_ = operation;
+  kernel_wake_.notify_one();
+}
+
+void Schedule::goes_on(const KernelWork &kernel) {
+  Lock lock(simulator_mutex());
+  if (!fresh_ || fresh_->kernel.get() != &kernel) return;
+  fresh_ = nullptr;
+  advance();
+}
+
+void Schedule::run_kernels() {
+  become_driver_thread();
+  Lock lock(simulator_mutex());
+  for (;;) {
+    while (kernels_.empty()) {
+      ++idle_kernel_threads_;
+      kernel_wake_.wait(lock);
+      --idle_kernel_threads_;
+    }
+    const OperationPtr operation = std::move(kernels_.front());
+    kernels_.pop_front();
+    if (may_run(*operation)) {
+      log_operation(*operation);
+      KernelWork &kernel = *operation->kernel;
+      lock.unlock();
+      kernel.run(*operation);
+      lock.lock();
+      kernel.ran(*operation);
+    }
+    if (fresh_ == operation) fresh_ = nullptr;
+    complete(*operation);
+    advance();
+  }
 }
 
 Clock::time_point Schedule::deadline() const {

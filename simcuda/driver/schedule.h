@@ -60,9 +60,18 @@ class Schedule {
   void release(const OperationPtr &operation);
   // A query: the first says no for work that is pending, a later one gets it done. Where work
   // keeps a stream busy, each passes a virtual millisecond of that first.
-  bool query(const std::vector<OperationPtr> &operations);
+  bool query(const std::vector<OperationPtr> &operations, Lock &lock);
   std::vector<OperationPtr> pending_of(const Races::Chosen &chosen) const;
   std::size_t pending() const { return pending_.size(); }
+
+  // Waits until what is wanted has been done, but for kernels that go on for long.
+  void settle(Lock &lock);
+  // Waits until no kernel that runs uses this.
+  void finish_uses_of(const Allocation &allocation, Lock &lock);
+  // There is a thread for kernels.
+  void need_kernel_thread();
+  // Without the lock: a kernel goes on for long, so that others begin beside it.
+  void goes_on(const KernelWork &kernel);
 
   // Calls this on the driver's thread, with no lock held, as soon as can be.
   void call_later(std::function<void()> function);
@@ -86,6 +95,9 @@ class Schedule {
   void complete(Operation &operation);
   void work();
   void start_worker();
+  void begin_kernel(const OperationPtr &operation);
+  void run_kernels();
+  void start_kernel_thread();
   Clock::time_point deadline() const;
 
   std::uint64_t urgency(std::uint64_t id) const;
@@ -98,7 +110,12 @@ class Schedule {
   std::map<std::uint64_t, OperationPtr> ready_;
   std::deque<OperationPtr> handed_over_;
   std::deque<std::function<void()>> called_later_;
-  std::condition_variable done_, wake_;
+  std::condition_variable done_, wake_, kernel_wake_;
+  std::deque<OperationPtr> kernels_;  // that wait for a thread
+  std::size_t kernel_threads_ = 0, idle_kernel_threads_ = 0;
+  // A kernel that has just begun. Most end at once: until that, or until it turns out to go on for
+  // long, nothing else begins, so that what runs in which order repeats.
+  OperationPtr fresh_;
   std::atomic<Clock::rep> last_call_{0};
   std::uint64_t last_id_ = 0;
   std::uint64_t seeded_at_ = 0;  // the last operation's, by then

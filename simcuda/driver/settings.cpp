@@ -61,6 +61,28 @@ RaceMode race_mode(const char *name) {
   return RaceMode::log;
 }
 
+// Names apart by commas. What costs more than half of a kernel's speed has to be asked for.
+kernel::Checks checks(const char *name) {
+  kernel::Checks found;
+  found.races = false;
+  const char *text = setting(name);
+  if (!text) return found;
+  found.written = found.barriers = false;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view item = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+    if (item == "race")
+      found.races = true;
+    else if (item == "init")
+      found.written = true;
+    else if (item == "sync")
+      found.barriers = true;
+    else if (item != "memory")  // which is looked at anyway
+      refuse_setting(name, text, "is no list of memory, race, init, sync");
+  }
+  return found;
+}
+
 // A number, or "GPU-" and the beginning of a UUID; -1: none.
 int physical_device(std::string_view item, int devices) {
   if (item.starts_with("GPU-")) {
@@ -106,6 +128,8 @@ Settings read_settings() {
   s.policy = policy("SIMCUDA_SCHEDULE");
   s.strict = number("SIMCUDA_STRICT", 0, 0, 1) != 0;
   s.races = race_mode("SIMCUDA_RACES");
+  s.checks = checks("SIMCUDA_CHECK");
+  s.kernel_limit = std::chrono::seconds{number("SIMCUDA_KERNEL_LIMIT", 600, 0, 1 << 30)};
   return s;
 }
 

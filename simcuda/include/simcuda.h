@@ -17,13 +17,16 @@ extern "C" {
 
 /* Races found so far in this process; 0 under SIMCUDA_RACES=off. */
 uint64_t simcuda_races(void);
+/* What was found inside kernels of PTX so far in this process, by the checks of SIMCUDA_CHECK:
+ * races between their threads, reads of bytes that nobody wrote, barriers that are not met. */
+uint64_t simcuda_findings(void);
 /* The host reads memory now, or (`write` not 0) writes it: compared with the work on streams as any
  * other use. In a host function, at its place in the stream. INVALID_VALUE for an address that the
  * host cannot use. */
 int32_t simcuda_host_access(const void *address, uint64_t size, int32_t write);
-/* Finishes all work; forgets races, uses of memory, counts of calls and faults that a test left. A
- * race that was reported changes no exit status any more. In a host function, which is work itself,
- * it does nothing. */
+/* Finishes all work; forgets races, findings, uses of memory, counts of calls and faults that a
+ * test left. A race that was reported changes no exit status any more. In a host function, which is
+ * work itself, it does nothing. */
 void simcuda_reset(void);
 /* The same, but for counts and faults: quicker, between many short programs that keep their
  * streams, contexts and memory. */

@@ -36,6 +36,7 @@ STRUCTS = {
     "CUDA_MEMSET_NODE_PARAMS": "CUDA_MEMSET_NODE_PARAMS_v1",
     "CUDA_KERNEL_NODE_PARAMS_v1": "CUDA_KERNEL_NODE_PARAMS_v1",
     "CUDA_KERNEL_NODE_PARAMS_v2": "CUDA_KERNEL_NODE_PARAMS_v2",
+    "CUgraphExecUpdateResultInfo": "CUgraphExecUpdateResultInfo",
     "CUlaunchAttribute": "CUlaunchAttribute",
     "CUlaunchConfig": "CUlaunchConfig",
     "CUDA_HOST_NODE_PARAMS": "CUDA_HOST_NODE_PARAMS_v1",

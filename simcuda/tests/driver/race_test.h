@@ -7,6 +7,7 @@
 
 static struct {
   __typeof__(simcuda_races) *races;
+  __typeof__(simcuda_findings) *findings;
   __typeof__(simcuda_reset) *reset;
   __typeof__(simcuda_host_access) *host_access;
 } sim;
@@ -14,6 +15,7 @@ static struct {
 static inline CUcontext start_races(void) {
   const CUcontext context = start();
   *(void **)&sim.races = dlsym(library, "simcuda_races");
+  *(void **)&sim.findings = dlsym(library, "simcuda_findings");
   *(void **)&sim.reset = dlsym(library, "simcuda_reset");
   *(void **)&sim.host_access = dlsym(library, "simcuda_host_access");
   return context;

@@ -41,7 +41,6 @@ int main(void) {
   USE(cuKernelGetFunction, 12000, CUfunction *, CUkernel);
   USE(cuLibraryUnload, 12000, CUlibrary);
   FIND_SIM(simcuda_kernel);
-  FIND_SIM(simcuda_unsupported);
   *(void **)&count_devices = find("cuDeviceGetCount", 2000);
   enum { SIZE = 512, INVALID_IMAGE = 200 };
   static unsigned char bytes[SIZE];
@@ -61,9 +60,6 @@ int main(void) {
   MUST_BE(cuModuleLoadData(&module, image), INVALID_IMAGE);  // nobody has registered these
   MUST(simcuda_kernel("fill", sizes, 2, ranges_of_fill, fill));
   MUST(simcuda_kernel("calls", NULL, 0, NULL, calls));
-  MUST_BE(simcuda_unsupported(), 0);
-  MUST_BE(cuModuleLoadData(&module, "\177ELF"), NOT_SUPPORTED);
-  MUST_BE(simcuda_unsupported(), 1);
   MUST_BE(cuModuleLoadData(&module, NULL), INVALID_VALUE);
   MUST(cuModuleLoadData(&module, image));
   MUST_BE(cuModuleGetFunction(&function, module, "other"), NOT_FOUND);

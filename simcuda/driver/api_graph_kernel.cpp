@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Kernel nodes of graphs, and what they and executable graphs are told to do instead.
+
+#include "call.h"
+#include "capture.h"
+#include "launch.h"
+
+using namespace simcuda;
+
+namespace {
+
+template <class Parameters>
+LaunchShape shape_of(const Parameters &p) {
+  return {{p.gridDimX, p.gridDimY, p.gridDimZ},
+          {p.blockDimX, p.blockDimY, p.blockDimZ},
+          p.sharedMemBytes};
+}
+
+// What is launched, and in which context; null: the current one.
+struct Target {
+  CUfunction function;
+  CUcontext context;
+};
+
+Target target_of(const CUDA_KERNEL_NODE_PARAMS_v1 &p) {
+  return {p.func, nullptr};
+}
+
+Target target_of(const CUDA_KERNEL_NODE_PARAMS_v2 &p) {
+  if (p.func) return {p.func, nullptr};
+  return {reinterpret_cast<CUfunction>(p.kern), p.ctx};
+}
+
+template <class Parameters>
+Operation operation_of(Session &s, const Stream &stream, const Parameters &p) {
+  return kernel_operation(s, stream, target_of(p).function, shape_of(p), p.kernelParams, p.extra);
+}
+
+template <class Parameters>
+void add(Session &s, CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+         std::size_t count, const Parameters *parameters) {
+  required(out);
+  const auto &p = required(parameters);
+  auto stream = node_stream(s, graph, dependencies, count, target_of(p).context);
+  s.submit(stream, std::make_shared<Operation>(operation_of(s, *stream, p)));
+  *out = made_node(*stream);
+}
+
+GraphNodePtr kernel_node(Session &s, CUgraphNode handle) {
+  auto node = s.driver.graph_nodes.get(handle, CUDA_ERROR_INVALID_VALUE);
+  if (!node->work->launch) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  return node;
+}
+
+// The pointers to the arguments are good until the node is told otherwise, or goes.
+void tell(const KernelLaunch &launch, CUDA_KERNEL_NODE_PARAMS_v1 &out) {
+  const LaunchShape &shape = launch.shape;
+  out = {launch.handle,  shape.grid[0],  shape.grid[1],      shape.grid[2], shape.block[0],
+         shape.block[1], shape.block[2], shape.shared_bytes, nullptr,       nullptr};
+  out.kernelParams = const_cast<void **>(launch.pointers.data());
+}
+
+void tell(const KernelLaunch &launch, CUDA_KERNEL_NODE_PARAMS_v2 &out) {
+  CUDA_KERNEL_NODE_PARAMS_v1 first;
+  tell(launch, first);
+  out = {first.func,         first.gridDimX,  first.gridDimY,  first.gridDimZ,
+         first.blockDimX,    first.blockDimY, first.blockDimZ, first.sharedMemBytes,
+         first.kernelParams, nullptr,         nullptr,         launch.context->handle};
+  if (!launch.is_library_kernel) return;
+  out.kern = reinterpret_cast<CUkernel>(out.func);
+  out.func = nullptr;
+}
+
+// The node's context stays, unless another one is named.
+template <class Parameters>
+std::shared_ptr<const NodeWork> new_work(Session &s, const KernelLaunch &before,
+                                         const Parameters *parameters) {
+  const auto &p = required(parameters);
+  const auto context = target_of(p).context;
+  Stream stream;
+  stream.context = context ? s.context(context) : before.context;
+  return node_work(operation_of(s, stream, p));
+}
+
+template <class Parameters>
+void set(Session &s, CUgraphNode handle, const Parameters *parameters) {
+  auto node = kernel_node(s, handle);
+  node->work = new_work(s, *node->work->launch, parameters);
+}
+
+template <class Parameters>
+void set(Session &s, CUgraphExec handle, CUgraphNode node_handle, const Parameters *parameters) {
+  auto exec = s.driver.graph_execs.get(handle, CUDA_ERROR_INVALID_VALUE);
+  auto node = kernel_node(s, node_handle);
+  const auto step = exec->plan->step_of.find(node.get());
+  if (step == exec->plan->step_of.end()) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  auto work = new_work(s, *exec->plan->steps[step->second].work->launch, parameters);
+  exec->own_plan().steps[step->second].work = std::move(work);
+}
+
+UpdateResult update(Session &s, CUgraphExec exec, CUgraph graph) {
+  return simcuda::update(*s.driver.graph_execs.get(exec, CUDA_ERROR_INVALID_VALUE),
+                         *s.driver.graphs.get(graph, CUDA_ERROR_INVALID_VALUE));
+}
+
+CUgraphNode handle_of(const UpdateResult &result) {
+  return result.node ? result.node->handle : nullptr;
+}
+
+}  // namespace
+
+SIM_API CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph graph,
+                                      const CUgraphNode *dependencies, std::size_t count,
+                                      const CUDA_KERNEL_NODE_PARAMS_v1 *parameters) {
+  return call(__func__, {out, graph, dependencies, count, parameters},
+              [&](Session &s) { add(s, out, graph, dependencies, count, parameters); });
+}
+
+SIM_API CUresult cuGraphAddKernelNode_v2(CUgraphNode *out, CUgraph graph,
+                                         const CUgraphNode *dependencies, std::size_t count,
+                                         const CUDA_KERNEL_NODE_PARAMS_v2 *parameters) {
+  return call(__func__, {out, graph, dependencies, count, parameters},
+              [&](Session &s) { add(s, out, graph, dependencies, count, parameters); });
+}
+
+SIM_API CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *out) {
+  return call(__func__, {node, out},
+              [&](Session &s) { tell(*kernel_node(s, node)->work->launch, required(out)); });
+}
+
+SIM_API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *out) {
+  return call(__func__, {node, out},
+              [&](Session &s) { tell(*kernel_node(s, node)->work->launch, required(out)); });
+}
+
+SIM_API CUresult cuGraphKernelNodeSetParams(CUgraphNode node,
+                                            const CUDA_KERNEL_NODE_PARAMS_v1 *parameters) {
+  return call(__func__, {node, parameters}, [&](Session &s) { set(s, node, parameters); });
+}
+
+SIM_API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node,
+                                               const CUDA_KERNEL_NODE_PARAMS_v2 *parameters) {
+  return call(__func__, {node, parameters}, [&](Session &s) { set(s, node, parameters); });
+}
+
+SIM_API CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                const CUDA_KERNEL_NODE_PARAMS_v1 *parameters) {
+  return call(__func__, {exec, node, parameters},
+              [&](Session &s) { set(s, exec, node, parameters); });
+}
+
+SIM_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                                   const CUDA_KERNEL_NODE_PARAMS_v2 *parameters) {
+  return call(__func__, {exec, node, parameters},
+              [&](Session &s) { set(s, exec, node, parameters); });
+}
+
+SIM_API CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node,
+                                   int *result) {
+  return call(__func__, {exec, graph, error_node, result}, [&](Session &s) {
+    required(result);
+    const auto found = update(s, exec, graph);
+    *result = found.result;
+    if (error_node) *error_node = handle_of(found);
+    return found.result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : CUDA_SUCCESS;
+  });
+}
+
+SIM_API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
+                                      CUgraphExecUpdateResultInfo *info) {
+  return call(__func__, {exec, graph, info}, [&](Session &s) {
+    required(info);
+    const auto found = update(s, exec, graph);
+    *info = {found.result, handle_of(found), nullptr};
+    return found.result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : CUDA_SUCCESS;
+  });
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Counts what is wrong inside kernels, and tells of it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "objects.h"
+#include "report.h"
+
+namespace simcuda {
+
+// All of these from any thread, without the simulator's lock.
+// What a launch went on after: it counts, as a race does, for the status of the whole run.
+void tell_findings(const std::vector<kernel::Finding> &findings, std::uint64_t left_out,
+                   const Operation &operation);
+// What a launch ended with: its context is told, too.
+void tell_fault(const kernel::Fault &fault, const Operation &operation);
+
+// Of this process.
+std::uint64_t findings_so_far();
+void forget_findings();
+void say_findings_at_end();
+
+}  // namespace simcuda

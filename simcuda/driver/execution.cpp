@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "execution.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "check_report.h"
+
+namespace simcuda {
+namespace {
+
+CUresult status_of(kernel::FaultKind kind) {
+  switch (kind) {
+    case kernel::FaultKind::illegal_address:
+      return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case kernel::FaultKind::misaligned:
+      return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case kernel::FaultKind::assertion:
+      return CUDA_ERROR_ASSERT;
+    case kernel::FaultKind::illegal_instruction:
+      return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    case kernel::FaultKind::invalid_pc:
+      return CUDA_ERROR_INVALID_PC;
+    case kernel::FaultKind::stack_overflow:
+      return CUDA_ERROR_HARDWARE_STACK_ERROR;
+    case kernel::FaultKind::deadlock:
+    case kernel::FaultKind::limit:
+    case kernel::FaultKind::stopped:
+      return CUDA_ERROR_LAUNCH_TIMEOUT;
+    case kernel::FaultKind::trap:
+      break;
+  }
+  return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+bool is_gone(const Allocation &allocation) {
+  return allocation.dead || (allocation.imported && !allocation.share->alive());
+}
+
+bool holds(const Allocation &allocation, std::uintptr_t address) {
+  return address - allocation.device_address() < allocation.size;
+}
+
+}  // namespace
+
+Execution::Execution(std::shared_ptr<const KernelLaunch> launch) : launch_(std::move(launch)) {
+  for (auto &allocation : launch_->named)
+    named_.emplace_back(allocation, driver()->races.history_of(*allocation));
+}
+
+void Execution::run(const Operation &operation) {
+  began_ = Clock::now();
+  try {
+    execute();
+  } catch (const std::exception &error) {
+    failed_ = error.what();
+  }
+  write_printed();
+  tell_findings(outcome_.findings, outcome_.findings_left_out, operation);
+  const bool told_elsewhere =
+      outcome_.fault && !out_of_time_ && outcome_.fault->kind == kernel::FaultKind::stopped;
+  if (outcome_.fault && !told_elsewhere) tell_fault(*outcome_.fault, operation);
+  if (!failed_.empty())
+    std::fprintf(stderr, "simcuda: kernel %s: %s\n", name().c_str(), failed_.c_str());
+}
+
+void Execution::execute() {
+  const Settings &settings = Settings::get();
+  kernel::Launch launch;
+  std::copy_n(launch_->shape.grid, 3, launch.grid);
+  std::copy_n(launch_->shape.block, 3, launch.block);
+  launch.shared_bytes = launch_->shape.shared_bytes;
+  launch.cooperative = launch_->shape.cooperative;
+  launch.parameters = launch_->bytes;
+  launch.checks = settings.checks;
+  launch.checks.accesses = settings.races != RaceMode::off;
+  outcome_ = kernel::run(*launch_->code->ptx, *launch_->code->kernel, launch, *this);
+}
+
+// With the simulator's lock, again.
+void Execution::ran(const Operation &operation) {
+  std::vector<Races::Used> used;
+  for (const kernel::Access &access : outcome_.accesses) {
+    const auto found = std::prev(found_.upper_bound(access.begin));
+    const Found &memory = found->second;
+    const Effect effect = access.use == kernel::Use::reads    ? Effect::reads
+                          : access.use == kernel::Use::writes ? Effect::writes
+                                                              : Effect::updates;
+    if (used.empty() || used.back().allocation != memory.allocation || used.back().effect != effect)
+      used.push_back({memory.allocation,
+                      memory.history,
+                      effect,
+                      std::make_shared<const std::string>(describe_parameter(access)),
+                      {}});
+    const std::size_t begin = access.begin - memory.window.begin;
+    used.back().ranges.emplace_back(begin, begin + (access.end - access.begin));
+  }
+  driver()->races.ran(operation, used);
+  for (auto &[address, memory] : found_) --memory.allocation->kernels;
+  auto &error = launch_->context->error;
+  if (error != CUDA_SUCCESS) return;
+  if (outcome_.fault)
+    error = status_of(outcome_.fault->kind);
+  else if (!failed_.empty())
+    error = CUDA_ERROR_LAUNCH_FAILED;
+}
+
+// "parameter 2 (out)", or nothing.
+std::string Execution::describe_parameter(const kernel::Access &access) const {
+  if (access.parameter < 0) return {};
+  const auto &parameter =
+      launch_->code->kernel->parameters[static_cast<std::size_t>(access.parameter)];
+  return "parameter " + std::to_string(access.parameter + 1) + " (" + parameter.name + ')';
+}
+
+AllocationPtr Execution::allocation_at(std::uintptr_t address) const {
+  for (auto &[allocation, history] : named_)
+    if (holds(*allocation, address)) return allocation;
+  auto allocation = driver()->memory.find(address);
+  return allocation && holds(*allocation, address) ? allocation : nullptr;
+}
+
+kernel::Window Execution::find(std::uint64_t address) {
+  Lock lock(simulator_mutex());
+  const auto after = found_.upper_bound(address);
+  if (after != found_.begin() && address < std::prev(after)->second.window.end)
+    return std::prev(after)->second.window;
+  const auto allocation = allocation_at(address);
+  if (!allocation || !in_reach(*launch_->context, *allocation)) return {};
+  Found found;
+  found.allocation = allocation;
+  found.history = driver()->races.history_of(*allocation);
+  for (auto &[named, history] : named_)
+    if (named == allocation) found.history = history;
+  kernel::Window &window = found.window;
+  window.begin = allocation->device_address();
+  window.end = window.begin + allocation->size;
+  window.bytes = allocation->bytes;
+  window.writable = !allocation->constant;
+  if (is_gone(*allocation)) {
+    found.lost = std::make_unique<std::byte[]>(allocation->size);
+    std::memset(found.lost.get(), freed_poison, allocation->size);
+    window.bytes = found.lost.get();
+  } else if (allocation->written) {
+    found.written = allocation->written->bits(allocation->size);
+    window.written = static_cast<std::uint64_t *>(found.written->data());
+  }
+  ++allocation->kernels;
+  return found_.emplace(window.begin, std::move(found)).first->second.window;
+}
+
+std::string Execution::describe(std::uint64_t address) {
+  Lock lock(simulator_mutex());
+  if (const auto allocation = allocation_at(address)) {
+    if (!in_reach(*launch_->context, *allocation))
+      return "That is memory of device " + std::to_string(allocation->device) +
+             ", to which its context has no access.";
+    return "It goes beyond the end of the " + describe_memory(*allocation) + '.';
+  }
+  return driver()->memory.describe(address);
+}
+
+std::uint64_t Execution::address_of(const kernel::Variable &variable) {
+  return launch_->globals->variables.at(variable.name)->address;
+}
+
+void Execution::print(std::string_view text) {
+  constexpr std::size_t enough = 1 << 16;
+  std::lock_guard guard(mutex_);
+  printed_ += text;
+  if (printed_.size() > enough) write_printed();
+}
+
+void Execution::write_printed() {
+  if (printed_.empty()) return;
+  std::fwrite(printed_.data(), 1, printed_.size(), stdout);
+  std::fflush(stdout);
+  printed_.clear();
+}
+
+bool Execution::stopped() {
+  driver()->schedule.goes_on(*this);
+  const auto limit = Settings::get().kernel_limit;
+  out_of_time_ = limit.count() > 0 && Clock::now() - began_ > limit;
+  return out_of_time_ || launch_->context->error != CUDA_SUCCESS || process_is_ending();
+}
+
+// Memory that kernels take lives until they free it, or their context ends.
+std::uint64_t Execution::allocate(std::uint64_t size) {
+  Lock lock(simulator_mutex());
+  const auto &context = launch_->context;
+  if (size == 0 || size > driver()->device(context->device).total) return 0;
+  try {
+    auto allocation = driver()->memory.allocate(Allocation::Kind::device, context->device, size, 0);
+    allocation->context = context;
+    allocation->of_module = true;
+    return allocation->address;
+  } catch (const std::bad_alloc &) {
+    return 0;
+  }
+}
+
+bool Execution::free(std::uint64_t address) {
+  Lock lock(simulator_mutex());
+  const auto allocation = driver()->memory.find_base(address);
+  const auto &variables = launch_->globals->variables;
+  const bool is_variable = std::any_of(variables.begin(), variables.end(), [&](auto &variable) {
+    return variable.second == allocation;
+  });
+  if (!allocation || !allocation->of_module || is_variable) return false;
+  driver()->memory.free(*allocation);
+  return true;
+}
+
+}  // namespace simcuda

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One launch of a kernel of PTX as it is executed: the memory that it sees, and what came of it.
+#pragma once
+
+#include <mutex>
+
+#include "launch.h"
+#include "written.h"
+
+namespace simcuda {
+
+class Execution final : public KernelWork, private kernel::Environment {
+ public:
+  // When the launch is submitted: what it names is remembered as it is now.
+  explicit Execution(std::shared_ptr<const KernelLaunch> launch);
+
+  const std::string &name() const override { return launch_->code->name; }
+  void run(const Operation &operation) override;
+  void ran(const Operation &operation) override;
+
+ private:
+  // Memory that it has found.
+  struct Found {
+    kernel::Window window;
+    AllocationPtr allocation;
+    std::shared_ptr<History> history;
+    std::shared_ptr<kernel::Zeros> written;
+    std::unique_ptr<std::byte[]> lost;  // in place of memory that is gone
+  };
+
+  kernel::Window find(std::uint64_t address) override;
+  std::string describe(std::uint64_t address) override;
+  std::uint64_t address_of(const kernel::Variable &variable) override;
+  void print(std::string_view text) override;
+  bool stopped() override;
+  std::uint64_t allocate(std::uint64_t size) override;
+  bool free(std::uint64_t address) override;
+
+  AllocationPtr allocation_at(std::uintptr_t address) const;
+  void execute();
+  void write_printed();
+  std::string describe_parameter(const kernel::Access &access) const;
+
+  const std::shared_ptr<const KernelLaunch> launch_;
+  std::vector<std::pair<AllocationPtr, std::shared_ptr<History>>> named_;
+  std::map<std::uint64_t, Found> found_;  // by address, with the simulator's lock
+  kernel::Outcome outcome_;
+  std::string failed_;  // what went wrong with the engine itself
+  bool out_of_time_ = false;
+  Clock::time_point began_;
+  std::mutex mutex_;  // of what is printed
+  std::string printed_;
+};
+
+}  // namespace simcuda

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Kernel nodes: captured, made, asked about, and told to do something else, in a graph or in an
+// executable one, which each go on by themselves.
+#include "ptx.h"
+
+struct node {
+  CUfunction function;
+  unsigned grid[3], block[3], shared_bytes;
+  void **arguments, **extra;
+  CUkernel kernel;
+  CUcontext context;
+};
+
+enum { COUNT = 8, SIZE = COUNT * 4, UPDATE_FAILED = 910, TOPOLOGY_CHANGED = 2, TYPE_CHANGED = 3 };
+
+static CUdeviceptr x;
+static CUfunction fill, add;
+
+static void must_hold(unsigned index, unsigned expected) {
+  USE_MEMORY;
+  unsigned found = 0;
+  finish_all();
+  MUST(cuMemcpyDtoH(&found, x + 4 * index, 4));
+  MUST_BE(found, expected);
+}
+
+static struct node node_of(CUfunction function, unsigned threads, void **arguments) {
+  return (struct node){function, {1, 1, 1}, {threads, 1, 1}, 0, arguments, NULL, NULL, NULL};
+}
+
+static void check_node(void) {
+  USE_CAPTURE;
+  USE_GRAPHS;
+  USE(cuGraphAddKernelNode, 12000, CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+      const struct node *);
+  USE(cuGraphKernelNodeGetParams, 12000, CUgraphNode, struct node *);
+  USE(cuGraphKernelNodeSetParams, 12000, CUgraphNode, const struct node *);
+  USE(cuGraphExecKernelNodeSetParams, 12000, CUgraphExec, CUgraphNode, const struct node *);
+  USE(cuGraphAddEmptyNode, 10000, CUgraphNode *, CUgraph, const CUgraphNode *, size_t);
+  CUgraph graph = NULL;
+  CUgraphExec exec = NULL, second = NULL;
+  CUgraphNode first, node, empty;
+  CUstream stream;
+  size_t count = 1;
+  unsigned value = 1, five = 5;
+  struct node told, parameters;
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(launch(fill, 1, COUNT, stream, ARGUMENTS(&x, &value)));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuGraphGetNodes(graph, &first, &count));
+  MUST(cuGraphKernelNodeGetParams(first, &told));
+  MUST_BE(told.function == fill && told.block[0] == COUNT && !told.extra, 1);
+  MUST_BE(*(CUdeviceptr *)told.arguments[0] == x && *(unsigned *)told.arguments[1] == 1, 1);
+
+  // One more, of one thread, behind it.
+  parameters = node_of(fill, 1, ARGUMENTS(&x, &five));
+  MUST(cuGraphAddKernelNode(&node, graph, &first, 1, &parameters));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  five = 50;
+  value = 10;
+  MUST(cuGraphLaunch(exec, stream));
+  must_hold(0, 5);
+  must_hold(1, 1);
+
+  // The graph is told otherwise: what is instantiated goes on as it was.
+  MUST(cuGraphKernelNodeSetParams(node, &parameters));
+  MUST(cuGraphLaunch(exec, stream));
+  must_hold(0, 5);
+  MUST(cuGraphInstantiateWithFlags(&second, graph, 0));
+  MUST(cuGraphLaunch(second, stream));
+  must_hold(0, 50);
+  // Or that alone is, from its next launch on; and arguments that were told can be given back.
+  MUST(cuGraphKernelNodeGetParams(node, &told));
+  *(unsigned *)told.arguments[1] = 50;
+  told.block[0] = 2;
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuGraphExecKernelNodeSetParams(exec, node, &told));
+  must_hold(0, 5);
+  MUST(cuGraphLaunch(exec, stream));
+  must_hold(0, 50);
+  must_hold(1, 50);
+  must_hold(2, 1);
+  MUST(cuGraphLaunch(second, stream));
+  must_hold(1, 1);
+  // A node may get another kernel.
+  parameters = node_of(add, COUNT, ARGUMENTS(&x, &x));
+  MUST(cuGraphExecKernelNodeSetParams(second, node, &parameters));
+  MUST(cuGraphLaunch(second, stream));
+  must_hold(COUNT - 1, 2);
+
+  MUST(cuGraphAddEmptyNode(&empty, graph, NULL, 0));
+  MUST_BE(cuGraphExecKernelNodeSetParams(exec, empty, &parameters), INVALID_VALUE);
+  MUST_BE(cuGraphKernelNodeGetParams(empty, &told), INVALID_VALUE);
+  MUST_BE(cuGraphKernelNodeSetParams(node, NULL), INVALID_VALUE);
+  parameters.grid[0] = 0;
+  MUST_BE(cuGraphKernelNodeSetParams(node, &parameters), INVALID_VALUE);
+  MUST(cuGraphDestroy(graph));
+  MUST_BE(cuGraphExecKernelNodeSetParams(exec, node, &parameters), INVALID_VALUE);
+  MUST(cuGraphLaunch(exec, stream));
+  must_hold(0, 50);
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphExecDestroy(second));
+}
+
+static CUgraph captured(CUstream stream, unsigned value, int kernels) {
+  USE_CAPTURE;
+  CUgraph graph = NULL;
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
+  for (int i = 0; i < kernels; ++i) MUST(launch(fill, 1, COUNT, stream, ARGUMENTS(&x, &value)));
+  MUST(cuStreamEndCapture(stream, &graph));
+  return graph;
+}
+
+static void check_update(void) {
+  USE_MEMORY;
+  USE_CAPTURE;
+  USE_GRAPHS;
+  struct {
+    int result;
+    CUgraphNode node, from;
+  } info;
+  USE(cuGraphExecUpdate, 12000, CUgraphExec, CUgraph, void *);
+  CUstream stream;
+  CUgraphExec exec;
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  CUgraph one = captured(stream, 1, 2), two = captured(stream, 2, 2),
+          three = captured(stream, 3, 3);
+  MUST(cuGraphInstantiateWithFlags(&exec, one, 0));
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuGraphExecUpdate(exec, two, &info));  // the launch before is not changed by it
+  MUST_BE(info.result, 0);
+  must_hold(0, 1);
+  MUST(cuGraphLaunch(exec, stream));
+  must_hold(0, 2);
+  MUST_BE(cuGraphExecUpdate(exec, three, &info), UPDATE_FAILED);
+  MUST_BE(info.result, TOPOLOGY_CHANGED);
+  CUgraph other = NULL;
+  unsigned value = 4;
+  MUST(cuStreamBeginCapture(stream, GLOBAL));
+  MUST(launch(fill, 1, 1, stream, ARGUMENTS(&x, &value)));
+  MUST(cuMemsetD8Async(x, 0, 4, stream));
+  MUST(cuStreamEndCapture(stream, &other));
+  MUST_BE(cuGraphExecUpdate(exec, other, &info), UPDATE_FAILED);
+  MUST_BE(info.result, TYPE_CHANGED);
+  MUST_BE(info.node != NULL, 1);
+  MUST(cuGraphLaunch(exec, stream));
+  must_hold(0, 2);
+  MUST_BE(cuGraphExecUpdate(exec, NULL, &info), INVALID_VALUE);
+}
+
+int main(void) {
+  start_races();
+  USE_MEMORY;
+  const CUmodule module = module_of(PTX_HEADER PTX_FILL PTX_ADD);
+  fill = function_in(module, "fill");
+  add = function_in(module, "add");
+  MUST(cuMemAlloc(&x, SIZE));
+  check_node();
+  check_update();
+  MUST_BE(sim.races(), 0);
+  MUST_BE(sim.findings(), 0);
+  return 0;
+}

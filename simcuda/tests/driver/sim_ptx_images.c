@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Modules and libraries are loaded from PTX, fat binaries and files, and linked; bad images are
+// refused, and the log says why.
+#include "ptx.h"
+
+enum { INVALID_IMAGE = 200, NO_BINARY = 209, INVALID_PTX = 218, FILE_NOT_FOUND = 301 };
+enum { INFO_BUFFER = 3, INFO_SIZE = 4, ERROR_BUFFER = 5, ERROR_SIZE = 6 };
+enum { IS_CUBIN, IS_PTX, IS_FAT, IS_OBJECT };
+
+static const char text[] = PTX_HEADER PTX_FILL;
+
+// As nvcc lays it out: a container, and an entry of each kind, here with up to two.
+struct container {
+  uint32_t magic;
+  uint16_t version, header_size;
+  uint64_t size;
+};
+struct entry {
+  uint16_t kind, version;
+  uint32_t header_size;
+  uint64_t size;
+  uint32_t compressed_size, options;
+  uint16_t minor, major;
+  uint32_t architecture, name, name_size;
+  uint64_t flags, reserved, unpacked_size;
+};
+struct wrapper {
+  uint32_t magic, version;
+  const void *container;
+  void *file_name;
+};
+
+static union {
+  struct container header;
+  unsigned char bytes[8192];
+} fat;
+
+static void begin_fat(void) { fat.header = (struct container){0xba55ed50, 1, 16, 0}; }
+
+static struct entry *add_entry(int kind, unsigned architecture, const void *bytes, size_t size) {
+  unsigned char *at = fat.bytes + 16 + fat.header.size;
+  struct entry *entry = (struct entry *)at;
+  const size_t padded = (size + 7) / 8 * 8;
+  memset(at, 0, 64 + padded);
+  entry->kind = (uint16_t)kind;
+  entry->version = 0x101;
+  entry->header_size = 64;
+  entry->size = padded;
+  entry->architecture = architecture;
+  entry->flags = 0x11;
+  memcpy(at + 64, bytes, size);
+  fat.header.size += 64 + padded;
+  return entry;
+}
+
+static void must_run(CUmodule module, const char *name) {
+  USE_MEMORY;
+  USE_STREAMS;
+  CUdeviceptr memory;
+  unsigned value = 77, found = 0;
+  MUST(cuMemAlloc(&memory, 4));
+  MUST(launch(function_in(module, name), 1, 1, LEGACY, ARGUMENTS(&memory, &value)));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuMemcpyDtoH(&found, memory, 4));
+  MUST_BE(found, 77);
+  MUST(cuMemFree(memory));
+}
+
+static void check_fat(void) {
+  USE_KERNELS;
+  USE(cuModuleLoadFatBinary, 2000, CUmodule *, const void *);
+  CUmodule module;
+  const struct wrapper wrapper = {0x466243b1, 1, &fat, NULL}, empty = {0x466243b1, 1, text, NULL};
+  // The newest that the device can have.
+  begin_fat();
+  add_entry(2, 80, "\177ELF", 4);
+  add_entry(1, 50, PTX_HEADER, sizeof PTX_HEADER);
+  add_entry(1, 80, text, sizeof text);
+  add_entry(1, 100, "no PTX", 7);
+  MUST(cuModuleLoadData(&module, &fat));
+  must_run(module, "fill");
+  MUST(cuModuleLoadFatBinary(&module, &wrapper));
+  must_run(module, "fill");
+  MUST_BE(cuModuleLoadFatBinary(&module, &empty), INVALID_IMAGE);
+
+  begin_fat();
+  add_entry(2, 90, "\177ELF", 4);
+  MUST_BE(cuModuleLoadData(&module, &wrapper), NO_BINARY);
+  begin_fat();
+  MUST_BE(cuModuleLoadData(&module, &fat), NO_BINARY);
+
+  // Literals in runs of 15 and more, and a copy that overlaps itself: 40 spaces.
+  unsigned char packed[sizeof text + 64];
+  size_t size = 0, rest = sizeof text - 1;
+  packed[size++] = 0x1f;  // one literal, 19 bytes and more behind it
+  packed[size++] = ' ';
+  packed[size++] = 1;
+  packed[size++] = 0;
+  packed[size++] = 20;  // 4 + 15 + 20 = 39
+  packed[size++] = 0xf0;
+  for (rest -= 15; rest >= 255; rest -= 255) packed[size++] = 255;
+  packed[size++] = (unsigned char)rest;
+  memcpy(packed + size, text, sizeof text - 1);
+  size += sizeof text - 1;
+  begin_fat();
+  struct entry *entry = add_entry(1, 80, packed, size);
+  entry->flags |= 0x2000;
+  entry->compressed_size = (uint32_t)size;
+  entry->unpacked_size = 40 + sizeof text - 1;
+  MUST(cuModuleLoadData(&module, &fat));
+  must_run(module, "fill");
+  // Whatever is cut off, or says what is not so, is refused.
+  entry->unpacked_size += 1;
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  entry->unpacked_size = 30;
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  entry->unpacked_size = (uint64_t)1 << 40;
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  entry->unpacked_size = 40 + sizeof text - 1;
+  for (uint32_t i = 0; i < size; ++i) {
+    entry->compressed_size = i;
+    MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  }
+  entry->compressed_size = (uint32_t)size + 100;
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  entry->compressed_size = (uint32_t)size;
+  ((unsigned char *)(entry + 1))[2] = 2;  // copies from before the beginning
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  entry->flags = 0x8011;
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  entry->flags = 0x11;
+  entry->size += 8;
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  entry->header_size = 8;
+  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+}
+
+static void check_bad_images(void) {
+  USE_KERNELS;
+  USE(cuModuleLoadDataEx, 2010, CUmodule *, const void *, unsigned, const int *, void **);
+  CUmodule module;
+  MUST_BE(cuModuleLoadData(&module, NULL), INVALID_VALUE);
+  MUST_BE(cuModuleLoadData(NULL, text), INVALID_VALUE);
+  MUST_BE(cuModuleLoadData(&module, ""), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, "x"), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, "// .version\n"), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, "simcuda linked\n"), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, "simcuda linked\n0\n"), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, "simcuda linked\n99\n.version"), INVALID_IMAGE);
+  MUST_BE(cuModuleLoadData(&module, "\177ELF\2\1\1"), NO_BINARY);
+  MUST_BE(cuModuleLoadData(&module, ".version 8.0\n.target sm_100\n.address_size 64\n"),
+          INVALID_PTX);
+  MUST_BE(cuModuleLoadData(&module, PTX_HEADER ".extern .func elsewhere();\n.visible .entry "
+                                               "calls() {\n  call elsewhere, ();\n  ret;\n}\n"),
+          INVALID_PTX);
+
+  char info[64] = "x", error[256] = "x";
+  const int options[] = {INFO_BUFFER, INFO_SIZE, ERROR_BUFFER, ERROR_SIZE, 7};
+  void *values[] = {info, (void *)sizeof info, error, (void *)sizeof error, (void *)4};
+  const char *wrong = PTX_HEADER ".visible .entry k()\n{\n  wgmma.fence.sync.aligned;\n}\n";
+  MUST_BE(cuModuleLoadDataEx(&module, wrong, 5, options, values), INVALID_PTX);
+  MUST_BE(strstr(error, "line 6") != NULL && strstr(error, "wgmma") != NULL, 1);
+  MUST_BE((size_t)values[3], strlen(error));
+  MUST_BE((size_t)values[1], 0);
+  MUST_BE(info[0], 0);
+  values[1] = (void *)sizeof info;
+  values[3] = (void *)8;  // there is room for seven letters
+  MUST_BE(cuModuleLoadDataEx(&module, wrong, 5, options, values), INVALID_PTX);
+  MUST_BE((size_t)values[3], 7);
+  MUST_BE(strlen(error), 7);
+  values[1] = (void *)sizeof info, values[3] = (void *)sizeof error;
+  MUST(cuModuleLoadDataEx(&module, text, 5, options, values));
+  MUST_BE((size_t)values[3], 0);
+  MUST_BE(error[0], 0);
+  const int unknown[] = {1000};
+  MUST_BE(cuModuleLoadDataEx(&module, text, 1, unknown, values), INVALID_VALUE);
+  MUST_BE(cuModuleLoadDataEx(&module, text, 1, NULL, values), INVALID_VALUE);
+}
+
+static void check_files(void) {
+  USE(cuModuleLoad, 2000, CUmodule *, const char *);
+  USE(cuLibraryLoadFromFile, 12000, CUlibrary *, const char *, int *, void **, unsigned, int *,
+      void **, unsigned);
+  USE(cuLibraryGetModule, 12000, CUmodule *, CUlibrary);
+  CUmodule module;
+  CUlibrary library;
+  char path[] = "/tmp/simcuda-XXXXXX";
+  const int file = mkstemp(path);
+  MUST_BE(file >= 0, 1);
+  MUST_BE(write(file, text, sizeof text - 1), sizeof text - 1);  // without a zero
+  MUST(cuModuleLoad(&module, path));
+  must_run(module, "fill");
+  MUST(cuLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0));
+  MUST(cuLibraryGetModule(&module, library));
+  must_run(module, "fill");
+  // What only says where something is in memory is none in a file.
+  const struct wrapper wrapper = {0x466243b1, 1, &fat, NULL};
+  MUST_BE(ftruncate(file, 0), 0);
+  MUST_BE(cuModuleLoad(&module, path), INVALID_IMAGE);
+  MUST_BE(pwrite(file, &wrapper, sizeof wrapper, 0), sizeof wrapper);
+  MUST_BE(cuModuleLoad(&module, path), INVALID_IMAGE);
+  close(file);
+  unlink(path);
+  MUST_BE(cuModuleLoad(&module, path), FILE_NOT_FOUND);
+  MUST_BE(cuModuleLoad(&module, NULL), INVALID_VALUE);
+}
+
+static void check_linker(void) {
+  USE(cuLinkCreate, 6050, unsigned, int *, void **, void **);
+  USE(cuLinkAddData, 6050, void *, int, void *, size_t, const char *, unsigned, int *, void **);
+  USE(cuLinkAddFile, 6050, void *, int, const char *, unsigned, int *, void **);
+  USE(cuLinkComplete, 5050, void *, void **, size_t *);
+  USE(cuLinkDestroy, 5050, void *);
+  static char value_of[] = PTX_HEADER
+      ".visible .func (.param .b32 out) value_of(.param .b32 in)\n"
+      "{\n  .reg .b32 %v;\n  ld.param.b32 %v, [in];\n  st.param.b32 [out], %v;\n  ret;\n}\n";
+  static char sets[] = PTX_HEADER
+      ".extern .func (.param .b32 out) value_of(.param .b32 in);\n"
+      ".visible .entry sets(.param .u64 at, .param .u32 value)\n"
+      "{\n"
+      "  .reg .b32 %v; .reg .b64 %p; .param .b32 in, out;\n"
+      "  ld.param.u64 %p, [at];\n"
+      "  ld.param.u32 %v, [value];\n"
+      "  st.param.b32 [in], %v;\n"
+      "  call (out), value_of, (in);\n"
+      "  ld.param.b32 %v, [out];\n"
+      "  st.global.u32 [%p], %v;\n"
+      "  ret;\n"
+      "}\n";
+  void *state, *image = NULL;
+  size_t size = 0;
+  char error[256];
+  int options[] = {ERROR_BUFFER, ERROR_SIZE};
+  void *values[] = {error, (void *)sizeof error};
+  MUST(cuLinkCreate(2, options, values, &state));
+  MUST(cuLinkAddData(state, IS_PTX, sets, sizeof sets, "sets", 0, NULL, NULL));
+  MUST_BE(cuLinkComplete(state, &image, &size), INVALID_PTX);
+  MUST_BE(strstr(error, "value_of") != NULL, 1);
+  MUST_BE((size_t)values[1], strlen(error));
+  MUST(cuLinkAddData(state, IS_PTX, value_of, sizeof value_of, NULL, 0, NULL, NULL));
+  MUST_BE(cuLinkAddData(state, IS_CUBIN, "\177ELF", 4, NULL, 0, NULL, NULL), NO_BINARY);
+  MUST_BE(cuLinkAddData(state, IS_OBJECT, value_of, sizeof value_of, NULL, 0, NULL, NULL),
+          NO_BINARY);
+  MUST_BE(cuLinkAddData(state, 77, value_of, sizeof value_of, NULL, 0, NULL, NULL), INVALID_VALUE);
+  MUST_BE(cuLinkAddData(state, IS_PTX, NULL, 5, NULL, 0, NULL, NULL), INVALID_VALUE);
+  MUST_BE(cuLinkAddFile(state, IS_PTX, "/nowhere", 0, NULL, NULL), FILE_NOT_FOUND);
+  MUST(cuLinkComplete(state, &image, &size));
+  // A copy of it outlives the linker.
+  char *copy = malloc(size);
+  memcpy(copy, image, size);
+  MUST(cuLinkDestroy(state));
+  MUST_BE(cuLinkDestroy(state), INVALID_HANDLE);
+  must_run(module_of(copy), "sets");
+  // And can be linked again.
+  MUST(cuLinkCreate(0, NULL, NULL, &state));
+  MUST(cuLinkAddData(state, IS_CUBIN, copy, size, NULL, 0, NULL, NULL));
+  MUST(cuLinkComplete(state, &image, NULL));
+  must_run(module_of(image), "sets");
+  MUST(cuLinkDestroy(state));
+  free(copy);
+}
+
+int main(void) {
+  start_races();
+  check_fat();
+  check_bad_images();
+  check_files();
+  check_linker();
+  return 0;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Kernels of PTX run in the order of their stream, with the arguments of their launch, and give the
+// right numbers; what does not fit is refused; two contexts have variables of their own.
+#include "ptx.h"
+
+enum { COUNT = 256, SIZE = COUNT * 4, TOO_LARGE = 720, INVALID_IMAGE = 200 };
+
+static const char text[] = PTX_HEADER
+    ".global .u32 total = 5;\n"
+    ".global .u64 pointer = total;\n"
+    ".const .u32 factor = 3;\n"
+    ".extern .shared .b32 room[];\n" PTX_FILL PTX_ADD
+    // Adds the factor to the total, which it reaches by the pointer.
+    ".visible .entry grow()\n"
+    "{\n"
+    "  .reg .b32 %f; .reg .b64 %p;\n"
+    "  ld.global.u64 %p, [pointer];\n"
+    "  ld.const.u32 %f, [factor];\n"
+    "  atom.global.add.u32 %f, [%p], %f;\n"
+    "  ret;\n"
+    "}\n"
+    // Turns the elements of a block around, by way of shared memory.
+    ".visible .entry turn(.param .u64 data)\n"
+    "{\n"
+    "  .reg .b32 %i, %n, %v, %a; .reg .b64 %p, %q;\n"
+    "  ld.param.u64 %p, [data];\n"
+    "  mov.u32 %i, %tid.x; mov.u32 %n, %ntid.x;\n"
+    "  mad.wide.u32 %q, %i, 4, %p;\n"
+    "  ld.global.u32 %v, [%q];\n"
+    "  mov.u32 %a, room;\n"
+    "  mad.lo.u32 %a, %i, 4, %a;\n"
+    "  st.shared.u32 [%a], %v;\n"
+    "  bar.sync 0;\n"
+    "  sub.u32 %i, %n, %i; sub.u32 %i, %i, 1;\n"
+    "  mov.u32 %a, room;\n"
+    "  mad.lo.u32 %a, %i, 4, %a;\n"
+    "  ld.shared.u32 %v, [%a];\n"
+    "  st.global.u32 [%q], %v;\n"
+    "  ret;\n"
+    "}\n";
+
+static unsigned read_word(CUdeviceptr address) {
+  USE_MEMORY;
+  unsigned word = 0;
+  MUST(cuMemcpyDtoH(&word, address, 4));
+  return word;
+}
+
+static void check_numbers(CUmodule module) {
+  USE_MEMORY;
+  USE_STREAMS;
+  USE_KERNELS;
+  unsigned words[COUNT], value = 7;
+  CUdeviceptr to, from;
+  CUstream stream;
+  CUfunction fill = function_in(module, "fill"), turn = function_in(module, "turn");
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuMemAlloc(&to, SIZE));
+  MUST(cuMemAlloc(&from, SIZE));
+  MUST(launch(fill, 2, COUNT / 2, stream, ARGUMENTS(&to, &value)));
+  value = 4;
+  MUST(launch(fill, 4, COUNT / 4, stream, ARGUMENTS(&from, &value)));
+  value = 1;  // too late for both
+  MUST(launch(function_in(module, "add"), 1, COUNT, stream, ARGUMENTS(&to, &from)));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(words, to, SIZE));
+  for (int i = 0; i < COUNT; ++i) MUST_BE(words[i], 11);
+
+  for (unsigned i = 0; i < COUNT; ++i) words[i] = i;
+  MUST(cuMemcpyHtoD(to, words, SIZE));
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST(cuLaunchKernel(turn, 1, 1, 1, COUNT, 1, 1, SIZE, stream, ARGUMENTS(&to), NULL));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(words, to, SIZE));
+  for (unsigned i = 0; i < COUNT; ++i) MUST_BE(words[i], COUNT - 1 - i);
+
+  // In one buffer, as long as the parameters or longer.
+  struct {
+    CUdeviceptr to;
+    unsigned value;
+  } packed = {to, 9};
+  size_t size = 12, less = 11;
+  void *extra[] = {(void *)1, &packed, (void *)2, &size, NULL};
+  void *short_one[] = {(void *)1, &packed, (void *)2, &less, NULL};
+  MUST(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, stream, NULL, extra));
+  MUST_BE(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 0, stream, NULL, short_one), INVALID_VALUE);
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(read_word(to), 9);
+
+  // What does not fit.
+  void **arguments = ARGUMENTS(&to, &value);
+  MUST_BE(launch(fill, 1, 1025, stream, arguments), INVALID_VALUE);
+  MUST_BE(launch(fill, 0, 1, stream, arguments), INVALID_VALUE);
+  MUST_BE(cuLaunchKernel(fill, 1, 65536, 1, 1, 1, 1, 0, stream, arguments, NULL), INVALID_VALUE);
+  MUST_BE(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 65, 0, stream, arguments, NULL), INVALID_VALUE);
+  MUST_BE(cuLaunchKernel(fill, 1, 1, 1, 1, 1, 1, 49153, stream, arguments, NULL), INVALID_VALUE);
+  MUST_BE(launch(fill, 1, 1, stream, NULL), INVALID_VALUE);
+  MUST_BE(launch(NULL, 1, 1, stream, arguments), INVALID_HANDLE);
+  USE(cuLaunchCooperativeKernel, 9000, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+      unsigned, unsigned, CUstream, void **);
+  MUST_BE(cuLaunchCooperativeKernel(fill, 100000, 1, 1, 1, 1, 1, 0, stream, arguments), TOO_LARGE);
+  MUST(cuLaunchCooperativeKernel(fill, 2, 1, 1, COUNT / 2, 1, 1, 0, stream, arguments));
+  MUST(cuStreamSynchronize(stream));
+  MUST_BE(read_word(to + SIZE - 4), 1);
+}
+
+static void check_variables(CUmodule module, CUcontext context) {
+  USE_MEMORY;
+  USE(cuModuleGetGlobal, 3020, CUdeviceptr *, size_t *, CUmodule, const char *);
+  USE(cuCtxCreate, 3020, CUcontext *, unsigned, CUdevice);
+  USE(cuCtxDestroy, 4000, CUcontext);
+  USE(cuCtxSetCurrent, 4000, CUcontext);
+  USE(cuCtxSynchronize, 2000, void);
+  USE_SIM(uint64_t, simcuda_objects, const char *);
+  CUdeviceptr total, factor, other_total;
+  size_t size = 0;
+  MUST_BE(cuModuleGetGlobal(&total, &size, module, "nothing"), NOT_FOUND);
+  MUST(cuModuleGetGlobal(&total, &size, module, "total"));
+  MUST_BE(size, 4);
+  MUST(cuModuleGetGlobal(&factor, NULL, module, "factor"));
+  MUST(cuModuleGetGlobal(NULL, &size, module, "pointer"));
+  MUST_BE(size, 8);
+  MUST_BE(cuMemFree(total), INVALID_VALUE);
+  MUST_BE(read_word(total), 5);
+  CUfunction grow = function_in(module, "grow");
+  MUST(launch(grow, 1, 2, LEGACY, NULL));
+  MUST(cuCtxSynchronize());
+  MUST_BE(read_word(total), 11);
+  const unsigned hundred = 100;
+  MUST(cuMemcpyHtoD(factor, &hundred, 4));
+  MUST(launch(grow, 1, 1, LEGACY, NULL));
+  MUST(cuCtxSynchronize());
+  MUST_BE(read_word(total), 111);
+
+  const uint64_t objects = simcuda_objects("CUdeviceptr");
+  CUcontext second;
+  MUST(cuCtxCreate(&second, 0, 1));
+  MUST_BE(launch(grow, 1, 1, LEGACY, NULL), INVALID_HANDLE);
+  CUmodule other = module_of(text);
+  MUST_BE(simcuda_objects("CUdeviceptr"), objects);
+  MUST(cuModuleGetGlobal(&other_total, NULL, other, "total"));
+  MUST(launch(function_in(other, "grow"), 1, 1, LEGACY, NULL));
+  MUST(cuCtxSynchronize());
+  MUST_BE(read_word(other_total), 8);
+  MUST(cuCtxDestroy(second));
+  MUST(cuCtxSetCurrent(context));
+  MUST_BE(read_word(total), 111);
+  MUST_BE(cuMemcpyDtoH(&size, other_total, 4), INVALID_VALUE);
+}
+
+// A module goes while its kernel has yet to run.
+static void check_unload(void) {
+  USE_MEMORY;
+  USE_STREAMS;
+  USE(cuModuleUnload, 2000, CUmodule);
+  CUmodule module = module_of(text);
+  CUdeviceptr to;
+  unsigned value = 3;
+  CUfunction fill = function_in(module, "fill");
+  MUST(cuMemAlloc(&to, 4));
+  MUST(launch(function_in(module, "grow"), 1, 1, LEGACY, NULL));
+  MUST(launch(fill, 1, 1, LEGACY, ARGUMENTS(&to, &value)));
+  MUST(cuModuleUnload(module));
+  MUST_BE(launch(fill, 1, 1, LEGACY, ARGUMENTS(&to, &value)), INVALID_HANDLE);
+  MUST(cuStreamSynchronize(LEGACY));
+  MUST_BE(read_word(to), 3);
+  MUST(cuMemFree(to));
+}
+
+int main(void) {
+  const CUcontext context = start_races();
+  CUmodule module = module_of(text);
+  check_numbers(module);
+  check_variables(module, context);
+  check_unload();
+  MUST_BE(sim.races(), 0);
+  MUST_BE(sim.findings(), 0);
+  return 0;
+}
