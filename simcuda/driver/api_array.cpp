@@ -60,7 +60,7 @@ void create(Session &s, CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR &descriptor)
   array->rows = std::max<std::size_t>(descriptor.Height, 1);
   array->slices = std::max<std::size_t>(descriptor.Depth, 1);
   const std::size_t bytes = array->row * array->rows * array->slices;
-  make_room(s.driver, s.driver.device(context->device), bytes);
+  make_room(s, s.driver.device(context->device), bytes);
   array->allocation = s.driver.memory.allocate_hidden(context->device, bytes);
   charge(s.driver, *array->allocation);
   *out = s.driver.arrays.add(array);

@@ -15,7 +15,7 @@ AllocationPtr allocate(Session &s, Allocation::Kind kind, std::size_t size, unsi
   refuse_unsafe(s);
   auto context = s.current();
   if (size == 0) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  if (kind == Allocation::Kind::device) make_room(s.driver, s.driver.device(context->device), size);
+  if (kind == Allocation::Kind::device) make_room(s, s.driver.device(context->device), size);
   auto allocation = s.driver.memory.allocate(kind, context->device, size, flags);
   allocation->context = owner_of(context);
   if (kind == Allocation::Kind::device) charge(s.driver, *allocation);

@@ -47,7 +47,7 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
   auto [block, needs_edge] = take_block(s.driver, *pool, *stream, bytes);
   try {
     if (block) discharge(s.driver, *block->allocation);
-    make_room(s.driver, *pool, bytes);
+    make_room(s, *pool, bytes);
   } catch (const Refused &) {
     if (block) add_block(s.driver, *pool, std::move(*block));
     throw;

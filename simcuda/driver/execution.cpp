@@ -91,7 +91,7 @@ void Execution::ran(const Operation &operation) {
       used.push_back({memory.allocation,
                       memory.history,
                       effect,
-                      std::make_shared<const std::string>(describe_parameter(access)),
+                      std::make_shared<const std::string>(describe_use(access)),
                       {}});
     const std::size_t begin = access.begin - memory.window.begin;
     used.back().ranges.emplace_back(begin, begin + (access.end - access.begin));
@@ -106,12 +106,15 @@ void Execution::ran(const Operation &operation) {
     error = CUDA_ERROR_LAUNCH_FAILED;
 }
 
-// "parameter 2 (out)", or nothing.
-std::string Execution::describe_parameter(const kernel::Access &access) const {
-  if (access.parameter < 0) return {};
-  const auto &parameter =
-      launch_->code->kernel->parameters[static_cast<std::size_t>(access.parameter)];
-  return "parameter " + std::to_string(access.parameter + 1) + " (" + parameter.name + ')';
+// " by parameter 2 (out), first in fill, line 7 of its PTX (st.global.u32)"
+std::string Execution::describe_use(const kernel::Access &access) const {
+  std::string text;
+  if (access.parameter >= 0) {
+    const auto &parameters = launch_->code->kernel->parameters;
+    text = " by parameter " + std::to_string(access.parameter + 1) + " (" +
+           parameters[static_cast<std::size_t>(access.parameter)].name + "),";
+  }
+  return text + " first " + to_string(outcome_.places[access.place]);
 }
 
 AllocationPtr Execution::allocation_at(std::uintptr_t address) const {

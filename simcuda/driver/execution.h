@@ -39,7 +39,7 @@ class Execution final : public KernelWork, private kernel::Environment {
   AllocationPtr allocation_at(std::uintptr_t address) const;
   void execute();
   void write_printed();
-  std::string describe_parameter(const kernel::Access &access) const;
+  std::string describe_use(const kernel::Access &access) const;
 
   const std::shared_ptr<const KernelLaunch> launch_;
   std::vector<std::pair<AllocationPtr, std::shared_ptr<History>>> named_;

@@ -38,7 +38,8 @@ std::uint64_t lacking(const Pool &pool, std::size_t bytes) {
   return wanted > pool.reserved ? wanted - pool.reserved : 0;
 }
 
-void do_frees(Driver &driver, int device) {
+void do_frees(Session &session, int device) {
+  Driver &driver = session.driver;
   std::vector<OperationPtr> frees;
   for (auto &pool : driver.pools.all()) {
     if (pool->device != device) continue;
@@ -48,6 +49,7 @@ void do_frees(Driver &driver, int device) {
           if (!has_gone(block)) frees.push_back(block.freed);
   }
   driver.schedule.demand(frees);
+  driver.schedule.settle(session.lock);
   for (auto &pool : driver.pools.all())
     if (pool->device == device) trim(driver, *pool, 0);
 }
@@ -78,20 +80,20 @@ void discharge(Driver &driver, Allocation &allocation) {
   }
 }
 
-void make_room(Driver &driver, Device &device, std::size_t bytes) {
+void make_room(Session &session, Device &device, std::size_t bytes) {
   if (bytes <= device.total - device.used) return;
-  do_frees(driver, device.ordinal);
+  do_frees(session, device.ordinal);
   if (bytes > device.total - device.used) throw Refused{CUDA_ERROR_OUT_OF_MEMORY};
 }
 
-void make_room(Driver &driver, Pool &pool, std::size_t bytes) {
-  const Device &device = driver.device(pool.device);
+void make_room(Session &session, Pool &pool, std::size_t bytes) {
+  const Device &device = session.driver.device(pool.device);
   const auto fits = [&] {
     return bytes <= device.total && lacking(pool, bytes) <= device.total - device.used &&
            (!pool.max_size || bytes <= pool.max_size - std::min(pool.used, pool.max_size));
   };
   if (fits()) return;
-  do_frees(driver, pool.device);
+  do_frees(session, pool.device);
   if (!fits()) throw Refused{CUDA_ERROR_OUT_OF_MEMORY};
 }
 

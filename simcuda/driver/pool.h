@@ -12,9 +12,10 @@ namespace simcuda {
 void charge(Driver &driver, Allocation &allocation);
 void discharge(Driver &driver, Allocation &allocation);
 // Room for so many bytes of a device, or of a pool: where there is too little, stream-ordered frees
-// are done and pools give back what they hold unused; OUT_OF_MEMORY if that is not enough.
-void make_room(Driver &driver, Device &device, std::size_t bytes);
-void make_room(Driver &driver, Pool &pool, std::size_t bytes);
+// are done and pools give back what they hold unused; OUT_OF_MEMORY if that is not enough. The
+// simulator's lock is let go while kernels come first.
+void make_room(Session &session, Device &device, std::size_t bytes);
+void make_room(Session &session, Pool &pool, std::size_t bytes);
 
 // Gives back to the device what the pool holds unused above so many bytes.
 void trim(Driver &driver, Pool &pool, std::uint64_t keep);

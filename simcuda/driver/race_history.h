@@ -35,7 +35,7 @@ enum class Effect { reads, writes, updates, allocates, frees, names };
 struct Use {
   StepPtr step;
   Effect effect;
-  std::shared_ptr<const std::string> detail = nullptr;  // for the report: "parameter 2 (out)"
+  std::shared_ptr<const std::string> detail = nullptr;  // for the report: by what, and where
 
   bool operator==(const Use &) const = default;
 };

@@ -86,7 +86,7 @@ std::string headline(const Race &race) {
 
 std::string line_of(const Use &use) {
   std::string text = "simcuda:   " + numbered(*use.step) + verb(use.effect);
-  if (use.detail && !use.detail->empty()) text += " by " + *use.detail;
+  if (use.detail) text += *use.detail;
   return text + ", on " + *use.step->line + '\n';
 }
 

@@ -282,16 +282,18 @@ void Worker::hand_over() {
   const auto add = [&](const View &view) {
     if (view.window.bytes == launch.grid_barrier.data()) return;
     const int parameter = parameter_into(launch, view.window);
-    const auto add_set = [&](const ByteSet &set, Use use) {
+    const auto add_set = [&](const ByteSet &set, Use use, std::uint32_t instruction) {
       if (set.empty()) return;
+      const auto place = static_cast<std::uint32_t>(launch.outcome.places.size());
+      launch.outcome.places.push_back(launch.place_of(instruction));
       set.ranges([&](std::uint64_t begin, std::uint64_t end) {
         launch.outcome.accesses.push_back(
-            {view.window.begin + begin, view.window.begin + end, use, parameter});
+            {view.window.begin + begin, view.window.begin + end, use, parameter, place});
       });
     };
-    add_set(view.reads, Use::reads);
-    add_set(view.writes, Use::writes);
-    add_set(view.atomics, Use::atomic);
+    add_set(view.reads, Use::reads, view.read_at);
+    add_set(view.writes, Use::writes, view.written_at);
+    add_set(view.atomics, Use::atomic, view.updated_at);
   };
   for (auto &view : memory.views()) add(*view);
   for (auto &view : memory.gone()) add(*view);

@@ -24,11 +24,12 @@ std::uint64_t written_bits(const std::uint64_t *words, std::uint64_t offset, uns
   return bits & bits_of_size(size);
 }
 
-void set_written(std::uint64_t *words, std::uint64_t offset, unsigned size, bool several) {
+// `others`: they may set bits of the same word: other workers, and whoever the window belongs to.
+void set_written(std::uint64_t *words, std::uint64_t offset, unsigned size, bool others) {
   const unsigned in_word = offset & 63;
   const auto set = [&](std::uint64_t &word, std::uint64_t bits) {
-    if ((word & bits) == bits) return;
-    if (several)
+    if ((__atomic_load_n(&word, __ATOMIC_RELAXED) & bits) == bits) return;
+    if (others)
       __atomic_fetch_or(&word, bits, __ATOMIC_RELAXED);
     else
       word |= bits;
@@ -50,7 +51,6 @@ Memory::Memory(LaunchState &launch, Worker &worker)
       cached_(launch.code.caches, nullptr),
       accesses_(launch.launch.checks.accesses),
       written_(launch.launch.checks.written),
-      several_(launch.launch.threads > 1),
       races_(launch.races),
       warp_(warp_uses()) {}
 
@@ -97,7 +97,7 @@ void Memory::reach(Request &request, Reach &found) {
   if (races_) {
     const Warp &warp = request.warp;
     me_ = warp.block.stamp(warp.index);
-    place_ = launch_.first_instruction[warp.frame->function] + warp.pc - 1;
+    place_ = instruction_of(warp);
   }
   found.together = false;
   switch (request.instruction.space) {
@@ -249,6 +249,24 @@ std::byte *Memory::reach_one(Warp &warp, unsigned lane, std::uint64_t address,
   return view->window.bytes + (address - view->window.begin);
 }
 
+std::uint32_t Memory::instruction_of(const Warp &warp) const {
+  return launch_.first_instruction[warp.frame->function] + warp.pc - 1;
+}
+
+// The bytes of a window that are used as the instruction does.
+ByteSet &Memory::used(const Request &request, View &view) {
+  const bool load = request.operation == Operation::load;
+  const bool store = request.operation == Operation::store;
+  ByteSet &set = load ? view.reads : store ? view.writes : view.atomics;
+  if (set.empty()) [[unlikely]] {
+    set.reserve(view.window.end - view.window.begin);
+    (load    ? view.read_at
+     : store ? view.written_at
+             : view.updated_at) = instruction_of(request.warp);
+  }
+  return set;
+}
+
 // Races are looked for as long as there is memory for it: of a window that is too large, they are
 // not.
 bool Memory::has_uses(View &view) {
@@ -265,17 +283,11 @@ bool Memory::has_uses(View &view) {
 void Memory::note_together(Request &request, View &view, std::uint64_t offset) {
   const std::uint64_t size = std::uint64_t{request.size} * lanes_of_warp;
   const bool load = request.operation == Operation::load;
-  if (accesses_) {
-    ByteSet &set = load                                    ? view.reads
-                   : request.operation == Operation::store ? view.writes
-                                                           : view.atomics;
-    if (set.empty()) set.reserve(view.window.end - view.window.begin);
-    set.add_range(offset, size);
-  }
+  if (accesses_) used(request, view).add_range(offset, size);
   if (view.window.written) {
     for (std::uint64_t at = 0; at < size; at += 32) {
       if (!load) {
-        set_written(view.window.written, offset + at, 32, several_);
+        set_written(view.window.written, offset + at, 32, true);
       } else if (written_ &&
                  written_bits(view.window.written, offset + at, 32) != bits_of_size(32)) {
         for (unsigned lane = 0; lane < lanes_of_warp; ++lane) {
@@ -300,13 +312,7 @@ void Memory::note_together(Request &request, View &view, std::uint64_t offset) {
 void Memory::note_lane(Request &request, View &view, unsigned lane, std::uint64_t offset,
                        bool noted) {
   const bool load = request.operation == Operation::load;
-  if (accesses_) {
-    ByteSet &set = load                                    ? view.reads
-                   : request.operation == Operation::store ? view.writes
-                                                           : view.atomics;
-    if (set.empty()) set.reserve(view.window.end - view.window.begin);
-    set.add(offset, request.size);
-  }
+  if (accesses_) used(request, view).add(offset, request.size);
   const Place place{lane, false, view.window.begin + offset, view.window.bytes + offset};
   if (view.window.written) {
     if (written_ && request.operation != Operation::store) {
@@ -314,7 +320,7 @@ void Memory::note_lane(Request &request, View &view, unsigned lane, std::uint64_
       if (request.instruction.count > 1 ? bits == 0 : bits != bits_of_size(request.size))
         report_unwritten(request, place);
     }
-    if (!load) set_written(view.window.written, offset, request.size, several_);
+    if (!load) set_written(view.window.written, offset, request.size, true);
   }
   if (!races_ || noted || !has_uses(view)) return;
   check_race(request, view.uses, offset, place);
@@ -513,8 +519,7 @@ void Memory::report_race(Request &request, const Place &place, unsigned part, un
 }
 
 void Memory::report_unwritten(Request &request, const Place &place) {
-  const std::uint32_t at =
-      launch_.first_instruction[request.warp.frame->function] + request.warp.pc - 1;
+  const std::uint32_t at = instruction_of(request.warp);
   if (worker_.known(FindingKind::never_written, at)) return;
   Finding finding;
   finding.kind = FindingKind::never_written;

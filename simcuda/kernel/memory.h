@@ -21,6 +21,7 @@ struct LaunchState;
 struct View {
   Window window;
   ByteSet reads, writes, atomics;
+  std::uint32_t read_at = 0, written_at = 0, updated_at = 0;  // the first instruction that did so
   LastUses uses;
 };
 
@@ -69,6 +70,8 @@ class Memory {
   void reach_shared_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found);
   void reach_local_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found);
   void reach_param_lane(Request &request, unsigned lane, std::uint64_t offset, Reach &found);
+  ByteSet &used(const Request &request, View &view);
+  std::uint32_t instruction_of(const Warp &warp) const;
   bool has_uses(View &view);
   void note_together(Request &request, View &view, std::uint64_t offset);
   void note_lane(Request &request, View &view, unsigned lane, std::uint64_t offset, bool noted);
@@ -102,7 +105,7 @@ class Memory {
   std::vector<std::unique_ptr<View>> views_;  // by address
   std::vector<std::unique_ptr<View>> gone_;
   std::vector<View *> cached_;  // by Instruction::cache
-  const bool accesses_, written_, several_;
+  const bool accesses_, written_;
   const std::atomic<bool> &races_;
   const WarpUses &warp_;
   Stamp me_ = 0;             // of the request's warp, without the lane

@@ -132,6 +132,7 @@ struct Outcome {
   std::optional<Fault> fault;
   std::vector<Finding> findings;  // in the order in which they were found
   std::vector<Access> accesses;
+  std::vector<Place> places;       // of the accesses
   std::uint64_t instructions = 0;  // of all threads together
   std::uint64_t findings_left_out = 0;
 };

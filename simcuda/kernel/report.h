@@ -74,6 +74,7 @@ struct Access {
   std::uint64_t begin = 0, end = 0;
   Use use = Use::reads;
   int parameter = -1;  // the kernel's, that points into this window; -1: none, or more than one
+  std::uint32_t place = 0;  // among the outcome's: where the launch first used the window so
 };
 
 // Plain English sentences.

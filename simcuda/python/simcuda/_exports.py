@@ -10,6 +10,7 @@ _SIGNATURES = {
     "simcuda_busy": (_i32, [_address, _u64]),
     "simcuda_calls": (_u64, [_name]),
     "simcuda_fail": (_i32, [_name, _u64, _i32]),
+    "simcuda_findings": (_u64, []),
     "simcuda_forget": (None, []),
     "simcuda_host_access": (_i32, [_address, _u64, _i32]),
     "simcuda_last_work": (_u64, []),
@@ -66,6 +67,11 @@ class Exports:
         """Returns how many races there have been so far in this process."""
         return self._library.simcuda_races()
 
+    def findings(self):
+        """Returns how much the checks inside kernels have found so far in this process: races
+        between threads, reads of bytes that nobody wrote, barriers that are not met."""
+        return self._library.simcuda_findings()
+
     def host_access(self, address, size, *, write=False):
         """States that the host reads `size` bytes now, or writes them: compared as any other use.
 
@@ -80,7 +86,7 @@ class Exports:
             raise ValueError(f"the host cannot use {size} bytes at {address:#x}")
 
     def reset(self):
-        """Finishes all work, and forgets races, uses of memory, counts and faults.
+        """Finishes all work, and forgets races, findings, uses of memory, counts and faults.
 
         A race that is forgotten fails no test and changes no exit status, though it was reported.
         """
