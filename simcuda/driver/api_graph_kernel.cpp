@@ -32,8 +32,11 @@ Target target_of(const CUDA_KERNEL_NODE_PARAMS_v2 &p) {
 }
 
 template <class Parameters>
-Operation operation_of(Session &s, const Stream &stream, const Parameters &p) {
-  return kernel_operation(s, stream, target_of(p).function, shape_of(p), p.kernelParams, p.extra);
+Operation operation_of(Session &s, const Stream &stream, const Parameters &p,
+                       bool cooperative = false) {
+  LaunchShape shape = shape_of(p);
+  shape.cooperative = cooperative;
+  return kernel_operation(s, stream, target_of(p).function, shape, p.kernelParams, p.extra);
 }
 
 template <class Parameters>
@@ -71,7 +74,7 @@ void tell(const KernelLaunch &launch, CUDA_KERNEL_NODE_PARAMS_v2 &out) {
   out.func = nullptr;
 }
 
-// The node's context stays, unless another one is named.
+// The node's context stays, unless another one is named; so does that it is cooperative.
 template <class Parameters>
 std::shared_ptr<const NodeWork> new_work(Session &s, const KernelLaunch &before,
                                          const Parameters *parameters) {
@@ -79,7 +82,7 @@ std::shared_ptr<const NodeWork> new_work(Session &s, const KernelLaunch &before,
   const auto context = target_of(p).context;
   Stream stream;
   stream.context = context ? s.context(context) : before.context;
-  return node_work(operation_of(s, stream, p));
+  return node_work(operation_of(s, stream, p, before.shape.cooperative));
 }
 
 template <class Parameters>

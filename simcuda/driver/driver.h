@@ -176,7 +176,7 @@ class Session {
   explicit Session(ThreadState &caller)
       : driver(*simcuda::driver()), thread(caller), lock(simulator_mutex()) {
     driver.ipc.learn();
-    driver.schedule.stir();
+    driver.schedule.stir(lock);
   }
 
   Driver &driver;

@@ -60,6 +60,10 @@ void Execution::run(const Operation &operation) {
   tell_findings(outcome_.findings, outcome_.findings_left_out, operation);
   const bool told_elsewhere =
       outcome_.fault && !out_of_time_ && outcome_.fault->kind == kernel::FaultKind::stopped;
+  if (out_of_time_ && outcome_.fault)
+    outcome_.fault->detail = "It had run for more than " +
+                             std::to_string(Settings::get().kernel_limit.count()) +
+                             " seconds, which is what SIMCUDA_KERNEL_LIMIT allows.";
   if (outcome_.fault && !told_elsewhere) tell_fault(*outcome_.fault, operation);
   if (!failed_.empty())
     std::fprintf(stderr, "simcuda: kernel %s: %s\n", name().c_str(), failed_.c_str());
@@ -145,7 +149,7 @@ kernel::Window Execution::find(std::uint64_t address) {
     found.lost = std::make_unique<std::byte[]>(allocation->size);
     std::memset(found.lost.get(), freed_poison, allocation->size);
     window.bytes = found.lost.get();
-  } else if (allocation->written) {
+  } else if (allocation->written && !allocation->share) {
     found.written = allocation->written->bits(allocation->size);
     window.written = static_cast<std::uint64_t *>(found.written->data());
   }
@@ -176,7 +180,7 @@ void Execution::print(std::string_view text) {
 }
 
 void Execution::write_printed() {
-  if (printed_.empty()) return;
+  if (printed_.empty() || process_is_ending()) return;
   std::fwrite(printed_.data(), 1, printed_.size(), stdout);
   std::fflush(stdout);
   printed_.clear();
@@ -213,6 +217,9 @@ bool Execution::free(std::uint64_t address) {
   });
   if (!allocation || !allocation->of_module || is_variable) return false;
   driver()->memory.free(*allocation);
+  // Nothing is found there any more; what was done there is still told.
+  if (const auto found = found_.find(address); found != found_.end())
+    found->second.window.end = address;
   return true;
 }
 

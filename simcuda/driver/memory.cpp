@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -288,6 +289,7 @@ std::string Memory::describe(std::uintptr_t address) const {
   if (const auto allocation = find(address))
     return "It lies in " + describe_memory(*allocation) +
            ", which have another address on the device.";
+  if (!is_ours(address)) return "It may be the host's own memory: no allocation is near.";
   const auto next = by_address_.upper_bound(address);
   const auto distance = [](std::uintptr_t bytes) { return std::to_string(bytes) + " bytes "; };
   const Allocation *below = next == by_address_.begin() ? nullptr : std::prev(next)->second.get();
@@ -312,6 +314,12 @@ int Memory::file_of(const Allocation &allocation) const {
 
 std::uint64_t Memory::offset_of(const Allocation &allocation) const {
   return device_arenas_[static_cast<std::size_t>(allocation.device)].offset(allocation.address);
+}
+
+bool Memory::is_ours(std::uintptr_t address) const {
+  return shared_.contains(address) || aliases_.contains(address) ||
+         std::any_of(device_arenas_.begin(), device_arenas_.end(),
+                     [&](auto &arena) { return arena.contains(address); });
 }
 
 AllocationPtr Memory::find(std::uintptr_t address) const {
@@ -349,9 +357,7 @@ Place Memory::place(std::uintptr_t address, std::size_t span) const {
     return {allocation, address, allocation->bytes + offset};
   }
   if (AllocationPtr allocation = freed(address)) stale_(allocation, address, span);
-  bool ours = shared_.contains(address) || aliases_.contains(address);
-  for (auto &arena : device_arenas_) ours = ours || arena.contains(address);
-  if (ours || !address) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (is_ours(address) || !address) throw Refused{CUDA_ERROR_INVALID_VALUE};
   return {nullptr, address, reinterpret_cast<std::byte *>(address)};
 }
 

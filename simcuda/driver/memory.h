@@ -101,6 +101,8 @@ class Memory {
  private:
   void add(const AllocationPtr &allocation);
   AllocationPtr freed(std::uintptr_t address) const;
+  // Whether it lies where allocations do.
+  bool is_ours(std::uintptr_t address) const;
   Arena &arena_of(const Allocation &allocation);
   void remember(const Allocation &allocation);
 

@@ -115,7 +115,9 @@ bool Schedule::comes_after(Stream &stream, const OperationPtr &operation) const 
   return false;
 }
 
-void Schedule::stir() {
+void Schedule::stir(Lock &lock) {
+  if (policy_.kind == Policy::Kind::lazy) return;
+  settle(lock);
   if (policy_.kind != Policy::Kind::random || pending_.empty()) return;
   // Drawn from the number of the call, not from a state that other threads draw from.
   std::uint64_t draw = scramble(~policy_.seed, ++calls_);

@@ -76,8 +76,9 @@ class Schedule {
   // Calls this on the driver's thread, with no lock held, as soon as can be.
   void call_later(std::function<void()> function);
 
-  // A call begins: under the random policy some of what is pending is done now.
-  void stir();
+  // A call begins: what is pending must not depend on how quick a kernel was. Under the random
+  // policy some of it is done now.
+  void stir(Lock &lock);
   // The random policy draws from this seed, as it did from its first one at the start.
   void reseed(std::uint64_t seed);
   // Every driver call says so: the quiet time counts from the last one.

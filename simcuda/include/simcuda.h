@@ -127,7 +127,7 @@ typedef int32_t (*simcuda_kernel_run)(const simcuda_launch *launch, const simcud
  *
  * Clients find it through a module or library whose image is the text "simcuda module\n" and then
  * a line for the name of each kernel: cuModuleLoadData and cuModuleGetFunction, or
- * cuLibraryLoadData and cuLibraryGetKernel. Real images are CUDA_ERROR_NOT_SUPPORTED.
+ * cuLibraryLoadData and cuLibraryGetKernel.
  *
  * Returns 0, or 1 for no name, one with a line feed, or an argument of 0 bytes. */
 int32_t simcuda_kernel(const char *name, const uint32_t *argument_sizes, uint32_t argument_count,

@@ -239,9 +239,17 @@ void Parser::declare(Variable variable) {
 
 void Parser::parse_initialiser(const Declaration &declaration, Variable &variable) {
   // Only what is stated is kept; the rest is zeros.
-  if (text_.peek().is("{") && declaration.size == 0 && !declaration.dimensions.empty())
-    text_.refuse("an array of no size has no initial value");
-  if (text_.peek().is("{"))
+  if (text_.peek().is("{") && declaration.size == 0 && !declaration.dimensions.empty()) {
+    std::uint64_t row = std::uint64_t{bytes_of(declaration.type)} * declaration.vector;
+    for (std::size_t i = 1; i < declaration.dimensions.size(); ++i)
+      if (__builtin_mul_overflow(row, declaration.dimensions[i], &row)) row = 0;
+    if (row == 0) text_.refuse("an array of no size has no initial value");
+    // As many rows as are stated.
+    parse_elements(declaration, variable, 0, 0, most_initial_bytes);
+    variable.size = (variable.bytes.size() + row - 1) / row * row;
+    if (row > most_bytes || variable.size > most_bytes)
+      text_.refuse("'" + variable.name + "' is too large");
+  } else if (text_.peek().is("{"))
     parse_elements(declaration, variable, 0, 0, variable.size);
   else if (declaration.size >= bytes_of(declaration.type))
     parse_element(declaration, variable, 0);

@@ -79,8 +79,9 @@ std::string to_string(const Fault &fault) {
              ": it was stopped after as many instructions as a launch may execute; " +
              to_string(fault.thread) + " was" + at;
     case FaultKind::stopped:
-      return "Kernel " + fault.place.kernel + ": it was stopped; " + to_string(fault.thread) +
-             " was" + at;
+      return with_detail("Kernel " + fault.place.kernel + ": it was stopped; " +
+                             to_string(fault.thread) + " was" + at,
+                         fault.detail);
   }
   return who;
 }

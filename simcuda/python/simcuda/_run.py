@@ -11,13 +11,15 @@ import sys
 from simcuda import _library
 
 TEXT = """Runs a program with simcuda as its CUDA driver: no GPU, no CUDA. Device memory is real,
-copies, memsets, streams and events work, kernels do not run. Two accesses to the same memory that
-nothing orders are a race: each is reported on standard error, with the wait that is missing."""
+copies, memsets, streams and events work, and so do kernels that the program hands over as PTX. Two
+accesses to the same memory that nothing orders are a race: each is reported on standard error, with
+the wait that is missing, and so is what is wrong inside a kernel."""
 
-STATUS = """Exit status: the program's own; 66 if that is 0, but the program raced; 127 if
-there is none of that name, and 126 if it cannot be run, as in a shell; 2 for a wrong option. Other
-settings are environment variables: SIMCUDA_QUIET_MS, SIMCUDA_DEVICE_MIB, SIMCUDA_DRIVER_VERSION,
-SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES, SIMCUDA_BANNER."""
+STATUS = """Exit status: the program's own; 66 if that is 0, but the program raced, or
+something was found inside a kernel; 127 if there is none of that name, and 126 if it cannot be
+run, as in a shell; 2 for a wrong option. Other settings are environment variables: SIMCUDA_QUIET_MS,
+SIMCUDA_DEVICE_MIB, SIMCUDA_DRIVER_VERSION, SIMCUDA_CHECK, SIMCUDA_KERNEL_LIMIT, SIMCUDA_LOG,
+SIMCUDA_REUSE_HANDLES, SIMCUDA_BANNER."""
 
 
 def add_to(commands):

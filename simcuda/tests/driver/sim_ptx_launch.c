@@ -19,6 +19,28 @@ static const char text[] = PTX_HEADER
     "  atom.global.add.u32 %f, [%p], %f;\n"
     "  ret;\n"
     "}\n"
+    ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+    ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+    ".extern .func free(.param .b64 p);\n"
+    ".global .align 1 .b8 format[] = {37, 117, 10, 0};\n"
+    // Takes memory, writes its index there and prints it from there.
+    ".visible .entry say()\n"
+    "{\n"
+    "  .reg .b32 %i; .reg .b64 %p, %f; .param .b64 n, p, f, a; .param .b32 r;\n"
+    "  st.param.b64 [n], 4;\n"
+    "  call (p), malloc, (n);\n"
+    "  ld.param.b64 %p, [p];\n"
+    "  mov.u32 %i, %tid.x;\n"
+    "  st.u32 [%p], %i;\n"
+    "  mov.u64 %f, format;\n"
+    "  cvta.global.u64 %f, %f;\n"
+    "  st.param.b64 [f], %f;\n"
+    "  st.param.b64 [a], %p;\n"
+    "  call (r), vprintf, (f, a);\n"
+    "  st.param.b64 [n], %p;\n"
+    "  call free, (n);\n"
+    "  ret;\n"
+    "}\n"
     // Turns the elements of a block around, by way of shared memory.
     ".visible .entry turn(.param .u64 data)\n"
     "{\n"
@@ -167,12 +189,34 @@ static void check_unload(void) {
   MUST(cuMemFree(to));
 }
 
+// What kernels print comes on standard output, once they have run; what they take of memory is
+// nobody else's.
+static void check_printed(CUmodule module) {
+  USE_SIM(uint64_t, simcuda_objects, const char *);
+  const uint64_t objects = simcuda_objects("CUdeviceptr");
+  char printed[64] = "";
+  int ends[2];
+  fflush(stdout);
+  MUST_BE(pipe(ends), 0);
+  const int before = dup(1);
+  dup2(ends[1], 1);
+  close(ends[1]);
+  MUST(launch(function_in(module, "say"), 1, 3, LEGACY, NULL));
+  finish_all();
+  dup2(before, 1);  // closes the pipe
+  MUST_BE(read(ends[0], printed, sizeof printed - 1), 6);
+  MUST_BE(strcmp(printed, "0\n1\n2\n"), 0);
+  MUST_BE(simcuda_objects("CUdeviceptr"), objects);
+  close(before), close(ends[0]);
+}
+
 int main(void) {
   const CUcontext context = start_races();
   CUmodule module = module_of(text);
   check_numbers(module);
   check_variables(module, context);
   check_unload();
+  check_printed(module);
   MUST_BE(sim.races(), 0);
   MUST_BE(sim.findings(), 0);
   return 0;
