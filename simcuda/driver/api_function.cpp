@@ -8,8 +8,6 @@ using namespace simcuda;
 
 namespace {
 
-constexpr unsigned multiprocessors = 132;
-
 void check_flags(unsigned flags) {
   const unsigned disable_caching_override = 1;
   if (flags & ~disable_caching_override) throw Refused{CUDA_ERROR_INVALID_VALUE};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "check_report.h"
 
@@ -52,24 +53,23 @@ Execution::Execution(std::shared_ptr<const KernelLaunch> launch) : launch_(std::
 void Execution::run(const Operation &operation) {
   began_ = Clock::now();
   try {
-    execute();
+    execute(operation.id);
+    write_printed();
+    tell_findings(outcome_.findings, outcome_.findings_left_out, operation);
+    if (out_of_time_ && outcome_.fault)
+      outcome_.fault->detail = "It had run for more than " +
+                               std::to_string(Settings::get().kernel_limit.count()) +
+                               " seconds, which is what SIMCUDA_KERNEL_LIMIT allows.";
+    const bool told_elsewhere =
+        outcome_.fault && !out_of_time_ && outcome_.fault->kind == kernel::FaultKind::stopped;
+    if (outcome_.fault && !told_elsewhere) tell_fault(*outcome_.fault, operation);
   } catch (const std::exception &error) {
-    failed_ = error.what();
+    has_failed_ = true;
+    std::fprintf(stderr, "simcuda: kernel %s: %s\n", name().c_str(), error.what());
   }
-  write_printed();
-  tell_findings(outcome_.findings, outcome_.findings_left_out, operation);
-  const bool told_elsewhere =
-      outcome_.fault && !out_of_time_ && outcome_.fault->kind == kernel::FaultKind::stopped;
-  if (out_of_time_ && outcome_.fault)
-    outcome_.fault->detail = "It had run for more than " +
-                             std::to_string(Settings::get().kernel_limit.count()) +
-                             " seconds, which is what SIMCUDA_KERNEL_LIMIT allows.";
-  if (outcome_.fault && !told_elsewhere) tell_fault(*outcome_.fault, operation);
-  if (!failed_.empty())
-    std::fprintf(stderr, "simcuda: kernel %s: %s\n", name().c_str(), failed_.c_str());
 }
 
-void Execution::execute() {
+void Execution::execute(std::uint64_t grid_id) {
   const Settings &settings = Settings::get();
   kernel::Launch launch;
   std::copy_n(launch_->shape.grid, 3, launch.grid);
@@ -77,6 +77,7 @@ void Execution::execute() {
   launch.shared_bytes = launch_->shape.shared_bytes;
   launch.cooperative = launch_->shape.cooperative;
   launch.parameters = launch_->bytes;
+  launch.grid_id = grid_id;
   launch.checks = settings.checks;
   launch.checks.accesses = settings.races != RaceMode::off;
   outcome_ = kernel::run(*launch_->code->ptx, *launch_->code->kernel, launch, *this);
@@ -84,6 +85,10 @@ void Execution::execute() {
 
 // With the simulator's lock, again.
 void Execution::ran(const Operation &operation) {
+  for (auto &[address, memory] : found_) --memory.allocation->kernels;
+  auto &error = launch_->context->error;
+  if (error == CUDA_SUCCESS && outcome_.fault) error = status_of(outcome_.fault->kind);
+  if (error == CUDA_SUCCESS && has_failed_) error = CUDA_ERROR_LAUNCH_FAILED;
   std::vector<Races::Used> used;
   for (const kernel::Access &access : outcome_.accesses) {
     const auto found = std::prev(found_.upper_bound(access.begin));
@@ -101,13 +106,6 @@ void Execution::ran(const Operation &operation) {
     used.back().ranges.emplace_back(begin, begin + (access.end - access.begin));
   }
   driver()->races.ran(operation, used);
-  for (auto &[address, memory] : found_) --memory.allocation->kernels;
-  auto &error = launch_->context->error;
-  if (error != CUDA_SUCCESS) return;
-  if (outcome_.fault)
-    error = status_of(outcome_.fault->kind);
-  else if (!failed_.empty())
-    error = CUDA_ERROR_LAUNCH_FAILED;
 }
 
 // " by parameter 2 (out), first in fill, line 7 of its PTX (st.global.u32)"
@@ -187,7 +185,7 @@ void Execution::write_printed() {
 }
 
 bool Execution::stopped() {
-  driver()->schedule.goes_on(*this);
+  if (!std::exchange(goes_on_, true)) driver()->schedule.goes_on(*this);
   const auto limit = Settings::get().kernel_limit;
   out_of_time_ = limit.count() > 0 && Clock::now() - began_ > limit;
   return out_of_time_ || launch_->context->error != CUDA_SUCCESS || process_is_ending();

@@ -37,7 +37,7 @@ class Execution final : public KernelWork, private kernel::Environment {
   bool free(std::uint64_t address) override;
 
   AllocationPtr allocation_at(std::uintptr_t address) const;
-  void execute();
+  void execute(std::uint64_t grid_id);
   void write_printed();
   std::string describe_use(const kernel::Access &access) const;
 
@@ -45,8 +45,8 @@ class Execution final : public KernelWork, private kernel::Environment {
   std::vector<std::pair<AllocationPtr, std::shared_ptr<History>>> named_;
   std::map<std::uint64_t, Found> found_;  // by address, with the simulator's lock
   kernel::Outcome outcome_;
-  std::string failed_;  // what went wrong with the engine itself
-  bool out_of_time_ = false;
+  bool has_failed_ = false;  // the engine itself, for want of memory say
+  bool out_of_time_ = false, goes_on_ = false;
   Clock::time_point began_;
   std::mutex mutex_;  // of what is printed
   std::string printed_;

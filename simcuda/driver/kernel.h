@@ -88,6 +88,7 @@ FunctionPtr function_of(Session &session, CUfunction handle);
 FunctionPtr kernel_of(Session &session, CUkernel handle);
 
 // What a kernel asks of the device, and may have of it.
+inline constexpr unsigned multiprocessors = 132;
 int attribute_of(const Function &function, int attribute);
 void set_attribute(Function &function, int attribute, int value);
 // Blocks of a multiprocessor, of so many threads and bytes of dynamic shared memory.

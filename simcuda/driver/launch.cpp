@@ -12,7 +12,6 @@ namespace {
 
 constexpr unsigned most_threads = 1024, most_in_z = 64;  // of a block
 constexpr unsigned most_blocks_beside = 65535;           // in y and z
-constexpr unsigned multiprocessors = 132;
 
 void check_shape(const LaunchShape &shape) {
   std::uint64_t threads = 1;

@@ -60,6 +60,8 @@ Globals::~Globals() {
 
 std::shared_ptr<Module> add_module(Session &session, const Image &image,
                                    const std::shared_ptr<Context> &context) {
+  // While PTX was compiled, another thread may have destroyed it.
+  if (!context->alive) throw Refused{CUDA_ERROR_CONTEXT_IS_DESTROYED};
   auto module = std::make_shared<Module>();
   module->context = context;
   if (image.ptx) module->globals = make_globals(session.driver, *image.ptx, context);

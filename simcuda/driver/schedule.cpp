@@ -319,7 +319,11 @@ void Schedule::run_kernels() {
       lock.unlock();
       kernel.run(*operation);
       lock.lock();
-      kernel.ran(*operation);
+      try {
+        kernel.ran(*operation);
+      } catch (const std::bad_alloc &) {  // it used too much to tell
+        owner_of(operation->stream->context)->error = CUDA_ERROR_OUT_OF_MEMORY;
+      }
     }
     if (fresh_ == operation) fresh_ = nullptr;
     complete(*operation);

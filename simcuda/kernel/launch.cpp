@@ -15,7 +15,9 @@ constexpr std::size_t most_findings = 64;   // that are told apart
 constexpr std::uint64_t slice = 1 << 14;    // instructions of a warp, between two looks around
 constexpr std::size_t most_resident = 16;   // blocks at once, where the launch is not cooperative
 constexpr std::uint64_t rounds_alone = 64;  // slices of a block before another one begins
-constexpr std::uint64_t most_cooperative = 4096;
+constexpr std::uint64_t most_cooperative = 8192;
+// Instructions of all threads, between two questions whether the launch is to end.
+constexpr std::uint64_t between_questions = 1 << 18;
 
 std::uint32_t rounded(std::uint64_t value, std::uint32_t to) {
   return static_cast<std::uint32_t>((value + to - 1) / to * to);
@@ -183,7 +185,7 @@ void Worker::count(std::uint64_t instructions) {
       launch.instructions.fetch_add(instructions, std::memory_order_relaxed) + instructions;
   if (launch.launch.most_instructions && all > launch.launch.most_instructions)
     throw Failed{FaultKind::limit, 0, 0, 0, false, Space::generic, {}};
-  if (counted_ > (1 << 20)) {
+  if (counted_ > between_questions) {
     counted_ = 0;
     if (launch.environment.stopped())
       throw Failed{FaultKind::stopped, 0, 0, 0, false, Space::generic, {}};

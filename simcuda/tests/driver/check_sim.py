@@ -35,6 +35,33 @@ if len(sys.argv) > 2:
 sys.exit(int(sys.argv[1]))
 """
 
+# A kernel reads what nobody has written.
+FINDS = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+pointer, context = ctypes.c_uint64(), ctypes.c_void_p()
+module, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+text = b'''.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry look(.param .u64 at)
+{
+  .reg .b64 %p; .reg .b32 %v;
+  ld.param.u64 %p, [at];
+  ld.global.u32 %v, [%p];
+  ret;
+}
+'''
+arguments = (ctypes.c_void_p * 1)(ctypes.addressof(pointer))
+calls = [cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
+         cuda.cuCtxSetCurrent(context), cuda.cuMemAlloc_v2(ctypes.byref(pointer), 64),
+         cuda.cuModuleLoadData(ctypes.byref(module), text),
+         cuda.cuModuleGetFunction(ctypes.byref(kernel), module, b"look"),
+         cuda.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, None, arguments, None),
+         cuda.cuCtxSynchronize()]
+assert not any(calls), calls
+"""
+
 # Says that it is there, and how it was ended.
 WAITS = """
 import signal, sys, time
@@ -69,6 +96,14 @@ def check_status(run, sim, here):
     judged = f'"{sim}" "$@"; test $? = 66'
     assert run(sim, "sh", "-c", judged, "-", *races, "0", **here).returncode == 0
     assert run(sim, "true", **here).returncode == 0
+
+    # What is found inside a kernel counts as a race does.
+    finds = [sys.executable, "-c", FINDS]
+    found = run(sim, *finds, **here)
+    assert found.returncode == 66
+    assert found.stderr.startswith("simcuda: check: Kernel look: thread (0, 0, 0)")
+    assert found.stderr.endswith("\nsimcuda: 1 finding in a kernel\n")
+    assert run(sim, *finds, SIMCUDA_CHECK="memory", **here).returncode == 0
 
     # Its standard input and output are the command's own.
     through = subprocess.run([sim, "cat"], input="a\nb", capture_output=True, text=True, env=here)

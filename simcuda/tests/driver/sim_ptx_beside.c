@@ -5,7 +5,7 @@
 
 #include "ptx.h"
 
-enum { SIZE = 4096, SEVERAL = 20 };
+enum { SIZE = 4096, SEVERAL = 6 };
 
 static CUmodule module;
 static CUfunction wait_for, fill;

@@ -50,7 +50,9 @@ def commands():
     command = ["ninja", "-C", BUILD, "-t", "commands", "driver/libcuda.so.1"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = list(map(shlex.split, done.stdout.splitlines()))
-    compiled = {Path(line[-1]).name: line for line in lines if "-c" in line}
+    # The engine's files are not the driver's, though some share their names.
+    sources = [line for line in lines if "-c" in line and Path(line[-1]).parent.name == "driver"]
+    compiled = {Path(line[-1]).name: line for line in sources}
     (linked,) = [line for line in lines if "-shared" in line]
     return compiled, linked
 
