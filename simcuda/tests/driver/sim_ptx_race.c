@@ -82,6 +82,10 @@ static void check_pool(void) {
   RACE_FREE(MUST(cuMemAllocAsync(&first, SIZE, a)); FILL(a, first, COUNT);
             MUST(cuMemFreeAsync(first, a)); MUST(cuMemAllocAsync(&second, SIZE, a));
             MUST_BE(second == first, 1); FILL(a, second, COUNT); MUST(cuMemFreeAsync(second, a)););
+  // By another stream, for an edge of the pool's own, which orders the block alone.
+  RACE_FREE(MUST(cuMemAllocAsync(&first, SIZE, a)); FILL(a, first, COUNT);
+            MUST(cuMemFreeAsync(first, a)); MUST(cuMemAllocAsync(&second, SIZE, b));
+            MUST_BE(second == first, 1); FILL(b, second, COUNT); MUST(cuMemFreeAsync(second, b)););
   // It is freed, and used again, beside the kernel.
   RACY(MUST(cuMemAllocAsync(&first, SIZE, a)); MUST(cuEventRecord(done, a));
        MUST(cuStreamWaitEvent(b, done, 0)); FILL(a, first, COUNT); MUST(cuMemFreeAsync(first, b));
