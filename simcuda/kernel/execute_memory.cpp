@@ -22,6 +22,14 @@ void load(Warp &w, const Instruction &i, std::uint32_t mask) {
   Reach found;
   w.worker.memory.reach(r, found);
   if (i.atomic) acquire(w);
+  if (i.atomic && i.count == 1) {  // other threads may store there
+    R *d = w.lanes<R>(i.d);
+    each_active(mask, [&](unsigned k) {
+      const std::byte *from = found.together ? found.at[0] + k * r.size : found.at[k];
+      d[k] = static_cast<R>(__atomic_load_n(reinterpret_cast<const T *>(from), __ATOMIC_ACQUIRE));
+    });
+    return;
+  }
   if (found.together && i.count == 1) {
     const auto *from = reinterpret_cast<const Loose<T> *>(found.at[0]);
     put(w.lanes<R>(i.d), mask, [=](unsigned k) { return static_cast<R>(from[k].value); });
@@ -68,6 +76,13 @@ void store(Warp &w, const Instruction &i, std::uint32_t mask) {
   Reach found;
   w.worker.memory.reach(r, found);
   if (i.atomic) w.block.release();
+  if (i.atomic && i.count == 1) {
+    each_active(mask, [&](unsigned k) {
+      std::byte *to = found.together ? found.at[0] + k * r.size : found.at[k];
+      __atomic_store_n(reinterpret_cast<T *>(to), static_cast<T>(a[k]), __ATOMIC_RELEASE);
+    });
+    return;
+  }
   if (i.count == 1) {
     if (found.together) {
       auto *to = reinterpret_cast<Loose<T> *>(found.at[0]);
