@@ -227,7 +227,11 @@ bool Schedule::busy_after(const std::vector<OperationPtr> &operations, std::uint
 void Schedule::finish(const std::vector<OperationPtr> &operations, Lock &lock) {
   busy_after(operations, UINT64_MAX);
   demand(operations);
-  done_.wait(lock, [&] { return std::all_of(operations.begin(), operations.end(), is_done); });
+  auto next = operations.begin();  // those before it are done
+  done_.wait(lock, [&] {
+    next = std::find_if_not(next, operations.end(), is_done);
+    return next == operations.end();
+  });
 }
 
 bool Schedule::query(const std::vector<OperationPtr> &operations, Lock &lock) {
