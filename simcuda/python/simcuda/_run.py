@@ -17,9 +17,9 @@ the wait that is missing, and so is what is wrong inside a kernel."""
 
 STATUS = """Exit status: the program's own; 66 if that is 0, but the program raced, or
 something was found inside a kernel; 127 if there is none of that name, and 126 if it cannot be
-run, as in a shell; 2 for a wrong option. Other settings are environment variables: SIMCUDA_QUIET_MS,
-SIMCUDA_DEVICE_MIB, SIMCUDA_DRIVER_VERSION, SIMCUDA_CHECK, SIMCUDA_KERNEL_LIMIT, SIMCUDA_LOG,
-SIMCUDA_REUSE_HANDLES, SIMCUDA_BANNER."""
+run, as in a shell; 2 for a wrong option. Other settings are environment variables:
+SIMCUDA_CHECK, SIMCUDA_KERNEL_LIMIT, SIMCUDA_QUIET_MS, SIMCUDA_DEVICE_MIB,
+SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES, SIMCUDA_BANNER."""
 
 
 def add_to(commands):
