@@ -284,6 +284,7 @@ void Schedule::start_kernel_thread() {
   const SignalsHeld held;
   std::thread([this] { run_kernels(); }).detach();  // as the worker
   ++kernel_threads_;
+  ++idle_kernel_threads_;
 }
 
 void Schedule::begin_kernel(const OperationPtr &operation) {
@@ -310,11 +311,8 @@ void Schedule::run_kernels() {
   become_driver_thread();
   Lock lock(simulator_mutex());
   for (;;) {
-    while (kernels_.empty()) {
-      ++idle_kernel_threads_;
-      kernel_wake_.wait(lock);
-      --idle_kernel_threads_;
-    }
+    kernel_wake_.wait(lock, [this] { return !kernels_.empty(); });
+    --idle_kernel_threads_;
     const OperationPtr operation = std::move(kernels_.front());
     kernels_.pop_front();
     if (may_run(*operation)) {
@@ -330,6 +328,7 @@ void Schedule::run_kernels() {
       }
     }
     if (fresh_ == operation) fresh_ = nullptr;
+    ++idle_kernel_threads_;
     complete(*operation);
     advance();
   }
