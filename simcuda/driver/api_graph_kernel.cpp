@@ -95,10 +95,11 @@ template <class Parameters>
 void set(Session &s, CUgraphExec handle, CUgraphNode node_handle, const Parameters *parameters) {
   auto exec = s.driver.graph_execs.get(handle, CUDA_ERROR_INVALID_VALUE);
   auto node = kernel_node(s, node_handle);
-  const auto step = exec->plan->step_of.find(node.get());
-  if (step == exec->plan->step_of.end()) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  auto work = new_work(s, *exec->plan->steps[step->second].work->launch, parameters);
-  exec->own_plan().steps[step->second].work = std::move(work);
+  const auto found = exec->plan->step_of.find(node.get());
+  if (found == exec->plan->step_of.end()) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  const std::size_t step = found->second;
+  auto work = new_work(s, *exec->plan->steps[step].work->launch, parameters);
+  exec->own_plan().steps[step].work = std::move(work);
 }
 
 UpdateResult update(Session &s, CUgraphExec exec, CUgraph graph) {
