@@ -133,7 +133,7 @@ std::string unpack(const FatEntry &entry) {
   if (!entry.is_lz4)
     refuse(
         "the PTX in the fat binary is compressed by zstd, which simcuda does not read: "
-        "compile with -no-compress");
+        "compile with --compress-mode=none");
   if (entry.unpacked_size > most_unpacked) refuse("compressed code is larger than a gigabyte");
   return unpack_lz4(entry.bytes, entry.unpacked_size);
 }
