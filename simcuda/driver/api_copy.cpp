@@ -7,6 +7,7 @@
 #include "array.h"
 #include "call.h"
 #include "capture.h"
+#include "pool.h"
 
 using namespace simcuda;
 
@@ -52,8 +53,11 @@ void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, con
           const Shape &shape, Host host) {
   s.current();
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return;
-  for (auto *side : {&to, &from})
-    if (side->place.allocation) refuse_lost(s.driver, *side->place.allocation);
+  for (auto *side : {&to, &from}) {
+    if (!side->place.allocation) continue;
+    refuse_lost(s.driver, *side->place.allocation);
+    refuse_inaccessible(*side->place.allocation, stream->context->device);
+  }
   if (host == Host::waits) refuse_capturing(*stream);
   std::vector<Access> accesses{access(from, shape, false), access(to, shape, true)};
 

@@ -52,6 +52,7 @@ constexpr DeviceAttribute device_attributes[] = {
     {95, 1},       // cooperative launch
     {97, 232448},  // opt-in shared memory per block
     {99, 1},       // host register
+    {103, 1},      // handles that are descriptors
     {106, 32},     // blocks per multiprocessor
     {111, 1024},   // reserved shared memory per block
     {115, 1},      // memory pools

@@ -55,8 +55,10 @@ SIM_API CUresult cuFuncGetModule(CUmodule *out, CUfunction function) {
 }
 
 SIM_API CUresult cuFuncGetName(const char **name, CUfunction function) {
-  return call(__func__, {name, function},
-              [&](Session &s) { required(name) = function_of(s, function)->code->name.c_str(); });
+  return call(__func__, {name, function}, [&](Session &s) {
+    required(function);
+    required(name) = function_of(s, function)->code->name.c_str();
+  });
 }
 
 SIM_API CUresult cuFuncGetParamInfo(CUfunction function, std::size_t index, std::size_t *offset,

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Start, version, error names, and finding functions by name.
 
-#include <cctype>
 #include <cstring>
-#include <string>
 
 #include "call.h"
 #include "table.h"
@@ -12,30 +10,20 @@ using namespace simcuda;
 
 namespace {
 
-struct ResultName {
-  CUresult result;
-  const char *name;
+struct Result {
+  CUresult number;
+  const char *name, *text;
 };
-constexpr ResultName result_names[] = {
-#define RESULT(number, name) {number, #name},
-#include "result_names.inc"
+constexpr Result results[] = {
+#define RESULT(number, name, text) {number, #name, text},
+#include "results.inc"
 #undef RESULT
 };
 
-const ResultName &result_name(CUresult result) {
-  for (auto &known : result_names)
-    if (known.result == result) return known;
+const Result &result_of(CUresult number) {
+  for (auto &known : results)
+    if (known.number == number) return known;
   throw Refused{CUDA_ERROR_INVALID_VALUE};
-}
-
-// "CUDA_ERROR_OUT_OF_MEMORY" is described as "out of memory".
-std::string describe(std::string_view name) {
-  const std::string_view prefix = "CUDA_ERROR_";
-  if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
-  std::string words(name);
-  for (char &c : words)
-    c = c == '_' ? ' ' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return words;
 }
 
 // The newest form of a base name that a client of this version may use. The status says why there
@@ -87,20 +75,14 @@ SIM_API CUresult cuDriverGetVersion(int *version) {
 SIM_API CUresult cuGetErrorName(CUresult error, const char **text) {
   return call_without_driver(__func__, {error, text}, [&] {
     required(text) = nullptr;
-    *text = result_name(error).name;
+    *text = result_of(error).name;
   });
 }
 
 SIM_API CUresult cuGetErrorString(CUresult error, const char **text) {
   return call_without_driver(__func__, {error, text}, [&] {
     required(text) = nullptr;
-    // The caller keeps the pointer: every description lives as long as the process.
-    static auto *descriptions = [] {
-      auto *all = new std::unordered_map<CUresult, std::string>;
-      for (auto &known : result_names) all->emplace(known.result, describe(known.name));
-      return all;
-    }();
-    *text = descriptions->at(result_name(error).result).c_str();
+    *text = result_of(error).text;
   });
 }
 

@@ -127,8 +127,10 @@ SIM_API CUresult cuKernelGetLibrary(CUlibrary *out, CUkernel kernel) {
 }
 
 SIM_API CUresult cuKernelGetName(const char **name, CUkernel kernel) {
-  return call(__func__, {name, kernel},
-              [&](Session &s) { required(name) = kernel_of(s, kernel)->code->name.c_str(); });
+  return call(__func__, {name, kernel}, [&](Session &s) {
+    required(kernel);
+    required(name) = kernel_of(s, kernel)->code->name.c_str();
+  });
 }
 
 SIM_API CUresult cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t *offset,

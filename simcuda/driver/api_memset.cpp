@@ -3,6 +3,7 @@
 
 #include "call.h"
 #include "capture.h"
+#include "pool.h"
 
 using namespace simcuda;
 
@@ -29,6 +30,7 @@ void fill(Session &s, const Fill &f, const std::shared_ptr<Stream> &stream, bool
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   const Place place = s.driver.memory.device_place(f.to, span);
   refuse_lost(s.driver, *place.allocation);
+  refuse_inaccessible(*place.allocation, stream->context->device);
   const Access written{place.allocation, place.address, row, true, f.height, f.pitch};
   auto operation = s.submit(stream, "memset", {written}, [=] {
     for (std::size_t y = 0; y < f.height; ++y)

@@ -33,7 +33,6 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
                     CUstream handle) {
   required(out);
   auto stream = s.stream(handle);
-  if (!bytes) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (!pool) pool = s.driver.device(stream->context->device).current_pool;
   if (pool->imported) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (stream->capture) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "call.h"
+#include "pool.h"
 #include "execution.h"
 
 namespace simcuda {
@@ -99,11 +100,7 @@ bool in_reach(const Context &context, const Allocation &allocation) {
   if (allocation.kind != Allocation::Kind::device || allocation.device == context.device ||
       (allocation.is_opened_handle() && allocation.context.get() == &context))
     return true;
-  if (allocation.pool) {
-    auto stated = allocation.pool->access.find(context.device);
-    return stated != allocation.pool->access.end() &&
-           stated->second == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  }
+  if (allocation.pool) return is_accessible(*allocation.pool, context.device);
   return allocation.context && context.peers.contains(allocation.context->handle);
 }
 

@@ -56,6 +56,17 @@ void do_frees(Session &session, int device) {
 
 }  // namespace
 
+bool is_accessible(const Pool &pool, int device) {
+  if (pool.managed || pool.device == device) return true;
+  auto stated = pool.access.find(device);
+  return stated != pool.access.end() && stated->second == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+}
+
+void refuse_inaccessible(const Allocation &allocation, int device) {
+  if (allocation.pool && !is_accessible(*allocation.pool, device))
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+}
+
 void charge(Driver &driver, Allocation &allocation) {
   allocation.charged = allocation.size;
   if (Pool *pool = allocation.pool.get()) {

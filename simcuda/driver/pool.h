@@ -11,6 +11,10 @@ namespace simcuda {
 // Counts an allocation as used, where there is room for it; and no more.
 void charge(Driver &driver, Allocation &allocation);
 void discharge(Driver &driver, Allocation &allocation);
+// Whether the device has access to what the pool holds.
+bool is_accessible(const Pool &pool, int device);
+// For a copy or a memset by this device.
+void refuse_inaccessible(const Allocation &allocation, int device);
 // Room for so many bytes of a device, or of a pool: where there is too little, stream-ordered frees
 // are done and pools give back what they hold unused; OUT_OF_MEMORY if that is not enough. The
 // simulator's lock is let go while kernels come first.

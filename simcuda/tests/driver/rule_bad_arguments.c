@@ -55,7 +55,6 @@ int main(void) {
   MUST_BE(cuMemHostAlloc(NULL, 1, 0), INVALID_VALUE);
   MUST_BE(cuMemHostAlloc(&host, 1, 64), INVALID_VALUE);
   MUST_BE(cuMemAllocAsync(NULL, 1, LEGACY), INVALID_VALUE);
-  MUST_BE(cuMemAllocAsync(&data, 0, LEGACY), INVALID_VALUE);
   MUST_BE(cuStreamCreate(NULL, 0), INVALID_VALUE);
   MUST_BE(cuStreamCreate(&stream, 2), INVALID_VALUE);
   MUST_BE(cuEventCreate(NULL, 0), INVALID_VALUE);

@@ -201,7 +201,6 @@ static void check_pools(void) {
   MUST(cuMemPoolCreate(&managed, &properties));
   properties.type = PINNED;
   MUST(cuMemPoolCreate(&pool, &properties));
-  MUST_BE(cuMemAllocFromPoolAsync(&data, 0, pool, NULL), INVALID_VALUE);
   MUST_BE(cuMemPoolGetAccess(&flags, pool, &nowhere), INVALID_VALUE);
   MUST_BE(cuMemPoolGetAccess(&flags, pool, &on_host), NOT_SUPPORTED);
   MUST_BE(cuMemPoolSetAccess(pool, &only_read, 1), INVALID_DEVICE);
