@@ -85,12 +85,13 @@ void add_dependencies(Session &s, CUgraph handle, const CUgraphNode *from, const
   required(to);
   check_edges(data, count);
   std::vector<std::pair<GraphNodePtr, GraphNodePtr>> edges;
+  std::set<std::pair<CUgraphNode, CUgraphNode>> seen;
   for (std::size_t i = 0; i < count; ++i) {
     auto before = node_of(s, from[i]), after = node_of(s, to[i]);
     const auto &known = after->depends_on;
     if (before->graph != graph.get() || after->graph != graph.get() || before == after ||
         std::find(known.begin(), known.end(), before) != known.end() ||
-        std::find(edges.begin(), edges.end(), std::pair(before, after)) != edges.end())
+        !seen.emplace(from[i], to[i]).second)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     edges.emplace_back(std::move(before), std::move(after));
   }

@@ -43,7 +43,7 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
   refuse_implicit(*stream);
   auto operation = std::make_shared<Operation>();
   operation->what = "allocate";
-  auto [block, needs_edge] = take_block(s.driver, *pool, *stream, bytes);
+  auto block = take_block(s.driver, *pool, *stream, bytes);
   try {
     if (block) discharge(s.driver, *block->allocation);
     make_room(s, *pool, bytes);
@@ -51,7 +51,7 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
     if (block) add_block(s.driver, *pool, std::move(*block));
     throw;
   }
-  if (needs_edge) operation->merely_after.push_back(block->freed);
+  if (block) operation->merely_after.push_back(block->freed);
   const auto kind = pool->managed ? Allocation::Kind::managed : Allocation::Kind::device;
   const AllocationPtr allocation = block ? s.driver.memory.reuse(*block->allocation, bytes)
                                          : s.driver.memory.allocate(kind, pool->device, bytes, 0);

@@ -29,6 +29,7 @@ bool all_joined(const Capture &capture) {
 // From here on its streams are as others.
 void end(Capture &capture) {
   capture.ended = true;
+  std::erase(driver()->captures, &capture);
   capture.graph->capturing = false;
   for (auto &member : capture.streams) {
     member->capture = nullptr;
@@ -58,28 +59,41 @@ void refuse_capturing(Stream &stream) {
                            : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
 }
 
+namespace {
+
+// Those that a blocking stream of this context is in.
+std::vector<Capture *> captures_of_blocking(const Context &context) {
+  std::vector<Capture *> found;
+  for (auto &capture : driver()->captures) {
+    const auto &members = capture->streams;
+    if (std::any_of(members.begin(), members.end(), [&](auto &member) {
+          return member->blocking() && member->context.get() == &context;
+        }))
+      found.push_back(capture);
+  }
+  return found;
+}
+
+}  // namespace
+
 bool implicit_conflict(const Stream &stream) {
   if (stream.kind != Stream::Kind::legacy) return false;
-  const auto &others = stream.context->blocking;
-  return std::any_of(others.begin(), others.end(),
-                     [](auto &other) { return is_capturing(*other) && other->capture->active; });
+  const auto captures = captures_of_blocking(*stream.context);
+  return std::any_of(captures.begin(), captures.end(),
+                     [](auto *capture) { return capture->active; });
 }
 
 void refuse_implicit(Stream &stream) {
   if (!implicit_conflict(stream)) return;
-  for (auto &other : stream.context->blocking)
-    if (is_capturing(*other)) invalidate(*other->capture);
+  for (auto *capture : captures_of_blocking(*stream.context)) invalidate(*capture);
   throw Refused{CUDA_ERROR_STREAM_CAPTURE_IMPLICIT};
 }
 
 void refuse_unsafe(Session &session) {
   const int mode = session.thread.capture_mode;
   if (mode == CU_STREAM_CAPTURE_MODE_RELAXED) return;
-  for (auto &weak : session.driver.captures) {
-    auto capture = weak.lock();
-    if (!capture || capture->ended || !capture->active ||
-        capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
-      continue;
+  for (auto *capture : session.driver.captures) {
+    if (!capture->active || capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED) continue;
     const bool own = capture->thread == &session.thread;
     const bool global =
         capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -91,9 +105,7 @@ void refuse_unsafe(Session &session) {
 
 void refuse_context_sync(Session &session, const Context &context) {
   bool found = false;
-  for (auto &weak : session.driver.captures) {
-    auto capture = weak.lock();
-    if (!capture || capture->ended) continue;
+  for (auto *capture : session.driver.captures) {
     for (auto &stream : capture->streams) {
       if (!stream->context->is_within(context)) continue;
       invalidate(*capture);
@@ -122,9 +134,7 @@ void begin_capture(Session &session, CUstream handle, int mode, const std::share
   capture->into_clients_graph = graph != nullptr;
   stream->capture = capture;
   stream->capture_tail = std::move(dependencies);
-  auto &captures = session.driver.captures;
-  std::erase_if(captures, [](auto &weak) { return weak.expired(); });
-  captures.push_back(capture);
+  session.driver.captures.push_back(capture.get());
 }
 
 CUresult end_capture(Session &session, CUstream handle, CUgraph *graph) {

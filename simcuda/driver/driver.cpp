@@ -118,13 +118,6 @@ std::shared_ptr<Stream> Driver::new_stream(std::shared_ptr<Context> context, Str
   stream->flags = flags;
   stream->priority = priority;
   stream->context = std::move(context);
-  auto &blocking = stream->context->blocking;
-  // A destroyed stream is dropped once its work is done and comes before all that follows anyway.
-  std::erase_if(blocking, [this](auto &other) {
-    return other->destroyed && (!other->tail || (other->tail->state == Operation::State::done &&
-                                                 races.is_settled(other->tail)));
-  });
-  if (stream->blocking()) blocking.push_back(stream);
   return stream;
 }
 
@@ -185,7 +178,10 @@ void Driver::end(Context &context) {
   }
   remove_arrays_of(*this, context);
   remove_modules_of(*this, context);
-  for (auto &[thread, stream] : context.per_thread) races.retire(*stream);
+  for (auto &[thread, stream] : context.per_thread) {
+    leave_capture(stream);
+    races.retire(*stream);
+  }
   races.retire(*context.legacy);
   context.blocking.clear();
   context.per_thread.clear();

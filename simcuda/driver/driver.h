@@ -125,7 +125,7 @@ struct Driver {
   Memory memory;
   Schedule schedule;
   Ipc ipc{schedule, races};
-  std::vector<std::weak_ptr<Capture>> captures;
+  std::vector<Capture *> captures;                // that go on; the streams in them own them
   std::set<std::shared_ptr<Pool>> pools_to_trim;  // when somebody synchronises
   std::uint64_t last_context_id = 0, last_stream_id = 0, last_capture_id = 0;
 

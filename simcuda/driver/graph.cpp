@@ -277,9 +277,10 @@ std::vector<GraphNodePtr> nodes_of(Session &session, const Graph &graph, const C
                                    std::size_t count) {
   if (count && !nodes) throw Refused{CUDA_ERROR_INVALID_VALUE};
   std::vector<GraphNodePtr> found;
+  std::set<CUgraphNode> seen;
   for (std::size_t i = 0; i < count; ++i) {
     auto node = session.driver.graph_nodes.get(nodes[i], CUDA_ERROR_INVALID_VALUE);
-    if (node->graph != &graph || std::find(found.begin(), found.end(), node) != found.end())
+    if (node->graph != &graph || !seen.insert(nodes[i]).second)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     found.push_back(std::move(node));
   }
@@ -407,26 +408,30 @@ CUdeviceptr capture_allocation(Session &session, Stream &stream, int device, std
   operation.what = "allocate";
   operation.accesses = {whole(allocation, Access::Life::begins)};
   operation.run = [allocation] { poison(allocation, fresh_poison); };
-  capture_operation(stream, std::move(operation))->memory = memory;
+  const auto node = capture_operation(stream, std::move(operation));
+  node->memory = memory;
+  memory->allocated_by = node;
   return allocation->address;
 }
 
 void capture_free(Stream &stream, const AllocationPtr &allocation) {
   if (!stream.capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
   auto memory = allocation->graph.lock();
-  const auto &nodes = stream.capture->graph->nodes;
-  const auto has_node = [&](int type) {
-    return std::any_of(nodes.begin(), nodes.end(),
-                       [&](auto &node) { return node->memory == memory && node->type == type; });
+  const auto is_here = [&](const std::weak_ptr<GraphNode> &weak) {
+    const auto node = weak.lock();
+    return node && node->graph == stream.capture->graph.get();
   };
-  if (!memory || memory->freed_in_graph || has_node(CU_GRAPH_NODE_TYPE_MEM_FREE))
+  if (!memory || memory->freed_in_graph ||
+      std::any_of(memory->freed_by.begin(), memory->freed_by.end(), is_here))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
-  memory->freed_in_graph = has_node(CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+  memory->freed_in_graph = is_here(memory->allocated_by);
   Operation operation;
   operation.what = "free";
   operation.accesses = {whole(allocation, Access::Life::ends)};
   operation.run = [allocation] { poison(allocation, freed_poison); };
-  capture_operation(stream, std::move(operation))->memory = memory;
+  const auto node = capture_operation(stream, std::move(operation));
+  node->memory = memory;
+  memory->freed_by.push_back(node);
 }
 
 void free_graph_memory(Session &session, const std::shared_ptr<Stream> &stream,

@@ -43,7 +43,9 @@ struct GraphMemory {
   ~GraphMemory();
 
   AllocationPtr allocation;
-  bool freed_in_graph = false;  // by the graph that allocates it
+  std::weak_ptr<GraphNode> allocated_by;
+  std::vector<std::weak_ptr<GraphNode>> freed_by;  // of several graphs
+  bool freed_in_graph = false;                     // by the graph that allocates it
   // It has been allocated by a launch, and not freed: it then keeps itself.
   std::shared_ptr<GraphMemory> outstanding;
 };

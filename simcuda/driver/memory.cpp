@@ -21,6 +21,9 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::size_t most_freed = 4096;  // that are remembered, of those of a stream
 constexpr std::size_t most_gone = 256;    // and of all
+// Each block that the host may touch, between pages that it may not, is a mapping of its own, and a
+// process may have some 65,000 of those. So the page behind one is kept from the host for so many.
+constexpr std::size_t most_guarded = 16384;
 // As much address space as the process may reserve, between these bounds.
 constexpr std::size_t largest_arena = std::size_t{256} << 30;
 constexpr std::size_t smallest_arena = std::size_t{1} << 30;
@@ -100,9 +103,12 @@ Arena::Block Arena::take(std::size_t size, bool host_access) {
   if (pages < size || pages > size_) throw std::bad_alloc{};
   const std::size_t offset = find_room(pages + page);
   const Block block{client_ + offset, driver_ + offset};
-  if (host_access &&
-      mprotect(reinterpret_cast<void *>(block.address), pages, PROT_READ | PROT_WRITE) != 0)
-    throw std::bad_alloc{};
+  if (host_access) {
+    const std::size_t open = guarded_ < most_guarded ? pages : pages + page;
+    if (mprotect(reinterpret_cast<void *>(block.address), open, PROT_READ | PROT_WRITE) != 0)
+      throw std::bad_alloc{};
+    ++guarded_;
+  }
   while (usable_ < offset + pages) {
     if (mprotect(driver_ + usable_, growth, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc{};
     usable_ += growth;
@@ -135,7 +141,8 @@ void Arena::unmap(std::uintptr_t address, std::size_t size) {
 
 void Arena::empty(std::uintptr_t address, std::size_t size) {
   const std::size_t pages = whole_pages(size);
-  mprotect(reinterpret_cast<void *>(address), pages, PROT_NONE);
+  mprotect(reinterpret_cast<void *>(address), pages + page, PROT_NONE);
+  if (guarded_) --guarded_;
   fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset(address)),
             static_cast<off_t>(pages));
 }

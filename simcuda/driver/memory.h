@@ -41,6 +41,7 @@ class Arena {
   std::uintptr_t client_ = 0;
   std::byte *driver_ = nullptr;
   std::size_t size_ = 0, next_ = 0, usable_ = 0;
+  std::size_t guarded_ = 0;  // blocks that the host may touch
   std::map<std::size_t, std::size_t> released_;  // sizes by offset, with the page behind each
   int file_ = -1;
 };

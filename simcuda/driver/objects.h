@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -108,7 +109,7 @@ struct Operation {
 using OperationPtr = std::shared_ptr<Operation>;
 using AllocationPtr = std::shared_ptr<Allocation>;
 
-struct Stream {
+struct Stream : std::enable_shared_from_this<Stream> {
   enum class Kind { legacy, per_thread, created };
 
   Kind kind = Kind::created;
@@ -118,7 +119,8 @@ struct Stream {
   unsigned flags = 0;
   int priority = 0;
   bool destroyed = false;
-  OperationPtr tail;  // the last operation submitted, done or not
+  bool before_legacy = false;  // it is in its context's list of such
+  OperationPtr tail;           // the last operation submitted, done or not
   std::shared_ptr<Capture> capture;
   // What the next captured node depends on; the handles, as told to a client that asks.
   std::vector<std::shared_ptr<GraphNode>> capture_tail;
@@ -161,8 +163,10 @@ struct Context {
   OperationPtr gate;  // all work that is submitted from now on comes after this
   std::shared_ptr<Stream> legacy;
   std::map<const void *, std::shared_ptr<Stream>> per_thread;  // by thread
-  // Streams that the legacy stream waits for; a destroyed one stays until that has happened.
+  // Streams that the legacy stream waits for: blocking ones that were given work after it was. When
+  // there are so many, those go that nobody has to wait for any more.
   std::vector<std::shared_ptr<Stream>> blocking;
+  std::size_t most_blocking = 64;
 
   bool is_within(const Context &other) const { return this == &other || parent.get() == &other; }
 };
@@ -177,6 +181,24 @@ struct FreeBlock {
   AllocationPtr allocation;  // that was there
   OperationPtr freed;
   std::uint64_t stream;
+};
+
+// Of one size. Of each stream only the first that was freed is looked at: it is done first, and
+// waited for first.
+class FreeBlocks {
+ public:
+  void add(FreeBlock block);
+  using Chosen = std::function<bool(const FreeBlock &)>;
+  // Of those first ones that this says yes to, the one that was freed first.
+  std::optional<FreeBlock> take_first(const Chosen &chosen);
+  // How many went.
+  std::size_t drop(const Chosen &chosen);
+  void for_each(const std::function<void(const FreeBlock &)> &tell) const;
+  bool is_empty() const { return by_stream_.empty(); }
+
+ private:
+  std::map<std::uint64_t, std::deque<FreeBlock>> by_stream_;
+  std::map<std::uint64_t, std::uint64_t> streams_;  // by the first free in each
 };
 
 struct Pool {
@@ -194,8 +216,7 @@ struct Pool {
   std::shared_ptr<PoolShare> share;
   bool imported = false;  // from another process: it holds what is there, and has none to give
 
-  // By the number of pages and the stream, the first freed first.
-  std::map<std::size_t, std::map<std::uint64_t, std::deque<FreeBlock>>> free_blocks;
+  std::map<std::size_t, FreeBlocks> free_blocks;  // by the number of pages
   std::size_t free_count = 0;
   // A pool with more free blocks than this lets go of those that nobody has to wait for.
   static constexpr std::size_t least_most_free = 4096;

@@ -43,10 +43,10 @@ void do_frees(Session &session, int device) {
   std::vector<OperationPtr> frees;
   for (auto &pool : driver.pools.all()) {
     if (pool->device != device) continue;
-    for (auto &[size, streams] : pool->free_blocks)
-      for (auto &[stream, blocks] : streams)
-        for (auto &block : blocks)
-          if (!has_gone(block)) frees.push_back(block.freed);
+    for (auto &[size, blocks] : pool->free_blocks)
+      blocks.for_each([&](const FreeBlock &block) {
+        if (!has_gone(block)) frees.push_back(block.freed);
+      });
   }
   driver.schedule.demand(frees);
   driver.schedule.settle(session.lock);
@@ -55,6 +55,43 @@ void do_frees(Session &session, int device) {
 }
 
 }  // namespace
+
+void FreeBlocks::add(FreeBlock block) {
+  auto &blocks = by_stream_[block.stream];
+  if (blocks.empty()) streams_.emplace(block.freed->id, block.stream);
+  blocks.push_back(std::move(block));
+}
+
+std::optional<FreeBlock> FreeBlocks::take_first(const Chosen &chosen) {
+  auto first = std::find_if(streams_.begin(), streams_.end(),
+                            [&](auto &each) { return chosen(by_stream_.at(each.second).front()); });
+  if (first == streams_.end()) return {};
+  const auto found = by_stream_.find(first->second);
+  auto &blocks = found->second;
+  FreeBlock block = std::move(blocks.front());
+  blocks.pop_front();
+  streams_.erase(first);
+  if (blocks.empty())
+    by_stream_.erase(found);
+  else
+    streams_.emplace(blocks.front().freed->id, block.stream);
+  return block;
+}
+
+std::size_t FreeBlocks::drop(const Chosen &chosen) {
+  std::size_t dropped = 0;
+  streams_.clear();
+  for (auto &[stream, blocks] : by_stream_) {
+    dropped += std::erase_if(blocks, chosen);
+    if (!blocks.empty()) streams_.emplace(blocks.front().freed->id, stream);
+  }
+  std::erase_if(by_stream_, [](auto &of) { return of.second.empty(); });
+  return dropped;
+}
+
+void FreeBlocks::for_each(const std::function<void(const FreeBlock &)> &tell) const {
+  for (auto &[stream, blocks] : by_stream_) std::for_each(blocks.begin(), blocks.end(), tell);
+}
 
 bool is_accessible(const Pool &pool, int device) {
   if (pool.managed || pool.device == device) return true;
@@ -122,55 +159,39 @@ void add_block(Driver &driver, Pool &pool, FreeBlock block) {
     drop_blocks(driver, pool);
     pool.most_free = std::max(Pool::least_most_free, 2 * pool.free_count);
   }
-  auto &blocks = pool.free_blocks[pages(block.allocation->size)][block.stream];
-  blocks.push_back(std::move(block));
+  pool.free_blocks[pages(block.allocation->size)].add(std::move(block));
   ++pool.free_count;
 }
 
-Reusable take_block(Driver &driver, Pool &pool, Stream &stream, std::size_t bytes) {
-  const auto size = pool.free_blocks.find(pages(bytes));
-  if (size == pool.free_blocks.end()) return {};
-  auto &streams = size->second;
+std::optional<FreeBlock> take_block(Driver &driver, Pool &pool, Stream &stream, std::size_t bytes) {
+  const auto found = pool.free_blocks.find(pages(bytes));
+  if (found == pool.free_blocks.end()) return {};
+  FreeBlocks &blocks = found->second;
+  std::optional<Moment> reached;  // by the stream
   const auto is_ordered = [&](const FreeBlock &block) {
     if (block.stream == stream.id) return true;
     if (has_gone(block)) return pool.reuse[CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC] != 0;
-    return pool.reuse[CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] != 0 &&
-           driver.schedule.comes_after(stream, block.freed);
+    if (!pool.reuse[CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES]) return false;
+    if (!reached) reached = driver.schedule.reached(stream);
+    return reached->comes_after(block.freed->step->moment);
   };
-  // Of each stream the first that was freed: it is done first, and waited for first.
-  auto found = streams.end(), any = streams.end();
-  const auto is_first = [&](auto it, auto before) {
-    return before == streams.end() ||
-           it->second.front().freed->id < before->second.front().freed->id;
-  };
-  for (auto it = streams.begin(); it != streams.end(); ++it) {
-    if (is_first(it, any)) any = it;
-    if (is_first(it, found) && is_ordered(it->second.front())) found = it;
-  }
-  const bool needs_edge = found == streams.end();
-  if (needs_edge) {
-    if (!pool.reuse[CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES]) return {};
-    found = any;
-  }
-  FreeBlock block = std::move(found->second.front());
-  found->second.pop_front();
-  if (found->second.empty()) streams.erase(found);
-  if (streams.empty()) pool.free_blocks.erase(size);
+  std::optional<FreeBlock> block = blocks.take_first(is_ordered);
+  if (!block && pool.reuse[CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES])
+    block = blocks.take_first([](const FreeBlock &) { return true; });
+  if (!block) return {};
+  if (blocks.is_empty()) pool.free_blocks.erase(found);
   --pool.free_count;
-  return {std::move(block), needs_edge};
+  return block;
 }
 
 void drop_blocks(Driver &driver, Pool &pool) {
-  for (auto &[size, streams] : pool.free_blocks) {
-    for (auto &[stream, blocks] : streams)
-      pool.free_count -= std::erase_if(blocks, [&](const FreeBlock &block) {
-        if (!has_gone(block)) return false;
-        driver.memory.give_back(*block.allocation);
-        return true;
-      });
-    std::erase_if(streams, [](auto &of) { return of.second.empty(); });
-  }
-  std::erase_if(pool.free_blocks, [](auto &of) { return of.second.empty(); });
+  for (auto &[size, blocks] : pool.free_blocks)
+    pool.free_count -= blocks.drop([&](const FreeBlock &block) {
+      if (!has_gone(block)) return false;
+      driver.memory.give_back(*block.allocation);
+      return true;
+    });
+  std::erase_if(pool.free_blocks, [](auto &of) { return of.second.is_empty(); });
 }
 
 }  // namespace simcuda

@@ -28,13 +28,10 @@ void release_unused(Driver &driver);
 
 // Memory of the pool that was freed in a stream, perhaps not yet.
 void add_block(Driver &driver, Pool &pool, FreeBlock block);
-// One that work of this stream may have, taken from the pool: freed in the same stream, or by what
-// the stream comes after, or by now; else, for an edge that orders this block alone, by anything.
-struct Reusable {
-  std::optional<FreeBlock> block;
-  bool needs_edge = false;
-};
-Reusable take_block(Driver &driver, Pool &pool, Stream &stream, std::size_t bytes);
+// One that work of this stream may have once the free is done, taken from the pool: freed in the
+// same stream, or by what the stream comes after, or by now; else by anything, where the pool may
+// put in an edge that orders this block alone.
+std::optional<FreeBlock> take_block(Driver &driver, Pool &pool, Stream &stream, std::size_t bytes);
 // Forgets what is free by now, and its addresses.
 void drop_blocks(Driver &driver, Pool &pool);
 

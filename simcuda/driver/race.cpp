@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "driver.h"
 
@@ -101,19 +102,26 @@ bool Races::settled(const Step &step) const {
 }
 
 bool Races::is_settled(const OperationPtr &operation) const {
-  return !operation->step || host_.comes_after(operation->step->moment);
+  return host_.comes_after(operation->step->moment);
+}
+
+Moment Races::after(const std::vector<OperationPtr> &operations) const {
+  Moment moment = host_;
+  for (auto &operation : operations) moment.learn(operation->step->moment);
+  return moment;
 }
 
 void Races::submitted(Operation &operation) {
-  if (!on_) return;
   const Lane lane = lane_of(operation);
   Moment moment = lanes_[lane].last;
-  for (auto &before : operation.waits_for) moment.learn(before->step->moment);
-  for (auto &before : operation.reached) moment.learn(before);
+  Learning learning(moment, whole_);
+  for (auto &before : operation.waits_for) learning.from(before->step->moment);
+  for (auto &before : operation.reached) learning.from(before);
   operation.reached.clear();
   moment.learn(host_);
   ++moment.tick;
   lanes_[lane].last = moment;
+  if (!std::exchange(lanes_[lane].unsettled, true)) unsettled_.push_back(lane);
   auto step = std::make_shared<Step>();
   step->moment = std::move(moment);
   step->number = operation.id;
@@ -122,6 +130,7 @@ void Races::submitted(Operation &operation) {
   if (operation.kernel) step->what += ' ' + operation.kernel->name();
   step->line = lanes_[lane].name;
   operation.step = step;
+  if (!on_) return;
   thread_state().last = step;
   step->tells_late = operation.host_function || operation.kernel;
   if (step->tells_late) untold_[lane].emplace(step->moment.tick, step);
@@ -135,12 +144,10 @@ void Races::host_saw(const Moment &moment) {
 }
 
 void Races::host_saw(const std::vector<OperationPtr> &operations) {
-  for (auto &operation : operations)
-    if (operation->step) host_saw(operation->step->moment);
+  for (auto &operation : operations) host_saw(operation->step->moment);
 }
 
 void Races::host_function_begins(const Operation &operation) {
-  if (!operation.step) return;
   Moment before = operation.step->moment;
   --before.tick;
   // Even if the host has seen what comes before it in its lane: it may wait for other lanes as
@@ -150,7 +157,6 @@ void Races::host_function_begins(const Operation &operation) {
 }
 
 void Races::has_told(const Operation &operation) {
-  if (!operation.step) return;
   const Moment &moment = operation.step->moment;
   const auto lane = untold_.find(moment.lane);
   if (lane == untold_.end()) return;
@@ -160,7 +166,7 @@ void Races::has_told(const Operation &operation) {
 
 void Races::ran(const Operation &operation, const std::vector<Used> &used) {
   has_told(operation);
-  if (!operation.step) return;
+  if (!on_) return;
   for (const Used &each : used)
     use(*each.history, each.allocation, {operation.step, each.effect, each.detail},
         [&](const auto &range) {
@@ -175,17 +181,22 @@ std::shared_ptr<History> Races::history_of(Allocation &allocation) const {
 
 void Races::host_function_returned(const Operation &operation) {
   has_told(operation);
-  if (operation.step) host_saw(operation.step->moment);
+  host_saw(operation.step->moment);
 }
 
 void Races::host_saw(const std::vector<Moment> &moments) {
   for (auto &moment : moments) host_saw(moment);
 }
 
-std::vector<Moment> Races::reached(const Chosen &chosen) const {
+std::vector<Moment> Races::reached(const Chosen &chosen) {
+  std::erase_if(unsettled_, [this](Lane lane) {
+    const bool settled = host_.comes_after(lanes_[lane].last);
+    if (settled) lanes_[lane].unsettled = false;
+    return settled;
+  });
   std::vector<Moment> moments;
-  for (auto &lane : lanes_)
-    if (lane.context && chosen(*lane.context)) moments.push_back(lane.last);
+  for (const Lane lane : unsettled_)
+    if (chosen(*lanes_[lane].context)) moments.push_back(lanes_[lane].last);
   return moments;
 }
 

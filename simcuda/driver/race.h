@@ -42,7 +42,9 @@ class Races {
   std::shared_ptr<History> history_of(Allocation &allocation) const;
   // All work that the contexts that this says yes to have been given so far.
   using Chosen = std::function<bool(const Context &)>;
-  std::vector<Moment> reached(const Chosen &chosen) const;
+  std::vector<Moment> reached(const Chosen &chosen);
+  // What comes after these and what the host has seen.
+  Moment after(const std::vector<OperationPtr> &operations) const;
 
   // The host uses memory itself; in a host function, as a part of that.
   void host_uses(const Access &access);
@@ -67,6 +69,7 @@ class Races {
     Moment last;
     std::shared_ptr<Context> context;
     std::shared_ptr<const std::string> name;
+    bool unsettled = false;  // it is in the list of those
   };
 
   void host_saw(const Moment &moment);
@@ -86,6 +89,8 @@ class Races {
   const bool on_;
   RaceReport report_;
   Moment host_;
+  Whole whole_;                  // what was last learnt from
+  std::vector<Lane> unsettled_;  // those that had work, until the host is found to have seen it
   std::vector<LaneState> lanes_ = std::vector<LaneState>(1);  // the first is the host's, not used
   std::deque<Lane> retired_;
   // Work that has yet to say what it uses, by lane: kernels and host functions that have not

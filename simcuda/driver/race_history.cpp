@@ -5,29 +5,6 @@
 
 namespace simcuda {
 
-void Moment::learn(const Moment &other) {
-  if (!comes_after(other)) absorb(other);
-}
-
-void Moment::absorb(const Moment &other) {
-  host = std::max(host, other.known(host_lane));
-  std::shared_ptr<std::vector<Tick>> mine;
-  const auto raise = [&](Lane which, Tick to) {
-    if (known(which) >= to) return;
-    if (!mine) {
-      mine = others ? std::make_shared<std::vector<Tick>>(*others)
-                    : std::make_shared<std::vector<Tick>>();
-      others = mine;
-    }
-    if (which >= mine->size()) mine->resize(which + 1);
-    (*mine)[which] = to;
-  };
-  if (!others) others = other.others;
-  if (other.others && others != other.others)
-    for (Lane i = 0; i < other.others->size(); ++i) raise(i, (*other.others)[i]);
-  raise(other.lane, other.tick);
-}
-
 void History::split(std::uintptr_t at) {
   auto next = segments_.upper_bound(at);
   if (next == segments_.begin()) return;

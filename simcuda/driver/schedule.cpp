@@ -68,10 +68,29 @@ void Schedule::submit(OperationPtr operation) {
   Stream &stream = *operation->stream;
   const auto before = predecessors(stream);
   stream.tail = operation;
-  // Whatever comes after this comes after those, too.
-  if (stream.kind == Stream::Kind::legacy)
-    std::erase_if(stream.context->blocking, [](auto &other) { return other->destroyed; });
+  note_blocking(stream);
   enqueue(std::move(operation), before);
+}
+
+void Schedule::note_blocking(Stream &stream) {
+  auto &blocking = stream.context->blocking;
+  const auto drop = [](Stream &other) { other.before_legacy = false; };
+  if (stream.kind == Stream::Kind::legacy) {
+    // Whatever comes after this comes after those, too.
+    for (auto &other : blocking) drop(*other);
+    blocking.clear();
+  } else if (stream.blocking() && !stream.before_legacy) {
+    if (blocking.size() >= stream.context->most_blocking) {
+      std::erase_if(blocking, [&](auto &other) {
+        const bool over = is_done(other->tail) && races_.is_settled(other->tail);
+        if (over) drop(*other);
+        return over;
+      });
+      stream.context->most_blocking = std::max<std::size_t>(64, 2 * blocking.size());
+    }
+    stream.before_legacy = true;
+    blocking.push_back(stream.shared_from_this());
+  }
 }
 
 void Schedule::enqueue(OperationPtr operation, const std::vector<OperationPtr> &predecessors) {
@@ -86,6 +105,8 @@ void Schedule::enqueue(OperationPtr operation, const std::vector<OperationPtr> &
   for (auto &before : waits_for) before->followers.push_back(operation);
   operation->blockers = waits_for.size() + operation->external;
   pending_.emplace(operation->id, operation);
+  ++waiting_;
+  if (operation->host_function) waiting_functions_.emplace(operation->id, operation);
   if (operation->busy_ns) ++busy_;
   if (policy_.kind == Policy::Kind::eager) demand({operation});
   // The worker looks by itself while it knows of work; host functions are due sooner than the rest.
@@ -100,19 +121,6 @@ void Schedule::call_later(std::function<void()> function) {
 
 std::uint64_t Schedule::urgency(std::uint64_t id) const {
   return policy_.kind == Policy::Kind::random ? scramble(policy_.seed, id - seeded_at_) : id;
-}
-
-bool Schedule::comes_after(Stream &stream, const OperationPtr &operation) const {
-  std::set<const Operation *> seen;
-  auto todo = predecessors(stream);
-  while (!todo.empty()) {
-    const OperationPtr before = std::move(todo.back());
-    todo.pop_back();
-    if (before == operation) return true;
-    if (seen.insert(before.get()).second)
-      todo.insert(todo.end(), before->waits_for.begin(), before->waits_for.end());
-  }
-  return false;
 }
 
 void Schedule::stir(Lock &lock) {
@@ -143,6 +151,8 @@ void Schedule::mark(const std::vector<OperationPtr> &operations) {
     todo.pop_back();
     if (is_done(operation) || operation->demanded) continue;
     operation->demanded = true;
+    if (operation->host_function) waiting_functions_.erase(operation->id);
+    if (!operation->busy_ns) --waiting_;
     if (operation->blockers == 0 && !operation->busy_ns)
       ready_.emplace(urgency(operation->id), operation);
     todo.insert(todo.end(), operation->waits_for.begin(), operation->waits_for.end());
@@ -218,6 +228,7 @@ bool Schedule::busy_after(const std::vector<OperationPtr> &operations, std::uint
       continue;
     }
     --busy_;
+    if (operation->demanded) --waiting_;
     if (operation->demanded && operation->blockers == 0)
       ready_.emplace(urgency(operation->id), operation);
   }
@@ -338,13 +349,10 @@ Clock::time_point Schedule::deadline() const {
   auto due = Clock::time_point::max();
   if (quiet_.count() == 0) return due;
   const Clock::time_point last_call{Clock::duration{last_call_.load(std::memory_order_relaxed)}};
-  for (auto &[id, operation] : pending_) {
-    if (operation->demanded && !operation->busy_ns) continue;
-    due = std::min(due, last_call + quiet_);
-    if (operation->host_function)
-      due = std::min(due,
-                     operation->submitted + std::min<Clock::duration>(quiet_, host_function_due));
-  }
+  if (waiting_) due = last_call + quiet_;
+  if (!waiting_functions_.empty())
+    due = std::min(due, waiting_functions_.begin()->second->submitted +
+                            std::min<Clock::duration>(quiet_, host_function_due));
   return due;
 }
 
@@ -386,9 +394,8 @@ void Schedule::work() {
       const Clock::time_point last_call{
           Clock::duration{last_call_.load(std::memory_order_relaxed)}};
       const bool quiet = Clock::now() >= last_call + quiet_;
-      for (auto &[id, operation] : pending_)
-        if (quiet || (!operation->demanded && operation->host_function))
-          wanted.push_back(operation);
+      for (auto &[id, operation] : quiet ? pending_ : waiting_functions_)
+        wanted.push_back(operation);
       if (quiet) busy_after(wanted, UINT64_MAX);
       demand(wanted);
     }

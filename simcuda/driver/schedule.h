@@ -48,8 +48,8 @@ class Schedule {
   void enqueue(OperationPtr operation, const std::vector<OperationPtr> &predecessors);
   // What an operation submitted to this stream now comes after: some of that may be done.
   std::vector<OperationPtr> predecessors(Stream &stream) const;
-  // Whether that is so for an operation that is not done.
-  bool comes_after(Stream &stream, const OperationPtr &operation) const;
+  // That point of logical time.
+  Moment reached(Stream &stream) const { return races_.after(predecessors(stream)); }
   // What a host that waits for this stream comes after.
   std::vector<OperationPtr> awaited(Stream &stream) const;
   // Runs these, and what they wait for, as far as that goes without waiting for a host function.
@@ -87,7 +87,7 @@ class Schedule {
   }
 
  private:
-  void enqueue(const OperationPtr &operation);
+  void note_blocking(Stream &stream);
   void mark(const std::vector<OperationPtr> &operations);
   void advance();
   // Of these and what they wait for, whatever keeps a stream busy: passes so much of its time, and
@@ -107,6 +107,9 @@ class Schedule {
   const std::chrono::milliseconds quiet_;
   Races &races_;
   std::map<std::uint64_t, OperationPtr> pending_;  // in order of submission
+  // Those that nobody has demanded yet, or that keep a stream busy; the host functions among them.
+  std::size_t waiting_ = 0;
+  std::map<std::uint64_t, OperationPtr> waiting_functions_;
   // Those that are demanded and wait for nothing, the most urgent last.
   std::map<std::uint64_t, OperationPtr> ready_;
   std::deque<OperationPtr> handed_over_;

@@ -71,5 +71,20 @@ int main(void) {
   MUST_BE(free_memory(), before - 100 * ALIVE);
   for (int i = 0; i < ALIVE; ++i) MUST(cuMemFree(alive[i]));
   MUST_BE(free_memory(), before);
+
+  // More than a process may have mappings.
+  USE(cuMemHostAlloc, 2020, void **, size_t, unsigned);
+  USE(cuMemFreeHost, 2000, void *);
+  enum { HOST = 70000 };
+  static unsigned char *host[HOST];
+  for (int i = 0; i < HOST; ++i) {
+    MUST(cuMemHostAlloc((void **)&host[i], 100, 0));
+    host[i][99] = (unsigned char)i;
+  }
+  for (int i = 0; i < HOST; ++i) {
+    MUST_BE(host[i][99], i % 256);
+    MUST(cuMemFreeHost(host[i]));
+  }
+  MUST_BE(mappings() < mapped + 100, 1);
   return 0;
 }

@@ -66,6 +66,70 @@ static void check_destroyed(void) {
   RACES(1, USE_PASSING_STREAMS; MUST(cuMemsetD8Async(data + ALL - 1, 2, 1, c)););
 }
 
+// The legacy stream comes after each of many streams and before what they do next; some are gone by
+// then, some have been waited for.
+static void check_legacy(void) {
+  USE_MEMORY;
+  USE_STREAMS;
+  enum { ALL = 300 };
+  CUstream all[ALL];
+  for (int i = 0; i < ALL; ++i) MUST(cuStreamCreate(&all[i], 0));
+#define USE_ALL                                                 \
+  for (int i = 0; i < ALL; ++i) {                               \
+    MUST(cuMemsetD8Async(data + (CUdeviceptr)i, 1, 1, all[i])); \
+    if (i % 7 == 0) MUST(cuStreamSynchronize(all[i]));          \
+  }
+  RACES(0, USE_ALL; MUST(cuMemsetD8Async(data, 2, ALL, LEGACY)); USE_ALL;
+        MUST(cuMemsetD8Async(data, 3, ALL, LEGACY)););
+  RACES(1, USE_ALL; MUST(cuMemsetD8Async(data, 2, ALL, LEGACY));
+        MUST(cuMemsetD8Async(data, 3, ALL, c)););
+  RACES(1, USE_ALL; MUST(cuMemsetD8Async(data + 1, 2, 1, all[ALL - 1])););
+  for (int i = 0; i < ALL; i += 2) {
+    MUST(cuMemsetD8Async(data + (CUdeviceptr)i, 1, 1, all[i]));
+    MUST(cuStreamDestroy(all[i]));
+  }
+  MUST(cuMemsetD8Async(data, 2, ALL, LEGACY));
+  MUST_BE(sim.races(), 0);
+  for (int i = 1; i < ALL; i += 2) MUST(cuStreamDestroy(all[i]));
+}
+
+// Branches of a graph, launched again and again: its end comes after all of them, and so does what
+// follows it; nothing else does.
+static void check_branches(void) {
+  USE_MEMORY;
+  USE_STREAMS;
+  USE_GRAPHS;
+  USE(cuGraphAddMemsetNode, 10000, CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+      const void *, CUcontext);
+  enum { ALL = 300 };
+  CUgraph graph;
+  CUgraphExec exec;
+  CUgraphNode node;
+  MUST(cuGraphCreate(&graph, 0));
+  for (int i = 0; i < ALL; ++i) {
+    const struct {
+      CUdeviceptr to;
+      size_t pitch;
+      unsigned value, element;
+      size_t width, height;
+    } fill = {data + (CUdeviceptr)i, 0, 5, 1, 1, 1};
+    MUST(cuGraphAddMemsetNode(&node, graph, NULL, 0, &fill, NULL));
+  }
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  RACES(
+      0, for (int i = 0; i < 3; ++i) {
+        MUST(cuGraphLaunch(exec, a));
+        MUST(cuMemsetD8Async(data, 2, ALL, a));
+        wait_for(b, a);
+        MUST(cuMemsetD8Async(data, 2, ALL, b));
+        wait_for(a, b);
+      });
+  RACES(1, MUST(cuGraphLaunch(exec, a)); wait_for(b, a); MUST(cuGraphLaunch(exec, a));
+        MUST(cuMemsetD8Async(data + ALL - 1, 2, 1, b)););
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(graph));
+}
+
 static void nothing(void *unused) { (void)unused; }
 
 static void check_host_functions(void) {
@@ -105,6 +169,8 @@ int main(void) {
   MUST(cuStreamCreate(&c, NON_BLOCKING));
   check_pieces();
   check_destroyed();
+  check_legacy();
+  check_branches();
   check_host_functions();
   check_kernel();
   return 0;
