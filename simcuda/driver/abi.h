@@ -146,6 +146,13 @@ inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH =
 inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2;
 inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4;
 inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8;
+inline constexpr int CU_GRAPH_NODE_TYPE_CONDITIONAL = 13;
+inline constexpr int CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0;
+inline constexpr int CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1;
+inline constexpr int CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT = 0;
+inline constexpr int CU_GRAPH_MEM_ATTR_USED_MEM_HIGH = 1;
+inline constexpr int CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2;
+inline constexpr int CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3;
 inline constexpr unsigned CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1;
 inline constexpr unsigned CU_GRAPH_USER_OBJECT_MOVE = 1;
 
@@ -386,11 +393,47 @@ struct CUlaunchConfig {
   unsigned numAttrs;
 };
 
+struct CUDA_MEM_ALLOC_NODE_PARAMS {
+  CUmemPoolProps poolProps;
+  const CUmemAccessDesc *accessDescs;
+  std::size_t accessDescCount, bytesize;
+  CUdeviceptr dptr;
+};
+
 struct CUDA_HOST_NODE_PARAMS {
   CUhostFn fn;
   void *userData;
 };
 
+// What cuGraphAddNode is told: the same for each type, with a context.
+struct CUgraphNodeParams {
+  int type;
+  int reserved0[3];
+  union {
+    long long reserved1[29];
+    CUDA_KERNEL_NODE_PARAMS_v2 kernel;
+    struct {
+      int flags, reserved;
+      CUcontext copyCtx;
+      CUDA_MEMCPY3D copyParams;
+    } memcpy;
+    struct {
+      CUDA_MEMSET_NODE_PARAMS fill;
+      CUcontext ctx;
+    } memset;
+    CUDA_HOST_NODE_PARAMS host;
+    struct {
+      CUgraph graph;
+      int ownership;
+    } graph;
+    CUevent event;  // of a record or a wait
+    CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+    CUdeviceptr free;
+  };
+  long long reserved2;
+};
+
+static_assert(sizeof(CUgraphNodeParams) == 256);
 static_assert(sizeof(CUdevResource) == 144);
 static_assert(sizeof(CUmemPoolProps) == 88 && sizeof(CUDA_MEMCPY2D) == 128 &&
               sizeof(CUDA_MEMCPY3D) == 200 && sizeof(CUDA_MEMCPY3D_PEER) == 200);

@@ -7,6 +7,7 @@
 #include "array.h"
 #include "call.h"
 #include "capture.h"
+#include "graph_work.h"
 #include "pool.h"
 
 using namespace simcuda;
@@ -49,8 +50,27 @@ std::shared_ptr<std::vector<std::byte>> stage(const Side &from, const Shape &sha
   return bytes;
 }
 
+// What a client would say of a copy without pitches.
+CUDA_MEMCPY3D parameters_of(const Place &to, const Place &from, std::size_t bytes) {
+  CUDA_MEMCPY3D p{};
+  p.srcMemoryType = from.on_host() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  p.dstMemoryType = to.on_host() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  if (from.on_host())
+    p.srcHost = reinterpret_cast<const void *>(from.address);
+  else
+    p.srcDevice = from.address;
+  if (to.on_host())
+    p.dstHost = reinterpret_cast<void *>(to.address);
+  else
+    p.dstDevice = to.address;
+  p.srcPitch = p.dstPitch = p.WidthInBytes = bytes;
+  p.srcHeight = p.dstHeight = p.Height = p.Depth = 1;
+  return p;
+}
+
+// With what the client said of it, unless that was no more than two addresses.
 void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, const Side &from,
-          const Shape &shape, Host host) {
+          const Shape &shape, Host host, const CUDA_MEMCPY3D *given = nullptr) {
   s.current();
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return;
   for (auto *side : {&to, &from}) {
@@ -72,7 +92,8 @@ void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, con
   else if (from.place.on_host())
     wait = wait || (host == Host::waits && !staged);
 
-  OperationPtr operation;
+  auto operation = std::make_shared<Operation>();
+  operation->what = "copy";
   if (staged) {
     // The blocking form waits for the stream before it stages; that is all it waits for.
     if (host == Host::waits) s.finish(stream);
@@ -80,13 +101,18 @@ void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, con
     s.driver.races.host_uses(accesses.front());
     accesses.erase(accesses.begin());
     const Side source{{nullptr, 0, bytes->data()}, shape.width, shape.width * shape.height};
-    operation = s.submit(stream, "copy", std::move(accesses), [=] {
+    operation->run = [=] {
       copy_rows(to, source, shape);
       bytes->clear();
-    });
+    };
   } else {
-    operation = s.submit(stream, "copy", std::move(accesses), [=] { copy_rows(to, from, shape); });
+    operation->run = [=] { copy_rows(to, from, shape); };
   }
+  operation->accesses = std::move(accesses);
+  if (stream->capture)
+    operation->parameters = std::make_shared<const NodeParameters>(NodeParameters{
+        given ? *given : parameters_of(to.place, from.place, shape.width), stream->context, {}});
+  operation = s.submit(stream, std::move(operation));
   if (wait && operation) s.finish(std::vector<OperationPtr>{operation});
   if (wait || host == Host::goes_on) return;
   for (auto *side : {&to, &from})
@@ -175,20 +201,6 @@ Side side_of(Session &s, const SideParameters &p, const Shape &shape) {
   }
 }
 
-void copy_2d(Session &s, const CUDA_MEMCPY2D *parameters, CUstream stream, Host host) {
-  const CUDA_MEMCPY2D &p = required(parameters);
-  const Shape shape{p.WidthInBytes, p.Height};
-  const Side from = side_of(s,
-                            {p.srcXInBytes, p.srcY, 0, p.srcMemoryType, p.srcHost, p.srcDevice,
-                             p.srcArray, p.srcPitch, 0},
-                            shape);
-  const Side to = side_of(s,
-                          {p.dstXInBytes, p.dstY, 0, p.dstMemoryType, p.dstHost, p.dstDevice,
-                           p.dstArray, p.dstPitch, 0},
-                          shape);
-  copy(s, s.stream(stream), to, from, shape, host);
-}
-
 void copy_3d(Session &s, const CUDA_MEMCPY3D *parameters, const std::shared_ptr<Stream> &stream,
              Host host) {
   const CUDA_MEMCPY3D &p = required(parameters);
@@ -202,7 +214,30 @@ void copy_3d(Session &s, const CUDA_MEMCPY3D *parameters, const std::shared_ptr<
                           {p.dstXInBytes, p.dstY, p.dstZ, p.dstMemoryType, p.dstHost, p.dstDevice,
                            p.dstArray, p.dstPitch, p.dstHeight},
                           shape);
-  copy(s, stream, to, from, shape, host);
+  copy(s, stream, to, from, shape, host, parameters);
+}
+
+void copy_2d(Session &s, const CUDA_MEMCPY2D *parameters, CUstream stream, Host host) {
+  const CUDA_MEMCPY2D &p = required(parameters);
+  CUDA_MEMCPY3D flat{};
+  flat.srcXInBytes = p.srcXInBytes;
+  flat.srcY = p.srcY;
+  flat.srcMemoryType = p.srcMemoryType;
+  flat.srcHost = p.srcHost;
+  flat.srcDevice = p.srcDevice;
+  flat.srcArray = p.srcArray;
+  flat.srcPitch = p.srcPitch;
+  flat.dstXInBytes = p.dstXInBytes;
+  flat.dstY = p.dstY;
+  flat.dstMemoryType = p.dstMemoryType;
+  flat.dstHost = p.dstHost;
+  flat.dstDevice = p.dstDevice;
+  flat.dstArray = p.dstArray;
+  flat.dstPitch = p.dstPitch;
+  flat.WidthInBytes = p.WidthInBytes;
+  flat.Height = p.Height;
+  flat.Depth = 1;
+  copy_3d(s, &flat, s.stream(stream), host);
 }
 
 }  // namespace
@@ -325,15 +360,9 @@ SIM_API CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *parameters, CUstr
   });
 }
 
-SIM_API CUresult cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph graph,
-                                      const CUgraphNode *dependencies, std::size_t count,
-                                      const CUDA_MEMCPY3D *parameters, CUcontext context) {
-  return call(__func__, {out, graph, dependencies, count, parameters, context}, [&](Session &s) {
-    required(out);
-    const CUDA_MEMCPY3D &p = required(parameters);
-    if (!p.WidthInBytes || !p.Height || !p.Depth) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    auto stream = node_stream(s, graph, dependencies, count, context);
-    copy_3d(s, parameters, stream, Host::goes_on);
-    *out = made_node(*stream);
-  });
+NodeWorkPtr simcuda::copy_work(Session &s, const std::shared_ptr<Context> &context,
+                               const CUDA_MEMCPY3D *parameters) {
+  const CUDA_MEMCPY3D &p = required(parameters);
+  if (!p.WidthInBytes || !p.Height || !p.Depth) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  return node_work(context, [&](auto &stream) { copy_3d(s, parameters, stream, Host::goes_on); });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Graphs as a whole: making, asking about, instantiating and launching them.
+// Graphs as a whole: making, changing and asking about them.
 
 #include <algorithm>
 
@@ -9,18 +9,6 @@
 using namespace simcuda;
 
 namespace {
-
-std::shared_ptr<Graph> graph_of(Session &s, CUgraph handle) {
-  return s.driver.graphs.get(handle, CUDA_ERROR_INVALID_VALUE);
-}
-
-GraphNodePtr node_of(Session &s, CUgraphNode handle) {
-  return s.driver.graph_nodes.get(handle, CUDA_ERROR_INVALID_VALUE);
-}
-
-std::shared_ptr<GraphExec> exec_of(Session &s, CUgraphExec handle) {
-  return s.driver.graph_execs.get(handle, CUDA_ERROR_INVALID_VALUE);
-}
 
 struct Edge {
   CUgraphNode from, to;
@@ -39,10 +27,12 @@ void tell(const std::vector<Item> &items, CUgraphNode *out, std::size_t room, co
   for (std::size_t i = 0; out && i < room; ++i) out[i] = i < items.size() ? get(items[i]) : nullptr;
 }
 
-void tell_nodes(const std::vector<GraphNodePtr> &nodes, CUgraphNode *out, std::size_t *count) {
+template <class Nodes>
+void tell_nodes(const Nodes &nodes, CUgraphNode *out, std::size_t *count) {
+  const std::vector<typename Nodes::value_type> all(nodes.begin(), nodes.end());
   const std::size_t room = required(count);
-  tell(nodes, out, room, [](auto &node) { return node->handle; });
-  *count = out ? std::min(room, nodes.size()) : nodes.size();
+  tell(all, out, room, [](auto &node) { return node->handle; });
+  *count = out ? std::min(room, all.size()) : all.size();
 }
 
 void tell_edges(const std::vector<Edge> &edges, CUgraphNode *from, CUgraphNode *to,
@@ -67,50 +57,50 @@ void tell_dependencies(Session &s, CUgraphNode handle, CUgraphNode *out, CUgraph
 void tell_dependents(Session &s, CUgraphNode handle, CUgraphNode *out, CUgraphEdgeData *data,
                      std::size_t *count) {
   auto node = node_of(s, handle);
-  std::vector<GraphNodePtr> found;
-  for (auto &other : node->graph->nodes)
-    if (std::find(other->depends_on.begin(), other->depends_on.end(), node) !=
-        other->depends_on.end())
-      found.push_back(other);
+  const auto &found = node->dependents;
   if (data && !out) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (data) std::fill_n(data, std::min(required(count), found.size()), CUgraphEdgeData{});
   tell_nodes(found, out, count);
+}
+
+using Edges = std::vector<std::pair<GraphNodePtr, GraphNodePtr>>;
+
+// Each once, of this graph, and there or not there, as stated.
+Edges edges_between(Session &s, const Graph &graph, const CUgraphNode *from, const CUgraphNode *to,
+                    std::size_t count, bool there) {
+  required(from);
+  required(to);
+  Edges edges;
+  std::set<std::pair<CUgraphNode, CUgraphNode>> seen;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto before = node_of(s, from[i]), after = node_of(s, to[i]);
+    const auto &known = after->depends_on;
+    if (before->graph != &graph || after->graph != &graph || before == after ||
+        (std::find(known.begin(), known.end(), before) != known.end()) != there ||
+        !seen.emplace(from[i], to[i]).second)
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    edges.emplace_back(std::move(before), std::move(after));
+  }
+  return edges;
 }
 
 void add_dependencies(Session &s, CUgraph handle, const CUgraphNode *from, const CUgraphNode *to,
                       const CUgraphEdgeData *data, std::size_t count) {
   auto graph = graph_of(s, handle);
   if (!count) return;
-  required(from);
-  required(to);
   check_edges(data, count);
-  std::vector<std::pair<GraphNodePtr, GraphNodePtr>> edges;
-  std::set<std::pair<CUgraphNode, CUgraphNode>> seen;
-  for (std::size_t i = 0; i < count; ++i) {
-    auto before = node_of(s, from[i]), after = node_of(s, to[i]);
-    const auto &known = after->depends_on;
-    if (before->graph != graph.get() || after->graph != graph.get() || before == after ||
-        std::find(known.begin(), known.end(), before) != known.end() ||
-        !seen.emplace(from[i], to[i]).second)
-      throw Refused{CUDA_ERROR_INVALID_VALUE};
-    edges.emplace_back(std::move(before), std::move(after));
-  }
-  for (auto &[before, after] : edges) after->depends_on.push_back(before);
+  for (auto &[before, after] : edges_between(s, *graph, from, to, count, false))
+    add_edge(before, *after);
 }
 
-void instantiate(Session &s, CUgraphExec *out, CUgraph graph, std::uint64_t flags) {
-  required(out);
-  *out = simcuda::instantiate(s, graph_of(s, graph), flags)->handle;
-}
-
-// There is nothing to bring to the device: it takes its place in the order, and no more.
-void upload(Session &s, GraphExec &exec, CUstream handle) {
-  auto stream = s.stream(handle);
-  refuse_capturing(*stream);
-  auto operation = std::make_shared<Operation>();
-  operation->what = "graph upload";
-  if (exec.last) operation->waits_for.push_back(exec.last);
-  s.submit(stream, std::move(operation));
+void remove_dependencies(Session &s, CUgraph handle, const CUgraphNode *from, const CUgraphNode *to,
+                         const CUgraphEdgeData *data, std::size_t count) {
+  auto graph = graph_of(s, handle);
+  if (!count) return;
+  if (graph->has_memory_nodes()) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+  check_edges(data, count);
+  for (auto &[before, after] : edges_between(s, *graph, from, to, count, true))
+    remove_edge(*before, *after);
 }
 
 }  // namespace
@@ -125,7 +115,7 @@ SIM_API CUresult cuGraphCreate(CUgraph *out, unsigned flags) {
 SIM_API CUresult cuGraphDestroy(CUgraph handle) {
   return call(__func__, {handle}, [&](Session &s) {
     auto graph = graph_of(s, handle);
-    if (graph->capturing) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (graph->capturing || graph->of_node) throw Refused{CUDA_ERROR_INVALID_VALUE};
     destroy_graph(s.driver, *graph);
   });
 }
@@ -158,8 +148,9 @@ SIM_API CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, std::size_t 
 
 SIM_API CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, std::size_t *count) {
   return call(__func__, {graph, nodes, count}, [&](Session &s) {
-    auto roots = graph_of(s, graph)->nodes;
-    std::erase_if(roots, [](auto &node) { return !node->depends_on.empty(); });
+    std::vector<GraphNodePtr> roots;
+    for (auto &node : graph_of(s, graph)->nodes)
+      if (node->depends_on.empty()) roots.push_back(node);
     tell_nodes(roots, nodes, count);
   });
 }
@@ -219,55 +210,24 @@ SIM_API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *fro
               [&](Session &s) { add_dependencies(s, graph, from, to, data, count); });
 }
 
-SIM_API CUresult cuGraphInstantiate(CUgraphExec *out, CUgraph graph, CUgraphNode *error_node,
-                                    char *log, std::size_t log_size) {
-  return call(__func__, {out, graph, error_node, log, log_size}, [&](Session &s) {
-    if (error_node) *error_node = nullptr;
-    if (log && log_size) *log = '\0';
-    instantiate(s, out, graph, 0);
-  });
+SIM_API CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from,
+                                           const CUgraphNode *to, std::size_t count) {
+  return call(__func__, {graph, from, to, count},
+              [&](Session &s) { remove_dependencies(s, graph, from, to, nullptr, count); });
 }
 
-SIM_API CUresult cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph, CUgraphNode *error_node,
-                                       char *log, std::size_t log_size) {
-  return cuGraphInstantiate(out, graph, error_node, log, log_size);
+SIM_API CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from,
+                                              const CUgraphNode *to, const CUgraphEdgeData *data,
+                                              std::size_t count) {
+  return call(__func__, {graph, from, to, data, count},
+              [&](Session &s) { remove_dependencies(s, graph, from, to, data, count); });
 }
 
-SIM_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph,
-                                             unsigned long long flags) {
-  return call(__func__, {out, graph, flags},
-              [&](Session &s) { instantiate(s, out, graph, flags); });
-}
-
-SIM_API CUresult cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph,
-                                              CUDA_GRAPH_INSTANTIATE_PARAMS *parameters) {
-  return call(__func__, {out, graph, parameters}, [&](Session &s) {
-    auto &p = required(parameters);
-    p.hErrNode_out = nullptr;
-    p.result_out = 1;  // an error, which the call's own result describes
-    instantiate(s, out, graph, p.flags);
-    if (p.flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) upload(s, *exec_of(s, *out), p.hUploadStream);
-    p.result_out = 0;
-  });
-}
-
-SIM_API CUresult cuGraphExecGetFlags(CUgraphExec exec, std::uint64_t *flags) {
-  return call(__func__, {exec, flags},
-              [&](Session &s) { required(flags) = exec_of(s, exec)->flags; });
-}
-
-SIM_API CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) {
-  return call(__func__, {exec, stream}, [&](Session &s) { upload(s, *exec_of(s, exec), stream); });
-}
-
-SIM_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-  return call(__func__, {exec, stream},
-              [&](Session &s) { launch(s, exec_of(s, exec), s.stream(stream)); });
-}
-
-SIM_API CUresult cuGraphExecDestroy(CUgraphExec handle) {
+SIM_API CUresult cuGraphDestroyNode(CUgraphNode handle) {
   return call(__func__, {handle}, [&](Session &s) {
-    exec_of(s, handle);
-    s.driver.graph_execs.remove(handle);
+    auto node = node_of(s, handle);
+    if (node->graph->capturing) throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (node->graph->has_memory_nodes()) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+    remove_node(s.driver, *node);
   });
 }

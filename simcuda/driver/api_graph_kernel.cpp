@@ -3,6 +3,7 @@
 
 #include "call.h"
 #include "capture.h"
+#include "graph_work.h"
 #include "launch.h"
 
 using namespace simcuda;
@@ -40,13 +41,21 @@ Operation operation_of(Session &s, const Stream &stream, const Parameters &p,
 }
 
 template <class Parameters>
+NodeWorkPtr work_of(Session &s, const std::shared_ptr<Context> &context, const Parameters &p,
+                    bool cooperative = false) {
+  return node_work(context, [&](auto &stream) {
+    s.submit(stream, std::make_shared<Operation>(operation_of(s, *stream, p, cooperative)));
+  });
+}
+
+template <class Parameters>
 void add(Session &s, CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
          std::size_t count, const Parameters *parameters) {
   required(out);
   const auto &p = required(parameters);
-  auto stream = node_stream(s, graph, dependencies, count, target_of(p).context);
-  s.submit(stream, std::make_shared<Operation>(operation_of(s, *stream, p)));
-  *out = made_node(*stream);
+  auto found = graph_of(s, graph);
+  auto nodes = nodes_of(s, *found, dependencies, count);
+  *out = add_node(s.driver, *found, nodes, work_of(s, s.context(target_of(p).context), p))->handle;
 }
 
 GraphNodePtr kernel_node(Session &s, CUgraphNode handle) {
@@ -76,13 +85,10 @@ void tell(const KernelLaunch &launch, CUDA_KERNEL_NODE_PARAMS_v2 &out) {
 
 // The node's context stays, unless another one is named; so does that it is cooperative.
 template <class Parameters>
-std::shared_ptr<const NodeWork> new_work(Session &s, const KernelLaunch &before,
-                                         const Parameters *parameters) {
+NodeWorkPtr new_work(Session &s, const KernelLaunch &before, const Parameters *parameters) {
   const auto &p = required(parameters);
   const auto context = target_of(p).context;
-  Stream stream;
-  stream.context = context ? s.context(context) : before.context;
-  return node_work(operation_of(s, stream, p, before.shape.cooperative));
+  return work_of(s, context ? s.context(context) : before.context, p, before.shape.cooperative);
 }
 
 template <class Parameters>
@@ -102,16 +108,17 @@ void set(Session &s, CUgraphExec handle, CUgraphNode node_handle, const Paramete
   exec->own_plan().steps[step].work = std::move(work);
 }
 
-UpdateResult update(Session &s, CUgraphExec exec, CUgraph graph) {
-  return simcuda::update(*s.driver.graph_execs.get(exec, CUDA_ERROR_INVALID_VALUE),
-                         *s.driver.graphs.get(graph, CUDA_ERROR_INVALID_VALUE));
-}
-
-CUgraphNode handle_of(const UpdateResult &result) {
-  return result.node ? result.node->handle : nullptr;
-}
-
 }  // namespace
+
+NodeWorkPtr simcuda::kernel_work(Session &s, const std::shared_ptr<Context> &context,
+                                 const CUDA_KERNEL_NODE_PARAMS_v2 *parameters) {
+  return work_of(s, context, required(parameters));
+}
+
+NodeWorkPtr simcuda::kernel_work(Session &s, const NodeWork &before,
+                                 const CUDA_KERNEL_NODE_PARAMS_v2 *parameters) {
+  return new_work(s, *before.launch, parameters);
+}
 
 SIM_API CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph graph,
                                       const CUgraphNode *dependencies, std::size_t count,
@@ -157,25 +164,4 @@ SIM_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode
                                                    const CUDA_KERNEL_NODE_PARAMS_v2 *parameters) {
   return call(__func__, {exec, node, parameters},
               [&](Session &s) { set(s, exec, node, parameters); });
-}
-
-SIM_API CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node,
-                                   int *result) {
-  return call(__func__, {exec, graph, error_node, result}, [&](Session &s) {
-    required(result);
-    const auto found = update(s, exec, graph);
-    *result = found.result;
-    if (error_node) *error_node = handle_of(found);
-    return found.result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : CUDA_SUCCESS;
-  });
-}
-
-SIM_API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
-                                      CUgraphExecUpdateResultInfo *info) {
-  return call(__func__, {exec, graph, info}, [&](Session &s) {
-    required(info);
-    const auto found = update(s, exec, graph);
-    *info = {found.result, handle_of(found), nullptr};
-    return found.result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : CUDA_SUCCESS;
-  });
 }

@@ -1,43 +1,155 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nodes made one by one, but for those that api_copy.cpp and api_memset.cpp make of their own work.
+// Nodes made one by one. Those of kernels are in api_graph_kernel.cpp.
 
 #include "call.h"
-#include "capture.h"
+#include "graph_work.h"
 
 using namespace simcuda;
 
 namespace {
 
-CUgraphNode add(Session &s, CUgraph graph, const CUgraphNode *dependencies, std::size_t count,
-                Operation &&operation, const std::shared_ptr<Event> &event = nullptr,
-                std::shared_ptr<const GraphPlan> child = nullptr) {
-  auto found = s.driver.graphs.get(graph, CUDA_ERROR_INVALID_VALUE);
-  auto node =
-      add_node(s.driver, *found, nodes_of(s, *found, dependencies, count), std::move(operation));
+// Where a node is to be.
+struct Place {
+  CUgraph graph;
+  const CUgraphNode *dependencies;
+  std::size_t count;
+};
+
+CUgraphNode add(Session &s, const Place &place, NodeWorkPtr work) {
+  auto graph = graph_of(s, place.graph);
+  auto nodes = nodes_of(s, *graph, place.dependencies, place.count);
+  return add_node(s.driver, *graph, nodes, std::move(work))->handle;
+}
+
+CUgraphNode add_event(Session &s, const Place &place, const char *what, CUevent handle) {
+  auto event = s.driver.events.get(handle);
+  auto node = node_of(s, add(s, place, named_work(what)));
   node->event = event;
-  node->child = std::move(child);
   return node->handle;
 }
 
-Operation named(const char *what) {
-  Operation operation;
-  operation.what = what;
-  return operation;
+CUgraphNode add_child(Session &s, const Place &place, CUgraph handle, int ownership) {
+  auto child = graph_of(s, handle);
+  auto graph = graph_of(s, place.graph);
+  const bool move = ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+  if ((!move && ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) || child == graph ||
+      (move && (child->of_node || !child->instance.expired())))
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  // A copy of such a graph would share its memory.
+  if ((!move && child->has_memory_nodes()) || child->capturing)
+    throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+  auto node = node_of(s, add(s, place, named_work("graph")));
+  if (move) {
+    child->of_node = true;
+    node->child = child;
+  } else {
+    set_child(s.driver, *node, *child);
+  }
+  return node->handle;
 }
 
-CUevent event_of(Session &s, CUgraphNode handle, int type) {
-  auto node = s.driver.graph_nodes.get(handle, CUDA_ERROR_INVALID_VALUE);
-  if (node->type != type) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  return node->event->handle;
+CUgraphNode add_memory(Session &s, const Place &place, CUDA_MEM_ALLOC_NODE_PARAMS *parameters) {
+  auto &p = required(parameters);
+  auto graph = graph_of(s, place.graph);
+  auto nodes = nodes_of(s, *graph, place.dependencies, place.count);
+  const auto &properties = p.poolProps;
+  if (properties.allocType != CU_MEM_ALLOCATION_TYPE_PINNED || properties.handleTypes ||
+      properties.location.type != CU_MEM_LOCATION_TYPE_DEVICE || !p.bytesize)
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  refuse_lost(s.driver.device(properties.location.id));
+  if (p.accessDescCount) required(p.accessDescs);
+  for (std::size_t i = 0; i < p.accessDescCount; ++i) {
+    const CUmemAccessDesc &access = p.accessDescs[i];
+    if (access.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        access.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    s.driver.device(access.location.id);
+  }
+  return add_allocation(s, *graph, nodes, p)->handle;
+}
+
+CUgraphNode add_free_of(Session &s, const Place &place, CUdeviceptr address) {
+  auto graph = graph_of(s, place.graph);
+  auto nodes = nodes_of(s, *graph, place.dependencies, place.count);
+  auto allocation = s.driver.memory.find_base(address);
+  if (!allocation) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  return add_free(*graph, nodes, allocation)->handle;
+}
+
+CUgraphNode add_any(Session &s, const Place &place, CUgraphNodeParams &p) {
+  switch (p.type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      return add(s, place,
+                 kernel_work(s, s.context(p.kernel.func ? nullptr : p.kernel.ctx), &p.kernel));
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      if (p.memcpy.flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
+      return add(s, place, copy_work(s, s.context(p.memcpy.copyCtx), &p.memcpy.copyParams));
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+      return add(s, place, memset_work(s, s.context(p.memset.ctx), &p.memset.fill));
+    case CU_GRAPH_NODE_TYPE_HOST:
+      return add(s, place, host_work(&p.host));
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      return add_child(s, place, p.graph.graph, p.graph.ownership);
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+      return add(s, place, named_work("empty"));
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+      return add_event(s, place, "event wait", p.event);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      return add_event(s, place, "event record", p.event);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+      return add_memory(s, place, &p.alloc);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+      return add_free_of(s, place, p.free);
+    default:
+      if (p.type < 0 || p.type > CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        throw Refused{CUDA_ERROR_INVALID_VALUE};
+      note_unsupported("cuGraphAddNode");
+      throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+  }
 }
 
 }  // namespace
+
+NodeWorkPtr simcuda::named_work(const char *what) {
+  Operation operation;
+  operation.what = what;
+  return node_work(std::move(operation));
+}
+
+NodeWorkPtr simcuda::host_work(const CUDA_HOST_NODE_PARAMS *parameters) {
+  const auto p = required(parameters);
+  if (!p.fn) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  Operation operation;
+  operation.what = "host function";
+  operation.host_function = [p] { p.fn(p.userData); };
+  operation.parameters = std::make_shared<const NodeParameters>(NodeParameters{p, nullptr, {}});
+  return node_work(std::move(operation));
+}
 
 SIM_API CUresult cuGraphAddEmptyNode(CUgraphNode *out, CUgraph graph,
                                      const CUgraphNode *dependencies, std::size_t count) {
   return call(__func__, {out, graph, dependencies, count}, [&](Session &s) {
     required(out);
-    *out = add(s, graph, dependencies, count, named("empty"));
+    *out = add(s, {graph, dependencies, count}, named_work("empty"));
+  });
+}
+
+SIM_API CUresult cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph graph,
+                                      const CUgraphNode *dependencies, std::size_t count,
+                                      const CUDA_MEMCPY3D *parameters, CUcontext context) {
+  return call(__func__, {out, graph, dependencies, count, parameters, context}, [&](Session &s) {
+    required(out);
+    *out = add(s, {graph, dependencies, count}, copy_work(s, s.context(context), parameters));
+  });
+}
+
+SIM_API CUresult cuGraphAddMemsetNode(CUgraphNode *out, CUgraph graph,
+                                      const CUgraphNode *dependencies, std::size_t count,
+                                      const CUDA_MEMSET_NODE_PARAMS *parameters,
+                                      CUcontext context) {
+  return call(__func__, {out, graph, dependencies, count, parameters, context}, [&](Session &s) {
+    required(out);
+    *out = add(s, {graph, dependencies, count}, memset_work(s, s.context(context), parameters));
   });
 }
 
@@ -46,11 +158,7 @@ SIM_API CUresult cuGraphAddHostNode(CUgraphNode *out, CUgraph graph,
                                     const CUDA_HOST_NODE_PARAMS *parameters) {
   return call(__func__, {out, graph, dependencies, count, parameters}, [&](Session &s) {
     required(out);
-    const auto p = required(parameters);
-    if (!p.fn) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    auto operation = named("host function");
-    operation.host_function = [p] { p.fn(p.userData); };
-    *out = add(s, graph, dependencies, count, std::move(operation));
+    *out = add(s, {graph, dependencies, count}, host_work(parameters));
   });
 }
 
@@ -59,7 +167,7 @@ SIM_API CUresult cuGraphAddEventRecordNode(CUgraphNode *out, CUgraph graph,
                                            CUevent event) {
   return call(__func__, {out, graph, dependencies, count, event}, [&](Session &s) {
     required(out);
-    *out = add(s, graph, dependencies, count, named("event record"), s.driver.events.get(event));
+    *out = add_event(s, {graph, dependencies, count}, "event record", event);
   });
 }
 
@@ -68,19 +176,7 @@ SIM_API CUresult cuGraphAddEventWaitNode(CUgraphNode *out, CUgraph graph,
                                          CUevent event) {
   return call(__func__, {out, graph, dependencies, count, event}, [&](Session &s) {
     required(out);
-    *out = add(s, graph, dependencies, count, named("event wait"), s.driver.events.get(event));
-  });
-}
-
-SIM_API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *event) {
-  return call(__func__, {node, event}, [&](Session &s) {
-    required(event) = event_of(s, node, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
-  });
-}
-
-SIM_API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *event) {
-  return call(__func__, {node, event}, [&](Session &s) {
-    required(event) = event_of(s, node, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+    *out = add_event(s, {graph, dependencies, count}, "event wait", event);
   });
 }
 
@@ -89,10 +185,42 @@ SIM_API CUresult cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph graph,
                                           CUgraph child) {
   return call(__func__, {out, graph, dependencies, count, child}, [&](Session &s) {
     required(out);
-    auto inner = s.driver.graphs.get(child, CUDA_ERROR_INVALID_VALUE);
-    // Such a graph's memory would have to change hands.
-    if (inner->has_memory_nodes() || inner->capturing) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
-    *out = add(s, graph, dependencies, count, named("graph"), nullptr,
-               std::make_shared<GraphPlan>(*inner));
+    *out = add_child(s, {graph, dependencies, count}, child, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE);
+  });
+}
+
+SIM_API CUresult cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph graph,
+                                        const CUgraphNode *dependencies, std::size_t count,
+                                        CUDA_MEM_ALLOC_NODE_PARAMS *parameters) {
+  return call(__func__, {out, graph, dependencies, count, parameters}, [&](Session &s) {
+    required(out);
+    *out = add_memory(s, {graph, dependencies, count}, parameters);
+  });
+}
+
+SIM_API CUresult cuGraphAddMemFreeNode(CUgraphNode *out, CUgraph graph,
+                                       const CUgraphNode *dependencies, std::size_t count,
+                                       CUdeviceptr pointer) {
+  return call(__func__, {out, graph, dependencies, count, pointer}, [&](Session &s) {
+    required(out);
+    *out = add_free_of(s, {graph, dependencies, count}, pointer);
+  });
+}
+
+SIM_API CUresult cuGraphAddNode(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+                                std::size_t count, CUgraphNodeParams *parameters) {
+  return call(__func__, {out, graph, dependencies, count, parameters}, [&](Session &s) {
+    required(out);
+    *out = add_any(s, {graph, dependencies, count}, required(parameters));
+  });
+}
+
+SIM_API CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+                                   const CUgraphEdgeData *edges, std::size_t count,
+                                   CUgraphNodeParams *parameters) {
+  return call(__func__, {out, graph, dependencies, edges, count, parameters}, [&](Session &s) {
+    check_edges(edges, count);
+    required(out);
+    *out = add_any(s, {graph, dependencies, count}, required(parameters));
   });
 }

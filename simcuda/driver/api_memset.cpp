@@ -3,6 +3,7 @@
 
 #include "call.h"
 #include "capture.h"
+#include "graph_work.h"
 #include "pool.h"
 
 using namespace simcuda;
@@ -32,10 +33,19 @@ void fill(Session &s, const Fill &f, const std::shared_ptr<Stream> &stream, bool
   refuse_lost(s.driver, *place.allocation);
   refuse_inaccessible(*place.allocation, stream->context->device);
   const Access written{place.allocation, place.address, row, true, f.height, f.pitch};
-  auto operation = s.submit(stream, "memset", {written}, [=] {
+  auto operation = std::make_shared<Operation>();
+  operation->what = "memset";
+  operation->accesses = {written};
+  operation->run = [=] {
     for (std::size_t y = 0; y < f.height; ++y)
       fill_bytes(place, y * f.pitch, f.value, f.element, f.width);
-  });
+  };
+  if (stream->capture)
+    operation->parameters = std::make_shared<const NodeParameters>(NodeParameters{
+        CUDA_MEMSET_NODE_PARAMS{f.to, f.pitch, f.value, f.element, f.width, f.height},
+        stream->context,
+        {}});
+  operation = s.submit(stream, std::move(operation));
   if (!host_waits) return;
   if (place.host_visible() || place.allocation->sync_memops)
     s.finish(std::vector<OperationPtr>{operation});
@@ -118,17 +128,12 @@ SIM_API CUresult cuMemsetD2D32Async(CUdeviceptr to, std::size_t pitch, unsigned 
               [&](Session &s) { fill(s, {to, pitch, value, 4, width, height}, stream, false); });
 }
 
-SIM_API CUresult cuGraphAddMemsetNode(CUgraphNode *out, CUgraph graph,
-                                      const CUgraphNode *dependencies, std::size_t count,
-                                      const CUDA_MEMSET_NODE_PARAMS *parameters,
-                                      CUcontext context) {
-  return call(__func__, {out, graph, dependencies, count, parameters, context}, [&](Session &s) {
-    required(out);
-    const auto &p = required(parameters);
-    if ((p.elementSize != 1 && p.elementSize != 2 && p.elementSize != 4) || !p.width || !p.height)
-      throw Refused{CUDA_ERROR_INVALID_VALUE};
-    auto stream = node_stream(s, graph, dependencies, count, context);
+NodeWorkPtr simcuda::memset_work(Session &s, const std::shared_ptr<Context> &context,
+                                 const CUDA_MEMSET_NODE_PARAMS *parameters) {
+  const auto &p = required(parameters);
+  if ((p.elementSize != 1 && p.elementSize != 2 && p.elementSize != 4) || !p.width || !p.height)
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  return node_work(context, [&](auto &stream) {
     fill(s, {p.dst, p.pitch, p.value, p.elementSize, p.width, p.height}, stream, false);
-    *out = made_node(*stream);
   });
 }

@@ -37,7 +37,7 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
   if (pool->imported) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (stream->capture) {
     if (pool->managed) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
-    *out = capture_allocation(s, *stream, pool->device, bytes);
+    *out = capture_allocation(s, *stream, *pool, bytes);
     return;
   }
   refuse_implicit(*stream);

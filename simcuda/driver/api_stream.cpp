@@ -19,12 +19,14 @@ void create(Session &s, CUstream *out, unsigned flags, int priority) {
 }
 
 void submit_host_function(Session &s, CUstream handle, const char *what,
-                          std::function<void()> function, bool after_errors) {
+                          std::function<void()> function, bool after_errors,
+                          std::shared_ptr<const NodeParameters> parameters = nullptr) {
   auto stream = s.stream(handle);
   auto operation = std::make_shared<Operation>();
   operation->what = what;
   operation->host_function = std::move(function);
   operation->after_errors = after_errors;
+  operation->parameters = std::move(parameters);
   s.submit(stream, std::move(operation));
 }
 
@@ -119,7 +121,10 @@ SIM_API CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr pointer, st
 SIM_API CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *data) {
   return call(__func__, {handle, reinterpret_cast<void *>(function), data}, [&](Session &s) {
     if (!function) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    submit_host_function(s, handle, "host function", [=] { function(data); }, false);
+    auto parameters = std::make_shared<const NodeParameters>(
+        NodeParameters{CUDA_HOST_NODE_PARAMS{function, data}, nullptr, {}});
+    submit_host_function(
+        s, handle, "host function", [=] { function(data); }, false, std::move(parameters));
   });
 }
 

@@ -173,9 +173,27 @@ void leave_capture(const std::shared_ptr<Stream> &stream) {
 GraphNodePtr capture_operation(Stream &stream, Operation &&operation) {
   Capture &capture = *stream.capture;
   if (!capture.active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
-  auto node = add_node(*driver(), *capture.graph, stream.capture_tail, std::move(operation));
+  auto node =
+      add_node(*driver(), *capture.graph, stream.capture_tail, node_work(std::move(operation)));
   stream.capture_tail = {node};
   return node;
+}
+
+CUdeviceptr capture_allocation(Session &session, Stream &stream, const Pool &pool,
+                               std::size_t bytes) {
+  if (!stream.capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
+  CUDA_MEM_ALLOC_NODE_PARAMS parameters{};
+  parameters.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  parameters.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, pool.device};
+  parameters.bytesize = bytes;
+  stream.capture_tail = {
+      add_allocation(session, *stream.capture->graph, stream.capture_tail, parameters)};
+  return parameters.dptr;
+}
+
+void capture_free(Stream &stream, const AllocationPtr &allocation) {
+  if (!stream.capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
+  stream.capture_tail = {add_free(*stream.capture->graph, stream.capture_tail, allocation)};
 }
 
 void capture_external(Stream &stream, const char *what, const std::shared_ptr<Event> &event) {

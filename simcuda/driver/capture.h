@@ -30,6 +30,10 @@ void leave_capture(const std::shared_ptr<Stream> &stream);
 
 // Adds work to the stream's capture; the stream must have one.
 GraphNodePtr capture_operation(Stream &stream, Operation &&operation);
+// Allocation and free in the order of a stream that captures.
+CUdeviceptr capture_allocation(Session &session, Stream &stream, const Pool &pool,
+                               std::size_t bytes);
+void capture_free(Stream &stream, const AllocationPtr &allocation);
 void capture_record(Stream &stream, Event &event);
 // A record or a wait that acts on the event at each launch.
 void capture_external(Stream &stream, const char *what, const std::shared_ptr<Event> &event);

@@ -2,6 +2,9 @@
 // Graphs: nodes and edges, captured or made one by one; what is launched; what a graph keeps alive.
 #pragma once
 
+#include <list>
+#include <variant>
+
 #include "driver.h"
 
 namespace simcuda {
@@ -27,6 +30,7 @@ class UserReferences {
   UserReferences &operator=(const UserReferences &) = delete;
   ~UserReferences();
   void add(const std::shared_ptr<UserObject> &object, std::uint64_t count);
+  void add(const UserReferences &other);
   bool remove(const std::shared_ptr<UserObject> &object, std::uint64_t count);
   void held_until(const OperationPtr &launch) const;
 
@@ -48,42 +52,61 @@ struct GraphMemory {
   bool freed_in_graph = false;                     // by the graph that allocates it
   // It has been allocated by a launch, and not freed: it then keeps itself.
   std::shared_ptr<GraphMemory> outstanding;
+  OperationPtr last_use;     // the last allocation or free
+  std::uint64_t backed = 0;  // bytes that count as used
 };
 
-struct GraphPlan;
+// What a client says of a node, or would have said of one that was captured. A kernel's are in its
+// launch.
+struct NodeParameters {
+  std::variant<std::monostate, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_HOST_NODE_PARAMS,
+               CUDA_MEM_ALLOC_NODE_PARAMS>
+      of;
+  std::shared_ptr<Context> context;     // of a copy or a memset
+  std::vector<CUmemAccessDesc> access;  // to memory that is allocated
+};
 
 // What a node does at each launch. Nodes that are told to do something else get another one: what
 // was instantiated before goes on as it was.
 struct NodeWork {
+  const char *what = "";
   std::vector<Access> accesses;
   std::function<void()> run, host_function;
   std::shared_ptr<const KernelLaunch> launch;
   std::uint64_t duration_ns = 0, busy_ns = 0;
+  std::shared_ptr<const NodeParameters> parameters;  // or null
 };
 
-std::shared_ptr<const NodeWork> node_work(Operation &&operation);
+using NodeWorkPtr = std::shared_ptr<const NodeWork>;
+
+NodeWorkPtr node_work(Operation &&operation);
+// That of what is submitted to a stream of this context.
+NodeWorkPtr node_work(const std::shared_ptr<Context> &context,
+                      const std::function<void(const std::shared_ptr<Stream> &)> &submit);
 
 struct GraphNode {
   CUgraphNode handle = nullptr;
-  const Graph *graph = nullptr;  // compared only
+  Graph *graph = nullptr;  // as long as the node is in it
   int type = CU_GRAPH_NODE_TYPE_EMPTY;
-  const char *what = "";
   std::vector<std::shared_ptr<GraphNode>> depends_on;
-  std::shared_ptr<const NodeWork> work;
-  std::shared_ptr<Event> event;            // of a record or a wait
-  std::shared_ptr<GraphMemory> memory;     // of an allocation or a free
-  std::shared_ptr<const GraphPlan> child;  // of a graph in the graph
-  std::weak_ptr<GraphNode> original;       // in the graph that this is a clone of
+  std::vector<GraphNode *> dependents;
+  NodeWorkPtr work;
+  std::shared_ptr<Event> event;                           // of a record or a wait
+  std::shared_ptr<GraphMemory> memory;                    // of an allocation or a free
+  std::shared_ptr<Graph> child;                           // of a graph in the graph: its own
+  std::weak_ptr<GraphNode> original;                      // in the graph that this is a clone of
+  std::list<std::shared_ptr<GraphNode>>::iterator place;  // in its graph
 };
 
 using GraphNodePtr = std::shared_ptr<GraphNode>;
 
 struct Graph {
   CUgraph handle = nullptr;
-  std::vector<GraphNodePtr> nodes;
+  std::list<GraphNodePtr> nodes;  // in the order in which they were made
   std::unique_ptr<UserReferences> user_objects = std::make_unique<UserReferences>();
   std::weak_ptr<struct GraphExec> instance;  // the last
   bool capturing = false;
+  bool of_node = false;  // which it goes with
 
   bool has_memory_nodes() const;
 };
@@ -93,19 +116,20 @@ struct GraphPlan {
   struct Step {
     GraphNodePtr node;
     // As they were when the graph was instantiated, or updated.
-    std::shared_ptr<const NodeWork> work;
+    NodeWorkPtr work;
     std::shared_ptr<Event> event;
     std::vector<std::size_t> after;  // earlier steps
     std::uint32_t branch = 0;
+    bool enabled = true;
   };
   std::vector<Step> steps;
-  std::map<const GraphNode *, std::size_t> step_of;  // of the graph's own nodes
+  std::map<const GraphNode *, std::size_t> step_of;
+  // Of a graph in the graph: the first step, of those up to its node's own one.
+  std::map<const GraphNode *, std::size_t> first_of_child;
   UserReferences user_objects;
 
   explicit GraphPlan(const Graph &graph);
   bool has_memory_nodes() const;
-  // Notes on its user objects, and those of graphs in the graph, who held them.
-  void held_until(const OperationPtr &launch) const;
 
  private:
   std::vector<std::size_t> add(const GraphPlan &child, const std::vector<std::size_t> &after);
@@ -137,18 +161,31 @@ struct UpdateResult {
   GraphNodePtr node;
 };
 UpdateResult update(GraphExec &exec, const Graph &graph);
+// The same for a graph in the graph, by its node.
+UpdateResult update_child(GraphExec &exec, const GraphNode &node, const Graph &graph);
+
+// Of handles that calls are given.
+inline std::shared_ptr<Graph> graph_of(Session &session, CUgraph handle) {
+  return session.driver.graphs.get(handle, CUDA_ERROR_INVALID_VALUE);
+}
+inline GraphNodePtr node_of(Session &session, CUgraphNode handle) {
+  return session.driver.graph_nodes.get(handle, CUDA_ERROR_INVALID_VALUE);
+}
+inline std::shared_ptr<GraphExec> exec_of(Session &session, CUgraphExec handle) {
+  return session.driver.graph_execs.get(handle, CUDA_ERROR_INVALID_VALUE);
+}
 
 std::shared_ptr<Graph> new_graph(Driver &driver);
 std::shared_ptr<Graph> clone_graph(Driver &driver, const Graph &graph);
 void destroy_graph(Driver &driver, Graph &graph);
-// A node that does what the operation would.
-GraphNodePtr add_node(Driver &driver, Graph &graph, std::vector<GraphNodePtr> depends_on,
-                      Operation &&operation);
-// A stream that nobody else knows: what is submitted to it becomes the next node of the graph.
-std::shared_ptr<Stream> node_stream(Session &session, CUgraph graph,
-                                    const CUgraphNode *dependencies, std::size_t count,
-                                    CUcontext context);
-CUgraphNode made_node(const Stream &stream);
+GraphNodePtr add_node(Driver &driver, Graph &graph, const std::vector<GraphNodePtr> &depends_on,
+                      NodeWorkPtr work);
+void add_edge(const GraphNodePtr &before, GraphNode &after);
+void remove_edge(GraphNode &before, GraphNode &after);
+void remove_node(Driver &driver, GraphNode &node);
+// The graph of a node, with these nodes.
+void set_child(Driver &driver, GraphNode &node, const Graph &graph);
+void set_child(Driver &driver, GraphNode &node, const GraphPlan &plan);
 std::vector<GraphNodePtr> nodes_of(Session &session, const Graph &graph, const CUgraphNode *nodes,
                                    std::size_t count);
 
@@ -160,10 +197,22 @@ std::shared_ptr<GraphExec> instantiate(Session &session, const std::shared_ptr<G
 void launch(Session &session, const std::shared_ptr<GraphExec> &exec,
             const std::shared_ptr<Stream> &stream);
 
-// Stream-ordered allocation and free where the stream captures, or the memory is a graph's.
-CUdeviceptr capture_allocation(Session &session, Stream &stream, int device, std::size_t bytes);
-void capture_free(Stream &stream, const AllocationPtr &allocation);
+// Nodes that allocate and free memory.
+GraphNodePtr add_allocation(Session &session, Graph &graph,
+                            const std::vector<GraphNodePtr> &depends_on,
+                            CUDA_MEM_ALLOC_NODE_PARAMS &parameters);
+GraphNodePtr add_free(Graph &graph, const std::vector<GraphNodePtr> &depends_on,
+                      const AllocationPtr &allocation);
+// Frees, in the order of a stream, what a launch has allocated.
 void free_graph_memory(Session &session, const std::shared_ptr<Stream> &stream,
                        const AllocationPtr &allocation);
+// Those that an earlier launch allocated and nobody has freed since.
+std::vector<AllocationPtr> unfreed(const GraphPlan &plan);
+// The device has room for what a launch allocates, or gets it.
+void back_memory(Session &session, const GraphPlan &plan);
+// What a launch allocates may be used once its call has returned; what it frees may not.
+void note_memory(const GraphNode &node, const OperationPtr &operation);
+// Gives back to the device what no graph uses.
+void trim_graph_memory(Device &device);
 
 }  // namespace simcuda

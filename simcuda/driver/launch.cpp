@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "call.h"
-#include "pool.h"
 #include "execution.h"
+#include "pool.h"
 
 namespace simcuda {
 namespace {

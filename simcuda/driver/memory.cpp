@@ -357,10 +357,10 @@ Place Memory::place(std::uintptr_t address, std::size_t span) const {
   if (AllocationPtr allocation = find(address)) {
     const bool by_alias = allocation->alias && address - allocation->alias < allocation->size;
     const std::size_t offset = address - (by_alias ? allocation->alias : allocation->address);
-    if (allocation->free_submitted) stale_(allocation, address, span);
+    const bool freed = allocation->free_submitted && !(allocation->of_graph && at_launches_);
+    if (freed) stale_(allocation, address, span);
     const bool gone = allocation->imported && !allocation->share->alive();  // in its own process
-    if (span > allocation->size - offset || allocation->free_submitted || gone)
-      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    if (span > allocation->size - offset || freed || gone) throw Refused{CUDA_ERROR_INVALID_VALUE};
     return {allocation, address, allocation->bytes + offset};
   }
   if (AllocationPtr allocation = freed(address)) stale_(allocation, address, span);

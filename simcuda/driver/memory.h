@@ -41,7 +41,7 @@ class Arena {
   std::uintptr_t client_ = 0;
   std::byte *driver_ = nullptr;
   std::size_t size_ = 0, next_ = 0, usable_ = 0;
-  std::size_t guarded_ = 0;  // blocks that the host may touch
+  std::size_t guarded_ = 0;                      // blocks that the host may touch
   std::map<std::size_t, std::size_t> released_;  // sizes by offset, with the page behind each
   int file_ = -1;
 };
@@ -96,6 +96,18 @@ class Memory {
   // An address that a copy may use for `span` bytes. Unknown addresses are pageable host memory,
   // unless they are the driver's own: then they were freed, or never allocated.
   Place place(std::uintptr_t address, std::size_t span) const;
+  // While one of these lives, memory of graphs is there that a launch has freed: what is named will
+  // be used at launches.
+  class AtLaunches {
+   public:
+    explicit AtLaunches(Memory &memory) : memory_(memory) { ++memory_.at_launches_; }
+    ~AtLaunches() { --memory_.at_launches_; }
+    AtLaunches(const AtLaunches &) = delete;
+    AtLaunches &operator=(const AtLaunches &) = delete;
+
+   private:
+    Memory &memory_;
+  };
   // The same for an argument that must be device-accessible.
   Place device_place(std::uintptr_t address, std::size_t span) const;
 
@@ -122,6 +134,7 @@ class Memory {
   Arena aliases_;  // device addresses of host memory that has another one there
   std::map<std::uintptr_t, AllocationPtr> by_address_;
   std::uint64_t last_buffer_id_ = 0;
+  int at_launches_ = 0;
 };
 
 void copy_bytes(const Place &to, std::size_t to_offset, const Place &from, std::size_t from_offset,

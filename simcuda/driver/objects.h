@@ -43,6 +43,7 @@ struct KernelLaunch;
 struct Library;
 struct LinkState;
 struct MemoryShare;
+struct NodeParameters;
 struct Module;
 struct PoolShare;
 struct ResourceDescriptor;
@@ -102,8 +103,9 @@ struct Operation {
   bool demanded = false;  // somebody wants it done: it runs as soon as it can
   bool queried = false;   // a query has already answered NOT_READY for it
   Clock::time_point submitted;
-  std::uint64_t finished_ns = 0;     // on the simulator's virtual clock
-  std::shared_ptr<const Step> step;  // what the race detector knows of it
+  std::uint64_t finished_ns = 0;                     // on the simulator's virtual clock
+  std::shared_ptr<const NodeParameters> parameters;  // of one that is captured
+  std::shared_ptr<const Step> step;                  // what the race detector knows of it
 };
 
 using OperationPtr = std::shared_ptr<Operation>;
@@ -231,6 +233,10 @@ struct Device {
   std::shared_ptr<Context> primary;
   unsigned primary_references = 0;
   std::shared_ptr<Pool> default_pool, current_pool;
+  // Of graphs: what is allocated, and what is held for that, which the device counts as used.
+  std::uint64_t graph_used = 0, graph_used_high = 0, graph_reserved = 0, graph_reserved_high = 0;
+  std::set<GraphMemory *> graph_memory;  // that counts as used
+  std::uint64_t graph_idle = 0;          // of that, what is of graphs that are gone
 };
 
 struct Allocation {

@@ -39,6 +39,7 @@ STRUCTS = {
     "CUgraphExecUpdateResultInfo": "CUgraphExecUpdateResultInfo",
     "CUlaunchAttribute": "CUlaunchAttribute",
     "CUlaunchConfig": "CUlaunchConfig",
+    "CUDA_MEM_ALLOC_NODE_PARAMS": "CUDA_MEM_ALLOC_NODE_PARAMS_v2",
     "CUDA_HOST_NODE_PARAMS": "CUDA_HOST_NODE_PARAMS_v1",
 }
 # Named for both of their uses here; CUDA has them as reserved words.

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rule: cuGraphAddNode makes a node of any type, after its parameters, which name the type.
+// Source: cuda.h, cuGraphAddNode and CUgraphNodeParams
+#include "graphs.h"
+
+enum { SIZE = 64, COPY = 1, FILL = 2, HOST = 3, CHILD = 4, EMPTY = 5, WAIT = 6, RECORD = 7 };
+enum { ALLOCATION = 10, FREE = 11 };
+
+typedef struct {  // CUgraphNodeParams
+  int type, reserved[3];
+  union {
+    long long all[29];
+    struct {
+      int flags, reserved;
+      CUcontext context;
+      Copy copy;
+    } copy;
+    struct {
+      Fill fill;
+      CUcontext context;
+    } fill;
+    HostCall host;
+    struct {
+      CUgraph graph;
+      int ownership;
+    } child;
+    CUevent event;
+    Allocation allocation;
+    CUdeviceptr free;
+  } of;
+  long long last;
+} Node;
+
+static void count(void *number) { ++*(int *)number; }
+
+int main(void) {
+  start();
+  USE_MEMORY;
+  USE_STREAMS;
+  USE_EVENTS;
+  USE_GRAPHS;
+  USE(cuGraphAddNode, 12020, CUgraphNode *, CUgraph, const CUgraphNode *, size_t, Node *);
+  USE(cuGraphNodeSetParams, 12020, CUgraphNode, Node *);
+  USE(cuGraphExecNodeSetParams, 12020, CUgraphExec, CUgraphNode, Node *);
+  USE(cuGraphNodeGetType, 10000, CUgraphNode, int *);
+  CUgraph graph, inner;
+  CUgraphExec exec;
+  CUgraphNode nodes[9], none;
+  CUdeviceptr data;
+  CUstream stream;
+  CUevent event;
+  unsigned char byte = 0;
+  int calls = 0;
+  MUST(cuMemAlloc(&data, SIZE));
+  MUST(cuStreamCreate(&stream, NON_BLOCKING));
+  MUST(cuEventCreate(&event, 2));
+  MUST(cuEventRecord(event, stream));
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuGraphCreate(&inner, 0));
+  Node all[9] = {{.type = ALLOCATION}, {.type = FILL}, {.type = COPY},
+                 {.type = FREE},       {.type = HOST}, {.type = EMPTY},
+                 {.type = RECORD},     {.type = WAIT}, {.type = CHILD}};
+  all[0].of.allocation = allocation_of(SIZE);
+  for (int i = 0; i < 9; ++i) {
+    const CUdeviceptr scratch = all[0].of.allocation.address;
+    if (all[i].type == FILL) all[i].of.fill.fill = fill_of(scratch, 5, SIZE);
+    if (all[i].type == COPY) all[i].of.copy.copy = copy_of(data, scratch, SIZE);
+    if (all[i].type == FREE) all[i].of.free = scratch;
+    if (all[i].type == HOST) all[i].of.host = (HostCall){count, &calls};
+    if (all[i].type == RECORD || all[i].type == WAIT) all[i].of.event = event;
+    if (all[i].type == CHILD) all[i].of.child.graph = inner;
+    MUST(cuGraphAddNode(&nodes[i], graph, i ? &nodes[i - 1] : NULL, i ? 1 : 0, &all[i]));
+    int type = -1;
+    MUST(cuGraphNodeGetType(nodes[i], &type));
+    MUST_BE(type, all[i].type);
+  }
+  Node unknown = {.type = 99};
+  MUST_BE(cuGraphAddNode(&none, graph, NULL, 0, &unknown), INVALID_VALUE);
+  MUST_BE(cuGraphAddNode(&none, graph, NULL, 0, NULL), INVALID_VALUE);
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&byte, data, 1));
+  MUST_BE(byte, 5);
+  MUST_BE(calls, 1);
+  all[1].of.fill.fill.value = 6;
+  MUST(cuGraphExecNodeSetParams(exec, nodes[1], &all[1]));
+  MUST_BE(cuGraphExecNodeSetParams(exec, nodes[2], &all[1]), INVALID_VALUE);
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&byte, data, 1));
+  MUST_BE(byte, 6);
+  all[1].of.fill.fill.value = 7;
+  MUST(cuGraphNodeSetParams(nodes[1], &all[1]));
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuMemcpyDtoH(&byte, data, 1));
+  MUST_BE(byte, 7);
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(graph));
+  return 0;
+}
