@@ -27,6 +27,7 @@ using CUkernel = struct CUkern_st *;
 using CUgreenCtx = struct CUgreenCtx_st *;
 using CUdevResourceDesc = struct CUdevResourceDesc_st *;
 using CUarray = struct CUarray_st *;
+using CUmemGenericAllocationHandle = unsigned long long;
 using CUlinkState = struct CUlinkState_st *;
 
 using CUhostFn = void (*)(void *user_data);
@@ -49,6 +50,7 @@ inline constexpr CUresult CUDA_ERROR_ECC_UNCORRECTABLE = 214;
 inline constexpr CUresult CUDA_ERROR_UNSUPPORTED_LIMIT = 215;
 inline constexpr CUresult CUDA_ERROR_INVALID_PTX = 218;
 inline constexpr CUresult CUDA_ERROR_FILE_NOT_FOUND = 301;
+inline constexpr CUresult CUDA_ERROR_OPERATING_SYSTEM = 304;
 inline constexpr CUresult CUDA_ERROR_INVALID_HANDLE = 400;
 inline constexpr CUresult CUDA_ERROR_ILLEGAL_STATE = 401;
 inline constexpr CUresult CUDA_ERROR_NOT_FOUND = 500;
@@ -166,11 +168,36 @@ inline constexpr int CU_MEM_ALLOCATION_TYPE_MANAGED = 2;
 inline constexpr int CU_MEM_HANDLE_TYPE_NONE = 0;
 inline constexpr int CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1;
 inline constexpr unsigned CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1;
+inline constexpr int CU_MEM_LOCATION_TYPE_INVALID = 0;
 inline constexpr int CU_MEM_LOCATION_TYPE_DEVICE = 1;
+inline constexpr int CU_MEM_LOCATION_TYPE_HOST = 2;
+inline constexpr int CU_MEM_LOCATION_TYPE_HOST_NUMA = 3;
 inline constexpr int CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4;
 inline constexpr int CU_MEM_ACCESS_FLAGS_PROT_NONE = 0;
+inline constexpr int CU_MEM_ACCESS_FLAGS_PROT_READ = 1;
 inline constexpr int CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3;
 
+inline constexpr int CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0;
+inline constexpr int CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1;
+inline constexpr int CU_MEM_ADVISE_SET_READ_MOSTLY = 1;
+inline constexpr int CU_MEM_ADVISE_UNSET_READ_MOSTLY = 2;
+inline constexpr int CU_MEM_ADVISE_SET_PREFERRED_LOCATION = 3;
+inline constexpr int CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION = 4;
+inline constexpr int CU_MEM_ADVISE_SET_ACCESSED_BY = 5;
+inline constexpr int CU_MEM_ADVISE_UNSET_ACCESSED_BY = 6;
+inline constexpr int CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY = 1;
+inline constexpr int CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION = 2;
+inline constexpr int CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY = 3;
+inline constexpr int CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION = 4;
+inline constexpr int CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE = 5;
+inline constexpr int CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID = 6;
+inline constexpr int CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE = 7;
+inline constexpr int CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID = 8;
+inline constexpr int CU_DEVICE_CPU = -1;
+inline constexpr int CU_DEVICE_INVALID = -2;
+inline constexpr unsigned CU_CTX_SCHED_MASK = 7;
+inline constexpr unsigned CU_CTX_SYNC_MEMOPS = 128;
+inline constexpr unsigned CU_CTX_FLAGS_MASK = 255;
 inline constexpr int CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1;
 inline constexpr int CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC = 2;
 inline constexpr int CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3;
@@ -257,6 +284,13 @@ struct CUmemPoolProps {
   std::size_t maxSize;
   unsigned short usage;
   unsigned char reserved[54];
+};
+
+struct CUmemAllocationProp {
+  int type, requestedHandleTypes;
+  CUmemLocation location;
+  void *win32HandleMetaData;
+  unsigned char allocFlags[8];
 };
 
 struct CUDA_ARRAY_DESCRIPTOR {

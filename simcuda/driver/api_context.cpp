@@ -175,6 +175,24 @@ SIM_API CUresult cuCtxGetFlags(unsigned *flags) {
   return call(__func__, {flags}, [&](Session &s) { required(flags) = s.current()->flags; });
 }
 
+SIM_API CUresult cuCtxSetFlags(unsigned flags) {
+  return call(__func__, {flags}, [&](Session &s) {
+    const unsigned how_to_wait = flags & CU_CTX_SCHED_MASK;
+    if ((flags & ~CU_CTX_FLAGS_MASK) || (how_to_wait & (how_to_wait - 1)))
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    owner_of(s.current())->flags = flags;
+  });
+}
+
+// There is no profiler: it is as if none were attached.
+SIM_API CUresult cuProfilerStart(void) {
+  return call(__func__, {}, [&](Session &s) { s.current(); });
+}
+
+SIM_API CUresult cuProfilerStop(void) {
+  return call(__func__, {}, [&](Session &s) { s.current(); });
+}
+
 SIM_API CUresult cuCtxSynchronize(void) {
   return call(__func__, {}, [&](Session &s) { synchronise(s, s.current()); });
 }

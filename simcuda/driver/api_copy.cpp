@@ -83,7 +83,8 @@ void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, con
 
   const bool staged = from.place.pageable() && !to.place.on_host() && !stream->capture;
   bool wait =
-      host == Host::waits && ((to.place.allocation && to.place.allocation->sync_memops) ||
+      host == Host::waits && ((owner_of(stream->context)->flags & CU_CTX_SYNC_MEMOPS) ||
+                              (to.place.allocation && to.place.allocation->sync_memops) ||
                               (from.place.allocation && from.place.allocation->sync_memops));
   if (from.place.on_host() && to.place.on_host())
     wait = true;

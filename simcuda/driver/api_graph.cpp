@@ -2,6 +2,8 @@
 // Graphs as a whole: making, changing and asking about them.
 
 #include <algorithm>
+#include <cstdio>
+#include <memory>
 
 #include "call.h"
 #include "capture.h"
@@ -103,7 +105,31 @@ void remove_dependencies(Session &s, CUgraph handle, const CUgraphNode *from, co
     remove_edge(*before, *after);
 }
 
+// Graphs in the graph beside it, each as a cluster.
+void print(std::FILE *out, const Graph &graph, const char *kind) {
+  std::fprintf(out, "%s \"cluster_%p\" {\n", kind, static_cast<const void *>(graph.handle));
+  for (auto &node : graph.nodes)
+    std::fprintf(out, "\"%p\" [label=\"%s\"];\n", static_cast<const void *>(node->handle),
+                 node->work->what);
+  for (auto &edge : edges_of(graph))
+    std::fprintf(out, "\"%p\" -> \"%p\";\n", static_cast<const void *>(edge.from),
+                 static_cast<const void *>(edge.to));
+  for (auto &node : graph.nodes)
+    if (node->child) print(out, *node->child, "subgraph");
+  std::fprintf(out, "}\n");
+}
+
 }  // namespace
+
+SIM_API CUresult cuGraphDebugDotPrint(CUgraph handle, const char *path, unsigned flags) {
+  return call(__func__, {handle, path, flags}, [&](Session &s) {
+    auto graph = graph_of(s, handle);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> out(std::fopen(&required(path), "w"),
+                                                               std::fclose);
+    if (!out) throw Refused{CUDA_ERROR_OPERATING_SYSTEM};
+    print(out.get(), *graph, "digraph");
+  });
+}
 
 SIM_API CUresult cuGraphCreate(CUgraph *out, unsigned flags) {
   return call(__func__, {out, flags}, [&](Session &s) {

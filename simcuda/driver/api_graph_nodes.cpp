@@ -53,10 +53,17 @@ CUgraphNode add_memory(Session &s, const Place &place, CUDA_MEM_ALLOC_NODE_PARAM
   auto graph = graph_of(s, place.graph);
   auto nodes = nodes_of(s, *graph, place.dependencies, place.count);
   const auto &properties = p.poolProps;
-  if (properties.allocType != CU_MEM_ALLOCATION_TYPE_PINNED || properties.handleTypes ||
-      properties.location.type != CU_MEM_LOCATION_TYPE_DEVICE || !p.bytesize)
+  const bool managed = properties.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
+  const int place_type = properties.location.type;
+  const bool on_host = place_type >= CU_MEM_LOCATION_TYPE_HOST &&
+                       place_type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+  const bool nowhere = managed && place_type == CU_MEM_LOCATION_TYPE_INVALID;
+  if ((properties.allocType != CU_MEM_ALLOCATION_TYPE_PINNED && !managed) ||
+      (managed && !Settings::get().is_since(13000)) || properties.handleTypes || !p.bytesize ||
+      (place_type != CU_MEM_LOCATION_TYPE_DEVICE && !on_host && !nowhere))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
-  refuse_lost(s.driver.device(properties.location.id));
+  if (place_type == CU_MEM_LOCATION_TYPE_DEVICE)
+    refuse_lost(s.driver.device(properties.location.id));
   if (p.accessDescCount) required(p.accessDescs);
   for (std::size_t i = 0; i < p.accessDescCount; ++i) {
     const CUmemAccessDesc &access = p.accessDescs[i];

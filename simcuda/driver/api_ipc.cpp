@@ -113,7 +113,8 @@ SIM_API CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer) 
     // An address inside means the whole.
     auto allocation = s.driver.memory.find(pointer);
     if (!allocation || allocation->kind != Allocation::Kind::device || allocation->pool ||
-        allocation->of_graph || allocation->imported || allocation->free_submitted)
+        allocation->mapping || allocation->of_graph || allocation->imported ||
+        allocation->free_submitted)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     offer(s, *allocation);
     write_ticket(*handle, s.driver.ipc.ticket_of(*allocation->share));

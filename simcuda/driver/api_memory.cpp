@@ -44,18 +44,6 @@ AllocationPtr host_allocation(Session &s, const void *pointer) {
   return allocation;
 }
 
-// Managed memory is where everybody can reach it already: hints are checked, and no more.
-void check_hint(Session &s, CUdeviceptr pointer, std::size_t bytes) {
-  const auto place = s.driver.memory.device_place(pointer, bytes);
-  if (place.allocation->kind != Allocation::Kind::managed) throw Refused{CUDA_ERROR_INVALID_VALUE};
-}
-
-void prefetch(Session &s, CUdeviceptr pointer, std::size_t bytes, CUstream handle) {
-  auto stream = s.stream(handle);
-  check_hint(s, pointer, bytes);
-  s.submit(stream, "prefetch", {}, nullptr);
-}
-
 }  // namespace
 
 SIM_API CUresult cuMemAlloc_v2(CUdeviceptr *out, std::size_t bytes) {
@@ -95,8 +83,9 @@ SIM_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
     s.current();
     if (!pointer) return;
     auto allocation = s.driver.memory.find_base(pointer);
-    if (!allocation || allocation->on_host() || allocation->free_submitted ||
-        allocation->is_opened_handle() || allocation->of_module)
+    const bool streams = allocation && (allocation->pool || allocation->of_graph);
+    if (!allocation || (allocation->on_host() && !streams) || allocation->free_submitted ||
+        allocation->is_opened_handle() || allocation->of_module || allocation->mapping)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     refuse_lost(s.driver, *allocation);
     if (allocation->of_graph) {
@@ -123,8 +112,8 @@ SIM_API CUresult cuMemFreeHost(void *pointer) {
   return call(__func__, {pointer}, [&](Session &s) {
     refuse_unsafe(s);
     auto allocation = s.driver.memory.find_base(address_of(pointer));
-    if (!allocation || allocation->kind != Allocation::Kind::host ||
-        allocation->address != address_of(pointer))
+    if (!allocation || allocation->kind != Allocation::Kind::host || allocation->pool ||
+        allocation->of_graph || allocation->address != address_of(pointer))
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     refuse_lost(s.driver, *allocation);
     s.finish_device(allocation->device);
@@ -192,30 +181,4 @@ SIM_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, std::size_t *size,
     if (base) *base = allocation->device_address();
     if (size) *size = allocation->size;
   });
-}
-
-SIM_API CUresult cuMemPrefetchAsync(CUdeviceptr pointer, std::size_t bytes, CUdevice device,
-                                    CUstream stream) {
-  return call(__func__, {pointer, bytes, device, stream},
-              [&](Session &s) { prefetch(s, pointer, bytes, stream); });
-}
-
-SIM_API CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, std::size_t bytes,
-                                       CUmemLocation location, unsigned flags, CUstream stream) {
-  return call(__func__, {pointer, bytes, location.type, location.id, flags, stream},
-              [&](Session &s) {
-                if (flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
-                prefetch(s, pointer, bytes, stream);
-              });
-}
-
-SIM_API CUresult cuMemAdvise(CUdeviceptr pointer, std::size_t bytes, int advice, CUdevice device) {
-  return call(__func__, {pointer, bytes, advice, device},
-              [&](Session &s) { check_hint(s, pointer, bytes); });
-}
-
-SIM_API CUresult cuMemAdvise_v2(CUdeviceptr pointer, std::size_t bytes, int advice,
-                                CUmemLocation location) {
-  return call(__func__, {pointer, bytes, advice, location.type, location.id},
-              [&](Session &s) { check_hint(s, pointer, bytes); });
 }

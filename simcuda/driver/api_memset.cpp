@@ -47,7 +47,8 @@ void fill(Session &s, const Fill &f, const std::shared_ptr<Stream> &stream, bool
         {}});
   operation = s.submit(stream, std::move(operation));
   if (!host_waits) return;
-  if (place.host_visible() || place.allocation->sync_memops)
+  if (place.host_visible() || place.allocation->sync_memops ||
+      (owner_of(stream->context)->flags & CU_CTX_SYNC_MEMOPS))
     s.finish(std::vector<OperationPtr>{operation});
   else
     place.allocation->go_on_without(*stream, operation);

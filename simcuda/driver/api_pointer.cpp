@@ -43,11 +43,17 @@ Value attribute_value(const Allocation *a, std::uintptr_t pointer, int attribute
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return {static_cast<std::uint64_t>(a ? a->device : 0), 4};
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      return {a && a->kind == Kind::device && !a->pool && !a->imported && !a->of_graph, 4};
+      return {
+          a && a->kind == Kind::device && !a->pool && !a->imported && !a->of_graph && !a->mapping,
+          4};
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      if (a && a->mapping) return {a->mapping->reserved, 8};
+      [[fallthrough]];
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
       return {a ? a->device_address() : 0, 8};
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      if (a && a->mapping) return {a->mapping->reserved_size, 8};
+      [[fallthrough]];
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
       return {a ? a->size : 0, 8};
     case CU_POINTER_ATTRIBUTE_MAPPED:

@@ -19,14 +19,53 @@ std::shared_ptr<Pool> pool_of(Session &s, CUmemoryPool handle) {
   return pool;
 }
 
-Device &device_at(Session &s, const CUmemLocation &location) {
-  // Places on the host came with CUDA 12.
-  const int last = Settings::get().is_since(12000) ? CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT
-                                                   : CU_MEM_LOCATION_TYPE_DEVICE;
-  if (location.type < CU_MEM_LOCATION_TYPE_DEVICE || location.type > last)
-    throw Refused{CUDA_ERROR_INVALID_VALUE};
-  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
-  return s.driver.device(location.id);
+bool is_on_host(const CUmemLocation &location) {
+  return location.type >= CU_MEM_LOCATION_TYPE_HOST &&
+         location.type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+}
+
+// Places on the host, of which there is one, came with CUDA 12.
+void check_place(Session &s, const CUmemLocation &location) {
+  if (is_on_host(location) && Settings::get().is_since(12000)) {
+    if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA && location.id != 0)
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    return;
+  }
+  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  s.driver.device(location.id);
+}
+
+// The pools of a place from which memory of a type is allocated.
+std::pair<std::shared_ptr<Pool> &, std::shared_ptr<Pool> &> pools_at(Session &s,
+                                                                     CUmemLocation location,
+                                                                     int type) {
+  const bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
+  if (type != CU_MEM_ALLOCATION_TYPE_PINNED && !managed) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  // Managed memory need not prefer any place.
+  const bool nowhere = managed && location.type == CU_MEM_LOCATION_TYPE_INVALID;
+  if (!nowhere) check_place(s, location);
+  if (!managed && !is_on_host(location)) {
+    Device &device = s.driver.device(location.id);
+    return {device.default_pool, device.current_pool};
+  }
+  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) location.id = 0;
+  auto &[standard, current] = s.driver.other_pools[{type, location.type, location.id}];
+  if (!standard) {
+    standard = current = std::make_shared<Pool>();
+    standard->device = location.id;
+    standard->kind = managed ? MemoryKind::managed : MemoryKind::host;
+    standard->is_default = true;
+    s.driver.pools.add(standard);
+  }
+  return {standard, current};
+}
+
+void set_pool(Session &s, const CUmemLocation &location, int type, CUmemoryPool handle) {
+  auto pool = pool_of(s, handle);
+  auto pools = pools_at(s, location, type);
+  if (pool->kind != pools.first->kind || pool->imported) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  if (pool->device != pools.first->device) throw Refused{CUDA_ERROR_INVALID_DEVICE};
+  pools.second = pool;
 }
 
 void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared_ptr<Pool> pool,
@@ -36,7 +75,6 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
   if (!pool) pool = s.driver.device(stream->context->device).current_pool;
   if (pool->imported) throw Refused{CUDA_ERROR_INVALID_VALUE};
   if (stream->capture) {
-    if (pool->managed) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     *out = capture_allocation(s, *stream, *pool, bytes);
     return;
   }
@@ -52,9 +90,9 @@ void allocate_async(Session &s, CUdeviceptr *out, std::size_t bytes, std::shared
     throw;
   }
   if (block) operation->merely_after.push_back(block->freed);
-  const auto kind = pool->managed ? Allocation::Kind::managed : Allocation::Kind::device;
-  const AllocationPtr allocation = block ? s.driver.memory.reuse(*block->allocation, bytes)
-                                         : s.driver.memory.allocate(kind, pool->device, bytes, 0);
+  const AllocationPtr allocation =
+      block ? s.driver.memory.reuse(*block->allocation, bytes)
+            : s.driver.memory.allocate(pool->kind, pool->device, bytes, 0);
   allocation->pool = pool;
   charge(s.driver, *allocation);
   // The memory is the stream's from here on: what anybody wrote before is gone.
@@ -115,7 +153,8 @@ SIM_API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     auto stream = s.stream(handle);
     auto allocation = s.driver.memory.find_base(pointer);
     const bool freeable =
-        allocation && (allocation->kind == Allocation::Kind::device || allocation->pool);
+        allocation && !allocation->mapping &&
+        (allocation->kind == Allocation::Kind::device || allocation->pool || allocation->of_graph);
     if (!freeable || allocation->free_submitted || allocation->is_opened_handle() ||
         allocation->of_module)
       throw Refused{CUDA_ERROR_INVALID_VALUE};
@@ -157,11 +196,16 @@ SIM_API CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *proper
       throw Refused{CUDA_ERROR_INVALID_VALUE};
     if (properties->handleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
       throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+    const CUmemLocation &location = properties->location;
+    const bool nowhere = managed && location.type == CU_MEM_LOCATION_TYPE_INVALID;
+    if (!nowhere) check_place(s, location);
     auto pool = std::make_shared<Pool>();
-    const Device &device = device_at(s, properties->location);
-    refuse_lost(device);
-    pool->device = device.ordinal;
-    pool->managed = managed;
+    pool->device = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : 0;
+    refuse_lost(s.driver.device(pool->device));
+    if (managed || is_on_host(location))
+      pool->kind = managed ? MemoryKind::managed : MemoryKind::host;
+    if (pool->kind != MemoryKind::device && properties->handleTypes)
+      throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     pool->handle_types = properties->handleTypes;
     pool->max_size = properties->maxSize;
     *out = s.driver.pools.add(pool);
@@ -175,6 +219,8 @@ SIM_API CUresult cuMemPoolDestroy(CUmemoryPool handle) {
     // What was allocated from it lives on until it is freed.
     for (auto &device : s.driver.devices)
       if (device.current_pool == pool) device.current_pool = device.default_pool;
+    for (auto &[place, pools] : s.driver.other_pools)
+      if (pools.second == pool) pools.second = pools.first;
     s.driver.pools.remove(handle);
     drop_blocks(s.driver, *pool);
     pool->free_blocks.clear();  // what is being freed still will be
@@ -230,11 +276,16 @@ SIM_API CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *
   return call(__func__, {handle, descriptions, count}, [&](Session &s) {
     auto pool = pool_of(s, handle);
     for (std::size_t i = 0; i < count; ++i) {
-      const Device &device = device_at(s, (&required(descriptions))[i].location);
-      const int flags = descriptions[i].flags;
-      if (device.ordinal == pool->device && flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+      const CUmemAccessDesc &access = (&required(descriptions))[i];
+      check_place(s, access.location);
+      if (is_on_host(access.location)) {
+        if (pool->kind == MemoryKind::device) throw Refused{CUDA_ERROR_INVALID_VALUE};
+        continue;
+      }
+      const int device = access.location.id;
+      if (device == pool->device && access.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         throw Refused{CUDA_ERROR_INVALID_DEVICE};
-      pool->access[device.ordinal] = flags;
+      pool->access[device] = access.flags;
     }
   });
 }
@@ -242,11 +293,11 @@ SIM_API CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *
 SIM_API CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool handle, CUmemLocation *location) {
   return call(__func__, {flags, handle, location}, [&](Session &s) {
     auto pool = pool_of(s, handle);
-    const int ordinal = device_at(s, required(location)).ordinal;
-    auto stated = pool->access.find(ordinal);
-    const int otherwise = ordinal == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                                  : CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    required(flags) = stated == pool->access.end() ? otherwise : stated->second;
+    check_place(s, required(location));
+    const bool accessible = is_on_host(*location) ? pool->kind != MemoryKind::device
+                                                  : is_accessible(*pool, location->id);
+    required(flags) =
+        accessible ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
   });
 }
 
@@ -262,34 +313,24 @@ SIM_API CUresult cuDeviceGetMemPool(CUmemoryPool *out, CUdevice device) {
 
 SIM_API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
   return call(__func__, {device, handle}, [&](Session &s) {
-    auto pool = pool_of(s, handle);
-    if (pool->device != s.driver.device(device).ordinal) throw Refused{CUDA_ERROR_INVALID_DEVICE};
-    if (pool->managed || pool->imported) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    s.driver.device(device).current_pool = pool;
+    set_pool(s, {CU_MEM_LOCATION_TYPE_DEVICE, s.driver.device(device).ordinal},
+             CU_MEM_ALLOCATION_TYPE_PINNED, handle);
   });
 }
 
 SIM_API CUresult cuMemGetDefaultMemPool(CUmemoryPool *out, CUmemLocation *location, int type) {
   return call(__func__, {out, location, type}, [&](Session &s) {
-    if (type != CU_MEM_ALLOCATION_TYPE_PINNED) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
-    required(out) = device_at(s, required(location)).default_pool->handle;
+    required(out) = pools_at(s, required(location), type).first->handle;
   });
 }
 
 SIM_API CUresult cuMemGetMemPool(CUmemoryPool *out, CUmemLocation *location, int type) {
   return call(__func__, {out, location, type}, [&](Session &s) {
-    if (type != CU_MEM_ALLOCATION_TYPE_PINNED) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
-    required(out) = device_at(s, required(location)).current_pool->handle;
+    required(out) = pools_at(s, required(location), type).second->handle;
   });
 }
 
 SIM_API CUresult cuMemSetMemPool(CUmemLocation *location, int type, CUmemoryPool handle) {
-  return call(__func__, {location, type, handle}, [&](Session &s) {
-    if (type != CU_MEM_ALLOCATION_TYPE_PINNED) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
-    auto pool = pool_of(s, handle);
-    Device &device = device_at(s, required(location));
-    if (pool->device != device.ordinal) throw Refused{CUDA_ERROR_INVALID_DEVICE};
-    if (pool->managed || pool->imported) throw Refused{CUDA_ERROR_INVALID_VALUE};
-    device.current_pool = pool;
-  });
+  return call(__func__, {location, type, handle},
+              [&](Session &s) { set_pool(s, required(location), type, handle); });
 }

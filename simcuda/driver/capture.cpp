@@ -183,8 +183,11 @@ CUdeviceptr capture_allocation(Session &session, Stream &stream, const Pool &poo
                                std::size_t bytes) {
   if (!stream.capture->active) throw Refused{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED};
   CUDA_MEM_ALLOC_NODE_PARAMS parameters{};
-  parameters.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  parameters.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, pool.device};
+  parameters.poolProps.allocType = pool.kind == MemoryKind::managed ? CU_MEM_ALLOCATION_TYPE_MANAGED
+                                                                    : CU_MEM_ALLOCATION_TYPE_PINNED;
+  parameters.poolProps.location = {
+      pool.kind == MemoryKind::host ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+      pool.device};
   parameters.bytesize = bytes;
   stream.capture_tail = {
       add_allocation(session, *stream.capture->graph, stream.capture_tail, parameters)};

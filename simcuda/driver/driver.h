@@ -3,6 +3,7 @@
 #pragma once
 
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "ipc.h"
@@ -10,6 +11,7 @@
 #include "module.h"  // of the engine that executes PTX
 #include "objects.h"
 #include "schedule.h"
+#include "virtual_memory.h"
 
 namespace simcuda {
 
@@ -127,6 +129,11 @@ struct Driver {
   Ipc ipc{schedule, races};
   std::vector<Capture *> captures;                // that go on; the streams in them own them
   std::set<std::shared_ptr<Pool>> pools_to_trim;  // when somebody synchronises
+  // The default and the current pools of managed memory and of the host's, by type and place.
+  std::map<std::tuple<int, int, int>, std::pair<std::shared_ptr<Pool>, std::shared_ptr<Pool>>>
+      other_pools;
+  Registry<PhysicalHandle, PhysicalMemory> physical_memory{handles};
+  std::map<std::uintptr_t, Reservation> reservations;  // by their first address
   std::uint64_t last_context_id = 0, last_stream_id = 0, last_capture_id = 0;
 
   Device &device(CUdevice ordinal);

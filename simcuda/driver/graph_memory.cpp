@@ -36,6 +36,11 @@ std::uint64_t whole_chunks(std::uint64_t bytes) {
   return (bytes + chunk - 1) / chunk * chunk;
 }
 
+bool takes_of_device(const GraphNode &node) {
+  return node.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
+         node.memory->allocation->kind == MemoryKind::device;
+}
+
 Device &device_of(Driver &driver, const GraphMemory &memory) {
   return driver.device(memory.allocation->device);
 }
@@ -44,7 +49,7 @@ Device &device_of(Driver &driver, const GraphMemory &memory) {
 std::map<int, std::uint64_t> lacking(const GraphPlan &plan) {
   std::map<int, std::uint64_t> bytes;
   for (auto &step : plan.steps)
-    if (step.node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && !step.node->memory->backed)
+    if (takes_of_device(*step.node) && !step.node->memory->backed)
       bytes[step.node->memory->allocation->device] += step.node->memory->allocation->size;
   return bytes;
 }
@@ -60,9 +65,13 @@ GraphMemory::~GraphMemory() {
 GraphNodePtr add_allocation(Session &session, Graph &graph,
                             const std::vector<GraphNodePtr> &depends_on,
                             CUDA_MEM_ALLOC_NODE_PARAMS &parameters) {
-  const int device = parameters.poolProps.location.id;
-  auto allocation =
-      session.driver.memory.allocate(Allocation::Kind::device, device, parameters.bytesize, 0);
+  const auto &properties = parameters.poolProps;
+  const bool on_device = properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  const auto kind = properties.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED ? MemoryKind::managed
+                    : on_device                                            ? MemoryKind::device
+                                                                           : MemoryKind::host;
+  auto allocation = session.driver.memory.allocate(kind, on_device ? properties.location.id : 0,
+                                                   parameters.bytesize, 0);
   allocation->of_graph = true;
   auto memory = std::make_shared<GraphMemory>(allocation);
   allocation->graph = memory;
@@ -144,7 +153,7 @@ void back_memory(Session &session, const GraphPlan &plan) {
     reserve(device, std::max(device.graph_reserved, whole_chunks(device.graph_used)));
   }
   for (auto &step : plan.steps) {
-    if (step.node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC) continue;
+    if (!takes_of_device(*step.node)) continue;
     GraphMemory &memory = *step.node->memory;
     memory.backed = memory.allocation->size;
     device_of(driver, memory).graph_memory.insert(&memory);

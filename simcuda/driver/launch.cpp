@@ -7,6 +7,7 @@
 #include "call.h"
 #include "execution.h"
 #include "pool.h"
+#include "virtual_memory.h"
 
 namespace simcuda {
 namespace {
@@ -97,6 +98,7 @@ void find_named(const Memory &memory, KernelLaunch &launch) {
 }  // namespace
 
 bool in_reach(const Context &context, const Allocation &allocation) {
+  if (allocation.mapping) return is_accessible(*allocation.mapping, context.device);
   if (allocation.kind != Allocation::Kind::device || allocation.device == context.device ||
       (allocation.is_opened_handle() && allocation.context.get() == &context))
     return true;

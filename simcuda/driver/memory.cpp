@@ -211,6 +211,29 @@ void Memory::free_hidden(Allocation &allocation) {
   arena_of(allocation).release(allocation.address, allocation.size);
 }
 
+std::uintptr_t Memory::reserve(std::size_t size) {
+  return aliases_.take(size, false).address;
+}
+
+void Memory::end_reservation(std::uintptr_t address, std::size_t size) {
+  aliases_.release(address, size);
+}
+
+AllocationPtr Memory::map_at(std::uintptr_t address, const Allocation &hidden, std::size_t size) {
+  auto allocation = std::make_shared<Allocation>();
+  allocation->device = hidden.device;
+  allocation->address = address;
+  allocation->bytes = hidden.bytes;
+  allocation->size = size;
+  add(allocation);
+  return allocation;
+}
+
+void Memory::unmap(Allocation &allocation) {
+  allocation.dead = true;
+  by_address_.erase(allocation.address);
+}
+
 AllocationPtr Memory::reuse(const Allocation &before, std::size_t size) {
   auto allocation = std::make_shared<Allocation>();
   allocation->kind = before.kind;
@@ -218,7 +241,7 @@ AllocationPtr Memory::reuse(const Allocation &before, std::size_t size) {
   allocation->address = before.address;
   allocation->bytes = before.bytes;
   allocation->size = size;
-  if (allocation->kind == Allocation::Kind::managed)
+  if (allocation->kind != Allocation::Kind::device)
     mprotect(reinterpret_cast<void *>(before.address), whole_pages(size), PROT_READ | PROT_WRITE);
   track_written(*allocation);
   add(allocation);

@@ -69,6 +69,12 @@ class Memory {
   // Device memory that no address names.
   AllocationPtr allocate_hidden(int device, std::size_t size);
   void free_hidden(Allocation &allocation);
+  // Addresses without memory; they are not a device's.
+  std::uintptr_t reserve(std::size_t size);
+  void end_reservation(std::uintptr_t address, std::size_t size);
+  // Hidden memory at such an address, and its end.
+  AllocationPtr map_at(std::uintptr_t address, const Allocation &hidden, std::size_t size);
+  void unmap(Allocation &allocation);
   // Memory where some was freed, or will have been.
   AllocationPtr reuse(const Allocation &before, std::size_t size);
   // Device memory of another process.

@@ -50,6 +50,7 @@ struct ResourceDescriptor;
 struct Step;
 struct Stream;
 struct UserObject;
+struct VirtualMapping;
 class Written;
 
 // Memory that an operation reads or writes: rows of some bytes, and slices of such rows. Without an
@@ -203,12 +204,14 @@ class FreeBlocks {
   std::map<std::uint64_t, std::uint64_t> streams_;  // by the first free in each
 };
 
+enum class MemoryKind { device, managed, host, registered };
+
 struct Pool {
   CUmemoryPool handle = nullptr;
   int device = 0;
+  MemoryKind kind = MemoryKind::device;
   bool is_default = false;
   bool destroyed = false;
-  bool managed = false;
   int handle_types = 0;
   std::size_t max_size = 0;
   std::uint64_t release_threshold = 0;
@@ -240,7 +243,7 @@ struct Device {
 };
 
 struct Allocation {
-  enum class Kind { device, managed, host, registered };
+  using Kind = MemoryKind;
 
   Kind kind = Kind::device;
   std::uint64_t buffer_id = 0;
@@ -270,6 +273,13 @@ struct Allocation {
   bool dead = false;
 
   bool of_graph = false;
+  std::shared_ptr<VirtualMapping> mapping;  // of memory that was mapped where the client said
+
+  // What was advised of managed memory.
+  bool read_mostly = false;
+  CUmemLocation preferred{CU_MEM_LOCATION_TYPE_INVALID, 0};
+  CUmemLocation prefetched{CU_MEM_LOCATION_TYPE_INVALID, 0};
+  std::set<int> accessed_by;
   bool of_module = false;  // one of its variables
   bool constant = false;   // kernels only read it
 

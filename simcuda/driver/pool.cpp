@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pool.h"
+#include "virtual_memory.h"
 
 #include <algorithm>
 #include <utility>
@@ -24,7 +25,7 @@ bool has_gone(const FreeBlock &block) {
 }
 
 void reserve(Driver &driver, Pool &pool, std::uint64_t bytes) {
-  if (!pool.managed) {
+  if (pool.kind == MemoryKind::device) {
     Device &device = driver.device(pool.device);
     device.used = device.used - pool.reserved + bytes;
   }
@@ -94,14 +95,16 @@ void FreeBlocks::for_each(const std::function<void(const FreeBlock &)> &tell) co
 }
 
 bool is_accessible(const Pool &pool, int device) {
-  if (pool.managed || pool.device == device) return true;
+  if (pool.kind != MemoryKind::device || pool.device == device) return true;
   auto stated = pool.access.find(device);
   return stated != pool.access.end() && stated->second == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 }
 
 void refuse_inaccessible(const Allocation &allocation, int device) {
-  if (allocation.pool && !is_accessible(*allocation.pool, device))
-    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  const bool accessible = allocation.mapping
+                              ? is_accessible(*allocation.mapping, device)
+                              : !allocation.pool || is_accessible(*allocation.pool, device);
+  if (!accessible) throw Refused{CUDA_ERROR_INVALID_VALUE};
 }
 
 void charge(Driver &driver, Allocation &allocation) {

@@ -25,6 +25,7 @@ STRUCTS = {
     "CUmemLocation": "CUmemLocation",
     "CUmemAccessDesc": "CUmemAccessDesc",
     "CUmemPoolProps": "CUmemPoolProps",
+    "CUmemAllocationProp": "CUmemAllocationProp_v1",
     "CUDA_ARRAY_DESCRIPTOR": "CUDA_ARRAY_DESCRIPTOR",
     "CUDA_ARRAY3D_DESCRIPTOR": "CUDA_ARRAY3D_DESCRIPTOR",
     "CUDA_MEMCPY2D": "CUDA_MEMCPY2D",

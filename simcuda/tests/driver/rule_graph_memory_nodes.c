@@ -31,8 +31,8 @@ int main(void) {
   CUgraphNode node[4], none;
   CUdeviceptr target, told = 0;
   Allocation scratch = allocation_of(SIZE), kept = allocation_of(SIZE), nothing = allocation_of(0);
-  Allocation managed = allocation_of(SIZE), again;
-  managed.pool.type = 2;
+  Allocation unknown = allocation_of(SIZE), again;
+  unknown.pool.type = 9;
   MUST(cuMemAlloc(&target, SIZE));
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
 
@@ -54,7 +54,7 @@ int main(void) {
   MUST_BE(cuGraphAddMemFreeNode(&none, graph, NULL, 0, target), INVALID_VALUE);
   MUST_BE(cuGraphAddMemFreeNode(&none, graph, NULL, 0, 0), INVALID_VALUE);
   MUST_BE(cuGraphAddMemAllocNode(&none, graph, NULL, 0, &nothing) != SUCCESS, 1);
-  MUST_BE(cuGraphAddMemAllocNode(&none, graph, NULL, 0, &managed) != SUCCESS, 1);
+  MUST_BE(cuGraphAddMemAllocNode(&none, graph, NULL, 0, &unknown) != SUCCESS, 1);
   FOUND_STATUS("destroying a node", cuGraphDestroyNode(node[2]), NOT_SUPPORTED);
   FOUND_STATUS("removing an edge", cuGraphRemoveDependencies(graph, &node[1], &node[2], 1),
                NOT_SUPPORTED);

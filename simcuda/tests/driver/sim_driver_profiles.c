@@ -29,7 +29,7 @@ static void in_profile(const char *version, int last_device, int last_pointer, i
     MUST_BE(cuPointerGetAttribute(&value, i, data), i <= last_pointer ? SUCCESS : INVALID_VALUE);
   MUST(cuMemPoolCreate(&pool, &properties));
   properties.location_type = HOST;
-  MUST_BE(cuMemPoolCreate(&pool, &properties), host_places ? NOT_SUPPORTED : INVALID_VALUE);
+  MUST_BE(cuMemPoolCreate(&pool, &properties), host_places ? SUCCESS : INVALID_VALUE);
   properties.type = MANAGED;
   properties.location_type = DEVICE;
   MUST_BE(cuMemPoolCreate(&pool, &properties), managed_pools ? SUCCESS : INVALID_VALUE);

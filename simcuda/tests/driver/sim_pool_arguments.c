@@ -66,7 +66,10 @@ static void check_block_kept(void) {
 
 static void check_managed(void) {
   USE_CAPTURE;
+  USE_GRAPHS;
+  USE_MEMORY;
   USE_POOLS;
+  CUgraphExec exec;
   const PoolProperties properties = {.type = MANAGED, .location_type = DEVICE};
   const PoolProperties shared = {.type = MANAGED, .handles = 1, .location_type = DEVICE};
   CUmemoryPool pool;
@@ -77,8 +80,15 @@ static void check_managed(void) {
   MUST(cuMemPoolCreate(&pool, &properties));
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
   MUST(cuStreamBeginCapture(stream, RELAXED));
-  MUST_BE(cuMemAllocFromPoolAsync(&data, 64, pool, stream), NOT_SUPPORTED);
-  (void)cuStreamEndCapture(stream, &graph);
+  MUST(cuMemAllocFromPoolAsync(&data, 64, pool, stream));
+  MUST(cuMemsetD8Async(data, 1, 64, stream));
+  MUST(cuMemFreeAsync(data, stream));
+  MUST(cuStreamEndCapture(stream, &graph));
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(cuGraphLaunch(exec, stream));
+  MUST(cuStreamSynchronize(stream));
+  MUST(cuGraphExecDestroy(exec));
+  MUST(cuGraphDestroy(graph));
   MUST(cuMemPoolDestroy(pool));
   MUST(cuStreamDestroy(stream));
 }
@@ -94,6 +104,7 @@ static void check_places(void) {
   const PoolProperties managed_properties = {.type = MANAGED, .location_type = DEVICE};
   const PoolProperties win32 = {.type = PINNED, .handles = 2, .location_type = DEVICE};
   Location first = {DEVICE, 0}, second = {DEVICE, 1}, nowhere = {INVALID_TYPE, 0}, host = {2, 0};
+  const Access of_host = {host, READ_WRITE};
   const Access own = {first, READ_WRITE}, none_own = {first, 0}, other = {second, READ_WRITE};
   CUmemoryPool pool, managed, is = NULL, usual = NULL;
   int access = 7, value = 0;
@@ -108,15 +119,18 @@ static void check_places(void) {
   MUST(cuMemPoolGetAccess(&access, pool, &second));
   MUST_BE(access, READ_WRITE);
   MUST_BE(cuMemPoolGetAccess(&access, pool, &nowhere), INVALID_VALUE);
-  MUST_BE(cuMemPoolGetAccess(&access, pool, &host), NOT_SUPPORTED);
+  MUST(cuMemPoolGetAccess(&access, pool, &host));
+  MUST_BE(access, 0);
+  MUST_BE(cuMemPoolSetAccess(pool, &of_host, 1), INVALID_VALUE);
   MUST_BE(cuMemPoolGetAttribute(pool, 0, &value), INVALID_VALUE);
 
   MUST(cuMemGetDefaultMemPool(&usual, &first, PINNED));
   MUST(cuMemGetMemPool(&is, &first, PINNED));
   MUST_BE(is == usual, 1);
-  MUST_BE(cuMemGetDefaultMemPool(&is, &first, MANAGED), NOT_SUPPORTED);
-  MUST_BE(cuMemGetMemPool(&is, &first, MANAGED), NOT_SUPPORTED);
-  MUST_BE(cuMemSetMemPool(&first, MANAGED, pool), NOT_SUPPORTED);
+  MUST(cuMemGetDefaultMemPool(&is, &first, MANAGED));
+  MUST_BE(is != usual, 1);
+  MUST_BE(cuMemGetDefaultMemPool(&is, &first, 9), INVALID_VALUE);
+  MUST_BE(cuMemSetMemPool(&first, MANAGED, pool), INVALID_VALUE);
   MUST_BE(cuMemSetMemPool(&second, PINNED, pool), INVALID_DEVICE);
   MUST_BE(cuMemSetMemPool(&first, PINNED, managed), INVALID_VALUE);
   MUST(cuMemSetMemPool(&first, PINNED, pool));

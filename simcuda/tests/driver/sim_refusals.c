@@ -185,7 +185,6 @@ static void check_pools(void) {
     int flags;
   } only_read = {{ON_DEVICE, 0}, READ};
   CUmemoryPool pool, managed, found;
-  CUdeviceptr data;
   int flags;
   memset(&properties, 0, sizeof properties);
   properties.location_type = ON_DEVICE;
@@ -202,13 +201,15 @@ static void check_pools(void) {
   properties.type = PINNED;
   MUST(cuMemPoolCreate(&pool, &properties));
   MUST_BE(cuMemPoolGetAccess(&flags, pool, &nowhere), INVALID_VALUE);
-  MUST_BE(cuMemPoolGetAccess(&flags, pool, &on_host), NOT_SUPPORTED);
+  MUST(cuMemPoolGetAccess(&flags, pool, &on_host));
+  MUST_BE(flags, 0);
   MUST_BE(cuMemPoolSetAccess(pool, &only_read, 1), INVALID_DEVICE);
   MUST_BE(cuDeviceSetMemPool(0, managed), INVALID_VALUE);
 
-  MUST_BE(cuMemGetDefaultMemPool(&found, &here, MANAGED), NOT_SUPPORTED);
-  MUST_BE(cuMemGetMemPool(&found, &here, MANAGED), NOT_SUPPORTED);
-  MUST_BE(cuMemSetMemPool(&here, MANAGED, managed), NOT_SUPPORTED);
+  MUST(cuMemSetMemPool(&here, MANAGED, managed));
+  MUST(cuMemGetMemPool(&found, &here, MANAGED));
+  MUST_BE(found == managed, 1);
+  MUST_BE(cuMemSetMemPool(&here, MANAGED, pool), INVALID_VALUE);
   MUST_BE(cuMemSetMemPool(&here, PINNED, managed), INVALID_VALUE);
   MUST_BE(cuMemSetMemPool(&there, PINNED, pool), INVALID_DEVICE);
   MUST(cuMemSetMemPool(&here, PINNED, pool));
