@@ -9,6 +9,15 @@ enum { COUNT = 64, SIZE = COUNT * 4, TIMEOUT = 702, ASSERTION = 710, MISALIGNED 
 
 static const char text[] = PTX_HEADER PTX_FILL PTX_ADD PTX_WAIT
     ".visible .entry halt()\n{\n  trap;\n}\n"
+    ".file 1 \"set.cu\"\n"
+    ".visible .entry set(.param .u64 out)\n"
+    "{\n"
+    "  .reg .b64 %p;\n"
+    "  ld.param.u64 %p, [out];\n"
+    "  .loc 1 7 0\n"
+    "  st.global.u32 [%p], 1;\n"
+    "  ret;\n"
+    "}\n"
     // Each thread writes to shared memory, and reads what the next one has written; `met` waits at
     // a barrier in between.
     ".visible .entry unmet(.param .u64 out)\n"
@@ -229,6 +238,21 @@ static void race_in_block(void) {
   sim.reset();
 }
 
+// A copy does not wait for a kernel: the report names what the kernel did, and where.
+static void race_with_copy(void) {
+  const CUmodule module = begin();
+  USE_MEMORY;
+  USE_STREAMS;
+  CUstream a, b;
+  CUdeviceptr x = memory_of(SIZE);
+  MUST(cuStreamCreate(&a, NON_BLOCKING));
+  MUST(cuStreamCreate(&b, NON_BLOCKING));
+  MUST(launch(function_in(module, "set"), 1, 1, a, ARGUMENTS(&x)));
+  MUST(cuMemcpyDtoDAsync(x + 4, x, 4, b));
+  finish_all();
+  MUST_BE(sim.races(), 1);
+}
+
 // What is not asked for is not looked at.
 static void look_at_nothing(void) {
   setenv("SIMCUDA_CHECK", "memory", 1);
@@ -273,6 +297,9 @@ int main(void) {
   run_apart(read_reused);
   run_apart(race_in_block);
   must_say("No barrier orders the two");
+  run_apart(race_with_copy);
+  must_say("nothing orders cuLaunchKernel (kernel set) (operation 1) before cuMemcpyDtoDAsync");
+  must_say("writes by parameter 1 (out), first in set, set.cu:7, line ");
   run_apart(look_at_nothing);
   run_apart(misspell);
   must_say("SIMCUDA_CHECK=memory,races: is no list of memory, race, init, sync");
