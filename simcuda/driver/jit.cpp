@@ -2,7 +2,6 @@
 #include "jit.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace simcuda {
 namespace {
@@ -43,7 +42,7 @@ void JitOptions::add(Log &log, std::string_view text) {
   if (!log.filled) return;
   if (log.buffer && log.size) {
     const std::size_t count = std::min(text.size(), log.size - 1 - log.used);
-    std::memcpy(log.buffer + log.used, text.data(), count);
+    std::copy_n(text.data(), count, log.buffer + log.used);
     log.used += count;
     log.buffer[log.used] = 0;
   }

@@ -19,7 +19,7 @@ AllocationPtr allocate(Driver &driver, const kernel::Variable &variable,
   allocation->written = nullptr;  // what is not stated is 0
   allocation->constant = variable.space == kernel::Space::constant;
   std::memset(allocation->bytes, 0, size);
-  std::memcpy(allocation->bytes, variable.bytes.data(), variable.bytes.size());
+  std::copy(variable.bytes.begin(), variable.bytes.end(), allocation->bytes);
   return allocation;
 }
 
