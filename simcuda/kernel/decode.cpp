@@ -203,7 +203,8 @@ ModulePtr decode(std::shared_ptr<const Program> program) {
 }
 
 ModulePtr parse(std::string_view text) {
-  return decode(with_runtime(parse_program(text)));
+  auto programs = parse_programs(text);
+  return decode(with_runtime(programs.size() == 1 ? programs[0] : link_programs(programs)));
 }
 
 const Kernel *Module::kernel(std::string_view name) const {

@@ -78,7 +78,7 @@ class Module {
 
 using ModulePtr = std::shared_ptr<const Module>;
 
-// Throws Invalid.
+// Throws Invalid. Text in which another .version follows is of several modules, which are linked.
 ModulePtr parse(std::string_view text);
 // One module of several, in which what was extern in one is what another one defines.
 ModulePtr link(const std::vector<ModulePtr> &modules);

@@ -21,7 +21,7 @@ std::uint64_t aligned(std::uint64_t value, std::uint64_t alignment) {
 void Parser::parse() {
   if (!text_.take_if_dotted("version")) text_.refuse(".version is expected, not " + text_.here());
   program_.version = std::string(text_.take().text);
-  while (text_.peek().kind != Word::Kind::end) parse_top();
+  while (text_.peek().kind != Word::Kind::end && !text_.peek().is_dotted("version")) parse_top();
 }
 
 bool Parser::take_space(Space &space) {
@@ -474,11 +474,22 @@ void Parser::parse_function(bool entry, Linkage linkage) {
   scope_ = -1;
 }
 
-std::shared_ptr<const Program> parse_program(std::string_view text) {
-  auto program = std::make_shared<Program>();
-  program->texts.push_back(std::make_shared<const std::string>(text));
-  Parser(*program, *program->texts.back()).parse();
-  return program;
+std::vector<std::shared_ptr<const Program>> parse_programs(std::string_view text) {
+  auto whole = std::make_shared<const std::string>(text);
+  std::vector<std::shared_ptr<const Program>> programs;
+  std::string_view rest = *whole;
+  for (std::uint32_t line = 1; programs.empty() || !rest.empty();) {
+    auto program = std::make_shared<Program>();
+    program->texts.push_back(whole);
+    Parser parser(*program, rest, line);
+    parser.parse();
+    programs.push_back(std::move(program));
+    const Word &next = parser.next();
+    line = next.line;
+    rest.remove_prefix(next.kind == Word::Kind::end ? rest.size()
+                                                    : next.text.data() - rest.data() - 1);
+  }
+  return programs;
 }
 
 }  // namespace simcuda::kernel

@@ -12,8 +12,10 @@ namespace simcuda::kernel {
 
 class Parser {
  public:
-  Parser(Program &program, std::string_view text) : program_(program), text_(text) {}
-  void parse();
+  Parser(Program &program, std::string_view text, std::uint32_t line)
+      : program_(program), text_(text, line) {}
+  void parse();  // to the end, or to where the next module's text begins
+  const Word &next() const { return text_.peek(); }
 
  private:
   struct Name {

@@ -97,7 +97,8 @@ struct Program {
   std::map<std::string_view, int> symbol_by_name;  // of the module's scope
 };
 
-std::shared_ptr<const Program> parse_program(std::string_view text);
+// Of one text, or of several, one after the other.
+std::vector<std::shared_ptr<const Program>> parse_programs(std::string_view text);
 std::shared_ptr<const Program> link_programs(
     const std::vector<std::shared_ptr<const Program>> &programs);
 // With those functions of the device's runtime that it calls and does not define.

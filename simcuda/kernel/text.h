@@ -40,7 +40,9 @@ struct Word {
 
 class Text {
  public:
-  explicit Text(std::string_view text) : rest_(text) { next_ = read(); }
+  explicit Text(std::string_view text, std::uint32_t line = 1) : rest_(text), line_(line) {
+    next_ = read();
+  }
 
   const Word &peek() const { return next_; }
   Word take();
@@ -65,7 +67,7 @@ class Text {
   Word real(std::size_t size);
 
   std::string_view rest_;
-  std::uint32_t line_ = 1;
+  std::uint32_t line_;
   Word next_;
 };
 

@@ -663,11 +663,25 @@ call (b), %q1, (a), P; ld.param.b32 %r1, [b]; } st.global.u32 [%q0], %r1; ret; }
 add.u32 %r0, %r0, %r0; st.param.b32 [r], %r0; ret; }"""
     )
     assert set(Module(one).about["unresolved"]) == {"twice", "shared_number"}
-    module = Module(one, two)
-    assert not module.about["unresolved"]
-    out = zeros(1)
-    clean(module.run("k", 1, 1, out))
-    assert out.array("I") == [84]
+    # Two texts, or one after the other in a single one.
+    for module in (Module(one, two), Module(one + "\n" + two), Module(two + "// more\n" + one)):
+        assert not module.about["unresolved"]
+        out = zeros(1)
+        clean(module.run("k", 1, 1, out))
+        assert out.array("I") == [84]
+
+
+def test_a_line_of_a_later_text_is_told_as_of_them_all():
+    one = HEAD + ".visible .entry k() { ret; }\n"
+    wrong = HEAD + ".visible .entry j() { nonsense; ret; }\n"
+    for text in (one + wrong, one + one.replace("k()", "i()") + wrong):
+        line = text.splitlines().index(wrong.splitlines()[-1]) + 1
+        try:
+            Module(text)
+        except Refused as why:
+            assert str(why).startswith(f"line {line}: "), why
+        else:
+            raise AssertionError("it is taken")
 
 
 def test_names_of_one_module_are_its_own():
