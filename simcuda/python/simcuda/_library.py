@@ -8,6 +8,8 @@ LIBRARY_DIR = Path(__file__).resolve().parent / "lib"
 LIBRARY = LIBRARY_DIR / "libcuda.so.1"
 INCLUDE_DIR = LIBRARY_DIR.parent / "include"  # of simcuda.h
 SCRIPT = LIBRARY_DIR / "sim"
+# They stand before NVIDIA's compilers, so that PTX reaches the driver.
+SHIMS = ("libnvJitLink.so.13", "libnvrtc.so.13", "libnvJitLink.so.12", "libnvrtc.so.12")
 
 RACED = 66  # the exit status of a program that would have ended with 0, but raced
 
@@ -43,7 +45,7 @@ def command(*arguments):
 
 def check():
     """Raises MissingError if `command` would."""
-    for file in (LIBRARY, SCRIPT):
+    for file in (LIBRARY, SCRIPT, *(LIBRARY_DIR / shim for shim in SHIMS)):
         if not file.is_file():
             raise MissingError(f"this installation of simcuda is not whole: {file} is missing")
     if not {":", ";"}.isdisjoint(str(LIBRARY_DIR)):
@@ -83,8 +85,16 @@ def driver(base, races):
     Each process that races leaves its report in a file in the folder `races`. For those who have to
     start the program themselves.
     """
-    path = filter(None, [str(LIBRARY_DIR), base.get("LD_LIBRARY_PATH")])
-    return dict(base, SIMCUDA="1", LD_LIBRARY_PATH=":".join(path), SIMCUDA_RACE_DIR=str(races))
+    # LD_PRELOAD knows no folder with a space in its name: then the loader searches for them.
+    shims = [name if " " in str(LIBRARY_DIR) else str(LIBRARY_DIR / name) for name in SHIMS]
+    lists = {
+        "LD_LIBRARY_PATH": [str(LIBRARY_DIR), base.get("LD_LIBRARY_PATH")],
+        "LD_PRELOAD": [base.get("LD_PRELOAD"), *shims],
+        # Its runtime would refuse to start behind the shims, which does it no harm.
+        "ASAN_OPTIONS": [base.get("ASAN_OPTIONS"), "verify_asan_link_order=0"],
+    }
+    joined = {name: ":".join(filter(None, values)) for name, values in lists.items()}
+    return dict(base, SIMCUDA="1", SIMCUDA_RACE_DIR=str(races), **joined)
 
 
 def schedule(text):

@@ -676,12 +676,7 @@ def test_a_line_of_a_later_text_is_told_as_of_them_all():
     wrong = HEAD + ".visible .entry j() { nonsense; ret; }\n"
     for text in (one + wrong, one + one.replace("k()", "i()") + wrong):
         line = text.splitlines().index(wrong.splitlines()[-1]) + 1
-        try:
-            Module(text)
-        except Refused as why:
-            assert str(why).startswith(f"line {line}: "), why
-        else:
-            raise AssertionError("it is taken")
+        refused_text(text, f"line {line}: ")
 
 
 def test_names_of_one_module_are_its_own():
@@ -728,14 +723,18 @@ def test_unknown_directives_are_skipped():
     assert out.array("I") == [3]
 
 
-def refused(body, *words):
+def refused_text(text, *words):
     try:
-        Module(program(body))
+        Module(text)
     except Refused as refusal:
         why = str(refusal)
     else:
-        raise AssertionError(f"'{body}' is not refused")
+        raise AssertionError(f"'{text}' is not refused")
     assert all(word in why for word in words), why
+
+
+def refused(body, *words):
+    refused_text(program(body), *words)
 
 
 def test_refusals_name_line_and_instruction():

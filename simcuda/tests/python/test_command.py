@@ -14,6 +14,7 @@ import pytest
 from helpers import LIMIT, PROJECT, eventually
 
 import simcuda
+from simcuda import _library
 from simcuda._command import main
 
 SCRIPT = Path(sys.executable).parent / "simcuda"
@@ -267,18 +268,19 @@ def test_nothing_else_is_in_the_wheel():
     assert tops == {"simcuda", f"simcuda-{importlib.metadata.version('simcuda')}.dist-info"}
 
 
-def test_the_library_needs_nothing_but_the_c_library():
-    dynamic = readelf("--dynamic")
+@pytest.mark.parametrize("library", ["libcuda.so.1", *_library.SHIMS])
+def test_a_library_needs_nothing_but_the_c_library(library):
+    dynamic = readelf("--dynamic", library)
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
     assert needed
     assert all(re.match(r"(libc|libm|libpthread|libdl|librt|ld-linux.*)\.so", n) for n in needed)
-    assert re.findall(r"\(SONAME\).*\[(.*)\]", dynamic) == ["libcuda.so.1"]
+    assert re.findall(r"\(SONAME\).*\[(.*)\]", dynamic) == [library]
     assert not re.search(r"\((RPATH|RUNPATH|TEXTREL)\)", dynamic)
-    assert ".symtab" not in readelf("--sections")  # stripped
+    assert ".symtab" not in readelf("--sections", library)  # stripped
 
 
-def readelf(what):
-    arguments = ["readelf", what, "--wide", simcuda.LIBRARY]
+def readelf(what, library):
+    arguments = ["readelf", what, "--wide", simcuda.LIBRARY_DIR / library]
     return subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
 
 
