@@ -188,6 +188,8 @@ ModulePtr decode(std::shared_ptr<const Program> program) {
     std::map<int, std::uint32_t> known;
     kernel.local_bytes = local_depth(*code, i, known, 0);
     kernel.registers = registers_wanted(function);
+    if (kernel.max_registers > 0)
+      kernel.registers = std::min(kernel.registers, kernel.max_registers);
     made->kernels.push_back(std::move(kernel));
   }
   for (const Variable &variable : program->variables)

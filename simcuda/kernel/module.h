@@ -58,7 +58,8 @@ struct Kernel {
   std::uint32_t shared_bytes = 0;  // static
   std::uint32_t local_bytes = 0;   // of one thread, without what calls through pointers need
   std::uint32_t registers = 0;     // of 32 bits, as many as a compiler would hardly need more
-  std::uint32_t max_threads[3] = {}, required_threads[3] = {}, min_blocks = 0;  // 0: not stated
+  // 0: not stated.
+  std::uint32_t max_threads[3] = {}, required_threads[3] = {}, min_blocks = 0, max_registers = 0;
 };
 
 class Module {

@@ -354,6 +354,9 @@ void Parser::parse_function_directives(Function &function) {
       parse_dimensions(function.kernel.required_threads);
     } else if (text_.take_if_dotted("minnctapersm")) {
       function.kernel.min_blocks = static_cast<std::uint32_t>(text_.integer("a number of blocks"));
+    } else if (text_.take_if_dotted("maxnreg")) {
+      function.kernel.max_registers =
+          static_cast<std::uint32_t>(text_.integer("a number of registers"));
     } else if (text_.take_if_dotted("reqnctapercluster")) {
       std::uint32_t cluster[3];
       parse_dimensions(cluster);

@@ -77,6 +77,19 @@ std::string bytes_of(const char *path) {
   return bytes;
 }
 
+// A limit of registers is none of a link of LTO-IR to PTX; in PTX it is a directive of each kernel.
+void limit_registers(std::string &ptx, const std::vector<std::string> &options) {
+  constexpr std::string_view option = "-maxrregcount=";
+  for (const std::string &given : options) {
+    if (!given.starts_with(option)) continue;
+    const std::string directive = "\n.maxnreg " + given.substr(option.size()) + "\n";
+    for (std::size_t at = 0; (at = ptx.find(".entry ", at)) != ptx.npos;) {
+      at = std::min(ptx.find_first_of("{;", at), ptx.size());
+      if (at < ptx.size() && ptx[at] == '{') ptx.insert(at, directive), at += directive.size();
+    }
+  }
+}
+
 // Whom to ask in a link's stead.
 Handle maker_of(Handle handle) {
   Handle maker = handle;
@@ -185,6 +198,7 @@ EXPORT Result nvJitLinkComplete(Handle handle) {
   bool has_ptx = !any(Code::machine) && std::ranges::count(link.options, "-ptx") == 0;
   if (has_ptx && any(Code::lto_ir)) {
     Handle maker = link_to_ptx(link, link.ptx);
+    limit_registers(link.ptx, link.options);
     // If there is nothing else, and nothing is missing, NVIDIA's need not be asked again.
     if (maker && !any(Code::ptx) && link.ptx.find(".extern .func") == link.ptx.npos) {
       with(handle, [&](Link &known) {
@@ -199,7 +213,11 @@ EXPORT Result nvJitLinkComplete(Handle handle) {
   Result result = REAL(nvJitLinkComplete, maker_of(handle));
   if (result != success || !has_ptx || link.inputs.empty()) return result;
   for (const Input &input : link.inputs)
-    if (input.code == Code::ptx) link.ptx.append(input.bytes.c_str()).append("\n");
+    if (input.code == Code::ptx) {
+      std::string text = input.bytes.c_str();
+      limit_registers(text, link.options);
+      link.ptx += text + "\n";
+    }
   with(handle, [&](Link &known) { known.ptx = std::move(link.ptx); });
   return success;
 }

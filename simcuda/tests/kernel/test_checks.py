@@ -679,6 +679,16 @@ def test_a_line_of_a_later_text_is_told_as_of_them_all():
         refused_text(text, f"line {line}: ")
 
 
+def test_registers_are_limited_by_the_text():
+    body = "".join(f"mov.u32 %r{i}, {i}; add.u32 %r0, %r0, %r{i};" for i in range(1, 8))
+    text = program(body)
+    wanted = Module(text).about["kernels"]["k"]["registers"]
+    assert wanted > 1
+    for limit in (1, wanted, wanted + 1):
+        limited = Module(text.replace("{", f".maxnreg {limit} {{", 1)).about["kernels"]["k"]
+        assert limited["registers"] == min(limit, wanted)
+
+
 def test_names_of_one_module_are_its_own():
     text = """.global .align 4 .u32 own = {0}; .global .align 8 .u64 table[1] = {{own}};
 .func (.param .b32 r) f() {{ st.param.b32 [r], {0}; ret; }}

@@ -146,6 +146,14 @@ assert of_cubins.get("LinkedCubin") == of_ptx.get("LinkedCubin")
 of_both = Linked(linker, lto, (PTX, function.get("PTX")), (LTO_IR, kernel_ir))
 assert entries(of_both.get("LinkedCubin")) == [2, 1]
 
+for options, inputs in [
+    (lto, [(LTO_IR, kernel_ir), (LTO_IR, function_ir)]),
+    ([ARCH], [(PTX, kernel.get("PTX")), (PTX, function.get("PTX"))]),
+]:
+    limited = Linked(linker, [*options, "-maxrregcount=32"], *inputs).get("LinkedCubin").decode()
+    assert limited.count(".maxnreg 32") == 1
+    assert limited.index(".entry kernel") < limited.index(".maxnreg 32\\n{") 
+
 asked = Linked(linker, [*lto, "-ptx"], (LTO_IR, kernel_ir), (LTO_IR, function_ir))
 assert b".entry kernel" in asked.get("LinkedPtx")
 assert asked.get("LinkedCubin") == 6
