@@ -9,3 +9,10 @@ import pytest
 @pytest.fixture
 def initialize_from_pytest_config(request):
     request.cls._dump_failed_filechecks = False
+
+
+def pytest_collection_modifyitems(items):
+    for module in {item.module for item in items}:
+        # Other processes have 4 seconds to import Numba and answer; a busy machine needs more.
+        if hasattr(module, "FUTURE_TIMEOUT"):
+            module.FUTURE_TIMEOUT = 3600
