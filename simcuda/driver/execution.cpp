@@ -113,8 +113,11 @@ std::string Execution::describe_use(const kernel::Access &access) const {
   std::string text;
   if (access.parameter >= 0) {
     const auto &parameters = launch_->code->kernel->parameters;
-    text = " by parameter " + std::to_string(access.parameter + 1) + " (" +
-           parameters[static_cast<std::size_t>(access.parameter)].name + "),";
+    const std::string &parameter = parameters[static_cast<std::size_t>(access.parameter)].name;
+    text = " by parameter " + std::to_string(access.parameter + 1);
+    // A compiler numbers what it has no name for.
+    if (!parameter.starts_with(launch_->code->name + "_param_")) text += " (" + parameter + ')';
+    text += ',';
   }
   return text + " first " + to_string(outcome_.places[access.place]);
 }

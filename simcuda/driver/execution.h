@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "launch.h"
+#include "spoken.h"
 #include "written.h"
 
 namespace simcuda {
@@ -14,7 +15,7 @@ class Execution final : public KernelWork, private kernel::Environment {
   // When the launch is submitted: what it names is remembered as it is now.
   explicit Execution(std::shared_ptr<const KernelLaunch> launch);
 
-  const std::string &name() const override { return launch_->code->name; }
+  std::string name() const override { return kernel::spoken(launch_->code->name); }
   void run(const Operation &operation) override;
   void ran(const Operation &operation) override;
 

@@ -70,7 +70,7 @@ struct Operation;
 class KernelWork {
  public:
   virtual ~KernelWork() = default;
-  virtual const std::string &name() const = 0;
+  virtual std::string name() const = 0;  // as people wrote it
   // With no lock held; the operation is there meanwhile, and does not change.
   virtual void run(const Operation &operation) = 0;
   // Then, with the simulator's lock: what came of it.

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "spoken.h"
+
 namespace simcuda::kernel {
 namespace {
 
@@ -38,9 +40,9 @@ std::string to_string(const Thread &thread) {
 }
 
 std::string to_string(const Place &place) {
-  std::string text = "in " + (place.function.empty() ? place.kernel : place.function);
+  std::string text = "in " + spoken(place.function.empty() ? place.kernel : place.function);
   if (place.function != place.kernel && !place.function.empty())
-    text += ", called by " + place.kernel;
+    text += ", called by " + spoken(place.kernel);
   if (!place.file.empty()) text += ", " + place.file + ":" + std::to_string(place.line);
   if (place.ptx_line)
     text += ", line " + std::to_string(place.ptx_line) + " of its PTX (" + place.instruction + ")";
@@ -48,7 +50,7 @@ std::string to_string(const Place &place) {
 }
 
 std::string to_string(const Fault &fault) {
-  const std::string who = "Kernel " + fault.place.kernel + ": " + to_string(fault.thread);
+  const std::string who = "Kernel " + spoken(fault.place.kernel) + ": " + to_string(fault.thread);
   const std::string at = ", " + to_string(fault.place) + ".";
   const std::string access = (fault.write ? " writes " : " reads ") + bytes(fault.size) + " at " +
                              where(fault.space, fault.address);
@@ -70,16 +72,16 @@ std::string to_string(const Fault &fault) {
     case FaultKind::stack_overflow:
       return with_detail(who + " needs more stack than there is" + at, fault.detail);
     case FaultKind::deadlock:
-      return with_detail("Kernel " + fault.place.kernel + ": all threads of block " +
+      return with_detail("Kernel " + spoken(fault.place.kernel) + ": all threads of block " +
                              triple(fault.thread.block) +
                              " that are left wait, and nobody will come.",
                          fault.detail);
     case FaultKind::limit:
-      return "Kernel " + fault.place.kernel +
+      return "Kernel " + spoken(fault.place.kernel) +
              ": it was stopped after as many instructions as a launch may execute; " +
              to_string(fault.thread) + " was" + at;
     case FaultKind::stopped:
-      return with_detail("Kernel " + fault.place.kernel + ": it was stopped; " +
+      return with_detail("Kernel " + spoken(fault.place.kernel) + ": it was stopped; " +
                              to_string(fault.thread) + " was" + at,
                          fault.detail);
   }
@@ -87,7 +89,8 @@ std::string to_string(const Fault &fault) {
 }
 
 std::string to_string(const Finding &finding) {
-  const std::string who = "Kernel " + finding.place.kernel + ": " + to_string(finding.thread);
+  const std::string who =
+      "Kernel " + spoken(finding.place.kernel) + ": " + to_string(finding.thread);
   const std::string at = ", " + to_string(finding.place) + ".";
   const std::string often = finding.count > 1 ? " The same instruction did so " +
                                                     std::to_string(finding.count) + " times."

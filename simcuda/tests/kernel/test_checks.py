@@ -54,6 +54,20 @@ def one_finding(outcome, kind):
 MINE = "mad.wide.u32 %q5, %tid, 4, %q0;\n"  # the thread's element
 
 
+def test_names_are_as_people_wrote_them():
+    """numba-cuda's, with the tags that it puts in; a name that looks like one of a type's."""
+    mangled = "_ZN8__main__5scaleB2v1B104cw51cXE5ArrayIfLi1E1C7mutable7alignedEx"
+    for name, spoken in {
+        "_Z4fillPfi": "fill(float*, int)",
+        "_ZN3lib5scaleB2v1B4cw51EPf": "lib::scale(float*)",
+        "i": "i",
+        mangled: mangled,  # not well-formed
+    }.items():
+        text = program("trap;").replace("entry k(", f"entry {name}(")
+        fault = fault_of(Module(text).run(name, 1, 1, zeros()), "trap")
+        assert fault["text"].startswith(f"Kernel {spoken}: thread"), fault["text"]
+
+
 def test_beyond_an_allocation():
     fault = fault_of(run(MINE + "st.global.u32 [%q5], %tid;", zeros(31)), "illegal_address")
     assert fault["thread"] == [0, 0, 0, 31, 0, 0]
