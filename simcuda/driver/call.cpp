@@ -14,6 +14,7 @@
 #include "check_report.h"
 #include "simcuda.h"
 #include "table.h"
+#include "tally.h"
 
 namespace simcuda {
 
@@ -24,6 +25,7 @@ struct Entry {
   };
 
   std::string_view base;
+  bool loads = false;  // a program that calls nothing else has only loaded the driver
   std::atomic<std::uint64_t> calls{0};
   std::atomic<bool> missed{false};  // it is not implemented, and the client has been told
   std::vector<Fault> faults;
@@ -53,7 +55,7 @@ void add_fault(Entry &entry, std::uint64_t nth, CUresult result) {
 }
 
 // SIMCUDA_FAIL=name:nth:status,...
-void read_faults(Entries &entries) {
+void read_faults(const Entries &entries) {
   const char *text = std::getenv("SIMCUDA_FAIL");
   if (!text) return;
   std::string_view rest = text;
@@ -67,9 +69,10 @@ void read_faults(Entries &entries) {
         std::sscanf(item.c_str(), "%127[^:]:%llu:%d%n", name, &nth, &status, &used) == 3 &&
         static_cast<std::size_t>(used) == item.size() && nth > 0;
     auto found = read ? entries.by_base.find(name) : entries.by_base.end();
-    if (found == entries.by_base.end())
-      refuse_setting("SIMCUDA_FAIL", text,
-                     '"' + item + "\" is not name:nth:status with the name of a function");
+    if (!read)
+      refuse_setting("SIMCUDA_FAIL", text, '"' + item + "\" is not name:nth:status");
+    else if (found == entries.by_base.end())
+      refuse_setting("SIMCUDA_FAIL", text, std::string("the driver has no function ") + name);
     else
       found->second->faults.push_back({nth, status});
   }
@@ -86,6 +89,8 @@ Entries &entries() {
       }
       made->by_symbol[symbols[i].name] = entry;
     }
+    for (auto base : {"cuInit", "cuGetProcAddress", "cuDriverGetVersion"})
+      made->by_base.at(base)->loads = true;
     read_faults(*made);
     return made;
   }();
@@ -141,6 +146,7 @@ CUresult admit(Entry &entry, bool needs_driver) {
   if (process_is_ending()) return CUDA_ERROR_DEINITIALIZED;
   // Without a lock, which a thread that is not here any more may have held.
   if (process_was_forked()) return needs_driver ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
+  if (!entry.loads) tally().calls.fetch_add(1, std::memory_order_relaxed);
   bool lose = false;
   {
     std::lock_guard guard(entries_mutex());
@@ -168,8 +174,14 @@ void read_call_settings() {
 }
 
 void note_unsupported(const char *symbol) {
-  if (Settings::get().enabled && !entry_of_symbol(symbol).missed.exchange(true))
-    std::fprintf(stderr, "simcuda: %s is not implemented\n", symbol);
+  if (Settings::get().enabled && !entry_of_symbol(symbol).missed.exchange(true)) {
+    std::fprintf(stderr,
+                 "simcuda: %s is not implemented and returns CUDA_ERROR_NOT_SUPPORTED (801): test "
+                 "what needs it on a GPU (simcuda's docs/rules.md lists what is there, and what is "
+                 "not)\n",
+                 symbol);
+    tally_unsupported(symbol);
+  }
   unsupported_calls.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "driver.h"
+#include "process_file.h"
 
 namespace simcuda {
 namespace {
@@ -24,13 +24,10 @@ std::string hex(std::uintptr_t value) {
   return text;
 }
 
-// A file of this process's own in the folder that the script sim looks into when all is over; what
-// is said of races is in it, since the client may have standard error elsewhere.
+// The script sim looks into that folder when all is over; what is said of races is in the file,
+// since the client may have standard error elsewhere.
 std::string evidence() {
-  const char *folder = std::getenv("SIMCUDA_RACE_DIR");
-  if (!folder || !*folder) return {};
-  static const auto started = Clock::now().time_since_epoch().count();
-  return std::string(folder) + '/' + std::to_string(getpid()) + '-' + std::to_string(started);
+  return process_file("SIMCUDA_RACE_DIR");
 }
 
 void leave_evidence(const std::string &text) {

@@ -4,11 +4,13 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <system_error>
 #include <thread>
 
 #include "call.h"
+#include "tally.h"
 
 namespace simcuda {
 namespace {
@@ -108,6 +110,8 @@ void Schedule::enqueue(OperationPtr operation, const std::vector<OperationPtr> &
   ++waiting_;
   if (operation->host_function) waiting_functions_.emplace(operation->id, operation);
   if (operation->busy_ns) ++busy_;
+  if (std::strcmp(operation->what, "kernel") == 0)
+    tally().kernels.fetch_add(1, std::memory_order_relaxed);
   if (policy_.kind == Policy::Kind::eager) demand({operation});
   // The worker looks by itself while it knows of work; host functions are due sooner than the rest.
   const bool news = pending_.size() == 1 || operation->host_function;

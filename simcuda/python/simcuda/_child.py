@@ -3,11 +3,12 @@
 
 import ctypes
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from simcuda import _library
+from simcuda import _library, _tally
 from simcuda._exports import Exports
 from simcuda._marker import identity
 
@@ -28,27 +29,6 @@ NOT_OURS = (
     "usepdb",
     "verbose",
 )
-# A program that has only loaded the driver has not used it.
-LOADING = ("cuInit", "cuGetProcAddress", "cuDriverGetVersion")
-
-
-class _Exports(Exports):
-    """The test's own, which remembers the calls that the test sets back."""
-
-    def __init__(self):
-        super().__init__()
-        self._before = 0
-
-    def all_calls(self):
-        return self._before + self.calls() - sum(map(self.calls, LOADING))
-
-    def reset_counts(self):
-        self._before = self.all_calls()
-        super().reset_counts()
-
-    def reset(self):
-        self._before = self.all_calls()
-        super().reset()
 
 
 class Child:
@@ -62,7 +42,7 @@ class Child:
         self._phases = Path(orders["phases"])
         # Loaded first, so that whoever asks for libcuda.so.1 by name has this one.
         ctypes.CDLL(str(_library.LIBRARY))
-        self.exports = _Exports()
+        self.exports = Exports()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self):
@@ -91,13 +71,9 @@ class Child:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self):
-        self._calls, self._last_calls = 0, self.exports.all_calls()
+        self._calls_before = _calls()
 
     def pytest_runtest_logreport(self, report):
-        count = self.exports.all_calls()
-        # The test may have reset simcuda's counts by another way than the fixture.
-        self._calls += count - self._last_calls if count >= self._last_calls else count
-        self._last_calls = count
         outcome, text, place = report.outcome, report.longreprtext, None
         if hasattr(report, "wasxfail"):
             outcome, text = "xfailed", report.wasxfail
@@ -129,7 +105,7 @@ class Child:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self):
-        self._write(calls=self._calls, drivers=_other_drivers())
+        self._write(calls=_calls() - self._calls_before, drivers=_other_drivers())
 
     def _write_failure(self, when, text):
         self._write(when=when, outcome="failed", text=text, sections=[], properties=[])
@@ -137,6 +113,11 @@ class Child:
     def _write(self, **entry):
         with self._phases.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, default=str) + "\n")
+
+
+def _calls():
+    """How often this process has called the driver, whatever a test did to its counts."""
+    return _tally.read(os.environ[_tally.VARIABLE], os.getpid()).calls
 
 
 def _other_drivers():

@@ -11,10 +11,13 @@ SCRIPT = LIBRARY_DIR / "sim"
 # They stand before NVIDIA's compilers, so that PTX reaches the driver.
 SHIMS = ("libnvJitLink.so.13", "libnvrtc.so.13", "libnvJitLink.so.12", "libnvrtc.so.12")
 
-RACED = 66  # the exit status of a program that would have ended with 0, but raced
+# Exit statuses of a program that would have ended with 0, but raced; and that used no driver.
+RACED = 66
+PROVED_NOTHING = 67
 
 RACES = ("log", "off", "count", "abort")
 MOST_DEVICES = 16
+NO_SUCH_NAME = (1 << 64) - 1  # what a count is of something that there is not
 
 
 class MissingError(RuntimeError):
@@ -79,11 +82,11 @@ def environment(base, *, schedule=None, races=None, strict=False, devices=None, 
     return changed
 
 
-def driver(base, races):
+def driver(base, races, counts):
     """Returns a copy of an environment in which simcuda is the driver, as the script sets it up.
 
-    Each process that races leaves its report in a file in the folder `races`. For those who have to
-    start the program themselves.
+    Each process that races leaves its report in a file in the folder `races`, and each one its
+    tally in the folder `counts`. For those who have to start the program themselves.
     """
     # LD_PRELOAD knows no folder with a space in its name: then the loader searches for them.
     shims = [name if " " in str(LIBRARY_DIR) else str(LIBRARY_DIR / name) for name in SHIMS]
@@ -94,7 +97,13 @@ def driver(base, races):
         "ASAN_OPTIONS": [base.get("ASAN_OPTIONS"), "verify_asan_link_order=0"],
     }
     joined = {name: ":".join(filter(None, values)) for name, values in lists.items()}
-    return dict(base, SIMCUDA="1", SIMCUDA_RACE_DIR=str(races), **joined)
+    return dict(
+        base,
+        SIMCUDA="1",
+        SIMCUDA_RACE_DIR=str(races),
+        SIMCUDA_COUNT_DIR=str(counts),
+        **joined,
+    )
 
 
 def schedule(text):
@@ -122,4 +131,25 @@ def faults(text):
     for item in text.split(","):
         if not re.fullmatch(r"cu\w+:[1-9][0-9]*:(-1|[0-9]+)", item):
             raise ValueError(f"{item!r} is not of the form NAME:NTH:STATUS, as cuMemAlloc:1:2")
+    return text
+
+
+def known_faults(text):
+    """Returns a list of faults unchanged, as `faults`.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or the driver has no function of a name in it.
+    """
+    faults(text)
+    if LIBRARY.is_file():  # else whoever runs the program says so
+        import ctypes  # which only this needs
+
+        calls = ctypes.CDLL(str(LIBRARY)).simcuda_calls
+        calls.restype, calls.argtypes = ctypes.c_uint64, [ctypes.c_char_p]
+        for item in text.split(","):
+            name = item.partition(":")[0]
+            if calls(name.encode()) == NO_SUCH_NAME:
+                raise ValueError(f"the driver has no function {name!r}: a base name, as cuMemAlloc")
     return text

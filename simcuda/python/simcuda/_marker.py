@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from simcuda import _library
+from simcuda import _library, _tally
 from simcuda.pytest_plugin import CHILD, SKIPPED_AT
 
 MOST_SEEDS = 100_000
@@ -31,6 +31,7 @@ OWN_VARIABLES = {
     "SIMCUDA": None,
     "SIMCUDA_LIBRARY_DIR": None,
     "SIMCUDA_RACE_DIR": None,
+    "SIMCUDA_COUNT_DIR": None,
     CHILD: None,
 }
 
@@ -174,6 +175,7 @@ class _Run:
         self.item, self.settings, self.schedule = item, settings, schedule
         # What the child wrote down.
         self.phases, self.warnings, self.end, self.report = [], [], None, ""
+        self.tally = _tally.Tally()
 
     def do(self):
         with tempfile.TemporaryDirectory(prefix="simcuda-") as folder:
@@ -183,6 +185,8 @@ class _Run:
                 self.status = self.wait(command, environment, output)
             self.output = _read(folder / "output")
             self.report = "\n".join(map(_read, sorted((folder / "races").iterdir())))
+            self.tally = _tally.read(folder / "counts")
+            _tally.pass_on(self.tally, folder.name)
             for line in _read(folder / "phases").splitlines():
                 entry = json.loads(line)
                 if "when" in entry:
@@ -268,8 +272,9 @@ class _Run:
             fail=self.settings.fail,
         )
         (folder / "races").mkdir()
+        (folder / "counts").mkdir()
         command = [sys.executable, "-m", "pytest", *arguments, str(target)]
-        return command, _library.driver(environment, folder / "races")
+        return command, _library.driver(environment, folder / "races", folder / "counts")
 
     def where(self):
         """Lines that say where the first race is in the test: found by another run, ended there."""
@@ -335,6 +340,9 @@ class _Run:
             lines += ["", "It also raced:", self.report.strip()]
         if self.report and self.settings.races == "log":
             lines += self.where()
+        if self.tally.unsupported:
+            names = ", ".join(self.tally.unsupported)
+            lines += ["", f"It called what simcuda does not implement (docs/rules.md): {names}"]
         lines += [
             "",
             f"again: pytest --simcuda-schedules={self.schedule} {shlex.quote(self.item.nodeid)}",

@@ -4,22 +4,25 @@
 import argparse
 import os
 import shlex
-import signal
-import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
-from simcuda import _library
+from simcuda import _library, _program, _tally
 
 TEXT = """Runs a program with simcuda as its CUDA driver: no GPU, no CUDA. Device memory is real,
 copies, memsets, streams and events work, and so do kernels that the program hands over as PTX. Two
 accesses to the same memory that nothing orders are a race: each is reported on standard error, with
 the wait that is missing, and so is what is wrong inside a kernel."""
 
-STATUS = """Exit status: the program's own; 66 if that is 0, but the program raced, or
-something was found inside a kernel; 127 if there is none of that name, and 126 if it cannot be
-run, as in a shell; 2 for a wrong option. Other settings are environment variables:
-SIMCUDA_CHECK, SIMCUDA_KERNEL_LIMIT, SIMCUDA_QUIET_MS, SIMCUDA_DEVICE_MIB,
-SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES, SIMCUDA_BANNER."""
+STATUS = """Exit status: the program's own; if that is 0, 66 if the program or a child process of
+it raced, or something was found inside a kernel, and 67 if they made no call of the driver, but to
+load it; 127 if there is no program of that name, and 126 if it cannot be run, as in a shell; 2 for
+a wrong option. Other settings are environment variables: SIMCUDA_CHECK, SIMCUDA_KERNEL_LIMIT,
+SIMCUDA_QUIET_MS, SIMCUDA_DEVICE_MIB, SIMCUDA_DRIVER_VERSION, SIMCUDA_LOG, SIMCUDA_REUSE_HANDLES,
+SIMCUDA_BANNER."""
+
+NOT_STARTED = (126, 127)
 
 
 def add_to(commands):
@@ -70,9 +73,19 @@ def add_to(commands):
     )
     parser.add_argument(
         "--fail",
-        type=checked(_library.faults),
+        type=checked(_library.known_faults),
         metavar="NAME:NTH:STATUS",
         help="the NTH call of a function returns STATUS and does nothing; several with commas",
+    )
+    parser.add_argument(
+        "--allow-none",
+        action="store_true",
+        help="do not end with 67 if nothing calls the driver",
+    )
+    parser.add_argument(
+        "--quiet",
+        action="store_true",
+        help="without the lines on standard error at the start and at the end, as SIMCUDA_BANNER=0",
     )
     parser.add_argument(
         "program",
@@ -105,7 +118,7 @@ def number(least, most):
 
 
 def run(options):
-    program = options.program[1:] if options.program[:1] == ["--"] else options.program
+    program = options.program = options.program["--" in options.program[:1] :]
     if not program:
         options.parser.error("there is no PROGRAM to run")
     if program[0].startswith("-"):
@@ -116,49 +129,80 @@ def run(options):
         print(f"simcuda run: {error}", file=sys.stderr)
         return 2
     sys.stdout.flush()
-    if options.seeds is not None:
-        return _run_seeds(command, program, options)
+    return _run_seeds(command, options) if options.seeds else _run_once(command, options)
+
+
+def _run_once(command, options):
     schedule = options.schedule
     if options.seed is not None:
         schedule = f"random:{options.seed}"
-    os.execve(command[0], command, _environment(options, schedule))
+    status, tally, _ = _start(command, options, schedule)
+    if status not in NOT_STARTED:
+        _say(options, f"simcuda: {tally}")
+    return _judged(status, tally, options)
 
 
-def _environment(options, schedule):
-    return _library.environment(
-        os.environ,
-        schedule=schedule,
-        races=options.races,
-        strict=options.strict,
-        devices=options.devices,
-        fail=options.fail,
-    )
-
-
-def _run_seeds(command, program, options):
+def _run_seeds(command, options):
+    total = _tally.Tally()
     for seed in range(1, options.seeds + 1):
-        child = subprocess.Popen(command, env=_environment(options, f"random:{seed}"))
-        for number in (signal.SIGHUP, signal.SIGTERM):  # which the script passes on, and ends
-            signal.signal(number, lambda number, _, child=child: child.send_signal(number))
-        try:
-            status = child.wait()
-        except KeyboardInterrupt:
-            return 128 + signal.SIGINT
+        status, tally, interrupted = _start(command, options, f"random:{seed}")
+        total += tally
+        if interrupted:
+            return status
+        status = _judged(status, tally, options)
         if status == 0:
             continue
-        if status == _library.RACED:
-            what = "the program raced"
-        elif status < 0:
-            what = f"the program was ended by signal {-status}"
-        else:
-            what = f"the program ended with {status}"
-        again = ["simcuda", "run", f"--seed={seed}", *_repeated(options), *program]
-        print(f"simcuda run: seed {seed}: {what}; again: {shlex.join(again)}", file=sys.stderr)
-        return status if status > 0 else 128 - status
+        if status not in NOT_STARTED:
+            _say(options, f"simcuda: {total}")
+        what = "raced" if status == _library.RACED else f"ended with {status}"
+        again = ["simcuda", "run", f"--seed={seed}", *_repeated(options), *options.program]
+        print(
+            f"simcuda run: seed {seed}: the program {what}; again: {shlex.join(again)}",
+            file=sys.stderr,
+        )
+        return status
     races = options.races or os.environ.get("SIMCUDA_RACES", "log")
     found = "no race, no failure" if races in ("log", "abort") else f"no failure (races: {races})"
+    _say(options, f"simcuda: {total}")
     print(f"simcuda run: {options.seeds} seeds: {found}", file=sys.stderr)
     return 0
+
+
+def _start(command, options, schedule):
+    """Runs the program once; returns its status, its tally, and whether it was interrupted."""
+    with tempfile.TemporaryDirectory(prefix="simcuda-", ignore_cleanup_errors=True) as folder:
+        environment = _library.environment(
+            os.environ,
+            schedule=schedule,
+            races=options.races,
+            strict=options.strict,
+            devices=options.devices,
+            fail=options.fail,
+        )
+        environment[_tally.VARIABLE] = folder
+        if options.quiet:
+            environment["SIMCUDA_BANNER"] = "0"
+        status, interrupted = _program.run(command, environment)
+        tally = _tally.read(folder)
+        _tally.pass_on(tally, Path(folder).name)
+    return status, tally, interrupted
+
+
+def _judged(status, tally, options):
+    """The exit status of a run that ended with `status`: one that proves nothing has failed."""
+    if status != 0 or tally.calls or options.allow_none:
+        return status
+    print(
+        "simcuda run: nothing has called the driver, but to load it: this run proves nothing "
+        "(--allow-none allows that)",
+        file=sys.stderr,
+    )
+    return _library.PROVED_NOTHING
+
+
+def _say(options, line):
+    if not options.quiet and os.environ.get("SIMCUDA_BANNER") != "0":
+        print(line, file=sys.stderr)
 
 
 def _repeated(options):
@@ -167,5 +211,6 @@ def _repeated(options):
         value = getattr(options, name)
         if value is not None:
             yield f"--{name}={value}"
-    if options.strict:
-        yield "--strict"
+    for name in ("strict", "allow_none", "quiet"):
+        if getattr(options, name):
+            yield f"--{name.replace('_', '-')}"
