@@ -171,6 +171,7 @@ CUresult admit(Entry &entry, bool needs_driver) {
 void read_call_settings() {
   entries();
   log_file();
+  trace::start();
 }
 
 void note_unsupported(const char *symbol) {

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "driver.h"
+#include "trace.h"
 
 namespace simcuda {
 
@@ -33,7 +34,7 @@ const char *base_name(const Entry &entry);
 CUresult admit(Entry &entry, bool needs_driver);
 void log_call(const char *symbol, Arguments arguments, CUresult result);
 void log_operation(const Operation &operation);
-// Reads SIMCUDA_FAIL and opens SIMCUDA_LOG, unless that has been done.
+// Reads SIMCUDA_FAIL, and opens SIMCUDA_LOG and the trace, unless that has been done.
 void read_call_settings();
 // What an entry point does that simcuda does not implement.
 CUresult unsupported(const char *symbol);
@@ -59,10 +60,12 @@ CUresult guarded(const Body &body) noexcept {
 }
 
 // An entry point that works on the driver: body(Session&) returns void or a CUresult.
+// Not noexcept: while a trace asks Python for its frames, Python may end the thread.
 template <class Body>
-CUresult call(const char *symbol, Arguments arguments, const Body &body) noexcept {
+CUresult call(const char *symbol, Arguments arguments, const Body &body) {
   Entry &entry = entry_of_symbol(symbol);
   CUresult result = admit(entry, true);
+  if (trace::on) trace::call_begins(symbol, arguments);
   if (result == CUDA_SUCCESS) {
     result = guarded([&] {
       thread_state().call = base_name(entry);
@@ -72,6 +75,7 @@ CUresult call(const char *symbol, Arguments arguments, const Body &body) noexcep
   } else {
     fail_current(result);
   }
+  if (trace::on) trace::call_ended(result);
   log_call(symbol, arguments, result);
   return result;
 }

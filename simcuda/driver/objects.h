@@ -83,6 +83,7 @@ struct Operation {
 
   std::uint64_t id = 0;
   const char *what = "";
+  std::uint64_t made_by = 0;  // of a node: the call that made it, for the trace
   std::shared_ptr<Stream> stream;
   std::vector<std::shared_ptr<Operation>> waits_for, followers;
   // In time alone: an edge that a pool put in for a block of memory promises nothing else.

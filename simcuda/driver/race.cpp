@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "driver.h"
+#include "trace.h"
 
 namespace simcuda {
 namespace {
@@ -130,6 +131,7 @@ void Races::submitted(Operation &operation) {
   if (operation.kernel) step->what += ' ' + operation.kernel->name();
   step->line = lanes_[lane].name;
   operation.step = step;
+  if (trace::on) trace::submitted(operation);
   if (!on_) return;
   thread_state().last = step;
   step->tells_late = operation.host_function || operation.kernel;
@@ -139,6 +141,7 @@ void Races::submitted(Operation &operation) {
 
 void Races::host_saw(const Moment &moment) {
   if (host_.comes_after(moment)) return;
+  if (trace::on) trace::host_saw(moment);
   host_.learn(moment);
   host_.host = ++host_.tick;
 }
@@ -210,6 +213,7 @@ StepPtr Races::here() {
   static const auto name = std::make_shared<const std::string>("the host");
   step->line = name;
   thread_state().last = step;
+  if (trace::on) trace::host_used(*step);
   return step;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "process_file.h"
+#include "trace.h"
 
 namespace simcuda {
 namespace {
@@ -163,8 +164,10 @@ void RaceReport::found(const Race &race) {
     tell("simcuda: more races are only counted\n");
     return;
   }
-  tell("simcuda: race: " + headline(race) + '\n' + line_of(race.earlier) + line_of(race.later) +
-       memory_of(race) + remedy(race));
+  const std::string text = "simcuda: race: " + headline(race) + '\n' + line_of(race.earlier) +
+                           line_of(race.later) + memory_of(race) + remedy(race);
+  tell(text);
+  if (trace::on) trace::raced(race, text);
   if (mode_ == RaceMode::abort) std::abort();
 }
 
@@ -173,6 +176,7 @@ void RaceReport::forget() {
   told_.clear();
   with_.clear();
   later_ = nullptr;
+  if (trace::on) trace::forgot_races();
   const std::string path = evidence();
   if (!path.empty()) unlink(path.c_str());
 }

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "trace.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <unordered_set>
+
+#include "call.h"
+#include "call_site.h"
+#include "launch.h"
+#include "process_file.h"
+#include "race_report.h"
+
+namespace simcuda::trace {
+
+bool on = false;
+
+namespace {
+
+constexpr int version = 1;
+
+// In static storage of the thread, as its other state.
+struct Here {
+  std::uint64_t thread, call;  // numbers
+};
+Here &here() {
+  static thread_local Here state __attribute__((tls_model("initial-exec")));
+  return state;
+}
+
+struct File {
+  int descriptor = -1;
+  std::atomic<std::uint64_t> threads{0}, calls{0};
+  std::unordered_set<std::uint64_t> streams, allocations;  // that were described
+  std::mutex sites_mutex;
+  std::map<std::string, std::uint64_t> python_sites;
+  std::map<Addresses, std::uint64_t> native_sites;
+  std::uint64_t sites = 0;
+};
+
+File &file() {
+  static auto *only = new File;
+  return *only;
+}
+
+std::string hex(std::uintptr_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "\"%#llx\"", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string text(std::uint64_t number) {
+  return std::to_string(number);
+}
+std::string text(const std::string &json) {
+  return json;
+}
+
+// One write for each line, whose parts are JSON: lines of several threads do not mix.
+template <class... Parts>
+void write_line(const char *kind, const Parts &...parts) {
+  std::string line = std::string("[\"") + kind + '"';
+  ((line += ',' + text(parts)), ...);
+  line += "]\n";
+  [[maybe_unused]] auto written = write(file().descriptor, line.data(), line.size());
+}
+
+std::string list(const std::string &parts) {
+  return '[' + parts + ']';
+}
+
+void add(std::string &parts, const std::string &part) {
+  if (!parts.empty()) parts += ',';
+  parts += part;
+}
+
+std::string read_whole(const std::string &path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void describe_process() {
+  const std::string arguments = read_whole("/proc/self/cmdline");
+  std::string parts;
+  for (std::size_t at = 0; at < arguments.size(); at = arguments.find('\0', at) + 1)
+    add(parts, quoted(&arguments[at]));
+  write_line("process", version, getpid(), getppid(), list(parts));
+}
+
+void describe_thread(std::uint64_t number) {
+  std::string name = read_whole("/proc/thread-self/comm");
+  if (!name.empty()) name.pop_back();
+  write_line("thread", number, gettid(), quoted(name.c_str()), thread_state().driver_thread);
+}
+
+std::uint64_t thread_number() {
+  if (!here().thread) {
+    here().thread = ++file().threads;
+    describe_thread(here().thread);
+  }
+  return here().thread;
+}
+
+// A place in the client's code has a number: few places make many calls.
+template <class Key, class Describe>
+std::uint64_t number_of(std::map<Key, std::uint64_t> &sites, const Key &key, const char *language,
+                        const Describe &describe) {
+  std::lock_guard guard(file().sites_mutex);
+  auto [found, is_new] = sites.try_emplace(key, file().sites + 1);
+  if (is_new) write_line("site", ++file().sites, quoted(language), list(describe(key)));
+  return found->second;
+}
+
+std::uint64_t site() {
+  if (const std::string frames = python_frames(); !frames.empty())
+    return number_of(file().python_sites, frames, "python", [](auto &key) { return key; });
+  return number_of(file().native_sites, native_addresses(), "native", native_frames);
+}
+
+void describe(const Stream &stream) {
+  if (!file().streams.insert(stream.id).second) return;
+  const char *kind = stream.kind == Stream::Kind::legacy       ? "legacy"
+                     : stream.kind == Stream::Kind::per_thread ? "per-thread"
+                     : stream.blocking()                       ? "blocking"
+                                                               : "non-blocking";
+  const Context &context = *stream.context;
+  write_line("stream", stream.id, quoted(kind), hex(address_of(stream.handle)), context.id,
+             hex(address_of(context.handle)), static_cast<std::uint64_t>(context.device));
+}
+
+std::uint64_t describe(const Allocation *allocation) {
+  if (!allocation) return 0;
+  const Allocation &a = *allocation;
+  if (file().allocations.insert(a.buffer_id).second) {
+    const char *kind = a.kind == Allocation::Kind::device    ? "device"
+                       : a.kind == Allocation::Kind::managed ? "managed"
+                       : a.kind == Allocation::Kind::host    ? "page-locked host"
+                                                             : "registered host";
+    write_line("memory", a.buffer_id, quoted(kind), hex(a.address), a.size,
+               static_cast<std::uint64_t>(a.device));
+  }
+  return a.buffer_id;
+}
+
+std::string described(const Access &access) {
+  const char *effect = access.life == Access::Life::begins ? "allocates"
+                       : access.life == Access::Life::ends ? "frees"
+                       : access.write                      ? "writes"
+                                                           : "reads";
+  return list(quoted(effect) + ',' + text(describe(access.allocation.get())) + ',' +
+              hex(access.begin) + ',' + text(access.size * access.rows * access.slices));
+}
+
+// An operation, or what the host did at this point of its own line.
+std::string place_of(const Step &step) {
+  return step.by_host() ? list("\"host\"," + text(step.moment.tick))
+                        : list("\"operation\"," + text(step.number));
+}
+
+}  // namespace
+
+void start() {
+  const std::string path = process_file("SIMCUDA_TRACE_DIR", ".trace");
+  if (path.empty() || on) return;
+  file().descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file().descriptor < 0) {
+    refuse_setting("SIMCUDA_TRACE_DIR", path.c_str(), std::strerror(errno));
+    return;
+  }
+  describe_process();
+  on = true;
+}
+
+void call_begins(const char *symbol, Arguments arguments) {
+  if (process_was_forked()) return;
+  // Before the call has a number: Python may run something here that calls the driver, too.
+  const std::uint64_t place = site();
+  std::string values;
+  for (const Argument &argument : arguments)
+    add(values, argument.hex ? hex(argument.value)
+                             : std::to_string(static_cast<std::int64_t>(argument.value)));
+  const std::uint64_t thread = thread_number();
+  here().call = ++file().calls;
+  write_line("call", here().call, thread, quoted(symbol), place, list(values));
+}
+
+void call_ended(CUresult result) {
+  if (process_was_forked()) return;
+  if (result != CUDA_SUCCESS) write_line("result", here().call, result);
+  here().call = 0;
+}
+
+std::uint64_t current_call() {
+  return here().call;
+}
+
+void submitted(const Operation &operation) {
+  describe(*operation.stream);
+  std::string before, accesses;
+  for (auto &other : operation.waits_for) add(before, text(other->id));
+  for (auto &access : operation.accesses) add(accesses, described(access));
+  const Moment &moment = operation.step->moment;
+  write_line("operation", operation.id, current_call(), quoted(operation.what),
+             quoted(operation.launch ? operation.launch->code->name.c_str() : ""),
+             operation.stream->id, operation.branch, operation.made_by, list(before),
+             list(accesses), moment.lane, moment.tick);
+}
+
+void host_saw(const Moment &moment) {
+  write_line("saw", thread_number(), current_call(), moment.lane, moment.tick);
+}
+
+void host_used(const Step &step) {
+  write_line("host", thread_number(), current_call(), step.moment.tick, quoted(step.call));
+}
+
+void raced(const Race &race, const std::string &report) {
+  write_line("race", place_of(*race.earlier.step), place_of(*race.later.step),
+             describe(race.allocation.get()), hex(race.begin), hex(race.end),
+             quoted(report.c_str()));
+}
+
+void forgot_races() {
+  write_line("forget");
+}
+
+}  // namespace simcuda::trace

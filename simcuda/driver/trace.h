@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What happened, for whoever draws it: a line of JSON for each call, operation, wait of the host
+// and race, in a file of this process's own in the folder SIMCUDA_TRACE_DIR.
+// python/simcuda/_events.py reads it. Nothing is done, and nothing looked up, unless that is set.
+// Order is the race detector's: where that is off, a trace has calls and no more.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "abi.h"
+
+namespace simcuda {
+
+struct Allocation;
+struct Argument;
+struct Moment;
+struct Operation;
+struct Race;
+struct Step;
+
+namespace trace {
+
+extern bool on;
+
+// Opens the file, if the folder is set; refuses the setting if that fails.
+void start();
+
+// A call of the calling thread, with no lock held: it asks where the call comes from.
+void call_begins(const char *symbol, std::initializer_list<Argument> arguments);
+void call_ended(CUresult result);
+// The number of the call in progress on this thread; 0 if there is none, or no trace.
+std::uint64_t current_call();
+
+// The rest with the simulator's lock held.
+void submitted(const Operation &operation);
+void host_saw(const Moment &moment);
+void host_used(const Step &step);
+void raced(const Race &race, const std::string &report);
+void forgot_races();
+
+}  // namespace trace
+}  // namespace simcuda
