@@ -6,17 +6,19 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import tempfile
 import warnings
+import zlib
 from dataclasses import dataclass, field, replace
 
 import pytest
 
-from simcuda import _library, _tally
+from simcuda import _events, _library, _report, _tally
 from simcuda.pytest_plugin import CHILD, SKIPPED_AT
 
 MOST_SEEDS = 100_000
@@ -32,6 +34,7 @@ OWN_VARIABLES = {
     "SIMCUDA_LIBRARY_DIR": None,
     "SIMCUDA_RACE_DIR": None,
     "SIMCUDA_COUNT_DIR": None,
+    "SIMCUDA_TRACE_DIR": None,
     CHILD: None,
 }
 
@@ -176,6 +179,8 @@ class _Run:
         # What the child wrote down.
         self.phases, self.warnings, self.end, self.report = [], [], None, ""
         self.tally = _tally.Tally()
+        self.reports = item.config.getoption("simcuda_report")
+        self.processes = []  # what they did, for a report
 
     def do(self):
         with tempfile.TemporaryDirectory(prefix="simcuda-") as folder:
@@ -187,6 +192,8 @@ class _Run:
             self.report = "\n".join(map(_read, sorted((folder / "races").iterdir())))
             self.tally = _tally.read(folder / "counts")
             _tally.pass_on(self.tally, folder.name)
+            if self.reports is not None:
+                self.processes = _events.read(folder / "trace")
             for line in _read(folder / "phases").splitlines():
                 entry = json.loads(line)
                 if "when" in entry:
@@ -273,6 +280,9 @@ class _Run:
         )
         (folder / "races").mkdir()
         (folder / "counts").mkdir()
+        if self.reports is not None:
+            (folder / "trace").mkdir()
+            environment[_events.VARIABLE] = str(folder / "trace")
         command = [sys.executable, "-m", "pytest", *arguments, str(target)]
         return command, _library.driver(environment, folder / "races", folder / "counts")
 
@@ -343,11 +353,24 @@ class _Run:
         if self.tally.unsupported:
             names = ", ".join(self.tally.unsupported)
             lines += ["", f"It called what simcuda does not implement (docs/rules.md): {names}"]
+        if self.reports is not None:
+            lines += ["", f"report: {self.write_report()}"]
         lines += [
             "",
             f"again: pytest --simcuda-schedules={self.schedule} {shlex.quote(self.item.nodeid)}",
         ]
         _fail("\n".join(lines))
+
+    def write_report(self):
+        """Writes the page that shows this run; returns where it is."""
+        name = f"{self.item.nodeid} {self.schedule}"
+        plain = re.sub(r"[^\w.]+", "-", name)[:150]
+        if "[" in name:  # the parameters of two tests may look alike in the name of a file
+            plain += f"-{zlib.crc32(name.encode()):08x}"
+        path = self.item.config.invocation_params.dir / self.reports / f"{plain}.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_report.page(self.processes, name), "utf-8")
+        return path
 
 
 def _read(path):

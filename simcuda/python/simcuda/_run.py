@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from simcuda import _library, _program, _tally
+from simcuda import _events, _library, _program, _report, _tally, _trace_events
 
 TEXT = """Runs a program with simcuda as its CUDA driver: no GPU, no CUDA. Device memory is real,
 copies, memsets, streams and events work, and so do kernels that the program hands over as PTX. Two
@@ -78,6 +78,18 @@ def add_to(commands):
         help="the NTH call of a function returns STATUS and does nothing; several with commas",
     )
     parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE.html",
+        help="write a page that shows what ran, what waited for what, and what raced",
+    )
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE.json",
+        help="write the same for Perfetto and chrome://tracing",
+    )
+    parser.add_argument(
         "--allow-none",
         action="store_true",
         help="do not end with 67 if nothing calls the driver",
@@ -128,8 +140,21 @@ def run(options):
     except _library.MissingError as error:
         print(f"simcuda run: {error}", file=sys.stderr)
         return 2
+    try:
+        _check_outputs(options)
+    except (OSError, ValueError) as error:
+        print(f"simcuda run: {error}", file=sys.stderr)
+        return 2
     sys.stdout.flush()
     return _run_seeds(command, options) if options.seeds else _run_once(command, options)
+
+
+def _check_outputs(options):
+    """Raises OSError or ValueError, before the program runs, if nothing could be shown of it."""
+    for path in filter(None, (options.report, options.trace)):
+        path.open("ab").close()
+        if (options.races or os.environ.get("SIMCUDA_RACES")) == "off":
+            raise ValueError("--report and --trace show order, which --races=off does not look for")
 
 
 def _run_once(command, options):
@@ -180,12 +205,26 @@ def _start(command, options, schedule):
             fail=options.fail,
         )
         environment[_tally.VARIABLE] = folder
+        if options.report or options.trace:
+            environment[_events.VARIABLE] = folder
         if options.quiet:
             environment["SIMCUDA_BANNER"] = "0"
         status, interrupted = _program.run(command, environment)
+        _show(folder, options)
         tally = _tally.read(folder)
         _tally.pass_on(tally, Path(folder).name)
     return status, tally, interrupted
+
+
+def _show(folder, options):
+    """Writes the page and the trace of one run; of many seeds, those of the last stay."""
+    if not (options.report or options.trace):
+        return
+    processes = _events.read(folder)
+    if options.report:
+        options.report.write_text(_report.page(processes, shlex.join(options.program)), "utf-8")
+    if options.trace:
+        options.trace.write_text(_trace_events.text(processes), "utf-8")
 
 
 def _judged(status, tally, options):
@@ -207,7 +246,7 @@ def _say(options, line):
 
 def _repeated(options):
     """The options of this run but for the seeds."""
-    for name in ("races", "devices", "fail"):
+    for name in ("races", "devices", "fail", "report", "trace"):
         value = getattr(options, name)
         if value is not None:
             yield f"--{name}={value}"

@@ -6,6 +6,7 @@ schedule. It fails if that process fails, or if it races. Fixtures are made ther
 """
 
 import os
+import pathlib
 
 import pytest
 
@@ -33,6 +34,13 @@ def pytest_addoption(parser):
         "--simcuda-seeds",
         metavar="N",
         help="run them under the seeds 1 to N, whatever their markers say",
+    )
+    group.addoption(
+        "--simcuda-report",
+        metavar="FOLDER",
+        type=pathlib.Path,
+        help="for each that fails, write a page into this folder that shows what ran, what waited "
+        "for what, and what raced",
     )
 
 

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads what the library has written of a run (driver/trace.h), process by process."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from simcuda import _call_sites
+
+VARIABLE = "SIMCUDA_TRACE_DIR"
+VERSION = 1
+NOT_READY = 600
+
+# Calls that show only if something came of them: they ask, or choose what is current.
+ASKING = re.compile(r"Get|Query|IsCapturing|ThreadExchange|CtxSetCurrent|CtxPush|CtxPop")
+# What shows as a box of its own, to be opened: the operations of one, the calls within the other.
+LAUNCH = "cuGraphLaunch"
+BEGIN_CAPTURE, END_CAPTURE = re.compile("cuStreamBeginCapture"), "cuStreamEndCapture"
+
+
+@dataclass
+class Lane:
+    """A thread of the host, or a stream."""
+
+    name: str
+    about: str
+    device: "int | None" = None  # of a stream
+    number: int = 0  # the system's, of a thread
+
+
+@dataclass
+class Item:
+    """A call, an operation, or an access of the host's, at its place in its process."""
+
+    lane: Lane
+    kind: str  # "call", "failed call", "host", or what the driver calls an operation: "copy", ...
+    name: str
+    call: "int | None" = None
+    number: int = 0  # of an operation
+    site: int = 0
+    made_at: int = 0  # the site of the call that made a graph's node
+    branch: int = 0
+    group: "int | None" = None
+    notes: list = field(default_factory=list)  # arguments, accesses, the result
+    after: list = field(default_factory=list)  # those that it comes after
+
+    @property
+    def is_operation(self):
+        return self.number > 0
+
+
+@dataclass
+class Race:
+    earlier: Item
+    later: Item
+    report: str
+
+
+@dataclass
+class Process:
+    number: int
+    command: str
+    items: list = field(default_factory=list)
+    lanes: list = field(default_factory=list)
+    groups: list = field(default_factory=list)  # what each is, by its number
+    races: list = field(default_factory=list)
+    sites: dict = field(default_factory=dict)  # lines of text, the innermost first
+
+
+def read(folder):
+    """Returns the processes of a run that have begun to use the driver, in order of their start."""
+    paths = sorted(Path(folder).glob("*.trace"), key=lambda path: int(path.stem.split("-")[1]))
+    found = [_Reader(_lines(path)).process for path in paths]
+    return [process for process in found if process is not None and process.items]
+
+
+def _lines(path):
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue  # the process was killed while it wrote, or the disk was full
+
+
+class _Reader:
+    """Takes each line by the method of its name."""
+
+    def __init__(self, lines):
+        self.process = None
+        self._threads, self._streams, self._memory, self._sites = {}, {}, {}, {}
+        self._calls, self._operations, self._by_moment, self._by_tick = {}, {}, {}, {}
+        self._shown = {}  # the items of calls
+        self._unplaced = []  # races whose later part has not come yet
+        self._captures, self._launches = {}, {}  # groups: of threads, of calls
+        for kind, *parts in lines:
+            getattr(self, f"take_{kind}")(*parts)
+        self._end()
+
+    def take_process(self, version, pid, _parent, arguments):
+        if version != VERSION:
+            raise ValueError(f"this trace is of version {version}, and not {VERSION}")
+        self.process = Process(pid, " ".join(arguments))
+
+    def take_thread(self, number, tid, name, of_driver):
+        name = "the driver's thread" if of_driver else f"thread {number} ({name})"
+        self._threads[number] = Lane(name, f"thread {tid} of the system", number=tid)
+        self.process.lanes.append(self._threads[number])
+
+    def take_stream(self, number, kind, handle, context, context_handle, device):
+        name = f"{kind} stream" + (f" {number}" if kind != "legacy" else "")
+        about = f"{kind} stream {handle} of context {context_handle} (device {device})"
+        if kind == "legacy":
+            about = f"the legacy stream of context {context_handle} (device {device})"
+        self._streams[number] = Lane(name, about, device)
+        self.process.lanes.append(self._streams[number])
+
+    def take_memory(self, number, kind, address, size, device):
+        where = f" of device {device}" if kind == "device" else ""
+        self._memory[number] = f"{size} bytes of {kind} memory{where} at {address}"
+
+    def take_site(self, number, language, frames):
+        self._sites[number] = (language, frames)
+
+    def take_call(self, number, thread, symbol, site, arguments):
+        self._calls[number] = call = Item(
+            self._threads[thread], "call", symbol, number, site=site, notes=[_shown(arguments)]
+        )
+        capture = self._captures.get(thread)
+        if capture is None and BEGIN_CAPTURE.match(symbol):
+            capture = self._captures[thread] = (self._group("capture"), arguments[0])
+        if capture is not None:
+            call.group = capture[0]
+            if symbol.startswith(END_CAPTURE) and arguments[0] == capture[1]:
+                del self._captures[thread]
+        if not ASKING.search(symbol):
+            self._show(number)
+
+    def take_result(self, number, result):
+        if result != NOT_READY:
+            call = self._show(number)
+            call.kind = "failed call"
+            call.notes.append(f"returned {result}")
+
+    def take_operation(
+        self, number, call, what, name, stream, branch, made_by, before, accesses, lane, tick
+    ):
+        symbol = self._show(call).name if call else what
+        item = Item(self._streams[stream], what, name or symbol, call or None, number)
+        if symbol.startswith(LAUNCH):
+            item.name = name or what
+            if call not in self._launches:
+                self._launches[call] = self._group("graph")
+            item.group = self._launches[call]
+        item.branch = branch
+        item.site = self._calls[call].site if call else 0
+        item.made_at = self._calls[made_by].site if made_by in self._calls else 0
+        item.after = [self._operations[n] for n in before if n in self._operations]
+        item.notes = [self._access(*access) for access in accesses]
+        self._operations[number] = self._by_moment[lane, tick] = item
+        self.process.items.append(item)
+
+    def take_saw(self, thread, call, lane, tick):
+        if operation := self._by_moment.get((lane, tick)):
+            waiting = (
+                self._show(call) if call else self._host_item(thread, "learns that it is done")
+            )
+            waiting.after.append(operation)
+
+    def take_host(self, thread, call, tick, name):
+        self._by_tick[tick] = self._show(call) if call else self._host_item(thread, name)
+
+    def take_race(self, earlier, later, memory, begin, end, report):
+        self._unplaced.append((earlier, later, report))
+
+    def take_forget(self):
+        self._unplaced.clear()
+
+    def _end(self):
+        for earlier, later, report in self._unplaced:
+            first, second = self._place(*earlier), self._place(*later)
+            if first and second:
+                self.process.races.append(Race(first, second, report))
+        if self.process is not None:
+            self.process.sites = _call_sites.described(self._sites)
+
+    def _place(self, kind, number):
+        return (self._operations if kind == "operation" else self._by_tick).get(number)
+
+    def _group(self, what):
+        self.process.groups.append(what)
+        return len(self.process.groups) - 1
+
+    def _show(self, number):
+        """The item of a call, which shows from now on."""
+        if number not in self._shown:
+            self._shown[number] = self._calls[number]
+            self.process.items.append(self._calls[number])
+        return self._calls[number]
+
+    def _host_item(self, thread, name):
+        item = Item(self._threads[thread], "host", name)
+        self.process.items.append(item)
+        return item
+
+    def _access(self, effect, memory, begin, size):
+        if not memory:
+            return f"{effect} {size} bytes at {begin}, pageable host memory"
+        return f"{effect} {size} bytes at {begin}, of {self._memory[memory]}"
+
+
+def _shown(arguments):
+    return f"({', '.join(map(str, arguments))})"

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run looks like: `simcuda run --report` and `--trace`, and pytest's `--simcuda-report`."""
+
+import functools
+import html
+import json
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from reporting import BEGIN, GRAPH, RACE, Shown, run, show
+
+import simcuda
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.fixture
+def shown(tmp_path):
+    return functools.partial(show, tmp_path)
+
+
+@pytest.mark.parametrize("schedule", ["lazy", "eager", "random:5"])
+def test_a_race(shown, schedule):
+    """Both operations, where they come from, what they touch, and on which streams."""
+    page = shown(RACE, f"--schedule={schedule}")
+    (race,) = page.data["races"]
+    assert race["report"].startswith("race: nothing orders cuMemsetD8Async (operation 1) before ")
+    for item, number, text in (race["earlier"], 1, "first"), (race["later"], 2, "second"):
+        assert page.of(item, "number") == number
+        assert page.kind(item) == "memset"
+        functions = [frame.partition(" in ")[2] for frame in page.frames(item)]
+        assert functions == ["call", "fill", "<module>"]
+        assert f"# the {text}" in page.line(item)
+        assert re.fullmatch(
+            r"writes 64 bytes at 0x\w+, of 65536 bytes of device memory of device 0 at 0x\w+",
+            *page.notes(item),
+        )
+    assert page.lane(race["earlier"]) != page.lane(race["later"])
+    told = html.unescape(page.text)
+    assert all(line in told for line in race["report"].splitlines())
+
+
+def test_waits_are_edges(shown):
+    """A record and its wait, and the host's wait for a stream."""
+    page = shown(
+        "fill(0, one)\nwait(one, two)\nfill(0, two)\ncall('cuStreamSynchronize', two)", status=0
+    )
+    names = page.names()
+    found = {(names[begin], names[end]) for begin, end in page.edges()}
+    assert found == {
+        ("cuEventRecord", "cuStreamWaitEvent"),
+        ("cuMemsetD8Async", "cuStreamSynchronize"),
+    }
+    assert page.data["races"] == []
+    record = max(i for i, name in enumerate(names) if name == "cuEventRecord")
+    until = page.of(record, "until")
+    assert (names[until], page.kind(until)) == ("cuStreamWaitEvent", "event wait")
+
+
+@pytest.mark.parametrize("schedule", ["lazy", "eager", "random:5"])
+def test_graphs_and_captures(shown, schedule):
+    page = shown(GRAPH, f"--schedule={schedule}")
+    assert page.data["groups"] == ["capture", "graph", "graph"]
+    names, groups = page.names(), page.items["group"]
+    capture = [name for name, group in zip(names, groups, strict=True) if group == 0]
+    assert capture[0] == "cuStreamBeginCapture_v2"
+    assert capture[-1] == "cuStreamEndCapture"
+    assert capture.count("cuMemsetD8Async") == 2
+    graph = [name for name, group in zip(names, groups, strict=True) if group == 1]
+    assert sorted(graph) == ["graph end", "graph launch", "memset", "memset", "saxpy"]
+    (race,) = page.data["races"]
+    assert "cuGraphLaunch (memset)" in race["report"]
+    assert "# the first" in page.line(race["earlier"])
+    assert page.of(race["later"], "group") == 2
+    assert {page.of(i, "branch") for i, name in enumerate(names) if name == "saxpy"} == {1}
+    # A node's call is the launch; the call that made it is told, too.
+    assert "# the second" in page.line(race["later"])
+    assert any(frame.endswith("in captured") for frame in page.frames(race["later"], "made"))
+    threads = [lane["name"] for lane in page.data["lanes"] if lane["device"] is None]
+    assert len([name for name in threads if name.startswith("thread ")]) == 2
+    failed = [i for i in range(len(names)) if page.kind(i) == "failed call"]
+    assert [names[i] for i in failed] == ["cuMemAlloc_v2"]
+    assert page.notes(*failed)[-1] == "returned 1"
+
+
+def test_the_race_that_ends_the_program(shown):
+    page = shown(RACE, "--races=abort", status=128 + signal.SIGABRT)
+    (race,) = page.data["races"]
+    assert [page.of(race[end], "number") for end in ("earlier", "later")] == [1, 2]
+
+
+def test_what_a_killed_program_did(shown):
+    code = "fill(0, one)\nos.kill(os.getpid(), signal.SIGKILL)"
+    assert shown(code, status=128 + signal.SIGKILL).names()[-1] == "cuMemsetD8Async"
+
+
+def test_races_that_were_forgotten(shown):
+    assert shown(RACE + "cuda.simcuda_forget()", status=0).data["races"] == []
+
+
+def test_an_access_by_the_host(shown):
+    code = """
+host = new("cuMemHostAlloc", size, 1)
+call("cuMemcpyAsync", host, memory, size, one)
+assert cuda.simcuda_host_access(host, size, 0) == 0
+"""
+    page = shown(code)
+    (race,) = page.data["races"]
+    assert (page.kind(race["later"]), page.lane(race["later"])["device"]) == ("host", None)
+
+
+def test_a_host_function(shown):
+    code = """
+function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda data: None)
+call("cuLaunchHostFunc", one, function, None)
+call("cuStreamSynchronize", one)
+"""
+    page = shown(code, status=0)
+    lanes = [lane["name"] for lane in page.data["lanes"]]
+    learns = page.names(lanes.index("the driver's thread"))
+    assert learns == ["learns that it is done"]
+
+
+def test_processes(shown):
+    """Each has lanes of its own; an execution is another process."""
+    again = f"os.execv(sys.executable, [sys.executable, '-c', {BEGIN + RACE!r}])"
+    page = shown(f"fill(0, one)\nif len(sys.argv) == 1: {again}")
+    first, second = page.data["processes"]
+    assert first.split(":")[0] == second.split(":")[0]  # the same number
+    assert {lane["process"] for lane in page.data["lanes"]} == {0, 1}
+    (race,) = page.data["races"]
+    assert page.lane(race["earlier"])["process"] == 1
+
+
+def test_the_page_is_one_file(shown):
+    """With nothing to fetch, whatever the program's name and arguments are."""
+    page = shown(RACE)
+    assert not re.search(r"(src|href)=|@import|url\(|https?:", page.text)
+
+
+def test_hostile_names(tmp_path):
+    program = [sys.executable, "-c", BEGIN + RACE, "</script><b>", "{{data}}", 'é\\"\n\x01']
+    done = run("--report=a page.html", *program, cwd=tmp_path)
+    assert done.returncode == 66
+    page = Shown(tmp_path / "a page.html")
+    assert page.data["processes"][0].endswith(' </script><b> {{data}} é\\"\n\x01')
+    assert page.text.count("</script>") == 2
+
+
+def test_a_page_of_nothing(tmp_path):
+    done = run("--allow-none", "--report=page.html", "true", cwd=tmp_path)
+    assert done.returncode == 0
+    assert Shown(tmp_path / "page.html").data["processes"] == []
+
+
+def test_seeds_show_the_one_that_failed(tmp_path):
+    code = (
+        BEGIN + "if os.environ['SIMCUDA_SCHEDULE'] == 'random:2':\n    fill(0, one); fill(0, two)"
+    )
+    done = run("--seeds=4", "--report=page.html", sys.executable, "-c", code, cwd=tmp_path)
+    assert done.returncode == 66
+    assert "--seed=2" in done.stderr
+    assert "--report=page.html" in done.stderr
+    assert len(Shown(tmp_path / "page.html").data["races"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--report=no/such/folder/page.html"], "no/such/folder/page.html"),
+        (["--trace=."], "'.'"),
+        (["--report=page.html", "--races=off"], "--races=off"),
+    ],
+)
+def test_what_cannot_be_shown_does_not_run(tmp_path, options, told):
+    done = run(*options, "touch", "ran", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("simcuda run: ")
+    assert told in done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+C = """
+#include <stddef.h>
+int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *);
+int cuStreamCreate(void **, unsigned), cuMemAlloc_v2(unsigned long long *, size_t);
+int cuMemsetD8Async(unsigned long long, unsigned char, size_t, void *);
+__attribute__((noinline)) static int fill(unsigned long long memory, void *stream) {
+  return cuMemsetD8Async(memory, 1, 64, stream) + 0 * *(volatile int *)&(int){1};
+}
+int main(void) {
+  void *context, *one, *two;
+  unsigned long long memory;
+  int wrong = cuInit(0) | cuDevicePrimaryCtxRetain(&context, 0) | cuCtxSetCurrent(context);
+  wrong |= cuStreamCreate(&one, 1) | cuStreamCreate(&two, 1) | cuMemAlloc_v2(&memory, 64);
+  wrong |= fill(memory, one);
+  wrong |= fill(memory, two);
+  return wrong;
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["-g", "-g0"])
+def test_lines_of_a_program_in_c(tmp_path, how):
+    """By its debug information, or else the place in the file that holds its code."""
+    (tmp_path / "program.c").write_text(C)
+    subprocess.run(
+        ["cc", how, "program.c", simcuda.LIBRARY, "-o", "program"], cwd=tmp_path, check=True
+    )
+    done = run("--report=page.html", "./program", cwd=tmp_path)
+    assert done.returncode == 66, done.stderr
+    page = Shown(tmp_path / "page.html")
+    (race,) = page.data["races"]
+    for item, line in (race["earlier"], 14), (race["later"], 15):
+        fill, main, *_ = page.frames(item)
+        if how == "-g":
+            assert fill == f"{tmp_path}/program.c:7 in fill"
+            assert main == f"{tmp_path}/program.c:{line} in main"
+        else:
+            assert re.fullmatch(rf"{tmp_path}/program\+0x\w+ in fill", fill)
+            assert re.fullmatch(rf"{tmp_path}/program\+0x\w+ in main", main)
+
+
+def test_a_trace(tmp_path):
+    """As Perfetto reads it: slices that do not overlap in a track, arrows with both ends."""
+    done = run("--trace=trace.json", sys.executable, "-c", BEGIN + GRAPH, cwd=tmp_path)
+    assert done.returncode == 66
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    by_phase = {phase: [e for e in events if e["ph"] == phase] for phase in "MXsfi"}
+    assert sum(map(len, by_phase.values())) == len(events)
+    ends = {}
+    for event in sorted(by_phase["X"], key=lambda event: event["ts"]):
+        track = event["pid"], event["tid"]
+        assert event["ts"] >= ends.get(track, 0)
+        ends[track] = event["ts"] + event["dur"]
+    named = {(e["pid"], e["tid"]) for e in by_phase["M"] if e["name"] == "thread_name"}
+    assert set(ends) <= named
+    assert len({e["id"] for e in by_phase["s"]}) == len(by_phase["s"])
+    begins = {e["id"]: e for e in by_phase["s"]}
+    assert sorted(begins) == sorted(e["id"] for e in by_phase["f"])
+    assert all(begins[e["id"]]["ts"] < e["ts"] for e in by_phase["f"])
+    assert [e["name"] for e in by_phase["s"]].count("race") == 1
+    assert [e["cat"] for e in by_phase["X"]].count("kernel") == 2
+    assert "saxpy" in {e["name"] for e in by_phase["X"]}
+    (first,) = {e["args"]["called from"] for e in by_phase["X"] if e["name"] == "cuCtxSynchronize"}
+    assert re.fullmatch(r"<string>:\d+ in call", first)
+
+
+def test_reports_of_failed_tests(pytester):
+    pytester.makepyfile(
+        test_it=f"import pytest\nBEGIN = {BEGIN!r}\n"
+        "@pytest.mark.simcuda\ndef test_right():\n    exec(BEGIN, {})\n"
+        "@pytest.mark.simcuda(schedules=['eager'])\n@pytest.mark.parametrize('n', ['a/b'])\n"
+        f"def test_raced(n):\n    exec(BEGIN + {RACE!r}, {{}})\n"
+    )
+    done = pytester.runpytest_subprocess("--simcuda-report=pages", "-p", "no:hypothesispytest")
+    done.assert_outcomes(passed=1, failed=1)
+    (page,) = (pytester.path / "pages").iterdir()
+    assert re.fullmatch(r"test_it.py-test_raced-a-b-eager-[0-9a-f]{8}\.html", page.name)
+    done.stdout.fnmatch_lines([f"report: {page}"])
+    assert len(Shown(page).data["races"]) == 1
+    assert any("in test_raced" in line for line in Shown(page).data["strings"])
