@@ -65,7 +65,7 @@ template <class Body>
 CUresult call(const char *symbol, Arguments arguments, const Body &body) {
   Entry &entry = entry_of_symbol(symbol);
   CUresult result = admit(entry, true);
-  if (trace::on) trace::call_begins(symbol, arguments);
+  const trace::Call traced(symbol, arguments);
   if (result == CUDA_SUCCESS) {
     result = guarded([&] {
       thread_state().call = base_name(entry);
@@ -75,7 +75,7 @@ CUresult call(const char *symbol, Arguments arguments, const Body &body) {
   } else {
     fail_current(result);
   }
-  if (trace::on) trace::call_ended(result);
+  traced.returns(result);
   log_call(symbol, arguments, result);
   return result;
 }

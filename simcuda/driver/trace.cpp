@@ -9,6 +9,7 @@
 #include <iterator>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
 #include "call.h"
 #include "call_site.h"
@@ -18,7 +19,7 @@
 
 namespace simcuda::trace {
 
-bool on = false;
+std::atomic<bool> on{false};
 
 namespace {
 
@@ -176,7 +177,7 @@ void start() {
   on = true;
 }
 
-void call_begins(const char *symbol, Arguments arguments) {
+void Call::begin(const char *symbol, Arguments arguments) {
   if (process_was_forked()) return;
   // Before the call has a number: Python may run something here that calls the driver, too.
   const std::uint64_t place = site();
@@ -185,14 +186,17 @@ void call_begins(const char *symbol, Arguments arguments) {
     add(values, argument.hex ? hex(argument.value)
                              : std::to_string(static_cast<std::int64_t>(argument.value)));
   const std::uint64_t thread = thread_number();
-  here().call = ++file().calls;
-  write_line("call", here().call, thread, quoted(symbol), place, list(values));
+  number_ = ++file().calls;
+  outer_ = std::exchange(here().call, number_);
+  write_line("call", number_, thread, quoted(symbol), place, list(values));
 }
 
-void call_ended(CUresult result) {
-  if (process_was_forked()) return;
-  if (result != CUDA_SUCCESS) write_line("result", here().call, result);
-  here().call = 0;
+void Call::returns(CUresult result) const {
+  if (number_ && result != CUDA_SUCCESS) write_line("result", number_, result);
+}
+
+void Call::end() const {
+  here().call = outer_;
 }
 
 std::uint64_t current_call() {

@@ -5,6 +5,7 @@
 // Order is the race detector's: where that is off, a trace has calls and no more.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -22,15 +23,31 @@ struct Step;
 
 namespace trace {
 
-extern bool on;
+extern std::atomic<bool> on;
 
 // Opens the file, if the folder is set; refuses the setting if that fails.
 void start();
 
-// A call of the calling thread, with no lock held: it asks where the call comes from.
-void call_begins(const char *symbol, std::initializer_list<Argument> arguments);
-void call_ended(CUresult result);
-// The number of the call in progress on this thread; 0 if there is none, or no trace.
+// A call in progress on this thread. It begins with no lock held: where it comes from is asked.
+class Call {
+ public:
+  Call(const char *symbol, std::initializer_list<Argument> arguments) {
+    if (on) begin(symbol, arguments);
+  }
+  ~Call() {
+    if (number_) end();
+  }
+  Call(const Call &) = delete;
+  Call &operator=(const Call &) = delete;
+  void returns(CUresult result) const;
+
+ private:
+  void begin(const char *symbol, std::initializer_list<Argument> arguments);
+  void end() const;
+
+  std::uint64_t number_ = 0, outer_ = 0;  // 0: none
+};
+// Its number; 0 if there is none, or no trace.
 std::uint64_t current_call();
 
 // The rest with the simulator's lock held.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads what the library has written of a run (driver/trace.h), process by process."""
 
+import contextlib
 import json
 import re
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ NOT_READY = 600
 ASKING = re.compile(r"Get|Query|IsCapturing|ThreadExchange|CtxSetCurrent|CtxPush|CtxPop")
 # What shows as a box of its own, to be opened: the operations of one, the calls within the other.
 LAUNCH = "cuGraphLaunch"
-BEGIN_CAPTURE, END_CAPTURE = re.compile("cuStreamBeginCapture"), "cuStreamEndCapture"
+BEGIN_CAPTURE, END_CAPTURE = "cuStreamBeginCapture", "cuStreamEndCapture"
 
 
 @dataclass
@@ -79,9 +80,11 @@ def _lines(path):
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
-                yield json.loads(line)
+                parts = json.loads(line)
             except ValueError:
                 continue  # the process was killed while it wrote, or the disk was full
+            if isinstance(parts, list) and parts:
+                yield parts
 
 
 class _Reader:
@@ -95,13 +98,14 @@ class _Reader:
         self._unplaced = []  # races whose later part has not come yet
         self._captures, self._launches = {}, {}  # groups: of threads, of calls
         for kind, *parts in lines:
-            getattr(self, f"take_{kind}")(*parts)
+            # What is said of a thing whose own line was lost is lost with it.
+            with contextlib.suppress(LookupError, AttributeError, TypeError):
+                getattr(self, f"take_{kind}")(*parts)
         self._end()
 
     def take_process(self, version, pid, _parent, arguments):
-        if version != VERSION:
-            raise ValueError(f"this trace is of version {version}, and not {VERSION}")
-        self.process = Process(pid, " ".join(arguments))
+        if version == VERSION:  # else it is another simcuda's, and not read
+            self.process = Process(pid, " ".join(arguments))
 
     def take_thread(self, number, tid, name, of_driver):
         name = "the driver's thread" if of_driver else f"thread {number} ({name})"
@@ -127,13 +131,13 @@ class _Reader:
         self._calls[number] = call = Item(
             self._threads[thread], "call", symbol, number, site=site, notes=[_shown(arguments)]
         )
-        capture = self._captures.get(thread)
-        if capture is None and BEGIN_CAPTURE.match(symbol):
-            capture = self._captures[thread] = (self._group("capture"), arguments[0])
-        if capture is not None:
-            call.group = capture[0]
-            if symbol.startswith(END_CAPTURE) and arguments[0] == capture[1]:
-                del self._captures[thread]
+        if symbol.startswith(BEGIN_CAPTURE) and thread not in self._captures:
+            self._captures[thread] = (self._group("capture"), arguments[0])
+        if thread in self._captures:
+            call.group = self._captures[thread][0]
+        if symbol.startswith(END_CAPTURE):  # perhaps by another thread
+            open_ones = self._captures.items()
+            self._captures = {t: each for t, each in open_ones if each[1] != arguments[0]}
         if not ASKING.search(symbol):
             self._show(number)
 
@@ -142,6 +146,11 @@ class _Reader:
             call = self._show(number)
             call.kind = "failed call"
             call.notes.append(f"returned {result}")
+            if call.name.startswith(BEGIN_CAPTURE):  # it has begun none
+                own = [t for t, (group, _) in self._captures.items() if group == call.group]
+                for thread in own:
+                    del self._captures[thread]
+                    call.group = None
 
     def take_operation(
         self, number, call, what, name, stream, branch, made_by, before, accesses, lane, tick
@@ -178,12 +187,13 @@ class _Reader:
         self._unplaced.clear()
 
     def _end(self):
+        if self.process is None:
+            return
         for earlier, later, report in self._unplaced:
             first, second = self._place(*earlier), self._place(*later)
             if first and second:
                 self.process.races.append(Race(first, second, report))
-        if self.process is not None:
-            self.process.sites = _call_sites.described(self._sites)
+        self.process.sites = _call_sites.described(self._sites)
 
     def _place(self, kind, number):
         return (self._operations if kind == "operation" else self._by_tick).get(number)
@@ -207,7 +217,7 @@ class _Reader:
     def _access(self, effect, memory, begin, size):
         if not memory:
             return f"{effect} {size} bytes at {begin}, pageable host memory"
-        return f"{effect} {size} bytes at {begin}, of {self._memory[memory]}"
+        return f"{effect} {size} bytes at {begin}, of {self._memory.get(memory, 'memory')}"
 
 
 def _shown(arguments):

@@ -221,10 +221,13 @@ def _show(folder, options):
     if not (options.report or options.trace):
         return
     processes = _events.read(folder)
-    if options.report:
-        options.report.write_text(_report.page(processes, shlex.join(options.program)), "utf-8")
-    if options.trace:
-        options.trace.write_text(_trace_events.text(processes), "utf-8")
+    try:
+        if options.report:
+            options.report.write_text(_report.page(processes, shlex.join(options.program)), "utf-8")
+        if options.trace:
+            options.trace.write_text(_trace_events.text(processes), "utf-8")
+    except OSError as error:
+        print(f"simcuda run: {error}", file=sys.stderr)
 
 
 def _judged(status, tally, options):

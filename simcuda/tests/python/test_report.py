@@ -167,6 +167,64 @@ def test_seeds_show_the_one_that_failed(tmp_path):
     assert len(Shown(tmp_path / "page.html").data["races"]) == 1
 
 
+# Captures that end otherwise: one is refused, one another thread ends, one never ends.
+CAPTURES = """
+assert cuda.cuStreamBeginCapture_v2(None, 0) != 0
+fill(0, one)
+call("cuStreamBeginCapture_v2", one, 2)
+fill(64, one)
+
+
+def end():
+    call("cuStreamEndCapture", one, ctypes.byref(ctypes.c_void_p()))
+
+
+thread = threading.Thread(target=end)
+thread.start()
+thread.join()
+fill(0, one)
+call("cuStreamBeginCapture_v2", two, 2)
+fill(128, two)
+"""
+
+
+def test_captures_that_end_otherwise(shown):
+    page = shown(CAPTURES, status=0)
+    names, groups = page.names(), page.items["group"]
+    folded = [name for name, group in zip(names, groups, strict=True) if group >= 0]
+    captured = ["cuStreamBeginCapture_v2", "cuMemsetD8Async"]
+    assert folded == [*captured, *captured]
+    assert [page.kind(i) for i, name in enumerate(names) if name == "cuMemsetD8Async"].count(
+        "memset"
+    ) == 2
+
+
+# For a while there is room for so many bytes more of the trace; later lines speak of lost ones.
+FULL = """
+import pathlib
+import resource
+
+(trace,) = pathlib.Path(os.environ["SIMCUDA_TRACE_DIR"]).glob("*.trace")
+room = trace.stat().st_size + int(os.environ["ROOM"])
+most = resource.getrlimit(resource.RLIMIT_FSIZE)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, most[1]))
+fill(0, one)
+resource.setrlimit(resource.RLIMIT_FSIZE, most)
+fill(0, two)
+call("cuStreamSynchronize", two)
+"""
+
+
+@pytest.mark.parametrize("room", [0, 1, 100, 200, 300, 400, 500, 600])
+def test_a_disk_that_is_full(shown, monkeypatch, room):
+    """What could be written is shown."""
+    monkeypatch.setenv("ROOM", str(room))
+    names = shown(FULL).names()
+    assert names[:2] == ["cuDevicePrimaryCtxRetain", "cuStreamCreate"]
+    assert names[-1] == "cuStreamSynchronize"
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
