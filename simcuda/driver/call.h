@@ -65,7 +65,7 @@ template <class Body>
 CUresult call(const char *symbol, Arguments arguments, const Body &body) {
   Entry &entry = entry_of_symbol(symbol);
   CUresult result = admit(entry, true);
-  const trace::Call traced(symbol, arguments);
+  const trace::Call traced(base_name(entry), arguments);
   if (result == CUDA_SUCCESS) {
     result = guarded([&] {
       thread_state().call = base_name(entry);

@@ -177,7 +177,7 @@ void start() {
   on = true;
 }
 
-void Call::begin(const char *symbol, Arguments arguments) {
+void Call::begin(const char *name, Arguments arguments) {
   if (process_was_forked()) return;
   // Before the call has a number: Python may run something here that calls the driver, too.
   const std::uint64_t place = site();
@@ -188,7 +188,7 @@ void Call::begin(const char *symbol, Arguments arguments) {
   const std::uint64_t thread = thread_number();
   number_ = ++file().calls;
   outer_ = std::exchange(here().call, number_);
-  write_line("call", number_, thread, quoted(symbol), place, list(values));
+  write_line("call", number_, thread, quoted(name), place, list(values));
 }
 
 void Call::returns(CUresult result) const {

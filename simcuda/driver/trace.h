@@ -31,8 +31,8 @@ void start();
 // A call in progress on this thread. It begins with no lock held: where it comes from is asked.
 class Call {
  public:
-  Call(const char *symbol, std::initializer_list<Argument> arguments) {
-    if (on) begin(symbol, arguments);
+  Call(const char *name, std::initializer_list<Argument> arguments) {
+    if (on) begin(name, arguments);
   }
   ~Call() {
     if (number_) end();
@@ -42,7 +42,7 @@ class Call {
   void returns(CUresult result) const;
 
  private:
-  void begin(const char *symbol, std::initializer_list<Argument> arguments);
+  void begin(const char *name, std::initializer_list<Argument> arguments);
   void end() const;
 
   std::uint64_t number_ = 0, outer_ = 0;  // 0: none

@@ -127,18 +127,18 @@ class _Reader:
     def take_site(self, number, language, frames):
         self._sites[number] = (language, frames)
 
-    def take_call(self, number, thread, symbol, site, arguments):
+    def take_call(self, number, thread, name, site, arguments):
         self._calls[number] = call = Item(
-            self._threads[thread], "call", symbol, number, site=site, notes=[_shown(arguments)]
+            self._threads[thread], "call", name, number, site=site, notes=[_shown(arguments)]
         )
-        if symbol.startswith(BEGIN_CAPTURE) and thread not in self._captures:
+        if name.startswith(BEGIN_CAPTURE) and thread not in self._captures:
             self._captures[thread] = (self._group("capture"), arguments[0])
         if thread in self._captures:
             call.group = self._captures[thread][0]
-        if symbol.startswith(END_CAPTURE):  # perhaps by another thread
+        if name.startswith(END_CAPTURE):  # perhaps by another thread
             open_ones = self._captures.items()
             self._captures = {t: each for t, each in open_ones if each[1] != arguments[0]}
-        if not ASKING.search(symbol):
+        if not ASKING.search(name):
             self._show(number)
 
     def take_result(self, number, result):
@@ -155,9 +155,9 @@ class _Reader:
     def take_operation(
         self, number, call, what, name, stream, branch, made_by, before, accesses, lane, tick
     ):
-        symbol = self._show(call).name if call else what
-        item = Item(self._streams[stream], what, name or symbol, call or None, number)
-        if symbol.startswith(LAUNCH):
+        caller = self._show(call).name if call else what
+        item = Item(self._streams[stream], what, name or caller, call or None, number)
+        if caller.startswith(LAUNCH):
             item.name = name or what
             if call not in self._launches:
                 self._launches[call] = self._group("graph")

@@ -66,7 +66,7 @@ def test_graphs_and_captures(shown, schedule):
     assert page.data["groups"] == ["capture", "graph", "graph"]
     names, groups = page.names(), page.items["group"]
     capture = [name for name, group in zip(names, groups, strict=True) if group == 0]
-    assert capture[0] == "cuStreamBeginCapture_v2"
+    assert capture[0] == "cuStreamBeginCapture"
     assert capture[-1] == "cuStreamEndCapture"
     assert capture.count("cuMemsetD8Async") == 2
     graph = [name for name, group in zip(names, groups, strict=True) if group == 1]
@@ -82,7 +82,7 @@ def test_graphs_and_captures(shown, schedule):
     threads = [lane["name"] for lane in page.data["lanes"] if lane["device"] is None]
     assert len([name for name in threads if name.startswith("thread ")]) == 2
     failed = [i for i in range(len(names)) if page.kind(i) == "failed call"]
-    assert [names[i] for i in failed] == ["cuMemAlloc_v2"]
+    assert [names[i] for i in failed] == ["cuMemAlloc"]
     assert page.notes(*failed)[-1] == "returned 1"
 
 
@@ -192,7 +192,7 @@ def test_captures_that_end_otherwise(shown):
     page = shown(CAPTURES, status=0)
     names, groups = page.names(), page.items["group"]
     folded = [name for name, group in zip(names, groups, strict=True) if group >= 0]
-    captured = ["cuStreamBeginCapture_v2", "cuMemsetD8Async"]
+    captured = ["cuStreamBeginCapture", "cuMemsetD8Async"]
     assert folded == [*captured, *captured]
     assert [page.kind(i) for i, name in enumerate(names) if name == "cuMemsetD8Async"].count(
         "memset"
