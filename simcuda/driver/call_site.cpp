@@ -29,6 +29,7 @@ struct Python {
   int (*line)(Object *);
   Object *(*attribute)(Object *, const char *);
   const char *(*text)(Object *);
+  void (*hold)(Object *);
   void (*let_go)(Object *);
   void (*fetch_error)(Object **, Object **, Object **);
   void (*restore_error)(Object *, Object *, Object *);
@@ -52,6 +53,7 @@ struct Python {
     find(line, "PyFrame_GetLineNumber");
     find(attribute, "PyObject_GetAttrString");
     find(text, "PyUnicode_AsUTF8");
+    find(hold, "Py_IncRef");
     find(let_go, "Py_DecRef");
     find(fetch_error, "PyErr_Fetch");
     find(restore_error, "PyErr_Restore");
@@ -102,24 +104,23 @@ bool is_ours(std::uintptr_t address) {
 
 std::string python_frames() {
   const Python *python = Python::found();
-  // A thread that is not Python's has no frames; at the end of Python nobody gets its lock any
-  // more.
+  // A thread that is not Python's has no frames, and at the end of Python nobody gets its lock.
   if (!python || !python->is_initialised() || python->is_finalising() || !python->state_of_thread())
     return {};
   const int state = python->ensure();
   Python::Object *type, *value, *traceback;
   python->fetch_error(&type, &value, &traceback);
   std::string frames;
-  Python::Object *frame = python->frame();  // which is not ours to let go
-  for (int i = 0; frame && i < most_frames; ++i) {
+  Python::Object *frame = python->frame();
+  if (frame) python->hold(frame);
+  for (int left = most_frames; frame; --left) {
     Python::Object *code = python->code(frame);
-    frames += (i ? ",[" : "[") + attribute(*python, code, "co_filename") + ',' +
+    frames += (frames.empty() ? "[" : ",[") + attribute(*python, code, "co_filename") + ',' +
               std::to_string(python->line(frame)) + ',' + attribute(*python, code, "co_name") + ']';
     python->let_go(code);
-    Python::Object *back = python->back(frame);
-    if (i) python->let_go(frame);
+    Python::Object *back = left > 1 ? python->back(frame) : nullptr;
+    python->let_go(frame);
     frame = back;
-    if (i == most_frames - 1 && frame) python->let_go(frame);
   }
   python->restore_error(type, value, traceback);
   python->release(state);
