@@ -41,6 +41,17 @@ std::uintptr_t offset_in(const Allocation &allocation, std::uintptr_t address) {
   return address - (by_alias ? allocation.alias : allocation.address);
 }
 
+void write_down(const Operation &operation, const Races::Used &used) {
+  const char *effect = used.effect == Effect::reads    ? "reads"
+                       : used.effect == Effect::writes ? "writes"
+                                                       : "updates";
+  std::size_t bytes = 0;
+  for (auto [begin, end] : used.ranges) bytes += end - begin;
+  trace::used(operation, effect, *used.allocation,
+              used.allocation->address + used.ranges.front().first, bytes,
+              used.detail ? *used.detail : "");
+}
+
 Effect effect_of(const Access &access) {
   switch (access.life) {
     case Access::Life::begins:
@@ -169,6 +180,8 @@ void Races::has_told(const Operation &operation) {
 
 void Races::ran(const Operation &operation, const std::vector<Used> &used) {
   has_told(operation);
+  if (trace::on)
+    for (const Used &each : used) write_down(operation, each);
   if (!on_) return;
   for (const Used &each : used)
     use(*each.history, each.allocation, {operation.step, each.effect, each.detail},

@@ -215,6 +215,12 @@ void submitted(const Operation &operation) {
              list(accesses), moment.lane, moment.tick);
 }
 
+void used(const Operation &operation, const char *effect, const Allocation &allocation,
+          std::uintptr_t begin, std::size_t bytes, const std::string &how) {
+  write_line("used", operation.id, quoted(effect), describe(&allocation), hex(begin), bytes,
+             quoted(how.c_str()));
+}
+
 void host_saw(const Moment &moment) {
   write_line("saw", thread_number(), current_call(), moment.lane, moment.tick);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -52,6 +53,10 @@ std::uint64_t current_call();
 
 // The rest with the simulator's lock held.
 void submitted(const Operation &operation);
+// What a kernel has used, known once it has run: so many bytes of an allocation, from there on, and
+// how it came to them.
+void used(const Operation &operation, const char *effect, const Allocation &allocation,
+          std::uintptr_t begin, std::size_t bytes, const std::string &how);
 void host_saw(const Moment &moment);
 void host_used(const Step &step);
 void raced(const Race &race, const std::string &report);

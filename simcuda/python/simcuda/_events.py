@@ -170,6 +170,10 @@ class _Reader:
         self._operations[number] = self._by_moment[lane, tick] = item
         self.process.items.append(item)
 
+    def take_used(self, number, effect, memory, begin, size, how):
+        note = self._access(effect, memory, begin, size)
+        self._operations[number].notes.append(f"{note}, by {how}" if how else note)
+
     def take_saw(self, thread, call, lane, tick):
         if operation := self._by_moment.get((lane, tick)):
             waiting = (

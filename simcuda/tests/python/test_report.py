@@ -86,6 +86,41 @@ def test_graphs_and_captures(shown, schedule):
     assert page.notes(*failed)[-1] == "returned 1"
 
 
+KERNEL = r"""
+ptx = b'''
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry number(.param .u64 out)
+{
+  .reg .b32 %r<2>;
+  .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x;
+  mad.wide.u32 %rd2, %r1, 4, %rd1;
+  st.global.u32 [%rd2], %r1;
+  ret;
+}
+'''
+function = new("cuModuleGetFunction", new("cuModuleLoadData", ptx), b"number")
+arguments = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
+call("cuLaunchKernel", function, 1, 1, 1, 32, 1, 1, 0, one, arguments, None)
+fill(0, two)
+call("cuCtxSynchronize")
+"""
+
+
+@pytest.mark.parametrize("schedule", ["lazy", "eager", "random:5"])
+def test_what_a_kernel_has_used(shown, schedule):
+    page = shown(KERNEL, f"--schedule={schedule}")
+    (race,) = page.data["races"]
+    kernel = next(race[end] for end in ("earlier", "later") if page.kind(race[end]) == "kernel")
+    assert page.names()[kernel] == "number"
+    (note,) = page.notes(kernel)
+    assert note.startswith("writes 128 bytes at 0x")
+    assert note.endswith(", by parameter 1 (out)")
+
+
 def test_the_race_that_ends_the_program(shown):
     page = shown(RACE, "--races=abort", status=128 + signal.SIGABRT)
     (race,) = page.data["races"]
