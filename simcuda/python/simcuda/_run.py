@@ -130,7 +130,9 @@ def number(least, most):
 
 
 def run(options):
-    program = options.program = options.program["--" in options.program[:1] :]
+    if options.program[:1] == ["--"]:
+        del options.program[0]
+    program = options.program
     if not program:
         options.parser.error("there is no PROGRAM to run")
     if program[0].startswith("-"):
@@ -170,7 +172,8 @@ def _run_once(command, options):
 def _run_seeds(command, options):
     total = _tally.Tally()
     for seed in range(1, options.seeds + 1):
-        status, tally, interrupted = _start(command, options, f"random:{seed}")
+        is_last = seed == options.seeds
+        status, tally, interrupted = _start(command, options, f"random:{seed}", is_last=is_last)
         total += tally
         if interrupted:
             return status
@@ -193,8 +196,9 @@ def _run_seeds(command, options):
     return 0
 
 
-def _start(command, options, schedule):
-    """Runs the program once; returns its status, its tally, and whether it was interrupted."""
+def _start(command, options, schedule, *, is_last=True):
+    """Runs the program once; returns its status, its tally, and whether it was interrupted. If it
+    failed, or is the last one, it is shown."""
     with tempfile.TemporaryDirectory(prefix="simcuda-", ignore_cleanup_errors=True) as folder:
         environment = _library.environment(
             os.environ,
@@ -210,14 +214,15 @@ def _start(command, options, schedule):
         if options.quiet:
             environment["SIMCUDA_BANNER"] = "0"
         status, interrupted = _program.run(command, environment)
-        _show(folder, options)
+        if status != 0 or is_last:
+            _show(folder, options)
         tally = _tally.read(folder)
         _tally.pass_on(tally, Path(folder).name)
     return status, tally, interrupted
 
 
 def _show(folder, options):
-    """Writes the page and the trace of one run; of many seeds, those of the last stay."""
+    """Writes the page and the trace of a run."""
     if not (options.report or options.trace):
         return
     processes = _events.read(folder)
