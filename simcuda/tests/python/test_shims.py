@@ -152,7 +152,7 @@ for options, inputs in [
 ]:
     limited = Linked(linker, [*options, "-maxrregcount=32"], *inputs).get("LinkedCubin").decode()
     assert limited.count(".maxnreg 32") == 1
-    assert limited.index(".entry kernel") < limited.index(".maxnreg 32\\n{") 
+    assert limited.index(".entry kernel") < limited.index(".maxnreg 32\\n{")
 
 asked = Linked(linker, [*lto, "-ptx"], (LTO_IR, kernel_ir), (LTO_IR, function_ir))
 assert b".entry kernel" in asked.get("LinkedPtx")
