@@ -68,15 +68,21 @@ CUDA_MEMCPY3D parameters_of(const Place &to, const Place &from, std::size_t byte
   return p;
 }
 
+// What a copy gets at: the memory that its device can use, or that of the contexts that it names.
+enum class Reach { of_device, of_contexts };
+
 // With what the client said of it, unless that was no more than two addresses.
 void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, const Side &from,
-          const Shape &shape, Host host, const CUDA_MEMCPY3D *given = nullptr) {
+          const Shape &shape, Host host, const CUDA_MEMCPY3D *given = nullptr,
+          Reach reach = Reach::of_device) {
   s.current();
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return;
+  const bool among_devices = !to.place.host_visible() && !from.place.host_visible();
   for (auto *side : {&to, &from}) {
     if (!side->place.allocation) continue;
     refuse_lost(s.driver, *side->place.allocation);
-    refuse_inaccessible(*side->place.allocation, stream->context->device);
+    if (among_devices && reach == Reach::of_device)
+      refuse_inaccessible(*side->place.allocation, stream->context->device);
   }
   if (host == Host::waits) refuse_capturing(*stream);
   std::vector<Access> accesses{access(from, shape, false), access(to, shape, true)};
@@ -124,8 +130,10 @@ Side linear(Place place) {
   return {std::move(place)};
 }
 
-void copy_linear(Session &s, CUstream stream, Place to, Place from, std::size_t bytes, Host host) {
-  copy(s, s.stream(stream), linear(std::move(to)), linear(std::move(from)), {bytes}, host);
+void copy_linear(Session &s, CUstream stream, Place to, Place from, std::size_t bytes, Host host,
+                 Reach reach = Reach::of_device) {
+  copy(s, s.stream(stream), linear(std::move(to)), linear(std::move(from)), {bytes}, host, nullptr,
+       reach);
 }
 
 // A size of 0 is allowed whatever the pointers are.
@@ -203,7 +211,7 @@ Side side_of(Session &s, const SideParameters &p, const Shape &shape) {
 }
 
 void copy_3d(Session &s, const CUDA_MEMCPY3D *parameters, const std::shared_ptr<Stream> &stream,
-             Host host) {
+             Host host, Reach reach = Reach::of_device) {
   const CUDA_MEMCPY3D &p = required(parameters);
   const Shape shape{p.WidthInBytes, p.Height, p.Depth};
   if (p.srcLOD || p.dstLOD) throw Refused{CUDA_ERROR_INVALID_VALUE};
@@ -215,7 +223,7 @@ void copy_3d(Session &s, const CUDA_MEMCPY3D *parameters, const std::shared_ptr<
                           {p.dstXInBytes, p.dstY, p.dstZ, p.dstMemoryType, p.dstHost, p.dstDevice,
                            p.dstArray, p.dstPitch, p.dstHeight},
                           shape);
-  copy(s, stream, to, from, shape, host, parameters);
+  copy(s, stream, to, from, shape, host, parameters, reach);
 }
 
 void copy_2d(Session &s, const CUDA_MEMCPY2D *parameters, CUstream stream, Host host) {
@@ -308,7 +316,8 @@ SIM_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr 
       refuse_context_sync(s, *context);
       s.finish([&](const Context &other) { return &other == context.get(); });
     }
-    copy_linear(s, nullptr, device(s, to, bytes), device(s, from, bytes), bytes, Host::waits);
+    copy_linear(s, nullptr, device(s, to, bytes), device(s, from, bytes), bytes, Host::waits,
+                Reach::of_contexts);
     s.finish(s.stream(nullptr));
   });
 }
@@ -318,7 +327,8 @@ SIM_API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevic
   return call(__func__, {to, to_context, from, from_context, bytes, stream}, [&](Session &s) {
     s.context(to_context);
     s.context(from_context);
-    copy_linear(s, stream, device(s, to, bytes), device(s, from, bytes), bytes, Host::goes_on);
+    copy_linear(s, stream, device(s, to, bytes), device(s, from, bytes), bytes, Host::goes_on,
+                Reach::of_contexts);
   });
 }
 
@@ -357,7 +367,7 @@ SIM_API CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *parameters, CUstr
     static_assert(sizeof plain == sizeof p);
     std::memcpy(static_cast<void *>(&plain), &p, sizeof plain);
     plain.srcReserved = plain.dstReserved = nullptr;
-    copy_3d(s, &plain, s.stream(stream), Host::goes_on);
+    copy_3d(s, &plain, s.stream(stream), Host::goes_on, Reach::of_contexts);
   });
 }
 
