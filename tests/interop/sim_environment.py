@@ -18,12 +18,25 @@ def library_dir():
     return folder
 
 
+def shims():
+    """What stands before NVIDIA's compilers, so that kernels get to simcuda as PTX."""
+    for version in (13, 12):
+        for name in (f"libnvJitLink.so.{version}", f"libnvrtc.so.{version}"):
+            beside = library_dir() / name
+            yield beside if beside.exists() else library_dir().parent / f"shims/{version}/{name}"
+
+
 def environment(**extra):
     """The caller's environment, with simcuda in it and nothing else that any of them reads."""
     foreign = ("SIMCUDA", "NUMBA_", "CUDA_", "CAI_")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
     paths = [str(library_dir()), *filter(None, [kept.get("LD_LIBRARY_PATH")])]
-    return kept | {"SIMCUDA": "1", "LD_LIBRARY_PATH": os.pathsep.join(paths)} | extra
+    simulated = {
+        "SIMCUDA": "1",
+        "LD_LIBRARY_PATH": os.pathsep.join(paths),
+        "LD_PRELOAD": ":".join(map(str, shims())),
+    }
+    return kept | simulated | extra
 
 
 def run_python(code, *arguments, timeout=300, **extra):
