@@ -172,7 +172,7 @@ class _Reader:
 
     def take_used(self, number, effect, memory, begin, size, how):
         note = self._access(effect, memory, begin, size)
-        self._operations[number].notes.append(f"{note}, by {how}" if how else note)
+        self._operations[number].notes.append(f"{note}, {how.strip()}" if how else note)
 
     def take_saw(self, thread, call, lane, tick):
         if operation := self._by_moment.get((lane, tick)):

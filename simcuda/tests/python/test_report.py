@@ -118,7 +118,7 @@ def test_what_a_kernel_has_used(shown, schedule):
     assert page.names()[kernel] == "number"
     (note,) = page.notes(kernel)
     assert note.startswith("writes 128 bytes at 0x")
-    assert note.endswith(", by parameter 1 (out)")
+    assert ", by parameter 1 (out), first in number, line " in note
 
 
 def test_the_race_that_ends_the_program(shown):
