@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Captures of cuda.core's and of numba-cuda's streams, with libcai's calls in them, on simcuda.
-Kernels do not run there: the graphs fill and copy."""
+The graphs fill and copy."""
 
 import pytest
 from sim_environment import run_python
