@@ -173,19 +173,6 @@ double to_odd(Wide value, Type from) {
   return negative ? -made : made;
 }
 
-int mode_of(Rounding rounding) {
-  switch (rounding) {
-    case Rounding::zero:
-      return FE_TOWARDZERO;
-    case Rounding::down:
-      return FE_DOWNWARD;
-    case Rounding::up:
-      return FE_UPWARD;
-    default:
-      return FE_TONEAREST;
-  }
-}
-
 // Not inlined: the rounding mode is another one around it.
 [[gnu::noinline]] float narrow(double value) {
   return static_cast<float>(value);

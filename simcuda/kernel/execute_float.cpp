@@ -167,19 +167,6 @@ Execute of(Type type, bool ftz, bool sat, bool is_directed) {
                      : plain<With<Op, double, false, false>, double, sources>;
 }
 
-int mode_of(Rounding rounding) {
-  switch (rounding) {
-    case Rounding::zero:
-      return FE_TOWARDZERO;
-    case Rounding::down:
-      return FE_DOWNWARD;
-    case Rounding::up:
-      return FE_UPWARD;
-    default:
-      return FE_TONEAREST;
-  }
-}
-
 template <class Op, unsigned sources>
 void arithmetic(Lowering &l, bool rounding_wanted, bool may_saturate) {
   const Rounding rounding = l.rounding();

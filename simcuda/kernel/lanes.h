@@ -5,6 +5,7 @@
 #pragma once
 
 #include <bit>
+#include <cfenv>
 #include <cstdint>
 #include <type_traits>
 
@@ -21,6 +22,20 @@ namespace simcuda::kernel::SIMCUDA_LANES {
 
 template <class T>
 using Unsigned = std::make_unsigned_t<T>;
+
+// As <cfenv> has it.
+inline int mode_of(Rounding rounding) {
+  switch (rounding) {
+    case Rounding::zero:
+      return FE_TOWARDZERO;
+    case Rounding::down:
+      return FE_DOWNWARD;
+    case Rounding::up:
+      return FE_UPWARD;
+    default:
+      return FE_TONEAREST;
+  }
+}
 
 // Whether lane k is in a mask, in a form that needs no shift by a variable.
 inline constexpr struct LaneBits {

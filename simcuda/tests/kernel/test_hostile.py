@@ -15,11 +15,12 @@ import all_cases
 import engine
 import test_checks
 import test_instructions
+import test_launches
 import test_programs
 
 
 def texts():
-    """What the tests of checks load, random programs, and instructions, ten to a kernel."""
+    """What small programs are in the tests, random programs, and instructions, ten to a kernel."""
     kept = []
     load = engine.Module.__init__
 
@@ -31,7 +32,8 @@ def texts():
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             sys.argv[1:] = []
-            test_checks.main()
+            test_checks.main(vars(test_checks))
+            test_launches.main(vars(test_launches))
     finally:
         engine.Module.__init__ = load
     kept += [test_programs.Writer(seed).text() for seed in range(40)]

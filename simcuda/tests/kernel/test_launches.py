@@ -1,0 +1,484 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How launches end, what they have used, and parts of the language."""
+
+import struct
+import sys
+
+from engine import Buffer, Module, Refused
+from small_programs import (
+    HEAD,
+    MINE,
+    clean,
+    fault_of,
+    main,
+    one_finding,
+    program,
+    run,
+    zeros,
+)
+
+# How launches end.
+
+
+def test_endless_loops_are_stopped():
+    fault = fault_of(run("AGAIN: bra AGAIN;", zeros(), limit=100_000), "limit")
+    assert "bra" in fault["text"]
+
+
+def test_trap_and_assertion():
+    fault_of(run("setp.eq.u32 %p0, %tid, 3; @%p0 trap;", zeros()), "trap")
+    before = """.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c,
+.param .b64 d,
+.param .b64 e);
+.global .align 1 .b8 what[6] = {120, 32, 62, 32, 48, 0};
+.global .align 1 .b8 file[5] = {97, 46, 99, 117, 0};
+.global .align 1 .b8 name[2] = {107, 0};"""
+    body = """setp.ne.u32 %p0, %tid, 5; @%p0 bra END;
+{ .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e;
+mov.u64 %q1, what; cvta.global.u64 %q1, %q1; st.param.b64 [a], %q1;
+mov.u64 %q1, file; st.param.b64 [b], %q1; st.param.b32 [c], 12;
+mov.u64 %q1, name; st.param.b64 [d], %q1; st.param.b64 [e], 1;
+call __assertfail, (a, b, c, d, e); }
+END:"""
+    outcome = run(body, zeros(), before=before)
+    fault_of(outcome, "assertion")
+    assert (
+        outcome["printed"]
+        == "a.cu:12: k: block: [0,0,0], thread: [5,0,0] Assertion `x > 0` failed.\n"
+    )
+
+
+def test_calls_through_bad_pointers():
+    prototype = "mov.u64 %q1, {}; P: .callprototype _ ();\ncall %q1, P;"
+    fault_of(run(prototype.format("12345"), zeros()), "invalid_pc")
+    before = ".func f() { ret; }\n.func g(.param .b32 x) { ret; }\n"
+    clean(run(prototype.format("f"), zeros(), before=before))
+    fault_of(run(prototype.format("g"), zeros(), before=before), "invalid_pc")
+    fault_of(
+        run("mov.u32 %r0, 9; T: .branchtargets A, B;\nbrx.idx %r0, T; A: B:", zeros()), "invalid_pc"
+    )
+
+
+def test_recursion():
+    before = """.func (.param .b32 r) f(.param .b32 n) {
+.reg .b32 %a<4>; .reg .pred %p; ld.param.u32 %a0, [n]; setp.eq.u32 %p, %a0, 0; mov.u32 %a1, 1;
+@%p bra END; sub.u32 %a2, %a0, 1;
+{ .param .b32 x; .param .b32 y; st.param.b32 [x], %a2; call (y), f, (x); ld.param.b32 %a1, [y]; }
+mul.lo.u32 %a1, %a1, %a0;
+END: st.param.b32 [r], %a1; ret; }"""
+    call = (
+        MINE
+        + """{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r0; call (y), f, (x);
+ld.param.b32 %r1, [y]; } st.global.u32 [%q5], %r1;"""
+    )
+    out = zeros(32)
+    clean(run("rem.u32 %r0, %tid, 8;" + call, out, before=before))
+    assert out.array("I")[:9] == [1, 1, 2, 6, 24, 120, 720, 5040, 1]
+    fault_of(run("mov.u32 %r0, 1000000;" + call, zeros(32), before=before), "stack_overflow")
+
+
+# Threads that wait for each other without a barrier must get on.
+
+
+def test_lanes_that_wait_for_each_other():
+    lock = (
+        MINE
+        + """TAKE: atom.global.cas.b32 %r0, [%q1], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra TAKE;
+ld.volatile.global.u32 %r1, [%q0]; add.u32 %r1, %r1, 1; st.volatile.global.u32 [%q0], %r1;
+membar.gl;
+atom.global.exch.b32 %r0, [%q1], 0;"""
+    )
+    out = zeros()
+    clean(run(lock, out, zeros(), block=64, grid=2))
+    assert out.array("I")[0] == 128
+    wait = """setp.eq.u32 %p0, %tid, 0; @%p0 bra LAST;
+WAIT: ld.volatile.global.u32 %r0, [%q0]; setp.eq.u32 %p1, %r0, 0; @%p1 bra WAIT; bra END;
+LAST: st.volatile.global.u32 [%q0], 1;
+END:"""
+    clean(run(wait, zeros(), block=64))
+
+
+def test_blocks_that_wait_for_each_other():
+    wait = """setp.ne.u32 %p0, %ctaid, 0; @%p0 bra TELL;
+WAIT: ld.acquire.gpu.global.u32 %r0, [%q0]; setp.lt.u32 %p1, %r0, 3; @%p1 bra WAIT; bra END;
+TELL: atom.add.release.gpu.global.u32 %r0, [%q0], 1;
+END:"""
+    clean(
+        run(
+            wait.replace("atom.add.release.gpu.global.u32", "atom.release.gpu.global.add.u32"),
+            zeros(),
+            block=1,
+            grid=4,
+            limit=1_000_000_000,
+        )
+    )
+
+
+def test_grid_barrier():
+    """As cooperative groups do it: each block counts itself, and waits for all."""
+    body = (
+        MINE
+        + """mad.lo.u32 %r7, %ctaid, 32, %tid; mad.wide.u32 %q6, %r7, 4, %q0;
+st.global.u32 [%q6], %r7; bar.sync 0; setp.ne.u32 %p0, %tid, 0; @%p0 bra MET;
+membar.gl; atom.global.add.u32 %r0, [%q1], 1;
+WAIT: ld.volatile.global.u32 %r0, [%q1]; setp.lt.u32 %p1, %r0, 8; @%p1 bra WAIT; membar.gl;
+MET: bar.sync 0; xor.b32 %r7, %r7, 255; mad.wide.u32 %q7, %r7, 4, %q0; ld.global.u32 %r1, [%q7];
+mad.wide.u32 %q6, %r7, 4, %q2; st.global.u32 [%q6], %r1;"""
+    )
+    out = zeros()
+    clean(run(body, zeros(), zeros(1), out, grid=8, cooperative=True))
+    assert out.array("I") == list(range(256))
+
+
+def test_grid_barrier_of_the_device_runtime():
+    """As numba-cuda calls it."""
+    before = """.extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 a);
+.extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 a, .param .b32 b);"""
+    sync = """{ .param .b64 a; .param .b32 b; .param .b32 r; st.param.b64 [a], %q3;
+st.param.b32 [b], 0; call (r), cudaCGSynchronize, (a, b); }"""
+    body = (
+        MINE
+        + f"""mad.lo.u32 %r7, %ctaid, 64, %tid; mad.wide.u32 %q6, %r7, 4, %q0;
+st.global.u32 [%q6], %r7; {{ .param .b32 a; .param .b64 r; st.param.b32 [a], 1;
+call (r), cudaCGGetIntrinsicHandle, (a); ld.param.b64 %q3, [r]; }} {sync}
+xor.b32 %r7, %r7, 255; mad.wide.u32 %q7, %r7, 4, %q0; ld.global.u32 %r1, [%q7]; {sync}
+add.u32 %r1, %r1, 1; st.global.u32 [%q6], %r1;"""
+    )
+    out = zeros()
+    outcome = clean(run(body, out, before=before, grid=4, block=64, cooperative=True))
+    assert out.array("I") == [256 - i for i in range(256)]
+    assert {use for use, *_ in outcome["accesses"]} == {"reads", "writes"}
+    one_finding(run(body.replace(sync, ""), zeros(), before=before, grid=4, block=64), "race")
+
+
+def test_lanes_that_name_different_masks():
+    """As tiled partitions do: each eight lanes are a group."""
+    body = (
+        MINE
+        + """and.b32 %r0, %tid, 24; shl.b32 %r1, 255, %r0;
+bar.warp.sync %r1; shfl.sync.idx.b32 %r2, %tid, 3, 6175, %r1;
+redux.sync.add.u32 %r3, %tid, %r1; vote.sync.ballot.b32 %r4, !%p0, %r1; setp.eq.u32 %p1, %r4, %r1;
+mad.lo.u32 %r2, %r2, 1000, %r3; @%p1 st.global.u32 [%q5], %r2;"""
+    )
+    out = zeros(32)
+    clean(run("setp.ne.u32 %p0, 0, 0;" + body, out))
+    wanted = [(i // 8 * 8 + 3) * 1000 + sum(range(i // 8 * 8, i // 8 * 8 + 8)) for i in range(32)]
+    assert out.array("I") == wanted
+
+
+# What a launch used.
+
+
+def test_accesses_are_exact():
+    read, write = zeros(256), zeros(256)
+    body = (
+        "mad.wide.u32 %q5, %tid, 8, %q0; ld.global.u32 %r0, [%q5];\n"
+        "mad.wide.u32 %q6, %tid, 4, %q1; st.global.u32 [%q6+64], %r0;\n"
+        "red.global.add.u32 [%q1+512], 1;"
+    )
+    outcome = clean(run(body, read, write))
+    used = {
+        (
+            use,
+            begin - (read.address if parameter == 0 else write.address),
+            end - (read.address if parameter == 0 else write.address),
+            parameter,
+        )
+        for use, begin, end, parameter in outcome["accesses"]
+    }
+    wanted = {("reads", 8 * i, 8 * i + 4, 0) for i in range(32)}
+    wanted |= {("writes", 64, 192, 1), ("atomic", 512, 516, 1)}
+    assert used == wanted, used ^ wanted
+    assert not run(body, read, write, accesses=False)["accesses"]
+
+
+def test_blocks_on_threads():
+    body = (
+        "mad.lo.u32 %r7, %ctaid, 32, %tid; mad.wide.u32 %q6, %r7, 4, %q0; "
+        "st.global.u32 [%q6], %r7;\n"
+        "red.global.add.u32 [%q1], %r7;"
+    )
+    out, total = zeros(32 * 100), zeros(1)
+    outcome = clean(run(body, out, total, grid=100, threads=3))
+    assert out.array("I") == list(range(3200))
+    assert total.array("I") == [sum(range(3200))]
+    assert sorted(outcome["accesses"]) == sorted(
+        [
+            ["writes", out.address, out.address + 12800, 0],
+            ["atomic", total.address, total.address + 4, 1],
+        ]
+    )
+
+
+# Parts of the language.
+
+
+def test_printf():
+    text = b"%d %5.2f|%-4s|%c %lld %x %% %u\0"
+    before = f""".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
+.global .align 1 .b8 t[{len(text)}] = {{{", ".join(map(str, text))}}};
+.global .align 1 .b8 s[3] = {{104, 105, 0}};"""
+    body = """.local .align 8 .b8 args[64]; mov.u64 %q2, args; cvta.local.u64 %q3, %q2;
+st.local.u32 [%q2], -7; st.local.f64 [%q2+8], 0d400921FB54442D18; mov.u64 %q4, s;
+st.local.u64 [%q2+16], %q4; st.local.u32 [%q2+24], 65; st.local.u64 [%q2+32], -5000000000;
+st.local.u32 [%q2+40], 255; st.local.u32 [%q2+44], 4294967295;
+{ .param .b64 a; .param .b64 b; .param .b32 r; mov.u64 %q4, t; st.param.b64 [a], %q4;
+st.param.b64 [b], %q3;
+call.uni (r), vprintf, (a, b); ld.param.b32 %r0, [r]; }"""
+    outcome = clean(run(body, zeros(), before=before, block=2))
+    assert outcome["printed"] == "-7  3.14|hi  |A -5000000000 ff % 4294967295" * 2, outcome[
+        "printed"
+    ]
+
+
+def test_switch_and_reductions_of_barriers():
+    body = (
+        MINE
+        + """and.b32 %r0, %tid, 3; T: .branchtargets A, B, C, D;
+brx.idx %r0, T;
+A: mov.u32 %r1, 10; bra END; B: mov.u32 %r1, 20; bra END; C: mov.u32 %r1, 30; bra END;
+D: mov.u32 %r1, 40;
+END: setp.gt.u32 %p0, %r1, 20; bar.red.popc.u32 %r2, 0, %p0; bar.red.and.pred %p1, 0, %p0;
+bar.red.or.pred %p2, 0, !%p0; selp.u32 %r3, 1000, 0, %p1; selp.u32 %r4, 2000, 0, %p2;
+add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4; st.global.u32 [%q5], %r1;"""
+    )
+    out = zeros(64)
+    clean(run(body, out, block=64))
+    assert out.array("I") == [10 * (1 + i % 4) + 32 + 2000 for i in range(64)]
+
+
+def test_asynchronous_copies():
+    body = (
+        MINE
+        + """.shared .align 16 .b8 s[512]; mov.u32 %r9, s; mad.lo.u32 %r8, %tid, 4, %r9;
+cp.async.ca.shared.global [%r8], [%q5], 4; mov.u32 %r7, 2;
+cp.async.ca.shared.global [%r8+128], [%q5+4], 4, %r7;
+cp.async.commit_group; cp.async.wait_group 0; ld.shared.u32 %r0, [%r8];
+ld.shared.u32 %r1, [%r8+128];
+shl.b32 %r1, %r1, 16; or.b32 %r0, %r0, %r1; mad.wide.u32 %q6, %tid, 4, %q1;
+st.global.u32 [%q6], %r0;"""
+    )
+    source = Buffer(struct.pack("<33I", *(0x10000 * 7 + i for i in range(33))))
+    out = zeros(32)
+    clean(run(body, source, out))
+    assert out.array("I") == [(0x70000 + i) | (i + 1) << 16 for i in range(32)]
+
+
+def test_atomic_operations():
+    cases = [
+        ("add.u32", [5, 7], 12),
+        ("min.s32", [5, 2**32 - 3], 2**32 - 3),
+        ("max.u32", [5, 9], 9),
+        ("and.b32", [12, 10], 8),
+        ("or.b32", [12, 10], 14),
+        ("xor.b32", [12, 10], 6),
+        ("exch.b32", [12, 10], 10),
+        ("inc.u32", [5, 5], 0),
+        ("inc.u32", [5, 6], 6),
+        ("dec.u32", [0, 9], 9),
+        ("dec.u32", [5, 9], 4),
+    ]
+    for op, (old, value), wanted in cases:
+        out = Buffer(struct.pack("<2I", old, 0))
+        clean(
+            run(f"atom.global.{op} %r0, [%q0], {value}; st.global.u32 [%q0+4], %r0;", out, block=1)
+        )
+        assert out.array("I") == [wanted, old], op
+
+    def single(x):
+        return struct.unpack("<I", struct.pack("<f", x))[0]
+
+    out = Buffer(struct.pack("<f", 1.5))
+    clean(run("red.global.add.f32 [%q0], 0f40200000;", out, block=3))
+    assert out.array("f") == [9.0]
+    assert single(1.0) == 0x3F800000
+    out = Buffer(struct.pack("<d", 0.5))
+    clean(run("red.relaxed.gpu.global.add.f64 [%q0], 0d3FF0000000000000;", out, block=32, grid=2))
+    assert out.array("d") == [64.5]
+    out = Buffer(struct.pack("<2H", 0x3C00, 0x4000))
+    clean(run("mov.b32 %r0, 0x40003C00; red.global.add.noftz.f16x2 [%q0], %r0;", out, block=2))
+    assert out.array("H") == [0x4200, 0x4600]
+    out = zeros(4)
+    clean(
+        run(
+            "red.global.v4.f32.add [%q0], {%f0, %f0, %f0, %f0};".replace(
+                "red.global.v4.f32.add", "mov.f32 %f0, 0f3F800000; red.global.add.v4.f32"
+            ),
+            out,
+        )
+    )
+    assert out.array("f") == [32.0] * 4
+    body = """.reg .b128 %x<3>; mov.u64 %q1, 3; mov.u64 %q2, 4; mov.b128 %x0, {%q3, %q4};
+mov.b128 %x1, {%q1, %q2}; mov.u64 %q3, 0; mov.u64 %q4, 0; mov.b128 %x0, {%q3, %q4};
+atom.global.cas.b128 %x2, [%q0], %x0, %x1;"""
+    out = zeros(4)
+    clean(run(body, out, block=1))
+    assert out.array("Q") == [3, 4]
+
+
+def test_modules_are_linked():
+    one = (
+        HEAD
+        + """.extern .func (.param .b32 r) twice(.param .b32 x);
+.extern .global .align 4 .u32 shared_number; .global .align 8 .u64 table[1] = {twice};
+.visible .entry k(.param .u64 p0) { .reg .b64 %q<4>; .reg .b32 %r<4>; ld.param.u64 %q0, [p0];
+ld.global.u32 %r0, [shared_number]; { .param .b32 a; .param .b32 b; st.param.b32 [a], %r0;
+call (b), twice, (a); ld.param.b32 %r1, [b]; } ld.global.u64 %q1, [table];
+{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1;
+P: .callprototype (.param .b32 _) _ (.param .b32 _);
+call (b), %q1, (a), P; ld.param.b32 %r1, [b]; } st.global.u32 [%q0], %r1; ret; }"""
+    )
+    two = (
+        HEAD
+        + """.visible .global .align 4 .u32 shared_number = 21;
+.visible .func (.param .b32 r) twice(.param .b32 x) { .reg .b32 %r<2>; ld.param.u32 %r0, [x];
+add.u32 %r0, %r0, %r0; st.param.b32 [r], %r0; ret; }"""
+    )
+    assert set(Module(one).about["unresolved"]) == {"twice", "shared_number"}
+    # Two texts, or one after the other in a single one.
+    for module in (Module(one, two), Module(one + "\n" + two), Module(two + "// more\n" + one)):
+        assert not module.about["unresolved"]
+        out = zeros(1)
+        clean(module.run("k", 1, 1, out))
+        assert out.array("I") == [84]
+
+
+def test_a_line_of_a_later_text_is_told_as_of_them_all():
+    one = HEAD + ".visible .entry k() { ret; }\n"
+    wrong = HEAD + ".visible .entry j() { nonsense; ret; }\n"
+    for text in (one + wrong, one + one.replace("k()", "i()") + wrong):
+        line = text.splitlines().index(wrong.splitlines()[-1]) + 1
+        refused_text(text, f"line {line}: ")
+
+
+def test_registers_are_limited_by_the_text():
+    body = "".join(f"mov.u32 %r{i}, {i}; add.u32 %r0, %r0, %r{i};" for i in range(1, 8))
+    text = program(body)
+    wanted = Module(text).about["kernels"]["k"]["registers"]
+    assert wanted > 1
+    for limit in (1, wanted, wanted + 1):
+        limited = Module(text.replace("{", f".maxnreg {limit} {{", 1)).about["kernels"]["k"]
+        assert limited["registers"] == min(limit, wanted)
+
+
+def test_names_of_one_module_are_its_own():
+    text = """.global .align 4 .u32 own = {0}; .global .align 8 .u64 table[1] = {{own}};
+.func (.param .b32 r) f() {{ st.param.b32 [r], {0}; ret; }}
+.visible .entry k{0}(.param .u64 p) {{ .reg .b64 %q<4>; .reg .b32 %r<4>; ld.param.u64 %q0, [p];
+ld.global.u32 %r0, [own]; ld.global.u64 %q1, [table]; ld.global.u32 %r1, [%q1];
+{{ .param .b32 r; call (r), f; ld.param.b32 %r2, [r]; }}
+st.global.v2.u32 [%q0], {{%r0, %r1}}; st.global.u32 [%q0+8], %r2; ret; }}"""
+    module = Module(HEAD + text.format(7), HEAD + text.format(9))
+    for number in (7, 9):
+        out = zeros(3)
+        clean(module.run(f"k{number}", 1, 1, out))
+        assert out.array("I") == [number] * 3
+
+
+def test_dynamic_shared_memory():
+    before = ".extern .shared .align 16 .b8 d[];"
+    body = (
+        ".shared .align 4 .b8 s[20]; mov.u32 %r1, s; mov.u32 %r0, d; "
+        "st.shared.u32 [%r0+{}], %tid; st.global.u32 [%q0], %r0;"
+    )
+    out = zeros(1)
+    clean(run(body.format(96), out, before=before, block=1, shared=100))
+    assert out.array("I") == [32]
+    fault_of(run(body.format(2000), zeros(), before=before, block=1, shared=100), "illegal_address")
+
+
+def test_source_lines():
+    text = program(".loc 1 42 7\nld.global.u32 %r0, [%q0+4000];", before='.file 1 "kernel.py"')
+    fault = fault_of(Module(text).run("k", 1, 1, zeros(1)), "illegal_address")
+    assert (fault["place"]["file"], fault["place"]["line"]) == ("kernel.py", 42)
+    assert "kernel.py:42" in fault["text"]
+
+
+def test_unknown_directives_are_skipped():
+    text = (
+        HEAD
+        + '.unheard_of 12 "a"\n.section .debug_str { .b8 1,2,3 }\n.pragma "x";\n'
+        + program('.pragma "nounroll";\nst.global.u32 [%q0], 3;')[len(HEAD) :]
+    )
+    out = zeros(1)
+    clean(Module(text).run("k", 1, 1, out))
+    assert out.array("I") == [3]
+
+
+def refused_text(text, *words):
+    try:
+        Module(text)
+    except Refused as refusal:
+        why = str(refusal)
+    else:
+        raise AssertionError(f"'{text}' is not refused")
+    assert all(word in why for word in words), why
+
+
+def refused(body, *words):
+    refused_text(program(body), *words)
+
+
+def test_refusals_name_line_and_instruction():
+    line = program("HERE").split("\n").index("HERE") + 1
+    refused(
+        "mma.sync.aligned.m16n8k8.row.col.f32 {%f0}, {%r0}, {%r1}, {%f1};",
+        f"line {line}:",
+        "mma.sync",
+    )
+    refused("tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [t, {%r0, %r1}];", "line")
+    refused("add.f17 %f0, %f1, %f2;", "add.f17")
+    refused("add.rq.f32 %f0, %f1, %f2;", ".rq")
+    refused("add.s32 %r0, %r1;", "3 operands")
+    refused("add.s32 %r0, %r1, %q1;", "%q1", "64 bits")
+    refused("add.s32 %r0, %r1, %nothing;", "%nothing")
+    refused("bra NOWHERE;", "NOWHERE")
+    refused("cp.async.bulk.shared::cluster.global [%r0], [%q0], 16;", "bulk")
+    refused("mbarrier.init.shared.b64 [%r0], 1;", "mbarrier.init")
+    refused("barrier.cluster.arrive;", "cluster")
+    refused("@%r0 add.s32 %r0, %r1, %r2;", "predicate")
+    refused("mul.s32 %r0, %r1, %r2;", ".lo, .hi and .wide")
+    refused("ld.global.v4.u32 {%r0, %r1}, [%q0];", "vector of 4")
+
+
+def test_special_registers():
+    body = """mad.lo.u32 %r7, %ctaid, 64, %tid; mad.wide.u32 %q5, %r7, 32, %q0;
+mov.u32 %r0, %laneid;
+st.global.u32 [%q5], %r0; mov.u32 %r0, %warpid; st.global.u32 [%q5+4], %r0;
+mov.u32 %r0, %lanemask_lt;
+st.global.u32 [%q5+8], %r0; mov.u32 %r0, %ntid.y; st.global.u32 [%q5+12], %r0; mov.u32 %r0, %tid.y;
+st.global.u32 [%q5+16], %r0; mov.u32 %r0, %nctaid.x; st.global.u32 [%q5+20], %r0;
+mov.u64 %q1, %clock64;
+mov.u64 %q2, %globaltimer; mov.u32 %r0, %clock; activemask.b32 %r0; st.global.u32 [%q5+24], %r0;
+mov.u32 %r0, WARP_SZ; st.global.u32 [%q5+28], %r0;"""
+    out = zeros(8 * 128)
+    clean(
+        run(
+            body.replace("%tid; mad", "%r6; mad").replace(
+                "mad.lo.u32 %r7",
+                "mov.u32 %r5, %tid.y; mov.u32 %r6, %ntid.x; "
+                "mad.lo.u32 %r6, %r5, %r6, %tid; mad.lo.u32 %r7",
+                1,
+            ),
+            out,
+            grid=2,
+            block=(16, 4),
+        )
+    )
+    got = out.array("I")
+    for i in range(128):
+        t = i % 64
+        assert got[8 * i : 8 * i + 8] == [
+            t % 32,
+            t // 32,
+            (1 << t % 32) - 1,
+            4,
+            t // 16,
+            2,
+            0xFFFFFFFF,
+            32,
+        ]
+
+
+if __name__ == "__main__":
+    sys.exit(bool(main(globals())))
