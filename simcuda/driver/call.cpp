@@ -25,7 +25,8 @@ struct Entry {
   };
 
   std::string_view base;
-  bool loads = false;  // a program that calls nothing else has only loaded the driver
+  bool is_reported = false;  // where it is called from, if there is a race
+  bool loads = false;        // a program that calls nothing else has only loaded the driver
   std::atomic<std::uint64_t> calls{0};
   std::atomic<bool> missed{false};  // it is not implemented, and the client has been told
   std::vector<Fault> faults;
@@ -78,6 +79,19 @@ void read_faults(const Entries &entries) {
   }
 }
 
+// Calls that give work, and that make or end what is worked with. To look where they come from
+// takes longer than most calls: those that ask and wait, perhaps in a loop, are spared it.
+bool is_reported(std::string_view base) {
+  constexpr std::string_view beginnings[] = {
+      "cuArray",        "cuCtxDestroy",        "cuDevicePrimaryCtx",
+      "cuGraph",        "cuGreenCtx",          "cuIpcClose",
+      "cuLaunch",       "cuLibraryUnload",     "cuMem",
+      "cuModuleUnload", "cuStreamAddCallback", "cuStreamAttach",
+      "cuStreamBatch",  "cuStreamCreate",      "cuStreamWrite"};
+  return std::any_of(std::begin(beginnings), std::end(beginnings),
+                     [&](std::string_view beginning) { return base.starts_with(beginning); });
+}
+
 Entries &entries() {
   static Entries *all = [] {
     auto *made = new Entries;
@@ -86,6 +100,7 @@ Entries &entries() {
       if (!entry) {
         entry = new Entry;
         entry->base = symbols[i].base;
+        entry->is_reported = is_reported(entry->base);
       }
       made->by_symbol[symbols[i].name] = entry;
     }
@@ -122,6 +137,16 @@ int log_file() {
 // One write for each line: lines of several threads, or processes, do not mix.
 void log_line(const std::string &line) {
   [[maybe_unused]] auto written = write(log_file(), line.data(), line.size());
+}
+
+void keep_site(bool is_wanted) {
+  Site site = 0;
+  try {
+    // Python may run something meanwhile that calls the driver, too.
+    if (is_wanted) site = find_call_site();
+  } catch (const std::exception &) {  // no memory: the call is worth more than its place
+  }
+  thread_state().site = site;
 }
 
 void lose_current() {
@@ -166,6 +191,11 @@ CUresult admit(Entry &entry, bool needs_driver) {
   driver()->schedule.touch();
   if (lose) lose_current();
   return CUDA_SUCCESS;
+}
+
+void find_site(const Entry &entry) {
+  const bool is_wanted = trace::on || (Settings::get().call_sites && entry.is_reported);
+  keep_site(is_wanted && !process_was_forked());
 }
 
 void read_call_settings() {
@@ -292,6 +322,7 @@ SIM_API std::int32_t simcuda_host_access(const void *address, std::uint64_t size
   if (simcuda::process_was_forked() || !simcuda::driver()) return CUDA_ERROR_NOT_INITIALIZED;
   if (size == 0) return CUDA_SUCCESS;
   return simcuda::guarded([&] {
+    simcuda::keep_site(simcuda::trace::on || simcuda::Settings::get().call_sites);
     simcuda::Driver &driver = *simcuda::driver();
     simcuda::Lock lock(simcuda::simulator_mutex());
     const auto place = driver.memory.place(simcuda::address_of(address), size);

@@ -30,6 +30,8 @@ struct Entry;  // the counters of one base name
 
 Entry &entry_of_symbol(const char *symbol);
 const char *base_name(const Entry &entry);
+// Keeps where this thread calls from, if reports or a trace are to say it. With no lock held.
+void find_site(const Entry &entry);
 // Counts the call; anything but SUCCESS is its result, and its work is not done.
 CUresult admit(Entry &entry, bool needs_driver);
 void log_call(const char *symbol, Arguments arguments, CUresult result);
@@ -60,11 +62,12 @@ CUresult guarded(const Body &body) noexcept {
 }
 
 // An entry point that works on the driver: body(Session&) returns void or a CUresult.
-// Not noexcept: while a trace asks Python for its frames, Python may end the thread.
+// Not noexcept: while Python is asked for its frames, it may end the thread.
 template <class Body>
 CUresult call(const char *symbol, Arguments arguments, const Body &body) {
   Entry &entry = entry_of_symbol(symbol);
   CUresult result = admit(entry, true);
+  find_site(entry);
   const trace::Call traced(base_name(entry), arguments);
   if (result == CUDA_SUCCESS) {
     result = guarded([&] {

@@ -9,84 +9,61 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "debug_information.h"
+#include "python_frames.h"
 
 namespace simcuda {
 namespace {
 
-constexpr int most_frames = 24;
+constexpr std::size_t most_told = 4;
 
-// What is needed of Python, if this process runs it. All of it is public, and the same since 3.10.
-struct Python {
-  using Object = void;
-  int (*is_initialised)();
-  int (*is_finalising)();
-  Object *(*state_of_thread)();
-  int (*ensure)();
-  void (*release)(int);
-  Object *(*frame)();
-  Object *(*back)(Object *);
-  Object *(*code)(Object *);
-  int (*line)(Object *);
-  Object *(*attribute)(Object *, const char *);
-  const char *(*text)(Object *);
-  void (*hold)(Object *);
-  void (*let_go)(Object *);
-  void (*fetch_error)(Object **, Object **, Object **);
-  void (*restore_error)(Object *, Object *, Object *);
+using Addresses = std::vector<std::uintptr_t>;
 
-  static const Python *found() {
-    static const Python python;
-    return python.whole_ ? &python : nullptr;
-  }
-
- private:
-  bool whole_ = true;
-
-  Python() {
-    find(is_initialised, "Py_IsInitialized");
-    find(state_of_thread, "PyGILState_GetThisThreadState");
-    find(ensure, "PyGILState_Ensure");
-    find(release, "PyGILState_Release");
-    find(frame, "PyEval_GetFrame");
-    find(back, "PyFrame_GetBack");
-    find(code, "PyFrame_GetCode");
-    find(line, "PyFrame_GetLineNumber");
-    find(attribute, "PyObject_GetAttrString");
-    find(text, "PyUnicode_AsUTF8");
-    find(hold, "Py_IncRef");
-    find(let_go, "Py_DecRef");
-    find(fetch_error, "PyErr_Fetch");
-    find(restore_error, "PyErr_Restore");
-    const bool before = whole_;
-    find(is_finalising, "Py_IsFinalizing");  // since 3.13
-    if (before && !whole_) {
-      whole_ = true;
-      find(is_finalising, "_Py_IsFinalizing");
-    }
-  }
-
-  template <class Function>
-  void find(Function &function, const char *name) {
-    function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-    whole_ = whole_ && function;
-  }
+struct Sites {
+  std::mutex mutex;
+  std::set<Frame> frames;  // many places share them
+  std::map<std::vector<const Frame *>, Site> of_python;
+  std::map<Addresses, Site> native;
+  std::deque<CallSite> all;  // the first has number 1
+  std::map<Site, std::string> told;
 };
 
-std::string attribute(const Python &python, Python::Object *object, const char *name) {
-  Python::Object *value = python.attribute(object, name);
-  const char *text = value ? python.text(value) : nullptr;
-  std::string copy = quoted(text ? text : "?");
-  if (value) python.let_go(value);
-  return copy;
+Sites &sites() {
+  static auto *only = new Sites;
+  return *only;
 }
 
-const void *this_library() {
-  static const void *base = [] {
-    Dl_info info{};
-    dladdr(reinterpret_cast<void *>(this_library), &info);
-    return info.dli_fbase;
-  }();
-  return base;
+// Where the code of this library lies.
+struct Code {
+  std::uintptr_t begin = 0, end = 0;
+};
+
+Code own_code() {
+  Code own;
+  dl_iterate_phdr(
+      [](dl_phdr_info *module, std::size_t, void *found) {
+        const auto here = reinterpret_cast<std::uintptr_t>(&sites);
+        for (int i = 0; i < module->dlpi_phnum; ++i) {
+          const auto &part = module->dlpi_phdr[i];
+          const std::uintptr_t start = module->dlpi_addr + part.p_vaddr;
+          if (part.p_type != PT_LOAD || here - start >= part.p_memsz) continue;
+          *static_cast<Code *>(found) = {start, start + part.p_memsz};
+          return 1;
+        }
+        return 0;
+      },
+      &own);
+  return own;
+}
+
+bool is_ours(std::uintptr_t address) {
+  static const Code own = own_code();
+  return address >= own.begin && address < own.end;
 }
 
 std::string program() {
@@ -95,38 +72,7 @@ std::string program() {
   return {path, static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
 }
 
-bool is_ours(std::uintptr_t address) {
-  Dl_info info{};
-  return dladdr(reinterpret_cast<void *>(address), &info) && info.dli_fbase == this_library();
-}
-
-}  // namespace
-
-std::string python_frames() {
-  const Python *python = Python::found();
-  // A thread that is not Python's has no frames, and at the end of Python nobody gets its lock.
-  if (!python || !python->is_initialised() || python->is_finalising() || !python->state_of_thread())
-    return {};
-  const int state = python->ensure();
-  Python::Object *type, *value, *traceback;
-  python->fetch_error(&type, &value, &traceback);
-  std::string frames;
-  Python::Object *frame = python->frame();
-  if (frame) python->hold(frame);
-  for (int left = most_frames; frame; --left) {
-    Python::Object *code = python->code(frame);
-    frames += (frames.empty() ? "[" : ",[") + attribute(*python, code, "co_filename") + ',' +
-              std::to_string(python->line(frame)) + ',' + attribute(*python, code, "co_name") + ']';
-    python->let_go(code);
-    Python::Object *back = left > 1 ? python->back(frame) : nullptr;
-    python->let_go(frame);
-    frame = back;
-  }
-  python->restore_error(type, value, traceback);
-  python->release(state);
-  return frames;
-}
-
+// The return addresses above this library.
 Addresses native_addresses() {
   struct Walk {
     Addresses found;
@@ -147,37 +93,116 @@ Addresses native_addresses() {
   return walk.found;
 }
 
-std::string native_frames(const Addresses &addresses) {
-  std::string frames;
+std::vector<Frame> frames_at(const Addresses &addresses) {
+  std::vector<Frame> frames;
   for (const std::uintptr_t address : addresses) {
     Dl_info info{};
     link_map *map = nullptr;
-    std::string module = "?";
-    std::uintptr_t offset = address;
+    Frame frame{"?", address, ""};
     if (dladdr1(reinterpret_cast<void *>(address), &info, reinterpret_cast<void **>(&map),
                 RTLD_DL_LINKMAP)) {
-      module = *map->l_name ? map->l_name : program();  // whose own entry has no name
-      offset -= map->l_addr;
+      frame.file = *map->l_name ? map->l_name : program();  // whose own entry has no name
+      frame.place -= map->l_addr;
+      frame.function = info.dli_sname ? info.dli_sname : "";
     }
-    frames += (frames.empty() ? "[" : ",[") + quoted(module.c_str()) + ',' +
-              std::to_string(offset) + ',' + quoted(info.dli_sname ? info.dli_sname : "") + ']';
+    frames.push_back(std::move(frame));
   }
   return frames;
 }
 
-std::string quoted(const char *text) {
-  std::string result = "\"";
-  for (; *text; ++text) {
-    const auto c = static_cast<unsigned char>(*text);
-    char escaped[8];
-    if (c == '"' || c == '\\' || c < 0x20) {
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
-      result += escaped;
-    } else {
-      result += *text;
-    }
+// With the mutex of the sites.
+std::vector<const Frame *> kept(std::vector<Frame> frames) {
+  std::vector<const Frame *> all;
+  for (Frame &frame : frames) all.push_back(&*sites().frames.insert(std::move(frame)).first);
+  return all;
+}
+
+// Code that the client has not written. python/simcuda/_call_sites.py takes the same for it.
+bool is_library(const std::string &file) {
+  const std::string name = file.substr(file.rfind('/') + 1);
+  return file.starts_with("<frozen ") || file.find("/site-packages/") != std::string::npos ||
+         file.find("/dist-packages/") != std::string::npos ||
+         file.find("/lib/python3") != std::string::npos || name.starts_with("libc.so") ||
+         name.starts_with("libpython");
+}
+
+std::string without_folder(const std::string &file) {
+  char folder[PATH_MAX];
+  if (!getcwd(folder, sizeof folder)) return file;
+  const std::string start = std::string(folder) + '/';
+  return file.starts_with(start) ? file.substr(start.size()) : file;
+}
+
+std::string text_of(const Frame &frame, bool is_line) {
+  char offset[24];
+  std::snprintf(offset, sizeof offset, "+%#llx", static_cast<unsigned long long>(frame.place));
+  const std::string text =
+      without_folder(frame.file) + (is_line ? ':' + std::to_string(frame.place) : offset);
+  return frame.function.empty() ? text : text + " in " + frame.function;
+}
+
+// What is known of a frame: several lines, where calls were inlined.
+std::vector<std::string> texts_of(const Frame &frame, bool is_python) {
+  if (is_python) return {text_of(frame, true)};
+  const DebugInformation known = debug_information(frame);
+  std::vector<std::string> texts;
+  for (const Frame &line : known.lines) texts.push_back(text_of(line, true));
+  if (texts.empty()) {
+    const auto &function = known.function.empty() ? frame.function : known.function;
+    texts.push_back(text_of({frame.file, frame.place, function}, false));
   }
-  return result + '"';
+  return texts;
+}
+
+std::string text_of(const CallSite &site) {
+  std::vector<std::string> texts;
+  for (const Frame *frame : site.frames) {
+    if (frame->function.starts_with("__libc_start_main")) break;  // main is called there
+    if (is_library(frame->file)) continue;
+    for (std::string &text : texts_of(*frame, site.is_python)) texts.push_back(std::move(text));
+    if (texts.size() >= most_told) break;
+  }
+  if (texts.empty() && !site.frames.empty()) texts = texts_of(*site.frames.front(), site.is_python);
+  std::string whole;
+  for (std::size_t i = 0; i < std::min(texts.size(), most_told); ++i)
+    whole += (i ? ", from " : "") + texts[i];
+  return whole;
+}
+
+}  // namespace
+
+Site find_call_site() {
+  std::vector<Frame> frames = python_frames();
+  const bool is_python = !frames.empty();
+  const Addresses addresses = is_python ? Addresses() : native_addresses();
+  std::lock_guard guard(sites().mutex);
+  const auto next = sites().all.size() + 1;
+  if (is_python) {
+    const auto place = kept(std::move(frames));
+    const auto [found, is_new] = sites().of_python.try_emplace(place, next);
+    if (is_new) sites().all.push_back({true, place});
+    return found->second;
+  }
+  const auto [found, is_new] = sites().native.try_emplace(addresses, next);
+  if (is_new) sites().all.push_back({false, kept(frames_at(addresses))});
+  return found->second;
+}
+
+const CallSite &call_site(Site site) {
+  std::lock_guard guard(sites().mutex);
+  return sites().all[site - 1];
+}
+
+const std::string &told(Site site) {
+  const CallSite &described = call_site(site);
+  {
+    std::lock_guard guard(sites().mutex);
+    if (const auto found = sites().told.find(site); found != sites().told.end())
+      return found->second;
+  }
+  std::string text = text_of(described);  // which may take a while
+  std::lock_guard guard(sites().mutex);
+  return sites().told.try_emplace(site, std::move(text)).first->second;
 }
 
 }  // namespace simcuda

@@ -29,9 +29,9 @@ Told &told() {
 // "simcuda:   as operation 3, on blocking stream ...".
 std::string line_of(const Operation &operation) {
   std::string text = "simcuda:   as operation " + std::to_string(operation.id);
-  if (operation.step)
-    text += ", " + std::string(operation.step->call) + " on " + *operation.step->line;
-  return text + '\n';
+  if (!operation.step) return text + '\n';
+  text += ", " + std::string(operation.step->call) + " on " + operation.step->line->name + '\n';
+  return text + where(*operation.step);
 }
 
 // What a loop of launches would repeat is counted each time, and told once.

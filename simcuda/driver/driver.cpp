@@ -118,6 +118,7 @@ std::shared_ptr<Stream> Driver::new_stream(std::shared_ptr<Context> context, Str
   stream->flags = flags;
   stream->priority = priority;
   stream->context = std::move(context);
+  if (kind == Stream::Kind::created) stream->made_at = thread_state().site;
   return stream;
 }
 

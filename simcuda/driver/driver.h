@@ -20,7 +20,8 @@ struct ThreadState {
   int capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   bool per_thread_default = false;
   bool driver_thread = false;
-  const char *call = "";  // the call in progress, by its base name
+  const char *call = "";  // the call in progress, by its base name,
+  Site site = 0;          // and where it comes from
   StepPtr running;        // the host function that runs on this thread
   StepPtr last;           // what it did last, if races are looked for
 };
@@ -31,6 +32,7 @@ struct Settings {
   bool banner;
   bool reuse_handles;
   bool strict;
+  bool call_sites;
   int driver_version;
   int devices;               // of the machine,
   std::vector<int> visible;  // and those of them that the process sees

@@ -159,7 +159,7 @@ GraphNodePtr add_node(Driver &driver, Graph &graph, const std::vector<GraphNodeP
   auto node = std::make_shared<GraphNode>();
   node->graph = &graph;
   node->type = type_of(work->what);
-  node->made_by = trace::current_call();
+  node->made_at = thread_state().site;
   node->work = std::move(work);
   driver.graph_nodes.add(node);
   node->place = graph.nodes.insert(graph.nodes.end(), node);

@@ -88,7 +88,7 @@ struct GraphNode {
   CUgraphNode handle = nullptr;
   Graph *graph = nullptr;  // as long as the node is in it
   int type = CU_GRAPH_NODE_TYPE_EMPTY;
-  std::uint64_t made_by = 0;  // a call, for the trace
+  Site made_at = 0;
   std::vector<std::shared_ptr<GraphNode>> depends_on;
   std::vector<GraphNode *> dependents;
   NodeWorkPtr work;

@@ -184,7 +184,7 @@ void launch(Session &session, const std::shared_ptr<GraphExec> &exec,
   for (auto &step : plan->steps) {
     const GraphNode &node = *step.node;
     auto operation = operation_for(step.work->what);
-    operation->made_by = node.made_by;
+    operation->made_at = node.made_at;
     operation->branch = step.branch;
     if (step.enabled) {
       operation->accesses = step.work->accesses;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "abi.h"
+#include "call_site.h"
 #include "race_clock.h"
 
 namespace simcuda {
@@ -83,7 +84,7 @@ struct Operation {
 
   std::uint64_t id = 0;
   const char *what = "";
-  std::uint64_t made_by = 0;  // of a node: the call that made it, for the trace
+  Site made_at = 0;  // of a node: by a call from there
   std::shared_ptr<Stream> stream;
   std::vector<std::shared_ptr<Operation>> waits_for, followers;
   // In time alone: an edge that a pool put in for a block of memory promises nothing else.
@@ -122,6 +123,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
   std::shared_ptr<Context> context;
   unsigned flags = 0;
   int priority = 0;
+  Site made_at = 0;
   bool destroyed = false;
   bool before_legacy = false;  // it is in its context's list of such
   OperationPtr tail;           // the last operation submitted, done or not

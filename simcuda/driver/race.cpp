@@ -22,7 +22,7 @@ std::string hex(const void *handle) {
   return text;
 }
 
-std::string line_of(const Stream &stream) {
+Line line_of(const Stream &stream) {
   const Context &context = *stream.context;
   std::string name;
   if (stream.kind == Stream::Kind::legacy)
@@ -32,8 +32,8 @@ std::string line_of(const Stream &stream) {
   else
     name = std::string(stream.blocking() ? "blocking" : "non-blocking") + " stream " +
            hex(stream.handle);
-  return name + " of context " + hex(context.handle) + " (device " +
-         std::to_string(context.device) + ')';
+  name += " of context " + hex(context.handle) + " (device " + std::to_string(context.device) + ')';
+  return {name, stream.made_at};
 }
 
 std::uintptr_t offset_in(const Allocation &allocation, std::uintptr_t address) {
@@ -86,7 +86,7 @@ Lane Races::lane_of(Operation &operation) {
     found->second = lane;
     lanes_[lane].last.lane = lane;
     lanes_[lane].context = operation.stream->context;
-    lanes_[lane].name = std::make_shared<std::string>(line_of(*operation.stream));
+    lanes_[lane].line = std::make_shared<Line>(line_of(*operation.stream));
   }
   return found->second;
 }
@@ -140,7 +140,9 @@ void Races::submitted(Operation &operation) {
   step->call = thread_state().call;
   step->what = operation.what;
   if (operation.kernel) step->what += ' ' + operation.kernel->name();
-  step->line = lanes_[lane].name;
+  step->line = lanes_[lane].line;
+  step->site = thread_state().site;
+  step->made_at = operation.made_at;
   operation.step = step;
   if (trace::on) trace::submitted(operation);
   if (!on_) return;
@@ -223,8 +225,9 @@ StepPtr Races::here() {
   auto step = std::make_shared<Step>();
   step->moment = host_;
   step->call = thread_state().call;
-  static const auto name = std::make_shared<const std::string>("the host");
-  step->line = name;
+  static const auto host = std::make_shared<const Line>("the host");
+  step->line = host;
+  step->site = thread_state().site;
   thread_state().last = step;
   if (trace::on) trace::host_used(*step);
   return step;

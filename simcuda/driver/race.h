@@ -68,7 +68,7 @@ class Races {
   struct LaneState {
     Moment last;
     std::shared_ptr<Context> context;
-    std::shared_ptr<const std::string> name;
+    std::shared_ptr<const Line> line;
     bool unsettled = false;  // it is in the list of those
   };
 

@@ -10,9 +10,16 @@
 #include <vector>
 
 #include "abi.h"
+#include "call_site.h"
 #include "race_clock.h"
 
 namespace simcuda {
+
+// A stream, or a branch of what was launched there; or the host.
+struct Line {
+  std::string name;  // "blocking stream 0x... of context 0x..."
+  Site made_at = 0;
+};
 
 // What a report says of an operation, or of a use by the host, and its place in logical time. It
 // outlives the operation.
@@ -22,7 +29,9 @@ struct Step {
   bool tells_late = false;   // it says what it uses when it runs
   const char *call = "";
   std::string what;
-  std::shared_ptr<const std::string> line;  // "blocking stream 0x... of context 0x..."
+  std::shared_ptr<const Line> line;
+  Site site = 0;     // of the call,
+  Site made_at = 0;  // and of the one that made it, of a graph's node
 
   bool by_host() const { return number == 0; }
 };

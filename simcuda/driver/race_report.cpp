@@ -85,7 +85,7 @@ std::string headline(const Race &race) {
 std::string line_of(const Use &use) {
   std::string text = "simcuda:   " + numbered(*use.step) + verb(use.effect);
   if (use.detail) text += *use.detail;
-  return text + ", on " + *use.step->line + '\n';
+  return text + ", on " + use.step->line->name + '\n' + where(*use.step);
 }
 
 std::string memory_of(const Race &race) {
@@ -98,8 +98,8 @@ std::string memory_of(const Race &race) {
 std::string pair_of(const Race &race) {
   const Step &first = *race.earlier.step, &second = *race.later.step;
   const auto memory = race.allocation ? race.allocation->buffer_id : 0;
-  return name_of(first) + verb(race.earlier.effect) + *first.line + '\n' + name_of(second) +
-         verb(race.later.effect) + *second.line + '\n' + std::to_string(memory);
+  return name_of(first) + verb(race.earlier.effect) + first.line->name + '\n' + name_of(second) +
+         verb(race.later.effect) + second.line->name + '\n' + std::to_string(memory);
 }
 
 std::string remedy(const Race &race) {
@@ -111,7 +111,8 @@ std::string remedy(const Race &race) {
   else if (race.later.step->by_host())
     text +=
         "wait for operation " + first + " first: for its stream, or for an event recorded after it";
-  else if (*race.earlier.step->line == *race.later.step->line)  // two branches of one launch
+  else if (race.earlier.step->line->name ==
+           race.later.step->line->name)  // two branches of one launch
     text += "make operation " + second + " depend on operation " + first + " in their graph";
   else
     text +=
@@ -128,6 +129,14 @@ void say(const std::string &text) {
 void tell(const std::string &text) {
   say(text);
   leave_evidence(text);
+}
+
+std::string where(const Step &step) {
+  const auto line = [](const char *what, Site site) {
+    return site ? std::string("simcuda:       ") + what + told(site) + '\n' : std::string();
+  };
+  return line("called at ", step.site) + line("node made at ", step.made_at) +
+         line("stream made at ", step.line->made_at);
 }
 
 std::string describe_memory(Allocation::Kind kind, std::size_t size, std::uintptr_t address) {

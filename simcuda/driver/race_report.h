@@ -39,6 +39,8 @@ class RaceReport {
 void say(const std::string &text);
 // and in this process's file in the folder that `simcuda run` looks into when all is over.
 void tell(const std::string &text);
+// Lines that say where the call came from, as far as that is known.
+std::string where(const Step &step);
 // "the 256 bytes of device memory at 0x..."
 std::string describe_memory(Allocation::Kind kind, std::size_t size, std::uintptr_t address);
 std::string describe_memory(const Allocation &allocation);

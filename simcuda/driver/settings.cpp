@@ -128,6 +128,8 @@ Settings read_settings() {
   s.policy = policy("SIMCUDA_SCHEDULE");
   s.strict = number("SIMCUDA_STRICT", 0, 0, 1) != 0;
   s.races = race_mode("SIMCUDA_RACES");
+  const bool tells = s.races == RaceMode::log || s.races == RaceMode::abort;
+  s.call_sites = number("SIMCUDA_CALL_SITES", 1, 0, 1) != 0 && tells;
   s.checks = checks("SIMCUDA_CHECK");
   s.kernel_limit = std::chrono::seconds{number("SIMCUDA_KERNEL_LIMIT", 600, 0, 1 << 30)};
   return s;

@@ -39,9 +39,7 @@ struct File {
   std::atomic<std::uint64_t> threads{0}, calls{0};
   std::unordered_set<std::uint64_t> streams, allocations;  // that were described
   std::mutex sites_mutex;
-  std::map<std::string, std::uint64_t> python_sites;
-  std::map<Addresses, std::uint64_t> native_sites;
-  std::uint64_t sites = 0;
+  std::unordered_set<Site> sites;
 };
 
 File &file() {
@@ -53,6 +51,22 @@ std::string hex(std::uintptr_t value) {
   char text[24];
   std::snprintf(text, sizeof text, "\"%#llx\"", static_cast<unsigned long long>(value));
   return text;
+}
+
+// As a string of JSON.
+std::string quoted(const char *text) {
+  std::string result = "\"";
+  for (; *text; ++text) {
+    const auto c = static_cast<unsigned char>(*text);
+    char escaped[8];
+    if (c == '"' || c == '\\' || c < 0x20) {
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
+      result += escaped;
+    } else {
+      result += *text;
+    }
+  }
+  return result + '"';
 }
 
 std::string text(std::uint64_t number) {
@@ -107,20 +121,20 @@ std::uint64_t thread_number() {
   return here().thread;
 }
 
-// A place in the client's code has a number: few places make many calls.
-template <class Key, class Describe>
-std::uint64_t number_of(std::map<Key, std::uint64_t> &sites, const Key &key, const char *language,
-                        const Describe &describe) {
-  std::lock_guard guard(file().sites_mutex);
-  auto [found, is_new] = sites.try_emplace(key, file().sites + 1);
-  if (is_new) write_line("site", ++file().sites, quoted(language), list(describe(key)));
-  return found->second;
+std::string text_of(const CallSite &site) {
+  std::string frames;
+  for (const Frame *frame : site.frames)
+    add(frames, list(quoted(frame->file.c_str()) + ',' + std::to_string(frame->place) + ',' +
+                     quoted(frame->function.c_str())));
+  return list(frames);
 }
 
-std::uint64_t site() {
-  if (const std::string frames = python_frames(); !frames.empty())
-    return number_of(file().python_sites, frames, "python", [](auto &key) { return key; });
-  return number_of(file().native_sites, native_addresses(), "native", native_frames);
+void describe(Site site) {
+  if (!site) return;
+  std::lock_guard guard(file().sites_mutex);
+  if (!file().sites.insert(site).second) return;
+  const CallSite &described = call_site(site);
+  write_line("site", site, quoted(described.is_python ? "python" : "native"), text_of(described));
 }
 
 void describe(const Stream &stream) {
@@ -179,8 +193,8 @@ void start() {
 
 void Call::begin(const char *name, Arguments arguments) {
   if (process_was_forked()) return;
-  // Before the call has a number: Python may run something here that calls the driver, too.
-  const std::uint64_t place = site();
+  const Site site = thread_state().site;
+  describe(site);
   std::string values;
   for (const Argument &argument : arguments)
     add(values, argument.hex ? hex(argument.value)
@@ -188,7 +202,7 @@ void Call::begin(const char *name, Arguments arguments) {
   const std::uint64_t thread = thread_number();
   number_ = ++file().calls;
   outer_ = std::exchange(here().call, number_);
-  write_line("call", number_, thread, quoted(name), place, list(values));
+  write_line("call", number_, thread, quoted(name), site, list(values));
 }
 
 void Call::returns(CUresult result) const {
@@ -205,13 +219,14 @@ std::uint64_t current_call() {
 
 void submitted(const Operation &operation) {
   describe(*operation.stream);
+  describe(operation.made_at);
   std::string before, accesses;
   for (auto &other : operation.waits_for) add(before, text(other->id));
   for (auto &access : operation.accesses) add(accesses, described(access));
   const Moment &moment = operation.step->moment;
   write_line("operation", operation.id, current_call(), quoted(operation.what),
              quoted(operation.launch ? operation.launch->code->name.c_str() : ""),
-             operation.stream->id, operation.branch, operation.made_by, list(before),
+             operation.stream->id, operation.branch, operation.made_at, list(before),
              list(accesses), moment.lane, moment.tick);
 }
 

@@ -153,7 +153,7 @@ class _Reader:
                     call.group = None
 
     def take_operation(
-        self, number, call, what, name, stream, branch, made_by, before, accesses, lane, tick
+        self, number, call, what, name, stream, branch, made_at, before, accesses, lane, tick
     ):
         caller = self._show(call).name if call else what
         item = Item(self._streams[stream], what, name or caller, call or None, number)
@@ -164,7 +164,7 @@ class _Reader:
             item.group = self._launches[call]
         item.branch = branch
         item.site = self._calls[call].site if call else 0
-        item.made_at = self._calls[made_by].site if made_by in self._calls else 0
+        item.made_at = made_at
         item.after = [self._operations[n] for n in before if n in self._operations]
         item.notes = [self._access(*access) for access in accesses]
         self._operations[number] = self._by_moment[lane, tick] = item

@@ -2,7 +2,6 @@
 """What the marker ``simcuda`` does in the process that was asked to run the test."""
 
 import contextlib
-import itertools
 import json
 import os
 import pathlib
@@ -14,7 +13,7 @@ import sys
 import tempfile
 import warnings
 import zlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -286,19 +285,6 @@ class _Run:
         command = [sys.executable, "-m", "pytest", *arguments, str(target)]
         return command, _library.driver(environment, folder / "races", folder / "counts")
 
-    def where(self):
-        """Lines that say where the first race is in the test: found by another run, ended there."""
-        again = _Run(self.item, replace(self.settings, races="abort"), self.schedule)
-        again.do()
-        stack = again.output.partition("Current thread")[2].partition("\n")[2].partition("\n\n")[0]
-        frames = [line for line in stack.splitlines() if line.startswith("  File")]
-        inner = list(
-            itertools.takewhile(lambda line: f"{os.sep}_pytest{os.sep}" not in line, frames)
-        )
-        if again.status != -signal.SIGABRT or not inner:
-            return []  # it does not race each time, or not in a thread of Python's
-        return ["", "The later of the two was asked for here (most recent call first):", *inner]
-
     def wait(self, command, environment, output):
         """The child's status; None if it took too long. Nothing that it started is left."""
         child = subprocess.Popen(
@@ -348,8 +334,6 @@ class _Run:
         lines = [f"it {what} (on simcuda, schedule {self.schedule})", "", text.strip()]
         if races and self.report:
             lines += ["", "It also raced:", self.report.strip()]
-        if self.report and self.settings.races == "log":
-            lines += self.where()
         if self.tally.unsupported:
             names = ", ".join(self.tally.unsupported)
             lines += ["", f"It called what simcuda does not implement (docs/rules.md): {names}"]

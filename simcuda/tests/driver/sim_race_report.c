@@ -72,11 +72,12 @@ static void two_streams(void) {
   CUstream one, two;
   MUST(cuMemAlloc(&data, 256));
   MUST(cuMemAlloc(&copy, 256));
+  enum { first_line = __LINE__ + 1 };
   MUST(cuStreamCreate(&one, NON_BLOCKING));
   MUST(cuStreamCreate(&two, 0));
   MUST(cuMemsetD8Async(data + 16, 1, 64, one));
   MUST(cuMemcpyDtoDAsync(copy, data, 256, two));
-  fprintf(stderr, "handles %p %p\n", one, two);
+  fprintf(stderr, "handles %p %p\nline %d\n", one, two, first_line);
 }
 
 static void in_a_graph(void) {
@@ -269,9 +270,40 @@ static void check_evidence(void) {
   unsetenv("SIMCUDA_RACE_DIR");
 }
 
-int main(void) {
+// Where the calls came from is said of the client's own code.
+static void check_call_sites(void) {
+  setenv("SIMCUDA_CALL_SITES", "1", 1);
   MUST_BE(run("log", two_streams), 0);
-  MUST_BE(lines(), 7);
+  MUST_BE(lines(), 12);
+  // Of the first stream's creation; then come the other's, and the two calls.
+  const int first = atoi(strstr(text, "\nline ") + strlen("\nline "));
+  const struct {
+    const char *what;
+    int line;
+  } lines_in_order[] = {{"called at", first + 2},
+                        {"stream made at", first},
+                        {"called at", first + 3},
+                        {"stream made at", first + 1}};
+  const char *after = strstr(text, "(operation 1) writes, on ");
+  for (int i = 0; i < 4; ++i) {
+    MUST_BE(after != NULL, 1);
+    const char *line = strchr(after, '\n') + 1;
+    snprintf(expected, sizeof expected, "simcuda:       %s ", lines_in_order[i].what);
+    MUST_BE(strncmp(line, expected, strlen(expected)), 0);
+    snprintf(expected, sizeof expected, "sim_race_report.c:%d in two_streams, from ",
+             lines_in_order[i].line);
+    MUST_BE(strstr(line, expected) != NULL && strstr(line, expected) < strchr(line, '\n'), 1);
+    after = i == 1 ? strstr(line, "(operation 2) reads, on ") : line;
+  }
+  MUST_BE(run("log", in_a_graph), 0);
+  SAYS("simcuda:       node made at ");
+  setenv("SIMCUDA_CALL_SITES", "0", 1);
+}
+
+int main(void) {
+  setenv("SIMCUDA_CALL_SITES", "0", 1);
+  MUST_BE(run("log", two_streams), 0);
+  MUST_BE(lines(), 8);
   MUST(
       !says("simcuda: race: nothing orders cuMemsetD8Async (operation 1) before cuMemcpyDtoDAsync "
             "(operation 2)\n"
@@ -338,16 +370,18 @@ int main(void) {
   SAYS("\nsimcuda: 3 races\n");
   check_evidence();
 
+  check_call_sites();
+
   MUST_BE(run("log", none), 0);
   MUST_BE(lines(), 0);
   // What was forgotten is not told of at the end.
   MUST_BE(run("log", forgotten), 0);
-  MUST_BE(lines(), 6);
+  MUST_BE(lines(), 7);
 
   MUST_BE(run("count", in_a_loop), 0);
   MUST_BE(lines(), 0);
   MUST_BE(run("off", nothing_found), 0);
-  MUST_BE(lines(), 1);  // the program's own
+  MUST_BE(lines(), 2);  // the program's own
   const int status = run("abort", in_a_loop);
   MUST_BE(WIFSIGNALED(status), 1);
   MUST_BE(WTERMSIG(status), SIGABRT);

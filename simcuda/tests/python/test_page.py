@@ -57,9 +57,9 @@ def test_races_are_found(run, library, schedule):
     assert out.count("simcuda: race: nothing orders ") == 1
     assert f"schedule {schedule}" in out
     line = line_of(name, "(found, stream=reader)" if library == "numba" else "found.copy_from")
-    assert re.search(rf'File ".*{name}", line {line} in test_what_was', out)
+    assert re.search(rf"called at {name}:{line} in test_what_was", out)
     if library == "numba":
-        assert f'"{name}", line {line} in test_what_was' in PAGE
+        assert f"called at {name}:{line} in test_what_was" in PAGE
     assert ("it raced" if schedule == "eager" else "raced") in out
     if schedule == "lazy":
         assert "It also raced:" in out  # here the numbers are wrong, too
@@ -81,6 +81,9 @@ def test_the_program(run):
     done = run("simcuda", "run", *program, PATH=path())
     assert done.returncode == 66
     assert "nothing orders cuMemsetD8Async" in done.stderr
+    for text in "data.fill", "found.copy_from":
+        place = f"program.py:{line_of('program.py', text)} in <module>"
+        assert f"       called at {place}\n" in done.stderr
     done = run("simcuda", "run", "--seeds=20", *program, PATH=path())
     assert done.returncode == 66
     assert "seed 1: the program raced" in done.stderr

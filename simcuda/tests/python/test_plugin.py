@@ -5,6 +5,7 @@ One project holds all the tests that end in some way; it is run once, and looked
 """
 
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -451,7 +452,8 @@ def test_a_failure_says_enough(outcomes):
     assert "schedule eager" in text
     assert "writes, on non-blocking stream" in text
     assert "record an event after operation" in text
-    assert "in test_raced" in text  # where the second one was asked for
+    called = r"called at \S+ in call, from \S+ in work, from test_project\.py:\d+ in test_raced\n"
+    assert len(set(re.findall(called, text))) == 2
     assert "again: pytest --simcuda-schedules=eager" in text
     both = outcomes[":test_raced_and_wrong"]
     assert "It also raced:" in both.text
