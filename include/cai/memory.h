@@ -725,7 +725,8 @@ cai_status cai_memory_of(const cai_array *array, cai_memory **out, uint64_t *off
  * @param to      not read-only; of the same shape and dtype; must not overlap `from`
  * @param stream  of the device of either, or that the memory of either was made for, and a GPU's
  *                unless the host may use both (the CPU's, and pinned memory); NULL: the thread's
- *                current one of `to`'s device, or of `from`'s if `to` is the host's
+ *                current one of `to`'s device, or of `from`'s if `to` is the host's, or managed and
+ *                `from` a GPU's own
  * @return #CAI_OK; #CAI_ERR_VALUE if shapes or types differ, or `to` is read-only, and (entry
  *         mask) for a mask that `to` lacks or cannot take; #CAI_ERR_LAYOUT if elements of `to`
  *         overlap, or `from`'s with them; #CAI_ERR_UNSUPPORTED for bits, but in masks whose bits

@@ -79,6 +79,14 @@ bool can_copy(const cai_stream &stream, const cai_array &from, cai_device from_d
   return device::is_cpu(stream.device) ? from_served && to_served : from_served || to_served;
 }
 
+// A GPU's own memory may be out of another one's reach, as a pool's is without access.
+cai_device usual_device(const cai_array &from, cai_device from_device, const cai_array &to,
+                        cai_device to_device) {
+  if (to.device_type == CAI_DEVICE_CUDA) return to_device;
+  const bool by_reader = is_of_host(to) || from.device_type == CAI_DEVICE_CUDA;
+  return by_reader ? from_device : to_device;
+}
+
 }  // namespace
 
 void copy(const cai_array &from, const cai_array &to, cai_stream *given) {
@@ -91,7 +99,7 @@ void copy(const cai_array &from, const cai_array &to, cai_stream *given) {
   }
   const device::HeldStream stream =
       given ? device::HeldStream::one_more(given)
-            : device::current_stream(is_of_host(to) ? from_device : to_device);
+            : device::current_stream(usual_device(from, from_device, to, to_device));
   device::is_cpu(stream.get()->device)
       ? copy_by_host(*stream.get(), from, to)
       : copy_by_gpu(*stream.get(), from, from_device, to, to_device);

@@ -75,6 +75,46 @@ TEST_F(Edges, TheHostsAddressOfItsOwnMemoryIsTheOneOfTheArray) {
   EXPECT_FAILS(CAI_ERR_STATE, "was freed already", cai_array_host(array, &host, error));
 }
 
+// ---- Streams
+
+// Another one may not reach the memory of its pool. Of the current streams only its own is
+// captured.
+TEST_F(Edges, TheGpuWhoseOwnMemoryItIsCopies) {
+  const auto nodes_of =
+      driver_function<int (*)(Handle, Handle *, std::size_t *)>("cuGraphGetNodes");
+  OwnStream before[2];
+  const OwnStream streams[] = {make_stream(gpu0), make_stream(gpu1)};
+  for (const int device : {0, 1}) {
+    cai_stream *current = nullptr;
+    ASSERT_OK(cai_stream_current({CAI_DEVICE_CUDA, device}, &current, error));
+    before[device] = OwnStream(current);
+    ASSERT_OK(cai_stream_set_current(streams[device], error));
+  }
+  const Handle captured = handle(cai_stream_value(streams[0]));
+  const OwnMemory own = allocate(gpu0, CAI_KIND_ASYNC, size);
+  const OwnArray owns = array_of(own, {size});
+  for (const std::uint32_t kind : {CAI_KIND_MANAGED_GLOBAL, CAI_KIND_PINNED}) {
+    const OwnMemory memory = allocate(gpu1, kind, size);
+    const OwnArray other = array_of(memory, {size});
+    for (const bool to_other : {true, false}) {
+      for (const Handle context : primary) {
+        const With with(context);
+        MUST(gpu().cuCtxSynchronize());
+      }
+      const With with(primary[0]);
+      MUST(gpu().cuStreamBeginCapture_v2(captured, 2));
+      ASSERT_OK(cai_array_copy(to_other ? owns : other, to_other ? other : owns, nullptr, error));
+      Handle graph = nullptr;
+      MUST(gpu().cuStreamEndCapture(captured, &graph));
+      std::size_t nodes = 0;
+      MUST(nodes_of(graph, nullptr, &nodes));
+      EXPECT_GE(nodes, 1U);
+      MUST(gpu().cuGraphDestroy(graph));
+    }
+  }
+  for (const OwnStream &stream : before) ASSERT_OK(cai_stream_set_current(stream, error));
+}
+
 // ---- Nothing
 
 TEST_F(Edges, MemoryOfAnEmptyArrayIsEmpty) {

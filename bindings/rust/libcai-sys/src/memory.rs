@@ -2309,7 +2309,8 @@ functions! {
     /// - `to`: not read-only; of the same shape and dtype; must not overlap `from`
     /// - `stream`: of the device of either, or that the memory of either was made for, and a GPU's
     ///   unless the host may use both (the CPU's, and pinned memory); NULL: the thread's
-    ///   current one of `to`'s device, or of `from`'s if `to` is the host's
+    ///   current one of `to`'s device, or of `from`'s if `to` is the host's, or managed and
+    ///   `from` a GPU's own
     ///
     /// # Returns
     ///
