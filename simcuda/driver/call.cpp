@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "check_report.h"
+#include "race_report.h"
 #include "simcuda.h"
 #include "table.h"
 #include "tally.h"
@@ -22,6 +23,7 @@ struct Entry {
   struct Fault {
     std::uint64_t remaining;  // calls until it strikes; 1 is the next
     CUresult result;
+    std::uint64_t stated = 0;  // that many by the environment
   };
 
   std::string_view base;
@@ -75,7 +77,7 @@ void read_faults(const Entries &entries) {
     else if (found == entries.by_base.end())
       refuse_setting("SIMCUDA_FAIL", text, std::string("the driver has no function ") + name);
     else
-      found->second->faults.push_back({nth, status});
+      found->second->faults.push_back({nth, status, nth});
   }
 }
 
@@ -196,6 +198,16 @@ CUresult admit(Entry &entry, bool needs_driver) {
 void find_site(const Entry &entry) {
   const bool is_wanted = trace::on || (Settings::get().call_sites && entry.is_reported);
   keep_site(is_wanted && !process_was_forked());
+}
+
+void say_faults_left() {
+  std::lock_guard guard(entries_mutex());
+  for (auto &[base, entry] : entries().by_base)
+    for (const Entry::Fault &fault : entry->faults)
+      if (fault.stated)
+        say("simcuda: SIMCUDA_FAIL: " + std::string(base) + " was to fail in its call " +
+            std::to_string(fault.stated) + ", and was called " +
+            std::to_string(fault.stated - fault.remaining) + " times\n");
 }
 
 void read_call_settings() {

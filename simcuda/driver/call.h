@@ -36,6 +36,8 @@ void find_site(const Entry &entry);
 CUresult admit(Entry &entry, bool needs_driver);
 void log_call(const char *symbol, Arguments arguments, CUresult result);
 void log_operation(const Operation &operation);
+// At the end: which of those of SIMCUDA_FAIL have not struck.
+void say_faults_left();
 // Reads SIMCUDA_FAIL, and opens SIMCUDA_LOG and the trace, unless that has been done.
 void read_call_settings();
 // What an entry point does that simcuda does not implement.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "driver.h"
+#include "trace.h"
 
 namespace simcuda {
 namespace {
@@ -26,12 +27,22 @@ Told &told() {
   return *all;
 }
 
+// "simcuda:   by parameter 2 (out), in the 256 bytes of device memory at 0x...".
+std::string memory_of(const kernel::Finding &finding) {
+  return finding.memory.empty() ? finding.memory : "simcuda:   " + finding.memory + '\n';
+}
+
 // "simcuda:   as operation 3, on blocking stream ...".
 std::string line_of(const Operation &operation) {
   std::string text = "simcuda:   as operation " + std::to_string(operation.id);
   if (!operation.step) return text + '\n';
   text += ", " + std::string(operation.step->call) + " on " + operation.step->line->name + '\n';
   return text + where(*operation.step);
+}
+
+void report(const std::string &text, const Operation &operation) {
+  if (trace::on) trace::found(operation, text);
+  Settings::get().races == RaceMode::count ? say(text) : tell(text);
 }
 
 // What a loop of launches would repeat is counted each time, and told once.
@@ -56,13 +67,17 @@ void tell_findings(const std::vector<kernel::Finding> &findings, std::uint64_t l
     if (told().places.size() > most_told)
       tell("simcuda: more findings in kernels are only counted\n");
     else
-      tell("simcuda: check: " + to_string(finding) + '\n' + line_of(operation));
+      report(
+          "simcuda: check: " + to_string(finding) + '\n' + memory_of(finding) + line_of(operation),
+          operation);
     if (mode == RaceMode::abort) std::abort();
   }
 }
 
 void tell_fault(const kernel::Fault &fault, const Operation &operation) {
-  say("simcuda: fault: " + to_string(fault) + '\n' + line_of(operation));
+  ++count;
+  telling = true;
+  report("simcuda: fault: " + to_string(fault) + '\n' + line_of(operation), operation);
 }
 
 std::uint64_t findings_so_far() {

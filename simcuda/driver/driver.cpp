@@ -32,6 +32,7 @@ __attribute__((destructor)) void process_ends() {
   if (forked) return;
   say_races_at_end();
   say_findings_at_end();
+  if (driver()) say_faults_left();
 }
 
 }  // namespace

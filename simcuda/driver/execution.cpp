@@ -55,6 +55,7 @@ void Execution::run(const Operation &operation) {
   try {
     execute(operation.id);
     write_printed();
+    for (kernel::Finding &finding : outcome_.findings) finding.memory = memory_of(finding);
     tell_findings(outcome_.findings, outcome_.findings_left_out, operation);
     if (out_of_time_ && outcome_.fault)
       outcome_.fault->detail = "It had run for more than " +
@@ -106,20 +107,42 @@ void Execution::ran(const Operation &operation) {
     used.back().ranges.emplace_back(begin, begin + (access.end - access.begin));
   }
   driver()->races.ran(operation, used);
+  if (!outcome_.fault || outcome_.fault->kind != kernel::FaultKind::illegal_address) return;
+  const kernel::Fault &fault = *outcome_.fault;
+  if (const auto allocation = driver()->memory.freed(fault.address))
+    driver()->races.uses_freed(operation, allocation, fault.address, fault.size,
+                               fault.write ? Effect::writes : Effect::reads);
+}
+
+// "by parameter 2 (out), "; nothing, if no parameter alone leads there.
+std::string Execution::parameter_of(const kernel::Access &access) const {
+  if (access.parameter < 0) return {};
+  const auto &parameters = launch_->code->kernel->parameters;
+  const std::string &parameter = parameters[static_cast<std::size_t>(access.parameter)].name;
+  std::string text = "by parameter " + std::to_string(access.parameter + 1);
+  // A compiler numbers what it has no name for.
+  if (!parameter.starts_with(launch_->code->name + "_param_")) text += " (" + parameter + ')';
+  return text + ", ";
 }
 
 // " by parameter 2 (out), first in fill, line 7 of its PTX (st.global.u32)"
 std::string Execution::describe_use(const kernel::Access &access) const {
-  std::string text;
-  if (access.parameter >= 0) {
-    const auto &parameters = launch_->code->kernel->parameters;
-    const std::string &parameter = parameters[static_cast<std::size_t>(access.parameter)].name;
-    text = " by parameter " + std::to_string(access.parameter + 1);
-    // A compiler numbers what it has no name for.
-    if (!parameter.starts_with(launch_->code->name + "_param_")) text += " (" + parameter + ')';
-    text += ',';
-  }
-  return text + " first " + to_string(outcome_.places[access.place]);
+  return ' ' + parameter_of(access) + "first " + to_string(outcome_.places[access.place]);
+}
+
+// "by parameter 2 (out), in the 256 bytes of device memory at 0x..."
+std::string Execution::memory_of(const kernel::Finding &finding) {
+  if (finding.space != kernel::Space::global && finding.space != kernel::Space::generic) return {};
+  Lock lock(simulator_mutex());
+  const auto after = found_.upper_bound(finding.address);
+  if (after == found_.begin()) return {};
+  const Found &memory = std::prev(after)->second;
+  if (finding.address >= memory.window.end) return {};
+  std::string parameter;
+  for (const kernel::Access &access : outcome_.accesses)
+    if (access.begin <= finding.address && finding.address < access.end)
+      parameter = parameter_of(access);
+  return parameter + "in " + describe_memory(*memory.allocation);
 }
 
 AllocationPtr Execution::allocation_at(std::uintptr_t address) const {

@@ -40,7 +40,9 @@ class Execution final : public KernelWork, private kernel::Environment {
   AllocationPtr allocation_at(std::uintptr_t address) const;
   void execute(std::uint64_t grid_id);
   void write_printed();
+  std::string parameter_of(const kernel::Access &access) const;
   std::string describe_use(const kernel::Access &access) const;
+  std::string memory_of(const kernel::Finding &finding);
 
   const std::shared_ptr<const KernelLaunch> launch_;
   std::vector<std::pair<AllocationPtr, std::shared_ptr<History>>> named_;

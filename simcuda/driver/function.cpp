@@ -10,7 +10,7 @@ namespace simcuda {
 namespace {
 
 constexpr int most_threads = 1024;  // of a block
-constexpr int most_shared = 49152, most_shared_opt_in = 232448;
+constexpr int most_shared = kernel::most_shared_bytes, most_shared_opt_in = 232448;
 constexpr unsigned resident_warps = 64, most_resident_blocks = 32;
 constexpr std::size_t registers_of_multiprocessor = 65536, registers_at_once = 256;
 constexpr std::size_t shared_of_multiprocessor = 233472, shared_reserved = 1024;
@@ -35,6 +35,18 @@ int constant_bytes(const kernel::Module &ptx) {
   return static_cast<int>(bytes);
 }
 
+int own_attribute(const KernelCode &code, int attribute);
+
+// A compiler leaves a block of the largest size room for all its threads.
+std::uint32_t registers_of(const KernelCode &code) {
+  const auto threads =
+      static_cast<std::size_t>(own_attribute(code, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+  const std::size_t of_warp = registers_of_multiprocessor / whole((threads + 31) / 32, 4);
+  const auto most =
+      static_cast<std::uint32_t>(of_warp / registers_at_once * registers_at_once / 32);
+  return std::clamp(code.kernel->registers, 1u, std::min(most, 255u));
+}
+
 // Of a kernel as it was compiled.
 int own_attribute(const KernelCode &code, int attribute) {
   const kernel::Kernel *kernel = code.kernel;
@@ -55,7 +67,7 @@ int own_attribute(const KernelCode &code, int attribute) {
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
       return kernel ? number(kernel->local_bytes) : 0;
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      return kernel ? number(std::clamp(kernel->registers, 1u, 255u)) : 0;
+      return kernel ? number(registers_of(code)) : 0;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
       return code.ptx ? number_in(code.ptx->target) : 90;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:

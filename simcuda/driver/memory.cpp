@@ -312,18 +312,22 @@ void Memory::remember(const Allocation &allocation) {
 }
 
 std::string Memory::describe(std::uintptr_t address) const {
+  // Where memory was handed out again, the mistake is more likely about what is there now.
   for (auto gone = gone_.rbegin(); gone != gone_.rend(); ++gone)
-    if (address - gone->address < gone->size)
+    if (address - gone->address < gone->size && !overlaps(gone->address, gone->size))
       return "It lies in " + describe_memory(gone->kind, gone->size, gone->address) +
              ", which are freed.";
   if (const auto allocation = find(address))
     return "It lies in " + describe_memory(*allocation) +
            ", which have another address on the device.";
-  if (!is_ours(address)) return "It may be the host's own memory: no allocation is near.";
   const auto next = by_address_.upper_bound(address);
   const auto distance = [](std::uintptr_t bytes) { return std::to_string(bytes) + " bytes "; };
   const Allocation *below = next == by_address_.begin() ? nullptr : std::prev(next)->second.get();
   const Allocation *above = next == by_address_.end() ? nullptr : next->second.get();
+  constexpr std::uintptr_t near = 1 << 20;  // what comes before the first, or after the last
+  if (!is_ours(address) && !(above && above->device_address() - address < near) &&
+      !(below && address - below->device_address() - below->size < near))
+    return "It may be the host's own memory: no allocation is near.";
   if (below && (!above || address - (below->device_address() + below->size) <
                               above->device_address() - address))
     return "It is " + distance(address - (below->device_address() + below->size)) +

@@ -93,6 +93,8 @@ class Memory {
   AllocationPtr find(std::uintptr_t address) const;
   AllocationPtr find_base(std::uintptr_t address) const;
   bool overlaps(std::uintptr_t address, std::size_t size) const;
+  // What was there until it was freed in stream order; null if nobody knows.
+  AllocationPtr freed(std::uintptr_t address) const;
   std::vector<AllocationPtr> all() const;
   // Where an address leads that a kernel cannot use: a sentence.
   std::string describe(std::uintptr_t address) const;
@@ -119,7 +121,6 @@ class Memory {
 
  private:
   void add(const AllocationPtr &allocation);
-  AllocationPtr freed(std::uintptr_t address) const;
   // Whether it lies where allocations do.
   bool is_ours(std::uintptr_t address) const;
   Arena &arena_of(const Allocation &allocation);

@@ -13,6 +13,7 @@ AllocationPtr allocate(Driver &driver, const kernel::Variable &variable,
                        const std::shared_ptr<Context> &context) {
   const auto kind = variable.managed ? Allocation::Kind::managed : Allocation::Kind::device;
   const auto size = std::max<std::size_t>(variable.size, 1);
+  if (size > driver.device(context->device).total) throw Refused{CUDA_ERROR_OUT_OF_MEMORY};
   auto allocation = driver.memory.allocate(kind, context->device, size, CU_MEM_ATTACH_GLOBAL);
   allocation->context = context;
   allocation->of_module = true;

@@ -253,6 +253,16 @@ void Races::names_freed(const AllocationPtr &allocation, std::uintptr_t address,
                  address + size});
 }
 
+void Races::uses_freed(const Operation &operation, const AllocationPtr &allocation,
+                       std::uintptr_t address, std::size_t size, Effect effect) {
+  if (!on_ || !allocation->history || !allocation->history->freed) return;
+  report_.found({{allocation->history->freed, Effect::frees},
+                 {operation.step, effect},
+                 allocation,
+                 address,
+                 address + size});
+}
+
 void Races::use(const StepPtr &step, const Access &access, Effect effect) {
   std::uintptr_t begin = access.begin;
   History *history = &pageable_;

@@ -52,6 +52,9 @@ class Races {
   void host_frees(Allocation &allocation);
   // A call names memory after a stream was told to free it.
   void names_freed(const AllocationPtr &allocation, std::uintptr_t address, std::size_t size);
+  // A kernel reads or writes it once it has been freed.
+  void uses_freed(const Operation &operation, const AllocationPtr &allocation,
+                  std::uintptr_t address, std::size_t size, Effect effect);
 
   // No more work will be submitted to this stream.
   void retire(Stream &stream);

@@ -250,6 +250,10 @@ void raced(const Race &race, const std::string &report) {
              quoted(report.c_str()));
 }
 
+void found(const Operation &operation, const std::string &report) {
+  write_line("found", operation.id, quoted(report.c_str()));
+}
+
 void forgot_races() {
   write_line("forget");
 }

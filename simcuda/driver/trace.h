@@ -61,6 +61,8 @@ void host_saw(const Moment &moment);
 void host_used(const Step &step);
 void raced(const Race &race, const std::string &report);
 void forgot_races();
+// What was found inside a kernel, or ended it.
+void found(const Operation &operation, const std::string &report);
 
 }  // namespace trace
 }  // namespace simcuda

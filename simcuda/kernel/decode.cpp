@@ -6,6 +6,7 @@
 #include "allocate.h"
 #include "control.h"
 #include "lowering.h"
+#include "spoken.h"
 
 namespace simcuda::kernel {
 namespace {
@@ -21,6 +22,14 @@ std::uint32_t aligned(std::uint32_t value, std::uint32_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
+// What NVIDIA's assembler refuses as well.
+void check_size(std::string_view name, int line, std::uint64_t size, std::uint64_t most,
+                const char *what) {
+  if (size > most)
+    throw Invalid(line, "'" + spoken(std::string(name)) + "' wants " + std::to_string(size) +
+                            " bytes of " + what + " memory: there are " + std::to_string(most));
+}
+
 // Variables of one scope of a call could share their places with those of another; there are few.
 std::vector<std::uint32_t> lay_out_locals(const Function &function, Body &body) {
   std::vector<std::uint32_t> offsets;
@@ -30,9 +39,7 @@ std::vector<std::uint32_t> lay_out_locals(const Function &function, Body &body) 
     at = (at + alignment - 1) / alignment * alignment;
     offsets.push_back(static_cast<std::uint32_t>(at));
     at += variable.size;
-    if (at > 64 << 20)
-      throw Invalid(function.line, "'" + std::string(function.name.substr(0, 80)) +
-                                       "' wants too much local memory");
+    check_size(function.name, function.line, at, most_local_bytes, "local");
   }
   body.local_bytes = aligned(static_cast<std::uint32_t>(at), 16);
   return offsets;
@@ -148,9 +155,8 @@ void lay_out_shared(const Program &program, Code &code, int entry, Kernel &kerne
       at = (at + alignment - 1) / alignment * alignment;
       layout.offsets[index] = static_cast<std::uint32_t>(at);
       at += variable.size;
-      if (at > 1 << 24)
-        throw Invalid(program.functions[entry].line,
-                      "'" + kernel.name.substr(0, 80) + "' wants too much shared memory");
+      check_size(kernel.name, program.functions[entry].line, at, most_shared_bytes,
+                 "static shared");
     }
   // What the launch adds begins where the strictest of its names wants it.
   std::uint32_t strictest = 16;
@@ -192,8 +198,13 @@ ModulePtr decode(std::shared_ptr<const Program> program) {
       kernel.registers = std::min(kernel.registers, kernel.max_registers);
     made->kernels.push_back(std::move(kernel));
   }
-  for (const Variable &variable : program->variables)
-    if (in_variables_of_driver(variable)) made->variables.push_back(variable);
+  std::uint64_t constants = 0;
+  for (const Variable &variable : program->variables) {
+    if (!in_variables_of_driver(variable)) continue;
+    if (variable.space == Space::constant)
+      check_size(variable.name, 0, constants += variable.size, most_constant_bytes, "constant");
+    made->variables.push_back(variable);
+  }
   for (const Body &body : code->bodies)
     if (body.builtin == Builtin::unresolved) made->unresolved.push_back(body.name);
   for (const Variable &variable : program->variables)

@@ -51,6 +51,10 @@ struct Variable {
   std::vector<Relocation> relocations;
 };
 
+// Of a thread, of a block without what its launch adds, and of a module: as on hardware.
+constexpr std::uint32_t most_local_bytes = 512 << 10, most_shared_bytes = 48 << 10,
+                        most_constant_bytes = 64 << 10;
+
 struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;

@@ -64,6 +64,7 @@ struct Finding {
   std::uint32_t size = 0;
   Space space = Space::global;
   std::string detail;
+  std::string memory;       // of global memory: what the driver knows of it
   std::uint64_t count = 1;  // how often at this instruction
 };
 

@@ -11,7 +11,6 @@
 namespace simcuda::kernel {
 namespace {
 
-constexpr std::uint32_t most_local = 512 << 10;  // bytes of a thread, as on hardware
 constexpr std::uint32_t deepest_call = 2000;
 constexpr std::uint64_t patience = 4096;  // instructions of a group while others of its warp wait
 constexpr std::uint32_t most_polls = 4,
@@ -106,15 +105,16 @@ Frame *Warp::take_frame(int function) {
 // Of each thread its own stretch, so that a new size moves them all.
 void Warp::need_local(std::uint32_t room) {
   if (room <= local_room_) return;
-  if (room > most_local)
-    throw Failed{FaultKind::stack_overflow,
-                 static_cast<unsigned>(std::countr_zero(active | live)),
-                 room,
-                 0,
-                 false,
-                 Space::local,
-                 "A thread has at most " + std::to_string(most_local) + " bytes of local memory."};
-  const std::uint32_t wanted = std::min(most_local, std::max(room, local_room_ * 2));
+  if (room > most_local_bytes)
+    throw Failed{
+        FaultKind::stack_overflow,
+        static_cast<unsigned>(std::countr_zero(active | live)),
+        room,
+        0,
+        false,
+        Space::local,
+        "A thread has at most " + std::to_string(most_local_bytes) + " bytes of local memory."};
+  const std::uint32_t wanted = std::min(most_local_bytes, std::max(room, local_room_ * 2));
   Bytes grown(std::size_t{wanted} * lanes_of_warp);
   for (unsigned lane = 0; lane < lanes_of_warp && local_room_; ++lane)
     std::memcpy(grown.data() + std::size_t{lane} * wanted, local(lane), local_room_);

@@ -53,9 +53,15 @@ class Item:
 
 @dataclass
 class Race:
+    """Two that race; or, inside a kernel, what is wrong with one."""
+
     earlier: Item
     later: Item
     report: str
+
+    @property
+    def is_inside(self):
+        return self.earlier is self.later
 
 
 @dataclass
@@ -186,6 +192,10 @@ class _Reader:
 
     def take_race(self, earlier, later, memory, begin, end, report):
         self._unplaced.append((earlier, later, report))
+
+    def take_found(self, number, report):
+        """Inside a kernel: one operation is both ends of what is wrong."""
+        self._unplaced.append((("operation", number), ("operation", number), report))
 
     def take_forget(self):
         self._unplaced.clear()

@@ -215,7 +215,7 @@ class _Run:
             how = f"by signal {_name(-status)}" if status < 0 else f"with status {status}"
             self.fail(f"ended its process {how}", self.output, races=True)
         if self.report:
-            self.fail("raced", self.report)
+            self.fail(self.finding, self.report)
         for phase in phases:
             if phase["outcome"] == "xfailed":
                 pytest.xfail(phase["text"])
@@ -330,10 +330,15 @@ class _Run:
                 else:
                     self.item.add_report_section(when, key, text)
 
+    @property
+    def finding(self):
+        """What is wrong by the report, whatever else is."""
+        return "raced" if "simcuda: race:" in self.report else "went wrong inside a kernel"
+
     def fail(self, what, text, *, races=False):
         lines = [f"it {what} (on simcuda, schedule {self.schedule})", "", text.strip()]
         if races and self.report:
-            lines += ["", "It also raced:", self.report.strip()]
+            lines += ["", f"It also {self.finding}:", self.report.strip()]
         if self.tally.unsupported:
             names = ", ".join(self.tally.unsupported)
             lines += ["", f"It called what simcuda does not implement (docs/rules.md): {names}"]

@@ -19,7 +19,7 @@ def page(processes, title):
     values = {
         "title": html.escape(title),
         "summary": html.escape(_summary(processes)),
-        "race_count": f"{len(races)} race{'s' * (len(races) != 1)}" if races else "No race",
+        "race_count": _counted(race for process in processes for race in process.races),
         "races": "\n".join(map(_race, range(len(races)), races)),
         "css": (TEMPLATES / "page.css").read_text("utf-8"),
         "js": "".join((TEMPLATES / name).read_text("utf-8") for name in ("draw.js", "page.js")),
@@ -38,6 +38,13 @@ def _summary(processes):
         f"{_many(operations, 'operation')} on {_many(streams, 'stream')} of "
         f"{_many(len(processes), 'process', 'es')}"
     )
+
+
+def _counted(races):
+    inside = [race.is_inside for race in races]
+    counts = {"race": inside.count(False), "finding": inside.count(True)}
+    told = [_many(number, what) for what, number in counts.items() if number]
+    return " and ".join(told) or "No race"
 
 
 def _many(number, what, ending="s"):

@@ -137,6 +137,9 @@ def run(options):
         options.parser.error("there is no PROGRAM to run")
     if program[0].startswith("-"):
         options.parser.error(f"{program[0]!r} is an option, and no PROGRAM")
+    if not program[0]:
+        print("simcuda run: the PROGRAM has no name", file=sys.stderr)
+        return 127
     try:
         command = _library.command(*program)
     except _library.MissingError as error:
@@ -182,7 +185,8 @@ def _run_seeds(command, options):
             continue
         if status not in NOT_STARTED:
             _say(options, f"simcuda: {total}")
-        what = "raced" if status == _library.RACED else f"ended with {status}"
+        raced = "raced, or went wrong inside a kernel"
+        what = raced if status == _library.RACED else f"ended with {status}"
         again = ["simcuda", "run", f"--seed={seed}", *_repeated(options), *options.program]
         print(
             f"simcuda run: seed {seed}: the program {what}; again: {shlex.join(again)}",

@@ -55,9 +55,13 @@ def _of(process, flow):
             if before.lane is not item.lane:
                 yield from arrow("wait", before, item)
     for race in process.races:
+        told = {"ph": "i", "s": "t", "args": {"report": race.report}}
+        if race.is_inside:
+            yield at(race.later, name="finding", cat="finding", **told)
+            continue
         yield from arrow("race", race.earlier, race.later)
         for item in (race.earlier, race.later):
-            yield at(item, ph="i", s="t", name="race", cat="race", args={"report": race.report})
+            yield at(item, name="race", cat="race", **told)
 
 
 def _named(name, pid, tid, value):

@@ -110,7 +110,7 @@ static void must_stay(CUresult error) {
   MUST_BE(cuMemAlloc(&memory, 4), error);
   MUST(cuCtxCreate(&other, 0, 0));
   MUST(cuMemAlloc(&memory, 4));
-  MUST_BE(sim.findings(), 0);
+  MUST_BE(sim.findings(), 1);  // the fault itself
 }
 
 static unsigned value = 1;
@@ -136,6 +136,46 @@ static void write_freed(void) {
   USE_MEMORY;
   CUdeviceptr x = memory_of(SIZE);
   MUST(cuMemFree(x));
+  MUST(launch(function_in(module, "fill"), 1, 1, LEGACY, ARGUMENTS(&x, &value)));
+  must_stay(ILLEGAL_ADDRESS);
+}
+
+// The free that nothing orders before the kernel, whatever has run by then.
+static void write_freed_in_order(void) {
+  const CUmodule module = begin();
+  USE_STREAMS;
+  USE_POOLS;
+  USE(cuCtxSynchronize, 2000, void);
+  CUstream one, two;
+  CUdeviceptr x;
+  MUST(cuStreamCreate(&one, NON_BLOCKING));
+  MUST(cuStreamCreate(&two, NON_BLOCKING));
+  MUST(cuMemAllocAsync(&x, SIZE, one));
+  MUST(cuStreamSynchronize(one));
+  MUST(cuMemFreeAsync(x, one));
+  MUST(launch(function_in(module, "fill"), 1, 1, two, ARGUMENTS(&x, &value)));
+  (void)cuCtxSynchronize();  // where the free has run, the kernel finds nothing
+  MUST_BE(sim.races(), 1);
+}
+
+static void write_before(void) {
+  const CUmodule module = begin();
+  CUdeviceptr x = memory_of(SIZE) - 4;
+  MUST(launch(function_in(module, "fill"), 1, 1, LEGACY, ARGUMENTS(&x, &value)));
+  must_stay(ILLEGAL_ADDRESS);
+}
+
+// Where there was more room for another one before.
+static void write_behind_reused(void) {
+  const CUmodule module = begin();
+  USE_POOLS;
+  CUdeviceptr x, y;
+  MUST(cuMemAllocAsync(&x, 4 * SIZE, LEGACY));
+  MUST(cuMemFreeAsync(x, LEGACY));
+  finish_all();
+  MUST(cuMemAllocAsync(&y, SIZE, LEGACY));
+  MUST_BE(x == y, 1);
+  x = y + SIZE;
   MUST(launch(function_in(module, "fill"), 1, 1, LEGACY, ARGUMENTS(&x, &value)));
   must_stay(ILLEGAL_ADDRESS);
 }
@@ -282,6 +322,13 @@ int main(void) {
   run_apart(write_freed);
   must_say("of device memory at 0x");
   must_say("which are freed");
+  run_apart(write_freed_in_order);
+  must_say(
+      "cuLaunchKernel (kernel fill) (operation 3) uses memory that cuMemFreeAsync (operation 2) has freed");
+  run_apart(write_before);
+  must_say("It is 4 bytes before the 256 bytes of device memory");
+  run_apart(write_behind_reused);
+  must_say("It is 0 bytes behind the end of the 256 bytes of device memory");
   run_apart(write_to_host);
   must_say("where it has no memory");
   run_apart(write_to_other_device);

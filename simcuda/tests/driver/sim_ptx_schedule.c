@@ -123,7 +123,8 @@ int main(void) {
   check_repeats();
   check_room();
   check_host();
-  check_failure();
   MUST_BE(sim.findings(), 0);
+  check_failure();
+  MUST_BE(sim.findings(), 1);  // its trap
   return 0;
 }

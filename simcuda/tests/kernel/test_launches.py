@@ -419,6 +419,25 @@ def refused(body, *words):
     refused_text(program(body), *words)
 
 
+def test_limits_are_a_devices():
+    def sized(room, memory, before="", body=""):
+        return program(f"{before}.{memory} .align 8 .b8 d[{room}]; mov.u64 %q2, d; {body}")
+
+    for memory, what, most in ("local", "local", 524288), ("shared", "static shared", 49152):
+        Module(sized(most, memory))
+        refused_text(
+            sized(most + 8, memory), f"'k' wants {most + 8} bytes of {what} memory", f"{most}"
+        )
+    shared = ".shared .align 8 .b8 c[49152]; mov.u64 %q1, c; "
+    refused_text(sized(8, "shared", shared), "'k' wants 49160 bytes of static shared memory")
+    constant = ".const .align 8 .b8 {}[{}];\n"
+    Module(program("", before=constant.format("c", 65528) + constant.format("d", 8)))
+    refused_text(
+        program("", before=constant.format("c", 65528) + constant.format("d", 16)),
+        "'d' wants 65544 bytes of constant memory",
+    )
+
+
 def test_refusals_name_line_and_instruction():
     line = program("HERE").split("\n").index("HERE") + 1
     refused(

@@ -90,6 +90,18 @@ def test_sets_what_it_is_told():
     assert command("run", "--seed=7", *program).stdout == "random:7 None None None\n"
 
 
+def test_says_which_call_did_not_fail():
+    done = command("run", "--fail=cuDeviceGet:3:2", sys.executable, "-c", COUNT)
+    assert "cuDeviceGet was to fail in its call 3, and was called 0 times" in done.stderr
+    done = command("run", "--fail=cuDeviceGetCount:1:101", sys.executable, "-c", COUNT)
+    assert "was to fail" not in done.stderr
+
+
+def test_a_program_without_a_name(told):
+    done = told("run", "")
+    assert (done.returncode, done.stderr) == (127, "simcuda run: the PROGRAM has no name\n")
+
+
 def test_makes_a_call_fail():
     done = command("run", "--fail=cuInit:1:2,cuDeviceGetCount:1:101", sys.executable, "-c", COUNT)
     assert done.stdout == "2 101 0\n", done.stderr

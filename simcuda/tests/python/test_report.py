@@ -43,6 +43,43 @@ def test_a_race(shown, schedule):
     assert all(line in told for line in race["report"].splitlines())
 
 
+LOOK = """
+PTX = b'''.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry look(.param .u64 p) {
+  .reg .b64 %a;
+  .reg .b32 %b;
+  ld.param.u64 %a, [p];
+  ld.global.u32 %b, [%a];
+  ret;
+}
+'''
+import ctypes
+kernel = new("cuModuleGetFunction", new("cuModuleLoadData", PTX), b"look")
+def look(address):
+    first = ctypes.c_uint64(address)
+    arguments = (ctypes.c_void_p * 1)(ctypes.addressof(first))
+    call("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, one, arguments, None)
+    cuda.cuCtxSynchronize()
+"""
+
+
+def test_what_goes_wrong_inside_a_kernel(shown):
+    """A finding, and a fault: each is told of the one operation, and counts."""
+    for text, begins in (
+        ("look(memory.value)", "check: Kernel look: thread (0, 0, 0) of block"),
+        ("look(memory.value - 8)", "fault: Kernel look: thread (0, 0, 0) of block"),
+    ):
+        page = shown(LOOK + text)
+        (finding,) = page.data["races"]
+        assert finding["report"].startswith(begins)
+        assert finding["earlier"] == finding["later"]
+        assert page.names()[finding["later"]] == "look"
+        assert "<h2>1 finding</h2>" in page.text
+        assert "65536 bytes of device memory" in finding["report"]
+
+
 def test_waits_are_edges(shown):
     """A record and its wait, and the host's wait for a stream."""
     page = shown(

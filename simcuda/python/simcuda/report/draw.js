@@ -250,7 +250,7 @@ function drawArrows(wide) {
   }
   if (chosen >= 0)
     for (const e of edgesOf(chosen)) drawn += arrow(edges.from[e], edges.to[e], colours.chosen, 1.8);
-  for (const { earlier, later } of data.races) drawn += arrow(earlier, later, colours.race, 2, [6, 4]);
+  for (const { earlier, later } of data.races) if (earlier !== later) drawn += arrow(earlier, later, colours.race, 2, [6, 4]);
   return drawn;
 }
 

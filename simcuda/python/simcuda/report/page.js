@@ -150,7 +150,7 @@ function describe() {
   links("waits for", mine.filter(e => edges.to[e] === i).map(e => edges.from[e]));
   links("is waited for by", mine.filter(e => edges.from[e] === i).map(e => edges.to[e]));
   const races = data.races.filter(({ earlier, later }) => earlier === i || later === i);
-  links("races with", races.map(({ earlier, later }) => earlier === i ? later : earlier));
+  links("races with", races.map(({ earlier, later }) => earlier === i ? later : earlier).filter(other => other !== i));
   const frames = (title, site) => {
     if (!data.sites[site].length) return;
     element("h2", title, place);
