@@ -18,9 +18,9 @@ from libcai.testing import _driver as cuda
 
 TEXT = """Hands arrays of Python, NumPy and numba-cuda (whichever is installed), and arrays that are
 nothing but a dict, to a compiled C function, and what it makes of them to numba-cuda, cuda.core and
-plain calls of the driver. Work is pending on the GPU all the while, on streams of its own: libcai
-keeps it in order. Then order is left out, to show what it is for. Where there is no GPU, the
-simulated driver is used: there a missing wait always gives a wrong value."""
+a kernel of PTX. Kernels and copies are pending on the GPU all the while, on streams of their own:
+libcai keeps them in order. Then order is left out, to show what it is for. Where there is no GPU,
+the simulated driver is used: there a missing wait always gives a wrong value."""
 
 STATUS = """Exit status: 0 if all is as it should be; 1 if not; 2 if it could not be run."""
 
@@ -91,20 +91,60 @@ def pack_of(path):
 
 # ---- Who makes arrays, and who reads them --------------------------------------------------------
 
+# Both have a thread for each number. A driver compiles the text for whatever GPU there is.
+PTX = b"""
+.version 6.0
+.target sm_50
+.address_size 64
+
+.visible .entry count(.param .u64 to, .param .u64 first)
+{
+    .reg .b32 %i, %n;
+    .reg .b64 %to, %first;
+    ld.param.u64 %to, [to];
+    ld.param.u64 %first, [first];
+    mov.u32 %i, %tid.x;
+    cvt.u32.u64 %n, %first;
+    add.u32 %n, %n, %i;
+    mad.wide.u32 %to, %i, 4, %to;
+    st.global.u32 [%to], %n;
+    ret;
+}
+
+.visible .entry read(.param .u64 from, .param .u64 to)
+{
+    .reg .b32 %i, %n;
+    .reg .b64 %from, %to;
+    ld.param.u64 %from, [from];
+    ld.param.u64 %to, [to];
+    mov.u32 %i, %tid.x;
+    mad.wide.u32 %from, %i, 4, %from;
+    mad.wide.u32 %to, %i, 4, %to;
+    ld.global.u32 %n, [%from];
+    st.global.u32 [%to], %n;
+    ret;
+}
+"""
+
+
+@functools.cache
+def kernel(name):
+    driver = cuda.current()
+    return driver.cuModuleGetFunction(driver.cuModuleLoadData(PTX), name)
+
 
 class Pending:
-    """A dict, and nothing else. The numbers are still on their way, on a stream."""
+    """A dict, and nothing else. A kernel has yet to compute the numbers, on a stream."""
 
     def __init__(self, simulated, says_stream=True):
         driver = cuda.current()
-        self.pinned = cuda.Pinned(driver, SIZE, array("i", NUMBERS).tobytes())
         stream = driver.new_stream()
         self.address = driver.cuMemAllocAsync(SIZE, stream)
         if not simulated:  # something to do first: a real GPU may be too fast to be caught
             big = driver.cuMemAllocAsync(1 << 26, stream)
             for _ in range(64):
                 driver.cuMemsetD8Async(big, 0, 1 << 26, stream)
-        driver.cuMemcpyAsync(self.address, self.pinned.address, SIZE, stream)
+        driver.launch(kernel(b"count"), len(NUMBERS), stream, self.address, NUMBERS[0])
         self.__cuda_array_interface__ = {
             "shape": (6, 8),
             "typestr": "<i4",
@@ -114,12 +154,12 @@ class Pending:
         }
 
 
-def read_by_driver(given, ordered=True):
-    """Copies on one more stream, which libcai puts in order, or not."""
+def read_by_kernel(given, ordered=True):
+    """A kernel on one more stream, which libcai puts in order, or not."""
     driver = cuda.current()
     pinned, stream = cuda.Pinned(driver, given.nbytes), driver.new_stream()
     with libcai.use(given, stream=stream if ordered else -1) as (used,):
-        driver.cuMemcpyAsync(pinned.address, used.data, used.nbytes, stream)
+        driver.launch(kernel(b"read"), used.nbytes // 4, stream, used.data, pinned.address)
     driver.cuStreamSynchronize(stream)
     return listed(bytes(pinned), given.shape)
 
@@ -236,11 +276,11 @@ class Story:
         self.title(f"Without order: a wrong answer {may} come")
         view = "a[::2, ::-1]"
         liar = Pending(self.simulated, says_stream=False)
-        got = read_by_driver(self.function(view_of(liar, view)))
+        got = read_by_kernel(self.function(view_of(liar, view)))
         self.judge_unordered('the dict says "stream": None', got, rows_of(view))
         source = Pending(self.simulated)
         packed = self.function(view_of(source, view))
-        got = read_by_driver(packed, ordered=False)
+        got = read_by_kernel(packed, ordered=False)
         self.judge_unordered("the reader does not wait (stream=-1)", got, rows_of(view))
 
 
@@ -292,7 +332,7 @@ def tell(function, simulated, options):
     if installed("NumPy", array_of_numpy) is not None:
         hosts["NumPy"] = array_of_numpy
     makers = {"A dict made by hand": functools.partial(Pending, simulated)}
-    readers = {"the driver": read_by_driver}
+    readers = {"a kernel": read_by_kernel}
     if numba := installed("numba-cuda", with_numba):
         makers["numba-cuda"], readers["numba-cuda"] = numba
     if cuda_core := installed("cuda.core", with_cuda_core):

@@ -20,11 +20,20 @@ _SIGNATURES = {
     "cuEventCreate": [_pointer, ctypes.c_uint],
     "cuEventDestroy_v2": [_pointer],
     "cuEventRecord": [_pointer, _pointer],
+    "cuLaunchKernel": [
+        _pointer,
+        *[ctypes.c_uint] * 7,
+        _pointer,
+        ctypes.POINTER(_pointer),
+        _pointer,
+    ],
     "cuMemAllocAsync": [_pointer, _size, _pointer],
     "cuMemFreeAsync": [_word, _pointer],
     "cuMemFreeHost": [_pointer],
     "cuMemHostAlloc": [_pointer, _size, ctypes.c_uint],
     "cuMemcpyAsync": [_word, _word, _size, _pointer],
+    "cuModuleGetFunction": [_pointer, _pointer, ctypes.c_char_p],
+    "cuModuleLoadData": [_pointer, ctypes.c_char_p],
     "cuMemsetD8Async": [_word, ctypes.c_ubyte, _size, _pointer],
     "cuStreamCreate": [_pointer, ctypes.c_uint],
     "cuStreamDestroy_v2": [_pointer],
@@ -32,7 +41,7 @@ _SIGNATURES = {
     "cuStreamWaitEvent": [_pointer, _pointer, ctypes.c_uint],
 }
 _CREATED = {"cuCtxGetCurrent", "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuMemAllocAsync"}
-_CREATED |= {"cuMemHostAlloc", "cuStreamCreate"}
+_CREATED |= {"cuMemHostAlloc", "cuModuleGetFunction", "cuModuleLoadData", "cuStreamCreate"}
 
 
 class Driver:
@@ -68,6 +77,12 @@ class Driver:
 
     def new_stream(self, *, blocking=False):
         return self.cuStreamCreate(0 if blocking else 1)
+
+    def launch(self, function, threads, stream, *words):
+        """A kernel of one block, whose parameters are of 64 bits."""
+        values = [_word(word) for word in words]
+        pointers = (_pointer * len(values))(*map(ctypes.addressof, values))
+        self.cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, pointers, None)
 
     def order(self, before, after):
         """What comes on `after` waits for what is on `before`."""
