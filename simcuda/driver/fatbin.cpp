@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fatbin.h"
 
+#include <dlfcn.h>
+
 #include <cstring>
 #include <stdexcept>
 
@@ -78,6 +80,38 @@ std::string unpack_lz4(std::string_view from, std::size_t size) {
   return out;
 }
 
+// By the system's library, if it is there: nothing else here needs it.
+struct Zstd {
+  std::size_t (*decompress)(void *to, std::size_t room, const void *from, std::size_t size);
+  unsigned (*is_error)(std::size_t result);
+
+  static const Zstd &found() {
+    static const Zstd zstd;
+    if (!zstd.decompress || !zstd.is_error)
+      refuse(
+          "the PTX in the fat binary is compressed by zstd, and there is no libzstd.so.1 that reads "
+          "it: install libzstd, or compile with --compress-mode=none");
+    return zstd;
+  }
+
+ private:
+  Zstd() {
+    void *library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+    const auto find = [&](const char *name) { return library ? dlsym(library, name) : nullptr; };
+    decompress = reinterpret_cast<decltype(decompress)>(find("ZSTD_decompress"));
+    is_error = reinterpret_cast<decltype(is_error)>(find("ZSTD_isError"));
+  }
+};
+
+std::string unpack_zstd(std::string_view from, std::size_t size) {
+  const Zstd &zstd = Zstd::found();
+  std::string out(size, '\0');
+  const std::size_t unpacked = zstd.decompress(out.data(), size, from.data(), from.size());
+  if (zstd.is_error(unpacked) || unpacked != size)
+    refuse("code that is compressed by zstd is not what it says");
+  return out;
+}
+
 }  // namespace
 
 bool is_fat_binary(const void *bytes) {
@@ -130,12 +164,9 @@ std::vector<FatEntry> fat_entries(const void *container, std::size_t room) {
 
 std::string unpack(const FatEntry &entry) {
   if (!entry.is_compressed) return std::string(entry.bytes);
-  if (!entry.is_lz4)
-    refuse(
-        "the PTX in the fat binary is compressed by zstd, which simcuda does not read: "
-        "compile with --compress-mode=none");
   if (entry.unpacked_size > most_unpacked) refuse("compressed code is larger than a gigabyte");
-  return unpack_lz4(entry.bytes, entry.unpacked_size);
+  return entry.is_lz4 ? unpack_lz4(entry.bytes, entry.unpacked_size)
+                      : unpack_zstd(entry.bytes, entry.unpacked_size);
 }
 
 }  // namespace simcuda

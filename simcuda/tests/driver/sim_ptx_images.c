@@ -126,13 +126,49 @@ static void check_fat(void) {
   entry->compressed_size = (uint32_t)size;
   ((unsigned char *)(entry + 1))[2] = 2;  // copies from before the beginning
   MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
-  entry->flags = 0x8011;
-  MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
   entry->flags = 0x11;
   entry->size += 8;
   MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
   entry->header_size = 8;
   MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+}
+
+// By zstd: a frame of one segment with one block, which is not compressed.
+static void check_zstd(void) {
+  USE_KERNELS;
+  CUmodule module;
+  const size_t length = sizeof text - 1, stated = length - 256;
+  const size_t block = length << 3 | 1;  // of raw bytes, and the last
+  const unsigned char head[] = {0x28,
+                                0xb5,
+                                0x2f,
+                                0xfd,
+                                0x60,
+                                stated & 255,
+                                stated >> 8 & 255,
+                                block & 255,
+                                block >> 8 & 255,
+                                block >> 16 & 255};
+  unsigned char packed[sizeof head + sizeof text];
+  memcpy(packed, head, sizeof head);
+  memcpy(packed + sizeof head, text, length);
+  const size_t size = sizeof head + length;
+  begin_fat();
+  struct entry *entry = add_entry(1, 80, packed, size);
+  entry->flags |= 0x8000;
+  entry->compressed_size = (uint32_t)size;
+  entry->unpacked_size = length;
+  MUST(cuModuleLoadData(&module, &fat));
+  must_run(module, "fill");
+  for (uint32_t i = 0; i < size; i += i < 32 ? 1 : 97) {
+    entry->compressed_size = i;
+    MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  }
+  entry->compressed_size = (uint32_t)size;
+  for (int more = -1; more < 2; more += 2) {
+    entry->unpacked_size = length + (size_t)more;
+    MUST_BE(cuModuleLoadData(&module, &fat), INVALID_IMAGE);
+  }
 }
 
 static void check_bad_images(void) {
@@ -263,6 +299,7 @@ static void check_linker(void) {
 int main(void) {
   start_races();
   check_fat();
+  check_zstd();
   check_bad_images();
   check_files();
   check_linker();
