@@ -75,9 +75,13 @@ void tell_findings(const std::vector<kernel::Finding> &findings, std::uint64_t l
 }
 
 void tell_fault(const kernel::Fault &fault, const Operation &operation) {
+  tell_fault(to_string(fault), operation);
+}
+
+void tell_fault(const std::string &sentence, const Operation &operation) {
   ++count;
   telling = true;
-  report("simcuda: fault: " + to_string(fault) + '\n' + line_of(operation), operation);
+  report("simcuda: fault: " + sentence + '\n' + line_of(operation), operation);
 }
 
 std::uint64_t findings_so_far() {

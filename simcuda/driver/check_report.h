@@ -16,6 +16,7 @@ void tell_findings(const std::vector<kernel::Finding> &findings, std::uint64_t l
                    const Operation &operation);
 // What a launch ended with: its context is told, too.
 void tell_fault(const kernel::Fault &fault, const Operation &operation);
+void tell_fault(const std::string &sentence, const Operation &operation);
 
 // Of this process.
 std::uint64_t findings_so_far();

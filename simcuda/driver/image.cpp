@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "fatbin.h"
+#include "machine_code.h"
 
 namespace simcuda {
 namespace {
@@ -87,10 +88,51 @@ Image image_of_names(std::string_view rest) {
   return image;
 }
 
+// What takes the place of a kernel is launched as that is.
+void check_arguments(const KernelCode &registered, const kernel::Kernel &kernel) {
+  bool same = registered.arguments.size() == kernel.parameters.size();
+  for (std::size_t i = 0; same && i < kernel.parameters.size(); ++i)
+    same = registered.arguments[i].offset == kernel.parameters[i].offset &&
+           registered.arguments[i].size == kernel.parameters[i].size;
+  if (!same)
+    throw BadImage{CUDA_ERROR_INVALID_IMAGE, "the kernel that was registered as '" +
+                                                 registered.name +
+                                                 "' has other arguments than the image's"};
+}
+
+std::vector<std::string> opaque_kernels(const void *bytes, std::size_t room) {
+  if (!is_fat_wrapper(bytes) && !is_fat_binary(bytes)) return kernels_of_machine_code(bytes, room);
+  const void *container = is_fat_wrapper(bytes) ? wrapped(bytes) : bytes;
+  std::vector<std::string> names;
+  for (const FatEntry &entry : fat_entries(container, room)) {
+    if (entry.kind != FatEntry::Kind::elf) continue;
+    const std::string code = unpack(entry);
+    for (std::string &name : kernels_of_machine_code(code.data(), code.size()))
+      names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// The kernels of machine code that are registered: what they do need not be executed.
+Image image_of_machine_code(const void *bytes, std::size_t room) {
+  Image image;
+  try {
+    for (const std::string &name : opaque_kernels(bytes, room))
+      if (auto registered = registered_kernel(name)) image.kernels.push_back(std::move(registered));
+  } catch (const std::runtime_error &) {  // it is not whole
+  }
+  return image;
+}
+
 Image image_of(const kernel::ModulePtr &ptx) {
   Image image;
   image.ptx = ptx;
   for (const kernel::Kernel &kernel : ptx->kernels) {
+    if (const auto registered = registered_kernel(kernel.name)) {
+      check_arguments(*registered, kernel);
+      image.kernels.push_back(registered);
+      continue;
+    }
     auto code = std::make_shared<KernelCode>();
     code->name = kernel.name;
     for (const kernel::Parameter &parameter : kernel.parameters)
@@ -120,8 +162,10 @@ Texts texts_of(const void *bytes, std::size_t room) {
     if (begins(bytes, room, texts_begin))
       return texts_of_linked(text_at(bytes, room).substr(texts_begin.size()));
     if (begins(bytes, room, "\177ELF"))
-      throw BadImage{CUDA_ERROR_NO_BINARY_FOR_GPU,
-                     "this is machine code (a cubin), which simcuda cannot execute: it needs PTX"};
+      throw BadImage{
+          CUDA_ERROR_NO_BINARY_FOR_GPU,
+          "this is machine code (a cubin), which simcuda cannot execute: it needs PTX, or "
+          "a stand-in for one of its kernels"};
     // The first bytes can be looked at one by one only, where a text may end.
     if (!begins(bytes, room, ".") && text_at(bytes, std::min<std::size_t>(room, 4)).size() == 4) {
       if (is_fat_wrapper(bytes)) {
@@ -183,6 +227,9 @@ Image load_image(Session &session, const char *symbol, const void *bytes, JitOpt
     session.lock.lock();
     return image_of(ptx);
   } catch (const BadImage &bad) {
+    if (!session.lock.owns_lock()) session.lock.lock();
+    if (bad.result == CUDA_ERROR_NO_BINARY_FOR_GPU)
+      if (Image image = image_of_machine_code(bytes, room); !image.kernels.empty()) return image;
     refuse_image(symbol, bad, options);
   }
 }

@@ -86,15 +86,40 @@ KernelCodePtr registered_kernel(std::string_view name) {
   return found == registered().end() ? nullptr : found->second;
 }
 
+CUresult register_kernel(const char *name, const std::uint32_t *argument_sizes,
+                         std::uint32_t argument_count,
+                         const std::function<void(KernelCode &)> &complete) {
+  if (!name || !*name || std::strchr(name, '\n') || (argument_count && !argument_sizes))
+    return CUDA_ERROR_INVALID_VALUE;
+  auto code = std::make_shared<KernelCode>();
+  code->name = name;
+  for (std::uint32_t i = 0; i < argument_count; ++i) {
+    const std::size_t size = argument_sizes[i], alignment = argument_alignment(size);
+    if (!size) return CUDA_ERROR_INVALID_VALUE;
+    code->argument_bytes = (code->argument_bytes + alignment - 1) / alignment * alignment;
+    code->arguments.push_back({code->argument_bytes, size});
+    code->argument_bytes += size;
+  }
+  complete(*code);
+  if (process_was_forked()) return CUDA_ERROR_NOT_INITIALIZED;
+  Lock lock(simulator_mutex());
+  registered()[name] = std::move(code);
+  return CUDA_SUCCESS;
+}
+
+simcuda_launch launch_as_seen(const KernelLaunch &launch) {
+  simcuda_launch seen{};
+  std::copy_n(launch.shape.grid, 3, seen.grid);
+  std::copy_n(launch.shape.block, 3, seen.block);
+  seen.shared_bytes = launch.shape.shared_bytes;
+  seen.argument_count = static_cast<std::uint32_t>(launch.pointers.size());
+  seen.arguments = launch.pointers.data();
+  return seen;
+}
+
 void prepare_registered(Session &session, Operation &operation) {
   const auto launch = operation.launch;
-  simcuda_launch seen{};
-  std::copy_n(launch->shape.grid, 3, seen.grid);
-  std::copy_n(launch->shape.block, 3, seen.block);
-  seen.shared_bytes = launch->shape.shared_bytes;
-  seen.argument_count = static_cast<std::uint32_t>(launch->pointers.size());
-  seen.arguments = launch->pointers.data();
-
+  const simcuda_launch seen = launch_as_seen(*launch);
   auto ranges = ranges_of(*launch, seen);
   std::vector<Place> places;
   for (auto &range : ranges) {
@@ -119,23 +144,10 @@ using namespace simcuda;
 SIM_API std::int32_t simcuda_kernel(const char *name, const std::uint32_t *argument_sizes,
                                     std::uint32_t argument_count, simcuda_kernel_ranges ranges,
                                     simcuda_kernel_run run) {
-  if (!name || !*name || std::strchr(name, '\n') || (argument_count && !argument_sizes))
-    return CUDA_ERROR_INVALID_VALUE;
-  auto code = std::make_shared<KernelCode>();
-  code->name = name;
-  for (std::uint32_t i = 0; i < argument_count; ++i) {
-    const std::size_t size = argument_sizes[i], alignment = argument_alignment(size);
-    if (!size) return CUDA_ERROR_INVALID_VALUE;
-    code->argument_bytes = (code->argument_bytes + alignment - 1) / alignment * alignment;
-    code->arguments.push_back({code->argument_bytes, size});
-    code->argument_bytes += size;
-  }
-  code->ranges = ranges;
-  code->run = run;
-  if (process_was_forked()) return CUDA_ERROR_NOT_INITIALIZED;
-  Lock lock(simulator_mutex());
-  registered()[name] = std::move(code);
-  return CUDA_SUCCESS;
+  return register_kernel(name, argument_sizes, argument_count, [&](KernelCode &code) {
+    code.ranges = ranges;
+    code.run = run;
+  });
 }
 
 SIM_API std::int32_t simcuda_busy(void *stream, std::uint64_t nanoseconds) {

@@ -23,6 +23,9 @@ struct KernelCode {
 
   simcuda_kernel_ranges ranges = nullptr;
   simcuda_kernel_run run = nullptr;
+  // One that says what it uses while it runs.
+  simcuda_stand_in_run stand_in = nullptr;
+  void *data = nullptr;
 };
 
 using KernelCodePtr = std::shared_ptr<const KernelCode>;
@@ -72,6 +75,10 @@ struct Library {
 
 // A registered kernel; null if there is none of that name.
 KernelCodePtr registered_kernel(std::string_view name);
+// Returns the status of simcuda_kernel().
+CUresult register_kernel(const char *name, const std::uint32_t *argument_sizes,
+                         std::uint32_t argument_count,
+                         const std::function<void(KernelCode &)> &complete);
 
 std::shared_ptr<Module> add_module(Session &session, const Image &image,
                                    const std::shared_ptr<Context> &context);

@@ -7,6 +7,7 @@
 #include "call.h"
 #include "execution.h"
 #include "pool.h"
+#include "stand_in.h"
 #include "virtual_memory.h"
 
 namespace simcuda {
@@ -126,8 +127,8 @@ Operation kernel_operation(Session &session, const Stream &stream, CUfunction ha
   Operation operation;
   operation.what = "kernel";
   operation.launch = launch;
-  if (launch->code->ptx) {
-    check_fits(*function, shape);
+  if (launch->code->ptx) check_fits(*function, shape);
+  if (launch->code->ptx || launch->code->stand_in) {
     find_named(session.driver.memory, *launch);
     session.driver.schedule.need_kernel_thread();
   } else {
@@ -137,8 +138,11 @@ Operation kernel_operation(Session &session, const Stream &stream, CUfunction ha
 }
 
 void begin_kernel(Operation &operation) {
-  if (operation.launch && operation.launch->code->ptx)
+  if (!operation.launch) return;
+  if (operation.launch->code->ptx)
     operation.kernel = std::make_shared<Execution>(operation.launch);
+  else if (operation.launch->code->stand_in)
+    operation.kernel = std::make_shared<StandIn>(operation.launch);
 }
 
 }  // namespace simcuda

@@ -33,6 +33,7 @@ Operation kernel_operation(Session &session, const Stream &stream, CUfunction fu
 // reach of all.
 bool in_reach(const Context &context, const Allocation &allocation);
 
+simcuda_launch launch_as_seen(const KernelLaunch &launch);
 // The work of a registered kernel; what it reads and writes is stated.
 void prepare_registered(Session &session, Operation &operation);
 

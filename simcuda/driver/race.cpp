@@ -2,10 +2,9 @@
 #include "race.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
-#include "driver.h"
+#include "call.h"
 #include "trace.h"
 
 namespace simcuda {
@@ -14,13 +13,6 @@ namespace {
 // A client that never waits for what it destroyed keeps this many lanes; older ones are then taken
 // for waited for, which can hide a race and invents none.
 constexpr std::size_t most_retired = 1024;
-
-std::string hex(const void *handle) {
-  char text[24];
-  std::snprintf(text, sizeof text, "%#llx",
-                static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(handle)));
-  return text;
-}
 
 Line line_of(const Stream &stream) {
   const Context &context = *stream.context;
@@ -31,8 +23,9 @@ Line line_of(const Stream &stream) {
     name = "the per-thread stream " + std::to_string(stream.id);
   else
     name = std::string(stream.blocking() ? "blocking" : "non-blocking") + " stream " +
-           hex(stream.handle);
-  name += " of context " + hex(context.handle) + " (device " + std::to_string(context.device) + ')';
+           hex(address_of(stream.handle));
+  name += " of context " + hex(address_of(context.handle)) + " (device " +
+          std::to_string(context.device) + ')';
   return {name, stream.made_at};
 }
 

@@ -19,12 +19,6 @@ constexpr std::size_t most_told = 100;
 std::atomic<std::uint64_t> count{0};
 std::atomic<bool> telling{false};
 
-std::string hex(std::uintptr_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "%#llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
 // The script sim looks into that folder when all is over; what is said of races is in the file,
 // since the client may have standard error elsewhere.
 std::string evidence() {
@@ -121,6 +115,12 @@ std::string remedy(const Race &race) {
 }
 
 }  // namespace
+
+std::string hex(std::uintptr_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%#llx", static_cast<unsigned long long>(value));
+  return text;
+}
 
 void say(const std::string &text) {
   [[maybe_unused]] auto written = write(2, text.data(), text.size());

@@ -35,6 +35,8 @@ class RaceReport {
   std::set<std::pair<const Step *, const Allocation *>> with_;
 };
 
+// "0x7f10a60000c0"
+std::string hex(std::uintptr_t value);
 // Says it on standard error,
 void say(const std::string &text);
 // and in this process's file in the folder that `simcuda run` looks into when all is over.

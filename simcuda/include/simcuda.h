@@ -134,6 +134,26 @@ typedef int32_t (*simcuda_kernel_run)(const simcuda_launch *launch, const simcud
 int32_t simcuda_kernel(const char *name, const uint32_t *argument_sizes, uint32_t argument_count,
                        simcuda_kernel_ranges ranges, simcuda_kernel_run run);
 
+/* A kernel that says what it uses while it runs: it is executed as one of PTX is, on a thread of
+ * the driver's own, at its place in stream order, and compared with other work by what it has used.
+ * `data` is the test's. Returns 0, or an error such as 719 that ends the context. It may not call
+ * CUDA (that returns 800), but it may call simcuda_use(), and take its time.
+ *
+ * Registers it as simcuda_kernel() does. Beside images that name it, it takes the place of the
+ * kernel of its name in PTX, which must have the same arguments, and in machine code: an image of
+ * that alone (a cubin, or a fat binary without PTX) can then be loaded, and has the kernels that
+ * are registered. The name is the image's, as a compiler mangled it. The same holds for kernels of
+ * simcuda_kernel().
+ *
+ * Returns 0, or 1 for what simcuda_kernel() refuses, and without `run`. */
+typedef int32_t (*simcuda_stand_in_run)(const simcuda_launch *launch, void *data);
+int32_t simcuda_stand_in(const char *name, const uint32_t *argument_sizes, uint32_t argument_count,
+                         simcuda_stand_in_run run, void *data);
+/* In a stand-in: it reads these bytes, or (`write` not 0) writes them. Returns where they are,
+ * until it returns; NULL, and the launch ends with 700, if no memory is there within the context's
+ * reach. Freed memory reads as 0xDB and keeps nothing. */
+void *simcuda_use(uint64_t address, uint64_t size, int32_t write);
+
 #ifdef __cplusplus
 }
 #endif

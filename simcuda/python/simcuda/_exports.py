@@ -2,6 +2,8 @@
 """What simcuda's libcuda.so.1 exports beside CUDA's driver interface, for a test in Python."""
 
 import ctypes
+import struct
+import traceback
 
 _MOST = (1 << 64) - 1  # also what a count is of something that there is not
 
@@ -23,7 +25,24 @@ _SIGNATURES = {
     "simcuda_reset": (None, []),
     "simcuda_reset_counts": (None, []),
     "simcuda_unsupported": (_u64, []),
+    "simcuda_use": (_address, [_u64, _u64, _i32]),
 }
+_LAUNCH_FAILED = 719
+
+
+class _Launch(ctypes.Structure):
+    """simcuda_launch"""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint32 * 3),
+        ("block", ctypes.c_uint32 * 3),
+        ("shared_bytes", ctypes.c_uint32),
+        ("argument_count", ctypes.c_uint32),
+        ("arguments", ctypes.POINTER(_address)),
+    )
+
+
+_STAND_IN = ctypes.CFUNCTYPE(_i32, ctypes.POINTER(_Launch), _address)
 
 
 def _number(name, value, least, most):
@@ -38,6 +57,41 @@ def _text(name, value):
     if not isinstance(value, str):
         raise TypeError(f"{name} is {value!r}, and not a str")
     return value.encode(errors="replace")
+
+
+_kept = []
+
+
+class Launch:
+    """One launch, as a stand-in sees it: its `grid`, `block` and `shared_bytes`."""
+
+    def __init__(self, library, seen):
+        self._library = library
+        self.grid, self.block = tuple(seen.grid), tuple(seen.block)
+        self.shared_bytes = seen.shared_bytes
+
+    def reads(self, address, size):
+        """Returns `size` bytes of memory as a memoryview that cannot be written: the kernel reads
+        them. Good until the function returns.
+
+        Raises
+        ------
+        ValueError
+            If no memory is there. The launch ends with 700.
+        """
+        return self._use(address, size, write=False).toreadonly()
+
+    def writes(self, address, size):
+        """The same for what the kernel writes, or reads and writes."""
+        return self._use(address, size, write=True)
+
+    def _use(self, address, size, *, write):
+        _number("address", address, 0, _MOST)
+        _number("size", size, 1, _MOST)
+        found = self._library.simcuda_use(address, size, write)
+        if not found:
+            raise ValueError(f"there are no {size} bytes of memory at {address:#x}")
+        return memoryview((ctypes.c_ubyte * size).from_address(found)).cast("B")
 
 
 class Exports:
@@ -136,6 +190,52 @@ class Exports:
     def reset_counts(self):
         """Sets `calls` and `unsupported` to 0."""
         self._library.simcuda_reset_counts()
+
+    def stand_in(self, name, arguments, function):
+        """Makes a Python function do the work of the kernel of this name, in PTX and in machine
+        code that is loaded from now on: a cubin can then be loaded, too.
+
+        `name` is the image's own, as a compiler mangled it. `arguments` has a letter of `struct`'s
+        for each: ``"PPfi"``. The function gets a `Launch` and the arguments' values. It runs at the
+        launch's place in stream order, on a thread of the driver's, and may not call CUDA. What it
+        raises is printed, and ends the context with 719, as a kernel that fails does.
+
+        Raises
+        ------
+        ValueError
+            If there is no name, or a letter is not one of a number.
+        """
+        try:
+            sizes = [
+                struct.calcsize(f"={letter}" if letter != "P" else "P") for letter in arguments
+            ]
+        except struct.error:
+            raise ValueError(f"{arguments!r} has a letter that struct does not know") from None
+        formats = ["=Q" if letter == "P" else f"={letter}" for letter in arguments]
+        if not callable(function):
+            raise TypeError(f"{function!r} is not callable")
+
+        def run(launch, _data):
+            try:
+                seen = launch.contents
+                values = [
+                    struct.unpack(form, ctypes.string_at(seen.arguments[i], size))[0]
+                    for i, (form, size) in enumerate(zip(formats, sizes, strict=True))
+                ]
+                function(Launch(self._library, seen), *values)
+            except BaseException:
+                traceback.print_exc()
+                return _LAUNCH_FAILED
+            return 0
+
+        callback = _STAND_IN(run)
+        register = self._library.simcuda_stand_in
+        status = register(
+            _text("name", name), (ctypes.c_uint32 * len(sizes))(*sizes), len(sizes), callback, None
+        )
+        if status != 0:
+            raise ValueError(f"{name!r} is no name of a kernel")
+        _kept.append(callback)  # a launch may come at any time
 
     def pending(self):
         """Returns how many operations have been submitted and have not run."""
