@@ -428,6 +428,11 @@ def test_refusals_name_line_and_instruction():
     refused("@%r0 add.s32 %r0, %r1, %r2;", "predicate")
     refused("mul.s32 %r0, %r1, %r2;", ".lo, .hi and .wide")
     refused("ld.global.v4.u32 {%r0, %r1}, [%q0];", "vector of 4")
+    refused("cvt.rn.e4m3x2.f32 %h0, %f0, %f1;", ".satfinite")
+    refused("cvt.rn.satfinite.f16x2.e5m2x2 %r0, %h0;", ".satfinite")
+    refused("cvt.satfinite.e5m2x2.f16x2 %h0, %r0;", ".rn")
+    refused("cvt.rn.satfinite.e4m3x2.f64 %h0, %d0;", ".f64")
+    refused("cvt.rn.satfinite.e4m3x2.f32 %r0, %f0, %f1;", "16 are expected")
 
 
 def test_special_registers():
