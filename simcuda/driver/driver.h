@@ -42,6 +42,7 @@ struct Settings {
   RaceMode races;
   kernel::Checks checks;  // inside kernels
   std::chrono::seconds kernel_limit;
+  unsigned kernel_threads;
 
   static const Settings &get();
   // Whether the driver is one of that version, or a newer one.

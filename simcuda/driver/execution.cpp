@@ -79,6 +79,7 @@ void Execution::execute(std::uint64_t grid_id) {
   launch.cooperative = launch_->shape.cooperative;
   launch.parameters = launch_->bytes;
   launch.grid_id = grid_id;
+  launch.threads = settings.kernel_threads;
   launch.checks = settings.checks;
   launch.checks.accesses = settings.races != RaceMode::off;
   outcome_ = kernel::run(*launch_->code->ptx, *launch_->code->kernel, launch, *this);
@@ -211,9 +212,9 @@ void Execution::write_printed() {
 }
 
 bool Execution::stopped() {
-  if (!std::exchange(goes_on_, true)) driver()->schedule.goes_on(*this);
+  if (!goes_on_.exchange(true)) driver()->schedule.goes_on(*this);
   const auto limit = Settings::get().kernel_limit;
-  out_of_time_ = limit.count() > 0 && Clock::now() - began_ > limit;
+  if (limit.count() > 0 && Clock::now() - began_ > limit) out_of_time_ = true;
   return out_of_time_ || launch_->context->error != CUDA_SUCCESS || process_is_ending();
 }
 

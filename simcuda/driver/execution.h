@@ -2,6 +2,7 @@
 // One launch of a kernel of PTX as it is executed: the memory that it sees, and what came of it.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 
 #include "launch.h"
@@ -49,7 +50,7 @@ class Execution final : public KernelWork, private kernel::Environment {
   std::map<std::uint64_t, Found> found_;  // by address, with the simulator's lock
   kernel::Outcome outcome_;
   bool has_failed_ = false;  // the engine itself, for want of memory say
-  bool out_of_time_ = false, goes_on_ = false;
+  std::atomic<bool> out_of_time_{false}, goes_on_{false};
   Clock::time_point began_;
   std::mutex mutex_;  // of what is printed
   std::string printed_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the environment says.
 
+#include <sched.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -83,6 +85,14 @@ kernel::Checks checks(const char *name) {
   return found;
 }
 
+// As many as there are processors for this process; more than a few bring little.
+long default_kernel_threads() {
+  constexpr int enough = 8;
+  cpu_set_t available;
+  if (sched_getaffinity(0, sizeof available, &available) != 0) return 1;
+  return std::clamp(CPU_COUNT(&available), 1, enough);
+}
+
 // A number, or "GPU-" and the beginning of a UUID; -1: none.
 int physical_device(std::string_view item, int devices) {
   if (item.starts_with("GPU-")) {
@@ -131,6 +141,8 @@ Settings read_settings() {
   const bool tells = s.races == RaceMode::log || s.races == RaceMode::abort;
   s.call_sites = number("SIMCUDA_CALL_SITES", 1, 0, 1) != 0 && tells;
   s.checks = checks("SIMCUDA_CHECK");
+  s.kernel_threads =
+      static_cast<unsigned>(number("SIMCUDA_KERNEL_THREADS", default_kernel_threads(), 1, 256));
   s.kernel_limit = std::chrono::seconds{number("SIMCUDA_KERNEL_LIMIT", 600, 0, 1 << 30)};
   return s;
 }

@@ -192,6 +192,7 @@ void select_fence(Lowering &l) {
   l.take_any({"gl", "sys", "gpu", "cluster"});
   l.take_any({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
   l.expect_operands(0);
+  if (!of_block) l.body().independent_blocks = false;
   l.out.run = of_block ? nothing : fence;
 }
 
@@ -218,6 +219,7 @@ bool select_control(Lowering &l) {
     if (type != Type::u32) l.refuse_type(type);
     l.expect_operands(1);
     l.read(0, type);
+    l.body().independent_blocks = false;  // it waits for somebody
     l.out.run = sleep;
     return true;
   }

@@ -70,6 +70,7 @@ void decode_function(ModuleState &module, int index) {
   body.entry = function.entry;
   const auto locals = lay_out_locals(function, body);
   if (!function.defined) {
+    body.independent_blocks = false;
     body.builtin = Builtin::unresolved;
     for (auto &[name, builtin] : builtins)
       if (name == function.name) body.builtin = builtin;
@@ -94,27 +95,22 @@ void decode_function(ModuleState &module, int index) {
   body.callees.erase(std::unique(body.callees.begin(), body.callees.end()), body.callees.end());
 }
 
-struct Reached {
-  std::set<int> functions;
-  bool pointers = false;
-};
-
 // What an entry may call. Whoever calls through a pointer may call all whose address is taken
 // anywhere: in a table of a variable, too.
-Reached reach(const Program &program, const Code &code, int entry) {
-  Reached reached;
+std::set<int> reach(const Program &program, const Code &code, int entry) {
+  std::set<int> reached{entry};
+  bool pointers = false;
   std::vector<int> open{entry};
   const auto add = [&](int function) {
-    if (function >= 0 && reached.functions.insert(function).second) open.push_back(function);
+    if (function >= 0 && reached.insert(function).second) open.push_back(function);
   };
-  reached.functions.insert(entry);
   while (!open.empty()) {
     const Body &body = code.bodies[open.back()];
     open.pop_back();
     for (const Call &call : body.calls) add(call.function);
     for (int callee : body.callees) add(callee);
-    if (body.calls_pointers && !reached.pointers) {
-      reached.pointers = true;
+    if (body.calls_pointers && !pointers) {
+      pointers = true;
       for (const Variable &variable : program.variables)
         for (const Relocation &relocation : variable.relocations) {
           auto found = program.symbol_by_name.find(relocation.symbol);
@@ -138,11 +134,12 @@ std::uint32_t local_depth(const Code &code, int function, std::map<int, std::uin
   return known[function] = code.bodies[function].local_bytes + deepest;
 }
 
-void lay_out_shared(const Program &program, Code &code, int entry, Kernel &kernel) {
+void lay_out_shared(const Program &program, Code &code, int entry, const std::set<int> &reached,
+                    Kernel &kernel) {
   SharedLayout &layout = code.layouts[entry];
   std::vector<int> dynamic;
   std::uint64_t at = 0;
-  for (int function : reach(program, code, entry).functions)
+  for (int function : reached)
     for (int index : code.bodies[function].shared) {
       if (layout.offsets.contains(index)) continue;
       const Variable &variable = program.variables[index];
@@ -190,7 +187,11 @@ ModulePtr decode(std::shared_ptr<const Program> program) {
     const Function &function = program->functions[i];
     if (!function.entry || !function.defined) continue;
     Kernel kernel = function.kernel;
-    lay_out_shared(*program, *code, i, kernel);
+    const std::set<int> reached = reach(*program, *code, i);
+    lay_out_shared(*program, *code, i, reached, kernel);
+    kernel.independent_blocks = std::all_of(reached.begin(), reached.end(), [&](int index) {
+      return code->bodies[index].independent_blocks;
+    });
     std::map<int, std::uint32_t> known;
     kernel.local_bytes = local_depth(*code, i, known, 0);
     kernel.registers = registers_wanted(function);

@@ -240,6 +240,7 @@ void select_operation(Lowering &l, bool returns) {
   const auto space = take_space(l);
   if (space && *space != Space::global && *space != Space::shared)
     l.refuse("atomic operations are for global and shared memory");
+  if (space != Space::shared) l.body().independent_blocks = false;
   take_hints(l);
   static constexpr std::pair<std::string_view, Op> names[] = {
       {"and", Op::and_}, {"or", Op::or_},  {"xor", Op::xor_}, {"exch", Op::exch}, {"cas", Op::cas},

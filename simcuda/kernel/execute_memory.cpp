@@ -194,7 +194,10 @@ Transfer transfer_of(Type type, unsigned bits) {
 
 void select_transfer(Lowering &l, bool is_load) {
   const auto space = take_space(l);
+  const bool again = l.has("cv");  // whatever caches hold
   l.out.atomic = take_hints(l);
+  if ((again || l.out.atomic) && space.value_or(Space::generic) != Space::shared)
+    l.body().independent_blocks = false;
   const unsigned count = take_vector(l);
   take_hints(l);  // hints may stand behind the vector
   const Type type = l.type();

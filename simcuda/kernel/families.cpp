@@ -12,6 +12,7 @@
   bool select_half(Lowering &);                                                            \
   bool select_math(Lowering &);                                                            \
   bool select_compare(Lowering &);                                                         \
+  bool select_fp8(Lowering &);                                                             \
   bool select_convert(Lowering &);                                                         \
   bool select_move(Lowering &);                                                            \
   bool select_memory(Lowering &);                                                          \
@@ -19,9 +20,9 @@
   bool select_video(Lowering &);                                                           \
   extern const WarpUses uses;                                                              \
   static const Families all = {{select_move, select_memory, select_atomic, select_integer, \
-                                select_bits, select_compare, select_convert, select_float, \
-                                select_half, select_math, select_video, select_control,    \
-                                select_barrier, select_exchange}};                         \
+                                select_bits, select_compare, select_fp8, select_convert,   \
+                                select_float, select_half, select_math, select_video,      \
+                                select_control, select_barrier, select_exchange}};         \
   }
 
 SIMCUDA_FAMILIES(plain)

@@ -145,6 +145,7 @@ struct Body {
   // What it uses itself.
   std::vector<int> callees, shared;  // functions; variables
   bool calls_pointers = false;
+  bool independent_blocks = true;
 };
 
 struct SymbolUse {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <deque>
+#include <system_error>
 #include <thread>
 
 #include "warp.h"
@@ -11,13 +11,9 @@
 namespace simcuda::kernel {
 namespace {
 
-constexpr std::size_t most_findings = 64;   // that are told apart
-constexpr std::uint64_t slice = 1 << 14;    // instructions of a warp, between two looks around
-constexpr std::size_t most_resident = 16;   // blocks at once, where the launch is not cooperative
-constexpr std::uint64_t rounds_alone = 64;  // slices of a block before another one begins
 constexpr std::uint64_t most_cooperative = 8192;
-// Instructions of all threads, between two questions whether the launch is to end.
-constexpr std::uint64_t between_questions = 1 << 18;
+// Instructions of all threads, before which a thread more would cost more than it brings.
+constexpr std::uint64_t worth_a_thread = 1 << 18;
 
 std::uint32_t rounded(std::uint64_t value, std::uint32_t to) {
   return static_cast<std::uint32_t>((value + to - 1) / to * to);
@@ -41,6 +37,7 @@ LaunchState::LaunchState(const Module &its_module, const Kernel &its_kernel,
     all *= std::min(launch.block[i], 2048u);
     blocks *= launch.grid[i];
   }
+  end_block = blocks;
   if (all > 1024) throw Invalid(0, "a block has at most 1024 threads");
   if (launch.parameters.size() != kernel.parameter_bytes)
     throw Invalid(0, "'" + kernel.name.substr(0, 80) + "' takes " +
@@ -157,167 +154,37 @@ Thread LaunchState::thread_at(std::uint64_t block, std::uint32_t thread) const {
   return made;
 }
 
-bool Worker::known(FindingKind kind, std::uint32_t instruction) {
-  std::lock_guard lock(launch.mutex);
-  auto found = launch.found.find({instruction, kind});
-  if (found == launch.found.end()) {
-    if (launch.outcome.findings.size() < most_findings) return false;
-    ++launch.outcome.findings_left_out;
-    return true;
-  }
-  ++launch.outcome.findings[found->second].count;
-  return true;
-}
-
-void Worker::find_out(Finding finding, std::uint32_t instruction) {
-  std::lock_guard lock(launch.mutex);
-  auto [found, fresh] =
-      launch.found.try_emplace({instruction, finding.kind}, launch.outcome.findings.size());
-  if (fresh)
-    launch.outcome.findings.push_back(std::move(finding));
-  else
-    ++launch.outcome.findings[found->second].count;
-}
-
-void Worker::count(std::uint64_t instructions) {
-  counted_ += instructions;
-  const std::uint64_t all =
-      launch.instructions.fetch_add(instructions, std::memory_order_relaxed) + instructions;
-  if (launch.launch.most_instructions && all > launch.launch.most_instructions)
-    throw Failed{FaultKind::limit, 0, 0, 0, false, Space::generic, {}};
-  if (counted_ > between_questions) {
-    counted_ = 0;
-    if (launch.environment.stopped())
-      throw Failed{FaultKind::stopped, 0, 0, 0, false, Space::generic, {}};
-  }
-}
-
-void Worker::fail(const Failed &failed, const Warp &warp) {
-  launch.stop = true;
-  std::lock_guard lock(launch.mutex);
-  if (launch.outcome.fault) return;
-  Fault fault;
-  fault.kind = failed.kind;
-  // Where it was about to go on, if it was stopped between two instructions.
-  const bool between = failed.kind == FaultKind::limit || failed.kind == FaultKind::stopped;
-  if (warp.frame) fault.place = launch.place_of(warp.frame->function, warp.pc - !between);
-  fault.thread = warp.thread_of(failed.lane);
-  fault.address = failed.address;
-  fault.size = failed.size;
-  fault.write = failed.write;
-  fault.space = failed.space;
-  fault.detail = failed.detail;
-  launch.outcome.fault = std::move(fault);
-}
-
-// Blocks one after the other. One that does not end, since it may wait for another, lets others
-// begin beside it; those of a cooperative launch are all there from the beginning.
-void Worker::run() {
-  std::vector<std::unique_ptr<Block>> idle;
-  std::deque<std::unique_ptr<Block>> resident;
-  const bool cooperative = launch.launch.cooperative;
-  const auto begin_one = [&] {
-    const std::uint64_t next = launch.next_block.fetch_add(1);
-    if (next >= launch.blocks) return false;
-    if (idle.empty()) idle.push_back(std::make_unique<Block>(*this));
-    resident.push_back(std::move(idle.back()));
-    idle.pop_back();
-    resident.back()->alone = false;
-    resident.back()->begin(next);
-    return true;
-  };
-  try {
-    if (cooperative)
-      while (begin_one()) {
-      }
-    for (;;) {
-      if (resident.empty() && !begin_one()) break;
-      if (launch.stop) break;
-      Block &block = *resident.front();
-      block.alone =
-          resident.size() == 1 && launch.launch.threads <= 1 && !cooperative && !ever_several_;
-      const std::uint64_t rounds = cooperative ? 1 : rounds_alone;
-      bool ended = false;
-      for (std::uint64_t round = 0; round < rounds && !ended; ++round) ended = block.run(slice);
-      if (ended) {
-        idle.push_back(std::move(resident.front()));
-        resident.pop_front();
-        continue;
-      }
-      if (!cooperative && resident.size() < most_resident && begin_one()) ever_several_ = true;
-      std::rotate(resident.begin(), resident.begin() + 1, resident.end());
-    }
-  } catch (const Failed &failed) {
-    fail(failed, *running);
-  } catch (...) {
-    // The environment's, or no memory: whoever called is told once all workers have stopped.
-    launch.stop = true;
-    std::lock_guard lock(launch.mutex);
-    launch.thrown = std::current_exception();
-  }
-  hand_over();
-}
-
 namespace {
 
-// The parameters that are an address in one of these windows.
-int parameter_into(const LaunchState &launch, const Window &window) {
-  int found = -1;
-  for (std::size_t i = 0; i < launch.kernel.parameters.size(); ++i) {
-    const Parameter &parameter = launch.kernel.parameters[i];
-    for (std::uint32_t at = (parameter.offset + 7) / 8 * 8;
-         at + 8 <= parameter.offset + parameter.size; at += 8) {
-      std::uint64_t value;
-      std::memcpy(&value, launch.launch.parameters.data() + at, sizeof value);
-      if (value < window.begin || value >= window.end) continue;
-      if (found >= 0 && found != static_cast<int>(i)) return -1;
-      found = static_cast<int>(i);
-    }
+std::uint64_t most_workers(const LaunchState &state) {
+  // Those of a cooperative launch wait for each other, and races are looked for in the order in
+  // which blocks run: one worker has them all.
+  if (!state.kernel.independent_blocks || state.launch.cooperative || state.races) return 1;
+  return std::clamp<std::uint64_t>(state.launch.threads, 1, state.blocks);
+}
+
+// Workers beside the first, each on a thread of its own.
+class Others {
+ public:
+  ~Others() { join(); }
+  void begin(LaunchState &state, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) try {
+        workers_.push_back(std::make_unique<Worker>(state));
+        threads_.emplace_back([worker = workers_.back().get()] { worker->run(UINT64_MAX); });
+      } catch (const std::system_error &) {
+        return;  // there are no more threads: those that there are do it all
+      }
   }
-  return found;
-}
-
-}  // namespace
-
-void Worker::hand_over() {
-  std::lock_guard lock(launch.mutex);
-  const auto add = [&](const View &view) {
-    if (view.window.bytes == launch.grid_barrier.data()) return;
-    const int parameter = parameter_into(launch, view.window);
-    const auto add_set = [&](const ByteSet &set, Use use, std::uint32_t instruction) {
-      if (set.empty()) return;
-      const auto place = static_cast<std::uint32_t>(launch.outcome.places.size());
-      launch.outcome.places.push_back(launch.place_of(instruction));
-      set.ranges([&](std::uint64_t begin, std::uint64_t end) {
-        launch.outcome.accesses.push_back(
-            {view.window.begin + begin, view.window.begin + end, use, parameter, place});
-      });
-    };
-    add_set(view.reads, Use::reads, view.read_at);
-    add_set(view.writes, Use::writes, view.written_at);
-    add_set(view.atomics, Use::atomic, view.updated_at);
-  };
-  for (auto &view : memory.views()) add(*view);
-  for (auto &view : memory.gone()) add(*view);
-}
-
-namespace {
-
-// Several workers may have used the same bytes.
-void join_accesses(std::vector<Access> &accesses) {
-  std::sort(accesses.begin(), accesses.end(), [](const Access &a, const Access &b) {
-    return std::tie(a.use, a.begin, a.end) < std::tie(b.use, b.begin, b.end);
-  });
-  std::vector<Access> joined;
-  for (const Access &each : accesses) {
-    if (!joined.empty() && joined.back().use == each.use && each.begin <= joined.back().end &&
-        joined.back().parameter == each.parameter)
-      joined.back().end = std::max(joined.back().end, each.end);
-    else
-      joined.push_back(each);
+  const std::vector<std::unique_ptr<Worker>> &join() {
+    for (std::thread &thread : threads_) thread.join();
+    threads_.clear();
+    return workers_;
   }
-  accesses = std::move(joined);
-}
+
+ private:
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::thread> threads_;
+};
 
 }  // namespace
 
@@ -327,21 +194,17 @@ Outcome run(const Module &module, const Kernel &kernel, const Launch &launch,
   if (launch.cooperative && state.blocks > most_cooperative)
     throw Invalid(
         0, "a cooperative launch has at most " + std::to_string(most_cooperative) + " blocks");
-  // The blocks of a cooperative launch wait for each other: one worker has them all.
-  const std::uint64_t workers =
-      launch.cooperative ? 1 : std::clamp<std::uint64_t>(launch.threads, 1, state.blocks);
-  if (workers == 1) {
-    Worker(state).run();
-  } else {
-    std::vector<std::thread> threads;
-    for (std::uint64_t i = 0; i < workers; ++i)
-      threads.emplace_back([&state] { Worker(state).run(); });
-    for (std::thread &thread : threads) thread.join();
-    join_accesses(state.outcome.accesses);
+  Worker first(state);
+  Others others;
+  if (const std::uint64_t workers = most_workers(state);
+      workers > 1 && !first.run(worth_a_thread)) {
+    const std::uint64_t left =
+        state.blocks - std::min<std::uint64_t>(state.next_block, state.blocks);
+    others.begin(state, std::min(workers - 1, left));
   }
-  if (state.thrown) std::rethrow_exception(state.thrown);
-  state.outcome.instructions = state.instructions;
-  return std::move(state.outcome);
+  first.run(UINT64_MAX);
+  for (auto &worker : others.join()) first.take_over(*worker);
+  return first.outcome();
 }
 
 }  // namespace simcuda::kernel

@@ -93,6 +93,30 @@ void Memory::forget(std::uint64_t address) {
     }
 }
 
+void Memory::take_over(Memory &other) {
+  const auto add = [](UsedBytes &mine, UsedBytes &its) {
+    if (its.bytes.empty()) return;
+    if (mine.bytes.empty())
+      std::swap(mine.bytes, its.bytes);
+    else
+      mine.bytes.merge(its.bytes);
+    if (its.block < mine.block)
+      std::tie(mine.block, mine.instruction) = {its.block, its.instruction};
+  };
+  for (auto &its : other.views_) {
+    const auto mine =
+        std::lower_bound(views_.begin(), views_.end(), its->window.begin,
+                         [](auto &view, auto begin) { return view->window.begin < begin; });
+    if (mine == views_.end() || (*mine)->window.begin != its->window.begin) {
+      views_.insert(mine, std::move(its));
+      continue;
+    }
+    add((*mine)->reads, its->reads);
+    add((*mine)->writes, its->writes);
+    add((*mine)->atomics, its->atomics);
+  }
+}
+
 void Memory::reach(Request &request, Reach &found) {
   if (races_) {
     const Warp &warp = request.warp;
@@ -255,16 +279,16 @@ std::uint32_t Memory::instruction_of(const Warp &warp) const {
 
 // The bytes of a window that are used as the instruction does.
 ByteSet &Memory::used(const Request &request, View &view) {
-  const bool load = request.operation == Operation::load;
-  const bool store = request.operation == Operation::store;
-  ByteSet &set = load ? view.reads : store ? view.writes : view.atomics;
-  if (set.empty()) [[unlikely]] {
-    set.reserve(view.window.end - view.window.begin);
-    (load    ? view.read_at
-     : store ? view.written_at
-             : view.updated_at) = instruction_of(request.warp);
+  UsedBytes &used = request.operation == Operation::load    ? view.reads
+                    : request.operation == Operation::store ? view.writes
+                                                            : view.atomics;
+  const std::uint64_t block = request.warp.block.index;
+  if (block < used.block) [[unlikely]] {
+    if (used.bytes.empty()) used.bytes.reserve(view.window.end - view.window.begin);
+    used.block = block;
+    used.instruction = instruction_of(request.warp);
   }
-  return set;
+  return used.bytes;
 }
 
 // Races are looked for as long as there is memory for it: of a window that is too large, they are

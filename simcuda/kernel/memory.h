@@ -2,7 +2,6 @@
 // Where the addresses of a warp lead: each is checked, and what the launch used is noted.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -17,11 +16,18 @@ class Warp;
 class Worker;
 struct LaunchState;
 
+// Which bytes of a window were used in one way, and where first: by the lowest block of those that
+// did.
+struct UsedBytes {
+  ByteSet bytes;
+  std::uint64_t block = UINT64_MAX;
+  std::uint32_t instruction = 0;
+};
+
 // What a launch did to one window.
 struct View {
   Window window;
-  ByteSet reads, writes, atomics;
-  std::uint32_t read_at = 0, written_at = 0, updated_at = 0;  // the first instruction that did so
+  UsedBytes reads, writes, atomics;
   LastUses uses;
 };
 
@@ -59,6 +65,8 @@ class Memory {
   std::byte *reach_one(Warp &warp, unsigned lane, std::uint64_t address, std::uint64_t &room);
   // A window is gone.
   void forget(std::uint64_t address);
+  // What another worker has used is used by this one.
+  void take_over(Memory &other);
   const std::vector<std::unique_ptr<View>> &views() const { return views_; }
   const std::vector<std::unique_ptr<View>> &gone() const { return gone_; }
 
@@ -106,7 +114,7 @@ class Memory {
   std::vector<std::unique_ptr<View>> gone_;
   std::vector<View *> cached_;  // by Instruction::cache
   const bool accesses_, written_;
-  const std::atomic<bool> &races_;
+  const bool &races_;
   const WarpUses &warp_;
   Stamp me_ = 0;             // of the request's warp, without the lane
   std::uint32_t place_ = 0;  // of the request's instruction

@@ -62,6 +62,10 @@ struct Kernel {
   std::uint32_t shared_bytes = 0;  // static
   std::uint32_t local_bytes = 0;   // of one thread, without what calls through pointers need
   std::uint32_t registers = 0;     // of 32 bits, as many as a compiler would hardly need more
+  // Blocks show each other nothing but what they load and store: no atomic operations in global
+  // memory, no strong loads and stores, no fences, no printf, no malloc. The order in which they
+  // run is nobody's business then.
+  bool independent_blocks = false;
   // 0: not stated.
   std::uint32_t max_threads[3] = {}, required_threads[3] = {}, min_blocks = 0, max_registers = 0;
 };
@@ -128,14 +132,15 @@ struct Launch {
   bool cooperative = false;
   std::vector<std::byte> parameters;
   std::uint64_t most_instructions = 0;  // of all threads together; 0: no limit
-  unsigned threads = 1;                 // that execute blocks
+  unsigned threads = 1;                 // that execute blocks, at most, if these are independent
   std::uint64_t grid_id = 0;
   Checks checks;
 };
 
 struct Outcome {
+  // Of several blocks' the first one's. Blocks behind it may have run or not.
   std::optional<Fault> fault;
-  std::vector<Finding> findings;  // in the order in which they were found
+  std::vector<Finding> findings;  // by block, and in a block as they were found
   std::vector<Access> accesses;
   std::vector<Place> places;       // of the accesses
   std::uint64_t instructions = 0;  // of all threads together

@@ -43,7 +43,6 @@ void LastUses::split(std::uint64_t offset) {
 }
 
 Stamp Intervals::reserve(std::uint64_t block, std::uint32_t first_epoch, std::uint32_t epochs) {
-  std::lock_guard lock(mutex_);
   if (next_ > last_interval - epochs * warps_) return 0;
   const Stamp first = next_;
   next_ += epochs * warps_;
@@ -52,7 +51,6 @@ Stamp Intervals::reserve(std::uint64_t block, std::uint32_t first_epoch, std::ui
 }
 
 bool Intervals::find(Stamp interval, Interval &found) const {
-  std::lock_guard lock(mutex_);
   auto after =
       std::upper_bound(stretches_.begin(), stretches_.end(), interval,
                        [](Stamp value, const Stretch &each) { return value < each.first; });
@@ -64,20 +62,17 @@ bool Intervals::find(Stamp interval, Interval &found) const {
 }
 
 void Intervals::release(std::uint64_t block, std::uint32_t epoch) {
-  std::lock_guard lock(mutex_);
   ++time_;
   auto &list = releases_[block];
   if (list.empty() || list.back().epoch != epoch) list.push_back({epoch, time_});
 }
 
 std::uint64_t Intervals::acquire() {
-  std::lock_guard lock(mutex_);
   return ++time_;
 }
 
 bool Intervals::released_before(std::uint64_t block, std::uint32_t epoch,
                                 std::uint64_t time) const {
-  std::lock_guard lock(mutex_);
   auto found = releases_.find(block);
   if (found == releases_.end()) return false;
   auto at =

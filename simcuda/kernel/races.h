@@ -9,7 +9,6 @@
 // says: a race is missed rather than one reported that is none.
 #pragma once
 
-#include <mutex>
 #include <vector>
 
 #include "byte_set.h"
@@ -92,7 +91,6 @@ class Intervals {
     std::uint32_t epoch;
     std::uint64_t time;
   };
-  mutable std::mutex mutex_;
   const std::uint32_t warps_;
   Stamp next_ = 1;
   std::uint64_t time_ = 0;

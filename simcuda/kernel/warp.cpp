@@ -70,7 +70,10 @@ void Warp::begin() {
   group_changed_ = forced_ = rotate_ = false;
   meets_ = UINT32_MAX;
   active = 0;
+  pc = 0;
   Frame *entry = take_frame(worker.launch.entry);
+  frame = entry;
+  worker.running = this;  // who wants too much memory of its own
   entry->parent = nullptr;
   entry->depth = 0;
   entry->local_base = 0;

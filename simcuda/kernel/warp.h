@@ -9,9 +9,9 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <exception>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "instruction.h"
@@ -196,7 +196,7 @@ class Block {
   std::vector<std::uint32_t> known_;
 };
 
-// What all workers of a launch share.
+// What all workers of a launch share. Blocks begin in their order, whoever takes them.
 struct LaunchState {
   LaunchState(const Module &module, const Kernel &kernel, const Launch &launch,
               Environment &environment);
@@ -212,14 +212,12 @@ struct LaunchState {
   Bytes bank;
   Bytes grid_barrier;  // memory of a cooperative launch's own
   Intervals intervals;
-  std::atomic<bool> races{false};  // are looked for
-  std::atomic<std::uint64_t> next_block{0}, instructions{0};
-  std::atomic<bool> stop{false};
-  std::mutex mutex;
-  std::map<std::pair<std::uint32_t, FindingKind>, std::size_t> found;  // in outcome.findings
-  Outcome outcome;
-  std::exception_ptr thrown;
+  bool races = false;                            // are looked for, by the only worker then
   std::vector<std::uint32_t> first_instruction;  // by function, counted over the module
+  // Blocks from this one on are not wanted: one has faulted.
+  std::atomic<std::uint64_t> end_block{0};
+  std::atomic<std::uint64_t> next_block{0};
+  std::atomic<std::uint64_t> instructions{0};  // if their number is limited
   Place place_of(std::uint32_t instruction) const;
   Place place_of(int function, std::uint32_t pc) const;
   Thread thread_at(std::uint64_t block, std::uint32_t thread) const;
@@ -228,25 +226,47 @@ struct LaunchState {
   void fill_bank();
 };
 
+// Executes blocks, on one thread.
 class Worker {
  public:
   explicit Worker(LaunchState &state) : launch(state), memory(state, *this) {}
-  void run();
+  // Goes on until it has executed about as many instructions; true: no block is left for it.
+  bool run(std::uint64_t budget);
   // Whether there was such a finding at this instruction; it is counted then.
   bool known(FindingKind kind, std::uint32_t instruction);
   void find_out(Finding finding, std::uint32_t instruction);
-  void fail(const Failed &failed, const Warp &warp);
   // Throws Failed where the launch is to end.
   void count(std::uint64_t instructions);
+  // What another one has done counts as done by this one.
+  void take_over(Worker &other);
+  // Of all blocks, once there are no others. Throws what the environment threw.
+  Outcome outcome();
 
   LaunchState &launch;
   Memory memory;
   Warp *running = nullptr;
 
  private:
-  void hand_over();
-  std::uint64_t counted_ = 0;
+  struct Found {
+    Finding finding;
+    std::uint64_t block, order;  // of the finding that is told
+  };
+  bool go_on(std::uint64_t budget);
+  bool begin_block();
+  void fail(const Failed &failed);
+  void add_accesses(const View &view, Outcome &outcome) const;
+  void add_findings(Outcome &outcome);
+
+  std::vector<std::unique_ptr<Block>> idle_;
+  std::deque<std::unique_ptr<Block>> resident_;
+  std::uint64_t rounds_ = 0;   // of the block that runs
   bool ever_several_ = false;  // blocks at a time
+  std::uint64_t instructions_ = 0, asked_at_ = 0;
+  std::map<std::pair<std::uint32_t, FindingKind>, Found> found_;  // by instruction
+  std::uint64_t found_in_order_ = 0;
+  std::optional<Fault> fault_;
+  std::uint64_t fault_block_ = UINT64_MAX;
+  std::exception_ptr thrown_;
 };
 
 }  // namespace simcuda::kernel

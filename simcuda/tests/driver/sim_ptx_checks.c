@@ -9,6 +9,7 @@ enum { COUNT = 64, SIZE = COUNT * 4, TIMEOUT = 702, ASSERTION = 710, MISALIGNED 
 
 static const char text[] = PTX_HEADER PTX_FILL PTX_ADD PTX_WAIT
     ".visible .entry halt()\n{\n  trap;\n}\n"
+    ".visible .entry spin()\n{\nAGAIN:\n  bra AGAIN;\n}\n"
     ".file 1 \"set.cu\"\n"
     ".visible .entry set(.param .u64 out)\n"
     "{\n"
@@ -224,6 +225,24 @@ static void go_on_for_ever(void) {
   must_stay(TIMEOUT);
 }
 
+static void go_on_for_ever_on_threads(void) {
+  setenv("SIMCUDA_KERNEL_LIMIT", "1", 1);
+  setenv("SIMCUDA_KERNEL_THREADS", "4", 1);
+  const CUmodule module = begin();
+  MUST(launch(function_in(module, "spin"), 64, 1, LEGACY, NULL));
+  must_stay(TIMEOUT);
+}
+
+// Of all blocks that write too far, on whatever thread.
+static void write_too_far_from_many_blocks(void) {
+  enum { BLOCKS = 4000, GOOD = 2345 };
+  setenv("SIMCUDA_KERNEL_THREADS", "4", 1);
+  const CUmodule module = begin();
+  CUdeviceptr x = memory_of(GOOD * SIZE);
+  MUST(launch(function_in(module, "fill"), BLOCKS, COUNT, LEGACY, ARGUMENTS(&x, &value)));
+  must_stay(ILLEGAL_ADDRESS);
+}
+
 // `add` reads what nobody has written, of one word alone.
 static void read_unwritten(void) {
   const CUmodule module = begin();
@@ -338,6 +357,11 @@ int main(void) {
   run_apart(go_on_for_ever);
   must_say("Kernel wait_for: it was stopped");
   must_say("of its PTX");
+  run_apart(go_on_for_ever_on_threads);
+  must_say("Kernel spin: it was stopped");
+  must_say("It had run for more than 1 seconds");
+  run_apart(write_too_far_from_many_blocks);
+  must_say("thread (0, 0, 0) of block (2345, 0, 0) writes 4 bytes");
   run_apart(read_unwritten);
   must_say("simcuda: check: Kernel add: thread (5, 0, 0) of block (0, 0, 0) reads 4 bytes");
   must_say("of which nobody has written all");

@@ -26,6 +26,7 @@ def convert_cases():
         for source in FORMATS.values():
             yield from convert_floats(to, source)
     yield from packed_convert_cases()
+    yield from fp8_cases()
 
 
 def convert_integers(to, source, sat):
@@ -212,4 +213,101 @@ def packed_convert_cases():
         else:
             yield Case(
                 f"cvt.pack.sat.{name}.s32.b32 {{0}}, {{1}}, {{2}}, {{3}};", [32], [32] * 3, pack
+            )
+
+
+class Fp8(exact.Format):
+    """Numbers of 8 bits. Those of e4m3 go on where others have infinity, up to one NaN."""
+
+    def __init__(self, name, exponent, fraction):
+        super().__init__(name, exponent, fraction, 0x7F)
+        self.largest = self.infinity - 1
+        if name == "e4m3":
+            self.largest, self.infinity = 0x7E, 0x7F
+
+    def parts(self, bits):
+        return (bool(bits & self.sign), NAN) if self.is_nan(bits) else super().parts(bits)
+
+    def is_nan(self, bits):
+        magnitude = bits & ~self.sign
+        return magnitude == self.nan if self.name == "e4m3" else magnitude > self.infinity
+
+    def narrowed(self, source, bits, relu):
+        negative, value = source.parts(bits)
+        if value == NAN:
+            return self.nan
+        if relu and negative:
+            return 0
+        limit = super().parts(self.largest)[1]
+        value = limit if value == INFINITY else min(abs(value), limit)
+        return self.round(value) | (self.sign if negative else 0)
+
+    def widened(self, bits, relu):
+        negative, value = self.parts(bits)
+        if value == NAN:
+            return exact.F16.nan
+        if relu and negative:
+            return 0
+        if value == INFINITY:
+            return exact.F16.infinity | (exact.F16.sign if negative else 0)
+        return exact.F16.round(value, zero_negative=negative)
+
+    def near_middles(self, source):
+        """Each number, what lies in the middle to the next one, and its neighbours."""
+        found = []
+        for bits in range(self.largest + 1):
+            value = super().parts(bits)[1]
+            after = super().parts(min(bits + 1, self.largest))[1]
+            for at in (value, (value + after) / 2):
+                made = source.round(at)
+                found += [each for each in (made - 1, made, made + 1) if each >= 0]
+        return found + [each | source.sign for each in found]
+
+
+def fp8_cases():
+    def both(function, *lanes):
+        return function(lanes[0]) << 8 | function(lanes[1])
+
+    for form in (Fp8("e4m3", 4, 3), Fp8("e5m2", 5, 2)):
+        for relu in ("", ".relu"):
+
+            def singles(a, b, f=form, r=relu):
+                return both(lambda x: f.narrowed(exact.F32, x, r), a, b)
+
+            def halves(a, f=form, r=relu):
+                return both(lambda x: f.narrowed(exact.F16, x, r), a >> 16, a & 0xFFFF)
+
+            def widened(a, f=form, r=relu):
+                return f.widened(a >> 8, r) << 16 | f.widened(a & 0xFF, r)
+
+            middles = form.near_middles(exact.F16)
+            specials = [0x7C00, 0xFC00, 0x7FFF, 0xFE00, 0x7BFF, 0xFBFF, 1, 0x8001]
+            middles = list(dict.fromkeys(middles + specials))
+            yield Case(
+                f"cvt.rn.satfinite{relu}.{form.name}x2.f32 {{0}}, {{1}}, {{2}};",
+                [16],
+                [32] * 2,
+                singles,
+                kinds=["f32"] * 2,
+            )
+            yield Case(
+                f"cvt.rn.satfinite{relu}.{form.name}x2.f32 {{0}}, {{1}}, {{1}};",
+                [16],
+                [32],
+                lambda a, g=singles: g(a, a),
+                kinds=[form.near_middles(exact.F32)],
+            )
+            yield Case(
+                f"cvt.rn.satfinite{relu}.{form.name}x2.f16x2 {{0}}, {{1}};",
+                [16],
+                [32],
+                halves,
+                kinds=[[a << 16 | b for a, b in zip(middles, middles[::-1], strict=True)]],
+            )
+            yield Case(
+                f"cvt.rn{relu}.f16x2.{form.name}x2 {{0}}, {{1}};",
+                [32],
+                [16],
+                widened,
+                kinds=[[a << 8 | (a ^ 0xFF) for a in range(256)]],
             )

@@ -25,6 +25,13 @@ def test_endless_loops_are_stopped():
     assert "bra" in fault["text"]
 
 
+def test_too_much_local_memory():
+    body = ".local .b8 big[600000]; mov.u64 %q2, big; st.local.u32 [%q2], 1;"
+    fault = fault_of(run(body, zeros(), grid=3), "stack_overflow")
+    assert fault["thread"] == [0] * 6
+    assert fault["place"]["function"] == "k"
+
+
 def test_trap_and_assertion():
     fault_of(run("setp.eq.u32 %p0, %tid, 3; @%p0 trap;", zeros()), "trap")
     before = """.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c,
@@ -190,24 +197,6 @@ def test_accesses_are_exact():
     wanted |= {("writes", 64, 192, 1), ("atomic", 512, 516, 1)}
     assert used == wanted, used ^ wanted
     assert not run(body, read, write, accesses=False)["accesses"]
-
-
-def test_blocks_on_threads():
-    body = (
-        "mad.lo.u32 %r7, %ctaid, 32, %tid; mad.wide.u32 %q6, %r7, 4, %q0; "
-        "st.global.u32 [%q6], %r7;\n"
-        "red.global.add.u32 [%q1], %r7;"
-    )
-    out, total = zeros(32 * 100), zeros(1)
-    outcome = clean(run(body, out, total, grid=100, threads=3))
-    assert out.array("I") == list(range(3200))
-    assert total.array("I") == [sum(range(3200))]
-    assert sorted(outcome["accesses"]) == sorted(
-        [
-            ["writes", out.address, out.address + 12800, 0],
-            ["atomic", total.address, total.address + 4, 1],
-        ]
-    )
 
 
 # Parts of the language.
@@ -458,6 +447,11 @@ def test_refusals_name_line_and_instruction():
     refused("@%r0 add.s32 %r0, %r1, %r2;", "predicate")
     refused("mul.s32 %r0, %r1, %r2;", ".lo, .hi and .wide")
     refused("ld.global.v4.u32 {%r0, %r1}, [%q0];", "vector of 4")
+    refused("cvt.rn.e4m3x2.f32 %h0, %f0, %f1;", ".satfinite")
+    refused("cvt.rn.satfinite.f16x2.e5m2x2 %r0, %h0;", ".satfinite")
+    refused("cvt.satfinite.e5m2x2.f16x2 %h0, %r0;", ".rn")
+    refused("cvt.rn.satfinite.e4m3x2.f64 %h0, %d0;", ".f64")
+    refused("cvt.rn.satfinite.e4m3x2.f32 %r0, %f0, %f1;", "16 are expected")
 
 
 def test_special_registers():
