@@ -81,7 +81,6 @@ void warp_sync(Warp &w, const Instruction &i, std::uint32_t mask) {
 
 void select_block_barrier(Lowering &l, bool aligned) {
   l.take("cta");
-  if (l.has("cluster")) l.refuse(".cluster is not supported: clusters are not");
   if (l.take("warp")) {
     if (!l.take("sync")) l.refuse("it wants .sync");
     l.expect_operands(1);

@@ -236,7 +236,6 @@ Execute atomic_of(Op op, Type type) {
 }
 
 void select_operation(Lowering &l, bool returns) {
-  if (l.take("async")) l.refuse("red.async is not supported");
   const auto space = take_space(l);
   if (space && *space != Space::global && *space != Space::shared)
     l.refuse("atomic operations are for global and shared memory");

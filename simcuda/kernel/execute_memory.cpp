@@ -354,7 +354,6 @@ bool select_memory(Lowering &l) {
   if (root == "cp") return select_copy(l), true;
   if (root == "prefetch" || root == "prefetchu" || root == "applypriority" || root == "discard") {
     // Hints: what memory holds after a discard is not defined, and may be what it held.
-    if (l.has("tensormap")) l.refuse("TMA is not supported");
     take_all(l);
     l.out.run = nothing;
     return true;

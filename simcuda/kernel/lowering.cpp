@@ -72,10 +72,14 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
+std::string opcode_of(const Statement &statement) {
+  std::string opcode(statement.root);
+  for (auto modifier : statement.modifiers) opcode += "." + std::string(modifier);
+  return opcode;
+}
+
 void Lowering::refuse(const std::string &why) const {
-  std::string opcode(root);
-  for (auto modifier : statement_->modifiers) opcode += "." + std::string(modifier);
-  throw Invalid(statement_->line, opcode.substr(0, 160) + ": " + why);
+  throw Invalid(statement_->line, opcode_of(*statement_).substr(0, 160) + ": " + why);
 }
 
 void Lowering::refuse_type(Type type) const {
@@ -419,8 +423,7 @@ void Lowering::lower(const Statement &statement) {
     out.guard = places_[statement.guard] + 1;
     out.guard_negated = statement.guard_negated;
   }
-  std::string spelling(root);
-  for (auto modifier : statement.modifiers) spelling += "." + std::string(modifier);
+  const std::string spelling = opcode_of(statement);
   auto [text, fresh] = module_.spellings.try_emplace(
       spelling, static_cast<std::uint32_t>(module_.code.spellings.size()));
   if (fresh) module_.code.spellings.push_back(spelling);

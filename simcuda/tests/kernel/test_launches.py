@@ -4,7 +4,7 @@
 import struct
 import sys
 
-from engine import Buffer, Module, Refused
+from engine import Buffer, Module
 from small_programs import (
     HEAD,
     MINE,
@@ -13,6 +13,7 @@ from small_programs import (
     main,
     one_finding,
     program,
+    refused_text,
     run,
     zeros,
 )
@@ -403,42 +404,6 @@ def test_unknown_directives_are_skipped():
     out = zeros(1)
     clean(Module(text).run("k", 1, 1, out))
     assert out.array("I") == [3]
-
-
-def refused_text(text, *words):
-    try:
-        Module(text)
-    except Refused as refusal:
-        why = str(refusal)
-    else:
-        raise AssertionError(f"'{text}' is not refused")
-    assert all(word in why for word in words), why
-
-
-def refused(body, *words):
-    refused_text(program(body), *words)
-
-
-def test_refusals_name_line_and_instruction():
-    line = program("HERE").split("\n").index("HERE") + 1
-    refused(
-        "mma.sync.aligned.m16n8k8.row.col.f32 {%f0}, {%r0}, {%r1}, {%f1};",
-        f"line {line}:",
-        "mma.sync",
-    )
-    refused("tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [t, {%r0, %r1}];", "line")
-    refused("add.f17 %f0, %f1, %f2;", "add.f17")
-    refused("add.rq.f32 %f0, %f1, %f2;", ".rq")
-    refused("add.s32 %r0, %r1;", "3 operands")
-    refused("add.s32 %r0, %r1, %q1;", "%q1", "64 bits")
-    refused("add.s32 %r0, %r1, %nothing;", "%nothing")
-    refused("bra NOWHERE;", "NOWHERE")
-    refused("cp.async.bulk.shared::cluster.global [%r0], [%q0], 16;", "bulk")
-    refused("mbarrier.init.shared.b64 [%r0], 1;", "mbarrier.init")
-    refused("barrier.cluster.arrive;", "cluster")
-    refused("@%r0 add.s32 %r0, %r1, %r2;", "predicate")
-    refused("mul.s32 %r0, %r1, %r2;", ".lo, .hi and .wide")
-    refused("ld.global.v4.u32 {%r0, %r1}, [%q0];", "vector of 4")
 
 
 def test_special_registers():
