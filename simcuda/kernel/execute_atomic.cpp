@@ -271,6 +271,7 @@ void select_operation(Lowering &l, bool returns) {
       places.push_back(returns ? l.write(l.operand(0).parts[n], type) : l.scratch());
     l.out.list = l.add_list(places);
   }
+  l.out.overwrites = *op == Op::exch && l.unused(l.operand(0));
   l.out.run = atomic_of(*op, type);
   if (!l.out.run) l.refuse_type(type);
 }

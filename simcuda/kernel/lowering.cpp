@@ -70,6 +70,12 @@ std::string quoted(std::string_view text) {
   return "'" + std::string(text.substr(0, 80)) + "'";
 }
 
+void count_mentions(const Operand &operand, std::vector<std::uint32_t> &mentions) {
+  if (operand.kind == Operand::Kind::reg) ++mentions[operand.index];
+  if (operand.second >= 0) ++mentions[operand.second];
+  for (const Operand &part : operand.parts) count_mentions(part, mentions);
+}
+
 }  // namespace
 
 std::string opcode_of(const Statement &statement) {
@@ -177,6 +183,20 @@ void Lowering::bind(Type d, std::initializer_list<Type> sources) {
 
 Place32 Lowering::scratch() {
   return place_in(Bank::frame, 0);
+}
+
+bool Lowering::unused(const Operand &operand) {
+  if (operand.kind == Operand::Kind::sink) return true;
+  if (mentions_.empty()) {
+    mentions_.resize(function_.registers.size());
+    for (const Statement &statement : function_.statements) {
+      if (statement.guard >= 0) ++mentions_[statement.guard];
+      for (const Operand &each : statement.operands) count_mentions(each, mentions_);
+    }
+    for (const Formal &result : function_.results)
+      if (result.is_register) ++mentions_[result.index];
+  }
+  return operand.kind == Operand::Kind::reg && mentions_[operand.index] == 1;
 }
 
 Place32 Lowering::constant(std::uint64_t bits, unsigned width) {

@@ -38,6 +38,10 @@ void set_written(std::uint64_t *words, std::uint64_t offset, unsigned size, bool
   if (in_word + size > 64) set(words[(offset >> 6) + 1], bits_of_size(size) >> (64 - in_word));
 }
 
+bool reads(const Request &request) {
+  return request.operation != Operation::store && !request.instruction.overwrites;
+}
+
 template <class F>
 void each_active(std::uint32_t mask, F f) {
   for (; mask; mask &= mask - 1) f(static_cast<unsigned>(std::countr_zero(mask)));
@@ -315,7 +319,7 @@ void Memory::note_lane(Request &request, View &view, unsigned lane, std::uint64_
   if (accesses_) used(request, view).add(offset, request.size);
   const Place place{lane, false, view.window.begin + offset, view.window.bytes + offset};
   if (view.window.written) {
-    if (written_ && request.operation != Operation::store) {
+    if (written_ && reads(request)) {
       const std::uint64_t bits = written_bits(view.window.written, offset, request.size);
       if (request.instruction.count > 1 ? bits == 0 : bits != bits_of_size(request.size))
         report_unwritten(request, place);
@@ -370,7 +374,7 @@ void Memory::note_shared(Request &request, unsigned lane, std::uint64_t offset) 
 void Memory::note_shared_written(Request &request, unsigned lane, std::uint64_t offset) {
   Block &block = request.warp.block;
   std::uint64_t *const words = block.shared_written.data();
-  if (request.operation != Operation::store) {
+  if (reads(request)) {
     const std::uint64_t bits = written_bits(words, offset, request.size);
     if (bits != bits_of_size(request.size) && (request.instruction.count == 1 || bits == 0))
       report_unwritten(request, {lane, true, offset, nullptr});

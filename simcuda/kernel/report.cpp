@@ -57,6 +57,8 @@ std::string to_string(const Fault &fault) {
   switch (fault.kind) {
     case FaultKind::illegal_address:
       return with_detail(who + access + ", where it has no memory" + at, fault.detail);
+    case FaultKind::invalid_free:
+      return with_detail(who + " frees " + where(fault.space, fault.address) + at, fault.detail);
     case FaultKind::misaligned:
       return with_detail(
           who + access + ", which is no multiple of " + std::to_string(fault.size) + at,
