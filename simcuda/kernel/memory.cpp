@@ -420,6 +420,7 @@ void Memory::check_race(Request &request, LastUses &uses, std::uint64_t offset,
 bool Memory::ordered_anyhow(const Block &block, const Warp &warp, unsigned lane, Stamp then,
                             bool shared) const {
   const Stamp interval = then >> stamp_shift;
+  if (is_copying(interval)) return false;
   std::uint32_t epoch, other_warp;
   if (block.in_stretch(interval)) {
     epoch = block.epoch_of(interval);
@@ -436,7 +437,7 @@ bool Memory::ordered_anyhow(const Block &block, const Warp &warp, unsigned lane,
     other_warp = found.warp;
   }
   if (other_warp == warp.index && (then & 31) == lane) return true;
-  return block.ordered(epoch, other_warp, warp.index);
+  return block.knowledge.knows(warp.index, lane, other_warp, then & 31, epoch);
 }
 
 // Whether a use by another thread, or by this one in another interval, comes before what this one
@@ -514,7 +515,14 @@ void Memory::report_race(Request &request, const Place &place, unsigned part, un
   finding.size = size;
   finding.space = place.shared ? Space::shared : Space::global;
   Interval who;
-  if (other && launch_.intervals.find(other >> stamp_shift, who)) {
+  if (is_copying(other >> stamp_shift)) {
+    const Stamp warp = last_interval - (other >> stamp_shift);
+    finding.other_known = true;
+    finding.other_thread =
+        launch_.thread_at(request.warp.block.index, warp * lanes_of_warp + (other & 31));
+    finding.other_place = launch_.place_of(other_place);
+    finding.detail = "It has not waited for what it copies.";
+  } else if (other && launch_.intervals.find(other >> stamp_shift, who)) {
     finding.other_known = true;
     finding.other_thread = launch_.thread_at(who.block, who.warp * lanes_of_warp + (other & 31));
     finding.other_place = launch_.place_of(other_place);

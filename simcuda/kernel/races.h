@@ -22,6 +22,13 @@ using Stamp = std::uint32_t;
 inline constexpr Stamp stamp_flag = 32;
 inline constexpr unsigned stamp_shift = 6;
 inline constexpr Stamp last_interval = (Stamp{1} << 26) - 1;
+// Of copies (cp.async) of a warp that were not waited for: nothing comes after them.
+constexpr Stamp copying(unsigned warp) {
+  return last_interval - warp;
+}
+constexpr bool is_copying(Stamp interval) {
+  return interval > last_interval - 32;
+}
 
 // Who used some units of memory last, and by which instruction, counted over the module. Arrays
 // side by side, so that the 32 units of a warp are looked at together.

@@ -109,7 +109,8 @@ std::string to_string(const Finding &finding) {
       } else {
         text += "Another thread reads the same.";
       }
-      return text + " No barrier orders the two." + often;
+      return text + ' ' + (finding.detail.empty() ? "No barrier orders the two." : finding.detail) +
+             often;
     }
     case FindingKind::never_written:
       return who + " reads " + bytes(finding.size) + " at " +
