@@ -353,8 +353,9 @@ void Memory::note_shared(Request &request) {
   std::uint64_t before = ~std::uint64_t{}, before_that = before;
   each_active(request.mask, [&](unsigned lane) {
     const std::uint64_t offset = request.addresses[lane];
-    // What two lanes read, others may read, too: nothing more is kept of them.
-    const bool known = load && offset == before && offset == before_that;
+    // What two lanes read, others may read, too, where all know the same: nothing more is kept of
+    // them.
+    const bool known = load && block.only_full && offset == before && offset == before_that;
     before_that = before;
     before = offset;
     if (!known)

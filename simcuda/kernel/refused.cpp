@@ -14,7 +14,7 @@ struct Refused {
 
 constexpr std::string_view matrices = "matrix instructions", bulk = "bulk copies and tensor maps",
                            mbarriers = "mbarriers", clusters = "clusters",
-                           stacks = "stacks that a function changes itself",
+                           stacks = "stack allocations",
                            asynchronous = "asynchronous stores and reductions",
                            multicast = "multicast addresses",
                            video = "video instructions of single numbers";

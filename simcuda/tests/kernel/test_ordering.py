@@ -57,6 +57,16 @@ def test_what_a_part_knows_the_next_one_learns():
     races(WRITE + HALVES + leader + last, block=32)
 
 
+def test_each_lane_that_reads_a_word_is_looked_at():
+    """Two lanes that may read it do not speak for a third."""
+    first = read("mov.u32 %r1, 0;")
+    some = (
+        "setp.lt.u32 %p2, %tid, {};\n@%p2 bar.warp.sync {};\nsetp.ge.u32 %p2, %tid, 3; @%p2 ret;\n"
+    )
+    right(WRITE + some.format(3, 7) + first, block=32)
+    races(WRITE + some.format(2, 3) + first, block=32)
+
+
 def test_parts_of_other_warps_are_not_ordered():
     races(WRITE + HALVES + read("xor.b32 %r1, %tid, 32;"))
     # A barrier of all orders everything again.

@@ -73,7 +73,7 @@ REFUSED = {
         "clusterlaunchcontrol.is_canceled;",
     ],
     "multicast addresses": ["multimem.ld_reduce.global.add.u32 %r2, [%q1];"],
-    "stacks that a function changes itself": [
+    "stack allocations": [
         "alloca.u64 %q2, 32;",
         "stacksave.u64 %q2;",
         "stackrestore.u64 %q2;",
