@@ -14,6 +14,7 @@ namespace {
 CUresult status_of(kernel::FaultKind kind) {
   switch (kind) {
     case kernel::FaultKind::illegal_address:
+    case kernel::FaultKind::invalid_free:
       return CUDA_ERROR_ILLEGAL_ADDRESS;
     case kernel::FaultKind::misaligned:
       return CUDA_ERROR_MISALIGNED_ADDRESS;

@@ -53,9 +53,15 @@ inline const Place32 *list_of(const Warp &w, const Instruction &i) {
   return w.frame->body->lists.data() + i.list;
 }
 
-inline void acquire(Warp &w) {
-  w.block.acquire();
-  w.polled();
+// Strong loads and stores.
+inline void acquire(const Request &r) {
+  r.warp.block.order(r, 0);
+  r.warp.block.acquire();
+  r.warp.polled();
+}
+inline void release(const Request &r) {
+  r.warp.block.order(r, r.mask);
+  r.warp.block.release();
 }
 
 inline std::optional<Space> take_space(Lowering &l) {
@@ -69,7 +75,11 @@ inline std::optional<Space> take_space(Lowering &l) {
 
 // Hints of all kinds. True: the operation is strong.
 inline bool take_hints(Lowering &l) {
-  const bool strong = l.take_any({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"});
+  const bool both = l.take("acq_rel");
+  l.out.acquires |= l.take("acquire") || both;
+  l.out.releases |= l.take("release") || both;
+  const bool strong =
+      l.out.acquires || l.out.releases || l.take_any({"volatile", "relaxed", "mmio"});
   l.take("weak");
   l.take_any({"cta", "gpu", "sys", "cluster"});
   l.take_any({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});

@@ -34,12 +34,12 @@ void sync(Warp &w, const Instruction &i, std::uint32_t mask) {
   const Arrival arrival = arrival_of(w, i, static_cast<unsigned>(std::countr_zero(mask)));
   const auto number = static_cast<std::uint8_t>(arrival.number);
   w.wait_at_barrier(mask, number, false);
-  w.block.arrive(w, number, arrival.threads, mask, 0, i.flag);
+  w.block.arrive(w, number, arrival.threads, mask, 0, i.flag, true);
 }
 
 void arrive(Warp &w, const Instruction &i, std::uint32_t mask) {
   const Arrival arrival = arrival_of(w, i, static_cast<unsigned>(std::countr_zero(mask)));
-  w.block.arrive(w, arrival.number, arrival.threads, mask, 0, i.flag);
+  w.block.arrive(w, arrival.number, arrival.threads, mask, 0, i.flag, false);
 }
 
 // Is executed twice: when it arrives, and when all have.
@@ -49,7 +49,7 @@ void reduce(Warp &w, const Instruction &i, std::uint32_t mask) {
   if ((w.passed[number] & mask) != mask) {
     const std::uint32_t predicate = w.bits(i.c) ^ (i.option2 ? ~0u : 0);
     w.wait_at_barrier(mask, number, true);
-    w.block.arrive(w, number, arrival.threads, mask, predicate & mask, i.flag);
+    w.block.arrive(w, number, arrival.threads, mask, predicate & mask, i.flag, true);
     return;
   }
   w.passed[number] &= ~mask;
@@ -65,28 +65,14 @@ void reduce(Warp &w, const Instruction &i, std::uint32_t mask) {
   }
 }
 
-void warp_sync(Warp &w, const Instruction &i, std::uint32_t mask) {
-  const std::uint32_t *masks = w.lanes<std::uint32_t>(i.a);
-  bool met = false;
-  while (mask) {
-    const std::uint32_t wanted = masks[std::countr_zero(mask)];
-    std::uint32_t same = 0;
-    for (unsigned k = 0; k < lanes_of_warp; ++k)
-      same |= std::uint32_t{(mask >> k & 1) && masks[k] == wanted} << k;
-    mask &= ~same;
-    met |= w.gather(same, wanted);
-  }
-  if (met) w.block.join(std::uint32_t{1} << w.index);
-}
-
 void select_block_barrier(Lowering &l, bool aligned) {
   l.take("cta");
-  if (l.has("cluster")) l.refuse(".cluster is not supported: clusters are not");
   if (l.take("warp")) {
     if (!l.take("sync")) l.refuse("it wants .sync");
     l.expect_operands(1);
-    l.out.a = l.read(0, Type::b32);
-    l.out.run = warp_sync;
+    l.out.e = l.read(0, Type::b32);
+    l.out.atomic = true;
+    l.out.run = sync_lanes;
     return;
   }
   const bool is_sync = l.take("sync"), is_arrive = l.take("arrive"), is_red = l.take("red");

@@ -6,13 +6,13 @@
 
 namespace simcuda::kernel {
 
-Block::Block(Worker &its_worker) : worker(its_worker) {
+Block::Block(Worker &its_worker) : worker(its_worker), knowledge(its_worker.launch.warps) {
   const LaunchState &launch = worker.launch;
   warps_ = launch.warps;
   shared = Bytes(launch.shared_room);
   shared_written.resize(launch.shared_room / 64 + 2);
   if (launch.races && launch.shared_room) shared_uses.reserve(launch.shared_room);
-  known_.resize(std::size_t{warps_} * warps_);
+  copies.resize(warps_);
   for (unsigned i = 0; i < warps_; ++i) warps.push_back(std::make_unique<Warp>(*this, i));
 }
 
@@ -24,7 +24,8 @@ void Block::begin(std::uint64_t its_index) {
   ctaid[2] = static_cast<std::uint32_t>(index / grid[0] / grid[1]);
   barriers = {};
   std::fill(shared_written.begin(), shared_written.end(), 0);
-  std::fill(known_.begin(), known_.end(), 0);
+  knowledge.begin();
+  for (Copies &each : copies) each.forget(shared_uses);
   epoch = stretch_epoch_ = stretch_length_ = 0;
   acquired = 0;
   released_in_ = UINT32_MAX;
@@ -53,31 +54,54 @@ void Block::begin_epoch() {
   stretch_length_ = length;
 }
 
-void Block::join(std::uint32_t joined) {
+void Block::join(const LanesByWarp &lanes, const Clock &others) {
+  if (!worker.launch.races) return;
   begin_epoch();
-  const std::uint32_t all = warps_ == 32 ? ~0u : (std::uint32_t{1} << warps_) - 1;
-  if (joined == all && warps_ > 1) {
-    std::fill(known_.begin(), known_.end(), epoch);
-    full_floor = stamp(0) >> stamp_shift;
-    only_full = true;
-    return;
-  }
-  if (warps_ == 1) {
-    known_[0] = epoch;
+  if (others.empty() && std::all_of(lanes.begin(), lanes.begin() + warps_,
+                                    [](auto its) { return its == all_lanes; })) {
+    knowledge.meet_all(epoch);
     full_floor = stamp(0) >> stamp_shift;
     only_full = true;
     return;
   }
   only_full = false;
-  std::vector<std::uint32_t> known(warps_);
-  for (unsigned w = 0; w < warps_; ++w)
-    if (joined >> w & 1)
-      for (unsigned other = 0; other < warps_; ++other)
-        known[other] = std::max(known[other], known_[w * warps_ + other]);
-  for (unsigned w = 0; w < warps_; ++w)
-    if (joined >> w & 1) known[w] = epoch;
-  for (unsigned w = 0; w < warps_; ++w)
-    if (joined >> w & 1) std::copy(known.begin(), known.end(), known_.begin() + w * warps_);
+  knowledge.meet(lanes, epoch, others);
+}
+
+void Block::join(const Warp &warp, std::uint32_t lanes) {
+  LanesByWarp joined{};
+  joined[warp.index] = lanes | ~warp.born;
+  join(joined, {});
+}
+
+void Block::order(const Request &request, std::uint32_t changed) {
+  const Instruction &i = request.instruction;
+  if (!worker.launch.races || i.space == Space::local || i.space == Space::param) return;
+  if (!i.releases && knowledge.silent()) return;
+  bool told = false;
+  for (std::uint32_t left = request.mask; left;) {
+    const std::uint64_t address = request.addresses[std::countr_zero(left)];
+    std::uint32_t same = 0;
+    for (unsigned lane = 0; lane < lanes_of_warp; ++lane)
+      same |= std::uint32_t{request.addresses[lane] == address} << lane;
+    same &= left;
+    left &= ~same;
+    const std::uint64_t place = i.space == Space::shared ? shared_base + address : address;
+    if (place >= local_base) continue;
+    // Lanes of one instruction are not told apart.
+    const unsigned warp = request.warp.index;
+    if (same & changed)
+      told |= knowledge.wrote(warp, same & changed, place >> 2, i.releases, epoch);
+    if (request.operation != Operation::store && !i.unseen)
+      knowledge.read(warp, same, place >> 2, i.acquires);
+  }
+  if (!told) return;
+  begin_epoch();
+  only_full = false;
+}
+
+void Block::fence(const Warp &warp, std::uint32_t lanes) {
+  if (worker.launch.races) knowledge.fence(warp.index, lanes, epoch);
 }
 
 void Block::acquire() {
@@ -91,7 +115,7 @@ void Block::release() {
 }
 
 void Block::arrive(Warp &warp, unsigned number, std::uint32_t threads, std::uint32_t mask,
-                   std::uint32_t predicate, bool aligned) {
+                   std::uint32_t predicate, bool aligned, bool waits) {
   Barrier &barrier = barriers[number];
   const std::uint32_t at = worker.launch.first_instruction[warp.frame->function] + warp.pc - 1;
   if (!(barrier.came >> warp.index & 1)) {
@@ -111,6 +135,14 @@ void Block::arrive(Warp &warp, unsigned number, std::uint32_t threads, std::uint
   if (!barrier.came) barrier.expected = threads;
   barrier.came |= std::uint32_t{1} << warp.index;
   barrier.lanes[warp.index] |= mask;
+  if (waits) {
+    barrier.waits[warp.index] |= mask;
+  } else if (worker.launch.races) {
+    // What it does from now on is not waited for.
+    begin_epoch();
+    only_full = false;
+    knowledge.arrive(warp.index, mask, epoch, barrier.arrived);
+  }
   barrier.count += static_cast<std::uint32_t>(std::popcount(predicate));
   barrier.all &= predicate == mask;
   barrier.any |= predicate != 0;
@@ -140,10 +172,13 @@ void Block::try_complete(unsigned number) {
   }
   results[number] = {barrier.count, barrier.all, barrier.any};
   const std::uint32_t came = barrier.came;
-  const bool of_all = barrier.expected == 0;
+  LanesByWarp waits = barrier.waits;
+  // Threads that have ended count as come.
+  for (unsigned w = 0; w < warps_; ++w)
+    if (waits[w] || barrier.expected == 0) waits[w] |= ~warps[w]->live;
+  const Clock arrived = std::move(barrier.arrived);
   barrier = {};
-  // Warps that have ended cannot race any more.
-  join(of_all ? (warps_ == 32 ? ~0u : (std::uint32_t{1} << warps_) - 1) : came);
+  join(waits, arrived);
   for (auto &warp : warps)
     if (came >> warp->index & 1) warp->leave_barrier(static_cast<std::uint8_t>(number));
 }

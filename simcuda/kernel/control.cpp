@@ -100,8 +100,13 @@ void sleep(Warp &w, const Instruction &, std::uint32_t) {
   w.let_others_go();
 }
 
-void fence(Warp &w, const Instruction &, std::uint32_t) {
+void fence(Warp &w, const Instruction &, std::uint32_t mask) {
+  w.block.fence(w, mask);
   w.block.release();
+}
+
+void fence_block(Warp &w, const Instruction &, std::uint32_t mask) {
+  w.block.fence(w, mask);
 }
 
 void nothing(Warp &, const Instruction &, std::uint32_t) {}
@@ -193,7 +198,7 @@ void select_fence(Lowering &l) {
   l.take_any({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
   l.expect_operands(0);
   if (!of_block) l.body().independent_blocks = false;
-  l.out.run = of_block ? nothing : fence;
+  l.out.run = of_block ? fence_block : fence;
 }
 
 }  // namespace

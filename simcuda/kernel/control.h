@@ -12,6 +12,8 @@ bool select_control(Lowering &);
 bool select_barrier(Lowering &);
 bool select_exchange(Lowering &);
 
+// bar.warp.sync: the lanes that e names wait for each other.
+void sync_lanes(Warp &warp, const Instruction &instruction, std::uint32_t mask);
 // A function of the engine's own, for the lanes of `mask`.
 void call_builtin(Warp &warp, std::uint32_t mask, const Call &call, Builtin builtin);
 // Where an argument or a result lies.

@@ -6,6 +6,7 @@
 #include "allocate.h"
 #include "control.h"
 #include "lowering.h"
+#include "refused.h"
 #include "spoken.h"
 
 namespace simcuda::kernel {
@@ -70,6 +71,9 @@ void decode_function(ModuleState &module, int index) {
   body.entry = function.entry;
   const auto locals = lay_out_locals(function, body);
   if (!function.defined) {
+    if (const auto feature = refused_function(function.name); !feature.empty())
+      throw Invalid(function.line, std::string(feature) + " are not executed: '" +
+                                       std::string(function.name.substr(0, 80)) + "'");
     body.independent_blocks = false;
     body.builtin = Builtin::unresolved;
     for (auto &[name, builtin] : builtins)

@@ -50,11 +50,22 @@ void together(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
     if (same & ~named)
       report(w, static_cast<unsigned>(std::countr_zero(same & ~named)),
              "its mask does not name itself");
-    if (named & w.live & ~same)
+    if (named & w.live & ~same && i.run != sync_lanes)
       report(w, first, "lanes that its mask names are elsewhere, and will not come");
     f(same, named & same);
   }
 }
+
+}  // namespace
+
+// Those that it names may wait at another bar.warp.sync, which is as good.
+void sync_lanes(Warp &w, const Instruction &i, std::uint32_t mask) {
+  together(w, i, mask, [&](std::uint32_t same, std::uint32_t) {
+    w.block.join(w, w.lanes<std::uint32_t>(i.e)[std::countr_zero(same)]);
+  });
+}
+
+namespace {
 
 enum : std::uint8_t { all, any, uni, ballot };
 

@@ -75,9 +75,12 @@ struct BitsOf {
                                   std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
 };
 
-void order_atomic(Warp &w) {
-  acquire(w);
-  w.block.release();
+// Where the operation is done: `changed` are lanes that left another value than was there. A lock
+// that was tried in vain tells nothing.
+void order_atomic(const Request &r, std::uint32_t changed) {
+  r.warp.block.order(r, changed);
+  r.warp.block.acquire();
+  r.warp.polled();
 }
 
 // The lanes one after the other, `count` values each.
@@ -90,7 +93,8 @@ void atomic_lanes(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
   r.together = false;  // pointers for each lane are wanted
   Reach found;
   w.worker.memory.reach(r, found);
-  order_atomic(w);
+  w.block.release();
+  std::uint32_t changed = 0;
   for (unsigned n = 0; n < i.count; ++n) {
     const Place32 *places = list_of(w, i);
     const Bits *b = w.lanes<Bits>(i.count == 1 ? i.b : places[n]);
@@ -99,9 +103,11 @@ void atomic_lanes(Warp &w, const Instruction &i, std::uint32_t mask, F f) {
       const Bits value = b[k];
       const Bits old = exchange<Bits>(found.at[k] + n * sizeof(Bits),
                                       [&](Bits before) { return f(before, value, k); });
+      changed |= std::uint32_t{f(old, value, k) != old} << k;
       d[k] = old;
     });
   }
+  order_atomic(r, changed);
 }
 
 template <Op op, class T>
@@ -143,21 +149,26 @@ void atomic_128(Warp &w, const Instruction &i, std::uint32_t mask) {
   r.together = false;
   Reach found;
   w.worker.memory.reach(r, found);
-  order_atomic(w);
   const std::uint64_t *b = w.lanes<std::uint64_t>(i.b),
                       *c = w.lanes<std::uint64_t>(compare ? i.c : i.b);
   std::uint64_t *d = w.lanes<std::uint64_t>(i.d);
-  std::lock_guard lock(mutex);
-  each_active(mask, [&](unsigned k) {
-    std::uint64_t old[2];
-    std::memcpy(old, found.at[k], 16);
-    if (!compare || (old[0] == b[k] && old[1] == b[32 + k])) {
-      const std::uint64_t fresh[2] = {c[k], c[32 + k]};
-      std::memcpy(found.at[k], fresh, 16);
-    }
-    d[k] = old[0];
-    d[32 + k] = old[1];
-  });
+  w.block.release();
+  std::uint32_t changed = 0;
+  {
+    std::lock_guard lock(mutex);
+    each_active(mask, [&](unsigned k) {
+      std::uint64_t old[2];
+      std::memcpy(old, found.at[k], 16);
+      if (!compare || (old[0] == b[k] && old[1] == b[32 + k])) {
+        const std::uint64_t fresh[2] = {c[k], c[32 + k]};
+        std::memcpy(found.at[k], fresh, 16);
+        changed |= std::uint32_t{std::memcmp(old, fresh, 16) != 0} << k;
+      }
+      d[k] = old[0];
+      d[32 + k] = old[1];
+    });
+  }
+  order_atomic(r, changed);
 }
 
 template <Op op>
@@ -236,7 +247,6 @@ Execute atomic_of(Op op, Type type) {
 }
 
 void select_operation(Lowering &l, bool returns) {
-  if (l.take("async")) l.refuse("red.async is not supported");
   const auto space = take_space(l);
   if (space && *space != Space::global && *space != Space::shared)
     l.refuse("atomic operations are for global and shared memory");
@@ -273,6 +283,8 @@ void select_operation(Lowering &l, bool returns) {
       places.push_back(returns ? l.write(l.operand(0).parts[n], type) : l.scratch());
     l.out.list = l.add_list(places);
   }
+  l.out.unseen = !returns || l.unused(l.operand(0));
+  l.out.overwrites = *op == Op::exch && l.out.unseen;
   l.out.run = atomic_of(*op, type);
   if (!l.out.run) l.refuse_type(type);
 }

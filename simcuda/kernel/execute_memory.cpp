@@ -21,7 +21,7 @@ void load(Warp &w, const Instruction &i, std::uint32_t mask) {
   find_addresses(r);
   Reach found;
   w.worker.memory.reach(r, found);
-  if (i.atomic) acquire(w);
+  if (i.atomic) acquire(r);
   if (i.atomic && i.count == 1) {  // other threads may store there
     R *d = w.lanes<R>(i.d);
     each_active(mask, [&](unsigned k) {
@@ -75,7 +75,7 @@ void store(Warp &w, const Instruction &i, std::uint32_t mask) {
   }
   Reach found;
   w.worker.memory.reach(r, found);
-  if (i.atomic) w.block.release();
+  if (i.atomic) release(r);
   if (i.atomic && i.count == 1) {
     each_active(mask, [&](unsigned k) {
       std::byte *to = found.together ? found.at[0] + k * r.size : found.at[k];
@@ -107,6 +107,7 @@ void load_128(Warp &w, const Instruction &i, std::uint32_t mask) {
   find_addresses(r);
   Reach found;
   w.worker.memory.reach(r, found);
+  if (i.atomic) acquire(r);
   std::uint64_t *d = w.lanes<std::uint64_t>(i.d);
   each_active(mask, [&](unsigned k) {
     const std::byte *from = found.together ? found.at[0] + k * 16 : found.at[k];
@@ -121,6 +122,7 @@ void store_128(Warp &w, const Instruction &i, std::uint32_t mask) {
   find_addresses(r);
   Reach found;
   w.worker.memory.reach(r, found);
+  if (i.atomic) release(r);
   const std::uint64_t *d = w.lanes<std::uint64_t>(i.d);
   each_active(mask, [&](unsigned k) {
     std::byte *to = found.together ? found.at[0] + k * 16 : found.at[k];
@@ -259,7 +261,7 @@ void select_transfer(Lowering &l, bool is_load) {
 
 void nothing(Warp &, const Instruction &, std::uint32_t) {}
 
-// cp.async is done at once: whoever waits for it finds it done.
+// Done at once. Only the check of races knows what has not been waited for.
 void copy_async(Warp &w, const Instruction &i, std::uint32_t mask) {
   if (!mask) return;
   Instruction from = i;
@@ -295,16 +297,40 @@ void copy_async(Warp &w, const Instruction &i, std::uint32_t mask) {
   Reach found;
   w.worker.memory.reach(r, found);
   each_active(mask, [&](unsigned k) { std::memcpy(found.at[k], row + k * i.size, i.size); });
+  if (!w.worker.launch.races) return;
+  each_active(mask, [&](unsigned k) {
+    w.block.copies[w.index].begin(w.block.shared_uses, w.index, k, r.addresses[k], i.size);
+  });
+}
+
+void commit_group(Warp &w, const Instruction &, std::uint32_t mask) {
+  if (w.worker.launch.races) w.block.copies[w.index].commit(mask);
+}
+
+void wait_group(Warp &w, const Instruction &i, std::uint32_t mask) {
+  if (!w.worker.launch.races) return;
+  w.block.copies[w.index].wait(w.block.shared_uses, mask, static_cast<std::uint32_t>(i.immediate),
+                               w.block.stamp(w.index));
+}
+
+void wait_all(Warp &w, const Instruction &, std::uint32_t mask) {
+  if (!w.worker.launch.races) return;
+  w.block.copies[w.index].wait_all(w.block.shared_uses, mask, w.block.stamp(w.index));
 }
 
 void select_copy(Lowering &l) {
   if (!l.take("async")) l.refuse("only cp.async is supported");
-  for (std::string_view name : {"bulk", "mbarrier", "reduce"})
-    if (l.has(name))
-      l.refuse("." + std::string(name) + " is not supported: TMA and mbarriers are not");
-  if (l.take_any({"commit_group", "wait_group", "wait_all"})) {
-    l.expect_operands(0, 1);
-    l.out.run = nothing;
+  if (l.take("wait_group")) {
+    l.expect_operands(1);
+    if (l.operand(0).kind != Operand::Kind::integer) l.refuse("a number of groups is expected");
+    l.out.immediate = static_cast<std::uint32_t>(l.operand(0).bits);
+    l.out.run = wait_group;
+    return;
+  }
+  const bool commits = l.take("commit_group");
+  if (commits || l.take("wait_all")) {
+    l.expect_operands(0);
+    l.out.run = commits ? commit_group : wait_all;
     return;
   }
   l.take_any({"ca", "cg"});
@@ -357,7 +383,6 @@ bool select_memory(Lowering &l) {
   if (root == "cp") return select_copy(l), true;
   if (root == "prefetch" || root == "prefetchu" || root == "applypriority" || root == "discard") {
     // Hints: what memory holds after a discard is not defined, and may be what it held.
-    if (l.has("tensormap")) l.refuse("TMA is not supported");
     take_all(l);
     l.out.run = nothing;
     return true;

@@ -106,6 +106,9 @@ struct Instruction {
   Flow flow = Flow::on;
   Space space = Space::generic;
   bool flag = false, atomic = false;
+  bool acquires : 1 = false, releases : 1 = false;  // of those that are atomic
+  bool unseen : 1 = false;                          // nobody sees what was there before
+  bool overwrites : 1 = false;                      // and nothing depends on it
   std::uint32_t cache = 0;  // of instructions that use memory: a number of its own in the module
 };
 

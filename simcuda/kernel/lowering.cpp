@@ -70,12 +70,22 @@ std::string quoted(std::string_view text) {
   return "'" + std::string(text.substr(0, 80)) + "'";
 }
 
+void count_mentions(const Operand &operand, std::vector<std::uint32_t> &mentions) {
+  if (operand.kind == Operand::Kind::reg) ++mentions[operand.index];
+  if (operand.second >= 0) ++mentions[operand.second];
+  for (const Operand &part : operand.parts) count_mentions(part, mentions);
+}
+
 }  // namespace
 
+std::string opcode_of(const Statement &statement) {
+  std::string opcode(statement.root);
+  for (auto modifier : statement.modifiers) opcode += "." + std::string(modifier);
+  return opcode;
+}
+
 void Lowering::refuse(const std::string &why) const {
-  std::string opcode(root);
-  for (auto modifier : statement_->modifiers) opcode += "." + std::string(modifier);
-  throw Invalid(statement_->line, opcode.substr(0, 160) + ": " + why);
+  throw Invalid(statement_->line, opcode_of(*statement_).substr(0, 160) + ": " + why);
 }
 
 void Lowering::refuse_type(Type type) const {
@@ -173,6 +183,20 @@ void Lowering::bind(Type d, std::initializer_list<Type> sources) {
 
 Place32 Lowering::scratch() {
   return place_in(Bank::frame, 0);
+}
+
+bool Lowering::unused(const Operand &operand) {
+  if (operand.kind == Operand::Kind::sink) return true;
+  if (mentions_.empty()) {
+    mentions_.resize(function_.registers.size());
+    for (const Statement &statement : function_.statements) {
+      if (statement.guard >= 0) ++mentions_[statement.guard];
+      for (const Operand &each : statement.operands) count_mentions(each, mentions_);
+    }
+    for (const Formal &result : function_.results)
+      if (result.is_register) ++mentions_[result.index];
+  }
+  return operand.kind == Operand::Kind::reg && mentions_[operand.index] == 1;
 }
 
 Place32 Lowering::constant(std::uint64_t bits, unsigned width) {
@@ -419,8 +443,7 @@ void Lowering::lower(const Statement &statement) {
     out.guard = places_[statement.guard] + 1;
     out.guard_negated = statement.guard_negated;
   }
-  std::string spelling(root);
-  for (auto modifier : statement.modifiers) spelling += "." + std::string(modifier);
+  const std::string spelling = opcode_of(statement);
   auto [text, fresh] = module_.spellings.try_emplace(
       spelling, static_cast<std::uint32_t>(module_.code.spellings.size()));
   if (fresh) module_.code.spellings.push_back(spelling);

@@ -81,6 +81,8 @@ class Lowering {
   Place32 symbol(int index, std::uint64_t addend, unsigned width);
   // Lanes that nobody reads.
   Place32 scratch();
+  // Whether nothing but this statement names the register.
+  bool unused(const Operand &operand);
 
   [[noreturn]] void refuse(const std::string &why) const;
   [[noreturn]] void refuse_type(Type type) const;
@@ -103,6 +105,7 @@ class Lowering {
   const std::vector<std::uint32_t> &locals_;
   const Statement *statement_ = nullptr;
   std::vector<bool> taken_;
+  std::vector<std::uint32_t> mentions_;  // of each register, once they are asked for
 };
 
 }  // namespace simcuda::kernel

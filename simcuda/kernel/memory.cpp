@@ -38,6 +38,10 @@ void set_written(std::uint64_t *words, std::uint64_t offset, unsigned size, bool
   if (in_word + size > 64) set(words[(offset >> 6) + 1], bits_of_size(size) >> (64 - in_word));
 }
 
+bool reads(const Request &request) {
+  return request.operation != Operation::store && !request.instruction.overwrites;
+}
+
 template <class F>
 void each_active(std::uint32_t mask, F f) {
   for (; mask; mask &= mask - 1) f(static_cast<unsigned>(std::countr_zero(mask)));
@@ -339,7 +343,7 @@ void Memory::note_lane(Request &request, View &view, unsigned lane, std::uint64_
   if (accesses_) used(request, view).add(offset, request.size);
   const Place place{lane, false, view.window.begin + offset, view.window.bytes + offset};
   if (view.window.written) {
-    if (written_ && request.operation != Operation::store) {
+    if (written_ && reads(request)) {
       const std::uint64_t bits = written_bits(view.window.written, offset, request.size);
       if (request.instruction.count > 1 ? bits == 0 : bits != bits_of_size(request.size))
         report_unwritten(request, place);
@@ -373,8 +377,9 @@ void Memory::note_shared(Request &request) {
   std::uint64_t before = ~std::uint64_t{}, before_that = before;
   each_active(request.mask, [&](unsigned lane) {
     const std::uint64_t offset = request.addresses[lane];
-    // What two lanes read, others may read, too: nothing more is kept of them.
-    const bool known = load && offset == before && offset == before_that;
+    // What two lanes read, others may read, too, where all know the same: nothing more is kept of
+    // them.
+    const bool known = load && block.only_full && offset == before && offset == before_that;
     before_that = before;
     before = offset;
     if (!known)
@@ -394,7 +399,7 @@ void Memory::note_shared(Request &request, unsigned lane, std::uint64_t offset) 
 void Memory::note_shared_written(Request &request, unsigned lane, std::uint64_t offset) {
   Block &block = request.warp.block;
   std::uint64_t *const words = block.shared_written.data();
-  if (request.operation != Operation::store) {
+  if (reads(request)) {
     const std::uint64_t bits = written_bits(words, offset, request.size);
     if (bits != bits_of_size(request.size) && (request.instruction.count == 1 || bits == 0))
       report_unwritten(request, {lane, true, offset, nullptr});
@@ -440,6 +445,7 @@ void Memory::check_race(Request &request, LastUses &uses, std::uint64_t offset,
 bool Memory::ordered_anyhow(const Block &block, const Warp &warp, unsigned lane, Stamp then,
                             bool shared) const {
   const Stamp interval = then >> stamp_shift;
+  if (is_copying(interval)) return false;
   std::uint32_t epoch, other_warp;
   if (block.in_stretch(interval)) {
     epoch = block.epoch_of(interval);
@@ -456,7 +462,7 @@ bool Memory::ordered_anyhow(const Block &block, const Warp &warp, unsigned lane,
     other_warp = found.warp;
   }
   if (other_warp == warp.index && (then & 31) == lane) return true;
-  return block.ordered(epoch, other_warp, warp.index);
+  return block.knowledge.knows(warp.index, lane, other_warp, then & 31, epoch);
 }
 
 // Whether a use by another thread, or by this one in another interval, comes before what this one
@@ -534,7 +540,14 @@ void Memory::report_race(Request &request, const Place &place, unsigned part, un
   finding.size = size;
   finding.space = place.shared ? Space::shared : Space::global;
   Interval who;
-  if (other && launch_.intervals.find(other >> stamp_shift, who)) {
+  if (is_copying(other >> stamp_shift)) {
+    const Stamp warp = last_interval - (other >> stamp_shift);
+    finding.other_known = true;
+    finding.other_thread =
+        launch_.thread_at(request.warp.block.index, warp * lanes_of_warp + (other & 31));
+    finding.other_place = launch_.place_of(other_place);
+    finding.detail = "It has not waited for what it copies.";
+  } else if (other && launch_.intervals.find(other >> stamp_shift, who)) {
     finding.other_known = true;
     finding.other_thread = launch_.thread_at(who.block, who.warp * lanes_of_warp + (other & 31));
     finding.other_place = launch_.place_of(other_place);

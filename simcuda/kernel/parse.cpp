@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "parser.h"
+#include "refused.h"
 
 namespace simcuda::kernel {
 namespace {
@@ -74,9 +75,7 @@ void Parser::parse_top() {
   }
   if (text_.take_if_dotted("file")) return parse_file();
   if (text_.take_if_dotted("alias")) return parse_alias();
-  for (std::string_view name : {"texref", "samplerref", "surfref", "tex"})
-    if (text_.peek().is_dotted(name))
-      text_.refuse("." + std::string(name) + " is not supported: textures and surfaces are not");
+  refuse_textures();
   text_.skip_directive();
 }
 
@@ -101,6 +100,12 @@ void Parser::parse_alias() {
     add_symbol(name, function, -1, true);
   else
     program_.symbols[known->second].function = function;
+}
+
+void Parser::refuse_textures() {
+  for (std::string_view name : {"texref", "samplerref", "surfref", "tex"})
+    if (text_.peek().is_dotted(name))
+      text_.refuse(std::string(refused_textures) + " are not executed: ." + std::string(name));
 }
 
 int Parser::add_symbol(std::string_view name, int function, int variable, bool module_scope) {
@@ -143,6 +148,7 @@ Parser::Declaration Parser::parse_declaration_head() {
   }
   const auto read_type = [&] {
     if (text_.peek().kind != Word::Kind::dotted) return;
+    refuse_textures();
     const Type type = type_named(text_.peek().text);
     if (type == Type::none) text_.refuse(text_.here() + " is no type");
     made.type = type;
@@ -361,7 +367,7 @@ void Parser::parse_function_directives(Function &function) {
       std::uint32_t cluster[3];
       parse_dimensions(cluster);
       if (cluster[0] != 1 || cluster[1] != 1 || cluster[2] != 1)
-        text_.refuse(".reqnctapercluster is not supported: clusters are not");
+        text_.refuse("clusters are not executed: .reqnctapercluster");
     } else {
       text_.take();
       while (text_.peek().kind != Word::Kind::end && text_.peek().kind != Word::Kind::dotted &&

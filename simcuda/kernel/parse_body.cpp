@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "parser.h"
+#include "refused.h"
 
 namespace simcuda::kernel {
 namespace {
@@ -372,6 +373,9 @@ void Parser::parse_instruction(std::string_view root, std::uint32_t line) {
   statement.guard_negated = guard_.guard_negated;
   statement.root = root;
   while (text_.peek().kind == Word::Kind::dotted) statement.modifiers.push_back(text_.take().text);
+  // Before the operands, which may be of a kind of their own.
+  if (const auto feature = refused_feature(root, statement.modifiers); !feature.empty())
+    throw Invalid(line, std::string(feature) + " are not executed: " + opcode_of(statement));
   if (root == "call") {
     parse_call(statement);
   } else if (!text_.peek().is(";")) {

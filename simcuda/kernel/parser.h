@@ -49,6 +49,7 @@ class Parser {
   bool take_space(Space &space);
   void parse_file();
   void parse_alias();
+  void refuse_textures();
   void parse_variable(Space space, Linkage linkage);
   Declaration parse_declaration_head();
   void parse_declarator(Declaration &declaration);

@@ -210,7 +210,13 @@ void call_builtin(Warp &w, std::uint32_t mask, const Call &call, Builtin builtin
       case Builtin::free: {
         const std::uint64_t address = argument(w, call, 0, lane);
         if (address && !environment.free(address))
-          illegal(lane, address, "It was given to free, and is no memory of malloc.");
+          throw Failed{FaultKind::invalid_free,
+                       lane,
+                       address,
+                       0,
+                       true,
+                       Space::generic,
+                       "No memory of malloc begins there, or it was freed before."};
         w.worker.memory.forget(address);
         break;
       }

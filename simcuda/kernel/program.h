@@ -45,6 +45,7 @@ struct Statement {
   std::vector<std::string_view> modifiers;  // rn, f32
   std::vector<Operand> operands;
 };
+std::string opcode_of(const Statement &statement);  // add.rn.f32
 
 struct Register {
   std::string_view name;

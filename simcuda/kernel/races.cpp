@@ -43,7 +43,7 @@ void LastUses::split(std::uint64_t offset) {
 }
 
 Stamp Intervals::reserve(std::uint64_t block, std::uint32_t first_epoch, std::uint32_t epochs) {
-  if (next_ > last_interval - epochs * warps_) return 0;
+  if (is_copying(next_ + epochs * warps_)) return 0;
   const Stamp first = next_;
   next_ += epochs * warps_;
   stretches_.push_back({first, first_epoch, block});

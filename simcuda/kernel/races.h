@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Races between the threads of one launch: two uses of the same bytes, one of them a write, that no
-// barrier orders. A warp has a number for the time between two events that order threads, and who
+// Races between the threads of one launch: two uses of the same bytes, one of them a write, that
+// nothing orders. A warp has a number for the time between two events that order threads, and who
 // used four bytes last is kept by that number and the lane.
 //
-// Ordered are: the threads that a barrier joins, those of a warp that bar.warp.sync joins, and
-// blocks of which one does an atomic operation, a fence or a strong store, and the other later an
-// atomic operation or a strong load, whatever the address. The last is more than the memory model
-// says: a race is missed rather than one reported that is none.
+// Ordered are: threads of a block that know of each other (knowledge.h), and blocks of which one
+// does an atomic operation, a fence or a strong store, and the other later an atomic operation or a
+// strong load, whatever the address. The last is more than the memory model says: a race is missed
+// rather than one reported that is none.
 #pragma once
 
 #include <vector>
@@ -21,6 +21,13 @@ using Stamp = std::uint32_t;
 inline constexpr Stamp stamp_flag = 32;
 inline constexpr unsigned stamp_shift = 6;
 inline constexpr Stamp last_interval = (Stamp{1} << 26) - 1;
+// Of copies (cp.async) of a warp that were not waited for: nothing comes after them.
+constexpr Stamp copying(unsigned warp) {
+  return last_interval - warp;
+}
+constexpr bool is_copying(Stamp interval) {
+  return interval > last_interval - 32;
+}
 
 // Who used some units of memory last, and by which instruction, counted over the module. Arrays
 // side by side, so that the 32 units of a warp are looked at together.

@@ -57,6 +57,8 @@ std::string to_string(const Fault &fault) {
   switch (fault.kind) {
     case FaultKind::illegal_address:
       return with_detail(who + access + ", where it has no memory" + at, fault.detail);
+    case FaultKind::invalid_free:
+      return with_detail(who + " frees " + where(fault.space, fault.address) + at, fault.detail);
     case FaultKind::misaligned:
       return with_detail(
           who + access + ", which is no multiple of " + std::to_string(fault.size) + at,
@@ -107,7 +109,8 @@ std::string to_string(const Finding &finding) {
       } else {
         text += "Another thread reads the same.";
       }
-      return text + " No barrier orders the two." + often;
+      return text + ' ' + (finding.detail.empty() ? "No barrier orders the two." : finding.detail) +
+             often;
     }
     case FindingKind::never_written:
       return who + " reads " + bytes(finding.size) + " at " +

@@ -24,6 +24,7 @@ struct Thread {
 
 enum class FaultKind : std::uint8_t {
   illegal_address,      // CUDA_ERROR_ILLEGAL_ADDRESS, 700
+  invalid_free,         // the same
   misaligned,           // CUDA_ERROR_MISALIGNED_ADDRESS, 716
   trap,                 // CUDA_ERROR_LAUNCH_FAILED, 719
   assertion,            // CUDA_ERROR_ASSERT, 710

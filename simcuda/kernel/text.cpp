@@ -26,6 +26,13 @@ bool goes_on(char c) {
 
 constexpr std::string_view pairs[] = {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||"};
 
+// Some modifiers begin with a digit: .2d, .32x32b.
+bool is_shape(std::string_view text) {
+  std::size_t size = 1;
+  while (size < text.size() && is_digit(text[size])) ++size;
+  return size < text.size() && is_letter(text[size]) && text[size] != 'e' && text[size] != 'E';
+}
+
 }  // namespace
 
 Word Text::take() {
@@ -123,9 +130,10 @@ Word Text::read() {
   if (begins_name(first)) {
     while (size < rest_.size() && goes_on(rest_[size])) ++size;
     word.kind = Word::Kind::name;
-  } else if (is_digit(first) || (first == '.' && rest_.size() > 1 && is_digit(rest_[1]))) {
+  } else if (is_digit(first) ||
+             (first == '.' && rest_.size() > 1 && is_digit(rest_[1]) && !is_shape(rest_))) {
     return number();
-  } else if (first == '.' && rest_.size() > 1 && begins_name(rest_[1])) {
+  } else if (first == '.' && rest_.size() > 1 && (begins_name(rest_[1]) || is_digit(rest_[1]))) {
     while (size < rest_.size() &&
            (goes_on(rest_[size]) || (rest_[size] == ':' && size + 2 < rest_.size() &&
                                      rest_[size + 1] == ':' && goes_on(rest_[size + 2]))))

@@ -14,7 +14,9 @@
 #include <memory>
 #include <vector>
 
+#include "copies.h"
 #include "instruction.h"
+#include "knowledge.h"
 #include "memory.h"
 #include "races.h"
 
@@ -126,7 +128,9 @@ class Warp {
 
 struct Barrier {
   std::uint32_t expected = 0;              // threads; 0: all of the block
-  std::array<std::uint32_t, 32> lanes{};   // by warp, that came
+  LanesByWarp lanes{};                     // that came
+  LanesByWarp waits{};                     // of these, who will go on from here
+  Clock arrived;                           // what the others knew when they came
   std::array<std::uint32_t, 32> places{};  // by warp, where the first of them came from
   std::uint32_t came = 0;                  // warps of which some lane did
   std::uint32_t count = 0;                 // of what the threads brought
@@ -141,7 +145,7 @@ class Block {
   bool run(std::uint64_t budget);
 
   void arrive(Warp &warp, unsigned number, std::uint32_t threads, std::uint32_t mask,
-              std::uint32_t predicate, bool aligned);
+              std::uint32_t predicate, bool aligned, bool waits);
   // After threads have ended, a barrier may have all that it waits for.
   void complete_barriers();
 
@@ -156,12 +160,12 @@ class Block {
     return stretch_epoch_ + (interval - stretch_first_) / warps_;
   }
   std::uint32_t warp_of(Stamp interval) const { return (interval - stretch_first_) % warps_; }
-  // Whether what that warp did in that epoch comes before what this one does now.
-  bool ordered(std::uint32_t epoch_then, unsigned then, unsigned now) const {
-    return epoch_then < known_[now * warps_ + then];
-  }
-  // These warps have met: a bit for each.
-  void join(std::uint32_t warps);
+  // These lanes of the warp have met.
+  void join(const Warp &warp, std::uint32_t lanes);
+  // The lanes of the warp have used places that may be flags or locks of the block: these have
+  // changed them.
+  void order(const Request &request, std::uint32_t changed);
+  void fence(const Warp &warp, std::uint32_t lanes);
   void acquire();
   void release();
 
@@ -172,12 +176,14 @@ class Block {
   Bytes shared;
   std::vector<std::uint64_t> shared_written;
   LastUses shared_uses;
-  Stamp floor = 0;        // the first interval of this block
-  Stamp full_floor = 0;   // the first since the last barrier of all
-  bool only_full = true;  // no other has joined any threads since
-  bool alone = false;     // no other block runs before this one has ended
+  std::vector<Copies> copies;  // by warp
+  Stamp floor = 0;             // the first interval of this block
+  Stamp full_floor = 0;        // the first since the last barrier of all
+  bool only_full = true;       // no other has joined any threads since
+  bool alone = false;          // no other block runs before this one has ended
   std::uint32_t epoch = 0;
   std::uint64_t acquired = 0;
+  Knowledge knowledge;
   std::array<Barrier, 16> barriers;
   struct Result {
     std::uint32_t count = 0;
@@ -187,13 +193,13 @@ class Block {
 
  private:
   void begin_epoch();
+  void join(const LanesByWarp &lanes, const Clock &others);
   void try_complete(unsigned number);
   [[noreturn]] void report_deadlock();
 
   std::uint32_t warps_ = 0;
   Stamp stretch_first_ = 0;
   std::uint32_t stretch_epoch_ = 0, stretch_length_ = 0, released_in_ = UINT32_MAX;
-  std::vector<std::uint32_t> known_;
 };
 
 // What all workers of a launch share. Blocks begin in their order, whoever takes them.

@@ -102,9 +102,12 @@ std::string json_of(const Thread &thread) {
 }
 
 std::string json_of(const Outcome &outcome, const std::string &printed) {
-  static constexpr const char *faults[] = {
-      "illegal_address", "misaligned",     "trap",     "assertion", "illegal_instruction",
-      "invalid_pc",      "stack_overflow", "deadlock", "limit",     "stopped"};
+  static constexpr const char *faults[] = {"illegal_address", "invalid_free",
+                                           "misaligned",      "trap",
+                                           "assertion",       "illegal_instruction",
+                                           "invalid_pc",      "stack_overflow",
+                                           "deadlock",        "limit",
+                                           "stopped"};
   static constexpr const char *kinds[] = {"race", "never_written", "barrier_divergent",
                                           "warp_mask"};
   static constexpr const char *uses[] = {"reads", "writes", "atomic"};

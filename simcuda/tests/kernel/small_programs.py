@@ -50,6 +50,20 @@ def one_finding(outcome, kind):
     return found[0]
 
 
+def refused_text(text, *words):
+    try:
+        Module(text)
+    except Refused as refusal:
+        why = str(refusal)
+    else:
+        raise AssertionError(f"'{text}' is not refused")
+    assert all(word in why for word in words), why
+
+
+def refused(body, *words):
+    refused_text(program(body), *words)
+
+
 MINE = "mad.wide.u32 %q5, %tid, 4, %q0;\n"  # the thread's element
 
 

@@ -254,6 +254,46 @@ def test_what_a_compiler_widens_is_not_reported():
     )
 
 
+def test_an_exchange_whose_old_value_nobody_wants_only_writes():
+    for space, at, fresh in ("global", "%q5", MINE), ("shared", "%r8", SHARED):
+        for old in "%r0", "_":
+            body = f"{fresh}atom.{space}.exch.b32 {old}, [{at}], 1;\nld.{space}.u32 %r1, [{at}];"
+            clean(run(body, zeros(written=False)))
+        body = f"{fresh}atom.{space}.exch.b32 %r0, [{at}], 1;\nadd.u32 %r0, %r0, 1;"
+        one_finding(run(body, zeros(written=False)), "never_written")
+        guard = f"{fresh}atom.{space}.exch.b32 %r0, [{at}], 1;\nsetp.eq.u32 %p1, %r0, 1;"
+        one_finding(run(guard, zeros(written=False)), "never_written")
+        for other in "add.u32 %r0", "cas.b32 %r0", "max.u32 %r0":
+            values = "1, 2" if "cas" in other else "1"
+            body = f"{fresh}atom.{space}.{other}, [{at}], {values};"
+            one_finding(run(body, zeros(written=False)), "never_written")
+
+
+HEAP = """.extern .func (.param .b64 r) malloc (.param .b64 n);
+.extern .func free (.param .b64 p);
+"""
+FREE = "{{ .param .b64 f; st.param.b64 [f], {0}; call.uni free, (f); }}\n"
+
+
+def test_frees_of_what_malloc_did_not_give():
+    take = (
+        "{ .param .b64 n; .param .b64 r; st.param.b64 [n], 64; call.uni (r), malloc, (n); "
+        "ld.param.b64 %q1, [r]; }\n"
+    )
+    clean(run(take + FREE.format("%q1"), zeros(), before=HEAP))
+    clean(run("mov.u64 %q1, 0;\n" + FREE.format("%q1"), zeros(), before=HEAP))
+    for body in (
+        "mov.u64 %q1, 4096;\n" + FREE.format("%q1"),
+        take + FREE.format("%q1") + FREE.format("%q1"),
+        take + "add.u64 %q1, %q1, 8;\n" + FREE.format("%q1"),
+        ".local .align 8 .b8 l[8]; mov.u64 %q1, l; cvta.local.u64 %q1, %q1;\n" + FREE.format("%q1"),
+    ):
+        fault = fault_of(run(body, zeros(), before=HEAP), "invalid_free")
+        assert " frees address 0x" in fault["text"], fault["text"]
+        assert "No memory of malloc begins there" in fault["text"], fault["text"]
+        assert "no memory," not in fault["text"], fault["text"]
+
+
 # Barriers and masks.
 
 

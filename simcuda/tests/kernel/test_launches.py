@@ -4,7 +4,7 @@
 import struct
 import sys
 
-from engine import Buffer, Module, Refused
+from engine import Buffer, Module
 from small_programs import (
     HEAD,
     MINE,
@@ -13,6 +13,7 @@ from small_programs import (
     main,
     one_finding,
     program,
+    refused_text,
     run,
     zeros,
 )
@@ -26,8 +27,10 @@ def test_endless_loops_are_stopped():
 
 
 def test_too_much_local_memory():
-    body = ".local .b8 big[600000]; mov.u64 %q2, big; st.local.u32 [%q2], 1;"
-    fault = fault_of(run(body, zeros(), grid=3), "stack_overflow")
+    """Of a function and the one that it calls, neither of which has too much alone."""
+    before = ".func f() { .local .b8 big[300000]; .reg .b64 %q<1>; mov.u64 %q0, big; ret; }\n"
+    body = ".local .b8 big[300000]; mov.u64 %q2, big; st.local.u32 [%q2], 1; call f;"
+    fault = fault_of(run(body, zeros(), grid=3, before=before), "stack_overflow")
     assert fault["thread"] == [0] * 6
     assert fault["place"]["function"] == "k"
 
@@ -392,66 +395,6 @@ def test_unknown_directives_are_skipped():
     out = zeros(1)
     clean(Module(text).run("k", 1, 1, out))
     assert out.array("I") == [3]
-
-
-def refused_text(text, *words):
-    try:
-        Module(text)
-    except Refused as refusal:
-        why = str(refusal)
-    else:
-        raise AssertionError(f"'{text}' is not refused")
-    assert all(word in why for word in words), why
-
-
-def refused(body, *words):
-    refused_text(program(body), *words)
-
-
-def test_limits_are_a_devices():
-    def sized(room, memory, before="", body=""):
-        return program(f"{before}.{memory} .align 8 .b8 d[{room}]; mov.u64 %q2, d; {body}")
-
-    for memory, what, most in ("local", "local", 524288), ("shared", "static shared", 49152):
-        Module(sized(most, memory))
-        refused_text(
-            sized(most + 8, memory), f"'k' wants {most + 8} bytes of {what} memory", f"{most}"
-        )
-    shared = ".shared .align 8 .b8 c[49152]; mov.u64 %q1, c; "
-    refused_text(sized(8, "shared", shared), "'k' wants 49160 bytes of static shared memory")
-    constant = ".const .align 8 .b8 {}[{}];\n"
-    Module(program("", before=constant.format("c", 65528) + constant.format("d", 8)))
-    refused_text(
-        program("", before=constant.format("c", 65528) + constant.format("d", 16)),
-        "'d' wants 65544 bytes of constant memory",
-    )
-
-
-def test_refusals_name_line_and_instruction():
-    line = program("HERE").split("\n").index("HERE") + 1
-    refused(
-        "mma.sync.aligned.m16n8k8.row.col.f32 {%f0}, {%r0}, {%r1}, {%f1};",
-        f"line {line}:",
-        "mma.sync",
-    )
-    refused("tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [t, {%r0, %r1}];", "line")
-    refused("add.f17 %f0, %f1, %f2;", "add.f17")
-    refused("add.rq.f32 %f0, %f1, %f2;", ".rq")
-    refused("add.s32 %r0, %r1;", "3 operands")
-    refused("add.s32 %r0, %r1, %q1;", "%q1", "64 bits")
-    refused("add.s32 %r0, %r1, %nothing;", "%nothing")
-    refused("bra NOWHERE;", "NOWHERE")
-    refused("cp.async.bulk.shared::cluster.global [%r0], [%q0], 16;", "bulk")
-    refused("mbarrier.init.shared.b64 [%r0], 1;", "mbarrier.init")
-    refused("barrier.cluster.arrive;", "cluster")
-    refused("@%r0 add.s32 %r0, %r1, %r2;", "predicate")
-    refused("mul.s32 %r0, %r1, %r2;", ".lo, .hi and .wide")
-    refused("ld.global.v4.u32 {%r0, %r1}, [%q0];", "vector of 4")
-    refused("cvt.rn.e4m3x2.f32 %h0, %f0, %f1;", ".satfinite")
-    refused("cvt.rn.satfinite.f16x2.e5m2x2 %r0, %h0;", ".satfinite")
-    refused("cvt.satfinite.e5m2x2.f16x2 %h0, %r0;", ".rn")
-    refused("cvt.rn.satfinite.e4m3x2.f64 %h0, %d0;", ".f64")
-    refused("cvt.rn.satfinite.e4m3x2.f32 %r0, %f0, %f1;", "16 are expected")
 
 
 def test_special_registers():

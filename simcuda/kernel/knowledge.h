@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the threads of a block know of each other: of each, up to which epoch whatever it did comes
+// before what they do now. Who waits at a barrier knows what all who came knew, and what they did.
+//
+// Flags and locks let threads know, too, as the memory model of PTX has it: a fence and then a
+// strong write, or a write with .release, tell whoever reads the same place by a strong read and
+// then a fence, or by a read with .acquire.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace simcuda::kernel {
+
+using LanesByWarp = std::array<std::uint32_t, 32>;
+// By thread of a block: all that it did in epochs before this one is known.
+using Clock = std::vector<std::uint32_t>;
+
+class Knowledge {
+ public:
+  explicit Knowledge(std::uint32_t warps);
+  void begin();  // of another block
+  // All know of all.
+  void meet_all(std::uint32_t epoch);
+  // These threads know of each other what each did before this epoch, and what `others` say.
+  void meet(const LanesByWarp &lanes, std::uint32_t epoch, const Clock &others);
+  // What these threads know, and what they did before this epoch.
+  void arrive(unsigned warp, std::uint32_t lanes, std::uint32_t epoch, Clock &clock) const;
+
+  void fence(unsigned warp, std::uint32_t lanes, std::uint32_t epoch);
+  // Nobody has had a fence since all met, and so nobody tells anything without .release.
+  bool silent() const { return !fences_ && told_.empty(); }
+  // They have read a place that may be a flag.
+  void read(unsigned warp, std::uint32_t lanes, std::uint64_t place, bool acquires);
+  // They have written there. True: what they do from now on must be in another epoch.
+  bool wrote(unsigned warp, std::uint32_t lanes, std::uint64_t place, bool releases,
+             std::uint32_t epoch);
+
+  bool knows(unsigned warp, unsigned lane, unsigned of_warp, unsigned of_lane,
+             std::uint32_t epoch) const {
+    if (epoch < whole_[warp * warps_ + of_warp]) return true;
+    const Row *row = find(warp * 32 + lane, of_warp);
+    return row && epoch < (*row)[of_lane];
+  }
+
+ private:
+  using Row = std::array<std::uint32_t, 32>;  // of the lanes of a warp
+  const Row *find(unsigned thread, unsigned of_warp) const {
+    if (!(detailed_[thread / 32] >> of_warp & 1)) return nullptr;
+    const std::uint32_t number = rows_of_[thread * warps_ + of_warp];
+    return number ? &rows_[number - 1] : nullptr;
+  }
+  Row &row(unsigned thread, unsigned of_warp);
+  void learn(unsigned thread, const Clock &clock);
+  void learn_seen(unsigned warp, std::uint32_t lanes);
+  void tell(unsigned warp, std::uint32_t lanes, Clock &clock) const;
+
+  const std::uint32_t warps_;
+  std::vector<std::uint32_t> whole_;  // what all lanes of a warp know of all of another
+  // What single threads know beyond that, once it is told apart.
+  std::vector<Row> rows_;
+  std::vector<std::uint32_t> rows_of_;             // number plus 1, by thread and warp
+  std::vector<std::uint32_t> detailed_;            // by warp, of which others some lane has a row
+  std::uint32_t all_met_ = 0;                      // the epoch
+  bool fences_ = false;                            // since then
+  std::vector<std::uint32_t> fenced_;              // by thread, what it did before this epoch
+  std::vector<std::vector<std::uint64_t>> seen_;   // by thread, places that it read since its fence
+  std::unordered_map<std::uint64_t, Clock> told_;  // by place
+};
+
+}  // namespace simcuda::kernel
