@@ -62,7 +62,11 @@ void tell_findings(const std::vector<kernel::Finding> &findings, std::uint64_t l
 }
 
 void tell_fault(const kernel::Fault &fault, const Operation &operation) {
-  say("simcuda: fault: " + to_string(fault) + '\n' + line_of(operation));
+  tell_fault(to_string(fault), operation);
+}
+
+void tell_fault(const std::string &what, const Operation &operation) {
+  say("simcuda: fault: " + what + '\n' + line_of(operation));
 }
 
 std::uint64_t findings_so_far() {

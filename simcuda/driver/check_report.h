@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "objects.h"
@@ -16,6 +17,8 @@ void tell_findings(const std::vector<kernel::Finding> &findings, std::uint64_t l
                    const Operation &operation);
 // What a launch ended with: its context is told, too.
 void tell_fault(const kernel::Fault &fault, const Operation &operation);
+// The same of what is no kernel: what happened, in a sentence or two.
+void tell_fault(const std::string &what, const Operation &operation);
 
 // Of this process.
 std::uint64_t findings_so_far();
