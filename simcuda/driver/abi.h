@@ -19,6 +19,7 @@ using CUmemoryPool = struct CUmemPoolHandle_st *;
 using CUgraph = struct CUgraph_st *;
 using CUgraphNode = struct CUgraphNode_st *;
 using CUgraphExec = struct CUgraphExec_st *;
+using CUgraphConditionalHandle = unsigned long long;
 using CUuserObject = struct CUuserObject_st *;
 using CUmodule = struct CUmod_st *;
 using CUfunction = struct CUfunc_st *;
@@ -81,6 +82,7 @@ inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906;
 inline constexpr CUresult CUDA_ERROR_CAPTURED_EVENT = 907;
 inline constexpr CUresult CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908;
 inline constexpr CUresult CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910;
+inline constexpr CUresult CUDA_ERROR_INVALID_CLUSTER_SIZE = 912;
 inline constexpr CUresult CUDA_ERROR_INVALID_RESOURCE_TYPE = 914;
 inline constexpr CUresult CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915;
 inline constexpr CUresult CUDA_ERROR_STREAM_DETACHED = 917;
@@ -149,6 +151,15 @@ inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2;
 inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4;
 inline constexpr std::uint64_t CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8;
 inline constexpr int CU_GRAPH_NODE_TYPE_CONDITIONAL = 13;
+inline constexpr unsigned CU_GRAPH_COND_ASSIGN_DEFAULT = 1;
+inline constexpr int CU_GRAPH_COND_TYPE_IF = 0;
+inline constexpr int CU_GRAPH_COND_TYPE_WHILE = 1;
+inline constexpr int CU_GRAPH_COND_TYPE_SWITCH = 2;
+inline constexpr int CUDA_GRAPH_INSTANTIATE_SUCCESS = 0;
+inline constexpr int CUDA_GRAPH_INSTANTIATE_ERROR = 1;
+inline constexpr int CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE = 2;
+inline constexpr int CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED = 3;
+inline constexpr int CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5;
 inline constexpr int CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0;
 inline constexpr int CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1;
 inline constexpr int CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT = 0;
@@ -240,7 +251,17 @@ inline constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
 inline constexpr int CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9;
 inline constexpr int CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH = 11;
 inline constexpr int CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE = 15;
+inline constexpr int CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT = 12;
+inline constexpr int CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH = 13;
+inline constexpr int CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14;
 inline constexpr int CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2;
+inline constexpr int CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4;
+inline constexpr int CU_COREDUMP_ENABLE_ON_EXCEPTION = 1;
+inline constexpr int CU_COREDUMP_TRIGGER_HOST = 2;
+inline constexpr int CU_COREDUMP_ENABLE_USER_TRIGGER = 4;
+inline constexpr int CU_COREDUMP_FILE = 5;
+inline constexpr int CU_COREDUMP_PIPE = 6;
+inline constexpr int CU_COREDUMP_GENERATION_FLAGS = 7;
 inline constexpr int CU_JIT_WALL_TIME = 2;
 inline constexpr int CU_JIT_INFO_LOG_BUFFER = 3;
 inline constexpr int CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4;
@@ -439,6 +460,14 @@ struct CUDA_HOST_NODE_PARAMS {
   void *userData;
 };
 
+struct CUDA_CONDITIONAL_NODE_PARAMS {
+  CUgraphConditionalHandle handle;
+  int type;
+  unsigned size;
+  CUgraph *phGraph_out;
+  CUcontext ctx;
+};
+
 // What cuGraphAddNode is told: the same for each type, with a context.
 struct CUgraphNodeParams {
   int type;
@@ -463,6 +492,7 @@ struct CUgraphNodeParams {
     CUevent event;  // of a record or a wait
     CUDA_MEM_ALLOC_NODE_PARAMS alloc;
     CUdeviceptr free;
+    CUDA_CONDITIONAL_NODE_PARAMS conditional;
   };
   long long reserved2;
 };

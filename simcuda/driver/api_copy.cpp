@@ -77,7 +77,7 @@ void copy(Session &s, const std::shared_ptr<Stream> &stream, const Side &to, con
           Reach reach = Reach::of_device) {
   s.current();
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return;
-  const bool among_devices = !to.place.host_visible() && !from.place.host_visible();
+  const bool among_devices = !to.place.on_host() && !from.place.on_host();
   for (auto *side : {&to, &from}) {
     if (!side->place.allocation) continue;
     refuse_lost(s.driver, *side->place.allocation);

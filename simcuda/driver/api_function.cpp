@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Functions: what they are, what may be asked of them, and how much of the device they take.
 
+#include <cstring>
+
 #include "call.h"
 #include "kernel.h"
 
@@ -18,6 +20,31 @@ void tell_resident(Session &s, int *count, CUfunction function, int threads, std
   if (threads <= 0) throw Refused{CUDA_ERROR_INVALID_VALUE};
   required(count) =
       static_cast<int>(resident_blocks(*code, static_cast<unsigned>(threads), shared));
+}
+
+// Clusters are not executed as such: there are as many as there is room for blocks.
+void tell_clusters(Session &s, int *count, CUfunction handle, const CUlaunchConfig *config) {
+  required(count);
+  const auto &c = required(config);
+  const auto function = function_of(s, handle);
+  const unsigned wanted = required_in_cluster(*function);
+  unsigned blocks = wanted ? wanted : 1;
+  if (c.numAttrs) required(c.attrs);
+  for (unsigned i = 0; i < c.numAttrs; ++i) {
+    if (c.attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
+    unsigned sizes[3];
+    std::memcpy(sizes, c.attrs[i].value, sizeof sizes);
+    blocks = 1;
+    for (const unsigned size : sizes) {
+      if (size == 0 || size > most_in_cluster(*function) / blocks)
+        throw Refused{CUDA_ERROR_INVALID_CLUSTER_SIZE};
+      blocks *= size;
+    }
+  }
+  if (wanted && blocks != wanted) throw Refused{CUDA_ERROR_INVALID_CLUSTER_SIZE};
+  const unsigned threads = c.blockDimX * c.blockDimY * c.blockDimZ;
+  *count = static_cast<int>(resident_blocks(*function->code, threads, c.sharedMemBytes) *
+                            multiprocessors / blocks);
 }
 
 // The largest block of those that keep most threads of a multiprocessor busy.
@@ -139,9 +166,23 @@ SIM_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *least_grid, int 
 SIM_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(std::size_t *bytes, CUfunction function,
                                                          int blocks, int threads) {
   return call(__func__, {bytes, function, blocks, threads}, [&](Session &s) {
-    const auto code = function_of(s, function)->code;
+    const auto found = function_of(s, function);
     if (blocks <= 0 || threads <= 0) throw Refused{CUDA_ERROR_INVALID_VALUE};
     required(bytes) =
-        available_shared(*code, static_cast<unsigned>(blocks), static_cast<unsigned>(threads));
+        available_shared(*found, static_cast<unsigned>(blocks), static_cast<unsigned>(threads));
   });
+}
+
+SIM_API CUresult cuOccupancyMaxPotentialClusterSize(int *blocks, CUfunction function,
+                                                    const CUlaunchConfig *config) {
+  return call(__func__, {blocks, function, config}, [&](Session &s) {
+    required(config);
+    required(blocks) = static_cast<int>(most_in_cluster(*function_of(s, function)));
+  });
+}
+
+SIM_API CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction function,
+                                              const CUlaunchConfig *config) {
+  return call(__func__, {count, function, config},
+              [&](Session &s) { tell_clusters(s, count, function, config); });
 }

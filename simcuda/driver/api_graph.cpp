@@ -116,6 +116,8 @@ void print(std::FILE *out, const Graph &graph, const char *kind) {
                  static_cast<const void *>(edge.to));
   for (auto &node : graph.nodes)
     if (node->child) print(out, *node->child, "subgraph");
+  for (auto &node : graph.nodes)
+    for (auto &body : node->bodies) print(out, *body, "subgraph");
   std::fprintf(out, "}\n");
 }
 
@@ -150,7 +152,7 @@ SIM_API CUresult cuGraphClone(CUgraph *out, CUgraph handle) {
   return call(__func__, {out, handle}, [&](Session &s) {
     required(out);
     auto graph = graph_of(s, handle);
-    if (graph->has_memory_nodes()) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+    if (!graph->can_be_copied()) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
     *out = clone_graph(s.driver, *graph)->handle;
   });
 }

@@ -13,6 +13,10 @@ void instantiate(Session &s, CUgraphExec *out, CUgraph graph, std::uint64_t flag
   *out = simcuda::instantiate(s, graph_of(s, graph), flags)->handle;
 }
 
+CUgraphNode handle_of(const GraphNodePtr &node) {
+  return node ? node->handle : nullptr;
+}
+
 // There is nothing to bring to the device: it takes its place in the order, and no more.
 void upload(Session &s, GraphExec &exec, CUstream handle) {
   auto stream = s.stream(handle);
@@ -28,16 +32,12 @@ UpdateResult update(Session &s, CUgraphExec exec, CUgraph graph) {
                          *s.driver.graphs.get(graph, CUDA_ERROR_INVALID_VALUE));
 }
 
-CUgraphNode handle_of(const UpdateResult &result) {
-  return result.node ? result.node->handle : nullptr;
-}
-
 }  // namespace
 
 SIM_API CUresult cuGraphInstantiate(CUgraphExec *out, CUgraph graph, CUgraphNode *error_node,
                                     char *log, std::size_t log_size) {
   return call(__func__, {out, graph, error_node, log, log_size}, [&](Session &s) {
-    if (error_node) *error_node = nullptr;
+    if (error_node) *error_node = handle_of(unfit(*graph_of(s, graph), 0).node);
     if (log && log_size) *log = '\0';
     instantiate(s, out, graph, 0);
   });
@@ -58,11 +58,13 @@ SIM_API CUresult cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph graph,
                                               CUDA_GRAPH_INSTANTIATE_PARAMS *parameters) {
   return call(__func__, {out, graph, parameters}, [&](Session &s) {
     auto &p = required(parameters);
-    p.hErrNode_out = nullptr;
-    p.result_out = 1;  // an error, which the call's own result describes
+    const Unfit found = unfit(*graph_of(s, graph), p.flags);
+    p.hErrNode_out = handle_of(found.node);
+    // If there is nothing else to say, the call's own result describes an error.
+    p.result_out = found.result ? found.result : CUDA_GRAPH_INSTANTIATE_ERROR;
     instantiate(s, out, graph, p.flags);
     if (p.flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) upload(s, *exec_of(s, *out), p.hUploadStream);
-    p.result_out = 0;
+    p.result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
   });
 }
 
@@ -93,7 +95,7 @@ SIM_API CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode 
     required(result);
     const auto found = update(s, exec, graph);
     *result = found.result;
-    if (error_node) *error_node = handle_of(found);
+    if (error_node) *error_node = handle_of(found.node);
     return found.result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : CUDA_SUCCESS;
   });
 }
@@ -103,7 +105,7 @@ SIM_API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
   return call(__func__, {exec, graph, info}, [&](Session &s) {
     required(info);
     const auto found = update(s, exec, graph);
-    *info = {found.result, handle_of(found), nullptr};
+    *info = {found.result, handle_of(found.node), nullptr};
     return found.result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : CUDA_SUCCESS;
   });
 }

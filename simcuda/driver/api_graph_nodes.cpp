@@ -2,6 +2,7 @@
 // Nodes made one by one. Those of kernels are in api_graph_kernel.cpp.
 
 #include "call.h"
+#include "conditional.h"
 #include "graph_work.h"
 
 using namespace simcuda;
@@ -36,7 +37,7 @@ CUgraphNode add_child(Session &s, const Place &place, CUgraph handle, int owners
       (move && (child->of_node || !child->instance.expired())))
     throw Refused{CUDA_ERROR_INVALID_VALUE};
   // A copy of such a graph would share its memory.
-  if ((!move && child->has_memory_nodes()) || child->capturing)
+  if ((!move && child->has_memory_nodes()) || child->has_conditional_nodes() || child->capturing)
     throw Refused{CUDA_ERROR_NOT_SUPPORTED};
   auto node = node_of(s, add(s, place, named_work("graph")));
   if (move) {
@@ -83,6 +84,12 @@ CUgraphNode add_free_of(Session &s, const Place &place, CUdeviceptr address) {
   return add_free(*graph, nodes, allocation)->handle;
 }
 
+CUgraphNode add_condition(Session &s, const Place &place, CUDA_CONDITIONAL_NODE_PARAMS &p) {
+  auto graph = graph_of(s, place.graph);
+  auto nodes = nodes_of(s, *graph, place.dependencies, place.count);
+  return add_conditional(s, *graph, nodes, p)->handle;
+}
+
 CUgraphNode add_any(Session &s, const Place &place, CUgraphNodeParams &p) {
   switch (p.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
@@ -107,6 +114,8 @@ CUgraphNode add_any(Session &s, const Place &place, CUgraphNodeParams &p) {
       return add_memory(s, place, &p.alloc);
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
       return add_free_of(s, place, p.free);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      return add_condition(s, place, p.conditional);
     default:
       if (p.type < 0 || p.type > CU_GRAPH_NODE_TYPE_CONDITIONAL)
         throw Refused{CUDA_ERROR_INVALID_VALUE};

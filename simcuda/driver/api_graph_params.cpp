@@ -62,7 +62,7 @@ void set_event(Session &s, const Target &target, CUevent event) {
 
 void set_child_of(Session &s, const Target &target, CUgraph handle) {
   const auto graph = graph_of(s, handle);
-  if (graph->has_memory_nodes()) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+  if (!graph->can_be_copied()) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
   if (update_child(*target.exec, *target.node, *graph).result)
     throw Refused{CUDA_ERROR_INVALID_VALUE};
 }

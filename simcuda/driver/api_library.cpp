@@ -136,6 +136,7 @@ SIM_API CUresult cuKernelGetName(const char **name, CUkernel kernel) {
 SIM_API CUresult cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t *offset,
                                       std::size_t *size) {
   return call(__func__, {kernel, index, offset, size}, [&](Session &s) {
+    s.current();
     tell_parameter(*kernel_of(s, kernel)->code, index, offset, size);
   });
 }

@@ -40,6 +40,56 @@ void prefetch(Session &s, CUdeviceptr pointer, std::size_t bytes, const CUmemLoc
   allocation.prefetched = location;
 }
 
+// Ranges of managed memory, and where each of them is to go.
+struct Batch {
+  const CUdeviceptr *pointers;
+  const std::size_t *sizes;
+  std::size_t count;
+  unsigned long long flags;
+  CUstream stream;
+  const CUmemLocation *places = nullptr;
+  const std::size_t *first_of_place = nullptr;  // of the ranges that go there
+  std::size_t place_count = 0;
+};
+
+void submit_batch(Session &s, const Batch &batch, bool discards, bool prefetches) {
+  required(batch.pointers);
+  required(batch.sizes);
+  auto stream = s.stream(batch.stream);
+  if (!batch.count || batch.flags || stream->kind == Stream::Kind::legacy)
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  std::vector<Place> ranges;
+  for (std::size_t i = 0; i < batch.count; ++i) {
+    managed_at(s, batch.pointers[i], batch.sizes[i]);
+    ranges.push_back(s.driver.memory.device_place(batch.pointers[i], batch.sizes[i]));
+  }
+  if (prefetches) {
+    if (!batch.place_count || batch.place_count > batch.count || required(batch.first_of_place))
+      throw Refused{CUDA_ERROR_INVALID_VALUE};
+    for (std::size_t i = 0; i < batch.place_count; ++i) {
+      check_place(s, (&required(batch.places))[i]);
+      const std::size_t first = batch.first_of_place[i];
+      if (first >= batch.count || (i && first <= batch.first_of_place[i - 1]))
+        throw Refused{CUDA_ERROR_INVALID_VALUE};
+    }
+  }
+  // What is discarded may be anything, so that whoever reads it, races or not, finds out.
+  std::vector<Access> accesses;
+  for (std::size_t i = 0; discards && i < batch.count; ++i)
+    accesses.push_back({ranges[i].allocation, ranges[i].address, batch.sizes[i], true});
+  std::function<void()> discard;
+  if (discards)
+    discard = [ranges, sizes = std::vector(batch.sizes, batch.sizes + batch.count)] {
+      for (std::size_t i = 0; i < ranges.size(); ++i)
+        if (!ranges[i].allocation->dead) std::memset(ranges[i].bytes, fresh_poison, sizes[i]);
+    };
+  s.submit(stream, discards ? "discard" : "prefetch", std::move(accesses), std::move(discard));
+  for (std::size_t i = 0, place = 0; prefetches && i < batch.count; ++i) {
+    if (place + 1 < batch.place_count && i >= batch.first_of_place[place + 1]) ++place;
+    ranges[i].allocation->prefetched = batch.places[place];
+  }
+}
+
 void advise(Session &s, CUdeviceptr pointer, std::size_t bytes, int advice,
             const CUmemLocation &location) {
   Allocation &allocation = managed_at(s, pointer, bytes);
@@ -125,6 +175,41 @@ SIM_API CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, std::size_t bytes,
               [&](Session &s) {
                 if (flags) throw Refused{CUDA_ERROR_INVALID_VALUE};
                 prefetch(s, pointer, bytes, location, stream);
+              });
+}
+
+SIM_API CUresult cuMemPrefetchBatchAsync(CUdeviceptr *pointers, std::size_t *sizes,
+                                         std::size_t count, CUmemLocation *places,
+                                         std::size_t *first_of_place, std::size_t place_count,
+                                         unsigned long long flags, CUstream stream) {
+  return call(__func__,
+              {pointers, sizes, count, places, first_of_place, place_count, flags, stream},
+              [&](Session &s) {
+                submit_batch(
+                    s, {pointers, sizes, count, flags, stream, places, first_of_place, place_count},
+                    false, true);
+              });
+}
+
+SIM_API CUresult cuMemDiscardBatchAsync(CUdeviceptr *pointers, std::size_t *sizes,
+                                        std::size_t count, unsigned long long flags,
+                                        CUstream stream) {
+  return call(__func__, {pointers, sizes, count, flags, stream}, [&](Session &s) {
+    submit_batch(s, {pointers, sizes, count, flags, stream}, true, false);
+  });
+}
+
+SIM_API CUresult cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *pointers, std::size_t *sizes,
+                                                   std::size_t count, CUmemLocation *places,
+                                                   std::size_t *first_of_place,
+                                                   std::size_t place_count,
+                                                   unsigned long long flags, CUstream stream) {
+  return call(__func__,
+              {pointers, sizes, count, places, first_of_place, place_count, flags, stream},
+              [&](Session &s) {
+                submit_batch(
+                    s, {pointers, sizes, count, flags, stream, places, first_of_place, place_count},
+                    true, true);
               });
 }
 

@@ -10,17 +10,17 @@ bool is_capturing(const Stream &stream) {
   return stream.capture != nullptr;
 }
 
-// Whether the nodes that these streams end in all lead to the origin's end.
-bool all_joined(const Capture &capture) {
+// Whether the nodes that some streams end in all lead to these.
+bool all_lead_to(std::vector<GraphNodePtr> todo,
+                 const std::vector<std::shared_ptr<Stream>> &streams) {
   std::set<const GraphNode *> reached;
-  auto todo = capture.origin->capture_tail;
   while (!todo.empty()) {
     const auto node = std::move(todo.back());
     todo.pop_back();
     if (reached.insert(node.get()).second)
       todo.insert(todo.end(), node->depends_on.begin(), node->depends_on.end());
   }
-  return std::all_of(capture.streams.begin(), capture.streams.end(), [&](auto &stream) {
+  return std::all_of(streams.begin(), streams.end(), [&](auto &stream) {
     return std::all_of(stream->capture_tail.begin(), stream->capture_tail.end(),
                        [&](auto &node) { return reached.contains(node.get()); });
   });
@@ -150,7 +150,7 @@ CUresult end_capture(Session &session, CUstream handle, CUgraph *graph) {
   CUresult result = CUDA_SUCCESS;
   if (!capture->active)
     result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  else if (!all_joined(*capture))
+  else if (!all_lead_to(capture->origin->capture_tail, capture->streams))
     result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   if (result != CUDA_SUCCESS) invalidate(*capture);
   end(*capture);
@@ -161,13 +161,16 @@ CUresult end_capture(Session &session, CUstream handle, CUgraph *graph) {
 void leave_capture(const std::shared_ptr<Stream> &stream) {
   const auto capture = stream->capture;
   if (!capture) return;
-  invalidate(*capture);
   if (capture->origin == stream.get()) {
+    invalidate(*capture);
     end(*capture);
-  } else {
-    std::erase(capture->streams, stream);
-    stream->capture = nullptr;
+    return;
   }
+  std::erase(capture->streams, stream);
+  stream->capture = nullptr;
+  std::vector<GraphNodePtr> others;
+  for (auto &other : capture->streams) join_tails(others, other->capture_tail);
+  if (!all_lead_to(others, {stream})) invalidate(*capture);
 }
 
 GraphNodePtr capture_operation(Stream &stream, Operation &&operation) {

@@ -25,7 +25,7 @@ void begin_capture(Session &session, CUstream handle, int mode,
                    std::vector<GraphNodePtr> dependencies = {});
 CUresult end_capture(Session &session, CUstream handle, CUgraph *graph);
 
-// The stream goes away, and with it any capture that it is in.
+// The stream goes away, and with it any capture that it is in, unless others have joined it.
 void leave_capture(const std::shared_ptr<Stream> &stream);
 
 // Adds work to the stream's capture; the stream must have one.

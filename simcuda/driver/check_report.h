@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "objects.h"
@@ -16,6 +17,7 @@ void tell_findings(const std::vector<kernel::Finding> &findings, std::uint64_t l
                    const Operation &operation);
 // What a launch ended with: its context is told, too.
 void tell_fault(const kernel::Fault &fault, const Operation &operation);
+// The same of what is not executed by the engine: what happened, in a sentence or two.
 void tell_fault(const std::string &sentence, const Operation &operation);
 
 // Of this process.

@@ -110,6 +110,7 @@ struct Driver {
   explicit Driver(const Settings &settings);
 
   std::vector<Device> devices;
+  CoredumpSettings coredump;
   HandleSpace handles;
   Registry<CUcontext, Context> contexts{handles};
   Registry<CUstream, Stream> streams{handles};
@@ -166,6 +167,8 @@ void refuse_lost(Driver &driver, const Allocation &allocation);
 bool may_run(const Operation &operation);
 // Does its work; what goes wrong there ends its context.
 void run_work(const Operation &operation);
+// The same for a kernel; the lock is free while it runs.
+void run_kernel(const Operation &operation, Lock &lock);
 // A kernel is about to be submitted: its work is made.
 void begin_kernel(Operation &operation);
 // An error that a call was made to return: if it is such a one, the current context has failed.

@@ -48,6 +48,19 @@ void run_work(const Operation &operation) {
   }
 }
 
+void run_kernel(const Operation &operation, Lock &lock) {
+  log_operation(operation);
+  KernelWork &kernel = *operation.kernel;
+  lock.unlock();
+  kernel.run(operation);
+  lock.lock();
+  try {
+    kernel.ran(operation);
+  } catch (const std::bad_alloc &) {  // it used too much to tell
+    owner_of(operation.stream->context)->error = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+}
+
 void fail_current(CUresult error) {
   ThreadState &thread = thread_state();
   if (!is_sticky(error) || !driver() || thread.driver_thread || thread.contexts.empty()) return;

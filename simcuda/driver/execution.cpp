@@ -46,24 +46,43 @@ bool holds(const Allocation &allocation, std::uintptr_t address) {
 
 }  // namespace
 
+void Patience::goes_on() {
+  if (!goes_on_.exchange(true)) driver()->schedule.goes_on(work_);
+}
+
+bool Patience::is_over(const Context &context) {
+  const auto limit = Settings::get().kernel_limit;
+  if (limit.count() > 0 && Clock::now() - began_ > limit) out_of_time_ = true;
+  return out_of_time_ || context.error != CUDA_SUCCESS || process_is_ending();
+}
+
+std::string Patience::end_of_time() {
+  return "It had run for more than " + std::to_string(Settings::get().kernel_limit.count()) +
+         " seconds, which is what SIMCUDA_KERNEL_LIMIT allows.";
+}
+
 Execution::Execution(std::shared_ptr<const KernelLaunch> launch) : launch_(std::move(launch)) {
   for (auto &allocation : launch_->named)
     named_.emplace_back(allocation, driver()->races.history_of(*allocation));
 }
 
+std::shared_ptr<LaunchWork> Execution::again() const {
+  const std::shared_ptr<Execution> other(new Execution(launch_, named_));
+  other->share(*patience_);
+  return other;
+}
+
 void Execution::run(const Operation &operation) {
-  began_ = Clock::now();
+  own_patience_.begin();
   try {
     execute(operation.id);
     write_printed();
     for (kernel::Finding &finding : outcome_.findings) finding.memory = memory_of(finding);
     tell_findings(outcome_.findings, outcome_.findings_left_out, operation);
-    if (out_of_time_ && outcome_.fault)
-      outcome_.fault->detail = "It had run for more than " +
-                               std::to_string(Settings::get().kernel_limit.count()) +
-                               " seconds, which is what SIMCUDA_KERNEL_LIMIT allows.";
+    const bool out_of_time = patience_->is_out_of_time();
+    if (out_of_time && outcome_.fault) outcome_.fault->detail = Patience::end_of_time();
     const bool told_elsewhere =
-        outcome_.fault && !out_of_time_ && outcome_.fault->kind == kernel::FaultKind::stopped;
+        outcome_.fault && !out_of_time && outcome_.fault->kind == kernel::FaultKind::stopped;
     if (outcome_.fault && !told_elsewhere) tell_fault(*outcome_.fault, operation);
   } catch (const std::exception &error) {
     has_failed_ = true;
@@ -213,10 +232,8 @@ void Execution::write_printed() {
 }
 
 bool Execution::stopped() {
-  if (!goes_on_.exchange(true)) driver()->schedule.goes_on(*this);
-  const auto limit = Settings::get().kernel_limit;
-  if (limit.count() > 0 && Clock::now() - began_ > limit) out_of_time_ = true;
-  return out_of_time_ || launch_->context->error != CUDA_SUCCESS || process_is_ending();
+  patience_->goes_on();
+  return patience_->is_over(*launch_->context);
 }
 
 // Memory that kernels take lives until they free it, or their context ends.
@@ -241,7 +258,8 @@ bool Execution::free(std::uint64_t address) {
   const bool is_variable = std::any_of(variables.begin(), variables.end(), [&](auto &variable) {
     return variable.second == allocation;
   });
-  if (!allocation || !allocation->of_module || is_variable) return false;
+  if (!allocation || !allocation->of_module || allocation->of_condition || is_variable)
+    return false;
   driver()->memory.free(*allocation);
   // Nothing is found there any more; what was done there is still told.
   if (const auto found = found_.find(address); found != found_.end())

@@ -11,16 +11,51 @@
 
 namespace simcuda {
 
-class Execution final : public KernelWork, private kernel::Environment {
+// How long work has gone on.
+class Patience {
+ public:
+  explicit Patience(const KernelWork &work) : work_(work) {}
+  void begin() { began_ = Clock::now(); }
+  // Others may begin beside it; without the simulator's lock.
+  void goes_on();
+  // Whether it is to end now, for its time or for an error of its context's.
+  bool is_over(const Context &context);
+  bool is_out_of_time() const { return out_of_time_; }
+  // "It had run for more than 600 seconds ..."
+  static std::string end_of_time();
+
+ private:
+  const KernelWork &work_;
+  Clock::time_point began_;
+  std::atomic<bool> goes_on_{false}, out_of_time_{false};  // several threads may ask
+};
+
+class LaunchWork : public KernelWork {
+ public:
+  // It is a part of other work, whose time it takes.
+  virtual void share(Patience &patience) = 0;
+  // The same launch, to be executed once more.
+  virtual std::shared_ptr<LaunchWork> again() const = 0;
+};
+
+class Execution final : public LaunchWork, private kernel::Environment {
  public:
   // When the launch is submitted: what it names is remembered as it is now.
   explicit Execution(std::shared_ptr<const KernelLaunch> launch);
+
+  void share(Patience &patience) override { patience_ = &patience; }
+  std::shared_ptr<LaunchWork> again() const override;
 
   std::string name() const override { return kernel::spoken(launch_->code->name); }
   void run(const Operation &operation) override;
   void ran(const Operation &operation) override;
 
  private:
+  using Named = std::vector<std::pair<AllocationPtr, std::shared_ptr<History>>>;
+
+  Execution(std::shared_ptr<const KernelLaunch> launch, Named named)
+      : launch_(std::move(launch)), named_(std::move(named)) {}
+
   // Memory that it has found.
   struct Found {
     kernel::Window window;
@@ -46,12 +81,12 @@ class Execution final : public KernelWork, private kernel::Environment {
   std::string memory_of(const kernel::Finding &finding);
 
   const std::shared_ptr<const KernelLaunch> launch_;
-  std::vector<std::pair<AllocationPtr, std::shared_ptr<History>>> named_;
+  Named named_;
   std::map<std::uint64_t, Found> found_;  // by address, with the simulator's lock
   kernel::Outcome outcome_;
   bool has_failed_ = false;  // the engine itself, for want of memory say
-  std::atomic<bool> out_of_time_{false}, goes_on_{false};
-  Clock::time_point began_;
+  Patience own_patience_{*this};
+  Patience *patience_ = &own_patience_;
   std::mutex mutex_;  // of what is printed
   std::string printed_;
 };

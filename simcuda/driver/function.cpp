@@ -126,12 +126,30 @@ unsigned resident_blocks(const KernelCode &code, unsigned threads, std::size_t s
   return static_cast<unsigned>(std::min(blocks, shared_of_multiprocessor / shared));
 }
 
-std::size_t available_shared(const KernelCode &code, unsigned blocks, unsigned threads) {
+std::size_t available_shared(const Function &function, unsigned blocks, unsigned threads) {
+  const KernelCode &code = *function.code;
   if (resident_blocks(code, threads, 0) < blocks) return 0;
   const std::size_t each = shared_of_multiprocessor / blocks / shared_at_once * shared_at_once;
   const auto own =
       static_cast<std::size_t>(own_attribute(code, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
-  return std::min<std::size_t>(each - shared_reserved, most_shared_opt_in) - own;
+  const int allowed = attribute_of(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  return std::min(each - shared_reserved - own, static_cast<std::size_t>(allowed));
+}
+
+unsigned required_in_cluster(const Function &function) {
+  unsigned blocks = 1;
+  for (const int attribute :
+       {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
+        CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH})
+    blocks *= static_cast<unsigned>(attribute_of(function, attribute));
+  return blocks;
+}
+
+unsigned most_in_cluster(const Function &function) {
+  constexpr unsigned portable = 8, not_portable = 16;
+  if (const unsigned blocks = required_in_cluster(function)) return blocks;
+  return attribute_of(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) ? not_portable
+                                                                                     : portable;
 }
 
 void check_cache_config(int config) {

@@ -26,6 +26,7 @@ constexpr NodeType node_types[] = {
     {"event record", CU_GRAPH_NODE_TYPE_EVENT_RECORD},
     {"allocate", CU_GRAPH_NODE_TYPE_MEM_ALLOC},
     {"free", CU_GRAPH_NODE_TYPE_MEM_FREE},
+    {"conditional", CU_GRAPH_NODE_TYPE_CONDITIONAL},
 };
 
 int type_of(const char *what) {
@@ -88,6 +89,12 @@ bool Graph::has_memory_nodes() const {
   });
 }
 
+bool Graph::has_conditional_nodes() const {
+  return std::any_of(nodes.begin(), nodes.end(), [](auto &node) {
+    return node->work->conditional || (node->child && node->child->has_conditional_nodes());
+  });
+}
+
 std::shared_ptr<Graph> new_graph(Driver &driver) {
   auto graph = std::make_shared<Graph>();
   driver.graphs.add(graph);
@@ -117,6 +124,7 @@ void forget(Driver &driver, GraphNode &node) {
   driver.graph_nodes.remove(node.handle);
   node.graph = nullptr;
   if (node.child) destroy_graph(driver, *node.child);
+  for (auto &body : node.bodies) destroy_graph(driver, *body);
 }
 
 }  // namespace
@@ -128,6 +136,7 @@ void destroy_graph(Driver &driver, Graph &graph) {
     node->dependents.clear();
   }
   graph.nodes.clear();
+  graph.conditions.clear();
   graph.user_objects = nullptr;
   driver.graphs.remove(graph.handle);
 }
@@ -136,7 +145,8 @@ NodeWorkPtr node_work(Operation &&operation) {
   return std::make_shared<const NodeWork>(
       NodeWork{operation.what, std::move(operation.accesses), std::move(operation.run),
                std::move(operation.host_function), std::move(operation.launch),
-               operation.duration_ns, operation.busy_ns, std::move(operation.parameters)});
+               std::move(operation.conditional), operation.duration_ns, operation.busy_ns,
+               std::move(operation.parameters)});
 }
 
 NodeWorkPtr node_work(const std::shared_ptr<Context> &context,
@@ -205,7 +215,7 @@ void set_child(Driver &driver, GraphNode &node, const GraphPlan &plan) {
     for (const std::size_t index : step.after) add_edge(made[index], *copy);
     made.push_back(copy);
   }
-  node.child->user_objects = std::make_unique<UserReferences>(plan.user_objects);
+  node.child->user_objects = std::make_unique<UserReferences>(*plan.user_objects);
 }
 
 std::vector<GraphNodePtr> nodes_of(Session &session, const Graph &graph, const CUgraphNode *nodes,

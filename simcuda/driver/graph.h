@@ -73,6 +73,7 @@ struct NodeWork {
   std::vector<Access> accesses;
   std::function<void()> run, host_function;
   std::shared_ptr<const KernelLaunch> launch;
+  std::shared_ptr<const Conditional> conditional;
   std::uint64_t duration_ns = 0, busy_ns = 0;
   std::shared_ptr<const NodeParameters> parameters;  // or null
 };
@@ -95,6 +96,8 @@ struct GraphNode {
   std::shared_ptr<Event> event;                           // of a record or a wait
   std::shared_ptr<GraphMemory> memory;                    // of an allocation or a free
   std::shared_ptr<Graph> child;                           // of a graph in the graph: its own
+  std::vector<std::shared_ptr<Graph>> bodies;             // of a conditional node,
+  std::vector<CUgraph> body_handles;                      // as told to the client
   std::weak_ptr<GraphNode> original;                      // in the graph that this is a clone of
   std::list<std::shared_ptr<GraphNode>>::iterator place;  // in its graph
 };
@@ -107,9 +110,14 @@ struct Graph {
   std::unique_ptr<UserReferences> user_objects = std::make_unique<UserReferences>();
   std::weak_ptr<struct GraphExec> instance;  // the last
   bool capturing = false;
-  bool of_node = false;  // which it goes with
+  bool of_node = false;                                // which it goes with
+  std::vector<std::shared_ptr<Condition>> conditions;  // of nodes in it, or inside those
+  const GraphNode *body_of = nullptr;                  // a conditional node's
 
   bool has_memory_nodes() const;
+  bool has_conditional_nodes() const;
+  // Others are launched by one executable graph at a time, and are no part of another graph.
+  bool can_be_copied() const { return !has_memory_nodes() && !has_conditional_nodes(); }
 };
 
 // The nodes in an order in which they may run, with those of graphs in the graph.
@@ -122,20 +130,30 @@ struct GraphPlan {
     std::vector<std::size_t> after;  // earlier steps
     std::uint32_t branch = 0;
     bool enabled = true;
+    std::optional<std::size_t> within = std::nullopt;  // the step of the node whose body it is in
+    std::vector<std::size_t> bodies = {};  // of a conditional node: each ends where the next begins
   };
   std::vector<Step> steps;
   std::map<const GraphNode *, std::size_t> step_of;
   // Of a graph in the graph: the first step, of those up to its node's own one.
   std::map<const GraphNode *, std::size_t> first_of_child;
-  UserReferences user_objects;
+  std::shared_ptr<const UserReferences> user_objects;
 
   explicit GraphPlan(const Graph &graph);
   bool has_memory_nodes() const;
+  bool has_conditional_nodes() const;
 
  private:
   std::vector<std::size_t> add(const GraphPlan &child, const std::vector<std::size_t> &after);
   void number_branches();
 };
+
+// Why a graph cannot be instantiated with these flags, of what its nodes and conditions may be.
+struct Unfit {
+  int result = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+  GraphNodePtr node;
+};
+Unfit unfit(const Graph &graph, std::uint64_t flags);
 
 struct GraphExec {
   GraphExec() = default;

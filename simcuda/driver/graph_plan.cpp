@@ -2,8 +2,7 @@
 // What is launched: the nodes of a graph, in an order in which they may run.
 #include <algorithm>
 
-#include "capture.h"
-#include "graph.h"
+#include "conditional.h"
 
 namespace simcuda {
 namespace {
@@ -28,23 +27,44 @@ std::vector<GraphNodePtr> in_order(const Graph &graph) {
 
 }  // namespace
 
+bool GraphPlan::has_conditional_nodes() const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](auto &step) { return bool(step.work->conditional); });
+}
+
 bool GraphPlan::has_memory_nodes() const {
   return std::any_of(steps.begin(), steps.end(),
                      [](auto &step) { return bool(step.node->memory); });
 }
 
-GraphPlan::GraphPlan(const Graph &graph) : user_objects(*graph.user_objects) {
+GraphPlan::GraphPlan(const Graph &graph) {
+  auto held = std::make_shared<UserReferences>(*graph.user_objects);
   for (auto &node : in_order(graph)) {
     std::vector<std::size_t> after;
     for (auto &before : node->depends_on) after.push_back(step_of.at(before.get()));
     // A graph in the graph begins where its node would, and its node ends it.
     if (node->child) {
       first_of_child[node.get()] = steps.size();
-      after = add(GraphPlan(*node->child), after);
+      const GraphPlan child(*node->child);
+      after = add(child, after);
+      held->add(*child.user_objects);
     }
+    // A conditional node's bodies lie before it.
+    std::vector<std::size_t> bodies;
+    for (auto &graph_of_body : node->bodies) {
+      const GraphPlan body(*graph_of_body);
+      bodies.push_back(steps.size());
+      add(body, {});
+      held->add(*body.user_objects);
+    }
+    if (!bodies.empty())
+      for (std::size_t i = bodies.front(); i < steps.size(); ++i)
+        if (!steps[i].within) steps[i].within = steps.size();
     step_of[node.get()] = steps.size();
     steps.push_back({node, node->work, node->event, std::move(after)});
+    steps.back().bodies = std::move(bodies);
   }
+  user_objects = std::move(held);
   number_branches();
 }
 
@@ -60,11 +80,12 @@ std::vector<std::size_t> GraphPlan::add(const GraphPlan &child,
       index += first;
     }
     if (copy.after.empty()) copy.after = after;
+    if (step.within) copy.within = first + *step.within;
+    for (const std::size_t body : step.bodies) copy.bodies.push_back(first + body);
     steps.push_back(std::move(copy));
   }
   for (auto &[node, index] : child.step_of) step_of[node] = first + index;
   for (auto &[node, index] : child.first_of_child) first_of_child[node] = first + index;
-  user_objects.add(child.user_objects);
   std::vector<std::size_t> ends;
   for (std::size_t i = 0; i < waited_for.size(); ++i)
     if (!waited_for[i]) ends.push_back(first + i);
@@ -84,7 +105,7 @@ void GraphPlan::number_branches() {
 }
 
 GraphExec::~GraphExec() {
-  if (last) plan->user_objects.held_until(last);
+  if (last) plan->user_objects->held_until(last);
 }
 
 GraphPlan &GraphExec::own_plan() {
@@ -95,10 +116,18 @@ GraphPlan &GraphExec::own_plan() {
 
 namespace {
 
+// Whether these go by a value in the same way, if they are conditional nodes.
+bool is_same_choice(const GraphPlan::Step &old, const GraphPlan::Step &step, std::size_t first) {
+  if (!step.work->conditional) return true;
+  return old.work->conditional->type == step.work->conditional->type &&
+         std::equal(old.bodies.begin(), old.bodies.end(), step.bodies.begin(), step.bodies.end(),
+                    [&](auto mine, auto theirs) { return mine == theirs + first; });
+}
+
 // The steps of the plan from `first` on do what those of another one do.
 UpdateResult update_steps(GraphExec &exec, std::size_t first, std::size_t count,
                           const GraphPlan &after) {
-  const int topology_changed = 2, type_changed = 3, not_supported = 6;
+  const int topology_changed = 2, type_changed = 3, parameters_changed = 5, not_supported = 6;
   if (count != after.steps.size()) return {topology_changed, nullptr};
   for (std::size_t i = 0; i < count; ++i) {
     const GraphPlan::Step &old = exec.plan->steps[first + i];
@@ -113,6 +142,7 @@ UpdateResult update_steps(GraphExec &exec, std::size_t first, std::size_t count,
         std::all_of(old.after.begin(), old.after.end(), [&](auto index) { return index < first; });
     if (!alike || edges.empty() != begins) return {topology_changed, node};
     if (node->memory) return {not_supported, node};
+    if (!is_same_choice(old, after.steps[i], first)) return {parameters_changed, node};
   }
   GraphPlan &plan = exec.own_plan();
   for (std::size_t i = 0; i < count; ++i) {
@@ -122,15 +152,32 @@ UpdateResult update_steps(GraphExec &exec, std::size_t first, std::size_t count,
   return {};
 }
 
+// Its launches so far hold the earlier ones.
+void replace_user_objects(GraphExec &exec, std::shared_ptr<const UserReferences> references) {
+  if (exec.last) exec.plan->user_objects->held_until(exec.last);
+  exec.own_plan().user_objects = std::move(references);
+}
+
 }  // namespace
 
 UpdateResult update(GraphExec &exec, const Graph &graph) {
-  return update_steps(exec, 0, exec.plan->steps.size(), GraphPlan(graph));
+  if (unfit(graph, exec.flags).result) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  const GraphPlan after(graph);
+  const auto result = update_steps(exec, 0, exec.plan->steps.size(), after);
+  if (!result.result) replace_user_objects(exec, after.user_objects);
+  return result;
 }
 
 UpdateResult update_child(GraphExec &exec, const GraphNode &node, const Graph &graph) {
+  const GraphPlan after(graph);
   const std::size_t first = exec.plan->first_of_child.at(&node);
-  return update_steps(exec, first, exec.plan->step_of.at(&node) - first, GraphPlan(graph));
+  const auto result = update_steps(exec, first, exec.plan->step_of.at(&node) - first, after);
+  if (!result.result) {
+    auto all = std::make_shared<UserReferences>(*exec.plan->user_objects);
+    all->add(*after.user_objects);
+    replace_user_objects(exec, std::move(all));
+  }
+  return result;
 }
 
 std::shared_ptr<GraphExec> instantiate(Session &session, const std::shared_ptr<Graph> &graph,
@@ -139,90 +186,21 @@ std::shared_ptr<GraphExec> instantiate(Session &session, const std::shared_ptr<G
       CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
       CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
   if (flags & ~known) throw Refused{CUDA_ERROR_INVALID_VALUE};
-  if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
-  const bool another = graph->has_memory_nodes() && !graph->instance.expired();
+  const bool from_device = flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
+  if (from_device && (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
+    throw Refused{CUDA_ERROR_INVALID_VALUE};
+  const bool another = !graph->can_be_copied() && !graph->instance.expired();
   if (graph->capturing || another) throw Refused{CUDA_ERROR_INVALID_VALUE};
+  const int result = unfit(*graph, flags).result;
+  if (result == CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED)
+    throw Refused{CUDA_ERROR_NOT_SUPPORTED};
+  if (result) throw Refused{CUDA_ERROR_INVALID_VALUE};
   auto exec = std::make_shared<GraphExec>();
   exec->flags = flags;
   exec->plan = std::make_shared<const GraphPlan>(*graph);
   graph->instance = exec;
   session.driver.graph_execs.add(exec);
   return exec;
-}
-
-void launch(Session &session, const std::shared_ptr<GraphExec> &exec,
-            const std::shared_ptr<Stream> &stream) {
-  const auto plan = exec->plan;
-  // First: meanwhile other threads may call.
-  if (!stream->capture) back_memory(session, *plan);
-  if (stream->capture) {
-    // A second graph would share memory that only launches of the first keep apart.
-    if (plan->has_memory_nodes()) throw Refused{CUDA_ERROR_NOT_SUPPORTED};
-    Operation child;
-    child.what = "graph";
-    set_child(session.driver, *capture_operation(*stream, std::move(child)), *plan);
-    return;
-  }
-  refuse_implicit(*stream);
-  const auto leftovers = unfreed(*plan);
-  if (!leftovers.empty() && !(exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
-    throw Refused{CUDA_ERROR_INVALID_VALUE};
-  for (auto &allocation : leftovers) free_graph_memory(session, stream, allocation);
-
-  const auto operation_for = [&](const char *what) {
-    auto operation = std::make_shared<Operation>();
-    operation->what = what;
-    operation->stream = stream;
-    return operation;
-  };
-  // Launches of one executable graph follow each other.
-  const auto opening = operation_for("graph launch");
-  if (exec->last) opening->waits_for.push_back(exec->last);
-  const auto closing = operation_for("graph end");
-  std::vector<OperationPtr> operations;
-  std::vector<bool> waited_for(plan->steps.size(), false);
-  for (auto &step : plan->steps) {
-    const GraphNode &node = *step.node;
-    auto operation = operation_for(step.work->what);
-    operation->made_at = node.made_at;
-    operation->branch = step.branch;
-    if (step.enabled) {
-      operation->accesses = step.work->accesses;
-      operation->run = step.work->run;
-      operation->host_function = step.work->host_function;
-      operation->launch = step.work->launch;
-      operation->duration_ns = step.work->duration_ns;
-      operation->busy_ns = step.work->busy_ns;
-    }
-    for (auto index : step.after) {
-      operation->waits_for.push_back(operations[index]);
-      waited_for[index] = true;
-    }
-    if (step.after.empty()) operation->waits_for.push_back(opening);
-    // For what the event has recorded before this launch.
-    if (node.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT && step.event->recorded)
-      operation->waits_for.push_back(step.event->recorded);
-    operations.push_back(std::move(operation));
-  }
-  for (std::size_t i = 0; i < operations.size(); ++i)
-    if (!waited_for[i]) closing->waits_for.push_back(operations[i]);
-  closing->run = [exec] {};  // what is launched stays until it is done
-  exec->last = closing;
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    const GraphNode &node = *plan->steps[i].node;
-    note_memory(node, operations[i]);
-    if (node.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD) continue;
-    Event &event = *plan->steps[i].event;
-    event.recorded = operations[i];
-    event.capture = nullptr;
-    event.capture_tail.clear();
-  }
-  session.driver.schedule.submit(opening);
-  for (auto &operation : operations) {
-    begin_kernel(*operation);
-    session.driver.schedule.enqueue(operation, {});
-  }
-  session.driver.schedule.submit(closing);
 }
 
 }  // namespace simcuda

@@ -101,7 +101,10 @@ void set_attribute(Function &function, int attribute, int value);
 // Blocks of a multiprocessor, of so many threads and bytes of dynamic shared memory.
 unsigned resident_blocks(const KernelCode &code, unsigned threads, std::size_t shared_bytes);
 // Dynamic shared memory of each of so many blocks that a multiprocessor has room for.
-std::size_t available_shared(const KernelCode &code, unsigned blocks, unsigned threads);
+std::size_t available_shared(const Function &function, unsigned blocks, unsigned threads);
+// Blocks of the largest cluster, and of the one that is required; 0: none is.
+unsigned most_in_cluster(const Function &function);
+unsigned required_in_cluster(const Function &function);
 void check_cache_config(int config);
 
 // A module's variable, or NOT_FOUND.

@@ -31,6 +31,8 @@ struct Refused {
 struct Allocation;
 struct Array;
 struct Capture;
+struct Condition;
+struct Conditional;
 struct Context;
 struct EventShare;
 struct Function;
@@ -92,11 +94,13 @@ struct Operation {
   std::vector<Moment> reached;  // for the race detector: it comes after these as well
   std::size_t blockers = 0;     // how many of those that it waits for are not done
   bool external = false;        // it waits for another process, too: that is one of them
+  bool inside = false;          // a conditional node's body: it runs, if it does, with that node
   std::uint32_t branch = 0;     // of a launched graph, counted from 1; 0: the stream's own line
   std::vector<Access> accesses;
   std::function<void()> run;                   // with the simulator's lock held; may be empty
   std::function<void()> host_function;         // on the driver's thread, with no lock held
   std::shared_ptr<const KernelLaunch> launch;  // of a kernel
+  std::shared_ptr<const Conditional> conditional;
   std::shared_ptr<KernelWork> kernel;
   State state = State::pending;
   bool after_errors = false;  // it runs in a context that has failed, too
@@ -150,6 +154,9 @@ struct Event {
   bool recorded_elsewhere() const;
 };
 
+// What was said of dumps after a fault, by attribute, as bytes.
+using CoredumpSettings = std::map<int, std::string>;
+
 struct Context {
   std::uint64_t id = 0;  // changes when a primary context comes to life again; the handle does not
   CUcontext handle = nullptr;
@@ -162,6 +169,7 @@ struct Context {
   unsigned api_version = 3020;
   std::map<int, std::size_t> limits;
   int cache_config = 0;
+  CoredumpSettings coredump;
   std::set<CUcontext> peers;
   // Of a green context: its own handle, and the primary context that it is a part of.
   CUgreenCtx green = nullptr;
@@ -285,6 +293,7 @@ struct Allocation {
   std::set<int> accessed_by;
   bool of_module = false;  // one of its variables
   bool constant = false;   // kernels only read it
+  bool of_condition = false;
 
   bool on_host() const { return kind == Kind::host || kind == Kind::registered; }
   std::uintptr_t device_address() const { return alias ? alias : address; }

@@ -140,8 +140,9 @@ void Races::submitted(Operation &operation) {
   if (trace::on) trace::submitted(operation);
   if (!on_) return;
   thread_state().last = step;
-  step->tells_late = operation.host_function || operation.kernel;
+  step->tells_late = operation.host_function || operation.kernel || operation.inside;
   if (step->tells_late) untold_[lane].emplace(step->moment.tick, step);
+  if (operation.inside) return;
   for (auto &access : operation.accesses) use(step, access, effect_of(access));
 }
 
@@ -169,7 +170,9 @@ void Races::has_told(const Operation &operation) {
   const Moment &moment = operation.step->moment;
   const auto lane = untold_.find(moment.lane);
   if (lane == untold_.end()) return;
-  lane->second.erase(moment.tick);
+  const auto found = lane->second.find(moment.tick);
+  if (found == lane->second.end() || found->second != operation.step) return;
+  lane->second.erase(found);
   if (lane->second.empty()) untold_.erase(lane);
 }
 
@@ -183,6 +186,12 @@ void Races::ran(const Operation &operation, const std::vector<Used> &used) {
         [&](const auto &range) {
           for (auto [begin, end] : each.ranges) range(begin, end);
         });
+}
+
+void Races::ran(const Operation &operation) {
+  has_told(operation);
+  if (!on_) return;
+  for (auto &access : operation.accesses) use(operation.step, access, effect_of(access));
 }
 
 std::shared_ptr<History> Races::history_of(Allocation &allocation) const {

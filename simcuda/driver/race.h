@@ -37,6 +37,8 @@ class Races {
     std::vector<std::pair<std::size_t, std::size_t>> ranges;  // offsets in the allocation
   };
   void ran(const Operation &operation, const std::vector<Used> &used);
+  // The same for what it has said before that it would use.
+  void ran(const Operation &operation);
   void has_told(const Operation &operation);
   // Of what is there now; null if races are not looked for.
   std::shared_ptr<History> history_of(Allocation &allocation) const;

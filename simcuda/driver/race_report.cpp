@@ -148,6 +148,8 @@ std::string describe_memory(Allocation::Kind kind, std::size_t size, std::uintpt
 }
 
 std::string describe_memory(const Allocation &allocation) {
+  if (allocation.of_condition)
+    return "the value of conditional handle " + hex(allocation.device_address());
   return describe_memory(allocation.kind, allocation.size, allocation.address);
 }
 

@@ -118,6 +118,13 @@ void Schedule::enqueue(OperationPtr operation, const std::vector<OperationPtr> &
   if (operation->state != Operation::State::done && quiet_.count() > 0 && news) start_worker();
 }
 
+void Schedule::announce(Operation &operation) {
+  operation.id = ++last_id_;
+  operation.inside = true;
+  races_.submitted(operation);
+  operation.waits_for.clear();
+}
+
 void Schedule::call_later(std::function<void()> function) {
   called_later_.push_back(std::move(function));
   start_worker();
@@ -330,18 +337,7 @@ void Schedule::run_kernels() {
     --idle_kernel_threads_;
     const OperationPtr operation = std::move(kernels_.front());
     kernels_.pop_front();
-    if (may_run(*operation)) {
-      log_operation(*operation);
-      KernelWork &kernel = *operation->kernel;
-      lock.unlock();
-      kernel.run(*operation);
-      lock.lock();
-      try {
-        kernel.ran(*operation);
-      } catch (const std::bad_alloc &) {  // it used too much to tell
-        owner_of(operation->stream->context)->error = CUDA_ERROR_OUT_OF_MEMORY;
-      }
-    }
+    if (may_run(*operation)) run_kernel(*operation, lock);
     if (fresh_ == operation) fresh_ = nullptr;
     ++idle_kernel_threads_;
     complete(*operation);

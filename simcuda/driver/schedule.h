@@ -46,6 +46,8 @@ class Schedule {
   void submit(OperationPtr operation);
   // Work that waits for these alone, and for what it waits for already.
   void enqueue(OperationPtr operation, const std::vector<OperationPtr> &predecessors);
+  // Work in a body of a conditional node takes its place in logical time; the node runs it.
+  void announce(Operation &operation);
   // What an operation submitted to this stream now comes after: some of that may be done.
   std::vector<OperationPtr> predecessors(Stream &stream) const;
   // That point of logical time.

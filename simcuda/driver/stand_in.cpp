@@ -36,6 +36,10 @@ StandIn::StandIn(std::shared_ptr<const KernelLaunch> launch) : launch_(std::move
     named_.emplace_back(allocation, driver()->races.history_of(*allocation));
 }
 
+std::shared_ptr<LaunchWork> StandIn::again() const {
+  return std::shared_ptr<StandIn>(new StandIn(launch_, named_));
+}
+
 std::string StandIn::name() const {
   return kernel::spoken(launch_->code->name);
 }

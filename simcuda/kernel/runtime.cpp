@@ -8,7 +8,8 @@ namespace simcuda::kernel {
 namespace {
 
 // The environment's registers 1 and 2 are the address of a counter and of a generation, if the
-// launch is cooperative. Who comes last begins the next generation.
+// launch is cooperative. Who comes last begins the next generation. The handle of a conditional
+// node is the address of the value that the node goes by.
 constexpr std::string_view text = R"(
 .version 7.0
 .target sm_70
@@ -57,6 +58,15 @@ AGAIN:
 MET:
   barrier.sync 0;
   st.param.b32 [result], 0;
+  ret;
+}
+.visible .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value)
+{
+  .reg .b64 %at;
+  .reg .b32 %value;
+  ld.param.b64 %at, [handle];
+  ld.param.b32 %value, [value];
+  st.global.b32 [%at], %value;
   ret;
 }
 )";

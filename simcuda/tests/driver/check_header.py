@@ -37,6 +37,7 @@ STRUCTS = {
     "CUDA_MEMSET_NODE_PARAMS": "CUDA_MEMSET_NODE_PARAMS_v1",
     "CUDA_KERNEL_NODE_PARAMS_v1": "CUDA_KERNEL_NODE_PARAMS_v1",
     "CUDA_KERNEL_NODE_PARAMS_v2": "CUDA_KERNEL_NODE_PARAMS_v2",
+    "CUDA_CONDITIONAL_NODE_PARAMS": "CUDA_CONDITIONAL_NODE_PARAMS",
     "CUgraphExecUpdateResultInfo": "CUgraphExecUpdateResultInfo",
     "CUlaunchAttribute": "CUlaunchAttribute",
     "CUlaunchConfig": "CUlaunchConfig",

@@ -48,7 +48,22 @@ typedef struct {  // CUDA_MEM_ALLOC_NODE_PARAMS
   CUdeviceptr address;
 } Allocation;
 
+typedef struct {  // CUgraphNodeParams, of a conditional node
+  int type, reserved[3];
+  unsigned long long handle;
+  int kind;
+  unsigned size;
+  CUgraph *bodies;
+  CUcontext context;
+  long long rest[26];
+} Choice;
+
 enum { ON_HOST = 1, ON_DEVICE = 2 };
+enum { IF = 0, WHILE = 1, SWITCH = 2, ASSIGN_DEFAULT = 1 };
+
+static inline Choice choice_of(unsigned long long handle, int kind, unsigned size) {
+  return (Choice){.type = 13, .handle = handle, .kind = kind, .size = size};
+}
 
 static inline Fill fill_of(CUdeviceptr to, unsigned value, size_t width) {
   return (Fill){to, 0, value, 1, width, 1};
@@ -86,6 +101,12 @@ static inline Allocation allocation_of(size_t size) {
       CUevent);                                                                              \
   (void)cuGraphAddEmptyNode, (void)cuGraphAddMemsetNode, (void)cuGraphAddMemcpyNode,         \
       (void)cuGraphAddHostNode, (void)cuGraphAddChildGraphNode, (void)cuGraphAddEventRecordNode
+
+#define USE_CONDITIONAL_NODES                                                                    \
+  USE(cuGraphConditionalHandleCreate, 12030, unsigned long long *, CUgraph, CUcontext, unsigned, \
+      unsigned);                                                                                 \
+  USE(cuGraphAddNode, 12020, CUgraphNode *, CUgraph, const CUgraphNode *, size_t, Choice *);     \
+  (void)cuGraphConditionalHandleCreate, (void)cuGraphAddNode
 
 #define USE_MEMORY_NODES                                                                  \
   USE(cuGraphAddMemAllocNode, 11040, CUgraphNode *, CUgraph, const CUgraphNode *, size_t, \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rule: A device copies to and from another device's pool only with access to the pool; otherwise
-// the call is refused with INVALID_VALUE. A copy that names the contexts needs none.
+// the call is refused with INVALID_VALUE, also for managed memory on the other side. A copy that
+// names the contexts needs none.
 // Source: assumed, cuda.core's tests of peer access; to be checked on a GPU
 #include "driver_test.h"
 
@@ -24,7 +25,8 @@ int main(void) {
   const PoolProperties properties = {.type = 1, .location_type = DEVICE, .location_id = 1};
   Access access = {DEVICE, 0, READ_WRITE};
   CUmemoryPool pool;
-  CUdeviceptr here, there;
+  USE(cuMemAllocManaged, 6000, CUdeviceptr *, size_t, unsigned);
+  CUdeviceptr here, there, managed;
   CUstream stream, stream_there;
   unsigned char byte = 0;
   int can = 0;
@@ -34,6 +36,7 @@ int main(void) {
     return 77;
   }
   MUST(cuMemAlloc(&here, SIZE));
+  MUST(cuMemAllocManaged(&managed, SIZE, 1));
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
   MUST(cuDevicePrimaryCtxRetain(&second, 1));
   MUST(cuCtxSetCurrent(second));
@@ -48,10 +51,13 @@ int main(void) {
     MUST_BE(cuMemcpyAsync(here, there, SIZE, stream), INVALID_VALUE);
     MUST_BE(cuMemcpyAsync(there, here, SIZE, stream), INVALID_VALUE);
     MUST_BE(cuMemcpyDtoDAsync(here, there, SIZE, stream), INVALID_VALUE);
+    MUST_BE(cuMemcpyAsync(managed, there, SIZE, stream), INVALID_VALUE);
+    MUST_BE(cuMemcpyAsync(there, managed, SIZE, stream), INVALID_VALUE);
     FOUND_STATUS("a copy to the host", cuMemcpyDtoH(&byte, there, 1), 0);
     MUST(cuStreamSynchronize(stream));
     if (pass == 1) break;
     MUST(cuMemPoolSetAccess(pool, &access, 1));
+    MUST(cuMemcpyAsync(managed, there, SIZE, stream));
     MUST(cuMemcpyAsync(here, there, SIZE, stream));
     MUST(cuMemcpyAsync(there, here, SIZE, stream));
     MUST(cuStreamSynchronize(stream));

@@ -64,20 +64,26 @@ static void check_invalidated(void) {
   MUST(cuStreamDestroy(stream));
 }
 
-// A stream that has joined a capture goes: the capture cannot be ended well, but it can be ended.
+// A stream that has joined a capture goes, and its work is in it: the capture cannot be ended well,
+// but it can be ended.
 static void check_joined_goes(void) {
+  USE_MEMORY;
   USE_CAPTURE;
   CUstream stream, joined;
   CUevent event;
+  CUdeviceptr data;
   CUgraph graph = NULL;
+  MUST(cuMemAlloc(&data, 1));
   MUST(cuStreamCreate(&stream, NON_BLOCKING));
   MUST(cuStreamCreate(&joined, NON_BLOCKING));
   MUST(cuEventCreate(&event, 0));
   MUST(cuStreamBeginCapture(stream, GLOBAL));
   MUST(cuEventRecord(event, stream));
   MUST(cuStreamWaitEvent(joined, event, 0));
+  MUST(cuMemsetD8Async(data, 1, 1, joined));
   MUST(cuStreamDestroy(joined));
   MUST_BE(cuStreamEndCapture(stream, &graph), CAPTURE_INVALIDATED);
+  MUST(cuMemFree(data));
   MUST(cuEventDestroy(event));
   MUST(cuStreamDestroy(stream));
 }

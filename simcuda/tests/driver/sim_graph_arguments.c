@@ -3,7 +3,7 @@
 // capture; and what they refuse, each for its own reason.
 #include "driver_test.h"
 
-enum { EMPTY = 5, RECORD = 7, UPLOAD = 2, DEVICE_LAUNCH = 4, INVALID_FLAG = 64 };
+enum { EMPTY = 5, RECORD = 7, AUTO_FREE = 1, UPLOAD = 2, DEVICE_LAUNCH = 4, INVALID_FLAG = 64 };
 
 typedef struct {
   unsigned char bytes[8];
@@ -135,7 +135,9 @@ static void check_instantiation(void) {
   MUST(cuGraphCreate(&graph, 0));
   MUST(cuGraphAddEmptyNode(&node, graph, NULL, 0));
   MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, INVALID_FLAG), INVALID_VALUE);
+  // A device would launch neither empty nodes nor what is freed on request.
   MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, DEVICE_LAUNCH), NOT_SUPPORTED);
+  MUST_BE(cuGraphInstantiateWithFlags(&exec, graph, DEVICE_LAUNCH | AUTO_FREE), INVALID_VALUE);
 
   MUST(instantiate(&exec, graph, &node, log, sizeof log));
   MUST_BE(node == NULL && log[0] == 0, 1);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is wrong inside a kernel: faults stay with the context, and are reported with the nearest
 // memory; findings are reported, and counted. Each has a twin in which nothing is wrong.
-#include <sys/wait.h>
-
+#include "apart.h"
 #include "ptx.h"
 
 enum { COUNT = 64, SIZE = COUNT * 4, TIMEOUT = 702, ASSERTION = 710, MISALIGNED = 716 };
@@ -54,38 +53,6 @@ static const char text[] = PTX_HEADER PTX_FILL PTX_ADD PTX_WAIT
     "  st.global.u32 [%p], %v;\n"
     "  ret;\n"
     "}\n";
-
-// What a program of its own says on standard error, and how it ends.
-static char said[16384];
-
-static void run_apart(void (*program)(void)) {
-  int ends[2];
-  MUST_BE(pipe(ends), 0);
-  fflush(NULL);
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(ends[1], 2);
-    program();
-    exit(0);
-  }
-  close(ends[1]);
-  size_t length = 0;
-  ssize_t count;
-  while ((count = read(ends[0], said + length, sizeof said - 1 - length)) > 0)
-    length += (size_t)count;
-  said[length] = 0;
-  close(ends[0]);
-  int status = 0;
-  MUST_BE(waitpid(child, &status, 0), child);
-  if (status) fputs(said, stderr);
-  MUST_BE(status, 0);
-}
-
-static void must_say(const char *part) {
-  if (strstr(said, part)) return;
-  fprintf(stderr, "\"%s\" is not in:\n%s", part, said);
-  exit(1);
-}
 
 static CUmodule begin(void) {
   setenv("SIMCUDA_RACES", "log", 1);

@@ -90,6 +90,7 @@ static void check_occupancy(CUmodule module) {
   USE(cuOccupancyMaxPotentialBlockSize, 6050, int *, int *, CUfunction, size_t (*)(int), size_t,
       int);
   USE(cuOccupancyAvailableDynamicSMemPerBlock, 10020, size_t *, CUfunction, int, int);
+  USE(cuFuncSetAttribute, 9000, CUfunction, int, int);
   CUfunction fill = function_in(module, "fill"), bounded = function_in(module, "bounded");
   int count = 0, grid = 0, block = 0;
   size_t available = 0;
@@ -114,9 +115,52 @@ static void check_occupancy(CUmodule module) {
   MUST(cuOccupancyMaxPotentialBlockSize(&grid, &block, fill, half_of, 0, 0));
   MUST_BE(block > 0 && grid > 0, 1);
   MUST(cuOccupancyAvailableDynamicSMemPerBlock(&available, fill, 2, 1024));
+  MUST_BE(available, 48 << 10);  // which is what is allowed
+  MUST(cuFuncSetAttribute(fill, DYNAMIC_SHARED, 200000));
+  MUST(cuOccupancyAvailableDynamicSMemPerBlock(&available, fill, 2, 1024));
   MUST_BE(available, 233472 / 2 - 1024);
+  MUST(cuFuncSetAttribute(fill, DYNAMIC_SHARED, 48 << 10));
   MUST(cuOccupancyAvailableDynamicSMemPerBlock(&available, fill, 3, 1024));
   MUST_BE(available, 0);
+}
+
+static void check_clusters(CUmodule module) {
+  typedef struct {  // CUlaunchAttribute
+    int id, pad;
+    unsigned sizes[16];
+  } Attribute;
+  struct {  // CUlaunchConfig
+    unsigned grid[3], block[3], shared_bytes;
+    CUstream stream;
+    Attribute *attributes;
+    unsigned count;
+  } config = {{128, 1, 1}, {1024, 1, 1}, 0, NULL, NULL, 0};
+  enum { CLUSTER_WIDTH = 11, NOT_PORTABLE = 14, CLUSTER = 4, INVALID_CLUSTER_SIZE = 912 };
+  USE(cuFuncSetAttribute, 9000, CUfunction, int, int);
+  USE(cuOccupancyMaxPotentialClusterSize, 11070, int *, CUfunction, const void *);
+  USE(cuOccupancyMaxActiveClusters, 11070, int *, CUfunction, const void *);
+  CUfunction fill = function_in(module, "fill");
+  Attribute size = {CLUSTER, 0, {2, 2, 1}};
+  int found = 0;
+  MUST(cuOccupancyMaxPotentialClusterSize(&found, fill, &config));
+  MUST_BE(found, 8);
+  MUST(cuOccupancyMaxActiveClusters(&found, fill, &config));
+  MUST_BE(found, 2 * MULTIPROCESSORS);
+  config.attributes = &size;
+  config.count = 1;
+  MUST(cuOccupancyMaxActiveClusters(&found, fill, &config));
+  MUST_BE(found, 2 * MULTIPROCESSORS / 4);
+  size.sizes[0] = 8;
+  MUST_BE(cuOccupancyMaxActiveClusters(&found, fill, &config), INVALID_CLUSTER_SIZE);
+  MUST(cuFuncSetAttribute(fill, NOT_PORTABLE, 1));
+  MUST(cuOccupancyMaxPotentialClusterSize(&found, fill, &config));
+  MUST_BE(found, 16);
+  MUST(cuOccupancyMaxActiveClusters(&found, fill, &config));
+  size.sizes[0] = 0;
+  MUST_BE(cuOccupancyMaxActiveClusters(&found, fill, &config), INVALID_CLUSTER_SIZE);
+  MUST_BE(cuOccupancyMaxActiveClusters(NULL, fill, &config), INVALID_VALUE);
+  MUST_BE(cuOccupancyMaxActiveClusters(&found, fill, NULL), INVALID_VALUE);
+  MUST_BE(cuOccupancyMaxPotentialClusterSize(&found, fill, NULL), INVALID_VALUE);
 }
 
 static void check_library(void) {
@@ -153,6 +197,12 @@ static void check_library(void) {
   MUST_BE(kernels[0] && kernels[1] && !kernels[2], 1);
   MUST(cuLibraryGetKernel(&kernel, library, "fill"));
   MUST_BE(cuLibraryGetKernel(&kernel, library, "nothing"), NOT_FOUND);
+  USE(cuCtxPopCurrent, 4000, CUcontext *);
+  USE(cuCtxPushCurrent, 4000, CUcontext);
+  CUcontext context;
+  MUST(cuCtxPopCurrent(&context));
+  MUST_BE(cuKernelGetParamInfo(kernel, 1, &offset, &size), INVALID_CONTEXT);
+  MUST(cuCtxPushCurrent(context));
   MUST(cuKernelGetParamInfo(kernel, 1, &offset, &size));
   MUST_BE(offset, 8);
   MUST(cuKernelSetCacheConfig(kernel, 1, 0));
@@ -197,6 +247,7 @@ int main(void) {
   MUST_BE(cuModuleEnumerateFunctions(NULL, 1, module), INVALID_VALUE);
   check_function(module);
   check_occupancy(module);
+  check_clusters(module);
   check_library();
   MUST_BE(sim.races(), 0);
   return 0;
