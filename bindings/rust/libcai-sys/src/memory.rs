@@ -1441,11 +1441,11 @@ functions! {
     ) -> cai_status;
     /// Queues a function. A CPU stream that is not [`CAI_MODE_ASYNC`] runs it before the call returns.
     ///
-    /// On a CPU stream, the first failure of work drops all work queued behind it (`done` is still
-    /// called). The failure is returned once, by the next call for the handle of [`cai_stream_enqueue()`],
-    /// which then queues nothing, [`cai_stream_query()`], [`cai_stream_synchronize()`], [`cai_stream_follow()`],
-    /// [`cai_event_wait()`], or, on the CPU, [`cai_event_record()`]. If there is no such call, the failure goes
-    /// to the hook of [`cai_on_failure()`].
+    /// The first failure of work on a stream is returned once, by the next call for the handle of
+    /// [`cai_stream_enqueue()`], which then queues nothing, [`cai_stream_query()`], [`cai_stream_synchronize()`],
+    /// [`cai_stream_follow()`], [`cai_event_wait()`], or, on the CPU, [`cai_event_record()`]. If there is no such
+    /// call, the failure goes to the hook of [`cai_on_failure()`]. On a CPU stream the failure also drops
+    /// all work queued behind it (`done` is still called).
     ///
     /// # Arguments
     ///
