@@ -124,7 +124,7 @@ void GpuStream::enqueue(cai_work_fn work, void (*done)(void *context), void *its
   if (mine.capture && done) {
     throw Failure(
         CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM},
-        "`done` is given, and the stream is being captured: a graph may do the work often");
+        "`done` is given, and the stream is being captured: a graph may run the work again");
   }
   cai_error error;
   const cai_status status = guard(&error, [&] {

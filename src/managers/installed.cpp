@@ -146,7 +146,7 @@ uint64_t require_alignment(uint64_t align) {
 void require_kind(uint32_t kind) {
   if (managers::is_device_kind(kind) || managers::is_host_kind(kind)) return;
   const char *const name = cai_kind_name(kind);
-  throw Failure(CAI_ERR_VALUE, {}, "kind is %u (%s), which no manager gives", kind,
+  throw Failure(CAI_ERR_VALUE, {}, "kind is %u (%s), which no manager allocates", kind,
                 name ? name : "none of them");
 }
 

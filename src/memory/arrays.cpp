@@ -266,7 +266,7 @@ cai_array *empty_like(const cai_array &like, cai_device device, const cai_reques
   request.struct_size = sizeof request;
   if (!given) request.kind = CAI_KIND_DEFAULT;
   if (request.size || request.rows || request.depth) {
-    throw Failure(CAI_ERR_VALUE, {}, "request says a size, which follows from the array");
+    throw Failure(CAI_ERR_VALUE, {}, "request sets a size, which follows from the array");
   }
   if (request.kind == CAI_KIND_CUDA_ARRAY) fail_cuda_array();
   const uint64_t mask_offset = size_request(like, &request);

@@ -83,7 +83,7 @@ void validate(uint64_t address, uint64_t size, cai_device device, uint32_t kind)
   cai_error error;
   if (cai_device_format(device, text, &error) != CAI_OK) throw Failure(error);
   if (!cai_kind_name(kind) || kind == CAI_KIND_NONE || kind == CAI_KIND_CUDA_ARRAY) {
-    throw Failure(CAI_ERR_VALUE, {}, "kind %u is none of memory with an address", kind);
+    throw Failure(CAI_ERR_VALUE, {}, "kind %u has no memory with an address", kind);
   }
   if (address == 0) {
     if (size == 0) return;

@@ -100,8 +100,8 @@ Stream origin_of(driver::Session &session, const Stream &fork) {
   if (origin.capture.id == fork.capture.id) return origin;
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, fork.index, 0},
                 "stream 0x%" PRIx64
-                " is being captured into a graph, which it was taken into from stream 2 of another "
-                "thread: none that follows it can be joined back here",
+                " is being captured into a graph, which it joined from stream 2 of another "
+                "thread: a stream that follows it cannot be joined back here",
                 fork.value);
 }
 
@@ -111,7 +111,7 @@ void require_no_legacy_capture(driver::Session &session, Stream &legacy, Stream 
   if (!implicitly_ordered(session, legacy, stream)) return;
   throw Failure(CAI_ERR_CAPTURE, {CAI_ENTRY_STREAM, legacy.index, 0},
                 "stream 0x%" PRIx64
-                " is blocking, and is to join a capture, in which stream 1, that the array comes "
+                " is blocking, and would join a capture, in which stream 1, which the array comes "
                 "with, cannot be used: publish it on another stream",
                 stream.value);
 }
@@ -394,7 +394,7 @@ void sync_host(const cai_array &array) {
 
 cai_error error_of_keeper(cai_error said, cai_status status, int32_t index) noexcept {
   if (said.status == CAI_OK) {
-    fail(&said, status, {}, "a function of the owner's own says %s", cai_status_name(status));
+    fail(&said, status, {}, "a function of the owner returned %s", cai_status_name(status));
   }
   said.index = index;  // its own, it knows of no call's arrays
   return said;

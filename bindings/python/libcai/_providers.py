@@ -74,6 +74,6 @@ def provided(obj):
     number = LEGACY if type(stream) is int and stream == 0 else resolve(stream)
     if number == NO_ORDER:
         raise InterfaceError(
-            f"stream: the provider for {module} says -1, which is no stream", "stream", stream
+            f"stream: the provider for {module} returned -1, which is no stream", "stream", stream
         )
     return number, stream

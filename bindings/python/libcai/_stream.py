@@ -48,7 +48,7 @@ def _handle(stream):
         answer = protocol() if callable(protocol) else protocol
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise InterfaceTypeError(
-                f"stream: __cuda_stream__() gave {shown(answer)}, not (version, handle)",
+                f"stream: __cuda_stream__() returned {shown(answer)}, not (version, handle)",
                 "stream",
                 stream,
             )

@@ -127,13 +127,15 @@ cdef tuple arrow_pair(obj, answer):
     if PyTuple_Check(<PyObject *>pair) and PyTuple_GET_SIZE(<PyObject *>pair) == 2:
         return pair
     raise InterfaceTypeError(
-        f"interface: a {type_name(<PyObject *>obj)[1:-8]} object gave {describe(<PyObject *>answer)} "
+        f"interface: a {type_name(<PyObject *>obj)[1:-8]} object returned "
+        f"{describe(<PyObject *>answer)} "
         "where Arrow wants a pair of capsules", "interface", obj)
 
 
 cdef void *arrow_pointer(obj, capsule, const char *name) except NULL:
     if not PyCapsule_IsValid(<PyObject *>capsule, name):
         raise InterfaceTypeError(
-            f"interface: a {type_name(<PyObject *>obj)[1:-8]} object gave {shown(capsule)} where Arrow "
+            f"interface: a {type_name(<PyObject *>obj)[1:-8]} object returned {shown(capsule)} "
+            "where Arrow "
             f"wants a capsule named {name.decode()!r}", "interface", obj)
     return PyCapsule_GetPointer(<PyObject *>capsule, name)

@@ -88,7 +88,7 @@ cdef dict host_dict(Array self):
         raise failure
     if self.array.mask != NULL:
         raise BufferError(
-            "mask: NumPy takes no notice of one, whatever its dict says: pass the mask as an array "
+            "mask: NumPy ignores it, whatever its dict says: pass the mask as an array "
             "of its own, and the elements by a dict without it")
     if self.array.device_type == CAI_DEVICE_CPU:
         return cpu_dict(self)

@@ -198,7 +198,7 @@ cdef class MemoryManager:
         cdef cai_status status
         if not isinstance(block, (tuple, list)) or len(block) != 4:
             raise TypeError(
-                f"a block is (address, host, size, cookie), as alloc() gave it, not {shown(block)}")
+                f"a block is (address, host, size, cookie), as alloc() returned it, not {shown(block)}")
         unsigned_of(block[0], "address", &native.data)
         unsigned_of(block[1], "host", &native.host)
         unsigned_of(block[2], "size", &native.size)

@@ -180,7 +180,7 @@ cdef int take_block(MemoryManager self, answer, uint64_t size, uint32_t kind,
     if isinstance(answer, tuple):
         if len(answer) != 3:
             raise TypeError(
-                f"{type(self).__name__} gave {shown(answer)} for memory, and neither an address nor "
+                f"{type(self).__name__} returned {shown(answer)} for memory, neither an address nor "
                 "(address, host, size)")
         address, host, length = answer
         unsigned_of(address, "address", &block.data)
@@ -370,7 +370,7 @@ cdef cai_status manager_get_memory_info(void *link, uint64_t *left, uint64_t *to
 cdef cai_status unpack_two(answer, uint64_t *first, uint64_t *second) except? CAI_ERR_STATE:
     cdef uint64_t one, two
     if not isinstance(answer, (tuple, list)) or len(answer) != 2:
-        raise TypeError(f"a manager's method gave {shown(answer)}, and no pair of numbers")
+        raise TypeError(f"a manager's method returned {shown(answer)}, not a pair of numbers")
     given, other = answer
     unsigned_of(given, "the first number", &one)
     unsigned_of(other, "the second number", &two)
