@@ -66,7 +66,7 @@ class Reader {
   // Reads a tuple of integers, none below `lowest`, into storage. NULL if one is wrong.
   int64_t *read_dims(const cai_value &value, int32_t entry, const char *rule,
                      int64_t lowest) noexcept;
-  // After an error nothing more is worth reading, unless somebody listens to findings.
+  // After an error nothing more is worth reading, unless findings are wanted.
   bool going_on() const noexcept { return judge_.verdict() == CAI_OK || judge_.listens(); }
   bool is_host() const noexcept { return in_.protocol == CAI_PROTOCOL_HOST; }
 

@@ -6,8 +6,8 @@
 namespace cai::device {
 namespace {
 
-// An end that a caller asks for, as the order room knows ends: of an owner. The callback runs with
-// the last holder.
+// An end that a caller attaches, in the order room's form: an owner. The callback runs with the
+// last release.
 class Attachment : public cai_owner {
  public:
   Attachment(void (*end)(void *context), void *context)
@@ -30,8 +30,8 @@ class Attachment : public cai_owner {
   std::atomic<int> holders_{1};
 };
 
-// A function that the driver is to run. Whoever queued it may call it off as long as it has not
-// begun; a graph may run it more than once.
+// A function that the driver will run. The code that queued it may cancel it before it has begun; a
+// graph may run it more than once.
 class HostWork {
  public:
   HostWork(cai_work_fn work, void *context, std::shared_ptr<Failures> failures)

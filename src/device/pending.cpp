@@ -132,7 +132,7 @@ struct Slot {
   List frees;        // the rest: the driver waits for the device before it frees memory
   uint64_t bytes = 0;
   uint64_t weight = 0;
-  uint64_t looks_at = 0;              // so many frees it takes until somebody looks again
+  uint64_t looks_at = 0;              // so many frees until the next look
   uint32_t deferred = 0;              // deferrals that are open
   std::atomic<uint64_t> capacity{0};  // of the device; 0: not asked yet
 

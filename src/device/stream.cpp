@@ -9,7 +9,7 @@
 namespace cai::device {
 namespace {
 
-// Those whose last holder went where the driver could not be called.
+// Streams whose last reference was released where the driver could not be called.
 constinit std::atomic<cai_stream *> left{nullptr};
 
 bool drop_holder(cai_stream *stream) noexcept {

@@ -99,7 +99,7 @@ void share_by_driver(managers::Manager &manager, const cai_block &block, cai_ipc
   std::memcpy(out.data, handle.reserved, sizeof out.data);
 }
 
-// Closed unless somebody takes it.
+// Closed unless it is taken.
 struct Descriptor {
   Descriptor() = default;
   Descriptor(const Descriptor &) = delete;

@@ -71,7 +71,7 @@ HeldManager exchange(cai_device device, HeldManager manager) {
   return HeldManager(std::exchange(chosen.of(device), manager.let_go()));
 }
 
-// What the device has none of yet. Whoever makes it cannot need it.
+// The device has no manager yet. The code that makes it cannot need it.
 HeldManager make_of(const cai_manager_table &table, cai_device device) {
   const void *const place = &Chosen::get().of(device);
   if (InManager::depth_of(place, "create")) {

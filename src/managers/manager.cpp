@@ -57,7 +57,7 @@ struct AllManagers {
     (manager->previous_ ? manager->previous_->next_ : first) = manager->next_;
     if (manager->next_) manager->next_->previous_ = manager->previous_;
   }
-  // Without those that an earlier reset has ended, and somebody holds still.
+  // Without managers that an earlier reset has ended and that still have references.
   std::vector<managers::HeldManager> alive_of(cai_device device) {
     const std::lock_guard lock(mutex);
     std::vector<managers::HeldManager> found;

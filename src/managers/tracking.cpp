@@ -27,7 +27,7 @@ class Tracking : public Wrapper<Tracking> {
     uint64_t stream;
     double seconds;
     std::string caller;
-    bool is_ending = false;  // somebody is freeing it
+    bool is_ending = false;  // a call is freeing it
   };
 
   Tracking(const void *params, cai_device, Manager *upstream)

@@ -295,7 +295,7 @@ struct Rows {
   uint64_t row, pitch, count;
 };
 
-// Without a word of rows all of it is one; they have no padding unless somebody says so.
+// Without rows all of it is one row; rows have no padding unless a pitch is given.
 Rows rows_of(const cai_memory_info &info) noexcept {
   const uint64_t pitch = info.pitch ? info.pitch : info.size;
   return {info.row ? info.row : std::min(pitch, info.size), pitch, info.rows ? info.rows : 1};

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Whether memory is what somebody says it is, by the driver's word.
+// SPDX-License-Identifier: BSD-3-Clause Checks with the driver whether memory has the stated
+// device, kind and size.
 #include <cinttypes>
 
 #include "cai/memory.h"

@@ -99,7 +99,7 @@ void release_on(const cai_array &array, std::uint64_t value) {
   probe(session, stream);
   const HandBack back(session, array, stream);
   const auto finish = [&](bool tells) {
-    session.finish();  // what has become of the holder is certain after this
+    session.finish();  // after this it is certain whether the reference was taken over
     if (tells) tell_keeper(keeper, value, bool(stream.capture));
   };
   if (stream.capture) {

@@ -38,7 +38,7 @@ driver::CUcontext context_of_memory(driver::Session &session, const Demand::Defa
 void add_uses(const cai_array &array, std::uint64_t own, bool write, int32_t index,
               const Wanted &wanted, Demand &out) {
   cai_owner *const keeper = keeper_of(array);
-  // First who was told: whoever takes a stream back keeps what is pending there before.
+  // Told streams first: a caller that takes a stream back keeps its pending work before.
   bool any_told = false;
   auto add_kept = [&](Uses &uses) {
     any_told = any_told || uses.any_told_but(own);

@@ -415,7 +415,7 @@ bool Uses::keep_marked(driver::Session &session, std::uint64_t except, Owner own
       if (except && own_[i].stream.value == except) own_[i].marked = false;
       it = own_[i];
       if (!it.marked || (owner_is == Owner::held && it.is_told())) continue;
-      // Before the event is recorded: whoever works there meanwhile marks it anew.
+      // Before the event is recorded: a use meanwhile marks it anew.
       own_[i].marked = false;
       marked_handle_.store(0, std::memory_order_relaxed);
     }

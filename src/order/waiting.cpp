@@ -40,8 +40,8 @@ bool is_among(Few<Demand::EventOf, 4> &events, const Conflict &conflict, trace::
   return left_out(among, conflict, waits, what);
 }
 
-// Leaves out uses that went with their contexts: nothing is pending there, and the event is none by
-// now. Of the stream's own context the id tells; others the driver is asked about.
+// Leaves out uses whose contexts were destroyed: nothing is pending there, and the event is invalid
+// by now. For the stream's own context the id tells; for others the driver is asked.
 void leave_gone(driver::Session &session, const Stream *stream, Conflicts &conflicts,
                 trace::Side waits) {
   conflicts.remove_if([&](const Conflict &conflict) {
@@ -56,9 +56,9 @@ void leave_gone(driver::Session &session, const Stream *stream, Conflicts &confl
   });
 }
 
-// Leaves the demands that the stream does not meet by itself. Whoever has been told of stream 1 may
-// have worked on a blocking stream, which the driver puts before what is queued on stream 1 next:
-// so something is, for a host that waits for stream 1.
+// Leaves the demands that the stream does not meet by itself. A consumer that was told stream 1 may
+// have worked on a blocking stream, which the driver orders before the next work on stream 1: so
+// work is queued there, for a host that waits for stream 1.
 void leave_unmet(driver::Session &session, Stream &stream, Few<Stream> &producers, Demand &demand,
                  Way way) {
   const bool may_be_awaited = way == Way::told && stream.value == driver::stream_legacy;
@@ -167,7 +167,7 @@ void wait_for_all(driver::Session &session, Stream &stream, Few<Stream> &produce
   };
   Few<Step> steps;
   for (Stream &producer : producers) {
-    // Behind stream 1 there may be work that only somebody else's owner knows of.
+    // Behind stream 1 there may be work that only another owner knows.
     const Way its = producer.is_told && way == Way::forth ? Way::published : way;
     for_array(producer.index,
               [&] { steps.add({&producer, edge_between(session, producer, stream, its, flags)}); });

@@ -240,7 +240,7 @@ impl Device {
 
     /// Likewise, and destroys the GPU's primary context, with all that the process has in it. Using
     /// memory, streams and events of the device that are still referenced is then [`Error::State`];
-    /// to let go of them is safe.
+    /// dropping them is safe.
     ///
     /// # Safety
     /// No code uses memory of the context any more, in any way: pinned and managed memory, which

@@ -104,9 +104,9 @@ impl<'a> ArrayBuilder<'a> {
         self
     }
 
-    /// Makes the array: `cai_array_own()`. `owner` goes to the heap, and is dropped once, when the last
-    /// holder has let go and all kept uses are complete, on whatever thread that happens. Should it
-    /// panic then, the panic goes no further, and is reported as a failure.
+    /// Makes the array: `cai_array_own()`. `owner` is moved to the heap, and dropped once, on any
+    /// thread, when the last reference is dropped and all kept uses are complete. If it panics
+    /// then, the panic stops there, and is reported as a failure.
     ///
     /// # Safety
     /// While the owner is not dropped:

@@ -58,10 +58,10 @@ impl Array {
     }
 }
 
-/// Registers a framework's word on arrays that state no stream: which one is current where they
-/// were made. It is asked for the life of the process, on any thread, at the beginning and at the
-/// end of uses, and gives the same answer at both; `None` lets another be asked. It must not use
-/// arrays on streams. Its panics go to [`on_failure`](crate::on_failure), and counts as `None`.
+/// Registers a function that returns a framework's current stream for its arrays that state no
+/// stream. It is called for the life of the process, on any thread, at the beginning and at the end
+/// of uses, and must return the same stream at both; `None` asks the next provider. It must not use
+/// arrays on streams. Its panics go to [`on_failure`](crate::on_failure), and count as `None`.
 ///
 /// # Safety
 /// The numbers that it returns are 1, 2 or a live `CUstream` of the array's context.

@@ -99,7 +99,7 @@ pub fn exchange_api<T: Exporter>(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule
     unsafe { PyCapsule::new_with_pointer(py, NonNull::from(api).cast(), c"cai_exchange_api") }
 }
 
-/// cai_exchange_api.own: one holder for the caller.
+/// cai_exchange_api.own: a new reference for the caller.
 unsafe extern "C" fn own<T: Exporter>(object: *mut c_void, out: *mut *mut cai_array) -> i32 {
     // It is attached already; PyO3 is to know of that.
     Python::attach(|py| {
